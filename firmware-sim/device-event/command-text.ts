@@ -3,7 +3,7 @@ import { Minutes, Seconds } from '../../proto/clock.js';
 import type { Command, HighWindow, PowerChange } from '../../proto/wire/ping.js';
 import { parseSpan, parseTimeOfDay } from './quantity-text.js';
 
-/** Examples of the syntax, for help and for error messages. */
+/** Examples of the commands that readCommand accepts, for help and for error messages. */
 export const COMMAND_FORMS =
   'unlock, lock, siren 5 s, locate gps, locate cell, reset, or settings joined by commas (mode HIGH, airplane on, ' +
   'ride-tracking on, recovery on, high window 06:00-22:00 +01:00)';
@@ -28,11 +28,11 @@ export function readCommand(text: string): Command | undefined {
   const siren = /^siren (.+)$/.exec(trimmed)?.[1];
   if (siren !== undefined) return readSiren(siren);
   let change: PowerChange = {};
-  for (const part of trimmed.split(/\s*,\s*/)) {
-    const read = readSetting(part);
+  for (const settingText of trimmed.split(/\s*,\s*/)) {
+    const setting = readSetting(settingText);
     // A setting that is given twice is ambiguous.
-    if (read === undefined || Object.keys(read).some((key) => Object.hasOwn(change, key))) return undefined;
-    change = { ...change, ...read };
+    if (setting === undefined || Object.keys(setting).some((key) => Object.hasOwn(change, key))) return undefined;
+    change = { ...change, ...setting };
   }
   return { type: 'set-power', ...change };
 }
@@ -45,6 +45,7 @@ function readSiren(text: string): Command | undefined {
     : undefined;
 }
 
+/** Reads one setting of a `set-power` command. */
 function readSetting(text: string): PowerChange | undefined {
   const mode = /^mode (HIGH|MID)$/i.exec(text)?.[1]?.toUpperCase();
   if (mode === 'HIGH' || mode === 'MID') return { mode };
@@ -56,6 +57,7 @@ function readSetting(text: string): PowerChange | undefined {
   return highWindow && { highWindow };
 }
 
+/** Reads the hours in which the lock uses the mode HIGH, with an optional offset from UTC. */
 function readWindow(text: string): HighWindow | undefined {
   const match = /^high window (\d\d:\d\d)-(\d\d:\d\d)(?: ([+-])(\d\d):([0-5]\d))?$/.exec(text);
   if (match === null) return undefined;

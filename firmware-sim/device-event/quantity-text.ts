@@ -25,7 +25,9 @@ const UNITS_MS: Readonly<Record<string, Milliseconds>> = {
 
 /** The longest duration that is accepted: ten years. */
 const MAX_SPAN_MS: Milliseconds = Days(3660);
+/** The longest distance that is accepted. */
 const MAX_DISTANCE_METERS = 200_000;
+/** The longest text that is examined, so that a regular expression never runs on a long input. */
 const MAX_TEXT_CHARACTERS = 60;
 
 /** A duration in ms, from 0 to ten years; undefined for anything else. */

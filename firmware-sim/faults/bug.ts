@@ -37,9 +37,9 @@ export interface Bug {
   readonly shows: string;
   /** What a run must have for the bug to show; absent if the bug shows in each lock within an hour or a ride. */
   readonly needs?: readonly BugNeed[];
+  /** Gives the lock's behaviour the bug. */
   readonly wrapStep?: StepWrapper;
   /** Gives the lock's connection the bug. No MQTT server accepts that, so the bug exists only in virtual runs. */
-  /** Gives the lock's behaviour the bug. */
   readonly wrapVirtualLink?: (open: OpenLink) => OpenLink;
 }
 

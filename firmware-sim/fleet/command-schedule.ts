@@ -13,6 +13,7 @@ export interface CommandSchedule {
   readonly commands: readonly Command[];
 }
 
+/** A schedule, and the locks that get its commands. */
 export interface CommandScheduleOptions extends CommandSchedule {
   readonly seed: string | number;
   readonly clock: Clock;
@@ -28,6 +29,7 @@ export function scheduleCommands(
   for (const mac of macs) {
     const lockPrng = prng.fork(mac);
     const planNext = (): void => {
+      // A wait between 0 and twice the mean has the wanted mean.
       clock.after(Math.round(lockPrng.between(0, (2 * Days(1)) / perDay)), () => {
         queue.enqueue(mac, lockPrng.pick(commands));
         planNext();

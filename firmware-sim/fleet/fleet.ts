@@ -41,14 +41,15 @@ export interface FleetOptions {
   readonly mix?: readonly MixPart[];
   /** The firmware bugs of the locks; none by default. */
   readonly bugs?: readonly BugAssignment[];
-  /** Makes the world of each lock, in place of a life generated from the seed. */
+  /** Makes the world of each lock: what happens to it. By default a world is generated from the seed. */
   readonly worldOf?: (mac: Mac, index: number) => World;
   /** How often locks without a flash have booted before: more than in any earlier run against the same gateway. */
   readonly bootsBefore?: number;
-  /** The time between the starts of two locks, by the run's clock. */
+  /** The time between the starts of two locks, by the run's clock; 10 s by default. */
   readonly startEvery?: Milliseconds;
 }
 
+/** The firmware version that simulated locks report. */
 const FIRMWARE_VERSION = '2.4.1';
 /** Maximum size of a fleet, more than one process can simulate live. */
 const MAX_LOCKS = 1_000_000;
@@ -56,6 +57,10 @@ const MAX_LOCKS = 1_000_000;
 const MAC_PREFIX = 'A6C138';
 /** Maximum number of MACs drawn to find one with the wanted minute. */
 const MAX_MACS_TRIED = 100_000;
+/** With `periodMinute`, the first lock's Period Ping is between these minutes after it. */
+const PERIOD_AFTER_MINUTES = { min: 2, max: 20 } as const;
+const MINUTES_OF_DAY = 24 * 60;
+const DEFAULT_START_EVERY_MS: Milliseconds = Seconds(10);
 
 /**
  * The MACs of a fleet, the same for the same seed and count. With `periodMinute` (of the UTC day), the first lock makes
@@ -68,17 +73,20 @@ export function fleetMacs(seed: string | number, count: number, periodMinute?: n
     throw new LockgateError('bad-count', `a fleet has 1 to ${MAX_LOCKS} locks, not ${count}`);
   const prng = new Prng(seed).fork('macs');
   const macs = new Set<Mac>();
-  if (periodMinute !== undefined) macs.add(macNear(prng.fork('period'), periodMinute));
+  if (periodMinute !== undefined) macs.add(macWithPeriodAfter(prng.fork('period'), periodMinute));
   // A MAC drawn twice is drawn again. This ends, since the count is far below the 2²⁴ possible MACs.
   while (macs.size < count) macs.add(drawMac(prng));
   return [...macs];
 }
 
-function macNear(prng: Prng, minute: number): Mac {
+/**
+ * Draws a MAC whose Period Ping is soon after this minute of the UTC day: a lock's MAC determines its period minute.
+ */
+function macWithPeriodAfter(prng: Prng, minute: number): Mac {
   for (let tried = 0; tried < MAX_MACS_TRIED; tried++) {
     const mac = drawMac(prng);
-    const after = (periodMinuteOf(mac) - minute + 1440) % 1440;
-    if (after >= 2 && after <= 20) return mac;
+    const waitMinutes = (periodMinuteOf(mac) - minute + MINUTES_OF_DAY) % MINUTES_OF_DAY;
+    if (waitMinutes >= PERIOD_AFTER_MINUTES.min && waitMinutes <= PERIOD_AFTER_MINUTES.max) return mac;
   }
   throw new Error('no MAC was found with a period minute near the wanted one');
 }
@@ -100,7 +108,7 @@ export class Fleet {
   /** @throws LockgateError `bad-flash` where a lock's flash can't be read. */
   constructor(options: FleetOptions) {
     const { macs } = options;
-    const startEvery = options.startEvery ?? Seconds(10);
+    const startEvery = options.startEvery ?? DEFAULT_START_EVERY_MS;
     const initial = options.mix && assignMix(options.mix, macs.length);
     const bugs = options.bugs && assignBugs(options.bugs, macs.length);
     this.#clock = options.clock;
@@ -125,30 +133,31 @@ export class Fleet {
   }
 }
 
-interface LockParts {
+/** In what one lock of the fleet differs from the others. */
+interface LockVariation {
   readonly startEvery: Milliseconds;
   readonly initial: InitialSettings | undefined;
   readonly bugs: readonly Bug[];
 }
 
-function lockOf(options: FleetOptions, mac: Mac, index: number, parts: LockParts): Lock {
+function lockOf(options: FleetOptions, mac: Mac, index: number, variation: LockVariation): Lock {
   const { clock, openLink, flash, diary, bootsBefore } = options;
   const prng = new Prng(options.seed).fork(mac);
   return new Lock({
     mac,
     firmwareVersion: FIRMWARE_VERSION,
     clock,
-    world: options.worldOf?.(mac, index) ?? worldOf(options, index, prng.fork('world'), parts),
-    openLink: linkWithBugs(parts.bugs, openLink),
+    world: options.worldOf?.(mac, index) ?? worldOf(options, index, prng.fork('world'), variation),
+    openLink: linkWithBugs(variation.bugs, openLink),
     jitterSeed: prng.fork('lock').uint32(),
-    stepFunction: stepWithBugs(parts.bugs, stepInPlace),
+    stepFunction: stepWithBugs(variation.bugs, stepInPlace),
     ...(flash && { flash }),
     ...(diary && { diary }),
     ...(bootsBefore !== undefined && { bootsBefore }),
   });
 }
 
-function worldOf(options: FleetOptions, index: number, prng: Prng, { startEvery, initial }: LockParts): World {
+function worldOf(options: FleetOptions, index: number, prng: Prng, { startEvery, initial }: LockVariation): World {
   const isLively = options.pace === 'lively';
   const { path } = options;
   const demo = isLively && initial === undefined ? DEMO_SCRIPTS[index % DEMO_SCRIPTS.length] : undefined;

@@ -1,4 +1,7 @@
-/** Reads the mix of a fleet: shares of initial settings, as an operator types them. Assigns them to locks. Pure. */
+/**
+ * The mix of a fleet: which shares of its locks start with which settings. Reads a mix as an operator types it, and
+ * assigns its parts to locks. Pure.
+ */
 import { LockgateError } from '../../proto/errors.js';
 import { DEFAULT_POWER, type PowerSettings } from '../../proto/wire/ping.js';
 import type { InitialSettings } from '../world/planned-world.js';
@@ -38,9 +41,9 @@ export function parseMix(text: string): readonly MixPart[] {
 }
 
 function parsePart(text: string): MixPart {
-  const [name = '', share = '1', ...more] = text.trim().split('=');
-  const weight = Number(share);
-  if (share.trim() === '' || !(weight >= 0 && weight <= 1e6) || more.length > 0)
+  const [name = '', shareText = '1', ...excess] = text.trim().split('=');
+  const weight = Number(shareText);
+  if (shareText.trim() === '' || !(weight >= 0 && weight <= 1e6) || excess.length > 0)
     throw new LockgateError('input-mix', `${JSON.stringify(text)} has no share of 0 or more: ${EXPECTED}`);
   let power: PowerSettings = DEFAULT_POWER;
   let batteryPercent: number | undefined;
@@ -62,16 +65,17 @@ function parsePart(text: string): MixPart {
  * possible to the wanted shares.
  */
 export function assignMix(mix: readonly MixPart[], locks: number): readonly MixPart[] {
-  const sum = mix.reduce((total, { weight }) => total + weight, 0);
-  const credits = mix.map(() => 0);
+  const totalWeight = mix.reduce((subtotal, { weight }) => subtotal + weight, 0);
+  // By how many locks each part has fewer than its exact share. The part with the largest shortfall gets the next lock.
+  const shortfalls = mix.map(() => 0);
   return Array.from({ length: locks }, () => {
-    let highest = 0;
+    let largest = 0;
     for (const [index, { weight }] of mix.entries()) {
-      credits[index] = (credits[index] ?? 0) + weight / sum;
+      shortfalls[index] = (shortfalls[index] ?? 0) + weight / totalWeight;
       // Sums of shares are not exact: a rounding error must not change the order.
-      if ((credits[index] ?? 0) > (credits[highest] ?? 0) + 1e-9) highest = index;
+      if ((shortfalls[index] ?? 0) > (shortfalls[largest] ?? 0) + 1e-9) largest = index;
     }
-    credits[highest] = (credits[highest] ?? 0) - 1;
-    return mix[highest] as MixPart;
+    shortfalls[largest] = (shortfalls[largest] ?? 0) - 1;
+    return mix[largest] as MixPart;
   });
 }

@@ -1,6 +1,6 @@
 /**
- * A virtual run: a fleet without a gateway and without waiting. It simulates days of many locks in seconds, and reports
- * the events to a sink in order of time.
+ * A virtual run simulates a fleet without a gateway and without waiting, so that days of many locks take seconds. The
+ * run reports the locks' events to a sink in order of time.
  */
 import { type Clock, Days } from '../../proto/clock.js';
 import type { Mac } from '../../proto/wire/mac.js';
@@ -23,8 +23,10 @@ export interface VirtualSink {
   disconnect?(mac: Mac, atMs: number, cause: DisconnectReason): void;
 }
 
+/** The fleet, the length of the run, and where its events go. */
 export interface VirtualOptions
   extends Pick<FleetOptions, 'seed' | 'mix' | 'city' | 'path' | 'bugs' | 'worldOf' | 'diary'> {
+  /** The number of locks. */
   readonly locks: number;
   readonly days: number;
   /** When the run starts, ms since the epoch. */
@@ -68,6 +70,7 @@ export class VirtualRun {
       commandQueue === undefined ? listener : withCommandQueue(listener, commandQueue),
       clock,
     );
+    // Locks with some bugs send without a connection.
     gateway.acceptsUnconnected = options.bugs?.some(({ bug }) => bug.wrapVirtualLink !== undefined) ?? false;
     this.#network = faults.length === 0 ? undefined : new FaultNetwork({ seed, clock, faults });
     this.#clock = clock;
@@ -108,6 +111,7 @@ export class VirtualRun {
   }
 }
 
+/** The queue that holds commands until their lock is connected, with commands scheduled for all locks. */
 function commandQueueOf(
   { seed, sink }: VirtualOptions,
   commandSchedule: CommandSchedule,

@@ -1,12 +1,14 @@
 /**
- * Writes a virtual run as a trace (protocol.md §4). The header has each lock's first state, so that `trace check` is
- * right from the first line. The lines are the events that a gateway would have seen and, on request, the ground truth.
- * The last line is a tick, so that the judge also evaluates what was due by the end.
+ * Writes a virtual run as a trace (protocol.md §4). The header has each lock's first state, so that `trace check` knows
+ * the state from the first line. The lines are the events that a gateway would have seen and, on request, the ground
+ * truth. The last line is a tick, an event that only states the time. So the judge, which checks the locks' behaviour,
+ * also sees which pings were due by the end and are missing.
  */
 import type { Lock } from '../lock/lock.js';
 import { headerLockOf, TraceRecorder } from '../trace/trace-recorder.js';
 import { type VirtualOptions, VirtualRun } from './virtual-run.js';
 
+/** The run to write, and what to write of it. */
 export interface VirtualTraceOptions extends Omit<VirtualOptions, 'sink' | 'diary'> {
   /** A note for readers. The same options must give the same note, so that the bytes are the same. */
   readonly note: string;
@@ -19,7 +21,7 @@ export class VirtualTrace {
   readonly #run: VirtualRun;
   readonly #recorder: TraceRecorder;
 
-  /** @param write takes a line without its line break; null where only the counts are wanted */
+  /** @param write takes a line without its line break; null if the caller needs only the counts */
   constructor(options: VirtualTraceOptions, write: ((line: string) => void) | null) {
     const recorder = new TraceRecorder(write);
     this.#recorder = recorder;
@@ -40,18 +42,22 @@ export class VirtualTrace {
     return this.#run.locks;
   }
 
+  /** The number of connections so far. */
   get connections(): number {
     return this.#recorder.connections;
   }
 
+  /** The number of uplinks so far. */
   get uplinks(): number {
     return this.#recorder.uplinks;
   }
 
+  /** The current time of the run, ms since the epoch. */
   get nowMs(): number {
     return this.#run.nowMs;
   }
 
+  /** When the run ends, ms since the epoch. */
   get endMs(): number {
     return this.#run.endMs;
   }

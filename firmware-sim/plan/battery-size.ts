@@ -9,7 +9,7 @@ const LOW_PERCENT = 10;
 export interface BatterySize {
   /** The total consumption, mAh a day. */
   readonly mahPerDay: number;
-  /** The consumption of each activity, mAh a day. */
+  /** The consumption of each cause, mAh a day. */
   readonly byCause: Readonly<Record<PowerCause, number>>;
   /** Days from a full battery to a low battery. */
   readonly days: number;
@@ -18,23 +18,28 @@ export interface BatterySize {
 /** Consumption by cause, mAh. */
 export type UsedCharge = Readonly<Record<PowerCause, number>>;
 
+/** Everything that uses charge. */
 const CAUSES = [
   ...(['idle', 'selfDischarge', 'modem', 'connect', 'send', 'gps', 'motor', 'tone', 'siren'] as const),
 ] satisfies PowerCause[];
 
-/** Computes a value for each activity. */
-export function byCause(of: (cause: PowerCause) => number): UsedCharge {
-  return Object.fromEntries(CAUSES.map((cause) => [cause, of(cause)])) as UsedCharge;
+/** Computes a value for each cause. */
+export function byCause(chargeOf: (cause: PowerCause) => number): UsedCharge {
+  return Object.fromEntries(CAUSES.map((cause) => [cause, chargeOf(cause)])) as UsedCharge;
 }
 
 /** The mean of groups of locks, each with its consumption in mAh a day; null if a group has no battery. */
 export function meanBattery(
-  parts: readonly { readonly locks: number; readonly used: UsedCharge | null }[],
+  groups: readonly { readonly locks: number; readonly used: UsedCharge | null }[],
 ): BatterySize | null {
-  const locks = parts.reduce((sum, part) => sum + part.locks, 0);
-  const known = parts.flatMap((part) => (part.used === null ? [] : [{ locks: part.locks, used: part.used }]));
-  if (known.length < parts.length) return null;
-  const mean = byCause((cause) => known.reduce((sum, part) => sum + part.locks * part.used[cause], 0) / locks);
+  const locks = groups.reduce((sum, group) => sum + group.locks, 0);
+  const groupsWithBattery = groups.flatMap((group) =>
+    group.used === null ? [] : [{ locks: group.locks, used: group.used }],
+  );
+  if (groupsWithBattery.length < groups.length) return null;
+  const mean = byCause(
+    (cause) => groupsWithBattery.reduce((sum, group) => sum + group.locks * group.used[cause], 0) / locks,
+  );
   const mahPerDay = CAUSES.reduce((sum, cause) => sum + mean[cause], 0);
   const usable = (POWER_DRAW.capacity.value * (100 - LOW_PERCENT)) / 100;
   return { mahPerDay, byCause: mean, days: usable / mahPerDay };

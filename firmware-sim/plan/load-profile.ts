@@ -1,6 +1,6 @@
 /**
- * Measures the load of a fleet by hour of the UTC day: open connections, connects and uplinks. It is the sink of a
- * virtual run. A simulated lock may represent several locks of the fleet; then it counts that many times.
+ * Measures the load of a fleet by hour of the UTC day: open connections, connects and uplinks. A simulated lock may
+ * represent several locks of the fleet; its weight is their number, and each of its events counts that many times.
  */
 import { Days, Hours, Minutes } from '../../proto/clock.js';
 import type { Mac } from '../../proto/wire/mac.js';
@@ -26,23 +26,26 @@ interface LockPresence {
   readonly connectedMs: Float64Array;
 }
 
+/** Receives the events of a virtual run, in the order of time, and counts them. */
 export class LoadProfile implements VirtualSink {
-  /** The number of connects (uplinks) in each measured minute. */
+  /** The number of connects in each measured minute. */
   readonly connects: Float64Array;
+  /** The number of uplinks in each measured minute. */
   readonly uplinks: Float64Array;
   /** The maximum number of open connections, by hour of the day. */
   readonly peakConnected = new Float64Array(HOURS_OF_DAY);
   readonly #locks = new Map<Mac, LockPresence>();
   readonly #fromMs: number;
   readonly #toMs: number;
-  #connected = 0;
-  #advancedToMs: number;
+  #connectedNow = 0;
+  /** Until when peakConnected is up to date, ms since the epoch. */
+  #countedUntilMs: number;
 
   constructor({ weights, fromMs, toMs }: LoadProfileOptions) {
     this.#fromMs = fromMs;
     this.#toMs = toMs;
     // Just before the start, so that the first hour includes connections that are already open.
-    this.#advancedToMs = fromMs - 1;
+    this.#countedUntilMs = fromMs - 1;
     const minutes = Math.ceil((toMs - fromMs) / Minutes(1));
     this.connects = new Float64Array(minutes);
     this.uplinks = new Float64Array(minutes);
@@ -55,7 +58,7 @@ export class LoadProfile implements VirtualSink {
     if (lock.sinceMs !== null) return;
     this.#advanceTo(atMs);
     lock.sinceMs = atMs;
-    this.#connected += lock.weight;
+    this.#connectedNow += lock.weight;
     this.#updatePeak(atMs);
     this.#countIn(this.connects, lock, atMs);
   }
@@ -70,7 +73,7 @@ export class LoadProfile implements VirtualSink {
     this.#advanceTo(atMs);
     this.#addSpan(lock, lock.sinceMs, atMs);
     lock.sinceMs = null;
-    this.#connected -= lock.weight;
+    this.#connectedNow -= lock.weight;
   }
 
   /** Counts the connections that are still open. To be called at the end of the run. */
@@ -98,23 +101,25 @@ export class LoadProfile implements VirtualSink {
 
   /** Counts the open connections in each hour that has started since the last change. */
   #advanceTo(atMs: number): void {
-    const hourAfterMs = Math.floor(this.#advancedToMs / Hours(1)) * Hours(1) + Hours(1);
+    const hourAfterMs = Math.floor(this.#countedUntilMs / Hours(1)) * Hours(1) + Hours(1);
     for (let ms = hourAfterMs; ms <= Math.min(atMs, this.#toMs - 1); ms += Hours(1)) this.#updatePeak(ms);
-    this.#advancedToMs = Math.max(this.#advancedToMs, atMs);
+    this.#countedUntilMs = Math.max(this.#countedUntilMs, atMs);
   }
 
   #updatePeak(atMs: number): void {
     if (atMs < this.#fromMs || atMs >= this.#toMs) return;
     const hour = hourOf(atMs);
-    this.peakConnected[hour] = Math.max(this.peakConnected[hour] ?? 0, this.#connected);
+    this.peakConnected[hour] = Math.max(this.peakConnected[hour] ?? 0, this.#connectedNow);
   }
 
+  /** Adds a lock's event to its minute. */
   #countIn(minutes: Float64Array, { weight }: LockPresence, atMs: number): void {
     if (atMs < this.#fromMs || atMs >= this.#toMs) return;
     const minute = Math.floor((atMs - this.#fromMs) / Minutes(1));
     minutes[minute] = (minutes[minute] ?? 0) + weight;
   }
 
+  /** Adds the time of a connection to the hours of the day, within the measured period. */
   #addSpan({ connectedMs }: LockPresence, sinceMs: number, untilMs: number): void {
     const endMs = Math.min(untilMs, this.#toMs);
     for (let ms = Math.max(sinceMs, this.#fromMs); ms < endMs; ) {

@@ -1,6 +1,7 @@
 /**
  * Stratified sampling of a fleet that is too large to simulate: how many locks of each part are simulated, and the
- * accuracy of the estimates. Each part of the mix is a stratum, since the locks of one part are alike. Pure.
+ * accuracy of the estimates. A stratum is a group that is sampled separately. Each part of the fleet's mix is a
+ * stratum, since the locks of one part are alike. Pure.
  */
 import { assignMix, type MixPart } from '../fleet/mix.js';
 
@@ -30,11 +31,11 @@ const MIN_SAMPLE_OF_PART = 30;
 export function drawStrata(mix: readonly MixPart[], locks: number, maxSampled: number): Stratum[] {
   const counts = new Map<MixPart, number>(mix.map((part) => [part, 0]));
   for (const part of assignMix(mix, locks)) counts.set(part, (counts.get(part) ?? 0) + 1);
-  const share = Math.min(1, maxSampled / locks);
+  const sampledShare = Math.min(1, maxSampled / locks);
   return [...counts]
     .filter(([, count]) => count > 0)
     .map(([part, count]) => {
-      const sampled = Math.min(count, Math.max(MIN_SAMPLE_OF_PART, Math.round(count * share)));
+      const sampled = Math.min(count, Math.max(MIN_SAMPLE_OF_PART, Math.round(count * sampledShare)));
       return { part, locks: count, sampled };
     });
 }
@@ -66,10 +67,10 @@ export function shareTotalOf(stratum: Stratum, shares: readonly number[]): Estim
   const { locks, sampled } = stratum;
   const total = totalOf(stratum, shares);
   if (locks === sampled) return total;
-  const more = [...shares, 0, 1];
-  const mean = more.reduce((a, b) => a + b, 0) / more.length;
-  const variance = more.reduce((a, share) => a + (share - mean) ** 2, 0) / (more.length - 1);
-  return { ...total, standardError: locks * Math.sqrt((variance / more.length) * (1 - sampled / locks)) };
+  const extended = [...shares, 0, 1];
+  const mean = extended.reduce((a, b) => a + b, 0) / extended.length;
+  const variance = extended.reduce((a, share) => a + (share - mean) ** 2, 0) / (extended.length - 1);
+  return { ...total, standardError: locks * Math.sqrt((variance / extended.length) * (1 - sampled / locks)) };
 }
 
 /** The sum of estimates for parts that are sampled independently. */

@@ -1,9 +1,10 @@
 /**
  * Estimates the load of a planned fleet: a virtual run measures connections, connects and uplinks by hour of the day,
- * and traffic and batteries by part of the mix. The CLI computes prices (cli/commands/sim/plan/price.ts).
+ * and traffic and batteries by part of the mix. The mix says which kinds of locks the fleet has; its parts are the
+ * strata of the sample (sample.ts). The CLI computes prices (cli/commands/sim/plan/price.ts).
  *
- * The measurement starts after a day. All locks of a run are switched on at the same moment, unlike those of a real
- * fleet, so their first connects would be the peak of every run.
+ * The measurement starts a day after the run. All locks of a run are switched on at the same moment, unlike the locks
+ * of a real fleet. If the first day were measured, these first connects would be the peak of every run.
  */
 import { Days, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 import type { Mac } from '../../proto/wire/mac.js';
@@ -28,13 +29,15 @@ export const RATE_WINDOW_MS: Milliseconds = Minutes(1);
  */
 const PEAK_DEVIATIONS = 3;
 /**
- * A rush is a minute of the day in which locks act together. A minute is a rush, not an artefact of the sample, if its
- * events in the sample exceed the hour's mean plus five standard deviations plus five. Averaging over days does not
- * suffice to tell, since a lock's daily ping is always in the same minute.
+ * A rush is a minute of the day in which many locks act together. A busy minute of a sample may also be an accident,
+ * which averaging over the days does not remove, since a lock's daily ping is always in the same minute. So a minute
+ * counts as a rush only if its events in the sample exceed the hour's mean plus five standard deviations plus five.
  */
 const RUSH = { deviations: 5, minimumEvents: 5 } as const;
 
+/** The planned fleet, and how to simulate it. */
 export interface SizingOptions extends Pick<VirtualOptions, 'seed' | 'pace' | 'worldOf'> {
+  /** The number of locks in the fleet. */
   readonly locks: number;
   /** Maximum number of locks to simulate. A larger fleet is estimated from a sample. */
   readonly sample: number;
@@ -51,7 +54,9 @@ export interface SizingOptions extends Pick<VirtualOptions, 'seed' | 'pace' | 'w
 export interface PartSize {
   /** The part's name in the mix. */
   readonly name: string;
+  /** The number of locks in the part. */
   readonly locks: number;
+  /** How many of them are simulated. */
   readonly sampled: number;
   /** The traffic of all locks of the part together. */
   readonly month: MonthSize;
@@ -59,6 +64,7 @@ export interface PartSize {
   readonly battery: BatterySize | null;
 }
 
+/** Traffic in 30 days. "Up" is from the locks to the gateway. */
 export interface MonthSize {
   readonly connections: Estimate;
   readonly messagesUp: Estimate;
@@ -74,6 +80,7 @@ export interface HourSize {
   readonly hour: number;
   /** Mean number of open connections. */
   readonly connected: Estimate;
+  /** Maximum number of open connections. */
   readonly connectedPeak: number;
   /** In the hour's busiest minute. */
   readonly connectsPerMinutePeak: number;
@@ -82,13 +89,19 @@ export interface HourSize {
   readonly uplinksPerSecondPeak: number;
 }
 
+/** The estimated load of the fleet. */
 export interface Sizing {
+  /** The number of locks in the fleet. */
   readonly locks: number;
+  /** How many of them were simulated. */
   readonly sampled: number;
+  /** The length of the measurement. */
   readonly days: number;
   readonly parts: readonly PartSize[];
   readonly total: MonthSize;
+  /** Null if a part has no battery. */
   readonly battery: BatterySize | null;
+  /** One for each hour of the day. */
   readonly hours: readonly HourSize[];
 }
 
@@ -176,13 +189,14 @@ export class SizingRun {
     return { locks, sampled: this.sampled, days, parts, total, battery, hours: this.#hours() };
   }
 
+  /** The mean consumption of these locks in the measurement; null if one of them has no battery. */
   #batterySize(macs: readonly Mac[]): BatterySize | null {
-    const after = this.#usedCharge(this.endMs);
+    const usedAtEnd = this.#usedCharge(this.endMs);
     const { days } = this.#options;
     return meanBattery(
       macs.map((mac) => {
-        const [from, to] = [this.#usedBefore?.get(mac) ?? null, after.get(mac) ?? null];
-        return { locks: 1, used: from && to && byCause((cause) => (to[cause] - from[cause]) / days) };
+        const [before, after] = [this.#usedBefore?.get(mac) ?? null, usedAtEnd.get(mac) ?? null];
+        return { locks: 1, used: before && after && byCause((cause) => (after[cause] - before[cause]) / days) };
       }),
     );
   }
@@ -190,41 +204,43 @@ export class SizingRun {
   #partSize(stratum: Stratum): PartSize {
     const { part, locks, sampled } = stratum;
     const traffic = (this.#locksOf.get(stratum) ?? []).map((mac) => this.#traffic.of(mac));
-    const toMonth = MONTH_DAYS / this.#options.days;
-    const month = monthSize((name) => scaled(totalOf(stratum, traffic.map(COUNTS[name])), toMonth));
+    const monthFactor = MONTH_DAYS / this.#options.days;
+    const month = monthSize((name) => scaled(totalOf(stratum, traffic.map(COUNTS[name])), monthFactor));
     const battery = this.#batterySize(this.#locksOf.get(stratum) ?? []);
     return { name: part.name, locks, sampled, month, battery };
   }
 
   #hours(): HourSize[] {
     const isComplete = this.#strata.every(({ locks, sampled }) => locks === sampled);
-    const shares = new Map(
+    // For each simulated lock: the share of each hour of the day in which the lock was connected.
+    const hourShares = new Map(
       [...this.#locksOf].map(([stratum, macs]) => [stratum, macs.map((mac) => this.#load.connectedShares(mac))]),
     );
     const connects = this.#peaks(this.#load.connects, isComplete);
     const uplinks = this.#peaks(this.#load.uplinks, isComplete);
     return Array.from({ length: HOURS_OF_DAY }, (_, hour) => {
-      const ofHour = [...shares].map(([stratum, locks]) => ({
+      const sharesByStratum = [...hourShares].map(([stratum, locks]) => ({
         stratum,
-        shares: locks.map((share) => share[hour] ?? 0),
+        shares: locks.map((sharesOfDay) => sharesOfDay[hour] ?? 0),
       }));
-      const connected = sumOf(ofHour.map(({ stratum, shares }) => shareTotalOf(stratum, shares)));
-      const spread = sumOf(
-        ofHour.map(({ stratum, shares }) =>
+      const connected = sumOf(sharesByStratum.map(({ stratum, shares }) => shareTotalOf(stratum, shares)));
+      // At a random moment a lock is connected with probability `share`, so its variance is share · (1 - share).
+      const variance = sumOf(
+        sharesByStratum.map(({ stratum, shares }) =>
           totalOf(
             stratum,
-            shares.map((p) => p * (1 - p)),
+            shares.map((share) => share * (1 - share)),
           ),
         ),
       );
-      const estimated = Math.min(
+      const estimatedPeak = Math.min(
         this.#options.locks,
-        connected.value + PEAK_DEVIATIONS * Math.sqrt(Math.max(0, spread.value)),
+        connected.value + PEAK_DEVIATIONS * Math.sqrt(Math.max(0, variance.value)),
       );
       return {
         hour,
         connected,
-        connectedPeak: isComplete ? (this.#load.peakConnected[hour] ?? 0) : estimated,
+        connectedPeak: isComplete ? (this.#load.peakConnected[hour] ?? 0) : estimatedPeak,
         connectsPerMinutePeak: connects[hour]?.peak ?? 0,
         uplinksPerSecond: (uplinks[hour]?.mean ?? 0) / (RATE_WINDOW_MS / Seconds(1)),
         uplinksPerSecondPeak: (uplinks[hour]?.peak ?? 0) / (RATE_WINDOW_MS / Seconds(1)),
@@ -240,17 +256,18 @@ export class SizingRun {
   #peaks(minutes: Float64Array, isComplete: boolean): { mean: number; peak: number }[] {
     const { locks } = this.#options;
     const means = byMinuteOfDay(minutes);
-    const ofHour = means.length / HOURS_OF_DAY;
+    const minutesOfHour = means.length / HOURS_OF_DAY;
     return Array.from({ length: HOURS_OF_DAY }, (_, hour) => {
-      const meansOfHour = means.subarray(hour * ofHour, (hour + 1) * ofHour);
-      const mean = meansOfHour.reduce((a, b) => a + b, 0) / ofHour;
-      if (isComplete) return { mean, peak: busiestMinuteOf(minutes, hour, ofHour) };
+      const meansOfHour = means.subarray(hour * minutesOfHour, (hour + 1) * minutesOfHour);
+      const mean = meansOfHour.reduce((a, b) => a + b, 0) / minutesOfHour;
+      if (isComplete) return { mean, peak: busiestMinuteOf(minutes, hour, minutesOfHour) };
       const sampleMean = (mean * this.sampled) / locks;
-      const rush = (sampleMean + RUSH.deviations * Math.sqrt(sampleMean) + RUSH.minimumEvents) * (locks / this.sampled);
+      const rushThreshold =
+        (sampleMean + RUSH.deviations * Math.sqrt(sampleMean) + RUSH.minimumEvents) * (locks / this.sampled);
       const busiest = meansOfHour.reduce((a, b) => Math.max(a, b), 0);
-      const typical = busiest > rush ? busiest : mean;
-      // A rush recurs each day. The random deviation is that of the locks outside the rush.
-      return { mean, peak: typical + PEAK_DEVIATIONS * Math.sqrt(mean) };
+      const expectedPeak = busiest > rushThreshold ? busiest : mean;
+      // A rush recurs each day, so only the locks outside the rush add a random deviation.
+      return { mean, peak: expectedPeak + PEAK_DEVIATIONS * Math.sqrt(mean) };
     });
   }
 }
@@ -274,16 +291,18 @@ function locksByStratum(run: VirtualRun, strata: readonly Stratum[]): ReadonlyMa
   return locksOf;
 }
 
-function busiestMinuteOf(minutes: Float64Array, hour: number, ofHour: number): number {
+/** The highest count of a minute in this hour of any day. `minutes` starts at midnight. */
+function busiestMinuteOf(minutes: Float64Array, hour: number, minutesOfHour: number): number {
   let busiest = 0;
-  for (let first = hour * ofHour; first < minutes.length; first += ofHour * HOURS_OF_DAY) {
-    for (const count of minutes.subarray(first, first + ofHour)) busiest = Math.max(busiest, count);
+  for (let first = hour * minutesOfHour; first < minutes.length; first += minutesOfHour * HOURS_OF_DAY) {
+    for (const count of minutes.subarray(first, first + minutesOfHour)) busiest = Math.max(busiest, count);
   }
   return busiest;
 }
 
 type CountName = keyof MonthSize;
 
+/** How each count of a month follows from the traffic of a lock. */
 const COUNTS: Readonly<Record<CountName, (traffic: LockTraffic) => number>> = {
   connections: ({ connections }) => connections,
   messagesUp: ({ messagesUp }) => messagesUp,
@@ -294,14 +313,14 @@ const COUNTS: Readonly<Record<CountName, (traffic: LockTraffic) => number>> = {
   bytes: ({ bytesUp, bytesDown }) => bytesUp + bytesDown,
 };
 
-function monthSize(of: (name: CountName) => Estimate): MonthSize {
+function monthSize(estimateOf: (name: CountName) => Estimate): MonthSize {
   return {
-    connections: of('connections'),
-    messagesUp: of('messagesUp'),
-    messagesDown: of('messagesDown'),
-    keepalives: of('keepalives'),
-    bytesUp: of('bytesUp'),
-    bytesDown: of('bytesDown'),
-    bytes: of('bytes'),
+    connections: estimateOf('connections'),
+    messagesUp: estimateOf('messagesUp'),
+    messagesDown: estimateOf('messagesDown'),
+    keepalives: estimateOf('keepalives'),
+    bytesUp: estimateOf('bytesUp'),
+    bytesDown: estimateOf('bytesDown'),
+    bytes: estimateOf('bytes'),
   };
 }

@@ -13,7 +13,7 @@ import type { VirtualSink } from '../fleet/virtual-run.js';
 import type { DisconnectReason } from '../link/memory-link.js';
 import type { WireBytes, WireSize } from '../link/wire-size.js';
 
-/** The traffic of one lock. */
+/** The traffic of one lock. "Up" is from the lock to the gateway. */
 export interface LockTraffic {
   readonly connections: number;
   readonly messagesUp: number;
@@ -25,13 +25,13 @@ export interface LockTraffic {
 }
 
 type TrafficCounter = { -readonly [Name in keyof LockTraffic]: LockTraffic[Name] } & {
-  /** The last traffic on its connection, ms since the epoch; null while it has none. */
+  /** The time of the last traffic on the open connection, ms since the epoch; null while no connection is open. */
   lastMs: number | null;
 };
 
 const { keepalive: KEEPALIVE_MS } = POWER_MODEL.timings;
 
-/** A sink of a virtual run that counts traffic. */
+/** Receives the events of a virtual run and counts the traffic of each lock. */
 export class Traffic implements Required<VirtualSink> {
   readonly #wire: WireSize;
   readonly #fromMs: number;
@@ -46,39 +46,39 @@ export class Traffic implements Required<VirtualSink> {
   }
 
   connect(mac: Mac, atMs: number): void {
-    const lock = this.#counterOf(mac);
-    lock.lastMs = atMs;
+    const counter = this.#counterOf(mac);
+    counter.lastMs = atMs;
     if (!this.#isMeasured(atMs)) return;
-    lock.connections += 1;
-    add(lock, this.#wire.connect);
+    counter.connections += 1;
+    add(counter, this.#wire.connect);
   }
 
   uplink(mac: Mac, atMs: number, uplink: Uplink): void {
-    const lock = this.#counterOf(mac);
-    this.#countKeepalivesUntil(lock, atMs);
+    const counter = this.#counterOf(mac);
+    this.#countKeepalivesUntil(counter, atMs);
     if (!this.#isMeasured(atMs)) return;
-    lock.messagesUp += 1;
-    add(lock, this.#wire.uplink(uplink));
+    counter.messagesUp += 1;
+    add(counter, this.#wire.uplink(uplink));
   }
 
   command(mac: Mac, atMs: number, downlink: Downlink): void {
-    const lock = this.#counterOf(mac);
-    this.#countKeepalivesUntil(lock, atMs);
+    const counter = this.#counterOf(mac);
+    this.#countKeepalivesUntil(counter, atMs);
     if (!this.#isMeasured(atMs)) return;
-    lock.messagesDown += 1;
-    add(lock, this.#wire.downlink(downlink));
+    counter.messagesDown += 1;
+    add(counter, this.#wire.downlink(downlink));
   }
 
   disconnect(mac: Mac, atMs: number, cause: DisconnectReason): void {
-    const lock = this.#counterOf(mac);
-    this.#countKeepalivesUntil(lock, atMs);
-    lock.lastMs = null;
-    if (this.#isMeasured(atMs) && cause === 'closed') add(lock, this.#wire.close);
+    const counter = this.#counterOf(mac);
+    this.#countKeepalivesUntil(counter, atMs);
+    counter.lastMs = null;
+    if (this.#isMeasured(atMs) && cause === 'closed') add(counter, this.#wire.close);
   }
 
   /** Counts the keepalives of connections that are still open. To be called at the end of the run. */
   finish(): void {
-    for (const lock of this.#locks.values()) this.#countKeepalivesUntil(lock, this.#toMs);
+    for (const counter of this.#locks.values()) this.#countKeepalivesUntil(counter, this.#toMs);
   }
 
   /** The traffic of a lock; zero for an unknown one. */
@@ -91,9 +91,9 @@ export class Traffic implements Required<VirtualSink> {
   }
 
   #counterOf(mac: Mac): TrafficCounter {
-    let lock = this.#locks.get(mac);
-    if (lock === undefined) {
-      lock = {
+    let counter = this.#locks.get(mac);
+    if (counter === undefined) {
+      counter = {
         connections: 0,
         messagesUp: 0,
         messagesDown: 0,
@@ -102,24 +102,24 @@ export class Traffic implements Required<VirtualSink> {
         bytesDown: 0,
         lastMs: null,
       };
-      this.#locks.set(mac, lock);
+      this.#locks.set(mac, counter);
     }
-    return lock;
+    return counter;
   }
 
   /** Counts keepalives since the last traffic. A message at the moment of a due PINGREQ replaces the PINGREQ. */
-  #countKeepalivesUntil(lock: TrafficCounter, atMs: number): void {
-    if (lock.lastMs === null) return;
-    for (let dueMs = lock.lastMs + KEEPALIVE_MS; dueMs < atMs; dueMs += KEEPALIVE_MS) {
+  #countKeepalivesUntil(counter: TrafficCounter, atMs: number): void {
+    if (counter.lastMs === null) return;
+    for (let dueMs = counter.lastMs + KEEPALIVE_MS; dueMs < atMs; dueMs += KEEPALIVE_MS) {
       if (!this.#isMeasured(dueMs)) continue;
-      lock.keepalives += 1;
-      add(lock, this.#wire.keepalive);
+      counter.keepalives += 1;
+      add(counter, this.#wire.keepalive);
     }
-    lock.lastMs = atMs;
+    counter.lastMs = atMs;
   }
 }
 
-function add(lock: TrafficCounter, { up, down }: WireBytes): void {
-  lock.bytesUp += up;
-  lock.bytesDown += down;
+function add(counter: TrafficCounter, { up, down }: WireBytes): void {
+  counter.bytesUp += up;
+  counter.bytesDown += down;
 }

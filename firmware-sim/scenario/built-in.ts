@@ -6,11 +6,11 @@ import { didYouMean } from '../../proto/did-you-mean.js';
 import { LockgateError } from '../../proto/errors.js';
 
 /**
- * The folder. It contains no code and is not compiled, so it is located relative to the root of the package, which is
- * two levels above a bundle and three above this module's own file in dist.
+ * The folder of the built-in scenarios. It contains no code and is not compiled, so it is located relative to the root
+ * of the package, which is two levels above a bundle and three above this module's own file in dist.
  */
 export const BUILT_IN_FOLDER = ['../../firmware-sim/scenarios/', '../../../firmware-sim/scenarios/']
-  .map((up) => fileURLToPath(new URL(up, import.meta.url)))
+  .map((relativeUrl) => fileURLToPath(new URL(relativeUrl, import.meta.url)))
   .find((folder) => existsSync(folder)) as string;
 
 /** The names of the built-in scenarios, in alphabetical order. */
@@ -25,10 +25,10 @@ export function builtInNames(): string[] {
 export function builtInFile(name: string): string {
   const names = builtInNames();
   if (names.includes(name)) return path.join(BUILT_IN_FOLDER, `${name}.yaml`);
-  const meant = didYouMean(name, names);
+  const suggestion = didYouMean(name, names);
   throw new LockgateError(
     'input-scenario',
-    `there is no scenario ${JSON.stringify(name)}: expected a file, or one of ${names.join(', ')}.${meant}`,
+    `there is no scenario ${JSON.stringify(name)}: expected a file, or one of ${names.join(', ')}.${suggestion}`,
   );
 }
 

@@ -1,7 +1,8 @@
 /**
- * Checks the records of the locks (lock-record.ts) against the expectations of a scenario. Pure: reads records and
- * returns verdicts.
+ * Checks what the locks of a scenario did (their records, lock-record.ts) against the expectations of the scenario.
+ * Pure: reads records and returns verdicts.
  */
+import { Seconds } from '../../proto/clock.js';
 import { placeOf } from '../world/routes/city.js';
 import type {
   CarriedValues,
@@ -26,6 +27,8 @@ export interface ScenarioVerdict {
 const NEAR_METERS = 150;
 /** Maximum number of pings that a sentence shows. */
 const MAX_SHOWN_PINGS = 6;
+/** How many of them are before the moment that the sentence is about. */
+const SHOWN_PINGS_BEFORE = 2;
 
 /** Checks all expectations, in order. */
 export function checkScenario(scenario: Scenario, records: ReadonlyMap<string, LockRecord>): ScenarioVerdict[] {
@@ -37,7 +40,7 @@ class ExpectationCheck {
   readonly #scenario: Scenario;
   readonly #records: ReadonlyMap<string, LockRecord>;
   /** By lock, the ping that the previous expectation found; undefined if it found none. */
-  readonly #found = new Map<string, RecordedPing | undefined>();
+  readonly #previousPing = new Map<string, RecordedPing | undefined>();
 
   constructor(scenario: Scenario, records: ReadonlyMap<string, LockRecord>) {
     this.#scenario = scenario;
@@ -47,52 +50,52 @@ class ExpectationCheck {
   judge(expectation: ScenarioExpectation): ScenarioVerdict {
     const record = this.#records.get(expectation.lock);
     if (record === undefined) throw new Error(`the lock ${expectation.lock} has no record`);
-    const seen = this.#seenInstead(expectation, record);
+    const seen = this.#deviation(expectation, record);
     return { expectation, isMet: seen === undefined, seen: seen ?? '' };
   }
 
-  /** What was seen instead; undefined if the expectation is met. This also holds for the `…Instead` methods. */
-  #seenInstead(expectation: ScenarioExpectation, record: LockRecord): string | undefined {
+  /** What was seen instead; undefined if the expectation is met. The other `…Deviation` methods return the same. */
+  #deviation(expectation: ScenarioExpectation, record: LockRecord): string | undefined {
     switch (expectation.kind) {
       case 'ping':
-        return this.#pingInstead(expectation, record);
+        return this.#pingDeviation(expectation, record);
       case 'never': {
         const [first] = this.#matching(record, expectation, expectation.pattern, expectation.carried);
         return first && `it came at ${this.#pingAt(first)}`;
       }
       case 'exactly':
-        return this.#sequenceInstead(expectation.sequence, this.#between(record, expectation));
+        return this.#sequenceDeviation(expectation.sequence, this.#between(record, expectation));
       case 'command':
-        return this.#commandInstead(expectation, record);
+        return this.#commandDeviation(expectation, record);
       default:
-        return this.#linkInstead(expectation, record);
+        return this.#linkDeviation(expectation, record);
     }
   }
 
-  #pingInstead(expected: ExpectedPing, record: LockRecord): string | undefined {
+  #pingDeviation(expected: ExpectedPing, record: LockRecord): string | undefined {
     const { lock, isNext, within } = expected;
-    const before = this.#found.get(lock);
-    this.#found.set(lock, undefined);
+    const before = this.#previousPing.get(lock);
+    this.#previousPing.set(lock, undefined);
     if (isNext && before === undefined) return 'the ping before it was not found';
     const afterMs = isNext && before !== undefined ? before.madeMs : expected.afterMs;
     const span = { afterMs, untilMs: expected.untilMs };
     // The next ping may have the same moment, so pings are counted by index.
     const from = isNext && before !== undefined ? record.pings.indexOf(before) + 1 : 0;
-    const rest = { pings: record.pings.slice(from) };
-    const matching = this.#matching(rest, span, expected.pattern, expected.carried);
+    const laterPings = { pings: record.pings.slice(from) };
+    const matching = this.#matching(laterPings, span, expected.pattern, expected.carried);
     const [first] = matching;
-    const nearby = (): string => this.#nearby(record, afterMs);
-    if (first === undefined && expected.atLeast > 0) return `none came; ${nearby()}`;
+    const context = (): string => this.#pingsAround(record, afterMs);
+    if (first === undefined && expected.atLeast > 0) return `none came; ${context()}`;
     if (matching.length < expected.atLeast || matching.length > expected.atMost)
-      return `${matching.length} came; ${nearby()}`;
+      return `${matching.length} came; ${context()}`;
     if (first === undefined) return undefined;
     if (within !== null && first.madeMs > afterMs + within)
-      return `the first came at ${this.#moment(first.madeMs)}, ${inSeconds(first.madeMs - afterMs)} after; ${nearby()}`;
+      return `the first came at ${this.#moment(first.madeMs)}, ${inSeconds(first.madeMs - afterMs)} after; ${context()}`;
     const wrongInterval = expected.every && this.#wrongInterval(matching, expected.every);
     if (wrongInterval) return wrongInterval;
-    const early = this.#earlyArrival(matching, expected.arrivesAfterMs);
-    if (early !== undefined) return early;
-    this.#found.set(lock, first);
+    const earlyPing = this.#earlyArrival(matching, expected.arrivesAfterMs);
+    if (earlyPing !== undefined) return earlyPing;
+    this.#previousPing.set(lock, first);
     return undefined;
   }
 
@@ -105,10 +108,10 @@ class ExpectationCheck {
     let lastMs = firstMs;
     for (const { madeMs } of pings.slice(1)) {
       if (lastMs >= firstMs + duration) break;
-      const gap = madeMs - lastMs;
-      const after = `after the one at ${this.#moment(lastMs)}`;
-      if (gap < span - tolerance || gap > span + tolerance)
-        return `${after} the next came at ${this.#moment(madeMs)}, ${inSeconds(gap)} later`;
+      const intervalMs = madeMs - lastMs;
+      const afterLast = `after the one at ${this.#moment(lastMs)}`;
+      if (intervalMs < span - tolerance || intervalMs > span + tolerance)
+        return `${afterLast} the next came at ${this.#moment(madeMs)}, ${inSeconds(intervalMs)} later`;
       lastMs = madeMs;
     }
     return lastMs + span + tolerance >= firstMs + duration
@@ -116,17 +119,19 @@ class ExpectationCheck {
       : `after the one at ${this.#moment(lastMs)} no more came`;
   }
 
+  /** A sentence about the first ping that was acknowledged too early or never; undefined if there is none. */
   #earlyArrival(pings: readonly RecordedPing[], arrivesAfterMs: number | null): string | undefined {
     if (arrivesAfterMs === null) return undefined;
-    const early = pings.find(({ acknowledgedMs }) => acknowledgedMs === null || acknowledgedMs < arrivesAfterMs);
-    if (early === undefined) return undefined;
-    const when = early.acknowledgedMs === null ? 'never arrived' : `arrived at ${this.#moment(early.acknowledgedMs)}`;
-    return `the one of ${this.#moment(early.madeMs)} ${when}`;
+    const earlyPing = pings.find(({ acknowledgedMs }) => acknowledgedMs === null || acknowledgedMs < arrivesAfterMs);
+    if (earlyPing === undefined) return undefined;
+    const when =
+      earlyPing.acknowledgedMs === null ? 'never arrived' : `arrived at ${this.#moment(earlyPing.acknowledgedMs)}`;
+    return `the one of ${this.#moment(earlyPing.madeMs)} ${when}`;
   }
 
-  #sequenceInstead(row: readonly RepeatedPing[], pings: readonly RecordedPing[]): string | undefined {
+  #sequenceDeviation(sequence: readonly RepeatedPing[], pings: readonly RecordedPing[]): string | undefined {
     let index = 0;
-    for (const expectedPing of row) {
+    for (const expectedPing of sequence) {
       let times = 0;
       const maximum = expectedPing.times === 'repeated' ? Number.POSITIVE_INFINITY : expectedPing.times;
       while (times < maximum && index < pings.length && matches(pings[index] as RecordedPing, expectedPing)) {
@@ -145,13 +150,16 @@ class ExpectationCheck {
     return shown.length === 0 ? 'nothing more came' : `came ${shown.join(', ')}`;
   }
 
-  #commandInstead(expected: Extract<ScenarioExpectation, { kind: 'command' }>, record: LockRecord): string | undefined {
+  #commandDeviation(
+    expected: Extract<ScenarioExpectation, { kind: 'command' }>,
+    record: LockRecord,
+  ): string | undefined {
     const latestMs = expected.within === null ? expected.untilMs : expected.afterMs + expected.within;
     const commandsOfType = record.commands.filter(({ type }) => type === expected.type);
-    const met = commandsOfType.some(({ receivedMs, result }) => {
+    const isMet = commandsOfType.some(({ receivedMs, result }) => {
       return receivedMs >= expected.afterMs && receivedMs <= latestMs && result === expected.result;
     });
-    if (met) return undefined;
+    if (isMet) return undefined;
     const list = commandsOfType.map(
       ({ receivedMs, result }) => `${this.#moment(receivedMs)} (${result ?? 'not finished'})`,
     );
@@ -160,22 +168,22 @@ class ExpectationCheck {
       : `it reached the lock at ${list.slice(0, MAX_SHOWN_PINGS).join(', ')}`;
   }
 
-  #linkInstead(
+  #linkDeviation(
     { kind, afterMs, untilMs, tolerance }: Extract<ScenarioExpectation, { kind: 'connected' | 'silent' }>,
     record: LockRecord,
   ): string | undefined {
     if (kind === 'connected') {
-      const isKept = record.connections.some(
+      const isConnected = record.connections.some(
         ({ fromMs, toMs }) => fromMs <= afterMs + tolerance && toMs >= untilMs - tolerance,
       );
-      return isKept ? undefined : `its connections: ${this.#connections(record) || 'none'}`;
+      return isConnected ? undefined : `its connections: ${this.#connections(record) || 'none'}`;
     }
     const open = record.connections.find(({ fromMs, toMs }) => fromMs < untilMs && toMs > afterMs + tolerance);
     if (open !== undefined) return `connected ${this.#connection(open)}`;
-    const spoke = record.pings.find(({ madeMs, source }) => {
+    const sentPing = record.pings.find(({ madeMs, source }) => {
       return source === 'lock' && madeMs > afterMs + tolerance && madeMs < untilMs;
     });
-    return spoke && `it made ${this.#pingAt(spoke)}`;
+    return sentPing && `it made ${this.#pingAt(sentPing)}`;
   }
 
   #connections({ connections }: LockRecord): string {
@@ -189,6 +197,7 @@ class ExpectationCheck {
     return `from ${this.#moment(fromMs)} ${Number.isFinite(toMs) ? `to ${this.#moment(toMs)}` : 'on'}`;
   }
 
+  /** The pings that were made in a span. */
   #between(
     { pings }: Pick<LockRecord, 'pings'>,
     { afterMs, untilMs }: { afterMs: number; untilMs: number },
@@ -196,6 +205,7 @@ class ExpectationCheck {
     return pings.filter(({ madeMs }) => madeMs >= afterMs && madeMs < untilMs);
   }
 
+  /** The pings of a span that have the reason, the type and the values. */
   #matching(
     record: Pick<LockRecord, 'pings'>,
     span: { readonly afterMs: number; readonly untilMs: number },
@@ -205,6 +215,7 @@ class ExpectationCheck {
     return this.#between(record, span).filter((ping) => matches(ping, pattern) && this.#carries(ping, carried));
   }
 
+  /** Whether a ping has the expected values. */
   #carries({ uplink }: RecordedPing, { words, numbers, near }: CarriedValues): boolean {
     const members = membersOf(uplink);
     if (!words.every(([member, value]) => members[member] === value)) return false;
@@ -219,10 +230,10 @@ class ExpectationCheck {
   }
 
   /** The pings around a moment, to show the user what came instead. */
-  #nearby({ pings }: LockRecord, atMs: number): string {
+  #pingsAround({ pings }: LockRecord, atMs: number): string {
     if (pings.length === 0) return 'the lock made no ping at all';
     const next = pings.findIndex(({ madeMs }) => madeMs >= atMs);
-    const from = Math.max(0, (next === -1 ? pings.length : next) - MAX_SHOWN_PINGS / 3);
+    const from = Math.max(0, (next === -1 ? pings.length : next) - SHOWN_PINGS_BEFORE);
     const shown = pings.slice(from, from + MAX_SHOWN_PINGS).map((ping) => this.#pingAt(ping));
     return `seen: ${shown.join(', ')}${from + MAX_SHOWN_PINGS < pings.length ? ', …' : ''}`;
   }
@@ -244,10 +255,10 @@ function matches({ uplink: { body } }: RecordedPing, { reason, kind }: PingPatte
 function membersOf({ body, power }: RecordedPing['uplink']): Readonly<Record<string, unknown>> {
   const { mode, rideTracking, airplane, recovery } = power;
   const settings = { mode, ride_tracking: rideTracking, airplane, recovery };
-  const all = { ...settings, lock_state: body.lockState, battery_percent: body.batteryPercent };
-  if (body.kind === 'close_connection') return all;
-  const more = { ...all, tether_state: body.tetherState, ebike_voltage: body.ebikeVolts };
-  return body.kind === 'gps' ? { ...more, speed: body.speedMetersPerSecond } : more;
+  const common = { ...settings, lock_state: body.lockState, battery_percent: body.batteryPercent };
+  if (body.kind === 'close_connection') return common;
+  const withState = { ...common, tether_state: body.tetherState, ebike_voltage: body.ebikeVolts };
+  return body.kind === 'gps' ? { ...withState, speed: body.speedMetersPerSecond } : withState;
 }
 
 function isSatisfied(value: unknown, { relation, value: bound }: Comparison): boolean {
@@ -259,5 +270,5 @@ function isSatisfied(value: unknown, { relation, value: bound }: Comparison): bo
 }
 
 function inSeconds(span: number): string {
-  return `${(span / 1000).toLocaleString('en-US', { maximumFractionDigits: 3 })} s`;
+  return `${(span / Seconds(1)).toLocaleString('en-US', { maximumFractionDigits: 3 })} s`;
 }

@@ -1,5 +1,8 @@
-/** Reads the expectations of a scenario file, and describes each in a sentence. check.ts checks them. Pure. */
-import type { Milliseconds } from '../../proto/clock.js';
+/**
+ * Reads the expectations of a scenario file: which pings, connections and command results the scenario requires.
+ * Describes each in a sentence. check.ts compares them with what the locks did. Pure.
+ */
+import { type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 import type { Command, CommandResult, Ping } from '../../proto/wire/ping.js';
 import { parseSpan } from '../device-event/quantity-text.js';
 import type { Place } from '../world/routes/city.js';
@@ -41,6 +44,7 @@ interface Expected {
   readonly sentence: string;
 }
 
+/** Requires pings that match the pattern. */
 export interface ExpectedPing extends Expected {
   readonly kind: 'ping';
   readonly pattern: PingPattern;
@@ -49,12 +53,15 @@ export interface ExpectedPing extends Expected {
   readonly isNext: boolean;
   /** The first ping must come within this time; null for no limit. */
   readonly within: Milliseconds | null;
+  /** Ping must follow ping in this interval for this duration; null for no required interval. */
   readonly every: {
     readonly span: Milliseconds;
     readonly tolerance: Milliseconds;
     readonly duration: Milliseconds;
   } | null;
+  /** Minimum number of matching pings. */
   readonly atLeast: number;
+  /** Maximum number of matching pings. */
   readonly atMost: number;
   /** The pings must not be acknowledged earlier; null for no limit. */
   readonly arrivesAfterMs: number | null;
@@ -98,11 +105,11 @@ const KINDS: readonly { readonly key: ExpectationKey; readonly allowedKeys: read
 ];
 
 /** The default tolerance of `every`. */
-const DEFAULT_INTERVAL_TOLERANCE_MS: Milliseconds = 1000;
+const DEFAULT_INTERVAL_TOLERANCE_MS: Milliseconds = Seconds(1);
 /** The default tolerance for the start and end of connections. */
-const DEFAULT_CONNECTION_TOLERANCE_MS: Milliseconds = 60_000;
+const DEFAULT_CONNECTION_TOLERANCE_MS: Milliseconds = Minutes(1);
 
-/** The parts of the scenario that are needed to read an expectation. */
+/** What the reader of an expectation needs to know of the scenario. */
 export interface ExpectationContext {
   readonly line: number;
   readonly lock: string;
@@ -126,15 +133,15 @@ export function readExpectation(text: ExpectationText, context: ExpectationConte
       `an expectation is one of ${names}: expected ${kind === undefined ? 'one' : 'only one'}`,
     );
   }
-  const other = (Object.keys(text) as ExpectationKey[]).find(
+  const misplacedKey = (Object.keys(text) as ExpectationKey[]).find(
     (key) => key !== kind.key && key !== 'lock' && !kind.allowedKeys.includes(key),
   );
-  if (other !== undefined)
+  if (misplacedKey !== undefined)
     return context.reportMistake(
-      `${other} does not go with ${kind.key}: expected ${kind.allowedKeys.join(', ')}`,
-      other,
+      `${misplacedKey} does not go with ${kind.key}: expected ${kind.allowedKeys.join(', ')}`,
+      misplacedKey,
     );
-  const expected = readSpanOfTime(text, context);
+  const expected = readCommonMembers(text, context);
   if (expected === undefined) return undefined;
   switch (kind.key) {
     case 'ping':
@@ -163,7 +170,8 @@ export function readExpectation(text: ExpectationText, context: ExpectationConte
   }
 }
 
-function readSpanOfTime(text: ExpectationText, context: ExpectationContext): Expected | undefined {
+/** Reads what all expectations have: the lock and the span of time that are checked. */
+function readCommonMembers(text: ExpectationText, context: ExpectationContext): Expected | undefined {
   const { line, lock, startMs, endMs } = context;
   const afterMs = text.after === undefined ? startMs : context.moment(text.after, 'after');
   const untilMs = text.until === undefined ? endMs : context.moment(text.until, 'until');
@@ -193,8 +201,8 @@ function readPing(
   if ((text.at_most ?? Number.POSITIVE_INFINITY) < (text.at_least ?? 0))
     return context.reportMistake(`at_most is ${text.at_most}: expected no less than at_least`, 'at_most');
   if (tolerance !== null && every === null) return context.reportMistake('give goes with every: expected both', 'give');
-  const arrives = text.arrives_after === undefined ? null : context.moment(text.arrives_after, 'arrives_after');
-  if (arrives === undefined) return undefined;
+  const arrivesAfterMs = text.arrives_after === undefined ? null : context.moment(text.arrives_after, 'arrives_after');
+  if (arrivesAfterMs === undefined) return undefined;
   return {
     ...expected,
     kind: 'ping',
@@ -208,7 +216,7 @@ function readPing(
         : { span: every, tolerance: tolerance ?? DEFAULT_INTERVAL_TOLERANCE_MS, duration },
     atLeast: text.count ?? text.at_least ?? (text.at_most === undefined ? 1 : 0),
     atMost: text.count ?? text.at_most ?? Number.POSITIVE_INFINITY,
-    arrivesAfterMs: arrives,
+    arrivesAfterMs: arrivesAfterMs,
   };
 }
 
@@ -254,9 +262,9 @@ function patternOf(text: string): PingPattern {
 
 function repeatedPingOf(text: string): RepeatedPing {
   const words = text.split(' ');
-  const last = words.at(-1) ?? '';
-  if (last === 'repeated') return { ...patternOf(words.slice(0, -1).join(' ')), times: 'repeated' };
-  if (/^x\d+$/.test(last)) return { ...patternOf(words.slice(0, -1).join(' ')), times: Number(last.slice(1)) };
+  const lastWord = words.at(-1) ?? '';
+  if (lastWord === 'repeated') return { ...patternOf(words.slice(0, -1).join(' ')), times: 'repeated' };
+  if (/^x\d+$/.test(lastWord)) return { ...patternOf(words.slice(0, -1).join(' ')), times: Number(lastWord.slice(1)) };
   return { ...patternOf(text), times: 1 };
 }
 

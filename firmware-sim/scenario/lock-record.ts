@@ -1,6 +1,7 @@
 /**
- * The record of one lock of a scenario, made from its diary: pings in the order in which they were made, connections
- * and commands. Expectations are checked against this record, never against the gateway's records.
+ * The record of one lock of a scenario: its pings in the order in which they were made, its connections and its
+ * commands. The record is built from the lock's diary, the list of what the lock did. Expectations are checked against
+ * this record, never against the gateway's records.
  */
 import type { CommandResult, PingUplink, Source } from '../../proto/wire/ping.js';
 import { type Command, isPingUplink } from '../../proto/wire/ping.js';
@@ -15,12 +16,14 @@ export interface RecordedPing {
   acknowledgedMs: number | null;
 }
 
+/** A connection of the lock. Times are the scenario's, ms since the epoch. */
 export interface RecordedConnection {
   readonly fromMs: number;
   /** Infinity while it is open. */
   toMs: number;
 }
 
+/** A command that the lock has received. */
 export interface RecordedCommand {
   readonly id: number;
   readonly type: Command['type'];
@@ -98,8 +101,8 @@ export class LockRecord {
   #addPing(source: Source, madeMs: number, uplink: PingUplink): void {
     const ping: RecordedPing = { madeMs, source, uplink, acknowledgedMs: null };
     // A phone's timer may fire too late, after a later ping of the lock. So the ping is inserted by its scenario time.
-    const later = this.pings.findLastIndex((other) => other.madeMs <= madeMs) + 1;
-    this.pings.splice(later, 0, ping);
+    const index = this.pings.findLastIndex((other) => other.madeMs <= madeMs) + 1;
+    this.pings.splice(index, 0, ping);
     this.#unacknowledged.set(keyOf(source, uplink), ping);
   }
 
@@ -126,9 +129,9 @@ export function pingText({ uplink: { body } }: RecordedPing): string {
 }
 
 /**
- * The pings of a lock as JSON texts that must be the same with and without a gateway. Times are left out, and so are
- * the number of waiting uplinks, which depends on the network, and boot and sequence numbers: a command that arrives
- * twice is acknowledged twice, which uses another sequence number.
+ * The pings of a lock as JSON texts that must be the same with and without a gateway. The texts omit what may differ:
+ * times, the number of waiting uplinks, which depends on the network, and boot and sequence numbers. Sequence numbers
+ * differ since a command that arrives twice is acknowledged twice.
  */
 export function pingsWithoutTimes(pings: readonly RecordedPing[]): string[] {
   return pings.map(({ source, uplink: { boot: _boot, sequence: _sequence, timeMs: _time, kept: _kept, ...rest } }) => {

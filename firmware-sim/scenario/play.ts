@@ -1,7 +1,7 @@
 /**
- * Plays a scenario: makes its locks and their worlds, schedules the events, and records the locks' diaries. This file
- * knows no gateway. The caller provides the links and the actors: virtual-scenario.ts within the process,
- * cli/commands/sim/scenario/live.ts with a gateway.
+ * Plays a scenario: creates its simulated locks and their worlds (what happens to each lock), schedules the events, and
+ * records the locks' diaries (what each lock did). This file knows no gateway. The caller provides the links and the
+ * actors: virtual-scenario.ts within the process, cli/commands/sim/scenario/live.ts with a gateway.
  */
 import { type Clock, type Milliseconds, Minutes, type Timer } from '../../proto/clock.js';
 import { periodMinuteOf } from '../../proto/power/step/reading.js';
@@ -43,59 +43,64 @@ export interface ScenarioPlayOptions {
   readonly diary?: (mac: Mac, atMs: number, entry: DiaryEntry) => void;
 }
 
+/** The firmware version that the locks report. */
 const FIRMWARE_VERSION = '2.4.1';
 /** The uncertainty of a phone's position. */
 const PHONE_UNCERTAINTY_METERS = 12;
 /** Maximum number of MACs drawn to find one with the wanted minute. About one in 1,440 has it. */
 const MAX_MACS_TRIED = 100_000;
+const MINUTES_OF_DAY = 24 * 60;
 
 /** A lock of the running scenario. */
 interface PlayedLock {
   readonly lock: Lock;
   readonly world: DirectedWorld;
   readonly record: LockRecord;
+  /** The sequence number of the last ping of the lock's phone. */
   phoneSequence: number;
 }
 
+/** The locks and the scheduled events of one run of a scenario. */
 export class ScenarioPlay {
   readonly locks: readonly Lock[];
   /** The record of each lock by the lock's name, in the scenario's time. */
   readonly records: ReadonlyMap<string, LockRecord>;
   readonly #options: ScenarioPlayOptions;
-  readonly #players: ReadonlyMap<string, PlayedLock>;
+  readonly #playedLocks: ReadonlyMap<string, PlayedLock>;
   /** The time by the clock minus the scenario's time, ms. */
-  readonly #shift: Milliseconds;
+  readonly #clockAheadMs: Milliseconds;
   readonly #timers: Timer[] = [];
 
   constructor(options: ScenarioPlayOptions) {
     const { scenario, macs } = options;
     this.#options = options;
-    this.#shift = options.startMs - scenario.startMs;
+    this.#clockAheadMs = options.startMs - scenario.startMs;
     const bugs = assignBugs(options.bugs ?? [], scenario.locks.length);
-    const players = scenario.locks.map((lock, index): [string, PlayedLock] => {
+    const playedLocks = scenario.locks.map((lock, index): [string, PlayedLock] => {
       const mac = macs[index];
       if (mac === undefined) throw new Error(`the lock ${lock.name} has no MAC`);
       return [lock.name, this.#makePlayedLock(lock, mac, bugs[index] ?? [])];
     });
-    this.#players = new Map(players);
-    this.locks = players.map(([, { lock }]) => lock);
-    this.records = new Map(players.map(([name, { record }]) => [name, record]));
+    this.#playedLocks = new Map(playedLocks);
+    this.locks = playedLocks.map(([, { lock }]) => lock);
+    this.records = new Map(playedLocks.map(([name, { record }]) => [name, record]));
   }
 
   /** The end of the scenario by the clock. */
   get endMs(): number {
-    return this.#options.scenario.endMs + this.#shift;
+    return this.#options.scenario.endMs + this.#clockAheadMs;
   }
 
+  /** Creates a simulated lock with its world and its record. */
   #makePlayedLock(lock: ScenarioLock, mac: Mac, bugs: Parameters<typeof stepWithBugs>[0]): PlayedLock {
     const { scenario, clock, openLink, bootsBefore, diary } = this.#options;
-    // Seeded by the lock's name, so that its life does not depend on its MAC.
+    // Seeded by the lock's name, so that what happens to the lock does not depend on its MAC.
     const prng = new Prng(this.#options.seed).fork(lock.name);
     const { city, places, files } = scenario;
     const { initialState, place } = lock;
     const world = new DirectedWorld({ prng: prng.fork('world'), city, initialState, place, places, files });
     const record = new LockRecord();
-    const made = new Lock({
+    const simulated = new Lock({
       mac,
       firmwareVersion: FIRMWARE_VERSION,
       clock,
@@ -104,30 +109,30 @@ export class ScenarioPlay {
       jitterSeed: prng.fork('lock').uint32(),
       stepFunction: stepWithBugs(bugs, stepInPlace),
       diary: (_mac, atMs, entry) => {
-        record.addEntry(atMs - this.#shift, entry);
+        record.addEntry(atMs - this.#clockAheadMs, entry);
         diary?.(mac, atMs, entry);
       },
       ...(bootsBefore !== undefined && { bootsBefore }),
     });
-    return { lock: made, world, record, phoneSequence: 0 };
+    return { lock: simulated, world, record, phoneSequence: 0 };
   }
 
   /** Starts the locks and schedules the events. To be called when the clock shows the start of the run. */
   start(): void {
     for (const event of this.#options.scenario.events) this.#scheduleEvent(event);
-    for (const { lock } of this.#players.values()) lock.start();
+    for (const { lock } of this.#playedLocks.values()) lock.start();
   }
 
   #scheduleEvent({ atMs, locks, deviceEvent }: ScenarioEvent): void {
-    const dueMs = atMs + this.#shift;
+    const dueMs = atMs + this.#clockAheadMs;
     for (const name of locks) {
-      const player = this.#players.get(name);
-      if (player === undefined) throw new Error(`there is no lock ${name}`);
-      if (deviceEvent.type !== 'command') player.world.schedule(deviceEvent, dueMs);
+      const playedLock = this.#playedLocks.get(name);
+      if (playedLock === undefined) throw new Error(`there is no lock ${name}`);
+      if (deviceEvent.type !== 'command') playedLock.world.schedule(deviceEvent, dueMs);
       if (deviceEvent.type === 'command')
-        this.#runAt(dueMs, () => this.#options.actors.command(player.lock.mac, deviceEvent.command));
+        this.#runAt(dueMs, () => this.#options.actors.command(playedLock.lock.mac, deviceEvent.command));
       else if (deviceEvent.type === 'phone')
-        this.#runAt(dueMs, () => this.#sendPhonePing(player, deviceEvent.lockState, dueMs));
+        this.#runAt(dueMs, () => this.#sendPhonePing(playedLock, deviceEvent.lockState, dueMs));
     }
   }
 
@@ -137,13 +142,13 @@ export class ScenarioPlay {
   }
 
   /** Sends a phone's ping, with the lock's last known state and the phone's position. */
-  #sendPhonePing(player: PlayedLock, lockState: LockState, atMs: number): void {
-    const { lock, world, record } = player;
+  #sendPhonePing(playedLock: PlayedLock, lockState: LockState, atMs: number): void {
+    const { lock, world, record } = playedLock;
     const { power, batteryPercent, ebikeVolts, tetherState } = lock.state;
-    player.phoneSequence += 1;
+    playedLock.phoneSequence += 1;
     const uplink: PingUplink = {
       boot: (this.#options.bootsBefore ?? 0) + 1,
-      sequence: player.phoneSequence,
+      sequence: playedLock.phoneSequence,
       timeMs: atMs,
       power,
       kept: 0,
@@ -159,9 +164,9 @@ export class ScenarioPlay {
         position: { ...world.fixAt(atMs).position, uncertaintyMeters: PHONE_UNCERTAINTY_METERS },
       },
     };
-    record.phoneSent(atMs - this.#shift, uplink);
+    record.phoneSent(atMs - this.#clockAheadMs, uplink);
     this.#options.actors.phone(lock.mac, uplink, () => {
-      record.phoneAcknowledged(this.#options.clock.now() - this.#shift, uplink);
+      record.phoneAcknowledged(this.#options.clock.now() - this.#clockAheadMs, uplink);
     });
   }
 
@@ -189,13 +194,15 @@ export function scenarioMacs(scenario: Scenario, seed: string, startMs: number):
   const prng = new Prng(seed).fork(`macs of ${scenario.name}`);
   const taken = new Set<Mac>();
   return scenario.locks.map(({ dailyPingMinute }) => {
-    const minute = (((dailyPingMinute + shiftMinutes) % 1440) + 1440) % 1440;
+    // The second remainder makes a negative first one positive.
+    const minute = (((dailyPingMinute + shiftMinutes) % MINUTES_OF_DAY) + MINUTES_OF_DAY) % MINUTES_OF_DAY;
     const mac = macWithMinute(prng, minute, taken);
     taken.add(mac);
     return mac;
   });
 }
 
+/** Draws a MAC that is not taken and whose daily ping is at this minute: a lock's MAC determines the minute. */
 function macWithMinute(prng: Prng, minute: number, taken: ReadonlySet<Mac>): Mac {
   for (let tried = 0; tried < MAX_MACS_TRIED; tried++) {
     const mac = drawMac(prng);

@@ -1,7 +1,7 @@
 /**
  * Reads a scenario file: parses YAML, validates it against the schema, then checks rules that the schema can't express
  * (places, locks, times, order). All mistakes of a file are reported together, each with its line and what was
- * expected. Only route files that the scenario names are read besides.
+ * expected. Reads no other files than the scenario file and the route files that it names.
  */
 import path from 'node:path';
 import { Errors } from 'typebox/value';
@@ -25,13 +25,18 @@ import { escaped, MAX_SCENARIO_BYTES, type Mistake, readYaml } from './yaml.js';
 
 /** The default start: a fixed Monday morning, so that runs can be repeated. */
 const DEFAULT_START = '2026-01-05T08:00:00Z';
+/** The battery of a lock at the start, unless the scenario says otherwise. */
 const DEFAULT_BATTERY_PERCENT = 80;
 /** Maximum number of mistakes reported for one file. */
 const MAX_MISTAKES = 20;
 /** Maximum number of events, counting each repetition. It limits the memory of a run. */
 const MAX_EVENTS = 20_000;
+/** Maximum length of a scenario. */
 const MAX_DAYS = 366;
 const MAX_ROUTE_FILES = 50;
+const MINUTES_OF_DAY = 24 * 60;
+/** By default a lock's daily ping is this long before the start. */
+const DEFAULT_DAILY_PING_BEFORE_MINUTES = 60;
 const MOMENT_EXPECTED = 'a time such as 08:10, day 2 08:10 or +90 s, or the name of an event';
 
 /** A scenario that can't be played. `messages` has all mistakes, each as `FILE:LINE: …`. */
@@ -72,11 +77,14 @@ export async function parseScenario(text: string, file: string): Promise<Scenari
 }
 
 function mistakesError(file: string, mistakes: readonly Mistake[]): ScenarioMistakes {
-  const ordered = [...mistakes].sort((one, other) => one.line - other.line).slice(0, MAX_MISTAKES);
+  const ordered = [...mistakes].sort((a, b) => a.line - b.line).slice(0, MAX_MISTAKES);
   return new ScenarioMistakes(ordered.map(({ line, message }) => `${file}:${line}: ${message}`));
 }
 
-/** Reads one file that conforms to the schema, and collects mistakes. */
+/**
+ * Reads one file that conforms to the schema, and collects mistakes. A `pointer` is the JSON pointer of a value, which
+ * gives the line of a mistake.
+ */
 class ScenarioReader {
   readonly mistakes: Mistake[] = [];
   readonly #text: ScenarioText;
@@ -96,6 +104,7 @@ class ScenarioReader {
     this.#lineOf = lineOf;
   }
 
+  /** Reads the file; returns undefined if its start or its length is invalid. */
   async read(): Promise<Scenario | undefined> {
     const text = this.#text;
     if (!this.#readSpan()) return undefined;
@@ -135,11 +144,13 @@ class ScenarioReader {
     };
   }
 
+  /** Always returns undefined, so that a caller can report a mistake and return in one statement. */
   #addMistake(pointer: string, message: string): undefined {
     this.mistakes.push({ line: this.#lineOf(pointer), message });
     return undefined;
   }
 
+  /** Reads the start and the length of the scenario. Returns whether both are valid. */
   #readSpan(): boolean {
     const { start = DEFAULT_START, lasts } = this.#text;
     this.#startMs = parseDate(start);
@@ -166,6 +177,7 @@ class ScenarioReader {
     }
   }
 
+  /** The place of this name; reports a mistake if there is none. */
   #place(name: string, pointer: string): Place | undefined {
     const place = this.#places.get(name);
     if (place !== undefined) return place;
@@ -199,29 +211,34 @@ class ScenarioReader {
    * The minute of a lock's daily ping. By default an hour before the start, so that a short scenario has no daily ping.
    */
   #dailyPingMinute(text: LockText | null, pointer: string): number {
-    if (text?.daily_ping === undefined) return ((((this.#startMs / Minutes(1) - 60) % 1440) + 1440) % 1440) | 0;
-    const ofDay = parseTimeOfDay(text.daily_ping);
-    if (ofDay === undefined)
+    if (text?.daily_ping === undefined) {
+      const minute = Math.floor(this.#startMs / Minutes(1)) - DEFAULT_DAILY_PING_BEFORE_MINUTES;
+      // The second remainder makes a negative first one positive.
+      return ((minute % MINUTES_OF_DAY) + MINUTES_OF_DAY) % MINUTES_OF_DAY;
+    }
+    const timeOfDay = parseTimeOfDay(text.daily_ping);
+    if (timeOfDay === undefined)
       this.#addMistake(pointer, `${JSON.stringify(text.daily_ping)}: expected a time such as 06:00`);
-    return Math.floor((ofDay ?? 0) / Minutes(1));
+    return Math.floor((timeOfDay ?? 0) / Minutes(1));
   }
 
   /** The names of the locks that an event or expectation is for. By default the only lock of the scenario. */
   #lockNames(text: string | readonly string[] | undefined, locks: readonly ScenarioLock[], pointer: string): string[] {
-    const known = locks.map(({ name }) => name);
+    const allNames = locks.map(({ name }) => name);
     if (text === undefined) {
-      if (known.length > 1) this.#addMistake(pointer, `which lock? expected lock: with one of ${known.join(', ')}`);
-      return known.slice(0, 1);
+      if (allNames.length > 1)
+        this.#addMistake(pointer, `which lock? expected lock: with one of ${allNames.join(', ')}`);
+      return allNames.slice(0, 1);
     }
     const names = typeof text === 'string' ? [text] : text;
     for (const name of names) {
-      if (!known.includes(name))
+      if (!allNames.includes(name))
         this.#addMistake(
           `${pointer}/lock`,
-          `there is no lock ${JSON.stringify(name)}: expected one of ${known.join(', ')}`,
+          `there is no lock ${JSON.stringify(name)}: expected one of ${allNames.join(', ')}`,
         );
     }
-    return names.filter((name) => known.includes(name));
+    return names.filter((name) => allNames.includes(name));
   }
 
   async #readEvents(locks: readonly ScenarioLock[]): Promise<ScenarioEvent[]> {
@@ -231,20 +248,21 @@ class ScenarioReader {
       const names = this.#lockNames(text.lock, locks, pointer);
       const times = this.#timesOf(text, pointer);
       if (text.name !== undefined) this.#nameEvent(text.name, times[0], `${pointer}/name`);
-      const spelled = typeof text.do === 'string' ? [text.do] : text.do;
-      for (const [order, one] of spelled.entries()) {
-        const where = typeof text.do === 'string' ? `${pointer}/do` : `${pointer}/do/${order}`;
-        const deviceEvent = await this.#deviceEvent(one, where);
+      const actions = typeof text.do === 'string' ? [text.do] : text.do;
+      for (const [actionIndex, action] of actions.entries()) {
+        const actionPointer = typeof text.do === 'string' ? `${pointer}/do` : `${pointer}/do/${actionIndex}`;
+        const deviceEvent = await this.#deviceEvent(action, actionPointer);
         if (deviceEvent === undefined) continue;
         for (const atMs of times)
-          events.push({ atMs, locks: names, deviceEvent, text: one, line: this.#lineOf(where) });
+          events.push({ atMs, locks: names, deviceEvent, text: action, line: this.#lineOf(actionPointer) });
       }
     }
     if (events.length > MAX_EVENTS)
       this.#addMistake('/events', `${events.length} events, repeated ones counted: expected at most ${MAX_EVENTS}`);
-    return events.sort((one, other) => one.atMs - other.atMs);
+    return events.sort((a, b) => a.atMs - b.atMs);
   }
 
+  /** Stores the time of a named event, so that other times can refer to it. */
   #nameEvent(name: string, atMs: number | undefined, pointer: string): void {
     if (this.#namedTimesMs.has(name))
       this.#addMistake(pointer, `two events are called ${JSON.stringify(name)}: expected one`);
@@ -264,8 +282,8 @@ class ScenarioReader {
   }
 
   #timesOnDays({ at, days = 'every day' }: EventText, pointer: string): number[] {
-    const ofDay = parseTimeOfDay(at);
-    if (ofDay === undefined) {
+    const timeOfDay = parseTimeOfDay(at);
+    if (timeOfDay === undefined) {
       this.#addMistake(
         `${pointer}/at`,
         `${JSON.stringify(at)}: expected a time of day such as 08:10, since days is given`,
@@ -273,9 +291,9 @@ class ScenarioReader {
       return [];
     }
     const times: number[] = [];
-    const first = Math.floor(this.#startMs / Days(1)) * Days(1);
-    for (let midnight = first; midnight + ofDay < this.#endMs; midnight += Days(1)) {
-      if (midnight + ofDay >= this.#startMs && isDayOf(days, midnight)) times.push(midnight + ofDay);
+    const firstMidnightMs = Math.floor(this.#startMs / Days(1)) * Days(1);
+    for (let midnightMs = firstMidnightMs; midnightMs + timeOfDay < this.#endMs; midnightMs += Days(1)) {
+      if (midnightMs + timeOfDay >= this.#startMs && isDayOf(days, midnightMs)) times.push(midnightMs + timeOfDay);
     }
     if (times.length === 0) this.#addMistake(`${pointer}/days`, `${days} never comes: expected it before the end`);
     return times;
@@ -283,16 +301,17 @@ class ScenarioReader {
 
   /** Reads a time, absolute or relative to a named event. */
   #moment(text: string, pointer: string): number | undefined {
-    const byTime = parseMoment(text, this.#startMs);
-    if (byTime !== undefined) return byTime;
+    const momentMs = parseMoment(text, this.#startMs);
+    if (momentMs !== undefined) return momentMs;
     const [name = '', span] = text.split('+').map((part) => part.trim());
     const namedMs = this.#namedTimesMs.get(name);
-    const after = span === undefined ? 0 : parseSpan(span);
-    if (namedMs !== undefined && after !== undefined) return namedMs + after;
-    const known = this.#namedTimesMs.size === 0 ? '' : ` (${[...this.#namedTimesMs.keys()].join(', ')})`;
-    return this.#addMistake(pointer, `${JSON.stringify(text)}: expected ${MOMENT_EXPECTED}${known}`);
+    const afterMs = span === undefined ? 0 : parseSpan(span);
+    if (namedMs !== undefined && afterMs !== undefined) return namedMs + afterMs;
+    const namesInBrackets = this.#namedTimesMs.size === 0 ? '' : ` (${[...this.#namedTimesMs.keys()].join(', ')})`;
+    return this.#addMistake(pointer, `${JSON.stringify(text)}: expected ${MOMENT_EXPECTED}${namesInBrackets}`);
   }
 
+  /** Reads what happens in an event, and the place or the route file to which it refers. */
   async #deviceEvent(text: string, pointer: string): Promise<ScenarioEvent['deviceEvent'] | undefined> {
     const read = parseDeviceEvent(text);
     if (!read.ok) return this.#addMistake(pointer, read.error.message);
@@ -322,31 +341,31 @@ class ScenarioReader {
 
   #readExpectations(locks: readonly ScenarioLock[]): ScenarioExpectation[] {
     const expectations: ScenarioExpectation[] = [];
-    const withPing = new Set<string>();
+    const locksWithPing = new Set<string>();
     for (const [index, text] of (this.#text.expect ?? []).entries()) {
       const pointer = `/expect/${index}`;
       for (const lock of this.#lockNames(text.lock, locks, pointer)) {
-        if (text.ping !== undefined) withPing.add(lock);
-        else if (text.next !== undefined && !withPing.has(lock))
+        if (text.ping !== undefined) locksWithPing.add(lock);
+        else if (text.next !== undefined && !locksWithPing.has(lock))
           this.#addMistake(`${pointer}/next`, `nothing comes before next: expected ping for the first of ${lock}`);
-        const read = this.#expectation(text, lock, locks.length > 1 ? `${lock}: ` : '', pointer);
-        if (read !== undefined) expectations.push(read);
+        const expectation = this.#expectation(text, lock, locks.length > 1 ? `${lock}: ` : '', pointer);
+        if (expectation !== undefined) expectations.push(expectation);
       }
     }
     return expectations;
   }
 
   #expectation(text: ExpectationText, lock: string, subject: string, pointer: string): ScenarioExpectation | undefined {
-    const at = (key: string | undefined): string => (key === undefined ? pointer : `${pointer}/${key}`);
+    const pointerOf = (key: string | undefined): string => (key === undefined ? pointer : `${pointer}/${key}`);
     return readExpectation(text, {
       line: this.#lineOf(pointer),
       lock,
       subject,
       startMs: this.#startMs,
       endMs: this.#endMs,
-      moment: (spelled, key) => this.#moment(spelled, at(key)),
+      moment: (momentText, key) => this.#moment(momentText, pointerOf(key)),
       place: (name) => this.#place(name, `${pointer}/with/near`),
-      reportMistake: (message, key) => this.#addMistake(at(key), message),
+      reportMistake: (message, key) => this.#addMistake(pointerOf(key), message),
     });
   }
 }
@@ -365,17 +384,20 @@ function powerOf(text: LockText | null): PowerSettings {
   };
 }
 
-/** The days of the week, starting with 1 January 1970. */
+/** The days of the week, starting with the weekday of 1 January 1970. */
 const WEEK = ['thursday', 'friday', 'saturday', 'sunday', 'monday', 'tuesday', 'wednesday'] as const;
 
-/** Whether the day that starts at `midnightMs` is one of the given days. 1 January 1970 was a Thursday. */
+/** Whether the day that starts at `midnightMs` is one of the given days. */
 function isDayOf(days: string, midnightMs: number): boolean {
   const name = WEEK[(midnightMs / Days(1)) % 7];
   const isWeekend = name === 'saturday' || name === 'sunday';
   return days === 'every day' || days === name || days === (isWeekend ? 'weekends' : 'weekdays');
 }
 
-/** Whether the scenario uses mode HIGH, whose connection depends on the hour of the day. */
+/**
+ * Whether a live run must use the scenario's hours of the day. This is so if the scenario uses mode HIGH, whose
+ * connection depends on the hour.
+ */
 function isBoundToHours(locks: readonly ScenarioLock[], events: readonly ScenarioEvent[]): boolean {
   return (
     locks.some(({ initialState }) => initialState.power.mode === 'HIGH') ||

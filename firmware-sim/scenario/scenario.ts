@@ -1,5 +1,6 @@
 /**
- * The result of reading a scenario file (docs/scenarios.md): locks, the events that happen to them, and expectations.
+ * A scenario: locks, the events that happen to them, and expectations about what the locks send. It is the content of a
+ * scenario file (docs/scenarios.md); reader.ts reads the file.
  */
 import { Days } from '../../proto/clock.js';
 import type { DeviceEvent } from '../device-event/device-event.js';
@@ -8,6 +9,7 @@ import type { WaypointPath } from '../world/routes/waypoint-route.js';
 import type { InitialState } from '../world/world.js';
 import type { ScenarioExpectation } from './expectation.js';
 
+/** A scenario that can be played. */
 export interface Scenario {
   /** The path of the scenario file, for messages. */
   readonly file: string;
@@ -15,7 +17,7 @@ export interface Scenario {
   /** What the scenario shows, in one sentence. */
   readonly description: string;
   readonly seed: string;
-  /** Ms since the epoch. */
+  /** The time of the scenario's start and end, ms since the epoch. A live run shifts both. */
   readonly startMs: number;
   readonly endMs: number;
   readonly city: City;
@@ -32,6 +34,7 @@ export interface Scenario {
   readonly isBoundToHours: boolean;
 }
 
+/** A lock at the start of the scenario. */
 export interface ScenarioLock {
   readonly name: string;
   readonly initialState: InitialState;
@@ -40,6 +43,7 @@ export interface ScenarioLock {
   readonly dailyPingMinute: number;
 }
 
+/** Something that happens to one or more locks. */
 export interface ScenarioEvent {
   readonly atMs: number;
   /** The names of the locks that the event happens to. */
@@ -47,6 +51,7 @@ export interface ScenarioEvent {
   readonly deviceEvent: Exclude<DeviceEvent, { type: 'wait' }>;
   /** The event's text in the file. */
   readonly text: string;
+  /** The event's line in the file. */
   readonly line: number;
 }
 
@@ -54,6 +59,6 @@ export interface ScenarioEvent {
 export function momentText({ startMs, endMs }: Pick<Scenario, 'startMs' | 'endMs'>, atMs: number): string {
   const dayOf = (ms: number): number => Math.floor(ms / Days(1));
   const time = new Date(atMs).toISOString().slice('2026-01-05T'.length, '2026-01-05T08:10:00.000'.length);
-  const spelled = time.endsWith('.000') ? time.slice(0, '08:10:00'.length) : time;
-  return dayOf(startMs) === dayOf(endMs - 1) ? spelled : `day ${dayOf(atMs) - dayOf(startMs) + 1} ${spelled}`;
+  const timeOfDay = time.endsWith('.000') ? time.slice(0, '08:10:00'.length) : time;
+  return dayOf(startMs) === dayOf(endMs - 1) ? timeOfDay : `day ${dayOf(atMs) - dayOf(startMs) + 1} ${timeOfDay}`;
 }

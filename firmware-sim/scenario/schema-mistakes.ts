@@ -30,11 +30,12 @@ export function mistakesOf(
   };
   for (const error of errors) {
     const { keyword, instancePath: pointer } = error;
-    // It is unknown which alternative of a union was meant. So the union's description is shown, not each mistake in
-    // it.
-    const isWithin = [...failedUnions].some((union) => pointer.startsWith(`${union}/`));
-    const isOuter = !failedUnions.has(pointer) && [...pointers].some((other) => other.startsWith(`${pointer}/`));
-    if (keyword === 'additionalProperties' || isWithin) continue;
+    // If no alternative of a union matches, it is unknown which one the author meant. So the message shows the
+    // description of the union, and errors within the union are skipped.
+    const isWithinFailedUnion = [...failedUnions].some((union) => pointer.startsWith(`${union}/`));
+    // An error about a value that contains wrong values only repeats their errors.
+    const containsErrors = !failedUnions.has(pointer) && [...pointers].some((other) => other.startsWith(`${pointer}/`));
+    if (keyword === 'additionalProperties' || isWithinFailedUnion) continue;
     if (keyword === 'required' && !failedUnions.has(pointer)) {
       for (const name of error.params.requiredProperties) {
         const missing = `${pointer}/${name}`;
@@ -42,7 +43,7 @@ export function mistakesOf(
       }
     } else if (keyword === 'boolean') {
       add(pointer, pointer, unknownKey(pointer, unescaped(pointer.slice(pointer.lastIndexOf('/') + 1))));
-    } else if (!isOuter && keyword !== 'required') {
+    } else if (!containsErrors && keyword !== 'required') {
       add(
         pointer,
         pointer,
@@ -56,17 +57,17 @@ export function mistakesOf(
 /** Whether the error says that no alternative of a union of objects matches. */
 function isFailedUnion({ keyword, instancePath }: TLocalizedValidationError): boolean {
   if (keyword !== 'anyOf') return false;
-  const kinds = nodesAt(instancePath).flatMap(({ anyOf }) => anyOf ?? []);
-  return kinds.filter(({ properties }) => properties !== undefined).length > 1;
+  const alternatives = nodesAt(instancePath).flatMap(({ anyOf }) => anyOf ?? []);
+  return alternatives.filter(({ properties }) => properties !== undefined).length > 1;
 }
 
 function unknownKey(pointer: string, name: string): string {
   const parent = pointer.slice(0, pointer.lastIndexOf('/'));
   const nodes = nodesAt(parent);
   const names = [...new Set(nodes.flatMap((node) => Object.keys(node.properties ?? {})))];
-  const meant = didYouMean(name, names);
+  const suggestion = didYouMean(name, names);
   if (names.length > 0)
-    return `there is no key ${JSON.stringify(name)} here: expected one of ${names.join(', ')}${meant && `.${meant}`}`;
+    return `there is no key ${JSON.stringify(name)} here: expected one of ${names.join(', ')}${suggestion && `.${suggestion}`}`;
   const expected = 'a letter, then up to 49 letters, digits, blanks, _ or -';
   return `${JSON.stringify(name)} is not a valid name: expected ${expected}`;
 }
@@ -76,7 +77,7 @@ function expectedAt(pointer: string): string {
   return nodesAt(pointer)[0]?.description ?? 'something else';
 }
 
-/** The schema's nodes for a pointer, including all alternatives of a union. */
+/** The schema's nodes for a JSON pointer, including all alternatives of a union. */
 function nodesAt(pointer: string): SchemaNode[] {
   let nodes: SchemaNode[] = [SCENARIO_SCHEMA as unknown as SchemaNode];
   for (const part of partsOf(pointer)) {
@@ -113,12 +114,12 @@ function nameOf(pointer: string): string {
 }
 
 function valueAt(value: unknown, pointer: string): unknown {
-  let inner = value;
+  let current = value;
   for (const part of partsOf(pointer)) {
-    if (typeof inner !== 'object' || inner === null || !Object.hasOwn(inner, part)) return undefined;
-    inner = (inner as Record<string, unknown>)[part];
+    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, part)) return undefined;
+    current = (current as Record<string, unknown>)[part];
   }
-  return inner;
+  return current;
 }
 
 function quoted(value: unknown): string {

@@ -5,14 +5,15 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { REASONS } from '../../proto/wire/reasons.js';
 
+// Short functions that build parts of the schema. `description` completes "expected …" in an error message.
 const text = (description: string, example: string): Type.TString =>
   Type.String({ minLength: 1, maxLength: 300, description, examples: [example] });
-const strict = <Properties extends Type.TProperties>(properties: Properties, description: string) =>
+const objectWith = <Properties extends Type.TProperties>(properties: Properties, description: string) =>
   Type.Object(properties, { additionalProperties: false, description });
 const number = (minimum: number, maximum: number, description: string): Type.TNumber =>
   Type.Number({ minimum, maximum, description });
-const oneOf = <Name extends string>(names: readonly Name[], description: string) =>
-  Type.Enum([...names], { description });
+const oneOf = <Name extends string>(recordByName: readonly Name[], description: string) =>
+  Type.Enum([...recordByName], { description });
 
 const Span = text('a span such as 90 s, 10 min or 2 h', '10 min');
 const Moment = text(
@@ -25,20 +26,20 @@ const Name = Type.String({
   pattern: '^[A-Za-z][A-Za-z0-9 _-]{0,49}$',
   description: 'a name: a letter, then up to 49 letters, digits, blanks, _ or -',
 });
-const names = <Value extends TSchema>(value: Value, description: string, most: number) =>
+const recordByName = <Value extends TSchema>(value: Value, description: string, maxEntries: number) =>
   Type.Record(Type.String({ pattern: '^[A-Za-z][A-Za-z0-9 _-]{0,49}$' }), value, {
     additionalProperties: false,
-    maxProperties: most,
+    maxProperties: maxEntries,
     description,
   });
 
 const Place = Type.Union(
   [
-    strict(
+    objectWith(
       { latitude: number(-85, 85, 'degrees, −85 to 85'), longitude: number(-180, 180, 'degrees, −180 to 180') },
       'a place by its coordinates',
     ),
-    strict(
+    objectWith(
       {
         east: number(-100_000, 100_000, 'metres east of the middle'),
         north: number(-100_000, 100_000, 'metres north of the middle'),
@@ -49,7 +50,7 @@ const Place = Type.Union(
   { description: 'a place: latitude and longitude in degrees, or metres east and north of the middle of the city' },
 );
 
-const Power = strict(
+const Power = objectWith(
   {
     mode: Type.Optional(oneOf(['MID', 'HIGH'], 'MID or HIGH')),
     ride_tracking: Type.Optional(Type.Boolean({ description: 'true or false' })),
@@ -61,7 +62,7 @@ const Power = strict(
 
 const LOCK_EXPECTED =
   'how a lock is found: place, power, battery, lock_state, tether, ebike, coverage, gps, daily_ping, or nothing';
-const Lock = strict(
+const Lock = objectWith(
   {
     place: Type.Optional(text('where it stands: the name of a place', 'home')),
     power: Type.Optional(Power),
@@ -83,7 +84,7 @@ const LockNames = Type.Union([Name, Type.Array(Name, { minItems: 1, maxItems: 10
 });
 const DAY_NAMES = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const;
 
-const Event = strict(
+const Event = objectWith(
   {
     at: Moment,
     days: Type.Optional(
@@ -110,7 +111,7 @@ const Comparison = Type.Union(
   ],
   { description: 'a number, "< 10", ">= 3.5" or alike, or null for none' },
 );
-const With = strict(
+const With = objectWith(
   {
     lock_state: Type.Optional(LockState),
     tether_state: Type.Optional(TetherState),
@@ -126,6 +127,7 @@ const With = strict(
   'what the pings carry: lock_state, battery_percent, ebike_voltage, tether_state, speed, near, or power settings',
 );
 
+/** The syntax of a ping in an expectation, as a regular expression: a reason, then optionally a type. */
 const PING = `^(${REASONS.map(({ name }) => name).join('|')})( (cellular|gps|close_connection))?$`;
 const PING_EXPECTED = 'a reason such as REASON_THEFT, and cellular or gps after it where only those are meant';
 const Ping = Type.String({ pattern: PING, description: PING_EXPECTED, examples: ['REASON_THEFT cellular'] });
@@ -136,7 +138,7 @@ const PingsInARow = Type.String({
 });
 const Count = Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'a whole number, 0 or more' });
 
-const Expectation = strict(
+const Expectation = objectWith(
   {
     ping: Type.Optional(Ping),
     next: Type.Optional(Ping),
@@ -164,8 +166,8 @@ const Expectation = strict(
   'an expectation: one of ping, next, never, exactly, command, connected or silent, and what goes with it',
 );
 
-/** The whole file. */
-export const SCENARIO_SCHEMA = strict(
+/** The schema of a complete file. */
+export const SCENARIO_SCHEMA = objectWith(
   {
     name: Type.Optional(text('what the scenario is called', 'theft')),
     description: text('what it shows, in a sentence', 'A locked bicycle is carried away.'),
@@ -177,7 +179,7 @@ export const SCENARIO_SCHEMA = strict(
       }),
     ),
     city: Type.Optional(
-      strict(
+      objectWith(
         {
           latitude: number(-85, 85, 'degrees, −85 to 85'),
           longitude: number(-180, 180, 'degrees, −180 to 180'),
@@ -186,8 +188,8 @@ export const SCENARIO_SCHEMA = strict(
         'the middle of the city: latitude and longitude, and how its streets are turned',
       ),
     ),
-    places: Type.Optional(names(Place, 'places by their names', 100)),
-    locks: names(Type.Union([Lock, Type.Null()], { description: LOCK_EXPECTED }), 'locks by their names', 100),
+    places: Type.Optional(recordByName(Place, 'places by their names', 100)),
+    locks: recordByName(Type.Union([Lock, Type.Null()], { description: LOCK_EXPECTED }), 'locks by their names', 100),
     events: Type.Optional(Type.Array(Event, { maxItems: 1000, description: 'a list of events' })),
     expect: Type.Optional(Type.Array(Expectation, { maxItems: 1000, description: 'a list of expectations' })),
     warnings: Type.Optional(

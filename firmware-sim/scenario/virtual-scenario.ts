@@ -1,6 +1,7 @@
 /**
  * Plays a scenario without a gateway and without waiting. Writes its trace, one event after another in order of time,
- * and collects the judge's findings. The same scenario and seed give the same events.
+ * and collects findings: of the judge, which checks the locks' messages, and of the `owed` check, which compares these
+ * messages with what truly happened. The same scenario and seed give the same events.
  */
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { TraceCheck } from '../../proto/trace/check.js';
@@ -30,6 +31,7 @@ export interface VirtualScenarioOptions {
   readonly write: ((line: string) => void) | null;
 }
 
+/** A run of a scenario that the caller advances in steps. */
 export class VirtualScenario {
   readonly play: ScenarioPlay;
   readonly #scenario: Scenario;
@@ -50,8 +52,8 @@ export class VirtualScenario {
       this.#owed.event(event, this.#line);
       this.#check.judge(event, this.#line);
     });
-    // What truly happened is compared even if the trace does not have it.
-    const unwritten = new TraceRecorder(null, (event) => {
+    // What truly happened is checked even if it is not written to the trace.
+    const comparisonRecorder = new TraceRecorder(null, (event) => {
       if (event.event === 'world') this.#compareWorld(event, UNWRITTEN);
     });
     const listener = {
@@ -81,7 +83,7 @@ export class VirtualScenario {
         phone: (mac, uplink, acknowledged) => this.#phone(mac, uplink, acknowledged),
       },
       ...(bugs && { bugs }),
-      diary: (mac, _atMs, entry) => (world ? recorder : unwritten).world(mac, clock.now(), entry),
+      diary: (mac, _atMs, entry) => (world ? recorder : comparisonRecorder).world(mac, clock.now(), entry),
     });
     const locks = new Map(this.play.locks.map(({ mac, state }) => [mac, headerLockOf(state)]));
     this.#check = new TraceCheck(POWER_MODEL, { note, locks });
@@ -108,14 +110,17 @@ export class VirtualScenario {
     return checkScenario(this.#scenario, this.play.records);
   }
 
-  /** The judge's findings about the trace, and what the locks owe for what truly happened. */
+  /**
+   * The judge's findings, and those of the `owed` check: pings that what truly happened requires and that are missing.
+   */
   findings(): TraceFinding[] {
     return [...this.#check.findings(), ...this.#owed.findings()].sort((a, b) => a.line - b.line);
   }
 
+  /** Passes an event that truly happened to the `owed` check. */
   #compareWorld(event: TraceWorld, line: number): void {
-    const read = this.#owed.world(event, line);
-    if (!read.ok) throw new Error(read.error.message);
+    const accepted = this.#owed.world(event, line);
+    if (!accepted.ok) throw new Error(accepted.error.message);
   }
 
   #connected(mac: Mac): void {

@@ -21,7 +21,9 @@ export interface YamlText {
 
 /** A scenario with a thousand events has about 60 KB. */
 export const MAX_SCENARIO_BYTES = 256 * 1024;
+/** The deepest nesting that is read. The limit protects against stack overflows. */
 const MAX_DEPTH = 12;
+/** Maximum number of values that are read. The limit protects the memory. */
 const MAX_NODES = 50_000;
 
 /** Parses the text. The value is valid only if there are no mistakes. Never throws. */
@@ -35,9 +37,9 @@ export function readYaml(text: string): YamlText {
     return { value: null, lineOf: () => 1, mistakes: [{ line: 1, message }] };
   }
   const documents = parseAllDocuments(text, { lineCounter: lines, version: '1.2', schema: 'core', logLevel: 'silent' });
-  const [document, second] = Array.isArray(documents) ? documents : [];
-  if (second !== undefined)
-    mistakes.push({ line: lineAt(second.range?.[0]), message: 'a second document: expected one' });
+  const [document, secondDocument] = Array.isArray(documents) ? documents : [];
+  if (secondDocument !== undefined)
+    mistakes.push({ line: lineAt(secondDocument.range?.[0]), message: 'a second document: expected one' });
   for (const { pos, message } of [...(document?.errors ?? []), ...(document?.warnings ?? [])])
     mistakes.push({ line: lineAt(pos[0]), message: `${firstLine(message)}: expected YAML` });
   const reader = new NodeReader(lineAt, mistakes);
@@ -45,10 +47,12 @@ export function readYaml(text: string): YamlText {
   return { value, lineOf: (pointer) => reader.lineOf(pointer), mistakes };
 }
 
+/** The first line of the YAML library's message, without its position and final punctuation. */
 function firstLine(message: string): string {
   return (message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:?$/, '').replace(/[:.]$/, '');
 }
 
+/** Converts the nodes of the YAML library to plain values, and notes the line of each value by its JSON pointer. */
 class NodeReader {
   readonly #lines = new Map<string, number>();
   readonly #lineAt: (offset: number | undefined) => number;
@@ -61,9 +65,9 @@ class NodeReader {
   }
 
   lineOf(pointer: string): number {
-    for (let at = pointer; ; at = at.slice(0, at.lastIndexOf('/'))) {
-      const line = this.#lines.get(at);
-      if (line !== undefined || at === '') return line ?? 1;
+    for (let ancestor = pointer; ; ancestor = ancestor.slice(0, ancestor.lastIndexOf('/'))) {
+      const line = this.#lines.get(ancestor);
+      if (line !== undefined || ancestor === '') return line ?? 1;
     }
   }
 
@@ -95,9 +99,9 @@ class NodeReader {
         this.#addMistake(key as Node, 'a key that is not text: expected a name');
         continue;
       }
-      const at = `${pointer}/${escaped(String(key.value))}`;
-      this.#lines.set(at, this.#lineAt(key.range?.[0]));
-      members[String(key.value)] = this.value(value as Node, at, depth + 1);
+      const memberPointer = `${pointer}/${escaped(String(key.value))}`;
+      this.#lines.set(memberPointer, this.#lineAt(key.range?.[0]));
+      members[String(key.value)] = this.value(value as Node, memberPointer, depth + 1);
     }
     return members;
   }

@@ -1,6 +1,7 @@
 /**
- * Runs a story (story.ts) with a simulated lock on a virtual clock, without waiting and without a gateway. So the
- * pings, their order and the times between them come from the power model.
+ * Runs a story with a simulated lock on a virtual clock, without waiting and without a gateway. A story is a short,
+ * fixed sequence of events around one lock (story.ts). The pings, their order and the times between them come from the
+ * power model.
  */
 import { Days, Hours, type Milliseconds, Minutes } from '../../proto/clock.js';
 import { periodMinuteOf } from '../../proto/power/step/reading.js';
@@ -13,7 +14,7 @@ import { AMSTERDAM, type City } from '../world/routes/city.js';
 import type { Story } from './story.js';
 import { StoryWorld } from './story-world.js';
 
-/** The lock that the story happens to, in its last known state. */
+/** The lock of the story, in its last known state. */
 export interface StoryLock {
   readonly mac: Mac;
   readonly firmwareVersion: string;
@@ -28,6 +29,7 @@ export interface StoryLock {
 export interface StoryPing {
   /** The time from the arrival of the story's first ping to the arrival of this one. */
   readonly afterMs: Milliseconds;
+  /** The sender: the lock or a phone. */
   readonly source: Source;
   readonly uplink: PingUplink;
 }
@@ -47,6 +49,7 @@ const LEAD_TIME_MS: Milliseconds = Minutes(1);
 const STORY_DAY_MS = Days(20_000);
 /** Hours within the high window. The later one is used if the lock's Period Ping would fall into the story. */
 const STORY_HOURS = [8, 14] as const;
+/** Longer than each story. */
 const MAX_STORY_MS: Milliseconds = Minutes(30);
 /** Nearer to a pole or to the antimeridian, a bicycle's route would leave the map. */
 const MAX_LATITUDE_DEGREES = 85;
@@ -79,12 +82,15 @@ export function runStory(story: Story, lock: StoryLock, start: StoryStart): Stor
   return shiftAndRenumber(received, start);
 }
 
+/**
+ * When the story starts on the virtual clock, so that the lock's daily ping is sent in it only if the story needs it.
+ */
 function storyStartOf({ atPeriodMinute = false }: Story, mac: Mac): number {
   const periodMs = Minutes(periodMinuteOf(mac));
   if (atPeriodMinute) return STORY_DAY_MS + periodMs;
-  const [early, late] = [Hours(STORY_HOURS[0]), Hours(STORY_HOURS[1])];
-  const isInTheWay = periodMs > early - MAX_STORY_MS && periodMs < early + MAX_STORY_MS;
-  return STORY_DAY_MS + (isInTheWay ? late : early);
+  const [earlyMs, lateMs] = [Hours(STORY_HOURS[0]), Hours(STORY_HOURS[1])];
+  const isPeriodPingNearEarly = periodMs > earlyMs - MAX_STORY_MS && periodMs < earlyMs + MAX_STORY_MS;
+  return STORY_DAY_MS + (isPeriodPingNearEarly ? lateMs : earlyMs);
 }
 
 function worldOf(story: Story, lock: StoryLock, storyStartMs: number): StoryWorld {
@@ -101,10 +107,11 @@ function worldOf(story: Story, lock: StoryLock, storyStartMs: number): StoryWorl
   const events = story.events.flatMap((event) =>
     event.type === 'world' ? [{ atMs: storyStartMs + event.afterMs, change: event.change }] : [],
   );
-  return new StoryWorld(initialState, events, startOf(lock));
+  return new StoryWorld(initialState, events, cityOf(lock));
 }
 
-function startOf({ place }: StoryLock): City {
+/** The place where the bicycle starts, as a map with its origin there. */
+function cityOf({ place }: StoryLock): City {
   if (place === null) return AMSTERDAM;
   const isOnMap =
     Math.abs(place.latitudeDegrees) < MAX_LATITUDE_DEGREES && Math.abs(place.longitudeDegrees) < MAX_LONGITUDE_DEGREES;
@@ -114,7 +121,7 @@ function startOf({ place }: StoryLock): City {
 /** The ping of a phone: the phone's position, and the last known state of the lock. The phone numbers its own pings. */
 function phonePing(lock: StoryLock, world: StoryWorld, nowMs: number, lockState: 'locked' | 'unlocked'): PingUplink {
   const { batteryPercent, firmwareVersion, ebikeVolts, tetherState } = lock;
-  const known = { batteryPercent, firmwareVersion, ebikeVolts, tetherState };
+  const lastKnownState = { batteryPercent, firmwareVersion, ebikeVolts, tetherState };
   const { position } = world.fixAt(nowMs);
   return {
     boot: 1,
@@ -123,7 +130,7 @@ function phonePing(lock: StoryLock, world: StoryWorld, nowMs: number, lockState:
     power: world.initialState.power,
     kept: 0,
     dropped: 0,
-    body: { kind: 'cellular', reason: 'PHONE', lockState, ...known, position },
+    body: { kind: 'cellular', reason: 'PHONE', lockState, ...lastKnownState, position },
   };
 }
 
@@ -133,9 +140,10 @@ function shiftAndRenumber(
   { startMs, boot, firstSequence }: StoryStart,
 ): StoryPing[] {
   const firstMs = received[0]?.atMs ?? 0;
-  const firstOf = (wanted: Source): number => received.find(({ source }) => source === wanted)?.uplink.sequence ?? 0;
+  const firstSequenceFrom = (sender: Source): number =>
+    received.find(({ source }) => source === sender)?.uplink.sequence ?? 0;
   return received.map(({ atMs, source, uplink }) => {
-    const sequence = firstSequence + uplink.sequence - firstOf(source);
+    const sequence = firstSequence + uplink.sequence - firstSequenceFrom(source);
     const timeMs = startMs + uplink.timeMs - firstMs;
     return { afterMs: atMs - firstMs, source, uplink: { ...uplink, boot, sequence, timeMs } };
   });

@@ -1,5 +1,7 @@
 /**
- * The world of a story: a fixed list of events, and a bicycle that rides around blocks while it moves. No randomness.
+ * The world of a story. A story is a short, fixed sequence of events around one lock (story.ts); its world tells the
+ * simulated lock these events and the position of the bicycle. While the bicycle moves, it rides along city blocks at
+ * one speed. Nothing is random.
  */
 import { type Milliseconds, Seconds } from '../../proto/clock.js';
 import type { GpsFix } from '../../proto/power/step/io.js';
@@ -11,32 +13,35 @@ import { CELL_UNCERTAINTY_METERS, type InitialState, ScriptedWorld, type WorldEv
 const SPEED_METERS_PER_SECOND = 4.2;
 /** The distance between corners. The bicycle turns right and left alternately. */
 const BLOCK_METERS = 120;
+/** The direction of the street in which the bicycle starts, clockwise from north. */
 const HEADING_DEGREES = 24;
+/** The uncertainty that each GPS fix states. */
 const FIX_UNCERTAINTY_METERS = 8;
 
-interface Span {
+/** A span of time in which the bicycle moves, ms since the epoch. */
+interface TimeSpan {
   readonly fromMs: number;
   readonly untilMs: number;
 }
 
 export class StoryWorld extends ScriptedWorld {
-  readonly #middle: City;
-  readonly #ridingSpans: readonly Span[];
+  readonly #start: City;
+  readonly #ridingSpans: readonly TimeSpan[];
 
   /**
    * @param events in order of time
    * @param middle where the bicycle stands at the start
    */
-  constructor(initialState: InitialState, events: readonly WorldEvent[], middle: City) {
-    super(initialState, events, fixAfter(middle, 0, false));
-    this.#middle = middle;
+  constructor(initialState: InitialState, events: readonly WorldEvent[], start: City) {
+    super(initialState, events, fixAfter(start, 0, false));
+    this.#start = start;
     this.#ridingSpans = ridingSpansOf(events);
   }
 
   override fixAt(atMs: number): GpsFix {
-    const meters = (SPEED_METERS_PER_SECOND * this.#movedFor(atMs)) / Seconds(1);
+    const meters = (SPEED_METERS_PER_SECOND * this.#movedUntil(atMs)) / Seconds(1);
     const isMoving = this.#ridingSpans.some(({ fromMs, untilMs }) => fromMs <= atMs && atMs < untilMs);
-    return fixAfter(this.#middle, meters, isMoving);
+    return fixAfter(this.#start, meters, isMoving);
   }
 
   /** GPS has no error here. */
@@ -48,7 +53,8 @@ export class StoryWorld extends ScriptedWorld {
     return { ...this.fixAt(atMs).position, uncertaintyMeters: CELL_UNCERTAINTY_METERS };
   }
 
-  #movedFor(atMs: number): Milliseconds {
+  /** For how long the bicycle has moved before `atMs`. */
+  #movedUntil(atMs: number): Milliseconds {
     return this.#ridingSpans.reduce(
       (sum, { fromMs, untilMs }) => sum + Math.max(0, Math.min(atMs, untilMs) - fromMs),
       0,
@@ -56,28 +62,33 @@ export class StoryWorld extends ScriptedWorld {
   }
 }
 
-function fixAfter(middle: City, meters: number, isMoving: boolean): GpsFix {
+/** The GPS fix of a bicycle that has ridden this far from the start. */
+function fixAfter(start: City, meters: number, isMoving: boolean): GpsFix {
   return {
-    position: positionOf(middle, placeAfter(meters), FIX_UNCERTAINTY_METERS),
+    position: positionOf(start, placeAfter(meters), FIX_UNCERTAINTY_METERS),
     speedMetersPerSecond: isMoving ? SPEED_METERS_PER_SECOND : 0,
     directionDegrees: HEADING_DEGREES + (Math.floor(meters / BLOCK_METERS) % 2) * 90,
   };
 }
 
-function ridingSpansOf(events: readonly WorldEvent[]): Span[] {
-  const turns = events.flatMap(({ atMs, change }) => (change.type === 'motion' ? [{ atMs, ...change }] : []));
-  return turns.flatMap(({ atMs, moving }, index) => {
-    return moving ? [{ fromMs: atMs, untilMs: turns[index + 1]?.atMs ?? Number.POSITIVE_INFINITY }] : [];
+/** The spans between the start of a movement and the next change of motion. */
+function ridingSpansOf(events: readonly WorldEvent[]): TimeSpan[] {
+  const motionChanges = events.flatMap(({ atMs, change }) => (change.type === 'motion' ? [{ atMs, ...change }] : []));
+  return motionChanges.flatMap(({ atMs, moving }, index) => {
+    return moving ? [{ fromMs: atMs, untilMs: motionChanges[index + 1]?.atMs ?? Number.POSITIVE_INFINITY }] : [];
   });
 }
 
-/** The place on a staircase of blocks: one block to the north, one to the east, and so on. */
+/**
+ * The place after a ride of this length: one block along the first street, one block to the right, and so on.
+ * `aheadMeters` and `rightMeters` are the distances in these two directions.
+ */
 function placeAfter(meters: number): Place {
   const blocks = Math.floor(meters / BLOCK_METERS);
   const metersInBlock = meters - blocks * BLOCK_METERS;
-  const isNorthward = blocks % 2 === 0;
-  const north = Math.ceil(blocks / 2) * BLOCK_METERS + (isNorthward ? metersInBlock : 0);
-  const east = Math.floor(blocks / 2) * BLOCK_METERS + (isNorthward ? 0 : metersInBlock);
+  const isAhead = blocks % 2 === 0;
+  const aheadMeters = Math.ceil(blocks / 2) * BLOCK_METERS + (isAhead ? metersInBlock : 0);
+  const rightMeters = Math.floor(blocks / 2) * BLOCK_METERS + (isAhead ? 0 : metersInBlock);
   const start = { eastMeters: 0, northMeters: 0 };
-  return placeAlong(placeAlong(start, HEADING_DEGREES, north), HEADING_DEGREES + 90, east);
+  return placeAlong(placeAlong(start, HEADING_DEGREES, aheadMeters), HEADING_DEGREES + 90, rightMeters);
 }

@@ -15,35 +15,37 @@ export type StoryEvent = { readonly afterMs: Milliseconds } /** A change in the 
   | { readonly type: 'phone'; readonly lockState: 'locked' | 'unlocked' }
 );
 
+/** A short, fixed sequence of events around one lock, which makes the lock send certain pings. */
 export interface Story {
   readonly name: string;
-  /** For people: the events, and what the lock sends. */
+  /** A description for help texts: the events, and what the lock sends. */
   readonly sentence: string;
   /** The lock's settings at the start. */
   readonly power: PowerSettings;
-  /** The battery at the start, if the story needs a certain charge; by default the lock's own. */
+  /** The battery at the start, if the story needs a certain charge; by default the lock's actual charge. */
   readonly batteryPercent?: number;
-  /** Whether the story starts at the lock's own period minute. */
+  /** Whether the story starts at the minute of the day in which this lock sends its daily ping. */
   readonly atPeriodMinute?: boolean;
   /** In order of time. */
   readonly events: readonly StoryEvent[];
-  /** When the lock has sent everything. */
+  /** The time by which the lock has sent everything. */
   readonly endsAfterMs: Milliseconds;
 }
 
-const HIGH: PowerSettings = Object.freeze({ ...DEFAULT_POWER, mode: 'HIGH' });
-const TRACKED: PowerSettings = Object.freeze({ ...DEFAULT_POWER, rideTracking: true });
+const HIGH_MODE: PowerSettings = Object.freeze({ ...DEFAULT_POWER, mode: 'HIGH' });
+const RIDE_TRACKING: PowerSettings = Object.freeze({ ...DEFAULT_POWER, rideTracking: true });
 
 function worldEvent(afterMs: Milliseconds, change: WorldChange): StoryEvent {
   return { afterMs, type: 'world', change };
 }
 
+// Events of the world, named so that a list of them reads as a sentence.
 const unlocked = (afterMs: Milliseconds) => worldEvent(afterMs, { type: 'lock-state', lockState: 'unlocked' });
 const locked = (afterMs: Milliseconds) => worldEvent(afterMs, { type: 'lock-state', lockState: 'locked' });
 const moves = (afterMs: Milliseconds) => worldEvent(afterMs, { type: 'motion', moving: true });
 const stops = (afterMs: Milliseconds) => worldEvent(afterMs, { type: 'motion', moving: false });
 
-/** Every story, the ones that merchants need most often first. */
+/** Every story, in the order of the help text: the stories that users need most often are first. */
 export const STORIES: readonly Story[] = Object.freeze([
   {
     name: 'theft',
@@ -55,7 +57,7 @@ export const STORIES: readonly Story[] = Object.freeze([
   {
     name: 'commute',
     sentence: 'Unlocked, ridden with ride tracking (a position every 30 s), locked again.',
-    power: TRACKED,
+    power: RIDE_TRACKING,
     events: [unlocked(0), moves(Seconds(15)), stops(Minutes(4)), locked(Minutes(4) + Seconds(10))],
     endsAfterMs: Minutes(8),
   },
@@ -101,14 +103,14 @@ export const STORIES: readonly Story[] = Object.freeze([
   {
     name: 'gps',
     sentence: 'A lock that is connected is asked where it is, by GPS.',
-    power: HIGH,
+    power: HIGH_MODE,
     events: [{ afterMs: 0, type: 'command', command: { type: 'locate-gps' } }],
     endsAfterMs: Minutes(3),
   },
   {
     name: 'cell',
     sentence: 'A lock that is connected is asked where it is, by the cellular network.',
-    power: HIGH,
+    power: HIGH_MODE,
     events: [{ afterMs: 0, type: 'command', command: { type: 'locate-cell' } }],
     endsAfterMs: Minutes(3),
   },
@@ -138,7 +140,7 @@ export const STORIES: readonly Story[] = Object.freeze([
   {
     name: 'late',
     sentence: 'A tracked ride without coverage: all pings arrive together afterwards, marked as buffered.',
-    power: TRACKED,
+    power: RIDE_TRACKING,
     events: [
       worldEvent(0, { type: 'coverage', covered: false }),
       unlocked(Seconds(5)),

@@ -1,6 +1,7 @@
 /**
- * Runs the locks of a trace under given settings, without a gateway and without waiting, and counts what they do: pings
- * by reason, connections, bytes on the air and consumption.
+ * A what-if replays a recorded trace with other settings of the locks. This file runs the locks of the trace under
+ * given settings, without a gateway and without waiting, and counts what they do: pings by reason, connections, bytes
+ * on the air and consumption.
  */
 import { Days } from '../../proto/clock.js';
 import type { Mac } from '../../proto/wire/mac.js';
@@ -17,11 +18,12 @@ import { VirtualClock } from '../virtual-clock.js';
 import { lockWith, type WhatIfSettings } from './settings.js';
 
 export interface SettingsRunOptions {
-  /** Locks of a trace; a run changes their worlds, so each run needs its own. */
+  /** The locks of a trace. A run consumes the events of their worlds, so each run needs new ones. */
   readonly locks: readonly TracedLock[];
   readonly settings: WhatIfSettings;
-  /** When the trace starts and ends, ms since the epoch. */
+  /** When the trace starts, ms since the epoch. */
   readonly fromMs: number;
+  /** When the trace ends, ms since the epoch. */
   readonly untilMs: number;
   readonly wire: WireSize;
 }
@@ -42,7 +44,7 @@ export interface SettingsOutcome {
 /** Below this percentage a lock is silent, except for thefts (specification, Limits). */
 const LOW_PERCENT = 10;
 
-/** A run that the caller advances. */
+/** A run that the caller advances in steps. */
 export class SettingsRun {
   readonly endMs: number;
   readonly #fromMs: number;
@@ -50,7 +52,7 @@ export class SettingsRun {
   readonly #traffic: Traffic;
   readonly #locks: readonly Lock[];
   readonly #pings = new Map<string, number>();
-  /** Since when a lock's battery has been low. */
+  /** Since when a lock's battery has been low, ms since the epoch; only for locks whose battery is low. */
   readonly #lowSinceMs = new Map<Mac, number>();
   #lowBatteryMs = 0;
 
@@ -62,8 +64,8 @@ export class SettingsRun {
     this.#traffic = new Traffic(wire, fromMs, untilMs);
     const gateway = this.#gatewayOf(clock);
     const queue = gateway.queue;
-    this.#locks = locks.map((one) => {
-      const traced = lockWith(one, settings);
+    this.#locks = locks.map((recorded) => {
+      const traced = lockWith(recorded, settings);
       this.#noteBattery(traced.mac, fromMs, traced.world.initialState.batteryPercent);
       const lock = new Lock({
         ...tracedLockOptions(traced),
@@ -98,10 +100,11 @@ export class SettingsRun {
   /** The result. To be called once, at the end of the run. */
   finish(): SettingsOutcome {
     this.#traffic.finish();
+    // A full battery ends the time with a low battery.
     for (const mac of [...this.#lowSinceMs.keys()]) this.#noteBattery(mac, this.endMs, 100);
     const traffic = this.#locks.map(({ mac }) => this.#traffic.of(mac));
-    const total = (of: (lock: (typeof traffic)[number]) => number): number => {
-      return traffic.reduce((sum, lock) => sum + of(lock), 0);
+    const total = (countOf: (lock: (typeof traffic)[number]) => number): number => {
+      return traffic.reduce((sum, lock) => sum + countOf(lock), 0);
     };
     return {
       pings: this.#pings,
@@ -113,6 +116,7 @@ export class SettingsRun {
     };
   }
 
+  /** The mean consumption of a lock; null for a trace without duration. */
   #batterySize(): BatterySize | null {
     const days = (this.endMs - this.#fromMs) / Days(1);
     if (days <= 0) return null;
@@ -124,6 +128,7 @@ export class SettingsRun {
     );
   }
 
+  /** Measures the time with a low battery from each change of a lock's battery. */
   #noteBattery(mac: Mac, atMs: number, percent: number): void {
     const sinceMs = this.#lowSinceMs.get(mac);
     if (percent < LOW_PERCENT) {

@@ -1,4 +1,7 @@
-/** The settings of a what-if, and a traced lock that has them from its start to its end. Pure. */
+/**
+ * A what-if replays a recorded trace with other settings of the locks. This file gives a lock of the trace the settings
+ * of the what-if, from the lock's start to its end. Pure.
+ */
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { effectiveRow } from '../../proto/power/step/reading.js';
 import type { Mac } from '../../proto/wire/mac.js';
@@ -8,56 +11,58 @@ import { Prng } from '../prng.js';
 import type { WorldChange } from '../world/world.js';
 import { BatteryWorld } from './battery-world.js';
 
-/** The settings that are held constant; absent ones are as in the trace. */
+/** The settings that are the same for the whole run. A setting that is absent changes as in the trace. */
 export type WhatIfSettings = PowerChange;
 
 const NO_SETTINGS: WhatIfSettings = Object.freeze({});
 
-/** The lock with these settings and a battery of its own. By default with the settings of the trace. */
+/**
+ * The lock with these settings, and with a battery that it drains itself. By default it has the settings of the trace.
+ */
 export function lockWith(traced: TracedLock, settings: WhatIfSettings = NO_SETTINGS): TracedLock {
   const { highWindow, ...power } = settings;
   const { initialState } = traced.world;
-  const changed = { ...initialState, power: { ...initialState.power, ...power } };
+  const changedState = { ...initialState, power: { ...initialState.power, ...power } };
   const isChanged = Object.keys(settings).length > 0;
   const world = new BatteryWorld(traced.world, {
-    initialState: changed,
+    initialState: changedState,
     startMs: traced.startMs,
     filter: (change) => withoutSettings(change, settings),
     chargesBelowPercent: isChanged ? chargeLevelOf(traced.mac) : 0,
   });
-  const commands = traced.commands.flatMap((one) => {
-    const command = commandWithout(one.command, settings);
-    return command === null ? [] : [{ ...one, command }];
+  const commands = traced.commands.flatMap((sent) => {
+    const command = commandWithout(sent.command, settings);
+    return command === null ? [] : [{ ...sent, command }];
   });
   const flash = {
     ...traced.flash,
-    power: changed.power,
+    power: changedState.power,
     highWindow: highWindow ?? traced.flash.highWindow,
-    stateName: effectiveRow(POWER_MODEL, changed.power, changed.batteryPercent).state,
+    stateName: effectiveRow(POWER_MODEL, changedState.power, changedState.batteryPercent).state,
   };
   return { ...traced, world, commands, flash };
 }
 
-/** The percentage below which a lock's owner charges: 4 to 30, as that of a generated life (../world/). */
+/** The percentage below which a lock's owner charges: 4 to 30, as that of a generated owner (../world/). */
 function chargeLevelOf(mac: Mac): number {
   return new Prng('charging').fork(mac).integer(4, 30);
 }
 
-/** A change of the world without the constant settings; null if nothing is left of it. */
+/** A change of the world without the settings of the what-if; null if nothing else changes. */
 function withoutSettings(change: WorldChange, settings: WhatIfSettings): WorldChange | null {
   if (change.type !== 'settings') return change;
-  const left = without(change.change, settings);
-  return Object.keys(left).length === 0 ? null : { type: 'settings', change: left };
+  const remaining = omitSettings(change.change, settings);
+  return Object.keys(remaining).length === 0 ? null : { type: 'settings', change: remaining };
 }
 
-/** A command without the constant settings; null if nothing is left of it. */
+/** A command without the settings of the what-if; null if it sets nothing else. */
 function commandWithout(command: Command, settings: WhatIfSettings): Command | null {
   if (command.type !== 'set-power') return command;
   const { type, ...change } = command;
-  const left = without(change, settings);
-  return Object.keys(left).length === 0 ? null : { type, ...left };
+  const remaining = omitSettings(change, settings);
+  return Object.keys(remaining).length === 0 ? null : { type, ...remaining };
 }
 
-function without<Change extends PowerChange>(change: Change, settings: WhatIfSettings): Change {
+function omitSettings<Change extends PowerChange>(change: Change, settings: WhatIfSettings): Change {
   return Object.fromEntries(Object.entries(change).filter(([name]) => !Object.hasOwn(settings, name))) as Change;
 }
