@@ -84,13 +84,13 @@ class ExpectationCheck {
     const laterPings = { pings: record.pings.slice(from) };
     const matching = this.#matching(laterPings, span, expected.pattern, expected.carried);
     const [first] = matching;
-    const context = (): string => this.#pingsAround(record, afterMs);
-    if (first === undefined && expected.atLeast > 0) return `none came; ${context()}`;
+    const around = (): string => this.#pingsAround(record, afterMs);
+    if (first === undefined && expected.atLeast > 0) return `none came; ${around()}`;
     if (matching.length < expected.atLeast || matching.length > expected.atMost)
-      return `${matching.length} came; ${context()}`;
+      return `${matching.length} came; ${around()}`;
     if (first === undefined) return undefined;
     if (within !== null && first.madeMs > afterMs + within)
-      return `the first came at ${this.#moment(first.madeMs)}, ${inSeconds(first.madeMs - afterMs)} after; ${context()}`;
+      return `the first came at ${this.#moment(first.madeMs)}, ${inSeconds(first.madeMs - afterMs)} after; ${around()}`;
     const wrongInterval = expected.every && this.#wrongInterval(matching, expected.every);
     if (wrongInterval) return wrongInterval;
     const earlyPing = this.#earlyArrival(matching, expected.arrivesAfterMs);

@@ -65,9 +65,9 @@ function unknownKey(pointer: string, name: string): string {
   const parent = pointer.slice(0, pointer.lastIndexOf('/'));
   const nodes = nodesAt(parent);
   const names = [...new Set(nodes.flatMap((node) => Object.keys(node.properties ?? {})))];
-  const suggestion = didYouMean(name, names);
+  const hint = didYouMean(name, names);
   if (names.length > 0)
-    return `there is no key ${JSON.stringify(name)} here: expected one of ${names.join(', ')}${suggestion && `.${suggestion}`}`;
+    return `there is no key ${JSON.stringify(name)} here: expected one of ${names.join(', ')}${hint && `.${hint}`}`;
   const expected = 'a letter, then up to 49 letters, digits, blanks, _ or -';
   return `${JSON.stringify(name)} is not a valid name: expected ${expected}`;
 }

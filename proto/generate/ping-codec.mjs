@@ -1,6 +1,6 @@
-// Makes the text of gen/ping-codec.ts, which converts protobuf messages to pings and back. A field is a row of the table
-// of ping fields (wire/ping-fields.ts); `fieldsInTypeOrder` has the fields in the order of our types. The code is made as
-// lists of lines.
+// Makes the text of gen/ping-codec.ts, which converts protobuf messages to pings and back. A field is a row of the
+// table of ping fields (wire/ping-fields.ts); `fieldsInTypeOrder` has the fields in the order of our types. The code is
+// made as lists of lines.
 import {
   camelCase,
   carries,
@@ -119,8 +119,8 @@ function toWire(field, ours) {
 }
 
 /**
- * The function that writes a ping of one type as its message, as lines. A member that may be missing is written whenever
- * it is present, even if zero. Of all other members protobuf omits a zero.
+ * The function that writes a ping of one type as its message, as lines. A member that may be missing is written
+ * whenever it is present, even if zero. Of all other members protobuf omits a zero.
  */
 function writerLines({ type, name }, fieldsInTypeOrder) {
   const carried = fieldsInTypeOrder.filter((field) => carries(field, type));

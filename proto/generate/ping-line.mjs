@@ -1,5 +1,5 @@
-// Makes the text of gen/ping-line.ts, which reads the members of a ping from a trace line in the canonical spelling: byte
-// by byte as proto/trace/writer.ts writes it. A field is a row of the table of ping fields (wire/ping-fields.ts);
+// Makes the text of gen/ping-line.ts, which reads the members of a ping from a trace line in the canonical spelling:
+// byte by byte as proto/trace/writer.ts writes it. A field is a row of the table of ping fields (wire/ping-fields.ts);
 // `fields` are in the table's order, `fieldsInTypeOrder` in the order of our types. The code is made as lists of lines.
 import {
   carries,

@@ -1,5 +1,5 @@
-// Loads the table of ping fields (wire/ping-fields.ts) for the generators, and has the helpers that several of them use.
-// The table is compiled here, because the project can't be compiled before its generated code exists.
+// Loads the table of ping fields (wire/ping-fields.ts) for the generators, and has the helpers that several of them
+// use. The table is compiled here, because the project can't be compiled before its generated code exists.
 import { readFileSync } from 'node:fs';
 import ts from 'typescript';
 

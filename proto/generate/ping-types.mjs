@@ -1,6 +1,6 @@
-// Makes the text of gen/ping-types.ts: the types of pings in our units, and of their JSON. A field is a row of the table
-// of ping fields (wire/ping-fields.ts); `fields` are in the table's order, `fieldsInTypeOrder` in the order of our types.
-// The code is made as lists of lines.
+// Makes the text of gen/ping-types.ts: the types of pings in our units, and of their JSON. A field is a row of the
+// table of ping fields (wire/ping-fields.ts); `fields` are in the table's order, `fieldsInTypeOrder` in the order of
+// our types. The code is made as lists of lines.
 import { carries, fileText, mayLack, PING_TYPES, quoted } from './ping-table.mjs';
 
 /** The TypeScript type of each kind of value; for a word it is the type that the field names. */

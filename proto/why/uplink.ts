@@ -191,7 +191,8 @@ function messageSteps({ model, event, body }: RuleCase): WhyStep[] {
     uplink.dropped > 0 ? `the lock had discarded ${uplink.dropped} since its boot` : '',
   ].filter((text) => text !== '');
   const remarkText = remarks.length === 0 ? '' : `; ${remarks.join(', ')}`;
-  const made = `It is ${KIND_NAMES[body.kind]}${reason}: boot ${uplink.boot}, sequence ${uplink.sequence}${remarkText}.`;
+  const { boot, sequence } = uplink;
+  const made = `It is ${KIND_NAMES[body.kind]}${reason}: boot ${boot}, sequence ${sequence}${remarkText}.`;
   const restsOn = body.kind === 'ack' ? SECTIONS.wire : SECTIONS.ping;
   return [
     step('message', body.kind, restsOn, made, isDatable(uplink.timeMs) ? uplink.timeMs : null, 'lock'),

@@ -86,7 +86,8 @@ function noteNetworkPing(
   networkPings.isMissingReported = false;
   if (networkPings.tooSoon !== TOO_SOON_PINGS_FOR_FINDING) return;
   networkPings.tooSoon = 0;
-  const message = `Three REASON_NETWORK_PING in a row were made, the last ${describeSpan(sinceLast)} after the one before.`;
+  const interval = describeSpan(sinceLast);
+  const message = `Three REASON_NETWORK_PING in a row were made, the last ${interval} after the one before.`;
   verdict.findings.push(finding('cadence-too-fast', belief.mac, keyOf(event), event.atMs, message));
 }
 

@@ -183,8 +183,9 @@ function isCutShort(
 
 /** Adds a breach of gps-missing. */
 function reportMissing(reason: string, awaited: AwaitedGps, uplink: OrderedUplink, breaches: Breach[]): void {
+  const span = describeSpan(uplink.timeMs - awaited.timeMs);
   const message =
-    `The lock closed the connection ${describeSpan(uplink.timeMs - awaited.timeMs)} after its cellular ping ${reason}, ` +
+    `The lock closed the connection ${span} after its cellular ping ${reason}, ` +
     'without a GPS ping and before the search for a fix ends.';
   breaches.push({ rule: 'gps-missing', fromSequence: awaited.sequence, fromMs: awaited.timeMs, message });
 }
