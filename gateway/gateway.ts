@@ -175,10 +175,9 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
   lateBroker.broker = broker;
   started.push(clocks.listen(clockListener({ events, clock, locks, ingest, commands, sessions: broker.sessions })));
   metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, notices, budgets, doubt, figures }));
-  const { tester } = webhooks;
   const ownData = makeOwnData({ ...lockParts, webhooks, devices: accounts.devices });
-  const merchantParts = { store: currentStore, keys, clock: wallClock, runClock: clock, tester, newEvents, ownData };
-  const merchants = startMerchants(merchantParts, interfaces);
+  const merchantParts = { store: currentStore, keys, clock: wallClock, runClock: clock, newEvents, ownData };
+  const merchants = startMerchants({ ...merchantParts, tester: webhooks.tester }, interfaces);
   const token = OperatorToken.open(config.data, systemClock);
   const operator = await startOperator(
     config,

@@ -34,7 +34,8 @@ export interface ImportRequest {
  * Adds all locks of the list or none.
  *
  * @returns the locks with their secrets, in the order of the list
- * @throws RequestFaults `input-import` for unreadable or repeated MACs and bad names or labels, `device-exists`, `no-such-merchant`
+ * @throws RequestFaults `input-import` for unreadable or repeated MACs and bad names or labels
+ * @throws LockgateError `device-exists`, `no-such-merchant`
  */
 export async function importDevices(
   { store, keys, clock }: { readonly store: Store; readonly keys: Keys; readonly clock: Clock },

@@ -134,7 +134,8 @@ function writerLines({ type, name }, fieldsInTypeOrder) {
     .filter((field) => field.presence !== 'position')
     .map((field) => {
       const presenceTest = field.presence === 'nullable' ? '!== null' : '!== undefined';
-      return `if (${memberExpression(field)} ${presenceTest}) ${wireName(field)} = ${toWire(field, memberExpression(field))};`;
+      const member = memberExpression(field);
+      return `if (${member} ${presenceTest}) ${wireName(field)} = ${toWire(field, member)};`;
     });
   if (inPosition.length > 0)
     lines.push(

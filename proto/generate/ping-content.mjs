@@ -77,7 +77,9 @@ function rangeCondition(expression, { min, max, exclusiveMax }) {
   return conditions.join(' && ');
 }
 
-/** The functions that say whether a position and a ping are plausible. A close-connection ping has common fields only. */
+/**
+ * The functions that say whether a position and a ping are plausible. A close-connection ping has common fields only.
+ */
 function plausibilityLines(fieldsInTypeOrder) {
   const boundedFields = fieldsInTypeOrder.filter(({ plausible }) => plausible !== undefined);
   const inPosition = boundedFields.filter(({ presence }) => presence === 'position');
@@ -92,12 +94,13 @@ function plausibilityLines(fieldsInTypeOrder) {
     const isPresent = absentValue === undefined ? '' : `${memberExpression(field)} !== ${absentValue} && `;
     return `if (${isPresent}!(${rangeCondition(memberExpression(field), field.plausible)})) return false;`;
   };
+  const positionConditions = inPosition.map((field) => rangeCondition(`position.${field.property}`, field.plausible));
   const otherFieldsOf = (type) => boundedFieldsOf(type).filter((field) => !commonFields.includes(field));
   return [
     '',
     '/** Whether the position is plausible: on the globe, with a plausible uncertainty. */',
     'export function isPlausiblePosition(position: Position): boolean {',
-    `  return ${inPosition.map((field) => rangeCondition(`position.${field.property}`, field.plausible)).join(' && ')};`,
+    `  return ${positionConditions.join(' && ')};`,
     '}',
     '',
     '/** Whether each value of the ping is in its plausible range. */',

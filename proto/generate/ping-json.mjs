@@ -110,7 +110,9 @@ function readMember(field, type) {
   return `${json} === undefined ? ${defaultText} : ${readCall(field)}`;
 }
 
-/** The code that reads JSON: `readPing` reads the members that every ping type has, then calls the type's own reader. */
+/**
+ * The code that reads JSON: `readPing` reads the members that every ping type has, then calls the type's own reader.
+ */
 function readerLines(fieldsInTypeOrder) {
   const isCommon = (field) => PING_TYPES.every(({ type }) => carries(field, type));
   const commonFields = fieldsInTypeOrder.filter(isCommon);

@@ -22,9 +22,8 @@ t.test('a gateway that is stopped again and again loses nothing', async (t) => {
   t.setTimeout(900_000);
   const calmAfterMs = Minutes(130);
   const result = await OutageRun.run(t, { seed, locks: 60, speed: 60, outages, calmAfterMs, worldOf: livelyLife });
-  t.comment(
-    `${result.diary.created} made, ${result.arrivals} webhooks, unacknowledged at restarts ${result.unackedAtRestart.join(', ')}`,
-  );
+  const unacked = result.unackedAtRestart.join(', ');
+  t.comment(`${result.diary.created} made, ${result.arrivals} webhooks, unacknowledged at restarts ${unacked}`);
   t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);
   t.same(result.diary.violations, []);
   t.same(result.disagreements, []);

@@ -86,7 +86,8 @@ export const DEVICE_ROUTES: readonly Route[] = [
     path: '/devices/:mac',
     operation: 'device.set',
     summary:
-      'Moves a lock to another merchant, or marks it as simulated or not, which closes its connection; names and labels it.',
+      'Moves a lock to another merchant or marks it as simulated or not, which closes its connection; names it and ' +
+      'labels it.',
     success: 200,
     answer: DeviceAnswer,
     audit: {
