@@ -105,6 +105,39 @@ t.test(
   },
 );
 
+t.test('--world compares with another file, and --verify wants that file as it was', async (t) => {
+  const lines = (await scenarioLines(undefined, true))[11] ?? [];
+  const isWorld = (line: string): boolean => line.includes('"event":"world"');
+  const [trace, truth, out] = ['bare.jsonl', 'truth.jsonl.gz', 'world.html'].map((name) => path.join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  writeFileSync(trace, lines.filter((line) => !isWorld(line)).join('\n'));
+  writeFileSync(truth, gzipSync(lines.join('\n')));
+  const row = async (flags: Parameters<typeof certifyTraces>[1]): Promise<unknown> =>
+    ((await certify([trace], { ...flags, json: true })).json as CertificateJson).rows.find(
+      (each) => (each as { row: string }).row === 'position-true',
+    );
+  t.match(await row({}), { verdict: 'NOT SEEN' });
+  t.match(await row({ world: truth }), { verdict: 'PASS' });
+  t.equal((await certify([trace], { world: truth, out })).code, 0);
+  t.match(readFileSync(out, 'utf8'), /Compared with the truth .*truth/);
+  t.match(await certify([trace], { verify: out, world: truth }), { code: 0 });
+  t.match(await certify([trace], { verify: out }), { code: 1, text: /made with --world .*, which was not given/ });
+  const withoutTheft = lines.filter((line) => !isWorld(line) && !line.includes('"reason":"REASON_THEFT"'));
+  writeFileSync(trace, withoutTheft.join('\n'));
+  const broken = await certify([trace], { world: truth });
+  t.match(broken, { code: 1, text: /theft-cellular-mid: .*: owed: .*truth\.jsonl\.gz:\d+/ });
+  writeFileSync(trace, lines.filter((line) => !isWorld(line)).join('\n'));
+  writeFileSync(truth, gzipSync(lines.slice(0, -1).join('\n')));
+  t.match(await certify([trace], { verify: out, world: truth }), {
+    code: 1,
+    text: /truth.* is not as it was certified/,
+  });
+  await t.rejects(certify([trace], { world: trace }), { code: 'input-world', message: /no events of the world/ });
+});
+
 t.test('--verify finds a changed byte of a trace, a missing trace and an additional trace', async (t) => {
   const files = await traceFiles(t);
   const out = path.join(folder, 'bytes.html');

@@ -8,7 +8,7 @@ import type { PowerModel } from '../../power/model.js';
 import { type RuleName, ruleRow } from '../../power/rules.js';
 import type { Mac } from '../../wire/mac.js';
 import { TraceCheck } from '../check.js';
-import { OwedCheck, type OwedFinding } from '../owed/owed-check.js';
+import { OwedCheck, type OwedFinding, type OwedOptions } from '../owed/owed-check.js';
 import type { TraceEvent, TraceHeader } from '../trace.js';
 import { Evidence } from './evidence.js';
 import { rowsOwing } from './function-rows.js';
@@ -35,6 +35,13 @@ export interface CertifiedTrace {
   readonly toMs: number | null;
 }
 
+/** A truth that a certificate rests on: a file with events of the world. */
+export interface CertifiedTruth {
+  readonly file: string;
+  /** Of the file's bytes, as 64 hexadecimal digits. */
+  readonly sha256: string;
+}
+
 export interface Certificate {
   /** The version of lockgate that made it. */
   readonly lockgate: string;
@@ -45,6 +52,8 @@ export interface Certificate {
   /** How many pings were left out, because another firmware than the stated one made them. */
   readonly leftOut: number;
   readonly traces: readonly CertifiedTrace[];
+  /** The truth with which the traces were compared; null if each was compared with its own `world` events. */
+  readonly world: CertifiedTruth | null;
   /** How many different locks all traces have. */
   readonly locks: number;
   readonly pings: number;
@@ -69,7 +78,10 @@ interface OpenTrace {
   readonly evidence: Evidence;
   readonly findings: RowFindings;
   readonly notes: LineNotes;
-  readonly owed: OwedCheck;
+  readonly header: TraceHeader;
+  owed: OwedCheck;
+  /** Whether the truth is another file, so that `world` events of the trace are ignored. */
+  hasOtherTruth: boolean;
   fromMs: number | null;
   toMs: number | null;
 }
@@ -120,15 +132,37 @@ export class CertificateMaker {
     const notes = new LineNotes(this.#model);
     const findings = new RowFindings((found) => this.#attribute({ file, evidence, notes }, found));
     const check = new TraceCheck(this.#model, header, false, null, findings);
-    const owed = new OwedCheck({
-      ...{ model: this.#model, header, truthName: null },
+    const owed = this.#newOwedCheck({ file, evidence, header }, { truthName: null });
+    const open = { file, header, check, evidence, findings, notes, owed, hasOtherTruth: false };
+    this.#open = { ...open, fromMs: null, toMs: null };
+    for (const mac of header.locks.keys()) this.#locks.add(mac);
+  }
+
+  /**
+   * To be called after {@link start} if the truth is another file. The caller passes its events to the check that is
+   * returned, each before the events of the trace that come later.
+   *
+   * @param truthName as findings are to show it
+   */
+  useTruth(truthName: string, truthHeader: TraceHeader | null): OwedCheck {
+    const open = this.#open;
+    if (open === null) throw new Error('no trace is open');
+    open.owed = this.#newOwedCheck(open, { truthName, ...(truthHeader && { truthHeader }) });
+    open.hasOtherTruth = true;
+    return open.owed;
+  }
+
+  #newOwedCheck(
+    { file, evidence, header }: Pick<OpenTrace, 'file' | 'evidence' | 'header'>,
+    truth: Pick<OwedOptions, 'truthName' | 'truthHeader'>,
+  ): OwedCheck {
+    return new OwedCheck({
+      ...{ model: this.#model, header, ...truth },
       findings: { add: (found) => this.#attributeOwed({ file, evidence }, found as OwedFinding) },
       onPosition: (mac, line, isTrue) => {
         if (isTrue) this.#tallyOf(evidence.firmwareOf(mac)).see(POSITION_TRUE_ROW, file, line);
       },
     });
-    this.#open = { file, check, evidence, findings, notes, owed, fromMs: null, toMs: null };
-    for (const mac of header.locks.keys()) this.#locks.add(mac);
   }
 
   /**
@@ -145,7 +179,7 @@ export class CertificateMaker {
     // First, because #attribute looks up this line's note when the check makes a finding.
     this.#observe(open, event, line);
     open.check.judge(event, line);
-    return compareWithWorld(open.owed, event, line);
+    return compareWithWorld(open, event, line);
   }
 
   #observe(open: OpenTrace, event: TraceEvent, line: number): void {
@@ -169,8 +203,13 @@ export class CertificateMaker {
     this.#open = null;
   }
 
-  /** The certificate of all finished traces. @param lockgate the version of this program */
-  certificate(lockgate: string): Certificate {
+  /**
+   * The certificate of all finished traces.
+   *
+   * @param lockgate the version of this program
+   * @param world the truth, if it was another file
+   */
+  certificate(lockgate: string, world: CertifiedTruth | null = null): Certificate {
     const isReported = this.#firmware === null || this.#reported.has(this.#firmware);
     const tally = new Tally();
     tally.add(this.#certifiedTally);
@@ -183,6 +222,7 @@ export class CertificateMaker {
       reported: [...this.#reported].map(([version, pings]) => ({ version, pings })),
       leftOut: isReported ? this.#otherPings : 0,
       traces: this.#traces,
+      world,
       locks: this.#locks.size,
       pings: this.#traces.reduce((sum, { pings }) => sum + pings, 0),
       fromMs: times.length === 0 ? null : times.reduce((a, b) => Math.min(a, b)),
@@ -252,7 +292,8 @@ function append(rowsByRule: Map<string, CertificateRow[]>, rule: string, row: Ce
 }
 
 /** Compares the trace with its `world` events. Without such events, no uplink is owed and no true position is known. */
-function compareWithWorld(owed: OwedCheck, event: TraceEvent, line: number): Result<null> {
+function compareWithWorld({ owed, hasOtherTruth }: OpenTrace, event: TraceEvent, line: number): Result<null> {
+  if (hasOtherTruth && event.event === 'world') return ok(null);
   const read = event.event === 'world' ? owed.world(event, line) : ok(null);
   if (!read.ok) return read;
   owed.event(event, line);

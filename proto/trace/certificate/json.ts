@@ -19,6 +19,7 @@ export interface CertificateJson {
   readonly firmware_reported: readonly { readonly version: string; readonly pings: number }[];
   readonly pings_left_out: number;
   readonly traces: readonly TraceJson[];
+  readonly world: { readonly file: string; readonly sha256: string } | null;
   readonly locks: number;
   readonly pings: number;
   readonly from: string | null;
@@ -40,7 +41,7 @@ export interface TraceJson {
 
 /** The certificate as a JSON document. */
 export function certificateJson(certificate: Certificate): CertificateJson {
-  const { lockgate, firmware, reported, leftOut, traces, locks, pings, fromMs, toMs, rows } = certificate;
+  const { lockgate, firmware, reported, leftOut, traces, world, locks, pings, fromMs, toMs, rows } = certificate;
   const count = (verdict: string): number => rows.filter((row) => row.verdict === verdict).length;
   return {
     certificate: 'lockgate',
@@ -50,6 +51,7 @@ export function certificateJson(certificate: Certificate): CertificateJson {
     firmware_reported: reported,
     pings_left_out: leftOut,
     traces: traces.map(traceJson),
+    world,
     locks,
     pings,
     from: dateOf(fromMs),

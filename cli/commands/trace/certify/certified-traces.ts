@@ -8,8 +8,10 @@ import { VERSION } from '../../../../gateway/version.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import { POWER_MODEL } from '../../../../proto/power/model.js';
 import { type Certificate, CertificateMaker } from '../../../../proto/trace/certificate/certificate.js';
+import type { TraceEvent } from '../../../../proto/trace/trace.js';
 import { sanitizeLine } from '../../../terminal/output.js';
 import { ProgressLine } from '../../../terminal/progress-line.js';
+import { displayName, SideBySide } from '../check/world/side-by-side.js';
 import { withSpooledTrace } from '../spooled-trace.js';
 
 /** A trace, and its name in the certificate. */
@@ -23,30 +25,57 @@ export interface NamedTrace {
  * The certificate of the traces, in their order.
  *
  * @param firmware the version to certify; null for all versions that the locks report
- * @throws LockgateError `input-…` for a trace that can't be read
+ * @param truth the file with the `world` events; null if the traces have them, or there are none
+ * @throws LockgateError `input-…` for a trace or truth that can't be read
  */
-export async function makeCertificate(traces: readonly NamedTrace[], firmware: string | null): Promise<Certificate> {
+export async function makeCertificate(
+  traces: readonly NamedTrace[],
+  firmware: string | null,
+  truth: NamedTrace | null = null,
+): Promise<Certificate> {
   const maker = new CertificateMaker(POWER_MODEL, firmware);
-  for (const { file, name } of traces) {
-    const progress = new ProgressLine(() => `${sanitizeLine(file)}: ${maker.pings.toLocaleString('en-US')} pings`);
-    try {
-      await withSpooledTrace(file, async (trace) => {
-        // The events are read before the hash, because reading them reports what is wrong with the file.
-        await trace.read({
-          header: (header) => maker.start(name, header),
-          event: (event, line) => {
-            const judged = maker.judge(event, line);
-            if (!judged.ok)
-              throw new LockgateError('input-world', `${sanitizeLine(file)}:${line}: ${judged.error.message}`);
-          },
-        });
-        maker.finish(await sha256Of(trace.path));
-      });
-    } finally {
-      progress.end();
-    }
+  if (truth === null) {
+    for (const trace of traces) await certifyTrace(maker, trace, null);
+    return maker.certificate(VERSION);
   }
-  return maker.certificate(VERSION);
+  return await withSpooledTrace(truth.file, async ({ path }) => {
+    const world = { file: path, name: truth.name };
+    for (const trace of traces) await certifyTrace(maker, trace, world);
+    return maker.certificate(VERSION, { file: truth.name, sha256: await sha256Of(path) });
+  });
+}
+
+async function certifyTrace(
+  maker: CertificateMaker,
+  { file, name }: NamedTrace,
+  truth: NamedTrace | null,
+): Promise<void> {
+  const progress = new ProgressLine(() => `${sanitizeLine(file)}: ${maker.pings.toLocaleString('en-US')} pings`);
+  const judge = (event: TraceEvent, line: number): void => {
+    const judged = maker.judge(event, line);
+    if (!judged.ok) throw new LockgateError('input-world', `${sanitizeLine(file)}:${line}: ${judged.error.message}`);
+  };
+  const world =
+    truth &&
+    new SideBySide(truth.file, truth.name, {
+      begin: (truthHeader) => maker.useTruth(displayName(truth.name), truthHeader),
+      event: judge,
+    });
+  try {
+    await withSpooledTrace(file, async (trace) => {
+      // The events are read before the hash, because reading them reports what is wrong with the file.
+      await trace.read({
+        header: (header) => maker.start(name, header),
+        event: (event, line) => (world === null ? judge(event, line) : world.event(event, line)),
+        ...(world !== null && { pause: () => world.pause() }),
+      });
+      world?.requireWorld();
+      maker.finish(await sha256Of(trace.path));
+    });
+  } finally {
+    await world?.close();
+    progress.end();
+  }
 }
 
 /** The SHA-256 of a file's bytes, as 64 hexadecimal digits. */

@@ -1,4 +1,5 @@
 /** `lockgate trace certify`: makes a certificate from traces and prints or writes it, or verifies one. */
+import { LockgateError } from '../../../../proto/errors.js';
 import type { Certificate } from '../../../../proto/trace/certificate/certificate.js';
 import { certificateJson } from '../../../../proto/trace/certificate/json.js';
 import type { JudgedRow } from '../../../../proto/trace/certificate/row.js';
@@ -15,6 +16,7 @@ export interface CertifyFlags {
   readonly firmware?: string;
   readonly out?: string;
   readonly verify?: string;
+  readonly world?: string;
   readonly json?: boolean;
 }
 
@@ -25,6 +27,8 @@ export interface CertifyFlags {
  * @throws LockgateError `input-…` for a trace or certificate that can't be read or written
  */
 export async function certifyTraces(files: readonly string[], flags: CertifyFlags): Promise<void> {
+  if (flags.world === '-' && files.includes('-'))
+    throw new LockgateError('input-world', 'the standard input is both a trace and the truth: expected it once');
   if (flags.verify !== undefined) {
     await verifyCertificate(flags.verify, files, flags);
     return;
@@ -32,6 +36,7 @@ export async function certifyTraces(files: readonly string[], flags: CertifyFlag
   const certificate = await makeCertificate(
     files.map((file) => ({ file, name: file })),
     flags.firmware ?? null,
+    flags.world === undefined ? null : { file: flags.world, name: flags.world },
   );
   if (flags.out !== undefined) writeCertificate(flags.out, certificate);
   if (flags.json) printJson(certificateJson(certificate));

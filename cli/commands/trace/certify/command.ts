@@ -9,7 +9,8 @@ docs/certificate.md lists them, and says what to do with a lock so that each is 
   FAIL      a rule of the row was broken
   NOT SEEN  nothing in the traces shows it; absence is never a pass
 If a trace has events of the world ("sim run --virtual --world" writes them), it is compared with them, as by "trace
-check --world": only that shows the row position-true, and makes rows fail by the rule owed.
+check --world": only that shows the row position-true, and makes rows fail by the rule owed. --world takes them from
+another file. The certificate has that file's SHA-256, and --verify wants it again.
 
 --out writes the certificate: one HTML page without scripts, or JSON if the name ends in .json. It has the SHA-256 of
 each trace. --verify reads a certificate, judges the traces again and compares. With --firmware, pings of other firmware
@@ -19,6 +20,7 @@ Exit codes: 0 no row failed, 1 a row failed (--verify: the certificate does not 
 
 Example:
   $ lockgate trace certify bench/*.jsonl.gz --firmware 2.5.0 --out cert.html
+  $ lockgate trace certify week.jsonl --world truth.jsonl.gz --out cert.json
   $ lockgate trace certify --verify cert.html bench/*.jsonl.gz
   $ lockgate trace certify week.jsonl --json`;
 
@@ -36,6 +38,7 @@ export function addTraceCertify(trace: Command): void {
         'out',
       ]),
     )
+    .option('--world <truth>', 'Compare the traces with the world events of this trace, not with their own.')
     .option('--json', 'Print one JSON document.')
     .addHelpText('after', HELP)
     .action(async (files: string[], flags: CertifyFlags) => {

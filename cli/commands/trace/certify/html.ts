@@ -177,7 +177,7 @@ function linesByFile(lines: readonly string[]): string {
   return [...numbers].map(([file, ofFile]) => `${breakable(file)}:<wbr>${ofFile.join(', ')}`).join('<br>');
 }
 
-function traceTable({ traces }: Certificate): string[] {
+function traceTable({ traces, world }: Certificate): string[] {
   return [
     '<h2>Traces</h2>',
     '<div class="wide">',
@@ -197,6 +197,11 @@ function traceTable({ traces }: Certificate): string[] {
     '</tbody>',
     '</table>',
     '</div>',
+    ...(world === null
+      ? []
+      : [
+          `<p>Compared with the truth ${breakable(world.file)}, SHA-256 <span class="hash">${world.sha256}</span>.</p>`,
+        ]),
   ];
 }
 

@@ -24,10 +24,10 @@ const MAX_DIFFERENCES = 20;
 export async function verifyCertificate(
   certificateFile: string,
   files: readonly string[],
-  { json }: { readonly json?: boolean },
+  { json, world }: { readonly json?: boolean; readonly world?: string },
 ): Promise<void> {
   const stored = readCertificate(certificateFile);
-  const differences = await differencesOf(stored, files);
+  const differences = await differencesOf(stored, files, world);
   const isVerified = differences.length === 0;
   if (!isVerified) process.exitCode = EXIT_CODE.negativeAnswer;
   if (json) {
@@ -87,15 +87,31 @@ function isStringOrNull(value: unknown): boolean {
 }
 
 /** Sentences about the differences between the certificate and the traces. */
-async function differencesOf({ data, html }: StoredCertificate, files: readonly string[]): Promise<string[]> {
+async function differencesOf(
+  { data, html }: StoredCertificate,
+  files: readonly string[],
+  world: string | undefined,
+): Promise<string[]> {
   if (files.filter((file) => file === '-').length > 1)
     throw new LockgateError('input-file', 'the standard input is named twice: expected it once');
   const hashes = new Map<string, string>();
   // The standard input can be read only once: its hash is computed, and compared, when the certificate is made again.
   for (const file of files) hashes.set(file, file === '-' ? '' : await hashOf(file));
   const { traces, differences } = matchTraces(data.traces, hashes);
+  const certified = data.world ?? null;
+  if (certified === null && world !== undefined) differences.push(`The certificate was made without --world ${world}.`);
+  if (certified !== null && world === undefined)
+    differences.push(`The certificate was made with --world ${certified.file}, which was not given.`);
+  if (certified !== null && world !== undefined && world !== '-') {
+    const hash = await hashOf(world);
+    if (hash !== certified.sha256)
+      differences.push(
+        `${world} is not as it was certified: its SHA-256 is ${hash}, the certificate says ${certified.sha256}.`,
+      );
+  }
   if (differences.length > 0) return differences;
-  const remade = await makeCertificate(traces, data.firmware).catch((error: unknown) => {
+  const truth = certified === null || world === undefined ? null : { file: world, name: certified.file };
+  const remade = await makeCertificate(traces, data.firmware, truth).catch((error: unknown) => {
     // A certified trace can be read to its end, so an unreadable standard input is not the certified trace.
     if (files.includes('-') && error instanceof LockgateError) return error;
     throw error;

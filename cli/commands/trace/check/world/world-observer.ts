@@ -8,12 +8,9 @@ import { LockgateError } from '../../../../../proto/errors.js';
 import { POWER_MODEL } from '../../../../../proto/power/model.js';
 import type { FindingSink } from '../../../../../proto/trace/findings.js';
 import { OwedCheck } from '../../../../../proto/trace/owed/owed-check.js';
-import type { TraceEvent, TraceHeader, TraceWorld } from '../../../../../proto/trace/trace.js';
-import { sanitizeLine } from '../../../../terminal/output.js';
+import type { TraceEvent, TraceHeader } from '../../../../../proto/trace/trace.js';
 import type { TraceObserver } from '../observer.js';
-import { type TruthLine, TruthStream } from './truth-stream.js';
-
-const STANDARD_INPUT = '-';
+import { displayName, readWorld, requireWorld, SideBySide, STANDARD_INPUT } from './side-by-side.js';
 
 /**
  * The observer for one trace.
@@ -57,21 +54,21 @@ class WorldInTrace implements TraceObserver {
 
 /** For a truth in another file. */
 class WorldInOtherFile implements TraceObserver {
-  readonly #name: string;
-  readonly #stream: TruthStream;
+  readonly #sideBySide: SideBySide;
   /** The checked trace's header, and where findings go. */
   #start: { readonly header: TraceHeader; readonly findings: FindingSink } | null = null;
-  #owed: OwedCheck | null = null;
-  /** Events of the trace that wait until the truth is read up to their time: at most those of one chunk of the file. */
-  #events: { readonly event: TraceEvent; readonly line: number }[] = [];
-  /** The current part of the truth, and the index of its first event that was not yet used. */
-  #truth: readonly TruthLine[] = [];
-  #next = 0;
-  #isTruthAtEnd = false;
 
   constructor(truth: string) {
-    this.#name = truth;
-    this.#stream = new TruthStream(truth);
+    let owed: OwedCheck | null = null;
+    this.#sideBySide = new SideBySide(truth, truth, {
+      begin: (truthHeader) => {
+        if (this.#start === null) throw new Error('a trace has events only after its header');
+        const named = { truthName: displayName(truth), ...(truthHeader && { truthHeader }) };
+        owed = new OwedCheck({ model: POWER_MODEL, ...this.#start, ...named });
+        return owed;
+      },
+      event: (event, line) => owed?.event(event, line),
+    });
   }
 
   header(header: TraceHeader, findings: FindingSink): void {
@@ -79,67 +76,15 @@ class WorldInOtherFile implements TraceObserver {
   }
 
   event(event: TraceEvent, line: number): void {
-    if (event.event !== 'world') this.#events.push({ event, line });
+    if (event.event !== 'world') this.#sideBySide.event(event, line);
   }
 
   async pause(): Promise<void> {
-    const events = this.#events;
-    this.#events = [];
-    const [first] = events;
-    if (first === undefined) return;
-    const owed = this.#owed ?? (await this.#startCheck(first.event.atMs));
-    if (owed === null) return;
-    for (const { event, line } of events) {
-      while (!this.#isTruthAtEnd && this.#needsMoreTruth(owed, event.atMs)) await this.#readNextPart();
-      owed.event(event, line);
-    }
+    await this.#sideBySide.pause();
   }
 
   async end(): Promise<void> {
-    await this.#stream.close();
-    if (this.#owed !== null) requireWorld(this.#owed, this.#name);
+    await this.#sideBySide.close();
+    this.#sideBySide.requireWorld();
   }
-
-  async #startCheck(atMs: number): Promise<OwedCheck | null> {
-    if (this.#start === null) return null;
-    await this.#readNextPart();
-    const { truthHeader } = this.#stream;
-    const truth = { truthName: displayName(this.#name), ...(truthHeader && { truthHeader }) };
-    this.#owed = new OwedCheck({ model: POWER_MODEL, ...this.#start, ...truth });
-    this.#owed.begin(atMs);
-    return this.#owed;
-  }
-
-  /** Passes the world events up to this time to the check. Returns whether the next part of the truth is needed. */
-  #needsMoreTruth(owed: OwedCheck, atMs: number): boolean {
-    for (let next = this.#truth[this.#next]; next !== undefined; next = this.#truth[this.#next]) {
-      if (next.event.atMs > atMs) return false;
-      readWorld(owed, this.#name, next.event, next.line);
-      this.#next += 1;
-    }
-    return true;
-  }
-
-  async #readNextPart(): Promise<void> {
-    this.#truth = await this.#stream.next();
-    this.#next = 0;
-    this.#isTruthAtEnd = this.#truth.length === 0;
-  }
-}
-
-/** Passes a world event to the check. @throws LockgateError `input-world` if the event can't be read */
-function readWorld(owed: OwedCheck, truth: string, event: TraceWorld, line: number): void {
-  const read = owed.world(event, line);
-  if (!read.ok) throw new LockgateError('input-world', `${displayName(truth)}:${line}: ${read.error.message}`);
-}
-
-/** @throws LockgateError `input-world` if the truth has no world events */
-function requireWorld({ worldEvents }: OwedCheck, truth: string): void {
-  if (worldEvents > 0) return;
-  const expected = 'expected a trace with them, as "lockgate sim run --virtual --world" writes';
-  throw new LockgateError('input-world', `${displayName(truth)} has no events of the world: ${expected}`);
-}
-
-function displayName(file: string): string {
-  return file === STANDARD_INPUT ? 'standard input' : sanitizeLine(file);
 }
