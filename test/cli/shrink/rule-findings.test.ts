@@ -1,9 +1,9 @@
 // `trace shrink` needs one finding of one rule: of very many it keeps few, and it never takes one that a later line
 // withdraws.
 import t from 'tap';
-import { RuleFindings } from '../../cli/commands/trace/shrink/rule-findings.js';
-import type { RuleName } from '../../proto/power/rules.js';
-import type { TraceFinding } from '../../proto/trace/findings.js';
+import { RuleFindings } from '../../../cli/commands/trace/shrink/rule-findings.js';
+import type { RuleName } from '../../../proto/power/rules.js';
+import type { TraceFinding } from '../../../proto/trace/findings.js';
 
 const MAC = 'A4:C1:38:F0:E1:D2';
 
