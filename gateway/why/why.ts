@@ -32,6 +32,7 @@ import { eventDeliverySteps } from './event-deliveries.js';
 import { type HistoryLock, MAX_REPLAYED_UPLINKS, type ReadHistory, readHistory } from './lock-history.js';
 import { quarantineSteps } from './quarantine-why.js';
 import { refusalSteps } from './refusal-why.js';
+import { isSubjectOf } from './subject-owner.js';
 import { parseSubject, type Subject } from './why-subject.js';
 import { readMoment } from './why-time.js';
 
@@ -86,6 +87,21 @@ export async function explain(parts: WhyParts, text: string, at: string | undefi
     throw new LockgateError('input-at', 'a time is accepted only with a MAC: every other subject has its own time');
   const { about, steps } = await explainSubject({ ...parts, nowMs }, subject, atMs);
   return { about, nowMs, wallNowMs, steps: [...clockSteps(nowMs, wallNowMs, steps), ...steps] };
+}
+
+/**
+ * As {@link explain}, but only about what is the merchant's own.
+ *
+ * @throws LockgateError `no-such-subject` for what is another merchant's, or does not exist
+ */
+export async function explainOwn(
+  parts: WhyParts,
+  text: string,
+  at: string | undefined,
+  merchantId: number,
+): Promise<WhyAnswer> {
+  if (await isSubjectOf(parts.store, parseSubject(text), merchantId)) return await explain(parts, text, at);
+  throw new LockgateError('no-such-subject', 'there is nothing of yours by this id');
 }
 
 async function explainSubject(parts: WhyContext, subject: Subject, atMs: number | undefined): Promise<Explanation> {

@@ -7,6 +7,8 @@ import { afterThisTurn } from '../../../proto/clock.js';
 export class ReadTurns {
   readonly #waiting: (() => void)[] = [];
   #isTurnTaken = false;
+  /** Resolves when the last work of {@link alone} has ended. */
+  #lastAlone: Promise<void> = Promise.resolve();
 
   /**
    * Resolves when the caller may read one slice, which should take at most a few milliseconds.
@@ -19,6 +21,26 @@ export class ReadTurns {
       if (!this.#isTurnTaken) this.#startNext();
     });
     signal?.throwIfAborted();
+  }
+
+  /**
+   * Runs work that takes turns by itself, one after another: several at once would each take a part of every turn.
+   *
+   * @throws the signal's reason if it is aborted before the work starts; what the work throws
+   */
+  async alone<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const before = this.#lastAlone;
+    let end = (): void => undefined;
+    this.#lastAlone = new Promise((resolve) => {
+      end = resolve;
+    });
+    try {
+      await before;
+      signal?.throwIfAborted();
+      return await work();
+    } finally {
+      end();
+    }
   }
 
   #startNext(): void {

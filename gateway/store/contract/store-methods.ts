@@ -58,6 +58,7 @@ export const STORE_METHODS: MethodTable<Store> = {
   findDevice: 'reads',
   readUplinks: 'reads',
   readFindings: 'reads',
+  readPings: 'reads',
   readLog: 'reads',
   readLogChunks: 'reads',
   readQuarantine: 'reads',

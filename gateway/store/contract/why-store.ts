@@ -11,7 +11,16 @@ import type { StoredUplink } from './stored-uplink.js';
 /** A finding with its lock. */
 export interface FindingOfLock extends StoredFinding {
   readonly deviceId: number;
+  /** The lock's merchant at that time; null if an older version did not store it. */
+  readonly merchantId: number | null;
   readonly mac: Mac;
+}
+
+/** A quarantined message with its lock. */
+export interface QuarantinedOfLock extends QuarantinedMessage {
+  readonly deviceId: number;
+  /** The lock's merchant at that time; null if an older version did not store it. */
+  readonly merchantId: number | null;
 }
 
 /** Where to start reading a lock's log: after this uplink and this connection event. */
@@ -30,7 +39,7 @@ export interface WhyStore {
   findFinding(id: number): Promise<FindingOfLock | null>;
   /** Returns the findings about one uplink, in the order in which they were found. */
   findFindingsAbout(deviceId: number, key: UplinkKey): Promise<StoredFinding[]>;
-  findQuarantined(id: number): Promise<(QuarantinedMessage & { readonly deviceId: number }) | null>;
+  findQuarantined(id: number): Promise<QuarantinedOfLock | null>;
   /** Whether the URL's cursor passed the uplink unsent, while the URL was disabled. */
   findGap(urlId: number, uplinkId: number): Promise<boolean>;
   /**

@@ -44,6 +44,7 @@ import type {
   StoredFinding,
   StoredState,
   StoredUplink,
+  UplinkSlice,
   WebhookUrl,
 } from '../contract/store.js';
 import type { StoreCopy } from '../contract/store-copy.js';
@@ -269,6 +270,10 @@ class SqliteStore implements Store {
 
   async readDigests(credentialId: number, boot: number, sequence: number): Promise<Buffer[]> {
     return this.#read('look up an uplink', () => this.#lookup.findDigests(credentialId, boot, sequence));
+  }
+
+  async readPings(deviceId: number, limit: number, beforeId = Number.MAX_SAFE_INTEGER): Promise<UplinkSlice> {
+    return this.#read('read pings', () => this.#lookup.readPings(deviceId, limit, beforeId));
   }
 
   async readFindings(deviceId: number, limit: number, beforeId?: number): Promise<StoredFinding[]> {

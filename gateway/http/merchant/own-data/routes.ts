@@ -4,11 +4,15 @@ import { COMMAND_ROUTES } from './command-routes.js';
 import { EVENT_ROUTES } from './event-routes.js';
 import { FINDING_ROUTES } from './finding-routes.js';
 import { LOCK_ROUTES } from './lock-routes.js';
+import { PING_ROUTES } from './ping-routes.js';
 import { USAGE_ROUTES } from './usage-routes.js';
+import { OWN_WHY_ROUTES } from './why-routes.js';
 
 export const OWN_DATA_ROUTES: readonly MerchantRoute[] = [
   ...LOCK_ROUTES,
+  ...PING_ROUTES,
   ...FINDING_ROUTES,
+  ...OWN_WHY_ROUTES,
   ...EVENT_ROUTES,
   ...COMMAND_ROUTES,
   ...USAGE_ROUTES,

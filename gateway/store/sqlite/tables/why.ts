@@ -5,8 +5,8 @@ import type { Database, Statement } from 'better-sqlite3';
 import type { UplinkKey } from '../../../../proto/power/judge/event.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
 import { StoreFailure } from '../../contract/errors.js';
-import type { LogEntry, QuarantinedMessage, StoredFinding, StoredUplink } from '../../contract/store.js';
-import type { FindingOfLock, LogStart, WhyStore } from '../../contract/why-store.js';
+import type { LogEntry, StoredFinding, StoredUplink } from '../../contract/store.js';
+import type { FindingOfLock, LogStart, QuarantinedOfLock, WhyStore } from '../../contract/why-store.js';
 import { LogMerge } from '../log/log-merge.js';
 import { type FindingRow, type LogReader, toFinding } from '../log/log-reader.js';
 import type { UplinkLookup } from '../log/uplink-lookup.js';
@@ -14,6 +14,7 @@ import type { UplinkLookup } from '../log/uplink-lookup.js';
 interface QuarantineRow {
   readonly id: number;
   readonly device_id: number;
+  readonly merchant_id: number | null;
   readonly mac: string;
   readonly received_at_ms: number;
   readonly code: string;
@@ -68,8 +69,9 @@ export class SqliteWhy implements WhyStore {
 
   async findFinding(id: number): Promise<FindingOfLock | null> {
     return this.#read(() => {
-      const row = this.#finding.get(id) as (FindingRow & { device_id: number }) | undefined;
-      return row === undefined ? null : { ...toFinding(row), deviceId: row.device_id, mac: row.mac as Mac };
+      const row = this.#finding.get(id) as (FindingRow & { device_id: number; merchant_id: number | null }) | undefined;
+      if (row === undefined) return null;
+      return { ...toFinding(row), deviceId: row.device_id, merchantId: row.merchant_id, mac: row.mac as Mac };
     });
   }
 
@@ -79,12 +81,12 @@ export class SqliteWhy implements WhyStore {
     );
   }
 
-  async findQuarantined(id: number): Promise<(QuarantinedMessage & { readonly deviceId: number }) | null> {
+  async findQuarantined(id: number): Promise<QuarantinedOfLock | null> {
     return this.#read(() => {
       const row = this.#quarantined.get(id) as QuarantineRow | undefined;
       if (row === undefined) return null;
-      const { device_id: deviceId, received_at_ms: receivedAtMs, code, message, bytes } = row;
-      return { id, deviceId, mac: row.mac as Mac, receivedAtMs, code, message, bytes };
+      const { device_id: deviceId, merchant_id: merchantId, received_at_ms: receivedAtMs, code, message, bytes } = row;
+      return { id, deviceId, merchantId, mac: row.mac as Mac, receivedAtMs, code, message, bytes };
     });
   }
 

@@ -30,6 +30,30 @@ export const LOCK_CALLS: CallTable = {
       415: ({ mac }) => [`/v1/locks/${mac}`, { body: '{}', headers: { 'content-type': 'text/csv' } }],
     },
   },
+  'GET /v1/locks/{mac}/pings': {
+    make: ({ mac }) => [`/v1/locks/${mac}/pings?limit=2&ping_type=gps,cellular&from=2026-11-20T06:00:00Z`],
+    status: 200,
+    ofOthers: 404,
+    further: {
+      400: ({ mac }) => [`/v1/locks/${mac}/pings?from=yesterday`],
+      404: () => [`/v1/locks/${UNKNOWN}/pings`],
+    },
+  },
+  'GET /v1/locks/{mac}/track': {
+    make: ({ mac }) => [`/v1/locks/${mac}/track`],
+    status: 200,
+    ofOthers: 404,
+    further: {
+      400: ({ mac }) => [`/v1/locks/${mac}/track?format=kml`],
+      404: () => [`/v1/locks/${UNKNOWN}/track`],
+    },
+  },
+  'GET /v1/why/{id}': {
+    make: ({ mac }) => [`/v1/why/${mac}`],
+    status: 200,
+    ofOthers: 404,
+    further: { 400: () => ['/v1/why/7'], 404: () => ['/v1/why/finding:99999'] },
+  },
   'GET /v1/locks/{mac}/findings': {
     make: ({ mac }) => [`/v1/locks/${mac}/findings?limit=1`],
     status: 200,

@@ -1,0 +1,136 @@
+/** The routes for the pings of a merchant's lock: a list, and its track (interfaces.md §2). */
+import { type Static, Type } from 'typebox';
+import { webhookBody } from '../../../webhooks/payload/body.js';
+import { PAYLOAD_SCHEMAS } from '../../../webhooks/payload/schema.js';
+import { type HttpAnswer, JSON_TYPE, type MerchantRoute, problemResponse } from '../route.js';
+import { PAGE_QUERY, pageAnswer, pageResponse, readPage } from './list.js';
+import { findOwnLock, MacParam, NO_SUCH_LOCK, ownDataRoute } from './own-data-route.js';
+import { readPings, readSpan } from './ping-read.js';
+import { TRACK_EXAMPLE, TRACK_FORMATS, Track, TrackSchema } from './track.js';
+
+const Time = (description: string) => Type.Optional(Type.String({ description: `${description}, RFC 3339.` }));
+const SPAN_QUERY = {
+  from: Time('Only pings that the lock made at this time or later'),
+  to: Time('Only pings that the lock made before this time'),
+};
+const PING_TYPES = ['cellular', 'gps', 'close_connection'] as const;
+
+const PingsQuery = Type.Object({
+  ...SPAN_QUERY,
+  reason: Type.Optional(Type.Array(Type.String(), { description: 'Only pings with one of these reasons.' })),
+  ping_type: Type.Optional(
+    Type.Array(Type.Unsafe<string>({ type: 'string', enum: [...PING_TYPES] }), {
+      description: 'Only pings of one of these types.',
+    }),
+  ),
+  ...PAGE_QUERY,
+});
+
+const PING_EXAMPLE = {
+  event_id: 'evt_A4C138F0E1D2_1_41_12_8f3a52c07d91be64',
+  mac_addr: 'A4:C1:38:F0:E1:D2',
+  ping_type: 'close_connection',
+  reason: 'REASON_CLOSE_CONNECTION',
+  date: '2026-11-20T06:29:59.000Z',
+  lock_state: 'locked',
+  battery_percent: 80,
+  received_at: '2026-11-20T06:30:00.000Z',
+  boot: 41,
+  sequence: 12,
+  buffered: false,
+  test: false,
+  simulated: false,
+};
+
+const listPings = ownDataRoute({
+  method: 'GET',
+  path: '/v1/locks/{mac}/pings',
+  operationId: 'listPings',
+  tag: 'locks',
+  scope: 'locks:read',
+  summary: 'Lists a lock’s pings as webhooks have them, newest first.',
+  description:
+    'In the order in which they were received. A page may have fewer pings than its limit, or none, although there ' +
+    'are more: the list ends where `next_cursor` is null.',
+  params: Type.Object({ mac: MacParam }),
+  query: PingsQuery,
+  responses: {
+    200: pageResponse('The pings.', Type.Unsafe({ anyOf: PAYLOAD_SCHEMAS }), PING_EXAMPLE),
+    400: problemResponse('A parameter is not valid.'),
+    404: NO_SUCH_LOCK,
+  },
+  handle: async (call) => {
+    const { device } = await findOwnLock(call);
+    const span = readSpan(call);
+    const { reason, ping_type: types, from, to } = call.query as Static<typeof PingsQuery>;
+    const list = `pings ${device.id} ${JSON.stringify([from, to, reason, types])}`;
+    const { limit, after } = readPage(call, list, ['number']);
+    const data: unknown[] = [];
+    let lastId = 0;
+    const last = await readPings(
+      call,
+      device.id,
+      { span, beforeId: after?.[0] as number | undefined },
+      ({ stored, uplink }) => {
+        const { kind, reason: given } = uplink.body;
+        if ((types !== undefined && !types.includes(kind)) || (reason !== undefined && !reason.includes(given)))
+          return true;
+        if (data.length === limit) return false;
+        data.push(webhookBody(stored));
+        lastId = stored.id;
+        return true;
+      },
+    );
+    // If the page is full, the next one begins after its last ping, not after the ping that no longer fitted.
+    const next = last === null ? null : [data.length === limit ? lastId : last];
+    return asJsonText(pageAnswer(call, list, { data, next }));
+  },
+});
+
+/** The answer as text: a serializer by the schema of pings would compare each ping with each of its alternatives. */
+function asJsonText({ body, ...answer }: HttpAnswer): HttpAnswer {
+  return { ...answer, text: { type: `${JSON_TYPE}; charset=utf-8`, content: JSON.stringify(body) } };
+}
+
+const TrackQuery = Type.Object({
+  ...SPAN_QUERY,
+  format: Type.Optional(Type.Unsafe<string>({ type: 'string', enum: [...TRACK_FORMATS], default: 'geojson' })),
+});
+
+const getTrack = ownDataRoute({
+  method: 'GET',
+  path: '/v1/locks/{mac}/track',
+  operationId: 'getTrack',
+  tag: 'locks',
+  scope: 'locks:read',
+  summary: 'A lock’s GPS pings as a line with times.',
+  description:
+    'As a GeoJSON feature (RFC 7946) or as GPX 1.1, in the order in which the lock made them. `complete_from` says ' +
+    'from when on the track is complete, if there were too many pings for one answer. Positions of phones are left out.',
+  params: Type.Object({ mac: MacParam }),
+  query: TrackQuery,
+  responses: {
+    200: {
+      description: 'The track.',
+      schema: TrackSchema,
+      example: TRACK_EXAMPLE,
+      otherTypes: {
+        'application/geo+json': JSON.stringify(TRACK_EXAMPLE),
+        'application/gpx+xml': '<?xml version="1.0" encoding="UTF-8"?>…',
+      },
+    },
+    400: problemResponse('A parameter is not valid.'),
+    404: NO_SUCH_LOCK,
+  },
+  handle: async (call) => {
+    const { device } = await findOwnLock(call);
+    const span = readSpan(call);
+    const track = new Track(device);
+    const last = await readPings(call, device.id, { span, beforeId: undefined }, (ping) => track.add(ping));
+    const { format = 'geojson' } = call.query as Static<typeof TrackQuery>;
+    return { status: 200, text: track.finish(format === 'gpx' ? 'gpx' : 'geojson', last !== null) };
+  },
+});
+
+/** A lock's pings. */
+export const PING_ROUTES: readonly MerchantRoute[] = [listPings, getTrack];

@@ -1,0 +1,147 @@
+/** A lock's GPS pings as a line with times: as a GeoJSON feature (RFC 7946) or as GPX 1.1. Pure. */
+import { Type } from 'typebox';
+import { formatMac } from '../../../../proto/wire/mac.js';
+import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
+import type { Device } from '../../../store/contract/store.js';
+import type { ReadPing } from './ping-read.js';
+
+export const TRACK_FORMATS = ['geojson', 'gpx'] as const;
+export type TrackFormat = (typeof TRACK_FORMATS)[number];
+
+/** A longer track is cut at its start. */
+const MAX_POINTS = 10_000;
+
+interface Point {
+  readonly timeMs: number;
+  readonly latitude: number;
+  readonly longitude: number;
+  readonly uncertainty: number;
+  readonly speed: number;
+  readonly direction: number;
+}
+
+const Numbers = Type.Array(Type.Number());
+
+export const TrackSchema = Type.Object(
+  {
+    type: Type.Unsafe<string>({ type: 'string', enum: ['Feature'] }),
+    geometry: Type.Unsafe<object | null>({
+      anyOf: [
+        {
+          type: 'object',
+          properties: { type: { type: 'string', enum: ['LineString', 'Point'] }, coordinates: { type: 'array' } },
+          required: ['type', 'coordinates'],
+        },
+        { type: 'null' },
+      ],
+      description: 'Longitude and latitude of each ping; a point if there is only one, null if there is none.',
+    }),
+    properties: Type.Object({
+      mac_addr: Type.String(),
+      name: Type.Unsafe<string | null>({ anyOf: [{ type: 'string' }, { type: 'null' }] }),
+      coordTimes: Type.Array(Type.String({ format: 'date-time' }), { description: 'When each ping was made.' }),
+      uncertainties: Type.Array(Type.Number(), { description: 'In metres.' }),
+      speeds: Type.Array(Type.Number(), { description: 'In m/s.' }),
+      directions: Numbers,
+      complete_from: Type.Unsafe<string | null>({
+        anyOf: [{ type: 'string', format: 'date-time' }, { type: 'null' }],
+        description: 'Null if all pings of the span are there; otherwise ask for those before it with `to`.',
+      }),
+    }),
+  },
+  { title: 'Track' },
+);
+
+export const TRACK_EXAMPLE = {
+  type: 'Feature',
+  geometry: {
+    type: 'LineString',
+    coordinates: [
+      [13.404954, 52.520008],
+      [13.405954, 52.520108],
+    ],
+  },
+  properties: {
+    mac_addr: 'A4:C1:38:F0:E1:D2',
+    name: 'Harbour 7',
+    coordTimes: ['2026-11-20T06:29:57.000Z', '2026-11-20T06:29:58.000Z'],
+    uncertainties: [6, 6],
+    speeds: [4, 4],
+    directions: [84, 86],
+    complete_from: null,
+  },
+};
+
+export class Track {
+  readonly #device: Device;
+  readonly #points: Point[] = [];
+  #isCut = false;
+
+  constructor(device: Device) {
+    this.#device = device;
+  }
+
+  /** Adds a ping if it is a GPS ping of the lock itself. Returns false once the track is too long for more. */
+  add({ stored, uplink: { timeMs, body } }: ReadPing): boolean {
+    if (body.kind !== 'gps' || stored.source !== 'lock' || body.reason === 'PHONE' || body.position === null)
+      return true;
+    if (!isDatable(timeMs)) return true;
+    if (this.#points.length === MAX_POINTS) {
+      this.#isCut = true;
+      return false;
+    }
+    const { latitudeDegrees: latitude, longitudeDegrees: longitude, uncertaintyMeters: uncertainty } = body.position;
+    const { speedMetersPerSecond: speed, directionDegrees: direction } = body;
+    this.#points.push({ timeMs, latitude, longitude, uncertainty, speed, direction });
+    return true;
+  }
+
+  /** The track as text with its type. @param isCut whether older pings of the span were not read */
+  finish(format: TrackFormat, isCut: boolean): { readonly type: string; readonly content: string } {
+    this.#points.sort((one, other) => one.timeMs - other.timeMs);
+    const first = this.#points[0];
+    const completeFrom = (isCut || this.#isCut) && first !== undefined ? toDate(first.timeMs) : null;
+    if (format === 'gpx') return { type: 'application/gpx+xml; charset=utf-8', content: this.#gpx(completeFrom) };
+    return { type: 'application/geo+json; charset=utf-8', content: JSON.stringify(this.#feature(completeFrom)) };
+  }
+
+  #feature(completeFrom: string | null) {
+    const { mac, name } = this.#device;
+    const coordinates = this.#points.map(({ longitude, latitude }) => [longitude, latitude]);
+    const line = { type: 'LineString', coordinates };
+    const geometry = coordinates.length > 1 ? line : { type: 'Point', coordinates: coordinates[0] };
+    return {
+      type: 'Feature',
+      geometry: coordinates.length === 0 ? null : geometry,
+      properties: {
+        mac_addr: formatMac(mac),
+        name,
+        coordTimes: this.#points.map(({ timeMs }) => toDate(timeMs)),
+        uncertainties: this.#points.map(({ uncertainty }) => uncertainty),
+        speeds: this.#points.map(({ speed }) => speed),
+        directions: this.#points.map(({ direction }) => direction),
+        complete_from: completeFrom,
+      },
+    };
+  }
+
+  #gpx(completeFrom: string | null): string {
+    const { mac, name } = this.#device;
+    const cut = completeFrom === null ? '' : `<desc>complete from ${completeFrom}</desc>`;
+    const points = this.#points.map(({ latitude, longitude, timeMs }) => {
+      return `<trkpt lat="${latitude}" lon="${longitude}"><time>${toDate(timeMs)}</time></trkpt>\n`;
+    });
+    return (
+      '<?xml version="1.0" encoding="UTF-8"?>\n' +
+      '<gpx version="1.1" creator="lockgate" xmlns="http://www.topografix.com/GPX/1/1">\n' +
+      `<trk><name>${escapeXml(name ?? formatMac(mac))}</name>${cut}<trkseg>\n${points.join('')}</trkseg></trk>\n</gpx>\n`
+    );
+  }
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+
+function escapeXml(text: string): string {
+  // Names have no control characters; these two are the others that XML does not allow.
+  return text.replace(/[\uFFFE\uFFFF]/g, '\uFFFD').replace(/[&<>"]/g, (letter) => ENTITIES[letter] ?? letter);
+}

@@ -1,0 +1,212 @@
+/**
+ * A merchant's own locks over HTTP: names and labels, the history page by page while pings arrive, the track, findings
+ * and explanations, and what a lock that moves takes along (interfaces.md §2).
+ */
+import t from 'tap';
+import { parseMac } from '../../../../proto/wire/mac.js';
+import { testBytes, testMac } from '../../../helpers/gateway/test-gateway.js';
+import { callMerchantApi, type MerchantCall } from '../../../helpers/http/merchant-call.js';
+import { type OwnDataSite, ownDataSite, SITE_NOW_MS } from '../../../helpers/http/own-data/site.js';
+import { TestLock } from '../../../helpers/mqtt/test-lock.js';
+
+interface ListAnswer {
+  readonly data: readonly { readonly event_id: string; readonly id: string; readonly mac_addr: string }[];
+  readonly next_cursor: string | null;
+}
+
+const ask = ({ gateway, amber }: OwnDataSite, where: string, terms: MerchantCall = {}) =>
+  callMerchantApi(gateway, where, { key: amber.key, ...terms });
+
+/** All pages of a list, as the header `Link` names them; `between` runs after each page. */
+async function readAll(
+  site: OwnDataSite,
+  where: string,
+  between = async () => {},
+): Promise<ListAnswer['data'][number][]> {
+  const found: ListAnswer['data'][number][] = [];
+  for (let next: string | undefined = where; next !== undefined; ) {
+    const { status, headers, body } = await ask(site, next);
+    if (status !== 200) throw new Error(`${next}: ${status}`);
+    const { data, next_cursor } = body as ListAnswer;
+    found.push(...data);
+    next = /^<(.+)>; rel="next"$/.exec(String(headers.link ?? ''))?.[1];
+    if ((next === undefined) !== (next_cursor === null)) throw new Error('Link and next_cursor differ');
+    await between();
+  }
+  return found;
+}
+
+t.test('a name and labels: set, found, kept when left out, and removed', async (t) => {
+  const site = await ownDataSite(t);
+  const where = `/v1/locks/${site.amber.mac}`;
+  const patch = (body: unknown) => ask(site, where, { method: 'PATCH', body });
+  const labels = { city: 'Köln', row: 'x=y' };
+  t.match(await patch({ name: ' Harbour 7 ', labels, mac_addr: 'x' }), {
+    status: 200,
+    body: { name: 'Harbour 7', labels },
+  });
+  t.match(await patch({ name: null }), { body: { name: 'Harbour 7', labels } }, 'null is as good as absent');
+  for (const query of [
+    'search=harbour',
+    'search=K%C3%B6ln',
+    'label=city',
+    'label=city=K%C3%B6ln,row=x=y',
+    'state=locked',
+  ])
+    t.equal((await readAll(site, `/v1/locks?${query}`)).length, 1, query);
+  for (const query of ['search=basil', 'label=city=Berlin', 'presence=late', 'state=theft,unlocked'])
+    t.equal((await readAll(site, `/v1/locks?${query}`)).length, 0, query);
+  t.match(await patch({ labels: { city: 'Bonn' } }), { body: { name: 'Harbour 7', labels: { city: 'Bonn' } } });
+  t.strictSame((await ask(site, where)).body as object, (await patch({})).body as object);
+  t.match(await patch({ name: '', labels: {} }), { body: { name: null, labels: {} } });
+  const pointers = async (body: unknown) => {
+    const answer = (await patch(body)).body as { errors?: { pointer: string }[] };
+    return answer.errors?.map(({ pointer }) => pointer);
+  };
+  t.strictSame(await pointers({ name: 'x'.repeat(61) }), ['/name']);
+  t.strictSame(await pointers({ name: 'a\u0000b', labels: { 'a/b ': 'c' } }), ['/name', '/labels/a~1b ']);
+  t.strictSame(await pointers({ labels: { a: 7, b: null } }), ['/labels/a', '/labels/b']);
+  t.strictSame(await pointers({ labels: ['a=b'] }), ['/labels']);
+  const many = Object.fromEntries(Array.from({ length: 17 }, (_, index) => [`k${index}`, 'v']));
+  t.strictSame(await pointers({ labels: many }), ['/labels']);
+});
+
+t.test('a lock has its present state, what is believed of it, and its twin', async (t) => {
+  const site = await ownDataSite(t);
+  const { body } = await ask(site, `/v1/locks/${site.amber.mac.replaceAll(':', '').toLowerCase()}`);
+  t.match(body, {
+    mac_addr: site.amber.mac,
+    presence: 'asleep',
+    power_state: 'MID',
+    lock_state: 'locked',
+    battery_percent: 80,
+    firmware_version: '2.4.1',
+    position: { latitude: 52.520108, longitude: 13.405954, uncertainty: 6, date: '2026-11-20T06:29:58.000Z' },
+    last_reason: 'REASON_CLOSE_CONNECTION',
+    received_at: '2026-11-20T06:30:00.000Z',
+    sim: { state: 'active', activated_at: '2026-11-20T06:30:00.000Z' },
+    believed: { connected: false, messages: 4, power: { mode: 'MID' } },
+    twin: { wanted: {}, differs: [] },
+  });
+  await site.gateway.accounts.addDevice({ mac: testMac(7), merchant: 'Amber' });
+  t.match(await ask(site, `/v1/locks/${testMac(7)}`), {
+    body: { presence: 'never-seen', power_state: null, position: null, believed: null, sim: { state: 'inactive' } },
+  });
+  t.match(await ask(site, '/v1/locks/A4C1'), { status: 404, body: { code: 'no-such-device' } });
+});
+
+t.test('pings come once, newest first, while more arrive', async (t) => {
+  const site = await ownDataSite(t);
+  const mac = parseMac(site.amber.mac);
+  if (!mac.ok) throw new Error('a MAC');
+  const secret = await site.gateway.accounts.rotateLockSecret(mac.value);
+  const lock = await TestLock.connect(t, site.gateway.mqttPort, mac.value, secret);
+  let sequence = 4;
+  const send = async () => {
+    sequence += 1;
+    await lock.send(testBytes(sequence, { timeMs: SITE_NOW_MS + sequence }));
+  };
+  for (let count = 0; count < 30; count += 1) await send();
+  const where = `/v1/locks/${site.amber.mac}/pings`;
+  const whole = await readAll(site, `${where}?limit=1000`);
+  t.equal(whole.length, 34);
+  const paged = await readAll(site, `${where}?limit=7`, send);
+  t.strictSame(paged, whole, 'pings that arrive meanwhile change nothing');
+  t.match(whole[0], { mac_addr: site.amber.mac, ping_type: 'cellular', sequence: 34, buffered: false, test: false });
+  t.equal((await readAll(site, `${where}?ping_type=gps,close_connection&limit=2`)).length, 3);
+  t.equal((await readAll(site, `${where}?reason=REASON_PERIOD_TRACKING`)).length, 2);
+  t.equal((await readAll(site, `${where}?to=2026-11-20T06:30:00Z`)).length, 4);
+  t.equal((await readAll(site, `${where}?from=2026-11-20T07:29:58%2B01:00&to=2026-11-20T06:29:59Z`)).length, 1);
+  t.equal((await readAll(site, `${where}?from=2027-01-01T00:00:00Z`)).length, 0);
+  const { next_cursor } = (await ask(site, `${where}?limit=7`)).body as ListAnswer;
+  const other = await ask(site, `${where}?limit=7&ping_type=gps&cursor=${next_cursor}`);
+  t.match(other, { status: 400, body: { errors: [{ pointer: '/cursor' }] } }, 'a cursor of other filters');
+  const swapped = '2026-11-20T06:00:00Z&to=2026-11-19T06:00:00Z';
+  t.match(await ask(site, `${where}?from=${swapped}`), { status: 400, body: { errors: [{ pointer: '/to' }] } });
+  t.match(await ask(site, `${where}?limit=1001`), { status: 400, body: { errors: [{ pointer: '/limit' }] } });
+});
+
+t.test('the track is a line with times, as GeoJSON and as GPX', async (t) => {
+  const site = await ownDataSite(t);
+  const where = `/v1/locks/${site.amber.mac}/track`;
+  await ask(site, `/v1/locks/${site.amber.mac}`, { method: 'PATCH', body: { name: 'A <b> & "c"' } });
+  const line = await ask(site, where);
+  t.match(line.headers, { 'content-type': 'application/geo+json; charset=utf-8' });
+  t.strictSame(line.body, {
+    type: 'Feature',
+    geometry: {
+      type: 'LineString',
+      coordinates: [
+        [13.404954, 52.520008],
+        [13.405954, 52.520108],
+      ],
+    },
+    properties: {
+      mac_addr: site.amber.mac,
+      name: 'A <b> & "c"',
+      coordTimes: ['2026-11-20T06:29:57.000Z', '2026-11-20T06:29:58.000Z'],
+      uncertainties: [6, 6],
+      speeds: [0, 0],
+      directions: [0, 0],
+      complete_from: null,
+    },
+  });
+  const point = await ask(site, `${where}?to=2026-11-20T06:29:58Z`);
+  t.match(point.body, { geometry: { type: 'Point', coordinates: [13.404954, 52.520008] } });
+  t.match((await ask(site, `${where}?from=2027-01-01T00:00:00Z`)).body, { geometry: null });
+  const gpx = await ask(site, `${where}?format=gpx`);
+  t.match(gpx.headers, { 'content-type': 'application/gpx+xml; charset=utf-8' });
+  t.match(gpx.text, /<name>A &lt;b&gt; &amp; &quot;c&quot;<\/name>/);
+  t.equal([...gpx.text.matchAll(/<trkpt lat="52\.\d+" lon="13\.\d+"><time>[^<]+Z<\/time><\/trkpt>/g)].length, 2);
+});
+
+t.test('findings lead to explanations, of own locks alone', async (t) => {
+  const site = await ownDataSite(t);
+  const { gateway, amber, basil } = site;
+  const findings = await readAll(site, `/v1/locks/${amber.mac}/findings?limit=1`);
+  t.ok(findings.length > 0, 'the second period ping is a finding');
+  for (const { id } of findings) {
+    const why = await ask(site, `/v1/why/${id}`);
+    t.match(why, { status: 200, body: { about: { kind: 'finding', id, mac_addr: amber.mac } } });
+    t.ok((why.body as { steps: unknown[] }).steps.length > 2);
+  }
+  const [ping] = await readAll(site, `/v1/locks/${amber.mac}/pings?limit=1`);
+  const ids = [findings[0]?.id ?? '', ping?.event_id ?? '', `${amber.mac} 1/2`, amber.mac];
+  for (const id of ids) {
+    const where = `/v1/why/${encodeURIComponent(id)}`;
+    t.match(await ask(site, where), { status: 200 }, id);
+    t.match(
+      await callMerchantApi(gateway, where, { key: basil.key }),
+      { status: 404, body: { code: 'no-such-subject' } },
+      id,
+    );
+  }
+  t.match(await ask(site, `/v1/why/${encodeURIComponent(`${ping?.event_id}/1`)}`), { status: 404 }, 'there is no URL');
+  t.match(await ask(site, `/v1/why/${amber.mac}?at=never`), { status: 400, body: { errors: [{ pointer: '/at' }] } });
+});
+
+t.test('a lock that moves leaves its history, name and labels behind', async (t) => {
+  const site = await ownDataSite(t);
+  const { gateway, amber, basil } = site;
+  await ask(site, `/v1/locks/${amber.mac}`, { method: 'PATCH', body: { name: 'Harbour 7', labels: { city: 'Bonn' } } });
+  const [finding] = await readAll(site, `/v1/locks/${amber.mac}/findings`);
+  const [ping] = await readAll(site, `/v1/locks/${amber.mac}/pings?limit=1`);
+  const mac = parseMac(amber.mac);
+  if (!mac.ok) throw new Error('a MAC');
+  await gateway.accounts.devices.change(mac.value, { merchant: 'Basil' });
+  const theirs = { key: basil.key };
+  t.match(await callMerchantApi(gateway, `/v1/locks/${amber.mac}`, theirs), {
+    body: { name: null, labels: {}, believed: { messages: 0 } },
+  });
+  for (const part of ['pings', 'findings'])
+    t.match(await callMerchantApi(gateway, `/v1/locks/${amber.mac}/${part}`, theirs), { body: { data: [] } });
+  t.match(await callMerchantApi(gateway, `/v1/locks/${amber.mac}/track`, theirs), { body: { geometry: null } });
+  for (const key of [amber.key, basil.key])
+    for (const id of [finding?.id, ping?.event_id])
+      t.match(
+        await callMerchantApi(gateway, `/v1/why/${id}`, { key }),
+        { status: 404 },
+        'it was another’s then, or is now',
+      );
+  t.equal((await readAll(site, '/v1/locks')).length, 0);
+});
