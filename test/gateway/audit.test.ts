@@ -1,6 +1,6 @@
 /**
- * The audit log: every change through the operators' interface, in the data folder, or by the gateway automatically has
- * an entry with author, time, object and outcome; and no entry contains a secret.
+ * The audit log (interfaces.md §4): every change through the operators' interface, in the data folder, or by the
+ * gateway itself has an entry with author, time, object and outcome; and no entry contains a secret.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -41,14 +41,14 @@ t.test('every call of a route other than GET has an entry', async (t) => {
   const gateway = await testGateway(t);
   const changing = OPERATOR_ROUTES.filter((route): route is ChangingRoute => route.method !== 'GET');
   t.ok(changing.length >= 24, `${changing.length} of them`);
-  for (const { method, path: where, operation } of changing) {
-    const place = where.replace(':mac', 'A4C138F0E1D9').replace(':id', '999').replace(':name', 'nobody');
+  for (const { method, path: route, operation } of changing) {
+    const path = route.replace(':mac', 'A4C138F0E1D9').replace(':id', '999').replace(':name', 'nobody');
     const before = (await entriesOf(gateway, '?limit=1'))[0]?.id ?? 0;
-    const { status } = await callOperator(gateway, method, place, {});
+    const { status } = await callOperator(gateway, method, path, {});
     const [entry, ...others] = (await entriesOf(gateway)).filter(({ id }) => id > before);
     const outcome = status < 300 ? 'done' : 'refused';
-    const expected = { action: operation, outcome, actor: 'operator', at: /^20.*Z$/ };
-    t.match(entry, expected, `${method} ${where}: ${status}`);
+    const expected = { action: operation, outcome, actor: 'operator', gatewayFlags: /^20.*Z$/ };
+    t.match(entry, expected, `${method} ${route}: ${status}`);
     t.same(others, [], 'there is no other entry');
   }
   const names = OPERATOR_ROUTES.map(({ operation }) => operation);
@@ -84,7 +84,7 @@ t.test('an entry has the author, action, object, previous state and outcome', as
 });
 
 /** Secrets that the calls send; none may appear in the log. Some have the form of lockgate's secrets, some don't. */
-const GIVEN = {
+const CANARIES = {
   password: 'canary-password-1',
   header: 'Bearer canary-header-2',
   changed: 'canary-header-3',
@@ -109,31 +109,35 @@ t.test('the log contains no secret of a request or an answer', async (t) => {
     ['POST', '/devices/import', { devices: [{ mac: 'A4C138F0E1D3' }] }],
     ['POST', `/devices/${MAC}/rotate-secret`, { keep_old_seconds: 60 }],
     ['POST', `/devices/${MAC}/phones`, { name: 'Ada' }],
-    ['POST', '/webhooks', { url: `http://127.0.0.1:9/?q=${GIVEN.inQuery}`, headers: { Authorization: GIVEN.header } }],
-    ['POST', '/webhooks/1', { set_headers: { 'X-Key': GIVEN.changed } }],
+    [
+      'POST',
+      '/webhooks',
+      { url: `http://127.0.0.1:9/?q=${CANARIES.inQuery}`, headers: { Authorization: CANARIES.header } },
+    ],
+    ['POST', '/webhooks/1', { set_headers: { 'X-Key': CANARIES.changed } }],
     ['POST', '/webhooks/1/rotate-secret', {}],
     ['POST', '/keys', { name: 'till' }],
-    ['POST', '/users', { username: 'ada', password: GIVEN.password }],
+    ['POST', '/users', { username: 'ada', password: CANARIES.password }],
     // The same in refused calls.
-    ['POST', '/users', { username: 7, password: GIVEN.password }],
-    ['POST', '/users', { username: 'ada', password: GIVEN.password }],
-    ['POST', '/users', { username: 'eve', pasword: GIVEN.password }],
-    ['POST', '/webhooks', { url: `http://x:${GIVEN.inUrl}@127.0.0.1/`, headers: { Host: GIVEN.header } }],
-    ['POST', '/webhooks', { url: 'http://127.0.0.1:9/', headers: { Host: GIVEN.header } }],
-    ['POST', '/webhooks/1', { set_headers: { 'X-Key': [GIVEN.changed] } }],
-    ['POST', `/keys/${GIVEN.name}/revoke`, {}],
-    ['POST', '/keys', { name: GIVEN.name, merchant: 'Nobody' }],
+    ['POST', '/users', { username: 7, password: CANARIES.password }],
+    ['POST', '/users', { username: 'ada', password: CANARIES.password }],
+    ['POST', '/users', { username: 'eve', pasword: CANARIES.password }],
+    ['POST', '/webhooks', { url: `http://x:${CANARIES.inUrl}@127.0.0.1/`, headers: { Host: CANARIES.header } }],
+    ['POST', '/webhooks', { url: 'http://127.0.0.1:9/', headers: { Host: CANARIES.header } }],
+    ['POST', '/webhooks/1', { set_headers: { 'X-Key': [CANARIES.changed] } }],
+    ['POST', `/keys/${CANARIES.name}/revoke`, {}],
+    ['POST', '/keys', { name: CANARIES.name, merchant: 'Nobody' }],
   ];
-  const secrets: string[] = Object.values(GIVEN);
-  for (const [method, where, body] of calls) {
-    const answer = await callOperator(gateway, method, where, body);
+  const secrets: string[] = Object.values(CANARIES);
+  for (const [method, route, body] of calls) {
+    const answer = await callOperator(gateway, method, route, body);
     const { secret, key, devices } = answer.body as { secret?: string; key?: string; devices?: { secret: string }[] };
     secrets.push(...[secret, key, devices?.[0]?.secret].filter((each) => each !== undefined));
   }
-  t.equal(secrets.length, Object.keys(GIVEN).length + 7, 'each call that makes a secret returned one');
-  const shown = JSON.stringify(await entriesOf(gateway, '?limit=500'));
-  t.match(shown, /user\.add.*"ada"/);
-  const reported = [shown, lines.join('')];
+  t.equal(secrets.length, Object.keys(CANARIES).length + 7, 'each call that makes a secret returned one');
+  const listed = JSON.stringify(await entriesOf(gateway, '?limit=500'));
+  t.match(listed, /user\.add.*"ada"/);
+  const reported = [listed, lines.join('')];
   await gateway.close();
   const rows = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
   reported.push(JSON.stringify(rows.prepare('SELECT * FROM audit').all()));
@@ -141,7 +145,7 @@ t.test('the log contains no secret of a request or an answer', async (t) => {
   for (const secret of [...secrets, gateway.operatorToken]) {
     for (const [index, text] of reported.entries()) t.notOk(text.includes(secret), `${secret}, ${index}`);
     // The store must hold a URL's query in plain text.
-    if (secret === GIVEN.inQuery) continue;
+    if (secret === CANARIES.inQuery) continue;
     for (const file of ['lockgate.sqlite', 'lockgate.sqlite-wal'].map((name) => path.join(folder, name)))
       if (existsSync(file)) t.notOk(readFileSync(file).includes(secret), `${secret} in ${file}`);
   }
@@ -149,12 +153,12 @@ t.test('the log contains no secret of a request or an answer', async (t) => {
 
 t.test('a backup, which is a copy of everything, has an entry', async (t) => {
   const gateway = await testGateway(t);
-  const where = `http://127.0.0.1:${gateway.operatorPort}/backup`;
+  const route = `http://127.0.0.1:${gateway.operatorPort}/backup`;
   const headers = { authorization: `Bearer ${gateway.operatorToken}` };
-  const sent = await (await fetch(where, { headers })).arrayBuffer();
-  const taken = { action: 'store.backup', actor: 'operator', token: /^[0-9a-f]{8}$/, outcome: 'done' };
-  t.match(await entriesOf(gateway), [{ ...taken, after: { bytes: sent.byteLength } }]);
-  t.equal((await fetch(where)).status, 401);
+  const sent = await (await fetch(route, { headers })).arrayBuffer();
+  const backupEntry = { action: 'store.backup', actor: 'operator', token: /^[0-9a-f]{8}$/, outcome: 'done' };
+  t.match(await entriesOf(gateway), [{ ...backupEntry, after: { bytes: sent.byteLength } }]);
+  t.equal((await fetch(route)).status, 401);
   t.equal((await entriesOf(gateway)).length, 1, 'a call without the token makes no backup');
 });
 
@@ -173,7 +177,7 @@ t.test('automatic changes have an entry with the gateway as the author', async (
   ]);
 });
 
-const BEGINNING: AuditStart = {
+const AUDIT_START: AuditStart = {
   ...{ atMs: 1, actor: 'operator', address: null, agent: null, osUser: null, token: null },
   ...{ action: 'device.erase', object: MAC, before: null },
 };
@@ -183,7 +187,7 @@ t.test(
   async (t) => {
     const folder = tempFolder(t);
     const store = await openStore(folder);
-    t.equal(await store.audit.begin(BEGINNING), 1);
+    t.equal(await store.audit.begin(AUDIT_START), 1);
     t.match(await store.audit.list({ limit: 9 }), [{ outcome: 'begun', endedAtMs: null }]);
     await store.close();
     const gateway = await openGateway(t, folder);
@@ -193,9 +197,9 @@ t.test(
     file.prepare(`UPDATE sqlite_sequence SET seq = ? WHERE name = 'audit'`).run(MAX_AUDIT_ENTRIES - 1);
     file.close();
     const again = await openStore(folder);
-    t.equal(await again.audit.begin(BEGINNING), MAX_AUDIT_ENTRIES);
+    t.equal(await again.audit.begin(AUDIT_START), MAX_AUDIT_ENTRIES);
     t.equal((await again.audit.list({ limit: 9 })).length, 2, 'the limit counts ids, including missing ones');
-    t.equal(await again.audit.begin(BEGINNING), MAX_AUDIT_ENTRIES + 1);
+    t.equal(await again.audit.begin(AUDIT_START), MAX_AUDIT_ENTRIES + 1);
     t.same(
       (await again.audit.list({ limit: 9 })).map(({ id }) => id),
       [MAX_AUDIT_ENTRIES + 1, MAX_AUDIT_ENTRIES],
@@ -236,11 +240,11 @@ t.test(
 
 t.test('work on a data folder without a gateway has an entry', async (t) => {
   const folder = tempFolder(t);
-  const place = { data: folder, keyFile: null };
+  const path = { data: folder, keyFile: null };
   await (await openGateway(t, folder)).close();
   const who = { actor: 'owner', address: null, agent: 'lockgate/0', osUser: 'ada', token: null } as const;
-  await rotateKey(place, { who });
-  await t.rejects(forgetSecrets(place, { who }), { code: 'key-fits' });
+  await rotateKey(path, { who });
+  await t.rejects(forgetSecrets(path, { who }), { code: 'key-fits' });
   const run = await runLockgate(['config', 'rotate-key', '--data', folder]);
   t.equal(run.exit?.code, 0);
   const gateway = await openGateway(t, folder);
@@ -253,14 +257,18 @@ t.test('work on a data folder without a gateway has an entry', async (t) => {
 
 t.test('“lockgate audit” lists entries', async (t) => {
   const gateway = await testGateway(t);
-  const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
+  const gatewayFlags = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const command = (...args: string[]): Promise<CommandOutput> => runLockgate(args);
-  t.match(await command('audit', ...at), { exit: { code: 0 }, stdout: [], stderr: [/There is no entry yet/] });
+  t.match(await command('audit', ...gatewayFlags), {
+    exit: { code: 0 },
+    stdout: [],
+    stderr: [/There is no entry yet/],
+  });
   await callOperator(gateway, 'POST', '/devices', { mac: MAC });
-  await command('device', 'set', MAC, '--simulated', ...at);
+  await command('device', 'set', MAC, '--simulated', ...gatewayFlags);
   await callOperator(gateway, 'POST', '/merchants', { name: MERCHANT });
-  const shown = await command('audit', '--since', '1h', ...at);
-  t.match(shown.stdout, [
+  const listed = await command('audit', '--since', '1h', ...gatewayFlags);
+  t.match(listed.stdout, [
     /^ID +WHEN +WHO +ACTION +OBJECT +OUTCOME +CHANGE +FROM$/,
     /^3 .*operator +merchant\.add +Amber +refused \(merchant-exists\)/,
     /^2 .*operator \S+ +device\.set +A4:C1:38:F0:E1:D2 +done .*simulated false → true.* 127\.0\.0\.1 lockgate\/\S+ \(/,
@@ -275,13 +283,16 @@ t.test('“lockgate audit” lists entries', async (t) => {
     '--limit',
     '1',
     '--json',
-    ...at,
+    ...gatewayFlags,
   );
   t.match(JSON.parse(json.stdout.join('')), { entries: [{ id: 2, os_user: /./, agent: /\(cli\)$/ }] });
-  t.match(await command('audit', '--since', 'x', ...at), { exit: { code: 2 }, stderr: [/--since is "x": expected/] });
+  t.match(await command('audit', '--since', 'x', ...gatewayFlags), {
+    exit: { code: 2 },
+    stderr: [/--since is "x": expected/],
+  });
   const away = ['--gateway', 'http://127.0.0.1:9', '--token', 'x'];
   t.match(await command('audit', ...away), { exit: { code: 3 }, stderr: [/no gateway.*lockgate serve/] });
-  const event = { at: '2026-11-20T06:00:00.000Z', event: 'audited', actor: 'operator', os_user: 'ada' };
+  const event = { gatewayFlags: '2026-11-20T06:00:00.000Z', event: 'audited', actor: 'operator', os_user: 'ada' };
   const line = eventLine({ ...event, action: 'key.revoke', object: 'k1', outcome: 'refused', code: 'no-such-key' });
   t.match(line, /audit key\.revoke k1 refused \(no-such-key\), by operator ada$/, 'tail shows it');
 });

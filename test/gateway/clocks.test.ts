@@ -1,6 +1,7 @@
 /**
  * The gateway's clocks on a machine whose clock jumps (gateway/clocks/), with manual clocks: which dates are trusted,
- * who confirms a date, and what waits for the confirmation.
+ * who confirms a date (locks or an operator), and what waits for the confirmation. The run's clock is the gateway's
+ * time for deadlines; it never goes back and survives restarts.
  */
 import t, { type Test } from 'tap';
 import { type ClockAuthority, ClockGuard, type ClockState } from '../../gateway/clocks/clock-guard.js';
@@ -19,66 +20,66 @@ import { TestLock } from '../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const START = Date.UTC(2026, 10, 20, 12);
-const YEARS_10 = Days(3652);
+const TEN_YEARS = Days(3652);
 
-interface GuardBench {
+interface GuardSetup {
   readonly machine: ManualMachine;
   readonly guard: ClockGuard;
-  readonly turns: (readonly [ClockState, ClockAuthority])[];
+  readonly stateChanges: (readonly [ClockState, ClockAuthority])[];
   readonly steps: number[];
 }
 
-function guardBench(speed = 1): GuardBench {
+function setUpGuard(speed = 1): GuardSetup {
   const machine = new ManualMachine(START);
-  const [turns, steps]: [GuardBench['turns'], number[]] = [[], []];
+  const [stateChanges, steps]: [GuardSetup['stateChanges'], number[]] = [[], []];
   const guard = new ClockGuard({
     machine,
     wallMs: START,
     runMs: START,
     speed,
-    onStateChange: ({ state }, by) => turns.push([state, by]),
+    onStateChange: ({ state }, by) => stateChanges.push([state, by]),
     onStep: ({ fromMs, toMs }, take) => {
       steps.push(toMs - fromMs);
       take();
     },
   });
-  return { machine, guard, turns, steps };
+  return { machine, guard, stateChanges, steps };
 }
 
 t.test('small steps of the machine’s clock are followed, large ones need confirmation', async (t) => {
-  const { machine, guard, turns, steps } = guardBench();
-  const look = (by: number): readonly number[] => {
+  const { machine, guard, stateChanges, steps } = setUpGuard();
+  const stepsAfter = (by: number): readonly number[] => {
     machine.step(by);
     guard.compare();
     return [guard.wall.now() - machine.wall(), guard.run.now() - machine.wall()];
   };
-  t.same(look(Seconds(30)), [0, 0], 'a step forward is followed');
+  t.same(stepsAfter(Seconds(30)), [0, 0], 'a step forward is followed');
   t.same(steps, [], 'a short step is followed silently');
-  t.same(look(Hours(23)), [0, 0], 'up to a day');
+  t.same(stepsAfter(Hours(23)), [0, 0], 'up to a day');
   t.same(steps, [Hours(23)], 'a longer step is reported');
-  t.same(look(-Minutes(4)), [Minutes(4), Minutes(4)], 'a step back is not followed: the clock continues');
-  t.same(look(Minutes(4)), [0, 0]);
-  t.same(turns, []);
-  t.same(look(-Hours(1)), [Hours(1), Hours(1)]);
-  t.same(look(Hours(1)), [0, 0]);
-  t.same(turns.splice(0), [
+  t.same(stepsAfter(-Minutes(4)), [Minutes(4), Minutes(4)], 'a step back is not followed: the clock continues');
+  t.same(stepsAfter(Minutes(4)), [0, 0]);
+  t.same(stateChanges, []);
+  t.same(stepsAfter(-Hours(1)), [Hours(1), Hours(1)]);
+  t.same(stepsAfter(Hours(1)), [0, 0]);
+  t.same(stateChanges.splice(0), [
     ['behind', null],
     ['agrees', 'machine'],
   ]);
-  t.same(look(Hours(25)), [-Hours(25), -Hours(25)], 'a jump of over a day is not followed');
+  t.same(stepsAfter(Hours(25)), [-Hours(25), -Hours(25)], 'a jump of over a day is not followed');
   machine.advance(Minutes(3));
   guard.compare();
   t.equal(guard.wall.now(), START + Seconds(30) + Hours(23) + Minutes(3), 'but the clock continues');
   t.match(guard.reading(), { state: 'ahead', sinceMs: guard.wall.now() - Minutes(3) });
-  look(Days(400));
-  t.same(turns.splice(0), Array(2).fill(['ahead', null]), 'another jump is reported too');
-  look(-Days(400) - Hours(25));
-  t.same(turns, [['agrees', 'machine']]);
+  stepsAfter(Days(400));
+  t.same(stateChanges.splice(0), Array(2).fill(['ahead', null]), 'another jump is reported too');
+  stepsAfter(-Days(400) - Hours(25));
+  t.same(stateChanges, [['agrees', 'machine']]);
   t.equal(guard.run.now(), machine.wall(), 'no doubt is left');
 });
 
 t.test('an operator can confirm a date ahead or behind; the run’s clock never goes back', async (t) => {
-  const { machine, guard, turns, steps } = guardBench();
+  const { machine, guard, stateChanges, steps } = setUpGuard();
   machine.step(Days(5));
   guard.confirm('operator');
   t.same([guard.wall.now(), guard.run.now()], [START + Days(5), START + Days(5)]);
@@ -86,7 +87,7 @@ t.test('an operator can confirm a date ahead or behind; the run’s clock never 
   guard.confirm('operator');
   t.same([guard.wall.now(), guard.run.now()], [START + Days(3), START + Days(5)]);
   guard.confirm('operator');
-  t.same(turns, [
+  t.same(stateChanges, [
     ['ahead', null],
     ['agrees', 'operator'],
     ['behind', null],
@@ -96,7 +97,7 @@ t.test('an operator can confirm a date ahead or behind; the run’s clock never 
 });
 
 t.test('an expiry is doubtful if it has passed only by the machine’s clock', async (t) => {
-  const { machine, guard } = guardBench();
+  const { machine, guard } = setUpGuard();
   t.notOk(guard.isExpiryDoubtful(START - 1, START + Hours(24)));
   machine.step(Days(5));
   guard.compare();
@@ -117,49 +118,49 @@ function witnessesOf(real: number, simulated: number): ClockWitnesses {
   return witnesses;
 }
 
-function testimony(deviceId: number, members: Partial<ReportedTime> = {}): ReportedTime {
+function reportedTime(deviceId: number, members: Partial<ReportedTime> = {}): ReportedTime {
   return { deviceId, source: 'lock', simulated: false, timeMs: START, kept: 0, ...members };
 }
 
 t.test('five locks confirm the clock, or all locks if there are fewer', async (t) => {
-  const five = witnessesOf(100, 0);
-  for (const id of [1, 2, 3, 4, 4, 4]) five.noteUplink(testimony(id), START);
-  t.same([five.agreeing, five.needed, five.hasEnough], [4, 5, false], 'each lock counts once');
-  five.noteUplink(testimony(5, { source: 'phone' }), START);
-  five.noteUplink(testimony(6, { kept: 1 }), START);
-  five.noteUplink(testimony(7, { simulated: true }), START);
-  five.noteUplink(testimony(8, { timeMs: START - Minutes(5) - 1 }), START);
-  five.noteUplink(testimony(9, { timeMs: Number.NaN }), START);
-  t.notOk(five.hasEnough, 'phones, buffered uplinks, simulated locks and disagreeing locks do not count');
-  five.noteUplink(testimony(8, { timeMs: START + Minutes(5) }), START);
-  t.ok(five.hasEnough);
+  const amongMany = witnessesOf(100, 0);
+  for (const id of [1, 2, 3, 4, 4, 4]) amongMany.noteUplink(reportedTime(id), START);
+  t.same([amongMany.agreeing, amongMany.needed, amongMany.hasEnough], [4, 5, false], 'each lock counts once');
+  amongMany.noteUplink(reportedTime(5, { source: 'phone' }), START);
+  amongMany.noteUplink(reportedTime(6, { kept: 1 }), START);
+  amongMany.noteUplink(reportedTime(7, { simulated: true }), START);
+  amongMany.noteUplink(reportedTime(8, { timeMs: START - Minutes(5) - 1 }), START);
+  amongMany.noteUplink(reportedTime(9, { timeMs: Number.NaN }), START);
+  t.notOk(amongMany.hasEnough, 'phones, buffered uplinks, simulated locks and disagreeing locks do not count');
+  amongMany.noteUplink(reportedTime(8, { timeMs: START + Minutes(5) }), START);
+  t.ok(amongMany.hasEnough);
 
-  const all = witnessesOf(2, 50);
-  all.noteUplink(testimony(1), START);
-  t.same([all.needed, all.hasEnough], [2, false]);
-  all.noteUplink(testimony(2), START);
-  t.ok(all.hasEnough);
+  const amongTwo = witnessesOf(2, 50);
+  amongTwo.noteUplink(reportedTime(1), START);
+  t.same([amongTwo.needed, amongTwo.hasEnough], [2, false]);
+  amongTwo.noteUplink(reportedTime(2), START);
+  t.ok(amongTwo.hasEnough);
 
   const played = witnessesOf(0, 1);
-  played.noteUplink(testimony(1, { simulated: true }), START);
+  played.noteUplink(reportedTime(1, { simulated: true }), START);
   t.ok(played.hasEnough, 'simulated locks count only if there are no others');
   const nobody = witnessesOf(0, 0);
   t.same([nobody.needed, nobody.hasEnough], [null, false]);
   const uncounted = new ClockWitnesses();
-  for (const id of [1, 2, 3, 4]) uncounted.noteUplink(testimony(id), START);
+  for (const id of [1, 2, 3, 4]) uncounted.noteUplink(reportedTime(id), START);
   t.notOk(uncounted.hasEnough, 'before the locks are counted, five are needed');
 });
 
 t.test('after another jump the clock must be confirmed again', async (t) => {
-  const { machine, guard } = guardBench();
+  const { machine, guard } = setUpGuard();
   machine.step(Days(400));
   guard.compare();
-  for (const id of [1, 2, 3, 4]) guard.noteUplink(testimony(id, { timeMs: machine.wall() }));
+  for (const id of [1, 2, 3, 4]) guard.noteUplink(reportedTime(id, { timeMs: machine.wall() }));
   machine.step(Days(5));
   guard.compare();
-  guard.noteUplink(testimony(5, { timeMs: machine.wall() }));
+  guard.noteUplink(reportedTime(5, { timeMs: machine.wall() }));
   t.match(guard.reading(), { state: 'ahead', agreeing: 1 });
-  for (const id of [1, 2, 3, 4]) guard.noteUplink(testimony(id, { timeMs: machine.wall() }));
+  for (const id of [1, 2, 3, 4]) guard.noteUplink(reportedTime(id, { timeMs: machine.wall() }));
   t.match(guard.reading(), { state: 'agrees' });
 });
 
@@ -179,54 +180,54 @@ t.test('clockText describes a doubtful clock in one sentence', async (t) => {
 });
 
 /** A store that has only metadata. */
-function factStore(facts: Map<string, string>, receivedMs: number | null = null) {
+function metadataStore(metadata: Map<string, string>, receivedMs: number | null = null) {
   return {
-    readMetadata: async (name: string) => facts.get(name) ?? null,
+    readMetadata: async (name: string) => metadata.get(name) ?? null,
     readLastReceivedAtMs: async () => receivedMs,
-    writeMetadata: async (name: string, value: string) => void facts.set(name, value),
+    writeMetadata: async (name: string, value: string) => void metadata.set(name, value),
     listDevices: async () => [],
   };
 }
 
 t.test('the store has only confirmed times, so a wrong date does not affect a later start', async (t) => {
-  const facts = new Map<string, string>();
-  const store = factStore(facts);
-  const live = async (machine: ManualMachine, span: number): Promise<ClockState> => {
+  const metadata = new Map<string, string>();
+  const store = metadataStore(metadata);
+  const startGatewayAt = async (machine: ManualMachine, span: number): Promise<ClockState> => {
     const clocks = await RecordedClocks.start({ store, speed: 1, machine });
     machine.advance(span);
     const { state } = clocks.reading();
     await clocks.stop();
     return state;
   };
-  const noted = (): number[] => ['run-clock-ms', 'wall-clock-ms'].map((name) => Number(facts.get(name)) - START);
-  t.equal(await live(new ManualMachine(START), Hours(1)), 'agrees');
-  t.equal(await live(new ManualMachine(START + Days(401)), Hours(1)), 'ahead');
+  const noted = (): number[] => ['run-clock-ms', 'wall-clock-ms'].map((name) => Number(metadata.get(name)) - START);
+  t.equal(await startGatewayAt(new ManualMachine(START), Hours(1)), 'agrees');
+  t.equal(await startGatewayAt(new ManualMachine(START + Days(401)), Hours(1)), 'ahead');
   t.same(noted(), [Hours(2), Hours(2)]);
-  t.equal(await live(new ManualMachine(START - YEARS_10), Hours(1)), 'behind');
+  t.equal(await startGatewayAt(new ManualMachine(START - TEN_YEARS), Hours(1)), 'behind');
   t.same(noted(), [Hours(3), Hours(3)]);
-  t.equal(await live(new ManualMachine(START + Hours(20)), Hours(1)), 'agrees');
+  t.equal(await startGatewayAt(new ManualMachine(START + Hours(20)), Hours(1)), 'agrees');
   t.same(noted(), [Hours(21), Hours(21)], 'the machine’s clock is set right');
 });
 
 t.test('a store without a recorded date continues from its run’s clock', async (t) => {
-  const of = async (ranMs: number, receivedMs: number | null) => {
-    const store = factStore(new Map([['run-clock-ms', String(ranMs)]]), receivedMs);
+  const clockAfterStart = async (ranMs: number, receivedMs: number | null) => {
+    const store = metadataStore(new Map([['run-clock-ms', String(ranMs)]]), receivedMs);
     const clocks = await RecordedClocks.start({ store, speed: 1, machine: new ManualMachine(START) });
     await clocks.stop();
     return [clocks.reading().state, clocks.run.now() - START, clocks.wall.now() - START, clocks.lastRanMs];
   };
-  t.same(await of(START - Hours(20), null), ['agrees', 0, 0, START - Hours(20)]);
-  t.same(await of(START - Days(401), START - Days(3)), ['ahead', -Days(3), -Days(3), START - Days(3)]);
+  t.same(await clockAfterStart(START - Hours(20), null), ['agrees', 0, 0, START - Hours(20)]);
+  t.same(await clockAfterStart(START - Days(401), START - Days(3)), ['ahead', -Days(3), -Days(3), START - Days(3)]);
   t.same(
-    await of(START + Days(9), null),
+    await clockAfterStart(START + Days(9), null),
     ['agrees', Days(9), 0, START + Days(9)],
     'a demo’s run clock is ahead of the date',
   );
 });
 
 t.test('a sped-up run follows only its own clock and needs no confirmation', async (t) => {
-  const facts = new Map<string, string>();
-  const store = factStore(facts);
+  const metadata = new Map<string, string>();
+  const store = metadataStore(metadata);
   const first = new ManualMachine(START);
   const demo = await RecordedClocks.start({ store, speed: 60, machine: first });
   first.advance(Hours(1));
@@ -234,59 +235,63 @@ t.test('a sped-up run follows only its own clock and needs no confirmation', asy
   await demo.stop();
   const later = new ManualMachine(START + Days(401));
   const again = await RecordedClocks.start({ store, speed: 60, machine: later });
-  again.listen({ stateChanged: () => t.fail('nobody hears of it'), stepping: () => t.fail('it makes no step') });
+  again.listen({
+    stateChanged: () => t.fail('the state must not change'),
+    stepping: () => t.fail('there must be no step'),
+  });
   later.advance(Hours(1));
   t.equal(again.run.now(), START + Hours(120), 'the run’s clock continues');
   t.equal(again.wall.now(), later.wall(), 'and the date is the machine’s');
   t.match(again.reading(), { state: 'agrees', sinceMs: null });
   t.notOk(again.doubt.isDoubted);
   await again.stop();
-  t.equal(Number(facts.get('wall-clock-ms')), START + Hours(2), 'which is not recorded as confirmed');
+  t.equal(Number(metadata.get('wall-clock-ms')), START + Hours(2), 'which is not recorded as confirmed');
 });
 
 /** Resolves when work that the manual clocks started is done. */
 async function turn(): Promise<void> {
-  for (let turns = 0; turns < 20; turns += 1) await new Promise<void>((resolve) => afterThisTurn(resolve));
+  for (let stateChanges = 0; stateChanges < 20; stateChanges += 1)
+    await new Promise<void>((resolve) => afterThisTurn(resolve));
 }
 
-interface Life {
+interface GatewayRun {
   readonly folder: string;
   readonly machine: ManualMachine;
   readonly gateway: Gateway;
 }
 
 /** A gateway on a folder, on a machine whose date is `offMs` after {@link START}. */
-async function live(t: Test, folder: string, offMs: number): Promise<Life> {
+async function startGatewayAt(t: Test, folder: string, offMs: number): Promise<GatewayRun> {
   const machine = new ManualMachine(START + offMs);
   const gateway = await openGateway(t, folder, { machine }, { keepDays: 400 });
   return { folder, machine, gateway };
 }
 
 /** A gateway with a merchant and one lock, which has sent a ping. */
-async function firstLife(t: Test): Promise<Life & { readonly secret: string; readonly lock: TestLock }> {
-  const life = await live(t, tempFolder(t), 0);
-  await life.gateway.accounts.addMerchant(MERCHANT);
-  const { secret } = await life.gateway.accounts.addDevice({ mac: testMac() });
-  const lock = await TestLock.connect(t, life.gateway.mqttPort, testMac(), secret);
+async function startFirstGateway(t: Test): Promise<GatewayRun & { readonly secret: string; readonly lock: TestLock }> {
+  const run = await startGatewayAt(t, tempFolder(t), 0);
+  await run.gateway.accounts.addMerchant(MERCHANT);
+  const { secret } = await run.gateway.accounts.addDevice({ mac: testMac() });
+  const lock = await TestLock.connect(t, run.gateway.mqttPort, testMac(), secret);
   await lock.send(testBytes(1, { timeMs: START }));
-  return { ...life, secret, lock };
+  return { ...run, secret, lock };
 }
 
-const kept = async ({ gateway }: Life): Promise<number[]> =>
+const storedSequences = async ({ gateway }: GatewayRun): Promise<number[]> =>
   (await gateway.store.readEvents(1, 0, 99)).map(({ sequence }) => sequence);
 
 t.test('a start 401 days ahead deletes no ping and closes no month before it is confirmed', async (t) => {
-  const { folder, gateway: first } = await firstLife(t);
+  const { folder, gateway: first } = await startFirstGateway(t);
   await first.close();
-  const life = await live(t, folder, Days(401));
-  const { gateway, machine } = life;
+  const run = await startGatewayAt(t, folder, Days(401));
+  const { gateway, machine } = run;
   const closed: string[] = [];
   gateway.events.on('statement-closed', ({ month }) => closed.push(month));
   for (let sweeps = 0; sweeps < 3; sweeps += 1) {
     machine.advance(Hours(1));
     await turn();
   }
-  t.same(await kept(life), [1]);
+  t.same(await storedSequences(run), [1]);
   t.same(closed, []);
   t.match(await gateway.notices.list({ limit: 9 }), [{ kind: 'clock-leapt', subject: 'ahead', resolvedAtMs: null }]);
   const swept = waitForEvents(gateway, 'swept', 1);
@@ -295,7 +300,7 @@ t.test('a start 401 days ahead deletes no ping and closes no month before it is 
   machine.advance(Hours(1));
   t.match(await swept, [{ uplinks: 1 }], 'after the confirmation, old pings are deleted');
   await closing;
-  t.same(await kept(life), []);
+  t.same(await storedSequences(run), []);
   t.match(
     await gateway.notices.list({ kind: 'clock-leapt', limit: 9 }),
     [{ resolvedAtMs: Number }],
@@ -309,9 +314,9 @@ function rulesOf(findings: readonly Finding[]): string[] {
 }
 
 t.test('after a week switched off, the first fresh ping confirms the date and is stamped with it', async (t) => {
-  const { folder, secret, gateway: first } = await firstLife(t);
+  const { folder, secret, gateway: first } = await startFirstGateway(t);
   await first.close();
-  const { gateway, machine } = await live(t, folder, Days(7));
+  const { gateway, machine } = await startGatewayAt(t, folder, Days(7));
   t.match(gateway.clocks.reading(), { state: 'ahead' });
   machine.advance(Seconds(1));
   await turn();
@@ -328,8 +333,8 @@ t.test('after a week switched off, the first fresh ping confirms the date and is
 });
 
 t.test('a jump that is confirmed while locks are connected does not count as their silence', async (t) => {
-  const life = await firstLife(t);
-  const { gateway, machine, lock } = life;
+  const run = await startFirstGateway(t);
+  const { gateway, machine, lock } = run;
   const found: string[] = [];
   const presences: string[] = [];
   gateway.events.on('finding', ({ finding }) => found.push(...rulesOf([finding])));
@@ -347,17 +352,17 @@ t.test('a jump that is confirmed while locks are connected does not count as the
   await lock.send(testBytes(4, { timeMs: machine.wall() }));
   t.same(found, []);
   t.notOk(presences.includes('late'));
-  t.same(await kept(life), [1, 2, 3, 4]);
+  t.same(await storedSequences(run), [1, 2, 3, 4]);
 });
 
 t.test('a command from before the jump waits; a later one is sent and keeps its remaining time', async (t) => {
-  const { folder, gateway: first } = await firstLife(t);
+  const { folder, gateway: first } = await startFirstGateway(t);
   const ask = (gateway: Gateway, mac = testMac()) =>
     gateway.commands.send(readCommandRequest({ macs: [mac], type: 'unlock' }, gateway.clock.now()));
   await ask(first);
   await first.close();
 
-  const { gateway, machine } = await live(t, folder, Days(3));
+  const { gateway, machine } = await startGatewayAt(t, folder, Days(3));
   machine.advance(Seconds(5));
   const stateOf = async (id: number): Promise<string> => (await gateway.commands.find(id)).state;
   const secret = await gateway.accounts.devices.rotateSecret(testMac(), 0);
@@ -383,7 +388,7 @@ t.test('a command from before the jump waits; a later one is sent and keeps its 
 });
 
 t.test('an expired credential stays expired when the clock is set back', async (t) => {
-  const { folder, gateway, machine } = await firstLife(t);
+  const { folder, gateway, machine } = await startFirstGateway(t);
   const key = await apiKey(gateway, MERCHANT);
   const token = await accessToken(gateway, key);
   const addPhone = { mac: testMac(), name: 'guest', expiresAtMs: START + Hours(1) };
@@ -403,12 +408,12 @@ t.test('an expired credential stays expired when the clock is set back', async (
   machine.step(-Days(401));
   machine.advance(Hours(1));
   t.same([await isTaken(gateway), await isLetIn(gateway)], [false, false]);
-  machine.step(-YEARS_10);
+  machine.step(-TEN_YEARS);
   machine.advance(Seconds(1));
   t.match(gateway.clocks.reading(), { state: 'behind' });
   t.same([await isTaken(gateway), await isLetIn(gateway)], [false, false], 'not while the gateway runs');
   await gateway.close();
-  const { gateway: next } = await live(t, folder, -YEARS_10);
+  const { gateway: next } = await startGatewayAt(t, folder, -TEN_YEARS);
   t.match(next.clocks.reading(), { state: 'behind' });
   t.same([await isTaken(next), await isLetIn(next)], [false, false], 'and not after a restart');
   const fresh = await accessToken(next, key);
@@ -417,11 +422,11 @@ t.test('an expired credential stays expired when the clock is set back', async (
 });
 
 t.test('while the machine’s date is in doubt, webhooks are signed with the confirmed date', async (t) => {
-  const { folder, secret, gateway: first } = await firstLife(t);
+  const { folder, secret, gateway: first } = await startFirstGateway(t);
   const receiver = await testReceiver(t);
   await first.accounts.addWebhookUrl({ url: receiver.url });
   await first.close();
-  const { gateway, machine } = await live(t, folder, Days(401));
+  const { gateway, machine } = await startGatewayAt(t, folder, Days(401));
   const lock = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
   await lock.send(testBytes(2, { timeMs: START }));
   await receiver.waitForRequests(1);

@@ -1,6 +1,6 @@
 /**
- * The settings as the CLI shows them, the operator's token, and how the CLI finds a gateway (interfaces.md §4, §6):
- * real processes with a real gateway.
+ * The settings as the CLI shows them, the operator's token, and how the CLI finds a gateway (interfaces.md §4, §6). The
+ * commands run against a real gateway.
  */
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -17,27 +17,27 @@ import { ServeProgram } from '../helpers/cli/serve-program.js';
 import { openGateway, testGateway } from '../helpers/gateway/test-gateway.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
-const NOTHING = { LOCKGATE_DATA: '/nonexistent', LOCKGATE_GATEWAY: '', LOCKGATE_TOKEN: '' };
+const NO_GATEWAY = { LOCKGATE_DATA: '/nonexistent', LOCKGATE_GATEWAY: '', LOCKGATE_TOKEN: '' };
 
 type Environment = Readonly<Record<string, string>>;
 
-interface Shown {
+interface ShownConfig {
   readonly running: boolean;
   readonly gateway: string | null;
   readonly settings: readonly { readonly flag: string; readonly value: string; readonly source: string }[];
 }
 
 async function lockgate(args: readonly string[], environment: Environment = {}): Promise<CommandOutput> {
-  return await runLockgate(args, { ...NOTHING, ...environment });
+  return await runLockgate(args, { ...NO_GATEWAY, ...environment });
 }
 
-async function shown(args: readonly string[], environment: Environment = {}): Promise<Shown> {
-  return JSON.parse((await lockgate(['config', ...args, '--json'], environment)).stdout.join('')) as Shown;
+async function showConfig(args: readonly string[], environment: Environment = {}): Promise<ShownConfig> {
+  return JSON.parse((await lockgate(['config', ...args, '--json'], environment)).stdout.join('')) as ShownConfig;
 }
 
 t.test('without a gateway, config shows the settings that serve would use and their sources', async (t) => {
   const environment = { LOCKGATE_HTTP_PORT: '9000', LOCKGATE_MQTT_PORT: '9001' };
-  const all = await shown(['--mqtt-port', '9002'], environment);
+  const all = await showConfig(['--mqtt-port', '9002'], environment);
   t.match(all, { running: false, gateway: null });
   t.same(
     all.settings.map(({ flag }) => flag),
@@ -81,11 +81,11 @@ t.test('with a running gateway, config shows the values in use, with the ports t
   const flags = { mqttPort: '0', httpPort: '0', operatorPort: '0', keepDays: '31' };
   const settings = resolveSettings(flags, { LOCKGATE_LOG_LEVEL: 'warn' });
   const gateway = await openGateway(t, data, { settings });
-  const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
-  const all = await shown(at);
+  const gatewayFlags = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
+  const all = await showConfig(gatewayFlags);
   t.match(all, { running: true, gateway: `http://127.0.0.1:${gateway.operatorPort}` });
   const find = (flag: string) => all.settings.find((each) => each.flag === flag);
-  t.match(find('--mqtt-port'), { value: String(gateway.mqttPort), given: '0', source: 'flag' });
+  t.match(find('--mqtt-port'), { value: String(gateway.mqttPort), result: '0', source: 'flag' });
   t.match(find('--operator-port'), { value: String(gateway.operatorPort) });
   t.match(find('--keep-days'), { value: '31', source: 'flag' });
   t.match(find('--log-level'), { value: 'warn', source: 'environment' });
@@ -98,20 +98,20 @@ t.test('with a running gateway, config shows the values in use, with the ports t
   const away = ['config', '--gateway', 'http://127.0.0.1:9', '--token', 'x'];
   t.match(await lockgate(away), { exit: { code: 3 }, stderr: [/no gateway.*lockgate serve/] });
   writeFileSync(path.join(data, 'operator-address'), 'http://127.0.0.1:9\n');
-  t.match(await shown(['--data', data]), { running: false }, 'the address of a gateway that has stopped');
+  t.match(await showConfig(['--data', data]), { running: false }, 'the address of a gateway that has stopped');
 });
 
 /** The gateway and token that a CLI command uses with these flags in this environment. */
-async function meet(flags: ConnectionFlags, environment: NodeJS.ProcessEnv): Promise<number | unknown> {
+async function listMerchantsWith(flags: ConnectionFlags, environment: NodeJS.ProcessEnv): Promise<number | unknown> {
   const before = { ...process.env };
-  Object.assign(process.env, NOTHING, environment);
+  Object.assign(process.env, NO_GATEWAY, environment);
   try {
     const client = new GatewayClient(flags);
     return await client.get('/merchants');
   } catch (error) {
     return { exit: exitCodeOf(error), message: (error as Error).message };
   } finally {
-    for (const name of Object.keys(NOTHING)) delete process.env[name];
+    for (const name of Object.keys(NO_GATEWAY)) delete process.env[name];
     Object.assign(process.env, before);
   }
 }
@@ -120,17 +120,23 @@ t.test('the CLI takes gateway and token from flags, then the environment, then t
   const gateway = await testGateway(t);
   const url = `http://127.0.0.1:${gateway.operatorPort}`;
   const token = gateway.operatorToken;
-  const here = { LOCKGATE_GATEWAY: url, LOCKGATE_TOKEN: token };
+  const environment = { LOCKGATE_GATEWAY: url, LOCKGATE_TOKEN: token };
   const good = { merchants: [{ name: 'Amber' }] };
-  t.match(await meet({ gateway: url, token }, {}), good);
-  t.match(await meet({}, here), good);
-  t.match(await meet({ token: 'x' }, here), { exit: 3, message: /requires the token/ });
-  t.match(await meet({ gateway: 'http://127.0.0.1:9' }, here), { exit: 3, message: /no gateway.*lockgate serve/ });
-  t.match(await meet({ gateway: url, token }, { LOCKGATE_GATEWAY: 'x', LOCKGATE_TOKEN: 'x' }), good);
-  t.match(await meet({}, { LOCKGATE_GATEWAY: url }), { exit: 3, message: /no operator token: .*--token/ });
+  t.match(await listMerchantsWith({ gateway: url, token }, {}), good);
+  t.match(await listMerchantsWith({}, environment), good);
+  t.match(await listMerchantsWith({ token: 'x' }, environment), { exit: 3, message: /requires the token/ });
+  t.match(await listMerchantsWith({ gateway: 'http://127.0.0.1:9' }, environment), {
+    exit: 3,
+    message: /no gateway.*lockgate serve/,
+  });
+  t.match(await listMerchantsWith({ gateway: url, token }, { LOCKGATE_GATEWAY: 'x', LOCKGATE_TOKEN: 'x' }), good);
+  t.match(await listMerchantsWith({}, { LOCKGATE_GATEWAY: url }), { exit: 3, message: /no operator token: .*--token/ });
   for (const wrong of ['mqtt://127.0.0.1:1883', 'localhost:8081', 'x'])
-    for (const given of [await meet({ gateway: wrong, token }, {}), await meet({ token }, { LOCKGATE_GATEWAY: wrong })])
-      t.match(given, { exit: 2, message: /is not the URL of a gateway: expected http:/ }, wrong);
+    for (const result of [
+      await listMerchantsWith({ gateway: wrong, token }, {}),
+      await listMerchantsWith({ token }, { LOCKGATE_GATEWAY: wrong }),
+    ])
+      t.match(result, { exit: 2, message: /is not the URL of a gateway: expected http:/ }, wrong);
 });
 
 t.test('a variable that looks like a misspelt setting is reported, and no other', async (t) => {
@@ -138,15 +144,15 @@ t.test('a variable that looks like a misspelt setting is reported, and no other'
   const sentence = 'the environment has LOCKGATE_MQTT_PROT, which is not a setting. Did you mean LOCKGATE_MQTT_PORT?';
   t.same(misspeltVariables(environment), [sentence]);
   const data = tempFolder(t);
-  const shown = await lockgate(['config', '--data', data], { LOCKGATE_MQTT_PROT: '1' });
-  t.match(shown, { exit: { code: 0 }, stderr: [`Warning: ${sentence}`, /would use/] });
+  const showConfig = await lockgate(['config', '--data', data], { LOCKGATE_MQTT_PROT: '1' });
+  t.match(showConfig, { exit: { code: 0 }, stderr: [`Warning: ${sentence}`, /would use/] });
 });
 
 t.test('the CLI warns before it sends a token over a network unencrypted', async (t) => {
-  const said = t.capture(process.stderr, 'write', () => true);
+  const capturedStderr = t.capture(process.stderr, 'write', () => true);
   const warns = (gateway: string): boolean => {
     new GatewayClient({ gateway, token: 'x' });
-    return said().some(({ args }) => /clear text/.test(String(args[0])) && String(args[0]).includes(gateway));
+    return capturedStderr().some(({ args }) => /clear text/.test(String(args[0])) && String(args[0]).includes(gateway));
   };
   const clear = [
     'http://gateway.example:8081',
@@ -160,11 +166,11 @@ t.test('the CLI warns before it sends a token over a network unencrypted', async
 });
 
 /** A call of the operator's interface of a gateway in another process, with the token of its folder. */
-async function operator(data: string, method: 'GET' | 'POST', where: string, json?: object): Promise<unknown> {
+async function operator(data: string, method: 'GET' | 'POST', route: string, json?: object): Promise<unknown> {
   const [base, token] = ['operator-address', 'operator-token'].map((name) => {
     return readFileSync(path.join(data, name), 'utf8').trim();
   });
-  return await got(`${base}${where}`, {
+  return await got(`${base}${route}`, {
     method,
     headers: { authorization: `Bearer ${token}` },
     ...(json && { json }),
@@ -174,7 +180,7 @@ async function operator(data: string, method: 'GET' | 'POST', where: string, jso
 t.test('replacing the token of a running gateway invalidates the old one and its streams at once', async (t) => {
   const data = tempFolder(t);
   const serve = await ServeProgram.start(t, data);
-  const old = readFileSync(path.join(data, 'operator-token'), 'utf8').trim();
+  const oldToken = readFileSync(path.join(data, 'operator-token'), 'utf8').trim();
   const tail = serve.run('tail', '--json');
   // Wait until the stream is open: it does not contain earlier events.
   for (let each = 1; tail.stdout.length === 0 && tail.exit === undefined; each += 1)
@@ -188,14 +194,14 @@ t.test('replacing the token of a running gateway invalidates the old one and its
   t.equal(statSync(file).mode & 0o777, 0o600);
   t.notOk(existsSync(`${file}.new`));
   const token = readFileSync(file, 'utf8').trim();
-  t.not(token, old);
+  t.not(token, oldToken);
   t.notOk(JSON.stringify(reset).includes(token), 'it is not printed');
-  t.match(await meet({ data, token: old }, {}), { exit: 3, message: /requires the token/ });
+  t.match(await listMerchantsWith({ data, token: oldToken }, {}), { exit: 3, message: /requires the token/ });
   const audit = (await operator(data, 'GET', '/audit?action=token')) as { entries: object[] };
   t.match(audit.entries, [{ action: 'token.change', actor: 'owner', after: { token: /^[0-9a-f]{8}$/ } }]);
   serve.program.kill('SIGTERM');
   t.match(await serve.program.waitForExit(), { code: 0 });
-  t.match(await lockgate(['config', 'reset-operator-token', '--data', data], { LOCKGATE_TOKEN: old }), {
+  t.match(await lockgate(['config', 'reset-operator-token', '--data', data], { LOCKGATE_TOKEN: oldToken }), {
     exit: { code: 0 },
     stdout: [/The operator’s new token is in .*operator-token; the old one no longer works\./],
     stderr: [/LOCKGATE_TOKEN is set here/],

@@ -24,14 +24,14 @@ import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const LIST = '/v2/user/createWithList';
 
-interface Setting {
+interface FairnessSetup {
   readonly gateway: Gateway;
   readonly clock: ManualClock;
   readonly key: string;
   readonly otherKey: string;
 }
 
-async function setting(test: Test, fairness: Partial<Fairness> = {}): Promise<Setting> {
+async function setUpFairness(test: Test, fairness: Partial<Fairness> = {}): Promise<FairnessSetup> {
   const clock = new ManualClock();
   const settings = { fairness: { ...DEFAULT_FAIRNESS, ...fairness } };
   const gateway = await openGateway(test, tempFolder(test), { httpBudgetClock: clock }, settings);
@@ -40,13 +40,13 @@ async function setting(test: Test, fairness: Partial<Fairness> = {}): Promise<Se
 }
 
 /** Makes the same call several times, one after another. */
-async function often(count: number, once: () => Promise<MerchantAnswer>): Promise<number[]> {
+async function statusesOf(count: number, once: () => Promise<MerchantAnswer>): Promise<number[]> {
   const statuses: number[] = [];
   for (let index = 0; index < count; index += 1) statuses.push((await once()).status);
   return statuses;
 }
 
-const over = (budget: string, seconds: string) => {
+const rateLimited = (budget: string, seconds: string) => {
   return { status: 429, headers: { 'retry-after': seconds }, body: { code: 'rate-limited', budget } };
 };
 
@@ -72,50 +72,54 @@ t.test('a bucket refills at its rate up to its burst, and a larger cost makes it
 });
 
 t.test('a merchant with too many requests gets Retry-After, and other merchants are not affected', async (t) => {
-  const { gateway, clock, key, otherKey } = await setting(t, { requests: { perSecond: 0.5, burst: 3 } });
+  const { gateway, clock, key, otherKey } = await setUpFairness(t, { requests: { perSecond: 0.5, burst: 3 } });
   const create = (by: string) => callMerchantApi(gateway, '/v1/pet', { key: by, body: { name: 'Rex' } });
-  t.same(await often(3, () => create(key)), [201, 201, 201]);
-  t.match(await create(key), over('requests', '2'));
-  t.match(await callMerchantApi(gateway, '/v2/user/logout', { key }), over('requests', '2'), 'for any request');
+  t.same(await statusesOf(3, () => create(key)), [201, 201, 201]);
+  t.match(await create(key), rateLimited('requests', '2'));
+  t.match(await callMerchantApi(gateway, '/v2/user/logout', { key }), rateLimited('requests', '2'), 'for any request');
   t.match(await create(otherKey), { status: 201 });
   t.match(await callMerchantApi(gateway, '/healthz'), { status: 200 });
   clock.advance(Seconds(2));
   t.match(await create(key), { status: 201 });
-  t.match(await create(key), over('requests', '2'));
+  t.match(await create(key), rateLimited('requests', '2'));
 });
 
 t.test('the default budget is 200 requests at once, then 50 a second', async (t) => {
-  const { gateway, clock, key } = await setting(t);
+  const { gateway, clock, key } = await setUpFairness(t);
   const statuses = await Promise.all(
     Array.from({ length: 203 }, () => callMerchantApi(gateway, '/v2/user/logout', { key })),
   );
   const count = (status: number): number => statuses.filter((each) => each.status === status).length;
   t.same([count(200), count(429)], [200, 3]);
   clock.advance(Seconds(1));
-  t.same(new Set(await often(50, () => callMerchantApi(gateway, '/v2/user/logout', { key }))), new Set([200]));
-  t.match(await callMerchantApi(gateway, '/v2/user/logout', { key }), over('requests', '1'));
+  t.same(new Set(await statusesOf(50, () => callMerchantApi(gateway, '/v2/user/logout', { key }))), new Set([200]));
+  t.match(await callMerchantApi(gateway, '/v2/user/logout', { key }), rateLimited('requests', '1'));
 });
 
 t.test('a merchant’s bodies have a budget of bytes, with and without a Content-Length', async (t) => {
-  const { gateway, clock, key } = await setting(t, { bytes: { perSecond: 1000, burst: 4000 } });
+  const { gateway, clock, key } = await setUpFairness(t, { bytes: { perSecond: 1000, burst: 4000 } });
   const body = JSON.stringify({ name: 'Rex', x: 'x'.repeat(2900) });
   t.match(await callMerchantApi(gateway, '/v1/pet', { key, body }), { status: 201 });
-  t.match(await callMerchantApi(gateway, '/v1/pet', { key, body }), over('bytes', '2'));
+  t.match(await callMerchantApi(gateway, '/v1/pet', { key, body }), rateLimited('bytes', '2'));
   clock.advance(Seconds(2));
   t.match(await callMerchantApi(gateway, '/v1/pet', { key, body, isChunked: true }), { status: 201 });
-  t.match(await callMerchantApi(gateway, '/v1/pet', { key, body }), over('bytes', '3'), 'it was counted afterwards');
+  t.match(
+    await callMerchantApi(gateway, '/v1/pet', { key, body }),
+    rateLimited('bytes', '3'),
+    'it was counted afterwards',
+  );
 });
 
 t.test('a long list of users counts as several requests', async (t) => {
-  const { gateway, key } = await setting(t, { requests: { perSecond: 1, burst: 11 } });
+  const { gateway, key } = await setUpFairness(t, { requests: { perSecond: 1, burst: 11 } });
   t.match(await callMerchantApi(gateway, LIST, { key, body: Array.from({ length: 1000 }, () => ({})) }), {
     status: 200,
   });
-  t.same(await often(2, () => callMerchantApi(gateway, LIST, { key, body: [{}] })), [200, 429]);
+  t.same(await statusesOf(2, () => callMerchantApi(gateway, LIST, { key, body: [{}] })), [200, 429]);
 });
 
 t.test('hashed or compared passwords have a budget; an operator’s do not count', async (t) => {
-  const { gateway, clock, key, otherKey } = await setting(t, { passwordHashes: { perSecond: 1 / 60, burst: 2 } });
+  const { gateway, clock, key, otherKey } = await setUpFairness(t, { passwordHashes: { perSecond: 1 / 60, burst: 2 } });
   const add = (by: string, username: string) =>
     callMerchantApi(gateway, LIST, { key: by, body: [{ username, password: 'x' }] });
   t.match(await add(key, 'ada'), { status: 200 });
@@ -123,8 +127,8 @@ t.test('hashed or compared passwords have a budget; an operator’s do not count
   const login = (): Promise<MerchantAnswer> =>
     callMerchantApi(gateway, '/v2/user/login?username=ada&password=x', { key });
   t.match(await login(), { status: 200 });
-  t.match(await login(), over('password-hashes', '60'));
-  t.match(await add(key, 'bo'), over('password-hashes', '60'));
+  t.match(await login(), rateLimited('password-hashes', '60'));
+  t.match(await add(key, 'bo'), rateLimited('password-hashes', '60'));
   t.match(
     await callMerchantApi(gateway, LIST, { key, body: [{ username: 'bo' }] }),
     { status: 200 },
@@ -136,9 +140,9 @@ t.test('hashed or compared passwords have a budget; an operator’s do not count
 });
 
 t.test('strangers of an address share a budget; requests with a key do not use it', async (t) => {
-  const { gateway, clock, key } = await setting(t, { strangers: { perSecond: 1, burst: 7 } });
+  const { gateway, clock, key } = await setUpFairness(t, { strangers: { perSecond: 1, burst: 7 } });
   const token = await accessToken(gateway, key);
-  const tries: readonly (readonly [string, MerchantCall])[] = [
+  const calls: readonly (readonly [string, MerchantCall])[] = [
     ['/v1/pet', { key: `${key.slice(0, -1)}x`, body: {} }],
     ['/v1/pet', { body: { name: 'Rex' } }],
     ['/v2/pet', { method: 'PUT', token: 'x', body: {} }],
@@ -148,10 +152,10 @@ t.test('strangers of an address share a budget; requests with a key do not use i
     ['/openapi.json', {}],
   ];
   const statuses: number[] = [];
-  for (const [where, terms] of tries) statuses.push((await callMerchantApi(gateway, where, terms)).status);
+  for (const [route, options] of calls) statuses.push((await callMerchantApi(gateway, route, options)).status);
   t.same(statuses, [401, 401, 401, 401, 404, 405, 200]);
-  for (const [where, terms] of tries)
-    t.match(await callMerchantApi(gateway, where, terms), over('address', '1'), where);
+  for (const [route, options] of calls)
+    t.match(await callMerchantApi(gateway, route, options), rateLimited('address', '1'), route);
   t.match(await callMerchantApi(gateway, '/healthz'), { status: 200 }, 'probes have a separate budget');
   t.match(await callMerchantApi(gateway, '/v1/pet', { key, body: { name: 'Rex' } }), { status: 201 });
   const change = { id: 1, name: 'Max', photoUrls: [] };
@@ -172,21 +176,21 @@ t.test('strangers of an address share a budget; requests with a key do not use i
 });
 
 /** Sends the head of a request without its body, and returns the answer. */
-function announce(gateway: Gateway, method: string, where: string, bytes: number): Promise<number | undefined> {
+function sendHeadOnly(gateway: Gateway, method: string, route: string, bytes: number): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json', 'content-length': String(bytes) };
-    const place = { host: '127.0.0.1', port: gateway.httpPort, method, path: where, agent: false as const };
-    const asked = request({ ...place, headers }, (answer) => {
+    const target = { host: '127.0.0.1', port: gateway.httpPort, method, path: route, agent: false as const };
+    const sentRequest = request({ ...target, headers }, (answer) => {
       resolve(answer.statusCode);
-      asked.destroy();
+      sentRequest.destroy();
     });
-    asked.on('error', reject);
-    asked.flushHeaders();
+    sentRequest.on('error', reject);
+    sentRequest.flushHeaders();
   });
 }
 
 t.test('a body that is too long for its route is refused before authentication', async (t) => {
-  const { gateway, key } = await setting(t);
+  const { gateway, key } = await setUpFairness(t);
   const limits = {
     'POST /test_webhook': 1024,
     'POST /oauth/token': 4096,
@@ -194,9 +198,9 @@ t.test('a body that is too long for its route is refused before authentication',
     'PUT /v2/pet': 16_384,
     [`POST ${LIST}`]: 1024 * 1024,
   };
-  for (const [row, bytes] of Object.entries(limits)) {
-    const [method = '', where = ''] = row.split(' ');
-    t.equal(await announce(gateway, method, where, bytes + 1), 413, row);
+  for (const [operation, bytes] of Object.entries(limits)) {
+    const [method = '', route = ''] = operation.split(' ');
+    t.equal(await sendHeadOnly(gateway, method, route, bytes + 1), 413, route);
   }
   const list = JSON.stringify([{ x: 'x'.repeat(100_000) }]);
   const unread = await callMerchantApi(gateway, LIST, { body: list });
@@ -216,7 +220,7 @@ t.test('a body that is too long for its route is refused before authentication',
 
 t.test('data beyond a quota is refused with the quota’s name', async (t) => {
   const quota = { pets: 1, petBytes: 300, users: 1, bytes: 10_000 };
-  const { gateway, key } = await setting(t, { quota });
+  const { gateway, key } = await setUpFairness(t, { quota });
   const full = (budget: string) => {
     return { status: 429, headers: { 'retry-after': '3600' }, body: { code: 'quota-full', budget } };
   };
@@ -239,12 +243,12 @@ t.test('data beyond a quota is refused with the quota’s name', async (t) => {
 });
 
 t.test('the first refusals are answered at once, further ones after a second', async (t) => {
-  const { gateway, clock, key } = await setting(t, { requests: { perSecond: 0.001, burst: 1 } });
-  const ask = () => callMerchantApi(gateway, '/v2/user/logout', { key });
-  await ask();
-  t.same(new Set(await often(100, ask)), new Set([429]));
+  const { gateway, clock, key } = await setUpFairness(t, { requests: { perSecond: 0.001, burst: 1 } });
+  const logOut = () => callMerchantApi(gateway, '/v2/user/logout', { key });
+  await logOut();
+  t.same(new Set(await statusesOf(100, logOut)), new Set([429]));
   let isAnswered = false;
-  const last = ask().then((answer) => {
+  const last = logOut().then((answer) => {
     isAnswered = true;
     return answer;
   });
@@ -252,11 +256,11 @@ t.test('the first refusals are answered at once, further ones after a second', a
   while (clock.pending === 0) await callMerchantApi(gateway, '/healthz');
   t.notOk(isAnswered);
   clock.advance(Seconds(1));
-  t.match(await last, over('requests', '1000'));
+  t.match(await last, rateLimited('requests', '1000'));
 });
 
 t.test('docs/http.md and the OpenAPI document name every budget', async (t) => {
-  const { gateway } = await setting(t);
+  const { gateway } = await setUpFairness(t);
   const [, section = ''] = readFileSync(path.join(root, 'docs/http.md'), 'utf8').split('## How much\n');
   const rows = [...section.matchAll(/^\| `([a-z-]+)` \| (.+?) \|/gm)].map(([, name, words]) => [name, words]);
   const merchants = Object.entries(BUDGETS).filter(([name]) => name !== 'story-pings');

@@ -22,14 +22,14 @@ import { testBytes, testGateway, testMac, waitForEvents } from '../helpers/gatew
 import { connackCode, connectedLock, TestLock } from '../helpers/mqtt/test-lock.js';
 import { sqliteError } from '../helpers/store/store-faults.js';
 
-interface Answered {
+interface HttpAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: unknown;
 }
 
-async function ask(port: number, where: string, token?: string): Promise<Answered> {
-  const { statusCode, headers, body } = await got(`http://127.0.0.1:${port}${where}`, {
+async function ask(port: number, route: string, token?: string): Promise<HttpAnswer> {
+  const { statusCode, headers, body } = await got(`http://127.0.0.1:${port}${route}`, {
     throwHttpErrors: false,
     retry: { limit: 0 },
     ...(token !== undefined && { headers: { authorization: `Bearer ${token}` } }),
@@ -37,11 +37,12 @@ async function ask(port: number, where: string, token?: string): Promise<Answere
   return { status: statusCode, headers, body: JSON.parse(body) };
 }
 
-const forMerchants = (gateway: Gateway, where: string) => ask(gateway.httpPort, where);
-const forOperators = (gateway: Gateway, where: string) => ask(gateway.operatorPort, where, gateway.operatorToken);
+const getFromMerchantPort = (gateway: Gateway, route: string) => ask(gateway.httpPort, route);
+const getFromOperatorPort = (gateway: Gateway, route: string) =>
+  ask(gateway.operatorPort, route, gateway.operatorToken);
 
 /** Sends bytes to a local port, and returns everything received until the other side closes. */
-function raw(port: number, bytes: string): Promise<string> {
+function exchangeBytes(port: number, bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = '';
     const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
@@ -53,53 +54,59 @@ function raw(port: number, bytes: string): Promise<string> {
 t.test('merchants see whether the gateway is up and ready, without reasons', async (t) => {
   const gateway = await testGateway(t);
   const fresh = { status: 200, headers: { 'cache-control': 'no-store' } };
-  const [healthy, ready] = [await forMerchants(gateway, '/healthz'), await forMerchants(gateway, '/readyz')];
+  const [healthy, ready] = [
+    await getFromMerchantPort(gateway, '/healthz'),
+    await getFromMerchantPort(gateway, '/readyz'),
+  ];
   t.match(healthy, fresh);
   t.same(healthy.body, { status: 'up' });
   t.match(ready, fresh);
   t.same(ready.body, { status: 'ready' });
-  for (const where of ['/', '/metrics', '/status', '/events', '/readyz/', '/docs/json/x']) {
-    const answer = await forMerchants(gateway, where);
-    t.match(answer, { status: 404, headers: { 'content-type': /^application\/problem\+json/ } }, where);
+  for (const route of ['/', '/metrics', '/status', '/events', '/readyz/', '/docs/json/x']) {
+    const answer = await getFromMerchantPort(gateway, route);
+    t.match(answer, { status: 404, headers: { 'content-type': /^application\/problem\+json/ } }, route);
     t.match(answer.body, { type: 'about:blank', title: 'Not Found', status: 404, detail: /nothing at this path/ });
   }
 });
 
 t.test('a too large request is answered with a problem document, and its connection is closed', async (t) => {
   const gateway = await testGateway(t);
-  const long = await raw(gateway.httpPort, `GET /healthz HTTP/1.1\r\nhost: a\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`);
+  const long = await exchangeBytes(
+    gateway.httpPort,
+    `GET /healthz HTTP/1.1\r\nhost: a\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`,
+  );
   t.match(long, /^HTTP\/1\.1 431 .*application\/problem\+json.*"status":431/s);
-  t.match(await raw(gateway.httpPort, 'no http at all\r\n\r\n'), /^HTTP\/1\.1 400 .*problem\+json/s);
+  t.match(await exchangeBytes(gateway.httpPort, 'no http at all\r\n\r\n'), /^HTTP\/1\.1 400 .*problem\+json/s);
 });
 
 t.test('operators see the reasons, and need the token', async (t) => {
   const gateway = await testGateway(t);
-  t.match(await forOperators(gateway, '/healthz'), { status: 200, body: { status: 'up' } });
-  t.match(await forOperators(gateway, '/readyz'), { status: 200, body: { status: 'ready', reasons: [] } });
-  for (const where of ['/healthz', '/readyz', '/metrics'])
-    t.match(await ask(gateway.operatorPort, where), { status: 401 }, where);
+  t.match(await getFromOperatorPort(gateway, '/healthz'), { status: 200, body: { status: 'up' } });
+  t.match(await getFromOperatorPort(gateway, '/readyz'), { status: 200, body: { status: 'ready', reasons: [] } });
+  for (const route of ['/healthz', '/readyz', '/metrics'])
+    t.match(await ask(gateway.operatorPort, route), { status: 401 }, route);
 });
 
 /** A store whose writes throw the error that `failure` returns, if any. */
-function failing(failure: () => Error | undefined): (store: Store) => Store {
+function withFailingWrites(failure: () => Error | undefined): (store: Store) => Store {
   return (store) => {
-    const or =
-      <Args extends unknown[]>(what: string, write: (...args: Args) => Promise<void>) =>
+    const failOr =
+      <Args extends unknown[]>(name: string, write: (...args: Args) => Promise<void>) =>
       async (...args: Args): Promise<void> => {
         const error = failure();
-        if (error !== undefined) throw new StoreFailure(what, error);
+        if (error !== undefined) throw new StoreFailure(name, error);
         await write(...args);
       };
     return withOverrides(store, {
-      append: or('append', (commit) => store.append(commit)),
-      recordProgress: or('record deliveries', (progress) => store.recordProgress(progress)),
-      writeMetadata: or('write a fact', (name: string, value: string) => store.writeMetadata(name, value)),
+      append: failOr('append', (commit) => store.append(commit)),
+      recordProgress: failOr('record deliveries', (progress) => store.recordProgress(progress)),
+      writeMetadata: failOr('write a fact', (name: string, value: string) => store.writeMetadata(name, value)),
     });
   };
 }
 
-/** Sends an uplink without waiting. Returns a function that tells whether it was acknowledged. */
-function sendAnyway(lock: TestLock, bytes: Buffer): () => boolean {
+/** Sends an uplink without waiting. Returns a function that returns whether it is acknowledged by then. */
+function sendWithoutWaiting(lock: TestLock, bytes: Buffer): () => boolean {
   let hasAck = false;
   lock.send(bytes).then(
     () => {
@@ -114,28 +121,32 @@ t.test(
   'with a full disk the gateway acknowledges nothing and is not ready, and recovers when there is room',
   async (t) => {
     let disk: Error | undefined;
-    const gateway = await testGateway(t, { wrapStore: failing(() => disk) });
+    const gateway = await testGateway(t, { wrapStore: withFailingWrites(() => disk) });
     const { secret } = await gateway.accounts.addDevice({ mac: testMac() });
     const lock = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
     await lock.send(testBytes(1));
 
     disk = sqliteError('SQLITE_FULL', 'database or disk is full');
     const degraded = waitForEvents(gateway, 'degraded', 1);
-    const hasAck = sendAnyway(lock, testBytes(2));
+    const hasAck = sendWithoutWaiting(lock, testBytes(2));
     await lock.closed;
     t.notOk(hasAck());
     t.match(await degraded, [{ reason: 'store', why: /disk is full/ }]);
     const reasons = [{ code: 'store', since: /^\d{4}-.*Z$/, why: /the store could not append: .*disk is full/ }];
-    t.match(await forOperators(gateway, '/readyz'), { status: 503, body: { status: 'degraded', reasons } });
-    t.match(await forOperators(gateway, '/healthz'), { status: 200 }, 'the gateway is up nevertheless');
-    t.same((await forMerchants(gateway, '/readyz')).body, { status: 'not_ready' }, 'without a reason for strangers');
+    t.match(await getFromOperatorPort(gateway, '/readyz'), { status: 503, body: { status: 'degraded', reasons } });
+    t.match(await getFromOperatorPort(gateway, '/healthz'), { status: 200 }, 'the gateway is up nevertheless');
+    t.same(
+      (await getFromMerchantPort(gateway, '/readyz')).body,
+      { status: 'not_ready' },
+      'without a reason for strangers',
+    );
     const identity = { clientId: testMac(), username: testMac(), password: secret };
     t.equal(await connackCode(gateway.mqttPort, identity), 3, 'a CONNECT is refused: server unavailable');
 
     const recovered = waitForEvents(gateway, 'recovered', 1);
     disk = undefined;
     t.match(await recovered, [{ reason: 'store' }], 'a probe finds the recovery');
-    t.match(await forMerchants(gateway, '/readyz'), { status: 200 });
+    t.match(await getFromMerchantPort(gateway, '/readyz'), { status: 200 });
     const again = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
     await again.send(testBytes(2));
     t.match(
@@ -149,7 +160,7 @@ t.test(
 t.test('after an I/O error nothing more is written, and no later success is trusted', async (t) => {
   let disk: Error | undefined;
   let wrote = 0;
-  const breaking = failing(() => {
+  const breaking = withFailingWrites(() => {
     wrote += 1;
     return disk;
   });
@@ -164,7 +175,7 @@ t.test('after an I/O error nothing more is written, and no later success is trus
   await lock.send(testBytes(1));
   const reported = waitForEvents(gateway, 'store-broken', 1);
   disk = sqliteError('SQLITE_IOERR_FSYNC', 'disk I/O error');
-  const hasAck = sendAnyway(lock, testBytes(2));
+  const hasAck = sendWithoutWaiting(lock, testBytes(2));
   t.match(await reported, [{ why: /disk I\/O error; what is on the disk is uncertain now/ }]);
   t.match(broken, [{ kind: 'io' }], 'the caller is notified, once');
   // The disk reports success again, which means nothing after a failed fsync.
@@ -173,8 +184,8 @@ t.test('after an I/O error nothing more is written, and no later success is trus
   await lock.closed;
   t.notOk(hasAck());
   await t.rejects(gateway.store.writeMetadata('a', 'b'), { message: /disk I\/O error/ });
-  t.match(await forOperators(gateway, '/healthz'), { status: 503, body: { status: 'down' } });
-  t.match(await forMerchants(gateway, '/healthz'), { status: 503, body: { status: 'down' } });
+  t.match(await getFromOperatorPort(gateway, '/healthz'), { status: 503, body: { status: 'down' } });
+  t.match(await getFromMerchantPort(gateway, '/healthz'), { status: 503, body: { status: 'down' } });
   await gateway.close();
   t.equal(wrote, 0, 'closing the store writes nothing either');
   t.equal(broken.length, 1);
@@ -185,15 +196,15 @@ t.test('a write under way when the store broke fails too, although it succeeded'
   const clock = new ManualClock();
   const now = (): number => clock.now();
   const health = new Health({ events, clock, now });
-  const ends: ((error?: Error) => void)[] = [];
+  const finishWrite: ((error?: Error) => void)[] = [];
   const writeMetadata = (): Promise<void> =>
-    new Promise((resolve, reject) => ends.push((error) => (error === undefined ? resolve() : reject(error))));
+    new Promise((resolve, reject) => finishWrite.push((error) => (error === undefined ? resolve() : reject(error))));
   const store = withOverrides({} as Store, { writeMetadata });
   const watch = new StoreWatch({ store, health, events, clock, now });
   const writes = [watch.store.writeMetadata('a', ''), watch.store.writeMetadata('b', '')];
-  ends[0]?.(sqliteError('SQLITE_IOERR_WRITE', 'disk I/O error'));
+  finishWrite[0]?.(sqliteError('SQLITE_IOERR_WRITE', 'disk I/O error'));
   await t.rejects(writes[0] as Promise<void>, { message: /disk I\/O error/ });
-  ends[1]?.();
+  finishWrite[1]?.();
   await t.rejects(writes[1] as Promise<void>, { message: /disk I\/O error/ });
   t.equal(clock.pending, 0, 'no probe is scheduled any more');
 });
@@ -220,7 +231,7 @@ t.test('every writing method of the store is watched, and no reading one', async
     watch.store.usage.close(1, monthOf(0), 0, () => ''),
     { name: 'StoreFailure' },
   );
-  t.match(commits, [{ what: 'other', failure: 'io' }]);
+  t.match(commits, [{ name: 'other', failure: 'io' }]);
   t.match(broken, [{ kind: 'io' }], 'nothing is written after the disk failed');
 });
 
@@ -274,53 +285,56 @@ t.test('a blocked event loop makes the gateway unready until there was no such d
   t.equal(clock.pending, 0);
 });
 
-/** A webhook receiver that never answers; `came` resolves with the first webhook. */
-async function silentMerchant(t: Test): Promise<{ readonly url: string; readonly came: Promise<void> }> {
-  let note: () => void = () => undefined;
-  const came = new Promise<void>((resolve) => {
-    note = resolve;
+/** A webhook receiver that never answers; `firstWebhook` resolves when the first webhook has arrived. */
+async function startSilentReceiver(t: Test): Promise<{ readonly url: string; readonly firstWebhook: Promise<void> }> {
+  let onRequest: () => void = () => undefined;
+  const firstWebhook = new Promise<void>((resolve) => {
+    onRequest = resolve;
   });
-  const server = createServer((request) => void request.resume().on('end', note));
+  const server = createServer((request) => void request.resume().on('end', onRequest));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.teardown(() => {
     server.closeAllConnections();
     return new Promise<void>((resolve) => server.close(() => resolve()));
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, came };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, firstWebhook };
 }
 
 t.test('while the gateway stops, it reports so and accepts no new calls', async (t) => {
   const gateway = await testGateway(t);
-  const { url, came } = await silentMerchant(t);
+  const { url, firstWebhook } = await startSilentReceiver(t);
   await gateway.accounts.addWebhookUrl({ url });
   const lock = await connectedLock(t, gateway, testMac());
   await lock.send(testBytes(1));
   // A hanging webhook keeps the stop from finishing at once.
-  await came;
+  await firstWebhook;
   const closed = gateway.close();
-  t.match(await forMerchants(gateway, '/readyz'), { status: 503, body: { status: 'not_ready' } });
-  t.match(await forMerchants(gateway, '/healthz'), { status: 200 }, 'it is still up');
+  t.match(await getFromMerchantPort(gateway, '/readyz'), { status: 503, body: { status: 'not_ready' } });
+  t.match(await getFromMerchantPort(gateway, '/healthz'), { status: 200 }, 'it is still up');
   const body = { status: 'stopping', reasons: [{ code: 'stopping' }] };
-  t.match(await forOperators(gateway, '/readyz?x'), { status: 503, body });
-  t.match(await forOperators(gateway, '/status'), { status: 503, body: { code: 'stopping' } });
+  t.match(await getFromOperatorPort(gateway, '/readyz?x'), { status: 503, body });
+  t.match(await getFromOperatorPort(gateway, '/status'), { status: 503, body: { code: 'stopping' } });
   await closed;
-  await t.rejects(forMerchants(gateway, '/healthz'), { message: /ECONNREFUSED|socket hang up/ });
+  await t.rejects(getFromMerchantPort(gateway, '/healthz'), { message: /ECONNREFUSED|socket hang up/ });
 });
 
 t.test('a stop closes the parts in reverse order, and reports the part that hangs', async (t) => {
   const order: string[] = [];
-  const part = (what: string, fails = false): StopStep =>
-    stopStep(what, async () => {
-      order.push(what);
-      if (fails) throw new Error(`${what} is stuck`);
+  const recordedStep = (name: string, fails = false): StopStep =>
+    stopStep(name, async () => {
+      order.push(name);
+      if (fails) throw new Error(`${name} is stuck`);
     });
-  await stopAll([part('a'), part('b'), part('c')], new ManualClock());
+  await stopAll([recordedStep('a'), recordedStep('b'), recordedStep('c')], new ManualClock());
   t.same(order, ['c', 'b', 'a']);
-  await t.rejects(stopAll([part('d'), part('e', true)], new ManualClock()), { message: 'e is stuck' });
+  await t.rejects(stopAll([recordedStep('d'), recordedStep('e', true)], new ManualClock()), { message: 'e is stuck' });
   t.same(order, ['c', 'b', 'a', 'e', 'd'], 'a part that fails does not keep the others from closing');
 
   const clock = new ManualClock();
-  const hangs = stopAll([part('f'), stopStep('the lift', () => new Promise(() => undefined)), part('g')], clock);
+  const hangs = stopAll(
+    [recordedStep('f'), stopStep('the lift', () => new Promise(() => undefined)), recordedStep('g')],
+    clock,
+  );
   const ended = t.rejects(hangs, { code: 'stop-hung', message: 'the gateway did not stop within 9 s: the lift hangs' });
   // The previous step must finish first.
   await Promise.resolve();

@@ -152,9 +152,9 @@ const CANARY = 'canary-Zq7vX2';
 async function sendSecretEverywhere(gateway: Gateway): Promise<string[]> {
   const base = `http://127.0.0.1:${gateway.operatorPort}`;
   const good = `Bearer ${gateway.operatorToken}`;
-  const post = async (where: string, body: string, authorization = good): Promise<string> => {
+  const post = async (path: string, body: string, authorization = good): Promise<string> => {
     const headers = { authorization, 'content-type': 'application/json' };
-    return (await got.post(base + where, { headers, body, throwHttpErrors: false, retry: { limit: 0 } })).body;
+    return (await got.post(base + path, { headers, body, throwHttpErrors: false, retry: { limit: 0 } })).body;
   };
   const url = (text: string, headers = {}): string => JSON.stringify({ url: text, headers });
   return [

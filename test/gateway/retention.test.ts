@@ -1,4 +1,7 @@
-/** Deletion by age (gateway/retention.ts) on manual clocks: what is deleted, what stays, and how fast. */
+/**
+ * Deletion of old rows (setting `--keep-days`, gateway/retention.ts) on manual clocks: which rows are deleted, which
+ * stay, and how fast. A sweep is one pass over the store; it deletes in small chunks.
+ */
 import t from 'tap';
 import { readConfig, resolveSettings } from '../../gateway/config.js';
 import { GatewayEvents, type Swept } from '../../gateway/events.js';
@@ -18,28 +21,28 @@ const KEEP_DAYS = 40;
 const START = Date.UTC(2026, 0, 1);
 const HASH = Buffer.alloc(32, 7);
 
-interface Bench {
+interface RetentionSetup {
   readonly store: Store;
   readonly clock: ManualClock;
-  readonly pieces: AgingChunk[];
+  readonly chunks: AgingChunk[];
   readonly swept: Swept[];
 }
 
 /** Makes a store with a lock, and a Retention; all use one clock. */
-async function bench(t: Teardown, keepDays = KEEP_DAYS): Promise<Bench> {
+async function setUpRetention(t: Teardown, keepDays = KEEP_DAYS): Promise<RetentionSetup> {
   const store = await openStore(tempFolder(t));
   const clock = new ManualClock(START);
   const events = new GatewayEvents();
   const swept: Swept[] = [];
-  const pieces: AgingChunk[] = [];
+  const chunks: AgingChunk[] = [];
   events.on('swept', (each) => swept.push(each));
-  const watched = withOverrides(store, {
-    deleteOld: (piece) => {
-      pieces.push(piece);
-      return store.deleteOld(piece);
+  const recordingStore = withOverrides(store, {
+    deleteOld: (chunk) => {
+      chunks.push(chunk);
+      return store.deleteOld(chunk);
     },
   });
-  const retention = new Retention({ store: watched, events, keepDays, clock, runClock: clock });
+  const retention = new Retention({ store: recordingStore, events, keepDays, clock, runClock: clock });
   t.teardown(async () => {
     await retention.stop();
     await store.close();
@@ -47,7 +50,7 @@ async function bench(t: Teardown, keepDays = KEEP_DAYS): Promise<Bench> {
   await store.addMerchant('Amber', START);
   await store.addDevice({ mac: MAC, merchant: 'Amber', simulated: false, secretHash: HASH, nowMs: START });
   retention.start();
-  return { store, clock, pieces, swept };
+  return { store, clock, chunks, swept };
 }
 
 function uplink(sequence: number, receivedAtMs: number, kind = 1): Incoming {
@@ -61,18 +64,18 @@ function append(store: Store, ...incoming: Incoming[]): Promise<void> {
 }
 
 /** Advances the clock from timer to timer until the sweep has finished and the next sweep is far away. */
-async function sweep({ clock }: Bench): Promise<void> {
-  await turn();
+async function sweep({ clock }: RetentionSetup): Promise<void> {
+  await runLoopTurns();
   clock.advance((clock.nextDueMs as number) - clock.now());
   for (;;) {
-    await turn();
+    await runLoopTurns();
     const dueMs = clock.nextDueMs;
     if (dueMs !== undefined && dueMs - clock.now() > Minutes(5)) return;
     if (dueMs !== undefined) clock.advance(dueMs - clock.now());
   }
 }
 
-async function turn(): Promise<void> {
+async function runLoopTurns(): Promise<void> {
   for (let turns = 0; turns < 5; turns += 1) await new Promise<void>((resolve) => afterThisTurn(resolve));
 }
 
@@ -81,15 +84,15 @@ async function sequences(store: Store): Promise<number[]> {
 }
 
 t.test('rows of every kind that are older than the configured days are deleted; younger rows stay', async (t) => {
-  const it = await bench(t);
-  const { store, clock } = it;
-  const [old, young] = [START, START + Days(10)];
+  const setup = await setUpRetention(t);
+  const { store, clock } = setup;
+  const [oldMs, youngMs] = [START, START + Days(10)];
   const finding = { rule: 'out-of-range', severity: 'violation', message: 'm', mac: '', about: null } as const;
-  for (const atMs of [old, young])
+  for (const atMs of [oldMs, youngMs])
     await store.append({
       incoming: [
-        uplink(atMs === old ? 1 : 2, atMs),
-        uplink(atMs === old ? 3 : 4, atMs, 0),
+        uplink(atMs === oldMs ? 1 : 2, atMs),
+        uplink(atMs === oldMs ? 3 : 4, atMs, 0),
         { type: 'lock-event', deviceId: 1, atMs, event: { event: 'connect' } },
         { type: 'quarantine', deviceId: 1, credentialId: 1, receivedAtMs: atMs, code: 'c', message: 'm', bytes: HASH },
       ],
@@ -97,44 +100,44 @@ t.test('rows of every kind that are older than the configured days are deleted; 
       states: new Map(),
     });
   clock.advance(Days(KEEP_DAYS) - Hours(1));
-  await sweep(it);
-  t.same(it.swept, [], 'nothing is deleted early');
+  await sweep(setup);
+  t.same(setup.swept, [], 'nothing is deleted early');
   clock.advance(Hours(2));
-  await sweep(it);
-  t.match(it.swept, [{ uplinks: 2, others: 3, held: 0 }]);
+  await sweep(setup);
+  t.match(setup.swept, [{ uplinks: 2, others: 3, held: 0 }]);
   t.same(await sequences(store), [2]);
-  t.match(await store.readFindings(1, 9), [{ finding: { atMs: young } }]);
-  t.match(await store.readQuarantine(1, 9), [{ receivedAtMs: young }]);
-  const left: unknown[] = [];
-  for await (const piece of store.readLog(1, 9)) left.push(...piece.map(({ type }) => type));
-  t.same(left, ['uplink', 'uplink', 'lock-event'], 'the later entries of the lock’s log stay');
+  t.match(await store.readFindings(1, 9), [{ finding: { atMs: youngMs } }]);
+  t.match(await store.readQuarantine(1, 9), [{ receivedAtMs: youngMs }]);
+  const remaining: unknown[] = [];
+  for await (const chunk of store.readLog(1, 9)) remaining.push(...chunk.map(({ type }) => type));
+  t.same(remaining, ['uplink', 'uplink', 'lock-event'], 'the later entries of the lock’s log stay');
 });
 
 t.test('deletion works in small steps, with pauses for pings', async (t) => {
-  const it = await bench(t);
-  const { store, clock, pieces } = it;
+  const setup = await setUpRetention(t);
+  const { store, clock, chunks } = setup;
   const many = 1800;
   await append(store, ...Array.from({ length: many }, (_, index) => uplink(index + 1, START)));
   clock.advance(Days(KEEP_DAYS + 1));
-  await turn();
+  await runLoopTurns();
   clock.advance((clock.nextDueMs as number) - clock.now());
-  await turn();
+  await runLoopTurns();
   const afterOne = (await sequences(store)).length;
   t.ok(afterOne < many && afterOne >= many - 500, `one step, ${many - afterOne} uplinks, and then a pause`);
-  await turn();
+  await runLoopTurns();
   t.equal((await sequences(store)).length, afterOne, 'nothing is deleted during the pause');
   await append(store, uplink(many + 1, clock.now()));
-  await sweep(it);
+  await sweep(setup);
   t.same(await sequences(store), [many + 1], 'an uplink that arrived in the pause stays');
-  t.ok(pieces.length >= 4 && pieces.every(({ limit }) => limit <= 500));
+  t.ok(chunks.length >= 4 && chunks.every(({ limit }) => limit <= 500));
 });
 
 t.test('an undelivered event stays, but not for a disabled URL', async (t) => {
-  const it = await bench(t);
-  const { store, clock } = it;
+  const setup = await setUpRetention(t);
+  const { store, clock } = setup;
   const request = { merchant: 'Amber', headersSealed: {}, secretSealed: HASH, nowMs: START };
   const slow = await store.addWebhookUrl({ ...request, url: 'http://slow/' });
-  const gone = await store.addWebhookUrl({ ...request, url: 'http://gone/' });
+  const disabledUrl = await store.addWebhookUrl({ ...request, url: 'http://gone/' });
   await append(store, uplink(1, START), uplink(2, START), uplink(3, START), uplink(4, START, 0));
   const [one, two, three] = (await store.readEvents(1, 0, 9)).map(({ id }) => id) as [number, number, number];
   const attempt = (urlId: number, uplinkId: number): AttemptRecord => {
@@ -143,23 +146,27 @@ t.test('an undelivered event stays, but not for a disabled URL', async (t) => {
   };
   await store.recordProgress([
     { urlId: slow.id, attempts: [attempt(slow.id, one)], cursor: two },
-    { urlId: gone.id, attempts: [attempt(gone.id, two)], disabledWhy: 'gone' },
+    { urlId: disabledUrl.id, attempts: [attempt(disabledUrl.id, two)], disabledWhy: 'gone' },
   ]);
   clock.advance(Days(KEEP_DAYS + 1));
-  await sweep(it);
+  await sweep(setup);
   t.same(await sequences(store), [1, 3], 'one waits for its retry, the other for its first attempt');
-  t.match(it.swept, [{ uplinks: 2, held: 2 }], 'the event reports both counts');
-  t.same(await store.readDueDeliveries(gone.id, 9, 9), [], 'a delivery for the disabled URL is deleted with its event');
+  t.match(setup.swept, [{ uplinks: 2, held: 2 }], 'the event reports both counts');
+  t.same(
+    await store.readDueDeliveries(disabledUrl.id, 9, 9),
+    [],
+    'a delivery for the disabled URL is deleted with its event',
+  );
   const done = { ...attempt(slow.id, one), number: 2, outcome: { state: 'delivered' } } as const;
   await store.recordProgress([{ urlId: slow.id, attempts: [done], cursor: three }]);
-  await sweep(it);
+  await sweep(setup);
   t.same(await sequences(store), [], 'they are deleted once delivered');
   t.equal(await store.nextDueAtMs(slow.id), null);
 });
 
 t.test('an event that waits for order stays; an event in a gap is deleted', async (t) => {
-  const it = await bench(t);
-  const { store, clock } = it;
+  const setup = await setUpRetention(t);
+  const { store, clock } = setup;
   const request = { merchant: 'Amber', headersSealed: {}, secretSealed: HASH, nowMs: START };
   const ordered = await store.addWebhookUrl({ ...request, url: 'http://ordered/', ordered: true });
   const back = await store.addWebhookUrl({ ...request, url: 'http://back/' });
@@ -179,20 +186,20 @@ t.test('an event that waits for order stays; an event in a gap is deleted', asyn
     [1, 'kept'],
   ]);
   clock.advance(Days(KEEP_DAYS + 1));
-  await sweep(it);
+  await sweep(setup);
   t.same(await sequences(store), [2], 'the event waits without an attempt');
-  t.match(it.swept, [{ uplinks: 1, held: 1 }]);
+  t.match(setup.swept, [{ uplinks: 1, held: 1 }]);
   t.same(await states(back.id), [[2, 'kept']], 'it can be requested as long as it is there');
   t.same(await states(ordered.id), [[2, 'pending']]);
-  const piece = { afterId: one - 1, toId: two, limit: 9, nowMs: START };
-  t.match(await store.webhooks.recover(back.id, piece), { count: 1, lastId: two });
+  const chunk = { afterId: one - 1, toId: two, limit: 9, nowMs: START };
+  t.match(await store.webhooks.recover(back.id, chunk), { count: 1, lastId: two });
 });
 
 t.test('with 0 days nothing is deleted', async (t) => {
-  const { store, clock } = await bench(t, 0);
+  const { store, clock } = await setUpRetention(t, 0);
   await append(store, uplink(1, START));
   clock.advance(Days(4000));
-  await turn();
+  await runLoopTurns();
   t.equal(clock.pending, 0);
   t.same(await sequences(store), [1]);
 });
@@ -214,7 +221,7 @@ t.test('after a failure of the store the next sweep tries again', async (t) => {
   });
   retention.start();
   for (const times of [1, 2]) {
-    await sweep({ clock } as Bench);
+    await sweep({ clock } as RetentionSetup);
     t.same(failures, Array(times).fill('disk full'));
   }
   await retention.stop();
@@ -237,11 +244,11 @@ t.test('with the shortest retention a repeat that is 30 days late is still recog
   const second = await openGateway(t, folder, { wallClock }, { keepDays: 31 });
   const swept: Swept[] = [];
   second.events.on('swept', (each) => swept.push(each));
-  await sweep({ clock: wallClock } as Bench);
+  await sweep({ clock: wallClock } as RetentionSetup);
   t.same(swept, []);
-  const taken = waitForEvents(second, 'uplink', 1);
+  const stored = waitForEvents(second, 'uplink', 1);
   await (await TestLock.connect(t, second.mqttPort, MAC, secret)).send(bytes);
-  t.match(await taken, [{ repeated: true, buffered: true }]);
+  t.match(await stored, [{ repeated: true, buffered: true }]);
   t.equal((await second.store.readEvents(1, 0, 9)).length, 1);
 });
 

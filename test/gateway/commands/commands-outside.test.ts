@@ -226,7 +226,7 @@ t.test('the command line sends commands and waits, lists, shows and cancels them
   t.match(await run(...airplane, '--yes'), { code: 0, stdout: /Command 7, set-power airplane=true/ });
   t.match(await lockgate(gateway, 'device', 'show', other), {
     code: 0,
-    stdout: /expectedSentence: airplane=true {2}\(not reported yet\)/,
+    stdout: /wanted: airplane=true {2}\(not reported yet\)/,
   });
 });
 

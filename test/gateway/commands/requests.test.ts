@@ -123,8 +123,8 @@ t.test('a wrong request is refused with the member, its value and what was expec
   const window = (members: object) => power({ high_window: { from: '07:00', to: '19:00', ...members } });
   const cases: readonly (readonly [unknown, RegExp])[] = [
     [[], /the body is an array: expected an object/],
-    [{ macs: [mac] }, /type is missing: expected first of unlock, lock, siren/],
-    [{ macs: [mac], type: 'open' }, /type is "open": expected first of unlock/],
+    [{ macs: [mac] }, /type is missing: expected one of unlock, lock, siren/],
+    [{ macs: [mac], type: 'open' }, /type is "open": expected one of unlock/],
     [{ macs: ['zz'], type: 'lock' }, /macs\[0\] is "zz": expected 12 hex digits/],
     [{ macs: [], type: 'lock' }, /macs is an array: expected a list of 1 to 10000 MACs/],
     [{ type: 'lock' }, /all is missing: expected true together with merchant, or else macs/],
@@ -139,8 +139,8 @@ t.test('a wrong request is refused with the member, its value and what was expec
     [siren(0), /parameters.seconds is 0: expected a whole number of seconds, 1 to 600/],
     [siren(601), /parameters.seconds is 601/],
     [siren(1.5), /parameters.seconds is 1.5/],
-    [power({}), /parameters is missing: expected at least first of mode, ride_tracking/],
-    [power({ mode: 'LOW' }), /parameters.mode is "LOW": expected first of MID, HIGH/],
+    [power({}), /parameters is missing: expected at least one of mode, ride_tracking/],
+    [power({ mode: 'LOW' }), /parameters.mode is "LOW": expected one of MID, HIGH/],
     [power({ recovery: 'on' }), /parameters.recovery is "on": expected true or false/],
     [power({ airplane: false }), /parameters.airplane is false: expected true: nothing reaches a lock in airplane/],
     [window({ from: '7:00' }), /parameters.high_window.from is "7:00": expected a time of the day such as 07:00/],

@@ -34,18 +34,18 @@ const NOBODY = 65_534;
 const execute = promisify(execFile);
 t.setTimeout(170_000);
 
-async function started(t: Test, data: string, options: GatewayOptions = {}): Promise<Gateway> {
+async function startTestGateway(t: Test, data: string, options: GatewayOptions = {}): Promise<Gateway> {
   const gateway = await startGateway({ ...testConfig(data) }, { ...NO_THREADS, ...options });
   let closed: Promise<void> | undefined;
-  const once: Gateway = { ...gateway, close: () => (closed ??= gateway.close()) };
-  t.teardown(() => once.close());
-  return once;
+  const gatewayClosedOnce: Gateway = { ...gateway, close: () => (closed ??= gateway.close()) };
+  t.teardown(() => gatewayClosedOnce.close());
+  return gatewayClosedOnce;
 }
 
 /** Makes a folder with the store of a gateway that ran and was closed. */
 async function closedFolder(t: Test): Promise<{ folder: string; file: string }> {
   const folder = tempFolder(t);
-  const gateway = await started(t, folder);
+  const gateway = await startTestGateway(t, folder);
   await gateway.accounts.addMerchant(MERCHANT);
   const lock = await connectedLock(t, gateway, testMac());
   for (let sequence = 1; sequence <= 20; sequence++) await lock.send(testBytes(sequence));
@@ -55,13 +55,13 @@ async function closedFolder(t: Test): Promise<{ folder: string; file: string }> 
 
 /** Makes a folder as a kill leaves it: copied while the gateway runs, with its latest commits only in the WAL. */
 async function killedFolder(t: Test): Promise<{ folder: string; file: string }> {
-  const from = tempFolder(t);
-  const gateway = await started(t, from);
+  const runningFolder = tempFolder(t);
+  const gateway = await startTestGateway(t, runningFolder);
   await gateway.accounts.addMerchant(MERCHANT);
   const lock = await connectedLock(t, gateway, testMac());
   for (let sequence = 1; sequence <= 20; sequence++) await lock.send(testBytes(sequence));
   const folder = tempFolder(t);
-  for (const name of readdirSync(from)) copyFileSync(path.join(from, name), path.join(folder, name));
+  for (const name of readdirSync(runningFolder)) copyFileSync(path.join(runningFolder, name), path.join(folder, name));
   await gateway.close();
   return { folder, file: path.join(folder, FILE) };
 }
@@ -74,43 +74,44 @@ const PORTS = ['--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
 
 t.test('a missing or empty store is refused if other files show that there was a store', async (t) => {
   const signs: readonly (readonly [what: string, leave: (folder: string) => void])[] = [
-    ['key', (folder) => clear(folder, ['key'])],
-    [`${FILE}.sums`, (folder) => clear(folder, [`${FILE}.sums`])],
+    ['key', (folder) => deleteAllExcept(folder, ['key'])],
+    [`${FILE}.sums`, (folder) => deleteAllExcept(folder, [`${FILE}.sums`])],
     [
       `${FILE}-wal`,
       (folder) => {
-        clear(folder, []);
+        deleteAllExcept(folder, []);
         writeFileSync(path.join(folder, `${FILE}-wal`), Buffer.alloc(4096, 1));
       },
     ],
     [
       `${FILE}.0009-narrow-log.2026-11-22T00-00-00Z`,
       (folder) => {
-        clear(folder, []);
+        deleteAllExcept(folder, []);
         writeFileSync(path.join(folder, `${FILE}.0009-narrow-log.2026-11-22T00-00-00Z`), 'a copy');
       },
     ],
   ];
-  const { folder: whole } = await closedFolder(t);
+  const { folder: undamaged } = await closedFolder(t);
   for (const [what, leave] of signs)
     for (const isEmpty of [false, true]) {
-      const folder = copyOf(t, whole);
+      const folder = copyOf(t, undamaged);
       leave(folder);
       const file = path.join(folder, FILE);
       if (isEmpty) writeFileSync(file, '');
       const message = isEmpty ? /lockgate\.sqlite is empty.*--new/ : /there is no .*lockgate\.sqlite.*--new/;
-      await t.rejects(started(t, folder), { code: 'store-missing', message });
+      await t.rejects(startTestGateway(t, folder), { code: 'store-missing', message });
       t.equal(existsSync(file) ? statSync(file).size : 0, 0, `${what}: no store was made`);
-      const begun = await started(t, folder, { makeNew: true } as never);
-      t.same(await begun.store.listMerchants(), [], 'with makeNew a new store is created');
-      await begun.close();
-      await (await started(t, folder)).close();
+      const newGateway = await startTestGateway(t, folder, { makeNew: true } as never);
+      t.same(await newGateway.store.listMerchants(), [], 'with makeNew a new store is created');
+      await newGateway.close();
+      await (await startTestGateway(t, folder)).close();
     }
 });
 
 /** Deletes all files but these. */
-function clear(folder: string, but: readonly string[]): void {
-  for (const name of readdirSync(folder)) if (!but.includes(name)) rmSync(path.join(folder, name), { recursive: true });
+function deleteAllExcept(folder: string, remaining: readonly string[]): void {
+  for (const name of readdirSync(folder))
+    if (!remaining.includes(name)) rmSync(path.join(folder, name), { recursive: true });
 }
 
 function copyOf(t: Test, folder: string): string {
@@ -121,7 +122,7 @@ function copyOf(t: Test, folder: string): string {
 
 t.test('a new folder gets a new store, also if the setting names an existing key', async (t) => {
   const folder = path.join(tempFolder(t), 'new', 'data');
-  await (await started(t, folder)).close();
+  await (await startTestGateway(t, folder)).close();
   const keyFile = path.join(folder, 'key');
   const other = tempFolder(t);
   await (await startGateway({ ...testConfig(other), keyFile }, NO_THREADS)).close();
@@ -143,7 +144,7 @@ t.test('serve and demo refuse a missing store in one sentence with exit code 3',
 t.test('a folder with the name of the store is refused in one sentence', async (t) => {
   const folder = tempFolder(t);
   mkdirSync(path.join(folder, FILE));
-  await t.rejects(started(t, folder), {
+  await t.rejects(startTestGateway(t, folder), {
     code: 'store-foreign',
     message: /lockgate\.sqlite is not a lockgate store: it is not a file/,
   });
@@ -153,13 +154,13 @@ t.test('a file that is not a lockgate store is refused and not changed', async (
   const folder = tempFolder(t);
   const file = path.join(folder, FILE);
   writeFileSync(file, 'Dear diary,\n'.repeat(500));
-  await t.rejects(started(t, folder), { code: 'store-foreign', message: /is not an SQLite database/ });
+  await t.rejects(startTestGateway(t, folder), { code: 'store-foreign', message: /is not an SQLite database/ });
   rmSync(file);
   const other = new SqliteDatabase(file);
   other.exec('CREATE TABLE bookmark (url TEXT); CREATE TABLE visit (at INTEGER)');
   other.close();
   const bytes = readFileSync(file);
-  await t.rejects(started(t, folder), { code: 'store-foreign', message: /another program.*bookmark, visit/ });
+  await t.rejects(startTestGateway(t, folder), { code: 'store-foreign', message: /another program.*bookmark, visit/ });
   t.ok(readFileSync(file).equals(bytes));
   t.same(
     readdirSync(folder).filter((name) => name.startsWith(FILE)),
@@ -174,7 +175,7 @@ t.test('a store that does not match its checksums is refused, and neither is ove
   flipBit(file, 70_000);
   const bytes = readFileSync(file);
   for (let start = 1; start <= 2; start++)
-    await t.rejects(started(t, folder), {
+    await t.rejects(startTestGateway(t, folder), {
       code: 'store-damaged',
       message: /bytes 65536 to 131071 .*lockgate\.sqlite.*db check.*backup.*db accept/,
     });
@@ -196,23 +197,23 @@ t.test('damaged checksums and a truncated store are refused with the reason', as
   const { folder, file } = await closedFolder(t);
   const sums = readFileSync(`${file}.sums`);
   flipBit(`${file}.sums`, 40);
-  await t.rejects(started(t, folder), { code: 'store-damaged', message: /\.sums .*own checksum/ });
+  await t.rejects(startTestGateway(t, folder), { code: 'store-damaged', message: /\.sums .*own checksum/ });
   writeFileSync(`${file}.sums`, sums);
   truncateSync(file, statSync(file).size - 4096);
-  await t.rejects(started(t, folder), { code: 'store-damaged', message: /bytes; expected/ });
+  await t.rejects(startTestGateway(t, folder), { code: 'store-damaged', message: /bytes; expected/ });
 });
 
-function flipBit(file: string, at: number): void {
+function flipBit(file: string, offset: number): void {
   const bytes = readFileSync(file);
-  bytes.writeUInt8(bytes.readUInt8(at) ^ 4, at);
+  bytes.writeUInt8(bytes.readUInt8(offset) ^ 4, offset);
   writeFileSync(file, bytes);
 }
 
 t.test('after db accept a damaged store starts, and the evidence is retained', async (t) => {
   const { folder, file } = await closedFolder(t);
-  const whole = await lockgate(t, 'db', 'accept', '--data', folder, '--yes');
-  t.equal(whole.exit?.code, 3);
-  t.match(whole.stderr[0], /has no damage/);
+  const undamaged = await lockgate(t, 'db', 'accept', '--data', folder, '--yes');
+  t.equal(undamaged.exit?.code, 3);
+  t.match(undamaged.stderr[0], /has no damage/);
   const sums = readFileSync(`${file}.sums`);
   // A bit of a stored ping: SQLite reads the row without an error.
   flipBit(file, readFileSync(file).lastIndexOf(testBytes(7)) + 3);
@@ -225,7 +226,7 @@ t.test('after db accept a damaged store starts, and the evidence is retained', a
   t.match(damage, [/^bytes \d+ to \d+/]);
   t.match(kept, [/lockgate\.sqlite\.sums\.failed\./]);
   t.ok(readFileSync(kept[0]).equals(sums), 'the old checksums are retained');
-  const gateway = await started(t, folder);
+  const gateway = await startTestGateway(t, folder);
   const [entry] = await gateway.store.audit.list({ limit: 9 } as never);
   t.match(entry, { action: 'store.accept-damage', outcome: 'done' });
   t.match(await gateway.notices.list({ kind: 'store-damaged' as never, limit: 9 }), [{ text: /sums\.failed/ }]);
@@ -243,7 +244,7 @@ t.test('db accept refuses a store that can’t be opened, and the evidence keeps
   t.equal(exit?.code, 4);
   t.same(readdirSync(folder).sort(), before);
   t.ok(readFileSync(`${file}.sums`).equals(sums));
-  await t.rejects(started(t, folder), { code: 'store-damaged' });
+  await t.rejects(startTestGateway(t, folder), { code: 'store-damaged' });
 });
 
 t.test('a failed start after a kill does not make the WAL look lost', async (t) => {
@@ -262,47 +263,47 @@ t.test('a failed start after a kill does not make the WAL look lost', async (t) 
 
 t.test('--new changes nothing in the folder of a running gateway, even if its store was moved away', async (t) => {
   const { folder } = await closedFolder(t);
-  const gateway = await started(t, folder);
+  const gateway = await startTestGateway(t, folder);
   const elsewhere = path.join(tempFolder(t), FILE);
   renameSync(path.join(folder, FILE), elsewhere);
   const before = readdirSync(folder).sort();
-  await t.rejects(started(t, folder, { makeNew: true }), { code: 'data-in-use' });
+  await t.rejects(startTestGateway(t, folder, { makeNew: true }), { code: 'data-in-use' });
   t.same(readdirSync(folder).sort(), before);
   renameSync(elsewhere, path.join(folder, FILE));
   await gateway.close();
 });
 
 t.test('after a kill a missing, foreign or damaged WAL is refused', async (t) => {
-  const whole = await killedFolder(t);
-  const copy = (): string => copyOf(t, whole.folder);
-  const stored = await started(t, copy());
+  const undamaged = await killedFolder(t);
+  const copy = (): string => copyOf(t, undamaged.folder);
+  const stored = await startTestGateway(t, copy());
   t.equal((await stored.store.listMerchants()).length, 1, 'with its WAL the store starts');
   await stored.close();
 
   const lost = copy();
   rmSync(path.join(lost, `${FILE}-wal`));
   rmSync(path.join(lost, `${FILE}-shm`), { force: true });
-  await t.rejects(started(t, lost), { code: 'store-damaged', message: /lockgate\.sqlite-wal is missing/ });
+  await t.rejects(startTestGateway(t, lost), { code: 'store-damaged', message: /lockgate\.sqlite-wal is missing/ });
 
   t.match((await lockgate(t, 'db', 'check', '--data', lost)).stdout.join('\n'), /wal: it is missing/);
-  await t.rejects(started(t, lost), { code: 'store-damaged' }, 'also after db check has opened it');
+  await t.rejects(startTestGateway(t, lost), { code: 'store-damaged' }, 'also after db check has opened it');
 
   const foreign = copy();
   const { folder: other } = await killedFolder(t);
   copyFileSync(path.join(other, `${FILE}-wal`), path.join(foreign, `${FILE}-wal`));
-  await t.rejects(started(t, foreign), { code: 'store-damaged', message: /-wal is another store’s/ });
+  await t.rejects(startTestGateway(t, foreign), { code: 'store-damaged', message: /-wal is another store’s/ });
 
   const rotten = copy();
   flipBit(path.join(rotten, `${FILE}-wal`), 5000);
-  await t.rejects(started(t, rotten), { code: 'store-damaged', message: /-wal.*lost/ });
+  await t.rejects(startTestGateway(t, rotten), { code: 'store-damaged', message: /-wal.*lost/ });
 
   const closed = await closedFolder(t);
   copyFileSync(path.join(other, `${FILE}-wal`), `${closed.file}-wal`);
-  await t.rejects(started(t, closed.folder), { code: 'store-damaged', message: /was closed.*-wal/ });
+  await t.rejects(startTestGateway(t, closed.folder), { code: 'store-damaged', message: /was closed.*-wal/ });
   for (const folder of [lost, foreign, rotten, closed.folder]) {
     const { exit, stderr } = await lockgate(t, 'db', 'accept', '--data', folder, '--yes');
     t.equal(exit?.code, 0, stderr.join('\n'));
-    await (await started(t, folder)).close();
+    await (await startTestGateway(t, folder)).close();
   }
 });
 
@@ -311,7 +312,7 @@ t.test('other users can’t read the files of the data folder, even if its mode 
   t.teardown(() => process.umask(before));
   const folder = path.join(tempFolder(t), 'data');
   mkdirSync(folder, { mode: 0o755 });
-  const gateway = await started(t, folder);
+  const gateway = await startTestGateway(t, folder);
   await gateway.accounts.addMerchant(MERCHANT);
   t.same(filesOpenToOthers(folder), [], 'while it runs');
   const copy = await gateway.store.readCopy();

@@ -43,7 +43,7 @@ function storedPets(folder: string): unknown[] {
   }
 }
 
-async function openSetting(t: Test, options: GatewayOptions = {}): Promise<{ gateway: Gateway; key: string }> {
+async function setUpGateway(t: Test, options: GatewayOptions = {}): Promise<{ gateway: Gateway; key: string }> {
   const gateway = await testGateway(t, options);
   return { gateway, key: await apiKey(gateway, MERCHANT) };
 }
@@ -59,11 +59,11 @@ const CALLS_WITH_KEY: readonly (readonly [string, MerchantCall])[] = [
 ];
 
 t.test('a call without a valid API key is refused', async (t) => {
-  const { gateway, key } = await openSetting(t);
+  const { gateway, key } = await setUpGateway(t);
   const token = await accessToken(gateway, key);
   const revoked = await gateway.merchants.apiKeys.create(MERCHANT, 'old');
   await gateway.merchants.apiKeys.revoke(revoked.key.publicId);
-  const wrong = [
+  const wrongHeaders = [
     undefined,
     'Basic',
     'Basic ====',
@@ -78,12 +78,12 @@ t.test('a call without a valid API key is refused', async (t) => {
     `Bearer ${key}`,
     `Bearer ${token}`,
   ];
-  for (const [where, terms] of CALLS_WITH_KEY)
-    for (const authorization of wrong) {
-      const headers = { ...terms.headers, ...(authorization !== undefined && { authorization }) };
-      const answer = await callMerchantApi(gateway, where, { ...terms, headers });
+  for (const [route, options] of CALLS_WITH_KEY)
+    for (const authorization of wrongHeaders) {
+      const headers = { ...options.headers, ...(authorization !== undefined && { authorization }) };
+      const answer = await callMerchantApi(gateway, route, { ...options, headers });
       const expected = { status: 401, headers: { ...PROBLEM, 'www-authenticate': /^Basic realm="lockgate"/ } };
-      t.match(answer, { ...expected, body: { status: 401, code: 'unauthorized' } }, `${where} ${authorization}`);
+      t.match(answer, { ...expected, body: { status: 401, code: 'unauthorized' } }, `${route} ${authorization}`);
     }
   t.match(await callMerchantApi(gateway, '/v1/pet', { body: '{' }), { status: 401 }, 'refused before the body is read');
   t.match(
@@ -103,7 +103,7 @@ t.test('a call without a valid API key is refused', async (t) => {
 });
 
 t.test('updating a pet requires a token with the right scope', async (t) => {
-  const { gateway, key } = await openSetting(t);
+  const { gateway, key } = await setUpGateway(t);
   await callMerchantApi(gateway, '/v1/pet', { key, body: PET });
   const put = { method: 'PUT', body: PET_CHANGE };
   const tests = await accessToken(gateway, key, 'webhooks:test');
@@ -129,16 +129,16 @@ t.test('updating a pet requires a token with the right scope', async (t) => {
 
 t.test('tokens are issued to OAuth clients, and expire or are revoked with their key', async (t) => {
   const clock = new ManualClock(Hours(1));
-  const { gateway, key } = await openSetting(t, { wallClock: clock });
-  const ask = (body: string, headers: Record<string, string> = FORM) =>
+  const { gateway, key } = await setUpGateway(t, { wallClock: clock });
+  const requestToken = (body: string, headers: Record<string, string> = FORM) =>
     callMerchantApi(gateway, '/oauth/token', { key, body, headers });
-  const all = await ask('grant_type=client_credentials');
-  t.match(all, { status: 200, headers: { 'cache-control': 'no-store', pragma: 'no-cache' } });
-  t.match(all.body, { token_type: 'Bearer', expires_in: 3600, scope: 'pets:write webhooks:test' });
-  const one = await ask('scope=pets%3Awrite&grant_type=client_credentials', {
+  const unscoped = await requestToken('grant_type=client_credentials');
+  t.match(unscoped, { status: 200, headers: { 'cache-control': 'no-store', pragma: 'no-cache' } });
+  t.match(unscoped.body, { token_type: 'Bearer', expires_in: 3600, scope: 'pets:write webhooks:test' });
+  const scoped = await requestToken('scope=pets%3Awrite&grant_type=client_credentials', {
     'content-type': `${FORM['content-type']}; charset=UTF-8`,
   });
-  t.match(one.body, { scope: 'pets:write', access_token: /^lgt_[\w-]{43}$/ });
+  t.match(scoped.body, { scope: 'pets:write', access_token: /^lgt_[\w-]{43}$/ });
   const refusals: readonly (readonly [string, string])[] = [
     ['', 'invalid_request'],
     ['scope=pets:write', 'invalid_request'],
@@ -148,14 +148,18 @@ t.test('tokens are issued to OAuth clients, and expire or are revoked with their
     ['grant_type=client_credentials&scope=pets:write+x', 'invalid_scope'],
   ];
   for (const [body, error] of refusals)
-    t.match(await ask(body), { status: 400, headers: PROBLEM, body: { error, error_description: String } }, body);
+    t.match(
+      await requestToken(body),
+      { status: 400, headers: PROBLEM, body: { error, error_description: String } },
+      body,
+    );
   t.match(await callMerchantApi(gateway, '/oauth/token', { key, body: '{}' }), { status: 415 });
   t.match(await callMerchantApi(gateway, '/oauth/token', { method: 'POST' }), {
     status: 401,
     body: { error: 'invalid_client' },
   });
 
-  const { access_token: token } = all.body as { access_token: string };
+  const { access_token: token } = unscoped.body as { access_token: string };
   await callMerchantApi(gateway, '/v1/pet', { key, body: PET });
   const put = () => callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token, body: PET_CHANGE });
   clock.advance(Hours(1) - 1);
@@ -180,7 +184,7 @@ t.test('tokens are issued to OAuth clients, and expire or are revoked with their
 
 t.test('a key’s last use is stored once a minute; a merchant has at most 100 keys', async (t) => {
   const clock = new ManualClock(Hours(1));
-  const { gateway, key } = await openSetting(t, { wallClock: clock });
+  const { gateway, key } = await setUpGateway(t, { wallClock: clock });
   const lastUsed = async (): Promise<number | null | undefined> => {
     // Writes are done in order, so this one resolves after the last use is written.
     await gateway.store.writeMetadata('test', '1');
@@ -196,7 +200,8 @@ t.test('a key’s last use is stored once a minute; a merchant has at most 100 k
   clock.advance(Seconds(1));
   await use();
   t.equal(await lastUsed(), Hours(1) + Minutes(1));
-  for (let made = 1; made < MAX_KEYS_PER_MERCHANT; made += 1) await gateway.merchants.apiKeys.create(MERCHANT, 'more');
+  for (let created = 1; created < MAX_KEYS_PER_MERCHANT; created += 1)
+    await gateway.merchants.apiKeys.create(MERCHANT, 'more');
   await t.rejects(gateway.merchants.apiKeys.create(MERCHANT, 'one more'), { code: 'too-many-keys' });
 });
 
@@ -206,7 +211,7 @@ t.test('another merchant’s pet gets the same answer as one that does not exist
   await gateway.accounts.addMerchant(MERCHANT);
   const key = await apiKey(gateway, MERCHANT);
   const basil = await apiKey(gateway, (await gateway.accounts.addMerchant('Basil')).name);
-  for (let made = 0; made < 3; made += 1) await callMerchantApi(gateway, '/v1/pet', { key, body: PET });
+  for (let created = 0; created < 3; created += 1) await callMerchantApi(gateway, '/v1/pet', { key, body: PET });
   const token = await accessToken(gateway, basil);
   const put = (id: number) =>
     callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token, body: { ...PET_CHANGE, id } });
@@ -238,7 +243,7 @@ t.test('another merchant’s pet gets the same answer as one that does not exist
 });
 
 t.test('POST /test_webhook answers each outcome, and refuses wrong calls', async (t) => {
-  const { gateway, key } = await openSetting(t);
+  const { gateway, key } = await setUpGateway(t);
   const mac = testMac();
   await gateway.accounts.addDevice({ mac, merchant: MERCHANT });
   const token = await accessToken(gateway, key, 'webhooks:test');
@@ -276,7 +281,7 @@ t.test('POST /test_webhook answers each outcome, and refuses wrong calls', async
 });
 
 t.test('bodies of a wrong type or size, and invalid JSON, are refused', async (t) => {
-  const { gateway, key } = await openSetting(t);
+  const { gateway, key } = await setUpGateway(t);
   const pet = (body: string | Buffer, headers: Record<string, string> = {}) =>
     callMerchantApi(gateway, '/v1/pet', { key, body, headers });
   const good = JSON.stringify(PET);
@@ -322,15 +327,15 @@ t.test('bodies of a wrong type or size, and invalid JSON, are refused', async (t
   t.match(await users(`[${wide}]`), { status: 200 }, '30,000 unknown members');
   const mebibyte = 1024 * 1024;
   const fill = (size: number, head: string, tail: string) => head + 'x'.repeat(size - head.length - tail.length) + tail;
-  const [many, one] = [['[{"x":"', '"}]'] as const, ['{"name":"Rex","x":"', '"}'] as const];
-  t.match(await users(fill(mebibyte, ...many)), { status: 200 });
-  t.match(await users(fill(mebibyte + 1, ...many)), {
+  const [inArray, scoped] = [['[{"x":"', '"}]'] as const, ['{"name":"Rex","x":"', '"}'] as const];
+  t.match(await users(fill(mebibyte, ...inArray)), { status: 200 });
+  t.match(await users(fill(mebibyte + 1, ...inArray)), {
     status: 413,
     headers: PROBLEM,
     body: { detail: /1,048,576 bytes \(1 MiB\)/ },
   });
-  t.match(await pet(fill(16_384, ...one)), { status: 201 });
-  t.match(await pet(fill(16_385, ...one)), { status: 413, body: { detail: /16,384 bytes \(16 KiB\)/ } });
+  t.match(await pet(fill(16_384, ...scoped)), { status: 201 });
+  t.match(await pet(fill(16_385, ...scoped)), { status: 413, body: { detail: /16,384 bytes \(16 KiB\)/ } });
   t.match(await pet(`{"name":"a","owner_id":"1","owner":{"id":"2"}}`), {
     status: 400,
     body: { errors: [{ pointer: '/owner/id' }] },
@@ -344,7 +349,7 @@ t.test('bodies of a wrong type or size, and invalid JSON, are refused', async (t
 });
 
 t.test('the number of values in a body is limited', async (t) => {
-  const { gateway, key } = await openSetting(t);
+  const { gateway, key } = await setUpGateway(t);
   const users = (body: string) => callMerchantApi(gateway, '/v2/user/createWithList', { key, body });
   // Three brackets count, and one comma less than there are items.
   const items = (count: number) => `[{"x":[${'1e9,'.repeat(count - 1)}1e9]}]`;
@@ -361,10 +366,10 @@ t.test('the number of values in a body is limited', async (t) => {
 
 t.test('README.md and docs/http.md document the limits of a body', (t) => {
   const [values, numbers] = [MAX_VALUES, MAX_LONG_NUMBERS].map((most) => most.toLocaleString('en'));
-  const said = (file: string): string => readFileSync(path.join(root, file), 'utf8').replaceAll(/\s+/g, ' ');
-  t.ok(said('README.md').includes(`1 MiB and ${values} values a body`), 'README.md');
-  t.ok(said('docs/http.md').includes(` ${values} values (`), 'docs/http.md');
-  t.ok(said('docs/http.md').includes(` ${numbers} numbers of over 15 digits`));
+  const textOf = (file: string): string => readFileSync(path.join(root, file), 'utf8').replaceAll(/\s+/g, ' ');
+  t.ok(textOf('README.md').includes(`1 MiB and ${values} values a body`), 'README.md');
+  t.ok(textOf('docs/http.md').includes(` ${values} values (`), 'docs/http.md');
+  t.ok(textOf('docs/http.md').includes(` ${numbers} numbers of over 15 digits`));
   t.end();
 });
 
@@ -393,28 +398,28 @@ t.test('numbers are read exactly, and a long list of them fast enough', async (t
 });
 
 t.test('unknown methods get 405 and unknown paths 404', async (t) => {
-  const { gateway, key } = await openSetting(t);
+  const { gateway, key } = await setUpGateway(t);
   const allowed = { '/v1/pet': 'POST', '/v2/pet': 'PUT', '/v2/user/login': 'GET', '/test_webhook': 'POST' };
-  for (const [where, allow] of Object.entries({ ...allowed, '/oauth/token': 'POST', '/healthz': 'GET, HEAD' }))
+  for (const [route, allow] of Object.entries({ ...allowed, '/oauth/token': 'POST', '/healthz': 'GET, HEAD' }))
     for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS']) {
       if (allow.split(', ').includes(method)) continue;
-      const answer = await callMerchantApi(gateway, where, {
+      const answer = await callMerchantApi(gateway, route, {
         method,
         key,
         ...(method === 'POST' && { body: 'x', headers: FORM }),
       });
-      t.match(answer, { status: 405, headers: { allow, ...PROBLEM } }, `${method} ${where}`);
+      t.match(answer, { status: 405, headers: { allow, ...PROBLEM } }, `${method} ${route}`);
     }
   t.match(await callMerchantApi(gateway, '/healthz', { method: 'HEAD' }), { status: 200, text: '' });
-  for (const where of ['/', '/v1/pet/', '/V1/pet', '/v1/pets', '/v2/user', '/v1/pet/1', '/%2e%2e/etc', '/console/'])
-    t.match(await callMerchantApi(gateway, where, { key, body: PET }), { status: 404, headers: PROBLEM }, where);
-  const odd = await callMerchantApi(gateway, '/v2/user/%zz?password=canary');
-  t.match(odd, { status: 400, headers: PROBLEM });
-  t.notMatch(odd.text, /canary|zz/);
+  for (const route of ['/', '/v1/pet/', '/V1/pet', '/v1/pets', '/v2/user', '/v1/pet/1', '/%2e%2e/etc', '/console/'])
+    t.match(await callMerchantApi(gateway, route, { key, body: PET }), { status: 404, headers: PROBLEM }, route);
+  const badEncoding = await callMerchantApi(gateway, '/v2/user/%zz?password=canary');
+  t.match(badEncoding, { status: 400, headers: PROBLEM });
+  t.notMatch(badEncoding.text, /canary|zz/);
 });
 
 t.test('every answer has a unique id, and reveals nothing about the machine', async (t) => {
-  const { gateway, key } = await openSetting(t);
+  const { gateway, key } = await setUpGateway(t);
   const answers = [
     await callMerchantApi(gateway, '/v1/pet', { key, body: PET }),
     await callMerchantApi(gateway, '/v1/pet', { body: PET }),
@@ -456,7 +461,7 @@ t.test('only pages of the configured origins may call', async (t) => {
 });
 
 t.test('a client that hangs up while its list of users is being added adds none', async (t) => {
-  const { gateway, key } = await openSetting(t);
+  const { gateway, key } = await setUpGateway(t);
   const list = (letter: string, length: number) =>
     Array.from({ length }, (_, n) => ({ username: `${letter}${n}`, password: 'x' }));
   const body = JSON.stringify(list('a', 10));
@@ -468,7 +473,7 @@ t.test('a client that hangs up while its list of users is being added adds none'
   await callMerchantApi(gateway, '/healthz');
   socket.destroy();
   await answered;
-  // A longer list is hashed in turns with the rest of the first one, and so finishes after it.
+  // A longer list is hashed in alternation with the first one, and so finishes after it.
   t.match(await callMerchantApi(gateway, '/v2/user/createWithList', { key, body: list('b', 14) }), { status: 200 });
   const users = await gateway.store.people.listUsers({ merchant: MERCHANT, afterId: null, limit: 99 });
   t.same(
@@ -486,19 +491,19 @@ t.test('while the store can’t write, a call gets 503 with Retry-After and no r
     };
     return withOverrides(store, { people: withOverrides(store.people, { addPet }) });
   };
-  const { gateway, key } = await openSetting(t, { wrapStore });
+  const { gateway, key } = await setUpGateway(t, { wrapStore });
   const create = () => callMerchantApi(gateway, '/v1/pet', { key, body: PET });
   disk = sqliteError('SQLITE_FULL', 'database or disk is full');
   const full = await create();
   t.match(full, { status: 503, headers: { ...PROBLEM, 'retry-after': /^\d+$/ } });
-  const told = waitForEvents(gateway, 'request', 1, ({ status }) => status === 500);
+  const reported = waitForEvents(gateway, 'request', 1, ({ status }) => status === 500);
   disk = new TypeError('canary: pet.name');
   const broken = await create();
   t.match(broken, { status: 500, headers: PROBLEM, body: { detail: 'an internal error occurred' } });
   t.notMatch(full.text + broken.text, /disk|canary|SQL|node:|\.ts|\.js/i);
   const requestId = broken.headers['x-request-id'];
   t.match(
-    await told,
+    await reported,
     [{ requestId, route: '/v1/pet', why: /canary/ }],
     'the log has the reason under the request’s id',
   );

@@ -1,4 +1,7 @@
-/** The connections of both HTTP ports: pipelining, limits, reserve, unread bodies and descriptors (quality.md §2). */
+/**
+ * The connections of both HTTP ports, merchants' and operators': pipelined requests, limits of connections, places
+ * reserved for probes and operators, unread bodies and file descriptors (quality.md §2).
+ */
 import { get, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { gunzipSync } from 'node:zlib';
@@ -55,15 +58,15 @@ const OPERATOR_PATHS = [
 /** Resolves when the condition is true; checks it once in each turn of the event loop. */
 async function eventually(what: () => string, condition: () => boolean): Promise<void> {
   let isLate = false;
-  const look = async (): Promise<void> => {
+  const pollCondition = async (): Promise<void> => {
     while (!condition() && !isLate) await new Promise<void>(afterThisTurn);
   };
-  await within(20, what, look()).finally(() => {
+  await within(20, what, pollCondition()).finally(() => {
     isLate = true;
   });
 }
 
-async function sameDescriptors(before: number, what: string): Promise<void> {
+async function waitForDescriptors(before: number, what: string): Promise<void> {
   await eventually(
     () => `${what}: ${openDescriptors()} descriptors are open, and ${before} were before`,
     () => openDescriptors() <= before,
@@ -71,7 +74,7 @@ async function sameDescriptors(before: number, what: string): Promise<void> {
 }
 
 /** The ways in which a client may abandon its pipelined requests. */
-const WAYS_TO_LEAVE: Readonly<Record<string, (client: RawHttp) => Promise<void>>> = {
+const ABANDON_METHODS: Readonly<Record<string, (client: RawHttp) => Promise<void>>> = {
   'hangs up at once': async ({ socket }) => void socket.destroy(),
   'reads a part and hangs up': async (client) => {
     await client.waitForText(/HTTP\/1\.1 /);
@@ -84,20 +87,20 @@ const WAYS_TO_LEAVE: Readonly<Record<string, (client: RawHttp) => Promise<void>>
 };
 
 /** Abandons `count` requests of each path in each of these ways. */
-async function leaveEach(port: number, paths: readonly string[], count: number, header: string): Promise<void> {
+async function abandonRequests(port: number, paths: readonly string[], count: number, header: string): Promise<void> {
   // Resources that the first request creates once must not count.
-  for (const where of paths) {
+  for (const path of paths) {
     const client = await RawHttp.open(port);
-    client.write(getRequest(where, ['host: a', header, 'connection: close']));
+    client.write(getRequest(path, ['host: a', header, 'connection: close']));
     await client.waitForClose();
   }
   const before = openDescriptors();
-  for (const where of paths)
-    for (const [how, leave] of Object.entries(WAYS_TO_LEAVE)) {
+  for (const path of paths)
+    for (const [method, abandon] of Object.entries(ABANDON_METHODS)) {
       const client = await RawHttp.open(port);
-      await client.flush(getRequest(where, ['host: a', header]).repeat(count));
-      await leave(client);
-      await sameDescriptors(before, `${where}, a client that ${how}`);
+      await client.flush(getRequest(path, ['host: a', header]).repeat(count));
+      await abandon(client);
+      await waitForDescriptors(before, `${path}, a client that ${method}`);
     }
 }
 
@@ -105,47 +108,47 @@ t.test('clients that pipeline requests and hang up leave no open file or socket'
   const gateway = await testGateway(t);
   const merchant = `authorization: ${basicAuthorization(await apiKey(gateway, MERCHANT))}`;
   const operator = `authorization: Bearer ${gateway.operatorToken}`;
-  await leaveEach(gateway.httpPort, PAGE_PATHS, PIPELINED_REQUESTS, merchant);
-  await leaveEach(gateway.httpPort, MERCHANT_PATHS, PIPELINED_REQUESTS / 10, merchant);
-  await leaveEach(gateway.operatorPort, OPERATOR_PATHS, PIPELINED_REQUESTS / 10, operator);
+  await abandonRequests(gateway.httpPort, PAGE_PATHS, PIPELINED_REQUESTS, merchant);
+  await abandonRequests(gateway.httpPort, MERCHANT_PATHS, PIPELINED_REQUESTS / 10, merchant);
+  await abandonRequests(gateway.operatorPort, OPERATOR_PATHS, PIPELINED_REQUESTS / 10, operator);
   t.pass();
 });
 
 t.test('1,000 pipelined requests are answered in order, one at a time', async (t) => {
-  let [underWay, most] = [0, 0];
+  let [underWay, maxUnderWay] = [0, 0];
   const port = await serve(t, { total: 10, perAddress: 0, reserve: 0 }, (request, response) => {
     underWay += 1;
-    most = Math.max(most, underWay);
+    maxUnderWay = Math.max(maxUnderWay, underWay);
     response.once('close', () => {
       underWay -= 1;
     });
     afterThisTurn(() => response.end(`answer ${request.url};`));
   });
   const client = await RawHttp.open(port);
-  const wanted = Array.from({ length: PIPELINED_REQUESTS }, (_, number) => `answer /${number};`);
-  client.write(wanted.map((_, number) => getRequest(`/${number}`)).join(''));
+  const expectedAnswers = Array.from({ length: PIPELINED_REQUESTS }, (_, number) => `answer /${number};`);
+  client.write(expectedAnswers.map((_, number) => getRequest(`/${number}`)).join(''));
   await client.waitUntil(
     () => client.received.endsWith(`answer /${PIPELINED_REQUESTS - 1};`),
     () => `${client.statuses.length} answers came`,
   );
-  t.same(client.received.match(/answer \/\d+;/g), wanted);
-  t.equal(most, 1);
+  t.same(client.received.match(/answer \/\d+;/g), expectedAnswers);
+  t.equal(maxUnderWay, 1);
   client.write(getRequest('/more').repeat(2 * PIPELINED_REQUESTS));
   await client.waitForClose();
   t.pass('who sends far more than may wait is ended');
 });
 
 t.test('a request after the last answer of its connection is not served', async (t) => {
-  const begun: (string | undefined)[] = [];
+  const startedRequests: (string | undefined)[] = [];
   const port = await serve(t, { total: 10, perAddress: 0, reserve: 0 }, (request, response) => {
-    begun.push(request.url);
+    startedRequests.push(request.url);
     if (request.url === '/last') response.setHeader('connection', 'close');
     response.end();
   });
   const client = await RawHttp.open(port);
-  client.write(['/first', '/last', '/never'].map((where) => getRequest(where)).join(''));
+  client.write(['/first', '/last', '/never'].map((path) => getRequest(path)).join(''));
   await client.waitForClose();
-  t.same(begun, ['/first', '/last']);
+  t.same(startedRequests, ['/first', '/last']);
 });
 
 t.test(
@@ -153,7 +156,7 @@ t.test(
   async (t) => {
     const CLIENTS = 40;
     let nowMs = 0;
-    const begun: { readonly url: string | undefined; readonly turn: number }[] = [];
+    const startedRequests: { readonly url: string | undefined; readonly turn: number }[] = [];
     let turn = 0;
     let isOver = false;
     const countTurns = (): void => {
@@ -161,7 +164,7 @@ t.test(
       if (!isOver) afterThisTurn(countTurns);
     };
     const handle: RequestHandler = (request, response) => {
-      begun.push({ url: request.url, turn });
+      startedRequests.push({ url: request.url, turn });
       // Most of a request's work runs after a promise has resolved.
       void Promise.resolve().then(() => {
         nowMs += MAX_SHARE_OF_TURN / 2;
@@ -177,13 +180,13 @@ t.test(
     clients[CLIENTS / 2]?.socket.destroy();
     await Promise.all(clients.map((client) => client.waitForClose()));
     isOver = true;
-    const gone = `/${CLIENTS / 2}`;
+    const abortedUrl = `/${CLIENTS / 2}`;
     t.same(
-      begun.map(({ url }) => url).filter((url) => url !== gone),
-      clients.map((_, index) => `/${index}`).filter((url) => url !== gone),
+      startedRequests.map(({ url }) => url).filter((url) => url !== abortedUrl),
+      clients.map((_, index) => `/${index}`).filter((url) => url !== abortedUrl),
     );
     const inTurn = new Map<number, number>();
-    for (const each of begun) inTurn.set(each.turn, (inTurn.get(each.turn) ?? 0) + 1);
+    for (const each of startedRequests) inTurn.set(each.turn, (inTurn.get(each.turn) ?? 0) + 1);
     t.ok(Math.max(...inTurn.values()) <= 2, `in one turn: ${[...inTurn.values()]}`);
   },
 );
@@ -195,8 +198,8 @@ async function serve(
   handle: RequestHandler,
   monotonic?: () => number,
 ): Promise<number> {
-  const terms = { limits, proxies: new TrustedProxies([]), ...(monotonic !== undefined && { monotonic }) };
-  const server = new HttpConnections(terms).makeServer(handle);
+  const options = { limits, proxies: new TrustedProxies([]), ...(monotonic !== undefined && { monotonic }) };
+  const server = new HttpConnections(options).makeServer(handle);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   test.teardown(() => {
     server.closeAllConnections();
@@ -209,27 +212,27 @@ t.test(
   'the page’s files are compressed for clients that accept it, and not sent again to clients that have them',
   async (t) => {
     const gateway = await testGateway(t);
-    for (const where of ['/openapi.json', '/docs/static/swagger-ui-bundle.js', '/docs/static/swagger-ui.css']) {
-      const plain = await callMerchantApi(gateway, where);
+    for (const path of ['/openapi.json', '/docs/static/swagger-ui-bundle.js', '/docs/static/swagger-ui.css']) {
+      const plain = await callMerchantApi(gateway, path);
       t.match(plain, {
         status: 200,
         headers: { etag: /^".{27}"$/, 'cache-control': 'no-cache', vary: 'Accept-Encoding' },
       });
       t.equal(plain.headers['content-encoding'], undefined);
-      const packed = await callForBytes(gateway, where, { 'accept-encoding': 'br, gzip;q=0.8' });
-      t.match(packed.headers, { 'content-encoding': 'gzip' }, where);
+      const packed = await callForBytes(gateway, path, { 'accept-encoding': 'br, gzip;q=0.8' });
+      t.match(packed.headers, { 'content-encoding': 'gzip' }, path);
       t.equal(gunzipSync(packed.bytes).toString(), plain.text);
       t.not(packed.headers.etag, plain.headers.etag, 'the compressed bytes have another ETag');
       for (const { headers } of [plain, packed]) {
         const known = { 'if-none-match': `"other", W/${headers.etag}`, 'accept-encoding': 'gzip' };
-        const again = await callMerchantApi(gateway, where, {
+        const again = await callMerchantApi(gateway, path, {
           headers: headers === plain.headers ? { 'if-none-match': String(headers.etag) } : known,
         });
-        t.match(again, { status: 304, text: '', headers: { etag: headers.etag } }, `${where} again`);
+        t.match(again, { status: 304, text: '', headers: { etag: headers.etag } }, `${path} again`);
       }
-      const head = await callMerchantApi(gateway, where, { method: 'HEAD' });
+      const head = await callMerchantApi(gateway, path, { method: 'HEAD' });
       t.match(head, { status: 200, text: '', headers: { 'content-length': plain.headers['content-length'] } });
-      const refusing = await callMerchantApi(gateway, where, { headers: { 'accept-encoding': 'gzip;q=0' } });
+      const refusing = await callMerchantApi(gateway, path, { headers: { 'accept-encoding': 'gzip;q=0' } });
       t.equal(refusing.headers['content-encoding'], undefined);
     }
     t.match(await callMerchantApi(gateway, '/docs/static/csp.json'), { status: 404 });
@@ -238,7 +241,7 @@ t.test(
 );
 
 /** A GET that returns the answer's bytes unchanged. */
-function callForBytes(gateway: Gateway, path: string, headers: Readonly<Record<string, string>>): Promise<Answered> {
+function callForBytes(gateway: Gateway, path: string, headers: Readonly<Record<string, string>>): Promise<BytesAnswer> {
   return new Promise((resolve, reject) => {
     const request = get({ host: '127.0.0.1', port: gateway.httpPort, path, headers, agent: false }, (answer) => {
       const chunks: Buffer[] = [];
@@ -249,7 +252,7 @@ function callForBytes(gateway: Gateway, path: string, headers: Readonly<Record<s
   });
 }
 
-interface Answered {
+interface BytesAnswer {
   readonly headers: IncomingHttpHeaders;
   readonly bytes: Buffer;
 }
@@ -269,11 +272,11 @@ t.test('a missing, repeated or invalid Host header gets 400 and closes the conne
   for (const [name, port] of Object.entries(ports)) {
     const header = `authorization: Bearer ${gateway.operatorToken}`;
     for (const [what, hosts] of Object.entries(wrong))
-      for (const where of ['/healthz', '/nowhere']) {
+      for (const path of ['/healthz', '/nowhere']) {
         const client = await RawHttp.open(port);
-        client.write(getRequest(where, [...hosts, header]).repeat(2));
+        client.write(getRequest(path, [...hosts, header]).repeat(2));
         await client.waitForClose();
-        t.same(client.statuses, [400], `${name}, ${where}, ${what}: ${client.received}`);
+        t.same(client.statuses, [400], `${name}, ${path}, ${what}: ${client.received}`);
         t.match(client.received, /application\/problem\+json.*"code":"input-host"/s);
       }
     for (const host of right) {
@@ -282,29 +285,25 @@ t.test('a missing, repeated or invalid Host header gets 400 and closes the conne
       await client.waitForClose();
       t.same(client.statuses, [200], `${name}, ${host}`);
     }
-    const old = await RawHttp.open(port);
-    old.write(`GET /healthz HTTP/1.0\r\n${header}\r\n\r\n`);
-    await old.waitForClose();
-    t.same(old.statuses, [200], 'HTTP/1.0 does not require Host');
+    const oldClient = await RawHttp.open(port);
+    oldClient.write(`GET /healthz HTTP/1.0\r\n${header}\r\n\r\n`);
+    await oldClient.waitForClose();
+    t.same(oldClient.statuses, [200], 'HTTP/1.0 does not require Host');
   }
 });
 
 /** More connections than a port allows. */
-const CROWD_SIZE = MAX_CONNECTIONS + 100;
+const CONNECTION_COUNT = MAX_CONNECTIONS + 100;
 
 t.test('a port full of idle connections answers probes, operators and other clients', async (t) => {
   const gateway = await testGateway(t);
   const merchant = { key: await apiKey(gateway, MERCHANT) };
   for (const port of [gateway.httpPort, gateway.operatorPort]) {
     const idle: RawHttp[] = [];
-    for (let count = 0; count < CROWD_SIZE; count += 1) idle.push(await RawHttp.open(port));
+    for (let count = 0; count < CONNECTION_COUNT; count += 1) idle.push(await RawHttp.open(port));
     for (const fromAddress of ['127.0.0.1', '127.0.0.9']) {
-      for (const where of ['/healthz', '/readyz'])
-        t.match(
-          await callMerchantApi(gateway, where, { fromAddress }),
-          { status: 200 },
-          `${where} from ${fromAddress}`,
-        );
+      for (const path of ['/healthz', '/readyz'])
+        t.match(await callMerchantApi(gateway, path, { fromAddress }), { status: 200 }, `${path} from ${fromAddress}`);
       t.match(await callMerchantApi(gateway, '/v2/user/logout', { ...merchant, fromAddress }), { status: 200 });
       t.match(
         await callMerchantApi({ httpPort: gateway.operatorPort }, '/status', {
@@ -320,17 +319,17 @@ t.test('a port full of idle connections answers probes, operators and other clie
   }
 });
 
-/** Makes named connections, and records which of them were closed to make room. */
-function tenants() {
-  const ended: string[] = [];
+/** Makes connections with names, and records the names of those that were closed to make room. */
+function recordClosings() {
+  const closedNames: string[] = [];
   const make = (name: string, address: string, isProxy = false): Tenant => {
-    return { address, isProxy, end: () => ended.push(name) };
+    return { address, isProxy, end: () => closedNames.push(name) };
   };
-  return { ended, make };
+  return { closedNames, make };
 }
 
 t.test('silent and idle connections make room for new ones in the documented order', async (t) => {
-  const { ended, make } = tenants();
+  const { closedNames, make } = recordClosings();
   const places = new Places({ total: 5, perAddress: 3, reserve: 1 });
   const [idle, silent, busy] = [make('idle', '10.0.0.1'), make('silent', '10.0.0.1'), make('busy', '10.0.0.1')];
   for (const tenant of [idle, silent, busy]) t.ok(places.admit(tenant));
@@ -338,13 +337,13 @@ t.test('silent and idle connections make room for new ones in the documented ord
   places.note(idle, 'idle');
   places.note(busy, 'busy');
   t.ok(places.admit(make('fourth', '10.0.0.1')));
-  t.same(ended, ['silent'], 'an address has at most three, and its silent one is closed first');
+  t.same(closedNames, ['silent'], 'an address has at most three, and its silent one is closed first');
   t.ok(places.admit(make('fifth', '::ffff:10.0.0.1')));
-  t.same(ended.slice(1), ['fourth'], 'IPv4 in IPv6 spelling is the same address');
+  t.same(closedNames.slice(1), ['fourth'], 'IPv4 in IPv6 spelling is the same address');
   const proxied = ['a', 'b', 'c'].map((name) => make(`proxied ${name}`, '10.0.0.2', true));
   for (const tenant of proxied) t.ok(places.admit(tenant));
   t.same(
-    ended.slice(2),
+    closedNames.slice(2),
     ['fifth'],
     'at the total limit, one of the address with the most closable ones is closed, a trusted proxy’s last',
   );
@@ -354,14 +353,14 @@ t.test('silent and idle connections make room for new ones in the documented ord
   t.ok(places.admit(spare));
   t.ok(places.isReserved(spare), 'all are busy, so the new one gets a place in the reserve');
   t.ok(places.admit(next));
-  t.same(ended.slice(3), ['spare']);
+  t.same(closedNames.slice(3), ['spare']);
   places.note(next, 'busy');
   t.notOk(places.admit(make('refused', '10.0.0.5')), 'a full reserve refuses');
   places.leave(idle);
   t.notOk(places.admit(make('short', '10.0.0.5'), 'short'), 'without a free descriptor it is refused');
   places.note(busy, 'idle');
   t.notOk(places.admit(make('instead', '10.0.0.5'), 'none'), 'a connection on a reserved descriptor can’t stay');
-  t.same(ended.slice(4), ['busy'], 'another one is closed to make room for the next');
+  t.same(closedNames.slice(4), ['busy'], 'another one is closed to make room for the next');
 });
 
 /** Far more than the system's buffers for a connection hold. */
@@ -461,23 +460,27 @@ t.test('descriptors are reserved for operators, and a shortage is reported', asy
 
   const clock = new ManualClock();
   const events = new GatewayEvents();
-  const told: string[] = [];
-  events.on('descriptors', ({ state, why }) => told.push(`${state}: ${why}`));
+  const reports: string[] = [];
+  events.on('descriptors', ({ state, why }) => reports.push(`${state}: ${why}`));
   let isShort = false;
   const fake = Object.defineProperty(new Descriptors(200), 'isShort', { get: () => isShort });
   const watch = new DescriptorWatch({ descriptors: fake, events, clock, now: () => 0 });
   t.notOk(new DescriptorWatch({ descriptors: new Descriptors(20_000), events, clock, now: () => 0 }).expectLocks(400));
   t.ok(watch.expectLocks(100), 'the descriptors are just enough');
-  t.same(told, []);
+  t.same(reports, []);
   t.ok(watch.expectLocks(400));
-  t.match(told, [/^few: 400 locks .* 200 descriptors .*"ulimit -n 531"/]);
+  t.match(reports, [/^few: 400 locks .* 200 descriptors .*"ulimit -n 531"/]);
   clock.advance(Seconds(10));
   isShort = true;
   clock.advance(Seconds(3));
   isShort = false;
   clock.advance(Seconds(4));
-  t.match(told.slice(1), [/^short: of the 200 descriptors .* only the 32 /], 'reported once, and not resolved at once');
+  t.match(
+    reports.slice(1),
+    [/^short: of the 200 descriptors .* only the 32 /],
+    'reported once, and not resolved at once',
+  );
   clock.advance(Seconds(1));
-  t.match(told.slice(2), [/^enough: /]);
+  t.match(reports.slice(2), [/^enough: /]);
   watch.stop();
 });

@@ -42,7 +42,7 @@ async function documentOf(gateway: Gateway): Promise<ApiDocument> {
 }
 
 /** Starts a gateway with a merchant, a lock, an API key, and a receiver for its webhook URL. */
-async function openSetting(
+async function setUpGateway(
   t: Test,
   options: GatewayOptions = {},
 ): Promise<{ gateway: Gateway; key: string; mac: string; receiver: TestReceiver }> {
@@ -85,11 +85,11 @@ t.test('the page loads everything from the gateway’s port', async (t) => {
     /https?:|upgrade-insecure|[a-z]\.[a-z]/,
     'its policy forbids other sources',
   );
-  const wanted = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, where = '']) => where);
-  t.ok(wanted.length > 3, 'the page has scripts and styles');
-  for (const where of wanted) {
-    t.notMatch(where, /^(https?:)?\/\//, where);
-    const path = new URL(where, 'http://here/docs/').pathname;
+  const links = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = '']) => path);
+  t.ok(links.length > 3, 'the page has scripts and styles');
+  for (const link of links) {
+    t.notMatch(link, /^(https?:)?\/\//, link);
+    const path = new URL(link, 'http://here/docs/').pathname;
     t.match(await callMerchantApi(gateway, path), { status: 200 }, path);
   }
   t.same(
@@ -126,7 +126,7 @@ const EXAMPLE_FORM = /^```sh\n([^`]+)\n```\n(?:\n```json\n([^`]+)\n```\n)?(?:\n\
 const NO_CURL = spawnSync('curl', ['--version']).error === undefined ? false : 'curl is not installed';
 
 t.test('the examples of docs/http.md get the documented answers', { skip: NO_CURL }, async (t) => {
-  const { gateway, key, receiver } = await openSetting(t);
+  const { gateway, key, receiver } = await setUpGateway(t);
   const folder = tempFolder(t);
   // curl prints the status last, on a separate line, whatever the example requests.
   writeFileSync(join(folder, '.curlrc'), 'silent\nshow-error\nwrite-out = "\\n%{http_code}\\n"\n');
@@ -134,14 +134,18 @@ t.test('the examples of docs/http.md get the documented answers', { skip: NO_CUR
   let session = '';
   const examples = [...page.matchAll(EXAMPLE_FORM)];
   t.equal(examples.length, SPEC_ROUTES.length + 1, 'an example for each route, and one error');
-  for (const [, script = '', shown = '', status = '400'] of examples) {
+  for (const [, script = '', exampleOutput = '', status = '400'] of examples) {
     const env = { BASE: `http://127.0.0.1:${gateway.httpPort}`, KEY: key, TOKEN: token, CURL_HOME: folder };
-    const said = script.replace('lgu_…', session).replace(DOCUMENTED_MAC, formatMac(testMac(1)));
-    const { stdout } = await runProgram(t, 'bash', ['-c', said], env);
+    const filledScript = script.replace('lgu_…', session).replace(DOCUMENTED_MAC, formatMac(testMac(1)));
+    const { stdout } = await runProgram(t, 'bash', ['-c', filledScript], env);
     const answered = stdout.at(-1);
     const body = stdout.slice(0, -1).join('\n');
     t.equal(answered, status, script);
-    t.match(body === '' ? '' : JSON.parse(body), shown === '' ? '' : asPattern(JSON.parse(shown)), script);
+    t.match(
+      body === '' ? '' : JSON.parse(body),
+      exampleOutput === '' ? '' : asPattern(JSON.parse(exampleOutput)),
+      script,
+    );
     token = /lgt_[\w-]+/.exec(body)?.[0] ?? token;
     session = /lgu_[\w-]+/.exec(body)?.[0] ?? session;
   }
@@ -151,15 +155,15 @@ t.test('the examples of docs/http.md get the documented answers', { skip: NO_CUR
 const DOCUMENTED_MAC = 'A4:C1:38:F0:E1:D2';
 
 /** An example's output as a pattern, in which secrets, ports and durations match any value of their form. */
-function asPattern(shown: unknown): unknown {
-  if (Array.isArray(shown)) return shown.map(asPattern);
-  if (typeof shown === 'string')
-    return shown.includes('…')
-      ? new RegExp(`^${shown.replace('…', '[\\w-]{43}')}$`)
-      : shown.replace(/^http:\/\/127.0.0.1:9000$/, 'http://127.0.0.1:');
-  if (typeof shown !== 'object' || shown === null) return shown;
+function asPattern(exampleOutput: unknown): unknown {
+  if (Array.isArray(exampleOutput)) return exampleOutput.map(asPattern);
+  if (typeof exampleOutput === 'string')
+    return exampleOutput.includes('…')
+      ? new RegExp(`^${exampleOutput.replace('…', '[\\w-]{43}')}$`)
+      : exampleOutput.replace(/^http:\/\/127.0.0.1:9000$/, 'http://127.0.0.1:');
+  if (typeof exampleOutput !== 'object' || exampleOutput === null) return exampleOutput;
   return Object.fromEntries(
-    Object.entries(shown).map(([name, value]) => [
+    Object.entries(exampleOutput).map(([name, value]) => [
       name,
       name === 'duration_ms' ? Number : name === 'origin' ? /^http:\/\/127\.0\.0\.1:\d+$/ : asPattern(value),
     ]),
@@ -173,7 +177,7 @@ interface ProxiedAnswer {
 }
 
 /** Starts Prism's proxy in front of the gateway, which compares every answer with the document. */
-async function prism(t: Test, gateway: Gateway): Promise<string> {
+async function startPrism(t: Test, gateway: Gateway): Promise<string> {
   const file = join(tempFolder(t), 'openapi.json');
   writeFileSync(file, JSON.stringify(await documentOf(gateway)));
   const port = await freePort();
@@ -186,102 +190,104 @@ async function prism(t: Test, gateway: Gateway): Promise<string> {
 
 t.test('Prism finds no status and no shape that the document lacks', async (t) => {
   // Budgets do not refill during the test.
-  const { gateway, key, mac, receiver } = await openSetting(t, { httpBudgetClock: new ManualClock() });
-  const proxy = await prism(t, gateway);
-  const seen = new Set<string>();
-  const ask = async (row: string, terms: RequestInit & { query?: string } = {}): Promise<ProxiedAnswer> => {
-    const [method = '', path = ''] = row.split(' ');
-    const answer = await fetch(`${proxy}${path}${terms.query ?? ''}`, { method, ...terms });
+  const { gateway, key, mac, receiver } = await setUpGateway(t, { httpBudgetClock: new ManualClock() });
+  const proxy = await startPrism(t, gateway);
+  const seenStatuses = new Set<string>();
+  const callRoute = async (route: string, options: RequestInit & { query?: string } = {}): Promise<ProxiedAnswer> => {
+    const [method = '', path = ''] = route.split(' ');
+    const answer = await fetch(`${proxy}${path}${options.query ?? ''}`, { method, ...options });
     await answer.arrayBuffer();
     const violations = answer.headers.get('sl-violations') ?? '';
-    t.equal(violations, '', `${row} ${answer.status}`);
-    seen.add(`${row} ${answer.status}`);
+    t.equal(violations, '', `${route} ${answer.status}`);
+    seenStatuses.add(`${route} ${answer.status}`);
     return { status: answer.status, violations };
   };
-  await callEveryStatus(ask, { gateway, key, mac, receiver });
-  await exceedEveryBudget(ask, gateway, key);
+  await callEveryStatus(callRoute, { gateway, key, mac, receiver });
+  await exceedEveryBudget(callRoute, gateway, key);
   const unseen = SPEC_ROUTES.flatMap(({ method, path, responses }) =>
     Object.keys(responses)
       .map((status) => `${method} ${path} ${status}`)
       // These need a gateway that starts, stops or fails.
-      .filter((each) => !seen.has(each) && !each.endsWith(' 503')),
+      .filter((each) => !seenStatuses.has(each) && !each.endsWith(' 503')),
   );
   t.strictSame(unseen, [], 'every documented status was seen, except those of a starting, stopping or failing gateway');
 });
 
-type Ask = (row: string, terms?: RequestInit & { query?: string }) => Promise<ProxiedAnswer>;
+type CallRoute = (route: string, options?: RequestInit & { query?: string }) => Promise<ProxiedAnswer>;
 
 /** Calls each route with each of its statuses as the answer. */
-async function callEveryStatus(ask: Ask, parts: Awaited<ReturnType<typeof openSetting>>): Promise<void> {
-  const { gateway, key, mac, receiver } = parts;
+async function callEveryStatus(callRoute: CallRoute, setup: Awaited<ReturnType<typeof setUpGateway>>): Promise<void> {
+  const { gateway, key, mac, receiver } = setup;
   const json = { 'content-type': 'application/json' };
-  const mine = { ...json, authorization: basicAuthorization(key) };
+  const withKey = { ...json, authorization: basicAuthorization(key) };
   const form = { authorization: basicAuthorization(key), 'content-type': 'application/x-www-form-urlencoded' };
   const token = await accessToken(gateway, key);
   const bearer = { ...json, authorization: `Bearer ${token}` };
-  const long = JSON.stringify({ name: 'x'.repeat(1024 * 1024) });
+  const tooLongBody = JSON.stringify({ name: 'x'.repeat(1024 * 1024) });
   const body = (value: unknown): string => JSON.stringify(value);
 
-  for (const row of ['GET /healthz', 'GET /readyz']) await ask(row);
-  await callWithoutScope(ask, gateway);
-  await ask('POST /oauth/token', { headers: form, body: 'grant_type=client_credentials' });
-  await ask('POST /oauth/token', { headers: form, body: 'grant_type=password' });
-  await ask('POST /oauth/token', { headers: { 'content-type': form['content-type'] }, body: 'grant_type=x' });
-  await ask('POST /oauth/token', { headers: mine, body: '{}' });
-  await ask('POST /oauth/token', { headers: form, body: 'x'.repeat(1024 * 1024 + 1) });
+  for (const route of ['GET /healthz', 'GET /readyz']) await callRoute(route);
+  await callWithoutScope(callRoute, gateway);
+  await callRoute('POST /oauth/token', { headers: form, body: 'grant_type=client_credentials' });
+  await callRoute('POST /oauth/token', { headers: form, body: 'grant_type=password' });
+  await callRoute('POST /oauth/token', { headers: { 'content-type': form['content-type'] }, body: 'grant_type=x' });
+  await callRoute('POST /oauth/token', { headers: withKey, body: '{}' });
+  await callRoute('POST /oauth/token', { headers: form, body: 'x'.repeat(1024 * 1024 + 1) });
 
   const pet = { name: 'Rex', owner_id: '42', species: 'dog', breed: 'Beagle' };
   const change = { id: 1, name: 'Rex', photoUrls: ['a'], status: 'sold', category: { id: 1 }, tags: [{ name: 'b' }] };
   for (const value of [pet, { name: 'Rex' }, { name: '' }])
-    await ask('POST /v1/pet', { headers: mine, body: body(value) });
+    await callRoute('POST /v1/pet', { headers: withKey, body: body(value) });
   for (const value of [change, { ...change, id: 0 }, { ...change, id: 99 }, { id: 1 }])
-    await ask('PUT /v2/pet', { headers: bearer, body: body(value) });
+    await callRoute('PUT /v2/pet', { headers: bearer, body: body(value) });
   const testsOnly = { ...json, authorization: `Bearer ${await accessToken(gateway, key, 'webhooks:test')}` };
-  await ask('PUT /v2/pet', { headers: testsOnly, body: body(change) });
+  await callRoute('PUT /v2/pet', { headers: testsOnly, body: body(change) });
 
   const lists = ['POST /v2/user/createWithList', 'POST /v2/user/createWithArray'];
-  for (const [index, row] of lists.entries()) {
+  for (const [index, route] of lists.entries()) {
     const user = { id: index + 1, username: `ada${index}`, password: 'correct horse', userStatus: 1 };
-    for (const value of [[user], [user], [{ id: 'x' }], {}]) await ask(row, { headers: mine, body: body(value) });
+    for (const value of [[user], [user], [{ id: 'x' }], {}])
+      await callRoute(route, { headers: withKey, body: body(value) });
   }
-  for (const row of [...lists, 'POST /v1/pet', 'PUT /v2/pet']) {
-    const headers = row === 'PUT /v2/pet' ? bearer : mine;
-    await ask(row, { headers: json, body: '[]' });
-    await ask(row, { headers: { ...headers, 'content-type': 'application/xml' }, body: '<x/>' });
-    await ask(row, { headers, body: long });
+  for (const route of [...lists, 'POST /v1/pet', 'PUT /v2/pet']) {
+    const headers = route === 'PUT /v2/pet' ? bearer : withKey;
+    await callRoute(route, { headers: json, body: '[]' });
+    await callRoute(route, { headers: { ...headers, 'content-type': 'application/xml' }, body: '<x/>' });
+    await callRoute(route, { headers, body: tooLongBody });
   }
 
   const login = 'GET /v2/user/login';
-  await ask(login, { headers: mine, query: '?username=ada0&password=correct%20horse' });
-  await ask(login, { query: '?username=ada0&password=x' });
+  await callRoute(login, { headers: withKey, query: '?username=ada0&password=correct%20horse' });
+  await callRoute(login, { query: '?username=ada0&password=x' });
   for (let guess = 0; guess <= MAX_GUESSES; guess += 1)
-    await ask(login, { headers: mine, query: '?username=ada0&password=wrong' });
-  await ask('GET /v2/user/logout', { headers: { ...mine, 'x-session': 'x' } });
-  await ask('GET /v2/user/logout');
+    await callRoute(login, { headers: withKey, query: '?username=ada0&password=wrong' });
+  await callRoute('GET /v2/user/logout', { headers: { ...withKey, 'x-session': 'x' } });
+  await callRoute('GET /v2/user/logout');
 
-  await callTestWebhooks(ask, { json, token, mac, receiver, long, gateway, key });
+  await callTestWebhooks(callRoute, { json, token, mac, receiver, tooLongBody, gateway, key });
 }
 
 /** Calls each route that takes a key with one that lacks the scope `spec`. */
-async function callWithoutScope(ask: Ask, gateway: Gateway): Promise<void> {
+async function callWithoutScope(callRoute: CallRoute, gateway: Gateway): Promise<void> {
   const { text } = await gateway.merchants.apiKeys.create(MERCHANT, 'map', { scopes: ['locks:read'] });
   for (const { method, path, scheme } of SPEC_ROUTES)
-    if (scheme === 'api-key') await ask(`${method} ${path}`, { headers: { authorization: basicAuthorization(text) } });
+    if (scheme === 'api-key')
+      await callRoute(`${method} ${path}`, { headers: { authorization: basicAuthorization(text) } });
 }
 
 /** Calls each route without a special limit as a caller whose budget is exhausted. */
-async function exceedEveryBudget(ask: Ask, gateway: Gateway, key: string): Promise<void> {
+async function exceedEveryBudget(callRoute: CallRoute, gateway: Gateway, key: string): Promise<void> {
   const authorization = basicAuthorization(key);
   const bearer = `Bearer ${await accessToken(gateway, key)}`;
   const { budgets } = gateway.merchants;
   spend(() => budgets.takeRequest(1, 0));
   spend(() => budgets.takeStranger('127.0.0.1', 'probe'));
-  for (const row of ['GET /healthz', 'GET /readyz']) await ask(row);
-  for (const row of ['POST /v1/pet', 'POST /oauth/token']) await ask(row, { headers: { authorization } });
+  for (const route of ['GET /healthz', 'GET /readyz']) await callRoute(route);
+  for (const route of ['POST /v1/pet', 'POST /oauth/token']) await callRoute(route, { headers: { authorization } });
   for (const path of ['createWithList', 'createWithArray'])
-    await ask(`POST /v2/user/${path}`, { headers: { authorization } });
-  await ask('GET /v2/user/logout', { headers: { authorization } });
-  await ask('PUT /v2/pet', { headers: { authorization: bearer } });
+    await callRoute(`POST /v2/user/${path}`, { headers: { authorization } });
+  await callRoute('GET /v2/user/logout', { headers: { authorization } });
+  await callRoute('PUT /v2/pet', { headers: { authorization: bearer } });
 }
 
 /** Calls `take` until the budget is exhausted. */
@@ -294,21 +300,21 @@ function spend(take: () => void): void {
 }
 
 async function callTestWebhooks(
-  ask: Ask,
-  parts: {
+  callRoute: CallRoute,
+  setup: {
     json: Record<string, string>;
     token: string;
     mac: string;
     receiver: TestReceiver;
-    long: string;
+    tooLongBody: string;
     gateway: Gateway;
     key: string;
   },
 ): Promise<void> {
-  const { json: headers, token, mac, receiver, long, gateway, key } = parts;
-  const row = 'POST /test_webhook';
+  const { json: headers, token, mac, receiver, tooLongBody, gateway, key } = setup;
+  const route = 'POST /test_webhook';
   const send = (members: Record<string, unknown>): Promise<ProxiedAnswer> =>
-    ask(row, { headers, body: JSON.stringify({ access_token: token, mac_addr: mac, ...members }) });
+    callRoute(route, { headers, body: JSON.stringify({ access_token: token, mac_addr: mac, ...members }) });
   await send({});
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   await send({});
@@ -316,8 +322,8 @@ async function callTestWebhooks(
   await send({ mac_addr: formatMac(testMac(2)) });
   await send({ access_token: 'x' });
   await send({ access_token: await accessToken(gateway, key, 'pets:write') });
-  await ask(row, { headers: { 'content-type': 'application/xml' }, body: '<x/>' });
-  await ask(row, { headers, body: long });
+  await callRoute(route, { headers: { 'content-type': 'application/xml' }, body: '<x/>' });
+  await callRoute(route, { headers, body: tooLongBody });
   receiver.answer = (_request, response) => void response.writeHead(204).end();
   for (let sent = 0; sent <= TESTS_PER_MINUTE; sent += 1) await send({});
   await gateway.webhooks.settings.remove(1);

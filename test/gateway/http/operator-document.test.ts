@@ -49,10 +49,10 @@ t.test('the document is valid, and has every route with its parameters and body'
   t.match(document, { openapi: /^3\.1/, security: [{ operatorToken: [] }] });
   const served = OPERATOR_ROUTES.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`);
   const streams = ['/events', '/trace', '/trace/live', '/healthz', '/readyz', '/metrics', '/backup', '/openapi.json'];
-  const documented = Object.entries(document.paths).flatMap(([where, methods]) =>
-    Object.keys(methods).map((method) => `${method.toUpperCase()} ${where}`),
+  const documented = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   );
-  t.same(documented.sort(), [...served, ...streams.map((where) => `GET ${where}`)].sort());
+  t.same(documented.sort(), [...served, ...streams.map((path) => `GET ${path}`)].sort());
   const ids = Object.values(document.paths).flatMap((methods) =>
     Object.values(methods).map((each) => each.operationId),
   );
@@ -79,15 +79,15 @@ t.test('the document is valid, and has every route with its parameters and body'
 });
 
 /** The document's schema, which also refuses members that it does not name. */
-function strict(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(strict);
+function closeSchema(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(closeSchema);
   if (typeof schema !== 'object' || schema === null) return schema;
-  const members = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, strict(value)]));
+  const members = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, closeSchema(value)]));
   const isClosed = members.type === 'object' && members.additionalProperties === undefined;
   return isClosed ? { ...members, additionalProperties: false } : members;
 }
 
-type Call = readonly [method: 'GET' | 'POST' | 'PATCH' | 'DELETE', row: string, where?: string, body?: object];
+type Call = readonly [method: 'GET' | 'POST' | 'PATCH' | 'DELETE', route: string, path?: string, body?: object];
 
 const MAC = 'A4C138000001';
 
@@ -181,28 +181,28 @@ t.test('every answer matches the document', async (t) => {
   const { paths } = await documentOf(gateway);
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   (formats as unknown as (to: Ajv2020) => void)(ajv);
-  const check = (method: string, row: string, { status, type = '', body }: OperatorAnswer): unknown => {
-    const operation = paths[row]?.[method.toLowerCase()];
+  const check = (method: string, route: string, { status, type = '', body }: OperatorAnswer): unknown => {
+    const operation = paths[route]?.[method.toLowerCase()];
     const schema = operation?.responses[status]?.content[type.split(';', 1)[0] ?? '']?.schema;
     if (schema === undefined) return `nothing is said of ${status} ${type}`;
-    const isAsSaid = ajv.compile(strict(schema) as object);
-    return isAsSaid(body) ? 'as said' : { errors: ajv.errorsText(isAsSaid.errors), body };
+    const isDocumented = ajv.compile(closeSchema(schema) as object);
+    return isDocumented(body) ? 'as said' : { errors: ajv.errorsText(isDocumented.errors), body };
   };
   const called = new Set<string>();
   let key = '';
-  for (const [method, row, where = row, body] of CALLS) {
-    const answer = await callOperator(gateway, method, where.replace('EVENT', eventId).replace('KEY', key), body);
-    if (row === '/keys' && method === 'POST') key = (answer.body as { id: string }).id;
+  for (const [method, route, path = route, body] of CALLS) {
+    const answer = await callOperator(gateway, method, path.replace('EVENT', eventId).replace('KEY', key), body);
+    if (route === '/keys' && method === 'POST') key = (answer.body as { id: string }).id;
     t.ok(
       answer.status < 300,
-      `${method} ${where}: ${answer.status} ${answer.status < 300 ? '' : JSON.stringify(answer.body)}`,
+      `${method} ${path}: ${answer.status} ${answer.status < 300 ? '' : JSON.stringify(answer.body)}`,
     );
-    t.equal(check(method, row, answer), 'as said', `${method} ${where}`);
-    called.add(`${method} ${row}`);
+    t.equal(check(method, route, answer), 'as said', `${method} ${path}`);
+    called.add(`${method} ${route}`);
   }
   const rows = OPERATOR_ROUTES.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`);
   t.same(
-    rows.filter((row) => !called.has(row)),
+    rows.filter((route) => !called.has(route)),
     [],
     'every route was called',
   );
@@ -225,6 +225,6 @@ t.test('the refusal by a full quota matches the document', async (t) => {
   t.match(await add('bo'), { status: 429, body: { code: 'quota-full', budget: 'users' } });
   const { paths } = await documentOf(gateway);
   const refused = { content: { 'application/problem+json': {} }, headers: { 'retry-after': {} } };
-  for (const row of ['/users', '/devices/{mac}/test-webhook'])
-    t.match(paths[row]?.post?.responses, { 429: refused }, row);
+  for (const route of ['/users', '/devices/{mac}/test-webhook'])
+    t.match(paths[route]?.post?.responses, { 429: refused }, route);
 });

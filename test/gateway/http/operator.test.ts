@@ -57,9 +57,9 @@ t.test('a caller’s mistake is answered with a problem with a code and a senten
     ['POST', '/devices/A4C138F0E1D2/rotate-secret', {}, 404, /no device/],
     ['POST', '/webhooks', { url: 'http://a/', headers: { Host: 'b' } }, 400, /Host can't be set/],
   ];
-  for (const [method, where, body, status, detail] of cases) {
-    const answer = await callOperator(gateway, method, where, body);
-    t.match(answer, { status, type: PROBLEM, body: { status, detail } }, `${method} ${where} ${JSON.stringify(body)}`);
+  for (const [method, path, body, status, detail] of cases) {
+    const answer = await callOperator(gateway, method, path, body);
+    t.match(answer, { status, type: PROBLEM, body: { status, detail } }, `${method} ${path} ${JSON.stringify(body)}`);
   }
 });
 
@@ -70,12 +70,12 @@ t.test('a secret is returned once, and never shown again', async (t) => {
   const webhook = await callOperator(gateway, 'POST', '/webhooks', { url: 'http://127.0.0.1:9/', headers });
   t.match([device, webhook], [{ status: 201 }, { status: 201 }]);
   const secrets = [device, webhook].map(({ body }) => (body as { secret: string }).secret);
-  const shown = await Promise.all(
-    ['/devices', '/devices/A4C138F0E1D2', '/webhooks', '/merchants', '/status'].map((where) =>
-      callOperator(gateway, 'GET', where),
+  const answers = await Promise.all(
+    ['/devices', '/devices/A4C138F0E1D2', '/webhooks', '/merchants', '/status'].map((path) =>
+      callOperator(gateway, 'GET', path),
     ),
   );
-  for (const secret of [...secrets, 'merchant-secret']) t.notMatch(JSON.stringify(shown), secret);
+  for (const secret of [...secrets, 'merchant-secret']) t.notMatch(JSON.stringify(answers), secret);
 });
 
 interface RawAnswer {
@@ -85,16 +85,16 @@ interface RawAnswer {
 }
 
 /** Sends a request with any headers, also those that HTTP clients refuse to send. */
-function send(gateway: Gateway, method: string, where: string, headers: Record<string, string>): Promise<RawAnswer> {
+function send(gateway: Gateway, method: string, path: string, headers: Record<string, string>): Promise<RawAnswer> {
   return new Promise((resolve, reject) => {
-    const place = { host: '127.0.0.1', port: gateway.operatorPort, method, path: where, agent: false };
-    const sent = request({ ...place, headers }, (answer) => {
+    const target = { host: '127.0.0.1', port: gateway.operatorPort, method, path: path, agent: false };
+    const clientRequest = request({ ...target, headers }, (answer) => {
       let body = '';
       answer.setEncoding('utf8').on('data', (chunk) => (body += chunk));
       answer.on('end', () => resolve({ status: answer.statusCode, headers: answer.headers, body }));
     });
-    sent.on('error', reject);
-    sent.end();
+    clientRequest.on('error', reject);
+    clientRequest.end();
   });
 }
 
@@ -129,8 +129,8 @@ t.test('only the token in the Authorization header is accepted, and all refusals
     ...OPERATOR_ROUTES.map(({ method, path }) => [`${method} ${path}`, method, path, {}] as const),
   ];
   const [first, ...others] = await Promise.all(
-    attempts.map(async ([what, method, where, headers]) => {
-      const { date: _date, ...rest } = (await send(gateway, method, where, headers)) as RawAnswer & { date?: unknown };
+    attempts.map(async ([what, method, path, headers]) => {
+      const { date: _date, ...rest } = (await send(gateway, method, path, headers)) as RawAnswer & { date?: unknown };
       return { what, ...rest, headers: { ...rest.headers, date: undefined } };
     }),
   );
@@ -208,13 +208,13 @@ t.test('the error for wrong input names each member and what was expected', asyn
     ['GET', '/trace?until=1&mac=x&mc=y', undefined, 'input-query', '/mc', /expected mac, since, until/],
     ['GET', '/deliveries?mac=x&mac=y', undefined, 'input-query', '/mac', /expected a string/],
   ];
-  for (const [method, where, body, code, pointer, detail] of cases) {
-    const answer = await callOperator(gateway, method, where, body);
+  for (const [method, path, body, code, pointer, detail] of cases) {
+    const answer = await callOperator(gateway, method, path, body);
     const errors = [{ pointer, detail }];
     t.match(
       answer,
       { status: 400, type: PROBLEM, body: { code, errors } },
-      `${method} ${where} ${JSON.stringify(body)}`,
+      `${method} ${path} ${JSON.stringify(body)}`,
     );
     t.notMatch(JSON.stringify(answer.body), /canary/, 'the error does not quote the body');
     t.equal(exitCodeOf(new LockgateError(code, '')), 2, 'the command line exits with the code for wrong input');

@@ -27,8 +27,8 @@ interface Output {
 }
 
 async function run(gateway: Gateway, args: readonly string[]): Promise<Output> {
-  const place = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
-  const program = await runLockgate([...args, ...place]);
+  const gatewayFlags = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
+  const program = await runLockgate([...args, ...gatewayFlags]);
   const [stdout, stderr] = [program.stdout.join('\n'), program.stderr.join('\n')];
   return { code: program.exit?.code ?? null, stdout, stderr };
 }
@@ -39,13 +39,13 @@ t.test('the command line adds and lists keys and users, as text and JSON, and re
   t.match(await lockgate('key', 'create', 'shop'), { code: 2, stderr: /which merchant\? there is none yet/ });
   await gateway.accounts.addMerchant(MERCHANT);
   t.match(await lockgate('key', 'list'), { code: 0, stdout: '', stderr: /no API key/ });
-  const made = await lockgate('key', 'create', 'shop backend');
-  t.match(made, {
+  const created = await lockgate('key', 'create', 'shop backend');
+  t.match(created, {
     code: 0,
     stdout: /Created API key [0-9a-f]{12} \(shop backend\) for Amber\.\nKey: lgk_/,
     stderr: /curl/,
   });
-  const key = /lgk_\S+/.exec(made.stdout)?.[0] ?? '';
+  const key = /lgk_\S+/.exec(created.stdout)?.[0] ?? '';
   t.match(await callMerchantApi(gateway, '/v2/user/logout', { key }), { status: 200 }, 'the printed key is valid');
   const { id, key: second } = JSON.parse(
     (await lockgate('key', 'create', 'x', '--merchant', MERCHANT, '--json')).stdout,
@@ -109,16 +109,22 @@ function bytesOf(folder: string): string {
 
 const PASSWORD = 'Canary-Pa55word';
 
-type Say = (where: string, terms?: MerchantCall) => Promise<number>;
+type SendCall = (route: string, options?: MerchantCall) => Promise<number>;
 
 /** Sends the password, the key and the token in right and wrong places. Returns the session. */
-async function sendSecretsEverywhere(t: Test, gateway: Gateway, say: Say, key: string, token: string): Promise<string> {
+async function sendSecretsEverywhere(
+  t: Test,
+  gateway: Gateway,
+  sendCall: SendCall,
+  key: string,
+  token: string,
+): Promise<string> {
   const create = '/v2/user/createWithList';
   const ada = { username: 'ada', password: PASSWORD };
-  t.equal(await say(create, { key, body: [ada] }), 200);
-  t.equal(await say(create, { key, body: [ada] }), 409);
+  t.equal(await sendCall(create, { key, body: [ada] }), 200);
+  t.equal(await sendCall(create, { key, body: [ada] }), 409);
   const texts = [`[{"password":{"${PASSWORD}":1}}]`, `[{"password":"${PASSWORD}",}]`, `"${PASSWORD}`, `[${PASSWORD}]`];
-  for (const body of [...texts, `{"password":"${PASSWORD}"}`]) t.equal(await say(create, { key, body }), 400);
+  for (const body of [...texts, `{"password":"${PASSWORD}"}`]) t.equal(await sendCall(create, { key, body }), 400);
   const login = `/v2/user/login?username=ada&password=${PASSWORD}`;
   const { body: session, headers } = await callMerchantApi(gateway, login, { key });
   const statuses = {
@@ -129,23 +135,23 @@ async function sendSecretsEverywhere(t: Test, gateway: Gateway, say: Say, key: s
     [`/${key}`]: 404,
     [`/v1/pet?access_token=${token}`]: 405,
   };
-  for (const [where, status] of Object.entries(statuses)) t.equal(await say(where, { key }), status, where);
-  t.equal(await say(login), 401);
+  for (const [route, status] of Object.entries(statuses)) t.equal(await sendCall(route, { key }), status, route);
+  t.equal(await sendCall(login), 401);
   for (const authorization of [
     basicAuthorization('x', PASSWORD),
     basicAuthorization(PASSWORD),
     `Bearer ${PASSWORD}`,
     basicAuthorization(`${key}x`),
   ])
-    t.equal(await say('/v1/pet', { body: { name: 'Rex' }, headers: { authorization } }), 401);
-  t.equal(await say('/test_webhook', { body: { access_token: PASSWORD, mac_addr: PASSWORD } }), 400);
-  t.equal(await say('/test_webhook', { body: { access_token: `${token}x`, mac_addr: 'A4C138000001' } }), 401);
+    t.equal(await sendCall('/v1/pet', { body: { name: 'Rex' }, headers: { authorization } }), 401);
+  t.equal(await sendCall('/test_webhook', { body: { access_token: PASSWORD, mac_addr: PASSWORD } }), 400);
+  t.equal(await sendCall('/test_webhook', { body: { access_token: `${token}x`, mac_addr: 'A4C138000001' } }), 401);
   const grant = `grant_type=${PASSWORD}&scope=${key}`;
-  t.equal(await say('/oauth/token', { key, body: grant }), 415);
+  t.equal(await sendCall('/oauth/token', { key, body: grant }), 415);
   const form = { 'content-type': 'application/x-www-form-urlencoded' };
-  t.equal(await say('/oauth/token', { key, body: grant, headers: form }), 400);
+  t.equal(await sendCall('/oauth/token', { key, body: grant, headers: form }), 400);
   const cookie = String(headers['set-cookie']);
-  t.equal(await say('/v2/user/logout', { key, headers: { cookie, 'x-session': PASSWORD } }), 200);
+  t.equal(await sendCall('/v2/user/logout', { key, headers: { cookie, 'x-session': PASSWORD } }), 200);
   return String(session).split(':')[1] ?? '';
 }
 
@@ -169,18 +175,18 @@ t.test('a secret appears only in the answer that returns it', async (t) => {
   await gateway.accounts.addMerchant(MERCHANT);
   const { key: row, text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
   const token = await accessToken(gateway, key);
-  const said: string[] = [];
-  const say: Say = async (where, terms = {}) => {
-    const { status, text, headers } = await callMerchantApi(gateway, where, terms);
-    said.push(text, JSON.stringify(headers));
+  const answerTexts: string[] = [];
+  const sendCall: SendCall = async (route, options = {}) => {
+    const { status, text, headers } = await callMerchantApi(gateway, route, options);
+    answerTexts.push(text, JSON.stringify(headers));
     return status;
   };
-  const session = await sendSecretsEverywhere(t, gateway, say, key, token);
-  const where = ['/keys', '/users', '/status', '/merchants', '/readyz'];
+  const session = await sendSecretsEverywhere(t, gateway, sendCall, key, token);
+  const route = ['/keys', '/users', '/status', '/merchants', '/readyz'];
   const texts = {
-    answers: said.join('\n'),
+    answers: answerTexts.join('\n'),
     log: logged.join(''),
-    operators: JSON.stringify(await Promise.all(where.map((each) => callOperator(gateway, 'GET', each)))),
+    operators: JSON.stringify(await Promise.all(route.map((each) => callOperator(gateway, 'GET', each)))),
     metrics: await metricsOf(gateway),
     files: bytesOf(folder),
   };
@@ -194,9 +200,9 @@ t.test('a secret appears only in the answer that returns it', async (t) => {
   t.match(texts.files, '$argon2id$v=19$m=19456,t=2,p=1$', 'the password is hashed with OWASP’s parameters');
   for (const [place, text] of Object.entries(texts))
     for (const [what, secret] of Object.entries({ password: PASSWORD, key, token, session })) {
-      const parts = [secret, secret.slice(-12), encodeURIComponent(secret), Buffer.from(secret).toString('base64')];
+      const spellings = [secret, secret.slice(-12), encodeURIComponent(secret), Buffer.from(secret).toString('base64')];
       t.notOk(
-        parts.some((part) => text.includes(part.replace(/=+$/, ''))),
+        spellings.some((part) => text.includes(part.replace(/=+$/, ''))),
         `no ${what} in the ${place}`,
       );
     }

@@ -9,7 +9,7 @@ import { MERCHANT, testGateway, testMac } from '../../helpers/gateway/test-gatew
 import { type TestReceiver, testReceiver } from '../../helpers/gateway/test-receiver.js';
 import { accessToken, apiKey, callMerchantApi } from '../../helpers/http/merchant-call.js';
 
-interface Site {
+interface SpecificationSetup {
   readonly gateway: Gateway;
   readonly key: string;
   readonly token: string;
@@ -17,7 +17,7 @@ interface Site {
   readonly receiver: TestReceiver;
 }
 
-async function openSite(t: Test): Promise<Site> {
+async function setUp(t: Test): Promise<SpecificationSetup> {
   const gateway = await testGateway(t);
   const receiver = await testReceiver(t);
   await gateway.accounts.addDevice({ merchant: MERCHANT, mac: testMac(1) });
@@ -33,9 +33,9 @@ const LOGIN = '/v2/user/login?username=ada&password=correct%20horse';
 const PROBLEM = { headers: { 'content-type': /^application\/problem\+json/ } };
 
 /** A statement of the specification, and its check. */
-type Line = readonly [statement: string, check: (t: Test, openSite: Site) => Promise<void>];
+type SpecificationLine = readonly [statement: string, check: (t: Test, setUp: SpecificationSetup) => Promise<void>];
 
-const ENDPOINTS: readonly Line[] = [
+const ENDPOINTS: readonly SpecificationLine[] = [
   [
     '1 POST /v1/pet: name required; owner_id, species, breed optional; 201, the pet',
     async (t, { gateway, key }) => {
@@ -58,8 +58,13 @@ const ENDPOINTS: readonly Line[] = [
     async (t, { gateway, key, token }) => {
       await callMerchantApi(gateway, '/v1/pet', { key, body: PET });
       const put = (body: unknown) => callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token, body });
-      const whole = { ...CHANGE, status: 'sold', category: { id: 1, name: 'Dogs' }, tags: [{ id: 2, name: 'brown' }] };
-      t.match(await put(whole), { status: 200, body: whole });
+      const completeUser = {
+        ...CHANGE,
+        status: 'sold',
+        category: { id: 1, name: 'Dogs' },
+        tags: [{ id: 2, name: 'brown' }],
+      };
+      t.match(await put(completeUser), { status: 200, body: completeUser });
       for (const id of [undefined, 'x', 1.5, 0, -1]) t.match(await put({ ...CHANGE, id }), { status: 400, ...PROBLEM });
       t.match(await put({ ...CHANGE, id: 99 }), { status: 404, ...PROBLEM });
       for (const wrong of [{ name: undefined }, { name: 7 }, { photoUrls: undefined }, { photoUrls: [7] }])
@@ -90,11 +95,11 @@ const ENDPOINTS: readonly Line[] = [
   ],
   [
     '5 POST /v2/user/createWithList: an array of user objects; successful operation, no content',
-    async (t, openSite) => await creates(t, openSite, '/v2/user/createWithList'),
+    async (t, setUp) => await assertCreatesUsers(t, setUp, '/v2/user/createWithList'),
   ],
   [
     '6 POST /v2/user/createWithArray: the same shape as 5',
-    async (t, openSite) => await creates(t, openSite, '/v2/user/createWithArray'),
+    async (t, setUp) => await assertCreatesUsers(t, setUp, '/v2/user/createWithArray'),
   ],
   [
     '7 POST /test_webhook: access_token and mac_addr; status "success" on success',
@@ -140,7 +145,7 @@ const ENDPOINTS: readonly Line[] = [
   ],
 ];
 
-const AUTHENTICATION: readonly Line[] = [
+const AUTHENTICATION: readonly SpecificationLine[] = [
   [
     '1 a request without an API key returns an error; keys are generated at any time',
     async (t, { gateway }) => {
@@ -209,14 +214,14 @@ const AUTHENTICATION: readonly Line[] = [
   [
     '7 which operations require which scheme beyond that, not shown: a key for 1, 3, 4, 5 and 6 (interfaces.md §2)',
     async (t, { gateway }) => {
-      for (const [where, body] of [[LOGIN], ['/v2/user/logout'], ['/v2/user/createWithList', []]] as const)
-        t.match(await callMerchantApi(gateway, where, { body }), { status: 401, ...PROBLEM }, where);
+      for (const [route, body] of [[LOGIN], ['/v2/user/logout'], ['/v2/user/createWithList', []]] as const)
+        t.match(await callMerchantApi(gateway, route, { body }), { status: 401, ...PROBLEM }, route);
       t.match(await callMerchantApi(gateway, '/v2/user/createWithArray', { body: [] }), { status: 401, ...PROBLEM });
     },
   ],
 ];
 
-const ERRORS: readonly Line[] = [
+const ERRORS: readonly SpecificationLine[] = [
   [
     'PUT /v2/pet 400 Invalid ID supplied',
     async (t, { gateway, token }) =>
@@ -256,13 +261,20 @@ const ERRORS: readonly Line[] = [
 ];
 
 for (const [part, lines] of Object.entries({ Endpoints: ENDPOINTS, Authentication: AUTHENTICATION, Errors: ERRORS }))
-  for (const [statement, check] of lines)
-    t.test(`${part}: ${statement}`, async (t) => await check(t, await openSite(t)));
+  for (const [statement, check] of lines) t.test(`${part}: ${statement}`, async (t) => await check(t, await setUp(t)));
 
-async function creates(t: Test, { gateway, key }: Site, where: string): Promise<void> {
-  const create = (body: unknown) => callMerchantApi(gateway, where, { key, body });
-  const whole = { id: 5, ...ADA, firstName: 'A', lastName: 'L', email: 'a@example.com', phone: '1', userStatus: 1 };
-  t.match(await create([whole, {}]), { status: 200, text: '' });
+async function assertCreatesUsers(t: Test, { gateway, key }: SpecificationSetup, route: string): Promise<void> {
+  const create = (body: unknown) => callMerchantApi(gateway, route, { key, body });
+  const completeUser = {
+    id: 5,
+    ...ADA,
+    firstName: 'A',
+    lastName: 'L',
+    email: 'a@example.com',
+    phone: '1',
+    userStatus: 1,
+  };
+  t.match(await create([completeUser, {}]), { status: 200, text: '' });
   for (const body of [{}, [7], [{ id: 'x' }], [{}, { userStatus: 2 ** 31 }]])
     t.match(await create(body), { status: 400, ...PROBLEM });
   t.match(await create([{}, { userStatus: 'x' }]), { body: { errors: [{ pointer: '/1/userStatus' }] } });

@@ -12,18 +12,22 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 const LIST = '/v2/user/createWithList';
 const INVALID = { status: 400, body: { detail: 'Invalid username/password supplied' } };
 
-async function openSetting(test: Test, options: GatewayOptions = {}): Promise<{ gateway: Gateway; key: string }> {
+async function setUpGateway(test: Test, options: GatewayOptions = {}): Promise<{ gateway: Gateway; key: string }> {
   const gateway = await testGateway(test, options);
   return { gateway, key: await apiKey(gateway, MERCHANT) };
 }
 
-interface LoginTerms {
+interface LoginOptions {
   readonly gateway: Gateway;
   readonly key: string;
   readonly fromAddress?: string;
 }
 
-function logIn({ gateway, key, fromAddress }: LoginTerms, username: string, password: string): Promise<MerchantAnswer> {
+function logIn(
+  { gateway, key, fromAddress }: LoginOptions,
+  username: string,
+  password: string,
+): Promise<MerchantAnswer> {
   const query = new URLSearchParams({ username, password });
   return callMerchantApi(gateway, `/v2/user/login?${query}`, {
     key,
@@ -42,7 +46,7 @@ const names = async ({ store }: Gateway): Promise<(string | null)[]> => {
 };
 
 t.test('users are created all or none, by either operation', async (t) => {
-  const { gateway, key } = await openSetting(t);
+  const { gateway, key } = await setUpGateway(t);
   const empty = { status: 200, text: '', headers: { 'content-length': '0' } };
   const ada =
     '{"id":9223372036854775807,"username":"ada","firstName":"A","userStatus":-2147483648,"odd":{"x":[1e999]}}';
@@ -86,18 +90,18 @@ t.test('users are created all or none, by either operation', async (t) => {
 });
 
 t.test('texts are stored unchanged', async (t) => {
-  const { gateway, key } = await openSetting(t);
+  const { gateway, key } = await setUpGateway(t);
   const texts = ['a\u0000b', '😀', "'; DROP TABLE user_account; --", '__proto__', '', ' Ada  ', 'e\u0301'];
   t.match(await callMerchantApi(gateway, LIST, { key, body: texts.map((username) => ({ username })) }), {
     status: 200,
   });
   t.same(await names(gateway), texts);
-  const odd = '[{"__proto__":{"username":"x"},"constructor":1,"username":"y"}]';
-  t.match(await callMerchantApi(gateway, LIST, { key, body: odd }), { status: 200 });
+  const unusualBody = '[{"__proto__":{"username":"x"},"constructor":1,"username":"y"}]';
+  t.match(await callMerchantApi(gateway, LIST, { key, body: unusualBody }), { status: 200 });
 });
 
 t.test('null is the same as absent in a user', async (t) => {
-  const { gateway, key } = await openSetting(t);
+  const { gateway, key } = await setUpGateway(t);
   const members = ['id', 'username', 'firstName', 'lastName', 'email', 'password', 'phone', 'userStatus'];
   const nothing = Object.fromEntries(members.map((name) => [name, null]));
   t.match(await callMerchantApi(gateway, LIST, { key, body: [nothing, nothing] }), { status: 200 });
@@ -105,7 +109,7 @@ t.test('null is the same as absent in a user', async (t) => {
 });
 
 t.test('user names are compared without case and surrounding spaces, and after NFKC normalization', async (t) => {
-  const { gateway, key } = await openSetting(t);
+  const { gateway, key } = await setUpGateway(t);
   const add = (...usernames: string[]) =>
     callMerchantApi(gateway, LIST, { key, body: usernames.map((username) => ({ username })) });
   t.match(await callMerchantApi(gateway, LIST, { key, body: [{ username: ' Zo\u00eb ', password: 'x' }] }), {
@@ -130,7 +134,7 @@ t.test('user names are compared without case and surrounding spaces, and after N
 });
 
 t.test('a login gives a session, and a logout ends it at once', async (t) => {
-  const { gateway, key } = await openSetting(t);
+  const { gateway, key } = await setUpGateway(t);
   const user = { id: '9007199254740993', username: 'ada & bo', password: 'pässword+ %00' };
   await callMerchantApi(gateway, LIST, {
     key,
@@ -165,7 +169,7 @@ t.test('a login gives a session, and a logout ends it at once', async (t) => {
 
 t.test('a session expires', async (t) => {
   const clock = new ManualClock();
-  const { gateway, key } = await openSetting(t, { wallClock: clock });
+  const { gateway, key } = await setUpGateway(t, { wallClock: clock });
   await callMerchantApi(gateway, LIST, { key, body: [{ username: 'ada', password: 'x' }] });
   const token = sessionOf(await logIn({ gateway, key }, 'ada', 'x'));
   clock.advance(Minutes(12 * 60) - 1);
@@ -175,12 +179,12 @@ t.test('a session expires', async (t) => {
 });
 
 t.test('an unknown user, one without a password and a wrong password get the same answer', async (t) => {
-  const { gateway, key } = await openSetting(t);
+  const { gateway, key } = await setUpGateway(t);
   await callMerchantApi(gateway, LIST, {
     key,
     body: [{ username: 'ada', password: 'x' }, { username: 'bo' }, { username: 'cy', password: '' }, {}],
   });
-  const wrong = [
+  const failures = [
     await logIn({ gateway, key }, 'ada', 'y'),
     await logIn({ gateway, key }, 'nobody', 'x'),
     await logIn({ gateway, key }, 'bo', ''),
@@ -188,9 +192,9 @@ t.test('an unknown user, one without a password and a wrong password get the sam
     await logIn({ gateway, key }, 'ada', ''),
     await logIn({ gateway, key }, '', ''),
   ];
-  for (const answer of wrong) {
+  for (const answer of failures) {
     t.match(answer, INVALID);
-    t.equal(answer.text, wrong[0]?.text, 'the bodies are identical');
+    t.equal(answer.text, failures[0]?.text, 'the bodies are identical');
   }
   const incomplete = ['', '?username=ada', '?password=x', '?username=ada&username=bo&password=x'];
   for (const query of incomplete)
@@ -201,7 +205,7 @@ t.test('an unknown user, one without a password and a wrong password get the sam
 
 t.test('an address may guess wrong ten times in five minutes at an account', async (t) => {
   const clock = new ManualClock();
-  const { gateway, key } = await openSetting(t, { wallClock: clock });
+  const { gateway, key } = await setUpGateway(t, { wallClock: clock });
   await callMerchantApi(gateway, LIST, {
     key,
     body: [
@@ -215,8 +219,8 @@ t.test('an address may guess wrong ten times in five minutes at an account', asy
   const guesses = await Promise.all(Array.from({ length: 14 }, (_, index) => logIn(attacker, 'ada', `guess ${index}`)));
   const statuses = guesses.map(({ status }) => status).sort();
   t.same(statuses, [...new Array(10).fill(400), ...new Array(4).fill(429)], 'concurrent attempts are counted too');
-  const held = await logIn(attacker, 'ada', 'x');
-  t.match(held, { status: 429, headers: { 'retry-after': '300' }, body: { code: 'rate-limited' } });
+  const limited = await logIn(attacker, 'ada', 'x');
+  t.match(limited, { status: 429, headers: { 'retry-after': '300' }, body: { code: 'rate-limited' } });
   t.match(
     await logIn({ ...attacker, fromAddress: '127.0.0.3' }, 'ada', 'x'),
     { status: 200 },
@@ -333,11 +337,11 @@ t.test('beyond 1,000 waiting attempts at one account from one address, further o
   t.equal((await guard.begin(1, 'ada', 'home')).retryAfterMs, Seconds(1), 'a thousand wait');
   t.equal((await guard.begin(1, 'ada', 'elsewhere')).retryAfterMs, undefined);
   first.end('wrong');
-  let held = 0;
+  let limited = 0;
   for (const attempt of waiting) {
     const { retryAfterMs, end } = await attempt;
-    if (retryAfterMs !== undefined) held += 1;
+    if (retryAfterMs !== undefined) limited += 1;
     end(retryAfterMs === undefined ? 'wrong' : 'undecided');
   }
-  t.equal(held, 990, 'ten of them may guess');
+  t.equal(limited, 990, 'ten of them may guess');
 });

@@ -56,11 +56,11 @@ t.test('a stored state lacks only some of the newest uplinks, and no commit writ
     maxStatesPerCommit = Math.max(maxStatesPerCommit, writtenLocks.length);
   }
   for (const since of dirtySince.values()) maxMissingUplinks = Math.max(maxMissingUplinks, stored - since);
-  t.ok(maxMissingUplinks <= MAX_DIRTY_UPLINKS, `the maxMissingUplinks lacked one ${maxMissingUplinks} uplinks back`);
+  t.ok(maxMissingUplinks <= MAX_DIRTY_UPLINKS, `the stalest state lacked ${maxMissingUplinks} uplinks`);
   t.ok(written / stored <= 0.05, `${written} states for ${stored} uplinks`);
   t.ok(
     maxStatesPerCommit <= UPLINKS_PER_COMMIT / 5,
-    `at maxStatesPerCommit ${maxStatesPerCommit} states with a commit of ${UPLINKS_PER_COMMIT} uplinks`,
+    `at most ${maxStatesPerCommit} states with a commit of ${UPLINKS_PER_COMMIT} uplinks`,
   );
   t.end();
 });

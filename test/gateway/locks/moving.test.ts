@@ -18,15 +18,15 @@ import { connackCode, connectedLock, TestLock } from '../../helpers/mqtt/test-lo
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
-const OTHER = testMac(2);
+const OTHER_MAC = testMac(2);
 const NOT_AUTHORIZED = 5;
-const ENDED_WITHIN_SECONDS = 5;
+const MAX_WAIT_SECONDS = 5;
 
 /** The lock's position: numbers that occur nowhere else in a store. */
-const SECRET_PLACE = { latitudeDegrees: 12.3456789, longitudeDegrees: -98.7654321, uncertaintyMeters: 7 };
-const OTHER_PLACE = { latitudeDegrees: 31.4159265, longitudeDegrees: 27.1828182, uncertaintyMeters: 9 };
+const SECRET_POSITION = { latitudeDegrees: 12.3456789, longitudeDegrees: -98.7654321, uncertaintyMeters: 7 };
+const OTHER_POSITION = { latitudeDegrees: 31.4159265, longitudeDegrees: 27.1828182, uncertaintyMeters: 9 };
 
-function gpsBytes(sequence: number, place: GpsPing['position'], members: Partial<Uplink> = {}): Buffer {
+function gpsBytes(sequence: number, position: GpsPing['position'], members: Partial<Uplink> = {}): Buffer {
   const body: GpsPing = {
     kind: 'gps',
     reason: 'REASON_THEFT',
@@ -34,17 +34,17 @@ function gpsBytes(sequence: number, place: GpsPing['position'], members: Partial
     batteryPercent: 80,
     ebikeVolts: null,
     tetherState: 'detached',
-    position: place,
+    position: position,
     speedMetersPerSecond: 3,
     directionDegrees: 90,
   };
   return testBytes(sequence, { body, ...members });
 }
 
-const NOTHING = { uplinks: [], phone_uplinks: [], findings: [], quarantine: [] };
+const NO_HISTORY = { uplinks: [], phone_uplinks: [], findings: [], quarantine: [] };
 
 /** What `device show` lists of a lock. */
-function listsOf({ uplinks, phone_uplinks, findings, quarantine }: Record<string, unknown>) {
+function historyOf({ uplinks, phone_uplinks, findings, quarantine }: Record<string, unknown>) {
   return { uplinks, phone_uplinks, findings, quarantine };
 }
 
@@ -63,26 +63,26 @@ t.test('a lock that moves leaves its history behind', async (t) => {
   await gateway.accounts.addWebhookUrl({ url: basil.url, merchant: 'Basil' });
   const { secret } = await gateway.accounts.addDevice({ mac: MAC, merchant: 'Amber' });
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-  await lock.send(gpsBytes(1, SECRET_PLACE));
-  await lock.send(gpsBytes(2, { ...SECRET_PLACE, latitudeDegrees: 91 }));
+  await lock.send(gpsBytes(1, SECRET_POSITION));
+  await lock.send(gpsBytes(2, { ...SECRET_POSITION, latitudeDegrees: 91 }));
   await lock.send(Buffer.from('junk'));
   const shownBefore = await callOperator(gateway, 'GET', `/devices/${MAC}`);
   t.match(shownBefore.body, { uplinks: [{}, {}], findings: [{}], quarantine: [{}], state: { latitude: 12.3456789 } });
 
   const moved = await callOperator(gateway, 'PATCH', `/devices/${MAC}`, { merchant: 'Basil' });
   t.match(moved, { status: 200, body: { merchant: 'Basil', presence: 'never-seen' } });
-  await within(ENDED_WITHIN_SECONDS, () => 'the end of the session', lock.closed);
-  const shown = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown>;
-  t.equal(shown.merchant, 'Basil');
-  t.same(listsOf(shown), NOTHING);
-  t.match(shown.state, { received_at: null, latitude: null, longitude: null, reason: null, battery_percent: null });
+  await within(MAX_WAIT_SECONDS, () => 'the end of the session', lock.closed);
+  const device = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown>;
+  t.equal(device.merchant, 'Basil');
+  t.same(historyOf(device), NO_HISTORY);
+  t.match(device.state, { received_at: null, latitude: null, longitude: null, reason: null, battery_percent: null });
   t.notMatch(await traceOf(gateway), /12\.345|junk|"connect"|"ping"|"disconnect"/, 'and the trace does not have it');
 
   const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-  const taken = waitForEvents(gateway, 'uplink', 2);
-  await again.send(gpsBytes(2, { ...SECRET_PLACE, latitudeDegrees: 91 }));
-  await again.send(gpsBytes(3, OTHER_PLACE));
-  t.match(await taken, [{ repeated: true }, { repeated: false }], 'a repeat is recognised after the move');
+  const stored = waitForEvents(gateway, 'uplink', 2);
+  await again.send(gpsBytes(2, { ...SECRET_POSITION, latitudeDegrees: 91 }));
+  await again.send(gpsBytes(3, OTHER_POSITION));
+  t.match(await stored, [{ repeated: true }, { repeated: false }], 'a repeat is recognised after the move');
   await basil.waitForRequests(1);
   await amber.waitForRequests(2);
   t.match(
@@ -114,7 +114,7 @@ t.test('events from before a move still go to the previous merchant', async (t) 
   await gateway.accounts.addWebhookUrl({ url: basil.url, merchant: 'Basil' });
   const { secret } = await gateway.accounts.addDevice({ mac: MAC, merchant: 'Amber' });
   const failed = waitForEvents(gateway, 'delivery', 1);
-  await (await TestLock.connect(t, gateway.mqttPort, MAC, secret)).send(gpsBytes(1, SECRET_PLACE));
+  await (await TestLock.connect(t, gateway.mqttPort, MAC, secret)).send(gpsBytes(1, SECRET_POSITION));
   t.match(await failed, [{ outcome: 'pending' }]);
   await gateway.accounts.devices.change(MAC, { merchant: 'Basil' });
   amber.answer = (_request, response) => void response.writeHead(204).end();
@@ -137,11 +137,11 @@ t.test('which settings of a lock can be changed', async (t) => {
     status: 404,
     body: { code: 'no-such-merchant' },
   });
-  t.match(await callOperator(gateway, 'PATCH', `/devices/${OTHER}`, { simulated: true }), { status: 404 });
+  t.match(await callOperator(gateway, 'PATCH', `/devices/${OTHER_MAC}`, { simulated: true }), { status: 404 });
   await lock.send(testBytes(2));
   t.pass('a change that is refused ends nothing');
   t.match(await callOperator(gateway, 'PATCH', at, { simulated: true }), { status: 200, body: { simulated: true } });
-  await within(ENDED_WITHIN_SECONDS, () => 'the end of the session', lock.closed);
+  await within(MAX_WAIT_SECONDS, () => 'the end of the session', lock.closed);
   t.match((await callOperator(gateway, 'GET', at)).body, { uplinks: [{}, {}], state: { lock_state: 'locked' } });
 });
 
@@ -155,7 +155,7 @@ t.test('a removed lock is not listed, its history stays, and it can be added aga
   const ada = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', phone);
   await lock.send(testBytes(1));
   t.match(await callOperator(gateway, 'DELETE', `/devices/${MAC}`), { status: 200, body: { removed: true } });
-  await within(ENDED_WITHIN_SECONDS, () => 'the end of both', Promise.all([lock.closed, ada.closed]));
+  await within(MAX_WAIT_SECONDS, () => 'the end of both', Promise.all([lock.closed, ada.closed]));
   const refused = { clientId: MAC, username: MAC, password: secret };
   t.equal(await connackCode(gateway.mqttPort, refused), NOT_AUTHORIZED);
   const ofPhone = { clientId: `phone-${MAC}-a`, username: MAC, password: phone };
@@ -190,7 +190,7 @@ t.test('no client can connect while a lock is being removed, and its state is de
   await lock.send(testBytes(1));
   await gateway.accounts.devices.remove(MAC);
   t.same(came, [NOT_AUTHORIZED]);
-  await (await connectedLock(t, gateway, OTHER)).send(testBytes(1));
+  await (await connectedLock(t, gateway, OTHER_MAC)).send(testBytes(1));
   t.equal((await gateway.store.readDeviceStates()).length, 1, 'only of the other lock');
 });
 
@@ -211,7 +211,7 @@ t.test('commands that wait when a lock is moved or removed never reach the lock'
   const { twin } = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as { twin: { wanted: object } };
   t.same(twin.wanted, {}, 'and is not pending');
   t.match(await callOperator(gateway, 'POST', '/commands', locate), { status: 201 });
-  t.equal(await firstDown(first), 3, 'only the new merchant’s commands are sent');
+  t.equal(await firstCommandId(first), 3, 'only the new merchant’s commands are sent');
 
   await callOperator(gateway, 'POST', '/commands', {
     ...reset,
@@ -226,7 +226,7 @@ t.test('commands that wait when a lock is moved or removed never reach the lock'
   const back = await TestLock.connect(t, next.mqttPort, MAC, secret);
   await back.send(testBytes(1));
   t.match(await callOperator(next, 'POST', '/commands', locate), { status: 201 });
-  t.equal(await firstDown(back), 5, 'a lock that is added again does not get it either');
+  t.equal(await firstCommandId(back), 5, 'a lock that is added again does not get it either');
 });
 
 t.test('a command requested during a move or a removal does not wait for the lock', async (t) => {
@@ -284,10 +284,10 @@ t.test('a command requested during a move or a removal does not wait for the loc
 });
 
 /** The id of the first command that a lock gets once it listens. */
-async function firstDown({ client }: TestLock): Promise<number> {
+async function firstCommandId({ client }: TestLock): Promise<number> {
   const got = new Promise<Buffer>((resolve) => client.once('message', (_topic, payload) => resolve(payload)));
   await client.subscribeAsync('down', { qos: 1 });
-  const downlink = decodeDownlink(await within(ENDED_WITHIN_SECONDS, () => 'a command', got));
+  const downlink = decodeDownlink(await within(MAX_WAIT_SECONDS, () => 'a command', got));
   if (!downlink.ok) throw new Error(downlink.error.message);
   return downlink.value.id;
 }
@@ -299,7 +299,7 @@ function filesOf(folder: string): Buffer {
 }
 
 /** A position as a ping has it on the wire (degrees × 10⁷ as sfixed32), and as our JSON has it. */
-function traces({ latitudeDegrees, longitudeDegrees }: GpsPing['position']): Buffer[] {
+function storedForms({ latitudeDegrees, longitudeDegrees }: GpsPing['position']): Buffer[] {
   return [latitudeDegrees, longitudeDegrees].flatMap((degrees) => {
     const wire = Buffer.alloc(4);
     wire.writeInt32LE(Math.round(degrees * 1e7));
@@ -307,8 +307,8 @@ function traces({ latitudeDegrees, longitudeDegrees }: GpsPing['position']): Buf
   });
 }
 
-const PLENTY = 300;
-const AT_ONCE = 10;
+const PING_COUNT = 300;
+const CONCURRENT_PINGS = 10;
 
 t.test('erased data is removed from the files, and other data stays', async (t) => {
   const folder = tempFolder(t);
@@ -318,46 +318,47 @@ t.test('erased data is removed from the files, and other data stays', async (t) 
   receiver.answer = ({ body }, response) => void response.writeHead(500).end(body);
   await gateway.accounts.addWebhookUrl({ url: receiver.url });
   const lock = await connectedLock(t, gateway, MAC);
-  const other = await connectedLock(t, gateway, OTHER);
+  const other = await connectedLock(t, gateway, OTHER_MAC);
   const failed = waitForEvents(gateway, 'delivery', 4);
-  const numbers = Array.from({ length: PLENTY }, (_, index) => index + 1);
-  for (let from = 0; from < PLENTY; from += AT_ONCE) {
-    const some = numbers.slice(from, from + AT_ONCE);
-    const own = some.map((sequence) => lock.send(gpsBytes(sequence, SECRET_PLACE, { kept: sequence % 7 })));
-    await Promise.all([...own, ...some.map((sequence) => other.send(gpsBytes(sequence, OTHER_PLACE)))]);
+  const numbers = Array.from({ length: PING_COUNT }, (_, index) => index + 1);
+  for (let from = 0; from < PING_COUNT; from += CONCURRENT_PINGS) {
+    const some = numbers.slice(from, from + CONCURRENT_PINGS);
+    const own = some.map((sequence) => lock.send(gpsBytes(sequence, SECRET_POSITION, { kept: sequence % 7 })));
+    await Promise.all([...own, ...some.map((sequence) => other.send(gpsBytes(sequence, OTHER_POSITION)))]);
   }
-  const { latitudeDegrees } = SECRET_PLACE;
-  await lock.send(gpsBytes(PLENTY + 1, { ...SECRET_PLACE, latitudeDegrees: latitudeDegrees + 90 }));
-  const body = gpsBytes(PLENTY + 2, SECRET_PLACE);
+  const { latitudeDegrees } = SECRET_POSITION;
+  await lock.send(gpsBytes(PING_COUNT + 1, { ...SECRET_POSITION, latitudeDegrees: latitudeDegrees + 90 }));
+  const body = gpsBytes(PING_COUNT + 2, SECRET_POSITION);
   await lock.send(Buffer.concat([body.subarray(2), Buffer.from([0xff])]));
   const secret = (await gateway.accounts.devices.addPhone({ mac: MAC, name: 'Ada', expiresAtMs: null })).secret;
   const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', secret);
-  await phone.send(gpsBytes(1, SECRET_PLACE));
+  await phone.send(gpsBytes(1, SECRET_POSITION));
   await failed;
-  const shown = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown[]>;
-  t.ok(shown.findings?.length && shown.quarantine?.length, 'each kind of data exists');
+  const device = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown[]>;
+  t.ok(device.findings?.length && device.quarantine?.length, 'each kind of data exists');
   const before = filesOf(folder);
-  for (const trace of traces(SECRET_PLACE)) t.ok(before.includes(trace), `${trace.toString('hex')} is in the files`);
+  for (const trace of storedForms(SECRET_POSITION))
+    t.ok(before.includes(trace), `${trace.toString('hex')} is in the files`);
 
   const erased = await callOperator(gateway, 'POST', `/devices/${MAC}/erase`);
-  t.match(erased, { status: 200, body: { uplinks: PLENTY + 2, quarantined: 1, pending_deliveries: Number } });
+  t.match(erased, { status: 200, body: { uplinks: PING_COUNT + 2, quarantined: 1, pending_deliveries: Number } });
   const after = filesOf(folder);
-  for (const trace of traces(SECRET_PLACE))
+  for (const trace of storedForms(SECRET_POSITION))
     t.notOk(after.includes(trace), `${trace.toString('hex')} is not in the files`);
   t.notOk(after.includes(String(latitudeDegrees + 90)), 'and no finding mentions it');
-  for (const trace of traces(OTHER_PLACE)) t.ok(after.includes(trace), 'another lock’s are still there');
+  for (const trace of storedForms(OTHER_POSITION)) t.ok(after.includes(trace), 'another lock’s are still there');
 
-  await within(ENDED_WITHIN_SECONDS, () => 'the end of both', Promise.all([lock.closed, phone.closed]));
+  await within(MAX_WAIT_SECONDS, () => 'the end of both', Promise.all([lock.closed, phone.closed]));
   const shownAfter = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown>;
   t.equal(shownAfter.presence, 'never-seen');
-  t.same(listsOf(shownAfter), NOTHING);
+  t.same(historyOf(shownAfter), NO_HISTORY);
   const events = await gateway.store.readEvents(1, 0, 9999);
-  t.same(new Set(events.map(({ mac }) => mac)), new Set([OTHER]), 'no event of the lock is delivered any more');
+  t.same(new Set(events.map(({ mac }) => mac)), new Set([OTHER_MAC]), 'no event of the lock is delivered any more');
   const due = await gateway.store.readDueDeliveries(1, Number.MAX_SAFE_INTEGER, 9999);
   t.notOk(due.some(({ uplink }) => uplink.mac === MAC));
   await gateway.close();
   const closed = filesOf(folder);
-  for (const trace of traces(SECRET_PLACE)) t.notOk(closed.includes(trace), 'nor after the stop');
+  for (const trace of storedForms(SECRET_POSITION)) t.notOk(closed.includes(trace), 'nor after the stop');
 });
 
 t.test(
@@ -368,21 +369,21 @@ t.test(
     await gateway.accounts.addMerchant('Amber');
     const { secret } = await gateway.accounts.addDevice({ mac: MAC });
     const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-    for (const bytes of [gpsBytes(1, SECRET_PLACE), gpsBytes(2, SECRET_PLACE), gpsBytes(2, OTHER_PLACE)])
+    for (const bytes of [gpsBytes(1, SECRET_POSITION), gpsBytes(2, SECRET_POSITION), gpsBytes(2, OTHER_POSITION)])
       await lock.send(bytes);
     await gateway.accounts.devices.erase(MAC);
     for (const what of ['at once', 'after a restart']) {
       const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-      const taken = waitForEvents(gateway, 'uplink', 3);
-      for (const bytes of [gpsBytes(1, SECRET_PLACE), gpsBytes(2, SECRET_PLACE), gpsBytes(2, OTHER_PLACE)])
+      const stored = waitForEvents(gateway, 'uplink', 3);
+      for (const bytes of [gpsBytes(1, SECRET_POSITION), gpsBytes(2, SECRET_POSITION), gpsBytes(2, OTHER_POSITION)])
         await again.send(bytes);
-      t.match(await taken, [{ repeated: true }, { repeated: true }, { repeated: true }], what);
+      t.match(await stored, [{ repeated: true }, { repeated: true }, { repeated: true }], what);
       t.same(await gateway.store.readEvents(1, 0, 9), [], what);
       await gateway.close();
       gateway = await openGateway(t, folder);
     }
     const last = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-    await last.send(gpsBytes(3, OTHER_PLACE));
+    await last.send(gpsBytes(3, OTHER_POSITION));
     t.match((await callOperator(gateway, 'GET', `/devices/${MAC}`)).body, { uplinks: [{ sequence: 3 }] });
     await gateway.accounts.devices.remove(MAC);
     t.match(
@@ -390,7 +391,7 @@ t.test(
       { status: 200, body: { uplinks: 1 } },
       'when removed too',
     );
-    t.match(await callOperator(gateway, 'POST', `/devices/${OTHER}/erase`), { status: 404 });
+    t.match(await callOperator(gateway, 'POST', `/devices/${OTHER_MAC}/erase`), { status: 404 });
   },
 );
 
@@ -399,25 +400,25 @@ t.test('an event that waits for another attempt is not sent after it is erased',
   const receiver = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ url: receiver.url });
   const lock = await connectedLock(t, gateway, MAC);
-  const other = await connectedLock(t, gateway, OTHER);
+  const other = await connectedLock(t, gateway, OTHER_MAC);
   let release: () => void = () => undefined;
   receiver.answer = ({ json }, response) => {
     const answer = (): void => void response.writeHead(204).end();
     if (json.mac_addr === 'A4:C1:38:00:00:01') release = answer;
     else answer();
   };
-  await lock.send(gpsBytes(1, SECRET_PLACE));
+  await lock.send(gpsBytes(1, SECRET_POSITION));
   await receiver.waitForRequests(1);
-  await lock.send(gpsBytes(2, SECRET_PLACE));
-  const passed = waitForEvents(gateway, 'delivery', 1, ({ mac }) => mac === OTHER);
-  await other.send(gpsBytes(1, OTHER_PLACE));
+  await lock.send(gpsBytes(2, SECRET_POSITION));
+  const passed = waitForEvents(gateway, 'delivery', 1, ({ mac }) => mac === OTHER_MAC);
+  await other.send(gpsBytes(1, OTHER_POSITION));
   await passed;
   await gateway.accounts.devices.erase(MAC);
   const first = waitForEvents(gateway, 'delivery', 1, ({ mac }) => mac === MAC);
-  const next = waitForEvents(gateway, 'delivery', 1, ({ mac }) => mac === OTHER);
+  const next = waitForEvents(gateway, 'delivery', 1, ({ mac }) => mac === OTHER_MAC);
   release();
   t.match(await first, [{ outcome: 'delivered' }], 'the running attempt finishes');
-  await other.send(gpsBytes(2, OTHER_PLACE));
+  await other.send(gpsBytes(2, OTHER_POSITION));
   await next;
   t.same(
     receiver.requests.map(({ json }) => [json.mac_addr, json.sequence]),
@@ -433,7 +434,7 @@ t.test('an erased event and the events that wait for it are dropped, and later e
   const { clock, gateway, receiver } = await setUpWebhooks(t, { ordered: true });
   const lock = await connectedLock(t, gateway, MAC);
   receiver.answer = (_request, response) => void response.writeHead(500).end();
-  for (const sequence of [1, 2, 3]) await lock.send(gpsBytes(sequence, SECRET_PLACE));
+  for (const sequence of [1, 2, 3]) await lock.send(gpsBytes(sequence, SECRET_POSITION));
   await eventually('all wait', async () => (await readDeliveries(gateway, ['pending'])).length === 3);
   t.match(await gateway.accounts.devices.erase(MAC), { uplinks: 3, pendingDeliveries: 3 });
   t.same(await readDeliveries(gateway), [], 'none of them is listed');
@@ -441,11 +442,11 @@ t.test('an erased event and the events that wait for it are dropped, and later e
   const secret = await gateway.accounts.devices.rotateSecret(MAC);
   const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   const delivered = waitForEvents(gateway, 'delivery', 1, ({ outcome }) => outcome === 'delivered');
-  await again.send(gpsBytes(4, OTHER_PLACE));
+  await again.send(gpsBytes(4, OTHER_POSITION));
   // The attempt must have ended: a day during an attempt would exceed its time limit.
   await delivered;
   clock.advance(Days(1));
-  await again.send(gpsBytes(5, OTHER_PLACE));
+  await again.send(gpsBytes(5, OTHER_POSITION));
   await receiver.waitForRequests(3);
   t.same(receivedSequences(receiver), [1, 4, 5]);
 });
@@ -456,11 +457,11 @@ t.test('erasing needs a confirmation on a terminal, and --yes elsewhere', async 
   await gateway.accounts.addMerchant('Amber');
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(1));
-  const place = ['--data', folder, '--gateway', `http://127.0.0.1:${gateway.operatorPort}`];
-  const asked = await runLockgate(['device', 'erase', MAC, ...place]);
+  const position = ['--data', folder, '--gateway', `http://127.0.0.1:${gateway.operatorPort}`];
+  const asked = await runLockgate(['device', 'erase', MAC, ...position]);
   t.match([asked.exit, asked.stderr.join()], [{ code: 2 }, /erasing can’t be undone: confirm with --yes/]);
   t.equal((await gateway.store.readUplinks(1, 9)).length, 1);
-  const sure = await runLockgate(['device', 'erase', MAC, '--yes', ...place]);
+  const sure = await runLockgate(['device', 'erase', MAC, '--yes', ...position]);
   t.match([sure.exit, sure.stdout.join()], [{ code: 0 }, /1 uplinks/]);
   t.equal((await gateway.store.readUplinks(1, 9)).length, 0);
 });

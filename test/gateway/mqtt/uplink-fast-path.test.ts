@@ -256,8 +256,8 @@ t.test('a client with many unanswered uplinks, or that does not read, is not rea
   const flood = await connect(MAC);
   flood.send(...uplinks(1, 1000));
   await runLoopTurns();
-  const round = ingest.taken.length;
-  t.ok(round >= 1 && round <= 100, `${round} of 1,000 are taken`);
+  const takenAtOnce = ingest.taken.length;
+  t.ok(takenAtOnce >= 1 && takenAtOnce <= 100, `${takenAtOnce} of 1,000 are taken`);
   while (ingest.waitingCount > 0) {
     ingest.answer();
     await runLoopTurns();
@@ -350,7 +350,7 @@ t.test(
     );
     t.ok(
       result.uplinks > RANDOM_STREAMS && result.passedToLibrary > RANDOM_STREAMS,
-      `${result.uplinks} uplinks in ${result.chunks} pieces`,
+      `${result.uplinks} uplinks in ${result.chunks} chunks`,
     );
   },
 );

@@ -1,7 +1,7 @@
 /**
- * The log's promises in any state of its runs and threads: each uplink is stored once, is found by key and by lock at
- * any time, and matches its checksum. Through the store's methods it must not be visible that some uplinks are not in
- * the index tables yet.
+ * The log, the table of uplinks (locks' messages) in the store: each uplink is stored once, is found by key and by lock
+ * at any time, and matches its checksum. The newest uplinks are only in memory (memtable) until a group of them, a run,
+ * is sorted into the index tables; this must not be visible through the store's methods.
  */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -24,7 +24,7 @@ import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const LOCKS = 4;
-const SHORT_RUNS = { minUplinks: 20, uplinksPerCredential: 2, maxUplinks: 40 };
+const SMALL_RUN_SIZE = { minUplinks: 20, uplinksPerCredential: 2, maxUplinks: 40 };
 const STATES = ['pending', 'delivered'] as const;
 
 t.setTimeout(120_000);
@@ -36,21 +36,21 @@ function uplink(lock: number, boot: number, sequence: number, content = 0): Inco
 }
 
 /** A model of the log: a plain list of uplinks. */
-class Model {
-  readonly kept: IncomingUplink[] = [];
+class LogModel {
+  readonly uplinks: IncomingUplink[] = [];
 
   append(incoming: readonly IncomingUplink[]): void {
-    for (const one of incoming) if (!this.kept.some((other) => nameOf(other) === nameOf(one))) this.kept.push(one);
+    for (const one of incoming) if (!this.uplinks.some((other) => keyOf(other) === keyOf(one))) this.uplinks.push(one);
   }
 
   ofLock(lock: number): IncomingUplink[] {
-    return this.kept.filter(({ deviceId }) => deviceId === lock);
+    return this.uplinks.filter(({ deviceId }) => deviceId === lock);
   }
 }
 
-const nameOf = ({ credentialId, boot, sequence, digest }: IncomingUplink): string =>
+const keyOf = ({ credentialId, boot, sequence, digest }: IncomingUplink): string =>
   `${credentialId}/${boot}/${sequence}/${digest.toString('hex')}`;
-const shortNameOf = ({ boot, sequence, digest }: { boot: number; sequence: number; digest: Buffer }): string =>
+const shortKeyOf = ({ boot, sequence, digest }: { boot: number; sequence: number; digest: Buffer }): string =>
   `${boot}/${sequence}/${digest.toString('hex')}`;
 
 async function openWithLocks(folder: string, options: StoreOptions): Promise<Store> {
@@ -72,82 +72,82 @@ async function openWithLocks(folder: string, options: StoreOptions): Promise<Sto
 
 async function logOf(store: Store, lock: number): Promise<IncomingUplink[]> {
   const entries: LogEntry[] = [];
-  for await (const piece of store.readLog(lock, 7)) entries.push(...piece);
+  for await (const chunk of store.readLog(lock, 7)) entries.push(...chunk);
   return entries.flatMap((entry) => (entry.type === 'uplink' ? [entry.uplink as unknown as IncomingUplink] : []));
 }
 
 /** Compares everything that can be read by key or by lock with the model. */
-async function compare(t: Test, store: Store, model: Model, chance: SeededChance, when: string): Promise<void> {
-  const lock = chance.between(1, LOCKS + 1);
-  const kept = model.ofLock(lock);
-  const names = (list: readonly IncomingUplink[]): string[] => list.map(shortNameOf);
-  t.same(names(await logOf(store, lock)), names(kept), `${when}: the log of lock ${lock}`);
-  const sorted = kept.toSorted((one, other) => other.boot - one.boot || other.sequence - one.sequence);
+async function compare(t: Test, store: Store, model: LogModel, random: SeededChance, when: string): Promise<void> {
+  const lock = random.between(1, LOCKS + 1);
+  const uplinks = model.ofLock(lock);
+  const names = (list: readonly IncomingUplink[]): string[] => list.map(shortKeyOf);
+  t.same(names(await logOf(store, lock)), names(uplinks), `${when}: the log of lock ${lock}`);
+  const sorted = uplinks.toSorted((one, other) => other.boot - one.boot || other.sequence - one.sequence);
   const latest = await store.readUplinks(lock, 15);
-  const places = (list: readonly { boot: number; sequence: number }[]): string[] =>
+  const positions = (list: readonly { boot: number; sequence: number }[]): string[] =>
     list.map(({ boot, sequence }) => `${boot}/${sequence}`);
-  t.same(places(latest), places(sorted.slice(0, 15)), `${when}: the latest of lock ${lock}`);
+  t.same(positions(latest), positions(sorted.slice(0, 15)), `${when}: the latest of lock ${lock}`);
   const filter = { urlIds: [1], states: [...STATES], deviceId: lock, fromId: 0, toId: 1e9, limit: 15 };
   const deliveries = await store.webhooks.readDeliveries(filter);
   t.same(
-    deliveries.map(({ uplink }) => shortNameOf(uplink)),
-    names(kept.toReversed().slice(0, 15)),
+    deliveries.map(({ uplink }) => shortKeyOf(uplink)),
+    names(uplinks.toReversed().slice(0, 15)),
     `${when}: the deliveries of lock ${lock}`,
   );
-  if (kept.length === 0) return;
-  const one = chance.pick(kept);
+  if (uplinks.length === 0) return;
+  const one = random.pick(uplinks);
   const digests = await store.readDigests(lock, one.boot, one.sequence);
-  const alike = kept.filter(({ boot, sequence }) => boot === one.boot && sequence === one.sequence);
+  const withSameKey = uplinks.filter(({ boot, sequence }) => boot === one.boot && sequence === one.sequence);
   t.same(
     digests.map((digest) => digest.toString('hex')).sort(),
-    alike.map(({ digest }) => digest.toString('hex')).sort(),
-    `${when}: what is under ${shortNameOf(one)}`,
+    withSameKey.map(({ digest }) => digest.toString('hex')).sort(),
+    `${when}: what is under ${shortKeyOf(one)}`,
   );
   const event = await store.webhooks.findEvent({ ...one, mac: testMac(lock) });
-  t.equal(event && shortNameOf(event), shortNameOf(one), `${when}: the event`);
+  t.equal(event && shortKeyOf(event), shortKeyOf(one), `${when}: the event`);
 }
 
 /** Makes uplinks in order, late, repeated, and with the same key but other content. */
-function nextBatch(chance: SeededChance, sent: Map<number, number>): IncomingUplink[] {
-  return Array.from({ length: chance.between(0, 25) }, () => {
-    const lock = chance.between(1, LOCKS + 1);
+function nextBatch(random: SeededChance, sent: Map<number, number>): IncomingUplink[] {
+  return Array.from({ length: random.between(0, 25) }, () => {
+    const lock = random.between(1, LOCKS + 1);
     const last = sent.get(lock) ?? 0;
-    const dice = chance.next();
-    if (dice < 0.6) {
+    const kind = random.next();
+    if (kind < 0.6) {
       sent.set(lock, last + 1);
       return uplink(lock, 1 + (last >> 6), last & 63);
     }
-    const any = chance.between(0, last + 3);
-    return uplink(lock, 1 + (any >> 6), any & 63, dice < 0.9 ? 0 : chance.between(1, 3));
+    const number = random.between(0, last + 3);
+    return uplink(lock, 1 + (number >> 6), number & 63, kind < 0.9 ? 0 : random.between(1, 3));
   });
 }
 
 async function runAgainstModel(t: Test, options: StoreOptions, seed: number): Promise<void> {
   const folder = tempFolder(t);
-  const [chance, model, sent] = [new SeededChance(seed), new Model(), new Map<number, number>()];
+  const [random, model, sent] = [new SeededChance(seed), new LogModel(), new Map<number, number>()];
   let store = await openWithLocks(folder, options);
   t.teardown(() => store.close().catch(() => undefined));
   for (let round = 0; round < 60; round++) {
-    const batches = Array.from({ length: chance.between(1, 4) }, () => nextBatch(chance, sent));
-    const isBroken = chance.next() < 0.1;
+    const batches = Array.from({ length: random.between(1, 4) }, () => nextBatch(random, sent));
+    const isBroken = random.next() < 0.1;
     const broken = { ...uplink(1, 9, round), deviceId: Number.NaN };
     // Each commit is sent before the previous commit is answered, as a gateway under full load does.
     const appended = batches.map((incoming) => store.append({ incoming, judged: [], states: new Map() }));
     if (isBroken) {
-      const incoming = [...nextBatch(chance, new Map(sent)), broken];
+      const incoming = [...nextBatch(random, new Map(sent)), broken];
       const failing = store.append({ incoming, judged: [], states: new Map() });
       await t.rejects(failing, { name: 'StoreFailure' }, `round ${round}: nothing of a failed commit is stored`);
     }
     await Promise.all(appended);
     for (const incoming of batches) model.append(incoming);
-    await compare(t, store, model, chance, `seed ${seed}, round ${round}`);
-    if (chance.next() < 0.1) {
+    await compare(t, store, model, random, `seed ${seed}, round ${round}`);
+    if (random.next() < 0.1) {
       await store.close();
       store = await openWithLocks(folder, options);
     }
   }
   await store.close();
-  t.equal(countOf(folder, 'uplink'), model.kept.length, 'each uplink is stored once');
+  t.equal(countOf(folder, 'uplink'), model.uplinks.length, 'each uplink is stored once');
   checkSums(t, folder);
 }
 
@@ -175,7 +175,8 @@ function checkSums(t: Test, folder: string): void {
 
 for (const logThread of [false, true])
   t.test(`with short runs, ${logThread ? 'in a thread' : 'in line'}, the log equals a plain list`, async (t) => {
-    for (const seed of byLength([1], [1, 2, 3, 4])) await runAgainstModel(t, { logThread, runSize: SHORT_RUNS }, seed);
+    for (const seed of byLength([1], [1, 2, 3, 4]))
+      await runAgainstModel(t, { logThread, runSize: SMALL_RUN_SIZE }, seed);
   });
 
 t.test('after a full disk the retried uplinks get into the index tables', async (t) => {
@@ -183,12 +184,12 @@ t.test('after a full disk the retried uplinks get into the index tables', async 
   await (await openWithLocks(folder, {})).close();
   const db = openDurable(path.join(folder, 'lockgate.sqlite'));
   t.teardown(() => db.close());
-  const writer = new LogWriter(db, SHORT_RUNS);
-  const [chance, sent, model] = [new SeededChance(3), new Map<number, number>(), new Model()];
+  const writer = new LogWriter(db, SMALL_RUN_SIZE);
+  const [random, sent, model] = [new SeededChance(3), new Map<number, number>(), new LogModel()];
   let full = 0;
   for (let round = 0; round < 300; round++) {
     const pages = db.pragma('page_count', { simple: true }) as number;
-    const incoming = nextBatch(chance, sent);
+    const incoming = nextBatch(random, sent);
     const packed = packCommit({ incoming, judged: [], states: new Map() });
     const commit = (): unknown => writer.write([{ type: 'append', commit: packed }]);
     db.pragma(`max_page_count = ${pages}`);
@@ -204,7 +205,7 @@ t.test('after a full disk the retried uplinks get into the index tables', async 
   }
   writer.flushIndexes();
   const count = (table: string): unknown => db.prepare(`SELECT count(*) FROM ${table}`).pluck().get();
-  const all = model.kept.length;
+  const all = model.uplinks.length;
   t.same([count('uplink'), count('uplink_name'), count('uplink_of_device')], [all, all, all]);
   t.ok(full > 10, `${full} times it was full`);
 });
@@ -215,11 +216,11 @@ t.test('uplinks that are in the index tables are not held in memory', async (t) 
   const file = path.join(folder, 'lockgate.sqlite');
   const reader = new SqliteDatabase(file, { readonly: true });
   t.teardown(() => reader.close());
-  const log = await ThreadLog.open({ file, runSize: SHORT_RUNS }, reader);
-  const [chance, sent] = [new SeededChance(4), new Map<number, number>()];
+  const log = await ThreadLog.open({ file, runSize: SMALL_RUN_SIZE }, reader);
+  const [random, sent] = [new SeededChance(4), new Map<number, number>()];
   for (let round = 0; round < 50; round++)
-    await log.append(packCommit({ incoming: nextBatch(chance, sent), judged: [], states: new Map() }));
-  t.ok(log.memtable.count <= 2 * SHORT_RUNS.maxUplinks, `${log.memtable.count} in memory`);
+    await log.append(packCommit({ incoming: nextBatch(random, sent), judged: [], states: new Map() }));
+  t.ok(log.memtable.count <= 2 * SMALL_RUN_SIZE.maxUplinks, `${log.memtable.count} in memory`);
   t.ok(log.memtable.indexedId > 200, `up to ${log.memtable.indexedId} all are in the tables`);
   await log.flushIndexes();
   t.same([log.memtable.count, log.memtable.mark.runEndId], [0, 0]);

@@ -1,7 +1,7 @@
 /**
- * A lock's log that is read while the log thread writes it is a prefix of the log that is read later: a commit becomes
- * visible when it is answered, completely. These tests read exactly while the log thread has written a commit and this
- * thread has not received the answer yet.
+ * A lock's log (its stored uplinks and events) that is read while the log thread writes to it is a prefix of the log
+ * that is read later: a commit becomes visible completely, and only when it is answered. These tests read between the
+ * moment at which the log thread has written a commit and the moment at which this thread receives the answer.
  */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -19,7 +19,7 @@ import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const LOCKS = 3;
-const SHORT_RUNS = { minUplinks: 20, uplinksPerCredential: 2, maxUplinks: 40 };
+const SMALL_RUN_SIZE = { minUplinks: 20, uplinksPerCredential: 2, maxUplinks: 40 };
 /** Maximum rounds of waiting for the thread, a millisecond each. */
 const MAX_WAIT_ROUNDS = 20_000;
 
@@ -39,7 +39,7 @@ function uplink(lock: number, sequence: number, bytes = testBytes(sequence)): In
 }
 
 async function openWithLocks(folder: string, logThread: boolean): Promise<Store> {
-  const store = await openStore(folder, { logThread, runSize: SHORT_RUNS });
+  const store = await openStore(folder, { logThread, runSize: SMALL_RUN_SIZE });
   await store.addMerchant('Amber', 1);
   const account = { merchant: 'Amber', simulated: false, secretHash: Buffer.alloc(32), nowMs: 1 };
   for (let lock = 1; lock <= LOCKS; lock++) await store.addDevice({ ...account, mac: testMac(lock) });
@@ -47,22 +47,27 @@ async function openWithLocks(folder: string, logThread: boolean): Promise<Store>
 }
 
 /** Returns the log of a lock as a list of entries. `meanwhile` is awaited after each chunk. */
-async function logOf(store: Store, lock: number, limit: number, meanwhile?: () => Promise<void>): Promise<string[]> {
+async function logOf(
+  store: Store,
+  lock: number,
+  limit: number,
+  betweenChunks?: () => Promise<void>,
+): Promise<string[]> {
   const entries: string[] = [];
-  for await (const piece of store.readLog(lock, limit)) {
-    for (const entry of piece)
+  for await (const chunk of store.readLog(lock, limit)) {
+    for (const entry of chunk)
       entries.push(entry.type === 'uplink' ? `uplink ${entry.uplink.sequence}` : `event at ${entry.atMs}`);
-    await meanwhile?.();
+    await betweenChunks?.();
   }
   return entries;
 }
 
 /** Makes a commit of uplinks and connection events, mixed. */
-function nextCommit(chance: SeededChance, sent: number[], atMs: () => number): Commit {
-  const incoming = Array.from({ length: chance.between(1, 12) }, (): Incoming => {
-    const lock = chance.between(1, LOCKS + 1);
+function nextCommit(random: SeededChance, sent: number[], atMs: () => number): Commit {
+  const incoming = Array.from({ length: random.between(1, 12) }, (): Incoming => {
+    const lock = random.between(1, LOCKS + 1);
     const event = { event: 'connect' } as const;
-    if (chance.next() < 0.3) return { type: 'lock-event', deviceId: lock, atMs: atMs(), event };
+    if (random.next() < 0.3) return { type: 'lock-event', deviceId: lock, atMs: atMs(), event };
     sent[lock] = (sent[lock] ?? 0) + 1;
     return uplink(lock, sent[lock] as number);
   });
@@ -70,7 +75,7 @@ function nextCommit(chance: SeededChance, sent: number[], atMs: () => number): C
 }
 
 /** Blocks this thread, without a turn of its event loop, until another thread's commit is in the file. */
-function awaitRows(count: () => number, rows: number): void {
+function blockUntilRows(count: () => number, rows: number): void {
   const clock = new Int32Array(new SharedArrayBuffer(4));
   for (let round = 0; round < MAX_WAIT_ROUNDS && count() < rows; round++) Atomics.wait(clock, 0, 0, 1);
 }
@@ -78,35 +83,35 @@ function awaitRows(count: () => number, rows: number): void {
 async function readUnanswered(t: Test, seed: number): Promise<void> {
   const folder = tempFolder(t);
   const store = await openWithLocks(folder, true);
-  const spy = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
-  const counted = spy.prepare('SELECT (SELECT count(*) FROM uplink) + (SELECT count(*) FROM lock_event)').pluck();
-  const [chance, sent] = [new SeededChance(seed), [] as number[]];
+  const reader = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
+  const counted = reader.prepare('SELECT (SELECT count(*) FROM uplink) + (SELECT count(*) FROM lock_event)').pluck();
+  const [random, sent] = [new SeededChance(seed), [] as number[]];
   let [rows, ms] = [0, 0];
   const logs = new Map<number, string[][]>();
   for (let round = 0; round < 40; round++) {
-    const commit = nextCommit(chance, sent, () => ++ms);
+    const commit = nextCommit(random, sent, () => ++ms);
     rows += commit.incoming.length;
     const answered = store.append(commit);
     // The commit is sent to the thread in a microtask; its answer needs a turn of the event loop.
     for (let turn = 0; turn < 20; turn++) await undefined;
-    awaitRows(() => counted.get() as number, rows);
+    blockUntilRows(() => counted.get() as number, rows);
     for (let lock = 1; lock <= LOCKS; lock++) {
       const all = logs.get(lock) ?? [];
       all.push(await logOf(store, lock, 100));
       logs.set(lock, all);
     }
     // Reads once more, with the answer arriving between two chunks.
-    const lock = chance.between(1, LOCKS + 1);
+    const lock = random.between(1, LOCKS + 1);
     logs.get(lock)?.push(await logOf(store, lock, 3, () => answered));
     await answered;
   }
   for (const [lock, read] of logs) {
-    const whole = await logOf(store, lock, 50);
-    const wrong = read.filter((entries) => entries.some((entry, at) => entry !== whole[at]));
+    const completeLog = await logOf(store, lock, 50);
+    const wrong = read.filter((entries) => entries.some((entry, at) => entry !== completeLog[at]));
     t.same(wrong.slice(0, 1), [], `seed ${seed}: each reading of lock ${lock} is a prefix of its log`);
   }
   t.equal(counted.get(), rows);
-  spy.close();
+  reader.close();
   await store.close();
 }
 
@@ -145,17 +150,17 @@ t.test('a lock that was late and pinged just before a crash is not late after th
 
 t.test('scrub truncates the WAL also directly after the thread has copied it', async (t) => {
   const store = await openWithLocks(tempFolder(t), true);
-  const [chance, sent] = [new SeededChance(5), [] as number[]];
+  const [random, sent] = [new SeededChance(5), [] as number[]];
   // Large enough that the thread checkpoints after each commit.
   const large = (): Commit => {
-    const bytes = Buffer.alloc(9_000_000, chance.between(0, 255));
+    const bytes = Buffer.alloc(9_000_000, random.between(0, 255));
     const incoming: Incoming[] = [
       { type: 'quarantine', deviceId: 1, credentialId: 1, receivedAtMs: 1, code: 'test', message: 'a test', bytes },
     ];
     return { incoming, judged: [], states: new Map() };
   };
   for (let round = 0; round < 3; round++) {
-    await store.append(nextCommit(chance, sent, () => round));
+    await store.append(nextCommit(random, sent, () => round));
     await store.append(large());
     await t.resolves(store.scrub(), `round ${round}`);
   }

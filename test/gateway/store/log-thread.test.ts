@@ -1,4 +1,5 @@
-// The log thread: which writes share a commit, failed writes that must not affect others, and checkpoints of the WAL.
+// The log thread, which does all writes of the store: which writes share a commit, that failed writes do not affect
+// others, and when the WAL is copied into the database file (checkpoints).
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -19,7 +20,7 @@ import { testMac } from '../../helpers/gateway/test-gateway.js';
 import { UplinkSource } from '../../helpers/store/append-fleet.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
-const NOBODY: NewUser = {
+const EMPTY_USER: NewUser = {
   id: null,
   username: null,
   firstName: null,
@@ -30,13 +31,13 @@ const NOBODY: NewUser = {
   passwordHash: null,
 };
 
-/** Returns the lock with this number; AppendFleet uses these ids. */
+/** A lock's registration; the uplinks of UplinkSource have these numbers as ids. */
 const newDevice = (number: number): NewDevice => {
   return { mac: testMac(number), merchant: 'Amber', simulated: false, secretHash: Buffer.alloc(32, number), nowMs: 0 };
 };
 
-const PAGE = 4096;
-const FRAME = 24 + PAGE;
+const PAGE_BYTES = 4096;
+const FRAME_BYTES = 24 + PAGE_BYTES;
 
 /** Makes an empty store, and a connection that reads it. */
 async function emptyStore(test: Teardown): Promise<{ file: string; reader: SqliteDatabase.Database }> {
@@ -52,7 +53,7 @@ async function emptyStore(test: Teardown): Promise<{ file: string; reader: Sqlit
 function commitsIn(file: string): number {
   const wal = readFileSync(`${file}-wal`);
   let commits = 0;
-  for (let at = 32; at + FRAME <= wal.length; at += FRAME) if (wal.readUInt32BE(at + 4) > 0) commits += 1;
+  for (let at = 32; at + FRAME_BYTES <= wal.length; at += FRAME_BYTES) if (wal.readUInt32BE(at + 4) > 0) commits += 1;
   return commits;
 }
 
@@ -103,7 +104,7 @@ t.test('a refused write of a merchant does not roll back other writes in the sam
   const store = await openSqliteStore(tempFolder(t), { logThread: true });
   t.teardown(() => store.close());
   const { id: merchantId } = await store.addMerchant('Amber', 0);
-  const user = (username: string): NewUser => ({ ...NOBODY, username });
+  const user = (username: string): NewUser => ({ ...EMPTY_USER, username });
   const outcomes = await Promise.allSettled([
     store.people.addUsers(merchantId, [user('ada')], 0),
     store.people.addUsers(merchantId, [user('bo'), user('ADA')], 0),
@@ -159,7 +160,7 @@ t.test('the WAL stays short under a writer without pauses', async (t) => {
     checkpointer.checkpointIfLong();
     longest = Math.max(longest, statSync(`${file}-wal`).size);
   }
-  t.ok(longest <= (limits.maxPages + perCommit) * FRAME, `${longest / FRAME} pages`);
+  t.ok(longest <= (limits.maxPages + perCommit) * FRAME_BYTES, `${longest / FRAME_BYTES} pages`);
   t.ok(statSync(file).size - before > 100 * 20_000, 'most data is in the file');
   await checkpointer.close();
   t.equal(db.prepare('SELECT count(*) FROM filled').pluck().get(), 300);

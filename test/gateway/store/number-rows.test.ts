@@ -1,6 +1,7 @@
 /**
- * The memtable's lists of uplinks by key and by lock behave as plain arrays do: rows are inserted at the end and in
- * between, and removed, beyond each size at which the block of memory grows.
+ * The lists in which the store holds its newest uplinks by key and by lock in memory (memtable) behave like plain
+ * arrays: rows are inserted at the end and in between, and removed, beyond each size at which the block of memory
+ * grows.
  */
 import t from 'tap';
 import { IdList } from '../../../gateway/store/sqlite/log/memtable/id-list.js';
@@ -12,13 +13,13 @@ const seed = chooseSeed();
 t.comment(`seed ${seed}; repeat: LOCKGATE_SEED=${seed} node dist/test/gateway/store/number-rows.test.js`);
 
 t.test('NumberRows equals an array of rows', async (t) => {
-  const chance = new SeededChance(seed);
+  const random = new SeededChance(seed);
   const rows = new NumberRows(2);
   const plain: [number, number][] = [];
   for (let step = 0; step < 2000; step++) {
-    const at = chance.between(0, plain.length + 1);
-    if (plain.length > 0 && chance.between(0, 4) === 0) {
-      const out = chance.between(0, plain.length);
+    const at = random.between(0, plain.length + 1);
+    if (plain.length > 0 && random.between(0, 4) === 0) {
+      const out = random.between(0, plain.length);
       rows.remove(out);
       plain.splice(out, 1);
       continue;
@@ -37,11 +38,11 @@ t.test('NumberRows equals an array of rows', async (t) => {
 });
 
 t.test('KeyList is sorted by key, finds keys, and drops the newest', async (t) => {
-  const chance = new SeededChance(seed + 1);
+  const random = new SeededChance(seed + 1);
   const list = new KeyList();
   let plain: { boot: number; sequence: number; id: number }[] = [];
   for (let id = 1; id <= 1000; id++) {
-    const name = { boot: 0xffff_fff0 + chance.between(0, 3), sequence: chance.between(0, 300) };
+    const name = { boot: 0xffff_fff0 + random.between(0, 3), sequence: random.between(0, 300) };
     list.add(name.boot, name.sequence, id);
     plain.push({ ...name, id });
   }

@@ -19,7 +19,7 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 const MERCHANT = 'Amber';
 const PET = { name: 'Rex', ownerId: null, species: null, breed: null };
 const PROFILE = { name: 'Rex', photoUrls: [], status: null, category: null, tags: null };
-const NOBODY: NewUser = {
+const EMPTY_USER: NewUser = {
   id: null,
   username: null,
   firstName: null,
@@ -51,13 +51,13 @@ function countsIn(folder: string): Counts | undefined {
 }
 
 /** Runs `db check` and returns its check named `kept`. */
-async function keptCheck(folder: string) {
+async function checkKeptCounts(folder: string) {
   const { checks, damage } = await checkDatabase(fileOf(folder));
   const found = checks.find(({ name }) => name === 'kept');
   return { damaged: found?.damaged, damage: damage.filter(({ check }) => check === 'kept') };
 }
 
-async function setting(test: Test, quota: Partial<Quota> = {}): Promise<{ folder: string; store: Store }> {
+async function setUpStore(test: Test, quota: Partial<Quota> = {}): Promise<{ folder: string; store: Store }> {
   const folder = tempFolder(test);
   const store = await openStore(folder, { quota: { ...DEFAULT_QUOTA, ...quota } });
   await store.addMerchant(MERCHANT, 0);
@@ -65,9 +65,9 @@ async function setting(test: Test, quota: Partial<Quota> = {}): Promise<{ folder
 }
 
 t.test('the counts are correct after every kind of write, after deletions and a restart', async (t) => {
-  const { folder, store } = await setting(t);
+  const { folder, store } = await setUpStore(t);
   const { people, access } = store;
-  await people.addUsers(1, [{ ...NOBODY, username: 'ada' }, NOBODY], 0);
+  await people.addUsers(1, [{ ...EMPTY_USER, username: 'ada' }, EMPTY_USER], 0);
   await people.addPet(1, PET, 0);
   await people.updatePet(1, 1n, { ...PROFILE, name: 'a longer name', tags: [{ id: 1n }] }, 1);
   await people.updatePet(1, 1n, PROFILE, 2);
@@ -101,22 +101,22 @@ t.test('the counts are correct after every kind of write, after deletions and a 
   await access.revokeKey('k', 50);
   t.match(countsIn(folder), { pets: 1, users: 2, tokens: 0, sessions: 1 });
   await store.close();
-  t.match(await keptCheck(folder), { damaged: 0 });
+  t.match(await checkKeptCounts(folder), { damaged: 0 });
   const again = await openSqliteStore(folder);
   await again.people.addPet(1, PET, 0);
   t.match(countsIn(folder), { pets: 2, users: 2 });
   await again.close();
-  t.match(await keptCheck(folder), { damaged: 0 });
+  t.match(await checkKeptCounts(folder), { damaged: 0 });
 });
 
 t.test('db check finds a wrong count', async (t) => {
-  const { folder, store } = await setting(t);
+  const { folder, store } = await setUpStore(t);
   await store.people.addPet(1, PET, 0);
   await store.close();
   const db = openDurable(fileOf(folder));
   db.exec('UPDATE merchant_kept SET pets = 7, bytes = bytes + 1');
   db.close();
-  t.match(await keptCheck(folder), {
+  t.match(await checkKeptCounts(folder), {
     damaged: 2,
     damage: [
       { table: 'merchant_kept', row: '1', what: 'its count of pets is 7; expected 1' },
@@ -127,24 +127,24 @@ t.test('db check finds a wrong count', async (t) => {
 
 t.test('a write beyond a quota is refused with the quota’s name, and nothing of it is stored', async (t) => {
   const quota = { pets: 2, users: 3, petBytes: 50, bytes: 2000 };
-  const { folder, store } = await setting(t, quota);
+  const { folder, store } = await setUpStore(t, quota);
   const { people } = store;
   await people.addPet(1, PET, 0);
   await people.addPet(1, PET, 0);
   await t.rejects(people.addPet(1, PET, 0), { code: 'quota-full', budget: 'pets', message: /more than 2 pets/ });
   await t.rejects(people.updatePet(1, 1n, { ...PROFILE, name: 'x'.repeat(49) }, 0), { code: 'pet-too-large' });
-  await people.addUsers(1, [NOBODY, NOBODY], 0);
-  await t.rejects(people.addUsers(1, [NOBODY, NOBODY], 0), { code: 'quota-full', budget: 'users' });
+  await people.addUsers(1, [EMPTY_USER, EMPTY_USER], 0);
+  await t.rejects(people.addUsers(1, [EMPTY_USER, EMPTY_USER], 0), { code: 'quota-full', budget: 'users' });
   await t.rejects(people.checkUserQuota(1, 2), { code: 'quota-full', budget: 'users' });
   await people.checkUserQuota(1, 1);
   const counts = countsIn(folder);
   t.match(counts, { pets: 2, users: 2 });
-  await t.rejects(people.addUsers(1, [{ ...NOBODY, email: 'e'.repeat(2000) }], 0), {
+  await t.rejects(people.addUsers(1, [{ ...EMPTY_USER, email: 'e'.repeat(2000) }], 0), {
     code: 'quota-full',
     budget: 'kept-bytes',
   });
   t.same(countsIn(folder), counts);
-  await people.addUsers(1, [NOBODY], 0);
+  await people.addUsers(1, [EMPTY_USER], 0);
   t.equal((await people.listUsers({ merchant: MERCHANT, afterId: null, limit: 9 })).length, 3);
   await store.close();
   const lower = await openSqliteStore(folder, { quota: { ...quota, pets: 1, petBytes: 1, bytes: 1 } });
@@ -154,7 +154,7 @@ t.test('a write beyond a quota is refused with the quota’s name, and nothing o
 });
 
 /** Makes a store as the previous version left it, with these users of one merchant, and two pets. */
-async function storeOfBefore(test: Test, usernames: readonly string[]): Promise<string> {
+async function storeOfPreviousVersion(test: Test, usernames: readonly string[]): Promise<string> {
   const folder = tempFolder(test);
   const db = openDurable(fileOf(folder));
   const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
@@ -175,7 +175,7 @@ async function storeOfBefore(test: Test, usernames: readonly string[]): Promise<
 }
 
 t.test('an older store is counted, and users with the same name key log in with the exact spelling', async (t) => {
-  const folder = await storeOfBefore(t, ['Ada', 'ada', ' Bo ', '\uff23y']);
+  const folder = await storeOfPreviousVersion(t, ['Ada', 'ada', ' Bo ', '\uff23y']);
   const store = await openSqliteStore(folder);
   const { people } = store;
   const counts = countsIn(folder);
@@ -186,7 +186,7 @@ t.test('an older store is counted, and users with the same name key log in with 
   t.match(await people.findLogin(1, 'BO'), { id: 3n });
   t.match(await people.findLogin(1, 'cy'), { id: 4n });
   t.equal(await people.findLogin(1, 'ADA'), null, 'the name is ambiguous');
-  await t.rejects(people.addUsers(1, [{ ...NOBODY, username: 'ADA' }], 2), { code: 'user-exists' });
+  await t.rejects(people.addUsers(1, [{ ...EMPTY_USER, username: 'ADA' }], 2), { code: 'user-exists' });
   const renamed = await people.updatePet(1, 2n, { ...PROFILE, name: 'x'.repeat(99_999) }, 2);
   t.equal(renamed?.name.length, 99_999, 'a pet that was already too large may stay so');
   await store.close();

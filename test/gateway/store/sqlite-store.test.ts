@@ -10,7 +10,7 @@ import { idempotencyContract } from './idempotency-contract.js';
 import { floodContract, storeContract } from './store-contract.js';
 import { usageStoreContract } from './usage-store-contract.js';
 
-// The contract runs twice, perhaps on a busy machine.
+// The contract suites run twice, perhaps on a busy machine.
 t.setTimeout(170_000);
 
 storeContract('SQLite', openStore);

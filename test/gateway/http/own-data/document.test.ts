@@ -27,12 +27,12 @@ function statusesOf({ responses, scope }: MerchantRoute): number[] {
 
 /** What is wrong with an answer by its documentation; undefined if nothing is. */
 function fault({ responses }: MerchantRoute, { status, headers, body }: MerchantAnswer): unknown {
-  const terms = responses[status];
-  if (terms === undefined) return `${status} is not documented`;
+  const documented = responses[status];
+  if (documented === undefined) return `${status} is not documented`;
   const type = String(headers['content-type']).split(';')[0] ?? '';
-  if (Object.keys(terms.otherTypes ?? {}).includes(type)) return undefined;
-  if (type !== (terms.isProblem ? 'application/problem+json' : 'application/json')) return `the type is ${type}`;
-  const schema = Compile(terms.schema ?? {});
+  if (Object.keys(documented.otherTypes ?? {}).includes(type)) return undefined;
+  if (type !== (documented.isProblem ? 'application/problem+json' : 'application/json')) return `the type is ${type}`;
+  const schema = Compile(documented.schema ?? {});
   return schema.Check(body) ? undefined : schema.Errors(body);
 }
 
@@ -45,8 +45,8 @@ t.test('each documented status is answered, by an answer that fits its schema', 
     const expected = statusesOf(route).map(String);
     t.strictSame(Object.keys(makers).sort(), expected.sort(), `${method} ${path}: a call for each documented status`);
     for (const [status, make] of Object.entries(makers)) {
-      const [where, terms] = make(amber);
-      const answer = await callMerchantApi(gateway, where, { method, key: amber.key, ...terms });
+      const [where, documented] = make(amber);
+      const answer = await callMerchantApi(gateway, where, { method, key: amber.key, ...documented });
       t.equal(String(answer.status), status, `${method} ${where}: ${answer.text.slice(0, 300)}`);
       t.equal(fault(route, answer), undefined, `${method} ${where} fits`);
     }

@@ -1,4 +1,7 @@
-/** The scopes of API keys: made, stored and refused; those of keys from before there were scopes. */
+/**
+ * The scopes of merchants' API keys (interfaces.md §2): keys are created with scopes, a call outside them is refused,
+ * and keys from before there were scopes have the scope `spec`.
+ */
 import path from 'node:path';
 import t from 'tap';
 import { ALL_KEY_SCOPES } from '../../../../gateway/store/contract/merchants/key-scopes.js';
