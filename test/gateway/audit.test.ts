@@ -47,7 +47,7 @@ t.test('every call of a route other than GET has an entry', async (t) => {
     const { status } = await callOperator(gateway, method, path, {});
     const [entry, ...others] = (await entriesOf(gateway)).filter(({ id }) => id > before);
     const outcome = status < 300 ? 'done' : 'refused';
-    const expected = { action: operation, outcome, actor: 'operator', gatewayFlags: /^20.*Z$/ };
+    const expected = { action: operation, outcome, actor: 'operator', at: /^20.*Z$/ };
     t.match(entry, expected, `${method} ${route}: ${status}`);
     t.same(others, [], 'there is no other entry');
   }
@@ -292,7 +292,7 @@ t.test('“lockgate audit” lists entries', async (t) => {
   });
   const away = ['--gateway', 'http://127.0.0.1:9', '--token', 'x'];
   t.match(await command('audit', ...away), { exit: { code: 3 }, stderr: [/no gateway.*lockgate serve/] });
-  const event = { gatewayFlags: '2026-11-20T06:00:00.000Z', event: 'audited', actor: 'operator', os_user: 'ada' };
+  const event = { at: '2026-11-20T06:00:00.000Z', event: 'audited', actor: 'operator', os_user: 'ada' };
   const line = eventLine({ ...event, action: 'key.revoke', object: 'k1', outcome: 'refused', code: 'no-such-key' });
   t.match(line, /audit key\.revoke k1 refused \(no-such-key\), by operator ada$/, 'tail shows it');
 });

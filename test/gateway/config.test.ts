@@ -85,7 +85,7 @@ t.test('with a running gateway, config shows the values in use, with the ports t
   const all = await showConfig(gatewayFlags);
   t.match(all, { running: true, gateway: `http://127.0.0.1:${gateway.operatorPort}` });
   const find = (flag: string) => all.settings.find((each) => each.flag === flag);
-  t.match(find('--mqtt-port'), { value: String(gateway.mqttPort), result: '0', source: 'flag' });
+  t.match(find('--mqtt-port'), { value: String(gateway.mqttPort), given: '0', source: 'flag' });
   t.match(find('--operator-port'), { value: String(gateway.operatorPort) });
   t.match(find('--keep-days'), { value: '31', source: 'flag' });
   t.match(find('--log-level'), { value: 'warn', source: 'environment' });

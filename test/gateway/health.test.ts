@@ -231,7 +231,7 @@ t.test('every writing method of the store is watched, and no reading one', async
     watch.store.usage.close(1, monthOf(0), 0, () => ''),
     { name: 'StoreFailure' },
   );
-  t.match(commits, [{ name: 'other', failure: 'io' }]);
+  t.match(commits, [{ what: 'other', failure: 'io' }]);
   t.match(broken, [{ kind: 'io' }], 'nothing is written after the disk failed');
 });
 

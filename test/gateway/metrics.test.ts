@@ -1,4 +1,7 @@
-/** The metrics: each is documented, counts what its help says, and reveals no secret in its labels. */
+/**
+ * The metrics at `/metrics` (interfaces.md §4): each is documented, counts what its help says, and reveals no secret in
+ * its labels.
+ */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import got from 'got';
@@ -23,13 +26,14 @@ async function scrape(gateway: Gateway): Promise<string> {
   const { headers, body } = await got(`http://127.0.0.1:${gateway.operatorPort}/metrics`, {
     headers: { authorization: `Bearer ${gateway.operatorToken}` },
   });
-  if (!/^text\/plain; version=0\.0\.4/.test(String(headers['content-type']))) throw new Error('no Prometheus text');
+  if (!/^metricsText\/plain; version=0\.0\.4/.test(String(headers['content-type'])))
+    throw new Error('no Prometheus text');
   return body;
 }
 
 /** The value of one series; undefined where there is none. */
-function value(text: string, series: string): number | undefined {
-  const line = text.split('\n').find((each) => each.startsWith(`${series} `));
+function value(metricsText: string, series: string): number | undefined {
+  const line = metricsText.split('\n').find((each) => each.startsWith(`${series} `));
   return line === undefined ? undefined : Number(line.slice(series.length + 1));
 }
 
@@ -40,13 +44,17 @@ t.test('the README, the code and /metrics have the same table of metrics', async
     return `| \`${name}\` | ${type} | ${labels.map((label) => `\`${label}\``).join(', ')} | ${help} |`;
   });
   t.same(rows, expected);
-  const text = await scrape(await testGateway(t));
-  const served = text.split('\n').flatMap((line) => /^# HELP (\S+) (.*)$/.exec(line)?.slice(1, 3).join(' ') ?? []);
+  const metricsText = await scrape(await testGateway(t));
+  const served = metricsText
+    .split('\n')
+    .flatMap((line) => /^# HELP (\S+) (.*)$/.exec(line)?.slice(1, 3).join(' ') ?? []);
   t.same(
     served,
     METRICS.map(({ name, help }) => `${name} ${help}`),
   );
-  const types = text.split('\n').flatMap((line) => /^# TYPE (\S+) (.*)$/.exec(line)?.slice(1, 3).join(' ') ?? []);
+  const types = metricsText
+    .split('\n')
+    .flatMap((line) => /^# TYPE (\S+) (.*)$/.exec(line)?.slice(1, 3).join(' ') ?? []);
   t.same(
     types,
     METRICS.map(({ name, type }) => `${name} ${type}`),
@@ -61,14 +69,19 @@ t.test('events are counted, and no label has a MAC, a URL or a stranger’s text
   const delivered = waitForEvents(gateway, 'delivery', 2);
   await lock.send(testBytes(1));
   await lock.send(testBytes(1));
-  const odd = { kind: 'cellular', reason: 'REASON_UNRECOGNIZED_77', lockState: 'locked', batteryPercent: 5 } as const;
-  const rest = { firmwareVersion: '2', ebikeVolts: null, tetherState: 'detached', position: null } as const;
-  await lock.send(testBytes(2, { body: { ...odd, ...rest } }));
+  const unusualPing = {
+    kind: 'cellular',
+    reason: 'REASON_UNRECOGNIZED_77',
+    lockState: 'locked',
+    batteryPercent: 5,
+  } as const;
+  const otherFields = { firmwareVersion: '2', ebikeVolts: null, tetherState: 'detached', position: null } as const;
+  await lock.send(testBytes(2, { body: { ...unusualPing, ...otherFields } }));
   await lock.send(Buffer.from('no uplink at all'));
   await delivered;
   const stranger = { clientId: 'stranger', username: 'stranger', password: 'lgs_guess' };
   t.equal(await connackCode(gateway.mqttPort, stranger), 5);
-  const text = await scrape(gateway);
+  const metricsText = await scrape(gateway);
   const expected = {
     lockgate_ready: 1,
     'lockgate_connections{source="lock"}': 1,
@@ -86,13 +99,13 @@ t.test('events are counted, and no label has a MAC, a URL or a stranger’s text
     'lockgate_delivery_attempts_total{outcome="delivered"}': 2,
     lockgate_delivery_seconds_count: 2,
   };
-  for (const [series, count] of Object.entries(expected)) t.equal(value(text, series), count, series);
-  t.match(text, /lockgate_quarantined_total\{code="[a-z-]+"\} 1\n/);
-  t.match(text, /lockgate_findings_total\{rule="[a-z-]+",severity="(violation|warning)"\} \d/);
-  t.ok((value(text, 'lockgate_store_commit_seconds_count{what="ingest"}') ?? 0) >= 4);
-  t.ok((value(text, 'lockgate_store_commit_rows_sum{what="ingest"}') ?? 0) >= 4);
+  for (const [series, count] of Object.entries(expected)) t.equal(value(metricsText, series), count, series);
+  t.match(metricsText, /lockgate_quarantined_total\{code="[a-z-]+"\} 1\n/);
+  t.match(metricsText, /lockgate_findings_total\{rule="[a-z-]+",severity="(violation|warning)"\} \d/);
+  t.ok((value(metricsText, 'lockgate_store_commit_seconds_count{what="ingest"}') ?? 0) >= 4);
+  t.ok((value(metricsText, 'lockgate_store_commit_rows_sum{what="ingest"}') ?? 0) >= 4);
   for (const secret of [MAC, formatMac(MAC), receiver.url, 'stranger', 'lgs_', gateway.operatorToken, '127.0.0.1'])
-    t.notMatch(text, secret);
+    t.notMatch(metricsText, secret);
 });
 
 t.test('a failed write is counted by the kind of failure', async (t) => {
@@ -110,17 +123,19 @@ t.test('a failed write is counted by the kind of failure', async (t) => {
   });
   isFull = true;
   await t.rejects(gateway.accounts.rotateLockSecret(MAC), { name: 'StoreFailure' });
-  const text = await scrape(gateway);
-  t.equal(value(text, 'lockgate_store_failures_total{what="other",kind="full"}'), 1);
-  t.equal(value(text, 'lockgate_ready'), 0);
+  const metricsText = await scrape(gateway);
+  t.equal(value(metricsText, 'lockgate_store_failures_total{what="other",kind="full"}'), 1);
+  t.equal(value(metricsText, 'lockgate_ready'), 0);
 });
 
 t.test('each kind of refusal has a named reason', async (t) => {
-  const known = { hashSecret: () => Buffer.alloc(32, 1) };
-  const parts = { store: { findLock: async () => null }, keys: known } as unknown as Parameters<typeof authenticate>[0];
-  const claim = { clientId: String(MAC), username: String(MAC), password: undefined, hasWill: false };
-  const reasonOf = async (members: Partial<typeof claim>): Promise<string> => {
-    const answer = await authenticate(parts, { ...claim, ...members }, 0);
+  const keys = { hashSecret: () => Buffer.alloc(32, 1) };
+  const dependencies = { store: { findLock: async () => null }, keys: keys } as unknown as Parameters<
+    typeof authenticate
+  >[0];
+  const login = { clientId: String(MAC), username: String(MAC), password: undefined, hasWill: false };
+  const reasonOf = async (members: Partial<typeof login>): Promise<string> => {
+    const answer = await authenticate(dependencies, { ...login, ...members }, 0);
     return answer.ok ? 'let in' : answer.cause.reason;
   };
   t.equal(await reasonOf({}), 'unknown-lock');

@@ -1,4 +1,7 @@
-/** Notices: they open and resolve with the gateway's events, survive restarts, and delay or fail nothing else. */
+/**
+ * Notices, the gateway's list of conditions that operators should know, such as a disabled URL (interfaces.md §4): they
+ * open and resolve with the gateway's events, survive restarts, and neither delay nor fail anything else.
+ */
 import got from 'got';
 import t, { type Test } from 'tap';
 import { noticeColumns } from '../../cli/commands/notices/notice-table.js';
@@ -31,13 +34,13 @@ import { openStore } from '../helpers/store/new-store.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const NOW = Date.UTC(2026, 10, 21, 9);
-const EVERYTHING = { limit: 20_000 };
-const NOTHING: NoticeSources = { locks: () => [], urls: [] };
+const ALL_NOTICES = { limit: 20_000 };
+const NO_CONDITIONS: NoticeSources = { locks: () => [], urls: [] };
 const SINCE = Date.UTC(2026, 10, 21, 8);
 
-const at = (span: number): string => new Date(NOW - span).toISOString();
+const dateBefore = (span: number): string => new Date(NOW - span).toISOString();
 
-interface Bench {
+interface NoticesSetup {
   readonly clock: ManualClock;
   readonly events: GatewayEvents;
   readonly notices: Notices;
@@ -46,23 +49,23 @@ interface Bench {
   readonly writes: number[];
   /** The number of changes of each failed commit. */
   readonly failures: number[];
-  readonly told: NoticesWritten[];
+  readonly reported: NoticesWritten[];
   failing: { kind: 'write' | 'known' } | undefined;
   list(): Promise<Notice[]>;
 }
 
 /** Notices on a real store, with a manual clock. Closing the store without `stop` simulates a crash. */
-async function bench(test: Test, folder = tempFolder(test), truth = NOTHING): Promise<Bench> {
+async function setUpNotices(test: Test, folder = tempFolder(test), conditions = NO_CONDITIONS): Promise<NoticesSetup> {
   const opened = await openStore(folder);
   test.teardown(() => opened.close().catch(() => undefined));
   const clock = new ManualClock(NOW);
   const events = new GatewayEvents();
   const writes: number[] = [];
   const failures: number[] = [];
-  const told: NoticesWritten[] = [];
-  const kept: NoticeStore = withOverrides(opened.notices, {
+  const reported: NoticesWritten[] = [];
+  const storedNotices: NoticeStore = withOverrides(opened.notices, {
     write: async (changes: readonly NoticeChange[]) => {
-      if (here.failing !== undefined) {
+      if (setup.failing !== undefined) {
         failures.push(changes.length);
         throw new StoreFailure('write', new Error('a bad day'));
       }
@@ -70,16 +73,16 @@ async function bench(test: Test, folder = tempFolder(test), truth = NOTHING): Pr
       await opened.notices.write(changes);
     },
   });
-  const store = withOverrides(opened, { notices: kept });
-  const isStoreFailing = (): boolean => here.failing?.kind === 'known';
-  events.on('notices', (event) => told.push(event));
-  const here: Bench = {
-    ...{ clock, events, store, writes, failures, told, failing: undefined },
+  const store = withOverrides(opened, { notices: storedNotices });
+  const isStoreFailing = (): boolean => setup.failing?.kind === 'known';
+  events.on('notices', (event) => reported.push(event));
+  const setup: NoticesSetup = {
+    ...{ clock, events, store, writes, failures, reported, failing: undefined },
     notices: await Notices.start({ store, events, clock, now: () => clock.now(), isStoreFailing }),
-    list: () => here.notices.list(EVERYTHING),
+    list: () => setup.notices.list(ALL_NOTICES),
   };
-  here.notices.reconcile(truth);
-  return here;
+  setup.notices.reconcile(conditions);
+  return setup;
 }
 
 function late(mac: Mac) {
@@ -93,7 +96,7 @@ function online(mac: Mac) {
 
 const disabled = (urlId: number) => ({ atMs: 0, urlId, why: 'gone' });
 const circuit = (urlId: number, state: 'opened' | 'closed') => ({ atMs: 0, urlId, state, why: 'it answered 500' });
-const full = { atMs: 0, reason: 'store', why: 'no room' } as const;
+const degradedEvent = { atMs: 0, reason: 'store', why: 'no room' } as const;
 
 function states(notices: readonly Notice[]): string[] {
   return notices.map(({ kind, subject, resolvedAtMs }) => {
@@ -102,18 +105,18 @@ function states(notices: readonly Notice[]): string[] {
 }
 
 t.test('a notice of each kind opens, and is resolved when its condition ends', async (t) => {
-  const { events, list, clock } = await bench(t);
+  const { events, list, clock } = await setUpNotices(t);
   events.emit('url-disabled', disabled(3));
   events.emit('circuit', circuit(4, 'opened'));
   events.emit('statement-closed', { atMs: 0, merchant: 'Amber', month: '2026-10', byItself: true });
-  events.emit('degraded', full);
+  events.emit('degraded', degradedEvent);
   events.emit('presence', late(testMac()));
   const descriptors = { atMs: 0, limit: 200, why: 'of the 200 descriptors only the 32 that are reserved are free' };
   events.emit('descriptors', { ...descriptors, state: 'few' });
   events.emit('descriptors', { ...descriptors, state: 'short' });
-  const made = await list();
+  const opened = await list();
   const mac = formatMac(testMac());
-  t.same(made.map(({ kind, subject, text }) => [kind, subject, text]).reverse(), [
+  t.same(opened.map(({ kind, subject, text }) => [kind, subject, text]).reverse(), [
     ['url-disabled', '3', 'URL 3 is disabled: gone'],
     ['circuit-open', '4', 'URL 4 fails and gets only probes: it answered 500'],
     ['statement', '2026-10 Amber', '2026-10 is closed for Amber: usage statement shows it'],
@@ -121,7 +124,7 @@ t.test('a notice of each kind opens, and is resolved when its condition ends', a
     ['lock-late', mac, `${mac} is late since 2026-11-21T08:00:00.000Z (period-overdue)`],
     ['descriptors', 'open-files', descriptors.why],
   ]);
-  for (const each of made)
+  for (const each of opened)
     t.match(each, { count: 1, firstAtMs: NOW, lastAtMs: NOW, readAtMs: null, resolvedAtMs: null });
   clock.advance(Minutes(1));
   events.emit('url-changed', { atMs: 0, urlId: 3, state: 'active' });
@@ -146,7 +149,7 @@ t.test('a notice of each kind opens, and is resolved when its condition ends', a
 });
 
 t.test('disabling, changing or removing a URL resolves its circuit-open notice', async (t) => {
-  const { events, list } = await bench(t);
+  const { events, list } = await setUpNotices(t);
   for (const urlId of [1, 2, 3]) events.emit('circuit', circuit(urlId, 'opened'));
   events.emit('url-disabled', disabled(1));
   events.emit('url-changed', { atMs: 0, urlId: 2, state: 'disabled' });
@@ -163,7 +166,7 @@ t.test('disabling, changing or removing a URL resolves its circuit-open notice',
 });
 
 t.test('a repeat counts in a notice that is open or unread, and makes it unread', async (t) => {
-  const { events, list, clock, notices } = await bench(t);
+  const { events, list, clock, notices } = await setUpNotices(t);
   const turn = async (state: 'opened' | 'closed'): Promise<Notice[]> => {
     clock.advance(Minutes(1));
     events.emit('circuit', circuit(1, state));
@@ -193,16 +196,16 @@ t.test('a repeat counts in a notice that is open or unread, and makes it unread'
 t.test('notices survive a restart, and those that a crash lost are restored from the stored state', async (t) => {
   const folder = tempFolder(t);
   const [lost, back, dead] = [testMac(1), testMac(2), testMac(3)];
-  const first = await bench(t, folder);
+  const first = await setUpNotices(t, folder);
   for (const mac of [back, dead]) first.events.emit('presence', late(mac));
-  first.events.emit('degraded', full);
+  first.events.emit('degraded', degradedEvent);
   first.events.emit('circuit', circuit(1, 'opened'));
   for (const urlId of [1, 2]) first.events.emit('url-disabled', disabled(urlId));
   first.events.emit('circuit', circuit(3, 'opened'));
-  t.same(first.told, [], 'no event before the notices are durable');
+  t.same(first.reported, [], 'no event before the notices are durable');
   first.clock.advance(Seconds(1));
-  await eventually('it is told', () => first.told.length === 1);
-  t.match(first.told, [{ noted: 7, unread: 7 }]);
+  await eventually('the write is reported', () => first.reported.length === 1);
+  t.match(first.reported, [{ noted: 7, unread: 7 }]);
   // These are lost in the crash.
   first.events.emit('presence', late(lost));
   first.events.emit('url-disabled', disabled(4));
@@ -215,7 +218,7 @@ t.test('notices survive a restart, and those that a crash lost are restored from
     { id: 4, state: 'disabled', disabledWhy: 'gone' },
     { id: 5, state: 'disabled', disabledWhy: 'disabled by the operator' },
   ] as const;
-  const second = await bench(t, folder, { locks: () => lates, urls });
+  const second = await setUpNotices(t, folder, { locks: () => lates, urls });
   t.same(states(await second.list()).sort(), [
     'circuit-open 1 over',
     'circuit-open 3 over',
@@ -241,16 +244,16 @@ t.test('notices survive a restart, and those that a crash lost are restored from
   await second.store.close();
   const third = await openStore(folder);
   t.teardown(() => third.close());
-  const kept = await third.notices.list(EVERYTHING);
+  const storedNotices = await third.notices.list(ALL_NOTICES);
   t.match(
-    kept.find(({ subject, kind }) => kind === 'circuit-open' && subject === '1'),
+    storedNotices.find(({ subject, kind }) => kind === 'circuit-open' && subject === '1'),
     { count: 2 },
   );
-  t.ok(states(kept).includes(`lock-late ${formatMac(lost)} over`));
+  t.ok(states(storedNotices).includes(`lock-late ${formatMac(lost)} over`));
 });
 
 t.test('10,000 locks that are late at once need few commits, and beyond 1,000 they share a notice', async (t) => {
-  const { events, clock, writes, told, store, list } = await bench(t);
+  const { events, clock, writes, reported, store, list } = await setUpNotices(t);
   const macs = Array.from({ length: 10_000 }, (_, index) => testMac(index));
   for (const mac of macs) events.emit('presence', late(mac));
   t.same(writes, [], 'nothing is written at once');
@@ -258,10 +261,13 @@ t.test('10,000 locks that are late at once need few commits, and beyond 1,000 th
     clock.advance(Seconds(1) - 1);
     t.equal(writes.length, written - 1, 'one commit a second');
     clock.advance(1);
-    await eventually('it is told', () => told.length === written && (written === 3 || clock.pending === 2));
+    await eventually(
+      'the write is reported',
+      () => reported.length === written && (written === 3 || clock.pending === 2),
+    );
   }
   t.same(writes, [500, 500, 1]);
-  const listed = await store.notices.list(EVERYTHING);
+  const listed = await store.notices.list(ALL_NOTICES);
   t.equal(listed.length, MAX_SINGLE_NOTICES + 1);
   t.match(
     listed.find(({ subject }) => subject === OTHERS),
@@ -283,55 +289,56 @@ t.test('waiting changes are bounded: beyond the limit, new subjects of a kind ar
   for (let id = 0; id < MAX_PENDING_CHANGES + 7; id++) pending.note('circuit-open', String(id), 'x', id);
   pending.note('circuit-open', '0', 'y', 9);
   t.equal(pending.size, MAX_PENDING_CHANGES + 1);
-  const taken = pending.take(MAX_PENDING_CHANGES + 1);
-  t.match(taken.at(-1), { subject: OTHERS, count: 7 });
-  t.match(taken[0], { subject: '0', count: 2, text: 'y', firstAtMs: 0, lastAtMs: 9 });
+  const changes = pending.take(MAX_PENDING_CHANGES + 1);
+  t.match(changes.at(-1), { subject: OTHERS, count: 7 });
+  t.match(changes[0], { subject: '0', count: 2, text: 'y', firstAtMs: 0, lastAtMs: 9 });
 });
 
 t.test('a failing store causes no error, and the waiting notices are written when it works again', async (t) => {
-  const here = await bench(t);
-  const { events, clock, writes, list } = here;
-  here.failing = { kind: 'write' };
+  const setup = await setUpNotices(t);
+  const { events, clock, writes, list } = setup;
+  setup.failing = { kind: 'write' };
   events.emit('circuit', circuit(1, 'opened'));
   t.same(await list(), [], 'no error');
   events.emit('circuit', circuit(1, 'closed'));
   events.emit('circuit', circuit(2, 'opened'));
-  await here.notices.store();
+  await setup.notices.store();
   events.emit('circuit', circuit(1, 'opened'));
-  here.failing = { kind: 'known' };
+  setup.failing = { kind: 'known' };
   clock.advance(Minutes(1));
-  await here.notices.store();
-  t.same(here.failures, [1, 2], 'nothing is written while the store is known to fail');
-  here.failing = undefined;
+  await setup.notices.store();
+  t.same(setup.failures, [1, 2], 'nothing is written while the store is known to fail');
+  setup.failing = undefined;
   clock.advance(Seconds(5));
   await eventually('it is written', () => writes.length === 1);
-  const kept = await list();
-  t.same(states(kept).sort(), ['circuit-open 1 open', 'circuit-open 2 open']);
+  const storedNotices = await list();
+  t.same(states(storedNotices).sort(), ['circuit-open 1 open', 'circuit-open 2 open']);
   t.match(
-    kept.find(({ subject }) => subject === '1'),
+    storedNotices.find(({ subject }) => subject === '1'),
     { count: 2, firstAtMs: NOW, lastAtMs: NOW },
   );
-  here.failing = { kind: 'write' };
+  setup.failing = { kind: 'write' };
   events.emit('circuit', circuit(3, 'opened'));
-  await here.notices.stop();
+  await setup.notices.stop();
 });
 
 t.test(
   `${MAX_NOTICES} notices are stored; beyond, the oldest read ones are deleted first, then the oldest`,
   async (t) => {
-    const { store, notices } = await bench(t);
+    const { store, notices } = await setUpNotices(t);
     const add = async (from: number, count: number): Promise<void> => {
       const changes = Array.from({ length: count }, (_, index): NoticeChange => {
         const atMs = NOW + from + index;
         const times = { firstAtMs: atMs, lastAtMs: atMs, resolvedAtMs: null };
         return { kind: 'statement', subject: String(from + index), text: 'x', count: 1, ...times };
       });
-      for (let at = 0; at < count; at += 2_000) await store.notices.write(changes.slice(at, at + 2_000));
+      for (let dateBefore = 0; dateBefore < count; dateBefore += 2_000)
+        await store.notices.write(changes.slice(dateBefore, dateBefore + 2_000));
     };
     await add(1, MAX_NOTICES);
     await notices.markRead([5, 7]);
     await add(MAX_NOTICES + 1, 3);
-    const ids = new Set((await store.notices.list(EVERYTHING)).map(({ id }) => id));
+    const ids = new Set((await store.notices.list(ALL_NOTICES)).map(({ id }) => id));
     t.equal(ids.size, MAX_NOTICES);
     t.same(
       [1, 2, 5, 6, 7, MAX_NOTICES + 3].map((id) => ids.has(id)),
@@ -344,16 +351,16 @@ t.test('a gateway’s notices are shown over HTTP, in a metric and on the comman
   const usageClock = new ManualClock(BEFORE_MONTH_END_MS);
   const { gateway, receiver, urlId } = await setUpWebhooks(t, {}, { usageClock });
   receiver.answer = (_request, response) => void response.writeHead(410).end();
-  const gone = waitForEvents(gateway, 'url-disabled', 1);
+  const disabledUrl = waitForEvents(gateway, 'url-disabled', 1);
   const lock = await connectedLock(t, gateway, testMac());
   await lock.send(testBytes(1));
-  await gone;
+  await disabledUrl;
   usageClock.advance(Seconds(11));
   t.match((await callOperator(gateway, 'POST', '/usage/close', {})).status, 200);
   gateway.events.emit('circuit', circuit(9, 'opened'));
-  const all = await callOperator(gateway, 'GET', '/notices');
-  const [first, second, third] = (all.body as { notices: { id: number }[] }).notices;
-  t.match(all, { status: 200, body: { next: null, unread: 3 } });
+  const answer = await callOperator(gateway, 'GET', '/notices');
+  const [first, second, third] = (answer.body as { notices: { id: number }[] }).notices;
+  t.match(answer, { status: 200, body: { next: null, unread: 3 } });
   const byKind = async (kind: string) => (await callOperator(gateway, 'GET', `/notices?kind=${kind}`)).body;
   t.match(await byKind('url-disabled'), {
     notices: [{ subject: String(urlId), text: /disabled: the receiver answered 410/, count: 1, read_at: null }],
@@ -374,7 +381,7 @@ t.test('a gateway’s notices are shown over HTTP, in a metric and on the comman
       { status: 400, body: { detail: /expected/ } },
       query,
     );
-  for (const body of [{}, { ids: [1], all: true }, { ids: [] }, { ids: ['1'] }])
+  for (const body of [{}, { ids: [1], answer: true }, { ids: [] }, { ids: ['1'] }])
     t.match(await callOperator(gateway, 'POST', '/notices/read', body), { status: 400 }, JSON.stringify(body));
   t.match(await callOperator(gateway, 'POST', '/notices/read', { ids: [77] }), { status: 404 });
   await gateway.webhooks.settings.set(urlId, { state: 'active' });
@@ -387,7 +394,7 @@ t.test('a gateway’s notices are shown over HTTP, in a metric and on the comman
 });
 
 /** Pings of each lock that are delivered successfully first. */
-const GROWING = 4;
+const PINGS_BEFORE = 4;
 
 t.test('attempts under way when a URL is changed open no circuit', async (t) => {
   const { gateway, receiver, urlId } = await setUpWebhooks(t);
@@ -397,67 +404,70 @@ t.test('attempts under way when a URL is changed open no circuit', async (t) => 
     locks.push(await connectedLock(t, gateway, testMac(number)));
   const waiting: (() => void)[] = [];
   receiver.answer = (_request, response) => void waiting.push(() => response.writeHead(204).end());
-  const grown = waitForEvents(gateway, 'delivery', FAILURES_TO_OPEN * GROWING);
+  const grown = waitForEvents(gateway, 'delivery', FAILURES_TO_OPEN * PINGS_BEFORE);
   for (const lock of locks)
-    for (let sequence = 1; sequence <= GROWING; sequence++) await lock.send(testBytes(sequence));
+    for (let sequence = 1; sequence <= PINGS_BEFORE; sequence++) await lock.send(testBytes(sequence));
   receiver.answer = (_request, response) => void response.writeHead(204).end();
   for (const answer of waiting) answer();
   await grown;
-  const held: (() => void)[] = [];
-  receiver.answer = (_request, response) => void held.push(() => response.writeHead(500).end());
+  const heldAnswers: (() => void)[] = [];
+  receiver.answer = (_request, response) => void heldAnswers.push(() => response.writeHead(500).end());
   const turns: string[] = [];
   gateway.events.on('circuit', ({ state }) => turns.push(state));
   const failed = waitForEvents(gateway, 'delivery', FAILURES_TO_OPEN);
-  for (const lock of locks) await lock.send(testBytes(GROWING + 1));
-  await receiver.waitForRequests(FAILURES_TO_OPEN * (GROWING + 1));
+  for (const lock of locks) await lock.send(testBytes(PINGS_BEFORE + 1));
+  await receiver.waitForRequests(FAILURES_TO_OPEN * (PINGS_BEFORE + 1));
   await gateway.webhooks.settings.set(urlId, { ordered: true });
-  for (const answer of held) answer();
+  for (const answer of heldAnswers) answer();
   await failed;
   t.same(turns, []);
-  t.same(await gateway.notices.list(EVERYTHING), []);
+  t.same(await gateway.notices.list(ALL_NOTICES), []);
 });
 
 t.test('“lockgate notices” lists notices and marks them as read', async (t) => {
   const gateway = await testGateway(t);
-  const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
+  const dateBefore = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const run = (...args: string[]): Promise<CommandOutput> => runLockgate(['notices', ...args]);
   for (const urlId of [1, 2, 3]) gateway.events.emit('url-disabled', disabled(urlId));
   gateway.events.emit('url-changed', { atMs: 0, urlId: 2, state: 'active' });
-  t.match(await run('read', '1', ...at), { exit: { code: 0 }, stdout: ['1 marked as read.'] });
-  const shown = await run('--all', '--mark-read', ...at);
-  t.match(shown.stdout, [
+  t.match(await run('read', '1', ...dateBefore), { exit: { code: 0 }, stdout: ['1 marked as read.'] });
+  const listed = await run('--all', '--mark-read', ...dateBefore);
+  t.match(listed.stdout, [
     /^ +ID +LAST +KIND +STATE +TIMES +WHAT$/,
     /^\* +3 +(now|\d+ s ago) +url-disabled +open +1 +URL 3 is disabled: gone$/,
     /^\* +2 +(now|\d+ s ago) +url-disabled +over +1 +URL 2/,
     /^ +1 +(now|\d+ s ago) +url-disabled +open +1 +URL 1/,
   ]);
-  t.match(shown.stderr, ['2 marked as read.']);
-  const json = await run('--all', '--since', '1h', '--limit', '2', '--json', ...at);
+  t.match(listed.stderr, ['2 marked as read.']);
+  const json = await run('--all', '--since', '1h', '--limit', '2', '--json', ...dateBefore);
   const notice = { id: 3, last_at: /^20.*Z$/, read_at: /^20.*Z$/, resolved_at: null };
   t.match(JSON.parse(json.stdout.join('')), { notices: [notice, { id: 2 }], unread: 0 });
-  t.match(await run('read', '--all', '--json', ...at), { exit: { code: 0 }, stdout: ['{"read":0}'] });
-  t.match(await run(...at), { exit: { code: 0 }, stdout: [], stderr: [/There are no unread notices/] });
-  const none = await run('--all', '--kind', 'degraded', ...at);
+  t.match(await run('read', '--all', '--json', ...dateBefore), { exit: { code: 0 }, stdout: ['{"read":0}'] });
+  t.match(await run(...dateBefore), { exit: { code: 0 }, stdout: [], stderr: [/There are no unread notices/] });
+  const none = await run('--all', '--kind', 'degraded', ...dateBefore);
   t.match(none, { exit: { code: 0 }, stdout: [], stderr: ['No notices match.'] });
-  t.match(await run('--kind', 'x', ...at), { exit: { code: 2 }, stderr: [/expected url-disabled, circuit-open/] });
+  t.match(await run('--kind', 'x', ...dateBefore), {
+    exit: { code: 2 },
+    stderr: [/expected url-disabled, circuit-open/],
+  });
   t.match(await run('--gateway', 'http://127.0.0.1:9', '--token', 'x'), { exit: { code: 3 }, stderr: [/no gateway/] });
 });
 
 t.test('tail shows a line for each write of notices', async (t) => {
-  const line = eventLine({ at: at(0), event: 'notices', noted: 3, unread: 12 });
+  const line = eventLine({ dateBefore: dateBefore(0), event: 'notices', noted: 3, unread: 12 });
   t.match(line, /^09:00:00 .*new: 3; 12 unread: lockgate notices$/);
 });
 
 t.test('the table fits into 80 columns, and shows how long ago notices opened', async (t) => {
   t.same(
     [0, Seconds(59), Seconds(119), Minutes(2), Minutes(119), Minutes(180), Minutes(60 * 47), Minutes(60 * 48), -5].map(
-      (span) => agoText(at(span), NOW),
+      (span) => agoText(dateBefore(span), NOW),
     ),
     ['now', '59 s ago', '119 s ago', '2 min ago', '119 min ago', '3 h ago', '47 h ago', '2 d ago', 'now'],
   );
   const row = {
     ...{ id: 12_345, kind: 'url-disabled', subject: '3', text: `URL 3 is disabled: ${'why '.repeat(40)}`, count: 100 },
-    ...{ at: at(Minutes(119)), last_at: at(Minutes(119)), read_at: null, resolved_at: null },
+    ...{ at: dateBefore(Minutes(119)), last_at: dateBefore(Minutes(119)), read_at: null, resolved_at: null },
   };
   const lines = tableLines([row], noticeColumns(NOW), 80);
   t.ok(lines.every((line) => [...line].length <= 80));

@@ -37,11 +37,11 @@ function uplinkAt(boot: number, sequence: number, timeMs: number, batteryPercent
 }
 
 /** Uplinks from before and after the wipe. Both use the first sequences of boot 1. */
-const BEFORE = [
+const UPLINKS_BEFORE_WIPE = [
   ...[1, 2, 3].map((sequence) => uplinkAt(1, sequence, NOW - Days(20) + Minutes(sequence), 90)),
   ...[1, 2, 3, 4].map((sequence) => uplinkAt(41, sequence, NOW - Days(1) + Minutes(sequence), 50 + sequence)),
 ];
-const AFTER = [1, 2, 3, 4, 5].map((sequence) =>
+const UPLINKS_AFTER_WIPE = [1, 2, 3, 4, 5].map((sequence) =>
   uplinkAt(1, sequence, WIPED_MS + Minutes(10 + sequence), 80 + sequence),
 );
 
@@ -78,11 +78,11 @@ async function send(test: Teardown, gateway: Gateway, uplinks: readonly Uplink[]
   secrets.set(gateway, secret);
   const lock = await TestLock.connect(test, gateway.mqttPort, MAC, secret);
   const announced = waitForEvents(gateway, 'uplink', uplinks.length);
-  for (const one of uplinks) await lock.send(Buffer.from(encodeUplink(one)));
+  for (const uplink of uplinks) await lock.send(Buffer.from(encodeUplink(uplink)));
   const ids = (await announced).map(({ eventId }) => eventId);
-  const gone = waitForEvents(gateway, 'disconnected', 1);
+  const disconnected = waitForEvents(gateway, 'disconnected', 1);
   await lock.client.endAsync();
-  await gone;
+  await disconnected;
   return ids;
 }
 
@@ -91,7 +91,7 @@ const openTestGateway = (test: Teardown): Promise<Gateway> => testGateway(test, 
 t.test('a boot counter that went back opens a finding and a notice, and marking the lock resolves both', async (t) => {
   const clock = new ManualClock(NOW);
   const gateway = await testGateway(t, { runClock: clock });
-  await send(t, gateway, [...BEFORE, ...AFTER.slice(0, 3)]);
+  await send(t, gateway, [...UPLINKS_BEFORE_WIPE, ...UPLINKS_AFTER_WIPE.slice(0, 3)]);
   const late = waitForEvents(gateway, 'presence', 1);
   clock.advance(Minutes(11));
   t.match(await late, [{ presence: { presence: 'late', rule: 'recovery-offline' } }], 'judged by its old uplinks');
@@ -108,7 +108,7 @@ t.test('a boot counter that went back opens a finding and a notice, and marking 
 
   const list = async () =>
     (await callOperator(gateway, 'GET', '/notices?kind=boot-back')).body as { notices: unknown[] };
-  const since = new Date(AFTER[0]?.timeMs ?? 0).toISOString();
+  const since = new Date(UPLINKS_AFTER_WIPE[0]?.timeMs ?? 0).toISOString();
   const { notices } = await list();
   t.match(notices, [{ kind: 'boot-back', subject: formatMac(MAC), resolved_at: null }]);
   t.match(
@@ -130,7 +130,7 @@ t.test('a boot counter that went back opens a finding and a notice, and marking 
     { action: 'device.reflashed', object: formatMac(MAC), before: { reflashed: [] }, after: { reflashed: [since] } },
   ]);
 
-  await send(t, gateway, AFTER.slice(3));
+  await send(t, gateway, UPLINKS_AFTER_WIPE.slice(3));
   t.match(
     (await callOperator(gateway, 'GET', path)).body,
     { state: { battery_percent: 85 } },
@@ -141,7 +141,7 @@ t.test('a boot counter that went back opens a finding and a notice, and marking 
 t.test('the final state does not depend on when the mark is set and in which order uplinks arrive', async (t) => {
   const since = new Date(WIPED_MS).toISOString();
   const random = new Prng('lives');
-  const all = [...BEFORE, ...AFTER];
+  const all = [...UPLINKS_BEFORE_WIPE, ...UPLINKS_AFTER_WIPE];
   const runOutcome = async (arrivals: readonly Uplink[], marksAt: number): Promise<LockOutcome> => {
     const gateway = await openTestGateway(t);
     const ids = await send(t, gateway, arrivals.slice(0, marksAt));
@@ -149,9 +149,9 @@ t.test('the final state does not depend on when the mark is set and in which ord
     t.ok(device, 'the lock exists');
     t.match(await callOperator(gateway, 'POST', `/devices/${MAC}/reflashed`, { at: since }), { status: 200 });
     ids.push(...(await send(t, gateway, arrivals.slice(marksAt))));
-    const end = await outcomeOf(gateway, ids);
+    const outcome = await outcomeOf(gateway, ids);
     await gateway.close();
-    return end;
+    return outcome;
   };
   const inOrder = await runOutcome(all, 1);
   t.same(inOrder.findings, [], 'no conflict of keys, and no boot counter that went back');
@@ -170,7 +170,7 @@ t.test('the mark survives a restart and a rebuild of the state, and is in export
   const options = { runClock: new ManualClock(NOW) };
   const first = await openGateway(t, folder, options);
   await first.accounts.addMerchant('Amber');
-  await send(t, first, [...BEFORE, ...AFTER]);
+  await send(t, first, [...UPLINKS_BEFORE_WIPE, ...UPLINKS_AFTER_WIPE]);
   const since = new Date(WIPED_MS).toISOString();
   await callOperator(first, 'POST', `/devices/${MAC}/reflashed`, { at: since });
   const known = await outcomeOf(first, []);
@@ -204,7 +204,7 @@ t.test('the mark survives a restart and a rebuild of the state, and is in export
 
 t.test('a wrong time of a mark is refused with the reason', async (t) => {
   const gateway = await openTestGateway(t);
-  await send(t, gateway, BEFORE);
+  await send(t, gateway, UPLINKS_BEFORE_WIPE);
   const mark = (at: unknown, mac = MAC) => callOperator(gateway, 'POST', `/devices/${mac}/reflashed`, { at });
   t.match(await mark('yesterday'), { status: 400, body: { detail: /at is "yesterday": expected/ } });
   t.match(await mark('2019-12-31T23:59:59Z'), { status: 400, body: { detail: /expected a time from 2020 on/ } });

@@ -1,4 +1,7 @@
-/** Faults that could leak resources of a gateway or keep it from stopping, one test each. */
+/**
+ * Faults that could leak resources of a gateway or keep it from stopping (quality.md §2), one test each: listeners,
+ * timers, a second close, a failing store, an interrupted delivery, a partly written file.
+ */
 import { getEventListeners } from 'node:events';
 import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -165,7 +165,7 @@ t.test('a command to a fleet must state its size, and airplane mode must be conf
   );
   t.match(await ask(gateway, 'POST', '/commands', { ...airplane, confirm_airplane: true }), { status: 201 });
   const { body } = await ask(gateway, 'GET', `/devices/${MAC}`);
-  t.match(body, { twin: { expectedSentence: { airplane: true }, reported: null, differs: ['airplane'] } });
+  t.match(body, { twin: { wanted: { airplane: true }, reported: null, differs: ['airplane'] } });
 });
 
 interface ProgramResult {

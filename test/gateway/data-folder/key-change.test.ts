@@ -1,6 +1,7 @@
 /**
- * The key that encrypts secrets: its file, what it encrypts, changing it, and replacing a lost key (quality.md §2). An
- * exception between two steps of a change simulates a kill there, since each step is on the disk when it ends.
+ * The key with which the gateway encrypts ("seals") secrets: its file, what it encrypts, changing it, and replacing a
+ * lost key (quality.md §2). An exception between two steps of a change simulates a kill there, since each step is on the
+ * disk when it ends.
  */
 import {
   cpSync,
@@ -35,9 +36,9 @@ const MAC = testMac();
 const BEARER = 'Bearer merchants-own-token-0123456789';
 const STEPS: readonly KeyChangeStep[] = ['key-made', 'secrets-changed', 'key-in-place'];
 
-interface Site {
+interface FolderSetup {
   readonly folder: string;
-  readonly place: { readonly data: string; readonly keyFile: string | null };
+  readonly locations: { readonly data: string; readonly keyFile: string | null };
   readonly receiver: TestReceiver;
   readonly webhookSecret: string;
   readonly lockSecret: string;
@@ -49,20 +50,20 @@ interface Site {
 }
 
 /** Made once and copied for each test, since hashing passwords and making accounts is slow. */
-let made: Promise<Site> | undefined;
+let createdFolder: Promise<FolderSetup> | undefined;
 
 /** Makes a data folder with a lock, a phone, a URL with a header, and credentials for HTTP; no gateway runs on it. */
-async function site(test: Teardown, keyFile: string | null = null): Promise<Site> {
-  made ??= newSite(t);
-  const at = await made;
+async function copyFolder(test: Teardown, keyFile: string | null = null): Promise<FolderSetup> {
+  createdFolder ??= createFolder(t);
+  const setup = await createdFolder;
   const folder = tempFolder(test);
-  cpSync(at.folder, folder, { recursive: true });
+  cpSync(setup.folder, folder, { recursive: true });
   if (keyFile !== null) renameSync(path.join(folder, 'key'), keyFile);
-  return { ...at, folder, place: { data: folder, keyFile } };
+  return { ...setup, folder, locations: { data: folder, keyFile } };
 }
 
 /** Makes such a data folder with new secrets and a new key. */
-async function newSite(test: Teardown): Promise<Site> {
+async function createFolder(test: Teardown): Promise<FolderSetup> {
   const folder = tempFolder(test);
   const gateway = await openGateway(test, folder);
   await gateway.accounts.addMerchant(MERCHANT);
@@ -81,27 +82,27 @@ async function newSite(test: Teardown): Promise<Site> {
   const session = String(login.body).replace('logged in user session:', '');
   await gateway.close();
   const secrets = { webhookSecret, lockSecret, phoneSecret, apiKey, token, session };
-  return { folder, place: { data: folder, keyFile: null }, receiver, ...secrets, sequence: 0 };
+  return { folder, locations: { data: folder, keyFile: null }, receiver, ...secrets, sequence: 0 };
 }
 
 /** Checks that a gateway starts on the folder, accepts every credential, and signs webhooks verifiably. */
-async function checkThatAllWorks(t: Tap, at: Site): Promise<void> {
-  const gateway = await openGateway(t, at.folder, {}, { keyFile: at.place.keyFile });
-  const before = at.receiver.requests.length;
-  const lock = await TestLock.connect(t, gateway.mqttPort, MAC, at.lockSecret);
+async function assertAllWorks(t: Assertions, setup: FolderSetup): Promise<void> {
+  const gateway = await openGateway(t, setup.folder, {}, { keyFile: setup.locations.keyFile });
+  const before = setup.receiver.requests.length;
+  const lock = await TestLock.connect(t, gateway.mqttPort, MAC, setup.lockSecret);
   const delivered = waitForEvents(gateway, 'delivery', 1);
-  await lock.send(testBytes(++at.sequence));
+  await lock.send(testBytes(++setup.sequence));
   t.match(await delivered, [{ outcome: 'delivered' }]);
-  const request = at.receiver.requests[before];
+  const request = setup.receiver.requests[before];
   t.equal(request?.headers.authorization, BEARER);
-  t.doesNotThrow(() => new Webhook(at.webhookSecret).verify(request?.body ?? '', { ...request?.headers } as never));
-  t.ok(await TestLock.connectPhone(t, gateway.mqttPort, MAC, '1', at.phoneSecret));
-  t.same(await acceptedOverHttp(gateway, at), { apiKey: true, token: true, session: true });
+  t.doesNotThrow(() => new Webhook(setup.webhookSecret).verify(request?.body ?? '', { ...request?.headers } as never));
+  t.ok(await TestLock.connectPhone(t, gateway.mqttPort, MAC, '1', setup.phoneSecret));
+  t.same(await acceptedOverHttp(gateway, setup), { apiKey: true, token: true, session: true });
   await gateway.close();
 }
 
 /** Which HTTP credentials are accepted. */
-async function acceptedOverHttp({ merchants }: Gateway, { apiKey, token, session }: Site): Promise<object> {
+async function acceptedOverHttp({ merchants }: Gateway, { apiKey, token, session }: FolderSetup): Promise<object> {
   return {
     apiKey: (await merchants.apiKeys.check(apiKey)) !== undefined,
     token: (await merchants.accessTokens.check(token)) !== null,
@@ -109,7 +110,7 @@ async function acceptedOverHttp({ merchants }: Gateway, { apiKey, token, session
   };
 }
 
-type Tap = Teardown & Pick<typeof t, 'match' | 'same' | 'equal' | 'ok' | 'doesNotThrow'>;
+type Assertions = Teardown & Pick<typeof t, 'match' | 'same' | 'equal' | 'ok' | 'doesNotThrow'>;
 
 function filesOf(folder: string): string {
   const names = readdirSync(folder).filter((name) => name.startsWith('lockgate.sqlite'));
@@ -131,10 +132,16 @@ function sealedSecrets(folder: string): Buffer[] {
 }
 
 t.test('secrets and values of headers are not on the disk unencrypted', async (t) => {
-  const at = await site(t);
-  await checkThatAllWorks(t, at);
-  const text = filesOf(at.folder);
-  for (const secret of [BEARER, 'merchants-own-token', at.webhookSecret.slice(6), at.lockSecret, at.phoneSecret])
+  const setup = await copyFolder(t);
+  await assertAllWorks(t, setup);
+  const text = filesOf(setup.folder);
+  for (const secret of [
+    BEARER,
+    'merchants-own-token',
+    setup.webhookSecret.slice(6),
+    setup.lockSecret,
+    setup.phoneSecret,
+  ])
     t.notOk(text.includes(secret), secret.slice(0, 12));
   t.ok(text.includes('Authorization'), 'names are shown in lists');
 });
@@ -142,17 +149,17 @@ t.test('secrets and values of headers are not on the disk unencrypted', async (t
 t.test(
   'header values that an older version left unencrypted are sealed by the first start, also in the WAL',
   async (t) => {
-    const at = await site(t);
-    const db = openDurable(path.join(at.folder, 'lockgate.sqlite'));
+    const setup = await copyFolder(t);
+    const db = openDurable(path.join(setup.folder, 'lockgate.sqlite'));
     const headers = JSON.stringify({ Authorization: BEARER });
     db.prepare('UPDATE webhook_url SET headers = ?, headers_sealed = 0').run(headers);
     db.exec(`DELETE FROM fact WHERE name = 'key-id'`);
     db.close();
-    t.ok(filesOf(at.folder).includes(BEARER));
-    const gateway = await openGateway(t, at.folder);
-    t.notOk(filesOf(at.folder).includes(BEARER), 'once it is ready');
+    t.ok(filesOf(setup.folder).includes(BEARER));
+    const gateway = await openGateway(t, setup.folder);
+    t.notOk(filesOf(setup.folder).includes(BEARER), 'once it is ready');
     await gateway.close();
-    await checkThatAllWorks(t, at);
+    await assertAllWorks(t, setup);
   },
 );
 
@@ -161,20 +168,20 @@ t.test(
   async (t) => {
     for (const keyFile of [null, path.join(tempFolder(t), 'elsewhere', 'lockgate.key')]) {
       if (keyFile !== null) mkdirSync(path.dirname(keyFile));
-      const at = await site(t, keyFile);
-      const file = keyFile ?? path.join(at.folder, 'key');
-      t.equal(existsSync(path.join(at.folder, 'key')), keyFile === null, 'the key is where the setting says');
-      const old = keyOf(file);
-      t.match(await rotateKey(at.place), { count: 4, file }, 'two secrets and two headers');
-      t.not(keyOf(file).id, old.id);
+      const setup = await copyFolder(t, keyFile);
+      const file = keyFile ?? path.join(setup.folder, 'key');
+      t.equal(existsSync(path.join(setup.folder, 'key')), keyFile === null, 'the key is where the setting says');
+      const oldKeys = keyOf(file);
+      t.match(await rotateKey(setup.locations), { count: 4, file }, 'two secrets and two headers');
+      t.not(keyOf(file).id, oldKeys.id);
       t.equal(statSync(file).mode & 0o777, 0o600);
-      for (const sealed of sealedSecrets(at.folder)) {
-        t.throws(() => old.unseal(sealed), { code: 'wrong-key' });
+      for (const sealed of sealedSecrets(setup.folder)) {
+        t.throws(() => oldKeys.unseal(sealed), { code: 'wrong-key' });
         t.match(keyOf(file).unseal(sealed), /^whsec_/);
       }
-      await checkThatAllWorks(t, at);
-      await rotateKey(at.place);
-      await checkThatAllWorks(t, at);
+      await assertAllWorks(t, setup);
+      await rotateKey(setup.locations);
+      await assertAllWorks(t, setup);
       t.same(
         readdirSync(path.dirname(file)).filter((name) => name.includes('key')),
         [path.basename(file)],
@@ -185,74 +192,75 @@ t.test(
 );
 
 t.test('an interrupted change of the key is completed or undone, after whichever step', async (t) => {
-  for (const last of STEPS) {
-    const at = await site(t);
+  for (const lastStep of STEPS) {
+    const setup = await copyFolder(t);
     const cut = new Error('cut off');
     const onStep = (step: KeyChangeStep): void => {
-      if (step === last) throw cut;
+      if (step === lastStep) throw cut;
     };
-    await t.rejects(rotateKey(at.place, { onStep }), cut);
-    await checkThatAllWorks(t, at);
+    await t.rejects(rotateKey(setup.locations, { onStep }), cut);
+    await assertAllWorks(t, setup);
     t.same(
-      readdirSync(at.folder).filter((name) => name.startsWith('key')),
+      readdirSync(setup.folder).filter((name) => name.startsWith('key')),
       ['key'],
-      `one key is left after ${last}`,
+      `one key is left after ${lastStep}`,
     );
-    await t.rejects(rotateKey(at.place, { onStep }), cut);
-    await rotateKey(at.place);
-    await checkThatAllWorks(t, at);
+    await t.rejects(rotateKey(setup.locations, { onStep }), cut);
+    await rotateKey(setup.locations);
+    await assertAllWorks(t, setup);
   }
 });
 
 t.test('a wrong or missing key is refused, and the key of a running gateway can’t be changed', async (t) => {
-  const at = await site(t);
-  const other = await newSite(t);
-  await t.rejects(forgetSecrets(at.place), { code: 'key-fits' });
-  const gateway = await openGateway(t, at.folder);
-  await t.rejects(rotateKey(at.place), { code: 'data-in-use' });
-  await t.rejects(forgetSecrets(at.place), { code: 'data-in-use' });
+  const setup = await copyFolder(t);
+  const other = await createFolder(t);
+  await t.rejects(forgetSecrets(setup.locations), { code: 'key-fits' });
+  const gateway = await openGateway(t, setup.folder);
+  await t.rejects(rotateKey(setup.locations), { code: 'data-in-use' });
+  await t.rejects(forgetSecrets(setup.locations), { code: 'data-in-use' });
   await gateway.close();
-  const file = path.join(at.folder, 'key');
+  const file = path.join(setup.folder, 'key');
   const right = readFileSync(file);
   writeFileSync(file, readFileSync(path.join(other.folder, 'key')), { mode: 0o600 });
   const refusal = { code: 'wrong-key', message: /does not hold the key of this store.* from a backup/ };
-  await t.rejects(openGateway(t, at.folder), refusal);
-  await t.rejects(rotateKey(at.place), refusal);
+  await t.rejects(openGateway(t, setup.folder), refusal);
+  await t.rejects(rotateKey(setup.locations), refusal);
   writeFileSync(file, 'nonsense', { mode: 0o600 });
-  await t.rejects(openGateway(t, at.folder), { code: 'bad-key' });
+  await t.rejects(openGateway(t, setup.folder), { code: 'bad-key' });
   rmSync(file);
-  await t.rejects(rotateKey(at.place), { code: 'key-missing' });
-  await t.rejects(rotateKey({ data: path.join(at.folder, 'none'), keyFile: null }), { code: 'input-data' });
+  await t.rejects(rotateKey(setup.locations), { code: 'key-missing' });
+  await t.rejects(rotateKey({ data: path.join(setup.folder, 'none'), keyFile: null }), { code: 'input-data' });
   writeFileSync(file, right, { mode: 0o600 });
-  await checkThatAllWorks(t, at);
+  await assertAllWorks(t, setup);
 });
 
 t.test(
   'replacing a lost key revokes every credential, lists what needs a new secret, and retains all events',
   async (t) => {
-    for (const last of [...STEPS, undefined]) {
-      const at = await site(t);
-      await checkThatAllWorks(t, at);
-      const key = path.join(at.folder, 'key');
+    for (const lastStep of [...STEPS, undefined]) {
+      const setup = await copyFolder(t);
+      await assertAllWorks(t, setup);
+      const key = path.join(setup.folder, 'key');
       renameSync(key, path.join(tempFolder(t), 'lost'));
-      await t.rejects(openGateway(t, at.folder), { code: 'key-missing' });
-      const apiKeys = [{ id: at.apiKey.slice(4, 16), merchant: MERCHANT, name: 'shop' }];
+      await t.rejects(openGateway(t, setup.folder), { code: 'key-missing' });
+      const apiKeys = [{ id: setup.apiKey.slice(4, 16), merchant: MERCHANT, name: 'shop' }];
       const urls = [{ id: 1, merchant: MERCHANT, headers: ['Authorization', 'X-Team'] }];
       const lost = { urls, locks: [MAC], apiKeys };
       const cut = new Error('cut off');
       const onStep = (step: KeyChangeStep): void => {
-        if (step === last) throw cut;
+        if (step === lastStep) throw cut;
       };
-      if (last === undefined) t.match(await forgetSecrets(at.place), { ...lost, phones: [{ mac: MAC, name: 'Ada' }] });
+      if (lastStep === undefined)
+        t.match(await forgetSecrets(setup.locations), { ...lost, phones: [{ mac: MAC, name: 'Ada' }] });
       else {
-        await t.rejects(forgetSecrets(at.place, { onStep }), cut);
+        await t.rejects(forgetSecrets(setup.locations, { onStep }), cut);
         // Before the commit nothing is changed; after it, everything is.
-        if (last === 'key-made') t.match(await forgetSecrets(at.place), lost);
-        else await t.rejects(forgetSecrets(at.place), { code: 'key-fits' });
+        if (lastStep === 'key-made') t.match(await forgetSecrets(setup.locations), lost);
+        else await t.rejects(forgetSecrets(setup.locations), { code: 'key-fits' });
       }
-      const gateway = await openGateway(t, at.folder);
-      await t.rejects(TestLock.connect(t, gateway.mqttPort, MAC, at.lockSecret), 'the old secret is not accepted');
-      t.same(await acceptedOverHttp(gateway, at), { apiKey: false, token: false, session: false });
+      const gateway = await openGateway(t, setup.folder);
+      await t.rejects(TestLock.connect(t, gateway.mqttPort, MAC, setup.lockSecret), 'the old secret is not accepted');
+      t.same(await acceptedOverHttp(gateway, setup), { apiKey: false, token: false, session: false });
       t.match(await gateway.merchants.apiKeys.list(), [{ revokedAtMs: Number }], 'the key is listed as revoked');
       t.match(await gateway.store.webhooks.find(1), { state: 'disabled', disabledWhy: /lost with the key/ });
       const lock = await TestLock.connect(t, gateway.mqttPort, MAC, await gateway.accounts.rotateLockSecret(MAC));
@@ -263,7 +271,7 @@ t.test(
       const delivered = waitForEvents(gateway, 'delivery', 1);
       t.same(await redelivery.recover({ sinceMs: 0 }), [{ urlId: 1, events: 1 }]);
       await delivered;
-      const request = at.receiver.requests.at(-1);
+      const request = setup.receiver.requests.at(-1);
       t.match(request?.json, { sequence: 50 });
       t.doesNotThrow(() => new Webhook(secret).verify(request?.body ?? '', { ...request?.headers } as never));
       await gateway.close();
@@ -272,17 +280,17 @@ t.test(
 );
 
 t.test('config rotate-key and forget-secrets: text output, JSON output, and failures', async (t) => {
-  const at = await site(t);
+  const setup = await copyFolder(t);
   const run = async (...args: string[]) => {
-    const program = new Program(t, process.execPath, [LOCKGATE, 'config', ...args, '--data', at.folder]);
+    const program = new Program(t, process.execPath, [LOCKGATE, 'config', ...args, '--data', setup.folder]);
     const { code } = await program.waitForExit();
     return { code, stdout: program.stdout.join('\n'), stderr: program.stderr.join('\n') };
   };
   const rotated = await run('rotate-key', '--json');
   t.match(rotated, { code: 0, stderr: '' });
-  t.match(JSON.parse(rotated.stdout), { rotated: true, secrets: 4, key_file: path.join(at.folder, 'key') });
+  t.match(JSON.parse(rotated.stdout), { rotated: true, secrets: 4, key_file: path.join(setup.folder, 'key') });
   t.match(await run('forget-secrets', '--yes'), { code: 3, stderr: /is this store's key: nothing is lost/ });
-  rmSync(path.join(at.folder, 'key'));
+  rmSync(path.join(setup.folder, 'key'));
   t.match(await run('rotate-key'), { code: 3, stderr: /key is missing/ });
   t.match(await run('forget-secrets'), { code: 2, stderr: /confirm with --yes/ });
   t.match(await run('forget-secrets', '--yes'), {
@@ -295,17 +303,17 @@ t.test('config rotate-key and forget-secrets: text output, JSON output, and fail
 });
 
 t.test('a store without merchants accepts any key and any change of the key', async (t) => {
-  for (const last of STEPS) {
+  for (const lastStep of STEPS) {
     const folder = tempFolder(t);
-    const place = { data: folder, keyFile: null };
+    const locations = { data: folder, keyFile: null };
     await (await openGateway(t, folder)).close();
     const cut = new Error('cut off');
     const onStep = (step: KeyChangeStep): void => {
-      if (step === last) throw cut;
+      if (step === lastStep) throw cut;
     };
-    await t.rejects(rotateKey(place, { onStep }), cut);
+    await t.rejects(rotateKey(locations, { onStep }), cut);
     await (await openGateway(t, folder)).close();
-    await rotateKey(place);
+    await rotateKey(locations);
     rmSync(path.join(folder, 'key'));
     const gateway = await openGateway(t, folder);
     await gateway.accounts.addMerchant(MERCHANT);
@@ -317,18 +325,18 @@ t.test('a store without merchants accepts any key and any change of the key', as
 t.test(
   'another store’s key in the place of the lost key is saved, after whichever step the change is interrupted',
   async (t) => {
-    for (const last of [...STEPS, undefined]) {
-      const at = await site(t);
-      const [file, other] = [path.join(at.folder, 'key'), path.join((await newSite(t)).folder, 'key')];
+    for (const lastStep of [...STEPS, undefined]) {
+      const setup = await copyFolder(t);
+      const [file, other] = [path.join(setup.folder, 'key'), path.join((await createFolder(t)).folder, 'key')];
       const text = readFileSync(other, 'utf8');
       writeFileSync(file, text, { mode: 0o600 });
       const onStep = (step: KeyChangeStep): void => {
-        if (step === last) throw new Error('cut off');
+        if (step === lastStep) throw new Error('cut off');
       };
-      await forgetSecrets(at.place, { onStep }).catch(() => undefined);
-      if (last === 'key-made') await forgetSecrets(at.place);
-      await (await openGateway(t, at.folder)).close();
-      t.equal(readFileSync(`${file}.of-another-store`, 'utf8'), text, `after ${last}`);
+      await forgetSecrets(setup.locations, { onStep }).catch(() => undefined);
+      if (lastStep === 'key-made') await forgetSecrets(setup.locations);
+      await (await openGateway(t, setup.folder)).close();
+      t.equal(readFileSync(`${file}.of-another-store`, 'utf8'), text, `after ${lastStep}`);
     }
   },
 );
@@ -342,18 +350,18 @@ t.test(
   async (t) => {
     const folder = mkdtempSync(path.join(OTHER_DISK, 'lockgate-test-'));
     t.teardown(() => rmSync(folder, { recursive: true }));
-    const at = await site(t);
-    const [link, file] = [path.join(at.folder, 'key'), path.join(folder, 'the-key')];
+    const setup = await copyFolder(t);
+    const [link, file] = [path.join(setup.folder, 'key'), path.join(folder, 'the-key')];
     writeFileSync(file, readFileSync(link), { mode: 0o600 });
     rmSync(link);
     symlinkSync(file, link);
     const onStep = (step: KeyChangeStep): void => {
       if (step === 'secrets-changed') throw new Error('cut off');
     };
-    await t.rejects(rotateKey(at.place, { onStep }), { message: 'cut off' });
-    await checkThatAllWorks(t, at);
-    await rotateKey(at.place);
-    await checkThatAllWorks(t, at);
+    await t.rejects(rotateKey(setup.locations, { onStep }), { message: 'cut off' });
+    await assertAllWorks(t, setup);
+    await rotateKey(setup.locations);
+    await assertAllWorks(t, setup);
     t.ok(lstatSync(link).isSymbolicLink());
     t.same(readdirSync(folder), ['the-key']);
   },
@@ -362,10 +370,10 @@ t.test(
 t.test('a key file that can’t be read or written is refused in a sentence, and nothing is changed', async (t) => {
   const folder = tempFolder(t);
   mkdirSync(path.join(folder, 'file'));
-  const at = await site(t);
-  await t.rejects(rotateKey({ data: at.folder, keyFile: path.join(folder, 'file') }), {
+  const setup = await copyFolder(t);
+  await t.rejects(rotateKey({ data: setup.folder, keyFile: path.join(folder, 'file') }), {
     code: 'secret-file',
     message: /file can't be read or written: EISDIR/,
   });
-  await checkThatAllWorks(t, at);
+  await assertAllWorks(t, setup);
 });

@@ -7,13 +7,13 @@ import type { Gateway } from '../../../gateway/gateway.js';
 import { MERCHANT, testGateway } from '../../helpers/gateway/test-gateway.js';
 import { accessToken, apiKey, callMerchantApi, type MerchantAnswer } from '../../helpers/http/merchant-call.js';
 
-interface Setting {
+interface PetSetup {
   readonly gateway: Gateway;
   readonly key: string;
   readonly token: string;
 }
 
-async function openSetting(test: Parameters<typeof testGateway>[0]): Promise<Setting> {
+async function setUpGateway(test: Parameters<typeof testGateway>[0]): Promise<PetSetup> {
   const gateway = await testGateway(test);
   const key = await apiKey(gateway, MERCHANT);
   return { gateway, key, token: await accessToken(gateway, key) };
@@ -22,7 +22,7 @@ async function openSetting(test: Parameters<typeof testGateway>[0]): Promise<Set
 const PROBLEM = { 'content-type': /^application\/problem\+json/ };
 
 t.test('a pet is created, and updated under its assigned id', async (t) => {
-  const { gateway, key, token } = await openSetting(t);
+  const { gateway, key, token } = await setUpGateway(t);
   const pet = { name: 'Rex', owner_id: '42', species: 'dog', breed: 'Beagle' };
   const created = await callMerchantApi(gateway, '/v1/pet', { key, body: pet });
   t.match(created, { status: 201, headers: { 'content-type': /^application\/json/ } });
@@ -55,7 +55,7 @@ t.test('a pet is created, and updated under its assigned id', async (t) => {
 });
 
 t.test('null is the same as absent for an optional member', async (t) => {
-  const { gateway, key, token } = await openSetting(t);
+  const { gateway, key, token } = await setUpGateway(t);
   const nothing = { owner_id: null, species: null, breed: null, owner: null };
   const created = await callMerchantApi(gateway, '/v1/pet', { key, body: { name: 'Rex', ...nothing } });
   t.same(created.body, { id: 1, name: 'Rex', photoUrls: [] });
@@ -81,7 +81,7 @@ t.test('null is the same as absent for an optional member', async (t) => {
 });
 
 t.test('an int64 is exact from the body to the answer', async (t) => {
-  const { gateway, key, token } = await openSetting(t);
+  const { gateway, key, token } = await setUpGateway(t);
   await callMerchantApi(gateway, '/v1/pet', { key, body: { name: 'Rex' } });
   const put = (id: string, category: string): Promise<MerchantAnswer> =>
     callMerchantApi(gateway, '/v2/pet', {
@@ -110,9 +110,9 @@ t.test('an int64 is exact from the body to the answer', async (t) => {
     t.equal(status, 200, typed);
     t.ok(text.includes(`"category":{"id":${digits}}`), text);
   }
-  const wrong = ['9223372036854775808', '-9223372036854775809', '1e19', '1e400', '1.5', '"1"', 'true', '[]'];
+  const invalidIds = ['9223372036854775808', '-9223372036854775809', '1e19', '1e400', '1.5', '"1"', 'true', '[]'];
   for (const digits of [
-    ...wrong,
+    ...invalidIds,
     '9007199254740993.5',
     '1e-1',
     '1e-400',

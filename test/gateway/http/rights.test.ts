@@ -39,7 +39,7 @@ interface Caller {
 const CALLERS = ['no key', 'wrong key', 'revoked key', 'another merchant’s key', 'own key'] as const;
 type CallerName = (typeof CALLERS)[number];
 
-interface Place {
+interface RightsSetup {
   readonly gateway: Gateway;
   readonly folder: string;
   readonly callers: Readonly<Record<CallerName, Caller>>;
@@ -51,7 +51,7 @@ const BASIL = 'Basil';
 const OWNERS = [MERCHANT, BASIL] as const;
 
 /** Starts a gateway with two merchants, each with a lock, a pet, a user and a session. */
-async function openSetting(test: Test): Promise<Place> {
+async function setUpMerchants(test: Test): Promise<RightsSetup> {
   const folder = tempFolder(test);
   const gateway = await openGateway(test, folder);
   const sessions: Record<string, string> = {};
@@ -99,7 +99,7 @@ interface Subject {
 }
 
 /** For each operation, a call that succeeds for the owner of the subject. */
-const CALLS: Readonly<Record<string, (caller: Caller, about: Subject) => [where: string, terms: MerchantCall]>> = {
+const CALLS: Readonly<Record<string, (caller: Caller, subject: Subject) => [route: string, options: MerchantCall]>> = {
   'POST /v1/pet': ({ key }, { userId }) => ['/v1/pet', { key, body: { name: 'Rex', owner_id: String(userId) } }],
   'PUT /v2/pet': ({ token }, { pet }) => [
     '/v2/pet',
@@ -116,13 +116,18 @@ const CALLS: Readonly<Record<string, (caller: Caller, about: Subject) => [where:
   'POST /oauth/token': ({ key }) => ['/oauth/token', { key, body: 'grant_type=client_credentials', headers: FORM }],
 };
 
-const AMBERS = { pet: 1, userId: 11, username: 'amber', mac: formatMac(testMac(1)) };
-const BASILS = { pet: 7, userId: 12, username: 'basil', mac: formatMac(testMac(2)) };
-const NOBODYS = { pet: 9, userId: 19, username: 'nobod', mac: formatMac(testMac(9)) };
+const SUBJECT_OF_AMBER = { pet: 1, userId: 11, username: 'amber', mac: formatMac(testMac(1)) };
+const SUBJECT_OF_BASIL = { pet: 7, userId: 12, username: 'basil', mac: formatMac(testMac(2)) };
+const UNKNOWN_SUBJECT = { pet: 9, userId: 19, username: 'nobod', mac: formatMac(testMac(9)) };
 
-function make({ gateway }: Place, row: string, caller: Caller, about: Subject): Promise<MerchantAnswer> {
-  const [where, terms] = CALLS[row]?.(caller, about) ?? ['', {}];
-  return callMerchantApi(gateway, where, terms);
+function callOperation(
+  { gateway }: RightsSetup,
+  operation: string,
+  caller: Caller,
+  subject: Subject,
+): Promise<MerchantAnswer> {
+  const [route, options] = CALLS[operation]?.(caller, subject) ?? ['', {}];
+  return callMerchantApi(gateway, route, options);
 }
 
 /** The table of docs/http.md: for each operation, the status in each column. */
@@ -139,49 +144,60 @@ function documentedTable(): Map<string, Map<string, string>> {
       .slice(1, -1)
       .map((cell) => cell.trim()),
   );
-  const [[, ...columns] = [], , ...rows] = cells;
+  const [[, ...columns] = [], , ...operations] = cells;
   return new Map(
-    rows.map(([row = '', ...statuses]) => [row, new Map(columns.map((column, at) => [column, statuses[at] ?? '']))]),
+    operations.map(([operation = '', ...statuses]) => [
+      operation,
+      new Map(columns.map((column, at) => [column, statuses[at] ?? ''])),
+    ]),
   );
 }
 
 /** Changes a call's body to the faulty one of a column, by the column's heading. */
-const BODIES: Readonly<Record<string, (terms: MerchantCall, row: string) => MerchantCall>> = {
-  'wrong content type': (terms) => ({ ...terms, headers: { 'content-type': 'application/xml' } }),
-  'empty body': (terms) => ({ ...terms, body: '' }),
-  'array for object': (terms, row) => ({ ...terms, body: row.includes('createWith') ? [[]] : '[]' }),
+const BODIES: Readonly<Record<string, (options: MerchantCall, operation: string) => MerchantCall>> = {
+  'wrong content type': (options) => ({ ...options, headers: { 'content-type': 'application/xml' } }),
+  'empty body': (options) => ({ ...options, body: '' }),
+  'array for object': (options, operation) => ({ ...options, body: operation.includes('createWith') ? [[]] : '[]' }),
 };
 
 t.test('each operation answers each caller as the table of docs/http.md says', async (t) => {
   const table = documentedTable();
-  const rows = SPEC_ROUTES.map(({ method, path: where }) => `${method} ${where}`);
-  t.strictSame([...table.keys()].sort(), rows.sort(), 'the table has every operation');
-  const place = await openSetting(t);
-  for (const [row, statuses] of table)
-    await t.test(row, async (t) => {
+  const operations = SPEC_ROUTES.map(({ method, path: route }) => `${method} ${route}`);
+  t.strictSame([...table.keys()].sort(), operations.sort(), 'the table has every operation');
+  const setup = await setUpMerchants(t);
+  for (const [operation, statuses] of table)
+    await t.test(operation, async (t) => {
       const columns = [...CALLERS.slice(0, -1), ...Object.keys(BODIES)];
       t.strictSame([...statuses.keys()], columns);
-      const about = { ...AMBERS, session: place.sessions.Amber ?? '' };
+      const subject = { ...SUBJECT_OF_AMBER, session: setup.sessions.Amber ?? '' };
       for (const [column, status] of statuses) {
-        const caller = place.callers[column as CallerName] ?? place.callers['own key'];
-        const [where, terms] = CALLS[row]?.(caller, about) ?? ['', {}];
-        const changed = BODIES[column]?.(terms, row) ?? terms;
-        if (status === '–') t.equal(terms.body, undefined, `${column}: it has no body`);
-        else t.equal(String((await callMerchantApi(place.gateway, where, changed)).status), status, column);
+        const caller = setup.callers[column as CallerName] ?? setup.callers['own key'];
+        const [route, options] = CALLS[operation]?.(caller, subject) ?? ['', {}];
+        const changed = BODIES[column]?.(options, operation) ?? options;
+        if (status === '–') t.equal(options.body, undefined, `${column}: it has no body`);
+        else t.equal(String((await callMerchantApi(setup.gateway, route, changed)).status), status, column);
       }
-      const own = await make(place, row, place.callers['own key'], { ...about, userId: 31, username: 'new' });
-      const allowed = row === 'GET /v2/user/login' ? 400 : row === 'POST /test_webhook' ? 409 : undefined;
+      const own = await callOperation(setup, operation, setup.callers['own key'], {
+        ...subject,
+        userId: 31,
+        username: 'new',
+      });
+      const allowed = operation === 'GET /v2/user/login' ? 400 : operation === 'POST /test_webhook' ? 409 : undefined;
       if (allowed === undefined) t.ok(own.status < 300, 'the owner’s call succeeds');
       else t.equal(own.status, allowed, 'the owner gets the documented status');
     });
 });
 
 /** An answer without the parts that differ in every answer, and without the values that the caller sent. */
-function comparable({ status, headers, text }: MerchantAnswer, about: Subject): unknown {
+function comparable({ status, headers, text }: MerchantAnswer, subject: Subject): unknown {
   const { 'x-request-id': _id, date: _date, ...others } = headers;
   // Assigned ids and tokens are new in each answer.
-  const given = text.replace(/"id":\d+/, '"id":…').replace(/lgt_[\w-]{43}/, 'lgt_…');
-  return { status, others, text: given.replaceAll(about.mac, '…').replace(`"owner_id":"${about.userId}"`, '') };
+  const withoutIds = text.replace(/"id":\d+/, '"id":…').replace(/lgt_[\w-]{43}/, 'lgt_…');
+  return {
+    status,
+    others,
+    text: withoutIds.replaceAll(subject.mac, '…').replace(`"owner_id":"${subject.userId}"`, ''),
+  };
 }
 
 /** Basil's rows, read from the database file. */
@@ -207,29 +223,29 @@ t.test('another merchant’s objects and unknown objects get the same answer, by
     'POST /test_webhook': [409, 404],
     'POST /oauth/token': [200, 200],
   };
-  const place = await openSetting(t);
-  for (const row of Object.keys(CALLS))
-    await t.test(row, async (t) => {
-      const before = storedOfBasil(place.folder);
-      const [own = 0, rest = 0] = expected[row] ?? [];
+  const setup = await setUpMerchants(t);
+  for (const operation of Object.keys(CALLS))
+    await t.test(operation, async (t) => {
+      const before = storedOfBasil(setup.folder);
+      const [own = 0, rest = 0] = expected[operation] ?? [];
       const abouts = {
-        others: { ...BASILS, session: place.sessions.Basil ?? '' },
-        nobodys: { ...NOBODYS, session: `lgu_${'x'.repeat(43)}` },
-        own: { ...AMBERS, session: place.sessions.Amber ?? '' },
+        others: { ...SUBJECT_OF_BASIL, session: setup.sessions.Basil ?? '' },
+        nobodys: { ...UNKNOWN_SUBJECT, session: `lgu_${'x'.repeat(43)}` },
+        own: { ...SUBJECT_OF_AMBER, session: setup.sessions.Amber ?? '' },
       };
       for (const name of CALLERS.filter((each) => each !== 'another merchant’s key')) {
-        const caller = place.callers[name];
-        const theirs = await make(place, row, caller, abouts.others);
-        const nobodys = await make(place, row, caller, abouts.nobodys);
-        const mine = await make(place, row, caller, abouts.own);
-        const refused = row === 'POST /test_webhook' && name === 'no key' ? 400 : 401;
+        const caller = setup.callers[name];
+        const theirs = await callOperation(setup, operation, caller, abouts.others);
+        const nobodys = await callOperation(setup, operation, caller, abouts.nobodys);
+        const mine = await callOperation(setup, operation, caller, abouts.own);
+        const refused = operation === 'POST /test_webhook' && name === 'no key' ? 400 : 401;
         const statuses = name === 'own key' ? [rest, rest, own] : [refused, refused, refused];
         t.strictSame([theirs.status, nobodys.status, mine.status], statuses, name);
         const [first, second] = [comparable(theirs, abouts.others), comparable(nobodys, abouts.nobodys)];
         t.strictSame(first, second, `${name}: another merchant’s and unknown objects get the same answer`);
         if (name !== 'own key') t.strictSame(comparable(mine, abouts.own), second, `${name}: nor one’s own`);
       }
-      t.strictSame(storedOfBasil(place.folder), before, 'the other merchant’s rows are unchanged');
+      t.strictSame(storedOfBasil(setup.folder), before, 'the other merchant’s rows are unchanged');
     });
 });
 
@@ -253,7 +269,7 @@ const INT64: readonly (readonly [typed: string, value: bigint | undefined])[] = 
 ];
 
 t.test('the int64 ids of users and pets are stored exactly, or refused', async (t) => {
-  const { gateway, folder, callers } = await openSetting(t);
+  const { gateway, folder, callers } = await setUpMerchants(t);
   const { key, token } = callers['own key'];
   const db = openDurable(path.join(folder, 'lockgate.sqlite'));
   t.teardown(() => db.close());
@@ -271,8 +287,12 @@ t.test('the int64 ids of users and pets are stored exactly, or refused', async (
       move.run(value === 1n ? 2n : value - 1n);
       t.match(await update(), { status: 404 }, `a pet’s: ${typed}, which is none`);
       move.run(value);
-      const told = await update();
-      t.match([told.status, told.text], [200, new RegExp(`^{"id":${value},.*"tags":\\[{"id":${value}}]`)], typed);
+      const updateAnswer = await update();
+      t.match(
+        [updateAnswer.status, updateAnswer.text],
+        [200, new RegExp(`^{"id":${value},.*"tags":\\[{"id":${value}}]`)],
+        typed,
+      );
     }
   }
 });

@@ -40,7 +40,7 @@ const GPS: Ping = {
 };
 
 const failing: Answer = (_request, response) => void response.writeHead(500).end('sorry');
-const fine: Answer = (_request, response) => void response.writeHead(204).end();
+const succeeding: Answer = (_request, response) => void response.writeHead(204).end();
 
 function latitudeOf(bytes: Uint8Array): number | undefined {
   const read = decodeUplink(bytes);
@@ -48,7 +48,7 @@ function latitudeOf(bytes: Uint8Array): number | undefined {
 }
 
 /** Returns the bytes with one flipped bit that changes the latitude. */
-function elsewhere(bytes: Buffer): Buffer {
+function withFlippedLatitudeBit(bytes: Buffer): Buffer {
   for (let bit = 0; bit < bytes.length * 8; bit++) {
     const flipped = Buffer.from(bytes);
     flipped.writeUInt8(flipped.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
@@ -61,16 +61,19 @@ function elsewhere(bytes: Buffer): Buffer {
 const gps = (sequence: number): Buffer => testBytes(sequence, { body: GPS });
 
 /** Makes a URL that failed once at the lock's first ping, and then damages that ping in the store. */
-async function rotten(t: Test, url: { readonly ordered?: boolean } = {}): Promise<WebhookSetup & { lock: TestLock }> {
-  const made = await setUpWebhooks(t, url);
-  made.receiver.answer = failing;
-  const lock = await connectedLock(t, made.gateway, MAC);
-  const failed = waitForEvents(made.gateway, 'delivery', 1);
+async function setUpDamagedPing(
+  t: Test,
+  url: { readonly ordered?: boolean } = {},
+): Promise<WebhookSetup & { lock: TestLock }> {
+  const setup = await setUpWebhooks(t, url);
+  setup.receiver.answer = failing;
+  const lock = await connectedLock(t, setup.gateway, MAC);
+  const failed = waitForEvents(setup.gateway, 'delivery', 1);
   await lock.send(gps(1));
   await failed;
-  writeStored(made.gateway, 1, elsewhere(gps(1)));
-  made.receiver.answer = fine;
-  return { ...made, lock };
+  writeStored(setup.gateway, 1, withFlippedLatitudeBit(gps(1)));
+  setup.receiver.answer = succeeding;
+  return { ...setup, lock };
 }
 
 async function noticesOf(gateway: Gateway): Promise<{ kind: string; subject: string; resolved_at: string | null }[]> {
@@ -80,7 +83,7 @@ async function noticesOf(gateway: Gateway): Promise<{ kind: string; subject: str
 
 for (const ordered of [false, true])
   t.test(`a damaged ping is never sent and does not delay other pings, ordered: ${ordered}`, async (t) => {
-    const { clock, gateway, receiver, lock } = await rotten(t, { ordered });
+    const { clock, gateway, receiver, lock } = await setUpDamagedPing(t, { ordered });
     const cameOfIt = Promise.race([waitForEvents(gateway, 'event-damaged', 1), waitForEvents(gateway, 'delivery', 1)]);
     await advanceToNextTimer(clock);
     await cameOfIt;
@@ -96,7 +99,7 @@ for (const ordered of [false, true])
   });
 
 t.test('the API, why, notices and resend show that a ping is damaged', async (t) => {
-  const { clock, gateway } = await rotten(t);
+  const { clock, gateway } = await setUpDamagedPing(t);
   const damaged = waitForEvents(gateway, 'event-damaged', 1);
   await advanceToNextTimer(clock);
   const [{ eventId } = { eventId: '' }] = await damaged;
@@ -109,24 +112,24 @@ t.test('the API, why, notices and resend show that a ping is damaged', async (t)
     { sentence: /waiting, damaged.*resend/s },
   );
   t.match(await noticesOf(gateway), [{ kind: 'event-damaged', subject: eventId, resolved_at: null }]);
-  const shown = await callOperator(gateway, 'GET', `/devices/${formatMac(MAC)}`);
-  t.equal(shown.status, 200);
-  t.match(shown.body, { uplinks: [{ sequence: 1, damaged: true }] });
+  const device = await callOperator(gateway, 'GET', `/devices/${formatMac(MAC)}`);
+  t.equal(device.status, 200);
+  t.match(device.body, { uplinks: [{ sequence: 1, damaged: true }] });
   const again = await callOperator(gateway, 'POST', `/events/${eventId}/resend`, {});
   t.match(again, { status: 409, body: { detail: /damaged/ } });
 });
 
 t.test('a repaired ping is delivered: on request, or at the next start', async (t) => {
-  for (const way of ['resend', 'recover', 'start'] as const) {
-    const { clock, gateway, receiver } = await rotten(t);
+  for (const trigger of ['resend', 'recover', 'start'] as const) {
+    const { clock, gateway, receiver } = await setUpDamagedPing(t);
     const damaged = waitForEvents(gateway, 'event-damaged', 1);
     await advanceToNextTimer(clock);
     const [{ eventId } = { eventId: '' }] = await damaged;
     writeStored(gateway, 1, gps(1));
     const { redelivery } = gateway.webhooks;
-    if (way === 'resend') await redelivery.resend(eventId);
-    if (way === 'recover') t.match(await redelivery.recover({ sinceMs: 0 }), [{ events: 1 }]);
-    if (way !== 'start') {
+    if (trigger === 'resend') await redelivery.resend(eventId);
+    if (trigger === 'recover') t.match(await redelivery.recover({ sinceMs: 0 }), [{ events: 1 }]);
+    if (trigger !== 'start') {
       await receiver.waitForRequests(2);
       t.equal(receiver.requests[1]?.json.latitude, 52.3702157);
       await eventually('the notice is resolved', async () => (await noticesOf(gateway))[0]?.resolved_at !== null);
@@ -134,13 +137,13 @@ t.test('a repaired ping is delivered: on request, or at the next start', async (
     }
     const folder = path.dirname(storeFileOf(gateway));
     await gateway.close();
-    const next = await openGateway(t, folder, { deliveryClock: clock });
+    const restarted = await openGateway(t, folder, { deliveryClock: clock });
     await receiver.waitForRequests(2);
     t.equal(receiver.requests[1]?.json.latitude, 52.3702157);
-    await eventually('it is noted', async () => (await readDeliveries(next, ['delivered'])).length === 1);
+    await eventually('it is noted', async () => (await readDeliveries(restarted, ['delivered'])).length === 1);
     t.same(
       await readDeliveries(
-        next,
+        restarted,
         DELIVERY_STATES.filter((state) => state !== 'delivered'),
       ),
       [],
@@ -155,7 +158,7 @@ t.test('a ping that is damaged before its first attempt is not sent either', asy
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(gps(1));
   await lock.send(gps(2));
-  writeStored(gateway, 1, elsewhere(gps(1)));
+  writeStored(gateway, 1, withFlippedLatitudeBit(gps(1)));
   await settings.set(urlId, { state: 'active' });
   await gateway.webhooks.redelivery.recover({ sinceMs: 0 });
   await receiver.waitForRequests(1);
@@ -171,7 +174,7 @@ t.test('a test webhook uses the latest undamaged ping', async (t) => {
   await lock.send(gps(1));
   await lock.send(gps(2));
   await receiver.waitForRequests(2);
-  writeStored(gateway, 2, elsewhere(gps(2)));
+  writeStored(gateway, 2, withFlippedLatitudeBit(gps(2)));
   await gateway.webhooks.tester.test(MAC);
   t.match(receiver.requests[2]?.json, { sequence: 1, test: true, latitude: 52.3702157 });
 });
@@ -181,7 +184,7 @@ t.test('rebuilding a lock’s state skips a damaged ping and reports it', async 
   const lock = await connectedLock(t, gateway, MAC);
   for (const sequence of [1, 2, 3]) await lock.send(gps(sequence));
   await receiver.waitForRequests(3);
-  writeStored(gateway, 2, elsewhere(gps(2)));
+  writeStored(gateway, 2, withFlippedLatitudeBit(gps(2)));
   const { steps } = await requestWhy(gateway, `${formatMac(MAC)} 1/3`);
   t.match(
     steps.find(({ kind, code }) => kind === 'bound' && code === 'damaged'),
@@ -191,13 +194,15 @@ t.test('rebuilding a lock’s state skips a damaged ping and reports it', async 
   const range = { devices: [{ id, mac: MAC }], sinceMs: 0, untilMs: Number.MAX_SAFE_INTEGER };
   const lines: string[] = [];
   for await (const line of exportTrace(gateway.store, range)) lines.push(line);
-  const told = lines.map((line) => JSON.parse(line) as { event?: string; note?: string; ping?: { latitude: number } });
+  const events = lines.map(
+    (line) => JSON.parse(line) as { event?: string; note?: string; ping?: { latitude: number } },
+  );
   t.same(
-    told.filter(({ event }) => event === 'ping').map(({ ping }) => ping?.latitude),
+    events.filter(({ event }) => event === 'ping').map(({ ping }) => ping?.latitude),
     [52.3702157, 52.3702157],
   );
   t.match(
-    told.filter(({ event }) => event === 'tick'),
+    events.filter(({ event }) => event === 'tick'),
     [{ note: /left out: uplink 1\/2 of A4.* checksum/ }],
   );
 });

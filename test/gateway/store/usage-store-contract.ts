@@ -31,8 +31,8 @@ async function withMerchant(test: Teardown, open: OpenStore, folder = tempFolder
 /** Closes a month and records the counts that its statement was made from. */
 async function close(store: Store, month: Month, body = '{}'): Promise<{ isNew: boolean; basis?: StatementBasis }> {
   let basis: StatementBasis | undefined;
-  const isNew = await store.usage.close(1, month, monthEndMs(month), (given) => {
-    basis = given;
+  const isNew = await store.usage.close(1, month, monthEndMs(month), (usageBasis) => {
+    basis = usageBasis;
     return body;
   });
   return { isNew, ...(basis !== undefined && { basis }) };

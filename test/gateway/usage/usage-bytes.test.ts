@@ -30,21 +30,21 @@ const TRANSPORTS: Readonly<Record<'tcp' | 'tls', IClientOptions>> = {
   tls: { protocol: 'mqtts', rejectUnauthorized: false },
 };
 
-interface Site extends UsageSetup {
+interface BytesSetup extends UsageSetup {
   readonly proxy: CountingProxy;
   readonly secret: string;
   readonly deviceId: number;
   /** Connects the lock through the proxy. */
-  join(): Promise<TestLock>;
+  connectLock(): Promise<TestLock>;
 }
 
-async function usageSite(t: Test, how: 'tcp' | 'tls'): Promise<Site> {
-  const bench = await setUpUsage(t);
-  const port = await bench.openPort(how);
+async function setUpBytes(t: Test, transport: 'tcp' | 'tls'): Promise<BytesSetup> {
+  const usage = await setUpUsage(t);
+  const port = await usage.openPort(transport);
   const proxy = await CountingProxy.start(t, () => port);
-  const { device, secret } = await bench.accounts.addDevice({ mac: MAC });
-  const join = (): Promise<TestLock> => TestLock.connect(t, proxy.port, MAC, secret, TRANSPORTS[how]);
-  return { ...bench, proxy, secret, deviceId: device.id, join };
+  const { device, secret } = await usage.accounts.addDevice({ mac: MAC });
+  const connectLock = (): Promise<TestLock> => TestLock.connect(t, proxy.port, MAC, secret, TRANSPORTS[transport]);
+  return { ...usage, proxy, secret, deviceId: device.id, connectLock };
 }
 
 /** The billed bytes of all months together. */
@@ -54,7 +54,7 @@ async function billedBytes({ usage }: UsageSetup): Promise<{ up: number; down: n
   return { up: sum(({ bytesUp }) => bytesUp), down: sum(({ bytesDown }) => bytesDown) };
 }
 
-async function pong(lock: TestLock): Promise<void> {
+async function pingAndWait(lock: TestLock): Promise<void> {
   const answered = new Promise<void>((resolve) => {
     lock.client.on('packetreceive', (packet) => packet.cmd === 'pingresp' && resolve());
   });
@@ -62,134 +62,134 @@ async function pong(lock: TestLock): Promise<void> {
   await answered;
 }
 
-async function commandArrives(lock: TestLock, { broker, deviceId }: Site): Promise<void> {
+async function sendCommand(lock: TestLock, { broker, deviceId }: BytesSetup): Promise<void> {
   const arrived = new Promise<Buffer>((resolve) => lock.client.once('message', (_topic, payload) => resolve(payload)));
   await broker.sessions.ofLock(deviceId)?.send(Buffer.from(COMMAND));
   if (!(await arrived).equals(COMMAND)) throw new Error('another command arrived');
 }
 
 /** All kinds of packets of a lock's connection, up to its DISCONNECT. */
-async function fullLife(usageSite: Site): Promise<void> {
-  const lock = await usageSite.join();
+async function sendEveryPacket(setup: BytesSetup): Promise<void> {
+  const lock = await setup.connectLock();
   await lock.client.subscribeAsync('down', { qos: 1 });
   for (let sequence = 1; sequence <= 5; sequence += 1) await lock.send(testBytes(sequence));
   await lock.send(testBytes(5));
   await lock.send(Buffer.from('garbage'));
-  await commandArrives(lock, usageSite);
-  await pong(lock);
+  await sendCommand(lock, setup);
+  await pingAndWait(lock);
   await Promise.all(Array.from({ length: 20 }, (_, index) => lock.send(testBytes(10 + index))));
   await lock.client.endAsync();
   await lock.closed;
 }
 
 /** The ways in which a connection ends, each with the actions that cause it. */
-const CONNECTION_ENDS: Readonly<Record<string, (usageSite: Site) => Promise<void>>> = {
-  'the lock’s DISCONNECT, after a full life': fullLife,
-  'its DISCONNECT right behind an uplink': async (usageSite) => {
-    const lock = await usageSite.join();
+const CONNECTION_ENDS: Readonly<Record<string, (setup: BytesSetup) => Promise<void>>> = {
+  'the lock’s DISCONNECT, after every kind of packet': sendEveryPacket,
+  'its DISCONNECT right after an uplink': async (setup) => {
+    const lock = await setup.connectLock();
     lock.client.publish('up', testBytes(40), { qos: 0 });
     await lock.client.endAsync();
     await lock.closed;
   },
-  'the lock’s going without a word': async (usageSite) => {
-    const lock = await usageSite.join();
+  'the lock’s close of the TCP connection without a DISCONNECT': async (setup) => {
+    const lock = await setup.connectLock();
     await lock.send(testBytes(41));
     lock.client.stream.end();
     await lock.closed;
   },
-  'a takeover': async (usageSite) => {
-    const first = await usageSite.join();
+  'a takeover': async (setup) => {
+    const first = await setup.connectLock();
     await first.send(testBytes(42));
-    const second = await usageSite.join();
+    const second = await setup.connectLock();
     await first.closed;
     await second.send(testBytes(43));
     await second.client.endAsync();
   },
-  'the gateway’s own doing': async (usageSite) => {
-    const lock = await usageSite.join();
+  'a disconnect by the gateway': async (setup) => {
+    const lock = await setup.connectLock();
     await lock.send(testBytes(44));
-    usageSite.broker.sessions.end(usageSite.deviceId);
+    setup.broker.sessions.end(setup.deviceId);
     await lock.closed;
   },
-  'a publish that is refused, with more behind it': async (usageSite) => {
-    const lock = await usageSite.join();
+  'a refused publish, followed by others': async (setup) => {
+    const lock = await setup.connectLock();
     lock.client.publish('elsewhere', testBytes(45), { qos: 1 }, () => undefined);
-    for (let more = 0; more < 10; more += 1) lock.client.publish('up', testBytes(46), { qos: 1 }, () => undefined);
+    for (let index = 0; index < 10; index += 1) lock.client.publish('up', testBytes(46), { qos: 1 }, () => undefined);
     await lock.closed;
   },
-  'the gateway’s stop': async (usageSite) => {
-    const lock = await usageSite.join();
+  'the gateway’s stop': async (setup) => {
+    const lock = await setup.connectLock();
     await lock.send(testBytes(47));
-    const closed = usageSite.broker.close();
+    const closed = setup.broker.close();
     await lock.closed;
     await closed;
   },
 };
 
-for (const how of ['tcp', 'tls'] as const) {
-  t.test(`every byte over ${how} is counted once, however the connection ends`, async (t) => {
-    const here = await usageSite(t, how);
+for (const transport of ['tcp', 'tls'] as const) {
+  t.test(`every byte over ${transport} is counted once, however the connection ends`, async (t) => {
+    const setup = await setUpBytes(t, transport);
     let connections = 0;
-    for (const [what, live] of Object.entries(CONNECTION_ENDS)) {
-      await live(here);
-      connections = here.proxy.connections.length;
-      await here.proxy.waitForAllClosed(connections);
-      await here.waitForSocketsClosed();
-      const { up, down } = here.proxy.bytes;
+    for (const [ending, act] of Object.entries(CONNECTION_ENDS)) {
+      await act(setup);
+      connections = setup.proxy.connections.length;
+      await setup.proxy.waitForAllClosed(connections);
+      await setup.waitForSocketsClosed();
+      const { up, down } = setup.proxy.bytes;
       t.ok(up > 0 && down > 0);
-      t.same(await billedBytes(here), { up, down }, what);
+      t.same(await billedBytes(setup), { up, down }, ending);
     }
-    const [row] = await here.usage.read({ mac: MAC });
+    const [row] = await setup.usage.read({ mac: MAC });
     t.equal(row?.connections, connections, 'every connection is counted');
   });
 }
 
 t.test('every message is counted, including repeats and undecodable ones', async (t) => {
-  const here = await usageSite(t, 'tcp');
-  await fullLife(here);
-  await here.proxy.waitForAllClosed(1);
-  await here.waitForSocketsClosed();
-  t.match(await here.usage.read({}), [
+  const setup = await setUpBytes(t, 'tcp');
+  await sendEveryPacket(setup);
+  await setup.proxy.waitForAllClosed(1);
+  await setup.waitForSocketsClosed();
+  t.match(await setup.usage.read({}), [
     { month: '2099-11', mac: MAC, simulated: false, messagesUp: 27, messagesDown: 1, connections: 1 },
   ]);
 });
 
 t.test('a connection that lasts beyond the end of a month is split there', async (t) => {
-  const here = await usageSite(t, 'tcp');
-  const lock = await here.join();
+  const setup = await setUpBytes(t, 'tcp');
+  const lock = await setup.connectLock();
   await lock.send(testBytes(1));
-  const { up, down } = here.proxy.bytes;
-  here.clock.advance(Seconds(9));
-  t.equal(here.usage.meter.month, '2099-11');
-  here.clock.advance(Seconds(1));
-  t.equal(here.usage.meter.month, '2099-12', 'the first millisecond of a month belongs to it');
+  const { up, down } = setup.proxy.bytes;
+  setup.clock.advance(Seconds(9));
+  t.equal(setup.usage.meter.month, '2099-11');
+  setup.clock.advance(Seconds(1));
+  t.equal(setup.usage.meter.month, '2099-12', 'the first millisecond of a month belongs to it');
   await lock.send(testBytes(2));
   await lock.send(testBytes(3));
   await lock.client.endAsync();
-  await here.proxy.waitForAllClosed(1);
-  await here.waitForSocketsClosed();
-  const all = here.proxy.bytes;
-  const [november, december, ...more] = await here.usage.read({});
+  await setup.proxy.waitForAllClosed(1);
+  await setup.waitForSocketsClosed();
+  const all = setup.proxy.bytes;
+  const [november, december, ...index] = await setup.usage.read({});
   t.match(november, { month: '2099-11', bytesUp: up, bytesDown: down, messagesUp: 1, connections: 1 });
-  const rest = { bytesUp: all.up - up, bytesDown: all.down - down };
-  t.match(december, { month: '2099-12', ...rest, messagesUp: 2, connections: 0 });
-  t.same(more, []);
+  const remainder = { bytesUp: all.up - up, bytesDown: all.down - down };
+  t.match(december, { month: '2099-12', ...remainder, messagesUp: 2, connections: 0 });
+  t.same(index, []);
 });
 
 t.test('a connection whose CONNECT is incomplete at the end of a month is split there', async (t) => {
-  const bench = await setUpUsage(t);
-  const port = await bench.openPort('tcp');
-  const { secret } = await bench.accounts.addDevice({ mac: MAC });
+  const usage = await setUpUsage(t);
+  const port = await usage.openPort('tcp');
+  const { secret } = await usage.accounts.addDevice({ mac: MAC });
   const bytes = connectPacket(MAC, secret);
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   t.teardown(() => socket.destroy());
   socket.write(bytes.subarray(0, 20));
-  while (bench.sockets[0]?.bytesRead !== 20) await new Promise<void>((resolve) => afterThisTurn(resolve));
-  bench.clock.advance(Seconds(10));
+  while (usage.sockets[0]?.bytesRead !== 20) await new Promise<void>((resolve) => afterThisTurn(resolve));
+  usage.clock.advance(Seconds(10));
   const answered = new Promise((resolve) => socket.once('data', resolve));
   socket.write(bytes.subarray(20));
   await answered;
-  t.match(await bench.usage.read({}), [
+  t.match(await usage.usage.read({}), [
     { month: '2099-11', bytesUp: 20, bytesDown: 0, connections: 0 },
     { month: '2099-12', bytesUp: bytes.length - 20, bytesDown: 4, connections: 1 },
   ]);
@@ -198,40 +198,40 @@ t.test('a connection whose CONNECT is incomplete at the end of a month is split 
 function connectPacket(mac: Mac, secret: string): Buffer {
   const text = (value: string): Buffer => Buffer.concat([Buffer.from([0, value.length]), Buffer.from(value)]);
   const body = [text('MQTT'), Buffer.from([4, 0xc2, 0, 60]), text(mac), text(mac), text(secret)];
-  const rest = Buffer.concat(body);
-  return Buffer.concat([Buffer.from([0x10, rest.length]), rest]);
+  const remainder = Buffer.concat(body);
+  return Buffer.concat([Buffer.from([0x10, remainder.length]), remainder]);
 }
 
 t.test('a refused CONNECT is not billed', async (t) => {
-  const here = await usageSite(t, 'tcp');
+  const setup = await setUpBytes(t, 'tcp');
   const wrong = { clientId: MAC, username: MAC, password: 'wrong' };
-  t.equal(await connackCode(here.proxy.port, wrong), NOT_AUTHORIZED);
-  await here.proxy.waitForAllClosed(1);
-  await here.waitForSocketsClosed();
-  t.ok(here.proxy.bytes.up > 0);
-  t.same(await here.usage.read({}), []);
-  t.equal(here.usage.sims.activatedAtMs(MAC), null, 'it activates no SIM');
+  t.equal(await connackCode(setup.proxy.port, wrong), NOT_AUTHORIZED);
+  await setup.proxy.waitForAllClosed(1);
+  await setup.waitForSocketsClosed();
+  t.ok(setup.proxy.bytes.up > 0);
+  t.same(await setup.usage.read({}), []);
+  t.equal(setup.usage.sims.activatedAtMs(MAC), null, 'it activates no SIM');
 });
 
 t.test('bytes that the system never accepted do not count as sent', async (t) => {
-  const here = await usageSite(t, 'tcp');
-  await here.join();
-  const raw = here.broker.sessions.ofLock(here.deviceId)?.connection.raw as Socket;
+  const setup = await setUpBytes(t, 'tcp');
+  await setup.connectLock();
+  const raw = setup.broker.sessions.ofLock(setup.deviceId)?.connection.raw as Socket;
   const large = Buffer.alloc(64 * 1024 * 1024);
   raw.write(large);
   Socket.prototype.destroy.call(raw);
   t.ok(raw.bytesWritten >= large.length, 'Node’s own count includes them');
-  await here.proxy.waitForAllClosed(1);
-  await here.waitForSocketsClosed();
-  t.ok(here.proxy.bytes.down < large.length);
-  t.same(await billedBytes(here), here.proxy.bytes);
+  await setup.proxy.waitForAllClosed(1);
+  await setup.waitForSocketsClosed();
+  t.ok(setup.proxy.bytes.down < large.length);
+  t.same(await billedBytes(setup), setup.proxy.bytes);
 });
 
 t.test('changed counts are stored every second in one commit, and a failure of the store loses none', async (t) => {
   const commits: (readonly UsageDelta[])[] = [];
   const changeSignal = new ChangeSignal();
   let isFailing = false;
-  const here = await setUpUsage(t, {
+  const setup = await setUpUsage(t, {
     wrapStore: (store) => {
       const add = async (deltas: readonly UsageDelta[], nowMs: number): Promise<void> => {
         if (isFailing) throw new StoreFailure('add usage', new Error('disk full'));
@@ -250,33 +250,33 @@ t.test('changed counts are stored every second in one commit, and a failure of t
     );
   const locks: TestLock[] = [];
   for (const number of [1, 2, 3]) {
-    const { secret } = await here.accounts.addDevice({ mac: testMac(number) });
-    locks.push(await TestLock.connect(t, here.broker.port, testMac(number), secret));
+    const { secret } = await setup.accounts.addDevice({ mac: testMac(number) });
+    locks.push(await TestLock.connect(t, setup.broker.port, testMac(number), secret));
   }
-  here.clock.advance(Seconds(1));
+  setup.clock.advance(Seconds(1));
   await committed(1);
   t.same(
     commits[0]?.map(({ connections }) => connections),
     [1, 1, 1],
     'three locks, one commit',
   );
-  here.clock.advance(Seconds(1));
+  setup.clock.advance(Seconds(1));
   await locks[0]?.send(testBytes(1));
-  here.clock.advance(Seconds(1));
+  setup.clock.advance(Seconds(1));
   await committed(2);
   t.match(commits[1], [{ mac: testMac(1), messagesUp: 1, connections: 0 }], 'only the lock that sent something');
   isFailing = true;
-  const failed = new Promise((resolve) => here.events.once('store-failed', resolve));
+  const failed = new Promise((resolve) => setup.events.once('store-failed', resolve));
   await locks[1]?.send(testBytes(1));
-  here.clock.advance(Seconds(1));
+  setup.clock.advance(Seconds(1));
   t.match(await failed, { why: /disk full/ }, 'a failing store is reported');
   await locks[1]?.send(testBytes(2));
   isFailing = false;
-  here.clock.advance(Seconds(1));
+  setup.clock.advance(Seconds(1));
   await committed(3);
   t.ok(commits[2]?.every(({ mac }) => mac === testMac(2)));
   t.match(
-    await here.usage.read({ mac: testMac(2) }),
+    await setup.usage.read({ mac: testMac(2) }),
     [{ messagesUp: 2, connections: 1 }],
     'the counts are stored later, once',
   );
@@ -319,8 +319,12 @@ t.test('kill -9 loses only counts that were not stored yet, and nothing is count
   await second.client.endAsync();
   await proxy.waitForAllClosed(2);
   const [after] = (await gateway.get<Answer>('/usage')).usage;
-  const more = proxy.connections[1] as ProxiedConnection;
-  t.match(after, { bytes_up: up + more.up, bytes_down: down + more.down }, 'the restarted gateway continues the count');
+  const index = proxy.connections[1] as ProxiedConnection;
+  t.match(
+    after,
+    { bytes_up: up + index.up, bytes_down: down + index.down },
+    'the restarted gateway continues the count',
+  );
   type Shown = { sim: unknown };
   const { sim } = await gateway.get<Shown>(`/devices/${MAC}`);
   t.match(sim, { state: 'active', activated_at: /^20/ });
@@ -329,7 +333,7 @@ t.test('kill -9 loses only counts that were not stored yet, and nothing is count
 
 t.test('a SIM’s activation is durable before the CONNACK is sent, and its time never changes', async (t) => {
   const order: string[] = [];
-  const here = await setUpUsage(t, {
+  const setup = await setUpUsage(t, {
     wrapStore: (store) => {
       const activate: typeof store.usage.activate = async (sims) => {
         await store.usage.activate(sims);
@@ -340,23 +344,23 @@ t.test('a SIM’s activation is durable before the CONNACK is sent, and its time
       return withOverrides(store, { usage: withOverrides(store.usage, { activate }) });
     },
   });
-  const { secret } = await here.accounts.addDevice({ mac: MAC });
-  t.equal(here.usage.sims.activatedAtMs(MAC), null);
-  const lock = await TestLock.connect(t, here.broker.port, MAC, secret);
+  const { secret } = await setup.accounts.addDevice({ mac: MAC });
+  t.equal(setup.usage.sims.activatedAtMs(MAC), null);
+  const lock = await TestLock.connect(t, setup.broker.port, MAC, secret);
   order.push('CONNACK');
   t.same(order, ['stored', 'CONNACK']);
-  t.same(await here.store.usage.readActivations(), [{ mac: MAC, activatedAtMs: BEFORE_MONTH_END_MS }]);
+  t.same(await setup.store.usage.readActivations(), [{ mac: MAC, activatedAtMs: BEFORE_MONTH_END_MS }]);
   await lock.client.endAsync();
-  here.clock.advance(Seconds(5));
-  await TestLock.connect(t, here.broker.port, MAC, secret);
+  setup.clock.advance(Seconds(5));
+  await TestLock.connect(t, setup.broker.port, MAC, secret);
   t.same(order, ['stored', 'CONNACK'], 'a SIM is activated once');
-  await here.store.usage.activate([{ mac: MAC, atMs: 1 }]);
-  t.same(await here.store.usage.readActivations(), [{ mac: MAC, activatedAtMs: BEFORE_MONTH_END_MS }]);
+  await setup.store.usage.activate([{ mac: MAC, atMs: 1 }]);
+  t.same(await setup.store.usage.readActivations(), [{ mac: MAC, activatedAtMs: BEFORE_MONTH_END_MS }]);
 });
 
 t.test('a lock whose activation can’t be stored is not accepted', async (t) => {
   let isFailing = true;
-  const here = await setUpUsage(t, {
+  const setup = await setUpUsage(t, {
     wrapStore: (store) => {
       const activate: typeof store.usage.activate = async (sims) => {
         if (isFailing) throw new StoreFailure('activate a SIM', new Error('disk full'));
@@ -365,17 +369,17 @@ t.test('a lock whose activation can’t be stored is not accepted', async (t) =>
       return withOverrides(store, { usage: withOverrides(store.usage, { activate }) });
     },
   });
-  const { secret } = await here.accounts.addDevice({ mac: MAC });
+  const { secret } = await setup.accounts.addDevice({ mac: MAC });
   const identity = { clientId: MAC, username: MAC, password: secret };
-  t.equal(await connackCode(here.broker.port, identity), SERVER_UNAVAILABLE);
-  t.equal(here.usage.sims.activatedAtMs(MAC), null);
+  t.equal(await connackCode(setup.broker.port, identity), SERVER_UNAVAILABLE);
+  t.equal(setup.usage.sims.activatedAtMs(MAC), null);
   isFailing = false;
-  t.equal(await connackCode(here.broker.port, identity), 0);
+  t.equal(await connackCode(setup.broker.port, identity), 0);
 });
 
 t.test('first connections at the same time share their commits', async (t) => {
   const sizes: number[] = [];
-  const here = await setUpUsage(t, {
+  const setup = await setUpUsage(t, {
     wrapStore: (store) => {
       const activate: typeof store.usage.activate = async (sims) => {
         sizes.push(sims.length);
@@ -385,7 +389,7 @@ t.test('first connections at the same time share their commits', async (t) => {
     },
   });
   const macs = Array.from({ length: 100 }, (_, index) => testMac(index));
-  await Promise.all([...macs, ...macs].map((mac) => here.usage.sims.activate(mac)));
-  t.equal((await here.store.usage.readActivations()).length, 100);
+  await Promise.all([...macs, ...macs].map((mac) => setup.usage.sims.activate(mac)));
+  t.equal((await setup.store.usage.readActivations()).length, 100);
   t.ok(sizes.length <= 2, `${sizes.length} commits`);
 });

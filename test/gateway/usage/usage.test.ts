@@ -1,6 +1,7 @@
 /**
  * Months, prices and statements: usage is billed exactly, once, and to the right merchant (interfaces.md §5). The
- * expected amounts are calculated by hand from the prices.
+ * expected amounts are calculated by hand from the prices. Usage that arrives after its month was closed is billed as a
+ * correction on the next statement.
  */
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
@@ -189,9 +190,9 @@ function checkSums({ lines, corrections, totals, plan }: Statement, minorDecimal
   const sum = all.map(({ amount }) => toAmount(amount)).reduce((a, b) => a + b, 0n);
   if (sum !== toAmount(totals.amount)) throw new Error(`${sum}, not ${totals.amount}`);
   const unit = 10n ** BigInt(12 - minorDecimals);
-  const off = toAmount(totals.total) - sum;
+  const rounding = toAmount(totals.total) - sum;
   // Half up: rounded up by at most half a unit, or down by less than that.
-  if (2n * off > unit || 2n * off <= -unit || toAmount(totals.total) % unit !== 0n)
+  if (2n * rounding > unit || 2n * rounding <= -unit || toAmount(totals.total) % unit !== 0n)
     throw new Error(`${totals.amount} was rounded to ${totals.total}`);
 }
 
@@ -246,26 +247,26 @@ async function activeLock({ accounts, store }: UsageSetup, number: number, merch
   return mac;
 }
 
-interface ClosingBench extends UsageSetup {
+interface ClosingSetup extends UsageSetup {
   readonly changeSignal: ChangeSignal;
   readonly closed: Set<Month>;
 }
 
 /** Advances the clock to the end of November and waits for its statements. */
-async function endNovember(here: ClosingBench): Promise<void> {
-  here.clock.advance(Seconds(10));
-  await here.changeSignal.waitUntil(
-    () => here.clock.now() >= monthEndMs(NOVEMBER) && here.closed.has(NOVEMBER),
+async function endNovember(setup: ClosingSetup): Promise<void> {
+  setup.clock.advance(Seconds(10));
+  await setup.changeSignal.waitUntil(
+    () => setup.clock.now() >= monthEndMs(NOVEMBER) && setup.closed.has(NOVEMBER),
     20,
     () => 'a close',
   );
 }
 
 /** A bench that records which months were closed. */
-async function closingBench(t: Test, data?: string, clock?: ManualClock): Promise<ClosingBench> {
+async function setUpClosing(t: Test, data?: string, clock?: ManualClock): Promise<ClosingSetup> {
   const changeSignal = new ChangeSignal();
   const closed = new Set<Month>();
-  const bench = await setUpUsage(t, {
+  const usageSetup = await setUpUsage(t, {
     ...(data !== undefined && { data }),
     ...(clock !== undefined && { clock }),
     wrapStore: (store) => {
@@ -278,21 +279,21 @@ async function closingBench(t: Test, data?: string, clock?: ManualClock): Promis
       return withOverrides(store, { usage: withOverrides(store.usage, { close }) });
     },
   });
-  return { ...bench, changeSignal, closed };
+  return { ...usageSetup, changeSignal, closed };
 }
 
 t.test('a month is closed automatically at its end, and only once', async (t) => {
-  const here = await closingBench(t);
-  const mac = await activeLock(here, 1);
-  await here.usage.setPlan(MERCHANT, EUR);
-  await here.store.usage.add([delta(mac)], here.clock.now());
-  await t.rejects(here.usage.close(NOVEMBER), {
+  const setup = await setUpClosing(t);
+  const mac = await activeLock(setup, 1);
+  await setup.usage.setPlan(MERCHANT, EUR);
+  await setup.store.usage.add([delta(mac)], setup.clock.now());
+  await t.rejects(setup.usage.close(NOVEMBER), {
     code: 'usage-month-open',
     message: '2099-11 has not ended: it can be closed from 2099-12-01T00:00:00.000Z on',
   });
-  await t.rejects(here.usage.statements(NOVEMBER), { code: 'no-such-statement', message: /has not ended/ });
-  await endNovember(here);
-  const [closed] = await here.usage.statements(NOVEMBER);
+  await t.rejects(setup.usage.statements(NOVEMBER), { code: 'no-such-statement', message: /has not ended/ });
+  await endNovember(setup);
+  const [closed] = await setup.usage.statements(NOVEMBER);
   t.match(JSON.parse(closed?.body ?? ''), {
     merchant: MERCHANT,
     month: '2099-11',
@@ -302,36 +303,36 @@ t.test('a month is closed automatically at its end, and only once', async (t) =>
     lines: [{ mac: formatMac(mac), amount: '0.92' }],
     totals: { total: '0.92' },
   });
-  here.clock.advance(Seconds(30));
-  await here.store.usage.add([delta(mac)], here.clock.now());
-  await here.usage.setPlan(MERCHANT, { ...EUR, perMb: '9' });
-  t.same(await here.usage.close(NOVEMBER), [{ merchant: MERCHANT, month: '2099-11', isNew: false }]);
-  t.same(await here.usage.statements(NOVEMBER), [closed], 'the statement is unchanged');
-  await t.rejects(here.usage.setPlan(MERCHANT, EUR, NOVEMBER), { code: 'usage-month-closed' });
+  setup.clock.advance(Seconds(30));
+  await setup.store.usage.add([delta(mac)], setup.clock.now());
+  await setup.usage.setPlan(MERCHANT, { ...EUR, perMb: '9' });
+  t.same(await setup.usage.close(NOVEMBER), [{ merchant: MERCHANT, month: '2099-11', isNew: false }]);
+  t.same(await setup.usage.statements(NOVEMBER), [closed], 'the statement is unchanged');
+  await t.rejects(setup.usage.setPlan(MERCHANT, EUR, NOVEMBER), { code: 'usage-month-closed' });
 });
 
 t.test('usage of a closed month is a correction on the next statement, once', async (t) => {
-  const here = await closingBench(t);
-  const mac = await activeLock(here, 1);
-  await here.usage.setPlan(MERCHANT, EUR);
-  await here.store.usage.add([delta(mac)], here.clock.now());
-  await endNovember(here);
-  await here.store.usage.add([delta(mac, { bytesUp: 500_000, bytesDown: 0 })], here.clock.now());
-  await here.store.usage.add([delta(mac, { month: DECEMBER })], here.clock.now());
-  here.clock.advance(monthEndMs(DECEMBER) - here.clock.now());
-  await here.usage.close(DECEMBER);
-  const [december] = await statementsOf(here, DECEMBER);
+  const setup = await setUpClosing(t);
+  const mac = await activeLock(setup, 1);
+  await setup.usage.setPlan(MERCHANT, EUR);
+  await setup.store.usage.add([delta(mac)], setup.clock.now());
+  await endNovember(setup);
+  await setup.store.usage.add([delta(mac, { bytesUp: 500_000, bytesDown: 0 })], setup.clock.now());
+  await setup.store.usage.add([delta(mac, { month: DECEMBER })], setup.clock.now());
+  setup.clock.advance(monthEndMs(DECEMBER) - setup.clock.now());
+  await setup.usage.close(DECEMBER);
+  const [december] = await statementsOf(setup, DECEMBER);
   t.match(december?.corrections, [
     { month: '2099-11', mac: formatMac(mac), bytes: 500_000, messages: 4, connections: 2, amount: '0.06' },
   ]);
   t.match(december?.totals, { bytes: 1_500_000, data_amount: '0.12', corrections_amount: '0.06', total: '0.98' });
   const next = nextMonth(DECEMBER);
-  here.clock.advance(monthEndMs(next) - here.clock.now());
-  await here.usage.close(next);
-  t.match(await statementsOf(here, next), [{ corrections: [], totals: { bytes: 0, active_sims: 1, total: '0.80' } }]);
-  const all = [NOVEMBER, DECEMBER, next].map((each) => statementsOf(here, each));
+  setup.clock.advance(monthEndMs(next) - setup.clock.now());
+  await setup.usage.close(next);
+  t.match(await statementsOf(setup, next), [{ corrections: [], totals: { bytes: 0, active_sims: 1, total: '0.80' } }]);
+  const all = [NOVEMBER, DECEMBER, next].map((each) => statementsOf(setup, each));
   const billed = (await Promise.all(all)).flat().map(({ totals }) => totals.bytes);
-  const rows = await here.usage.read({});
+  const rows = await setup.usage.read({});
   t.equal(
     billed.reduce((a, b) => a + b, 0),
     rows.map(({ bytesUp, bytesDown }) => bytesUp + bytesDown).reduce((a, b) => a + b, 0),
@@ -341,18 +342,18 @@ t.test('usage of a closed month is a correction on the next statement, once', as
 
 t.test('months that ended while the gateway was down are closed at the next start', async (t) => {
   const data = tempFolder(t);
-  const before = await closingBench(t, data);
+  const before = await setUpClosing(t, data);
   const mac = await activeLock(before, 1);
   await before.store.usage.add([delta(mac)], before.clock.now());
   await before.close();
-  const here = await closingBench(t, data, new ManualClock(Date.UTC(2100, 2, 5)));
-  t.same([...here.closed], ['2099-11', '2099-12', '2100-01', '2100-02']);
-  t.match(await statementsOf(here, NOVEMBER), [
+  const setup = await setUpClosing(t, data, new ManualClock(Date.UTC(2100, 2, 5)));
+  t.same([...setup.closed], ['2099-11', '2099-12', '2100-01', '2100-02']);
+  t.match(await statementsOf(setup, NOVEMBER), [
     { lines: [{ bytes: 1_000_000 }], closed_at: '2100-03-05T00:00:00.000Z' },
   ]);
-  t.match(await statementsOf(here, month('2100-02')), [{ lines: [{ bytes: 0, active: true }], corrections: [] }]);
+  t.match(await statementsOf(setup, month('2100-02')), [{ lines: [{ bytes: 0, active: true }], corrections: [] }]);
   await t.rejects(
-    here.usage.statements(month('2099-10')),
+    setup.usage.statements(month('2099-10')),
     { code: 'no-such-statement' },
     'no statement from before the first start',
   );
@@ -361,73 +362,73 @@ t.test('months that ended while the gateway was down are closed at the next star
 t.test(
   'the bytes of a lock that moves within a month are billed to both merchants, its SIM only to the new one',
   async (t) => {
-    const here = await closingBench(t);
-    const blue = await here.accounts.addMerchant('Blue');
+    const setup = await setUpClosing(t);
+    const blue = await setup.accounts.addMerchant('Blue');
     // Blue has two locks, of which Amber had the first until mid-month. A third lock was removed.
-    const moved = await activeLock(here, 1, 'Blue');
-    const unmoved = await activeLock(here, 2, 'Blue');
-    const gone = testMac(3);
-    await here.store.usage.activate([{ mac: gone, atMs: Date.UTC(2099, 10, 2) }]);
+    const moved = await activeLock(setup, 1, 'Blue');
+    const unmoved = await activeLock(setup, 2, 'Blue');
+    const removedMac = testMac(3);
+    await setup.store.usage.activate([{ mac: removedMac, atMs: Date.UTC(2099, 10, 2) }]);
     const of = (merchant: Pick<Merchant, 'id'>, mac: Mac, bytesUp: number): UsageDelta =>
       delta(mac, { merchantId: merchant.id, bytesUp, bytesDown: 0 });
     const amber = { id: 1 };
-    await here.store.usage.add([of(amber, moved, 100), of(blue, gone, 7)], BEFORE_MONTH_END_MS - 2);
-    await here.store.usage.add(
-      [of(blue, moved, 20), of(blue, unmoved, 3), of(amber, gone, 8)],
+    await setup.store.usage.add([of(amber, moved, 100), of(blue, removedMac, 7)], BEFORE_MONTH_END_MS - 2);
+    await setup.store.usage.add(
+      [of(blue, moved, 20), of(blue, unmoved, 3), of(amber, removedMac, 8)],
       BEFORE_MONTH_END_MS - 1,
     );
-    await endNovember(here);
-    await here.usage.close(NOVEMBER);
-    const [ofAmber, ofBlue] = await statementsOf(here, NOVEMBER);
-    const shown = (statement?: Statement) => statement?.lines.map(({ mac, bytes, active }) => [mac, bytes, active]);
-    t.same(shown(ofAmber), [
+    await endNovember(setup);
+    await setup.usage.close(NOVEMBER);
+    const [ofAmber, ofBlue] = await statementsOf(setup, NOVEMBER);
+    const linesOf = (statement?: Statement) => statement?.lines.map(({ mac, bytes, active }) => [mac, bytes, active]);
+    t.same(linesOf(ofAmber), [
       [formatMac(moved), 100, false],
-      [formatMac(gone), 8, true],
+      [formatMac(removedMac), 8, true],
     ]);
-    t.same(shown(ofBlue), [
+    t.same(linesOf(ofBlue), [
       [formatMac(moved), 20, true],
       [formatMac(unmoved), 3, true],
-      [formatMac(gone), 7, false],
+      [formatMac(removedMac), 7, false],
     ]);
   },
 );
 
 t.test('simulated locks are counted as such and not billed', async (t) => {
-  const here = await closingBench(t);
+  const setup = await setUpClosing(t);
   const mac = testMac();
-  const { secret } = await here.accounts.addDevice({ mac, simulated: true });
-  await here.usage.setPlan(MERCHANT, EUR);
-  const lock = await TestLock.connect(t, here.broker.port, mac, secret);
+  const { secret } = await setup.accounts.addDevice({ mac, simulated: true });
+  await setup.usage.setPlan(MERCHANT, EUR);
+  const lock = await TestLock.connect(t, setup.broker.port, mac, secret);
   await lock.send(testBytes(1));
-  t.match(await here.usage.read({}), [{ mac, simulated: true, messagesUp: 1, connections: 1 }]);
-  t.not(here.usage.sims.activatedAtMs(mac), null, 'its SIM is active nevertheless');
-  await endNovember(here);
-  t.match(await statementsOf(here, NOVEMBER), [
+  t.match(await setup.usage.read({}), [{ mac, simulated: true, messagesUp: 1, connections: 1 }]);
+  t.not(setup.usage.sims.activatedAtMs(mac), null, 'its SIM is active nevertheless');
+  await endNovember(setup);
+  t.match(await statementsOf(setup, NOVEMBER), [
     { lines: [], totals: { locks: 0, active_sims: 0, bytes: 0, total: '0.00' }, not_billed: { simulated_locks: 1 } },
   ]);
 });
 
 t.test('the plan of a month is the last one that started by then', async (t) => {
-  const here = await closingBench(t);
-  await activeLock(here, 1);
-  await here.usage.setPlan(MERCHANT, EUR, month('2099-06'));
-  await here.usage.setPlan(MERCHANT, { ...EUR, perSim: '5' }, DECEMBER);
-  await here.usage.setPlan(MERCHANT, { ...EUR, perSim: '1' }, NOVEMBER);
-  await here.usage.setPlan(MERCHANT, { ...EUR, perSim: '2' }, NOVEMBER);
-  await t.rejects(here.usage.setPlan('Nobody', EUR), { code: 'no-such-merchant' });
+  const setup = await setUpClosing(t);
+  await activeLock(setup, 1);
+  await setup.usage.setPlan(MERCHANT, EUR, month('2099-06'));
+  await setup.usage.setPlan(MERCHANT, { ...EUR, perSim: '5' }, DECEMBER);
+  await setup.usage.setPlan(MERCHANT, { ...EUR, perSim: '1' }, NOVEMBER);
+  await setup.usage.setPlan(MERCHANT, { ...EUR, perSim: '2' }, NOVEMBER);
+  await t.rejects(setup.usage.setPlan('Nobody', EUR), { code: 'no-such-merchant' });
   t.same(
-    (await here.usage.plans(MERCHANT)).map(({ from, perSim }) => [from, perSim]),
+    (await setup.usage.plans(MERCHANT)).map(({ from, perSim }) => [from, perSim]),
     [
       ['2099-06', '0.80'],
       ['2099-11', '2'],
       ['2099-12', '5'],
     ],
   );
-  await endNovember(here);
-  here.clock.advance(monthEndMs(DECEMBER) - here.clock.now());
-  await here.usage.close();
-  t.match(await statementsOf(here, NOVEMBER), [{ totals: { total: '2.00' } }]);
-  t.match(await statementsOf(here, DECEMBER), [{ totals: { total: '5.00' } }]);
+  await endNovember(setup);
+  setup.clock.advance(monthEndMs(DECEMBER) - setup.clock.now());
+  await setup.usage.close();
+  t.match(await statementsOf(setup, NOVEMBER), [{ totals: { total: '2.00' } }]);
+  t.match(await statementsOf(setup, DECEMBER), [{ totals: { total: '5.00' } }]);
 });
 
 /* ----------------------------------------------------------------------------------------------- the command line */

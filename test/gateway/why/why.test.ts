@@ -1,4 +1,5 @@
-// `why` answered from a gateway's store (interfaces.md §4): every delivery outcome, locks, long logs, the command line.
+// `lockgate why` and `GET /why` explain from a gateway's store why an event was or was not delivered, and why a lock has
+// its presence (interfaces.md §4): every outcome of a delivery, locks, long logs, and the command line.
 import t, { type Test } from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { FAILURES_TO_OPEN } from '../../../gateway/webhooks/url/circuit.js';
@@ -22,13 +23,13 @@ import { writeStored } from '../../helpers/store/stored-bytes.js';
 import { readTraceLines, storeEvents } from '../../helpers/store/stored-trace.js';
 
 /** The outcomes that the tests below got from the operators' interface. */
-const seen = new Set<string>();
+const seenOutcomes = new Set<string>();
 
 /** The code and sentence of an event's delivery to a URL, without the URL. */
 async function readOutcome(gateway: Gateway, id: string, urlId: number): Promise<string> {
   const { steps } = await requestWhy(gateway, `${id}/${urlId}`);
   const step = steps.find(({ kind }) => kind === 'delivery');
-  seen.add(step?.code ?? '');
+  seenOutcomes.add(step?.code ?? '');
   return `${step?.code} ${step?.sentence.replace(/^URL \d+ \([^)]*\): /, '')}`;
 }
 
@@ -44,12 +45,12 @@ async function waitForOutcome(gateway: Gateway, id: string, urlId: number, outco
 
 /** Sends a ping and returns its event id. */
 async function ping(gateway: Gateway, lock: TestLock, sequence: number): Promise<string> {
-  const taken = waitForEvents(gateway, 'uplink', 1);
+  const stored = waitForEvents(gateway, 'uplink', 1);
   await lock.send(testBytes(sequence));
-  return (await taken)[0]?.eventId ?? '';
+  return (await stored)[0]?.eventId ?? '';
 }
 
-async function whyBench(
+async function setUpWhy(
   t: Test,
   url: { readonly ordered?: boolean } = {},
 ): Promise<WebhookSetup & { lock: TestLock; mac: Mac }> {
@@ -65,15 +66,15 @@ async function nextAttempt(gateway: Gateway, clock: ManualClock): Promise<void> 
   await attempted;
 }
 
-const operator = async (gateway: Gateway, where: string, body: object): Promise<void> => {
-  const { status, body: answer } = await callOperator(gateway, 'POST', where, body);
-  if (status >= 400) throw new Error(`${where}: ${status} ${JSON.stringify(answer)}`);
+const postAsOperator = async (gateway: Gateway, route: string, body: object): Promise<void> => {
+  const { status, body: answer } = await callOperator(gateway, 'POST', route, body);
+  if (status >= 400) throw new Error(`${route}: ${status} ${JSON.stringify(answer)}`);
 };
 
-const RESENDS = '“lockgate webhook resend” sends it again';
+const RESEND_HINT = '“lockgate webhook resend” sends it again';
 
 t.test('why explains an event that was delivered, retried, given up, sent again or damaged', async (t) => {
-  const { clock, gateway, receiver, urlId, lock } = await whyBench(t);
+  const { clock, gateway, receiver, urlId, lock } = await setUpWhy(t);
   const first = await ping(gateway, lock, 1);
   t.equal(await waitForOutcome(gateway, first, urlId, 'delivered-at-once'), 'delivered, at the first attempt.');
   const { steps } = await requestWhy(gateway, first);
@@ -96,13 +97,13 @@ t.test('why explains an event that was delivered, retried, given up, sent again 
   await waitForOutcome(gateway, third, urlId, 'pending-retry');
   for (let attempts = 1; attempts < 8; attempts++) await nextAttempt(gateway, clock);
   const dead = await waitForOutcome(gateway, third, urlId, 'dead');
-  t.equal(dead, `dead: given up after 8 failed attempts; it stays readable, and ${RESENDS}.`);
+  t.equal(dead, `dead: given up after 8 failed attempts; it stays readable, and ${RESEND_HINT}.`);
 
   let answer = (): void => undefined;
   receiver.answer = (_request, response) => {
     answer = () => void response.writeHead(204).end();
   };
-  await operator(gateway, `/events/${third}/resend`, { url_id: urlId });
+  await postAsOperator(gateway, `/events/${third}/resend`, { url_id: urlId });
   t.match(
     await waitForOutcome(gateway, third, urlId, 'pending-resent'),
     /^waiting: it is to be sent again on request; attempt 1 of 8 at /,
@@ -120,20 +121,20 @@ t.test('why explains an event that was delivered, retried, given up, sent again 
   t.equal(
     await waitForOutcome(gateway, fourth, urlId, 'damaged'),
     'waiting, damaged: its stored ping does not match its checksum, and damaged bytes are never sent; once the ' +
-      `stored ping is restored, it is sent at the next start, or ${RESENDS}.`,
+      `stored ping is restored, it is sent at the next start, or ${RESEND_HINT}.`,
   );
 });
 
 t.test('why explains the events of a URL that is gone, disabled, enabled again, and recovered', async (t) => {
-  const { gateway, receiver, urlId, lock } = await whyBench(t);
+  const { gateway, receiver, urlId, lock } = await setUpWhy(t);
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   const waiting = await ping(gateway, lock, 1);
   await waitForOutcome(gateway, waiting, urlId, 'pending-retry');
   receiver.answer = (_request, response) => void response.writeHead(410).end();
-  const gone = await ping(gateway, lock, 2);
+  const goneEvent = await ping(gateway, lock, 2);
   t.equal(
-    await waitForOutcome(gateway, gone, urlId, 'dead-gone'),
-    `dead: the receiver answered 410, which says that the URL is gone, so the URL was disabled; ${RESENDS} once it ` +
+    await waitForOutcome(gateway, goneEvent, urlId, 'dead-gone'),
+    `dead: the receiver answered 410, which says that the URL is goneEvent, so the URL was disabled; ${RESEND_HINT} once it ` +
       'is enabled.',
   );
   const why410 = 'the receiver answered 410: the URL is gone';
@@ -141,27 +142,27 @@ t.test('why explains the events of a URL that is gone, disabled, enabled again, 
     await waitForOutcome(gateway, waiting, urlId, 'pending-disabled'),
     `waiting: the URL is disabled (${why410}); the attempts continue when it is enabled.`,
   );
-  const kept = await ping(gateway, lock, 3);
+  const keptEvent = await ping(gateway, lock, 3);
   t.equal(
-    await waitForOutcome(gateway, kept, urlId, 'kept-disabled'),
+    await waitForOutcome(gateway, keptEvent, urlId, 'kept-disabled'),
     `not sent: the URL is disabled (${why410}). The event is stored; when the URL is enabled, “lockgate ` +
       'webhook recover” sends it.',
   );
   receiver.answer = (_request, response) => void response.writeHead(204).end();
-  await operator(gateway, `/webhooks/${urlId}`, { state: 'active' });
+  await postAsOperator(gateway, `/webhooks/${urlId}`, { state: 'active' });
   t.equal(
-    await waitForOutcome(gateway, kept, urlId, 'kept-gap'),
+    await waitForOutcome(gateway, keptEvent, urlId, 'kept-gap'),
     'not sent: the URL was disabled when the event came. The event is stored, and “lockgate webhook recover” sends it.',
   );
-  await operator(gateway, '/deliveries/recover', { since: '2026-01-01T00:00:00Z' });
+  await postAsOperator(gateway, '/deliveries/recover', { since: '2026-01-01T00:00:00Z' });
   t.equal(
-    await waitForOutcome(gateway, kept, urlId, 'delivered-recovered'),
+    await waitForOutcome(gateway, keptEvent, urlId, 'delivered-recovered'),
     'delivered late: the URL was disabled when the event came, and an operator requested it later (recover or resend).',
   );
 });
 
 t.test('why explains the wait for a receiver that answered with Retry-After', async (t) => {
-  const { clock, gateway, receiver, urlId, lock } = await whyBench(t);
+  const { clock, gateway, receiver, urlId, lock } = await setUpWhy(t);
   receiver.answer = (_request, response) => void response.writeHead(429, { 'retry-after': '600' }).end();
   const asked = waitForEvents(gateway, 'delivery', 1);
   await ping(gateway, lock, 1);
@@ -175,7 +176,7 @@ t.test('why explains the wait for a receiver that answered with Retry-After', as
 });
 
 t.test('why explains waits for an open circuit, for an ordered URL, and for a first attempt', async (t) => {
-  const { clock, gateway, receiver, urlId, lock } = await whyBench(t);
+  const { clock, gateway, receiver, urlId, lock } = await setUpWhy(t);
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   const opened = waitForEvents(gateway, 'circuit', 1);
   const ids: string[] = [];
@@ -201,7 +202,7 @@ t.test('why explains waits for an open circuit, for an ordered URL, and for a fi
   const { steps } = await requestWhy(gateway, `${ids[1]}/${urlId}`);
   t.equal(steps.find(({ kind }) => kind === 'delivery')?.at, laterUrlId, 'nothing is sent before the probe');
 
-  const ordered = await whyBench(t, { ordered: true });
+  const ordered = await setUpWhy(t, { ordered: true });
   ordered.receiver.answer = (_request, response) => void response.writeHead(500).end();
   const failing = await ping(ordered.gateway, ordered.lock, 1);
   await waitForOutcome(ordered.gateway, failing, ordered.urlId, 'pending-retry');
@@ -214,7 +215,7 @@ t.test('why explains waits for an open circuit, for an ordered URL, and for a fi
         'events in order.',
     );
 
-  const slow = await whyBench(t);
+  const slow = await setUpWhy(t);
   slow.receiver.answer = () => undefined;
   await ping(slow.gateway, slow.lock, 1);
   const first = await ping(slow.gateway, slow.lock, 2);
@@ -225,24 +226,24 @@ t.test('why explains waits for an open circuit, for an ordered URL, and for a fi
 });
 
 t.test('why explains a refused address, a URL added later, a missing URL, and what is no event', async (t) => {
-  const { clock, gateway, urlId, lock, mac } = await whyBench(t);
+  const { clock, gateway, urlId, lock, mac } = await setUpWhy(t);
   const internalUrlId = (await gateway.accounts.addWebhookUrl({ url: 'http://10.0.0.1/hook' })).url.id;
   const event = await ping(gateway, lock, 1);
   const refused = 'the URL’s address is not allowed (it is internal, or a metadata address)';
   t.match(
     await waitForOutcome(gateway, event, internalUrlId, 'pending-refused'),
-    `waiting: ${refused} unless the operator allows its range, so nothing was sent; attempt 2 of 8 at `,
+    `waiting: ${refused} unless the postAsOperator allows its range, so nothing was sent; attempt 2 of 8 at `,
   );
   await waitForOutcome(gateway, event, urlId, 'delivered-at-once');
   for (let attempts = 1; attempts < 8; attempts++) await nextAttempt(gateway, clock);
   t.equal(
     await waitForOutcome(gateway, event, internalUrlId, 'dead-refused'),
-    `dead: ${refused}, so nothing was sent; ${RESENDS}.`,
+    `dead: ${refused}, so nothing was sent; ${RESEND_HINT}.`,
   );
   const laterUrlId = (await gateway.accounts.addWebhookUrl({ url: 'http://127.0.0.1:9/hook' })).url.id;
   t.equal(
     await waitForOutcome(gateway, event, laterUrlId, 'not-its-own'),
-    `not sent: the URL was added after this event, and gets only later events; ${RESENDS} to it all the same.`,
+    `not sent: the URL was added after this event, and gets only later events; ${RESEND_HINT} to it all the same.`,
   );
   t.same(await callOperator(gateway, 'GET', `/why?id=${event}/99`).then(({ status }) => status), 404, 'no such URL');
 
@@ -254,10 +255,10 @@ t.test('why explains a refused address, a URL added later, a missing URL, and wh
     steps.find(({ kind }) => kind === 'delivery'),
     { code: 'no-url', sentence: 'The lock’s merchant had no webhook URL to send it to.' },
   );
-  const taken = waitForEvents(urllessGateway, 'uplink', 1);
+  const stored = waitForEvents(urllessGateway, 'uplink', 1);
   const ack = { kind: 'ack', commandId: 7, result: 'ok', detail: '', highWindow: null } as const;
   await other.send(testBytes(2, { body: ack }));
-  await taken;
+  await stored;
   const answered = await requestWhy(urllessGateway, `${formatMac(mac)} 1/2`);
   t.match(
     answered.steps.find(({ kind }) => kind === 'delivery'),
@@ -269,7 +270,7 @@ t.test('why explains a refused address, a URL added later, a missing URL, and wh
 });
 
 t.test('the tests above got every outcome', async (t) => {
-  for (const outcome of OUTCOMES) t.ok(seen.has(outcome), outcome);
+  for (const outcome of OUTCOMES) t.ok(seenOutcomes.has(outcome), outcome);
 });
 
 const MAC = formatMac(testMac(5));
@@ -299,7 +300,7 @@ t.test('why explains a lock at a past time and now: asleep, late, and with a wai
   const gateway = await testGateway(t, { runClock });
   const { mac } = await storeEvents(gateway.store, testMac(5), readTraceLines(LOST_CONNECTION));
   runClock.advance(Hours(5));
-  await operator(gateway, '/commands', { macs: [MAC], type: 'locate-gps', asked_by: 'Ada' });
+  await postAsOperator(gateway, '/commands', { macs: [MAC], type: 'locate-gps', asked_by: 'Ada' });
   runClock.advance(Hours(1));
   const { about, steps } = await requestWhy(gateway, MAC, '10:59');
   t.same(about, { kind: 'lock', id: MAC, mac: formatMac(mac) });
@@ -382,9 +383,9 @@ t.test('“lockgate why” prints text or JSON, and fails with a sentence and an
   const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const run = (...args: string[]): Promise<CommandOutput> => runLockgate(['why', ...args, ...at]);
   const id = findings.get('not-closed');
-  const shown = await run(`finding:${id}`);
-  t.equal(shown.exit?.code, 0, shown.stderr.join('\n'));
-  const text = shown.stdout.join('\n');
+  const printed = await run(`finding:${id}`);
+  t.equal(printed.exit?.code, 0, printed.stderr.join('\n'));
+  const text = printed.stdout.join('\n');
   t.match(
     text,
     new RegExp(`^finding:${id}  ${MAC}\nrule-broken   It broke not-closed, a warning \\(finding:${id}\\): The`),
@@ -392,7 +393,7 @@ t.test('“lockgate why” prints text or JSON, and fails with a sentence and an
   t.match(text, / {14}protocol.md §3; 2026-11-20T06:00:30.000Z \(5 h ago\)\n/);
   t.match(text, / {14}specification, Ping \(device message\)\n/);
   t.match(text, /in 18 h\)/, 'a future time is relative too');
-  t.ok(shown.stdout.every((each) => each.length <= 100));
+  t.ok(printed.stdout.every((each) => each.length <= 100));
   const json = await run(MAC, '--at', '2h ago', '--json');
   const document = JSON.parse(json.stdout.join('\n')) as WhyAnswer;
   t.match(document, { about: { kind: 'lock', id: MAC, mac: MAC }, now: '2026-11-20T12:00:00.000Z' });
@@ -403,9 +404,9 @@ t.test('“lockgate why” prints text or JSON, and fails with a sentence and an
   );
   for (const step of document.steps)
     t.same(Object.keys(step), ['kind', 'code', 'sentence', 'rests_on', 'link', 'at', 'clock'], step.kind);
-  const show = await runLockgate(['device', 'show', MAC, ...at]);
+  const deviceShow = await runLockgate(['device', 'show', MAC, ...at]);
   t.ok(
-    show.stdout.some((each) => each.includes(`finding:${id}`)),
+    deviceShow.stdout.some((each) => each.includes(`finding:${id}`)),
     'device show prints ids that “why” accepts',
   );
   const failures: readonly (readonly [args: string[], code: number, message: RegExp])[] = [

@@ -23,8 +23,8 @@ t.test('each operation answers its callers by key, scope and merchant', async (t
   const { apiKeys } = gateway.merchants;
   const rows = OWN_DATA_ROUTES.map(({ method, path }) => `${method} ${path}`);
   t.strictSame(Object.keys(OWN_DATA_CALLS).sort(), rows.sort(), 'the table has every operation');
-  const old = await apiKeys.create(amber.merchant, 'old');
-  await apiKeys.revoke(old.key.publicId);
+  const oldKey = await apiKeys.create(amber.merchant, 'old');
+  await apiKeys.revoke(oldKey.key.publicId);
   const scoped = new Map<string, string>();
   for (const scope of ALL_KEY_SCOPES)
     scoped.set(scope, (await apiKeys.create(amber.merchant, scope, { scopes: [scope] })).text);
@@ -33,33 +33,33 @@ t.test('each operation answers its callers by key, scope and merchant', async (t
     await t.test(`${method} ${path}`, async (t) => {
       const row = OWN_DATA_CALLS[`${method} ${path}`];
       if (row === undefined) return;
-      const ask = (key: string | undefined, about = amber) => {
+      const callOperation = (key: string | undefined, about = amber) => {
         const [where, terms] = row.make(about);
         return callMerchantApi(gateway, where, { method, ...terms, key });
       };
       for (const [name, key] of [
         ['none', undefined] as const,
         ['unknown', UNKNOWN_KEY],
-        ['revoked', old.text],
+        ['revoked', oldKey.text],
       ] as const)
         t.match(
-          await ask(key),
+          await callOperation(key),
           { status: 401, headers: { ...PROBLEM, 'www-authenticate': /^Basic / }, body: { code: 'unauthorized' } },
           `key: ${name}`,
         );
       for (const [given, key] of scoped)
         t.match(
-          await ask(key),
+          await callOperation(key),
           given === scope
             ? { status: row.status }
             : { status: 403, headers: PROBLEM, body: { code: 'insufficient-scope' } },
           `scope ${given}`,
         );
-      const others = await ask(basil.key);
+      const others = await callOperation(basil.key);
       t.equal(others.status, row.ofOthers, 'another merchant’s key');
       t.notMatch(others.text, amber.mac, 'which sees nothing of this lock');
-      const nobodys = await ask(basil.key, { ...amber, mac: 'A4:C1:38:00:00:63' });
+      const nobodys = await callOperation(basil.key, { ...amber, mac: 'A4:C1:38:00:00:63' });
       t.strictSame(comparable(others), comparable(nobodys), 'the same answer as for a lock that does not exist');
-      t.equal((await ask(basil.key, basil)).status, row.status, 'but its own');
+      t.equal((await callOperation(basil.key, basil)).status, row.status, 'but its own');
     });
 });
