@@ -454,7 +454,7 @@ t.test('“lockgate notices” lists notices and marks them as read', async (t) 
 });
 
 t.test('tail shows a line for each write of notices', async (t) => {
-  const line = eventLine({ dateBefore: dateBefore(0), event: 'notices', noted: 3, unread: 12 });
+  const line = eventLine({ at: dateBefore(0), event: 'notices', noted: 3, unread: 12 });
   t.match(line, /^09:00:00 .*new: 3; 12 unread: lockgate notices$/);
 });
 

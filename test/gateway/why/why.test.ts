@@ -134,7 +134,7 @@ t.test('why explains the events of a URL that is gone, disabled, enabled again, 
   const goneEvent = await ping(gateway, lock, 2);
   t.equal(
     await waitForOutcome(gateway, goneEvent, urlId, 'dead-gone'),
-    `dead: the receiver answered 410, which says that the URL is goneEvent, so the URL was disabled; ${RESEND_HINT} once it ` +
+    `dead: the receiver answered 410, which says that the URL is gone, so the URL was disabled; ${RESEND_HINT} once it ` +
       'is enabled.',
   );
   const why410 = 'the receiver answered 410: the URL is gone';
@@ -232,7 +232,7 @@ t.test('why explains a refused address, a URL added later, a missing URL, and wh
   const refused = 'the URL’s address is not allowed (it is internal, or a metadata address)';
   t.match(
     await waitForOutcome(gateway, event, internalUrlId, 'pending-refused'),
-    `waiting: ${refused} unless the postAsOperator allows its range, so nothing was sent; attempt 2 of 8 at `,
+    `waiting: ${refused} unless the operator allows its range, so nothing was sent; attempt 2 of 8 at `,
   );
   await waitForOutcome(gateway, event, urlId, 'delivered-at-once');
   for (let attempts = 1; attempts < 8; attempts++) await nextAttempt(gateway, clock);
