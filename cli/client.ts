@@ -45,11 +45,11 @@ export class GatewayClient {
 
   /** @throws LockgateError `gateway-address` or `gateway-token` if the data folder's files can't be read */
   constructor(flags: ConnectionFlags) {
-    const { LOCKGATE_GATEWAY, LOCKGATE_TOKEN, LOCKGATE_DATA } = process.env;
+    const { LOCKGATE_GATEWAY, LOCKGATE_DATA } = process.env;
     const folder = flags.data ?? (LOCKGATE_DATA || './data');
     this.#base = flags.gateway ?? (LOCKGATE_GATEWAY || readAddress(folder)) ?? DEFAULT_GATEWAY;
     checkGateway(this.#base);
-    this.#token = flags.token ?? (LOCKGATE_TOKEN || readToken(folder));
+    this.#token = flags.token ?? tokenFromEnvironment() ?? readToken(folder);
     warnOfUnencryptedToken(new URL(this.#base));
   }
 
@@ -209,6 +209,27 @@ function readAddress(folder: string): string | undefined {
   }
 }
 
+/**
+ * The token of LOCKGATE_TOKEN, else of the file that LOCKGATE_TOKEN_FILE names, such as a mounted secret. An empty
+ * variable counts as unset.
+ *
+ * @throws LockgateError `gateway-token` if the file can't be read or is empty
+ */
+function tokenFromEnvironment(): string | undefined {
+  const { LOCKGATE_TOKEN: token, LOCKGATE_TOKEN_FILE: file } = process.env;
+  if (token) return token;
+  if (!file) return undefined;
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new LockgateError('gateway-token', `${file}, which LOCKGATE_TOKEN_FILE names, can't be read (${code})`);
+  }
+  if (text !== '' && !/\s/.test(text)) return text;
+  throw new LockgateError('gateway-token', `${file}, which LOCKGATE_TOKEN_FILE names, has no token`);
+}
+
 function readToken(folder: string): string {
   const file = path.join(folder, 'operator-token');
   try {
@@ -217,7 +238,7 @@ function readToken(folder: string): string {
     throw new LockgateError(
       'gateway-token',
       `no operator token: ${file} can't be read. Start the gateway with "lockgate serve", or name its data folder ` +
-        'with --data, or give --token',
+        'with --data, or give --token or LOCKGATE_TOKEN_FILE',
     );
   }
 }

@@ -287,7 +287,7 @@ export function resolveSettings(
 }
 
 /** Variables that only the CLI reads. */
-const OTHER_VARIABLES = ['LOCKGATE_GATEWAY', 'LOCKGATE_TOKEN', 'LOCKGATE_WEBHOOK_SECRET'];
+const OTHER_VARIABLES = ['LOCKGATE_GATEWAY', 'LOCKGATE_TOKEN', 'LOCKGATE_TOKEN_FILE', 'LOCKGATE_WEBHOOK_SECRET'];
 
 /**
  * A sentence for each environment variable that looks like a misspelt setting, which would otherwise have no effect.

@@ -6,11 +6,11 @@ import { type ConnectionFlags, GatewayClient } from '../client.js';
 import { paint, print, printEmptyList, printJson, printNote } from '../terminal/output.js';
 import { addClientFlags } from '../terminal/shared-flags.js';
 import { printTable } from '../terminal/table.js';
-import { agoText } from '../terminal/time-text.js';
+import { agoText, readFutureTime, whenText } from '../terminal/time-text.js';
 import { addWatchFlag, repeatIfWatched } from '../terminal/watch.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean; readonly merchant?: string };
-type CreateFlags = Flags & { readonly scopes?: readonly string[] };
+type CreateFlags = Flags & { readonly scopes?: readonly string[]; readonly expires?: string };
 
 /** An API key, as the operator interface returns it; without the secret text, which only its creation returns. */
 interface KeyJson {
@@ -20,6 +20,7 @@ interface KeyJson {
   readonly state: string;
   readonly created_at: string;
   readonly last_used_at: string | null;
+  readonly expires_at: string | null;
   readonly scopes: readonly string[];
 }
 
@@ -34,9 +35,13 @@ export function addKeyCommands(program: Command): void {
     .argument('<name>', 'A name of your choice: a program, a person, a place.')
     .option('--merchant <name>', 'The merchant; optional if the gateway has only one.')
     .option('--scopes <list>', `What the key may do, separated by commas (default: everything).`, readScopes)
+    .option('--expires <when>', 'When the key expires: a span such as 90d, or a date (default: never).')
     .addHelpText('after', SCOPES_HELP)
     .addHelpText('after', '\nExample:\n  $ lockgate key create "shop backend" --merchant "Amber Bikes"')
-    .addHelpText('after', '  $ lockgate key create "map" --merchant "Amber Bikes" --scopes locks:read,commands')
+    .addHelpText(
+      'after',
+      '  $ lockgate key create "map" --merchant "Amber Bikes" --scopes locks:read,commands --expires 90d',
+    )
     .action(createKey);
   addWatchFlag(addClientFlags(key.command('list').description('List API keys.')))
     .option('--merchant <name>', 'Only keys of this merchant.')
@@ -64,12 +69,15 @@ function scopesText({ scopes }: KeyJson): string {
 }
 
 async function createKey(name: string, flags: CreateFlags): Promise<void> {
-  const { merchant, scopes } = flags;
-  const created = await new GatewayClient(flags).post<KeyJson & { key: string }>('/keys', { name, merchant, scopes });
+  const { merchant, scopes, expires } = flags;
+  const expiresAt = expires === undefined ? undefined : readFutureTime('--expires', expires, systemClock.now());
+  const body = { name, merchant, scopes, expires_at: expiresAt };
+  const created = await new GatewayClient(flags).post<KeyJson & { key: string }>('/keys', body);
   if (flags.json) return printJson(created);
   print(`Created API key ${paint('bold', created.id)} (${created.name}) for ${created.merchant}.`);
   print(`Key: ${paint('bold', created.key)}`);
   print(`Scopes: ${scopesText(created)}`);
+  if (created.expires_at !== null) print(`Expires: ${created.expires_at}`);
   printNote('The key is shown only once. Send it as the user of HTTP basic authentication, with an empty password:');
   // The example adds a pet: the merchants' HTTP interface has a pet registry (specification, operation 1).
   printNote(`  curl -u "$KEY:" -H 'content-type: application/json' -d '{"name":"Rex"}' http://127.0.0.1:8080/v1/pet`);
@@ -93,6 +101,7 @@ async function listKeys(flags: Flags): Promise<void> {
     { title: 'NAME', show: (row) => row.name },
     { title: 'STATE', show: (row) => row.state },
     { title: 'SCOPES', show: scopesText },
+    { title: 'EXPIRES', show: (row) => (row.expires_at ? whenText(row.expires_at, nowMs) : '–') },
     { title: 'LAST USED', show: (row) => (row.last_used_at ? agoText(row.last_used_at, nowMs) : 'never') },
     { title: 'CREATED', show: (row) => agoText(row.created_at, nowMs), optional: true },
   ]);

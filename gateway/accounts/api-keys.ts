@@ -1,6 +1,6 @@
 /**
  * Creates, checks and revokes merchants' API keys (interfaces.md §2). A key is shown once, stored hashed, and revoked
- * by its public id.
+ * by its public id. An expired key is refused like an unknown one.
  *
  * A key is `lgk_<public id>_<secret>`. Lists show the public id, and keys are looked up by it. The secret is 32 random
  * bytes, so a fast keyed hash is enough. Hashes are compared in constant time; if there is no such key, the comparison
@@ -25,7 +25,19 @@ const LAST_USE_WRITE_INTERVAL: Milliseconds = Minutes(1);
 /** Keys whose last write is remembered, to skip the next one. At this size the map is cleared. */
 const MAX_REMEMBERED_USES = 10_000;
 
+/** The states of an API key. */
+export const API_KEY_STATES = ['active', 'expired', 'revoked'] as const;
+
+export type ApiKeyState = (typeof API_KEY_STATES)[number];
+
 const UNMATCHED_HASH = Buffer.alloc(32);
+
+export interface ApiKeyTerms {
+  /** What the key may do; everything by default. */
+  readonly scopes?: readonly string[] | undefined;
+  /** When the key expires, ms since the epoch; never by default. */
+  readonly expiresAtMs?: number | null | undefined;
+}
 
 export interface ApiKeysParts {
   readonly store: Store;
@@ -47,13 +59,12 @@ export class ApiKeys {
    * Makes a key. `text`, the key itself, is returned here and never again.
    *
    * @param merchant the merchant's name
-   * @param scopes what the key may do; everything by default
-   * @throws LockgateError `input-name`, `input-scopes`, `no-such-merchant`, `too-many-keys`
+   * @throws LockgateError `input-name`, `input-scopes`, `input-expiry`, `no-such-merchant`, `too-many-keys`
    */
   async create(
     merchant: string,
     name: string,
-    { scopes = ALL_KEY_SCOPES }: { readonly scopes?: readonly string[] | undefined } = {},
+    { scopes = ALL_KEY_SCOPES, expiresAtMs = null }: ApiKeyTerms = {},
   ): Promise<{ readonly key: ApiKey; readonly text: string }> {
     const trimmed = name.trim();
     if (trimmed === '' || trimmed.length > MAX_NAME_CHARS)
@@ -62,8 +73,11 @@ export class ApiKeys {
     const publicId = randomBytes(PUBLIC_BYTES).toString('hex');
     const text = `${PREFIX}${publicId}_${randomBytes(SECRET_BYTES).toString('base64url')}`;
     const { store, keys, clock } = this.#parts;
+    const nowMs = clock.now();
+    if (expiresAtMs !== null && expiresAtMs <= nowMs)
+      throw new LockgateError('input-expiry', 'a key must expire in the future, or never');
     const secretHash = keys.hashSecret(text);
-    const row = { merchant, publicId, name: trimmed, secretHash, scopes: wanted, nowMs: clock.now() };
+    const row = { merchant, publicId, name: trimmed, secretHash, scopes: wanted, expiresAtMs, nowMs };
     return { key: await store.access.addKey(row), text };
   }
 
@@ -77,13 +91,19 @@ export class ApiKeys {
     return await this.#parts.store.access.revokeKey(publicId, this.#parts.clock.now());
   }
 
-  /** The key with this text; undefined if there is none or it is revoked. */
+  /** The state of a key now. */
+  stateOf({ revokedAtMs, expiresAtMs }: ApiKey): ApiKeyState {
+    if (revokedAtMs !== null) return 'revoked';
+    return expiresAtMs !== null && expiresAtMs <= this.#parts.clock.now() ? 'expired' : 'active';
+  }
+
+  /** The key with this text; undefined if there is none, or it is revoked or expired. */
   async check(text: string): Promise<ApiKey | undefined> {
     const { store, keys, clock } = this.#parts;
     const publicId = KEY_TEXT.exec(text)?.[1];
     const stored = publicId === undefined ? null : await store.access.findKey(publicId);
     const fits = timingSafeEqual(keys.hashSecret(text), stored?.secretHash ?? UNMATCHED_HASH);
-    if (stored === null || !fits || stored.revokedAtMs !== null) return undefined;
+    if (stored === null || !fits || this.stateOf(stored) !== 'active') return undefined;
     this.#noteUse(stored, clock.now());
     return stored;
   }

@@ -17,7 +17,12 @@ import { ServeProgram } from '../helpers/cli/serve-program.js';
 import { openGateway, testGateway } from '../helpers/gateway/test-gateway.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
-const NO_GATEWAY = { LOCKGATE_DATA: '/nonexistent', LOCKGATE_GATEWAY: '', LOCKGATE_TOKEN: '' };
+const NO_GATEWAY = {
+  LOCKGATE_DATA: '/nonexistent',
+  LOCKGATE_GATEWAY: '',
+  LOCKGATE_TOKEN: '',
+  LOCKGATE_TOKEN_FILE: '',
+};
 
 type Environment = Readonly<Record<string, string>>;
 
@@ -137,6 +142,21 @@ t.test('the CLI takes gateway and token from flags, then the environment, then t
       await listMerchantsWith({ token }, { LOCKGATE_GATEWAY: wrong }),
     ])
       t.match(result, { exit: 2, message: /is not the URL of a gateway: expected http:/ }, wrong);
+});
+
+t.test('the CLI takes the token from the file that LOCKGATE_TOKEN_FILE names', async (t) => {
+  const gateway = await testGateway(t);
+  const url = { LOCKGATE_GATEWAY: `http://127.0.0.1:${gateway.operatorPort}` };
+  const token = gateway.operatorToken;
+  const good = { merchants: [{ name: 'Amber' }] };
+  const file = path.join(tempFolder(t), 'token');
+  writeFileSync(file, `${token}\n`);
+  t.match(await listMerchantsWith({}, { ...url, LOCKGATE_TOKEN_FILE: file }), good);
+  const missing = { ...url, LOCKGATE_TOKEN_FILE: '/nonexistent/token' };
+  t.match(await listMerchantsWith({}, { ...missing, LOCKGATE_TOKEN: token }), good, 'LOCKGATE_TOKEN comes first');
+  t.match(await listMerchantsWith({}, missing), { exit: 3, message: /LOCKGATE_TOKEN_FILE names, can't be read/ });
+  writeFileSync(file, '\n');
+  t.match(await listMerchantsWith({}, { ...url, LOCKGATE_TOKEN_FILE: file }), { exit: 3, message: /has no token/ });
 });
 
 t.test('a variable that looks like a misspelt setting is reported, and no other', async (t) => {

@@ -46,8 +46,9 @@ export async function showConfig(flags: ShowFlags): Promise<void> {
  * @throws LockgateError if a gateway was named and can't be reached
  */
 async function askGateway(flags: ConnectionFlags): Promise<RunningGateway | undefined> {
-  const { LOCKGATE_GATEWAY, LOCKGATE_TOKEN } = process.env;
-  const isNamed = [flags.gateway, flags.token, LOCKGATE_GATEWAY, LOCKGATE_TOKEN].some((each) => (each ?? '') !== '');
+  const { LOCKGATE_GATEWAY, LOCKGATE_TOKEN, LOCKGATE_TOKEN_FILE } = process.env;
+  const named = [flags.gateway, flags.token, LOCKGATE_GATEWAY, LOCKGATE_TOKEN, LOCKGATE_TOKEN_FILE];
+  const isNamed = named.some((each) => (each ?? '') !== '');
   try {
     const client = new GatewayClient(flags);
     return { ...(await client.get<{ settings: SettingInForce[] }>('/config')), origin: client.origin };

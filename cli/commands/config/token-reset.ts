@@ -22,7 +22,8 @@ export async function resetToken(flags: { readonly data?: string; readonly json?
   if (gateway === 'taken') print('The running gateway uses it.');
   if (gateway === 'unreachable')
     printNote('A gateway runs on the folder but can’t be reached from here: it will use the token within two seconds.');
-  if ((process.env.LOCKGATE_TOKEN ?? '') !== '') printNote('LOCKGATE_TOKEN is set here, to a different token.');
+  for (const name of ['LOCKGATE_TOKEN', 'LOCKGATE_TOKEN_FILE'])
+    if ((process.env[name] ?? '') !== '') printNote(`${name} is set here, to a different token.`);
 }
 
 /** Replaces the token. If no gateway runs, also writes the audit entry, which otherwise the gateway writes. */

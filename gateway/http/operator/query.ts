@@ -1,6 +1,7 @@
 /** Reads members of paths and query strings of the operators' interface. */
 import { DATE_EXPECTED, parseDate } from '../../../proto/date.js';
 import { LockgateError } from '../../../proto/errors.js';
+import { isDatable } from '../../../proto/wire/ping-json.js';
 import type { Query } from './routes.js';
 
 /** A date as ms since the epoch; undefined if absent. @throws LockgateError `input-date` */
@@ -10,6 +11,13 @@ export function readDate(name: string, text: string | undefined): number | undef
   if (Number.isNaN(timeMs))
     throw new LockgateError('input-date', `${name} is ${JSON.stringify(text)}: expected ${DATE_EXPECTED}`);
   return timeMs;
+}
+
+/** The member `expires_at` of a body as ms since the epoch. @throws LockgateError `input-expiry` */
+export function readExpiry(text: string): number {
+  const timeMs = parseDate(text);
+  if (!Number.isNaN(timeMs) && isDatable(timeMs)) return timeMs;
+  throw new LockgateError('input-expiry', `expires_at is ${JSON.stringify(text)}: expected ${DATE_EXPECTED}`);
 }
 
 /** An id in a path; 0, which is no valid id, if it is malformed. */

@@ -1,6 +1,7 @@
 /**
- * The list of migrations, the steps that create and change the tables, forward only. Each step is a file in migrations/
- * whose name sorts after the previous step's. A released step never changes.
+ * The list of migrations, the steps that create and change the tables, forward only. Each step is a file in migrations/,
+ * from 0021 on in a folder for twenty numbers there. Its name sorts after the previous step's. A released step never
+ * changes.
  */
 import type { Migration, MigrationProvider } from 'kysely';
 import { firstLight } from './migrations/0001-first-light.js';
@@ -23,6 +24,7 @@ import { keyScopes } from './migrations/0017-key-scopes.js';
 import { lockNames } from './migrations/0018-lock-names.js';
 import { idempotency } from './migrations/0019-idempotency.js';
 import { usageByLock } from './migrations/0020-usage-by-lock.js';
+import { keyExpiry } from './migrations/0021-0040/0021-key-expiry.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -45,6 +47,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0018-lock-names': lockNames,
   '0019-idempotency': idempotency,
   '0020-usage-by-lock': usageByLock,
+  '0021-key-expiry': keyExpiry,
 };
 
 /** The names of all steps, in order. */

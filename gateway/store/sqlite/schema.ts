@@ -326,6 +326,8 @@ export interface ApiKeyTable {
   revoked_at_ms: number | null;
   /** Separated by spaces (key-scopes.ts). */
   scopes: Generated<string>;
+  /** Null for a key that does not expire. */
+  expires_at_ms: number | null;
 }
 
 /** A bearer token that was issued for an API key. */

@@ -77,6 +77,7 @@ t.test('the counts are correct after every kind of write, after deletions and a 
     name: '',
     secretHash: Buffer.alloc(32),
     scopes: ['spec'],
+    expiresAtMs: null,
     nowMs: 0,
   });
   const token = (mark: number, expiresAtMs: number) =>

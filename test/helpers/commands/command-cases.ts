@@ -117,7 +117,7 @@ const GENERAL: readonly CommandCase[] = [
   {
     command: 'key create',
     shows: '"shop backend" --merchant "Amber Bikes"',
-    json: '"shop frontend" --merchant "Amber Bikes"',
+    json: '"shop frontend" --merchant "Amber Bikes" --expires 90d',
     wrong: ['"shop backend"', /which merchant\?/],
     learns: { name: 'key', from: /"id":\s*"([0-9a-f]{12})"/ },
   },

@@ -59,7 +59,7 @@ async function stockRegistry(store: Store, { locks }: StockSize): Promise<void> 
 
 async function stockPeople({ access, people }: Store): Promise<void> {
   const key = { merchant: 'Amber', publicId: 'abcdefgh', name: 'till', secretHash: HASH, nowMs: STOCK_START_MS };
-  const { id } = await access.addKey({ ...key, scopes: ['spec', 'locks:read'] });
+  const { id } = await access.addKey({ ...key, scopes: ['spec', 'locks:read'], expiresAtMs: STOCK_START_MS + 1e12 });
   const expiresAtMs = STOCK_START_MS + 1e9;
   await access.addToken({ keyId: id, tokenHash: HASH, scopes: ['pets:write'], nowMs: STOCK_START_MS, expiresAtMs });
   const unnamed = { lastName: null, email: null, phone: null, userStatus: 1, passwordHash: null };

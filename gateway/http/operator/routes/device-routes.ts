@@ -7,6 +7,7 @@ import { formatMac } from '../../../../proto/wire/mac.js';
 import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
 import type { Phone } from '../../../store/contract/store.js';
 import { countOf, pick } from '../json/audit-terms.js';
+import { readExpiry } from '../query.js';
 import { deviceJson, type OperatorParts, type Route, type RouteRequest, readMac, withBody } from '../routes.js';
 import { Count, DateText, DeviceAnswer, Exact, LabelMap, MacText, MaybeTime, Name, OneOf, Time } from '../schemas.js';
 
@@ -256,12 +257,6 @@ function readAt(text: string): number {
   const timeMs = parseDate(text);
   if (!Number.isNaN(timeMs) && isDatable(timeMs)) return timeMs;
   throw new LockgateError('input-at', `at is ${JSON.stringify(text)}: expected ${DATE_EXPECTED}`);
-}
-
-function readExpiry(text: string): number {
-  const timeMs = parseDate(text);
-  if (!Number.isNaN(timeMs) && isDatable(timeMs)) return timeMs;
-  throw new LockgateError('input-expiry', `expires_at is ${JSON.stringify(text)}: expected ${DATE_EXPECTED}`);
 }
 
 function phoneJson({ name, createdAtMs, expiresAtMs, revokedAtMs }: Phone, clock: Clock) {

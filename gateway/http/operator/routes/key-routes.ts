@@ -2,22 +2,29 @@
 import { Type } from 'typebox';
 
 import { toDate } from '../../../../proto/wire/ping-json.js';
+import { API_KEY_STATES, type ApiKeys } from '../../../accounts/api-keys.js';
 import type { ApiKey } from '../../../store/contract/merchants/access-store.js';
 import { ALL_KEY_SCOPES } from '../../../store/contract/merchants/key-scopes.js';
 import { pick } from '../json/audit-terms.js';
-import { textOf } from '../query.js';
+import { readExpiry, textOf } from '../query.js';
 import { type Route, withBody } from '../routes.js';
-import { Exact, MaybeTime, Name, OneOf, Time } from '../schemas.js';
+import { DateText, Exact, MaybeTime, Name, OneOf, Time } from '../schemas.js';
 
 const Scopes = Type.Array(OneOf(ALL_KEY_SCOPES), { description: 'What the key may do.' });
-const NewKey = Exact({ name: Name, merchant: Type.Optional(Name), scopes: Type.Optional(Scopes) });
+const NewKey = Exact({
+  name: Name,
+  merchant: Type.Optional(Name),
+  scopes: Type.Optional(Scopes),
+  expires_at: Type.Optional(DateText),
+});
 const key = {
   id: Type.String(),
   merchant: Type.String(),
   name: Type.String(),
-  state: OneOf(['active', 'revoked']),
+  state: OneOf(API_KEY_STATES),
   created_at: Time,
   last_used_at: MaybeTime,
+  expires_at: MaybeTime,
   revoked_at: MaybeTime,
   scopes: Scopes,
 };
@@ -33,12 +40,19 @@ export const KEY_ROUTES: readonly Route[] = [
     answer: Type.Object({ ...key, key: Type.String() }),
     audit: {
       object: (_request, answer) => String(answer?.id ?? ''),
-      after: ({ body }, answer) => pick(answer ?? body, 'merchant', 'name', 'scopes'),
+      after: ({ body }, answer) => pick(answer ?? body, 'merchant', 'name', 'scopes', 'expires_at'),
     },
-    ...withBody(NewKey, async ({ accounts, merchants }, { name, merchant, scopes }) => {
-      const { key, text } = await merchants.apiKeys.create(await accounts.resolveMerchant(merchant), name, { scopes });
-      return { ...keyJson(key), key: text };
-    }),
+    ...withBody(
+      NewKey,
+      async ({ accounts, merchants: { apiKeys } }, { name, merchant, scopes, expires_at: expiry }) => {
+        const expiresAtMs = expiry === undefined ? null : readExpiry(expiry);
+        const { key, text } = await apiKeys.create(await accounts.resolveMerchant(merchant), name, {
+          scopes,
+          expiresAtMs,
+        });
+        return { ...keyJson(apiKeys, key), key: text };
+      },
+    ),
   },
   {
     method: 'GET',
@@ -48,8 +62,8 @@ export const KEY_ROUTES: readonly Route[] = [
     success: 200,
     query: Exact({ merchant: Type.Optional(Type.String()) }),
     answer: Type.Object({ keys: Type.Array(Type.Object(key)) }),
-    handle: async ({ merchants }, { query }) => {
-      return { keys: (await merchants.apiKeys.list(textOf(query, 'merchant'))).map(keyJson) };
+    handle: async ({ merchants: { apiKeys } }, { query }) => {
+      return { keys: (await apiKeys.list(textOf(query, 'merchant'))).map((each) => keyJson(apiKeys, each)) };
     },
   },
   {
@@ -63,18 +77,20 @@ export const KEY_ROUTES: readonly Route[] = [
       object: ({ params }) => params.id ?? '',
       after: (_request, answer) => pick(answer, 'merchant', 'name'),
     },
-    handle: async ({ merchants }, { params }) => keyJson(await merchants.apiKeys.revoke(params.id ?? '')),
+    handle: async ({ merchants: { apiKeys } }, { params }) => keyJson(apiKeys, await apiKeys.revoke(params.id ?? '')),
   },
 ];
 
-function keyJson({ publicId, merchantName, name, createdAtMs, lastUsedAtMs, revokedAtMs, scopes }: ApiKey) {
+function keyJson(apiKeys: ApiKeys, apiKey: ApiKey) {
+  const { publicId, merchantName, name, createdAtMs, lastUsedAtMs, expiresAtMs, revokedAtMs, scopes } = apiKey;
   return {
     id: publicId,
     merchant: merchantName,
     name,
-    state: revokedAtMs === null ? 'active' : 'revoked',
+    state: apiKeys.stateOf(apiKey),
     created_at: toDate(createdAtMs),
     last_used_at: lastUsedAtMs === null ? null : toDate(lastUsedAtMs),
+    expires_at: expiresAtMs === null ? null : toDate(expiresAtMs),
     revoked_at: revokedAtMs === null ? null : toDate(revokedAtMs),
     scopes: [...scopes],
   };

@@ -10,7 +10,7 @@ export const SCOPES = ['pets:write', 'webhooks:test'] as const;
 
 export type Scope = (typeof SCOPES)[number];
 
-/** Maximum number of valid keys of a merchant. */
+/** Maximum number of valid keys of a merchant; revoked and expired keys don't count. */
 export const MAX_KEYS_PER_MERCHANT = 100;
 
 /** Maximum number of valid tokens of a key; one more revokes the oldest. */
@@ -28,6 +28,8 @@ export interface ApiKey {
   /** To about a minute; null if never used. */
   readonly lastUsedAtMs: number | null;
   readonly revokedAtMs: number | null;
+  /** Null for a key that does not expire. */
+  readonly expiresAtMs: number | null;
   /** The operations that the key may call. */
   readonly scopes: readonly KeyScope[];
 }
@@ -39,6 +41,8 @@ export interface NewApiKey {
   readonly name: string;
   readonly secretHash: Buffer;
   readonly scopes: readonly KeyScope[];
+  /** Null for a key that does not expire. */
+  readonly expiresAtMs: number | null;
   readonly nowMs: number;
 }
 
@@ -64,7 +68,7 @@ export interface AccessToken {
 export interface AccessStore {
   /** @throws LockgateError `no-such-merchant`, `too-many-keys` */
   addKey(key: NewApiKey): Promise<ApiKey>;
-  /** Returns the key with this public id, revoked or not. */
+  /** Returns the key with this public id, valid or not. */
   findKey(publicId: string): Promise<StoredApiKey | null>;
   /** Returns all keys, or those of the merchant with this name, oldest first. */
   listKeys(merchant?: string): Promise<ApiKey[]>;

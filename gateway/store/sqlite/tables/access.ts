@@ -49,7 +49,8 @@ export class SqliteAccess implements AccessStore {
     );
     this.#token = parts.reader.prepare(
       `SELECT k.merchant_id, t.scopes FROM access_token t JOIN api_key k ON k.id = t.key_id
-       WHERE t.token_hash = ? AND t.expires_at_ms > ? AND k.revoked_at_ms IS NULL`,
+       WHERE t.token_hash = @tokenHash AND t.expires_at_ms > @nowMs AND k.revoked_at_ms IS NULL
+         AND ifnull(k.expires_at_ms > @nowMs, true)`,
     );
   }
 
@@ -61,6 +62,7 @@ export class SqliteAccess implements AccessStore {
         .select(({ fn }) => fn.countAll<number>().as('validKeys'))
         .where('merchant_id', '=', merchant.id)
         .where('revoked_at_ms', 'is', null)
+        .where(({ eb }) => eb.or([eb('expires_at_ms', 'is', null), eb('expires_at_ms', '>', key.nowMs)]))
         .executeTakeFirstOrThrow();
       if (validKeys >= MAX_KEYS_PER_MERCHANT)
         throw new LockgateError(
@@ -76,6 +78,7 @@ export class SqliteAccess implements AccessStore {
         last_used_at_ms: null,
         revoked_at_ms: null,
         scopes: key.scopes.join(' '),
+        expires_at_ms: key.expiresAtMs,
       };
       const added = await db.insertInto('api_key').values(row).returningAll().executeTakeFirstOrThrow();
       return toApiKey({ ...added, merchant_name: name });
@@ -115,7 +118,7 @@ export class SqliteAccess implements AccessStore {
   }
 
   async findToken(tokenHash: Buffer, nowMs: number): Promise<AccessToken | null> {
-    const row = this.#token.get(tokenHash, nowMs) as { merchant_id: number; scopes: string } | undefined;
+    const row = this.#token.get({ tokenHash, nowMs }) as { merchant_id: number; scopes: string } | undefined;
     if (row === undefined) return null;
     const tokenScopes = row.scopes.split(' ');
     return { merchantId: row.merchant_id, scopes: SCOPES.filter((scope) => tokenScopes.includes(scope)) };
@@ -147,6 +150,7 @@ function toApiKey(row: KeyRow): ApiKey {
     createdAtMs: row.created_at_ms,
     lastUsedAtMs: row.last_used_at_ms,
     revokedAtMs: row.revoked_at_ms,
+    expiresAtMs: row.expires_at_ms,
     scopes: orderedScopes(row.scopes.split(' ')),
   };
 }

@@ -1,0 +1,78 @@
+/** API keys that expire: an expired key and its tokens are refused, and no longer count. */
+import path from 'node:path';
+import t from 'tap';
+import { MAX_KEYS_PER_MERCHANT } from '../../../gateway/store/contract/merchants/access-store.js';
+import { checkDatabase } from '../../../gateway/store/sqlite/check/check.js';
+import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
+import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/sqlite/kysely.js';
+import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { Days, systemClock } from '../../../proto/clock.js';
+import { callOperator } from '../../helpers/cli/operator-call.js';
+import { MERCHANT, testGateway } from '../../helpers/gateway/test-gateway.js';
+import { accessToken, callMerchantApi } from '../../helpers/http/merchant-call.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const START_MS = Date.UTC(2026, 10, 20);
+
+t.test('an expired key is refused like an unknown one, and so are its tokens', async (t) => {
+  let nowMs = START_MS;
+  const machine = { wall: () => nowMs, monotonic: () => nowMs, after: systemClock.after };
+  const gateway = await testGateway(t, { machine });
+  const { apiKeys } = gateway.merchants;
+  const made = await callOperator(gateway, 'POST', '/keys', { name: 'till', expires_at: '2026-11-20T00:20:00Z' });
+  t.match(made, { status: 201, body: { state: 'active', expires_at: '2026-11-20T00:20:00.000Z' } });
+  const { key, id } = made.body as { key: string; id: string };
+  const token = await accessToken(gateway, key);
+  const login = () => callMerchantApi(gateway, '/v2/user/logout', { key });
+  const update = () =>
+    callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token, body: { id: 1, name: 'Rex', photoUrls: [] } });
+  t.match([await login(), await update()], [{ status: 200 }, { status: 404 }]);
+  nowMs += 20 * 60 * 1_000;
+  const expired = await login();
+  t.match(expired, { status: 401 });
+  const unknown = await callMerchantApi(gateway, '/v2/user/logout', { key: key.replace(id, '0123456789ab') });
+  t.same(expired.body, unknown.body, 'the same answer as for an unknown key');
+  t.match(await update(), { status: 401 }, 'its token, which has 40 minutes left');
+  t.equal(await accessToken(gateway, key), undefined);
+  t.match(await callOperator(gateway, 'GET', '/keys'), { body: { keys: [{ id, state: 'expired' }] } });
+  t.match(await apiKeys.revoke(id), { revokedAtMs: Number });
+  t.match(await callOperator(gateway, 'GET', '/keys'), { body: { keys: [{ state: 'revoked' }] } });
+});
+
+t.test('an expiry is a date in the future', async (t) => {
+  const gateway = await testGateway(t);
+  const create = (expiry: string) => callOperator(gateway, 'POST', '/keys', { name: 'till', expires_at: expiry });
+  for (const wrong of ['tomorrow', '2020-01-01T00:00:00Z', '2100-02-30T00:00:00Z'])
+    t.match(await create(wrong), { status: 400, body: { code: 'input-expiry' } }, wrong);
+  t.match(await create('2100-01-01T00:00:00Z'), { status: 201 });
+});
+
+t.test('expired keys don’t count toward the maximum', async (t) => {
+  const store = await openSqliteStore(tempFolder(t));
+  t.teardown(() => store.close());
+  await store.addMerchant(MERCHANT, 0);
+  const key = { merchant: MERCHANT, name: 'k', secretHash: Buffer.alloc(32), scopes: ['spec'] as const };
+  const add = (publicId: number, nowMs: number) =>
+    store.access.addKey({ ...key, publicId: String(publicId), nowMs, expiresAtMs: Days(1) });
+  for (let count = 0; count < MAX_KEYS_PER_MERCHANT; count += 1) await add(count, 0);
+  await t.rejects(add(1_000, Days(1) - 1), { code: 'too-many-keys' });
+  t.match(await add(1_001, Days(1)), { publicId: '1001' });
+});
+
+t.test('keys of an older store don’t expire', async (t) => {
+  const folder = tempFolder(t);
+  const file = path.join(folder, 'lockgate.sqlite');
+  const db = openDurable(file);
+  const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
+  const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo('0020-usage-by-lock');
+  t.notOk(error);
+  db.exec(`INSERT INTO merchant (id, name, created_at_ms) VALUES (1, 'Amber', 1);
+    INSERT INTO api_key (merchant_id, public_id, name, secret_hash, created_at_ms, scopes)
+    VALUES (1, '3f9a0c2b7d41', 'till', x'07', 1, 'spec users');`);
+  db.close();
+  const store = await openSqliteStore(folder);
+  t.match(await store.access.findKey('3f9a0c2b7d41'), { scopes: ['spec', 'users'], expiresAtMs: null });
+  await store.close();
+  t.same((await checkDatabase(file)).damage, [], 'the store is undamaged');
+});
