@@ -1,6 +1,7 @@
 /**
  * Manages the connections of one HTTP port: decides which of them may stay (places.ts), and which request is served
- * next (request-turns.ts). The merchants' and the operators' port have an instance each.
+ * next (request-turns.ts). The merchants' and the operators' port have an instance each. Does not read or answer
+ * requests.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -21,7 +22,10 @@ export interface ConnectionsOptions {
   readonly monotonic?: () => number;
 }
 
-/** How many connections were closed for lack of room or for too many pipelined requests, since the start. */
+/**
+ * How many connections were closed for lack of room, or for too many pipelined requests (sent without waiting for
+ * answers), since the start.
+ */
 export interface EndedConnections {
   /** Silent or idle connections that were closed to make room for a new one. */
   evicted: number;
@@ -31,6 +35,7 @@ export interface EndedConnections {
   pipelined: number;
 }
 
+/** An open connection, which holds a place (places.ts) and whose requests take turns. */
 interface Connection extends Tenant {
   readonly turns: RequestTurns;
 }
@@ -65,18 +70,19 @@ export class HttpConnections {
     const { keepAliveTimeout, requestTimeout, http } = HTTP_LIMITS;
     const server = createServer({ ...http, keepAliveTimeout, requestTimeout });
     const { total, reserve } = this.#options.limits;
-    // A safety net: Node itself closes connections beyond this number.
+    // A safety net: Node itself closes connections beyond this number. One more than the places, so that `#admit` can
+    // close an old connection for a new one.
     server.maxConnections = total + reserve + 1;
     server.on('connection', (socket) => this.#admit(socket, handle));
     server.on('request', (request, response) => this.#take(request, response));
-    // A connection that can't be accepted, for example for lack of a descriptor, must not affect the others.
+    // A connection that can't be accepted, for example for lack of a descriptor, must not affect open connections.
     server.on('error', () => undefined);
     return server;
   };
 
   #admit(socket: Socket, handle: RequestHandler): void {
     const address = socket.remoteAddress;
-    // Already closed.
+    // Node has no address for a socket that is closed already.
     if (address === undefined) return void socket.destroy();
     const connection: Connection = {
       address,

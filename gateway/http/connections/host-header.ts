@@ -1,6 +1,6 @@
 /**
- * Checks the Host header of a request (RFC 9112 §3.2): HTTP/1.1 requires exactly one. If a request had two, and a proxy
- * used the first and the server the last, a client could get another client's answer.
+ * Checks the Host header of a request (RFC 9112 §3.2): HTTP/1.1 requires exactly one. If a request with two were
+ * accepted, a proxy might use the first and the server the last, and a client could get another client's answer.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { LockgateError } from '../../../proto/errors.js';
@@ -21,10 +21,12 @@ export function checkHost(request: IncomingMessage, response: ServerResponse): v
   throw new LockgateError('input-host', fault);
 }
 
+/** What is wrong with the Host header, in words; undefined if nothing is. */
 function hostFault({ rawHeaders, headers, httpVersion }: IncomingMessage): string | undefined {
   let count = 0;
   // Names and values alternate.
-  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.toLowerCase() === 'host') count += 1;
+  for (let index = 0; index < rawHeaders.length; index += 2)
+    if (rawHeaders[index]?.toLowerCase() === 'host') count += 1;
   if (count > 1) return `the request has ${count} Host headers: expected one`;
   if (count === 0) return httpVersion === '1.0' ? undefined : 'the request has no Host header: expected one';
   if (HOST_FORM.test(headers.host ?? '')) return undefined;

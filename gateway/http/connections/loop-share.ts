@@ -6,19 +6,17 @@
  */
 import { afterThisTurn, type Milliseconds, monotonicMs } from '../../../proto/clock.js';
 
-/** Requests are started for this time in one turn. The last of them may exceed it. */
+/** In one turn of the event loop, requests are started for this time. The last one may run beyond it. */
 export const MAX_SHARE_OF_TURN: Milliseconds = 3;
 /** Maximum number of waiting requests that one turn starts. */
 const MAX_STARTS_PER_TURN = 16;
 
 export class LoopShare {
   readonly #monotonic: () => number;
-  /**
-   * Waiting requests in the order of their arrival, at most one of each connection; those before `#next` have started.
-   */
+  /** Starts waiting requests, in the order of their arrival; entries before `#next` were called already. */
   #waiting: (() => void)[] = [];
   #next = 0;
-  /** When this turn started its first request; undefined where it has started none. */
+  /** When this turn started its first request; undefined if it has started none. */
   #firstStartAtMs: number | undefined;
 
   /** `monotonic` reads a monotonic clock in ms; tests pass their own. */
@@ -26,7 +24,7 @@ export class LoopShare {
     this.#monotonic = monotonic;
   }
 
-  /** Calls `start` now, or in a later turn where this turn's share is used up. */
+  /** Calls `start` now, or in a later turn if this turn's share is used up. */
   run(start: () => void): void {
     if (this.#count === 0 && this.#mayStart()) start();
     else this.#waiting.push(start);
@@ -36,7 +34,10 @@ export class LoopShare {
     return this.#waiting.length - this.#next;
   }
 
-  /** Whether this turn's share is not used up. The microtasks of earlier requests have run by then, and count. */
+  /**
+   * Whether this turn's share is not used up. The microtasks of requests that this turn started have run before, so
+   * their time counts too.
+   */
   #mayStart(): boolean {
     const nowMs = this.#monotonic();
     if (this.#firstStartAtMs !== undefined) return nowMs - this.#firstStartAtMs < MAX_SHARE_OF_TURN;

@@ -20,10 +20,10 @@ export interface PlaceLimits {
   readonly reserve: number;
 }
 
-/** A connection, as this file needs it. */
+/** An open connection that holds a place. */
 export interface Tenant {
   readonly address: string;
-  /** Whether it comes from a trusted proxy, which serves many clients and so is exempt from the limit per address. */
+  /** Whether a trusted proxy opened it; a proxy serves many clients, so the limit per address does not apply. */
   readonly isProxy: boolean;
   /** Closes the connection to make room. */
   readonly end: () => void;
@@ -31,6 +31,7 @@ export interface Tenant {
 
 type State = 'silent' | 'busy' | 'idle';
 
+/** Where a connection is counted, and its state. */
 interface Place {
   readonly room: Room;
   state: State;
@@ -41,7 +42,7 @@ class Room {
   readonly isProxy: boolean;
   readonly isReserve: boolean;
   count = 0;
-  /** The connections that may be closed for others, longest in that state first. */
+  /** The group's silent and its idle connections, which may be closed; longest in that state first. */
   readonly silent = new Set<Tenant>();
   readonly idle = new Set<Tenant>();
 
@@ -50,7 +51,7 @@ class Room {
     this.isReserve = isReserve;
   }
 
-  /** The connection that is closed next to make room; undefined where all are busy. */
+  /** The connection to close next to make room: the longest silent one, or else the longest idle one. */
   get nextToClose(): Tenant | undefined {
     for (const tenants of [this.silent, this.idle]) for (const tenant of tenants) return tenant;
     return undefined;
@@ -86,11 +87,11 @@ export class Places {
   admit(tenant: Tenant, descriptors: DescriptorRoom = 'enough'): boolean {
     const room = this.#roomOf(tenant);
     const reserve = this.#reserve;
-    const hasRoom = this.#makeRoom(room, descriptors === 'enough');
+    const isRoomMade = this.#makeRoom(room, descriptors === 'enough');
     if (descriptors === 'none') return false;
-    const hasReserve = reserve.count < this.#limits.reserve;
-    if (hasRoom) this.#enter(tenant, room);
-    else if (hasReserve || this.#closeOne(reserve)) this.#enter(tenant, reserve);
+    const isReserveFree = reserve.count < this.#limits.reserve;
+    if (isRoomMade) this.#enter(tenant, room);
+    else if (isReserveFree || this.#closeOne(reserve)) this.#enter(tenant, reserve);
     else return false;
     return true;
   }
@@ -124,26 +125,32 @@ export class Places {
     return this.#rooms.get(addressGroup(address)) ?? new Room(isProxy, false);
   }
 
-  #makeRoom(room: Room, hasRoom: boolean): boolean {
+  /**
+   * Makes room for one more connection, by closing another one if necessary. Returns whether there is room.
+   *
+   * @param hasDescriptor whether a file descriptor is free, so that no connection need be closed for that reason
+   */
+  #makeRoom(room: Room, hasDescriptor: boolean): boolean {
     const { total, perAddress } = this.#limits;
     if (!room.isProxy && perAddress > 0 && room.count >= perAddress) return this.#closeOne(room);
-    if (hasRoom && this.#places.size - this.#reserve.count < total) return true;
+    if (hasDescriptor && this.#places.size - this.#reserve.count < total) return true;
     const largest = this.#largestRoom();
     return largest !== undefined && this.#closeOne(largest);
   }
 
-  /** The room with the most closable connections; those of trusted proxies come last. */
+  /** The room with the most connections that may be closed; a trusted proxy's room only if there is no other. */
   #largestRoom(): Room | undefined {
     let largest: Room | undefined;
     for (const room of this.#rooms.values()) {
       if (room.closableCount === 0) continue;
-      const isBefore = largest === undefined || (largest.isProxy && !room.isProxy);
-      if (isBefore || (room.isProxy === largest?.isProxy && room.closableCount > (largest?.closableCount ?? 0)))
+      const isPreferred = largest === undefined || (largest.isProxy && !room.isProxy);
+      if (isPreferred || (room.isProxy === largest?.isProxy && room.closableCount > (largest?.closableCount ?? 0)))
         largest = room;
     }
     return largest;
   }
 
+  /** Closes one connection of the room. Returns false if all are busy. */
   #closeOne(room: Room): boolean {
     const tenant = room.nextToClose;
     if (tenant === undefined) return false;

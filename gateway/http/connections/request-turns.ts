@@ -3,9 +3,9 @@
  * turn of the event loop.
  *
  * Node emits every request that it has read, up to a thousand of one connection at once. If all were served at once,
- * their answers would be held in memory until the earlier ones are sent. Also, a response that waits behind another
- * gets no event when its client hangs up, so its resources would stay open. Here a request starts when the previous
- * response is closed. A waiting request costs only its head, and is dropped with the connection.
+ * each answer would be held in memory until all earlier answers of the connection are sent. Also, a response that waits
+ * behind another gets no event when its client hangs up, so its resources would stay open. Here a request starts when
+ * the previous response is closed. A waiting request costs only its head, and is dropped with the connection.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterThisTurn } from '../../../proto/clock.js';
@@ -32,11 +32,11 @@ export class WaitingCount {
 export interface TurnOptions {
   /** Called with each request in its turn. */
   readonly handle: RequestHandler;
-  /** Called when no request is being served or waits. */
+  /** Called when no request is being served and none waits. */
   readonly onIdle: () => void;
-  /** Shared by all connections of a port. */
+  /** The number of waiting requests of all connections of the port. */
   readonly all: WaitingCount;
-  /** Shared by all connections of a port. */
+  /** Starts the requests of all connections of the port, some in each turn of the event loop. */
   readonly share: LoopShare;
   readonly limits?: TurnLimits;
 }

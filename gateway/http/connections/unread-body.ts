@@ -1,15 +1,15 @@
 /**
- * Limits how much of a request's body is read after the request was answered: for an unknown path, a GET or a wrong
- * key. Node reads such a body to its end, because the next request follows it. Strangers could keep the event loop busy
- * with long bodies, so beyond the limit the connection is closed (interfaces.md §2, Fairness: small body limits before
- * authentication).
+ * Limits how much of a request's body is read after the request was answered. A body is left unread if the path is
+ * unknown, the method is GET or the key is wrong. Node reads such a body to its end, because the next request follows
+ * the body on the connection. Strangers could keep the event loop busy with long bodies, so beyond the limit the
+ * connection is closed (interfaces.md §2, Fairness: small body limits before authentication).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 /** Maximum number of bytes that are read and dropped after an answer. */
 export const MAX_UNREAD_BODY_BYTES = 64 * 1024;
 
-/** Call this with each request as it arrives. */
+/** Applies the limit to a request. Must be called when the request arrives. */
 export function limitUnreadBody(request: IncomingMessage, response: ServerResponse): void {
   // Added before Node's own listener, which would drop the body without counting it.
   response.prependOnceListener('finish', () => {

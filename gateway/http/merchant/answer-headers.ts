@@ -12,13 +12,14 @@ const HEADERS = {
   'cache-control': 'no-store',
 } as const;
 
-/** What pages of an allowed origin may send. Cookies are not allowed: pages authenticate with a key. */
+/** The methods and headers that pages of an allowed origin may send. Not cookies: pages authenticate with a key. */
 const CORS = {
   'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
   'access-control-allow-headers': 'authorization, content-type, idempotency-key, x-session',
   'access-control-max-age': '600',
 } as const;
 
+/** The headers of an answer that a page may read. */
 const READABLE_HEADERS = 'link, x-request-id, x-rate-limit, x-expires-after, retry-after, www-authenticate, allow';
 
 /** Sets the headers of an answer. Pages of the `origins` may call the interface. */

@@ -11,7 +11,8 @@ const BASIC_CHALLENGE = 'Basic realm="lockgate", charset="UTF-8"';
 const BEARER_CHALLENGE = 'Bearer realm="lockgate"';
 
 /**
- * The API key of a request. A key with a password is refused: the client takes the key for a user name.
+ * Checks and returns the API key of a request. A key with a password is refused, since such a client takes the key for
+ * a user name.
  *
  * @param members additional members of the problem document
  * @throws Refusal 401
@@ -45,28 +46,28 @@ export function checkKeyScope(key: ApiKey, scope: KeyScope, members: Readonly<Re
   throw new Refusal({ status: 403, code: 'insufficient-scope', detail, members });
 }
 
-/** The bearer token of a request. @throws Refusal 401, or 403 if it lacks the scope */
+/** Checks and returns the bearer token of a request. @throws Refusal 401, or 403 if the token lacks the scope */
 export async function checkBearer(
   parts: MerchantParts,
   authorization: string | undefined,
   scope: Scope,
 ): Promise<AccessToken> {
-  const given = /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
-  if (given === undefined)
+  const sentToken = /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
+  if (sentToken === undefined)
     throw new Refusal({
       status: 401,
       code: 'unauthorized',
       detail: 'a bearer token is required: get one with POST /oauth/token',
       headers: { 'www-authenticate': `${BEARER_CHALLENGE}, scope="${scope}"` },
     });
-  const token = await checkToken(parts, given);
+  const token = await checkToken(parts, sentToken);
   if (!token.scopes.includes(scope)) throw lacksScope(scope);
   return token;
 }
 
 /** @throws Refusal 401 if the token is not valid */
-export async function checkToken(parts: MerchantParts, given: string): Promise<AccessToken> {
-  const token = await parts.accessTokens.check(given);
+export async function checkToken(parts: MerchantParts, sentToken: string): Promise<AccessToken> {
+  const token = await parts.accessTokens.check(sentToken);
   if (token !== null) return token;
   throw new Refusal({
     status: 401,

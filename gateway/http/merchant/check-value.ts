@@ -1,7 +1,7 @@
 /**
  * Validates a value against a schema and reports each bad member as a JSON pointer and a sentence (RFC 9457). The
  * typebox schemas also document the interface. {@link assertChecked} refuses a schema with a keyword that is not listed
- * below, so that the documentation states no unchecked constraint. Pure.
+ * below, so that the documentation states no constraint that is not checked. Pure.
  *
  * No library is used because of int64: common validators don't accept a bigint as an integer.
  */
@@ -38,7 +38,8 @@ const INT32_MAX = 2 ** 31 - 1;
 const INT32_MIN = -(2 ** 31);
 
 /**
- * The faults of a value, at most {@link MAX_REPORTED_FAULTS}. Members that the schema does not name are ignored.
+ * Returns what is wrong with a value, at most {@link MAX_REPORTED_FAULTS} faults. Members that the schema does not name
+ * are ignored.
  */
 export function faultsOf(schema: TSchema, value: unknown): Fault[] {
   const faults: Fault[] = [];
@@ -52,7 +53,7 @@ export function assertChecked(schema: TSchema): void {
   const unknown = Object.keys(keywords).find((name) => !KNOWN_KEYWORDS.has(name));
   if (unknown !== undefined) throw new Error(`nothing checks the keyword ${unknown}`);
   if (!CHECKED_TYPES.includes(keywords.type ?? '')) throw new Error(`nothing checks the type ${keywords.type}`);
-  for (const each of Object.values(keywords.properties ?? {})) assertChecked(each as TSchema);
+  for (const property of Object.values(keywords.properties ?? {})) assertChecked(property as TSchema);
   if (keywords.additionalProperties !== undefined) assertChecked(keywords.additionalProperties as TSchema);
   if (keywords.items !== undefined) assertChecked(keywords.items as TSchema);
 }
@@ -82,10 +83,10 @@ function checkMembers(schema: Keywords, value: Record<string, unknown>, pointer:
     for (const [name, member] of Object.entries(value))
       if (!Object.hasOwn(properties, name)) check(other, member, `${pointer}/${escaped(name)}`, faults);
   for (const [name, member] of Object.entries(properties)) {
-    const where = `${pointer}/${escaped(name)}`;
+    const memberPointer = `${pointer}/${escaped(name)}`;
     // Inherited members were not sent.
-    if (Object.hasOwn(value, name)) check(member, value[name], where, faults);
-    else if (schema.required?.includes(name)) faults.push({ pointer: where, detail: 'it is missing' });
+    if (Object.hasOwn(value, name)) check(member, value[name], memberPointer, faults);
+    else if (schema.required?.includes(name)) faults.push({ pointer: memberPointer, detail: 'it is missing' });
   }
 }
 
@@ -94,7 +95,7 @@ function escaped(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
 
-/** The fault of the value itself, apart from its members; undefined where there is none. */
+/** What is wrong with the value itself, apart from its members; undefined if nothing is. */
 function detailOf(schema: Keywords, value: unknown): string | undefined {
   switch (schema.type) {
     case 'object':

@@ -1,6 +1,7 @@
 /**
- * Lets large bodies be parsed one per turn of the event loop. Parsing a mebibyte takes some 20 ms, so several bodies
- * that arrive together would otherwise block all other work for the sum of that (interfaces.md §2, Fairness).
+ * Makes large bodies wait, so that one is parsed in every other turn of the event loop. Parsing a mebibyte takes some
+ * 20 ms, so several bodies that arrive together would otherwise block all other work for a multiple of that
+ * (interfaces.md §2, Fairness).
  */
 import { afterThisTurn } from '../../../proto/clock.js';
 
@@ -21,10 +22,10 @@ export class HeavyTurns {
   }
 
   #startNext(): void {
-    const first = this.#waiting.shift();
-    this.#isTurnTaken = first !== undefined;
-    if (first === undefined) return;
-    first();
+    const startParsing = this.#waiting.shift();
+    this.#isTurnTaken = startParsing !== undefined;
+    if (startParsing === undefined) return;
+    startParsing();
     // Leaves one turn for other work.
     afterThisTurn(() => afterThisTurn(() => this.#startNext()));
   }

@@ -11,11 +11,11 @@ import { randomBytes } from 'node:crypto';
 import { LockgateError } from '../../../proto/errors.js';
 import { Refusal } from './refusal.js';
 
-/** The deepest nesting of objects and arrays. */
+/** Maximum number of levels of nested objects and arrays. */
 export const MAX_DEPTH = 64;
-/** Values are members, items, objects and arrays. A thousand users have some ten each. */
+/** Maximum number of members, items, objects and arrays: a thousand users have some ten values each. */
 export const MAX_VALUES = 32_768;
-/** Long numbers are those that could be rounded: each costs many times as much as another value. */
+/** Maximum number of long numbers, which JSON.parse could round: each costs many times as much as another value. */
 export const MAX_LONG_NUMBERS = 4_096;
 /** A number of up to this many digits is always exact as a JavaScript number. */
 const EXACT_DIGITS = 15;
@@ -30,7 +30,9 @@ const MARK = `${randomBytes(16).toString('hex')}:`;
 const NUMBER = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
 /**
- * @throws LockgateError `input-json` if it is not JSON in UTF-8, or nested too deeply
+ * Returns the value of a body.
+ *
+ * @throws LockgateError `input-json` if the body is not JSON in UTF-8, or nested too deeply
  * @throws Refusal 413 `too-many-values`
  */
 export function readJsonBody(bytes: Buffer): unknown {
@@ -59,9 +61,15 @@ function decodeUtf8(bytes: Buffer): string {
   }
 }
 
+// Character codes.
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
+const MINUS = 0x2d;
+const OPENING_BRACKET = 0x5b;
+const CLOSING_BRACKET = 0x5d;
+const OPENING_BRACE = 0x7b;
+const CLOSING_BRACE = 0x7d;
 
 /**
  * Quotes and marks each number that may not be exact as a JavaScript number.
@@ -70,57 +78,57 @@ const COMMA = 0x2c;
  * @throws Refusal 413 `too-many-values`
  */
 function quoteNumbers(text: string): { readonly quoted: string; readonly hasMarks: boolean } {
-  const parts: string[] = [];
+  const pieces: string[] = [];
   let copiedTo = 0;
   let [depth, values] = [0, 0];
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) at = endOfString(text, at);
+  for (let index = 0; index < text.length; index += 1) {
+    const code = text.charCodeAt(index);
+    if (code === QUOTE) index = endOfString(text, index);
     else if (code === COMMA) values += 1;
-    else if (code === 0x5b || code === 0x7b) {
+    else if (code === OPENING_BRACKET || code === OPENING_BRACE) {
       depth += 1;
       values += 1;
-    } else if (code === 0x5d || code === 0x7d) depth -= 1;
-    else if (code === 0x2d || isDigit(code)) {
-      const { end, isPlain } = endOfNumber(text, at);
-      const number = isPlain ? '' : text.slice(at, end);
+    } else if (code === CLOSING_BRACKET || code === CLOSING_BRACE) depth -= 1;
+    else if (code === MINUS || isDigit(code)) {
+      const { end, isPlain } = endOfNumber(text, index);
+      const number = isPlain ? '' : text.slice(index, end);
       if (!isPlain && !isExact(number)) {
         if (!NUMBER.test(number)) throw notJson();
-        parts.push(text.slice(copiedTo, at), `"${MARK}${number}"`);
-        // Each number adds two parts.
-        if (parts.length > 2 * MAX_LONG_NUMBERS)
+        pieces.push(text.slice(copiedTo, index), `"${MARK}${number}"`);
+        // Each number adds two pieces.
+        if (pieces.length > 2 * MAX_LONG_NUMBERS)
           throw tooMany(MAX_LONG_NUMBERS, `numbers of more than ${EXACT_DIGITS} digits or with an exponent`);
         copiedTo = end;
       }
-      at = end - 1;
+      index = end - 1;
     }
     if (depth > MAX_DEPTH)
       throw new LockgateError('input-json', `the body is nested more than ${MAX_DEPTH} levels deep`);
     if (values > MAX_VALUES) throw tooMany(MAX_VALUES, 'values (members, items, objects and arrays)');
   }
-  return { quoted: parts.join('') + text.slice(copiedTo), hasMarks: parts.length > 0 };
+  return { quoted: pieces.join('') + text.slice(copiedTo), hasMarks: pieces.length > 0 };
 }
 
-function tooMany(max: number, what: string): Refusal {
-  const detail = `the body has more than ${max.toLocaleString('en')} ${what}, the maximum`;
+function tooMany(max: number, things: string): Refusal {
+  const detail = `the body has more than ${max.toLocaleString('en')} ${things}, the maximum`;
   return new Refusal({ status: 413, code: 'too-many-values', detail });
 }
 
 /** The position of the closing quote, or the end of the text. */
 function endOfString(text: string, opening: number): number {
-  let at = opening;
+  let quote = opening;
   do {
-    at = text.indexOf('"', at + 1);
-    if (at === -1) return text.length;
-  } while (isEscaped(text, at));
-  return at;
+    quote = text.indexOf('"', quote + 1);
+    if (quote === -1) return text.length;
+  } while (isEscaped(text, quote));
+  return quote;
 }
 
 /** Whether an odd number of backslashes precedes the position. */
-function isEscaped(text: string, at: number): boolean {
-  let first = at;
-  while (text.charCodeAt(first - 1) === BACKSLASH) first -= 1;
-  return (at - first) % 2 === 1;
+function isEscaped(text: string, position: number): boolean {
+  let firstBackslash = position;
+  while (text.charCodeAt(firstBackslash - 1) === BACKSLASH) firstBackslash -= 1;
+  return (position - firstBackslash) % 2 === 1;
 }
 
 /** Where a number ends, and whether it is certainly exact: no exponent and few digits. */
@@ -129,7 +137,7 @@ function endOfNumber(text: string, start: number): { readonly end: number; reado
   for (; end < text.length; end += 1) {
     const code = text.charCodeAt(end);
     if (isDigit(code)) digits += 1;
-    // An e or E.
+    // An "e" or "E".
     else if ((code | 0x20) === 0x65) hasExponent = true;
     // A plus, a minus, a decimal point.
     else if (code !== 0x2b && code !== 0x2d && code !== 0x2e) break;
@@ -137,7 +145,10 @@ function endOfNumber(text: string, start: number): { readonly end: number; reado
   return { end, isPlain: digits <= EXACT_DIGITS && !hasExponent };
 }
 
-/** Short numbers with an exponent are exact up to 2^53, since no two of them map to the same double; 0 is excluded. */
+/**
+ * Whether a JavaScript number certainly holds the number exactly. No two short numbers of up to 2^53 map to the same
+ * double. A result of 0 is excluded, since it may be a tiny number that was rounded.
+ */
 function isExact(number: string): boolean {
   const value = Number(number);
   return number.length <= EXACT_DIGITS && value !== 0 && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
@@ -148,14 +159,15 @@ function isDigit(code: number): boolean {
 }
 
 /**
- * Restores marked numbers in place; the nesting is limited. @throws LockgateError `input-json` if one is a member's
- * name
+ * Restores marked numbers in place. Recursion is safe, since the nesting is limited.
+ *
+ * @throws LockgateError `input-json` if a number was the name of a member
  */
 function withoutMarks(value: unknown): unknown {
   if (typeof value === 'string') return value.startsWith(MARK) ? toNumber(value.slice(MARK.length)) : value;
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) {
-    for (let at = 0; at < value.length; at += 1) value[at] = withoutMarks(value[at]);
+    for (let index = 0; index < value.length; index += 1) value[index] = withoutMarks(value[index]);
     return value;
   }
   const members = value as Record<string, unknown>;
@@ -163,16 +175,20 @@ function withoutMarks(value: unknown): unknown {
     if (name.startsWith(MARK)) throw notJson();
     const member = members[name];
     if (typeof member !== 'string' && typeof member !== 'object') continue;
-    const plain = withoutMarks(member);
-    if (plain === member) continue;
-    // A plain assignment would set the prototype.
-    if (name === '__proto__') Object.defineProperty(members, name, { value: plain, enumerable: true });
-    else members[name] = plain;
+    const restored = withoutMarks(member);
+    if (restored === member) continue;
+    // An ordinary assignment would set the prototype.
+    if (name === '__proto__') Object.defineProperty(members, name, { value: restored, enumerable: true });
+    else members[name] = restored;
   }
   return value;
 }
 
-/** A whole number becomes a number if that is exact, otherwise a bigint; any other number stays not whole. */
+/**
+ * Converts a marked number: a whole number becomes a number if that is exact, otherwise a bigint. Any other number
+ * becomes a number that is not whole, so that it is not accepted as a whole number: NaN if rounding would make it
+ * whole.
+ */
 function toNumber(text: string): number | bigint {
   const whole = toWhole(text);
   // 1.00000000000000000001 would be rounded to a whole number.
@@ -181,6 +197,7 @@ function toNumber(text: string): number | bigint {
   return Number.isSafeInteger(number) ? number : whole;
 }
 
+/** The whole number that the text represents; undefined if the number is not whole or too large for an int64. */
 function toWhole(text: string): bigint | undefined {
   const [, sign = '', integer = '', fraction = '', exponent = '0'] = NUMBER.exec(text) ?? [];
   const shift = Number(exponent) - fraction.length;

@@ -1,4 +1,4 @@
-/** The routes of the pet registry: operations 1 and 2 (specification; interfaces.md §2). */
+/** The routes of the pet registry: operations 1 and 2 of the specification (interfaces.md §2). */
 import { type Static, Type } from 'typebox';
 import type { Fairness } from '../../fairness/fairness-settings.js';
 import type { NamedId, Pet } from '../../store/contract/merchants/people-store.js';
@@ -91,6 +91,7 @@ const PetBody = Type.Object(
   { title: 'Pet', description: 'A pet. Unknown members are absent.' },
 );
 
+// Examples for the documentation.
 const CREATED = { id: 1, name: 'Rex', owner_id: '42', species: 'dog', breed: 'Beagle', photoUrls: [] };
 const CHANGE = {
   id: 1,
@@ -166,9 +167,9 @@ const updatePet = ({ nameLength, quota }: Fairness): MerchantRoute => ({
     503: UNAVAILABLE,
   },
   refuse: (faults) => {
-    const ofId = faults.filter(({ pointer }) => pointer === '' || pointer === '/id');
-    if (ofId.length > 0)
-      return new Refusal({ status: 400, code: 'input-id', detail: 'Invalid ID supplied', faults: ofId });
+    const idFaults = faults.filter(({ pointer }) => pointer === '' || pointer === '/id');
+    if (idFaults.length > 0)
+      return new Refusal({ status: 400, code: 'input-id', detail: 'Invalid ID supplied', faults: idFaults });
     const headers = { allow: 'PUT' };
     return new Refusal({ status: 405, code: 'input-body', detail: 'Validation exception', faults, headers });
   },
@@ -190,7 +191,7 @@ const updatePet = ({ nameLength, quota }: Fairness): MerchantRoute => ({
 /** Operations 1 and 2. */
 export const petRoutes = (fairness: Fairness): readonly MerchantRoute[] => [createPet(fairness), updatePet(fairness)];
 
-/** The known members; unknown ones are dropped. */
+/** Takes the known members; unknown members are dropped. */
 function toNamedId({ id, name }: NonNullable<ChangedPet['category']>): NamedId {
   return { ...(id !== undefined && { id: toBigInt(id) }), ...(name !== undefined && { name }) };
 }

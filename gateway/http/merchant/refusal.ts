@@ -2,8 +2,9 @@
 import { type Fault, RequestFaults } from '../../faults.js';
 
 export interface RefusalTerms {
+  /** The HTTP status. */
   readonly status: number;
-  /** Stable, for programs. */
+  /** The kind of error, for programs; does not change between versions. */
   readonly code: string;
   /** A sentence for people. */
   readonly detail: string;

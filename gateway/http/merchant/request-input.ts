@@ -1,6 +1,6 @@
 /**
  * Checks the input of a request to the merchants' port against its route: the content type, the query and the body
- * (interfaces.md §2). Says of each bad member where it is and what was expected.
+ * (interfaces.md §2). Reports for each bad member its place and the expected value.
  */
 import type { FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
@@ -14,27 +14,28 @@ import { JSON_TYPE, type MerchantRoute } from './route.js';
 export const PLAIN_TEXT_TYPE = 'text/plain';
 
 /**
- * Some routes also accept JSON as plain text: clients generated from a document without content types, such as the
- * public Petstore's, send it. But any web page could send plain text too, without a preflight request and with the key
- * that the browser remembers; so it is refused from pages whose origin is not allowed.
+ * Checks the content type of a body. Some routes also accept JSON as plain text, since clients generated from a
+ * document without content types, such as the public Petstore's, send it. But a web page of any origin could send plain
+ * text, without a preflight request and with the key that the browser remembers; so plain text is refused from pages
+ * whose origin is not allowed.
  *
  * @throws Refusal 415
  */
 export function checkBodyType(request: FastifyRequest, route: MerchantRoute, origins: readonly string[]): void {
   const { headers } = request;
-  const wanted = route.bodyType ?? JSON_TYPE;
+  const expected = route.bodyType ?? JSON_TYPE;
   const length = headers['content-length'];
   const hasBody = headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
-  const thrown = headers['content-type'];
-  if (!hasBody && thrown === undefined) return;
-  const [type = '', ...parameters] = (thrown ?? '').split(';').map((part) => part.trim().toLowerCase());
-  const isUtf8 = parameters.every((each) => !each.startsWith('charset=') || /^charset="?utf-?8"?$/.test(each));
-  const isPlain = (headers['content-encoding'] ?? 'identity').toLowerCase() === 'identity';
+  const contentType = headers['content-type'];
+  if (!hasBody && contentType === undefined) return;
+  const [type = '', ...parameters] = (contentType ?? '').split(';').map((part) => part.trim().toLowerCase());
+  const isUtf8 = parameters.every((text) => !text.startsWith('charset=') || /^charset="?utf-?8"?$/.test(text));
+  const isUncompressed = (headers['content-encoding'] ?? 'identity').toLowerCase() === 'identity';
   const isAllowedPage = headers.origin === undefined || isAllowed(request, origins);
-  const isAccepted = type === wanted || (route.takesPlainText === true && type === PLAIN_TEXT_TYPE && isAllowedPage);
-  if (isAccepted && isUtf8 && isPlain) return;
-  const detail = `the body must be ${wanted}, in UTF-8 and not compressed`;
-  throw new Refusal({ status: 415, code: 'wrong-type', detail, headers: { accept: wanted } });
+  const isAccepted = type === expected || (route.takesPlainText === true && type === PLAIN_TEXT_TYPE && isAllowedPage);
+  if (isAccepted && isUtf8 && isUncompressed) return;
+  const detail = `the body must be ${expected}, in UTF-8 and not compressed`;
+  throw new Refusal({ status: 415, code: 'wrong-type', detail, headers: { accept: expected } });
 }
 
 /**
@@ -70,7 +71,7 @@ function listOf(given: unknown): unknown {
     .filter((each) => each !== '');
 }
 
-/** A query by its schema's types: digits as numbers, and an empty parameter as an absent one unless it is required. */
+/** Converts a query to its schema's types: digits to numbers; an empty parameter is dropped unless it is required. */
 function queryOf(schema: TSchema | undefined, sent: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { properties = {}, required = [] } = (schema ?? {}) as {
     readonly properties?: Readonly<Record<string, { readonly type?: string }>>;

@@ -13,8 +13,8 @@ import type { KeyScope } from '../../store/contract/merchants/key-scopes.js';
 import type { Refusal } from './refusal.js';
 
 /**
- * Who may call: `none`: anyone; `api-key`: whoever has a merchant's API key; `bearer`: a bearer token with the scope
- * `pets:write`; `access-token`: a token in the body with the scope `webhooks:test`.
+ * How a caller authenticates. `none`: not at all; `api-key`: with a merchant's API key; `bearer`: with a bearer token
+ * with the scope `pets:write`; `access-token`: with a token in the body with the scope `webhooks:test`.
  */
 export type Scheme = 'none' | 'api-key' | 'bearer' | 'access-token';
 
@@ -32,7 +32,7 @@ export interface Call {
   readonly url: string;
   /** The parts of the path that the route's path names in braces, decoded. */
   readonly params: Readonly<Record<string, string>>;
-  /** Valid by the route's schema. Its whole numbers are numbers; what is empty is absent. */
+  /** Valid by the route's schema. Whole numbers are numbers; empty parameters are absent. */
   readonly query: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Valid by the route's schema. */
@@ -55,7 +55,7 @@ export interface HttpAnswer {
   readonly text?: { readonly type: string; readonly content: string | Readable };
 }
 
-/** An answer of one status: documents it and serialises it. */
+/** Documents and serialises a route's answers with one status. */
 export interface ResponseTerms {
   readonly description: string;
   /** Absent if the body is empty. */
@@ -64,7 +64,7 @@ export interface ResponseTerms {
   /** Other types of the body, with an example each; for the documentation. */
   readonly otherTypes?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, { readonly description: string; readonly type: 'integer' | 'string' }>>;
-  /** Whether it is an RFC 9457 problem. */
+  /** Whether the body is an RFC 9457 problem document. */
   readonly isProblem?: boolean;
 }
 
@@ -127,6 +127,7 @@ export interface HealthRoute extends RouteTerms {
 
 export type HttpRoute = MerchantRoute | HealthRoute;
 
+/** The names of the budgets with their descriptions, for the documentation. */
 function budgetsInWords(): string {
   return Object.entries(BUDGETS)
     .map(([name, words]) => `${name}: ${words.charAt(0).toLowerCase()}${words.slice(1)}`)

@@ -3,8 +3,8 @@
  *
  * The server checks a request in this order: the route, the length of the body, the caller, the caller's budget, the
  * content type, the route's schemas. So no body is read before its sender is authenticated. Only a request's route,
- * status and id may be logged: a login has a password in its URL. Authenticated requests count against the merchant's
- * budgets, others against the budgets of their address (interfaces.md §2, Fairness).
+ * status and id may be logged, since a login has a password in its URL. An authenticated request is charged to the
+ * merchant's budgets, any other request to the budgets of its address (interfaces.md §2, Fairness).
  */
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
@@ -58,7 +58,7 @@ export interface HttpServerOptions {
   readonly onAnswered: (answered: Omit<RequestAnswered, 'atMs'>) => void;
 }
 
-/** The caller, as authentication found it. */
+/** The authenticated caller of a request. */
 interface Caller {
   readonly merchantId: number;
   readonly key: ApiKey | undefined;
@@ -72,7 +72,7 @@ export class HttpServer {
   readonly #callers = new WeakMap<FastifyRequest, Caller>();
   readonly #internalErrors = new WeakMap<FastifyRequest, Error>();
   readonly #startedAtMs = new WeakMap<FastifyRequest, number>();
-  /** Paths of the merchants' routes, which authenticate by themselves. */
+  /** Paths of the merchants' routes, whose requests are charged to a merchant after authentication. */
   readonly #merchantPaths = new Set<string>();
   /** Requests that were charged to their address. */
   readonly #chargedToAddress = new WeakSet<FastifyRequest>();
@@ -141,11 +141,12 @@ export class HttpServer {
       const status = statusOf(error);
       if (status === 500) this.#internalErrors.set(request, error);
       if (error instanceof OverBudget) {
-        const gone = new AbortController();
-        reply.raw.once('close', () => gone.abort());
+        // The refusal is delayed, so that a client that tries again at once does not keep the gateway busy.
+        const hangUp = new AbortController();
+        reply.raw.once('close', () => hangUp.abort());
         await this.#options.budgets.waitForRefusal(
           this.#callers.get(request)?.merchantId ?? this.#addressGroupOf(request),
-          gone.signal,
+          hangUp.signal,
         );
       }
       if (hasMuchUnread(request)) reply.header('connection', 'close');
@@ -155,7 +156,7 @@ export class HttpServer {
     this.#fastify.setNotFoundHandler((_request, reply) => sendNotFound(reply));
   }
 
-  /** Charges the refusal of an unauthenticated request to its address. Returns the error to answer with. */
+  /** Charges the refusal of an unauthenticated request to its address. Returns the error for the answer. */
   #chargeRefusal(error: FastifyError, request: FastifyRequest): FastifyError | LockgateError {
     const isUncharged = !this.#callers.has(request) && !this.#chargedToAddress.has(request);
     if (!isUncharged || statusOf(error) >= 500) return error;
@@ -178,7 +179,7 @@ export class HttpServer {
     return addressGroup(this.#options.proxies.clientOf(request.raw));
   }
 
-  /** Charges a body whose size no header announced. */
+  /** Charges a body to the merchant if its size was not announced by a header and so is not charged yet. */
   #chargeUnannouncedBody(request: FastifyRequest, body: Buffer): void {
     const caller = this.#callers.get(request);
     if (caller !== undefined && request.headers['content-length'] === undefined)
@@ -252,8 +253,8 @@ export class HttpServer {
       },
       handler: async (request, reply) => {
         const query = checkedQuery(route, request);
-        const gone = new AbortController();
-        reply.raw.once('close', () => gone.abort());
+        const hangUp = new AbortController();
+        reply.raw.once('close', () => hangUp.abort());
         const answer = await route.handle({
           parts: this.#merchants(),
           ...(this.#callers.get(request) ?? UNAUTHENTICATED),
@@ -269,7 +270,7 @@ export class HttpServer {
             this.#callers.set(request, { merchantId, key: undefined });
             this.#options.budgets.takeRequest(merchantId, lengthOf(request));
           },
-          signal: gone.signal,
+          signal: hangUp.signal,
         });
         return await send(reply, answer);
       },
@@ -296,7 +297,7 @@ export class HttpServer {
   }
 }
 
-/** Requests of load balancers, which are answered even if the port is full. */
+/** The paths of probes (requests of load balancers), which are answered even if the port is full. */
 const PROBES: ReadonlySet<string> = new Set(HEALTH_ROUTES.map(({ path }) => path));
 
 function kindOf(request: FastifyRequest): 'request' | 'probe' {
@@ -308,7 +309,7 @@ function lengthOf({ headers }: FastifyRequest): number {
   return Number(headers['content-length'] ?? 0);
 }
 
-/** Whether an unread body is too long, or of unknown length, to be read and dropped. */
+/** Whether an unread body is of unknown length, or too long to be read and dropped. */
 function hasMuchUnread(request: FastifyRequest): boolean {
   if (request.body !== undefined) return false;
   return lengthOf(request) > MAX_UNREAD_BODY_BYTES || request.headers['transfer-encoding'] !== undefined;
@@ -335,7 +336,7 @@ function pathOf({ url }: FastifyRequest): string {
   return url.split('?', 1)[0] ?? '';
 }
 
-/** @throws LockgateError `busy` unless it is a probe */
+/** Refuses a request over a connection of the reserve. @throws LockgateError `busy` unless the request is a probe */
 function refuseInReserve(request: FastifyRequest): void {
   if (PROBES.has(pathOf(request))) return;
   throw new LockgateError('busy', 'too many connections are open; try again in a moment');

@@ -1,4 +1,4 @@
-/** The route of the test webhook: operation 7 (specification; interfaces.md §2). */
+/** The route of the test webhook: operation 7 of the specification (interfaces.md §2). */
 import { type Static, Type } from 'typebox';
 import { parseMac } from '../../../proto/wire/mac.js';
 import { noSuchDevice } from '../../store/contract/errors.js';
@@ -15,7 +15,7 @@ import {
   WRONG_TYPE,
 } from './route.js';
 
-/** A token and a MAC need about a hundred bytes (interfaces.md §2, Fairness). */
+/** Ten times what a token and a MAC need (interfaces.md §2, Fairness). */
 const MAX_BODY_BYTES = 1024;
 
 const TestRequest = Type.Object(
@@ -45,6 +45,7 @@ const TestResult = Type.Object(
   { title: 'TestResult' },
 );
 
+// Examples for the documentation.
 const DELIVERED = { url_id: 1, origin: 'https://example.com', status: 200, duration_ms: 41, error: null };
 const FAILED = { ...DELIVERED, status: 500, error: 'the answer was 500' };
 
@@ -82,13 +83,13 @@ export const TEST_WEBHOOK_ROUTES: readonly MerchantRoute[] = [
       503: UNAVAILABLE,
     },
     handle: async ({ parts, body, takeRequest }) => {
-      const { access_token: given, mac_addr: text } = body as Static<typeof TestRequest>;
-      const mac = parseMac(text);
+      const { access_token: sentToken, mac_addr: macText } = body as Static<typeof TestRequest>;
+      const mac = parseMac(macText);
       if (!mac.ok) {
         const faults = [{ pointer: '/mac_addr', detail: 'expected a MAC: 12 hex digits' }];
         throw new Refusal({ status: 400, code: 'input-mac', detail: 'mac_addr is not a MAC', faults });
       }
-      const token = await checkToken(parts, given);
+      const token = await checkToken(parts, sentToken);
       takeRequest(token.merchantId);
       if (!token.scopes.includes('webhooks:test')) throw lacksScope('webhooks:test');
       const reading = await parts.store.findDevice(mac.value);

@@ -33,7 +33,7 @@ const Token = Type.Object(
   { title: 'Token' },
 );
 
-/** A grant and two scopes need about sixty bytes. */
+/** Many times what a grant and two scopes need. */
 const MAX_FORM_BYTES = 4 * 1024;
 const EXPIRES_IN_SECONDS = TOKEN_LIFE / Seconds(1);
 
@@ -91,12 +91,13 @@ export const TOKEN_ROUTES: readonly MerchantRoute[] = [
   },
 ];
 
+/** The scopes that a request names; all if it names none. @throws Refusal 400 `invalid-scope` */
 function readScopes(text: string | undefined): readonly Scope[] {
-  const wanted = (text ?? '').split(' ').filter((scope) => scope !== '');
-  if (wanted.length === 0) return SCOPES;
-  if (wanted.some((scope) => !SCOPES.some((each) => each === scope)))
+  const requested = (text ?? '').split(' ').filter((scope) => scope !== '');
+  if (requested.length === 0) return SCOPES;
+  if (requested.some((scope) => !SCOPES.some((known) => known === scope)))
     throw oauthRefusal('invalid_scope', `scope: expected any of ${SCOPES.join(' and ')}, separated by spaces`);
-  return SCOPES.filter((scope) => wanted.includes(scope));
+  return SCOPES.filter((scope) => requested.includes(scope));
 }
 
 function oauthRefusal(

@@ -1,4 +1,4 @@
-/** The routes for users and their sessions: operations 3 to 6 (specification; interfaces.md §2). */
+/** The routes for users and their sessions: operations 3 to 6 of the specification (interfaces.md §2). */
 import { type Static, Type } from 'typebox';
 import { Hours, Seconds } from '../../../proto/clock.js';
 import { toDate } from '../../../proto/wire/ping-json.js';
@@ -23,21 +23,20 @@ import {
   WRONG_TYPE,
 } from './route.js';
 
-const MAX_VALUES_TEXT = [MAX_VALUES, MAX_LONG_NUMBERS]
-  .map((maxLength) => maxLength.toLocaleString('en'))
-  .join(' values, ');
+/** The limits of a JSON body for the documentation: "32,768 values, 4,096". */
+const MAX_VALUES_TEXT = [MAX_VALUES, MAX_LONG_NUMBERS].map((maximum) => maximum.toLocaleString('en')).join(' values, ');
 
-/** (interfaces.md §2) */
+/** Maximum number of users that one call creates (interfaces.md §2). */
 export const MAX_USERS_PER_CALL = 1_000;
 /** Even percent-encoded, a password of this length fits into the request line of a login. */
 const MAX_PASSWORD_CHARS = 512;
 
 const COOKIE = 'lockgate_session';
-/** The cookie is sent to the user operations only. */
+/** Browsers send the cookie to the paths below this one, the user operations, only. */
 const COOKIE_PATH = '/v2/user';
 const SESSION_PREFIX = 'logged in user session:';
 
-/** The login's limit in calls per hour, the unit of its header. */
+/** The limit of wrong passwords, in the unit of the header `x-rate-limit`. */
 const GUESSES_PER_HOUR = (MAX_GUESSES * Hours(1)) / GUESS_WINDOW;
 
 const TOO_MANY_GUESSES = `Over ${MAX_GUESSES} wrong passwords in 5 minutes for this account from this address, or over
@@ -159,7 +158,8 @@ const createUsers = ({ nameLength }: Fairness) =>
     bodyBytes: MAX_BODY_BYTES,
     bodyExample: [{ id: 7, username: 'ada', firstName: 'Ada', password: 'correct horse', userStatus: 1 }],
     maxItems: MAX_USERS_PER_CALL,
-    // Clients generated from the public Petstore document send this: it names no type for these two operations.
+    // The public Petstore document names no content type for these two operations, so clients generated from it send
+    // plain text.
     takesPlainText: true,
     responses: {
       200: { description: 'Successful operation: all users were added.' },
@@ -219,11 +219,15 @@ function toUser(user: UserList[number]): TypedUser {
   };
 }
 
-function cookie(token: string, life: number, isHttps: boolean): string {
-  const age = `Max-Age=${Math.floor(life / Seconds(1))}`;
-  const attributes = [`${COOKIE}=${token}`, `Path=${COOKIE_PATH}`, age, 'HttpOnly', 'SameSite=Strict'];
+/** The header `Set-Cookie` for a session that expires after `lifetimeMs`. */
+function cookie(token: string, lifetimeMs: number, isHttps: boolean): string {
+  const maxAge = `Max-Age=${Math.floor(lifetimeMs / Seconds(1))}`;
+  const attributes = [`${COOKIE}=${token}`, `Path=${COOKIE_PATH}`, maxAge, 'HttpOnly', 'SameSite=Strict'];
   return [...attributes, ...(isHttps ? ['Secure'] : [])].join('; ');
 }
+
+/** Maximum number of sessions that one logout ends. */
+const MAX_SESSIONS_PER_LOGOUT = 4;
 
 /** The sessions that a request names: by header, by cookie, or both. */
 function sessionsOf(headers: Call['headers']): string[] {
@@ -234,5 +238,5 @@ function sessionsOf(headers: Call['headers']): string[] {
     return name === COOKIE && value !== undefined && value !== '' ? [value] : [];
   });
   const tokens = [...(typeof headerToken === 'string' && headerToken !== '' ? [headerToken] : []), ...cookieTokens];
-  return [...new Set(tokens)].slice(0, 4);
+  return [...new Set(tokens)].slice(0, MAX_SESSIONS_PER_LOGOUT);
 }

@@ -1,5 +1,5 @@
 /**
- * Makes a route's change with an entry in the audit log: who, on what object, with what outcome
+ * Makes a route's change with an entry in the audit log: who made the change, on what object, with what outcome
  * (gateway/audit/audit.ts).
  */
 import type { FastifyRequest } from 'fastify';
@@ -47,10 +47,10 @@ export async function makeAudited(
   }));
 }
 
-/** The object's name; empty for a request that does not fit its schemas and so names no object. */
-function objectOf(find: () => string): string {
+/** Returns the object's name; empty if the request does not fit its schemas, so that naming the object throws. */
+function objectOf(nameObject: () => string): string {
   try {
-    return String(find() ?? '');
+    return String(nameObject() ?? '');
   } catch {
     return '';
   }

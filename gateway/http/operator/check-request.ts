@@ -1,12 +1,13 @@
 /**
  * Validates requests of the operators' interface against their route's schemas and reports each bad member: where it
- * is, and what was expected. Types are not converted: the number 7 is not the name "7". An unknown member is a mistake:
+ * is, and what was expected. Types are not converted: the number 7 is not the name "7". An unknown member is refused:
  * otherwise a misspelt member would count as left out.
  *
  * Error messages quote query strings but not bodies, which may contain a password.
  *
  * TypeBox's compiler is loaded, and a schema compiled, at the first request that needs it, to keep the start of a
- * gateway fast. A failed import can't be repeated, so the compiler is preloaded where file descriptors may run short.
+ * gateway fast. A failed import can't be repeated, so a process in which file descriptors may run short preloads the
+ * compiler.
  */
 import type { TObject, TSchema } from 'typebox';
 import { type Fault, MAX_REPORTED_FAULTS, RequestFaults } from '../../faults.js';
@@ -34,7 +35,7 @@ export async function loadRequestChecks(): Promise<void> {
   await import('typebox/compile');
 }
 
-/** Compiles the schema at the first call. */
+/** Returns a function that compiles the schema at its first call, and returns the same validator later. */
 function compiled(schema: TSchema): () => Promise<Validator> {
   let validator: Promise<Validator> | undefined;
   return () => {
@@ -43,7 +44,7 @@ function compiled(schema: TSchema): () => Promise<Validator> {
   };
 }
 
-/** Validates bodies. @returns a function whose promise rejects with RequestFaults `input-body` */
+/** Returns a function that validates bodies: its promise rejects with RequestFaults `input-body`. */
 export function bodyCheck(schema: TSchema): (body: unknown) => Promise<void> {
   const validatorOf = compiled(schema);
   return async (body) => {
@@ -55,17 +56,14 @@ export function bodyCheck(schema: TSchema): (body: unknown) => Promise<void> {
   };
 }
 
-/**
- * Validates query strings.
- * @returns a function whose promise rejects with RequestFaults `input-query`
- */
+/** Returns a function that validates query strings: its promise rejects with RequestFaults `input-query`. */
 export function queryCheck(schema: TObject | undefined): (query: Query) => Promise<void> {
   const known = Object.keys(schema?.properties ?? {});
   const validatorOf = schema && compiled(schema);
-  const isAnyWanted = schema?.required !== undefined;
+  const isAnyRequired = schema?.required !== undefined;
   return async (query) => {
     // Most queries are empty.
-    if (!isAnyWanted && Object.keys(query).length === 0) return;
+    if (!isAnyRequired && Object.keys(query).length === 0) return;
     const unknown = Object.keys(query).filter((name) => !known.includes(name));
     const faults = unknown.map((name) => ({
       pointer: `/${name.slice(0, MAX_QUOTED_CHARS)}`,
@@ -90,10 +88,10 @@ function quoted(value: unknown): string {
 /** Query members converted to the types of the schema: strings, numbers, lists. */
 function valuesOf(query: Query, schema: TObject | undefined): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
-    Object.entries(query).map(([name, given]) => {
+    Object.entries(query).map(([name, sent]) => {
       const { type } = (schema?.properties[name] ?? {}) as { readonly type?: string };
-      if (type === 'array') return [name, typeof given === 'string' ? [given] : given];
-      const value = typeof given === 'object' && given.length === 1 ? given[0] : given;
+      if (type === 'array') return [name, typeof sent === 'string' ? [sent] : sent];
+      const value = typeof sent === 'object' && sent.length === 1 ? sent[0] : sent;
       return [name, type === 'integer' && /^\d{1,15}$/.test(String(value)) ? Number(value) : value];
     }),
   );
@@ -105,37 +103,41 @@ function faultsOf(errors: readonly ValidatorFault[], schema: TSchema): Fault[] {
   const report = (pointer: string, detail: string): void => {
     if (!faults.has(pointer) && faults.size < MAX_REPORTED_FAULTS) faults.set(pointer, detail);
   };
-  // Alternatives get one sentence together, unless a fault deeper inside says more.
-  const chosen = new Set(errors.filter(({ keyword }) => keyword === 'anyOf').map((each) => each.instancePath));
-  const isDeeper = (where: string): boolean => errors.some(({ instancePath }) => instancePath.startsWith(`${where}/`));
-  for (const { keyword, instancePath: where, params, message } of errors) {
+  // A value that fits none of several alternative schemas (`anyOf`) gets one sentence, not one for each alternative. If
+  // a member of the value has a fault, only that is reported.
+  const anyOfFaults = errors.filter(({ keyword }) => keyword === 'anyOf');
+  const anyOfPointers = new Set(anyOfFaults.map(({ instancePath }) => instancePath));
+  const hasFaultInside = (pointer: string): boolean =>
+    errors.some(({ instancePath }) => instancePath.startsWith(`${pointer}/`));
+  for (const { keyword, instancePath: pointer, params, message } of errors) {
     if (keyword === 'required')
-      for (const name of params.requiredProperties as string[]) report(`${where}/${escaped(name)}`, 'it is missing');
+      for (const name of params.requiredProperties as string[]) report(`${pointer}/${escaped(name)}`, 'it is missing');
     else if (keyword === 'additionalProperties')
       for (const name of params.additionalProperties as string[])
-        faults.set(`${where}/${escaped(name)}`, 'there is no such member');
+        faults.set(`${pointer}/${escaped(name)}`, 'there is no such member');
     else if (keyword === 'anyOf') {
-      if (!isDeeper(where)) report(where, `expected ${choiceOf(schema, where)}`);
-    } else if (!chosen.has(where)) report(where, sentenceOf(schema, where, keyword, params) ?? message);
+      if (!hasFaultInside(pointer)) report(pointer, `expected ${choiceOf(schema, pointer)}`);
+    } else if (!anyOfPointers.has(pointer)) report(pointer, sentenceOf(schema, pointer, keyword, params) ?? message);
   }
   return [...faults].map(([pointer, detail]) => ({ pointer, detail }));
 }
 
+/** What was expected, by the keyword that the value does not fit; undefined for keywords without such a sentence. */
 function sentenceOf(
   schema: TSchema,
-  where: string,
+  pointer: string,
   keyword: string,
   params: ValidatorFault['params'],
 ): string | undefined {
   const { limit } = params;
   switch (keyword) {
     case 'type':
-      return `expected ${typeWords(String(params.type), partAt(schema, where))}`;
+      return `expected ${typeWords(String(params.type), partAt(schema, pointer))}`;
     case 'minimum':
     case 'maximum':
-      return `expected ${typeWords('integer', partAt(schema, where))}`;
+      return `expected ${typeWords('integer', partAt(schema, pointer))}`;
     case 'enum':
-      return `expected ${(partAt(schema, where)?.enum ?? []).join(', ')}`;
+      return `expected ${(partAt(schema, pointer)?.enum ?? []).join(', ')}`;
     case 'minLength':
       return limit === 1 ? 'expected a text that is not empty' : `expected ${limit} characters or more`;
     case 'maxLength':
@@ -163,15 +165,16 @@ interface SchemaPart {
 }
 
 /** The schema of the value at a JSON pointer; of alternatives, the first one with members. */
-function partAt(schema: TSchema, where: string): SchemaPart | undefined {
+function partAt(schema: TSchema, pointer: string): SchemaPart | undefined {
   let part: SchemaPart | undefined = schema as SchemaPart;
-  for (const name of where.split('/').slice(1)) {
+  for (const name of pointer.split('/').slice(1)) {
     part = part?.anyOf?.find(({ properties }) => properties !== undefined) ?? part;
     part = /^\d+$/.test(name) ? part?.items : part?.properties?.[name];
   }
   return part;
 }
 
+/** A type with its range, in words: "a string", "a whole number", "a number, 1 to 9". */
 function typeWords(type: string, part: SchemaPart | undefined): string {
   if (type !== 'integer' && type !== 'number')
     return `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type === 'boolean' ? 'true or false' : type}`.replace(
@@ -184,12 +187,14 @@ function typeWords(type: string, part: SchemaPart | undefined): string {
   return `a ${type === 'integer' && range === '' ? 'whole ' : ''}number${range}`;
 }
 
-function choiceOf(schema: TSchema, where: string): string {
-  const parts = partAt(schema, where)?.anyOf ?? [];
+/** The alternative schemas at a JSON pointer, in words. */
+function choiceOf(schema: TSchema, pointer: string): string {
+  const parts = partAt(schema, pointer)?.anyOf ?? [];
   const words = parts.map((part) => (part.type === 'null' ? 'nothing' : typeWords(part.type ?? 'value', part)));
   return words.length === 0 ? 'another value' : words.join(' or ');
 }
 
+/** A member's name in a JSON pointer, shortened. */
 function escaped(name: string): string {
   return name.slice(0, MAX_QUOTED_CHARS).replaceAll('~', '~0').replaceAll('/', '~1');
 }

@@ -31,7 +31,9 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   500: 'An internal error.',
   503: 'The gateway is stopping, or its store can’t write. Nothing was changed.',
 };
+/** Errors of calls whose path or query names an object. */
 const PROBLEMS_OF_NAMED = { 404: 'Nothing has that name.' };
+/** Errors of calls that change something. */
 const PROBLEMS_OF_CHANGES = {
   409: 'The current state does not allow it: the name is taken, or a limit is reached.',
   413: 'The body is too large.',
@@ -45,8 +47,8 @@ const RETRY_AFTER = { description: 'When to try again, in seconds.', schema: { t
 export function operatorDocument(routes: readonly DocumentedRoute[]): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const route of routes) {
-    const where = route.path.replaceAll(/:(\w+)/g, '{$1}');
-    paths[where] = { ...paths[where], [route.method.toLowerCase()]: operationOf(route) };
+    const path = route.path.replaceAll(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route) };
   }
   return {
     openapi: '3.1.0',
@@ -105,14 +107,15 @@ function answersOf({ success = 200, answer, answerType = 'application/json', oth
   };
 }
 
+/** The errors of a route: `isReading` if it changes nothing, `isNamed` if its path or query may name an object. */
 function problemsOf(isReading: boolean, isNamed: boolean): object {
-  const all = {
+  const problems = {
     ...PROBLEMS,
     ...(isNamed && PROBLEMS_OF_NAMED),
     ...(!isReading && { ...PROBLEMS_OF_NAMED, ...PROBLEMS_OF_CHANGES }),
   };
   return Object.fromEntries(
-    Object.entries(all).map(([status, description]) => [
+    Object.entries(problems).map(([status, description]) => [
       status,
       {
         description,

@@ -4,7 +4,7 @@ import { LockgateError } from '../../../proto/errors.js';
 import { isDatable } from '../../../proto/wire/ping-json.js';
 import type { Query } from './routes.js';
 
-/** A date as ms since the epoch; undefined if absent. @throws LockgateError `input-date` */
+/** Reads a date, as ms since the epoch; undefined if absent. @throws LockgateError `input-date` */
 export function readDate(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const timeMs = parseDate(text);
@@ -20,7 +20,7 @@ export function readExpiry(text: string): number {
   throw new LockgateError('input-expiry', `expires_at is ${JSON.stringify(text)}: expected ${DATE_EXPECTED}`);
 }
 
-/** An id in a path; 0, which is no valid id, if it is malformed. */
+/** Reads an id in a path; 0, which is no valid id, if the text is malformed. */
 export function readId(text: string | undefined): number {
   return /^\d{1,15}$/.test(text ?? '') ? Number(text) : 0;
 }
@@ -33,7 +33,7 @@ export function limitOf(query: Query, defaultLimit: number): number {
 /** One of these words, validated by the route's schema; undefined if absent. */
 export function wordOf<Word extends string>(query: Query, name: string, words: readonly Word[]): Word | undefined {
   const text = textOf(query, name);
-  return words.find((each) => each === text);
+  return words.find((word) => word === text);
 }
 
 /** A single member of the query; the first if it is repeated. */

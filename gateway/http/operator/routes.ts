@@ -68,7 +68,7 @@ export interface OperatorParts {
   readonly refusals: RefusalRecorder;
   /** The effective settings and the source of each. */
   readonly settings: () => Promise<readonly SettingInForce[]>;
-  /** The run's clock. */
+  /** The run's clock: the time of locks, which a simulation may let run faster than the wall clock. */
   readonly clock: Clock;
   /** The system clock, and the time that the gateway trusts. */
   readonly clocks: Pick<RecordedClocks, 'reading' | 'confirm'>;
@@ -135,7 +135,7 @@ const NewDevice = Exact({
   labels: Type.Optional(LabelMap),
 });
 
-/** A handler with a typed, validated body. */
+/** Makes the body and the handler of a route, so that the handler gets the validated body with its type. */
 export function withBody<Body extends TSchema>(
   body: Body,
   handle: (parts: OperatorParts, body: Static<Body>) => Promise<unknown>,
@@ -226,14 +226,15 @@ function merchantJson({ id, name, createdAtMs }: { id: number; name: string; cre
   return { id, name, created_at: toDate(createdAtMs) };
 }
 
-/** A lock, as lists of locks show it. */
+/** The JSON of a lock in lists of locks. */
 export function deviceJson(
   { device, state }: DeviceReading,
   { usage, locks }: Pick<OperatorParts, 'usage' | 'locks'>,
   nowMs: number,
 ) {
-  const known = state === null ? null : parseDeviceState(state);
-  const unjudged = locks.find(device.id)?.state.unjudged ?? known?.unjudged;
+  const storedState = state === null ? null : parseDeviceState(state);
+  // `unjudged` is set if the judge, which checks uplinks by the firmware's rules, failed for this lock.
+  const unjudged = locks.find(device.id)?.state.unjudged ?? storedState?.unjudged;
   return {
     mac: formatMac(device.mac),
     name: device.name,
@@ -244,7 +245,7 @@ export function deviceJson(
     sim: simJson(usage.sims.activatedAtMs(device.mac)),
     unjudged: unjudged === undefined ? null : unjudgedJson(unjudged),
     // A lock that isn't judged (judging.ts) keeps the state that it had when its judging failed.
-    ...stateJson(known, unjudged?.sinceMs ?? nowMs),
+    ...stateJson(storedState, unjudged?.sinceMs ?? nowMs),
   };
 }
 
@@ -253,7 +254,7 @@ export function unjudgedJson({ sinceMs, why, version }: JudgingStop) {
   return { since: toDate(sinceMs), why, version };
 }
 
-/** The SIM is active from the lock's first accepted CONNECT (interfaces.md §5). */
+/** The state of the lock's SIM, which is active from the lock's first accepted CONNECT on (interfaces.md §5). */
 function simJson(activatedAtMs: number | null) {
   return activatedAtMs === null
     ? { state: 'inactive', activated_at: null }
@@ -267,6 +268,7 @@ async function usageJson(usage: Usage, mac: Mac) {
   return { month, ...countsJson(rows.reduce(addCounts, ZERO_USAGE)) };
 }
 
+/** The lock's presence at `nowMs`, and its state: what the gateway concluded from its uplinks ("belief"). */
 function stateJson(state: DeviceState | null, nowMs: number) {
   if (state === null) return { presence: 'never-seen', state: null };
   const { belief, ping, receivedAtMs } = state;
@@ -289,6 +291,7 @@ function stateJson(state: DeviceState | null, nowMs: number) {
   };
 }
 
+/** The answer to `GET /devices/:mac`: the lock with its recent history and its twin (wanted and reported settings). */
 async function showDevice(parts: OperatorParts, mac: Mac): Promise<unknown> {
   const { store, usage, clock, budgets, refusals } = parts;
   const reading = await store.findDevice(mac);

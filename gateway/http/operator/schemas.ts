@@ -1,6 +1,6 @@
 /**
- * Schemas that several of the operators' routes use. The same schemas validate requests (check-request.ts), are
- * compared with every answer by a test, and generate the document (document.ts).
+ * Schemas that several of the operators' routes use. They validate requests (check-request.ts) and generate the
+ * document (document.ts), and a test compares every answer with them.
  */
 import { type TProperties, type TSchema, Type } from 'typebox';
 
@@ -52,7 +52,7 @@ const Ping = Described('A ping, as in traces (proto/README.md).');
 
 export const MerchantAnswer = Type.Object({ id: Type.Integer(), name: Type.String(), created_at: Time });
 
-/** Presence: its value decides which of the other members exist. */
+/** A lock's presence. The value of `presence` determines which other members exist. */
 const presence = {
   presence: OneOf(['online', 'asleep', 'late', 'low-battery', 'airplane', 'never-seen']),
   since: Type.Optional(Time),
@@ -97,7 +97,7 @@ const device = {
   state: OrNull(DeviceState),
 };
 
-/** A lock, as in lists. */
+/** A lock in lists. */
 export const DeviceAnswer = Type.Object(device);
 export const NewDeviceAnswer = Type.Object({ ...device, secret: Type.String() });
 

@@ -66,7 +66,7 @@ export const OPERATOR_ROUTES: readonly Route[] = [
 /** Every route of the port. */
 const DOCUMENTED_ROUTES: readonly DocumentedRoute[] = [
   ...OPERATOR_ROUTES,
-  ...STREAM_ROUTES.map((row) => ({ ...row, answerType: JSON_LINES })),
+  ...STREAM_ROUTES.map((route) => ({ ...route, answerType: JSON_LINES })),
   ...HEALTH_TERMS,
   BACKUP_TERMS,
   DOCUMENT_TERMS,
@@ -143,7 +143,7 @@ export class OperatorServer {
     await this.#fastify.close();
   }
 
-  /** Closes the streams, which were opened with the old token. */
+  /** Closes the streams, which were opened with the old token, and records the change in the audit log. */
   #tokenChanged({ token, audit }: OperatorServerOptions, who: AuditWho): void {
     this.#streams.end();
     audit.note('token.change', '', { token: token.name }, who);
@@ -163,7 +163,7 @@ export class OperatorServer {
         },
       });
     }
-    // The document is made at the first request.
+    // The document is generated at the first request.
     let document: string | undefined;
     this.#fastify.get(DOCUMENT_TERMS.path, async (_request, reply) => {
       document ??= JSON.stringify(operatorDocument(DOCUMENTED_ROUTES));
@@ -187,28 +187,34 @@ export class OperatorServer {
           body: request.body ?? null,
         };
         if (body !== undefined) dropNulls(body, routeRequest.body);
-        const work = async (): Promise<unknown> => {
+        const checkAndHandle = async (): Promise<unknown> => {
           await checkQuery(routeRequest.query);
           await checkBody?.(routeRequest.body);
           return await handle(options, routeRequest);
         };
         const answer =
           'audit' in route
-            ? await makeAudited(route, whoOf(request, options.proxies, options.token.name), options, routeRequest, work)
-            : await work();
+            ? await makeAudited(
+                route,
+                whoOf(request, options.proxies, options.token.name),
+                options,
+                routeRequest,
+                checkAndHandle,
+              )
+            : await checkAndHandle();
         return await reply.status(success).send(answer);
       },
     });
   }
 }
 
-/** The members of a query; a repeated one is a list, and `mac` always is. */
+/** Parses a query. A member that is repeated becomes a list, and `mac` always does. */
 function parseQuery(text: string): Record<string, string | string[]> {
   const query = new URLSearchParams(text);
   return Object.fromEntries(
     [...new Set(query.keys())].map((name) => {
-      const [first = '', ...others] = query.getAll(name);
-      return [name, others.length === 0 && name !== 'mac' ? first : [first, ...others]];
+      const values = query.getAll(name);
+      return [name, values.length === 1 && name !== 'mac' ? (values[0] as string) : values];
     }),
   );
 }

@@ -1,4 +1,4 @@
-/** The schema of the answer to `GET /status`, and its figures. */
+/** The schema of the answer to `GET /status`, and the part of the answer that consists of figures. Pure. */
 import { type Static, Type } from 'typebox';
 import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 import type { Presence } from '../../../proto/power/judge/presence.js';
@@ -62,7 +62,7 @@ export const StatusAnswer = Type.Object({
 
 export type Status = Static<typeof StatusAnswer>;
 
-/** The input of {@link figuresJson}. */
+/** The input of {@link figuresJson}: what was counted, and the state of the gateway's parts. */
 export interface StatusFigures {
   readonly figures: ReadFigures;
   readonly presences: Iterable<Presence['presence']>;
@@ -71,22 +71,22 @@ export interface StatusFigures {
 }
 
 /** The part of the status that consists of figures. */
-export function figuresJson(of: StatusFigures): Pick<Status, 'locks' | 'urls' | 'disk' | 'event_loop'> {
-  const { store, disk, oldestAgeMs } = of.figures;
-  const presence: Record<string, number> = {};
-  for (const each of of.presences) presence[each] = (presence[each] ?? 0) + 1;
+export function figuresJson(input: StatusFigures): Pick<Status, 'locks' | 'urls' | 'disk' | 'event_loop'> {
+  const { store, disk, oldestAgeMs } = input.figures;
+  const locksByPresence: Record<string, number> = {};
+  for (const presence of input.presences) locksByPresence[presence] = (locksByPresence[presence] ?? 0) + 1;
   const urls = store?.backlogs.toSorted((a, b) => undelivered(b) - undelivered(a)).slice(0, MAX_URLS_SHOWN);
   return {
-    locks: { in_service: store?.locksInService ?? null, presence },
+    locks: { in_service: store?.locksInService ?? null, presence: locksByPresence },
     urls:
       urls?.map((backlog) => ({
         id: backlog.urlId,
         state: backlog.isDisabled ? 'disabled' : 'active',
-        circuit: of.isCircuitOpen(backlog.urlId) ? 'open' : 'closed',
+        circuit: input.isCircuitOpen(backlog.urlId) ? 'open' : 'closed',
         backlog: backlogJson(backlog, oldestAgeMs(backlog)),
       })) ?? null,
     disk: disk === undefined ? null : { store_bytes: disk.storeBytes, free_bytes: disk.freeBytes },
-    event_loop: { worst_delay_ms: of.worstDelayMs },
+    event_loop: { worst_delay_ms: input.worstDelayMs },
   };
 }
 

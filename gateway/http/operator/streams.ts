@@ -16,7 +16,7 @@ import { DateText, Described, Exact, Macs } from './schemas.js';
 import { type ExportRange, exportTrace } from './trace-export.js';
 import { type RecordParts, recordTrace } from './trace-record.js';
 
-/** Maximum number of bytes that wait for a slow reader; beyond it the stream is closed. */
+/** Maximum number of bytes that wait for a slow reader. A stream with more is closed. */
 const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
 export const JSON_LINES = 'application/jsonl';
@@ -102,7 +102,7 @@ export class Streams {
     });
     this.#open.add(stream);
     stream.on('close', () => {
-      void started.then((end) => end());
+      void started.then((stop) => stop());
       this.#open.delete(stream);
     });
     // Headers are sent at once, so that the client knows before the first event that it is connected.
@@ -112,12 +112,13 @@ export class Streams {
   }
 }
 
+/** The locks and times that a query names; all by default. @throws LockgateError `no-such-device`, `input-…` */
 async function readRange(store: Store, query: Query): Promise<ExportRange> {
-  const wanted = macsOf(query)?.map(readMac);
+  const requestedMacs = macsOf(query)?.map(readMac);
   const devices = (await store.listDevices()).map(({ device }) => device);
-  for (const each of wanted ?? []) if (devices.every((device) => device.mac !== each)) throw noSuchDevice(each);
+  for (const mac of requestedMacs ?? []) if (devices.every((device) => device.mac !== mac)) throw noSuchDevice(mac);
   return {
-    devices: devices.filter((device) => wanted?.includes(device.mac) ?? true),
+    devices: devices.filter((device) => requestedMacs?.includes(device.mac) ?? true),
     sinceMs: readDate('since', textOf(query, 'since')) ?? Number.NEGATIVE_INFINITY,
     untilMs: readDate('until', textOf(query, 'until')) ?? Number.POSITIVE_INFINITY,
   };

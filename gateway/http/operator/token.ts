@@ -2,8 +2,8 @@
  * Reads and checks the operators' token: a file in the data folder, so that only users who may read the folder's files
  * can operate the gateway.
  *
- * The file is checked at every call and every two seconds, so a new token is valid at once and the old one invalid at
- * once, also for open streams. While the file is missing or malformed, every call is refused.
+ * The file is checked at every call and every two seconds. So a new token is valid for the next call, the old token is
+ * not, and open streams are closed within two seconds. While the file is missing or malformed, every call is refused.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { statSync } from 'node:fs';
@@ -37,7 +37,7 @@ export class OperatorToken {
   #text: string | null;
   /** The hash of the valid token; null while there is none. */
   #hash: Buffer | null;
-  /** The identity and time of the file when it was read. */
+  /** The file's identity and modification time when it was last read; null if it was missing. */
   #fileStamp: string | null;
   #timer: Timer | undefined;
   #onChanged: (() => void) | undefined;
@@ -73,16 +73,16 @@ export class OperatorToken {
 
   /** Whether the Authorization header has the token as last read. Compares in constant time. */
   isOperator(authorization: string | undefined): boolean {
-    const given = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1] ?? '';
+    const sentToken = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1] ?? '';
     // The comparison runs even while there is no token, so that it always takes the same time.
-    const isSame = timingSafeEqual(hashOf(given), this.#hash ?? hashOf(''));
+    const isSame = timingSafeEqual(hashOf(sentToken), this.#hash ?? hashOf(''));
     return isSame && this.#hash !== null;
   }
 
   /** Checks the file regularly and calls back when the token has changed, until {@link stop}. */
   watch(onChanged: () => void): void {
     this.#onChanged = onChanged;
-    this.#arm();
+    this.#scheduleCheck();
   }
 
   stop(): void {
@@ -90,10 +90,10 @@ export class OperatorToken {
     this.#onChanged = undefined;
   }
 
-  #arm(): void {
+  #scheduleCheck(): void {
     this.#timer = this.#clock.after(CHECK_INTERVAL, () => {
       if (this.refresh()) this.#onChanged?.();
-      if (this.#onChanged !== undefined) this.#arm();
+      if (this.#onChanged !== undefined) this.#scheduleCheck();
     });
   }
 
@@ -117,7 +117,7 @@ function stampOf(file: string): string | null {
   return stat === undefined ? null : `${stat.dev} ${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.mode}`;
 }
 
-/** Null if the file contains no token or others may read it. */
+/** Reads the token; null if the file contains no token, or if other users may read the file. */
 function readSafely(file: string): string | null {
   try {
     const text = readSecretFile(file);

@@ -1,6 +1,7 @@
 /**
- * Exports traces (protocol.md §4) from the store: the logs of some locks in order of receipt. The header contains the
- * state of each lock at the start of the range, so that the range is judged with the same result as on receipt.
+ * Exports traces (recordings of locks' messages, protocol.md §4) from the store: the logs of some locks in order of
+ * receipt. The header contains the state of each lock at the start of the range, so that the judge, which checks
+ * uplinks by the firmware's rules, has the same findings for the trace as it had on receipt.
  *
  * An uplink whose stored bytes are damaged is replaced by a tick with a note.
  */
@@ -28,9 +29,9 @@ const READ_BATCH_ENTRIES = 500;
 
 export interface ExportRange {
   readonly devices: readonly { readonly id: number; readonly mac: Mac }[];
-  /** By receipt, ms since the epoch: from this time on … */
+  /** Entries received from this time on, ms since the epoch. */
   readonly sinceMs: number;
-  /** … and before this one. */
+  /** Entries received before this time, ms since the epoch. */
   readonly untilMs: number;
 }
 
@@ -52,14 +53,14 @@ export async function* exportTrace(
   const leftOut = walks.reduce((sum, walk) => sum + walk.leftOut, 0);
   const note = leftOut === 0 ? '' : `${leftOut} damaged uplinks before the start of this trace were left out`;
   yield traceHeaderLine({ note, locks: header });
-  let lastGateway = '';
+  let lastGatewayLine = '';
   for (let walk = next.take(range.untilMs); walk !== undefined; walk = next.take(range.untilMs)) {
     const entry = walk.current as LogEntry;
     const line = lineOf(walk.mac, entry, numbers);
     // The gateway's starts and stops are in every lock's log, but are written to the trace only once.
-    const isGateway = entry.type === 'lock-event' && entry.event.event === 'gateway';
-    if (!isGateway || line !== lastGateway) yield line;
-    if (isGateway) lastGateway = line;
+    const isGatewayEvent = entry.type === 'lock-event' && entry.event.event === 'gateway';
+    if (!isGatewayEvent || line !== lastGatewayLine) yield line;
+    if (isGatewayEvent) lastGatewayLine = line;
     await walk.step();
     if (walk.current !== undefined) next.set(walk, entryTimeMs(walk.current));
   }
@@ -70,6 +71,7 @@ class LogWalk {
   readonly mac: Mac;
   /** The current entry; undefined at the end. */
   current: LogEntry | undefined;
+  /** The time of the current entry; `Deadlines` orders the walks by it. */
   dueMs = 0;
   /** Damaged uplinks that {@link skipTo} passed. */
   leftOut = 0;
@@ -83,6 +85,7 @@ class LogWalk {
     this.#batches = store.readLog(deviceId, READ_BATCH_ENTRIES)[Symbol.asyncIterator]();
   }
 
+  /** Goes to the next entry. */
   async step(): Promise<void> {
     if (this.#batch.length === 0) {
       const { done, value } = await this.#batches.next();
@@ -110,7 +113,10 @@ class LogWalk {
   }
 }
 
-/** Judges an event. False if the judge throws; the belief must not be used then. */
+/**
+ * Judges an event, which updates the belief (what the judge concludes about the lock's state). Returns false if the
+ * judge throws; the belief must not be used then.
+ */
 function isWellJudged(judge: typeof judgeInPlace, belief: Belief, event: JudgeEvent): boolean {
   try {
     judge(POWER_MODEL, belief, event, newVerdict());
@@ -120,7 +126,7 @@ function isWellJudged(judge: typeof judgeInPlace, belief: Belief, event: JudgeEv
   }
 }
 
-/** A lock with this belief and these reflash marks, as in a trace's header. */
+/** A lock in a trace's header: its state by this belief, and its reflash marks (times when its flash was wiped). */
 export function traceLockOf(belief: Belief, marks: readonly number[]): TraceLock {
   const { power, highWindow, lockState, isConnected: connected } = belief;
   const lastPeriodMs = lastSequenceStartMs(POWER_MODEL, belief);
@@ -131,7 +137,10 @@ export function traceLockOf(belief: Belief, marks: readonly number[]): TraceLock
   };
 }
 
-/** Whether the belief has all commands that a trace's header lists: those that were sent in the last 24 h. */
+/**
+ * Whether the belief has all commands that a trace's header lists: those that were sent within the longest time in
+ * which a lock may act on one.
+ */
 function areCommandsKnown({ commandsSinceMs, nowMs }: Belief): boolean {
   const { locateWithin, locateSlack } = POWER_MODEL.bounds;
   return commandsSinceMs <= nowMs - locateWithin - locateSlack;
@@ -147,6 +156,7 @@ function leftOutLine(mac: Mac, { boot, sequence, receivedAtMs }: StoredUplink): 
   return JSON.stringify({ at: toDate(receivedAtMs), event: 'tick', note });
 }
 
+/** The line of a log entry. */
 function lineOf(mac: Mac, entry: LogEntry, numbers: CredentialNumbers): string {
   if (entry.type === 'uplink' && !isIntact(entry)) return leftOutLine(mac, entry.uplink);
   if (entry.type === 'uplink') {
@@ -165,7 +175,7 @@ interface Received {
   readonly mac: Mac;
   readonly atMs: number;
   readonly source: Source;
-  /** Its number in the trace; undefined if the source has only one. */
+  /** The number of the uplink's credential in the trace; undefined if the source has only one credential. */
   readonly credential: number | undefined;
   readonly uplink: Uplink;
   readonly bytes: Uint8Array;

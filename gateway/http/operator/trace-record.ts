@@ -1,5 +1,6 @@
 /**
- * Records traces (protocol.md §4) live from the gateway's events. The header contains the locks' states at the start.
+ * Records traces (recordings of locks' messages, protocol.md §4) live from the gateway's events. The header contains
+ * the locks' states at the start.
  */
 import { traceEventLine, traceHeaderLine } from '../../../proto/trace/writer.js';
 import type { Mac } from '../../../proto/wire/mac.js';
@@ -27,27 +28,28 @@ export async function recordTrace(
   macs: ReadonlySet<Mac> | undefined,
   write: (line: string) => void,
 ): Promise<() => void> {
-  const isWanted = (mac: Mac): boolean => macs?.has(mac) ?? true;
+  const isRecorded = (mac: Mac): boolean => macs?.has(mac) ?? true;
   const numbers = new CredentialNumbers(await store.listCredentials());
-  // Uplinks in progress are judged but not reported yet: they would be both in the header's states and in a line.
+  // Wait until no uplink is in progress: such an uplink is judged but not reported yet, so it would be counted twice,
+  // in the header's state of its lock and in a line.
   await ingest.idle();
-  const wanted = [...locks.all()].filter(({ mac }) => isWanted(mac));
-  const header = new Map(wanted.map(({ mac, state, marks }) => [mac, traceLockOf(state.belief, marks)]));
+  const recordedLocks = [...locks.all()].filter(({ mac }) => isRecorded(mac));
+  const header = new Map(recordedLocks.map(({ mac, state, marks }) => [mac, traceLockOf(state.belief, marks)]));
   write(traceHeaderLine({ note: '', locks: header }));
 
   const onConnected = ({ atMs, mac, source }: LockConnected): void => {
-    if (isWanted(mac)) write(traceEventLine({ event: 'connect', atMs, mac, source }));
+    if (isRecorded(mac)) write(traceEventLine({ event: 'connect', atMs, mac, source }));
   };
   const onDisconnected = ({ atMs, mac, source, cause }: LockDisconnected): void => {
-    if (isWanted(mac)) write(traceEventLine({ event: 'disconnect', atMs, mac, source, cause }));
+    if (isRecorded(mac)) write(traceEventLine({ event: 'disconnect', atMs, mac, source, cause }));
   };
   const onUplink = (taken: UplinkTaken): void => {
     const { mac, source, credentialId } = taken;
-    if (isWanted(mac)) write(uplinkLine({ ...taken, credential: numbers.numberOf(credentialId, mac, source) }));
+    if (isRecorded(mac)) write(uplinkLine({ ...taken, credential: numbers.numberOf(credentialId, mac, source) }));
   };
   const onCommand = ({ atMs, mac, record }: CommandChanged): void => {
     const { id, command, state, expiresAtMs: expiresMs } = record;
-    if (state === 'sent' && isWanted(mac))
+    if (state === 'sent' && isRecorded(mac))
       write(traceEventLine({ event: 'command', atMs, mac, id, command, expiresMs }));
   };
   events.on('command', onCommand);

@@ -1,12 +1,10 @@
 /** Limits of both HTTP servers, the merchants' and the operators'. */
 import { Seconds } from '../../../proto/clock.js';
 
-/** (interfaces.md §2) */
+/** The limit of a request's body, if its route has no limit of its own (interfaces.md §2). */
 export const MAX_BODY_BYTES = 1024 * 1024;
 
-/**
- * Fastify's settings. Node checks the timeouts only every `connectionsCheckingInterval`, by default 30 s.
- */
+/** Fastify's settings. */
 export const HTTP_LIMITS = {
   bodyLimit: MAX_BODY_BYTES,
   /** For a whole request, from its first byte to its last. */
@@ -14,9 +12,10 @@ export const HTTP_LIMITS = {
   /** For a connection without a request under way. */
   keepAliveTimeout: Seconds(10),
   http: {
-    /** For all header lines together, in bytes; 431 past it. */
+    /** For all header lines together, in bytes; a request with more is answered with 431. */
     maxHeaderSize: 16 * 1024,
     headersTimeout: Seconds(10),
+    /** How often Node checks the timeouts; the default, 30 s, would let them be exceeded by that. */
     connectionsCheckingInterval: Seconds(1),
     /** Checked in connections/host-header.ts: Node's own answer is not an RFC 9457 problem. */
     requireHostHeader: false,
@@ -25,7 +24,7 @@ export const HTTP_LIMITS = {
   forceCloseConnections: true,
 } as const;
 
-/** Concurrent connections to one port, without its reserve. */
+/** Maximum number of concurrent connections to one port, without its reserve. */
 export const MAX_CONNECTIONS = 2_000;
 /** Additional connections to one port: for holders of the operators' token, and on the merchants' port for probes. */
 export const RESERVED_CONNECTIONS = 64;

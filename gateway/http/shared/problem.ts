@@ -29,7 +29,7 @@ const CONFLICTS = new Set([
 /** The status for an error that a handler threw: 4xx for the caller's mistakes, 5xx for the gateway's failures. */
 export function statusOf(error: FastifyError | LockgateError): number {
   if (error instanceof Refusal) return error.status;
-  // 503 where the store may be able to write again soon.
+  // 503 if the store may be able to write again soon.
   if (error instanceof StoreFailure) return error.kind === 'full' || error.kind === 'busy' ? 503 : 500;
   if (error instanceof OverBudget) return 429;
   if (error instanceof PetTooLarge) return 413;
@@ -50,7 +50,7 @@ const RETRY_AFTER: Readonly<Record<number, string>> = { 503: '5' };
 
 /** Answers with a problem document, which never contains a stack, path or SQL. */
 export function sendProblem(reply: FastifyReply, status: number, error: Error): void {
-  const known = error instanceof LockgateError;
+  const code = error instanceof LockgateError ? error.code : 'request';
   const retryAfter = error instanceof OverBudget ? String(error.retryAfterSeconds) : RETRY_AFTER[status];
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
   if (error instanceof Refusal) reply.headers(error.headers);
@@ -60,14 +60,14 @@ export function sendProblem(reply: FastifyReply, status: number, error: Error): 
   reply
     .status(status)
     .header('content-type', PROBLEM_JSON)
-    .send(problemText(status, detailOf(status, error), known ? error.code : 'request', faults, members));
+    .send(problemText(status, detailOf(status, error), code, faults, members));
 }
 
 function budgetOf({ budget }: OverBudget): Readonly<Record<string, string>> {
   return { budget };
 }
 
-/** A sentence of lockgate in every case: other libraries' messages may quote a path, a query or a body. */
+/** The sentence for an error. For a failure of the gateway it is lockgate's own, since a library's may quote data. */
 function detailOf(status: number, error: Error & { readonly code?: unknown }): string {
   if (error instanceof LockgateError) return error.message;
   if (status === 413) return 'the body is too large';

@@ -32,7 +32,7 @@ export function routeSchema(route: HttpRoute): DocumentedSchema {
     tags: [tag],
     summary,
     ...(description !== undefined && { description }),
-    // OpenAPI 3.1 names roles here: a key's scopes.
+    // OpenAPI 3.1 lists roles in this place; here they are a key's scopes.
     security: scheme === 'api-key' && 'scope' in route ? [{ apiKey: [route.scope] }] : SECURITY[scheme],
     ...('handle' in route && route.params !== undefined && { params: route.params }),
     ...('handle' in route && route.query !== undefined && { querystring: route.query }),
@@ -48,12 +48,16 @@ export function routeSchema(route: HttpRoute): DocumentedSchema {
   };
 }
 
+/** One answer in the form that Fastify's documentation reads. */
 function responseSchema({ description, schema, example, otherTypes, headers, isProblem }: ResponseTerms): unknown {
   if (schema === undefined) return { description, type: 'null', ...(headers && { headers }) };
   const type = isProblem === true ? 'application/problem+json' : 'application/json';
-  const others = Object.entries(otherTypes ?? {}).map(([name, text]) => {
+  const otherContent = Object.entries(otherTypes ?? {}).map(([name, text]) => {
     return [name, { schema: { type: 'string' }, example: text }] as const;
   });
-  const content = { [type]: { schema, ...(example !== undefined && { example }) }, ...Object.fromEntries(others) };
+  const content = {
+    [type]: { schema, ...(example !== undefined && { example }) },
+    ...Object.fromEntries(otherContent),
+  };
   return { description, content, ...(headers && { headers }) };
 }

@@ -1,7 +1,7 @@
 /**
- * What Fastify does with the schemas of routes. Requests are validated by our own code (merchant/check-value.ts,
- * operator/check-request.ts). The serializer of an answer is compiled with the first answer that needs it, so that a
- * start of the gateway does not pay for all of them.
+ * Sets what Fastify does with the schemas of routes. Fastify validates no requests, since lockgate's own code does
+ * (merchant/check-value.ts, operator/check-request.ts). The serializer of an answer is compiled at the first answer
+ * that needs it, which keeps the start of the gateway fast.
  */
 import serializerSelector from '@fastify/fast-json-stringify-compiler';
 import type { FastifyServerOptions } from 'fastify';
@@ -20,7 +20,7 @@ const buildSerializer: Factories['buildSerializer'] = (sharedSchemas, options) =
   };
 };
 
-/** Accepts every request. Fastify's type asks for the members of a validator of Ajv, which Fastify does not use. */
+/** Accepts every request. Fastify's type requires the members of a validator of Ajv, which Fastify does not use. */
 const buildValidator = (() => () => () => true) as unknown as Factories['buildValidator'];
 
 /** Fastify's setting `schemaController`. */

@@ -31,10 +31,10 @@ for an optional member is the same as leaving it out. Whole numbers are exact to
 
 const KEY_DESCRIPTION = [
   'The API key as the user, with an empty password. The scopes of a key:',
-  ...Object.entries(KEY_SCOPES).map(([scope, what]) => `- \`${scope}\`: ${what}`),
+  ...Object.entries(KEY_SCOPES).map(([scope, meaning]) => `- \`${scope}\`: ${meaning}`),
 ].join('\n');
 
-/** The descriptions of the scopes. */
+/** What a token with each scope may do. */
 const SCOPE_WORDS: Readonly<Record<(typeof SCOPES)[number], string>> = {
   'pets:write': 'Update pets.',
   'webhooks:test': 'Send test webhooks.',
@@ -79,7 +79,7 @@ export async function addDocumentation(fastify: FastifyInstance): Promise<void> 
   addPage(fastify);
 }
 
-/** The documents as text, each made at its first request. */
+/** Adds the document as JSON and YAML, each generated at its first request. */
 function addDocuments(fastify: FastifyInstance): void {
   const json = once(() => makeMemoryFile(`${JSON_TYPE}; charset=utf-8`, JSON.stringify(fastify.swagger())));
   const yaml = once(() => makeMemoryFile('application/x-yaml', fastify.swagger({ yaml: true })));
@@ -88,11 +88,13 @@ function addDocuments(fastify: FastifyInstance): void {
   serveFile(fastify, `${PAGE_PATH}/yaml`, yaml);
 }
 
+/** Adds the page and the files that it loads. */
 function addPage(fastify: FastifyInstance): void {
   const html = (base: string) => once(() => makeMemoryFile('text/html; charset=utf-8', pageHtml(base)));
   serveFile(fastify, PAGE_PATH, html(`${PAGE_PATH}/`), PAGE_CSP);
   serveFile(fastify, `${PAGE_PATH}/`, html('./'), PAGE_CSP);
-  // Started now, so that no request waits for it. If it fails, the next request tries again and gets the error.
+  // Files are loaded now, so that no request waits for them. If that fails, the next request tries again and gets the
+  // error.
   loadPageFiles().catch(() => undefined);
   for (const name of PAGE_FILES) {
     const file = async (): Promise<MemoryFile> => (await loadPageFiles()).get(name) as MemoryFile;
@@ -112,7 +114,7 @@ function serveFile(fastify: FastifyInstance, url: string, file: () => Promise<Me
   });
 }
 
-/** Calls `make` at the first call and keeps its result; calls it again only if it failed. */
+/** Returns a function that calls `make` at its first call, and returns the same result later unless `make` failed. */
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let result: Promise<T> | undefined;
   return () => {
@@ -125,8 +127,8 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
 }
 
 /**
- * Moves each schema with a title to `components`, under that name, and refers to it there: generated clients get types
- * with these names.
+ * Moves each schema with a title to `components`, under the title, and refers to it from its old place, so that
+ * generated clients get types with these names.
  */
 function nameSchemas(document: DocumentNode): DocumentNode {
   const schemas: DocumentNode = {};

@@ -12,6 +12,7 @@ const compress = promisify(gzip);
 /** Smaller files are not compressed. */
 const MIN_COMPRESSED_BYTES = 1_024;
 
+/** One form of the content, plain or compressed. */
 interface Variant {
   readonly bytes: Buffer;
   readonly etag: string;
@@ -39,8 +40,8 @@ export async function sendFile(request: FastifyRequest, reply: FastifyReply, fil
   const { headers } = request;
   const isCompressed = file.gzip !== undefined && takesGzip(headers['accept-encoding']);
   const { bytes, etag } = isCompressed ? (file.gzip as Variant) : file.plain;
-  const before = reply.getHeader('vary');
-  reply.header('vary', before === undefined ? 'Accept-Encoding' : `${before}, Accept-Encoding`);
+  const vary = reply.getHeader('vary');
+  reply.header('vary', vary === undefined ? 'Accept-Encoding' : `${vary}, Accept-Encoding`);
   // Clients may cache it but must revalidate: another version of lockgate has other files under the same names.
   reply.header('cache-control', 'no-cache').header('etag', etag);
   if (includesEtag(headers['if-none-match'], etag)) return await reply.status(304).send();
@@ -49,14 +50,14 @@ export async function sendFile(request: FastifyRequest, reply: FastifyReply, fil
 }
 
 /** Whether this `Accept-Encoding` accepts gzip. */
-function takesGzip(accepted: string | string[] | undefined): boolean {
-  return String(accepted ?? '')
+function takesGzip(acceptEncoding: string | string[] | undefined): boolean {
+  return String(acceptEncoding ?? '')
     .split(',')
     .some((entry) => /^\s*(?:x-)?gzip\s*(?:;\s*q=(?:1(?:\.0*)?|0?\.\d*[1-9]\d*)\s*)?$/i.test(entry));
 }
 
 /** Whether an `If-None-Match` names this ETag; a weak one matches too (RFC 9110 §13.1.2). */
-function includesEtag(given: string | undefined, etag: string): boolean {
-  if (given === undefined) return false;
-  return given.split(',').some((entry) => entry.trim() === '*' || entry.trim().replace(/^W\//, '') === etag);
+function includesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  return ifNoneMatch.split(',').some((entry) => entry.trim() === '*' || entry.trim().replace(/^W\//, '') === etag);
 }

@@ -1,6 +1,6 @@
 /**
- * The page at `/docs`: Swagger UI, whose files come from its package, and an HTML page and a script that make it show
- * the document of this gateway. All files are held in memory.
+ * The page at `/docs`: Swagger UI, a viewer for OpenAPI documents whose files come from its package, with an HTML page
+ * and a script that make the viewer show the document of this gateway. All files are held in memory.
  */
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -50,7 +50,7 @@ export const PAGE_FILES: readonly string[] = [...PACKAGE_FILES, INITIALIZER_NAME
 
 let pageFiles: Promise<ReadonlyMap<string, MemoryFile>> | undefined;
 
-/** The files by name, read once per process. Rejects if one can't be read. */
+/** Returns the files by name, read once per process. Rejects if a file can't be read. */
 export function loadPageFiles(): Promise<ReadonlyMap<string, MemoryFile>> {
   pageFiles ??= readPageFiles().catch((error: unknown) => {
     pageFiles = undefined;
@@ -70,7 +70,7 @@ async function toFile(name: string, content: string | Buffer): Promise<MemoryFil
   return await makeMemoryFile(CONTENT_TYPES[path.extname(name)] as string, content);
 }
 
-/** The page. `base` is the path of `/docs/`, absolute or relative to the page. */
+/** Returns the page's HTML. `base` is the path of `/docs/`, absolute or relative to the page. */
 export function pageHtml(base: string): string {
   return `<!DOCTYPE html>
 <html lang="en">

@@ -10,7 +10,7 @@ export type Position = readonly (string | number | null)[];
 
 /** A longer text is no cursor. */
 export const MAX_CURSOR_CHARS = 1_024;
-/** Enough to recognise a damaged cursor. */
+/** The length of the checksum: enough to recognise a damaged cursor. */
 const CHECK_BYTES = 6;
 
 /**
@@ -23,7 +23,7 @@ export function encodeCursor(list: string, position: Position): string {
   return Buffer.concat([checkOf(list, values), values]).toString('base64url');
 }
 
-/** The position of a cursor; undefined if the text is not a cursor of this list. */
+/** Returns the position of a cursor; undefined if the text is not a cursor of this list. */
 export function decodeCursor(list: string, text: string): Position | undefined {
   if (text.length > MAX_CURSOR_CHARS || !/^[\w-]+$/.test(text)) return undefined;
   const bytes = Buffer.from(text, 'base64url');
@@ -34,7 +34,7 @@ export function decodeCursor(list: string, text: string): Position | undefined {
   return positionOf(values.toString('utf8'));
 }
 
-/** Anyone may compute the checksum, so the values are checked all the same. */
+/** Parses and checks the values. Anyone can compute the checksum, so a correct one does not make the values valid. */
 function positionOf(text: string): Position | undefined {
   try {
     const values: unknown = JSON.parse(text);

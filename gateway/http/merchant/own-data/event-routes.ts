@@ -1,4 +1,4 @@
-/** The route for a merchant's events: what its webhooks bring, read from a cursor on (interfaces.md §2). */
+/** The route for a merchant's events: the bodies that its webhooks get, read from a cursor on (interfaces.md §2). */
 import { Type } from 'typebox';
 import { Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
@@ -104,7 +104,7 @@ export const EVENT_ROUTES: readonly MerchantRoute[] = [
 async function answerEvents(call: Call): Promise<HttpAnswer> {
   const { parts, merchantId, signal, query } = call;
   const { after, types, reasons, limit = DEFAULT_LIMIT, wait = 0 } = query as EventQuery;
-  // A cursor holds a place in the log of all merchants, so it says whose it is.
+  // A cursor is a place in the log, which has the uplinks of all merchants, so the list's name includes the merchant.
   const list = `events ${merchantId}`;
   const filter: EventFilter = {
     types: readWords('types', types, (word) => PING_TYPES.includes(word), PING_TYPES.join(', ')),
@@ -151,7 +151,7 @@ function isReason(word: string): boolean {
   return KNOWN_REASONS.has(word) || UNRECOGNIZED_REASON.test(word);
 }
 
-/** The words of a parameter, which commas separate. @throws Refusal 400 `input-query` */
+/** Returns the words of a parameter, which are separated by commas. @throws Refusal 400 `input-query` */
 function readWords(
   name: string,
   text: string | undefined,
@@ -171,7 +171,7 @@ function readWords(
   });
 }
 
-/** The same error, or the refusal 410 with the oldest cursor if the events of a place were deleted. */
+/** Returns the refusal 410, with the cursor of the oldest event, if events after a place were deleted; or `error`. */
 function goneIfSwept(error: unknown, list: string): unknown {
   if (!(error instanceof LockgateError) || error.code !== 'events-gone') return error;
   const oldest = encodeCursor(list, [OLDEST_PLACE.afterId, OLDEST_PLACE.completeToMs]);
@@ -183,7 +183,7 @@ function tooManyWaiting(): OverBudget {
   return OverBudget.rate('waiting-calls', detail, Seconds(1));
 }
 
-/** Bodies are serialised here, not by the route's schema: they have one of several shapes. */
+/** The answer with a page of events. Serialised here, not by the route's schema, since events have several shapes. */
 function pageOf({ url }: Call, list: string, { events, next }: EventPage): HttpAnswer {
   const cursor = encodeCursor(list, [next.afterId, next.completeToMs]);
   const headers = { link: linkTo(url, 'after', cursor) };

@@ -1,4 +1,7 @@
-/** The route for what the judge found at a merchant's lock (interfaces.md §2). */
+/**
+ * The route for the findings about a merchant's lock (interfaces.md §2). The judge compares a lock's pings with the
+ * firmware's rules; each broken rule is a finding.
+ */
 import { Type } from 'typebox';
 import { toDate } from '../../../../proto/wire/ping-json.js';
 import type { StoredFinding } from '../../../store/contract/store.js';
@@ -32,7 +35,7 @@ const EXAMPLE = {
   sequence: 12,
 };
 
-/** What the judge found. */
+/** The list of findings. */
 export const FINDING_ROUTES: readonly MerchantRoute[] = [
   ownDataRoute({
     method: 'GET',

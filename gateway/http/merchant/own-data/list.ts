@@ -24,10 +24,10 @@ export const PAGE_QUERY = {
   ),
 };
 
-/** A page that a caller asks for. */
+/** A page that a caller requests. */
 export interface Page {
   readonly limit: number;
-  /** Where the page begins; undefined for the first page. */
+  /** The position before the page's first item; undefined for the first page. */
   readonly after: Position | undefined;
 }
 
@@ -35,7 +35,7 @@ export interface Page {
 export type PositionShape = readonly ('string' | 'number' | 'any')[];
 
 /**
- * The page that a call asks for, by its valid query.
+ * Returns the page that a call requests, by its valid query.
  *
  * @param list the name of the list and whatever its order and its members depend on, such as filters: a cursor is valid
  *   only for the same
@@ -61,7 +61,9 @@ export function readCursor(name: string, text: string, list: string, shape: Posi
 }
 
 function fits(position: Position, shape: PositionShape): boolean {
-  return position.length === shape.length && shape.every((type, at) => type === 'any' || typeof position[at] === type);
+  return (
+    position.length === shape.length && shape.every((type, index) => type === 'any' || typeof position[index] === type)
+  );
 }
 
 /**
@@ -79,7 +81,7 @@ export function pageAnswer(
   return { status: 200, headers, body: { data, next_cursor: cursor } };
 }
 
-/** The header `Link` (RFC 8288) that names the same request with another cursor. */
+/** The header `Link` (RFC 8288) to the same request with another cursor. */
 export function linkTo(url: string, name: string, cursor: string): string {
   const [path = '', query = ''] = url.split('?', 2);
   const members = new URLSearchParams(query);

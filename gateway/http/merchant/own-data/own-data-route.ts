@@ -31,21 +31,21 @@ export function commonResponses(scope: KeyScope): Readonly<Record<number, Respon
   return { 401: UNAUTHORIZED, 403: lacksScopeResponse(scope), 429: tooMany(), 503: UNAVAILABLE };
 }
 
-/** The route with an API key as its scheme, the scope in its description, and the common answers. */
+/** Makes a route: adds an API key as the scheme, the scope to the description, and the common answers. */
 export function ownDataRoute(terms: OwnDataTerms): MerchantRoute {
   const { scope, description, responses } = terms;
-  const needed = `Needs the scope \`${scope}\`.`;
+  const scopeSentence = `Needs the scope \`${scope}\`.`;
   return {
     ...terms,
     scheme: 'api-key',
-    description: description === undefined ? needed : `${description} ${needed}`,
+    description: description === undefined ? scopeSentence : `${description} ${scopeSentence}`,
     responses: { ...responses, ...commonResponses(scope) },
   };
 }
 
 /**
- * The caller's lock that the path names. Another merchant's lock, an unknown one and a malformed MAC get the same
- * answer.
+ * Returns the caller's lock that the path names. Another merchant's lock, an unknown lock and a malformed MAC get the
+ * same answer.
  *
  * @throws Refusal 404 `no-such-device`
  */

@@ -14,7 +14,7 @@ export const ClockAnswer = Type.Object({
   locks_needed: OrNull(Type.Integer()),
 });
 
-/** The JSON form of a reading of the clock. */
+/** The JSON form of a reading of the clock; a time whose year has no date form becomes null. */
 export function clockJson({ state, machineMs, confirmedMs, sinceMs, agreeing, needed }: ClockReading) {
   const dateOf = (timeMs: number | null): string | null =>
     timeMs === null || !isDatable(timeMs) ? null : toDate(timeMs);

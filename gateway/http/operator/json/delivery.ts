@@ -1,4 +1,6 @@
-/** Reads the query of `GET /deliveries`, and answers the list: each delivery with its attempts. */
+/**
+ * Reads the query of `GET /deliveries`, and makes the answer: each delivery of an event to a URL, with its attempts.
+ */
 import { Type } from 'typebox';
 import { decodeUplink } from '../../../../proto/wire/codec.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
@@ -82,6 +84,7 @@ export async function readDeliveryQuery({ store }: OperatorParts, query: Query):
   };
 }
 
+/** @throws LockgateError `input-mac`, `no-such-device` */
 async function findDevice(store: OperatorParts['store'], text: string) {
   const mac = readMac(text);
   const device = await store.findDevice(mac);
@@ -92,7 +95,7 @@ async function findDevice(store: OperatorParts['store'], text: string) {
 /** The answer to `GET /deliveries`. */
 export async function showDeliveries({ store, webhooks }: OperatorParts, filter: DeliveryFilter): Promise<unknown> {
   const deliveries = await store.webhooks.readDeliveries(filter);
-  return { deliveries: deliveries.map((each) => deliveryJson(each, webhooks)) };
+  return { deliveries: deliveries.map((reading) => deliveryJson(reading, webhooks)) };
 }
 
 function deliveryJson(reading: DeliveryReading, webhooks: Webhooks) {
@@ -111,7 +114,7 @@ function deliveryJson(reading: DeliveryReading, webhooks: Webhooks) {
   };
 }
 
-/** Null if the stored ping is damaged. */
+/** The reason of a stored ping; null if the ping is damaged. */
 function reasonOf({ bytes, isDamaged }: StoredUplink): string | null {
   if (isDamaged) return null;
   const decoded = decodeUplink(bytes);

@@ -1,6 +1,6 @@
 /**
- * Converts the gateway's events to the JSON objects that `tail` streams. An event that traces have too has the same
- * name as there (protocol.md §4). Pure, except {@link listenToAll}.
+ * Converts the gateway's events to the JSON objects that the command `tail` streams. An event that traces contain has
+ * the same name as in traces (protocol.md §4). Pure, except {@link listenToAll}.
  */
 import type { Finding } from '../../../../proto/power/judge/event.js';
 import type { Presence } from '../../../../proto/power/judge/presence.js';
@@ -127,6 +127,7 @@ export function findingJson({ rule, severity, message, about, atMs }: Finding): 
   return { rule, severity, message, at: toDate(atMs), uplink };
 }
 
+/** A ping or an acknowledgement; its members are those of a trace, then those that only the gateway knows. */
 function uplinkJson(taken: UplinkTaken): EventJson {
   const { atMs, mac, source, eventId, uplink, bytes, buffered, repeated, simulated } = taken;
   const { boot, sequence, timeMs, power, kept, dropped, body } = uplink;
@@ -152,13 +153,13 @@ function uplinkJson(taken: UplinkTaken): EventJson {
 /** Calls `listener` with every event from now on; returns the function that unsubscribes. */
 export function listenToAll(events: GatewayEvents, listener: (event: EventJson) => void): () => void {
   const names = Object.keys(CONVERTERS) as StreamedName[];
-  const undo = names.map((name) => {
-    const write = CONVERTERS[name] as (event: unknown) => EventJson;
-    const handler = (event: unknown): void => listener(write(event));
+  const unsubscribers = names.map((name) => {
+    const convert = CONVERTERS[name] as (event: unknown) => EventJson;
+    const handler = (event: unknown): void => listener(convert(event));
     events.on(name, handler as never);
     return () => void events.off(name, handler as never);
   });
   return () => {
-    for (const each of undo) each();
+    for (const unsubscribe of unsubscribers) unsubscribe();
   };
 }

@@ -74,12 +74,13 @@ function readFilter(query: Query): AuditFilter {
   };
 }
 
-/** Normalises a MAC: entries have them in one spelling. */
+/** Reads the object's name. A MAC is normalised, since entries have MACs in one spelling. */
 function readObject(text: string | undefined): string | undefined {
   const mac = text === undefined ? undefined : parseMac(text);
   return mac?.ok === true ? formatMac(mac.value) : text;
 }
 
+/** @throws LockgateError `input-cursor` */
 function readCursor(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^\d{1,15}$/.test(text)) return Number(text);

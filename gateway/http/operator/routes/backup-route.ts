@@ -1,7 +1,7 @@
 /**
- * The route that sends the store as one file, for `db backup`. The copy is completed before it is sent, so that the
- * headers have its length and checksum and the client notices a truncated file. The audit log records the call,
- * although it changes nothing, since the file contains everything.
+ * The route that sends the store as one file, for the command `db backup`. The copy is completed before it is sent, so
+ * that the headers have its length and checksum, and the client notices a truncated file. The audit log records the
+ * call, although it changes nothing, since the file contains all data of the store.
  */
 import { createReadStream } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
@@ -45,11 +45,11 @@ export function addBackupRoute(fastify: FastifyInstance, { store, audit, proxies
     const copy = await audit.change(
       change,
       () => store.readCopy(),
-      (made) => ({ object: '', after: made === undefined ? null : pick(made, 'bytes') }),
+      (result) => ({ object: '', after: result === undefined ? null : pick(result, 'bytes') }),
     );
     const stream = createReadStream(copy.file);
     stream.on('close', () => copy.remove());
-    // The client may have hung up meanwhile.
+    // The client may have hung up while the copy was made.
     if (request.raw.destroyed) stream.destroy();
     reply.header('content-type', SQLITE_TYPE).header('content-length', copy.bytes).header(SUM_HEADER, copy.sum);
     return reply.send(stream);

@@ -1,4 +1,7 @@
-/** The operators' routes for the system clock: show it, and confirm that it is right (clocks/clock-guard.ts). */
+/**
+ * The operators' routes for the system clock: show it, and confirm that it is right. The gateway does not trust a clock
+ * that jumps or that differs from the locks' clocks (clocks/clock-guard.ts).
+ */
 import { Type } from 'typebox';
 
 import { pick } from '../json/audit-terms.js';

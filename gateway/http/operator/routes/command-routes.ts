@@ -1,4 +1,7 @@
-/** The operators' routes for commands (interfaces.md §4): send, list, show, cancel; and the size of a fleet. */
+/**
+ * The operators' routes for commands (interfaces.md §4): send, list, show, cancel; and the size of a merchant's fleet,
+ * all of its locks.
+ */
 import { Type } from 'typebox';
 
 import { formatMac } from '../../../../proto/wire/mac.js';
@@ -39,7 +42,7 @@ const RefusedCommand = Type.Object({
   error: Type.Object({ code: Type.String(), detail: Type.String() }),
 });
 
-/** The target: the MAC of a single lock, or the merchant. */
+/** The target for the audit log: the MAC of a single lock, or the merchant. */
 function targetOf({ body }: RouteRequest): string {
   const { macs, merchant } = body as { macs?: string[]; merchant?: string };
   const [only, ...others] = macs ?? [];
@@ -128,6 +131,7 @@ export const COMMAND_ROUTES: readonly Route[] = [
   },
 ];
 
+/** The outcome for one lock: the command, or why it was refused. */
 function outcomeJson(outcome: CommandOutcome, commands: Commands): object {
   const mac = formatMac(outcome.mac);
   if ('record' in outcome) return commandRecordJson(outcome.record, commands.waitOf(outcome.record));
@@ -135,15 +139,15 @@ function outcomeJson(outcome: CommandOutcome, commands: Commands): object {
 }
 
 async function readFilter(store: Store, query: Query): Promise<CommandFilter> {
-  const typed = textOf(query, 'mac');
-  const mac = typed === undefined ? undefined : readMac(typed);
+  const macText = textOf(query, 'mac');
+  const mac = macText === undefined ? undefined : readMac(macText);
   const device = mac === undefined ? undefined : await store.findDevice(mac);
   if (mac !== undefined && device === null) throw noSuchDevice(mac);
   const state = wordOf(query, 'state', COMMAND_STATES);
   return { deviceId: device?.device.id, state, limit: limitOf(query, DEFAULT_LISTED) };
 }
 
-/** A malformed id names no command. */
+/** Reads a command's id; 0, which no command has, if the text is malformed. */
 function readId(text: string | undefined): number {
   return /^\d{1,10}$/.test(text ?? '') ? Number(text) : 0;
 }

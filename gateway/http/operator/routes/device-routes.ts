@@ -1,4 +1,7 @@
-/** The operators' routes that change locks and their phones: credentials, ownership, removal and erasure. */
+/**
+ * The operators' routes that change locks and their phones: credentials, ownership, names, removal, erasure, judging,
+ * and reflash marks (times from which a lock's boot counter starts again).
+ */
 import { type Static, Type } from 'typebox';
 import { type Clock, Seconds } from '../../../../proto/clock.js';
 import { DATE_EXPECTED, parseDate } from '../../../../proto/date.js';
@@ -11,7 +14,7 @@ import { readExpiry } from '../query.js';
 import { deviceJson, type OperatorParts, type Route, type RouteRequest, readMac, withBody } from '../routes.js';
 import { Count, DateText, DeviceAnswer, Exact, LabelMap, MacText, MaybeTime, Name, OneOf, Time } from '../schemas.js';
 
-/** Room for some 100,000 locks with the names of their merchants. */
+/** Enough for some 100,000 locks with the names of their merchants. */
 const MAX_IMPORT_BYTES = 32 * 1024 * 1024;
 
 const description = { name: Type.Optional(Type.String()), labels: Type.Optional(LabelMap) };
@@ -54,7 +57,7 @@ function macOf({ params }: RouteRequest) {
   return readMac(params.mac ?? '');
 }
 
-/** The owner of a lock, and whether it is simulated. */
+/** What the audit log records of a lock before a change: its owner, whether it is simulated, its name and labels. */
 async function ownerBefore({ store }: OperatorParts, request: RouteRequest) {
   const reading = await store.findDevice(macOf(request));
   if (reading === null) return null;
@@ -253,6 +256,7 @@ export const DEVICE_ROUTES: readonly Route[] = [
   },
 ];
 
+/** The time of a reflash, ms since the epoch. @throws LockgateError `input-at` */
 function readAt(text: string): number {
   const timeMs = parseDate(text);
   if (!Number.isNaN(timeMs) && isDatable(timeMs)) return timeMs;

@@ -14,6 +14,7 @@ import type { DocumentedRoute } from '../document.js';
 import { unjudgedJson } from '../routes.js';
 import { OneOf, Time, unjudged } from '../schemas.js';
 
+/** Maximum number of locks in the answer of `/readyz` for which the judge failed. */
 const MAX_UNJUDGED_SHOWN = 100;
 
 /** The routes, as documented. */
@@ -85,19 +86,22 @@ export function addHealthRoutes(fastify: FastifyInstance, { health, metrics, loc
   });
 }
 
-/** Locks for which the judge failed. They do not make the gateway unready, but operators should know of them. */
+/**
+ * Locks for which the judge (the check of uplinks by the firmware's rules) failed. They do not make the gateway
+ * unready, but operators should know about them.
+ */
 function unjudgedLocks(locks: HealthRouteParts['locks']) {
-  const named: unknown[] = [];
-  for (const { lock, unjudged: mark } of locks.unjudged()) {
-    if (named.length === MAX_UNJUDGED_SHOWN) break;
-    named.push({ mac: formatMac(lock.mac), ...unjudgedJson(mark) });
+  const shown: unknown[] = [];
+  for (const { lock, unjudged: judgingStop } of locks.unjudged()) {
+    if (shown.length === MAX_UNJUDGED_SHOWN) break;
+    shown.push({ mac: formatMac(lock.mac), ...unjudgedJson(judgingStop) });
   }
-  return named;
+  return shown;
 }
 
 /** The status in one word. */
 function statusName({ isReady, reasons }: Health): string {
   if (isReady) return 'ready';
-  const expected = reasons.find(({ code }) => code === 'stopping' || code === 'starting');
-  return expected?.code ?? 'degraded';
+  const phase = reasons.find(({ code }) => code === 'stopping' || code === 'starting');
+  return phase?.code ?? 'degraded';
 }

@@ -17,6 +17,7 @@ const NewKey = Exact({
   scopes: Type.Optional(Scopes),
   expires_at: Type.Optional(DateText),
 });
+/** The members of a key in answers. The key's text is returned only at its creation. */
 const key = {
   id: Type.String(),
   merchant: Type.String(),

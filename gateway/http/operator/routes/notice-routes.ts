@@ -1,4 +1,6 @@
-/** The operators' routes for notices: list them, and mark them as read. */
+/**
+ * The operators' routes for notices, sentences about what needs an operator's attention: list them, mark them as read.
+ */
 import { Type } from 'typebox';
 
 import { LockgateError } from '../../../../proto/errors.js';
@@ -38,14 +40,14 @@ const Notices = Type.Object({
   next: MaybeText,
   unread: Count,
 });
-const Wanted = Exact({
+const ListQuery = Exact({
   unread: Type.Optional(OneOf(['true', 'false'])),
   kind: Type.Optional(OneOf(NOTICE_KINDS)),
   since: Type.Optional(DateText),
   cursor: Type.Optional(Type.String()),
   limit: Limit(MAX_LISTED, DEFAULT_LISTED),
 });
-const Reading = Exact({
+const ReadRequest = Exact({
   ids: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: MAX_MARKED_IDS })),
   all: Type.Optional(Type.Literal(true)),
 });
@@ -58,7 +60,7 @@ export const NOTICE_ROUTES: readonly Route[] = [
     summary: 'Lists notices, latest first; `next` is the cursor of the next page.',
     operation: 'notice.list',
     success: 200,
-    query: Wanted,
+    query: ListQuery,
     answer: Notices,
     handle: showNotices,
   },
@@ -70,7 +72,7 @@ export const NOTICE_ROUTES: readonly Route[] = [
     success: 200,
     answer: Type.Object({ read: Count }),
     audit: { object: () => '', after: ({ body }, answer) => ({ ...pick(body, 'all'), ...pick(answer, 'read') }) },
-    ...withBody(Reading, async ({ notices }, { ids, all }) => {
+    ...withBody(ReadRequest, async ({ notices }, { ids, all }) => {
       if ((ids === undefined) === (all === undefined))
         throw new LockgateError('input-notices', 'expected either "ids" with a list, or "all" with true');
       return { read: await notices.markRead(ids ?? 'all') };
@@ -100,6 +102,7 @@ function readFilter(query: Query): NoticeFilter {
   };
 }
 
+/** Reads a cursor: the time and the id of the last notice of the previous page. @throws LockgateError `input-cursor` */
 function readCursor(text: string | undefined): NoticeCursor | undefined {
   if (text === undefined) return undefined;
   const [, lastAtMs, id] = /^(\d{1,15})-(\d{1,15})$/.exec(text) ?? [];

@@ -1,4 +1,7 @@
-/** The operators' routes for usage (interfaces.md §5): usage, statements, closing a month, price plans. */
+/**
+ * The operators' routes for usage (interfaces.md §5): counts of each lock, statements (a merchant's bill for a month),
+ * closing a month, price plans.
+ */
 import { type Static, Type } from 'typebox';
 import { LockgateError } from '../../../../proto/errors.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
@@ -22,6 +25,7 @@ const NewPlan = Exact({
   from: Type.Optional(MonthText),
 });
 
+/** A lock's usage in one month. */
 const Row = Type.Object({
   month: MonthText,
   mac: MacText,
@@ -39,6 +43,7 @@ const Plan = Type.Object({
   set_at: Time,
 });
 const Closed = Type.Object({ merchant: Type.String(), month: MonthText, new: Type.Boolean() });
+/** The member that limits a query to one merchant. */
 const Merchant = { merchant: Type.Optional(Type.String()) };
 
 /** Every route for usage. */
@@ -79,9 +84,9 @@ export const USAGE_ROUTES: readonly Route[] = [
       object: ({ body }) => (body as Static<typeof Close>).month ?? '',
       after: (_request, answer) => ({ statements: countOf(answer, 'closed') }),
     },
-    ...withBody(Close, async ({ usage }, { month }) => {
-      const closed = await usage.close(readMonth(month));
-      return { closed: closed.map((each) => ({ merchant: each.merchant, month: each.month, new: each.isNew })) };
+    ...withBody(Close, async ({ usage }, body) => {
+      const closed = await usage.close(readMonth(body.month));
+      return { closed: closed.map(({ merchant, month, isNew }) => ({ merchant, month, new: isNew })) };
     }),
   },
   {
@@ -117,8 +122,8 @@ export const USAGE_ROUTES: readonly Route[] = [
 ];
 
 async function showUsage({ store, usage }: OperatorParts, { query }: { readonly query: Query }): Promise<unknown> {
-  const typed = textOf(query, 'mac');
-  const mac = typed === undefined ? undefined : readMac(typed);
+  const macText = textOf(query, 'mac');
+  const mac = macText === undefined ? undefined : readMac(macText);
   const merchant = textOf(query, 'merchant');
   if (merchant !== undefined) await checkMerchant(store, merchant);
   const rows = await usage.read({ month: readMonth(textOf(query, 'month')), mac, merchant });
@@ -137,10 +142,10 @@ function rowJson({ month, mac, merchantName, simulated, ...counts }: UsageRow) {
   };
 }
 
-/** A merchant's latest plan. */
+/** A merchant's latest plan, for the audit log; null without one. */
 function planBefore(plans: readonly DatedPlan[]) {
-  const [last] = [...plans].sort((one, other) => (one.from < other.from ? 1 : -1));
-  return last === undefined ? null : pick(planJson(last), 'from', 'per_mb', 'per_sim', 'currency');
+  const [latest] = [...plans].sort((a, b) => (a.from < b.from ? 1 : -1));
+  return latest === undefined ? null : pick(planJson(latest), 'from', 'per_mb', 'per_sim', 'currency');
 }
 
 function planJson({ merchantName, from, perMb, perSim, currency, setAtMs }: DatedPlan) {
@@ -156,9 +161,9 @@ function planJson({ merchantName, from, perMb, perSim, currency, setAtMs }: Date
 }
 
 /** A month in a request. @throws LockgateError `input-month` */
-function readMonth(typed: string | undefined): Month | undefined {
-  if (typed === undefined) return undefined;
-  const month = parseMonth(typed);
+function readMonth(text: string | undefined): Month | undefined {
+  if (text === undefined) return undefined;
+  const month = parseMonth(text);
   if (!month.ok) throw new LockgateError(month.error.code, month.error.message);
   return month.value;
 }

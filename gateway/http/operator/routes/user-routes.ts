@@ -1,4 +1,4 @@
-/** The operators' routes for merchants' users (interfaces.md §4). Ids are int64, so they are strings here. */
+/** The operators' routes for merchants' users (interfaces.md §4). Ids are int64, so they are strings in JSON. */
 import { type Static, Type } from 'typebox';
 import { LockgateError } from '../../../../proto/errors.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
@@ -52,8 +52,8 @@ export const USER_ROUTES: readonly Route[] = [
       const { username, password = null, email = null } = body;
       const merchant = await accounts.resolveMerchant(body.merchant);
       const merchantId = merchantIdOf(await store.listMerchants(), merchant);
-      const nobody = { id: null, firstName: null, lastName: null, phone: null, userStatus: null };
-      const user = { ...nobody, username, password, email };
+      const absentMembers = { id: null, firstName: null, lastName: null, phone: null, userStatus: null };
+      const user = { ...absentMembers, username, password, email };
       await merchants.users.add(merchantId, [user], new AbortController().signal, 'operator');
       return { username, merchant, email, has_password: password !== null };
     }),
@@ -97,7 +97,7 @@ function userJson({ id, username, merchantName, email, userStatus, hasPassword, 
 
 /** The id of the merchant of this name. @throws LockgateError `no-such-merchant` */
 function merchantIdOf(merchants: readonly Merchant[], name: string): number {
-  const merchant = merchants.find((each) => each.name === name);
+  const merchant = merchants.find((known) => known.name === name);
   if (merchant === undefined) throw noSuchMerchant(name);
   return merchant.id;
 }

@@ -1,4 +1,7 @@
-/** The operators' routes for webhooks (interfaces.md §3, §4): URLs, their secrets, deliveries, resending. */
+/**
+ * The operators' routes for webhooks (interfaces.md §3, §4): URLs, their signing secrets, test webhooks, deliveries,
+ * resending.
+ */
 import { type Static, Type } from 'typebox';
 import { Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
@@ -10,7 +13,7 @@ import type { TestOutcome } from '../../../webhooks/webhook-test.js';
 import { countOf, originOf, pick } from '../json/audit-terms.js';
 import { DeliveriesAnswer, DeliveryQuery, readDeliveryQuery, showDeliveries } from '../json/delivery.js';
 import { readDate, readId } from '../query.js';
-import { type ChangingRoute, type OperatorParts, type Route, type RouteRequest, readMac, withBody } from '../routes.js';
+import { type OperatorParts, type Route, type RouteRequest, readMac, withBody } from '../routes.js';
 import { Count, DateText, Described, Exact, MaybeText, MaybeTime, Name, OneOf, OrNull, Time } from '../schemas.js';
 import { BacklogAnswer, backlogJson } from '../status.js';
 
@@ -43,6 +46,7 @@ const Recovery = Exact({
   url_id: Type.Optional(Type.Integer()),
 });
 
+/** The members of a webhook URL in answers. */
 const webhook = {
   id: Type.Integer(),
   merchant: Type.String(),
@@ -103,7 +107,9 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     handle: async ({ store, webhooks, figures }) => {
       const readings = (await store.listWebhookUrls()).map((url) => webhooks.settings.read(url));
       const { store: counted, oldestAgeMs } = await figures.read();
-      const backlogs = new Map(counted?.backlogs.map((each) => [each.urlId, backlogJson(each, oldestAgeMs(each))]));
+      const backlogs = new Map(
+        counted?.backlogs.map((backlog) => [backlog.urlId, backlogJson(backlog, oldestAgeMs(backlog))]),
+      );
       const listed = (await Promise.all(readings)).map((reading) => {
         return { ...webhookJson(reading), backlog: backlogs.get(reading.url.id) ?? null };
       });
@@ -125,7 +131,8 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
         set_headers: Object.keys((body as Static<typeof ChangedWebhook>).set_headers ?? {}),
       }),
     },
-    ...change(),
+    body: ChangedWebhook,
+    handle: changeWebhook,
   },
   {
     method: 'POST',
@@ -141,7 +148,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     },
     body: Test,
     handle: async (parts, { params, body }) => {
-      return testJson(await test(parts, readMac(params.mac ?? ''), body as Static<typeof Test>));
+      return testJson(await sendTest(parts, readMac(params.mac ?? ''), body as Static<typeof Test>));
     },
   },
   {
@@ -198,7 +205,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     handle: async ({ webhooks }, { params, body }) => {
       const { url_id: urlId } = body as { url_id?: number };
       const resent = await webhooks.redelivery.resend(params.id ?? '', urlId);
-      return { event_id: params.id, urls: resent.map((each) => ({ url_id: each.urlId, became: each.became })) };
+      return { event_id: params.id, urls: resent.map(({ urlId: id, became }) => ({ url_id: id, became })) };
     },
   },
   {
@@ -215,7 +222,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     ...withBody(Recovery, async ({ webhooks }, { since, until, url_id: urlId }) => {
       const sinceMs = readDate('since', since) as number;
       const recovered = await webhooks.redelivery.recover({ sinceMs, untilMs: readDate('until', until), urlId });
-      return { urls: recovered.map((each) => ({ url_id: each.urlId, events: each.events })) };
+      return { urls: recovered.map(({ urlId: id, events }) => ({ url_id: id, events })) };
     }),
   },
 ];
@@ -225,26 +232,25 @@ function urlIdOf({ params }: RouteRequest): string {
 }
 
 /** What the audit log records: only the origin of the address, and only the names of headers. */
-function webhookDetails(from: object | undefined) {
-  const { url, ...rest } = (from ?? {}) as { readonly url?: unknown };
+function webhookDetails(webhookMembers: object | undefined) {
+  const { url, ...others } = (webhookMembers ?? {}) as { readonly url?: unknown };
   const origin = originOf(url);
-  return { ...(origin !== undefined && { origin }), ...pick(rest, 'merchant', 'headers', 'ordered', 'state') };
+  return { ...(origin !== undefined && { origin }), ...pick(others, 'merchant', 'headers', 'ordered', 'state') };
 }
 
+/** What the audit log records of a URL before a change. */
 async function webhookBefore({ store, webhooks }: OperatorParts, { params }: RouteRequest) {
   const url = (await store.listWebhookUrls()).find(({ id }) => id === readId(params.id));
   return url === undefined ? null : webhookDetails(webhookJson(await webhooks.settings.read(url)));
 }
 
-function change(): Pick<ChangingRoute, 'body' | 'handle'> {
-  const handle = async ({ webhooks }: OperatorParts, { params, body }: RouteRequest) => {
-    const { set_headers: setHeaders, remove_headers: removeHeaders, ...rest } = body as Record<string, never>;
-    return webhookJson(await webhooks.settings.set(readId(params.id), { ...rest, setHeaders, removeHeaders }));
-  };
-  return { body: ChangedWebhook, handle };
+async function changeWebhook({ webhooks }: OperatorParts, { params, body }: RouteRequest) {
+  const { set_headers: setHeaders, remove_headers: removeHeaders, ...change } = body as Record<string, never>;
+  return webhookJson(await webhooks.settings.set(readId(params.id), { ...change, setHeaders, removeHeaders }));
 }
 
-async function test({ webhooks, wallClock }: OperatorParts, mac: Mac, options: Static<typeof Test>) {
+/** Sends a test webhook: with the lock's latest ping, or with the ping of the request. */
+async function sendTest({ webhooks, wallClock }: OperatorParts, mac: Mac, options: Static<typeof Test>) {
   const { url_id: urlId, ping, received_at: receivedAt } = options;
   if (ping === undefined) return await webhooks.tester.test(mac, urlId);
   const receivedAtMs = readDate('received_at', receivedAt) ?? wallClock.now();
@@ -253,7 +259,7 @@ async function test({ webhooks, wallClock }: OperatorParts, mac: Mac, options: S
   return await webhooks.tester.testGiven(mac, { uplink: readGivenPing(ping), receivedAtMs }, urlId);
 }
 
-/** As `POST /test_webhook` answers (interfaces.md §2). */
+/** The outcome of a test, in the form in which `POST /test_webhook` answers merchants (interfaces.md §2). */
 function testJson({ eventId, deliveries }: TestOutcome) {
   return {
     status: deliveries.every(({ error }) => error === null) ? 'success' : 'error',
@@ -264,7 +270,7 @@ function testJson({ eventId, deliveries }: TestOutcome) {
   };
 }
 
-/** Custom headers may contain credentials, so only their names are shown. */
+/** The JSON of a webhook URL. Custom headers may contain credentials, so only their names are shown. */
 function webhookJson({ url, isCircuitOpen, heldUntilMs, oldSecretsUntilMs }: WebhookReading) {
   return {
     id: url.id,

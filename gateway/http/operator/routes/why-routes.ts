@@ -1,4 +1,7 @@
-/** The operators' route for `why` (interfaces.md §4), which answers a question with a chain of steps. */
+/**
+ * The operators' route for the command `why` (interfaces.md §4), which explains an event or a lock's silence by a chain
+ * of steps, each with a sentence and the section of the documents that it rests on.
+ */
 import { Type } from 'typebox';
 
 import { LockgateError } from '../../../../proto/errors.js';
