@@ -1,6 +1,6 @@
 /**
- * Importing many locks with `lockgate device import` and its route of the operators' interface (interfaces.md §4): valid
- * and invalid lists, and the file into which the new secrets are written.
+ * Importing many locks with `lockgate device import` and its route of the operators' interface (interfaces.md §4):
+ * valid and invalid lists, and the file into which the new secrets are written.
  */
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

@@ -1,5 +1,5 @@
-// `lockgate why` and `GET /why` explain from a gateway's store why an event was or was not delivered, and why a lock has
-// its presence (interfaces.md §4): every outcome of a delivery, locks, long logs, and the command line.
+// `lockgate why` and `GET /why` explain from a gateway's store why an event was or was not delivered, and why a lock
+// has its presence (interfaces.md §4): every outcome of a delivery, locks, long logs, and the command line.
 import t, { type Test } from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { FAILURES_TO_OPEN } from '../../../gateway/webhooks/url/circuit.js';
