@@ -134,8 +134,8 @@ t.test('why explains the events of a URL that is gone, disabled, enabled again, 
   const goneEvent = await ping(gateway, lock, 2);
   t.equal(
     await waitForOutcome(gateway, goneEvent, urlId, 'dead-gone'),
-    `dead: the receiver answered 410, which says that the URL is gone, so the URL was disabled; ${RESEND_HINT} once it ` +
-      'is enabled.',
+    `dead: the receiver answered 410, which says that the URL is gone, so the URL was disabled; ${RESEND_HINT} once ` +
+      'it is enabled.',
   );
   const why410 = 'the receiver answered 410: the URL is gone';
   t.equal(
