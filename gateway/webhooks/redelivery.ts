@@ -36,6 +36,8 @@ export interface Recovered {
 
 export class Redelivery {
   readonly #parts: RedeliveryParts;
+  /** The URLs with a recovery under way that their merchants asked for. */
+  readonly #recovering = new Set<number>();
 
   constructor(parts: RedeliveryParts) {
     this.#parts = parts;
@@ -48,8 +50,30 @@ export class Redelivery {
    * `no-webhook-url`
    */
   async resend(eventId: string, urlId?: number): Promise<{ urlId: number; became: ResendOutcome }[]> {
+    return await this.#resend(await findEvent(this.#parts.store, eventId), eventId, urlId);
+  }
+
+  /**
+   * Sends an event of a URL's merchant to that URL again, whether it was delivered or not.
+   *
+   * @throws LockgateError `no-such-event` (also for another merchant's event), `event-damaged`, `no-such-webhook`,
+   * `webhook-disabled`
+   */
+  async resendOwn(eventId: string, { id, merchantId }: WebhookUrl): Promise<ResendOutcome> {
+    const eventKey = parseEventId(eventId);
+    const uplink = eventKey === undefined ? null : await this.#parts.store.webhooks.findEvent(eventKey);
+    if (uplink?.merchantId !== merchantId) throw new LockgateError('no-such-event', 'there is no such event');
+    const [resent] = await this.#resend(uplink, eventId, id);
+    if (resent === undefined) throw noSuchWebhook(id);
+    return resent.became;
+  }
+
+  async #resend(
+    uplink: StoredUplink,
+    eventId: string,
+    urlId: number | undefined,
+  ): Promise<{ urlId: number; became: ResendOutcome }[]> {
     const { store, dispatcher, waits } = this.#parts;
-    const uplink = await findEvent(store, eventId);
     if (uplink.isDamaged)
       throw new LockgateError(
         'event-damaged',
@@ -99,6 +123,24 @@ export class Redelivery {
         events: url.state === 'active' ? await this.#recoverAt(url, afterId, toId) : null,
       });
     return recovered;
+  }
+
+  /**
+   * Like {@link recover}, for one URL, as its merchant asks for it: one recovery of a URL at a time. Returns how many
+   * events became due.
+   *
+   * @throws LockgateError as {@link recover}, and `recovery-under-way`
+   */
+  async recoverOwn({ id }: WebhookUrl, range: Omit<RecoveryRange, 'urlId'>): Promise<number> {
+    if (this.#recovering.has(id))
+      throw new LockgateError('recovery-under-way', 'a recovery of this webhook URL is under way: wait for its end');
+    this.#recovering.add(id);
+    try {
+      const [recovered] = await this.recover({ ...range, urlId: id });
+      return recovered?.events ?? 0;
+    } finally {
+      this.#recovering.delete(id);
+    }
   }
 
   /** Makes the URL's undelivered events with these uplink ids due. Returns their number. */

@@ -72,7 +72,7 @@ export interface ResponseTerms {
 export const TAGS = {
   pets: 'The pet registry.',
   users: 'Users and their sessions.',
-  webhooks: 'Test webhooks.',
+  webhooks: 'Webhook URLs and their deliveries; test webhooks.',
   tokens: 'Bearer and access tokens.',
   locks: 'Own locks: what they report, their history, their names.',
   commands: 'Commands to own locks.',

@@ -20,6 +20,7 @@ const CONFLICTS = new Set([
   'no-webhook-url',
   'webhook-disabled',
   'event-damaged',
+  'recovery-under-way',
   'no-room',
   'lock-is-judged',
   'judge-failed',

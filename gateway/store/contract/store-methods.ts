@@ -84,6 +84,7 @@ export const STORE_METHODS: MethodTable<Store> = {
     findFirstUplinkFrom: 'reads',
     findEvent: 'reads',
     readDeliveries: 'reads',
+    readNewestAttempts: 'reads',
     resend: 'writes',
     releaseRepaired: 'writes',
     recover: 'writes',

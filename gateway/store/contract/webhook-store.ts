@@ -116,6 +116,9 @@ export interface StoredAttempt {
   readonly answer: string | null;
 }
 
+/** An attempt, without the number and the answer. */
+export type AttemptSummary = Omit<StoredAttempt, 'number' | 'answer'>;
+
 /** A delivery of an event to a URL. */
 export interface DeliveryReading {
   readonly urlId: number;
@@ -167,6 +170,8 @@ export interface WebhookStore {
   findEvent(key: EventKey): Promise<StoredUplink | null>;
   /** Returns deliveries, newest events first; of one event, in the order of the URLs. */
   readDeliveries(filter: DeliveryFilter): Promise<DeliveryReading[]>;
+  /** Returns the attempts at the URL's newest attempted events, at most `limit`, the newest events first. */
+  readNewestAttempts(urlId: number, limit: number): Promise<AttemptSummary[]>;
   /** Makes an event due at a URL now; its retry schedule starts again. */
   resend(urlId: number, uplinkId: number, nowMs: number): Promise<ResendOutcome>;
   /**

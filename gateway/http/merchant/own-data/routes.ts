@@ -6,6 +6,7 @@ import { FINDING_ROUTES } from './finding-routes.js';
 import { LOCK_ROUTES } from './lock-routes.js';
 import { PING_ROUTES } from './ping-routes.js';
 import { USAGE_ROUTES } from './usage-routes.js';
+import { WEBHOOK_ROUTES } from './webhook-routes.js';
 import { OWN_WHY_ROUTES } from './why-routes.js';
 
 export const OWN_DATA_ROUTES: readonly MerchantRoute[] = [
@@ -15,5 +16,6 @@ export const OWN_DATA_ROUTES: readonly MerchantRoute[] = [
   ...OWN_WHY_ROUTES,
   ...EVENT_ROUTES,
   ...COMMAND_ROUTES,
+  ...WEBHOOK_ROUTES,
   ...USAGE_ROUTES,
 ];

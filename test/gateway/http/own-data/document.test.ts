@@ -96,7 +96,7 @@ t.test('the examples of docs/http.md run', { skip: NO_CURL }, async (t) => {
     const name = `${route.method} ${route.path}`;
     const [, script = '', shown = 'null'] =
       /^```sh\n([^`]+)\n```\n(?:\n```json\n([^`]+)\n```\n)?/m.exec(SECTIONS.get(name) ?? '') ?? [];
-    const names = { MAC: amber.mac, COMMAND: String(amber.queuedCommand) };
+    const names = { MAC: amber.mac, COMMAND: String(amber.queuedCommand), EVENT: amber.event };
     const env = { ...names, BASE: `http://127.0.0.1:${gateway.httpPort}`, KEY: amber.key, CURL_HOME: folder };
     const { stdout } = await runProgram(t, 'bash', ['-c', script], env);
     const success = Number(Object.keys(route.responses)[0]);

@@ -4,5 +4,12 @@ import { COMMAND_CALLS } from './command-calls.js';
 import { EVENT_CALLS } from './event-calls.js';
 import { LOCK_CALLS } from './lock-calls.js';
 import { USAGE_CALLS } from './usage-calls.js';
+import { WEBHOOK_CALLS } from './webhook-calls.js';
 
-export const OWN_DATA_CALLS: CallTable = { ...LOCK_CALLS, ...EVENT_CALLS, ...COMMAND_CALLS, ...USAGE_CALLS };
+export const OWN_DATA_CALLS: CallTable = {
+  ...LOCK_CALLS,
+  ...EVENT_CALLS,
+  ...COMMAND_CALLS,
+  ...USAGE_CALLS,
+  ...WEBHOOK_CALLS,
+};

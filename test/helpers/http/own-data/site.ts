@@ -6,6 +6,7 @@ import type { Gateway, GatewayOptions } from '../../../../gateway/gateway.js';
 import { SWEPT_METADATA } from '../../../../gateway/store/contract/store.js';
 import type { Month } from '../../../../gateway/usage/month.js';
 import { makeStatement, type StatementBasis } from '../../../../gateway/usage/statement.js';
+import { eventId } from '../../../../gateway/webhooks/event-id.js';
 import { Days, ManualClock, systemClock } from '../../../../proto/clock.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import type { Ping } from '../../../../proto/wire/ping.js';
@@ -30,6 +31,12 @@ export interface Subject {
   readonly queuedCommand: number;
   /** A command to the lock that expired. */
   readonly expiredCommand: number;
+  /** An active webhook URL, at whose address nothing listens. */
+  readonly webhookId: number;
+  /** A disabled webhook URL. */
+  readonly disabledWebhookId: number;
+  /** One of the lock's events. */
+  readonly event: string;
   /** The lock's MAC as `A4:C1:38:F0:E1:D2`. */
   readonly mac: string;
   /** An API key with every scope. */
@@ -118,6 +125,13 @@ async function addSubject(test: Teardown, gateway: Gateway, merchant: string, nu
     { ...order, deviceId, merchantId, command, createdAtMs: SITE_NOW_MS - Days(2), expiresAtMs: SITE_NOW_MS - Days(1) },
   ]);
   await gateway.store.commands.expire([expired?.id ?? 0], SITE_NOW_MS - Days(1));
-  const ids = { merchantId, queuedCommand: queued.id, expiredCommand: expired?.id ?? 0 };
+  const url = 'http://127.0.0.1:9/secret-path';
+  const webhookId = (await gateway.accounts.addWebhookUrl({ merchant, url })).url.id;
+  const disabledWebhookId = (await gateway.accounts.addWebhookUrl({ merchant, url })).url.id;
+  await gateway.webhooks.settings.set(disabledWebhookId, { state: 'disabled' });
+  const [newest] = await gateway.store.readUplinks(deviceId, 1);
+  const event = newest === undefined ? '' : eventId(newest);
+  const webhooks = { webhookId, disabledWebhookId, event };
+  const ids = { merchantId, ...webhooks, queuedCommand: queued.id, expiredCommand: expired?.id ?? 0 };
   return { merchant, ...ids, mac: formatMac(mac), key: text };
 }

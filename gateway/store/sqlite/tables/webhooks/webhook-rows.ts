@@ -10,7 +10,13 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { StoredUplink, WebhookUrl } from '../../../contract/store.js';
-import type { DeliveryFilter, DeliveryReading, DeliveryState, StoredAttempt } from '../../../contract/webhook-store.js';
+import type {
+  AttemptSummary,
+  DeliveryFilter,
+  DeliveryReading,
+  DeliveryState,
+  StoredAttempt,
+} from '../../../contract/webhook-store.js';
 import type { UplinkMemtable } from '../../log/memtable/uplink-memtable.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 
@@ -40,6 +46,10 @@ const HAS_NO_ROW = 'NOT EXISTS (SELECT 1 FROM delivery y WHERE y.url_id = @urlId
 const HAS_SUCCEEDED =
   'EXISTS (SELECT 1 FROM attempt a WHERE a.url_id = @urlId AND a.uplink_id = u.id AND a.error IS NULL)';
 
+/** Reads the attempts at a URL's newest attempted events. Exported for the test of its plan. */
+export const NEWEST_ATTEMPTS = `SELECT at_ms AS atMs, duration_ms AS durationMs, status, error
+  FROM attempt INDEXED BY attempt_by_event WHERE url_id = ? ORDER BY uplink_id DESC LIMIT ?`;
+
 export class DeliveryReader {
   readonly #rows: Statement;
   /** Events without a row: all, those with a successful attempt, and those without one. */
@@ -50,6 +60,7 @@ export class DeliveryReader {
     >
   >;
   readonly #attempts: Statement;
+  readonly #newestAttempts: Statement;
 
   readonly #memtable: UplinkMemtable;
 
@@ -86,6 +97,7 @@ export class DeliveryReader {
       `SELECT number, at_ms AS atMs, duration_ms AS durationMs, status, error, answer FROM attempt
        WHERE url_id = ? AND uplink_id = ? ORDER BY id`,
     );
+    this.#newestAttempts = db.prepare(NEWEST_ATTEMPTS);
   }
 
   /** Returns the newest deliveries of one URL that match the filter, with their attempts. */
@@ -96,6 +108,11 @@ export class DeliveryReader {
     ]);
     const newest = found.sort((a, b) => b.uplink.id - a.uplink.id).slice(0, filter.limit);
     return newest.map((delivery) => ({ ...delivery, attempts: this.#readAttempts(url.id, delivery.uplink.id) }));
+  }
+
+  /** Returns the attempts at the URL's newest attempted events, at most `limit`, the newest events first. */
+  readNewestAttempts(urlId: number, limit: number): AttemptSummary[] {
+    return this.#newestAttempts.all(urlId, limit) as AttemptSummary[];
   }
 
   /** Returns the attempts at one event, oldest first. */

@@ -11,6 +11,7 @@ import type { EventKey } from '../../../../webhooks/event-id.js';
 import { noSuchWebhook, StoreFailure } from '../../../contract/errors.js';
 import type { StoredUplink, WebhookUrl } from '../../../contract/store.js';
 import type {
+  AttemptSummary,
   DeliveryFilter,
   DeliveryReading,
   DeliveryWait,
@@ -246,6 +247,10 @@ export class SqliteWebhooks implements WebhookStore {
       found.push(...this.#run('read deliveries', () => this.#deliveries.read(url, gaps, filter)));
     }
     return found.sort((a, b) => b.uplink.id - a.uplink.id || a.urlId - b.urlId).slice(0, filter.limit);
+  }
+
+  async readNewestAttempts(urlId: number, limit: number): Promise<AttemptSummary[]> {
+    return this.#run('read deliveries', () => this.#deliveries.readNewestAttempts(urlId, limit));
   }
 
   resend(urlId: number, uplinkId: number, nowMs: number): Promise<ResendOutcome> {

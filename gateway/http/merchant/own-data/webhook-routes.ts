@@ -1,0 +1,203 @@
+/**
+ * The routes for what became of a merchant's webhooks (interfaces.md §2): its URLs, their deliveries, resending and
+ * recovery. The URLs themselves are changed by operators only.
+ */
+import { type Static, Type } from 'typebox';
+import { DATE_EXPECTED, parseDate } from '../../../../proto/date.js';
+import type { WebhookUrl } from '../../../store/contract/store.js';
+import { DELIVERY_STATES, type DeliveryState } from '../../../store/contract/webhook-store.js';
+import { SUMMED_ATTEMPTS, sumUpAttempts } from '../../../webhooks/attempt-figures.js';
+import { readDeliveryPage } from '../../../webhooks/delivery-page.js';
+import { Refusal } from '../refusal.js';
+import { type Call, type HttpAnswer, type MerchantRoute, problemResponse, tooLarge, WRONG_TYPE } from '../route.js';
+import { PAGE_QUERY, pageAnswer, pageResponse, readPage } from './list.js';
+import { ownDataRoute } from './own-data-route.js';
+import {
+  DELIVERY_EXAMPLE,
+  DeliverySchema,
+  DeliveryStateWord,
+  deliveryJson,
+  WEBHOOK_EXAMPLE,
+  WebhookSchema,
+  webhookJson,
+} from './webhook-json.js';
+
+const MAX_BODY_BYTES = 1024;
+
+const id = Type.String({ description: 'The id of the webhook URL.' });
+const NO_SUCH_URL = problemResponse('The merchant has no such webhook URL.');
+
+const Recovery = Type.Object({
+  since: Type.String({ description: 'Only events received at or after this time.' }),
+  until: Type.Optional(Type.String({ description: 'Only events received before this time.' })),
+});
+
+const Resent = Type.Object({
+  event_id: Type.String(),
+  webhook_id: Type.Integer(),
+  became: Type.Unsafe<string>({
+    type: 'string',
+    enum: ['due', 'on-its-way'],
+    description: '`on-its-way`: it was not sent yet, and will be.',
+  }),
+});
+
+/** What became of webhooks. */
+export const WEBHOOK_ROUTES: readonly MerchantRoute[] = [
+  ownDataRoute({
+    method: 'GET',
+    path: '/v1/webhooks',
+    operationId: 'listWebhooks',
+    tag: 'webhooks',
+    scope: 'webhooks:read',
+    summary: 'Lists your webhook URLs, with their states and how their newest attempts went.',
+    query: Type.Object(PAGE_QUERY),
+    responses: {
+      200: pageResponse('The webhook URLs.', WebhookSchema, WEBHOOK_EXAMPLE),
+      400: problemResponse('`limit` or `cursor` is not valid.'),
+    },
+    handle: listWebhooks,
+  }),
+  ownDataRoute({
+    method: 'GET',
+    path: '/v1/webhooks/{id}/deliveries',
+    operationId: 'listDeliveries',
+    tag: 'webhooks',
+    scope: 'webhooks:read',
+    summary: 'Lists the deliveries to a webhook URL with their attempts, newest events first.',
+    description: 'A search that takes long answers with what it found so far, and a `next_cursor` to go on from.',
+    params: Type.Object({ id }),
+    query: Type.Object({ state: Type.Optional(DeliveryStateWord), ...PAGE_QUERY }),
+    responses: {
+      200: pageResponse('The deliveries.', DeliverySchema, DELIVERY_EXAMPLE),
+      400: problemResponse('`state`, `limit` or `cursor` is not valid.'),
+      404: NO_SUCH_URL,
+    },
+    handle: listDeliveries,
+  }),
+  ownDataRoute({
+    method: 'POST',
+    path: '/v1/webhooks/{id}/deliveries/{event}/resend',
+    operationId: 'resendDelivery',
+    tag: 'webhooks',
+    scope: 'webhooks:resend',
+    summary: 'Sends an event to a webhook URL again, whether it was delivered or not.',
+    params: Type.Object({ id, event: Type.String({ description: 'The `event_id`.' }) }),
+    responses: {
+      202: {
+        description: 'The event will be sent, under its own id.',
+        schema: Resent,
+        example: { event_id: DELIVERY_EXAMPLE.event_id, webhook_id: 1, became: 'due' },
+      },
+      404: problemResponse('The merchant has no such webhook URL or no such event.'),
+      409: problemResponse('The webhook URL is disabled, or the stored ping is damaged.'),
+    },
+    handle: async (call) => {
+      const url = await findOwnUrl(call);
+      const event_id = call.params.event ?? '';
+      const became = await call.parts.ownData.webhooks.redelivery.resendOwn(event_id, url);
+      return { status: 202, body: { event_id, webhook_id: url.id, became } };
+    },
+  }),
+  ownDataRoute({
+    method: 'POST',
+    path: '/v1/webhooks/{id}/recover',
+    operationId: 'recoverDeliveries',
+    tag: 'webhooks',
+    scope: 'webhooks:resend',
+    summary: 'Sends all undelivered events of a time to a webhook URL again.',
+    description: 'Those that failed, wait for a retry, or were stored while the URL was disabled.',
+    params: Type.Object({ id }),
+    body: Recovery,
+    bodyBytes: MAX_BODY_BYTES,
+    bodyExample: { since: '2026-11-20T06:00:00.000Z' },
+    responses: {
+      202: {
+        description: 'The events will be sent, under their own ids.',
+        schema: Type.Object({ webhook_id: Type.Integer(), events: Type.Integer({ minimum: 0 }) }),
+        example: { webhook_id: 1, events: 212 },
+      },
+      400: problemResponse('The body is not JSON, or `since` or `until` is not valid.'),
+      404: NO_SUCH_URL,
+      409: problemResponse('The webhook URL is disabled, or a recovery of it is under way.'),
+      413: tooLarge(MAX_BODY_BYTES),
+      415: WRONG_TYPE,
+    },
+    handle: recover,
+  }),
+];
+
+/** By id: a new URL comes last. */
+async function listWebhooks(call: Call): Promise<HttpAnswer> {
+  const { parts, merchantId, signal } = call;
+  const { webhooks, turns } = parts.ownData;
+  const list = `webhooks ${merchantId}`;
+  const { limit, after } = readPage(call, list, ['number']);
+  const afterId = Number(after?.[0] ?? 0);
+  const urls = (await parts.store.listWebhookUrls()).filter((url) => url.merchantId === merchantId && url.id > afterId);
+  const data: unknown[] = [];
+  for (const url of urls.slice(0, limit)) {
+    await turns.next(signal);
+    const attempts = await parts.store.webhooks.readNewestAttempts(url.id, SUMMED_ATTEMPTS);
+    data.push(webhookJson(await webhooks.settings.read(url), sumUpAttempts(attempts)));
+  }
+  const last = urls[limit - 1];
+  return pageAnswer(call, list, { data, next: urls.length > limit && last !== undefined ? [last.id] : null });
+}
+
+async function listDeliveries(call: Call): Promise<HttpAnswer> {
+  const { parts, query, signal } = call;
+  const { webhooks, turns } = parts.ownData;
+  const { id: urlId } = await findOwnUrl(call);
+  const { state } = query as { state?: DeliveryState };
+  const list = `deliveries ${urlId} ${state ?? ''}`;
+  const { limit, after } = readPage(call, list, ['number']);
+  const { deliveries, nextBeforeId } = await readDeliveryPage(parts.store, {
+    urlId,
+    states: state === undefined ? DELIVERY_STATES : [state],
+    beforeId: after?.[0] as number | undefined,
+    limit,
+    nextTurn: () => turns.next(signal),
+  });
+  const data = deliveries.map((each) => deliveryJson(each, webhooks.nextAttemptAtMs(each)));
+  return pageAnswer(call, list, { data, next: nextBeforeId === null ? null : [nextBeforeId] });
+}
+
+async function recover(call: Call): Promise<HttpAnswer> {
+  const url = await findOwnUrl(call);
+  const { since, until } = call.body as Static<typeof Recovery>;
+  const sinceMs = readTime('since', since);
+  const untilMs = until === undefined ? undefined : readTime('until', until);
+  if (untilMs !== undefined && untilMs <= sinceMs) throw wrongTime('until', 'expected a time after since');
+  const events = await call.parts.ownData.webhooks.redelivery.recoverOwn(url, { sinceMs, untilMs });
+  return { status: 202, body: { webhook_id: url.id, events } };
+}
+
+/** @throws Refusal 400 */
+function readTime(name: string, text: string): number {
+  const timeMs = parseDate(text);
+  if (Number.isNaN(timeMs)) throw wrongTime(name, `expected ${DATE_EXPECTED}`);
+  return timeMs;
+}
+
+function wrongTime(name: string, detail: string): Refusal {
+  return new Refusal({
+    status: 400,
+    code: 'input-date',
+    detail: `the request does not fit: /${name}: ${detail}`,
+    faults: [{ pointer: `/${name}`, detail }],
+  });
+}
+
+/**
+ * The caller's webhook URL that the path names. Another merchant's URL, an unknown one and a malformed id get the same
+ * answer.
+ *
+ * @throws Refusal 404 `no-such-webhook`
+ */
+async function findOwnUrl({ parts, merchantId, params }: Call): Promise<WebhookUrl> {
+  const text = params.id ?? '';
+  const url = /^[1-9]\d{0,14}$/.test(text) ? await parts.store.webhooks.find(Number(text)) : null;
+  if (url?.merchantId === merchantId) return url;
+  throw new Refusal({ status: 404, code: 'no-such-webhook', detail: 'there is no such webhook URL' });
+}

@@ -1,0 +1,158 @@
+/** A merchant's webhook URLs and deliveries over HTTP: figures, pages, resending, recovery (interfaces.md §2). */
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import t from 'tap';
+import { NEWEST_ATTEMPTS } from '../../../../gateway/store/sqlite/tables/webhooks/webhook-rows.js';
+import { type AttemptFigures, sumUpAttempts } from '../../../../gateway/webhooks/attempt-figures.js';
+import { MERCHANT, testBytes, testGateway, testMac } from '../../../helpers/gateway/test-gateway.js';
+import { testReceiver } from '../../../helpers/gateway/test-receiver.js';
+import { eventually, receivedSequences } from '../../../helpers/gateway/webhook-setup.js';
+import { callMerchantApi, type MerchantCall } from '../../../helpers/http/merchant-call.js';
+import { ownDataSite } from '../../../helpers/http/own-data/site.js';
+import { connectedLock } from '../../../helpers/mqtt/test-lock.js';
+import type { Teardown } from '../../../helpers/store/temp-folder.js';
+
+/** A page of a list, as far as these tests read it. */
+interface Listed {
+  readonly data: readonly { readonly event_id: string; readonly state: string; readonly attempts: unknown }[];
+  readonly next_cursor: string | null;
+}
+
+/** A gateway with a receiver at a secret path of its merchant's URL, and a function that calls its interface. */
+async function bench(t: Teardown) {
+  const gateway = await testGateway(t);
+  const receiver = await testReceiver(t);
+  const { url } = await gateway.accounts.addWebhookUrl({ url: `${receiver.url}secret`, headers: { 'X-Team': 'b' } });
+  const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
+  const lock = await connectedLock(t, gateway, testMac());
+  const call = (where: string, terms: MerchantCall = {}) => callMerchantApi(gateway, where, { key, ...terms });
+  const list = async (where: string) => (await call(where)).body as unknown as Listed;
+  return { gateway, receiver, url, lock, call, list };
+}
+
+t.test('a URL is shown by its origin and how its newest attempts went', async (t) => {
+  const { receiver, url, lock, call } = await bench(t);
+  t.match((await call('/v1/webhooks')).body, {
+    data: [{ attempts: 0, success_rate: null, p95_ms: null, last_success_at: null, last_error: null }],
+  });
+  await lock.send(testBytes(1));
+  await receiver.waitForRequests(1);
+  receiver.answer = (_request, response) => void response.writeHead(500).end();
+  await lock.send(testBytes(2));
+  await eventually('both attempts are counted', async () => /"attempts":2/.test((await call('/v1/webhooks')).text));
+  const { text, body } = await call('/v1/webhooks');
+  t.match(body, {
+    data: [
+      {
+        id: url.id,
+        origin: new URL(url.url).origin,
+        state: 'active',
+        success_rate: 0.5,
+        p95_ms: Number,
+        last_error: { status: 500, error: /500/ },
+        failing_since: String,
+      },
+    ],
+    next_cursor: null,
+  });
+  t.notMatch(text, /secret|X-Team/i, 'neither the path nor headers are shown');
+});
+
+t.test('deliveries come in pages, newest first, each once while events arrive', async (t) => {
+  const { receiver, url, lock, list } = await bench(t);
+  for (let sequence = 1; sequence <= 7; sequence += 1) await lock.send(testBytes(sequence));
+  await receiver.waitForRequests(7);
+  const all = `/v1/webhooks/${url.id}/deliveries`;
+  const whole = await list(all);
+  t.equal(whole.data.length, 7);
+  t.equal(whole.next_cursor, null);
+  const paged: string[] = [];
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page: Listed = await list(`${all}?limit=3&cursor=${cursor}`);
+    paged.push(...page.data.map(({ event_id }) => event_id));
+    cursor = page.next_cursor;
+    await lock.send(testBytes(8 + paged.length));
+  }
+  t.strictSame(
+    paged,
+    whole.data.map(({ event_id }) => event_id),
+  );
+  t.match(paged[0], /_7_/);
+});
+
+t.test('deliveries are selected by state, resent and recovered', async (t) => {
+  const { gateway, receiver, url, lock, call, list } = await bench(t);
+  const deliveries = `/v1/webhooks/${url.id}/deliveries`;
+  await lock.send(testBytes(1));
+  await receiver.waitForRequests(1);
+  await eventually('it is delivered', async () => (await list(`${deliveries}?state=delivered`)).data.length === 1);
+  const [delivered] = (await list(deliveries)).data;
+  const resent = await call(`${deliveries}/${delivered?.event_id}/resend`, { method: 'POST' });
+  t.match(resent, { status: 202, body: { event_id: delivered?.event_id, webhook_id: url.id, became: 'due' } });
+  await receiver.waitForRequests(2);
+  await eventually('nothing waits', async () => (await list(`${deliveries}?state=pending`)).data.length === 0);
+
+  await gateway.webhooks.settings.set(url.id, { state: 'disabled' });
+  await lock.send(testBytes(2));
+  await lock.send(testBytes(3));
+  t.match(await list(`${deliveries}?state=kept`), { data: [{ state: 'kept', attempts: [] }, { state: 'kept' }] });
+  const since = { method: 'POST', body: { since: '2026-01-01T00:00:00Z' } } as const;
+  t.match(await call(`/v1/webhooks/${url.id}/recover`, since), { status: 409, body: { code: 'webhook-disabled' } });
+  await gateway.webhooks.settings.set(url.id, { state: 'active' });
+  const until = { ...since, body: { ...since.body, until: '2026-01-01T00:00:00Z' } };
+  t.match(await call(`/v1/webhooks/${url.id}/recover`, until), {
+    status: 400,
+    body: { errors: [{ pointer: '/until' }] },
+  });
+  const range = { sinceMs: Date.UTC(2026, 0, 1) };
+  const { redelivery } = gateway.webhooks;
+  const first = redelivery.recoverOwn(url, { ...range, untilMs: range.sinceMs + 1 });
+  await t.rejects(redelivery.recoverOwn(url, range), { code: 'recovery-under-way' }, 'one recovery at a time');
+  t.equal(await first, 0);
+  t.match(await call(`/v1/webhooks/${url.id}/recover`, since), { status: 202, body: { events: 2 } });
+  await receiver.waitForRequests(4);
+  t.strictSame(receivedSequences(receiver), [1, 1, 2, 3]);
+});
+
+t.test('another merchant’s event is absent, at the own URL too', async (t) => {
+  const { gateway, amber, basil } = await ownDataSite(t);
+  const resend = (event: string, key: string, id: number) =>
+    callMerchantApi(gateway, `/v1/webhooks/${id}/deliveries/${event}/resend`, { method: 'POST', key });
+  const answers = [
+    await resend(amber.event, basil.key, basil.webhookId),
+    await resend('evt_A4C138000063_1_1_1_0123456789abcdef', basil.key, basil.webhookId),
+    await resend('nonsense', basil.key, basil.webhookId),
+  ];
+  for (const { status, body } of answers) {
+    t.equal(status, 404);
+    t.strictSame(body, answers[0]?.body, 'the same answer');
+  }
+  t.match(await resend(amber.event, amber.key, amber.webhookId), { status: 202 });
+});
+
+t.test('figures sum up attempts in any order', async (t) => {
+  const attempt = (atMs: number, durationMs: number, error: string | null = null) => {
+    return { atMs, durationMs, status: error === null ? 200 : 500, error };
+  };
+  const none: AttemptFigures = { attempts: 0, successRate: null, p95Ms: null, lastSuccessAtMs: null, lastError: null };
+  t.strictSame(sumUpAttempts([]), none);
+  const twenty = Array.from({ length: 20 }, (_, index) => attempt(index, index + 1));
+  t.match(sumUpAttempts(twenty.reverse()), { attempts: 20, successRate: 1, p95Ms: 19, lastSuccessAtMs: 19 });
+  const failed = [attempt(5, 1, 'b'), attempt(2, 9), attempt(9, 2, 'a'), attempt(7, 3, 'c')];
+  t.match(sumUpAttempts(failed), {
+    successRate: 0.25,
+    p95Ms: 9,
+    lastSuccessAtMs: 2,
+    lastError: { atMs: 9, error: 'a' },
+  });
+});
+
+t.test('the newest attempts are read by an index', async (t) => {
+  const { folder } = await ownDataSite(t);
+  const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
+  t.teardown(() => db.close());
+  const plan = (db.prepare(`EXPLAIN QUERY PLAN ${NEWEST_ATTEMPTS}`).all(1, 500) as { detail: string }[]).map(
+    ({ detail }) => detail,
+  );
+  t.strictSame(plan, ['SEARCH attempt USING INDEX attempt_by_event (url_id=?)']);
+});
