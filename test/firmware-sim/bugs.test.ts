@@ -1,6 +1,6 @@
-// Firmware bugs (firmware-sim/faults/bugs.ts): a run with a bug breaks the rule that the table names, and no other
-// rule.
-// The same run without the bug breaks no rule.
+// Firmware bugs (firmware-sim/faults/bugs.ts): a run of simulated locks with a bug breaks the rule that the table of
+// bugs names, and no other rule. The same run without the bug breaks no rule. A rule is a check of the judge, which
+// compares the locks' messages with the specification.
 import t from 'tap';
 import { type Bug, rulesOf } from '../../firmware-sim/faults/bug.js';
 import { assignBugs, BUGS, parseBugAssignment } from '../../firmware-sim/faults/bugs.js';
@@ -17,7 +17,7 @@ const KINDS: readonly PowerSettings[] = [
   { ...DEFAULT_POWER, mode: 'HIGH' },
   { ...DEFAULT_POWER, recovery: true },
 ];
-/** On the first day the locks fall silent. On the later days only a bug can prevent a daily ping. */
+/** On the first day the locks are silent for hours. On the later days only a bug can prevent a daily ping. */
 const DAYS = 3;
 
 /**
@@ -26,7 +26,7 @@ const DAYS = 3;
  */
 function eventsOfDay(dayMs: number): WorldEvent[] {
   const at = (span: number, change: WorldEvent['change']): WorldEvent => ({ atMs: dayMs + span, change });
-  const turns = (hour: number): WorldEvent[] => [
+  const unlockAndLock = (hour: number): WorldEvent[] => [
     at(Hours(hour) + Minutes(10), { type: 'lock-state', lockState: 'unlocked' }),
     at(Hours(hour) + Minutes(20), { type: 'lock-state', lockState: 'locked' }),
   ];
@@ -42,10 +42,10 @@ function eventsOfDay(dayMs: number): WorldEvent[] {
   return [
     ...everyDay,
     at(Hours(14), { type: 'battery', percent: 9 }),
-    ...turns(14),
+    ...unlockAndLock(14),
     at(Hours(15), { type: 'battery', percent: 80 }),
     at(Hours(21), { type: 'settings', change: { airplane: true } }),
-    ...turns(21),
+    ...unlockAndLock(21),
     at(Hours(22), { type: 'settings', change: { airplane: false } }),
   ];
 }
@@ -53,7 +53,7 @@ function eventsOfDay(dayMs: number): WorldEvent[] {
 function scriptedWorld(power: PowerSettings): World {
   const events = Array.from({ length: DAYS }, (_, day) => eventsOfDay(RUN_STARTS_MS + Days(day))).flat();
   const position = { latitudeDegrees: 52.1, longitudeDegrees: 4.5, uncertaintyMeters: 6 };
-  const beginning = {
+  const initialState = {
     lockState: 'locked',
     batteryPercent: 70,
     power,
@@ -62,21 +62,21 @@ function scriptedWorld(power: PowerSettings): World {
     covered: true,
     skyOpen: true,
   } as const;
-  return new ScriptedWorld(beginning, events, { position, speedMetersPerSecond: 0.5, directionDegrees: 0 });
+  return new ScriptedWorld(initialState, events, { position, speedMetersPerSecond: 0.5, directionDegrees: 0 });
 }
 
 /** The rules that the scripted fleet breaks. */
 function brokenByScript(...bugs: Bug[]): string[] {
   const worldOf = (_mac: string, index: number): World => scriptedWorld(KINDS[index % KINDS.length] ?? DEFAULT_POWER);
-  const orders = bugs.map((bug) => ({ bug, locks: null }));
-  return rulesBroken(findingsIn(traceOf({ seed: 1, locks: 2 * KINDS.length, days: DAYS, worldOf, bugs: orders })));
+  const assignments = bugs.map((bug) => ({ bug, locks: null }));
+  return rulesBroken(findingsIn(traceOf({ seed: 1, locks: 2 * KINDS.length, days: DAYS, worldOf, bugs: assignments })));
 }
 
-t.test('each rule has a bug, and each bug a name and a description', async (t) => {
+t.test('each rule has a bug that breaks it, and each bug has a name and a description', async (t) => {
   t.same(
     BUGS.flatMap(({ rule }) => rule ?? []),
     RULES.filter(({ restsOn }) => restsOn !== 'world').map(({ rule }) => rule),
-    'one for each rule of the judge, in its order',
+    'one for each rule of the judge, in the order of the rules',
   );
   t.equal(new Set(BUGS.map(({ name }) => name)).size, BUGS.length);
   for (const { name, sentence, shows, wrapStep, wrapVirtualLink } of BUGS) {
@@ -87,7 +87,7 @@ t.test('each rule has a bug, and each bug a name and a description', async (t) =
   }
 });
 
-/** Bugs that a run without commands, or with locks that stay at one place, does not show. */
+/** Bugs that have no effect in a run without commands, or with locks that stay at one place. */
 const UNSHOWN: readonly string[] = ['acknowledges-untruly', 'ignores-commands', 'frozen-position'];
 
 t.test('a healthy fleet breaks no rule; a fleet with a bug breaks the rules of that bug only', async (t) => {
@@ -106,7 +106,7 @@ t.test('a healthy fleet breaks no rule; a fleet with a bug breaks the rules of t
 /** The mix of the run for bugs that need one, as their table rows say. */
 const SHOWN_BY: Readonly<Record<string, string>> = { 'talks-in-airplane': 'airplane', 'talks-on-empty': 'low-battery' };
 
-t.test('in a generated life each bug adds findings of its own rules only', async (t) => {
+t.test('in a generated world each bug adds only findings of the rules that belong to the bug', async (t) => {
   const run = (mix: string | undefined, days: number, bug?: Bug): string[] => {
     const parts = mix === undefined ? {} : { mix: parseMix(mix) };
     const bugs = bug === undefined ? [] : [{ bug, locks: null }];
@@ -116,9 +116,9 @@ t.test('in a generated life each bug adds findings of its own rules only', async
   for (const bug of BUGS) {
     const mix = SHOWN_BY[bug.name];
     const days = bug.needs?.includes('a-day') ? 1.25 : 0.5;
-    const without = healthy.get(`${mix} ${days}`) ?? run(mix, days);
-    healthy.set(`${mix} ${days}`, without);
-    const added = run(mix, days, bug).filter((rule) => !without.includes(rule));
+    const healthyRules = healthy.get(`${mix} ${days}`) ?? run(mix, days);
+    healthy.set(`${mix} ${days}`, healthyRules);
+    const added = run(mix, days, bug).filter((rule) => !healthyRules.includes(rule));
     t.same(
       added.filter((rule) => !(rulesOf(bug) as string[]).includes(rule)),
       [],
@@ -130,9 +130,9 @@ t.test('in a generated life each bug adds findings of its own rules only', async
 });
 
 t.test('a bug can be assigned to some of the locks; different bugs get different locks', async (t) => {
-  const orders = ['clock-ahead:2', 'forgets-period:1', 'poses-as-phone'].map(parseBugAssignment);
+  const assignments = ['clock-ahead:2', 'forgets-period:1', 'poses-as-phone'].map(parseBugAssignment);
   t.same(
-    assignBugs(orders, 4).map((bugs) => bugs.map(({ name }) => name)),
+    assignBugs(assignments, 4).map((bugs) => bugs.map(({ name }) => name)),
     [
       ['clock-ahead', 'poses-as-phone'],
       ['clock-ahead', 'poses-as-phone'],
@@ -142,8 +142,8 @@ t.test('a bug can be assigned to some of the locks; different bugs get different
   );
   t.same(assignBugs([parseBugAssignment('clock-ahead:9')], 2).flat().length, 2, 'no more assignments than locks');
   const lines = traceOf({ seed: 5, locks: 6, days: 1, bugs: [parseBugAssignment('clock-ahead:2')] });
-  const found = findingsIn(lines).filter(({ rule }) => rule === 'clock-ahead');
-  t.equal(new Set(found.map(({ mac }) => mac)).size, 2);
+  const findings = findingsIn(lines).filter(({ rule }) => rule === 'clock-ahead');
+  t.equal(new Set(findings.map(({ mac }) => mac)).size, 2);
   for (const text of ['clock', 'clock-ahead:0', 'clock-ahead:x', 'clock-ahead:1:2', ''])
     t.throws(() => parseBugAssignment(text), { code: 'input-bug' }, text);
 });
@@ -151,7 +151,7 @@ t.test('a bug can be assigned to some of the locks; different bugs get different
 t.test('a mix assigns each part its share, spread over the fleet', async (t) => {
   const mix = parseMix('mid=60,high+ride=30,recovery+low-battery=10');
   const names = assignMix(mix, 100).map(({ name }) => name);
-  const count = (name: string): number => names.filter((one) => one === name).length;
+  const count = (name: string): number => names.filter((partName) => partName === name).length;
   t.same(
     mix.map(({ name }) => count(name)),
     [60, 30, 10],

@@ -1,5 +1,6 @@
 // Network faults (firmware-sim/faults/faults.ts) in runs without a gateway. Safety: while faults are on, a healthy lock
-// breaks no rule. Liveness: once faults are off, every uplink arrives that the locks' diaries have as made.
+// breaks no rule. Liveness: once faults are off, every uplink arrives that a lock has made according to its diary, the
+// record of what the simulated lock did.
 import t from 'tap';
 import { FAULTS, parseFaults } from '../../firmware-sim/faults/faults.js';
 import { VirtualRun } from '../../firmware-sim/fleet/virtual-run.js';
@@ -13,7 +14,10 @@ import { findingsIn, RUN_STARTS_MS, rulesBroken, traceOf } from '../helpers/sim/
 
 /** Rules whose warnings a network can cause: connections break, and locks are unreachable. */
 const CAUSED_BY_NETWORK = ['not-closed', 'period-overdue', 'recovery-offline', 'window-offline'];
-/** With all faults also a sequence gap: a theft's ping is sent before over 100 waiting uplinks. */
+/**
+ * With all faults also the warning of a gap in the sequence numbers: a lock sends a theft's ping before the uplinks
+ * that wait in its buffer, here over 100.
+ */
 const CAUSED_BY_ALL_FAULTS = [...CAUSED_BY_NETWORK, 'sequence-gap'];
 const FLEET = { locks: 9, days: 1, pace: 'lively' } as const;
 const ALL = parseFaults('all');
@@ -29,10 +33,10 @@ t.test('each fault has a name and a sentence, and "all" selects every fault', as
 });
 
 t.test('each fault has an effect, and none makes a healthy lock break a rule', async (t) => {
-  const healthy = traceOf({ seed: 1, ...FLEET });
+  const withoutFaults = traceOf({ seed: 1, ...FLEET });
   for (const { name } of FAULTS) {
     const lines = traceOf({ seed: 1, ...FLEET, faults: [name] });
-    t.not(lines.join('\n') === healthy.join('\n'), true, `${name} changes the run`);
+    t.not(lines.join('\n') === withoutFaults.join('\n'), true, `${name} changes the run`);
     t.same(findingsIn(lines).filter(isNotCausedByNetwork), [], name);
   }
 });
@@ -59,16 +63,16 @@ t.test('with all faults at once the same seed repeats the run, and the judge fin
 
 t.test('the step size of a run does not change its events', async (t) => {
   const options = { seed: 'pieces', ...FLEET, faults: ALL, startMs: RUN_STARTS_MS, note: '', world: true };
-  const told = (piece: number): string => {
+  const traceWithStep = (stepMs: number): string => {
     const lines: string[] = [];
     const trace = new VirtualTrace(options, (line) => lines.push(line));
-    while (trace.nowMs < trace.endMs) trace.advance(trace.nowMs + piece);
+    while (trace.nowMs < trace.endMs) trace.advance(trace.nowMs + stepMs);
     return lines.join('\n');
   };
-  t.ok(told(Minutes(7) + 1) === told(Days(1)));
+  t.ok(traceWithStep(Minutes(7) + 1) === traceWithStep(Days(1)));
 });
 
-/** The uplinks that were made and discarded according to the diaries, and those that arrived. */
+/** The uplinks that the diaries say were made and not discarded (content by key), and those that arrived. */
 interface UplinkRecords {
   readonly made: Map<string, string>;
   readonly acknowledged: Set<string>;
@@ -78,6 +82,7 @@ interface UplinkRecords {
 const keyOf = (mac: string, { boot, sequence }: Uplink): string => `${mac} ${boot}/${sequence}`;
 const hexOf = (uplink: Uplink): string => Buffer.from(encodeUplink(uplink)).toString('hex');
 
+/** Prepares a run of three days with all faults, which records the uplinks. */
 function recordUplinks(seed: string): { run: VirtualRun; records: UplinkRecords } {
   const records: UplinkRecords = { made: new Map(), acknowledged: new Set(), arrived: new Map() };
   const run = new VirtualRun({
@@ -89,9 +94,9 @@ function recordUplinks(seed: string): { run: VirtualRun; records: UplinkRecords 
     faults: ALL,
     sink: {
       uplink: (mac, _atMs, uplink) => {
-        const name = keyOf(mac, uplink);
-        const contents = records.arrived.get(name) ?? new Set();
-        records.arrived.set(name, contents.add(hexOf(uplink)));
+        const key = keyOf(mac, uplink);
+        const contents = records.arrived.get(key) ?? new Set();
+        records.arrived.set(key, contents.add(hexOf(uplink)));
       },
     },
     diary: (mac, _atMs, entry) => {
@@ -120,15 +125,16 @@ t.test('after two days with faults and one without, every uplink has arrived, on
     const waiting = new Set(run.locks.flatMap(({ mac, state }) => state.waiting.map((uplink) => keyOf(mac, uplink))));
     const missing = [...made.keys()].filter((key) => !arrived.has(key) && !waiting.has(key));
     t.same(missing, [], 'liveness: nothing is lost');
+    // A run with few uplinks would prove little.
     t.ok(made.size > 20_000, `${made.size} uplinks were made`);
     t.ok(
       [...arrived.values()].every((contents) => contents.size === 1),
       'each key has one content',
     );
     t.same(
-      [...arrived].filter(([name, [hex]]) => made.get(name) !== hex).map(([name]) => name),
+      [...arrived].filter(([key, [hex]]) => made.get(key) !== hex).map(([key]) => key),
       [],
-      'the made one',
+      'each content is the one that the lock made',
     );
     t.same(
       run.locks.filter(({ state }) => state.waiting.length > 0 && !mayHoldUplinks(state)).map(({ mac }) => mac),
@@ -140,6 +146,7 @@ t.test('after two days with faults and one without, every uplink has arrived, on
 /** Whether a lock may hold unsent uplinks: it is unreachable, silent, or still sending. */
 function mayHoldUplinks(state: VirtualRun['locks'][number]['state']): boolean {
   const isSilent = state.stateName === 'AIRPLANE' || state.stateName === 'LOW_BATTERY';
-  const isOnIt = state.link !== 'down' || state.retryAtMs <= RUN_STARTS_MS + Days(3) + POWER_MODEL.timings.keepalive;
-  return isSilent || !state.covered || isOnIt;
+  const isConnectingSoon =
+    state.link !== 'down' || state.retryAtMs <= RUN_STARTS_MS + Days(3) + POWER_MODEL.timings.keepalive;
+  return isSilent || !state.covered || isConnectingSoon;
 }

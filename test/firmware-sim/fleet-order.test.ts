@@ -1,7 +1,7 @@
 // The order of arrival does not matter (protocol.md §3, Late data): 1,000 locks with 20 % repeated and 20 % reordered
 // uplinks, reboots and clocks that are up to ten years wrong cause one event for each uplink, and the same device state
-// as in order. Tested with the gateway's ingest, judge and store, and for some locks over MQTT to a merchant's
-// receiver.
+// as uplinks in order. Tested with the gateway's ingest, judge and store, and for some locks over MQTT to a merchant's
+// webhook receiver.
 
 import { cpSync } from 'node:fs';
 import t from 'tap';
@@ -36,8 +36,9 @@ import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
 const LOCKS = byLength(200, 1000);
 const SHARE_LATE = 0.2;
 const SHARE_REPEATED = 0.2;
-/** How many uplinks arrive before the clock advances; they are in one commit. */
-const AT_ONCE = 1000;
+/** How many uplinks arrive before the clock advances. They are stored in one commit. */
+const COMMIT_UPLINKS = 1000;
+/** More than the entries of any lock. */
 const ALL = 100_000;
 
 const seed = Number(process.env.LOCKGATE_SEED ?? 1);
@@ -48,27 +49,28 @@ t.comment(`LOCKGATE_SEED=${seed} node dist/test/firmware-sim/fleet-order.test.js
  * `received_at`, `buffered` and the findings that depend on connections). All other members of the state must be equal.
  */
 const MAY_DIFFER: Readonly<Record<string, readonly string[]>> = {
-  'when something came': ['receivedAtMs', 'nowMs', 'stateSinceMs', 'periodStateSinceMs', 'lastPeriodMs'],
+  'the time of arrival': ['receivedAtMs', 'nowMs', 'stateSinceMs', 'periodStateSinceMs', 'lastPeriodMs'],
   'the connection': [
     ...['isConnected', 'firstConnectionMs', 'connectedSinceMs', 'offlineSinceMs', 'activityMs'],
     ...['hasUplinks', 'closeSeen', 'listeningSinceMs', 'connections', 'isConnectionWhole', 'hasClosePing'],
     ...['connectionFirst', 'connectionLast', 'connectionHighest', 'connectionHighestBoot', 'networkPings'],
     ...['commandsSinceMs', 'windowSinceMs'],
   ],
-  'lapses of silence, which rest on the two above': [
+  'findings about missing messages, which depend on the two above': [
     ...['dueMs', 'isUnexplainedReported', 'isOverdueReported', 'isWindowReported', 'isRecoveryReported'],
   ],
-  'holes, which rest on how long one waited': [
+  'gaps in the sequence numbers, which depend on how long the judge waited': [
     ...['gapDueUplinks', 'gapDueMs', 'holeSinceMs', 'holeSinceUplinks', 'isHoleOverdue', 'lost', 'reported'],
   ],
 };
-const LEFT_OUT = new Set(Object.values(MAY_DIFFER).flat());
+const NOT_COMPARED = new Set(Object.values(MAY_DIFFER).flat());
 
 /** The members of the state that don't depend on the order of arrival. */
 function lastingState(json: string): unknown {
-  return JSON.parse(json, (key, value) => (LEFT_OUT.has(key) ? undefined : value));
+  return JSON.parse(json, (key, value) => (NOT_COMPARED.has(key) ? undefined : value));
 }
 
+/** An uplink that arrives from a lock, by the number of the lock. */
 interface Arrival {
   readonly lock: number;
   readonly made: FleetUplink;
@@ -87,7 +89,7 @@ interface FinalState {
 }
 
 /** Ingest, judge and store of a gateway, without listeners. */
-class Parts {
+class GatewayParts {
   readonly clock = new ManualClock(START_MS);
   readonly events = new GatewayEvents();
   readonly eventIds: string[] = [];
@@ -107,13 +109,13 @@ class Parts {
   }
 
   /** Opens the parts on a copy of the folder. */
-  static async open(test: Teardown, provisioned: string): Promise<Parts> {
+  static async open(test: Teardown, provisioned: string): Promise<GatewayParts> {
     const folder = tempFolder(test);
     cpSync(provisioned, folder, { recursive: true });
     const store = await openStore(folder);
     const senders: Sender[] = [];
     for (let lock = 0; lock < LOCKS; lock++) senders.push(await lockSender(store, testMac(lock)));
-    const parts = new Parts(store, senders);
+    const parts = new GatewayParts(store, senders);
     await parts.listen();
     return parts;
   }
@@ -167,42 +169,43 @@ async function arrive(
   arrivals: readonly Arrival[],
   random: Prng,
 ): Promise<FinalState> {
-  const parts = await Parts.open(test, provisioned);
+  const parts = await GatewayParts.open(test, provisioned);
   let errors = 0;
   const answer = (error?: Error): void => {
     if (error !== undefined) errors += 1;
   };
   for (let lock = 0; lock < LOCKS; lock++) parts.connects(lock);
-  for (let next = 0; next < arrivals.length; next += AT_ONCE) {
-    const some = arrivals.slice(next, next + AT_ONCE);
-    const newestMs = Math.max(...some.map(({ made }) => made.trueMs));
+  for (let next = 0; next < arrivals.length; next += COMMIT_UPLINKS) {
+    const batch = arrivals.slice(next, next + COMMIT_UPLINKS);
+    const newestMs = Math.max(...batch.map(({ made }) => made.trueMs));
     parts.clock.advance(Math.max(newestMs + NETWORK_DELAY - parts.clock.now(), Seconds(1)));
-    for (const { lock, made } of some) {
+    for (const { lock, made } of batch) {
       parts.ingest.take(parts.senders[lock] as Sender, made.bytes, answer);
       if (random.chance(0.02)) parts.connects(lock);
     }
     await parts.ingest.idle();
     // Halfway the gateway restarts on its stored data.
-    if (next < arrivals.length / 2 && next + AT_ONCE >= arrivals.length / 2) {
+    if (next < arrivals.length / 2 && next + COMMIT_UPLINKS >= arrivals.length / 2) {
       await parts.end();
       await parts.listen();
     }
   }
   await parts.end();
   if (errors > 0) throw new Error(`${errors} uplinks were not taken`);
-  const ended = await endOf(parts);
+  const finalState = await readFinalState(parts);
   await parts.store.close();
-  return ended;
+  return finalState;
 }
 
-async function endOf(parts: Parts): Promise<FinalState> {
+/** Reads what the gateway has stored. */
+async function readFinalState(parts: GatewayParts): Promise<FinalState> {
   const [stored, states, findings, wronglyBuffered]: [string[], unknown[], string[], string[]] = [[], [], [], []];
   for (const { deviceId, mac } of parts.senders) {
     for await (const piece of parts.store.readLog(deviceId, ALL)) {
       for (const entry of piece) {
         if (entry.type !== 'uplink') continue;
         const { boot, sequence, bytes, receivedAtMs, buffered } = entry.uplink;
-        stored.push(nameOf(mac, boot, sequence, bytes));
+        stored.push(uplinkText(mac, boot, sequence, bytes));
         const decoded = decodeUplink(bytes);
         if (!decoded.ok || buffered !== receivedAtMs - decoded.value.timeMs > Minutes(1))
           wronglyBuffered.push(`${mac} ${boot}/${sequence}`);
@@ -226,19 +229,18 @@ async function endOf(parts: Parts): Promise<FinalState> {
   };
 }
 
-function nameOf(mac: string, boot: number, sequence: number, bytes: Buffer): string {
+function uplinkText(mac: string, boot: number, sequence: number, bytes: Buffer): string {
   return `${mac} ${boot}/${sequence} ${bytes.toString('hex')}`;
 }
 
 /** The arrivals of all locks in one random order that preserves the order of each lock. */
-function mixed(random: Prng, fleet: readonly (readonly FleetUplink[])[]): Arrival[] {
+function interleave(random: Prng, fleet: readonly (readonly FleetUplink[])[]): Arrival[] {
   return fleet
     .flatMap((arrivals, lock) => {
-      const share = (): number => random.fraction();
-      const places = arrivals.map(share).sort((one, other) => one - other);
+      const places = arrivals.map(() => random.fraction()).sort((a, b) => a - b);
       return arrivals.map((made, index) => ({ lock, made, place: places[index] as number }));
     })
-    .sort((one, other) => one.place - other.place);
+    .sort((a, b) => a.place - b.place);
 }
 
 t.test(
@@ -246,51 +248,52 @@ t.test(
   async (t) => {
     const random = new Prng(`fleet ${seed}`);
     const fleet = Array.from({ length: LOCKS }, (_, lock) => fleetUplinks(random.fork(lock), START_MS));
-    const made = fleet.flatMap((all, lock) => all.map((each) => ({ lock, made: each })));
-    const inOrder = [...made].sort((one, other) => one.made.trueMs - other.made.trueMs);
-    const arrivals = mixed(
+    const made = fleet.flatMap((all, lock) => all.map((uplink) => ({ lock, made: uplink })));
+    const inOrder = [...made].sort((a, b) => a.made.trueMs - b.made.trueMs);
+    const arrivals = interleave(
       random,
       fleet.map((all) => shuffleAndRepeat(random, all, SHARE_LATE, SHARE_REPEATED)),
     );
     const repeats = arrivals.length - made.length;
-    t.comment(`${made.length} uplinks, ${repeats} of them again`);
-    t.ok(repeats > 0.19 * made.length && repeats < 0.21 * made.length, `${repeats} come again`);
+    t.comment(`${made.length} uplinks, ${repeats} of them twice`);
+    t.ok(repeats > 0.19 * made.length && repeats < 0.21 * made.length, `${repeats} arrive twice`);
 
     const folder = await provisionedFolder(t);
-    const straight = await arrive(t, folder, inOrder, random.fork('in order'));
-    const bent = await arrive(t, folder, arrivals, random.fork('mangled'));
+    const ordered = await arrive(t, folder, inOrder, random.fork('in order'));
+    const mangled = await arrive(t, folder, arrivals, random.fork('mangled'));
     const expected = made
-      .map(({ lock, made: { uplink, bytes } }) => nameOf(testMac(lock), uplink.boot, uplink.sequence, bytes))
+      .map(({ lock, made: { uplink, bytes } }) => uplinkText(testMac(lock), uplink.boot, uplink.sequence, bytes))
       .sort();
     const pings = made.filter(({ made: { uplink } }) => isPingUplink(uplink)).length;
-    for (const [name, ended] of [
-      ['in order', straight],
-      ['mangled', bent],
+    for (const [name, finalState] of [
+      ['in order', ordered],
+      ['mangled', mangled],
     ] as const) {
-      t.ok(same(ended.stored, expected), `${name}: exactly the uplinks that were made are stored, once each`);
-      t.equal(ended.eventIds.length, pings, `${name}: an event for each ping`);
-      t.equal(new Set(ended.eventIds).size, pings, `${name}: each event has a unique id`);
-      t.same(ended.wronglyBuffered, [], `${name}: an uplink is buffered if it came over 60 s after its time`);
+      t.ok(same(finalState.stored, expected), `${name}: exactly the uplinks that were made are stored, once each`);
+      t.equal(finalState.eventIds.length, pings, `${name}: an event for each ping`);
+      t.equal(new Set(finalState.eventIds).size, pings, `${name}: each event has a unique id`);
+      t.same(finalState.wronglyBuffered, [], `${name}: an uplink is buffered if it came over 60 s after its time`);
     }
-    t.equal(straight.repeats, 0);
-    t.equal(bent.repeats, repeats, 'repeats were recognised');
-    t.ok(same(straight.eventIds, bent.eventIds), 'the same event ids');
-    t.ok(straight.findings.length > LOCKS, `${straight.findings.length} findings depend on content`);
-    t.ok(same(straight.findings, bent.findings), 'the findings are the same');
+    t.equal(ordered.repeats, 0);
+    t.equal(mangled.repeats, repeats, 'repeats were recognised');
+    t.ok(same(ordered.eventIds, mangled.eventIds), 'the same event ids');
+    t.ok(ordered.findings.length > LOCKS, `${ordered.findings.length} findings depend on content`);
+    t.ok(same(ordered.findings, mangled.findings), 'the findings are the same');
     const differing = fleet.flatMap((_, lock) =>
-      JSON.stringify(straight.states[lock]) === JSON.stringify(bent.states[lock]) ? [] : [lock],
+      JSON.stringify(ordered.states[lock]) === JSON.stringify(mangled.states[lock]) ? [] : [lock],
     );
     t.same(differing, [], 'the states of all locks are the same');
-    for (const lock of differing.slice(0, 3)) t.same(bent.states[lock], straight.states[lock], `lock ${lock}`);
-    const state = straight.states[0] as DeviceState;
+    for (const lock of differing.slice(0, 3)) t.same(mangled.states[lock], ordered.states[lock], `lock ${lock}`);
+    const state = ordered.states[0] as DeviceState;
     t.hasProps(state.belief, ['power', 'batteryPercent', 'lockState', 'position', 'highWindow', 'state', 'periods']);
     const unknown = made.filter(({ made: { uplink } }) => reasonOf(uplink.body).startsWith('REASON_UNRECOGNIZED_'));
     t.ok(unknown.length > LOCKS, `${unknown.length} uplinks with unknown reasons are stored unchanged`);
   },
 );
 
-function same(one: readonly string[], other: readonly string[]): boolean {
-  return one.length === other.length && one.every((each, index) => each === other[index]);
+/** Compares long lists without the cost of a printed difference. */
+function same(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((text, index) => text === b[index]);
 }
 
 function reasonOf(body: FleetUplink['uplink']['body']): string {
@@ -308,16 +311,16 @@ t.test('over MQTT each ping reaches the merchant under a single id', async (t) =
   const startMs = gateway.clock.now() - Minutes(400);
   const diaries = new Map<string, FleetUplink>();
 
-  const live = async (number: number): Promise<void> => {
+  const sendAll = async (number: number): Promise<void> => {
     const mac = testMac(number);
     const { secret } = await gateway.accounts.addDevice({ mac });
     const all = fleetUplinks(random.fork(number), startMs);
     const arrivals = shuffleAndRepeat(random, all, SHARE_LATE, SHARE_REPEATED);
-    const each = Math.ceil(arrivals.length / CONNECTIONS);
-    for (let from = 0; from < arrivals.length; from += each) {
+    const perConnection = Math.ceil(arrivals.length / CONNECTIONS);
+    for (let from = 0; from < arrivals.length; from += perConnection) {
       const lock = await TestLock.connect(t, gateway.mqttPort, mac, secret);
       await Promise.all(
-        arrivals.slice(from, from + each).map(async (made) => {
+        arrivals.slice(from, from + perConnection).map(async (made) => {
           await lock.send(made.bytes);
           diaries.set(`${formatMac(mac)} ${made.uplink.boot}/${made.uplink.sequence}`, made);
         }),
@@ -325,7 +328,7 @@ t.test('over MQTT each ping reaches the merchant under a single id', async (t) =
       await lock.client.endAsync();
     }
   };
-  await Promise.all(Array.from({ length: MQTT_LOCKS }, (_, number) => live(number)));
+  await Promise.all(Array.from({ length: MQTT_LOCKS }, (_, number) => sendAll(number)));
 
   const pings = [...diaries].filter(([, { uplink }]) => isPingUplink(uplink));
   await receiver.waitForRequests(pings.length);
@@ -344,7 +347,7 @@ t.test('over MQTT each ping reaches the merchant under a single id', async (t) =
   }
   t.same(faults, [], 'reasons (also unknown ones) and buffered are right');
   t.same([...arrived.keys()].sort(), pings.map(([name]) => name).sort(), `${pings.length} pings, and no others`);
-  t.ok([...arrived.values()].every((ids) => ids.size === 1) && [...names.values()].every((of) => of.size === 1));
+  t.ok([...arrived.values()].every((ids) => ids.size === 1) && [...names.values()].every((ofId) => ofId.size === 1));
   t.equal(receiver.requests.length, pings.length, 'a receiver that answers gets each ping once');
   t.ok(receiver.requests.some(({ json }) => String(json.reason).startsWith('REASON_UNRECOGNIZED_')));
 });

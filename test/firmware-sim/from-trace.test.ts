@@ -1,6 +1,6 @@
-// Locks made from a trace (firmware-sim/inference/): from a healthy trace they make the same pings again. From the
-// trace
-// of a lock that misbehaved comes a healthy lock in the same world.
+// Simulated locks made from a trace (firmware-sim/inference/). Made from a healthy trace, they send the same pings
+// again. Made from the trace of a faulty lock, the simulated lock is healthy, and the same happens to it (its world) as
+// to the faulty lock.
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
@@ -75,23 +75,29 @@ function replay(lines: readonly string[]): Replay {
   return { traced, made, lines: written };
 }
 
-const wordOf = ({ body }: PingUplink): string => `${body.kind} ${body.reason} ${body.lockState} ${body.batteryPercent}`;
-const wordsOf = (pings: readonly PingUplink[]): string => pings.map(wordOf).join('\n');
+const pingText = ({ body }: PingUplink): string =>
+  `${body.kind} ${body.reason} ${body.lockState} ${body.batteryPercent}`;
+const pingTexts = (pings: readonly PingUplink[]): string => pings.map(pingText).join('\n');
 
-/** The largest distance between GPS pings of the same moment, divided by their uncertainty. */
-function worstMiss(traced: TracedLocks, made: Replay['made']): number {
-  let worst = 0;
+/** The length of a degree of latitude. */
+const METERS_PER_DEGREE = 111_195;
+/** The cosine of the latitude of Amsterdam, where all rides are. */
+const AMSTERDAM_COSINE = 0.61;
+
+/** The largest distance between a recorded and a simulated GPS ping of the same moment, divided by the uncertainty. */
+function maxRelativeDistance(traced: TracedLocks, made: Replay['made']): number {
+  let maximum = 0;
   for (const { mac, pings } of traced.locks) {
-    for (const [index, one] of pings.entries()) {
-      const other = made.get(mac)?.[index];
-      if (one.body.kind !== 'gps' || other?.body.kind !== 'gps') continue;
-      const { latitudeDegrees, longitudeDegrees, uncertaintyMeters } = one.body.position;
-      const north = (other.body.position.latitudeDegrees - latitudeDegrees) * 111_195;
-      const east = (other.body.position.longitudeDegrees - longitudeDegrees) * 111_195 * 0.61;
-      worst = Math.max(worst, Math.hypot(north, east) / uncertaintyMeters);
+    for (const [index, recorded] of pings.entries()) {
+      const simulated = made.get(mac)?.[index];
+      if (recorded.body.kind !== 'gps' || simulated?.body.kind !== 'gps') continue;
+      const { latitudeDegrees, longitudeDegrees, uncertaintyMeters } = recorded.body.position;
+      const north = (simulated.body.position.latitudeDegrees - latitudeDegrees) * METERS_PER_DEGREE;
+      const east = (simulated.body.position.longitudeDegrees - longitudeDegrees) * METERS_PER_DEGREE * AMSTERDAM_COSINE;
+      maximum = Math.max(maximum, Math.hypot(north, east) / uncertaintyMeters);
     }
   }
-  return worst;
+  return maximum;
 }
 
 for (const hasGroundTruth of [false, true]) {
@@ -108,9 +114,9 @@ for (const hasGroundTruth of [false, true]) {
         const lines = traceOf({ seed, locks: LOCKS, days, pace, mix: parseMix(MIX), world: hasGroundTruth, ...orders });
         const { traced, made, lines: written } = replay(lines);
         for (const { mac, pings } of traced.locks)
-          t.equal(wordsOf(made.get(mac) ?? []), wordsOf(pings), `${seed} ${pace} ${mac}`);
+          t.equal(pingTexts(made.get(mac) ?? []), pingTexts(pings), `${seed} ${pace} ${mac}`);
         t.ok(traced.locks.length === LOCKS && traced.locks.reduce((sum, { pings }) => sum + pings.length, 0) > 500);
-        t.ok(worstMiss(traced, made) <= 1, 'positions within their uncertainty');
+        t.ok(maxRelativeDistance(traced, made) <= 1, 'positions within their uncertainty');
         t.same(traced.compare().differing, []);
         const violations = findingsIn(written).filter(({ severity }) => severity === 'violation');
         t.same(violations, [], 'only the network breaks rules');
@@ -133,13 +139,13 @@ t.test('a lock that misbehaved is simulated as a healthy lock in the same world'
     ['forgets-to-close', 'REASON_CLOSE_CONNECTION', 1],
   ];
   for (const [bug, reason, sign] of expected) {
-    // In these lives the network does not fail, and no ride ends unlocked: a connection that breaks off in a ride is
-    // taken for the network's doing.
+    // In these runs the network does not fail, and no ride ends unlocked. Otherwise the inference would attribute a
+    // connection that breaks off in a ride to the network.
     const lines = traceOf({ seed: 3, locks: 2, days: 2, mix: parseMix('mid'), bugs: [parseBugAssignment(bug)] });
     t.not(findingsIn(lines).length, 0, `${bug}: the trace breaks a rule`);
     const { traced, lines: written } = replay(lines);
     const { reasons, differing } = traced.compare();
-    const count = reasons.find((one) => one.reason === reason);
+    const count = reasons.find((row) => row.reason === reason);
     t.equal(Math.sign((count?.simulated ?? 0) - (count?.trace ?? 0)), sign, `${bug}: ${reason}`);
     t.ok(differing.length > 0, `${bug}: the first difference is reported`);
     t.same(findingsIn(written), [], `${bug}: the simulated lock breaks no rule`);
@@ -200,7 +206,7 @@ t.test('the command line reads plain and gzipped files, prints counts, and repor
       () => undefined,
       (refused: unknown) => refused,
     );
-    if (!(error instanceof LockgateError)) throw new Error('it was taken');
+    if (!(error instanceof LockgateError)) throw new Error('the file was accepted');
     t.match(error.code, /^input-/);
     return error.message;
   };

@@ -1,7 +1,7 @@
-// A healthy fleet of every kind of lock, with commands, breaks no rule, and an event of the world explains each
-// warning.
-// With a firmware bug the fleet breaks the rule of that bug, and no other. The oracle is the ground truth, which the
-// judge never reads. test/long/healthy-fleet.test.ts is the long version.
+// A healthy fleet of every kind of lock, with commands, breaks no rule of the judge, which checks the locks' messages
+// against the specification. An event of the simulated world, such as lost coverage, explains each warning. With a
+// firmware bug the fleet breaks the rule of that bug, and no other. The findings are compared with what truly happened,
+// which the judge never reads. test/long/healthy-fleet.test.ts is the long version.
 import t, { type Test } from 'tap';
 import { type Bug, rulesOf } from '../../firmware-sim/faults/bug.js';
 import { BUGS } from '../../firmware-sim/faults/bugs.js';
@@ -30,13 +30,13 @@ t.test(
       t.ok(run.acks > 100, `${run.acks} of ${run.commands} commands acknowledged`);
       t.ok((run.explained.get('not-closed: its connection was cut') ?? 0) > 50, JSON.stringify([...run.explained]));
     }
-    const rules = new Set([...everyday.explained.keys()].map((why) => why.split(':')[0]));
+    const rules = new Set([...everyday.explained.keys()].map((explanation) => explanation.split(':')[0]));
     for (const rule of ['window-offline', 'recovery-offline', 'period-overdue']) t.ok(rules.has(rule), rule);
   },
 );
 
-/** Each function of the specification, left out or wrong: the bug, and the rule that sees it, or null. */
-const FUNCTIONS_LEFT_OUT: Readonly<Record<string, string | null>> = {
+/** Bugs by which a function of the specification is missing or wrong, each with the rule that finds it, or null. */
+const OMITTED_FUNCTIONS: Readonly<Record<string, string | null>> = {
   'no-theft-pings': null,
   'no-state-pings': 'change-untold',
   'no-theft-gps': null,
@@ -51,7 +51,7 @@ const FUNCTIONS_LEFT_OUT: Readonly<Record<string, string | null>> = {
   'clock-2h-behind': 'clock-behind',
 };
 
-/** The rule of the bug is broken, where it has one, and no rule but those of its row. */
+/** Checks that the run breaks the rule of the bug, if there is one, and only rules that the bug's table row names. */
 function breaksOnlyItsRules(t: Test, bug: Bug, run: HealthyRun): void {
   const broken = rulesUnexplained(run);
   if (bug.rule !== null) t.ok(broken.includes(bug.rule), `${bug.name} breaks ${bug.rule}`);
@@ -60,20 +60,20 @@ function breaksOnlyItsRules(t: Test, bug: Bug, run: HealthyRun): void {
 }
 
 t.test('in a mixed fleet with commands only the rules of a bug find the bug', async (t) => {
-  for (const bug of BUGS.filter(({ name }) => !(name in FUNCTIONS_LEFT_OUT))) {
-    const isOfThieves = bug.needs?.includes('thefts') ?? false;
-    const run = healthyRun({ seed: 1, commandsPerDay: 1, ...(isOfThieves ? WITH_THEFTS : EVERYDAY), bug });
+  for (const bug of BUGS.filter(({ name }) => !(name in OMITTED_FUNCTIONS))) {
+    const needsThefts = bug.needs?.includes('thefts') ?? false;
+    const run = healthyRun({ seed: 1, commandsPerDay: 1, ...(needsThefts ? WITH_THEFTS : EVERYDAY), bug });
     breaksOnlyItsRules(t, bug, run);
   }
 });
 
-t.test('a fleet-week with a function left out differs from the healthy week as protocol.md §3 says', async (t) => {
+t.test('a week of a fleet with a missing function differs from the healthy week as protocol.md §3 says', async (t) => {
   const week = { seed: 'week', locks: 9, days: 7, pace: 'everyday', commandsPerDay: 1 } as const;
   const healthy = healthyRun(week);
   t.same([healthy.violations, healthy.unexplained], [[], []], 'the healthy week breaks no rule');
-  for (const [name, rule] of Object.entries(FUNCTIONS_LEFT_OUT)) {
-    const bug = BUGS.find((one) => one.name === name);
-    t.equal(bug?.rule, rule, `${name}: ${rule ?? 'only a world or a certificate shows it'}`);
+  for (const [name, rule] of Object.entries(OMITTED_FUNCTIONS)) {
+    const bug = BUGS.find((candidate) => candidate.name === name);
+    t.equal(bug?.rule, rule, `${name}: ${rule ?? 'no rule can find it'}`);
     if (bug === undefined) continue;
     const run = healthyRun({ ...week, bug });
     breaksOnlyItsRules(t, bug, run);
@@ -84,28 +84,28 @@ t.test('a fleet-week with a function left out differs from the healthy week as p
 });
 
 t.test('ground truth explains a warning only for the right lock, rule and time', async (t) => {
-  const [mac, other] = [testMac(1), testMac(2)];
+  const [mac, otherMac] = [testMac(1), testMac(2)];
   const header = {
     note: '',
-    locks: new Map([mac, other].map((one) => [one, { ...UNNAMED_LOCK, power: DEFAULT_POWER }])),
+    locks: new Map([mac, otherMac].map((candidate) => [candidate, { ...UNNAMED_LOCK, power: DEFAULT_POWER }])),
   };
   const truth = new WorldTruth(header, RUN_STARTS_MS);
-  const tell = (atMs: number, members: Record<string, string | number | boolean>): void => {
+  const addWorldEvent = (atMs: number, members: Record<string, string | number | boolean>): void => {
     truth.add({ event: 'world', mac, atMs, members });
   };
-  const outMs = RUN_STARTS_MS + Hours(5);
-  const backMs = outMs + Minutes(30);
-  tell(outMs, { coverage: false });
-  tell(backMs, { coverage: true });
-  t.ok(truth.explain(mac, 'not-closed', outMs));
-  t.notOk(truth.explain(mac, 'not-closed', backMs + Minutes(1)));
-  t.notOk(truth.explain(other, 'not-closed', outMs), 'the outage of another lock explains nothing');
+  const outageMs = RUN_STARTS_MS + Hours(5);
+  const outageEndMs = outageMs + Minutes(30);
+  addWorldEvent(outageMs, { coverage: false });
+  addWorldEvent(outageEndMs, { coverage: true });
+  t.ok(truth.explain(mac, 'not-closed', outageMs));
+  t.notOk(truth.explain(mac, 'not-closed', outageEndMs + Minutes(1)));
+  t.notOk(truth.explain(otherMac, 'not-closed', outageMs), 'the outage of another lock explains nothing');
   for (const rule of ['window-offline', 'recovery-offline'] as const) {
-    t.notOk(truth.explain(mac, rule, outMs - 1), rule);
-    t.ok(truth.explain(mac, rule, outMs + Minutes(10)), rule);
-    t.notOk(truth.explain(mac, rule, backMs + Minutes(18)), `${rule}: it should be back by now`);
+    t.notOk(truth.explain(mac, rule, outageMs - 1), rule);
+    t.ok(truth.explain(mac, rule, outageMs + Minutes(10)), rule);
+    t.notOk(truth.explain(mac, rule, outageEndMs + Minutes(18)), `${rule}: the lock has had time to reconnect`);
   }
-  t.notOk(truth.explain(mac, 'period-overdue', backMs + Hours(2)));
+  t.notOk(truth.explain(mac, 'period-overdue', outageEndMs + Hours(2)));
   for (const rule of ['sequence-gap', 'clock-ahead', 'period-too-soon'] as const)
-    t.notOk(truth.explain(mac, rule, outMs), `nothing of the world explains ${rule}`);
+    t.notOk(truth.explain(mac, rule, outageMs), `no event of the world explains ${rule}`);
 });

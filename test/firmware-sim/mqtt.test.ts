@@ -1,5 +1,5 @@
-// Simulated locks over real MQTT (protocol.md §1) to a plain broker on this machine. The locks' clock is manual; the
-// tests wait for events of the connection.
+// Simulated locks over real MQTT (protocol.md §1) to a plain broker on this machine. The locks' clock is manual. The
+// tests wait for entries of a lock's diary, the record of what the simulated lock did.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
@@ -25,7 +25,7 @@ const NOON_MS = MIDNIGHT_MS + Hours(12);
 const SECRET = 'correct horse';
 
 /** A broker that records what it receives. */
-interface Site {
+interface RecordingBroker {
   readonly broker: Aedes;
   readonly server: Server;
   readonly port: number;
@@ -37,31 +37,39 @@ interface Site {
   client: Client | undefined;
 }
 
-async function brokerSite(t: Tap): Promise<Site> {
+async function startBroker(t: Tap): Promise<RecordingBroker> {
   const broker = await Aedes.createBroker();
   const server = createServer(broker.handle);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const port = (server.address() as AddressInfo).port;
-  const site: Site = { broker, server, port, received: [], subscribed: [], acknowledges: true, client: undefined };
+  const recording: RecordingBroker = {
+    broker,
+    server,
+    port,
+    received: [],
+    subscribed: [],
+    acknowledges: true,
+    client: undefined,
+  };
   broker.authenticate = (client, username, password, done) => {
     const isKnown = username === client.id && String(password) === SECRET;
-    site.client = client;
+    recording.client = client;
     done(isKnown ? null : Object.assign(new Error('bad'), { returnCode: 4 }), isKnown);
   };
   broker.authorizePublish = (_client, packet, done) => {
-    site.received.push(Buffer.from(packet.payload).toString('hex'));
-    if (site.acknowledges) done(null);
+    recording.received.push(Buffer.from(packet.payload).toString('hex'));
+    if (recording.acknowledges) done(null);
   };
   broker.authorizeSubscribe = (_client, subscription, done) => {
-    site.subscribed.push(`${subscription.topic} ${subscription.qos}`);
+    recording.subscribed.push(`${subscription.topic} ${subscription.qos}`);
     done(null, subscription);
   };
   t.teardown(async () => {
     server.close();
     await new Promise<void>((resolve) => broker.close(resolve));
   });
-  return site;
+  return recording;
 }
 
 /** The teardown of a test. */
@@ -70,14 +78,20 @@ interface Tap {
 }
 
 /** A lock whose diary a test can wait for. */
-class Watched {
+class WatchedLock {
   readonly entries: DiaryEntry[] = [];
   readonly clock = new ManualClock(NOON_MS);
   readonly lock: Lock;
-  #wake: (() => void) | undefined;
+  #onEntry: (() => void) | undefined;
 
   /** @param spoil changes the link before the lock uses it */
-  constructor(t: Tap, port: number, events: WorldEvent[], secret = SECRET, spoil: (link: Link) => void = () => {}) {
+  constructor(
+    t: Tap,
+    port: number,
+    events: WorldEvent[],
+    secret = SECRET,
+    changeLink: (link: Link) => void = () => {},
+  ) {
     this.lock = new Lock({
       mac: MODEL_LOCK_MAC,
       firmwareVersion: '2.4.1',
@@ -85,14 +99,14 @@ class Watched {
       world: new ScriptedWorld(PARKED, events, { position: PARKED_AT, speedMetersPerSecond: 0, directionDegrees: 0 }),
       openLink: (mac, events) => {
         const link = mqttLinks({ host: '127.0.0.1', port }, () => secret)(mac, events);
-        spoil(link);
+        changeLink(link);
         return link;
       },
       flash: new MemoryFlash(),
       jitterSeed: 1,
       diary: (_mac, _atMs, entry) => {
         this.entries.push(entry);
-        this.#wake?.();
+        this.#onEntry?.();
       },
     });
     t.teardown(() => this.lock.stop());
@@ -101,13 +115,13 @@ class Watched {
 
   /** Waits until the diary has `count` entries of a type. */
   async until(type: DiaryEntry['type'], count = 1): Promise<DiaryEntry | undefined> {
-    const found = () => this.entries.filter((entry) => entry.type === type);
-    while (found().length < count) {
+    const matching = () => this.entries.filter((entry) => entry.type === type);
+    while (matching().length < count) {
       await new Promise<void>((resolve) => {
-        this.#wake = resolve;
+        this.#onEntry = resolve;
       });
     }
-    return found()[count - 1];
+    return matching()[count - 1];
   }
 }
 
@@ -116,8 +130,8 @@ const unlockedAt = (span: number): WorldEvent => ({
   change: { type: 'lock-state', lockState: 'unlocked' },
 });
 
-function uplinks(site: Site): string[] {
-  return site.received.map((hex) => {
+function uplinks(recording: RecordingBroker): string[] {
+  return recording.received.map((hex) => {
     const uplink = decodeUplink(Buffer.from(hex, 'hex'));
     return uplink.ok ? `${uplink.value.boot}/${uplink.value.sequence} ${uplink.value.body.kind}` : 'unreadable';
   });
@@ -125,40 +139,43 @@ function uplinks(site: Site): string[] {
 
 t.test('the connect queue limits concurrent attempts; waiting attempts start in order unless released', async (t) => {
   const queue = new ConnectQueue(2);
-  const begun: string[] = [];
-  const places = ['a', 'b', 'c', 'd', 'e'].map((name) => queue.acquire(() => begun.push(name)));
-  t.same(begun, ['a', 'b'], 'attempts below the limit start at once');
-  places[2]?.release();
-  places[1]?.release();
-  t.same(begun, ['a', 'b', 'd'], 'a released attempt does not start');
-  places[1]?.release();
-  t.same(begun, ['a', 'b', 'd'], 'a second release does not free another place');
-  places[0]?.release();
-  t.same(begun, ['a', 'b', 'd', 'e']);
+  const started: string[] = [];
+  const tickets = ['a', 'b', 'c', 'd', 'e'].map((name) => queue.acquire(() => started.push(name)));
+  t.same(started, ['a', 'b'], 'attempts below the limit start at once');
+  tickets[2]?.release();
+  tickets[1]?.release();
+  t.same(started, ['a', 'b', 'd'], 'a released attempt does not start');
+  tickets[1]?.release();
+  t.same(started, ['a', 'b', 'd'], 'a second release does not free another place');
+  tickets[0]?.release();
+  t.same(started, ['a', 'b', 'd', 'e']);
 });
 
+/** More than the 100 locks that may connect at once. */
+const LOCK_COUNT = 121;
+
 t.test('with more locks than may connect at once, the other locks wait until a slot is free', async (t) => {
-  const site = await brokerSite(t);
+  const recording = await startBroker(t);
   const answers: (() => void)[] = [];
-  const place = { host: '127.0.0.1', port: site.port };
-  const [last = '', ...macs] = fleetMacs('crowd', 121);
-  const { authenticate } = site.broker;
+  const address = { host: '127.0.0.1', port: recording.port };
+  const [lastMac = '', ...macs] = fleetMacs('crowd', LOCK_COUNT);
+  const { authenticate } = recording.broker;
   let pending = 0;
-  site.broker.authenticate = (client, username, password, done) => {
+  recording.broker.authenticate = (client, username, password, done) => {
     const answer = (): void => authenticate(client, username, password, done);
     if (pending > 0) answer();
-    else if (client.id !== last) answers.push(answer);
+    else if (client.id !== lastMac) answers.push(answer);
     else {
       // This lock has another queue and connects last. So all locks that may connect have reached the broker by now.
       pending = answers.length;
-      for (const each of [answer, ...answers]) each();
+      for (const answerNow of [answer, ...answers]) answerNow();
     }
   };
   await new Promise<void>((resolve) => {
-    let left = 121;
+    let unconnected = LOCK_COUNT;
     const connected = (): void => {
-      left -= 1;
-      if (left === 0) resolve();
+      unconnected -= 1;
+      if (unconnected === 0) resolve();
     };
     const nothing = (): void => undefined;
     const events = {
@@ -168,94 +185,101 @@ t.test('with more locks than may connect at once, the other locks wait until a s
       command: nothing,
       unreadable: nothing,
     };
-    const [open, openLast] = [mqttLinks(place, () => SECRET), mqttLinks(place, () => SECRET)];
+    const [open, openLast] = [mqttLinks(address, () => SECRET), mqttLinks(address, () => SECRET)];
     const links = [
       ...macs.map((mac) => open(mac, { ...events, connected })),
-      openLast(last as Mac, { ...events, connected }),
+      openLast(lastMac as Mac, { ...events, connected }),
     ];
     t.teardown(async () => void (await Promise.all(links.map((link) => link.close()))));
     for (const link of links) link.connect();
   });
+  // The number of connection attempts that one connect queue allows at once.
   t.equal(pending, 100);
 });
 
 t.test('over MQTT a lock connects, subscribes, publishes at QoS 1 and closes', async (t) => {
-  const site = await brokerSite(t);
-  const { clock, until } = watch(t, site, [unlockedAt(Seconds(1))]);
+  const recording = await startBroker(t);
+  const { clock, until } = watch(t, recording, [unlockedAt(Seconds(1))]);
   clock.advance(Seconds(1));
   await until('acknowledged', 1);
-  t.same(site.subscribed, ['down 1']);
-  t.equal(site.client?.id, MODEL_LOCK_MAC);
+  t.same(recording.subscribed, ['down 1']);
+  t.equal(recording.client?.id, MODEL_LOCK_MAC);
   clock.advance(Seconds(30));
   await until('acknowledged', 2);
   clock.advance(Seconds(20));
   await until('closed');
-  t.same(uplinks(site), ['1/1 cellular', '1/2 gps', '1/3 close_connection']);
+  t.same(uplinks(recording), ['1/1 cellular', '1/2 gps', '1/3 close_connection']);
 });
 
-function watch(t: Tap, site: Site, events: WorldEvent[], secret = SECRET, spoil?: (link: Link) => void) {
-  const watched = new Watched(t, site.port, events, secret, spoil);
+function watch(
+  t: Tap,
+  recording: RecordingBroker,
+  events: WorldEvent[],
+  secret = SECRET,
+  changeLink?: (link: Link) => void,
+) {
+  const watched = new WatchedLock(t, recording.port, events, secret, changeLink);
   const until = (type: DiaryEntry['type'], count?: number) => watched.until(type, count);
   return { watched, clock: watched.clock, lock: watched.lock, until };
 }
 
 t.test('an uplink whose acknowledgement was lost with the connection is sent again, with the same bytes', async (t) => {
-  const site = await brokerSite(t);
-  const { clock, until } = watch(t, site, [unlockedAt(Seconds(1))]);
-  site.acknowledges = false;
+  const recording = await startBroker(t);
+  const { clock, until } = watch(t, recording, [unlockedAt(Seconds(1))]);
+  recording.acknowledges = false;
   const published = new Promise<void>((resolve) => {
-    const authorize = site.broker.authorizePublish;
-    site.broker.authorizePublish = (client, packet, done) => {
-      authorize?.call(site.broker, client, packet, done);
+    const authorize = recording.broker.authorizePublish;
+    recording.broker.authorizePublish = (client, packet, done) => {
+      authorize?.call(recording.broker, client, packet, done);
       resolve();
     };
   });
   clock.advance(Seconds(1));
   await published;
-  site.acknowledges = true;
-  site.client?.conn.destroy();
+  recording.acknowledges = true;
+  recording.client?.conn.destroy();
   await until('lost');
   clock.advance(Seconds(10));
   await until('acknowledged');
-  t.equal(site.received.length, 2);
-  t.equal(site.received[0], site.received[1]);
+  t.equal(recording.received.length, 2);
+  t.equal(recording.received[0], recording.received[1]);
 });
 
 t.test('a refused connection reports the CONNACK’s code, and the model’s retries start', async (t) => {
-  const site = await brokerSite(t);
-  const { clock, until } = watch(t, site, [unlockedAt(0)], 'wrong');
+  const recording = await startBroker(t);
+  const { clock, until } = watch(t, recording, [unlockedAt(0)], 'wrong');
   clock.advance(0);
   t.match(await until('refused'), { trouble: { code: 4 } });
   clock.advance(Seconds(10));
   await until('refused', 2);
-  t.same(site.received, []);
+  t.same(recording.received, []);
 });
 
 t.test('an attempt to connect to a closed port fails and is reported', async (t) => {
-  const site = await brokerSite(t);
-  site.server.close();
-  const { clock, until } = watch(t, site, [unlockedAt(0)]);
+  const recording = await startBroker(t);
+  recording.server.close();
+  const { clock, until } = watch(t, recording, [unlockedAt(0)]);
   clock.advance(0);
   t.match(await until('refused'), { trouble: { message: /ECONNREFUSED/ } });
 });
 
 t.test('a refused subscription does not count as a connection', async (t) => {
-  const site = await brokerSite(t);
-  site.broker.authorizeSubscribe = (_client, _subscription, done) => done(null, null);
-  const { clock, until } = watch(t, site, [unlockedAt(0)]);
+  const recording = await startBroker(t);
+  recording.broker.authorizeSubscribe = (_client, _subscription, done) => done(null, null);
+  const { clock, until } = watch(t, recording, [unlockedAt(0)]);
   clock.advance(0);
   t.match(await until('refused'), { trouble: { message: /down/ } });
 });
 
 t.test('commands are received, and an unreadable message is logged', async (t) => {
-  const site = await brokerSite(t);
-  const { clock, until } = watch(t, site, [
+  const recording = await startBroker(t);
+  const { clock, until } = watch(t, recording, [
     { atMs: NOON_MS, change: { type: 'settings', change: { recovery: true } } },
   ]);
   clock.advance(0);
   await until('acknowledged');
   const send = (payload: Uint8Array) =>
-    site.client?.publish(
+    recording.client?.publish(
       { cmd: 'publish', topic: 'down', payload: Buffer.from(payload), qos: 1, dup: false, retain: false },
       () => {},
     );
@@ -265,14 +289,14 @@ t.test('commands are received, and an unreadable message is logged', async (t) =
   send(encodeDownlink({ id: 3, expiresMs: NOON_MS + Minutes(2), command }));
   t.match(await until('received'), { downlink: { id: 3, command } });
   await until('acknowledged', 2);
-  t.same(uplinks(site).slice(1), ['1/2 ack']);
+  t.same(uplinks(recording).slice(1), ['1/2 ack']);
 });
 
 t.test('without coverage the connection is dropped silently; a stop closes it properly', async (t) => {
-  const site = await brokerSite(t);
+  const recording = await startBroker(t);
   const ends: string[] = [];
-  site.broker.on('clientDisconnect', (client) => ends.push(client.id));
-  const { clock, until, lock } = watch(t, site, [
+  recording.broker.on('clientDisconnect', (client) => ends.push(client.id));
+  const { clock, until, lock } = watch(t, recording, [
     { atMs: NOON_MS, change: { type: 'settings', change: { recovery: true } } },
     { atMs: NOON_MS + Seconds(5), change: { type: 'coverage', covered: false } },
     { atMs: NOON_MS + Seconds(6), change: { type: 'coverage', covered: true } },
@@ -282,7 +306,7 @@ t.test('without coverage the connection is dropped silently; a stop closes it pr
   clock.advance(Seconds(5));
   clock.advance(Seconds(20));
   await until('acknowledged', 2);
-  site.acknowledges = false;
+  recording.acknowledges = false;
   clock.advance(Minutes(15));
   await lock.stop();
   t.equal(clock.pending, 0);
@@ -290,7 +314,7 @@ t.test('without coverage the connection is dropped silently; a stop closes it pr
 });
 
 t.test('the locks of an accelerated fleet start one after another and are stopped properly', async (t) => {
-  const site = await brokerSite(t);
+  const recording = await startBroker(t);
   const clock = new RunClock(NOON_MS, 600);
   const macs = fleetMacs('mqtt', 5);
   let acknowledged = 0;
@@ -299,7 +323,7 @@ t.test('the locks of an accelerated fleet start one after another and are stoppe
       seed: 'mqtt',
       clock,
       macs,
-      openLink: mqttLinks({ host: '127.0.0.1', port: site.port }, () => SECRET),
+      openLink: mqttLinks({ host: '127.0.0.1', port: recording.port }, () => SECRET),
       pace: 'lively',
       diary: (_mac, _atMs, entry) => {
         if (entry.type === 'acknowledged' && ++acknowledged === 20) resolve();
@@ -309,22 +333,22 @@ t.test('the locks of an accelerated fleet start one after another and are stoppe
     fleet.start();
   });
   await enough;
-  t.ok(site.received.length >= 20);
+  t.ok(recording.received.length >= 20);
 });
 
 /** The broker's sockets, in the order of the connections. */
-function socketsOf(site: Site): Socket[] {
+function socketsOf(recording: RecordingBroker): Socket[] {
   const sockets: Socket[] = [];
-  site.server.on('connection', (socket) => sockets.push(socket));
+  recording.server.on('connection', (socket) => sockets.push(socket));
   return sockets;
 }
 
 t.test('an uplink that is cut in the middle is not received, and is sent again completely', async (t) => {
-  const site = await brokerSite(t);
-  const sockets = socketsOf(site);
+  const recording = await startBroker(t);
+  const sockets = socketsOf(recording);
   const bytesBeforeCut = 20;
   let cuts = 1;
-  const { clock, until } = watch(t, site, [unlockedAt(Seconds(1))], SECRET, (link) => {
+  const { clock, until } = watch(t, recording, [unlockedAt(Seconds(1))], SECRET, (link) => {
     const publish = link.publish.bind(link);
     link.publish = (uplink) => {
       if (cuts-- > 0) link.breakConnection(bytesBeforeCut);
@@ -333,59 +357,63 @@ t.test('an uplink that is cut in the middle is not received, and is sent again c
   });
   clock.advance(Seconds(1));
   await until('lost');
-  t.same(site.received, []);
+  t.same(recording.received, []);
   clock.advance(Seconds(10));
   await until('acknowledged');
-  t.same(uplinks(site), ['1/1 cellular']);
+  t.same(uplinks(recording), ['1/1 cellular']);
   // A PUBLISH has a header of 2 bytes, the topic's length, "up", the packet id, and then the uplink.
-  const whole = 8 + (site.received[0]?.length ?? 0) / 2;
+  const publishBytes = 8 + (recording.received[0]?.length ?? 0) / 2;
   const [first, second] = sockets.map(({ bytesRead }) => bytesRead);
-  t.equal((second ?? 0) - (first ?? 0), whole - bytesBeforeCut, 'the broker received the first part of the uplink');
+  t.equal(
+    (second ?? 0) - (first ?? 0),
+    publishBytes - bytesBeforeCut,
+    'the broker received the first part of the uplink',
+  );
 });
 
 t.test('the broker keeps an abandoned connection until the next one takes it over', async (t) => {
-  const site = await brokerSite(t);
-  const sockets = socketsOf(site);
+  const recording = await startBroker(t);
+  const sockets = socketsOf(recording);
   const links: Link[] = [];
   const recovery: WorldEvent = { atMs: NOON_MS, change: { type: 'settings', change: { recovery: true } } };
   const coverage = (span: number, covered: boolean): WorldEvent => {
     return { atMs: NOON_MS + span, change: { type: 'coverage', covered } };
   };
   const events = [recovery, coverage(Seconds(5), false), coverage(Seconds(6), true)];
-  const { clock, until } = watch(t, site, events, SECRET, (link) => {
+  const { clock, until } = watch(t, recording, events, SECRET, (link) => {
     links.push(link);
     // The modem loses the network, and the broker does not notice.
     link.drop = () => link.abandon();
   });
   clock.advance(0);
   await until('acknowledged');
-  const before = sockets[0]?.bytesRead;
+  const bytesBefore = sockets[0]?.bytesRead;
   clock.advance(Seconds(6));
-  t.equal(site.broker.connectedClients, 1, 'the broker still has the connection');
+  t.equal(recording.broker.connectedClients, 1, 'the broker still has the connection');
   const ended = once(sockets[0] as Socket, 'close');
   clock.advance(Seconds(10));
   await until('acknowledged', 2);
   await ended;
-  t.equal(site.broker.connectedClients, 1, 'only the new connection is left');
-  t.equal(sockets[0]?.bytesRead, before, 'nothing more came on the old connection, not even a DISCONNECT');
+  t.equal(recording.broker.connectedClients, 1, 'only the new connection is left');
+  t.equal(sockets[0]?.bytesRead, bytesBefore, 'nothing more arrived on the old connection, not even a DISCONNECT');
 });
 
 t.test('over TLS a lock connects to a trusted certificate and refuses an untrusted one', async (t) => {
-  const site = await brokerSite(t);
+  const recording = await startBroker(t);
   const { private: key, cert } = await generate([{ name: 'commonName', value: 'localhost' }]);
-  const front = createTlsServer({ key, cert }, (outside) => {
-    const inside = connect(site.port, '127.0.0.1');
-    outside
-      .on('error', () => inside.destroy())
-      .pipe(inside)
-      .on('error', () => outside.destroy())
-      .pipe(outside);
+  const tlsServer = createTlsServer({ key, cert }, (tlsSocket) => {
+    const plainSocket = connect(recording.port, '127.0.0.1');
+    tlsSocket
+      .on('error', () => plainSocket.destroy())
+      .pipe(plainSocket)
+      .on('error', () => tlsSocket.destroy())
+      .pipe(tlsSocket);
   });
-  front.on('tlsClientError', () => undefined);
-  front.listen(0, '127.0.0.1');
-  await once(front, 'listening');
-  t.teardown(() => front.close());
-  const port = (front.address() as AddressInfo).port;
+  tlsServer.on('tlsClientError', () => undefined);
+  tlsServer.listen(0, '127.0.0.1');
+  await once(tlsServer, 'listening');
+  t.teardown(() => tlsServer.close());
+  const port = (tlsServer.address() as AddressInfo).port;
   const connectResult = async (ca: string | undefined): Promise<string> => {
     const open = mqttLinks(
       { host: '127.0.0.1', port, tls: { servername: 'localhost', ...(ca && { ca }) } },

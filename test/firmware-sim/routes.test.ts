@@ -20,7 +20,7 @@ const gpx = (...lines: string[]): string =>
     '\n',
   );
 const track = (...points: string[]): string => gpx('<trk><trkseg>', ...points, '</trkseg></trk>');
-const at = (lat: number, lon: number, time?: string): string =>
+const trackPoint = (lat: number, lon: number, time?: string): string =>
   `<trkpt lat="${lat}" lon="${lon}">${time === undefined ? '' : `<time>${time}</time>`}</trkpt>`;
 
 const parse = (text: string) => parseRouteFile(text, 'ride');
@@ -28,19 +28,19 @@ const places = (text: string) =>
   parse(text).points.map(({ latitudeDegrees, longitudeDegrees }) => [latitudeDegrees, longitudeDegrees]);
 
 t.test('the direction of a line equals that of Math.atan2', async (t) => {
-  let worst = 0;
+  let maxError = 0;
   for (let degrees = 0; degrees < 360; degrees += 0.13) {
     const radians = (degrees * Math.PI) / 180;
     const found = directionOf(7 * Math.sin(radians), 7 * Math.cos(radians));
-    worst = Math.max(worst, Math.abs(((found - degrees + 540) % 360) - 180));
+    maxError = Math.max(maxError, Math.abs(((found - degrees + 540) % 360) - 180));
   }
-  t.ok(worst < 1e-12, `at most ${worst} degrees off`);
+  t.ok(maxError < 1e-12, `at most ${maxError} degrees off`);
   t.same([directionOf(0, 1), directionOf(1, 0), directionOf(0, -1), directionOf(-1, 0)], [0, 90, 180, 270]);
   t.equal(directionOf(0, 0), 0);
 });
 
 t.test('GPX: tracks or else routes are read, with or without times; everything else is ignored', async (t) => {
-  t.same(places(track(at(52.1, 4.1), at(52.2, 4.2))), [
+  t.same(places(track(trackPoint(52.1, 4.1), trackPoint(52.2, 4.2))), [
     [52.1, 4.1],
     [52.2, 4.2],
   ]);
@@ -62,15 +62,17 @@ t.test('GPX: tracks or else routes are read, with or without times; everything e
     '<g:gpx xmlns:g="http://www.topografix.com/GPX/1/1"><g:trk><g:trkseg><g:trkpt lat="1" lon="2"><trkpt lat="9" ' +
     'lon="9"/></g:trkpt><g:trkpt lat="2" lon="2"/></g:trkseg></g:trk></g:gpx>';
   t.equal(places(prefixed).length, 2, 'an element with another prefix is ignored');
-  const timed = parse(track(at(1, 1, '2026-05-01T10:00:00Z'), at(1, 2, ' 2026-05-01T12:00:30.5+02:00 ')));
+  const timed = parse(
+    track(trackPoint(1, 1, '2026-05-01T10:00:00Z'), trackPoint(1, 2, ' 2026-05-01T12:00:30.5+02:00 ')),
+  );
   t.same(
     timed.points.map(({ atMs }) => atMs),
     [Date.UTC(2026, 4, 1, 10), Date.UTC(2026, 4, 1, 10, 0, 30, 500)],
   );
   t.ok(timed.isTimed);
   const extended = '<trkpt lat="1" lon="1"><extensions><x:time xmlns:x="x">never</x:time></extensions></trkpt>';
-  t.notOk(parse(track(extended, at(2, 2))).isTimed, 'the time of an extension is none');
-  t.equal(places(`\ufeff${track(at(1, 1), at(2, 2))}`).length, 2, 'a byte order mark is accepted');
+  t.notOk(parse(track(extended, trackPoint(2, 2))).isTimed, 'the time of an extension is none');
+  t.equal(places(`\ufeff${track(trackPoint(1, 1), trackPoint(2, 2))}`).length, 2, 'a byte order mark is accepted');
 });
 
 t.test('an error about GPX names the file, the line and what was expected', async (t) => {
@@ -80,32 +82,41 @@ t.test('an error about GPX names the file, the line and what was expected', asyn
     ['lat,lon\n1,2', /^ride:1: the file starts with "l": expected a GPX file/],
     ['<kml>\n</kml>', /^ride:1: the file is <kml>: expected <gpx>/],
     [track('<trkpt lat="1" lon="1">', '</trkseg>'), /^ride:5: this is not XML \(.*\): expected a GPX file/],
-    [track(at(1, 1), at(2, 2)).replace('</gpx>', ''), /^ride:7: this is not XML \(unclosed tag: gpx\)/],
-    [track(at(1, 1), at(95, 2)), /^ride:5: lat is "95": expected degrees from -90 to 90$/],
-    [track(at(1, 1), at(88, 2)), /^ride:5: the latitude is 88: expected degrees from -85 to 85$/],
-    [track(at(1, 1), at(1, -181)), /^ride:5: lon is "-181": expected degrees from -180 to 180$/],
-    [track(at(1, 1), '<trkpt lat="1"/>'), /^ride:5: <trkpt> has no lon: expected degrees/],
-    [track(at(1, 1), '', '<trkpt', ' lat="north"', ' lon="1"/>'), /^ride:6: lat is "north": expected degrees/],
+    [track(trackPoint(1, 1), trackPoint(2, 2)).replace('</gpx>', ''), /^ride:7: this is not XML \(unclosed tag: gpx\)/],
+    [track(trackPoint(1, 1), trackPoint(95, 2)), /^ride:5: lat is "95": expected degrees from -90 to 90$/],
+    [track(trackPoint(1, 1), trackPoint(88, 2)), /^ride:5: the latitude is 88: expected degrees from -85 to 85$/],
+    [track(trackPoint(1, 1), trackPoint(1, -181)), /^ride:5: lon is "-181": expected degrees from -180 to 180$/],
+    [track(trackPoint(1, 1), '<trkpt lat="1"/>'), /^ride:5: <trkpt> has no lon: expected degrees/],
+    [track(trackPoint(1, 1), '', '<trkpt', ' lat="north"', ' lon="1"/>'), /^ride:6: lat is "north": expected degrees/],
     [track('<trkpt lat="0x10" lon="1"/>'), /lat is "0x10"/],
     [track(), /^ride:5: the route has no points: expected a track \(trk\) or route \(rte\) with at least two points/],
-    [track(at(1, 1)), /^ride:6: the route has one point: expected .* two points/],
-    [track(at(1, 1), at(1, 1)), /^ride:7: all points of the route are the same: expected a route with some length/],
+    [track(trackPoint(1, 1)), /^ride:6: the route has one point: expected .* two points/],
     [
-      track(at(1, 1, '2026-05-01T10:00:00Z'), at(1, 2, '2026-05-01T09:59:59Z')),
+      track(trackPoint(1, 1), trackPoint(1, 1)),
+      /^ride:7: all points of the route are the same: expected a route with some length/,
+    ],
+    [
+      track(trackPoint(1, 1, '2026-05-01T10:00:00Z'), trackPoint(1, 2, '2026-05-01T09:59:59Z')),
       /^ride:5: the time goes back: expected none before 2026-05-01T10:00:00.000Z/,
     ],
     [
-      track(at(1, 1, '2026-05-01T10:00:00Z'), at(1, 2)),
+      track(trackPoint(1, 1, '2026-05-01T10:00:00Z'), trackPoint(1, 2)),
       /^ride:5: this point has no time, .*: expected a time in every/,
     ],
     [
-      track(at(1, 1), at(1, 2, '2026-05-01T10:00:00Z')),
+      track(trackPoint(1, 1), trackPoint(1, 2, '2026-05-01T10:00:00Z')),
       /^ride:5: this point has a time, and the points before have none/,
     ],
-    [track(at(1, 1, 'at noon')), /^ride:4: the time is "at noon": expected a date such as/],
-    [track(at(1, 1, '2026-05-01T10:00:00Z'), at(1, 1.1, '2026-05-01T10:00:00Z')), /all times are the same/],
-    [track(at(1, 1, '2026-05-01T10:00:00Z'), at(1, 1.1, '2026-05-03T10:00:00Z')), /^ride:5: .*too long: .* 24 h/],
-    [track(at(1, 1), at(1, 20)), /^ride:5: the route is too long: expected at most 500 km/],
+    [track(trackPoint(1, 1, 'at noon')), /^ride:4: the time is "at noon": expected a date such as/],
+    [
+      track(trackPoint(1, 1, '2026-05-01T10:00:00Z'), trackPoint(1, 1.1, '2026-05-01T10:00:00Z')),
+      /all times are the same/,
+    ],
+    [
+      track(trackPoint(1, 1, '2026-05-01T10:00:00Z'), trackPoint(1, 1.1, '2026-05-03T10:00:00Z')),
+      /^ride:5: .*too long: .* 24 h/,
+    ],
+    [track(trackPoint(1, 1), trackPoint(1, 20)), /^ride:5: the route is too long: expected at most 500 km/],
     ['<!DOCTYPE gpx [<!ENTITY a "b">]>\n<gpx/>', /^ride:1: the file has a document type: expected GPX, which has none/],
     [track('<trkpt lat="&a;" lon="1"/>'), /^ride:4: this is not XML \(.*entity/],
     [gpx('<a>'.repeat(100)), /^ride:3: elements are nested too deeply: expected at most 64/],
@@ -169,9 +180,9 @@ t.test('errors name the file; its size and number of points are limited', async 
   const folder = mkdtempSync(join(tmpdir(), 'lockgate-route-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'mine.gpx');
-  writeFileSync(file, track(at(1, 1), at(1, 1.1)));
+  writeFileSync(file, track(trackPoint(1, 1), trackPoint(1, 1.1)));
   t.equal((await readRouteFile(file)).points.length, 2);
-  writeFileSync(file, track(at(1, 1), at(1, 400)));
+  writeFileSync(file, track(trackPoint(1, 1), trackPoint(1, 400)));
   await t.rejects(readRouteFile(file), { code: 'input-route', message: new RegExp(`^${file}:5: lon is "400"`) });
   writeFileSync(file, Buffer.alloc(MAX_ROUTE_FILE_BYTES + 1, '<'));
   await t.rejects(readRouteFile(file), {
@@ -194,22 +205,26 @@ const CORNERS = [
 ] as const;
 
 t.test('a ride at one speed has the right place at each moment, there and back', async (t) => {
-  const path = new WaypointPath(parse(track(...CORNERS.map(([lat, lon]) => at(lat, lon)))));
+  const path = new WaypointPath(parse(track(...CORNERS.map(([lat, lon]) => trackPoint(lat, lon)))));
   const lengths = [0, 1, 2].map((index) => metersApart(CORNERS[index] ?? [0, 0], CORNERS[index + 1] ?? [0, 0]));
-  const whole = lengths.reduce((sum, length) => sum + length, 0);
-  t.ok(Math.abs(path.meters - whole) < whole * 1e-3, 'the length is that on the sphere');
+  const totalMeters = lengths.reduce((sum, length) => sum + length, 0);
+  t.ok(Math.abs(path.meters - totalMeters) < totalMeters * 1e-3, 'the length is that on the sphere');
   for (const isBack of [false, true]) {
     const ride = path.ride({ startMs: 1000, speedMetersPerSecond: 5, isBack });
-    t.ok(Math.abs(ride.endMs - 1000 - (whole / 5) * 1000) < whole, 'the duration follows from the length');
+    t.ok(Math.abs(ride.endMs - 1000 - (totalMeters / 5) * 1000) < totalMeters, 'the duration follows from the length');
     const corners = isBack ? [...CORNERS].reverse() : CORNERS;
     const legs = isBack ? [...lengths].reverse() : lengths;
-    let ridden = 0;
+    let riddenMeters = 0;
     for (const [index, corner] of corners.entries()) {
-      const { latitudeDegrees, longitudeDegrees } = positionOf(path.city, ride.at(1000 + (ridden / 5) * 1000).place, 1);
+      const { latitudeDegrees, longitudeDegrees } = positionOf(
+        path.city,
+        ride.at(1000 + (riddenMeters / 5) * 1000).place,
+        1,
+      );
       t.ok(metersApart(corner, [latitudeDegrees, longitudeDegrees]) < 2, `corner ${index}`);
-      ridden += legs[index] ?? 0;
+      riddenMeters += legs[index] ?? 0;
     }
-    const north = ride.at(1000 + ((isBack ? whole - 100 : 100) / 5) * 1000);
+    const north = ride.at(1000 + ((isBack ? totalMeters - 100 : 100) / 5) * 1000);
     t.equal(north.directionDegrees, isBack ? 180 : 0);
     t.equal(north.speedMetersPerSecond, 5);
     t.same(ride.stops(0), []);
@@ -223,12 +238,12 @@ t.test('a recorded ride has the recorded times, speeds and stops', async (t) => 
   const time = (second: number): string => new Date(Date.UTC(2026, 4, 1, 10) + second * 1000).toISOString();
   const [a, b, , d] = CORNERS;
   const recorded = track(
-    at(a[0], a[1], time(0)),
-    at(b[0], b[1], time(100)),
-    at(b[0], b[1] + 0.00001, time(100)),
-    at(b[0], b[1] + 0.00001, time(130)),
-    at(b[0], b[1], time(160)),
-    at(d[0], d[1], time(400)),
+    trackPoint(a[0], a[1], time(0)),
+    trackPoint(b[0], b[1], time(100)),
+    trackPoint(b[0], b[1] + 0.00001, time(100)),
+    trackPoint(b[0], b[1] + 0.00001, time(130)),
+    trackPoint(b[0], b[1], time(160)),
+    trackPoint(d[0], d[1], time(400)),
   );
   const path = new WaypointPath(parse(recorded));
   const ride = path.ride({ startMs: 5000, speedMetersPerSecond: 99 });
@@ -242,7 +257,7 @@ t.test('a recorded ride has the recorded times, speeds and stops', async (t) => 
 });
 
 t.test('a ride across the antimeridian stays on the Earth', async (t) => {
-  const path = new WaypointPath(parse(track(at(-17, 179.99), at(-17, -179.99))));
+  const path = new WaypointPath(parse(track(trackPoint(-17, 179.99), trackPoint(-17, -179.99))));
   t.ok(Math.abs(path.meters - metersApart([-17, 0], [-17, 0.02])) < 5);
   const ride = path.ride({ startMs: 0, speedMetersPerSecond: 5 });
   const { longitudeDegrees } = positionOf(path.city, ride.at(ride.endMs - 1000).place, 1);
@@ -250,21 +265,22 @@ t.test('a ride across the antimeridian stays on the Earth', async (t) => {
 });
 
 /** The distance of a point from a polyline, and the distance along the polyline to the nearest place, in metres. */
-function nearest(way: readonly LatLon[], [lat, lon]: LatLon): { off: number; along: number } {
-  const perDegree = 111_195;
-  const shrunk = Math.cos((lat * Math.PI) / 180);
-  const flat = way.map(
-    ([wayLat, wayLon]) => [(wayLon - lon) * perDegree * shrunk, (wayLat - lat) * perDegree] as const,
+function nearest(polyline: readonly LatLon[], [lat, lon]: LatLon): { offMeters: number; alongMeters: number } {
+  const metersPerDegree = 111_195;
+  const cosine = Math.cos((lat * Math.PI) / 180);
+  const flatPoints = polyline.map(
+    ([cornerLat, cornerLon]) =>
+      [(cornerLon - lon) * metersPerDegree * cosine, (cornerLat - lat) * metersPerDegree] as const,
   );
-  let best = { off: Number.POSITIVE_INFINITY, along: 0 };
-  let before = 0;
-  for (const [index, [x, y]] of flat.entries()) {
-    const [toX, toY] = flat[index + 1] ?? [x, y];
+  let best = { offMeters: Number.POSITIVE_INFINITY, alongMeters: 0 };
+  let metersBefore = 0;
+  for (const [index, [x, y]] of flatPoints.entries()) {
+    const [toX, toY] = flatPoints[index + 1] ?? [x, y];
     const length = Math.hypot(toX - x, toY - y);
     const share = length === 0 ? 0 : Math.min(1, Math.max(0, -(x * (toX - x) + y * (toY - y)) / length ** 2));
-    const off = Math.hypot(x + share * (toX - x), y + share * (toY - y));
-    if (off < best.off) best = { off, along: before + share * length };
-    before += length;
+    const offMeters = Math.hypot(x + share * (toX - x), y + share * (toY - y));
+    if (offMeters < best.offMeters) best = { offMeters, alongMeters: metersBefore + share * length };
+    metersBefore += length;
   }
   return best;
 }
@@ -286,7 +302,7 @@ t.test(
       return [from[0] + (to[0] - from[0]) * share, from[1] + (to[1] - from[1]) * share];
     });
     const time = (index: number): string => new Date(Date.UTC(2026, 4, 1, 10) + index * 10_000).toISOString();
-    writeFileSync(file, track(...points.map(([lat, lon], index) => at(lat, lon, time(index)))));
+    writeFileSync(file, track(...points.map(([lat, lon], index) => trackPoint(lat, lon, time(index)))));
 
     const speed = 120;
     const gateway = await testGateway(t, { speed });
@@ -309,18 +325,21 @@ t.test(
     t.match(summary.repeat, `--route ${file}`);
 
     const found = rides()
-      .sort((one, other) => one.date.localeCompare(other.date))
+      .sort((a, b) => a.date.localeCompare(b.date))
       .map(({ latitude, longitude, uncertainty, speed: metersPerSecond }) => {
         return { ...nearest(points, [latitude, longitude]), uncertainty, metersPerSecond };
       });
     t.ok(found.length >= 18, `${found.length} pings in 12 minutes`);
-    t.ok(found.every(({ off, uncertainty }) => off <= 2 * uncertainty));
-    t.ok(found.filter(({ off, uncertainty }) => off <= uncertainty).length >= 0.9 * found.length);
+    t.ok(found.every(({ offMeters, uncertainty }) => offMeters <= 2 * uncertainty));
+    t.ok(found.filter(({ offMeters, uncertainty }) => offMeters <= uncertainty).length >= 0.9 * found.length);
     t.ok(found.every(({ metersPerSecond }) => metersPerSecond > 0.2 && metersPerSecond < 6));
-    const whole = nearest(points, CORNERS[3]).along;
-    t.ok((found[0]?.along ?? 0) < whole * 0.2 && (found.at(-1)?.along ?? 0) > whole * 0.8, 'from one end to the other');
-    for (const [index, { along, uncertainty }] of found.entries())
-      t.ok(along > (found[index - 1]?.along ?? 0) - 2 * uncertainty, `forward: ${along}`);
+    const totalMeters = nearest(points, CORNERS[3]).alongMeters;
+    t.ok(
+      (found[0]?.alongMeters ?? 0) < totalMeters * 0.2 && (found.at(-1)?.alongMeters ?? 0) > totalMeters * 0.8,
+      'from one end to the other',
+    );
+    for (const [index, { alongMeters, uncertainty }] of found.entries())
+      t.ok(alongMeters > (found[index - 1]?.alongMeters ?? 0) - 2 * uncertainty, `forward: ${alongMeters}`);
   },
 );
 

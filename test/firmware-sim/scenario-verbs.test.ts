@@ -1,5 +1,6 @@
-// Device events as people type them (docs/scenarios.md), and the directed world that carries them out. The power model
-// (protocol.md §2) decides what a lock then sends; the expectations are derived from its table.
+// Device events as users type them (docs/scenarios.md), such as "ride 2km", and the directed world that lets them
+// happen to a simulated lock. The power model (protocol.md §2) decides what the lock then sends; the expectations are
+// derived from its table.
 import t from 'tap';
 import { type DeviceEvent, parseDeviceEvent, VERBS } from '../../firmware-sim/device-event/device-event.js';
 import { parseMeters, parseMoment, parseSpan } from '../../firmware-sim/device-event/quantity-text.js';
@@ -132,9 +133,9 @@ t.test('an error quotes what was typed and says what was expected', async (t) =>
     ['high window 25:00-06:00 by command', /is not a command/],
     ['x'.repeat(301), /301 characters: expected at most 300/],
   ];
-  for (const [text, says] of rows) {
+  for (const [text, expectedError] of rows) {
     const read = parseDeviceEvent(text);
-    t.match(read.ok ? read.value : read.error.message, says, text);
+    t.match(read.ok ? read.value : read.error.message, expectedError, text);
   }
 });
 
@@ -143,14 +144,14 @@ function startBench() {
   const clock = new ManualClock(START_MS);
   const sent: [number, Uplink][] = [];
   const gateway = new MemoryGateway({ uplink: (_mac, uplink) => sent.push([clock.now() - START_MS, uplink]) }, clock);
-  const middle = { eastMeters: 0, northMeters: 0 };
+  const origin = { eastMeters: 0, northMeters: 0 };
   const world = new DirectedWorld({
     prng: new Prng('told'),
     city: AMSTERDAM,
     initialState: PARKED,
-    place: middle,
+    place: origin,
     places: new Map([
-      ['here', middle],
+      ['here', origin],
       ['harbour', { eastMeters: 1500, northMeters: 400 }],
     ]),
   });
@@ -219,9 +220,9 @@ t.test('an event during the run is applied at once: a theft, and its end by reco
   clock.advance(Minutes(1));
   schedule('recover');
   clock.advance(Seconds(1));
-  const before = sent.length;
+  const sentBefore = sent.length;
   clock.advance(Minutes(1));
-  t.notOk(reasons().slice(before).includes('REASON_THEFT'), 'a lock that stands sends no more of it');
+  t.notOk(reasons().slice(sentBefore).includes('REASON_THEFT'), 'a lock that stands still sends no more theft pings');
   clock.advance(Minutes(5));
   t.equal(reasons().at(-1), 'REASON_CLOSE_CONNECTION');
 });
@@ -249,7 +250,7 @@ t.test('closing the lock ends a ride; a new outage of coverage replaces the old 
 t.test('each verb of the world reaches the lock', async (t) => {
   const { clock, lock, schedule } = startBench();
   lock.start();
-  const rows: [string, () => unknown, unknown][] = [
+  const cases: [string, () => unknown, unknown][] = [
     ['battery 42', () => lock.state.batteryPercent, 42],
     ['charge', () => lock.state.batteryPercent, 100],
     ['ebike 36.5 V', () => lock.state.ebikeVolts, 36.5],
@@ -265,10 +266,10 @@ t.test('each verb of the world reaches the lock', async (t) => {
     ['phone unlock', () => lock.state.lockState, 'unlocked'],
     ['reboot', () => lock.state.boot, 2],
   ];
-  for (const [text, read, expected] of rows) {
+  for (const [text, readState, expected] of cases) {
     schedule(text);
     clock.advance(Seconds(2));
-    t.equal(read(), expected, text);
+    t.equal(readState(), expected, text);
   }
 });
 

@@ -1,6 +1,6 @@
-// Scenarios (docs/scenarios.md): the built-in ones pass without a gateway and over MQTT, with the same pings in the
-// same
-// order. An error about a file names the line. The schema for editors is the schema that the reader uses.
+// Scenarios (docs/scenarios.md) are files that say what happens to simulated locks and which pings are expected. The
+// built-in scenarios pass without a gateway and over MQTT, with the same pings in the same order. An error about a file
+// names the line. The schema for editors is the schema that the reader uses.
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -28,12 +28,16 @@ const BUILT_IN = [
   ...['phone-unlock', 'recovery-hunt', 'theft'],
 ];
 
-interface Played {
+interface PlayedScenario {
   readonly run: VirtualScenario;
   readonly lines: readonly string[];
 }
 
-function play(scenario: Scenario, options: Partial<ConstructorParameters<typeof VirtualScenario>[0]> = {}): Played {
+/** Plays a scenario to its end without a gateway. */
+function play(
+  scenario: Scenario,
+  options: Partial<ConstructorParameters<typeof VirtualScenario>[0]> = {},
+): PlayedScenario {
   const lines: string[] = [];
   const write = (line: string): void => void lines.push(line);
   const run = new VirtualScenario({ scenario, seed: scenario.seed, note: '', world: false, write, ...options });
@@ -41,7 +45,8 @@ function play(scenario: Scenario, options: Partial<ConstructorParameters<typeof 
   return { run, lines };
 }
 
-const unmet = ({ run }: Played): string[] =>
+/** The unmet expectations, as text. */
+const unmet = ({ run }: PlayedScenario): string[] =>
   run
     .verdicts()
     .filter(({ isMet }) => !isMet)
@@ -57,13 +62,13 @@ t.test('the built-in scenarios pass with any seed, without findings', async (t) 
       const played = play(scenario, { seed });
       t.same(unmet(played), [], `${name}, seed ${seed}`);
       t.equal(played.run.play.unacknowledged, 0);
-      const found = findingsIn(played.lines);
+      const findings = findingsIn(played.lines);
       t.same(
-        found.filter(({ rule, severity }) => severity === 'violation' || !scenario.warnings.has(rule)),
+        findings.filter(({ rule, severity }) => severity === 'violation' || !scenario.warnings.has(rule)),
         [],
         'judged from the trace that was written',
       );
-      t.same(found, played.run.findings(), 'the judge of the run has the same findings');
+      t.same(findings, played.run.findings(), 'the judge of the run has the same findings');
     }
   }
 });
@@ -72,13 +77,13 @@ t.test('the same seed gives the same bytes with any step size; another seed give
   for (const name of ['commute', 'e-bike', 'recovery-hunt']) {
     const scenario = await readScenarioFile(builtInFile(name));
     const { lines } = play(scenario, { world: true });
-    const pieces: string[] = [];
+    const linesInSteps: string[] = [];
     const run = new VirtualScenario({
       ...{ scenario, seed: scenario.seed, note: '', world: true },
-      write: (line) => pieces.push(line),
+      write: (line) => linesInSteps.push(line),
     });
     while (run.nowMs < scenario.endMs) run.advance(run.nowMs + 7_777);
-    t.same(pieces, lines, name);
+    t.same(linesInSteps, lines, name);
     t.notSame(play(scenario, { seed: 'another', world: true }).lines, lines);
     t.ok(lines.some((line) => line.includes('"event":"world"')));
   }
@@ -126,6 +131,7 @@ expect:
     within: 1 s
 `;
 
+/** The messages about a scenario text; empty if it is valid. */
 async function mistakesIn(text: string): Promise<readonly string[]> {
   try {
     await parseScenario(text, 'mine.yaml');
@@ -210,7 +216,7 @@ t.test('each mistake names the file, the line and what was expected', async (t) 
   t.ok((await mistakesIn(several)).length >= 2, 'several mistakes are reported together');
 });
 
-t.test('an unmet expectation says what was seen', async (t) => {
+t.test('the message about an unmet expectation says what was seen', async (t) => {
   const rows: [string, RegExp][] = [
     ['ping: REASON_THEFT', /^14: REASON_THEFT; none came; seen: 08:10:00 REASON_STATE_PING cellular, 08:10:30 /],
     ['ping: REASON_STATE_PING gps\n    after: opened\n    within: 5 s', /the first came at 08:10:30, 30 s after/],
@@ -232,9 +238,9 @@ t.test('an unmet expectation says what was seen', async (t) => {
   const [before = ''] = VALID_FILE.split('  - ping:');
   for (const [text, expectedError] of rows) {
     const scenario = await parseScenario(`${before}  - ${text}\n`, 'mine.yaml');
-    const found = unmet(play(scenario));
-    t.equal(found.length, 1, text);
-    t.match(found[0], expectedError, text);
+    const unmetTexts = unmet(play(scenario));
+    t.equal(unmetTexts.length, 1, text);
+    t.match(unmetTexts[0], expectedError, text);
   }
   const met = [
     'exactly: [REASON_STATE_PING x2, REASON_CLOSE_CONNECTION]',
@@ -273,13 +279,13 @@ t.test('docs/scenarios.md: each example passes, and each verb and key is documen
     t.ok(new RegExp(`\`[^\`\n]*\\b${key}\\b[^\`\n]*\``).test(page), `the key ${key}`);
 });
 
-interface Ended {
+interface CommandOutput {
   readonly code: number | null | undefined;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-async function lockgate(args: readonly string[]): Promise<Ended> {
+async function lockgate(args: readonly string[]): Promise<CommandOutput> {
   const program = await runLockgate([...args]);
   return { code: program.exit?.code, stdout: program.stdout.join('\n'), stderr: program.stderr.join('\n') };
 }
@@ -311,7 +317,7 @@ t.test('the command line lists, prints and plays scenarios, with the right exit 
   t.match(buggy, { code: 1, stdout: /rule airplane-silence \(violation\) was broken/ });
 });
 
-t.test('on the command line a mistake in a file is exit code 2, with file and line', async (t) => {
+t.test('the command line exits with 2 for a mistake in a file, and names file and line', async (t) => {
   const mine = path.join(folder, 'wrong.yaml');
   writeFileSync(mine, VALID_FILE.replace('battery: 80', 'batery: 80').replace('within: 1 s', 'witin: 1 s'));
   const wrong = await lockgate(['sim', 'run', '--virtual', '--scenario', mine]);

@@ -1,7 +1,7 @@
 /**
- * `sim shadow` (interfaces.md §4): a simulated lock lives beside a real one. A healthy lock shows no difference, with
- * any settings; a lock with a bug does. The last tests run the command against a gateway, with a lock over MQTT; the
- * lock and the gateway share a manual clock.
+ * `sim shadow` (interfaces.md §4) runs a simulated lock in parallel to a real one, its shadow, and reports uplinks that
+ * only one of them sends. A healthy lock shows no difference, with any settings; a lock with a bug does. The last tests
+ * run the command against a gateway, with a lock over MQTT; the lock and the gateway share a manual clock.
  */
 import t, { type Test } from 'tap';
 import { BUGS, parseBugAssignment, stepWithBugs } from '../../firmware-sim/faults/bugs.js';
@@ -26,6 +26,7 @@ import { PARKED, PARKED_AT } from '../helpers/sim/parked-bicycle.js';
 
 const MIX = 'mid=2,mid+ride=2,high=1,high+ride=1,recovery=1,airplane=1,low-battery=1';
 
+/** The events of each lock of a trace. */
 interface Traced {
   readonly header: TraceHeader;
   readonly fromMs: number;
@@ -33,7 +34,7 @@ interface Traced {
   readonly locks: ReadonlyMap<Mac, readonly TraceEvent[]>;
 }
 
-function tracedBy(lines: readonly string[]): Traced {
+function readTrace(lines: readonly string[]): Traced {
   const reader = new TraceReader();
   const locks = new Map<Mac, TraceEvent[]>();
   const times: number[] = [];
@@ -50,13 +51,18 @@ function tracedBy(lines: readonly string[]): Traced {
   return { header: reader.header as TraceHeader, fromMs, untilMs: times.at(-1) ?? 0, locks };
 }
 
-/** Lives beside one lock, looking every `every`. Returns what was ever reported, and what stands at the end. */
-function beside({ header, fromMs, untilMs }: Traced, mac: Mac, events: readonly TraceEvent[], every: Milliseconds) {
+/** Compares one lock of a trace with its shadow at this interval. Returns all reported differences, and the shadow. */
+function compareWithShadow(
+  { header, fromMs, untilMs }: Traced,
+  mac: Mac,
+  events: readonly TraceEvent[],
+  interval: Milliseconds,
+) {
   const shadow = new LockShadow(header, mac, fromMs);
   const reported: ShadowDifference[] = [];
   let nextMs = fromMs;
   for (const event of [...events, null]) {
-    for (; nextMs < (event?.atMs ?? untilMs); nextMs += every) reported.push(...shadow.compare(nextMs).found);
+    for (; nextMs < (event?.atMs ?? untilMs); nextMs += interval) reported.push(...shadow.compare(nextMs).found);
     if (event === null) break;
     shadow.add(event);
     if (event.event === 'disconnect') reported.push(...shadow.compare(event.atMs).found);
@@ -69,24 +75,24 @@ const textOf = ({ what, uplink, madeMs }: ShadowDifference): string =>
   `${what} ${kindOf(uplink)} at ${new Date(madeMs).toISOString()}`;
 
 t.test('a healthy lock with any settings never differs from its shadow', async (t) => {
-  const traced = tracedBy(traceOf({ seed: 'shadow', locks: 9, days: 2, mix: parseMix(MIX) }));
+  const traced = readTrace(traceOf({ seed: 'shadow', locks: 9, days: 2, mix: parseMix(MIX) }));
   let uplinks = 0;
   for (const [mac, events] of traced.locks) {
-    const { reported, shadow } = beside(traced, mac, events, Minutes(30));
+    const { reported, shadow } = compareWithShadow(traced, mac, events, Minutes(30));
     t.same(reported.map(textOf), [], formatMac(mac));
     uplinks += shadow.uplinks;
   }
   t.ok(uplinks > 300, `${uplinks} uplinks were compared`);
 });
 
-t.test('a lock whose clock is 2 h behind lives by the clock of receipt', async (t) => {
-  const traced = tracedBy(traceOf({ seed: 'late', locks: 6, days: 2 }));
+t.test('the shadow of a lock whose clock is 2 h behind uses the times of receipt', async (t) => {
+  const traced = readTrace(traceOf({ seed: 'late', locks: 6, days: 2 }));
   for (const [mac, events] of traced.locks) {
     const shifted = events.map((event): TraceEvent => {
       if (event.event !== 'ping') return event;
       return { ...event, uplink: { ...event.uplink, timeMs: event.uplink.timeMs - Hours(2) } };
     });
-    t.same(beside(traced, mac, shifted, Hours(1)).reported.map(textOf), [], formatMac(mac));
+    t.same(compareWithShadow(traced, mac, shifted, Hours(1)).reported.map(textOf), [], formatMac(mac));
   }
 });
 
@@ -102,11 +108,11 @@ t.test('a command that was sent in the millisecond of the connection reaches the
     { at: '2026-11-20T08:00:25.000Z', event: 'tick' },
   ];
   const header = { trace: 'lockgate', version: 1, locks: { [mac]: { lock_state: 'locked', connected: false } } };
-  const traced = tracedBy([header, ...events].map((line) => JSON.stringify(line)));
-  const [[lock, ofLock] = []] = traced.locks;
-  if (lock === undefined || ofLock === undefined) throw new Error('no lock');
+  const traced = readTrace([header, ...events].map((line) => JSON.stringify(line)));
+  const [[lock, lockEvents] = []] = traced.locks;
+  if (lock === undefined || lockEvents === undefined) throw new Error('no lock');
   const shadow = new LockShadow(traced.header, lock, traced.fromMs);
-  for (const event of ofLock) shadow.add(event);
+  for (const event of lockEvents) shadow.add(event);
   t.same(
     shadow.compare(traced.fromMs + Minutes(5)).found.filter(({ what }) => what === 'sent'),
     [],
@@ -123,25 +129,27 @@ for (const [bug, what, kind] of [
   t.test(`a lock with the bug ${bug} differs`, async (t) => {
     const mix = parseMix(bug === 'talks-in-airplane' ? 'airplane' : 'mid=1,mid+ride=1');
     const bugs = [parseBugAssignment(bug)];
-    const traced = tracedBy(traceOf({ seed: 'shadow', locks: 3, days: 3, mix, bugs }));
-    const found = [...traced.locks].flatMap(([mac, events]) => beside(traced, mac, events, Hours(1)).reported);
+    const traced = readTrace(traceOf({ seed: 'shadow', locks: 3, days: 3, mix, bugs }));
+    const differences = [...traced.locks].flatMap(
+      ([mac, events]) => compareWithShadow(traced, mac, events, Hours(1)).reported,
+    );
     t.ok(
-      found.some((each) => each.what === what && kindOf(each.uplink) === kind),
-      found.slice(0, 5).map(textOf).join('; '),
+      differences.some((difference) => difference.what === what && kindOf(difference.uplink) === kind),
+      differences.slice(0, 5).map(textOf).join('; '),
     );
   });
 }
 
-t.test('a lock that was found connected is followed from its next connection', async (t) => {
-  const traced = tracedBy(traceOf({ seed: 'shadow', locks: 1, days: 3 }));
+t.test('a lock that was already connected at the start is compared from its next connection on', async (t) => {
+  const traced = readTrace(traceOf({ seed: 'shadow', locks: 1, days: 3 }));
   const [[mac, events] = []] = traced.locks;
   if (mac === undefined || events === undefined) throw new Error('no lock');
   const second = events.findIndex(({ event }) => event === 'connect') + 2;
   const lock = traced.header.locks.get(mac);
   if (lock === undefined) throw new Error('the header names the lock');
   const header = { note: '', locks: new Map([[mac, { ...lock, connected: true }]]) };
-  const late = { ...traced, header, fromMs: (events[second] as TraceEvent).atMs };
-  const { reported, shadow } = beside(late, mac, events.slice(second), Hours(1));
+  const fromSecondConnection = { ...traced, header, fromMs: (events[second] as TraceEvent).atMs };
+  const { reported, shadow } = compareWithShadow(fromSecondConnection, mac, events.slice(second), Hours(1));
   t.same(reported.map(textOf), []);
   t.ok(shadow.isAlive);
   t.ok(shadow.uplinks > 0 && shadow.uplinks < events.filter(({ event }) => event === 'ping').length);
@@ -150,13 +158,13 @@ t.test('a lock that was found connected is followed from its next connection', a
 const MAC = testMac();
 const MIDNIGHT_MS = Date.UTC(2026, 10, 20);
 
-/** A lock over MQTT with a manual clock, which waits for the connection before time goes on. */
+/** A lock over MQTT with a manual clock, which advances only while nothing is in transit. */
 class ClockedLock {
   readonly #clock: ManualClock;
   readonly #lock: Lock;
-  /** Publishes and connections that are under way. */
+  /** The number of publishes, connects and disconnects in progress. */
   #pending = 0;
-  #wake: () => void = () => undefined;
+  #onChange: () => void = () => undefined;
 
   constructor(t: Test, gateway: Gateway, clock: ManualClock, secret: string, bug: string | null) {
     this.#clock = clock;
@@ -180,27 +188,27 @@ class ClockedLock {
       jitterSeed: 1,
       periodMinute: 300,
       stepFunction: stepWithBugs(bugs, stepInPlace),
-      diary: (_mac, _atMs, entry) => this.#note(entry),
+      diary: (_mac, _atMs, entry) => this.#countPending(entry),
     });
-    gateway.events.on('disconnected', () => this.#settle(-1));
+    gateway.events.on('disconnected', () => this.#changePending(-1));
     t.teardown(() => this.#lock.stop());
     this.#lock.start();
   }
 
-  #note(entry: DiaryEntry): void {
-    if (entry.type === 'did' && entry.effect.type === 'publish') this.#settle(1);
-    if (entry.type === 'did' && entry.effect.type === 'connect') this.#settle(1);
-    if (entry.type === 'did' && entry.effect.type === 'disconnect') this.#settle(1);
-    if (entry.type === 'acknowledged' || entry.type === 'connected') this.#settle(-1);
+  #countPending(entry: DiaryEntry): void {
+    if (entry.type === 'did' && entry.effect.type === 'publish') this.#changePending(1);
+    if (entry.type === 'did' && entry.effect.type === 'connect') this.#changePending(1);
+    if (entry.type === 'did' && entry.effect.type === 'disconnect') this.#changePending(1);
+    if (entry.type === 'acknowledged' || entry.type === 'connected') this.#changePending(-1);
     if (entry.type === 'refused' || entry.type === 'lost') throw new Error(`the lock was ${entry.type}`);
   }
 
-  #settle(by: 1 | -1): void {
+  #changePending(by: 1 | -1): void {
     this.#pending += by;
-    this.#wake();
+    this.#onChange();
   }
 
-  /** Lets the time pass, from one timer to the next, and waits for the connection at each. */
+  /** Advances the clock from one timer to the next, and waits after each until nothing is in transit. */
   async pass(span: Milliseconds): Promise<void> {
     const untilMs = this.#clock.now() + span;
     while (this.#clock.now() < untilMs) {
@@ -208,21 +216,23 @@ class ClockedLock {
       this.#clock.advance(Math.max(nextMs - this.#clock.now(), 1));
       while (this.#pending > 0) {
         await new Promise<void>((resolve) => {
-          this.#wake = resolve;
+          this.#onChange = resolve;
         });
       }
     }
   }
 }
 
-/** Runs `sim shadow --json` beside a lock. With `forHours` it ends by itself, otherwise by Ctrl-C at a difference. */
+/**
+ * Runs `sim shadow --json` for a lock. With `forHours` the command ends by itself, otherwise by Ctrl-C at a difference.
+ */
 async function shadowOf(t: Test, bug: string | null, forHours: number | null): Promise<CommandResult> {
   const clock = new ManualClock(MIDNIGHT_MS);
   const gateway = await testGateway(t, { runClock: clock });
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
-  const where = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
-  const end = forHours === null ? [] : ['--for', `${forHours}h`];
-  return await runCommand(['sim', 'shadow', formatMac(MAC), '--json', ...end, ...where], {
+  const connection = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
+  const options = forHours === null ? [] : ['--for', `${forHours}h`];
+  return await runCommand(['sim', 'shadow', formatMac(MAC), '--json', ...options, ...connection], {
     whileRunning: async (running) => {
       await running.waitUntil(/"event":"begin"/);
       const lock = new ClockedLock(t, gateway, clock, secret, bug);
@@ -235,7 +245,7 @@ async function shadowOf(t: Test, bug: string | null, forHours: number | null): P
   });
 }
 
-t.test('beside a healthy lock over MQTT the command finds no difference, and exits with 0', async (t) => {
+t.test('for a healthy lock over MQTT the command finds no difference and exits with 0', async (t) => {
   const { code, stdout, stderr } = await shadowOf(t, null, 30);
   const lines = stdout
     .trim()
@@ -251,7 +261,7 @@ t.test('beside a healthy lock over MQTT the command finds no difference, and exi
   t.ok(lines.at(-1).uplinks > 20, `${lines.at(-1).uplinks} uplinks`);
 });
 
-t.test('beside a lock with a bug it prints the differences, and exits with 1', async (t) => {
+t.test('for a lock with a bug the command prints the differences and exits with 1', async (t) => {
   const { code, stdout } = await shadowOf(t, 'forgets-to-close', null);
   const lines = stdout
     .trim()

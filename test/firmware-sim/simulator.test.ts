@@ -1,6 +1,6 @@
-// The parts of the simulator together, without MQTT: the random generator, the world, one lock on a manual clock,
-// fleets
-// and virtual runs. Tests of `step` prove that a lock follows the protocol; these tests prove that the parts fit.
+// The parts of the simulator together, without MQTT: the random generator, the world (what happens to a lock), one lock
+// on a manual clock, fleets and virtual runs. Tests of `step` prove that a lock follows the protocol. These tests prove
+// that the parts work together.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,10 +27,10 @@ import { DEFAULT_POWER, type Uplink } from '../../proto/wire/ping.js';
 import { MIDNIGHT_MS, MODEL_LOCK_MAC, macOf } from '../helpers/mqtt/model-lock.js';
 import { readGoldenTraces, repeatRun } from '../helpers/sim/golden-traces.js';
 
-const RENEW = 'after an intended change renew with node dist/test/helpers/sim/golden-traces.js --write';
+const RENEW_HINT = 'after an intended change renew with node dist/test/helpers/sim/golden-traces.js --write';
 const NOON_MS = MIDNIGHT_MS + Hours(12);
 
-interface Site {
+interface Bench {
   readonly clock: ManualClock;
   readonly gateway: MemoryGateway;
   readonly lock: Lock;
@@ -40,16 +40,16 @@ interface Site {
 
 const after = (span: number, change: WorldEvent['change']): WorldEvent => ({ atMs: NOON_MS + span, change });
 
-function site(
+function startBench(
   events: WorldEvent[],
   flash: Flash = new MemoryFlash(),
   lockState: 'locked' | 'unlocked' = 'locked',
-): Site {
+): Bench {
   const clock = new ManualClock(NOON_MS);
   const received: Uplink[] = [];
-  const entries: Site['entries'] = [];
+  const entries: Bench['entries'] = [];
   const gateway = new MemoryGateway({ uplink: (_mac, uplink) => received.push(uplink) });
-  const beginning = {
+  const initialState = {
     lockState,
     batteryPercent: 70,
     power: DEFAULT_POWER,
@@ -59,7 +59,7 @@ function site(
     skyOpen: true,
   } as const;
   const position = { latitudeDegrees: 52.1, longitudeDegrees: 4.5, uncertaintyMeters: 6 };
-  const world = new ScriptedWorld(beginning, events, { position, speedMetersPerSecond: 0, directionDegrees: 0 });
+  const world = new ScriptedWorld(initialState, events, { position, speedMetersPerSecond: 0, directionDegrees: 0 });
   const diary = (_mac: string, atMs: number, entry: DiaryEntry) => entries.push({ atMs, entry });
   const openLink = gateway.open;
   const lock = new Lock({
@@ -80,28 +80,28 @@ t.test('the random generator is repeatable, forks by name, and is uniform', asyn
   const draw = (prng: Prng) => Array.from({ length: 5 }, () => prng.uint32());
   t.same(draw(new Prng('a')), draw(new Prng('a')));
   t.notSame(draw(new Prng('a')), draw(new Prng('b')));
-  const one = new Prng(7);
-  const before = draw(one.fork('x'));
-  one.uint32();
-  t.same(draw(one.fork('x')), before, 'a fork does not depend on the numbers drawn before');
-  t.notSame(draw(one.fork('y')), before);
+  const prng = new Prng(7);
+  const before = draw(prng.fork('x'));
+  prng.uint32();
+  t.same(draw(prng.fork('x')), before, 'a fork does not depend on the numbers drawn before');
+  t.notSame(draw(prng.fork('y')), before);
   const counts = new Array<number>(10).fill(0);
   for (let drawn = 0; drawn < 20_000; drawn++) {
-    const tenth = one.integer(0, 9);
+    const tenth = prng.integer(0, 9);
     counts[tenth] = (counts[tenth] ?? 0) + 1;
   }
   t.ok(Math.min(...counts) > 1800 && Math.max(...counts) < 2200, 'each tenth is drawn about equally often');
-  t.throws(() => one.pick([]));
+  t.throws(() => prng.pick([]));
 });
 
 t.test('sine and cosine are as accurate as those of Math, and exact for quarter turns', async (t) => {
   const radians = (degrees: number): number => (degrees * Math.PI) / 180;
-  let worst = 0;
+  let maxError = 0;
   for (let degrees = -720; degrees <= 720; degrees += 0.37) {
-    worst = Math.max(worst, Math.abs(sineOf(degrees) - Math.sin(radians(degrees))));
-    worst = Math.max(worst, Math.abs(cosineOf(degrees) - Math.cos(radians(degrees))));
+    maxError = Math.max(maxError, Math.abs(sineOf(degrees) - Math.sin(radians(degrees))));
+    maxError = Math.max(maxError, Math.abs(cosineOf(degrees) - Math.cos(radians(degrees))));
   }
-  t.ok(worst < 4e-15, `at most ${worst} off`);
+  t.ok(maxError < 4e-15, `at most ${maxError} off`);
   t.same([0, 90, 180, 270, 360, -90].map(sineOf).map(plain), [0, 1, 0, -1, 0, -1]);
   t.same([0, 90, 180, 270, 360, -90].map(cosineOf).map(plain), [1, 0, -1, 0, 1, 0]);
 });
@@ -114,19 +114,19 @@ t.test('a route follows the streets: position, speed and heading are consistent'
     const to = { eastMeters: 900 - 100 * seed, northMeters: 1500 - 170 * seed };
     const from = { eastMeters: 0, northMeters: 0 };
     const route = new StreetRoute(new Prng(seed), { city: AMSTERDAM, from, to, startMs: 0, speedMetersPerSecond: 5 });
-    let wrong = 0;
+    let mistakes = 0;
     for (let atMs = 0; atMs + 200 < route.endMs; atMs += 700) {
-      const here = route.at(atMs);
-      const there = route.at(atMs + 200);
-      const expected = placeAlong(here.place, here.directionDegrees, here.speedMetersPerSecond * 0.2);
-      const off = Math.hypot(
-        expected.eastMeters - there.place.eastMeters,
-        expected.northMeters - there.place.northMeters,
+      const current = route.at(atMs);
+      const later = route.at(atMs + 200);
+      const expected = placeAlong(current.place, current.directionDegrees, current.speedMetersPerSecond * 0.2);
+      const distance = Math.hypot(
+        expected.eastMeters - later.place.eastMeters,
+        expected.northMeters - later.place.northMeters,
       );
-      if (here.directionDegrees === there.directionDegrees && off > 1.5) wrong++;
-      if (here.directionDegrees < 0 || here.directionDegrees >= 360) wrong++;
+      if (current.directionDegrees === later.directionDegrees && distance > 1.5) mistakes++;
+      if (current.directionDegrees < 0 || current.directionDegrees >= 360) mistakes++;
     }
-    t.equal(wrong, 0, `seed ${seed}`);
+    t.equal(mistakes, 0, `seed ${seed}`);
     const last = route.at(route.endMs - 1).place;
     t.ok(
       Math.abs(metersAlong(last, to, 0)) < 3 && Math.abs(metersAlong(last, to, 90)) < 3,
@@ -136,25 +136,25 @@ t.test('a route follows the streets: position, speed and heading are consistent'
 });
 
 t.test('a planned world has events in order of time within the city, the same for the same seed', async (t) => {
-  const all = new Set<string>();
+  const allKinds = new Set<string>();
   for (const pace of [EVERYDAY, LIVELY]) {
-    const make = () => new PlannedWorld({ prng: new Prng(3), city: AMSTERDAM, startMs: NOON_MS, pace });
-    const [world, twin] = [make(), make()];
+    const makeWorld = () => new PlannedWorld({ prng: new Prng(3), city: AMSTERDAM, startMs: NOON_MS, pace });
+    const [world, sameSeedWorld] = [makeWorld(), makeWorld()];
     const kinds = new Set<string>();
     let beforeMs = NOON_MS;
     for (let taken = 0; taken < 3000; taken++) {
       if (world.nextAtMs() < beforeMs) t.fail(`back in time: ${beforeMs}`);
       beforeMs = world.nextAtMs();
       const event = world.take();
-      if (event === undefined) throw new Error('a life goes on');
+      if (event === undefined) throw new Error('the world has no more events');
       kinds.add(event.change.type);
-      if (JSON.stringify(twin.take()) !== JSON.stringify(event)) t.fail('the twin lives another life');
+      if (JSON.stringify(sameSeedWorld.take()) !== JSON.stringify(event)) t.fail('the same seed gives another event');
       const { position } = world.fixAt(event.atMs);
       if (Math.abs(position.latitudeDegrees - AMSTERDAM.latitudeDegrees) > 0.2) t.fail(`far away: ${event.atMs}`);
     }
-    for (const kind of kinds) all.add(kind);
+    for (const kind of kinds) allKinds.add(kind);
   }
-  t.same([...all].sort(), ALL_KINDS, 'every kind of change happens');
+  t.same([...allKinds].sort(), ALL_KINDS, 'every kind of change happens');
 });
 
 const ALL_KINDS = [
@@ -171,7 +171,7 @@ const ALL_KINDS = [
 ];
 
 t.test('a lock over a memory link does everything at its due time', async (t) => {
-  const { clock, received, entries } = site([after(Minutes(1), { type: 'lock-state', lockState: 'unlocked' })]);
+  const { clock, received, entries } = startBench([after(Minutes(1), { type: 'lock-state', lockState: 'unlocked' })]);
   clock.advance(Hours(1));
   t.same(
     received.map(({ timeMs, body }) => [(timeMs - NOON_MS) / 1000, body.kind]),
@@ -196,7 +196,7 @@ t.test('a lock over a memory link does everything at its due time', async (t) =>
 });
 
 t.test('without coverage all uplinks are retained, and arrive afterwards in order', async (t) => {
-  const { clock, received, lock } = site([
+  const { clock, received, lock } = startBench([
     after(0, { type: 'coverage', covered: false }),
     after(Minutes(1), { type: 'lock-state', lockState: 'unlocked' }),
     after(Minutes(20), { type: 'lock-state', lockState: 'locked' }),
@@ -214,7 +214,7 @@ t.test('without coverage all uplinks are retained, and arrive afterwards in orde
 });
 
 t.test('an unacknowledged uplink is sent again after the connection is lost, with the same bytes', async (t) => {
-  const { clock, received, gateway } = site([after(Minutes(1), { type: 'lock-state', lockState: 'unlocked' })]);
+  const { clock, received, gateway } = startBench([after(Minutes(1), { type: 'lock-state', lockState: 'unlocked' })]);
   gateway.acknowledges = false;
   clock.advance(Minutes(2));
   gateway.cut(MODEL_LOCK_MAC);
@@ -226,7 +226,7 @@ t.test('an unacknowledged uplink is sent again after the connection is lost, wit
 });
 
 t.test('a command is received, executed, acknowledged, and logged in the diary', async (t) => {
-  const { clock, received, gateway, entries } = site([
+  const { clock, received, gateway, entries } = startBench([
     after(Minutes(1), { type: 'settings', change: { recovery: true } }),
   ]);
   const downlink = { id: 5, expiresMs: NOON_MS + Hours(1), command: { type: 'unlock' } } as const;
@@ -265,22 +265,22 @@ t.test(
       after(0, { type: 'coverage', covered: false }),
       after(Minutes(1), { type: 'lock-state', lockState: 'unlocked' }),
     ];
-    const first = site(events, new DirectoryFlash(directory));
+    const first = startBench(events, new DirectoryFlash(directory));
     first.clock.advance(Minutes(5));
     await first.lock.stop();
     await first.lock.stop();
     t.equal(first.clock.pending, 0, 'no timer is pending');
-    const second = site([], new DirectoryFlash(directory), 'unlocked');
+    const second = startBench([], new DirectoryFlash(directory), 'unlocked');
     second.clock.advance(Minutes(5));
     t.same(
       second.received.map(({ boot, sequence, body }) => `${boot}/${sequence} ${body.kind}`),
       ['1/1 cellular', '1/2 gps', '2/1 close_connection'],
     );
     await second.lock.stop();
-    const moved = site([], new DirectoryFlash(directory), 'locked');
+    const moved = startBench([], new DirectoryFlash(directory), 'locked');
     t.match(moved.received[0], { boot: 3, sequence: 1, body: { reason: 'REASON_STATE_PING', lockState: 'locked' } });
     writeFileSync(join(directory, `${MODEL_LOCK_MAC}.json`), '{"boot":');
-    t.throws(() => site([], new DirectoryFlash(directory)), { code: 'bad-flash' });
+    t.throws(() => startBench([], new DirectoryFlash(directory)), { code: 'bad-flash' });
   },
 );
 
@@ -295,7 +295,7 @@ t.test('a virtual clock runs timers in order of time, in whatever order they wer
   const due = delays.map((delay) => 1000 + delay).filter((atMs) => atMs <= 1200);
   t.same(
     ran,
-    due.sort((one, other) => one - other),
+    due.sort((prng, other) => prng - other),
   );
   t.equal(clock.now(), 1200);
 });
@@ -309,17 +309,17 @@ t.test('the same seed gives the same uplinks, another seed gives other uplinks',
     runVirtual({ seed, locks: 5, days: 3, startMs: MIDNIGHT_MS, sink: { uplink } });
     return lines;
   };
-  const [one, again, other] = [run(1), run(1), run(2)];
-  t.ok(one.length > 100);
-  t.same(again, one);
-  t.notSame(other, one);
+  const [prng, again, other] = [run(1), run(1), run(2)];
+  t.ok(prng.length > 100);
+  t.same(again, prng);
+  t.notSame(other, prng);
 });
 
 t.test('a seed gives the same bytes with every version of Node and in every build', async (t) => {
   for (const golden of readGoldenTraces()) {
     const { lines, sha256 } = golden;
     t.ok(lines > 50, 'the trace has events');
-    t.same(repeatRun(golden), { lines, sha256 }, `seed ${golden.seed}, ${golden.pace}: ${RENEW}`);
+    t.same(repeatRun(golden), { lines, sha256 }, `seed ${golden.seed}, ${golden.pace}: ${RENEW_HINT}`);
   }
 });
 

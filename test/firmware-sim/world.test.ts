@@ -1,5 +1,5 @@
-// The world around simulated locks has the properties that its documentation states: the error of GPS, the consumption
-// of batteries, the times of rides. And healthy locks break no rule in that world.
+// The world of a simulated lock is what happens to the lock. It has the properties that its documentation states: the
+// error of GPS, the consumption of batteries, the times of rides. Healthy locks break no rule in that world.
 import t from 'tap';
 import { parseMix } from '../../firmware-sim/fleet/mix.js';
 import { VirtualRun } from '../../firmware-sim/fleet/virtual-run.js';
@@ -26,47 +26,54 @@ const latLon = ({
 
 t.test('the true place is within the stated uncertainty in 95 % of the fixes, and errors drift', async (t) => {
   let within = 0;
-  let far = 0;
+  let outliers = 0;
   let fixes = 0;
-  let turned = 0;
+  let wrongDirections = 0;
+  // Per stated uncertainty: the fixes within it and all fixes.
   const uncertainties = new Map<number, { within: number; all: number }>();
-  const lags: Record<number, [number, number]> = { 10: [0, 0], 300: [0, 0] };
+  // Per interval between fixes: the sum of products of successive errors, and the sum of squares, for the correlation.
+  const products: Record<number, [number, number]> = { 10: [0, 0], 300: [0, 0] };
   for (let lock = 0; lock < 40; lock++) {
-    const gap = lock % 2 === 0 ? 10 : 300;
+    const intervalSeconds = lock % 2 === 0 ? 10 : 300;
     const receiver = new GpsReceiver(new Prng(`gps ${lock}`), AMSTERDAM);
     const middle = placeAlong({ eastMeters: 0, northMeters: 0 }, lock * 31, lock * 60);
-    let before: number | undefined;
+    let previousNorth: number | undefined;
     for (let index = 0; index < 500; index++) {
-      const place = placeAlong(middle, 45, gap === 10 ? 0 : index * 15);
+      const place = placeAlong(middle, 45, intervalSeconds === 10 ? 0 : index * 15);
       const motion = { place, speedMetersPerSecond: 5, directionDegrees: 45 };
-      const fix = receiver.read(Seconds(gap * index), motion);
+      const fix = receiver.read(Seconds(intervalSeconds * index), motion);
       const { uncertaintyMeters } = fix.position;
       const truth = latLon(positionOf(AMSTERDAM, place, 0));
-      const off = metersApart(truth, latLon(fix.position));
-      const isWithin = off <= uncertaintyMeters;
+      const errorMeters = metersApart(truth, latLon(fix.position));
+      const isWithin = errorMeters <= uncertaintyMeters;
       fixes += 1;
       within += isWithin ? 1 : 0;
-      far += off > 2 * uncertaintyMeters ? 1 : 0;
-      turned += Math.abs(fix.directionDegrees - 45) > 30 ? 1 : 0;
-      const group = uncertainties.get(uncertaintyMeters) ?? { within: 0, all: 0 };
-      uncertainties.set(uncertaintyMeters, { within: group.within + (isWithin ? 1 : 0), all: group.all + 1 });
+      outliers += errorMeters > 2 * uncertaintyMeters ? 1 : 0;
+      wrongDirections += Math.abs(fix.directionDegrees - 45) > 30 ? 1 : 0;
+      const count = uncertainties.get(uncertaintyMeters) ?? { within: 0, all: 0 };
+      uncertainties.set(uncertaintyMeters, { within: count.within + (isWithin ? 1 : 0), all: count.all + 1 });
       if (Math.abs(fix.speedMetersPerSecond - 5) > 4) t.fail(`a speed of ${fix.speedMetersPerSecond}`);
       const north = (fix.position.latitudeDegrees - truth[0]) / uncertaintyMeters;
-      const lag = lags[gap] ?? [0, 0];
-      if (before !== undefined) lag[0] += before * north;
-      lag[1] += north * north;
-      before = north;
+      const product = products[intervalSeconds] ?? [0, 0];
+      if (previousNorth !== undefined) product[0] += previousNorth * north;
+      product[1] += north * north;
+      previousNorth = north;
     }
   }
   t.equal(fixes, 20_000);
   t.ok(within / fixes > 0.92 && within / fixes < 0.98, `${within} of ${fixes} fixes within the uncertainty`);
-  t.ok(far < 5, `${far} fixes beyond twice the uncertainty`);
-  t.ok(turned < fixes / 100, `${turned} directions with a large error`);
-  const met = [...uncertainties.keys()];
-  t.ok(Math.min(...met) <= 5 && Math.max(...met) >= 20, `from ${Math.min(...met)} m to ${Math.max(...met)} m`);
-  const [near = 0, apart = 0] = [10, 300].map((gap) => (lags[gap]?.[0] ?? 0) / (lags[gap]?.[1] ?? 1));
-  t.ok(near > 0.6, `10 s later the error is similar: ${near}`);
-  t.ok(Math.abs(apart) < 0.35, `5 min later the error is independent: ${apart}`);
+  t.ok(outliers < 5, `${outliers} fixes beyond twice the uncertainty`);
+  t.ok(wrongDirections < fixes / 100, `${wrongDirections} directions with a large error`);
+  const seenUncertainties = [...uncertainties.keys()];
+  t.ok(
+    Math.min(...seenUncertainties) <= 5 && Math.max(...seenUncertainties) >= 20,
+    `from ${Math.min(...seenUncertainties)} m to ${Math.max(...seenUncertainties)} m`,
+  );
+  const [correlation10s = 0, correlation5min = 0] = [10, 300].map(
+    (intervalSeconds) => (products[intervalSeconds]?.[0] ?? 0) / (products[intervalSeconds]?.[1] ?? 1),
+  );
+  t.ok(correlation10s > 0.6, `10 s later the error is similar: ${correlation10s}`);
+  t.ok(Math.abs(correlation5min) < 0.35, `5 min later the error is independent: ${correlation5min}`);
 });
 
 t.test(
@@ -131,10 +138,10 @@ t.test('the gauge changes at the moment when a whole percent is reached, down an
   battery.set(9, Hours(1));
   battery.chargeBetween(Hours(2), Hours(3));
   // The charger gives 10 × 1 A for an hour, which fills the battery, and no more.
-  const told: number[] = [];
-  while (battery.nextAtMs < Hours(3)) told.push(battery.take());
+  const gaugePercents: number[] = [];
+  while (battery.nextAtMs < Hours(3)) gaugePercents.push(battery.take());
   t.same(
-    told,
+    gaugePercents,
     Array.from({ length: 91 }, (_, index) => 10 + index),
   );
   t.equal(battery.percent, 100);
@@ -149,11 +156,11 @@ t.test('the gauge changes at the moment when a whole percent is reached, down an
 
 t.test('the battery of an e-bike is drained by distance, and charged before it is empty', async (t) => {
   const battery = new EbikeBattery(new Prng(5));
-  const before = battery.volts;
+  const voltsBefore = battery.volts;
   battery.drainFor(10_000);
   // 60 to 120 Wh of 500 Wh are that share of the 12 V between empty and full.
-  const fell = before - battery.volts;
-  t.ok(fell >= 1.4 && fell <= 3, `${fell} V`);
+  const fallVolts = voltsBefore - battery.volts;
+  t.ok(fallVolts >= 1.4 && fallVolts <= 3, `${fallVolts} V`);
   for (let ride = 0; ride < 100; ride++) {
     battery.drainFor(9000);
     t.ok(battery.volts >= 30 && battery.volts <= 42);
@@ -167,11 +174,11 @@ t.test('commuters ride to work on workdays and go out at weekends, by local time
     const toHour = (atMs: number): number => ((atMs + Minutes(offset)) % Days(1)) / Hours(1);
     for (let person = 0; person < 60; person++) {
       const week = new CommuterWeek(new Prng(person), Minutes(offset));
-      const twin = new CommuterWeek(new Prng(person), Minutes(offset));
+      const sameSeed = new CommuterWeek(new Prng(person), Minutes(offset));
       let atMs = RUN_STARTS_MS;
       while (atMs < RUN_STARTS_MS + Days(364)) {
         const next = week.next(atMs);
-        if (JSON.stringify(next) !== JSON.stringify(twin.next(atMs))) t.fail('the twin rides otherwise');
+        if (JSON.stringify(next) !== JSON.stringify(sameSeed.next(atMs))) t.fail('the same seed gives another ride');
         if (next.atMs < atMs + Minutes(15)) t.fail('too soon');
         longest = Math.max(longest, next.atMs - atMs);
         atMs = next.atMs;
@@ -188,7 +195,7 @@ t.test('commuters ride to work on workdays and go out at weekends, by local time
   t.ok((wednesday ?? 0) > 120 * 52 * 0.4, `${wednesday} rides to work on Wednesdays`);
   const [outSunday = 0, , , outWednesday = 0] = counts.out;
   t.ok(outSunday > 2 * outWednesday, `${outSunday} out on Sundays, ${outWednesday} on Wednesdays`);
-  t.ok(longest > Days(5), 'some rider was away');
+  t.ok(longest > Days(5), 'some rider was away for days');
   t.equal(cityAround(-33.9, 151.2).utcOffsetMinutes, 600);
 });
 
@@ -233,16 +240,16 @@ const EXPLAINED_WITHIN: Readonly<Record<string, number>> = {
 };
 
 function unexplained(lines: readonly string[], findings: ReturnType<typeof findingsIn>): string[] {
-  const trouble = new Map<string, { atMs: number; isLasting: boolean }[]>();
+  const outages = new Map<string, { atMs: number; isLasting: boolean }[]>();
   for (const { at, mac, coverage, modem_reset: reset, boot } of worldOf(lines)) {
     if (coverage === undefined && reset === undefined && boot === undefined) continue;
-    trouble.set(mac, [...(trouble.get(mac) ?? []), { atMs: Date.parse(at), isLasting: coverage === false }]);
+    outages.set(mac, [...(outages.get(mac) ?? []), { atMs: Date.parse(at), isLasting: coverage === false }]);
   }
   return findings
     .filter(({ rule, mac, line }) => {
       const atMs = Date.parse((JSON.parse(lines[line - 1] ?? '{}') as { at: string }).at);
       const within = EXPLAINED_WITHIN[rule] ?? 0;
-      const last = trouble.get(mac)?.findLast((each) => each.atMs <= atMs);
+      const last = outages.get(mac)?.findLast((event) => event.atMs <= atMs);
       return last === undefined || (!last.isLasting && last.atMs < atMs - within);
     })
     .map(({ message }) => message);
@@ -258,6 +265,7 @@ t.test('the consumption of a day follows from the mode', async (t) => {
   const [mid, high, recovery] = [perDay('mid'), perDay('high'), perDay('recovery')];
   t.comment(`mAh a day: MID ${mid.toFixed(1)}, HIGH ${high.toFixed(1)}, recovery ${recovery.toFixed(1)}`);
   // 12 h and 24 h of 11 mA are 132 and 264 mAh. All other consumption is small in comparison.
+  // In MID the lock is mostly asleep: self-discharge and idling alone are 3.1 mAh.
   t.ok(mid > 3.1 && mid < 20);
   t.ok(high > 132 && high < 165);
   t.ok(recovery > 255 && recovery < 300);

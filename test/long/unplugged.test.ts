@@ -7,7 +7,7 @@ import { Minutes } from '../../proto/clock.js';
 import { summarize } from '../helpers/durability/delivery-check.js';
 import { type Outage, OutageRun } from '../helpers/durability/unplug-run.js';
 import { chooseSeed } from '../helpers/pair/seeded-chance.js';
-import { livelyLife } from '../helpers/sim/lively-life.js';
+import { livelyWorld } from '../helpers/sim/lively-world.js';
 
 const seed = chooseSeed();
 const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/long/unplugged.test.js`;
@@ -21,7 +21,7 @@ t.setTimeout(900_000);
 t.test('a gateway that is stopped again and again loses nothing', async (t) => {
   t.setTimeout(900_000);
   const calmAfterMs = Minutes(130);
-  const result = await OutageRun.run(t, { seed, locks: 60, speed: 60, outages, calmAfterMs, worldOf: livelyLife });
+  const result = await OutageRun.run(t, { seed, locks: 60, speed: 60, outages, calmAfterMs, worldOf: livelyWorld });
   const unacked = result.unackedAtRestart.join(', ');
   t.comment(`${result.diary.created} made, ${result.arrivals} webhooks, unacknowledged at restarts ${unacked}`);
   t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);

@@ -9,7 +9,7 @@ import { POWER_MODEL } from '../../proto/power/model.js';
 import { summarize } from '../helpers/durability/delivery-check.js';
 import { OutageRun, type OutageRunOptions, type OutageRunResult } from '../helpers/durability/unplug-run.js';
 import { chooseSeed } from '../helpers/pair/seeded-chance.js';
-import { livelyLife } from '../helpers/sim/lively-life.js';
+import { livelyWorld } from '../helpers/sim/lively-world.js';
 import { PARKED, PARKED_AT } from '../helpers/sim/parked-bicycle.js';
 
 const seed = chooseSeed();
@@ -55,7 +55,7 @@ const unplugged: OutageRunOptions = {
     { afterMs: Minutes(17), durationMs: Minutes(10), signal: 'SIGKILL' },
   ],
   calmAfterMs: Minutes(30),
-  worldOf: livelyLife,
+  worldOf: livelyWorld,
 };
 
 t.setTimeout(170_000);

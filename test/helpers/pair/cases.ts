@@ -1,6 +1,7 @@
 /**
- * Enumerates every state with every input, for the pair check: the five effective states in their variations, at each
- * stage of a connection, and each event that can happen to a lock then.
+ * Enumerates every state with every input, for the pair check, which runs a simulated lock against the judge (run.ts).
+ * A case is one of the five effective states in one of its variations, at one stage of a connection. In each case, each
+ * event that can happen to a lock is applied.
  */
 import { Hours, type Milliseconds, Minutes, Seconds } from '../../../proto/clock.js';
 import type { EffectiveState } from '../../../proto/power/model.js';
@@ -11,11 +12,13 @@ import { CUTS } from './network.js';
 import { PairRun } from './run.js';
 import { COMMANDS } from './walk.js';
 
+/** The run starts at noon, to which the high windows refer. */
 const START_MS = MIDNIGHT_MS + Hours(12);
 /** The latency of a message, long enough to observe the lock at each stage of a connection. */
 const LATENCY_MS = 400;
 /** The interval at which the stage of the connection is checked. */
 const STAGE_CHECK_INTERVAL_MS = 100;
+/** How long the lock may take to reach a stage of the connection. */
 const STAGE_TIMEOUT_MS = Seconds(90);
 
 const DAY: HighWindow = { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: 0 };
@@ -28,7 +31,7 @@ const WINDOWS: Readonly<Record<string, HighWindow>> = {
   'all day': { fromMinute: 90, toMinute: 90, utcOffsetMinutes: 0 },
 };
 
-/** One of the ways in which a lock is in a state. */
+/** Settings and battery by which a lock is in a state. */
 interface Situation {
   readonly name: string;
   readonly state: EffectiveState;
@@ -41,7 +44,7 @@ function situations(): Situation[] {
   const off: PowerSettings = { mode: 'MID', rideTracking: false, airplane: false, recovery: false };
   const all: PowerSettings = { mode: 'HIGH', rideTracking: false, airplane: false, recovery: true };
   const base = { highWindow: DAY, batteryPercent: 10 };
-  const found: Situation[] = [
+  const result: Situation[] = [
     { ...base, name: 'AIRPLANE', state: 'AIRPLANE', power: { ...off, airplane: true } },
     { ...base, name: 'AIRPLANE over all', state: 'AIRPLANE', power: { ...all, airplane: true }, batteryPercent: 9 },
     { ...base, name: 'LOW_BATTERY', state: 'LOW_BATTERY', power: off, batteryPercent: 9 },
@@ -50,11 +53,11 @@ function situations(): Situation[] {
     { ...base, name: 'MID', state: 'MID', power: off },
   ];
   for (const [name, highWindow] of Object.entries(WINDOWS)) {
-    found.push({ ...base, name: `HIGH ${name}`, state: 'HIGH', power: { ...off, mode: 'HIGH' }, highWindow });
+    result.push({ ...base, name: `HIGH ${name}`, state: 'HIGH', power: { ...off, mode: 'HIGH' }, highWindow });
     if (name.startsWith('outside'))
-      found.push({ ...base, name: `RECOVERY, HIGH ${name}`, state: 'RECOVERY', power: all, highWindow });
+      result.push({ ...base, name: `RECOVERY, HIGH ${name}`, state: 'RECOVERY', power: all, highWindow });
   }
-  return found.flatMap((situation) =>
+  return result.flatMap((situation) =>
     [false, true].map((rideTracking) => ({
       ...situation,
       name: `${situation.name}${rideTracking ? ', ride tracking' : ''}`,
@@ -80,18 +83,18 @@ export interface Case {
 
 /** All combinations, including impossible ones, for which {@link playCase} returns undefined. */
 export function cases(): Case[] {
-  const found: Case[] = [];
+  const result: Case[] = [];
   for (const situation of situations()) {
     for (const stage of STAGES) {
       for (const lockState of ['locked', 'unlocked'] as const) {
         for (const moving of [false, true]) {
           const name = `${situation.name}, ${stage}, ${lockState}, ${moving ? 'moving' : 'standing'}`;
-          found.push({ name, situation, stage, lockState, moving });
+          result.push({ name, situation, stage, lockState, moving });
         }
       }
     }
   }
-  return found;
+  return result;
 }
 
 /** One event that happens to the lock, or around it. */
@@ -102,22 +105,25 @@ export interface CaseEvent {
 
 /** All events for each kind of input. The type makes a missing kind a compile error. */
 function caseEventsByKind(): Record<StepInput['type'], CaseEvent[]> {
-  const given = (...inputs: StepInput[]): CaseEvent[] =>
+  const inputEvents = (...inputs: StepInput[]): CaseEvent[] =>
     inputs.map((input) => ({ name: JSON.stringify(input), apply: (run) => void run.input(input) }));
   const position = { latitudeDegrees: 52.1, longitudeDegrees: 4.5, uncertaintyMeters: 6 };
   const fix = { position, speedMetersPerSecond: 1, directionDegrees: 0 };
-  const change = (some: Partial<PowerSettings>): StepInput => ({ type: 'settings', change: some });
+  const change = (settings: Partial<PowerSettings>): StepInput => ({ type: 'settings', change: settings });
   return {
-    boot: given({ type: 'boot' }),
-    tick: given({ type: 'tick', fix: null, cellPosition: null }, { type: 'tick', fix, cellPosition: position }),
-    motion: given({ type: 'motion', moving: true }, { type: 'motion', moving: false }),
-    'lock-state': given({ type: 'lock-state', lockState: 'locked' }, { type: 'lock-state', lockState: 'unlocked' }),
-    coverage: given({ type: 'coverage', covered: false }, { type: 'coverage', covered: true }),
-    sky: given({ type: 'sky', open: false }, { type: 'sky', open: true }),
-    battery: given(...[0, 9, 10, 80].map((percent): StepInput => ({ type: 'battery', percent }))),
-    ebike: given({ type: 'ebike', volts: 36.5 }, { type: 'ebike', volts: null }),
-    tether: given({ type: 'tether', tetherState: 'attached' }, { type: 'tether', tetherState: 'detached' }),
-    settings: given(
+    boot: inputEvents({ type: 'boot' }),
+    tick: inputEvents({ type: 'tick', fix: null, cellPosition: null }, { type: 'tick', fix, cellPosition: position }),
+    motion: inputEvents({ type: 'motion', moving: true }, { type: 'motion', moving: false }),
+    'lock-state': inputEvents(
+      { type: 'lock-state', lockState: 'locked' },
+      { type: 'lock-state', lockState: 'unlocked' },
+    ),
+    coverage: inputEvents({ type: 'coverage', covered: false }, { type: 'coverage', covered: true }),
+    sky: inputEvents({ type: 'sky', open: false }, { type: 'sky', open: true }),
+    battery: inputEvents(...[0, 9, 10, 80].map((percent): StepInput => ({ type: 'battery', percent }))),
+    ebike: inputEvents({ type: 'ebike', volts: 36.5 }, { type: 'ebike', volts: null }),
+    tether: inputEvents({ type: 'tether', tetherState: 'attached' }, { type: 'tether', tetherState: 'detached' }),
+    settings: inputEvents(
       ...[true, false].flatMap((on) => [
         change({ airplane: on }),
         change({ recovery: on }),
@@ -125,7 +131,7 @@ function caseEventsByKind(): Record<StepInput['type'], CaseEvent[]> {
         change({ mode: on ? 'HIGH' : 'MID' }),
       ]),
     ),
-    'modem-reset': given({ type: 'modem-reset' }),
+    'modem-reset': inputEvents({ type: 'modem-reset' }),
     // Only the simulated network reports connections. A false report would be a fault of the host, not of the lock.
     connected: [],
     'connect-failed': [
@@ -138,13 +144,13 @@ function caseEventsByKind(): Record<StepInput['type'], CaseEvent[]> {
       },
     ],
     disconnected: CUTS.map((cut) => ({ name: `a cut: ${cut}`, apply: (run) => void run.network.cut(cut) })),
-    acknowledged: given({ type: 'acknowledged', boot: 9, sequence: 9 }),
+    acknowledged: inputEvents({ type: 'acknowledged', boot: 9, sequence: 9 }),
     command: commandEvents(),
   };
 }
 
 function commandEvents(): CaseEvent[] {
-  const overtaken: CaseEvent = {
+  const unlockDuringTone: CaseEvent = {
     name: 'lock, and unlock while the tone sounds',
     apply: (run) => {
       run.enqueueCommand({ id: 101, command: { type: 'lock' }, expiresMs: run.nowMs + Minutes(2) });
@@ -153,30 +159,30 @@ function commandEvents(): CaseEvent[] {
       );
     },
   };
-  const hidden: CaseEvent = {
+  const locateWithoutSky: CaseEvent = {
     name: 'locate by GPS without a sky',
     apply: (run) => {
       run.input({ type: 'sky', open: false });
       run.enqueueCommand({ id: 103, command: { type: 'locate-gps' }, expiresMs: run.nowMs + Hours(24) });
     },
   };
-  const each = COMMANDS.flatMap((command, index): CaseEvent[] => {
+  const singleCommands = COMMANDS.flatMap((command, index): CaseEvent[] => {
     const name = JSON.stringify(command);
-    const order = (run: PairRun, goodFor: number) =>
-      run.enqueueCommand({ id: index + 1, command, expiresMs: run.nowMs + goodFor });
+    const enqueue = (run: PairRun, validFor: Milliseconds) =>
+      run.enqueueCommand({ id: index + 1, command, expiresMs: run.nowMs + validFor });
     return [
-      { name, apply: (run) => order(run, Hours(24)) },
-      { name: `${name}, expired`, apply: (run) => order(run, 0) },
+      { name, apply: (run) => enqueue(run, Hours(24)) },
+      { name: `${name}, expired`, apply: (run) => enqueue(run, 0) },
       {
         name: `${name}, four times`,
         apply: (run) => {
-          order(run, Minutes(2));
-          for (const wait of [0, Seconds(3), Minutes(3)]) run.schedule(wait, () => order(run, Minutes(2)));
+          enqueue(run, Minutes(2));
+          for (const wait of [0, Seconds(3), Minutes(3)]) run.schedule(wait, () => enqueue(run, Minutes(2)));
         },
       },
     ];
   });
-  return [...each, overtaken, hidden];
+  return [...singleCommands, unlockDuringTone, locateWithoutSky];
 }
 
 /** All events. */
@@ -198,33 +204,36 @@ export function playCase(testCase: Case, event: CaseEvent, settleMs: Millisecond
   return run.advance(settleMs);
 }
 
+/** Brings a lock into the case; returns undefined if that is impossible. */
 function enterCase({ situation, stage, lockState, moving }: Case): PairRun | undefined {
   const { power, highWindow, batteryPercent } = situation;
-  const other = lockState === 'locked' ? 'unlocked' : 'locked';
-  const wakes = stage !== 'asleep' && stage !== 'uncovered';
+  const otherLockState = lockState === 'locked' ? 'unlocked' : 'locked';
+  const isWoken = stage !== 'asleep' && stage !== 'uncovered';
   const run = new PairRun({
     seed: 1,
     startMs: START_MS,
     latency: [LATENCY_MS, LATENCY_MS],
     // Moving the shackle wakes a sleeping lock, unless its battery is low.
-    lock: { lockState: wakes ? other : lockState, batteryPercent, power, highWindow },
+    lock: { lockState: isWoken ? otherLockState : lockState, batteryPercent, power, highWindow },
   });
   run.isOperatedManually = true;
   run.advance(Minutes(3));
   if (run.state.stateName !== situation.state) throw new Error(`in ${run.state.stateName}, not in ${situation.state}`);
   if (stage === 'uncovered') run.input({ type: 'coverage', covered: false });
-  if (wakes) wake(run, lockState, stage);
+  if (isWoken) wake(run, lockState, stage);
   if (!seekStage(run, stage)) return undefined;
   if (moving !== run.state.moving) run.input({ type: 'motion', moving });
   return run;
 }
 
+/** Makes a sleeping lock connect. */
 function wake(run: PairRun, lockState: LockState, stage: Stage): void {
   run.input({ type: 'lock-state', lockState });
   if (run.state.stateName === 'LOW_BATTERY') run.input({ type: 'motion', moving: true }).advance(Seconds(6));
   else if (stage === 'connecting' && run.state.link === 'up') run.network.cut('both');
 }
 
+/** Advances the clock until the connection is at this stage; returns whether it came to that. */
 function seekStage(run: PairRun, stage: Stage): boolean {
   const untilMs = run.nowMs + STAGE_TIMEOUT_MS;
   for (; run.nowMs < untilMs; run.advance(STAGE_CHECK_INTERVAL_MS)) {

@@ -1,6 +1,6 @@
 /**
- * The judging side of a pair check: `judge`, with the set of received uplinks that a gateway would store. It uses the
- * true power model by default, even if the lock's model is altered.
+ * The gateway's side of a pair check: the judge, which checks a lock's messages, and the uplinks that a gateway would
+ * store. The judge uses the true power model by default, even if the lock's model is altered.
  */
 
 import { type Belief, type InitialBelief, newBelief } from '../../../proto/power/judge/belief.js';
@@ -21,19 +21,22 @@ export function keyNumber({ boot, sequence }: { readonly boot: number; readonly 
 
 /** Judges the events of one lock. */
 export class PairJudge {
+  /** What the judge believes about the lock's state. */
   readonly belief: Belief;
   readonly #model: PowerModel;
   readonly #received = new Map<number, Uplink>();
   readonly #verdict: Verdict = newVerdict();
   readonly #onFinding: (finding: Finding) => void;
-  readonly #onWithdrawal: (rule: string, name: number) => void;
+  readonly #onWithdrawal: (rule: string, key: number) => void;
 
-  /** Each finding and each withdrawal is reported at once. */
+  /**
+   * `onFinding` and `onWithdrawal` are called during the judgement. The number is the {@link keyNumber} of the uplink.
+   */
   constructor(
     atMs: number,
     initial: InitialBelief,
     onFinding: (finding: Finding) => void,
-    onWithdrawal: (rule: string, name: number) => void,
+    onWithdrawal: (rule: string, key: number) => void,
     model: PowerModel = POWER_MODEL,
   ) {
     this.#model = model;
@@ -47,26 +50,28 @@ export class PairJudge {
     return this.#received.size;
   }
 
-  has(name: number): boolean {
-    return this.#received.has(name);
+  /** Whether the uplink with this key was received. */
+  has(key: number): boolean {
+    return this.#received.has(key);
   }
 
   judge(event: JudgeEvent): void {
-    const out = this.#verdict;
-    judgeInPlace(this.#model, this.belief, event, out);
-    if (out.findings.length === 0 && out.withdrawn.length === 0) return;
-    for (const { rule, about } of out.withdrawn) this.#onWithdrawal(rule, keyNumber(about));
-    for (const finding of out.findings) this.#onFinding(finding);
-    out.withdrawn.length = 0;
-    out.findings.length = 0;
+    const verdict = this.#verdict;
+    judgeInPlace(this.#model, this.belief, event, verdict);
+    if (verdict.findings.length === 0 && verdict.withdrawn.length === 0) return;
+    for (const { rule, about } of verdict.withdrawn) this.#onWithdrawal(rule, keyNumber(about));
+    for (const finding of verdict.findings) this.#onFinding(finding);
+    verdict.withdrawn.length = 0;
+    verdict.findings.length = 0;
   }
 
+  /** Judges an uplink, as new, as a repeat or as a conflict with a stored one. */
   receive(uplink: Uplink, atMs: number): void {
-    const name = keyNumber(uplink);
-    const before = this.#received.get(name);
+    const key = keyNumber(uplink);
+    const stored = this.#received.get(key);
     // A lock resends the same object, so the same object means the same content.
-    const novelty = before === undefined ? 'new' : before === uplink ? 'repeat' : 'conflict';
-    if (novelty === 'new') this.#received.set(name, uplink);
+    const novelty = stored === undefined ? 'new' : stored === uplink ? 'repeat' : 'conflict';
+    if (novelty === 'new') this.#received.set(key, uplink);
     this.judge({ type: 'uplink', source: 'lock', atMs, credential: 1, novelty, uplink });
   }
 
@@ -77,13 +82,13 @@ export class PairJudge {
 
   /** The keys of uplinks that are missing between received uplinks of the same boot. */
   missing(): number[] {
-    const names: number[] = [];
+    const keys: number[] = [];
     for (const { boot, spans } of this.belief.runs) {
       for (let index = 1; index < spans.length; index++) {
         const [below, above] = [spans[index - 1]?.high ?? 0, spans[index]?.low ?? 0];
-        for (let sequence = below + 1; sequence < above; sequence++) names.push(keyNumber({ boot, sequence }));
+        for (let sequence = below + 1; sequence < above; sequence++) keys.push(keyNumber({ boot, sequence }));
       }
     }
-    return names;
+    return keys;
   }
 }

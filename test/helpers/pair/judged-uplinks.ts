@@ -1,4 +1,5 @@
-// Uplinks for tests of the judge, and a judge that collects the findings which are not withdrawn.
+// Makes uplinks for tests of the judge, which checks a lock's messages and keeps a belief about the lock's state. Also
+// a judge that collects its findings, without those that it has withdrawn.
 
 import { type Belief, type InitialBelief, newBelief } from '../../../proto/power/judge/belief.js';
 import {
@@ -15,6 +16,7 @@ import type { CellularPing, CommandAck, Ping, PowerSettings, Uplink } from '../.
 import { DEFAULT_POWER } from '../../../proto/wire/ping.js';
 import { lifeOf, NO_MARKS } from '../../../proto/wire/uplink-life.js';
 
+/** The time at which the uplinks of tests are made, unless the test gives another. */
 export const START_MS = Date.UTC(2026, 10, 20, 6);
 
 const CELLULAR: CellularPing = {
@@ -33,6 +35,7 @@ export function cellular(change: Partial<CellularPing> = {}): CellularPing {
   return { ...CELLULAR, ...change };
 }
 
+/** Changes of the default uplink. */
 export interface UplinkParts {
   boot?: number;
   sequence?: number;
@@ -63,7 +66,7 @@ export class JudgedRun {
   readonly #contents = new Map<string, Map<string, number>>();
   readonly #marks: readonly number[];
 
-  /** @param marks when the lock was reflashed, ms since the epoch */
+  /** @param marks when the lock was reflashed, ms since the epoch; its uplink numbers restart then */
   constructor(
     atMs = START_MS,
     initial: InitialBelief = { listeningSinceMs: START_MS },
@@ -75,35 +78,37 @@ export class JudgedRun {
 
   /** Judges an event, and returns the rules of its findings. */
   judge(event: JudgeEvent): string[] {
-    const out = newVerdict();
-    judgeInPlace(POWER_MODEL, this.belief, event, out);
-    for (const { rule, about } of out.withdrawn) {
-      const index = this.findings.findIndex((one) => {
-        return one.rule === rule && one.about !== null && compareKeys(one.about, about) === 0;
+    const verdict = newVerdict();
+    judgeInPlace(POWER_MODEL, this.belief, event, verdict);
+    for (const { rule, about } of verdict.withdrawn) {
+      const index = this.findings.findIndex((finding) => {
+        return finding.rule === rule && finding.about !== null && compareKeys(finding.about, about) === 0;
       });
       if (index === -1) throw new Error(`a finding of ${rule} was withdrawn that was never made`);
       this.findings.splice(index, 1);
     }
-    this.findings.push(...out.findings);
-    return out.findings.map((one) => one.rule);
+    this.findings.push(...verdict.findings);
+    return verdict.findings.map((finding) => finding.rule);
   }
 
   /** Judges an uplink of the lock. Whether it is new, a repeat or a conflict is looked up, as a store would do. */
-  receive(received: Uplink, atMs: number, credential = 0): string[] {
-    const life = lifeOf(this.#marks, received.timeMs, atMs);
-    const novelty = this.#noveltyOf(received, credential, life);
-    return this.judge({ type: 'uplink', source: 'lock', atMs, credential, life, novelty, uplink: received });
+  receive(message: Uplink, atMs: number, credential = 0): string[] {
+    const life = lifeOf(this.#marks, message.timeMs, atMs);
+    const novelty = this.#noveltyOf(message, credential, life);
+    return this.judge({ type: 'uplink', source: 'lock', atMs, credential, life, novelty, uplink: message });
   }
 
   /** The findings whose rules depend only on content, as rule and uplink, sorted and without repeats. */
   get contentFindings(): string[] {
-    const names = this.findings
-      .filter((one) => ruleRow(one.rule)?.restsOn === 'content')
-      .map((one) => `${one.rule} ${one.about?.credential}/${one.about?.boot}/${one.about?.sequence}`);
-    return [...new Set(names)].sort();
+    const findingTexts = this.findings
+      .filter((finding) => ruleRow(finding.rule)?.restsOn === 'content')
+      .map(
+        (finding) => `${finding.rule} ${finding.about?.credential}/${finding.about?.boot}/${finding.about?.sequence}`,
+      );
+    return [...new Set(findingTexts)].sort();
   }
 
-  /** The belief about the lock's state, and from which uplinks it comes. */
+  /** The belief about the lock's state, and the uplinks that reported it. */
   get device(): unknown {
     const { power, powerFrom, batteryPercent, batteryFrom, lockState, lockStateFrom } = this.belief;
     const { position, positionFrom, highWindow, windowFrom, state } = this.belief;
@@ -111,13 +116,14 @@ export class JudgedRun {
     return structuredClone({ power, batteryPercent, lockState, position, highWindow, state, from });
   }
 
-  #noveltyOf(received: Uplink, credential: number, life: number): UplinkNovelty {
-    const name = `${credential}/${received.boot}/${received.sequence}`;
-    const content = JSON.stringify(received);
-    const contents = this.#contents.get(name) ?? new Map<string, number>();
+  /** Whether the uplink is new. One with the same key and other content is a conflict, unless a reflash is between. */
+  #noveltyOf(message: Uplink, credential: number, life: number): UplinkNovelty {
+    const key = `${credential}/${message.boot}/${message.sequence}`;
+    const content = JSON.stringify(message);
+    const contents = this.#contents.get(key) ?? new Map<string, number>();
     if (contents.has(content)) return 'repeat';
     const isConflict = [...contents.values()].includes(life);
-    this.#contents.set(name, contents.set(content, life));
+    this.#contents.set(key, contents.set(content, life));
     return isConflict ? 'conflict' : 'new';
   }
 }

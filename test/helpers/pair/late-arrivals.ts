@@ -1,4 +1,7 @@
-/** Reorders, repeats and corrupts the uplinks of a random walk, as late data may arrive (protocol.md §3). */
+/**
+ * Reorders and repeats the uplinks of a random walk, as late data may arrive (protocol.md §3), and adds uplinks with
+ * conflicting content. A random walk is some days of a simulated lock with random events (walk.ts).
+ */
 import type { Prng } from '../../../firmware-sim/prng.js';
 import type { InitialBelief } from '../../../proto/power/judge/belief.js';
 import type { Command, Uplink } from '../../../proto/wire/ping.js';
@@ -17,8 +20,8 @@ export function sentOnWalk(seed: number, days: number, alteration: Alteration = 
   const commands: { id: number; command: Command }[] = [];
   const run = pairWalk(seed, days, {
     ...alteration,
-    observe: (_atMs, what) => {
-      if (what.type === 'command') commands.push(what.downlink);
+    observe: (_atMs, observed) => {
+      if (observed.type === 'command') commands.push(observed.downlink);
     },
   });
   return { initial: run.initial, uplinks: run.judge.uplinks(), commands };
@@ -33,28 +36,28 @@ export function shuffled<T>(random: Prng, items: readonly T[]): T[] {
 export function displaced<T>(random: Prng, items: readonly T[], places: number): T[] {
   return items
     .map((item, index) => ({ item, place: index + random.between(0, places) }))
-    .sort((one, other) => one.place - other.place)
+    .sort((a, b) => a.place - b.place)
     .map(({ item }) => item);
 }
 
-/** The items, with a share of them repeated at a random later place. */
-export function withRepeats<T>(random: Prng, items: readonly T[], share: number): T[] {
+/** The items, each repeated with this probability at a random later place. */
+export function withRepeats<T>(random: Prng, items: readonly T[], probability: number): T[] {
   const arrivals = items.map((item, index) => ({ item, place: index }));
   for (const [index, item] of items.entries()) {
-    if (random.chance(share)) arrivals.push({ item, place: random.between(index, items.length) });
+    if (random.chance(probability)) arrivals.push({ item, place: random.between(index, items.length) });
   }
-  return arrivals.sort((one, other) => one.place - other.place).map(({ item }) => item);
+  return arrivals.sort((a, b) => a.place - b.place).map(({ item }) => item);
 }
 
-/** The uplinks, some followed by an uplink with the same key and other content, as a firmware with a bug sends. */
-export function withConflicts(random: Prng, uplinks: readonly Uplink[], share: number): Uplink[] {
+/** The uplinks. With this probability each is followed by one with the same key and other content, a firmware bug. */
+export function withConflicts(random: Prng, uplinks: readonly Uplink[], probability: number): Uplink[] {
   return uplinks.flatMap((uplink) => {
-    if (!random.chance(share)) return [uplink];
+    if (!random.chance(probability)) return [uplink];
     const { body } = uplink;
-    const other =
+    const changedBody =
       body.kind === 'ack' ? { ...body, detail: 'other' } : { ...body, batteryPercent: random.integer(0, 100) };
     const power = random.chance(0.5) ? { ...uplink.power, recovery: !uplink.power.recovery } : uplink.power;
     const timeMs = uplink.timeMs + random.integer(0, 5000);
-    return [uplink, { ...uplink, timeMs, power, body: other }];
+    return [uplink, { ...uplink, timeMs, power, body: changedBody }];
   });
 }

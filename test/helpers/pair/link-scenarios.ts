@@ -1,5 +1,7 @@
 /**
  * Scenarios of a lock's connection: kept open, lost, used for commands, closed; and of a full buffer (protocol.md §2).
+ * Each scenario cites the sentence from which its expected lines follow. A line has the seconds since the start, and
+ * the event that a gateway or a person at the lock observes.
  */
 import { Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import {
@@ -15,21 +17,25 @@ import {
   unlockManually,
 } from './scenario.js';
 
+/** Hour of the UTC day. */
 const NOON = 12;
+const NETWORK_PING_SECONDS = 900;
 const RECOVERY = { power: power({ recovery: true }) };
 const HIGH = { power: power({ mode: 'HIGH' }) };
 
-/** A line with a network ping for each quarter of an hour, in seconds from `from` to `to` (exclusive). */
-const quarters = (from: number, to: number): string[] => {
+/** The lines of the network pings, one each 15 min, in seconds from `from` to `to` (exclusive). */
+const networkPings = (from: number, to: number): string[] => {
   const lines: string[] = [];
-  for (let seconds = from; seconds < to; seconds += 900) lines.push(`${seconds} cellular NETWORK_PING`);
+  for (let seconds = from; seconds < to; seconds += NETWORK_PING_SECONDS)
+    lines.push(`${seconds} cellular NETWORK_PING`);
   return lines;
 };
 
-const without = (story: EventLines, ...whats: string[]): string[] =>
-  story.filter((line) => !whats.some((what) => line.endsWith(what)));
+const omitEvents = (eventLines: EventLines, ...events: string[]): string[] =>
+  eventLines.filter((line) => !events.some((event) => line.endsWith(event)));
 
-export const KEPT: readonly Scenario[] = [
+/** Connections that a lock keeps open, loses, or can't open. */
+export const CONNECTION_SCENARIOS: readonly Scenario[] = [
   {
     name: 'a day in HIGH',
     citation:
@@ -37,15 +43,16 @@ export const KEPT: readonly Scenario[] = [
     hour: PERIOD_HOUR + 0.1,
     lock: HIGH,
     play: (run) => run.advance(Hours(23)),
-    expect: (story) => {
+    expect: (eventLines) => {
+      // The window opens at 07:00 and closes 12 h later.
       const opens = Math.round((7 - PERIOD_HOUR - 0.1) * 3600);
-      const wanted = [
+      const expected = [
         `${opens} connect`,
-        ...quarters(opens, opens + 12 * 3600),
+        ...networkPings(opens, opens + 12 * 3600),
         `${opens + 12 * 3600} close`,
         `${opens + 12 * 3600} disconnect closed`,
       ];
-      return firstDifference(story, wanted);
+      return firstDifference(eventLines, expected);
     },
   },
   {
@@ -54,7 +61,7 @@ export const KEPT: readonly Scenario[] = [
     hour: 19,
     lock: RECOVERY,
     play: (run) => run.advance(Hours(11)),
-    expect: ['0 connect', ...quarters(0, 11 * 3600 + 1)],
+    expect: ['0 connect', ...networkPings(0, 11 * 3600 + 1)],
   },
   {
     name: 'a night in RECOVERY and HIGH',
@@ -62,7 +69,7 @@ export const KEPT: readonly Scenario[] = [
     hour: 19,
     lock: { power: power({ recovery: true, mode: 'HIGH' }) },
     play: (run) => run.advance(Hours(11)),
-    expect: ['0 connect', ...quarters(0, 11 * 3600 + 1)],
+    expect: ['0 connect', ...networkPings(0, 11 * 3600 + 1)],
   },
   {
     name: 'a connection that dies',
@@ -74,8 +81,8 @@ export const KEPT: readonly Scenario[] = [
       run.advance(Seconds(100));
       unlockManually(run).advance(Seconds(400));
     },
-    expect: (story) =>
-      firstDifference(without(story, 'keepalive', 'dropped'), [
+    expect: (eventLines) =>
+      firstDifference(omitEvents(eventLines, 'keepalive', 'dropped'), [
         '0 connect',
         '0 cellular NETWORK_PING',
         '510 connect',
@@ -91,15 +98,16 @@ export const KEPT: readonly Scenario[] = [
       run.setListening(false);
       unlockManually(run).advance(Hours(6));
     },
-    expect: (story) => {
-      const tries = secondsOf(story, 'tries');
-      const waits = tries.slice(1).map((seconds, index) => Math.round(seconds - (tries[index] ?? 0)));
-      const first = waits.slice(0, 3).join();
-      if (first !== '10,30,60') return `waited ${first} s first`;
-      const later = waits.slice(3);
-      const [least, most] = [Math.min(...later), Math.max(...later)];
-      // Of 70 waits that are uniformly distributed from 240 to 360 s, some are close to each bound.
-      return least >= 240 && least < 255 && most <= 360 && most > 345 ? undefined : `then ${least} to ${most} s`;
+    expect: (eventLines) => {
+      const attempts = secondsOf(eventLines, 'tries');
+      const waits = attempts.slice(1).map((seconds, index) => Math.round(seconds - (attempts[index] ?? 0)));
+      const firstWaits = waits.slice(0, 3).join();
+      if (firstWaits !== '10,30,60') return `waited ${firstWaits} s first`;
+      const laterWaits = waits.slice(3);
+      const [shortest, longest] = [Math.min(...laterWaits), Math.max(...laterWaits)];
+      // Six hours have about 70 waits, uniformly distributed from 240 to 360 s. Some are close to each bound.
+      const isSpread = shortest >= 240 && shortest < 255 && longest <= 360 && longest > 345;
+      return isSpread ? undefined : `then ${shortest} to ${longest} s`;
     },
   },
   {
@@ -114,15 +122,18 @@ export const KEPT: readonly Scenario[] = [
       }
       run.input({ type: 'coverage', covered: true }).advance(Hours(1));
     },
-    expect: (story, run) => {
-      const seen = secondsOf(story, 'cellular STATE_PING').length;
+    expect: (eventLines, run) => {
+      const received = secondsOf(eventLines, 'cellular STATE_PING').length;
       const dropped = run.newest?.dropped ?? 0;
-      return seen === 256 && dropped === 44 ? undefined : `${seen} of 300 came, ${dropped} were reported as dropped`;
+      // 300 pings were made and 256 fit in the buffer, so 44 were dropped.
+      if (received === 256 && dropped === 44) return undefined;
+      return `${received} of 300 came, ${dropped} were reported as dropped`;
     },
   },
 ];
 
-export const COMMANDED: readonly Scenario[] = [
+/** Commands to a connected lock. */
+export const COMMAND_SCENARIOS: readonly Scenario[] = [
   {
     name: 'locked by command',
     citation: 'lock (the lock gives a 5 s warning tone first)',
@@ -176,7 +187,8 @@ export const COMMANDED: readonly Scenario[] = [
   },
 ];
 
-export const SILENT: readonly Scenario[] = [
+/** Locks that close their connection and are then silent. */
+export const SILENCE_SCENARIOS: readonly Scenario[] = [
   {
     name: 'the battery runs low while asleep',
     citation:
@@ -185,8 +197,8 @@ export const SILENT: readonly Scenario[] = [
     play: (run) => {
       run.input({ type: 'battery', percent: 9 }).advance(Hours(30));
     },
-    expect: (story, run) =>
-      firstDifference(story, ['0 connect', '0 close', '0 disconnect closed']) ??
+    expect: (eventLines, run) =>
+      firstDifference(eventLines, ['0 connect', '0 close', '0 disconnect closed']) ??
       (run.judge.belief.batteryPercent === 9 ? undefined : 'the battery was not reported'),
   },
   {

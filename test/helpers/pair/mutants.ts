@@ -1,6 +1,7 @@
 /**
- * The mutants of the mutation check: power models with one altered row, reason, number or rank, and some firmware
- * faults outside the model.
+ * The mutants of the mutation check. A mutant is a lock with one fault: a power model with one altered row, reason,
+ * number or rank, or a firmware fault outside the model. The check proves that the scenarios or the judge find each
+ * one.
  */
 import type { StepWrapper } from '../../../firmware-sim/faults/bug-wrappers.js';
 import {
@@ -21,6 +22,7 @@ import { NEVER } from '../../../proto/power/step/reading.js';
 import type { KnownReason } from '../../../proto/wire/reasons.js';
 import type { Alteration } from './scenario.js';
 
+/** A faulty lock. The name says what is wrong with it. */
 export interface Mutant extends Alteration {
   readonly name: string;
 }
@@ -28,27 +30,30 @@ export interface Mutant extends Alteration {
 /** A power model that can be altered. */
 type Mutable<T> = T extends number | string | boolean | null ? T : { -readonly [Key in keyof T]: Mutable<T[Key]> };
 
+/** A mutant whose power model is altered. */
 function altered(name: string, alter: (model: Mutable<PowerModel>) => void): Mutant {
   const model = structuredClone(POWER_MODEL) as Mutable<PowerModel>;
   alter(model);
   return { name, model: model as PowerModel };
 }
 
+/** The members of a state's row that are true or false. */
 const FLAGS = ['theft', 'period', 'stateChange', 'cellOnInRide', 'rideTracking', 'commands'] as const;
 const KEPT: readonly StateRow['connectionKept'][] = ['never', 'in-window', 'always'];
 
+/** Mutants with one altered member in the row of a state. */
 function stateMutants(): Mutant[] {
-  const found: Mutant[] = [];
+  const mutantList: Mutant[] = [];
   for (const [index, row] of POWER_MODEL.states.entries()) {
     const alter = (name: string, change: (row: Mutable<StateRow>) => void): void => {
-      found.push(altered(`${row.state}: ${name}`, (model) => change(model.states[index] as Mutable<StateRow>)));
+      mutantList.push(altered(`${row.state}: ${name}`, (model) => change(model.states[index] as Mutable<StateRow>)));
     };
     for (const flag of FLAGS) {
       alter(`${flag} ${row[flag] ? 'off' : 'on'}`, (mutable) => {
         mutable[flag] = !mutable[flag];
       });
     }
-    for (const kept of KEPT.filter((each) => each !== row.connectionKept)) {
+    for (const kept of KEPT.filter((other) => other !== row.connectionKept)) {
       alter(`connection kept ${kept}`, (mutable) => {
         mutable.connectionKept = kept;
       });
@@ -59,14 +64,15 @@ function stateMutants(): Mutant[] {
       });
     }
   }
-  return found;
+  return mutantList;
 }
 
+/** Wrong conditions for the row of a state. */
 function conditionsInsteadOf({ when }: StateRow): StateRow['when'][] {
   if ('batteryBelowPercent' in when) return [9, 11, 0, 50].map((batteryBelowPercent) => ({ batteryBelowPercent }));
   if ('mode' in when) return [{ mode: when.mode === 'MID' ? 'HIGH' : 'MID' }];
   const switches = ['airplane', 'recovery', 'rideTracking'] as const;
-  return switches.filter((each) => each !== when.switch).map((each) => ({ switch: each }));
+  return switches.filter((other) => other !== when.switch).map((other) => ({ switch: other }));
 }
 
 /** Mutants in which two states are exchanged. */
@@ -76,9 +82,9 @@ function orderMutants(): Mutant[] {
     states.slice(high + 1).map((lower, gap) =>
       altered(`${upper.state} and ${lower.state} change places`, (model) => {
         const low = high + 1 + gap;
-        const kept = model.states[high] as Mutable<StateRow>;
+        const upperRow = model.states[high] as Mutable<StateRow>;
         model.states[high] = model.states[low] as Mutable<StateRow>;
-        model.states[low] = kept;
+        model.states[low] = upperRow;
       }),
     ),
   );
@@ -88,20 +94,20 @@ function orderMutants(): Mutant[] {
 function rankMutants(): Mutant[] {
   return POWER_MODEL.triggers.slice(1).map((lower, high) =>
     altered(`${POWER_MODEL.triggers[high]?.trigger} and ${lower.trigger} change places`, (model) => {
-      const kept = model.triggers[high] as Mutable<TriggerRow>;
+      const upperRow = model.triggers[high] as Mutable<TriggerRow>;
       model.triggers[high] = model.triggers[high + 1] as Mutable<TriggerRow>;
-      model.triggers[high + 1] = kept;
+      model.triggers[high + 1] = upperRow;
     }),
   );
 }
 
 /** Mutants in which a trigger's pings have another reason, or none. */
 function reasonMutants(): Mutant[] {
-  const found: Mutant[] = [];
+  const mutantList: Mutant[] = [];
   for (const [index, row] of POWER_MODEL.triggers.entries()) {
     for (const which of ['cellularReason', 'gpsReason'] as const) {
       for (const reason of reasonsInsteadOf(row[which])) {
-        found.push(
+        mutantList.push(
           altered(`${row.trigger}: ${which} ${reason ?? 'none'}`, (model) => {
             (model.triggers[index] as Mutable<TriggerRow>)[which] = reason;
           }),
@@ -109,9 +115,10 @@ function reasonMutants(): Mutant[] {
       }
     }
   }
-  return found;
+  return mutantList;
 }
 
+/** Wrong reasons in place of this one. */
 function reasonsInsteadOf(reason: KnownReason | null): (KnownReason | null)[] {
   if (reason === null) return ['REASON_GPS_PING'];
   const other = reason === 'REASON_NETWORK_PING' ? 'REASON_RESET' : 'REASON_NETWORK_PING';
@@ -120,30 +127,30 @@ function reasonsInsteadOf(reason: KnownReason | null): (KnownReason | null)[] {
 
 /** Mutants with one doubled or halved timing. */
 function timingMutants(): Mutant[] {
-  const found: Mutant[] = [];
+  const mutantList: Mutant[] = [];
   for (const factor of [2, 0.5]) {
     for (const [name, value] of Object.entries(POWER_MODEL.timings)) {
       if (typeof value !== 'number') continue;
-      found.push(
+      mutantList.push(
         altered(`${name} × ${factor}`, ({ timings }) => {
           Object.assign(timings, { [name]: value * factor });
         }),
       );
     }
     for (const [index, wait] of POWER_MODEL.timings.retryAfter.entries()) {
-      found.push(
+      mutantList.push(
         altered(`retryAfter, the ${index + 1}. wait × ${factor}`, ({ timings }) => {
           (timings.retryAfter as number[])[index] = wait * factor;
         }),
       );
     }
-    found.push(
+    mutantList.push(
       altered(`bufferUplinks × ${factor}`, (model) => {
         model.bufferUplinks *= factor;
       }),
     );
   }
-  return found;
+  return mutantList;
 }
 
 /** Mutants with an extreme or shifted number. */

@@ -11,7 +11,10 @@ import type { DisconnectCause } from '../../../proto/power/judge/event.js';
 import type { StepInput } from '../../../proto/power/step/io.js';
 import type { Downlink, Uplink } from '../../../proto/wire/ping.js';
 
-/** How a network cuts a connection. */
+/**
+ * How a network cuts a connection: both sides notice soon (`both`), one side notices first (`lock-first`,
+ * `gateway-first`), the lock no longer receives (`deaf`), or the gateway no longer receives (`mute`).
+ */
 export const CUTS = ['both', 'lock-first', 'gateway-first', 'deaf', 'mute'] as const;
 export type Cut = (typeof CUTS)[number];
 
@@ -24,30 +27,35 @@ export interface NetworkEndpoints {
   /** The gateway's connection closes. `cutBy` is the event of the world that cut it; null if the lock closed it. */
   disconnected(cause: DisconnectCause, cutBy: string | null): void;
   received(uplink: Uplink): void;
-  /** The world disturbs the network at this moment. */
+  /** The simulated world disturbs the network at this moment, which may explain a later finding. */
   recordTrouble(): void;
 }
 
 /** A lock that sends nothing for this long sends a PINGREQ (MQTT 3.1.1, 3.1.2.10). */
 const KEEPALIVE_MS = Seconds(300);
-/** One and a half keepalives: a server closes a connection that is silent for this long. */
+/** One and a half keepalives: a server closes a connection that is silent for this long (MQTT 3.1.1, 3.1.2.10). */
 const KEEPALIVE_EXPIRY_MS = Seconds(450);
+/** How long a lock waits for the answer to its connect. */
 const CONNACK_TIMEOUT_MS = Seconds(30);
 
 interface Connection {
   /** The lock's view of the connection. */
   phase: 'connecting' | 'up' | 'ending' | 'dead';
+  /** Whether the gateway considers the connection open. */
   gatewayUp: boolean;
   /** Whether messages to the gateway are lost. */
   isUpDead: boolean;
   /** Whether messages to the lock are lost. */
   isDownDead: boolean;
+  /** The event that cut the connection; null if it was not cut. */
   cutBy: string | null;
-  /** When the gateway last received a message of the lock, and when the direction to the gateway died. */
+  /** When the gateway last received a message of the lock. */
   lastUpMs: number;
+  /** Since when messages to the gateway are lost; Infinity if they are not. */
   upDeadMs: number;
-  /** When the last sent message arrives in each direction. A later message must not arrive earlier. */
+  /** When the last message to the gateway arrives. A later message must not arrive earlier. */
   upArrivalMs: number;
+  /** When the last message to the lock arrives. */
   downArrivalMs: number;
 }
 
@@ -126,12 +134,12 @@ export class PairNetwork {
     });
   }
 
-  /** The lock drops its connection silently. `why` is the event of the world that caused this; null for none. */
-  drop(why: string | null): void {
+  /** The lock drops its connection silently. `cause` is the event of the world that caused this; null for none. */
+  drop(cause: string | null): void {
     const connection = this.#lockConnection;
     if (connection === undefined || connection.phase === 'dead') return;
     connection.phase = 'dead';
-    connection.cutBy ??= why;
+    connection.cutBy ??= cause;
     // Messages that are in transit may still arrive.
     if (this.#random.chance(0.5)) this.#stopUp(connection);
     this.#scheduleGatewayClose(connection);
@@ -196,6 +204,7 @@ export class PairNetwork {
     this.#scheduleGatewayClose(connection);
   }
 
+  /** The lock's connect reaches the gateway. */
   #arriveAtGateway(connection: Connection): void {
     // The lock has given up this connection and started another one.
     if (connection !== this.#lockConnection) return;
@@ -208,11 +217,11 @@ export class PairNetwork {
       });
       return;
     }
-    const before = this.#gatewayConnection;
+    const previous = this.#gatewayConnection;
     this.#gatewayConnection = connection;
-    if (before?.gatewayUp === true) {
-      before.gatewayUp = false;
-      this.#endpoints.disconnected('takeover', before.cutBy);
+    if (previous?.gatewayUp === true) {
+      previous.gatewayUp = false;
+      this.#endpoints.disconnected('takeover', previous.cutBy);
     }
     connection.gatewayUp = true;
     this.#endpoints.connected();
@@ -247,6 +256,7 @@ export class PairNetwork {
     return shortest === longest ? shortest : this.#random.integer(shortest, longest);
   }
 
+  /** From now on messages to the gateway are lost. */
   #stopUp(connection: Connection): void {
     connection.isUpDead = true;
     connection.upDeadMs = Math.min(connection.upDeadMs, this.#clock.now());
@@ -262,12 +272,14 @@ export class PairNetwork {
   #scheduleGatewayClose(connection: Connection): void {
     const isSoon = this.#random.chance(0.5);
     const nowMs = this.#clock.now();
+    // The lock's PINGREQs arrived until the direction to the gateway died; the last one restarted the gateway's timer.
     const idle = Math.max(0, Math.min(connection.upDeadMs, nowMs) - connection.lastUpMs - 1);
     const lastUpMs = connection.lastUpMs + Math.floor(idle / KEEPALIVE_MS) * KEEPALIVE_MS;
     const delay = isSoon ? this.#random.integer(0, Seconds(5)) : lastUpMs + KEEPALIVE_EXPIRY_MS - nowMs;
     this.#clock.after(delay, () => this.#closeAtGateway(connection, isSoon ? 'dropped' : 'keepalive'));
   }
 
+  /** Schedules that the lock notices that its connection is dead. */
   #scheduleLockClose(connection: Connection, delay: number): void {
     this.#clock.after(delay, () => {
       if (connection.phase === 'dead') return;

@@ -1,9 +1,11 @@
 /**
- * A random history of some locks, run through ingest and store without a broker: uplinks in order, late, repeated and
- * conflicting, phones, connections, commands and answers, time, failing commits, locks that are moved to another
- * merchant, erased, removed and added again. A commit takes some turns of the event loop, in which more events are
- * judged. A test can compare the beliefs of the running gateway with those of a gateway that starts on the stored data.
- * After each commit the history makes this comparison too.
+ * A random history of some locks, which runs through the gateway's ingest and store without a broker. It consists of
+ * uplinks in order, late, repeated and conflicting; phones, connections, commands and answers; the passing of time;
+ * failing commits; and locks that are moved to another merchant, erased, removed and added again. A commit takes some
+ * turns of the event loop, in which the gateway judges more events.
+ *
+ * The gateway has a belief about the state of each lock. A test can compare the beliefs of the running gateway with
+ * those of a gateway that starts on the stored data. The history makes this comparison after each commit too.
  */
 import { Prng } from '../../../firmware-sim/prng.js';
 import { GatewayEvents } from '../../../gateway/events.js';
@@ -23,7 +25,7 @@ import { testBytes, testMac } from '../gateway/test-gateway.js';
 import { lockSender } from '../mqtt/lock-sender.js';
 import { openStore } from '../store/new-store.js';
 
-const LOCKS = 4;
+const LOCK_COUNT = 4;
 const MERCHANTS = ['Amber', 'Basalt'];
 const START_MS = Date.UTC(2026, 10, 20);
 
@@ -44,6 +46,7 @@ interface HistoryLock {
 /** The gateway's belief about each lock, by the lock's MAC. */
 export type States = Readonly<Record<string, unknown>>;
 
+/** One history. The same seed gives the same events. */
 export class RandomHistory {
   readonly #random: Prng;
   readonly #folder: string;
@@ -54,8 +57,9 @@ export class RandomHistory {
   #known!: Locks;
   #failsNextCommit = false;
   #nextCommand = 1;
-  /** The number of acknowledged uplinks, and of states written with commits. */
+  /** The number of acknowledged uplinks. */
   acked = 0;
+  /** The number of states written with commits. */
   statesWritten = 0;
   /** The number of commits during which events for the next commit were judged. */
   overlapped = 0;
@@ -72,7 +76,7 @@ export class RandomHistory {
     const history = new RandomHistory(seed, folder);
     history.#store = await openStore(folder);
     for (const merchant of MERCHANTS) await history.#store.addMerchant(merchant, START_MS);
-    for (let at = 0; at < LOCKS; at++) await history.#add(testMac(at + 1), 0);
+    for (let index = 0; index < LOCK_COUNT; index++) await history.#add(testMac(index + 1), 0);
     await history.#listen();
     return history;
   }
@@ -84,14 +88,15 @@ export class RandomHistory {
     await this.#store.addPhone({ mac, name: 'Ada', secretHash: Buffer.from('phone'), expiresAtMs: null, nowMs });
     const sender = await lockSender(this.#store, mac);
     const [phone] = await this.#store.listPhones(mac);
-    const ofPhone: Sender = { ...sender, credentialId: phone?.credentialId ?? 0, source: 'phone' };
-    const before = this.#locks.find((lock) => lock.mac === mac);
-    if (before !== undefined) Object.assign(before, { sender, phone: ofPhone, ownerIndex: owner, isRegistered: true });
+    const phoneSender: Sender = { ...sender, credentialId: phone?.credentialId ?? 0, source: 'phone' };
+    const existing = this.#locks.find((lock) => lock.mac === mac);
+    if (existing !== undefined)
+      Object.assign(existing, { sender, phone: phoneSender, ownerIndex: owner, isRegistered: true });
     else
       this.#locks.push({
         mac,
         sender,
-        phone: ofPhone,
+        phone: phoneSender,
         ownerIndex: owner,
         isRegistered: true,
         boot: 1,
@@ -155,7 +160,7 @@ export class RandomHistory {
   async step(): Promise<void> {
     const count = this.#random.integer(1, 12);
     this.#failsNextCommit = this.#random.chance(0.08);
-    for (let at = 0; at < count; at++) {
+    for (let index = 0; index < count; index++) {
       await this.#doRandomEvent(this.#random.pick(this.#locks));
       if (this.#random.chance(0.3)) await this.#waitTurns(2);
     }
@@ -211,14 +216,15 @@ export class RandomHistory {
       if (random.chance(0.2)) await this.#add(lock.mac, random.integer(0, 1));
       return;
     }
-    const turn = random.fraction();
-    if (turn < 0.78) this.#uplink(lock);
-    else if (turn < 0.8) this.#repeat(lock);
-    else if (turn < 0.82) this.#ingestUplink(lock.phone, this.#bytes(900, random.integer(1, 40), 'PHONE'));
-    else if (turn < 0.87) this.#connection(lock);
-    else if (turn < 0.885) this.#command(lock);
-    else if (turn < 0.89) this.#ingestUplink(lock.sender, Buffer.from([1]));
-    else if (turn < 0.99)
+    const drawn = random.fraction();
+    if (drawn < 0.78) this.#uplink(lock);
+    else if (drawn < 0.8) this.#repeat(lock);
+    else if (drawn < 0.82) this.#ingestUplink(lock.phone, this.#bytes(900, random.integer(1, 40), 'PHONE'));
+    else if (drawn < 0.87) this.#connection(lock);
+    else if (drawn < 0.885) this.#command(lock);
+    // A single byte is no uplink, so the gateway must reject it.
+    else if (drawn < 0.89) this.#ingestUplink(lock.sender, Buffer.from([1]));
+    else if (drawn < 0.99)
       this.#clock.advance(
         random.chance(0.7) ? random.integer(5, 5000) : random.pick([Seconds(40), Minutes(7), Hours(3), Hours(26)]),
       );
@@ -254,6 +260,7 @@ export class RandomHistory {
     this.#ingestUplink(lock.sender, bytes);
   }
 
+  /** The lock repeats one of its last uplinks. */
   #repeat(lock: HistoryLock): void {
     if (lock.sent.length > 0) this.#ingestUplink(lock.sender, this.#random.pick(lock.sent));
   }
@@ -284,6 +291,7 @@ export class RandomHistory {
     });
   }
 
+  /** The lock or a phone connects or disconnects. */
   #connection({ sender: { deviceId, mac } }: HistoryLock): void {
     const atMs = this.#clock.now();
     const source = this.#random.chance(0.8) ? 'lock' : 'phone';
@@ -294,6 +302,7 @@ export class RandomHistory {
     this.#ingest.recordEvent(deviceId, mac, event);
   }
 
+  /** The gateway sends a command, which the lock may acknowledge later. */
   #command(lock: HistoryLock): void {
     const { deviceId, mac } = lock.sender;
     const id = this.#nextCommand++;
@@ -327,10 +336,10 @@ export class RandomHistory {
     lock.phone = { ...lock.phone, merchantId };
   }
 
-  /** The states of the registered locks that have stored data, converted through JSON as in the store. */
-  #statesOf(locks: Locks, fits = ({ isStored }: KnownLock): boolean => isStored): States {
-    const inService = new Set(this.#locks.filter(({ isRegistered }) => isRegistered).map(({ mac }) => mac));
-    const known = [...locks.all()].filter((lock) => fits(lock) && inService.has(lock.mac));
+  /** The states of registered locks, by default of those with stored data, converted through JSON as in the store. */
+  #statesOf(locks: Locks, isWanted = ({ isStored }: KnownLock): boolean => isStored): States {
+    const registered = new Set(this.#locks.filter(({ isRegistered }) => isRegistered).map(({ mac }) => mac));
+    const known = [...locks.all()].filter((lock) => isWanted(lock) && registered.has(lock.mac));
     const states = known.map(({ mac, state }): [string, DeviceState] => [mac, state]);
     return JSON.parse(JSON.stringify(Object.fromEntries(states.sort()))) as States;
   }

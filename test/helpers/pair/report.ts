@@ -1,4 +1,7 @@
-/** Reports a failed pair check: the finding, the events before it, and the command that repeats it. */
+/**
+ * Reports a failed pair check, which runs a simulated lock against the judge (run.ts): the finding, the events before
+ * it, and the command that repeats it.
+ */
 import { type Milliseconds, Minutes } from '../../../proto/clock.js';
 import type { Uplink } from '../../../proto/wire/ping.js';
 import { type Case, type CaseEvent, playCase } from './cases.js';
@@ -13,7 +16,9 @@ export class PairStatistics {
   runs = 0;
   steps = 0;
   uplinks = 0;
+  /** The kinds of uplinks that arrived, such as `cellular REASON_THEFT`. */
   readonly kinds = new Set<string>();
+  /** How many findings an event of the simulated world explains, by rule. */
   readonly explained = new Map<string, number>();
 
   add(run: PairRun): void {
@@ -31,35 +36,35 @@ function kindOf({ body }: Uplink): string {
 }
 
 /** Runs the walk of a seed; returns its mistakes as lines to print, empty if there are none. */
-export function mistakesOnWalk(seed: number, seen: PairStatistics): string[] {
+export function mistakesOnWalk(seed: number, statistics: PairStatistics): string[] {
   const repeat = `env PAIR_SEED=${seed} npm test test/proto/power/pair-check.test.ts`;
   return mistakesIn(repeat, `seed ${seed}, ${WALK_DAYS} days`, () => {
     const run = repairWorld(pairWalk(seed));
-    seen.add(run);
+    statistics.add(run);
     return { run, otherMistakes: mistakesAfterRepair(run) };
   });
 }
 
 /** Runs one case with one event; returns its mistakes as lines to print, or null if the case is impossible. */
 export function mistakesInCase(
-  place: string,
-  one: Case,
-  happening: CaseEvent,
-  settles: Milliseconds,
-  seen: PairStatistics,
+  caseNumber: string,
+  testCase: Case,
+  event: CaseEvent,
+  settleMs: Milliseconds,
+  statistics: PairStatistics,
 ): string[] | null {
   let caseExists = true;
-  const repeat = `env PAIR_CASE=${place} npm test test/proto/power/pair-check.test.ts`;
-  const wrong = mistakesIn(repeat, `${one.name}: ${happening.name}`, () => {
-    const run = playCase(one, happening, settles);
+  const repeat = `env PAIR_CASE=${caseNumber} npm test test/proto/power/pair-check.test.ts`;
+  const mistakes = mistakesIn(repeat, `${testCase.name}: ${event.name}`, () => {
+    const run = playCase(testCase, event, settleMs);
     if (run === undefined) {
       caseExists = false;
       return undefined;
     }
-    seen.add(run);
+    statistics.add(run);
     return { run, otherMistakes: missingUplinks(run) };
   });
-  return caseExists ? wrong : null;
+  return caseExists ? mistakes : null;
 }
 
 /** Uplinks that have not arrived although the lock could have sent them for 15 min. */
@@ -70,6 +75,7 @@ function missingUplinks(run: PairRun): string[] {
     .map((uplink) => `${kindOf(uplink)} ${uplink.boot}/${uplink.sequence} never arrived`);
 }
 
+/** A run, and its mistakes that are not findings of the judge. */
 type Played = { readonly run: PairRun; readonly otherMistakes: readonly string[] } | undefined;
 
 function mistakesIn(repeat: string, title: string, play: () => Played): string[] {

@@ -1,7 +1,9 @@
 /**
- * A pair check (architecture.md, "Pair check"): one lock driven by `step`, a simulated network, and a gateway reduced
- * to `judge`, on a virtual clock. Each finding of the judge is compared with the simulated world. A violation is always
- * a mistake. A warning is a mistake unless the world cut the lock off.
+ * A pair check (architecture.md, "Pair check") runs the two implementations of the power model against each other on a
+ * virtual clock: `step`, which simulates one lock, and `judge`, which checks the lock's messages as the gateway does. A
+ * simulated network is between them. Each finding of the judge is compared with the simulated world, that is with what
+ * happened to lock and network. A violation is always a mistake. A warning is a mistake unless the world cut the lock
+ * off.
  */
 
 import type { StepWrapper } from '../../../firmware-sim/faults/bug-wrappers.js';
@@ -21,10 +23,12 @@ import { type NetworkEndpoints, PairNetwork } from './network.js';
 
 /** Maximum number of logged events that a report shows. */
 const MAX_LOGGED_EVENTS = 40;
-/** A lock with more successive wake-ups at one moment is in an endless loop. */
+/** A lock that wakes up more often at one moment is in an endless loop. */
 const MAX_WAKE_UPS_PER_MOMENT = 1000;
 /** Maximum number of commands that the gateway queues for the lock. */
 const MAX_QUEUED_COMMANDS = 8;
+/** Later deadlines of the judge get no timer, since no run takes that long. */
+const MAX_TIMER_MS = Days(60);
 /** How long after a cut a lock may take to reconnect: its longest retry interval, and some latency. */
 const MAX_RECONNECT_MS = Minutes(6) + Minutes(1);
 
@@ -41,7 +45,7 @@ export interface PairOptions {
   /** A firmware fault that changes what the lock does at each step (firmware-sim/faults). */
   readonly wrapStep?: StepWrapper;
   /** Called with each event between lock and gateway, as the gateway sees it. */
-  readonly observe?: (atMs: number, what: ObservedEvent) => void;
+  readonly observe?: (atMs: number, event: ObservedEvent) => void;
 }
 
 /** An event that a gateway sees of a lock, or an effect that a person at the lock notices. */
@@ -58,11 +62,12 @@ export interface Unexplained {
   readonly events: readonly string[];
 }
 
-interface Logged {
+interface LoggedEvent {
   readonly atMs: number;
-  readonly what: unknown;
+  readonly event: unknown;
 }
 
+/** One lock with its network and its judge. The caller advances the clock and applies events. */
 export class PairRun {
   readonly clock: VirtualClock;
   readonly random: Prng;
@@ -79,24 +84,34 @@ export class PairRun {
   readonly explained = new Map<string, number>();
   /** Uplinks that the gateway has not received and the lock has not discarded, by {@link keyNumber}. */
   readonly outstanding = new Map<number, Uplink>();
+  /** The last uplink that the lock made. */
   newest: Uplink | undefined;
+  /** The number of inputs that the lock has processed. */
   steps = 0;
   readonly #options: PairOptions;
   readonly #model: PowerModel;
   readonly #step: typeof stepInPlace;
   readonly #effects: StepEffect[] = [];
-  readonly #log: Logged[] = [];
+  /** The last events, as a ring buffer. */
+  readonly #log: LoggedEvent[] = [];
+  /** The number of events logged so far. */
   #logged = 0;
+  /** When the lock wants to wake up. */
   #wakeAtMs = Number.POSITIVE_INFINITY;
+  /** When the lock's timer fires; Infinity if no timer is scheduled. The same for the judge's timer. */
   #armedMs = Number.POSITIVE_INFINITY;
   #judgeArmedMs = Number.POSITIVE_INFINITY;
+  /** Until when the host of the lock delays wake-ups. */
   #lateUntilMs = Number.NEGATIVE_INFINITY;
   #lastTickMs = Number.NEGATIVE_INFINITY;
   #ticksAtThisMoment = 0;
+  /** When the world last disturbed the lock's connection. */
   #lastTroubleMs = Number.NEGATIVE_INFINITY;
+  /** The event that cut the last closed connection; null if it was closed properly. */
   #cutBy: string | null = null;
-  /** The high window of the last acknowledgement that the lock discarded. */
+  /** The high window (the hours of mode HIGH) in the last acknowledgement that the lock discarded. */
   #lostWindow: HighWindow | null = null;
+  /** The commands that the gateway has queued for the lock. */
   #commands: Downlink[] = [];
 
   constructor(options: PairOptions) {
@@ -118,7 +133,7 @@ export class PairRun {
       startMs,
       this.initial,
       (finding) => this.#onFinding(finding),
-      (rule, name) => this.#onWithdrawal(rule, name),
+      (rule, key) => this.#onWithdrawal(rule, key),
     );
     this.network = new PairNetwork(this.clock, this.random.fork('network'), options.latency, this.#endpoints());
     this.input({ type: 'boot' });
@@ -203,14 +218,14 @@ export class PairRun {
     const first = Math.max(0, this.#logged - MAX_LOGGED_EVENTS);
     const lines: string[] = [];
     for (let index = first; index < this.#logged; index++) {
-      const { atMs, what } = this.#log[index % MAX_LOGGED_EVENTS] as Logged;
-      lines.push(`${new Date(atMs).toISOString()} ${typeof what === 'string' ? what : JSON.stringify(what)}`);
+      const { atMs, event } = this.#log[index % MAX_LOGGED_EVENTS] as LoggedEvent;
+      lines.push(`${new Date(atMs).toISOString()} ${typeof event === 'string' ? event : JSON.stringify(event)}`);
     }
     return lines;
   }
 
-  #logEvent(what: unknown): void {
-    this.#log[this.#logged++ % MAX_LOGGED_EVENTS] = { atMs: this.nowMs, what };
+  #logEvent(event: unknown): void {
+    this.#log[this.#logged++ % MAX_LOGGED_EVENTS] = { atMs: this.nowMs, event };
   }
 
   #endpoints(): NetworkEndpoints {
@@ -308,7 +323,7 @@ export class PairRun {
   /** Schedules a tick of the judge just after each moment at which a deadline may expire. */
   #armJudge(): void {
     const dueMs = this.judge.belief.dueMs + 1;
-    if (dueMs >= this.#judgeArmedMs || dueMs - this.nowMs > Days(60)) return;
+    if (dueMs >= this.#judgeArmedMs || dueMs - this.nowMs > MAX_TIMER_MS) return;
     this.#judgeArmedMs = dueMs;
     this.clock.after(dueMs - this.nowMs, () => {
       if (this.#judgeArmedMs !== dueMs) return;
@@ -320,14 +335,14 @@ export class PairRun {
 
   #onFinding(finding: Finding): void {
     this.#logEvent(`judge: ${finding.rule}: ${finding.message}`);
-    const why = this.#isWindowLost(finding) ? 'the window’s acknowledgement was lost' : this.#explain(finding);
-    if (why === null) this.unexplained.push({ finding, events: this.events() });
+    const explanation = this.#isWindowLost(finding) ? 'the window’s acknowledgement was lost' : this.#explain(finding);
+    if (explanation === null) this.unexplained.push({ finding, events: this.events() });
     else this.explained.set(finding.rule, (this.explained.get(finding.rule) ?? 0) + 1);
   }
 
-  #onWithdrawal(rule: string, name: number): void {
+  #onWithdrawal(rule: string, key: number): void {
     const index = this.unexplained.findIndex(
-      ({ finding }) => finding.rule === rule && finding.about !== null && keyNumber(finding.about) === name,
+      ({ finding }) => finding.rule === rule && finding.about !== null && keyNumber(finding.about) === key,
     );
     if (index >= 0) this.unexplained.splice(index, 1);
   }
@@ -381,7 +396,7 @@ export class PairRun {
 
   /** Whether a missing uplink may still arrive, or the uplink that reports how many were dropped. */
   #isGapTemporary(): boolean {
-    if (this.judge.missing().some((name) => this.outstanding.has(name))) return true;
+    if (this.judge.missing().some((key) => this.outstanding.has(key))) return true;
     const reportedDrops = new Map(this.judge.belief.runs.map(({ boot, dropped }) => [boot, dropped]));
     return [...this.outstanding.values()].some(({ boot, dropped }) => dropped > (reportedDrops.get(boot) ?? 0));
   }

@@ -1,7 +1,8 @@
 /**
- * Scripted worlds and the events that a lock must then show, for the mutation check. Expectations are derived from
- * protocol.md §2, whose sentence each scenario cites, never from the code. The network has no latency, so that times
- * are those of the protocol.
+ * A scenario scripts what happens to a lock, and lists the events that a correct lock then shows. The mutation check
+ * plays all scenarios with faulty locks, and each fault must show. Expectations are derived from protocol.md §2, whose
+ * sentence each scenario cites, never from the code. The network has no latency, so that times are those of the
+ * protocol.
  */
 
 import type { StepWrapper } from '../../../firmware-sim/faults/bug-wrappers.js';
@@ -15,6 +16,7 @@ import { type ObservedEvent, type PairOptions, PairRun } from './run.js';
 /** The observed events, as lines of seconds since the start and the event: `36.001 gps THEFT`. */
 export type EventLines = readonly string[];
 
+/** What happens to a lock, and what the lock must do. */
 export interface Scenario {
   readonly name: string;
   /** The sentence of protocol.md that the scenario checks. */
@@ -24,7 +26,7 @@ export interface Scenario {
   readonly lock?: Partial<PairOptions['lock']>;
   readonly play: (run: PairRun) => void;
   /** The expected lines, or a function that returns what is wrong with the observed lines. */
-  readonly expect: EventLines | ((story: EventLines, run: PairRun) => string | undefined);
+  readonly expect: EventLines | ((eventLines: EventLines, run: PairRun) => string | undefined);
 }
 
 /** How a lock is altered: by another power model, or by faults outside the model. */
@@ -34,17 +36,20 @@ export interface Alteration {
   readonly wrapStep?: StepWrapper;
 }
 
-/** How a scenario revealed that the lock is altered; undefined if it did not. */
-export type Outcome = { readonly by: 'judge' | 'oracle' | 'crash'; readonly what: string } | undefined;
+/**
+ * How a scenario revealed that the lock is altered: by an unexplained finding of the judge, by an unexpected event line
+ * (`oracle`), or by a crash. Undefined if it did not.
+ */
+export type Outcome = { readonly by: 'judge' | 'oracle' | 'crash'; readonly symptom: string } | undefined;
 
 /** Plays the scenario with a correct or altered lock. */
 export function playScenario(scenario: Scenario, alteration: Alteration = {}): Outcome {
   const startMs = MIDNIGHT_MS + Math.round(Hours(scenario.hour));
-  const story: string[] = [];
+  const eventLines: string[] = [];
   let run: PairRun | undefined;
-  const observe = (atMs: number, what: ObservedEvent): void => {
-    const line = lineOf(what, run?.network.accepts ?? true);
-    if (line !== undefined) story.push(`${(atMs - startMs) / 1000} ${line}`);
+  const observe = (atMs: number, event: ObservedEvent): void => {
+    const line = lineOf(event, run?.network.accepts ?? true);
+    if (line !== undefined) eventLines.push(`${(atMs - startMs) / 1000} ${line}`);
   };
   try {
     run = new PairRun({
@@ -57,49 +62,50 @@ export function playScenario(scenario: Scenario, alteration: Alteration = {}): O
     });
     scenario.play(run);
   } catch (error) {
-    return { by: 'crash', what: (error as Error).message };
+    return { by: 'crash', symptom: (error as Error).message };
   }
-  const [found] = run.unexplained;
-  if (found !== undefined) return { by: 'judge', what: found.finding.rule };
+  const [unexplained] = run.unexplained;
+  if (unexplained !== undefined) return { by: 'judge', symptom: unexplained.finding.rule };
   const { expect } = scenario;
-  const wrong = typeof expect === 'function' ? expect(story, run) : firstDifference(story, expect);
-  return wrong === undefined ? undefined : { by: 'oracle', what: wrong };
+  const difference = typeof expect === 'function' ? expect(eventLines, run) : firstDifference(eventLines, expect);
+  return difference === undefined ? undefined : { by: 'oracle', symptom: difference };
 }
 
-function lineOf(what: ObservedEvent, accepts: boolean): string | undefined {
-  if (what.type === 'connect') return 'connect';
+/** The event as a line without its time; undefined for an event that is not listed. */
+function lineOf(event: ObservedEvent, accepts: boolean): string | undefined {
+  if (event.type === 'connect') return 'connect';
   // Commands are not listed, since the lock's answers show them.
-  if (what.type === 'command') return undefined;
-  if (what.type === 'disconnect') return `disconnect ${what.cause}`;
-  if (what.type === 'effect') {
-    const { effect } = what;
+  if (event.type === 'command') return undefined;
+  if (event.type === 'disconnect') return `disconnect ${event.cause}`;
+  if (event.type === 'effect') {
+    const { effect } = event;
     if (effect.type === 'connect' && !accepts) return 'tries';
     if (effect.type === 'tone' || effect.type === 'siren') return `${effect.type} ${effect.durationMs / 1000} s`;
     return effect.type === 'lock' || effect.type === 'unlock' ? effect.type : undefined;
   }
-  const { body } = what.uplink;
+  const { body } = event.uplink;
   if (body.kind === 'ack') return `ack ${body.commandId} ${body.result}`;
   return body.kind === 'close_connection' ? 'close' : `${body.kind} ${body.reason.replace('REASON_', '')}`;
 }
 
 /** The first difference between observed and expected lines, as a sentence; undefined if there is none. */
-export function firstDifference(story: EventLines, expected: EventLines): string | undefined {
-  const length = Math.max(story.length, expected.length);
+export function firstDifference(eventLines: EventLines, expected: EventLines): string | undefined {
+  const length = Math.max(eventLines.length, expected.length);
   for (let index = 0; index < length; index++) {
-    const [seen, wanted] = [story[index] ?? 'nothing more', expected[index] ?? 'nothing more'];
-    if (seen !== wanted) return `${seen}, not ${wanted}`;
+    const [observed, expectedLine] = [eventLines[index] ?? 'nothing more', expected[index] ?? 'nothing more'];
+    if (observed !== expectedLine) return `${observed}, not ${expectedLine}`;
   }
   return undefined;
 }
 
 /** The different events of the lines, without seconds, sorted. */
-export function kindsIn(story: EventLines): string[] {
-  return [...new Set(story.map((line) => line.slice(line.indexOf(' ') + 1)))].sort();
+export function kindsIn(eventLines: EventLines): string[] {
+  return [...new Set(eventLines.map((line) => line.slice(line.indexOf(' ') + 1)))].sort();
 }
 
 /** The seconds of the lines with this event. */
-export function secondsOf(story: EventLines, what: string): number[] {
-  return story.filter((line) => line.endsWith(` ${what}`)).map((line) => Number(line.split(' ')[0]));
+export function secondsOf(eventLines: EventLines, event: string): number[] {
+  return eventLines.filter((line) => line.endsWith(` ${event}`)).map((line) => Number(line.split(' ')[0]));
 }
 
 /** Sends a command that is valid for two minutes, even if a gateway would not send it now. */

@@ -1,10 +1,11 @@
 /** All scenarios of the mutation check, including one for each row of the state table in protocol.md §2. */
 import { Hours, Minutes } from '../../../proto/clock.js';
-import { COMMANDED, KEPT, SILENT } from './link-scenarios.js';
+import { COMMAND_SCENARIOS, CONNECTION_SCENARIOS, SILENCE_SCENARIOS } from './link-scenarios.js';
 import type { PairRun } from './run.js';
 import { kindsIn, power, type Scenario, sendCommand, unlockManually } from './scenario.js';
-import { RANKS, TRIGGERS } from './trigger-scenarios.js';
+import { RANK_SCENARIOS, TRIGGER_SCENARIOS } from './trigger-scenarios.js';
 
+/** Hour of the UTC day. */
 const NOON = 12;
 
 /** Causes every kind of uplink: a theft, a ride, two days of time, and a command while the lock is connected. */
@@ -15,49 +16,60 @@ function causeAllEvents(run: PairRun): void {
   run.input({ type: 'motion', moving: false }).advance(Hours(48));
 }
 
+// The kinds of events of all states that allow them, as event lines without times.
 const AWAKE = ['STATE_PING', 'PERIOD_TRACKING'].flatMap((reason) => [`cellular ${reason}`, `gps ${reason}`]);
 const MOVED = ['cellular THEFT', 'cellular UNLOCKED_MOVEMENT', 'gps THEFT', 'gps UNLOCKED_PING'];
 const ANSWERS = ['ack 1 ok', 'siren 1 s'];
 const SLEEPS = ['close', 'disconnect closed'];
-const TRACKED = { rideTracking: true };
+const RIDE_TRACKING = { rideTracking: true };
 
-/** A scenario for a row of the table in protocol.md §2: the events that a lock in that state shows. */
-function row(name: string, lock: Scenario['lock'], seen: readonly string[]): Scenario {
-  const wanted = JSON.stringify([...seen].sort());
+/** The scenario for a row of the state table in protocol.md §2: the kinds of events that a lock in that state shows. */
+function stateScenario(name: string, lock: Scenario['lock'], expectedKinds: readonly string[]): Scenario {
+  const expected = JSON.stringify([...expectedKinds].sort());
   return {
     name: `all that happens, in ${name}`,
     citation: `the table's row ${name}`,
     hour: NOON,
     ...(lock && { lock }),
     play: causeAllEvents,
-    expect: (story) =>
-      JSON.stringify(kindsIn(story)) === wanted ? undefined : kindsIn(story).join(', ') || 'nothing at all',
+    expect: (eventLines) => {
+      const kinds = kindsIn(eventLines);
+      return JSON.stringify(kinds) === expected ? undefined : kinds.join(', ') || 'nothing at all';
+    },
   };
 }
 
-const ROWS: readonly Scenario[] = [
-  row('AIRPLANE', { power: power({ ...TRACKED, airplane: true }) }, []),
-  row('AIRPLANE over the others', { power: power({ ...TRACKED, airplane: true, recovery: true, mode: 'HIGH' }) }, []),
-  row('AIRPLANE over LOW_BATTERY', { power: power({ ...TRACKED, airplane: true }), batteryPercent: 5 }, []),
-  row('LOW_BATTERY', { power: power(TRACKED), batteryPercent: 9 }, [
+const STATE_SCENARIOS: readonly Scenario[] = [
+  stateScenario('AIRPLANE', { power: power({ ...RIDE_TRACKING, airplane: true }) }, []),
+  stateScenario(
+    'AIRPLANE over the others',
+    { power: power({ ...RIDE_TRACKING, airplane: true, recovery: true, mode: 'HIGH' }) },
+    [],
+  ),
+  stateScenario(
+    'AIRPLANE over LOW_BATTERY',
+    { power: power({ ...RIDE_TRACKING, airplane: true }), batteryPercent: 5 },
+    [],
+  ),
+  stateScenario('LOW_BATTERY', { power: power(RIDE_TRACKING), batteryPercent: 9 }, [
     'connect',
     'cellular THEFT',
     'gps THEFT',
     ...SLEEPS,
   ]),
-  row(
+  stateScenario(
     'LOW_BATTERY over the others',
-    { power: power({ ...TRACKED, recovery: true, mode: 'HIGH' }), batteryPercent: 9 },
+    { power: power({ ...RIDE_TRACKING, recovery: true, mode: 'HIGH' }), batteryPercent: 9 },
     ['connect', 'cellular THEFT', 'gps THEFT', ...SLEEPS],
   ),
-  row('RECOVERY', { power: power({ ...TRACKED, recovery: true }) }, [
+  stateScenario('RECOVERY', { power: power({ ...RIDE_TRACKING, recovery: true }) }, [
     'connect',
     'cellular NETWORK_PING',
     ...AWAKE,
     ...MOVED,
     ...ANSWERS,
   ]),
-  row('HIGH', { power: power({ ...TRACKED, mode: 'HIGH' }) }, [
+  stateScenario('HIGH', { power: power({ ...RIDE_TRACKING, mode: 'HIGH' }) }, [
     'connect',
     'cellular NETWORK_PING',
     ...AWAKE,
@@ -65,7 +77,7 @@ const ROWS: readonly Scenario[] = [
     ...ANSWERS,
     ...SLEEPS,
   ]),
-  row('MID at exactly 10 %', { power: power(TRACKED), batteryPercent: 10 }, [
+  stateScenario('MID at exactly 10 %', { power: power(RIDE_TRACKING), batteryPercent: 10 }, [
     'connect',
     ...AWAKE,
     ...MOVED,
@@ -75,4 +87,11 @@ const ROWS: readonly Scenario[] = [
 ];
 
 /** All scenarios. */
-export const SCENARIOS: readonly Scenario[] = [...TRIGGERS, ...RANKS, ...KEPT, ...COMMANDED, ...ROWS, ...SILENT];
+export const SCENARIOS: readonly Scenario[] = [
+  ...TRIGGER_SCENARIOS,
+  ...RANK_SCENARIOS,
+  ...CONNECTION_SCENARIOS,
+  ...COMMAND_SCENARIOS,
+  ...STATE_SCENARIOS,
+  ...SILENCE_SCENARIOS,
+];

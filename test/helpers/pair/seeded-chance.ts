@@ -6,6 +6,7 @@ import { randomInt } from 'node:crypto';
 
 const SEED_LIMIT = 2 ** 31;
 
+/** Draws random numbers from a seed. */
 export class SeededChance {
   #state: number;
 
@@ -31,7 +32,7 @@ export class SeededChance {
   }
 }
 
-/** The seed of the environment (LOCKGATE_SEED), or a new one. */
+/** The seed in the environment variable LOCKGATE_SEED, or a new one. */
 export function chooseSeed(): number {
   const given = process.env.LOCKGATE_SEED;
   return given === undefined ? randomInt(SEED_LIMIT) : Number(given);

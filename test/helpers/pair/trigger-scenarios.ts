@@ -1,22 +1,27 @@
-/** Scenarios for the triggers of a lock's pings, and for the ranks of triggers (protocol.md §2, "Triggers"). */
+/**
+ * Scenarios for the triggers of a lock's pings, and for the ranks of triggers (protocol.md §2, "Triggers"). Each
+ * scenario cites the sentence from which its expected lines follow. A line has the seconds since the start, and the
+ * event.
+ */
 import { Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import { lockManually, moveFor, PERIOD_HOUR, power, type Scenario, secondsOf, unlockManually } from './scenario.js';
 
+/** Hour of the UTC day. */
 const NOON = 12;
 
 /** The lines of a connection with one cellular and one GPS ping, which closes 20 s after the last ping. */
 function visit(fromSeconds: number, reason: string, fixAfterSeconds: number): string[] {
-  const closes = fromSeconds + fixAfterSeconds + 20;
+  const closeSeconds = fromSeconds + fixAfterSeconds + 20;
   return [
     `${fromSeconds} connect`,
     `${fromSeconds} cellular ${reason}`,
     `${fromSeconds + fixAfterSeconds} gps ${reason}`,
-    `${closes} close`,
-    `${closes} disconnect closed`,
+    `${closeSeconds} close`,
+    `${closeSeconds} disconnect closed`,
   ];
 }
 
-export const TRIGGERS: readonly Scenario[] = [
+export const TRIGGER_SCENARIOS: readonly Scenario[] = [
   {
     name: 'a theft',
     citation: 'locked and moving for more than 6 s; a GPS ping every 10 s while moving; ends 2 min without motion',
@@ -37,8 +42,9 @@ export const TRIGGERS: readonly Scenario[] = [
     citation: 'a GPS ping every 10 s while moving; motion-unlikely: 20 in a row say over 1 m/s at exactly one position',
     hour: NOON,
     play: (run) => moveFor(run, Minutes(4)).advance(Minutes(10)),
-    expect: (story) => {
-      const pings = secondsOf(story, 'gps THEFT').length;
+    expect: (eventLines) => {
+      const pings = secondsOf(eventLines, 'gps THEFT').length;
+      // The first fix comes after 36 s, and then one each 10 s up to 236 s.
       return pings === 21 ? undefined : `${pings} GPS pings`;
     },
   },
@@ -119,14 +125,15 @@ export const TRIGGERS: readonly Scenario[] = [
     citation: 'period-too-soon: a sequence begins less than 23 h after another',
     hour: PERIOD_HOUR - 1,
     play: (run) => run.advanceWithLateWakeUps(Hours(3)).advance(Hours(24)),
-    expect: (story) => {
-      const [first = 0, second = 0] = secondsOf(story, 'cellular PERIOD_TRACKING');
+    expect: (eventLines) => {
+      const [first = 0, second = 0] = secondsOf(eventLines, 'cellular PERIOD_TRACKING');
       return second - first >= 23 * 3600 && second - first <= 25 * 3600 ? undefined : `${first}, then ${second}`;
     },
   },
 ];
 
-export const RANKS: readonly Scenario[] = [
+/** Two triggers at once: the pings of the trigger with the higher rank come first. */
+export const RANK_SCENARIOS: readonly Scenario[] = [
   {
     name: 'locked while it moves',
     citation: 'Theft outranks state change',

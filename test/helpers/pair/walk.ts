@@ -1,6 +1,7 @@
 /**
- * Random walks for the pair check: days of a lock's life, with all events drawn from the seed. Walks have different
- * styles: without network trouble, without manual changes of settings, or with many troubles at once.
+ * Random walks for the pair check, which runs a simulated lock against the judge (run.ts). A walk is some days of one
+ * lock with random events, all drawn from the seed. Walks have different styles: without network trouble, without
+ * manual changes of settings, or with many troubles at once.
  */
 import { Prng } from '../../../firmware-sim/prng.js';
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../../proto/clock.js';
@@ -12,7 +13,7 @@ import { type PairOptions, PairRun } from './run.js';
 
 export const WALK_DAYS = 30;
 
-/** So few ids that some commands reuse an id with other content, as a gateway that lost its data would. */
+/** So few ids that some commands reuse an id, as a gateway that has lost its data does. */
 const COMMAND_ID_COUNT = 2000;
 const WINDOWS: readonly HighWindow[] = [
   { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: 0 },
@@ -47,13 +48,13 @@ interface WalkStyle {
   readonly longMotions: boolean;
 }
 
-const CAREFUL: WalkStyle = { troubles: 'none', changeSettings: false, longMotions: false };
+const QUIET: WalkStyle = { troubles: 'none', changeSettings: false, longMotions: false };
 
 /** Draws one walk and runs it to its end. */
 export function pairWalk(
   seed: number,
   days = WALK_DAYS,
-  some: Pick<PairOptions, 'model' | 'tamper' | 'wrapStep' | 'observe'> = {},
+  options: Pick<PairOptions, 'model' | 'tamper' | 'wrapStep' | 'observe'> = {},
 ): PairRun {
   const random = new Prng(`walk ${seed}`);
   const style: WalkStyle = {
@@ -61,17 +62,17 @@ export function pairWalk(
     changeSettings: random.chance(0.5),
     longMotions: random.chance(0.1),
   };
-  const run = newRun(seed, random, some);
+  const run = newRandomRun(seed, random, options);
   run.isOperatedManually = style.changeSettings;
   const endMs = run.nowMs + Days(days);
   while (run.nowMs < endMs) {
     doRandomEvent(run, random, style);
-    run.advance(Math.min(drawGap(random), endMs - run.nowMs));
+    run.advance(Math.min(drawWait(random), endMs - run.nowMs));
   }
   return run;
 }
 
-function newRun(seed: number, random: Prng, some: Partial<PairOptions>): PairRun {
+function newRandomRun(seed: number, random: Prng, options: Partial<PairOptions>): PairRun {
   const mode = random.pick(['MID', 'HIGH'] as const);
   const power: PowerSettings = {
     mode,
@@ -90,12 +91,12 @@ function newRun(seed: number, random: Prng, some: Partial<PairOptions>): PairRun
       power,
       highWindow: random.pick(WINDOWS),
     },
-    ...some,
+    ...options,
   });
 }
 
 /** The time to the next event: from 0 to 22 hours, about two hours on average. */
-function drawGap(random: Prng): Milliseconds {
+function drawWait(random: Prng): Milliseconds {
   const kind = random.integer(0, 6);
   if (kind === 0) return random.integer(0, 20);
   if (kind === 1) return random.integer(0, Seconds(5));
@@ -110,9 +111,9 @@ function drawGap(random: Prng): Milliseconds {
 function doRandomEvent(run: PairRun, random: Prng, style: WalkStyle): void {
   const kind = random.integer(0, 99);
   if (kind < 22) run.input({ type: 'lock-state', lockState: random.pick(['locked', 'unlocked']) });
-  else if (kind < 40) move(run, random, style);
-  else if (kind < 46) sky(run, random);
-  else if (kind < 54) battery(run, random);
+  else if (kind < 40) causeMotion(run, random, style);
+  else if (kind < 46) blockSky(run, random);
+  else if (kind < 54) changeBattery(run, random);
   else if (kind < 58) run.input(drawSensorChange(random));
   else if (kind < 82) command(run, random);
   else if (kind < 86) {
@@ -120,7 +121,7 @@ function doRandomEvent(run: PairRun, random: Prng, style: WalkStyle): void {
   } else if (style.troubles !== 'none') trouble(run, random, style);
 }
 
-function move(run: PairRun, random: Prng, style: WalkStyle): void {
+function causeMotion(run: PairRun, random: Prng, style: WalkStyle): void {
   const moving = random.chance(0.8);
   run.input({ type: 'motion', moving });
   if (!moving) return;
@@ -129,12 +130,12 @@ function move(run: PairRun, random: Prng, style: WalkStyle): void {
   run.schedule(random.integer(1, longest), () => run.input({ type: 'motion', moving: false }));
 }
 
-function sky(run: PairRun, random: Prng): void {
+function blockSky(run: PairRun, random: Prng): void {
   run.input({ type: 'sky', open: false });
   run.schedule(random.integer(1, Minutes(20)), () => run.input({ type: 'sky', open: true }));
 }
 
-function battery(run: PairRun, random: Prng): void {
+function changeBattery(run: PairRun, random: Prng): void {
   const percent = random.pick([0, 8, 9, 9, 10, 11, 40, 90]);
   run.input({ type: 'battery', percent });
   if (percent < 10)
@@ -150,10 +151,10 @@ function drawSensorChange(random: Prng): StepInput {
 /** Sends a new command, an expired one, or one that reuses an id. Some are sent several times. */
 function command(run: PairRun, random: Prng): void {
   const id = random.integer(1, COMMAND_ID_COUNT);
-  // An id always stands for the same command.
+  // The id determines the command.
   const command = COMMANDS[id % COMMANDS.length] as (typeof COMMANDS)[number];
-  const good = random.chance(0.15) ? -random.integer(0, Hours(1)) : random.pick([Minutes(2), Hours(24)]);
-  const downlink = { id, command, expiresMs: run.nowMs + good };
+  const validForMs = random.chance(0.15) ? -random.integer(0, Hours(1)) : random.pick([Minutes(2), Hours(24)]);
+  const downlink = { id, command, expiresMs: run.nowMs + validForMs };
   // Airplane mode is switched off at the lock later, since a lock in airplane mode does nothing more.
   if (command.type === 'set-power' && command.airplane === true) {
     if (random.chance(0.7)) return;
@@ -164,6 +165,7 @@ function command(run: PairRun, random: Prng): void {
     run.schedule(random.integer(0, random.pick([20, Seconds(10), Hours(2)])), () => run.sendCommand(downlink));
 }
 
+/** Changes a setting at the lock, without a command. Airplane mode is switched off again later. */
 function changeSettings(run: PairRun, random: Prng): void {
   const change = random.pick<Partial<PowerSettings>>([
     { airplane: true },
@@ -181,9 +183,10 @@ function changeSettings(run: PairRun, random: Prng): void {
     );
 }
 
+/** Breaks the coverage, the connection, the power or the gateway for some time. */
 function trouble(run: PairRun, random: Prng, style: WalkStyle): void {
   const kind = random.integer(0, style.troubles === 'some' ? 7 : 13);
-  if (style.troubles === 'many' && random.chance(0.02)) flood(run, random);
+  if (style.troubles === 'many' && random.chance(0.02)) overflowBuffer(run, random);
   if (kind < 4) {
     const longest = random.pick([Seconds(30), Minutes(20), Hours(5), Hours(5), Days(3)]);
     run.input({ type: 'coverage', covered: false });
@@ -200,14 +203,14 @@ function trouble(run: PairRun, random: Prng, style: WalkStyle): void {
 }
 
 /** Causes more uplinks without coverage than the lock can buffer, sometimes with a boot in between. */
-function flood(run: PairRun, random: Prng): void {
+function overflowBuffer(run: PairRun, random: Prng): void {
   run.input({ type: 'coverage', covered: false });
   const changes = random.integer(260, 700);
   for (let change = 0; change < changes; change++) {
     const lockState = change % 2 === 0 ? 'locked' : 'unlocked';
     run.schedule(change * Seconds(3), () => run.input({ type: 'lock-state', lockState }));
     if (random.chance(0.003)) run.schedule(change * Seconds(3), () => run.input({ type: 'boot' }));
-    if (random.chance(0.003)) run.schedule(change * Seconds(3), () => move(run, random, CAREFUL));
+    if (random.chance(0.003)) run.schedule(change * Seconds(3), () => causeMotion(run, random, QUIET));
   }
   run.schedule(changes * Seconds(3), () => run.input({ type: 'coverage', covered: true }));
 }
@@ -215,7 +218,7 @@ function flood(run: PairRun, random: Prng): void {
 /** How long a lock may take to send its buffer after the repair. */
 const MAX_SEND_MS = Minutes(5);
 
-/** Ends all troubles, and lets the lock send its buffer. */
+/** Ends all troubles, causes one more uplink, and lets the lock send its buffer. */
 export function repairWorld(run: PairRun): PairRun {
   run.input({ type: 'motion', moving: false });
   // All events that the walk has scheduled are over by then.
@@ -233,15 +236,16 @@ export function repairWorld(run: PairRun): PairRun {
   return run;
 }
 
-/** The mistakes after the repair, one sentence each: every uplink must have arrived, and the belief must be true. */
+/** The mistakes after the repair, one sentence each: every uplink must have arrived, and the judge's belief be true. */
 export function mistakesAfterRepair(run: PairRun): string[] {
   const { outstanding, judge, newest, state } = run;
-  const wrong = [...outstanding.values()].map(({ boot, sequence }) => `${boot}/${sequence} never arrived`);
+  const mistakes = [...outstanding.values()].map(({ boot, sequence }) => `${boot}/${sequence} never arrived`);
   const { belief } = judge;
-  if (newest === undefined) return [...wrong, 'the lock made no uplink'];
-  if (JSON.stringify(belief.power) !== JSON.stringify(newest.power)) wrong.push('the power settings are not believed');
-  if (belief.state !== state.stateName) wrong.push(`${belief.state} is believed in ${state.stateName}`);
-  if (belief.lockState !== state.lockState) wrong.push(`${belief.lockState} is believed while ${state.lockState}`);
-  if (belief.batteryPercent !== state.batteryPercent) wrong.push('the battery is not believed');
-  return wrong;
+  if (newest === undefined) return [...mistakes, 'the lock made no uplink'];
+  if (JSON.stringify(belief.power) !== JSON.stringify(newest.power))
+    mistakes.push('the power settings are not believed');
+  if (belief.state !== state.stateName) mistakes.push(`${belief.state} is believed in ${state.stateName}`);
+  if (belief.lockState !== state.lockState) mistakes.push(`${belief.lockState} is believed while ${state.lockState}`);
+  if (belief.batteryPercent !== state.batteryPercent) mistakes.push('the battery is not believed');
+  return mistakes;
 }

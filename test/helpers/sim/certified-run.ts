@@ -1,4 +1,7 @@
-/** Makes certificates of traces that are lines in memory, and plays the built-in scenarios for them. */
+/**
+ * Makes certificates from traces in memory. A certificate says for each requirement of the specification (a row)
+ * whether a lock's traces show that the lock meets it. Also plays the built-in scenarios, whose traces tests certify.
+ */
 import type { BugAssignment } from '../../../firmware-sim/faults/bugs.js';
 import { builtInFile, builtInNames } from '../../../firmware-sim/scenario/built-in.js';
 import { readScenarioFile } from '../../../firmware-sim/scenario/reader.js';
@@ -8,6 +11,7 @@ import { type Certificate, CertificateMaker } from '../../../proto/trace/certifi
 import type { RowVerdict } from '../../../proto/trace/certificate/row.js';
 import { TraceReader } from '../../../proto/trace/reader.js';
 
+/** A trace, with the file name that the certificate states. */
 export interface LinesOfTrace {
   readonly file: string;
   readonly lines: Iterable<string>;
@@ -30,17 +34,22 @@ export function certificateOf(traces: readonly LinesOfTrace[], firmware: string 
         hasStarted = true;
       }
     }
+    // A certificate states the SHA-256 of each file and the version of lockgate. Tests do not depend on either.
     maker.finish('0'.repeat(64));
   }
   return maker.certificate('0.0.0');
 }
 
-/** The ids of the rows with a verdict. */
+/** The ids of the requirements with this verdict. */
 export function rowsWith({ rows }: Certificate, verdict: RowVerdict): string[] {
   return rows.filter((row) => row.verdict === verdict).map(({ row }) => row);
 }
 
-/** The traces of all built-in scenarios, in the order of their names. @param world whether with events of the world */
+/**
+ * The traces of all built-in scenarios, in the order of their names.
+ *
+ * @param world whether the traces have `world` events, which say what truly happened
+ */
 export async function scenarioLines(bugs?: readonly BugAssignment[], world = false): Promise<string[][]> {
   const traces: string[][] = [];
   for (const name of builtInNames()) {

@@ -1,6 +1,7 @@
 /**
- * Firmware that lacks or falsifies one function (protocol.md §3, "What a lock must do"): how the trace of a healthy
- * fleet becomes that of such a fleet, the bug of the simulator that does the same, and what tells the two apart.
+ * Firmware that lacks or falsifies one function (protocol.md §3, "What a lock must do"). For each such firmware: how to
+ * make its trace from the trace of a healthy fleet, the bug of the simulator that does the same, and which check must
+ * find it.
  */
 import type { Bug } from '../../../firmware-sim/faults/bug.js';
 import { BUGS } from '../../../firmware-sim/faults/bugs.js';
@@ -11,15 +12,17 @@ import { type Mutation, mutantOf } from './mutant-trace.js';
 /** One function that is left out or falsified. */
 export interface FunctionMutant {
   readonly name: string;
-  /** The trace of such firmware, from that of a healthy fleet. Left-out lines are empty. */
+  /** Makes the trace of such firmware from the trace of a healthy fleet. The lines of omitted pings become empty. */
   readonly mutate: (lines: readonly string[]) => string[];
   /** The same firmware in the simulator. */
   readonly bug: Bug;
-  /** The rule that finds it without a world; null if that can be none. */
+  /** The rule of the judge, which sees only messages, that finds the fault; null if no rule can find it. */
   readonly rule: RuleName | null;
-  /** The row of the certificate, without a state, that no longer passes; `position-true` needs a world. */
+  /** The row of the certificate, without its state, that no longer passes. `position-true` needs `world` events. */
   readonly row: string;
-  /** What the sentences of `owed` say, if the world is known; null if nothing is owed. */
+  /**
+   * What the finding of the `owed` check says, which compares the trace with its `world` events; null for no finding.
+   */
   readonly owed: RegExp | null;
 }
 
@@ -27,30 +30,31 @@ type Ping = Parameters<Mutation>[0];
 
 const isGps = ({ ping_type }: Ping): boolean => ping_type === 'gps';
 
-function without(reason: string, isLeftOut: (ping: Ping) => boolean = () => true): FunctionMutant['mutate'] {
-  return (lines) => mutantOf(lines, (ping) => (ping.reason === reason && isLeftOut(ping) ? null : ping));
+/** Omits the pings of a reason: all of them, or those that `isOmitted` selects. */
+function omitPings(reason: string, isOmitted: (ping: Ping) => boolean = () => true): FunctionMutant['mutate'] {
+  return (lines) => mutantOf(lines, (ping) => (ping.reason === reason && isOmitted(ping) ? null : ping));
 }
 
 function bugNamed(name: string): Bug {
-  const bug = BUGS.find((each) => each.name === name);
+  const bug = BUGS.find((candidate) => candidate.name === name);
   if (bug === undefined) throw new Error(`there is no bug ${name}`);
   return bug;
 }
 
-/** Each GPS ping says the position of the lock's first one. */
-function freeze(lines: readonly string[]): string[] {
-  const first = new Map<string, object>();
+/** Each GPS ping states the position of the lock's first GPS ping. */
+function freezePositions(lines: readonly string[]): string[] {
+  const firstPositions = new Map<string, object>();
   return mutantOf(lines, (ping, mac) => {
     if (!isGps(ping)) return ping;
     const { latitude, longitude } = ping;
-    const position = first.get(mac) ?? { latitude, longitude };
-    first.set(mac, position);
+    const position = firstPositions.get(mac) ?? { latitude, longitude };
+    firstPositions.set(mac, position);
     return { ...ping, ...position };
   });
 }
 
-/** Pings and acknowledgements of locks say a time 2 h before the right one. */
-function setBack(lines: readonly string[]): string[] {
+/** The locks' pings and acknowledgements state a time 2 h before the true time. */
+function setClocksBack(lines: readonly string[]): string[] {
   return lines.map((line) => {
     const event = JSON.parse(line) as Partial<Record<'ping' | 'ack', { date: string }>> & { source?: string };
     const uplink = event.ping ?? event.ack;
@@ -63,7 +67,7 @@ function setBack(lines: readonly string[]): string[] {
 export const FUNCTION_MUTANTS: readonly FunctionMutant[] = [
   {
     name: 'no theft pings',
-    mutate: without('REASON_THEFT'),
+    mutate: omitPings('REASON_THEFT'),
     bug: bugNamed('no-theft-pings'),
     rule: null,
     row: 'theft-cellular',
@@ -71,7 +75,7 @@ export const FUNCTION_MUTANTS: readonly FunctionMutant[] = [
   },
   {
     name: 'no state pings',
-    mutate: without('REASON_STATE_PING'),
+    mutate: omitPings('REASON_STATE_PING'),
     bug: bugNamed('no-state-pings'),
     rule: 'change-untold',
     row: 'state-change-cellular',
@@ -79,7 +83,7 @@ export const FUNCTION_MUTANTS: readonly FunctionMutant[] = [
   },
   {
     name: 'no GPS of theft',
-    mutate: without('REASON_THEFT', isGps),
+    mutate: omitPings('REASON_THEFT', isGps),
     bug: bugNamed('no-theft-gps'),
     rule: null,
     row: 'theft-gps',
@@ -87,7 +91,7 @@ export const FUNCTION_MUTANTS: readonly FunctionMutant[] = [
   },
   {
     name: 'no GPS of period',
-    mutate: without('REASON_PERIOD_TRACKING', isGps),
+    mutate: omitPings('REASON_PERIOD_TRACKING', isGps),
     bug: bugNamed('no-period-gps'),
     rule: 'gps-missing',
     row: 'daily-gps',
@@ -95,7 +99,7 @@ export const FUNCTION_MUTANTS: readonly FunctionMutant[] = [
   },
   {
     name: 'no GPS of ride',
-    mutate: without('REASON_UNLOCKED_PING'),
+    mutate: omitPings('REASON_UNLOCKED_PING'),
     bug: bugNamed('no-ride-gps'),
     rule: null,
     row: 'ride-tracking',
@@ -103,7 +107,7 @@ export const FUNCTION_MUTANTS: readonly FunctionMutant[] = [
   },
   {
     name: 'no network pings',
-    mutate: without('REASON_NETWORK_PING'),
+    mutate: omitPings('REASON_NETWORK_PING'),
     bug: bugNamed('no-network-pings'),
     rule: 'network-ping-missing',
     row: 'network-ping',
@@ -111,7 +115,7 @@ export const FUNCTION_MUTANTS: readonly FunctionMutant[] = [
   },
   {
     name: 'no close-connection pings',
-    mutate: without('REASON_CLOSE_CONNECTION'),
+    mutate: omitPings('REASON_CLOSE_CONNECTION'),
     bug: bugNamed('no-close-pings'),
     rule: 'close-missing',
     row: 'close-connection',
@@ -119,7 +123,7 @@ export const FUNCTION_MUTANTS: readonly FunctionMutant[] = [
   },
   {
     name: 'no movement pings',
-    mutate: without('REASON_UNLOCKED_MOVEMENT'),
+    mutate: omitPings('REASON_UNLOCKED_MOVEMENT'),
     bug: bugNamed('no-movement-pings'),
     rule: 'refresh-missing',
     row: 'ride-movement',
@@ -127,7 +131,7 @@ export const FUNCTION_MUTANTS: readonly FunctionMutant[] = [
   },
   {
     name: 'no reset ping',
-    mutate: without('REASON_RESET'),
+    mutate: omitPings('REASON_RESET'),
     bug: bugNamed('no-reset-ping'),
     rule: null,
     row: 'reset-ping',
@@ -144,7 +148,7 @@ export const FUNCTION_MUTANTS: readonly FunctionMutant[] = [
   },
   {
     name: 'frozen position',
-    mutate: freeze,
+    mutate: freezePositions,
     bug: bugNamed('frozen-position'),
     rule: 'motion-unlikely',
     row: 'position-plausible',
@@ -152,7 +156,7 @@ export const FUNCTION_MUTANTS: readonly FunctionMutant[] = [
   },
   {
     name: 'clock 2 h behind',
-    mutate: setBack,
+    mutate: setClocksBack,
     bug: bugNamed('clock-2h-behind'),
     rule: 'clock-behind',
     row: 'clock-true',

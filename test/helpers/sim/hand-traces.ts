@@ -7,7 +7,7 @@ import { OwedCheck } from '../../../proto/trace/owed/owed-check.js';
 import { TraceReader } from '../../../proto/trace/reader.js';
 import { root } from '../house/our-files.js';
 
-/** A finding of a trace, without its sentence. */
+/** A finding about a trace, without its sentence. */
 export interface ExpectedFinding {
   readonly line: number;
   readonly mac: string;
@@ -31,10 +31,15 @@ export const expectedFindings = linesOf('expected.jsonl').map(
 
 /** The expected findings of a trace. */
 export function expectedOf(file: string): ExpectedFinding[] {
-  return expectedFindings.filter((row) => row.file === file).map(({ line, mac, rule }) => ({ line, mac, rule }));
+  return expectedFindings
+    .filter((finding) => finding.file === file)
+    .map(({ line, mac, rule }) => ({ line, mac, rule }));
 }
 
-/** The findings about a trace, with a given model: the judge's, and what the trace's own world events call for. */
+/**
+ * The findings about a trace under a power model: of the judge, which sees only the messages, and of the `owed` check,
+ * which compares the messages with the trace's `world` events (what truly happened).
+ */
 export function findingsOf(file: string, model: PowerModel): ExpectedFinding[] {
   const reader = new TraceReader();
   let check: TraceCheck | null = null;
@@ -49,6 +54,6 @@ export function findingsOf(file: string, model: PowerModel): ExpectedFinding[] {
     owed?.event(read.value, reader.line);
     if (read.value.event === 'world') owed?.world(read.value, reader.line);
   }
-  const found = [...(check?.findings() ?? []), ...(owed?.findings() ?? [])];
-  return found.map(({ line, mac, rule }) => ({ line, mac, rule }));
+  const findings = [...(check?.findings() ?? []), ...(owed?.findings() ?? [])];
+  return findings.map(({ line, mac, rule }) => ({ line, mac, rule }));
 }

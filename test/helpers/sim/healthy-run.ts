@@ -1,6 +1,7 @@
 /**
- * Runs a healthy fleet of every kind of lock, with commands, and judges its trace while the run makes it. Each finding
- * is compared with what truly happened (world-truth.ts).
+ * Runs a healthy fleet of every kind of lock, with commands, and judges its trace while the run makes it. The judge
+ * checks the locks' messages against the specification. A violation is a mistake of the judge or the simulator, and so
+ * is a warning that nothing in the simulated world explains (world-truth.ts).
  */
 import type { Bug } from '../../../firmware-sim/faults/bug.js';
 import type { FaultName } from '../../../firmware-sim/faults/faults.js';
@@ -22,7 +23,7 @@ const MIX = parseMix(
   'mid=30,mid+ride=20,high=15,high+ride=10,recovery=8,recovery+ride=5,low-battery=6,high+low-battery=2,airplane=4',
 );
 
-const WINDOW = { utcOffsetMinutes: 0 };
+const UTC = { utcOffsetMinutes: 0 };
 /** Every command except airplane mode, which no command can switch off again. */
 const COMMANDS: readonly Command[] = [
   { type: 'unlock' },
@@ -37,10 +38,10 @@ const COMMANDS: readonly Command[] = [
   { type: 'set-power', rideTracking: false },
   { type: 'set-power', recovery: true },
   { type: 'set-power', recovery: false },
-  { type: 'set-power', mode: 'HIGH', highWindow: { ...WINDOW, fromMinute: 420, toMinute: 1140 } },
-  { type: 'set-power', mode: 'HIGH', highWindow: { ...WINDOW, fromMinute: 1320, toMinute: 300 } },
+  { type: 'set-power', mode: 'HIGH', highWindow: { ...UTC, fromMinute: 420, toMinute: 1140 } },
+  { type: 'set-power', mode: 'HIGH', highWindow: { ...UTC, fromMinute: 1320, toMinute: 300 } },
   { type: 'set-power', highWindow: { fromMinute: 600, toMinute: 660, utcOffsetMinutes: -330 } },
-  { type: 'set-power', mode: 'HIGH', highWindow: { ...WINDOW, fromMinute: 0, toMinute: 0 } },
+  { type: 'set-power', mode: 'HIGH', highWindow: { ...UTC, fromMinute: 0, toMinute: 0 } },
 ];
 
 /** How often the judge gets a tick, so that expired deadlines are found in time. */
@@ -51,7 +52,7 @@ export interface HealthyRunOptions {
   readonly locks: number;
   readonly days: number;
   readonly pace: 'everyday' | 'lively';
-  /** The mean number of commands per lock. */
+  /** The mean number of commands per lock and day. */
   readonly commandsPerDay: number;
   /** A bug that all locks have; none by default. */
   readonly bug?: Bug;
@@ -59,6 +60,7 @@ export interface HealthyRunOptions {
   readonly faults?: readonly FaultName[];
 }
 
+/** The result of a run. */
 export interface HealthyRun {
   readonly uplinks: number;
   readonly connections: number;
@@ -70,7 +72,7 @@ export interface HealthyRun {
   readonly unexplained: readonly TimedFinding[];
   /** The number of warnings that an event of the world explains, by rule and reason. */
   readonly explained: ReadonlyMap<string, number>;
-  /** What the world called for and the locks did not send. */
+  /** The pings that the events of the world require and that the locks did not send. */
   readonly owed: readonly OwedFinding[];
   /** The number of GPS positions that were compared with the world. */
   readonly comparedPositions: number;
@@ -84,7 +86,7 @@ export interface TimedFinding {
   readonly message: string;
 }
 
-/** The broken rules without explained warnings, each once, in alphabetical order. */
+/** The rules of the violations and of the unexplained warnings, each once, in alphabetical order. */
 export function rulesUnexplained({ violations, unexplained }: HealthyRun): RuleName[] {
   return [...new Set([...violations, ...unexplained].map(({ rule }) => rule))].sort();
 }
@@ -146,8 +148,8 @@ class StreamJudge {
     }
     if (event.value.event === 'world') {
       this.#truth?.add(event.value);
-      const read = this.#owed?.world(event.value, this.#reader.line);
-      if (read !== undefined && !read.ok) throw new Error(read.error.message);
+      const accepted = this.#owed?.world(event.value, this.#reader.line);
+      if (accepted !== undefined && !accepted.ok) throw new Error(accepted.error.message);
     }
     this.#owed?.event(event.value, this.#reader.line);
     if (event.value.event === 'command') this.#commands += 1;
@@ -167,11 +169,11 @@ class StreamJudge {
     const unexplained: TimedFinding[] = [];
     const explained = new Map<string, number>();
     for (const { line: atMs, mac, rule, severity, message } of this.#check?.findings() ?? []) {
-      const found = { at: new Date(atMs).toISOString(), mac, rule, message };
-      const why = this.#truth?.explain(this.#macs.get(mac) as Mac, rule, atMs) ?? null;
-      if (severity === 'violation') violations.push(found);
-      else if (why === null) unexplained.push(found);
-      else explained.set(`${rule}: ${why}`, (explained.get(`${rule}: ${why}`) ?? 0) + 1);
+      const finding = { at: new Date(atMs).toISOString(), mac, rule, message };
+      const explanation = this.#truth?.explain(this.#macs.get(mac) as Mac, rule, atMs) ?? null;
+      if (severity === 'violation') violations.push(finding);
+      else if (explanation === null) unexplained.push(finding);
+      else explained.set(`${rule}: ${explanation}`, (explained.get(`${rule}: ${explanation}`) ?? 0) + 1);
     }
     const owed = this.#owed?.findings() ?? [];
     const counts = { commands: this.#commands, acks: this.#acks, comparedPositions: this.#comparedPositions };

@@ -1,11 +1,14 @@
-/** Writes the trace of a virtual run, reads it back, and judges it as `trace check` does. */
+/**
+ * Writes the trace of a virtual run, reads it back, and judges it as `trace check` does: compares the locks' messages
+ * with the specification.
+ */
 import { VirtualTrace, type VirtualTraceOptions } from '../../../firmware-sim/fleet/virtual-trace.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import { TraceCheck } from '../../../proto/trace/check.js';
 import type { TraceFinding } from '../../../proto/trace/findings.js';
 import { TraceReader } from '../../../proto/trace/reader.js';
 
-/** The start of judged runs: a Monday. */
+/** The start of judged runs: a Monday, ms since the epoch. */
 export const RUN_STARTS_MS = Date.UTC(2026, 0, 5);
 
 type Options = Partial<VirtualTraceOptions> & Pick<VirtualTraceOptions, 'seed' | 'locks' | 'days'>;
@@ -33,7 +36,7 @@ export function findingsIn(lines: readonly string[]): readonly TraceFinding[] {
   return check?.findings() ?? [];
 }
 
-/** The names of broken rules, once each, in alphabetical order. */
+/** The names of the rules in the findings, once each, in alphabetical order. */
 export function rulesBroken(findings: readonly TraceFinding[]): string[] {
   return [...new Set(findings.map(({ rule }) => rule))].sort();
 }

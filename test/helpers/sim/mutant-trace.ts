@@ -1,6 +1,6 @@
 /**
- * Makes the trace of firmware that lacks a function, from the trace of a healthy fleet: pings are left out or changed,
- * and the others are numbered again as if the left-out ones had never been made.
+ * Makes the trace of firmware that lacks a function, from the trace of a healthy fleet. Some pings are omitted or
+ * changed. The remaining uplinks are renumbered as if the lock had never made the omitted pings.
  */
 
 /** A ping line of a trace, as JSON. */
@@ -10,26 +10,29 @@ export interface PingLine {
   ping: Record<string, unknown> & { readonly reason: string; readonly ping_type: string };
 }
 
-/** What becomes of a ping: another one, or null if the firmware does not make it. */
+/** Returns the ping that the firmware makes in place of this ping; null if it makes none. */
 export type Mutation = (ping: PingLine['ping'], mac: string) => PingLine['ping'] | null;
 
+/** The members that number an uplink. */
 interface Numbered {
   readonly boot: number;
   sequence: number;
 }
 
-/** The lines of the mutant. The line of a left-out ping becomes empty, so that the numbers of the others stay. */
+/**
+ * The lines of the mutant. The line of an omitted ping becomes empty, so that the other lines have their old numbers.
+ */
 export function mutantOf(lines: readonly string[], mutate: Mutation): string[] {
-  const missing = new Map<string, number[]>();
+  const omittedByBoot = new Map<string, number[]>();
   const mutated = lines.map((line) => {
     const event = JSON.parse(line) as PingLine & { readonly event?: string };
     if (event.event !== 'ping' || event.source === 'phone') return event;
     const ping = mutate(event.ping, event.mac);
     if (ping !== null) return { ...event, ping };
     const { boot, sequence } = event.ping as unknown as Numbered;
-    const ofBoot = missing.get(`${event.mac} ${boot}`);
-    if (ofBoot === undefined) missing.set(`${event.mac} ${boot}`, [sequence]);
-    else if (!ofBoot.includes(sequence)) ofBoot.push(sequence);
+    const omitted = omittedByBoot.get(`${event.mac} ${boot}`);
+    if (omitted === undefined) omittedByBoot.set(`${event.mac} ${boot}`, [sequence]);
+    else if (!omitted.includes(sequence)) omitted.push(sequence);
     return null;
   });
   return mutated.map((event) => {
@@ -37,9 +40,9 @@ export function mutantOf(lines: readonly string[], mutate: Mutation): string[] {
     const { mac, ping, ack } = event as PingLine & { readonly ack?: Numbered };
     const numbered = (ping as unknown as Numbered | undefined) ?? ack;
     if (numbered !== undefined) {
-      const before = missing.get(`${mac} ${numbered.boot}`) ?? [];
+      const omittedOfBoot = omittedByBoot.get(`${mac} ${numbered.boot}`) ?? [];
       const { sequence } = numbered;
-      numbered.sequence = sequence - before.filter((each) => each < sequence).length;
+      numbered.sequence = sequence - omittedOfBoot.filter((earlier) => earlier < sequence).length;
     }
     return JSON.stringify(event);
   });

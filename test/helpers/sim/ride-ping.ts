@@ -1,6 +1,6 @@
 /**
- * A ping of a ride that causes no findings at any rate, so that a gateway only stores it in the log. GPS pings have a
- * cadence to keep.
+ * A ping of a ride that causes no findings at any rate, so that a gateway only stores it in its log of uplinks. The
+ * ping is cellular, since the specification fixes the interval of GPS pings.
  */
 import type { Ping, PowerSettings } from '../../../proto/wire/ping.js';
 

@@ -1,7 +1,7 @@
 /**
  * Plays built-in scenarios over MQTT with a real gateway, and compares them with the same scenarios without a gateway.
- * The clock runs fast, or is synchronised: a virtual clock shared by gateway and locks, which stops while any message
- * is in transit.
+ * The clock is either a fast clock, or a synchronised clock: a virtual clock that gateway and locks share, and that
+ * stops while any message is in transit.
  */
 import { GatewayClient } from '../../../cli/client.js';
 import { LiveActors } from '../../../cli/commands/sim/scenario/actors.js';
@@ -23,6 +23,7 @@ import type { Mac } from '../../../proto/wire/mac.js';
 import { MERCHANT, testGateway } from '../gateway/test-gateway.js';
 import type { Teardown } from '../store/temp-folder.js';
 
+/** An interrupt signal that never comes. */
 const NO_INTERRUPT = {
   signal: new AbortController().signal,
   exitCode: 130,
@@ -31,9 +32,9 @@ const NO_INTERRUPT = {
 
 /** The assertions of a test that this file uses. */
 interface Checks {
-  same(found: unknown, wanted: unknown, message: string): boolean;
+  same(actual: unknown, wanted: unknown, message: string): boolean;
   ok(value: unknown, message: string): boolean;
-  equal(found: unknown, wanted: unknown, message: string): boolean;
+  equal(actual: unknown, wanted: unknown, message: string): boolean;
 }
 
 function operatorOf(gateway: Gateway): { readonly gateway: string; readonly token: string } {
@@ -72,29 +73,29 @@ export async function playSynchronised(t: Teardown, names: readonly string[]): P
   const gateway = await testGateway(t, { runClock: clock });
   // Connections are counted: a lock may reconnect before the gateway notices the end of its old connection.
   const connected = new Map<string, number>();
-  const count = (mac: string, more: number): void => void connected.set(mac, (connected.get(mac) ?? 0) + more);
+  const count = (mac: string, change: number): void => void connected.set(mac, (connected.get(mac) ?? 0) + change);
   gateway.events.on('connected', ({ mac, source }) => void (source === 'lock' && count(mac, 1)));
   gateway.events.on('disconnected', ({ mac, source }) => void (source === 'lock' && count(mac, -1)));
-  const found = new Map<string, Map<string, number>>();
-  gateway.events.on('uplink', ({ mac, findings }) => addFindings(found, mac, findings));
-  gateway.events.on('finding', ({ mac, finding }) => addFindings(found, mac, [finding]));
-  const players: SynchronisedPlay[] = [];
-  for (const scenario of scenarios) players.push(await preparePlay(scenario, gateway, clock));
+  const findingsByMac = new Map<string, Map<string, number>>();
+  gateway.events.on('uplink', ({ mac, findings }) => addFindings(findingsByMac, mac, findings));
+  gateway.events.on('finding', ({ mac, finding }) => addFindings(findingsByMac, mac, [finding]));
+  const runningPlays: SynchronisedPlay[] = [];
+  for (const scenario of scenarios) runningPlays.push(await preparePlay(scenario, gateway, clock));
   const endMs = Math.max(...scenarios.map((scenario) => scenario.endMs));
-  for (const player of players) {
-    const { scenario, play } = player;
+  for (const runningPlay of runningPlays) {
+    const { scenario, play } = runningPlay;
     clock.after(scenario.startMs - clock.now(), () => play.start());
     clock.after(scenario.endMs - clock.now(), () => {
-      player.isOver = true;
-      player.findings = new Map(play.locks.flatMap(({ mac }) => [...(found.get(mac) ?? [])]));
+      runningPlay.isOver = true;
+      runningPlay.findings = new Map(play.locks.flatMap(({ mac }) => [...(findingsByMac.get(mac) ?? [])]));
       void play.stop();
     });
   }
   while (clock.now() < endMs) {
-    await waitUntilIdle(players, connected);
+    await waitUntilIdle(runningPlays, connected);
     clock.run(Math.min(clock.nextDueMs, endMs));
   }
-  return await Promise.all(players.map(outcomeOf));
+  return await Promise.all(runningPlays.map(outcomeOf));
 }
 
 async function preparePlay(scenario: Scenario, gateway: Gateway, clock: VirtualClock): Promise<SynchronisedPlay> {
@@ -104,31 +105,31 @@ async function preparePlay(scenario: Scenario, gateway: Gateway, clock: VirtualC
   const address = { host: '127.0.0.1', port: gateway.mqttPort };
   const live = new LiveActors({ client, address, macs }, 0);
   await live.prepare(scenario);
-  const counting: Actors = {
+  const countingActors: Actors = {
     command: (mac, command) => {
-      player.sent += 1;
+      runningPlay.sent += 1;
       live.command(mac, command);
     },
     phone: (mac, uplink, acknowledged) => live.phone(mac, uplink, acknowledged),
   };
   const play = new ScenarioPlay({
-    ...{ scenario, seed: scenario.seed, clock, startMs: scenario.startMs, macs, actors: counting },
+    ...{ scenario, seed: scenario.seed, clock, startMs: scenario.startMs, macs, actors: countingActors },
     openLink: mqttLinks(address, (mac) => secrets.get(mac) ?? ''),
   });
-  const player: SynchronisedPlay = { scenario, play, actors: live, sent: 0, isOver: false, findings: new Map() };
-  return player;
+  const runningPlay: SynchronisedPlay = { scenario, play, actors: live, sent: 0, isOver: false, findings: new Map() };
+  return runningPlay;
 }
 
 /**
  * Waits until nothing is in transit: no connect, no ping, no command, no disconnect that the gateway has not noticed.
  */
 async function waitUntilIdle(
-  players: readonly SynchronisedPlay[],
+  runningPlays: readonly SynchronisedPlay[],
   connected: ReadonlyMap<string, number>,
 ): Promise<void> {
   const sinceMs = monotonicMs();
   for (;;) {
-    const busy = players.find((player) => isBusy(player, connected));
+    const busy = runningPlays.find((runningPlay) => isBusy(runningPlay, connected));
     if (busy === undefined) return;
     if (monotonicMs() - sinceMs > MAX_IN_TRANSIT_MS)
       throw new Error(`${busy.scenario.name}: still in transit: ${pendingWork(busy)}`);
@@ -136,6 +137,7 @@ async function waitUntilIdle(
   }
 }
 
+/** Whether a message of this scenario is still in transit. */
 function isBusy({ play, actors, sent, isOver }: SynchronisedPlay, connected: ReadonlyMap<string, number>): boolean {
   if (isOver) return false;
   if (actors.inProgress > 0) return true;
@@ -148,19 +150,21 @@ function isBusy({ play, actors, sent, isOver }: SynchronisedPlay, connected: Rea
   });
 }
 
+/** What is still in transit, for the error message. */
 function pendingWork({ play, actors, sent }: SynchronisedPlay): string {
   const links = play.locks.map(({ state }) => `${state.link}${state.inFlight ? ', a ping in flight' : ''}`);
   return `${actors.inProgress} actions in progress, links ${links.join('; ')}, ${sent} commands sent`;
 }
 
+/** Counts findings by lock and rule. */
 function addFindings(
-  found: Map<string, Map<string, number>>,
+  findingsByMac: Map<string, Map<string, number>>,
   mac: Mac | string,
   findings: readonly { rule: string }[],
 ): void {
-  const ofLock = found.get(mac) ?? new Map<string, number>();
-  for (const { rule } of findings) ofLock.set(rule, (ofLock.get(rule) ?? 0) + 1);
-  found.set(mac, ofLock);
+  const counts = findingsByMac.get(mac) ?? new Map<string, number>();
+  for (const { rule } of findings) counts.set(rule, (counts.get(rule) ?? 0) + 1);
+  findingsByMac.set(mac, counts);
 }
 
 async function outcomeOf({ scenario, play, actors, findings }: SynchronisedPlay): Promise<ScenarioOutcome> {

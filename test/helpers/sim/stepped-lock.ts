@@ -1,7 +1,7 @@
 /**
- * Runs an example lock of docs/firmware as a process of its own, against a gateway with a manual clock. The lock runs
- * with `--stepped`: each line of its standard input begins with the time, and it reports when it next wants to wake. So
- * both clocks go from one event to the next, and a day takes seconds. docs/firmware.md describes the lines.
+ * Runs an example lock of docs/firmware as a separate process, against a gateway with a manual clock. The lock runs
+ * with `--stepped`: each line of its standard input starts with the time, and the lock prints when it next wants to
+ * wake. So both clocks jump from one event to the next, and a day takes seconds. docs/firmware.md describes the lines.
  */
 import type { Gateway } from '../../../gateway/gateway.js';
 import { type ManualClock, type Milliseconds, Minutes } from '../../../proto/clock.js';
@@ -11,48 +11,53 @@ import { Program } from '../cli/program.js';
 import { ChangeSignal } from '../clocks/change-signal.js';
 import type { Teardown } from '../store/temp-folder.js';
 
-/** Something at a time of the day, written 07:30:05: an event of the lock, a command, or a loss of power. */
+/** Something that happens at a time such as 07:30:05: an event of the lock, a command, or a loss of power. */
 export type DayEvent =
   | { readonly at: string; readonly event: string }
   | { readonly at: string; readonly command: string; readonly parameters?: object }
   | { readonly at: string; readonly restart: true };
 
+/** The lock's program, and the gateway to which it connects. */
 export interface SteppedLockParts {
   readonly test: Teardown;
   readonly gateway: Gateway;
   readonly clock: ManualClock;
   readonly mac: Mac;
   readonly secret: string;
-  /** The program and its arguments before MAC, host and port, and those after. */
+  /** The program. */
   readonly command: string;
+  /** Its arguments before the MAC, the host and the port. */
   readonly before: readonly string[];
+  /** Its arguments after the port. */
   readonly after: readonly string[];
 }
 
 /** How long a lock may take for one step, in real time. */
-const STEP_SECONDS = 30;
-const WAKE = /^at (\d+) wake (\d+|never)$/;
+const STEP_TIMEOUT_SECONDS = 30;
+/** The line in which the lock says, at a time, when it next wants to wake. */
+const WAKE_LINE = /^at (\d+) wake (\d+|never)$/;
 
 export class SteppedLock {
   readonly #parts: SteppedLockParts;
   readonly #changeSignal = new ChangeSignal();
   #program!: Program;
-  /** Lines of the program that were read. */
-  #read = 0;
-  /** When the lock next wants to wake, as it said at which time; undefined after it has done something since. */
+  /** The number of the program's output lines that were read. */
+  #readCount = 0;
+  /** The lock's last output if it was a wake line: when it was printed, and when the lock wants to wake. */
   #wake: { readonly atMs: number; readonly dueMs: number } | undefined;
   #isConnected = false;
-  #ended = 0;
-  /** Connections that ended, by the gateway's count. */
-  #gatewayEnded = 0;
+  /** The number of disconnects that the lock has printed. */
+  #disconnectsByLock = 0;
+  /** The number of disconnects that the gateway has noticed. */
+  #disconnectsByGateway = 0;
   /** Commands that the gateway has for the lock, and that the lock has not received. */
-  readonly #owed = new Set<number>();
+  readonly #undeliveredCommands = new Set<number>();
 
   constructor(parts: SteppedLockParts) {
     this.#parts = parts;
     parts.gateway.events.on('disconnected', ({ mac }) => {
       if (mac !== parts.mac) return;
-      this.#gatewayEnded += 1;
+      this.#disconnectsByGateway += 1;
       this.#changeSignal.notify();
     });
   }
@@ -62,11 +67,11 @@ export class SteppedLock {
     const { test, gateway, mac, secret, command, before, after } = this.#parts;
     const args = [...before, mac, '127.0.0.1', String(gateway.mqttPort), ...after];
     this.#program = new Program(test, command, args, { LOCK_SECRET: secret });
-    this.#read = 0;
-    await this.#tell('tick');
+    this.#readCount = 0;
+    await this.#sendEvent('tick');
   }
 
-  /** Lives from the clock's time on, through the events, for `span`. */
+  /** Runs lock and gateway for `span`, and applies the events. The current time counts as midnight. */
   async live(events: readonly DayEvent[], span: Milliseconds): Promise<void> {
     const { clock } = this.#parts;
     const startMs = clock.now();
@@ -75,25 +80,26 @@ export class SteppedLock {
     while (clock.now() < untilMs) {
       const event = events[next];
       const eventMs = event === undefined ? untilMs : startMs + timeOfDay(event.at);
-      const toMs = Math.min(eventMs, this.#wake?.dueMs ?? untilMs, untilMs);
-      clock.advance(Math.max(toMs - clock.now(), 1));
-      if (event === undefined || eventMs > clock.now()) await this.#tell('tick');
+      const nextMs = Math.min(eventMs, this.#wake?.dueMs ?? untilMs, untilMs);
+      clock.advance(Math.max(nextMs - clock.now(), 1));
+      if (event === undefined || eventMs > clock.now()) await this.#sendEvent('tick');
       else {
         next += 1;
-        await this.#happen(event);
+        await this.#apply(event);
       }
     }
   }
 
-  async #happen(event: DayEvent): Promise<void> {
-    if ('event' in event) return await this.#tell(event.event);
+  /** Applies an event at the clock's time. */
+  async #apply(event: DayEvent): Promise<void> {
+    if ('event' in event) return await this.#sendEvent(event.event);
     if ('restart' in event) {
       this.#program.endStdin('');
       await this.#program.waitForExit();
       return await this.start();
     }
-    // The lock learns the time first: a command must not arrive before its clock has reached the command's time.
-    await this.#tell('tick');
+    // The lock gets the time first, since a command must not arrive before the lock's clock has reached its time.
+    await this.#sendEvent('tick');
     const { gateway, mac } = this.#parts;
     const { status, body } = await callOperator(gateway, 'POST', '/commands', {
       macs: [formatMac(mac)],
@@ -103,46 +109,55 @@ export class SteppedLock {
     });
     const [command] = (body as { commands?: { id: number }[] }).commands ?? [];
     if (command === undefined) throw new Error(`the gateway answered ${status}: ${JSON.stringify(body)}`);
-    this.#owed.add(command.id);
-    await this.#settle('command');
+    this.#undeliveredCommands.add(command.id);
+    await this.#waitUntilSettled('command');
   }
 
-  /** Tells the lock the time and an event, and waits until it and the gateway have nothing left to do. */
-  async #tell(event: string): Promise<void> {
+  /** Sends the lock the time and an event, and waits until lock and gateway have nothing left to do. */
+  async #sendEvent(event: string): Promise<void> {
     const nowMs = this.#parts.clock.now();
     this.#wake = undefined;
     this.#program.writeStdin(`${nowMs} ${event}\n`);
-    await this.#settle(event);
+    await this.#waitUntilSettled(event);
   }
 
-  async #settle(event: string): Promise<void> {
+  async #waitUntilSettled(event: string): Promise<void> {
     const nowMs = this.#parts.clock.now();
-    const deadline = (): string => `${nowMs} ${event}: ${this.#program.stdout.slice(-5).join(' | ')}`;
+    const describeDeadline = (): string => `${nowMs} ${event}: ${this.#program.stdout.slice(-5).join(' | ')}`;
     for (;;) {
-      await this.#program.waitUntil((lines) => lines.length > this.#read || this.#isSettled(nowMs), STEP_SECONDS);
+      await this.#program.waitUntil(
+        (lines) => lines.length > this.#readCount || this.#isSettled(nowMs),
+        STEP_TIMEOUT_SECONDS,
+      );
       this.#readLines();
       if (!this.#isSettled(nowMs)) continue;
-      await this.#changeSignal.waitUntil(() => this.#gatewayEnded >= this.#ended, STEP_SECONDS, deadline);
+      await this.#changeSignal.waitUntil(
+        () => this.#disconnectsByGateway >= this.#disconnectsByLock,
+        STEP_TIMEOUT_SECONDS,
+        describeDeadline,
+      );
       return;
     }
   }
 
+  /** Whether the lock waits for its next wake-up and has received all commands that it can receive. */
   #isSettled(nowMs: number): boolean {
-    return this.#wake?.atMs === nowMs && !(this.#isConnected && this.#owed.size > 0);
+    return this.#wake?.atMs === nowMs && !(this.#isConnected && this.#undeliveredCommands.size > 0);
   }
 
+  /** Reads the new lines of the program's output. */
   #readLines(): void {
     const lines = this.#program.stdout;
-    for (; this.#read < lines.length; this.#read += 1) {
-      const line = lines[this.#read] as string;
-      const [, at, due] = WAKE.exec(line) ?? [];
+    for (; this.#readCount < lines.length; this.#readCount += 1) {
+      const line = lines[this.#readCount] as string;
+      const [, at, due] = WAKE_LINE.exec(line) ?? [];
       this.#wake = at === undefined ? undefined : { atMs: Number(at), dueMs: due === 'never' ? Infinity : Number(due) };
       const [word, id] = line.split(' ');
       if (word === 'connected') this.#isConnected = true;
-      if (word === 'command') this.#owed.delete(Number(id));
+      if (word === 'command') this.#undeliveredCommands.delete(Number(id));
       if (word !== 'disconnected') continue;
       this.#isConnected = false;
-      this.#ended += 1;
+      this.#disconnectsByLock += 1;
     }
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Collects what truly happened around the locks of a virtual run, from the trace's `world` events, and decides whether
- * that explains a warning. A warning is explained if the world cut the lock off within the span of the rule, or
- * prevented it from announcing its state. Must not use code of the judge.
+ * Collects what truly happened to the locks of a virtual run, from the trace's `world` events, and decides whether that
+ * explains a warning of the judge. A warning is explained if the lock was cut off within the time that the rule looks
+ * at, or if the lock could not announce its state. Must not use code of the judge, whose findings this file tests.
  */
 import { Hours, type Milliseconds, Minutes, Seconds } from '../../../proto/clock.js';
 import type { RuleName } from '../../../proto/power/rules.js';
@@ -12,9 +12,12 @@ import type { Mac } from '../../../proto/wire/mac.js';
  * How long a lock may take to reconnect after a cut: its longest retry interval, 6 min (protocol.md §2), and a margin.
  */
 const MAX_RECONNECT_MS = Minutes(7);
+/** A battery below this percentage is low (specification, Limits). */
+const LOW_PERCENT = 10;
 /** A cut and the disconnect that the gateway sees are at most this far apart. */
 const SAME_MOMENT_MS = Seconds(1);
 
+/** A time in which a state lasts, ms since the epoch; `toMs` is Infinity while it lasts. */
 interface Span {
   readonly fromMs: number;
   toMs: number;
@@ -30,6 +33,7 @@ class LockTruth {
   readonly cuts: number[] = [];
 }
 
+/** What truly happened to all locks of a run. */
 export class WorldTruth {
   readonly #locks = new Map<Mac, LockTruth>();
 
@@ -45,7 +49,7 @@ export class WorldTruth {
     const truth = mac === null ? undefined : this.#locks.get(mac);
     if (truth === undefined) throw new Error('a world event names a lock that is not in the header');
     if (members.coverage !== undefined) setState(truth.uncovered, members.coverage === false, atMs);
-    if (typeof members.battery_percent === 'number') setState(truth.low, members.battery_percent < 10, atMs);
+    if (typeof members.battery_percent === 'number') setState(truth.low, members.battery_percent < LOW_PERCENT, atMs);
     if (members.boot !== undefined || members.modem_reset !== undefined) truth.cuts.push(atMs);
     const power = members.power as { airplane?: boolean } | undefined;
     if (power?.airplane !== undefined) setState(truth.airplane, power.airplane, atMs);
@@ -77,12 +81,13 @@ function cutWithin({ uncovered, cuts }: LockTruth, fromMs: number, toMs: number)
 
 /** Why the lock was silent at `atMs` without being able to announce it; null if it was not. */
 function silenceReason({ airplane, low, uncovered }: LockTruth, atMs: number): string | null {
-  for (const [why, spans] of [
+  for (const [reason, spans] of [
     ['airplane', airplane],
     ['low battery', low],
   ] as const) {
     const span = spans.find(({ fromMs, toMs }) => fromMs <= atMs && toMs >= atMs);
-    if (span !== undefined && overlaps(uncovered, span.fromMs, span.fromMs)) return `${why} that it could not announce`;
+    if (span !== undefined && overlaps(uncovered, span.fromMs, span.fromMs))
+      return `${reason} that it could not announce`;
   }
   return null;
 }
@@ -91,6 +96,7 @@ function overlaps(spans: readonly Span[], fromMs: number, toMs: Milliseconds): b
   return spans.some((span) => span.fromMs <= toMs && span.toMs >= fromMs);
 }
 
+/** Opens or closes the last span, depending on whether the state holds from now on. */
 function setState(spans: Span[], holds: boolean, atMs: number): void {
   const last = spans.at(-1);
   const isOpen = last?.toMs === Number.POSITIVE_INFINITY;

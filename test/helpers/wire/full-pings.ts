@@ -31,9 +31,9 @@ export function sampleValue({ value }: PingField, variant: 0 | 1, offset = 1): u
 /** The ping with another value in a field; undefined removes the member. */
 export function withField(ping: Ping, property: PingProperty, value: unknown): Ping {
   const isInPosition = PING_FIELD_ROWS.some(([name, { presence }]) => name === property && presence === 'position');
-  const other: Record<string, unknown> = { ...ping };
-  if (isInPosition) other.position = { ...(other.position as object | undefined), [property]: value };
-  else if (value === undefined) delete other[property];
-  else other[property] = value;
-  return other as unknown as Ping;
+  const changed: Record<string, unknown> = { ...ping };
+  if (isInPosition) changed.position = { ...(changed.position as object | undefined), [property]: value };
+  else if (value === undefined) delete changed[property];
+  else changed[property] = value;
+  return changed as unknown as Ping;
 }

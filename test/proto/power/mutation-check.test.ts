@@ -39,14 +39,14 @@ const EQUIVALENT: Readonly<Record<string, string>> = {
 function killerOf(alteration: Alteration): string | undefined {
   for (const scenario of SCENARIOS) {
     const outcome = playScenario(scenario, alteration);
-    if (outcome !== undefined) return `${outcome.by}, in "${scenario.name}": ${outcome.what}`;
+    if (outcome !== undefined) return `${outcome.by}, in "${scenario.name}": ${outcome.symptom}`;
   }
   return undefined;
 }
 
 t.test('with the true model every scenario goes as protocol.md says', async (t) => {
   for (const scenario of SCENARIOS)
-    t.equal(playScenario(scenario)?.what, undefined, `${scenario.name}: ${scenario.citation}`);
+    t.equal(playScenario(scenario)?.symptom, undefined, `${scenario.name}: ${scenario.citation}`);
 });
 
 t.test('no mutant of the lock survives', async (t) => {

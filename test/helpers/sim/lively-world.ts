@@ -1,4 +1,4 @@
-/** Worlds with an eventful life, for tests that run a fleet for half an hour of simulated time. */
+/** Worlds in which much happens to the lock, for tests that run a fleet for half an hour of simulated time. */
 
 import { Prng } from '../../../firmware-sim/prng.js';
 import { DEMO_SCRIPTS } from '../../../firmware-sim/world/demo-script.js';
@@ -11,7 +11,7 @@ import { DEFAULT_POWER } from '../../../proto/wire/ping.js';
 /**
  * A world with one of the demo's scripts. Locks with an odd index are in recovery with ride tracking, for more uplinks.
  */
-export function livelyLife(index: number, startMs: number, seed: number): World {
+export function livelyWorld(index: number, startMs: number, seed: number): World {
   const script = DEMO_SCRIPTS[index % DEMO_SCRIPTS.length];
   const recovering = { ...DEFAULT_POWER, recovery: true, rideTracking: true };
   return new PlannedWorld({
