@@ -8,7 +8,7 @@ export interface LockDescription {
   readonly labels?: Labels | undefined;
 }
 
-/** The same for the store; a member that is not given is absent. */
+/** A valid description for the store: null removes the name, and an absent member stays unchanged. */
 export interface CheckedDescription {
   readonly name?: string | null;
   readonly labels?: Labels;
@@ -31,11 +31,11 @@ export function descriptionFault({
   name,
   labels,
 }: LockDescription): { readonly member: 'name' | 'labels'; readonly detail: string } | undefined {
-  const inName = name === undefined ? undefined : nameFault(name.trim());
-  if (inName !== undefined) return { member: 'name', detail: `the name: ${inName}` };
-  const inLabels = labels === undefined ? undefined : labelsFault(labels);
-  if (inLabels === undefined) return undefined;
-  const { key, detail } = inLabels;
+  const badName = name === undefined ? undefined : nameFault(name.trim());
+  if (badName !== undefined) return { member: 'name', detail: `the name: ${badName}` };
+  const badLabel = labels === undefined ? undefined : labelsFault(labels);
+  if (badLabel === undefined) return undefined;
+  const { key, detail } = badLabel;
   return {
     member: 'labels',
     detail: key === '' ? `the labels: ${detail}` : `the label ${JSON.stringify(key)}: ${detail}`,

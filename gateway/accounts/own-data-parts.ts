@@ -11,7 +11,7 @@ import type { Webhooks } from '../webhooks/webhooks.js';
 import type { DeviceAccounts } from './device-accounts.js';
 
 export interface OwnDataParts {
-  /** The run's clock, by which locks live. */
+  /** The run's clock, the time of locks; a simulation may let it run faster than the wall clock. */
   readonly runClock: Clock;
   readonly locks: Locks;
   readonly lockList: LockList;

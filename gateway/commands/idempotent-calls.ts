@@ -1,12 +1,13 @@
 /**
- * Recognises repeats of a merchant's call by its idempotency key (interfaces.md §2): a repeat gets the stored answer to
- * the first call, and nothing happens twice. The store writes the answer in the transaction of what the call did.
+ * Recognises repeats of a merchant's call by its idempotency key, a text that the merchant chooses for the call
+ * (interfaces.md §2): a repeat gets the stored answer to the first call, and nothing happens twice. The store writes
+ * the answer in the same transaction as the call's changes.
  */
 import { createHash } from 'node:crypto';
 import { LockgateError } from '../../proto/errors.js';
 import type { CommandStore, IdempotentCall } from '../store/contract/command-record.js';
 
-/** The result of a call: its answer, and whether an earlier call got it. */
+/** The answer of a call, and whether it is the stored answer of an earlier call. */
 export interface OnceResult {
   readonly answer: string;
   readonly isRepeat: boolean;
@@ -30,10 +31,10 @@ export class IdempotentCalls {
    *   earlier call was a different one
    */
   async once(call: IdempotentCall, makeCall: () => Promise<string>): Promise<OnceResult> {
-    const name = JSON.stringify([call.merchantId, call.route, call.key]);
-    if (this.#underWay.has(name))
+    const callName = JSON.stringify([call.merchantId, call.route, call.key]);
+    if (this.#underWay.has(callName))
       throw new LockgateError('idempotency-key-in-use', 'the first call with this idempotency key is not answered yet');
-    this.#underWay.add(name);
+    this.#underWay.add(callName);
     try {
       const earlier = await this.#commands.findAnswer(call);
       if (earlier === null) return { answer: await makeCall(), isRepeat: false };
@@ -41,7 +42,7 @@ export class IdempotentCalls {
         throw new LockgateError('idempotency-key-reused', 'a different call used this idempotency key before');
       return { answer: earlier.answer, isRepeat: true };
     } finally {
-      this.#underWay.delete(name);
+      this.#underWay.delete(callName);
     }
   }
 }

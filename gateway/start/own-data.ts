@@ -8,7 +8,7 @@ import type { Store } from '../store/contract/store.js';
 
 type Given = Omit<OwnDataParts, 'runClock' | 'lockList' | 'turns' | 'uplinkBudgets'>;
 
-/** Returns the parts with a list of locks. @param parts with the run's clock as `clock` */
+/** Returns the parts, with a new list of locks. @param parts `clock` is the run's clock (the time of locks) */
 export function makeOwnData(
   parts: Given & { readonly store: Store; readonly clock: Clock; readonly budgets: UplinkBudgets },
 ): OwnDataParts {

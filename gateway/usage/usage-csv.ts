@@ -28,14 +28,14 @@ const STATEMENT_COLUMNS = [
 ] as const;
 
 /**
- * A row for each line, correction, total and note, so that the file is self-explanatory. Names that look like formulas
- * are escaped.
+ * Returns a row for each line, correction, total and note, so that the file is self-explanatory. Names that look like
+ * formulas are escaped.
  */
 export function statementsCsv(statements: readonly Statement[]): string {
   return csvText(statements.flatMap(csvRows), STATEMENT_COLUMNS);
 }
 
-/** Rows as CSV with a line of column names. A text that a spreadsheet would run as a formula is escaped. */
+/** Returns rows as CSV, after a line of column names. A text that a spreadsheet would run as a formula is escaped. */
 export function csvText(rows: readonly Readonly<Record<string, unknown>>[], columns: readonly string[]): string {
   return stringify([...rows], {
     header: true,

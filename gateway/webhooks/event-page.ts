@@ -8,11 +8,11 @@ import { type Store, type StoredUplink, SWEPT_METADATA } from '../store/contract
 import { webhookBody } from './payload/body.js';
 import type { WebhookPayload } from './payload/schema.js';
 
-/** Events of one read of the store, which blocks the event loop: pings arrive between two reads. */
+/** Number of events of one read of the store. A read blocks the event loop; pings are received between two reads. */
 const EVENTS_PER_READ = 100;
-/** Maximum number of events that one page examines: with a filter few of them may match. */
+/** Maximum number of events that are examined for one page, since few may match a filter. */
 const MAX_EXAMINED_PER_PAGE = 10_000;
-/** Times of receipt of neighbours in the log may be out of order by less than this. */
+/** Times of receipt in the log may be out of order by less than this. */
 const MAX_DISORDER = Minutes(1);
 
 /** A place in the log: the events after it are still to be read. */

@@ -1,4 +1,7 @@
-/** Finds the merchant that a subject of a "why" question belongs to, for questions that merchants ask. Only reads. */
+/**
+ * Finds the merchant that a subject of a "why" question (an event, a finding, a command, a lock …) belongs to, for
+ * questions that merchants ask. Only reads.
+ */
 import type { Mac } from '../../proto/wire/mac.js';
 import type { Store } from '../store/contract/store.js';
 import type { Subject } from './why-subject.js';
@@ -16,7 +19,7 @@ export async function isSubjectOf(store: Store, subject: Subject, merchantId: nu
 
 interface FoundSubject {
   readonly mac: Mac;
-  /** The lock's merchant at that time; null if an old version did not note it. */
+  /** The lock's merchant at that time; null if an older version stored the subject without it. */
   readonly merchantId: number | null;
 }
 

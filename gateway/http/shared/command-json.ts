@@ -5,7 +5,10 @@ import { toDate } from '../../../proto/wire/ping-json.js';
 import type { Wait } from '../../commands/command-wait.js';
 import type { CommandRecord } from '../../store/contract/command-record.js';
 
-/** A command with its state. Times are by the run's clock. */
+/**
+ * Returns a command with its state, and what the command waits for. Times are by the run's clock, the time of locks,
+ * which a simulation may let run faster than the wall clock.
+ */
 export function commandRecordJson(record: CommandRecord, wait: Wait | null): Readonly<Record<string, unknown>> {
   const { type, ...parameters } = commandToJson(record.command);
   return {

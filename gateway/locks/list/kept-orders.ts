@@ -1,13 +1,13 @@
 /**
- * Remembers in which order a list began, so that its further pages neither repeat nor miss a lock while pings change
- * what the list is sorted by. A bounded number of orders is kept, in memory only: a list whose order was dropped goes
- * on behind its last lock's place in the present order.
+ * Remembers the order of the locks in which a list was sorted for its first page. So further pages neither repeat nor
+ * miss a lock, although pings change the values that the list is sorted by. A limited number of orders is kept, in
+ * memory only. A list whose order was dropped continues in the present order, after the place of the last lock shown.
  */
 import { randomBytes } from 'node:crypto';
 
-/** All kept orders together name at most this many locks, four bytes each. */
+/** Maximum number of locks in all kept orders together; each takes four bytes. */
 const MAX_KEPT_LOCKS = 2_000_000;
-/** Of one list with its filters, such as a page of the dashboard that asks again and again. */
+/** Maximum number of kept orders; a client that requests the same first page repeatedly makes one each time. */
 const MAX_KEPT_ORDERS = 200;
 
 interface KeptOrder {
@@ -18,12 +18,12 @@ interface KeptOrder {
 export class KeptOrders {
   /** Distinguishes the orders of this process from those of others. */
   readonly #processId = randomBytes(4).toString('hex');
-  /** In the order of their last use. */
+  /** By id, least recently used first. */
   readonly #orders = new Map<string, KeptOrder>();
   #lastNumber = 0;
   #keptLocks = 0;
 
-  /** Keeps an order, and returns its id. @param list the list and its filters: only they find the order again */
+  /** Keeps an order, and returns its id. @param list the list with its filters; only the same list finds the order */
   keep(list: string, deviceIds: Uint32Array): string {
     this.#lastNumber += 1;
     const id = `${this.#processId}-${this.#lastNumber}`;

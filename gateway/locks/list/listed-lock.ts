@@ -1,6 +1,6 @@
 /**
- * One lock as lists show it: its row of the store, and its present state from memory. Locks that have never sent or
- * done anything have no state. Pure.
+ * One lock in a list: its data in the store, and its present state from memory. A lock that has never connected has no
+ * state. Pure.
  */
 import { type Presence, presence } from '../../../proto/power/judge/presence.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
@@ -11,10 +11,10 @@ import type { KnownLock } from '../locks.js';
 
 export interface ListedLock {
   readonly device: Device;
-  /** Null for a lock that has never sent or done anything. */
+  /** Null for a lock that has never connected. */
   readonly state: DeviceState | null;
   readonly presence: Presence;
-  /** Why the lock is not judged; its presence is then as of that time. */
+  /** Set if the judge, which checks uplinks by the firmware's rules, failed: since when and why. */
   readonly unjudged: JudgingStop | undefined;
 }
 
@@ -25,10 +25,11 @@ export interface LockStates {
 
 const NEVER_SEEN: Presence = Object.freeze({ presence: 'never-seen' });
 
-/** The lock with its present state. @param nowMs by the run's clock, ms since the epoch */
+/** Returns the lock with its present state. @param nowMs by the run's clock, ms since the epoch */
 export function listedLock(device: Device, states: LockStates, nowMs: number): ListedLock {
   const state = states.find(device.id)?.state ?? null;
   if (state === null) return { device, state, presence: NEVER_SEEN, unjudged: undefined };
   const { belief, unjudged } = state;
+  // The state of a lock that is not judged is frozen, so its presence is computed for the time of the failure.
   return { device, state, presence: presence(POWER_MODEL, belief, unjudged?.sinceMs ?? nowMs), unjudged };
 }

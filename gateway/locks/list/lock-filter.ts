@@ -35,20 +35,20 @@ export interface LockFilter {
 
 /** Parses `key=value`, or `key` for any value. */
 export function parseLabelFilter(text: string): LabelFilter {
-  const at = text.indexOf('=');
-  if (at < 0) return { key: text.trim(), value: undefined };
-  return { key: text.slice(0, at).trim(), value: text.slice(at + 1).trim() };
+  const separator = text.indexOf('=');
+  if (separator < 0) return { key: text.trim(), value: undefined };
+  return { key: text.slice(0, separator).trim(), value: text.slice(separator + 1).trim() };
 }
 
 /** Returns a function that says whether a lock passes the filter. */
 export function lockMatcher({ presences, states, labels, search }: LockFilter): (lock: ListedLock) => boolean {
-  const wanted = search?.trim().toLowerCase() ?? '';
-  const digits = wanted.replaceAll(/[:.\-\s]/g, '');
+  const searchText = search?.trim().toLowerCase() ?? '';
+  const macDigits = searchText.replaceAll(/[:.\-\s]/g, '');
   return (lock) =>
     (presences === undefined || presences.includes(lock.presence.presence)) &&
     (states === undefined || states.some((state) => hasState(lock, state))) &&
     (labels === undefined || labels.every((label) => hasLabel(lock, label))) &&
-    (wanted === '' || isFound(lock, wanted, digits));
+    (searchText === '' || isFound(lock, searchText, macDigits));
 }
 
 function hasState({ state }: ListedLock, wanted: ListedState): boolean {
@@ -66,8 +66,9 @@ function hasLabel({ device: { labels } }: ListedLock, { key, value }: LabelFilte
   return Object.hasOwn(labels, key) && (value === undefined || labels[key] === value);
 }
 
-function isFound({ device: { mac, name, labels } }: ListedLock, wanted: string, digits: string): boolean {
-  if (digits !== '' && mac.toLowerCase().includes(digits)) return true;
-  if (name?.toLowerCase().includes(wanted) === true) return true;
-  return formatMac(mac).toLowerCase().includes(wanted) || labelsText(labels).toLowerCase().includes(wanted);
+/** Whether the lock's MAC, name or labels contain the search text, or the MAC its digits. */
+function isFound({ device: { mac, name, labels } }: ListedLock, searchText: string, macDigits: string): boolean {
+  if (macDigits !== '' && mac.toLowerCase().includes(macDigits)) return true;
+  if (name?.toLowerCase().includes(searchText) === true) return true;
+  return formatMac(mac).toLowerCase().includes(searchText) || labelsText(labels).toLowerCase().includes(searchText);
 }

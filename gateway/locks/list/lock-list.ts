@@ -1,7 +1,7 @@
 /**
  * Lists locks page by page: filtered, searched and sorted, by their present states (interfaces.md §2, §4). A page is
- * read in slices, between which other work runs. A list by MAC reads only what its page needs; any other order reads
- * all locks once, for its first page, and keeps the order for the further ones (kept-orders.ts).
+ * read in slices, between which other work runs. A list by MAC reads only the locks that its page needs. For any other
+ * order, the first page reads all locks, and the order is kept for further pages (kept-orders.ts).
  */
 import type { Clock } from '../../../proto/clock.js';
 import type { Mac } from '../../../proto/wire/mac.js';
@@ -13,7 +13,7 @@ import { type LockOrder, type Place, placeComparer, placeOf } from './lock-order
 import type { ReadTurns } from './read-turns.js';
 import { sortInTurns } from './sort-in-turns.js';
 
-/** Locks that are read in one slice: some 3 ms. */
+/** Number of locks that are read in one slice, which takes some 3 ms. */
 const LOCKS_PER_SLICE = 500;
 
 export interface LockListParts {
@@ -24,13 +24,13 @@ export interface LockListParts {
   readonly turns: ReadTurns;
 }
 
-/** Which locks are asked for, and in which order. */
+/** Which locks to list, and in which order. */
 export interface LockListQuery {
   readonly filter: LockFilter;
   readonly order: LockOrder;
 }
 
-/** Where a page begins: after this lock. `orderId` and `offset` find it in a kept order. */
+/** Where a page starts: after this lock. `orderId` and `offset` are the position in a kept order. */
 export interface LockPosition extends Place {
   readonly orderId: string | null;
   readonly offset: number;
@@ -40,7 +40,7 @@ export interface LockListPage {
   readonly locks: readonly ListedLock[];
   /** The position of the page's last lock; null if there is no further page. */
   readonly next: LockPosition | null;
-  /** How many locks were read for it. */
+  /** How many locks were read for the page. */
   readonly rows: number;
 }
 
@@ -52,7 +52,7 @@ interface PageRead {
   rows: number;
 }
 
-/** A lock in an order that is being made. */
+/** A lock while an order is being computed. */
 interface OrderedLock extends Place {
   readonly deviceId: number;
 }
@@ -65,7 +65,7 @@ export class LockList {
     this.#parts = parts;
   }
 
-  /** One page. Rejects with the signal's reason once the caller has gone. */
+  /** Returns one page. Rejects with the signal's reason if the signal is aborted, because the caller has hung up. */
   async page(
     query: LockListQuery,
     request: { readonly limit: number; readonly after?: LockPosition | undefined; readonly signal?: AbortSignal },
@@ -75,16 +75,16 @@ export class LockList {
     const { key, isDescending } = query.order;
     if (key === 'mac' && !isDescending) return await this.#pageByMac(read, after?.mac);
     const list = JSON.stringify(query);
-    const kept = after === undefined ? undefined : this.#keptOrder(list, after);
-    if (after !== undefined && kept !== undefined)
-      return await this.#pageOfOrder(read, { deviceIds: kept, id: after.orderId, offset: after.offset });
+    const keptOrder = after === undefined ? undefined : this.#keptOrder(list, after);
+    if (after !== undefined && keptOrder !== undefined)
+      return await this.#pageOfOrder(read, { deviceIds: keptOrder, id: after.orderId, offset: after.offset });
     const ordered = await this.#orderNow(read, after);
     const deviceIds = Uint32Array.from(ordered, ({ deviceId }) => deviceId);
     const id = ordered.length > read.limit ? this.#orders.keep(list, deviceIds) : null;
     return await this.#pageOfOrder(read, { deviceIds, id, offset: 0 });
   }
 
-  /** The order that a list began with; undefined if it was dropped. */
+  /** The order of the list's first page; undefined if it was dropped. */
   #keptOrder(list: string, { orderId, offset }: LockPosition): Uint32Array | undefined {
     const isPossible = orderId !== null && Number.isSafeInteger(offset) && offset >= 0;
     return isPossible ? this.#orders.find(list, orderId) : undefined;
@@ -93,8 +93,8 @@ export class LockList {
   async #pageByMac(read: PageRead, afterMac: Mac | undefined): Promise<LockListPage> {
     const { limit } = read;
     const locks: ListedLock[] = [];
-    for await (const found of this.#matching(read, afterMac, Math.min(limit + 1, LOCKS_PER_SLICE))) {
-      locks.push(...found);
+    for await (const matches of this.#matching(read, afterMac, Math.min(limit + 1, LOCKS_PER_SLICE))) {
+      locks.push(...matches);
       if (locks.length <= limit) continue;
       const { mac } = (locks[limit - 1] as ListedLock).device;
       return { locks: locks.slice(0, limit), next: { orderId: null, offset: 0, value: 0, mac }, rows: read.rows };
@@ -118,20 +118,20 @@ export class LockList {
     }
   }
 
-  /** The locks that pass the filter in the order as of now; only those after a place, if one is given. */
+  /** The locks that pass the filter, in the present order; if a place is given, only the locks after it. */
   async #orderNow(read: PageRead, after: Place | undefined): Promise<readonly OrderedLock[]> {
     const { order } = read.query;
     const compare = placeComparer(order);
-    const found: OrderedLock[] = [];
+    const unsorted: OrderedLock[] = [];
     for await (const locks of this.#matching(read, undefined, LOCKS_PER_SLICE))
       for (const lock of locks) {
         const place = placeOf(lock, order.key);
-        if (after === undefined || compare(place, after) > 0) found.push({ ...place, deviceId: lock.device.id });
+        if (after === undefined || compare(place, after) > 0) unsorted.push({ ...place, deviceId: lock.device.id });
       }
-    return await sortInTurns(found, compare, this.#parts.turns, read.signal);
+    return await sortInTurns(unsorted, compare, this.#parts.turns, read.signal);
   }
 
-  /** A page of an order: locks that were removed or moved since it was made are left out. */
+  /** A page of an order. Locks that were removed or moved to another merchant since then are left out. */
   async #pageOfOrder(
     read: PageRead,
     { deviceIds, id, offset }: { readonly deviceIds: Uint32Array; readonly id: string | null; readonly offset: number },
@@ -139,22 +139,23 @@ export class LockList {
     const { store, states, clock, turns } = this.#parts;
     const { filter, order } = read.query;
     const locks: ListedLock[] = [];
-    let at = offset;
-    while (locks.length < read.limit && at < deviceIds.length) {
+    let position = offset;
+    while (locks.length < read.limit && position < deviceIds.length) {
       await turns.next(read.signal);
-      const slice = [...deviceIds.subarray(at, at + Math.min(read.limit - locks.length, LOCKS_PER_SLICE))];
-      at += slice.length;
+      const sliceLength = Math.min(read.limit - locks.length, LOCKS_PER_SLICE);
+      const slice = [...deviceIds.subarray(position, position + sliceLength)];
+      position += slice.length;
       read.rows += slice.length;
-      const found = new Map((await store.findDevices(slice)).map((device) => [device.id, device]));
+      const deviceOf = new Map((await store.findDevices(slice)).map((device) => [device.id, device]));
       const nowMs = clock.now();
-      const isWanted = (device: Device | undefined): device is Device =>
+      const isListed = (device: Device | undefined): device is Device =>
         device !== undefined && (filter.merchantId === undefined || device.merchantId === filter.merchantId);
-      for (const device of slice.map((deviceId) => found.get(deviceId)).filter(isWanted))
+      for (const device of slice.map((deviceId) => deviceOf.get(deviceId)).filter(isListed))
         locks.push(listedLock(device, states, nowMs));
     }
     const last = locks.at(-1);
     const { rows } = read;
-    if (last === undefined || at >= deviceIds.length) return { locks, next: null, rows };
-    return { locks, next: { ...placeOf(last, order.key), orderId: id, offset: at }, rows };
+    if (last === undefined || position >= deviceIds.length) return { locks, next: null, rows };
+    return { locks, next: { ...placeOf(last, order.key), orderId: id, offset: position }, rows };
   }
 }

@@ -1,4 +1,4 @@
-/** In which order a list shows locks (interfaces.md §4). Locks that are equal in it are ordered by MAC. Pure. */
+/** The orders in which a list shows locks (interfaces.md §4). Locks with equal values are ordered by MAC. Pure. */
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { ListedLock } from './listed-lock.js';
@@ -20,8 +20,8 @@ export const SORTS: readonly string[] = SORT_KEYS.flatMap((key) => [key, `-${key
 export function parseSort(text: string): LockOrder {
   const isDescending = text.startsWith('-');
   const name = isDescending ? text.slice(1) : text;
-  const key = SORT_KEYS.find((each) => each === name);
-  if (key === undefined) throw new Error(`there is no order ${text}: callers check it`);
+  const key = SORT_KEYS.find((known) => known === name);
+  if (key === undefined) throw new Error(`there is no order ${text}: the caller must check the text`);
   return { key, isDescending };
 }
 
@@ -31,11 +31,11 @@ export interface Place {
   readonly mac: Mac;
 }
 
-/** A lock by what it is in need of, the most urgent first. */
+/** What may need attention at a lock, the most urgent first. */
 export const TROUBLES = ['theft', 'late', 'low-battery', 'unjudged', 'airplane', 'never-seen', 'none'] as const;
 export type Trouble = (typeof TROUBLES)[number];
 
-/** What is wrong with a lock; `none` if nothing is. */
+/** The most urgent trouble of a lock; `none` if it has none. */
 export function troubleOf({ state, presence: { presence }, unjudged }: ListedLock): Trouble {
   if (isStolen(state)) return 'theft';
   if (presence === 'late') return 'late';
@@ -73,15 +73,15 @@ function sortValue(lock: ListedLock, key: SortKey): Place['value'] {
 }
 
 /** Returns a function that compares places, for sorting. A lock without a value comes last in either direction. */
-export function placeComparer({ key, isDescending }: LockOrder): (one: Place, other: Place) => number {
+export function placeComparer({ key, isDescending }: LockOrder): (a: Place, b: Place) => number {
   const sign = isDescending ? -1 : 1;
   const macSign = key === 'mac' ? sign : 1;
-  return (one, other) => {
-    if (one.value !== other.value) {
-      if (one.value === null || other.value === null) return one.value === null ? 1 : -1;
-      return one.value < other.value ? -sign : sign;
+  return (a, b) => {
+    if (a.value !== b.value) {
+      if (a.value === null || b.value === null) return a.value === null ? 1 : -1;
+      return a.value < b.value ? -sign : sign;
     }
-    if (one.mac === other.mac) return 0;
-    return one.mac < other.mac ? -macSign : macSign;
+    if (a.mac === b.mac) return 0;
+    return a.mac < b.mac ? -macSign : macSign;
   };
 }

@@ -1,6 +1,7 @@
 /**
- * Lets long reads take turns on the event loop: one slice of one read at a time, with a turn for other work after each.
- * So reads of many callers together delay a ping by one slice, however many there are (interfaces.md §2, Fairness).
+ * Lets long reads take turns on the event loop: one slice of one read at a time, and after each slice a turn for other
+ * work. So the reads of all callers together delay a ping by one slice at most, however many callers there are
+ * (interfaces.md §2, Fairness).
  */
 import { afterThisTurn } from '../../../proto/clock.js';
 
@@ -13,7 +14,7 @@ export class ReadTurns {
   /**
    * Resolves when the caller may read one slice, which should take at most a few milliseconds.
    *
-   * @throws the signal's reason if it is aborted: nobody waits for the answer any more
+   * @throws the signal's reason if it is aborted, since the caller has hung up
    */
   async next(signal?: AbortSignal): Promise<void> {
     await new Promise<void>((resolve) => {
@@ -24,18 +25,19 @@ export class ReadTurns {
   }
 
   /**
-   * Runs work that takes turns by itself, one after another: several at once would each take a part of every turn.
+   * Runs work that takes turns on the event loop by its own means. Such works run one after another, since each takes a
+   * part of every turn.
    *
    * @throws the signal's reason if it is aborted before the work starts; what the work throws
    */
   async alone<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const before = this.#lastAlone;
+    const previous = this.#lastAlone;
     let end = (): void => undefined;
     this.#lastAlone = new Promise((resolve) => {
       end = resolve;
     });
     try {
-      await before;
+      await previous;
       signal?.throwIfAborted();
       return await work();
     } finally {
@@ -44,10 +46,10 @@ export class ReadTurns {
   }
 
   #startNext(): void {
-    const first = this.#waiting.shift();
-    this.#isTurnTaken = first !== undefined;
-    if (first === undefined) return;
-    first();
+    const startSlice = this.#waiting.shift();
+    this.#isTurnTaken = startSlice !== undefined;
+    if (startSlice === undefined) return;
+    startSlice();
     // The slice runs in this turn; the next turn is for other work.
     afterThisTurn(() => afterThisTurn(() => this.#startNext()));
   }

@@ -20,7 +20,7 @@ import { findOwnLock, MacParam, NO_SUCH_LOCK, ownDataRoute } from './own-data-ro
 
 const MAX_BODY_BYTES = 4 * 1024;
 const MAX_IDEMPOTENCY_KEY_CHARS = 255;
-/** A key is valid for all locks of the merchant: the lock is part of what a repeat must have in common. */
+/** The route's name in stored answers. It names no lock, so a repeat with the same key for another lock is refused. */
 const SEND_PATH = '/v1/locks/{mac}/commands';
 
 const NO_SUCH_COMMAND = problemResponse('The merchant has no such command.');
@@ -169,9 +169,9 @@ function readOrder(body: unknown, nowMs: number, askedBy: string): ReturnType<ty
 
 /** @throws Refusal 400 `input-idempotency-key` */
 function readIdempotencyKey({ headers }: Call): string | undefined {
-  const given = headers['idempotency-key'];
-  if (given === undefined) return undefined;
-  if (typeof given === 'string' && given !== '' && given.length <= MAX_IDEMPOTENCY_KEY_CHARS) return given;
+  const sentKey = headers['idempotency-key'];
+  if (sentKey === undefined) return undefined;
+  if (typeof sentKey === 'string' && sentKey !== '' && sentKey.length <= MAX_IDEMPOTENCY_KEY_CHARS) return sentKey;
   const detail = `the header Idempotency-Key is not valid: expected 1 to ${MAX_IDEMPOTENCY_KEY_CHARS} characters`;
   throw new Refusal({ status: 400, code: 'input-idempotency-key', detail });
 }

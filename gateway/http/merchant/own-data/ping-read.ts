@@ -10,11 +10,14 @@ import type { StoredUplink } from '../../../store/contract/store.js';
 import { Refusal } from '../refusal.js';
 import type { Call } from '../route.js';
 
-/** Uplinks that are read in one slice: some 3 ms. */
+/** Number of uplinks that are read in one slice, which takes some 3 ms. */
 const UPLINKS_PER_SLICE = 250;
-/** Uplinks that one call examines, whether they are in its span or not. */
+/** Maximum number of uplinks that one call examines, whether they are in its span or not. */
 export const MAX_EXAMINED = 10_000;
-/** A ping that was received longer than this before a time is not looked for after it: clocks are not that wrong. */
+/**
+ * A ping's date, by the lock's clock, is at most this much later than its receipt. So the search ends at a ping that
+ * was received longer than this before the span.
+ */
 const MAX_CLOCK_AHEAD = Days(1);
 
 /** A span of time by the lock's clock, as the member `date` has it; from included, to excluded. */
@@ -56,7 +59,7 @@ function badQuery(pointer: string, detail: string): Refusal {
 }
 
 /**
- * Reads pings until `take` returns false.
+ * Reads pings, newest first, until `take` returns false.
  *
  * @returns the id of the last uplink that was examined, for the next call; null if there is no earlier one in the span
  */
@@ -88,7 +91,7 @@ export async function readPings(
   }
 }
 
-/** The ping, if it was made in the span. One whose stored bytes are damaged is left out. */
+/** The ping, if the lock made it in the span; undefined otherwise, or if its stored bytes are damaged. */
 function pingIn(stored: StoredUplink, { fromMs, toMs }: Span): ReadPing | undefined {
   if (stored.isDamaged) return undefined;
   const decoded = decodeUplink(stored.bytes);

@@ -72,8 +72,8 @@ const listPings = ownDataRoute({
       device.id,
       { span, beforeId: after?.[0] as number | undefined },
       ({ stored, uplink }) => {
-        const { kind, reason: given } = uplink.body;
-        if ((types !== undefined && !types.includes(kind)) || (reason !== undefined && !reason.includes(given)))
+        const { kind, reason: pingReason } = uplink.body;
+        if ((types !== undefined && !types.includes(kind)) || (reason !== undefined && !reason.includes(pingReason)))
           return true;
         if (data.length === limit) return false;
         data.push(webhookBody(stored));
@@ -81,13 +81,16 @@ const listPings = ownDataRoute({
         return true;
       },
     );
-    // If the page is full, the next one begins after its last ping, not after the ping that no longer fitted.
+    // If the page is full, the next page starts after the last ping of this page, not after the ping that did not fit.
     const next = last === null ? null : [data.length === limit ? lastId : last];
     return asJsonText(pageAnswer(call, list, { data, next }));
   },
 });
 
-/** The answer as text: a serializer by the schema of pings would compare each ping with each of its alternatives. */
+/**
+ * The answer as text, not serialised by the route's schema: the serializer would compare each ping with each
+ * alternative of the schema.
+ */
 function asJsonText({ body, ...answer }: HttpAnswer): HttpAnswer {
   return { ...answer, text: { type: `${JSON_TYPE}; charset=utf-8`, content: JSON.stringify(body) } };
 }

@@ -8,7 +8,7 @@ import type { ReadPing } from './ping-read.js';
 export const TRACK_FORMATS = ['geojson', 'gpx'] as const;
 export type TrackFormat = (typeof TRACK_FORMATS)[number];
 
-/** A longer track is cut at its start. */
+/** Maximum number of points. The oldest points of a longer track are left out. */
 const MAX_POINTS = 10_000;
 
 interface Point {
@@ -81,7 +81,7 @@ export class Track {
     this.#device = device;
   }
 
-  /** Adds a ping if it is a GPS ping of the lock itself. Returns false once the track is too long for more. */
+  /** Adds a ping if it is a GPS ping of the lock itself. Returns false if the track is too long for another point. */
   add({ stored, uplink: { timeMs, body } }: ReadPing): boolean {
     if (body.kind !== 'gps' || stored.source !== 'lock' || body.reason === 'PHONE' || body.position === null)
       return true;
@@ -96,9 +96,9 @@ export class Track {
     return true;
   }
 
-  /** The track as text with its type. @param isCut whether older pings of the span were not read */
+  /** Returns the track as text with its content type. @param isCut whether older pings of the span were not read */
   finish(format: TrackFormat, isCut: boolean): { readonly type: string; readonly content: string } {
-    this.#points.sort((one, other) => one.timeMs - other.timeMs);
+    this.#points.sort((a, b) => a.timeMs - b.timeMs);
     const first = this.#points[0];
     const completeFrom = (isCut || this.#isCut) && first !== undefined ? toDate(first.timeMs) : null;
     if (format === 'gpx') return { type: 'application/gpx+xml; charset=utf-8', content: this.#gpx(completeFrom) };
@@ -127,14 +127,14 @@ export class Track {
 
   #gpx(completeFrom: string | null): string {
     const { mac, name } = this.#device;
-    const cut = completeFrom === null ? '' : `<desc>complete from ${completeFrom}</desc>`;
+    const desc = completeFrom === null ? '' : `<desc>complete from ${completeFrom}</desc>`;
     const points = this.#points.map(({ latitude, longitude, timeMs }) => {
       return `<trkpt lat="${latitude}" lon="${longitude}"><time>${toDate(timeMs)}</time></trkpt>\n`;
     });
     return (
       '<?xml version="1.0" encoding="UTF-8"?>\n' +
       '<gpx version="1.1" creator="lockgate" xmlns="http://www.topografix.com/GPX/1/1">\n' +
-      `<trk><name>${escapeXml(name ?? formatMac(mac))}</name>${cut}<trkseg>\n${points.join('')}</trkseg></trk>\n</gpx>\n`
+      `<trk><name>${escapeXml(name ?? formatMac(mac))}</name>${desc}<trkseg>\n${points.join('')}</trkseg></trk>\n</gpx>\n`
     );
   }
 }
@@ -142,6 +142,6 @@ export class Track {
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
 function escapeXml(text: string): string {
-  // Names have no control characters; these two are the others that XML does not allow.
+  // XML allows neither control characters, which names can't have, nor these two.
   return text.replace(/[\uFFFE\uFFFF]/g, '\uFFFD').replace(/[&<>"]/g, (letter) => ENTITIES[letter] ?? letter);
 }

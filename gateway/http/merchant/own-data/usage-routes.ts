@@ -63,7 +63,7 @@ const Closing = Type.Object(
   { title: 'StatementClosing', description: 'A month with a statement.' },
 );
 
-/** A statement is stored as JSON and sent unchanged, so this describes only its outline. */
+/** A statement (a merchant's bill of a month) is stored as JSON and sent unchanged, so this is only an outline. */
 const StatementSchema: TSchema = Type.Object(
   {
     statement: Type.String(),

@@ -11,7 +11,7 @@ import { type Call, type MerchantRoute, problemResponse } from '../route.js';
 import { nullable } from './lock-json.js';
 import { ownDataRoute } from './own-data-route.js';
 
-/** An explanation judges up to 2,500 uplinks and as many events of connections again. */
+/** What an explanation is charged: it may judge 2,500 uplinks and as many connection events again. */
 const ROWS_OF_EXPLANATION = 5_000;
 const MAX_TIME_CHARS = 100;
 
@@ -102,7 +102,7 @@ async function explainFor({ parts, merchantId, params, query }: Call) {
   }
 }
 
-/** The refusal of a bad question, with a pointer; another error as it is. */
+/** Returns the refusal of a bad question, with a pointer; any other error unchanged. */
 function refusalOf(error: unknown): unknown {
   if (!(error instanceof LockgateError)) return error;
   const { code, message } = error;

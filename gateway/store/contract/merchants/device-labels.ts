@@ -46,13 +46,13 @@ function valueFault(value: string): string | undefined {
   return BAD_IN_VALUE.test(value) ? 'expected a value without commas, semicolons and control characters' : undefined;
 }
 
-/** The same labels in the order of their keys. */
+/** Returns the labels in the order of their keys. */
 export function orderedLabels(labels: Labels): Labels {
   const keys = Object.keys(labels).sort();
   return keys.length === 0 ? NO_LABELS : Object.fromEntries(keys.map((key) => [key, labels[key] ?? '']));
 }
 
-/** Labels as `city=Berlin, area=north`; empty without labels. */
+/** Returns labels as text, `city=Berlin, area=north`; empty without labels. */
 export function labelsText(labels: Labels): string {
   return Object.entries(labels)
     .map(([key, value]) => `${key}=${value}`)
@@ -60,19 +60,19 @@ export function labelsText(labels: Labels): string {
 }
 
 /**
- * Labels from text: `key=value`, separated by commas or semicolons. Returns a sentence about what is wrong, or the
- * labels in the order of their keys.
+ * Parses labels: `key=value`, separated by commas or semicolons. Returns the labels in the order of their keys, or a
+ * sentence about what is wrong.
  */
 export function parseLabels(text: string): Labels | string {
   const labels: Record<string, string> = {};
   for (const part of text.split(/[,;]/)) {
-    const given = part.trim();
-    if (given === '') continue;
-    const at = given.indexOf('=');
-    if (at < 1) return `${JSON.stringify(given.slice(0, MAX_NAME_CHARS))} is no label: expected key=value`;
-    const key = given.slice(0, at).trim();
+    const labelText = part.trim();
+    if (labelText === '') continue;
+    const separator = labelText.indexOf('=');
+    if (separator < 1) return `${JSON.stringify(labelText.slice(0, MAX_NAME_CHARS))} is no label: expected key=value`;
+    const key = labelText.slice(0, separator).trim();
     if (Object.hasOwn(labels, key)) return `the label ${key} is given twice`;
-    labels[key] = given.slice(at + 1).trim();
+    labels[key] = labelText.slice(separator + 1).trim();
   }
   const fault = labelsFault(labels);
   return fault === undefined ? orderedLabels(labels) : `the label ${JSON.stringify(fault.key)}: ${fault.detail}`;

@@ -14,7 +14,7 @@ export const KEY_SCOPES = {
 
 export type KeyScope = keyof typeof KEY_SCOPES;
 
-/** All scopes: those of a key that is made without a choice. */
+/** All scopes. A key that is created without naming scopes has all of them. */
 export const ALL_KEY_SCOPES: readonly KeyScope[] = Object.keys(KEY_SCOPES) as KeyScope[];
 
 /** Whether the text names a scope. */
@@ -22,7 +22,9 @@ export function isKeyScope(text: string): text is KeyScope {
   return Object.hasOwn(KEY_SCOPES, text);
 }
 
-/** The scopes in this list, in their usual order and once each. Unknown names are left out. */
+/**
+ * Returns the scopes that the list names, once each, in the order of {@link KEY_SCOPES}. Unknown names are left out.
+ */
 export function orderedScopes(names: readonly string[]): readonly KeyScope[] {
   return ALL_KEY_SCOPES.filter((scope) => names.includes(scope));
 }

@@ -1,5 +1,5 @@
 /**
- * Migration 0017: the scopes of API keys. Keys made before have `spec`, the operations that existed until then.
+ * Migration 0017: the scopes of API keys. Existing keys get the scope `spec`: the operations that existed until then.
  * Released: must not change.
  */
 import type { Migration } from 'kysely';

@@ -1,13 +1,13 @@
 /** The column `labels` of `device`: JSON in the order of the keys; null for a lock without labels. Pure. */
 import { type Labels, NO_LABELS, orderedLabels } from '../../contract/merchants/device-labels.js';
 
-/** The column of these labels. */
+/** Converts labels to the column's value. */
 export function labelsColumn(labels: Labels | undefined): string | null {
   const isEmpty = labels === undefined || Object.keys(labels).length === 0;
   return isEmpty ? null : JSON.stringify(orderedLabels(labels));
 }
 
-/** The labels of a column. */
+/** Converts the column's value to labels. */
 export function readLabels(column: string | null): Labels {
   return column === null ? NO_LABELS : (JSON.parse(column) as Labels);
 }
