@@ -35,6 +35,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     load: async () => (await import('./commands/why/why.js')).addWhyCommand,
   },
   {
+    name: 'status',
+    description: 'Show whether the gateway is well, on one screen.',
+    load: async () => (await import('./commands/status.js')).addStatusCommand,
+  },
+  {
     name: 'notices',
     description: 'Show unread notices for the operator.',
     load: async () => (await import('./commands/notices/notices.js')).addNoticeCommands,

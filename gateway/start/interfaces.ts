@@ -1,6 +1,7 @@
 /** Builds and starts the two HTTP interfaces, for merchants and for operators. Only gateway.ts may import this file. */
 import type { Socket } from 'node:net';
 import { RunClock, systemClock } from '../../proto/clock.js';
+import { toDate } from '../../proto/wire/ping-json.js';
 import { type MerchantParts, makeMerchantParts } from '../accounts/merchant-parts.js';
 import { type Config, type ResolvedSetting, settingsInForce } from '../config.js';
 import { DEFAULT_FAIRNESS } from '../fairness/fairness-settings.js';
@@ -11,14 +12,16 @@ import { HttpConnections } from '../http/connections/connections.js';
 import { HttpServer } from '../http/merchant/server.js';
 import { clockJson } from '../http/operator/json/clock.js';
 import { OperatorServer, type OperatorServerOptions } from '../http/operator/server.js';
-import { endJson, figuresJson } from '../http/operator/status.js';
+import { endJson, figuresJson, readinessJson } from '../http/operator/status.js';
 import { MAX_CONNECTIONS, RESERVED_CONNECTIONS } from '../http/shared/limits.js';
 import type { Locks } from '../locks/locks.js';
 import type { Metrics } from '../metrics/metrics.js';
+import { PingRate } from '../metrics/ping-rate.js';
 import type { Broker } from '../mqtt/broker.js';
 import type { DescriptorWatch } from '../network/descriptor-watch.js';
 import type { DescriptorRoom } from '../network/descriptors.js';
 import { TrustedProxies } from '../network/trusted-proxies.js';
+import type { Notices } from '../notices/notices.js';
 import { VERSION } from '../version.js';
 import type { Dispatcher } from '../webhooks/dispatcher.js';
 import type { GatewayBase, GatewayOptions } from './gateway-base.js';
@@ -99,6 +102,8 @@ export function startOperator(
 ): Promise<OperatorServer> {
   const { broker, store, clock, clocks, descriptors, figures, locks, dispatcher } = parts;
   const { limit = null } = descriptors.descriptors;
+  const startedAt = toDate(systemClock.now());
+  const pingRate = new PingRate(parts.events);
   const server: Promise<OperatorServer> = OperatorServer.start({
     ...parts,
     ...httpAccess(config, 'operator', descriptors),
@@ -111,6 +116,10 @@ export function startOperator(
     },
     status: async () => ({
       version: VERSION,
+      started_at: startedAt,
+      ...readinessJson(parts.health),
+      pings_per_second: pingRate.perSecond(),
+      notices_unread: countUnread(parts.notices),
       store: store.description,
       mqtt: {
         host: config.mqttHost,
@@ -132,6 +141,10 @@ export function startOperator(
     }),
   });
   return server;
+}
+
+function countUnread(notices: Notices): number {
+  return [...notices.unread()].reduce((sum, [, unread]) => sum + unread, 0);
 }
 
 /** Which connections an HTTP port accepts, and which proxies it trusts. */

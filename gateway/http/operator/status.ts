@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox';
 import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 import type { Presence } from '../../../proto/power/judge/presence.js';
 import { toDate } from '../../../proto/wire/ping-json.js';
+import type { Health } from '../../health/health.js';
 import type { ReadFigures } from '../../metrics/figures.js';
 import type { UrlBacklog } from '../../store/contract/store-figures.js';
 import { ClockAnswer } from './json/clock.js';
@@ -25,9 +26,19 @@ export const BacklogAnswer = Type.Object({
 /** Maximum number of URLs in the answer; those with the most undelivered events come first. */
 export const MAX_URLS_SHOWN = 100;
 
+/** The readiness of the gateway in one word. */
+export const READINESS = ['ready', 'starting', 'stopping', 'degraded'] as const;
+
 /** The schema of the answer. */
 export const StatusAnswer = Type.Object({
   version: Type.String(),
+  started_at: Time,
+  status: OneOf(READINESS),
+  reasons: Type.Array(Type.Object({ code: Type.String(), since: Time, why: Type.String() }), {
+    description: 'Why the gateway is not ready.',
+  }),
+  pings_per_second: Type.Number({ minimum: 0, description: 'Stored uplinks, on average over the last minute.' }),
+  notices_unread: Count,
   store: Type.String(),
   mqtt: Type.Object({
     host: Type.String(),
@@ -98,6 +109,15 @@ export function backlogJson(backlog: UrlBacklog, ageMs: Milliseconds | null): St
 
 function undelivered({ behind, pending }: UrlBacklog): number {
   return behind + pending;
+}
+
+/** Whether the gateway takes pings, and if not, why. */
+export function readinessJson({ isReady, reasons }: Health): Pick<Status, 'status' | 'reasons'> {
+  const expected = reasons.find(({ code }) => code === 'stopping' || code === 'starting')?.code;
+  return {
+    status: isReady ? 'ready' : expected === 'stopping' || expected === 'starting' ? expected : 'degraded',
+    reasons: reasons.map(({ code, sinceMs, why }) => ({ code, since: toDate(sinceMs), why })),
+  };
 }
 
 /** The expiry date of a certificate; null without one. */

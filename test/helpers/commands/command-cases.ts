@@ -95,6 +95,22 @@ const GENERAL: readonly CommandCase[] = [
     wrong: [`${LOCK} --url 1`, /--url requires an event’s id/],
     no: 'finding:99',
   },
+  {
+    command: 'status',
+    shows: '',
+    wrong: ['--watch', /in a pipe add --json/],
+    varies: [
+      [/\d+(\.\d+)? ([kMGT]?B)\b/g, 'N $2'],
+      [/\d[\d,]*( of \d[\d,]*)? open/, 'N open'],
+      [/\d+\.\d\/s/, 'N/s'],
+      [/started .* ago|started now/, 'started N ago'],
+      [/(none unread|! \d+ unread: .*)/, 'N unread'],
+      [
+        /("(?:store_bytes|free_bytes|open|limit|worst_delay_ms|pings_per_second|notices_unread|port)": )[\d.]+/g,
+        '$1"N"',
+      ],
+    ],
+  },
   { command: 'notices', shows: '--all', wrong: ['--kind lost', /--kind is "lost": expected url-disabled/] },
   { command: 'notices read', shows: '1', json: '--all', wrong: ['', /expected ids of notices, or --all/] },
   { command: 'audit', shows: '--limit 5', wrong: ['--since yesterday', /--since is "yesterday": expected a span/] },

@@ -6,13 +6,13 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { formatMac } from '../../../../proto/wire/mac.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
 import type { Health } from '../../../health/health.js';
 import type { Locks } from '../../../locks/locks.js';
 import type { Metrics } from '../../../metrics/metrics.js';
 import type { DocumentedRoute } from '../document.js';
 import { unjudgedJson } from '../routes.js';
 import { OneOf, Time, unjudged } from '../schemas.js';
+import { READINESS, readinessJson } from '../status.js';
 
 /** Maximum number of locks in the answer of `/readyz` for which the judge failed. */
 const MAX_UNJUDGED_SHOWN = 100;
@@ -33,7 +33,7 @@ export const HEALTH_TERMS: readonly DocumentedRoute[] = [
     operation: 'health.show-ready',
     summary: 'Whether the gateway takes pings, and if not, why.',
     answer: Type.Object({
-      status: OneOf(['ready', 'starting', 'stopping', 'degraded']),
+      status: OneOf(READINESS),
       reasons: Type.Array(Type.Object({ code: Type.String(), since: Time, why: Type.String() })),
       unjudged: Type.Array(Type.Object({ mac: Type.String(), ...unjudged }), {
         description: `Locks for which the judge failed, at most ${MAX_UNJUDGED_SHOWN}. Their pings are accepted.`,
@@ -74,11 +74,10 @@ export function addHealthRoutes(fastify: FastifyInstance, { health, metrics, loc
       .send({ status: isUp ? 'up' : 'down' });
   });
   fastify.get('/readyz', async (_request, reply) => {
-    const reasons = health.reasons.map(({ code, sinceMs, why }) => ({ code, since: toDate(sinceMs), why }));
     return await reply
       .status(health.isReady ? 200 : 503)
       .header('cache-control', 'no-store')
-      .send({ status: statusName(health), reasons, unjudged: unjudgedLocks(locks) });
+      .send({ ...readinessJson(health), unjudged: unjudgedLocks(locks) });
   });
   fastify.get('/metrics', async (_request, reply) => {
     const { contentType, body } = await metrics.text();
@@ -97,11 +96,4 @@ function unjudgedLocks(locks: HealthRouteParts['locks']) {
     shown.push({ mac: formatMac(lock.mac), ...unjudgedJson(judgingStop) });
   }
   return shown;
-}
-
-/** The status in one word. */
-function statusName({ isReady, reasons }: Health): string {
-  if (isReady) return 'ready';
-  const phase = reasons.find(({ code }) => code === 'stopping' || code === 'starting');
-  return phase?.code ?? 'degraded';
 }

@@ -1,0 +1,144 @@
+/** `lockgate status`: whether the gateway is well, and what is in trouble, on one screen. */
+import type { Command } from 'commander';
+import { Seconds, systemClock } from '../../proto/clock.js';
+import { type ConnectionFlags, GatewayClient } from '../client.js';
+import { EXIT_CODE } from '../terminal/exit-codes.js';
+import { paint, print, printJson, sanitizeLine } from '../terminal/output.js';
+import { addClientFlags } from '../terminal/shared-flags.js';
+import { printTable } from '../terminal/table.js';
+import { agoText } from '../terminal/time-text.js';
+import { addWatchFlag, repeatIfWatched } from '../terminal/watch.js';
+import { byteText } from './usage/text.js';
+
+type Flags = ConnectionFlags & { readonly json?: boolean };
+
+/** The members of the gateway's status that are shown here. */
+interface StatusJson {
+  readonly version: string;
+  readonly started_at: string;
+  readonly status: string;
+  readonly reasons: readonly { readonly code: string; readonly since: string; readonly why: string }[];
+  readonly pings_per_second: number;
+  readonly notices_unread: number;
+  readonly mqtt: { readonly connected: number };
+  readonly descriptors: { readonly open: number | null; readonly limit: number | null };
+  readonly locks: { readonly in_service: number | null; readonly presence: Readonly<Record<string, number>> };
+  readonly urls: readonly UrlStatusJson[] | null;
+  readonly disk: { readonly store_bytes: number; readonly free_bytes: number } | null;
+}
+
+interface UrlStatusJson {
+  readonly id: number;
+  readonly state: string;
+  readonly circuit: string;
+  readonly backlog: {
+    readonly behind: number;
+    readonly pending: number;
+    readonly dead: number;
+    readonly damaged: number;
+    readonly oldest_seconds: number | null;
+  };
+}
+
+/** The members of a webhook URL in the list of URLs that are shown here. */
+interface UrlJson {
+  readonly id: number;
+  readonly merchant: string;
+  readonly origin: string;
+}
+
+/** A URL whose oldest undelivered event is older than this is in trouble. */
+const TROUBLE_AGE = Seconds(60);
+const LABEL_WIDTH = 9;
+
+/** Adds the command to the program. */
+export function addStatusCommand(program: Command): void {
+  addWatchFlag(
+    addClientFlags(program.command('status').description('Show whether the gateway is well, on one screen.')),
+  )
+    .addHelpText('after', '\nExit codes: 0 ready, 1 not ready, 3 the gateway can’t be reached.')
+    .addHelpText('after', '\nExample:\n  $ lockgate status\n  $ lockgate status --watch')
+    .action(repeatIfWatched(showStatus));
+}
+
+async function showStatus(flags: Flags): Promise<void> {
+  const client = new GatewayClient(flags);
+  const status = await client.get<StatusJson>('/status');
+  if (status.status !== 'ready') process.exitCode = EXIT_CODE.negativeAnswer;
+  if (flags.json) return printJson(status);
+  const nowMs = systemClock.now();
+  print(`${readinessText(status)}  lockgate ${status.version}, started ${agoText(status.started_at, nowMs)}`);
+  for (const { code, since, why } of status.reasons)
+    print(`  ${paint('red', '✗')} ${code}, since ${agoText(since, nowMs)}: ${sanitizeLine(why)}`);
+  print(labelled('Locks', locksText(status)));
+  print(labelled('Pings', `${status.pings_per_second.toFixed(1)}/s in the last minute`));
+  if (status.disk !== null) {
+    const { store_bytes: storeBytes, free_bytes: freeBytes } = status.disk;
+    print(labelled('Disk', `${byteText(storeBytes)} used by the store, ${byteText(freeBytes)} free`));
+  }
+  const { open, limit } = status.descriptors;
+  if (open !== null)
+    print(labelled('Files', `${open}${limit === null ? '' : ` of ${limit.toLocaleString('en')}`} open`));
+  const unread = status.notices_unread;
+  print(labelled('Notices', unread === 0 ? 'none unread' : paint('yellow', `! ${unread} unread: lockgate notices`)));
+  await printUrls(client, status.urls);
+}
+
+function readinessText({ status }: StatusJson): string {
+  return status === 'ready' ? paint('green', '✓ ready') : paint('red', `✗ ${status}`);
+}
+
+function labelled(label: string, text: string): string {
+  return `${label.padEnd(LABEL_WIDTH)}${text}`;
+}
+
+function locksText({ locks, mqtt }: StatusJson): string {
+  const seen = Object.entries(locks.presence);
+  const neverSeen = (locks.in_service ?? 0) - seen.reduce((sum, [, count]) => sum + count, 0);
+  const parts = seen.map(([presence, count]) => {
+    const text = `${count.toLocaleString('en')} ${presence}`;
+    return presence === 'late' ? paint('red', `! ${text}`) : text;
+  });
+  if (neverSeen > 0) parts.push(`${neverSeen.toLocaleString('en')} never seen`);
+  const inService = `${(locks.in_service ?? 0).toLocaleString('en')} in service`;
+  const presences = parts.length === 0 ? '' : `: ${parts.join(', ')}`;
+  return `${inService}${presences}; ${mqtt.connected.toLocaleString('en')} connected`;
+}
+
+/** Prints the URLs in trouble, or that there is none. */
+async function printUrls(client: GatewayClient, urls: StatusJson['urls']): Promise<void> {
+  if (urls === null) return print(labelled('URLs', 'their backlogs can’t be read now'));
+  if (urls.length === 0) return print(labelled('URLs', 'none'));
+  const troubled = urls.filter(isInTrouble);
+  if (troubled.length === 0) return print(labelled('URLs', `${paint('green', '✓')} ${urls.length} in order`));
+  print(labelled('URLs', paint('red', `✗ ${troubled.length} of ${urls.length} in trouble:`)));
+  const { webhooks } = await client.get<{ webhooks: readonly UrlJson[] }>('/webhooks');
+  const known = new Map(webhooks.map((url) => [url.id, url]));
+  printTable(troubled, [
+    { title: 'URL', show: ({ id }) => String(id) },
+    { title: 'STATE', show: stateText, style: () => 'red' },
+    { title: 'UNDELIVERED', show: ({ backlog }) => (backlog.behind + backlog.pending).toLocaleString('en') },
+    { title: 'OLDEST', show: ({ backlog }) => ageText(backlog.oldest_seconds) },
+    { title: 'DEAD', show: ({ backlog }) => backlog.dead.toLocaleString('en') },
+    { title: 'MERCHANT', show: ({ id }) => known.get(id)?.merchant ?? '' },
+    { title: 'ORIGIN', show: ({ id }) => known.get(id)?.origin ?? '', optional: true },
+  ]);
+}
+
+function isInTrouble({ state, circuit, backlog }: UrlStatusJson): boolean {
+  const isOld = (backlog.oldest_seconds ?? 0) * Seconds(1) > TROUBLE_AGE;
+  return state !== 'active' || circuit === 'open' || isOld || backlog.dead + backlog.damaged > 0;
+}
+
+function stateText({ state, circuit, backlog }: UrlStatusJson): string {
+  if (state !== 'active') return state;
+  if (circuit === 'open') return 'circuit open';
+  if (backlog.damaged > 0) return 'damaged events';
+  return backlog.dead > 0 ? 'dead events' : 'behind';
+}
+
+function ageText(seconds: number | null): string {
+  if (seconds === null) return '–';
+  const nowMs = systemClock.now();
+  return agoText(new Date(nowMs - seconds * Seconds(1)).toISOString(), nowMs);
+}
