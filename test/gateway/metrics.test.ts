@@ -26,8 +26,7 @@ async function scrape(gateway: Gateway): Promise<string> {
   const { headers, body } = await got(`http://127.0.0.1:${gateway.operatorPort}/metrics`, {
     headers: { authorization: `Bearer ${gateway.operatorToken}` },
   });
-  if (!/^text\/plain; version=0\.0\.4/.test(String(headers['content-type'])))
-    throw new Error('no Prometheus text');
+  if (!/^text\/plain; version=0\.0\.4/.test(String(headers['content-type']))) throw new Error('no Prometheus text');
   return body;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The list of migrations, the steps that create and change the tables, forward only. Each step is a file in migrations/,
- * from 0021 on in a folder for twenty numbers there. Its name sorts after the previous step's. A released step never
- * changes.
+ * The list of migrations, the steps that create and change the tables, forward only. Each step is a file in
+ * migrations/, from 0021 on in a folder for twenty numbers there. Its name sorts after the previous step's. A released
+ * step never changes.
  */
 import type { Migration, MigrationProvider } from 'kysely';
 import { firstLight } from './migrations/0001-first-light.js';

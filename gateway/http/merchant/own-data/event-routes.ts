@@ -11,6 +11,7 @@ import { Refusal } from '../refusal.js';
 import { type Call, type HttpAnswer, JSON_TYPE, type MerchantRoute, Problem, problemResponse } from '../route.js';
 import { encodeCursor, MAX_CURSOR_CHARS } from './cursor.js';
 import { DEFAULT_LIMIT, LIMIT_QUERY, linkTo, readCursor } from './list.js';
+import { PING_EXAMPLE } from './lock-example.js';
 import { ownDataRoute } from './own-data-route.js';
 
 const MAX_WAIT_SECONDS = 30;
@@ -48,26 +49,7 @@ const Events = Type.Object({
   next_cursor: Type.String({ description: 'The `after` of the next call; also if there was no event.' }),
 });
 
-const EXAMPLE = {
-  data: [
-    {
-      event_id: 'evt_A4C138F0E1D2_1_41_12_8f3a52c07d91be64',
-      mac_addr: 'A4:C1:38:F0:E1:D2',
-      ping_type: 'close_connection',
-      reason: 'REASON_CLOSE_CONNECTION',
-      date: '2026-11-20T06:29:59.000Z',
-      lock_state: 'locked',
-      battery_percent: 80,
-      received_at: '2026-11-20T06:30:00.000Z',
-      boot: 41,
-      sequence: 12,
-      buffered: false,
-      test: false,
-      simulated: false,
-    },
-  ],
-  next_cursor: 'kQm3Jx2dWzQxMiwxNzYzNjIwMjAwMDAwXQ',
-};
+const EXAMPLE = { data: [PING_EXAMPLE], next_cursor: 'kQm3Jx2dWzQxMiwxNzYzNjIwMjAwMDAwXQ' };
 
 /** A merchant's events. */
 export const EVENT_ROUTES: readonly MerchantRoute[] = [

@@ -42,3 +42,20 @@ export const LOCK_DETAIL_EXAMPLE = {
   },
   twin: { wanted: { ride_tracking: true }, reported: POWER, differs: [] },
 };
+
+/** A ping as webhooks have it. */
+export const PING_EXAMPLE = {
+  event_id: 'evt_A4C138F0E1D2_1_41_12_8f3a52c07d91be64',
+  mac_addr: 'A4:C1:38:F0:E1:D2',
+  ping_type: 'close_connection',
+  reason: 'REASON_CLOSE_CONNECTION',
+  date: '2026-11-20T06:29:59.000Z',
+  lock_state: 'locked',
+  battery_percent: 80,
+  received_at: '2026-11-20T06:30:00.000Z',
+  boot: 41,
+  sequence: 12,
+  buffered: false,
+  test: false,
+  simulated: false,
+};

@@ -4,6 +4,7 @@ import { webhookBody } from '../../../webhooks/payload/body.js';
 import { PAYLOAD_SCHEMAS } from '../../../webhooks/payload/schema.js';
 import { type HttpAnswer, JSON_TYPE, type MerchantRoute, problemResponse } from '../route.js';
 import { PAGE_QUERY, pageAnswer, pageResponse, readPage } from './list.js';
+import { PING_EXAMPLE } from './lock-example.js';
 import { findOwnLock, MacParam, NO_SUCH_LOCK, ownDataRoute } from './own-data-route.js';
 import { readPings, readSpan } from './ping-read.js';
 import { TRACK_EXAMPLE, TRACK_FORMATS, Track, TrackSchema } from './track.js';
@@ -25,22 +26,6 @@ const PingsQuery = Type.Object({
   ),
   ...PAGE_QUERY,
 });
-
-const PING_EXAMPLE = {
-  event_id: 'evt_A4C138F0E1D2_1_41_12_8f3a52c07d91be64',
-  mac_addr: 'A4:C1:38:F0:E1:D2',
-  ping_type: 'close_connection',
-  reason: 'REASON_CLOSE_CONNECTION',
-  date: '2026-11-20T06:29:59.000Z',
-  lock_state: 'locked',
-  battery_percent: 80,
-  received_at: '2026-11-20T06:30:00.000Z',
-  boot: 41,
-  sequence: 12,
-  buffered: false,
-  test: false,
-  simulated: false,
-};
 
 const listPings = ownDataRoute({
   method: 'GET',
@@ -109,7 +94,7 @@ const getTrack = ownDataRoute({
   summary: 'A lock’s GPS pings as a line with times.',
   description:
     'As a GeoJSON feature (RFC 7946) or as GPX 1.1, in the order in which the lock made them. `complete_from` says ' +
-    'from when on the track is complete, if there were too many pings for one answer. Positions of phones are left out.',
+    'from when on the track is complete, if one answer could not hold all pings. Positions of phones are left out.',
   params: Type.Object({ mac: MacParam }),
   query: TrackQuery,
   responses: {
