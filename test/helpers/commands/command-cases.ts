@@ -100,7 +100,7 @@ const GENERAL: readonly CommandCase[] = [
     shows: '',
     wrong: ['--watch', /in a pipe add --json/],
     varies: [
-      [/\d+(\.\d+)? ([kMGT]?B)\b/g, 'N $2'],
+      [/\d+(\.\d+)? [kMGT]?B\b/g, 'N B'],
       [/\d[\d,]*( of \d[\d,]*)? open/, 'N open'],
       [/\d+\.\d\/s/, 'N/s'],
       [/started .* ago|started now/, 'started N ago'],

@@ -134,7 +134,8 @@ export class Track {
     return (
       '<?xml version="1.0" encoding="UTF-8"?>\n' +
       '<gpx version="1.1" creator="lockgate" xmlns="http://www.topografix.com/GPX/1/1">\n' +
-      `<trk><name>${escapeXml(name ?? formatMac(mac))}</name>${desc}<trkseg>\n${points.join('')}</trkseg></trk>\n</gpx>\n`
+      `<trk><name>${escapeXml(name ?? formatMac(mac))}</name>${desc}\n` +
+      `<trkseg>\n${points.join('')}</trkseg>\n</trk>\n</gpx>\n`
     );
   }
 }
