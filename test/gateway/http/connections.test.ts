@@ -1,28 +1,20 @@
 /**
- * The connections of both HTTP ports, merchants' and operators': pipelined requests, limits of connections, places
- * reserved for probes and operators, unread bodies and file descriptors (quality.md §2).
+ * The requests of a connection to one of the HTTP ports, merchants' and operators': pipelined requests, Host headers,
+ * compressed files and unread bodies (quality.md §2).
  */
 import { get, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import t, { type Test } from 'tap';
-import { GatewayEvents } from '../../../gateway/events.js';
-import { DEFAULT_FAIRNESS } from '../../../gateway/fairness/fairness-settings.js';
-import { HttpBudgets } from '../../../gateway/fairness/http-budgets.js';
 import type { Gateway } from '../../../gateway/gateway.js';
-import { Health } from '../../../gateway/health/health.js';
 import { HttpConnections } from '../../../gateway/http/connections/connections.js';
 import { MAX_SHARE_OF_TURN } from '../../../gateway/http/connections/loop-share.js';
-import { type PlaceLimits, Places, type Tenant } from '../../../gateway/http/connections/places.js';
+import type { PlaceLimits } from '../../../gateway/http/connections/places.js';
 import type { RequestHandler } from '../../../gateway/http/connections/request-turns.js';
 import { PAGE_FILES } from '../../../gateway/http/merchant/documentation/page.js';
-import { HttpServer } from '../../../gateway/http/merchant/server.js';
 import { OPERATOR_ROUTES } from '../../../gateway/http/operator/server.js';
-import { MAX_CONNECTIONS } from '../../../gateway/http/shared/limits.js';
-import { DescriptorWatch } from '../../../gateway/network/descriptor-watch.js';
-import { Descriptors } from '../../../gateway/network/descriptors.js';
 import { TrustedProxies } from '../../../gateway/network/trusted-proxies.js';
-import { afterThisTurn, ManualClock, Seconds } from '../../../proto/clock.js';
+import { afterThisTurn } from '../../../proto/clock.js';
 import { within } from '../../helpers/clocks/change-signal.js';
 import { MERCHANT, testGateway } from '../../helpers/gateway/test-gateway.js';
 import { apiKey, basicAuthorization, callMerchantApi } from '../../helpers/http/merchant-call.js';
@@ -292,77 +284,6 @@ t.test('a missing, repeated or invalid Host header gets 400 and closes the conne
   }
 });
 
-/** More connections than a port allows. */
-const CONNECTION_COUNT = MAX_CONNECTIONS + 100;
-
-t.test('a port full of idle connections answers probes, operators and other clients', async (t) => {
-  const gateway = await testGateway(t);
-  const merchant = { key: await apiKey(gateway, MERCHANT) };
-  for (const port of [gateway.httpPort, gateway.operatorPort]) {
-    const idle: RawHttp[] = [];
-    for (let count = 0; count < CONNECTION_COUNT; count += 1) idle.push(await RawHttp.open(port));
-    for (const fromAddress of ['127.0.0.1', '127.0.0.9']) {
-      for (const path of ['/healthz', '/readyz'])
-        t.match(await callMerchantApi(gateway, path, { fromAddress }), { status: 200 }, `${path} from ${fromAddress}`);
-      t.match(await callMerchantApi(gateway, '/v2/user/logout', { ...merchant, fromAddress }), { status: 200 });
-      t.match(
-        await callMerchantApi({ httpPort: gateway.operatorPort }, '/status', {
-          fromAddress,
-          token: gateway.operatorToken,
-        }),
-        {
-          status: 200,
-        },
-      );
-    }
-    for (const { socket } of idle) socket.destroy();
-  }
-});
-
-/** Makes connections with names, and records the names of those that were closed to make room. */
-function recordClosings() {
-  const closedNames: string[] = [];
-  const make = (name: string, address: string, isProxy = false): Tenant => {
-    return { address, isProxy, end: () => closedNames.push(name) };
-  };
-  return { closedNames, make };
-}
-
-t.test('silent and idle connections make room for new ones in the documented order', async (t) => {
-  const { closedNames, make } = recordClosings();
-  const places = new Places({ total: 5, perAddress: 3, reserve: 1 });
-  const [idle, silent, busy] = [make('idle', '10.0.0.1'), make('silent', '10.0.0.1'), make('busy', '10.0.0.1')];
-  for (const tenant of [idle, silent, busy]) t.ok(places.admit(tenant));
-  places.note(idle, 'busy');
-  places.note(idle, 'idle');
-  places.note(busy, 'busy');
-  t.ok(places.admit(make('fourth', '10.0.0.1')));
-  t.same(closedNames, ['silent'], 'an address has at most three, and its silent one is closed first');
-  t.ok(places.admit(make('fifth', '::ffff:10.0.0.1')));
-  t.same(closedNames.slice(1), ['fourth'], 'IPv4 in IPv6 spelling is the same address');
-  const proxied = ['a', 'b', 'c'].map((name) => make(`proxied ${name}`, '10.0.0.2', true));
-  for (const tenant of proxied) t.ok(places.admit(tenant));
-  t.same(
-    closedNames.slice(2),
-    ['fifth'],
-    'at the total limit, one of the address with the most closable ones is closed, a trusted proxy’s last',
-  );
-  t.equal(places.count, 5);
-  for (const tenant of [...proxied, idle]) places.note(tenant, 'busy');
-  const [spare, next] = [make('spare', '10.0.0.3'), make('next', '10.0.0.4')];
-  t.ok(places.admit(spare));
-  t.ok(places.isReserved(spare), 'all are busy, so the new one gets a place in the reserve');
-  t.ok(places.admit(next));
-  t.same(closedNames.slice(3), ['spare']);
-  places.note(next, 'busy');
-  t.notOk(places.admit(make('refused', '10.0.0.5')), 'a full reserve refuses');
-  places.leave(idle);
-  t.notOk(places.admit(make('short', '10.0.0.5'), 'short'), 'without a free descriptor it is refused');
-  places.note(busy, 'idle');
-  t.notOk(places.admit(make('instead', '10.0.0.5'), 'none'), 'a connection on a reserved descriptor can’t stay');
-  t.same(closedNames.slice(4), ['busy'], 'another one is closed to make room for the next');
-});
-
 /** Far more than the system's buffers for a connection hold. */
 const ENDLESS_BYTES = 64 * 1024 * 1024;
 const CHUNK_BYTES = 64 * 1024;
@@ -416,71 +337,4 @@ t.test('a short body after an early answer leaves the connection open', async (t
   await client.waitForText(/HTTP\/1\.1 200 /);
   t.same(client.statuses, [404, 200]);
   client.socket.destroy();
-});
-
-t.test('a port whose connections are all busy answers only probes', async (t) => {
-  const proxies = new TrustedProxies([]);
-  const connections = new HttpConnections({ limits: { total: 1, perAddress: 0, reserve: 2 }, proxies });
-  const health = new Health({ events: new GatewayEvents(), clock: new ManualClock(), now: () => 0 });
-  health.end('starting');
-  const server = await HttpServer.start({
-    ...{ host: '127.0.0.1', port: 0, corsOrigins: [], connections, proxies, health },
-    ...{ fairness: DEFAULT_FAIRNESS, budgets: new HttpBudgets(DEFAULT_FAIRNESS, new ManualClock()) },
-    merchants: () => undefined,
-    onAnswered: () => undefined,
-  });
-  t.teardown(() => server.close());
-  const busy = await RawHttp.open(server.port);
-  // The client requests far more than the system's buffers hold, and reads only the start.
-  busy.write(getRequest('/docs/static/swagger-ui-bundle.js').repeat(100));
-  await busy.waitForText(/HTTP\/1\.1 200/);
-  busy.socket.pause();
-  const asked = { httpPort: server.port };
-  const [probe, ready] = [await callMerchantApi(asked, '/healthz'), await callMerchantApi(asked, '/readyz')];
-  t.match([probe, ready], [{ status: 200, headers: { connection: 'close' } }, { status: 200 }]);
-  t.match(await callMerchantApi(asked, '/openapi.json'), {
-    status: 503,
-    headers: { 'retry-after': '5' },
-    body: { code: 'busy' },
-  });
-});
-
-t.test('descriptors are reserved for operators, and a shortage is reported', async (t) => {
-  const descriptors = new Descriptors(200);
-  t.equal(descriptors.reserve, 32);
-  const rooms = (number: number) => {
-    const socket = { _handle: { fd: number } } as unknown as Socket;
-    return (['lock', 'merchant', 'operator'] as const).map((caller) => descriptors.roomFor(caller, socket));
-  };
-  t.same(rooms(167), ['enough', 'enough', 'enough']);
-  t.same(rooms(168), ['short', 'enough', 'enough']);
-  t.same(rooms(184), ['none', 'short', 'enough']);
-  t.same(rooms(192), ['none', 'none', 'short']);
-  t.same(new Descriptors(1_000_000).reserve, 256);
-
-  const clock = new ManualClock();
-  const events = new GatewayEvents();
-  const reports: string[] = [];
-  events.on('descriptors', ({ state, why }) => reports.push(`${state}: ${why}`));
-  let isShort = false;
-  const fake = Object.defineProperty(new Descriptors(200), 'isShort', { get: () => isShort });
-  const watch = new DescriptorWatch({ descriptors: fake, events, clock, now: () => 0 });
-  t.notOk(new DescriptorWatch({ descriptors: new Descriptors(20_000), events, clock, now: () => 0 }).expectLocks(400));
-  t.ok(watch.expectLocks(100), 'the descriptors are just enough');
-  t.same(reports, []);
-  t.ok(watch.expectLocks(400));
-  t.match(reports, [/^few: 400 locks .* 200 descriptors .*"ulimit -n 531"/]);
-  clock.advance(Seconds(10));
-  isShort = true;
-  clock.advance(Seconds(3));
-  isShort = false;
-  clock.advance(Seconds(4));
-  t.match(
-    reports.slice(1),
-    [/^short: of the 200 descriptors .* only the 32 /],
-    'reported once, and not resolved at once',
-  );
-  clock.advance(Seconds(1));
-  t.match(reports.slice(2), [/^enough: /]);
-  watch.stop();
 });

@@ -1,0 +1,199 @@
+/** A lock that is erased: its positions are removed from the store's files, and never sent or stored again. */
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import t from 'tap';
+import { Days } from '../../../proto/clock.js';
+import type { GpsPing } from '../../../proto/wire/ping.js';
+import { callOperator } from '../../helpers/cli/operator-call.js';
+import { runLockgate } from '../../helpers/cli/program.js';
+import { within } from '../../helpers/clocks/change-signal.js';
+import {
+  gpsBytes,
+  historyOf,
+  NO_HISTORY,
+  OTHER_POSITION,
+  SECRET_POSITION,
+} from '../../helpers/gateway/position-history.js';
+import { openGateway, testBytes, testGateway, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
+import { testReceiver } from '../../helpers/gateway/test-receiver.js';
+import { eventually, readDeliveries, receivedSequences, setUpWebhooks } from '../../helpers/gateway/webhook-setup.js';
+import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const MAC = testMac();
+const OTHER_MAC = testMac(2);
+const MAX_WAIT_SECONDS = 5;
+
+/** All files of a store on disk. */
+function filesOf(folder: string): Buffer {
+  const files = readdirSync(folder).filter((name) => name.startsWith('lockgate.sqlite'));
+  return Buffer.concat(files.map((name) => readFileSync(path.join(folder, name))));
+}
+
+/** A position as a ping has it on the wire (degrees × 10⁷ as sfixed32), and as our JSON has it. */
+function storedForms({ latitudeDegrees, longitudeDegrees }: GpsPing['position']): Buffer[] {
+  return [latitudeDegrees, longitudeDegrees].flatMap((degrees) => {
+    const wire = Buffer.alloc(4);
+    wire.writeInt32LE(Math.round(degrees * 1e7));
+    return [wire, Buffer.from(String(degrees))];
+  });
+}
+
+const PING_COUNT = 300;
+const CONCURRENT_PINGS = 10;
+
+t.test('erased data is removed from the files, and other data stays', async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await openGateway(t, folder);
+  await gateway.accounts.addMerchant('Amber');
+  const receiver = await testReceiver(t);
+  receiver.answer = ({ body }, response) => void response.writeHead(500).end(body);
+  await gateway.accounts.addWebhookUrl({ url: receiver.url });
+  const lock = await connectedLock(t, gateway, MAC);
+  const other = await connectedLock(t, gateway, OTHER_MAC);
+  const failed = waitForEvents(gateway, 'delivery', 4);
+  const numbers = Array.from({ length: PING_COUNT }, (_, index) => index + 1);
+  for (let from = 0; from < PING_COUNT; from += CONCURRENT_PINGS) {
+    const some = numbers.slice(from, from + CONCURRENT_PINGS);
+    const own = some.map((sequence) => lock.send(gpsBytes(sequence, SECRET_POSITION, { kept: sequence % 7 })));
+    await Promise.all([...own, ...some.map((sequence) => other.send(gpsBytes(sequence, OTHER_POSITION)))]);
+  }
+  const { latitudeDegrees } = SECRET_POSITION;
+  await lock.send(gpsBytes(PING_COUNT + 1, { ...SECRET_POSITION, latitudeDegrees: latitudeDegrees + 90 }));
+  const body = gpsBytes(PING_COUNT + 2, SECRET_POSITION);
+  await lock.send(Buffer.concat([body.subarray(2), Buffer.from([0xff])]));
+  const secret = (await gateway.accounts.devices.addPhone({ mac: MAC, name: 'Ada', expiresAtMs: null })).secret;
+  const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', secret);
+  await phone.send(gpsBytes(1, SECRET_POSITION));
+  await failed;
+  const device = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown[]>;
+  t.ok(device.findings?.length && device.quarantine?.length, 'each kind of data exists');
+  const before = filesOf(folder);
+  for (const trace of storedForms(SECRET_POSITION))
+    t.ok(before.includes(trace), `${trace.toString('hex')} is in the files`);
+
+  const erased = await callOperator(gateway, 'POST', `/devices/${MAC}/erase`);
+  t.match(erased, { status: 200, body: { uplinks: PING_COUNT + 2, quarantined: 1, pending_deliveries: Number } });
+  const after = filesOf(folder);
+  for (const trace of storedForms(SECRET_POSITION))
+    t.notOk(after.includes(trace), `${trace.toString('hex')} is not in the files`);
+  t.notOk(after.includes(String(latitudeDegrees + 90)), 'and no finding mentions it');
+  for (const trace of storedForms(OTHER_POSITION)) t.ok(after.includes(trace), 'another lock’s are still there');
+
+  await within(MAX_WAIT_SECONDS, () => 'the end of both', Promise.all([lock.closed, phone.closed]));
+  const shownAfter = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown>;
+  t.equal(shownAfter.presence, 'never-seen');
+  t.same(historyOf(shownAfter), NO_HISTORY);
+  const events = await gateway.store.readEvents(1, 0, 9999);
+  t.same(new Set(events.map(({ mac }) => mac)), new Set([OTHER_MAC]), 'no event of the lock is delivered any more');
+  const due = await gateway.store.readDueDeliveries(1, Number.MAX_SAFE_INTEGER, 9999);
+  t.notOk(due.some(({ uplink }) => uplink.mac === MAC));
+  await gateway.close();
+  const closed = filesOf(folder);
+  for (const trace of storedForms(SECRET_POSITION)) t.notOk(closed.includes(trace), 'nor after the stop');
+});
+
+t.test(
+  'an erased lock keeps working, and a repeat of an erased uplink is recognised, also after a restart',
+  async (t) => {
+    const folder = tempFolder(t);
+    let gateway = await openGateway(t, folder);
+    await gateway.accounts.addMerchant('Amber');
+    const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+    const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+    for (const bytes of [gpsBytes(1, SECRET_POSITION), gpsBytes(2, SECRET_POSITION), gpsBytes(2, OTHER_POSITION)])
+      await lock.send(bytes);
+    await gateway.accounts.devices.erase(MAC);
+    for (const what of ['at once', 'after a restart']) {
+      const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+      const stored = waitForEvents(gateway, 'uplink', 3);
+      for (const bytes of [gpsBytes(1, SECRET_POSITION), gpsBytes(2, SECRET_POSITION), gpsBytes(2, OTHER_POSITION)])
+        await again.send(bytes);
+      t.match(await stored, [{ repeated: true }, { repeated: true }, { repeated: true }], what);
+      t.same(await gateway.store.readEvents(1, 0, 9), [], what);
+      await gateway.close();
+      gateway = await openGateway(t, folder);
+    }
+    const last = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+    await last.send(gpsBytes(3, OTHER_POSITION));
+    t.match((await callOperator(gateway, 'GET', `/devices/${MAC}`)).body, { uplinks: [{ sequence: 3 }] });
+    await gateway.accounts.devices.remove(MAC);
+    t.match(
+      await callOperator(gateway, 'POST', `/devices/${MAC}/erase`),
+      { status: 200, body: { uplinks: 1 } },
+      'when removed too',
+    );
+    t.match(await callOperator(gateway, 'POST', `/devices/${OTHER_MAC}/erase`), { status: 404 });
+  },
+);
+
+t.test('an event that waits for another attempt is not sent after it is erased', async (t) => {
+  const gateway = await testGateway(t);
+  const receiver = await testReceiver(t);
+  await gateway.accounts.addWebhookUrl({ url: receiver.url });
+  const lock = await connectedLock(t, gateway, MAC);
+  const other = await connectedLock(t, gateway, OTHER_MAC);
+  let release: () => void = () => undefined;
+  receiver.answer = ({ json }, response) => {
+    const answer = (): void => void response.writeHead(204).end();
+    if (json.mac_addr === 'A4:C1:38:00:00:01') release = answer;
+    else answer();
+  };
+  await lock.send(gpsBytes(1, SECRET_POSITION));
+  await receiver.waitForRequests(1);
+  await lock.send(gpsBytes(2, SECRET_POSITION));
+  const passed = waitForEvents(gateway, 'delivery', 1, ({ mac }) => mac === OTHER_MAC);
+  await other.send(gpsBytes(1, OTHER_POSITION));
+  await passed;
+  await gateway.accounts.devices.erase(MAC);
+  const first = waitForEvents(gateway, 'delivery', 1, ({ mac }) => mac === MAC);
+  const next = waitForEvents(gateway, 'delivery', 1, ({ mac }) => mac === OTHER_MAC);
+  release();
+  t.match(await first, [{ outcome: 'delivered' }], 'the running attempt finishes');
+  await other.send(gpsBytes(2, OTHER_POSITION));
+  await next;
+  t.same(
+    receiver.requests.map(({ json }) => [json.mac_addr, json.sequence]),
+    [
+      ['A4:C1:38:00:00:01', 1],
+      ['A4:C1:38:00:00:02', 1],
+      ['A4:C1:38:00:00:02', 2],
+    ],
+  );
+});
+
+t.test('an erased event and the events that wait for it are dropped, and later events are delivered', async (t) => {
+  const { clock, gateway, receiver } = await setUpWebhooks(t, { ordered: true });
+  const lock = await connectedLock(t, gateway, MAC);
+  receiver.answer = (_request, response) => void response.writeHead(500).end();
+  for (const sequence of [1, 2, 3]) await lock.send(gpsBytes(sequence, SECRET_POSITION));
+  await eventually('all wait', async () => (await readDeliveries(gateway, ['pending'])).length === 3);
+  t.match(await gateway.accounts.devices.erase(MAC), { uplinks: 3, pendingDeliveries: 3 });
+  t.same(await readDeliveries(gateway), [], 'none of them is listed');
+  receiver.answer = (_request, response) => void response.writeHead(204).end();
+  const secret = await gateway.accounts.devices.rotateSecret(MAC);
+  const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  const delivered = waitForEvents(gateway, 'delivery', 1, ({ outcome }) => outcome === 'delivered');
+  await again.send(gpsBytes(4, OTHER_POSITION));
+  // The attempt must have ended: a day during an attempt would exceed its time limit.
+  await delivered;
+  clock.advance(Days(1));
+  await again.send(gpsBytes(5, OTHER_POSITION));
+  await receiver.waitForRequests(3);
+  t.same(receivedSequences(receiver), [1, 4, 5]);
+});
+
+t.test('erasing needs a confirmation on a terminal, and --yes elsewhere', async (t) => {
+  const folder = tempFolder(t);
+  const gateway = await openGateway(t, folder);
+  await gateway.accounts.addMerchant('Amber');
+  const lock = await connectedLock(t, gateway, MAC);
+  await lock.send(testBytes(1));
+  const position = ['--data', folder, '--gateway', `http://127.0.0.1:${gateway.operatorPort}`];
+  const asked = await runLockgate(['device', 'erase', MAC, ...position]);
+  t.match([asked.exit, asked.stderr.join()], [{ code: 2 }, /erasing can’t be undone: confirm with --yes/]);
+  t.equal((await gateway.store.readUplinks(1, 9)).length, 1);
+  const sure = await runLockgate(['device', 'erase', MAC, '--yes', ...position]);
+  t.match([sure.exit, sure.stdout.join()], [{ code: 0 }, /1 uplinks/]);
+  t.equal((await gateway.store.readUplinks(1, 9)).length, 0);
+});
