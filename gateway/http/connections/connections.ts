@@ -9,7 +9,7 @@ import type { DescriptorRoom } from '../../network/descriptors.js';
 import type { TrustedProxies } from '../../network/trusted-proxies.js';
 import { HTTP_LIMITS } from '../shared/limits.js';
 import { LoopShare } from './loop-share.js';
-import { type PlaceLimits, Places, type Tenant } from './places.js';
+import { type OpenConnection, type PlaceLimits, Places } from './places.js';
 import { type RequestHandler, RequestTurns, WaitingCount } from './request-turns.js';
 import { limitUnreadBody } from './unread-body.js';
 
@@ -36,7 +36,7 @@ export interface EndedConnections {
 }
 
 /** An open connection, which holds a place (places.ts) and whose requests take turns. */
-interface Connection extends Tenant {
+interface Connection extends OpenConnection {
   readonly turns: RequestTurns;
 }
 

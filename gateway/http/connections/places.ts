@@ -21,7 +21,7 @@ export interface PlaceLimits {
 }
 
 /** An open connection that holds a place. */
-export interface Tenant {
+export interface OpenConnection {
   readonly address: string;
   /** Whether a trusted proxy opened it; a proxy serves many clients, so the limit per address does not apply. */
   readonly isProxy: boolean;
@@ -33,18 +33,18 @@ type State = 'silent' | 'busy' | 'idle';
 
 /** Where a connection is counted, and its state. */
 interface Place {
-  readonly room: Room;
+  readonly group: ConnectionGroup;
   state: State;
 }
 
 /** A group of connections that make room for each other: those of one address, or the reserve. */
-class Room {
+class ConnectionGroup {
   readonly isProxy: boolean;
   readonly isReserve: boolean;
   count = 0;
   /** The group's silent and its idle connections, which may be closed; longest in that state first. */
-  readonly silent = new Set<Tenant>();
-  readonly idle = new Set<Tenant>();
+  readonly silent = new Set<OpenConnection>();
+  readonly idle = new Set<OpenConnection>();
 
   constructor(isProxy: boolean, isReserve: boolean) {
     this.isProxy = isProxy;
@@ -52,8 +52,8 @@ class Room {
   }
 
   /** The connection to close next to make room: the longest silent one, or else the longest idle one. */
-  get nextToClose(): Tenant | undefined {
-    for (const tenants of [this.silent, this.idle]) for (const tenant of tenants) return tenant;
+  get nextToClose(): OpenConnection | undefined {
+    for (const connections of [this.silent, this.idle]) for (const connection of connections) return connection;
     return undefined;
   }
 
@@ -64,9 +64,9 @@ class Room {
 
 export class Places {
   readonly #limits: PlaceLimits;
-  readonly #rooms = new Map<string, Room>();
-  readonly #reserve = new Room(false, true);
-  readonly #places = new Map<Tenant, Place>();
+  readonly #groups = new Map<string, ConnectionGroup>();
+  readonly #reserve = new ConnectionGroup(false, true);
+  readonly #places = new Map<OpenConnection, Place>();
 
   constructor(limits: PlaceLimits) {
     this.#limits = limits;
@@ -84,45 +84,45 @@ export class Places {
    * another connection or use the reserve. `none`: it uses a reserved descriptor and can't stay; another connection is
    * closed nevertheless, to make room for the next new one
    */
-  admit(tenant: Tenant, descriptors: DescriptorRoom = 'enough'): boolean {
-    const room = this.#roomOf(tenant);
+  admit(connection: OpenConnection, descriptors: DescriptorRoom = 'enough'): boolean {
+    const group = this.#groupOf(connection);
     const reserve = this.#reserve;
-    const isRoomMade = this.#makeRoom(room, descriptors === 'enough');
+    const isRoomMade = this.#makeRoom(group, descriptors === 'enough');
     if (descriptors === 'none') return false;
     const isReserveFree = reserve.count < this.#limits.reserve;
-    if (isRoomMade) this.#enter(tenant, room);
-    else if (isReserveFree || this.#closeOne(reserve)) this.#enter(tenant, reserve);
+    if (isRoomMade) this.#enter(connection, group);
+    else if (isReserveFree || this.#closeOne(reserve)) this.#enter(connection, reserve);
     else return false;
     return true;
   }
 
   /** Whether the connection is in the reserve. */
-  isReserved(tenant: Tenant): boolean {
-    return this.#places.get(tenant)?.room.isReserve === true;
+  isReserved(connection: OpenConnection): boolean {
+    return this.#places.get(connection)?.group.isReserve === true;
   }
 
   /** Records that a request of the connection has started, or that its last one has finished. */
-  note(tenant: Tenant, state: 'busy' | 'idle'): void {
-    const place = this.#places.get(tenant);
+  note(connection: OpenConnection, state: 'busy' | 'idle'): void {
+    const place = this.#places.get(connection);
     if (place === undefined || place.state === state) return;
-    if (place.state !== 'busy') place.room[place.state].delete(tenant);
+    if (place.state !== 'busy') place.group[place.state].delete(connection);
     place.state = state;
-    if (state === 'idle') place.room.idle.add(tenant);
+    if (state === 'idle') place.group.idle.add(connection);
   }
 
   /** Records that the connection is closed. */
-  leave(tenant: Tenant): void {
-    const place = this.#places.get(tenant);
+  leave(connection: OpenConnection): void {
+    const place = this.#places.get(connection);
     if (place === undefined) return;
-    const { room, state } = place;
-    this.#places.delete(tenant);
-    if (state !== 'busy') room[state].delete(tenant);
-    room.count -= 1;
-    if (room.count === 0 && !room.isReserve) this.#rooms.delete(addressGroup(tenant.address));
+    const { group, state } = place;
+    this.#places.delete(connection);
+    if (state !== 'busy') group[state].delete(connection);
+    group.count -= 1;
+    if (group.count === 0 && !group.isReserve) this.#groups.delete(addressGroup(connection.address));
   }
 
-  #roomOf({ address, isProxy }: Tenant): Room {
-    return this.#rooms.get(addressGroup(address)) ?? new Room(isProxy, false);
+  #groupOf({ address, isProxy }: OpenConnection): ConnectionGroup {
+    return this.#groups.get(addressGroup(address)) ?? new ConnectionGroup(isProxy, false);
   }
 
   /**
@@ -130,39 +130,39 @@ export class Places {
    *
    * @param hasDescriptor whether a file descriptor is free, so that no connection need be closed for that reason
    */
-  #makeRoom(room: Room, hasDescriptor: boolean): boolean {
+  #makeRoom(group: ConnectionGroup, hasDescriptor: boolean): boolean {
     const { total, perAddress } = this.#limits;
-    if (!room.isProxy && perAddress > 0 && room.count >= perAddress) return this.#closeOne(room);
+    if (!group.isProxy && perAddress > 0 && group.count >= perAddress) return this.#closeOne(group);
     if (hasDescriptor && this.#places.size - this.#reserve.count < total) return true;
-    const largest = this.#largestRoom();
+    const largest = this.#largestGroup();
     return largest !== undefined && this.#closeOne(largest);
   }
 
-  /** The room with the most connections that may be closed; a trusted proxy's room only if there is no other. */
-  #largestRoom(): Room | undefined {
-    let largest: Room | undefined;
-    for (const room of this.#rooms.values()) {
-      if (room.closableCount === 0) continue;
-      const isPreferred = largest === undefined || (largest.isProxy && !room.isProxy);
-      if (isPreferred || (room.isProxy === largest?.isProxy && room.closableCount > (largest?.closableCount ?? 0)))
-        largest = room;
+  /** The group with the most connections that may be closed; a trusted proxy's group only if there is no other. */
+  #largestGroup(): ConnectionGroup | undefined {
+    let largest: ConnectionGroup | undefined;
+    for (const group of this.#groups.values()) {
+      if (group.closableCount === 0) continue;
+      const isPreferred = largest === undefined || (largest.isProxy && !group.isProxy);
+      if (isPreferred || (group.isProxy === largest?.isProxy && group.closableCount > (largest?.closableCount ?? 0)))
+        largest = group;
     }
     return largest;
   }
 
-  /** Closes one connection of the room. Returns false if all are busy. */
-  #closeOne(room: Room): boolean {
-    const tenant = room.nextToClose;
-    if (tenant === undefined) return false;
-    this.leave(tenant);
-    tenant.end();
+  /** Closes one connection of the group. Returns false if all are busy. */
+  #closeOne(group: ConnectionGroup): boolean {
+    const connection = group.nextToClose;
+    if (connection === undefined) return false;
+    this.leave(connection);
+    connection.end();
     return true;
   }
 
-  #enter(tenant: Tenant, room: Room): void {
-    if (!room.isReserve) this.#rooms.set(addressGroup(tenant.address), room);
-    room.count += 1;
-    room.silent.add(tenant);
-    this.#places.set(tenant, { room, state: 'silent' });
+  #enter(connection: OpenConnection, group: ConnectionGroup): void {
+    if (!group.isReserve) this.#groups.set(addressGroup(connection.address), group);
+    group.count += 1;
+    group.silent.add(connection);
+    this.#places.set(connection, { group, state: 'silent' });
   }
 }

@@ -9,7 +9,7 @@ import { DEFAULT_FAIRNESS } from '../../../gateway/fairness/fairness-settings.js
 import { HttpBudgets } from '../../../gateway/fairness/http-budgets.js';
 import { Health } from '../../../gateway/health/health.js';
 import { HttpConnections } from '../../../gateway/http/connections/connections.js';
-import { Places, type Tenant } from '../../../gateway/http/connections/places.js';
+import { type OpenConnection, Places } from '../../../gateway/http/connections/places.js';
 import { HttpServer } from '../../../gateway/http/merchant/server.js';
 import { MAX_CONNECTIONS } from '../../../gateway/http/shared/limits.js';
 import { DescriptorWatch } from '../../../gateway/network/descriptor-watch.js';
@@ -50,7 +50,7 @@ t.test('a port full of idle connections answers probes, operators and other clie
 /** Makes connections with names, and records the names of those that were closed to make room. */
 function recordClosings() {
   const closedNames: string[] = [];
-  const make = (name: string, address: string, isProxy = false): Tenant => {
+  const make = (name: string, address: string, isProxy = false): OpenConnection => {
     return { address, isProxy, end: () => closedNames.push(name) };
   };
   return { closedNames, make };
@@ -60,7 +60,7 @@ t.test('silent and idle connections make room for new ones in the documented ord
   const { closedNames, make } = recordClosings();
   const places = new Places({ total: 5, perAddress: 3, reserve: 1 });
   const [idle, silent, busy] = [make('idle', '10.0.0.1'), make('silent', '10.0.0.1'), make('busy', '10.0.0.1')];
-  for (const tenant of [idle, silent, busy]) t.ok(places.admit(tenant));
+  for (const connection of [idle, silent, busy]) t.ok(places.admit(connection));
   places.note(idle, 'busy');
   places.note(idle, 'idle');
   places.note(busy, 'busy');
@@ -69,14 +69,14 @@ t.test('silent and idle connections make room for new ones in the documented ord
   t.ok(places.admit(make('fifth', '::ffff:10.0.0.1')));
   t.same(closedNames.slice(1), ['fourth'], 'IPv4 in IPv6 spelling is the same address');
   const proxied = ['a', 'b', 'c'].map((name) => make(`proxied ${name}`, '10.0.0.2', true));
-  for (const tenant of proxied) t.ok(places.admit(tenant));
+  for (const connection of proxied) t.ok(places.admit(connection));
   t.same(
     closedNames.slice(2),
     ['fifth'],
     'at the total limit, one of the address with the most closable ones is closed, a trusted proxy’s last',
   );
   t.equal(places.count, 5);
-  for (const tenant of [...proxied, idle]) places.note(tenant, 'busy');
+  for (const connection of [...proxied, idle]) places.note(connection, 'busy');
   const [spare, next] = [make('spare', '10.0.0.3'), make('next', '10.0.0.4')];
   t.ok(places.admit(spare));
   t.ok(places.isReserved(spare), 'all are busy, so the new one gets a place in the reserve');
