@@ -54,11 +54,14 @@ t.test('erased data is removed from the files, and other data stays', async (t) 
   const failed = waitForEvents(gateway, 'delivery', 4);
   const numbers = Array.from({ length: PING_COUNT }, (_, index) => index + 1);
   for (let from = 0; from < PING_COUNT; from += CONCURRENT_PINGS) {
-    const some = numbers.slice(from, from + CONCURRENT_PINGS);
-    const own = some.map((sequence) => lock.send(gpsBytes(sequence, SECRET_POSITION, { kept: sequence % 7 })));
-    await Promise.all([...own, ...some.map((sequence) => other.send(gpsBytes(sequence, OTHER_POSITION)))]);
+    const sequences = numbers.slice(from, from + CONCURRENT_PINGS);
+    await Promise.all([
+      ...sequences.map((sequence) => lock.send(gpsBytes(sequence, SECRET_POSITION, { kept: sequence % 7 }))),
+      ...sequences.map((sequence) => other.send(gpsBytes(sequence, OTHER_POSITION))),
+    ]);
   }
   const { latitudeDegrees } = SECRET_POSITION;
+  // A latitude over 90° makes a finding, and bytes that can't be decoded go into quarantine.
   await lock.send(gpsBytes(PING_COUNT + 1, { ...SECRET_POSITION, latitudeDegrees: latitudeDegrees + 90 }));
   const body = gpsBytes(PING_COUNT + 2, SECRET_POSITION);
   await lock.send(Buffer.concat([body.subarray(2), Buffer.from([0xff])]));
@@ -68,17 +71,17 @@ t.test('erased data is removed from the files, and other data stays', async (t) 
   await failed;
   const device = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown[]>;
   t.ok(device.findings?.length && device.quarantine?.length, 'each kind of data exists');
-  const before = filesOf(folder);
-  for (const trace of storedForms(SECRET_POSITION))
-    t.ok(before.includes(trace), `${trace.toString('hex')} is in the files`);
+  const filesBefore = filesOf(folder);
+  for (const form of storedForms(SECRET_POSITION))
+    t.ok(filesBefore.includes(form), `${form.toString('hex')} is in the files`);
 
   const erased = await callOperator(gateway, 'POST', `/devices/${MAC}/erase`);
   t.match(erased, { status: 200, body: { uplinks: PING_COUNT + 2, quarantined: 1, pending_deliveries: Number } });
-  const after = filesOf(folder);
-  for (const trace of storedForms(SECRET_POSITION))
-    t.notOk(after.includes(trace), `${trace.toString('hex')} is not in the files`);
-  t.notOk(after.includes(String(latitudeDegrees + 90)), 'and no finding mentions it');
-  for (const trace of storedForms(OTHER_POSITION)) t.ok(after.includes(trace), 'another lock’s are still there');
+  const filesAfter = filesOf(folder);
+  for (const form of storedForms(SECRET_POSITION))
+    t.notOk(filesAfter.includes(form), `${form.toString('hex')} is not in the files`);
+  t.notOk(filesAfter.includes(String(latitudeDegrees + 90)), 'and no finding mentions it');
+  for (const form of storedForms(OTHER_POSITION)) t.ok(filesAfter.includes(form), 'another lock’s are still there');
 
   await within(MAX_WAIT_SECONDS, () => 'the end of both', Promise.all([lock.closed, phone.closed]));
   const shownAfter = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown>;
@@ -89,8 +92,8 @@ t.test('erased data is removed from the files, and other data stays', async (t) 
   const due = await gateway.store.readDueDeliveries(1, Number.MAX_SAFE_INTEGER, 9999);
   t.notOk(due.some(({ uplink }) => uplink.mac === MAC));
   await gateway.close();
-  const closed = filesOf(folder);
-  for (const trace of storedForms(SECRET_POSITION)) t.notOk(closed.includes(trace), 'nor after the stop');
+  const filesAfterStop = filesOf(folder);
+  for (const form of storedForms(SECRET_POSITION)) t.notOk(filesAfterStop.includes(form), 'nor after the stop');
 });
 
 t.test(
@@ -104,18 +107,18 @@ t.test(
     for (const bytes of [gpsBytes(1, SECRET_POSITION), gpsBytes(2, SECRET_POSITION), gpsBytes(2, OTHER_POSITION)])
       await lock.send(bytes);
     await gateway.accounts.devices.erase(MAC);
-    for (const what of ['at once', 'after a restart']) {
-      const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+    for (const moment of ['at once', 'after a restart']) {
+      const reconnected = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
       const stored = waitForEvents(gateway, 'uplink', 3);
       for (const bytes of [gpsBytes(1, SECRET_POSITION), gpsBytes(2, SECRET_POSITION), gpsBytes(2, OTHER_POSITION)])
-        await again.send(bytes);
-      t.match(await stored, [{ repeated: true }, { repeated: true }, { repeated: true }], what);
-      t.same(await gateway.store.readEvents(1, 0, 9), [], what);
+        await reconnected.send(bytes);
+      t.match(await stored, [{ repeated: true }, { repeated: true }, { repeated: true }], moment);
+      t.same(await gateway.store.readEvents(1, 0, 9), [], moment);
       await gateway.close();
       gateway = await openGateway(t, folder);
     }
-    const last = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-    await last.send(gpsBytes(3, OTHER_POSITION));
+    const reconnected = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+    await reconnected.send(gpsBytes(3, OTHER_POSITION));
     t.match((await callOperator(gateway, 'GET', `/devices/${MAC}`)).body, { uplinks: [{ sequence: 3 }] });
     await gateway.accounts.devices.remove(MAC);
     t.match(
@@ -142,16 +145,17 @@ t.test('an event that waits for another attempt is not sent after it is erased',
   await lock.send(gpsBytes(1, SECRET_POSITION));
   await receiver.waitForRequests(1);
   await lock.send(gpsBytes(2, SECRET_POSITION));
-  const passed = waitForEvents(gateway, 'delivery', 1, ({ mac }) => mac === OTHER_MAC);
+  const delivery = (of: string) => waitForEvents(gateway, 'delivery', 1, ({ mac }) => mac === of);
+  const otherDelivery = delivery(OTHER_MAC);
   await other.send(gpsBytes(1, OTHER_POSITION));
-  await passed;
+  await otherDelivery;
   await gateway.accounts.devices.erase(MAC);
-  const first = waitForEvents(gateway, 'delivery', 1, ({ mac }) => mac === MAC);
-  const next = waitForEvents(gateway, 'delivery', 1, ({ mac }) => mac === OTHER_MAC);
+  const runningDelivery = delivery(MAC);
+  const nextOtherDelivery = delivery(OTHER_MAC);
   release();
-  t.match(await first, [{ outcome: 'delivered' }], 'the running attempt finishes');
+  t.match(await runningDelivery, [{ outcome: 'delivered' }], 'the running attempt finishes');
   await other.send(gpsBytes(2, OTHER_POSITION));
-  await next;
+  await nextOtherDelivery;
   t.same(
     receiver.requests.map(({ json }) => [json.mac_addr, json.sequence]),
     [
@@ -172,13 +176,13 @@ t.test('an erased event and the events that wait for it are dropped, and later e
   t.same(await readDeliveries(gateway), [], 'none of them is listed');
   receiver.answer = (_request, response) => void response.writeHead(204).end();
   const secret = await gateway.accounts.devices.rotateSecret(MAC);
-  const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  const reconnected = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   const delivered = waitForEvents(gateway, 'delivery', 1, ({ outcome }) => outcome === 'delivered');
-  await again.send(gpsBytes(4, OTHER_POSITION));
+  await reconnected.send(gpsBytes(4, OTHER_POSITION));
   // The attempt must have ended: a day during an attempt would exceed its time limit.
   await delivered;
   clock.advance(Days(1));
-  await again.send(gpsBytes(5, OTHER_POSITION));
+  await reconnected.send(gpsBytes(5, OTHER_POSITION));
   await receiver.waitForRequests(3);
   t.same(receivedSequences(receiver), [1, 4, 5]);
 });
@@ -189,11 +193,11 @@ t.test('erasing needs a confirmation on a terminal, and --yes elsewhere', async 
   await gateway.accounts.addMerchant('Amber');
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(1));
-  const position = ['--data', folder, '--gateway', `http://127.0.0.1:${gateway.operatorPort}`];
-  const asked = await runLockgate(['device', 'erase', MAC, ...position]);
-  t.match([asked.exit, asked.stderr.join()], [{ code: 2 }, /erasing can’t be undone: confirm with --yes/]);
+  const flags = ['--data', folder, '--gateway', `http://127.0.0.1:${gateway.operatorPort}`];
+  const unconfirmed = await runLockgate(['device', 'erase', MAC, ...flags]);
+  t.match([unconfirmed.exit, unconfirmed.stderr.join()], [{ code: 2 }, /erasing can’t be undone: confirm with --yes/]);
   t.equal((await gateway.store.readUplinks(1, 9)).length, 1);
-  const sure = await runLockgate(['device', 'erase', MAC, '--yes', ...position]);
-  t.match([sure.exit, sure.stdout.join()], [{ code: 0 }, /1 uplinks/]);
+  const confirmed = await runLockgate(['device', 'erase', MAC, '--yes', ...flags]);
+  t.match([confirmed.exit, confirmed.stdout.join()], [{ code: 0 }, /1 uplinks/]);
   t.equal((await gateway.store.readUplinks(1, 9)).length, 0);
 });

@@ -2,7 +2,7 @@
 import t from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
-import { afterThisTurn, ManualClock, systemClock } from '../../../proto/clock.js';
+import { afterThisTurn, Hours, ManualClock, systemClock } from '../../../proto/clock.js';
 import { decodeDownlink } from '../../../proto/wire/codec.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { within } from '../../helpers/clocks/change-signal.js';
@@ -54,10 +54,10 @@ t.test('a lock that moves leaves its history behind', async (t) => {
   t.match(device.state, { received_at: null, latitude: null, longitude: null, reason: null, battery_percent: null });
   t.notMatch(await traceOf(gateway), /12\.345|junk|"connect"|"ping"|"disconnect"/, 'and the trace does not have it');
 
-  const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  const reconnected = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   const stored = waitForEvents(gateway, 'uplink', 2);
-  await again.send(gpsBytes(2, { ...SECRET_POSITION, latitudeDegrees: 91 }));
-  await again.send(gpsBytes(3, OTHER_POSITION));
+  await reconnected.send(gpsBytes(2, { ...SECRET_POSITION, latitudeDegrees: 91 }));
+  await reconnected.send(gpsBytes(3, OTHER_POSITION));
   t.match(await stored, [{ repeated: true }, { repeated: false }], 'a repeat is recognised after the move');
   await basil.waitForRequests(1);
   await amber.waitForRequests(2);
@@ -106,19 +106,19 @@ t.test('which settings of a lock can be changed', async (t) => {
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(1));
-  const at = `/devices/${MAC}`;
-  t.match(await callOperator(gateway, 'PATCH', at, {}), { status: 400, body: { code: 'input-change' } });
-  t.match(await callOperator(gateway, 'PATCH', at, { simulated: 'yes' }), { status: 400 });
-  t.match(await callOperator(gateway, 'PATCH', at, { merchant: 'Nobody' }), {
+  const route = `/devices/${MAC}`;
+  t.match(await callOperator(gateway, 'PATCH', route, {}), { status: 400, body: { code: 'input-change' } });
+  t.match(await callOperator(gateway, 'PATCH', route, { simulated: 'yes' }), { status: 400 });
+  t.match(await callOperator(gateway, 'PATCH', route, { merchant: 'Nobody' }), {
     status: 404,
     body: { code: 'no-such-merchant' },
   });
   t.match(await callOperator(gateway, 'PATCH', `/devices/${OTHER_MAC}`, { simulated: true }), { status: 404 });
   await lock.send(testBytes(2));
   t.pass('a change that is refused ends nothing');
-  t.match(await callOperator(gateway, 'PATCH', at, { simulated: true }), { status: 200, body: { simulated: true } });
+  t.match(await callOperator(gateway, 'PATCH', route, { simulated: true }), { status: 200, body: { simulated: true } });
   await within(MAX_WAIT_SECONDS, () => 'the end of the session', lock.closed);
-  t.match((await callOperator(gateway, 'GET', at)).body, { uplinks: [{}, {}], state: { lock_state: 'locked' } });
+  t.match((await callOperator(gateway, 'GET', route)).body, { uplinks: [{}, {}], state: { lock_state: 'locked' } });
 });
 
 t.test('a removed lock is not listed, its history stays, and it can be added again', async (t) => {
@@ -127,36 +127,38 @@ t.test('a removed lock is not listed, its history stays, and it can be added aga
   await gateway.accounts.addMerchant('Amber');
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-  const phone = (await gateway.accounts.devices.addPhone({ mac: MAC, name: 'Ada', expiresAtMs: null })).secret;
-  const ada = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', phone);
+  const phoneSecret = (await gateway.accounts.devices.addPhone({ mac: MAC, name: 'Ada', expiresAtMs: null })).secret;
+  const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', phoneSecret);
   await lock.send(testBytes(1));
   t.match(await callOperator(gateway, 'DELETE', `/devices/${MAC}`), { status: 200, body: { removed: true } });
-  await within(MAX_WAIT_SECONDS, () => 'the end of both', Promise.all([lock.closed, ada.closed]));
-  const refused = { clientId: MAC, username: MAC, password: secret };
-  t.equal(await connackCode(gateway.mqttPort, refused), NOT_AUTHORIZED);
-  const ofPhone = { clientId: `phone-${MAC}-a`, username: MAC, password: phone };
-  t.equal(await connackCode(gateway.mqttPort, ofPhone), NOT_AUTHORIZED);
+  await within(MAX_WAIT_SECONDS, () => 'the end of both', Promise.all([lock.closed, phone.closed]));
+  const lockLogin = { clientId: MAC, username: MAC, password: secret };
+  t.equal(await connackCode(gateway.mqttPort, lockLogin), NOT_AUTHORIZED);
+  const phoneLogin = { clientId: `phone-${MAC}-a`, username: MAC, password: phoneSecret };
+  t.equal(await connackCode(gateway.mqttPort, phoneLogin), NOT_AUTHORIZED);
   t.match(await callOperator(gateway, 'GET', `/devices/${MAC}`), { status: 404 });
   t.match(await callOperator(gateway, 'DELETE', `/devices/${MAC}`), { status: 404 });
   t.same((await callOperator(gateway, 'GET', '/devices')).body, { devices: [] });
   t.equal((await gateway.store.readEvents(1, 0, 9)).length, 1, 'its events are still delivered');
 
   await gateway.close();
-  const next = await openGateway(t, folder);
-  t.same((await callOperator(next, 'GET', '/devices')).body, { devices: [] });
-  const back = await next.accounts.addDevice({ mac: MAC });
-  t.equal(await connackCode(next.mqttPort, refused), NOT_AUTHORIZED, 'the old secret stays revoked');
-  const again = await TestLock.connect(t, next.mqttPort, MAC, back.secret);
-  await again.send(testBytes(1));
-  t.match((await callOperator(next, 'GET', `/devices/${MAC}`)).body, { uplinks: [{ sequence: 1 }, { sequence: 1 }] });
+  const restarted = await openGateway(t, folder);
+  t.same((await callOperator(restarted, 'GET', '/devices')).body, { devices: [] });
+  const added = await restarted.accounts.addDevice({ mac: MAC });
+  t.equal(await connackCode(restarted.mqttPort, lockLogin), NOT_AUTHORIZED, 'the old secret stays revoked');
+  const addedLock = await TestLock.connect(t, restarted.mqttPort, MAC, added.secret);
+  await addedLock.send(testBytes(1));
+  t.match((await callOperator(restarted, 'GET', `/devices/${MAC}`)).body, {
+    uplinks: [{ sequence: 1 }, { sequence: 1 }],
+  });
 });
 
 t.test('no client can connect while a lock is being removed, and its state is deleted', async (t) => {
-  const came: number[] = [];
+  const connackCodes: number[] = [];
   const wrapStore = (store: Store): Store =>
     withOverrides(store, {
       removeDevice: async (...removal) => {
-        came.push(await connackCode(gateway.mqttPort, { clientId: MAC, username: MAC, password: secret }));
+        connackCodes.push(await connackCode(gateway.mqttPort, { clientId: MAC, username: MAC, password: secret }));
         await store.removeDevice(...removal);
       },
     });
@@ -165,7 +167,7 @@ t.test('no client can connect while a lock is being removed, and its state is de
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   await lock.send(testBytes(1));
   await gateway.accounts.devices.remove(MAC);
-  t.same(came, [NOT_AUTHORIZED]);
+  t.same(connackCodes, [NOT_AUTHORIZED]);
   await (await connectedLock(t, gateway, OTHER_MAC)).send(testBytes(1));
   t.equal((await gateway.store.readDeviceStates()).length, 1, 'only of the other lock');
 });
@@ -180,57 +182,58 @@ t.test('commands that wait when a lock is moved or removed never reach the lock'
   const locate = { macs: [MAC], type: 'locate-gps' };
   for (const body of [reset, mode]) t.match(await callOperator(gateway, 'POST', '/commands', body), { status: 201 });
   await gateway.accounts.devices.change(MAC, { merchant: 'Basil' });
-  const ended = { state: 'cancelled', finished_at: String, waits: null };
-  t.match((await callOperator(gateway, 'GET', '/commands')).body, { commands: [ended, ended] });
-  const first = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-  await first.send(testBytes(1));
+  const cancelled = { state: 'cancelled', finished_at: String, waits: null };
+  t.match((await callOperator(gateway, 'GET', '/commands')).body, { commands: [cancelled, cancelled] });
+  const movedLock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  await movedLock.send(testBytes(1));
   const { twin } = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as { twin: { wanted: object } };
   t.same(twin.wanted, {}, 'and is not pending');
   t.match(await callOperator(gateway, 'POST', '/commands', locate), { status: 201 });
-  t.equal(await firstCommandId(first), 3, 'only the new merchant’s commands are sent');
+  t.equal(await firstCommandId(movedLock), 3, 'only the new merchant’s commands are sent');
 
   await callOperator(gateway, 'POST', '/commands', {
     ...reset,
-    not_before: new Date(systemClock.now() + 9e6).toISOString(),
+    not_before: new Date(systemClock.now() + Hours(2)).toISOString(),
   });
   await gateway.accounts.devices.remove(MAC);
-  t.match((await callOperator(gateway, 'GET', '/commands')).body, { commands: [ended, ended, ended, ended] });
+  t.match((await callOperator(gateway, 'GET', '/commands')).body, { commands: Array(4).fill(cancelled) });
   await gateway.close();
-  const next = await openGateway(t, folder);
-  t.same(await next.store.commands.readUnfinished(), []);
-  ({ secret } = await next.accounts.addDevice({ mac: MAC, merchant: 'Amber' }));
-  const back = await TestLock.connect(t, next.mqttPort, MAC, secret);
-  await back.send(testBytes(1));
-  t.match(await callOperator(next, 'POST', '/commands', locate), { status: 201 });
-  t.equal(await firstCommandId(back), 5, 'a lock that is added again does not get it either');
+  const restarted = await openGateway(t, folder);
+  t.same(await restarted.store.commands.readUnfinished(), []);
+  ({ secret } = await restarted.accounts.addDevice({ mac: MAC, merchant: 'Amber' }));
+  const addedLock = await TestLock.connect(t, restarted.mqttPort, MAC, secret);
+  await addedLock.send(testBytes(1));
+  t.match(await callOperator(restarted, 'POST', '/commands', locate), { status: 201 });
+  t.equal(await firstCommandId(addedLock), 5, 'a lock that is added again does not get it either');
 });
 
 t.test('a command requested during a move or a removal does not wait for the lock', async (t) => {
   // Each is requested just before the change is committed, and stored just before or after it.
-  const asked: Promise<unknown>[] = [];
-  let looked: () => void = () => undefined;
-  const askAround = async (change: () => Promise<void>): Promise<void> => {
-    for (let each = 0; each < 3; each++) asked.push(gateway.commands.send(reset).catch((error: Error) => error));
+  const requests: Promise<unknown>[] = [];
+  const requestReset = () => requests.push(gateway.commands.send(reset).catch((error: Error) => error));
+  let onAdding: () => void = () => undefined;
+  const requestDuring = async (change: () => Promise<void>): Promise<void> => {
+    for (let count = 0; count < 3; count++) requestReset();
     await new Promise<void>((resolve) => {
-      looked = resolve;
+      onAdding = resolve;
     });
     const changed = change();
-    asked.push(gateway.commands.send(reset).catch((error: Error) => error));
+    requestReset();
     await changed;
   };
   const wrapStore = (store: Store): Store => {
-    const add = async (wanted: Parameters<typeof store.commands.add>[0]) => {
-      looked();
-      return await store.commands.add(wanted);
+    const add = async (commands: Parameters<typeof store.commands.add>[0]) => {
+      onAdding();
+      return await store.commands.add(commands);
     };
     return withOverrides(store, {
       commands: withOverrides(store.commands, { add }),
-      changeDevice: (change) => askAround(() => store.changeDevice(change)),
-      removeDevice: (...removal) => askAround(() => store.removeDevice(...removal)),
+      changeDevice: (change) => requestDuring(() => store.changeDevice(change)),
+      removeDevice: (...removal) => requestDuring(() => store.removeDevice(...removal)),
     });
   };
   const gateway = await testGateway(t, { wrapStore });
-  const lasting = { notBeforeMs: null, expiresAtMs: gateway.clock.now() + 9e6, confirmsAirplane: false };
+  const lasting = { notBeforeMs: null, expiresAtMs: gateway.clock.now() + Hours(2), confirmsAirplane: false };
   const reset = {
     targets: { macs: [MAC] },
     expectedCount: 1,
@@ -242,28 +245,29 @@ t.test('a command requested during a move or a removal does not wait for the loc
   await gateway.accounts.addDevice({ mac: MAC, merchant: 'Amber' });
   const { id: deviceId } = (await gateway.store.findDevice(MAC))?.device ?? { id: 0 };
   await gateway.accounts.devices.change(MAC, { merchant: 'Basil' });
-  await Promise.all(asked);
-  const open = (await gateway.store.commands.list({ deviceId, state: 'queued', limit: 99 })).map((each) => {
-    return each.merchantId;
-  });
-  t.notOk(open.includes(1), 'none of the previous merchant');
+  await Promise.all(requests);
+  const queued = await gateway.store.commands.list({ deviceId, state: 'queued', limit: 99 });
+  t.notOk(
+    queued.some(({ merchantId }) => merchantId === 1),
+    'none of the previous merchant',
+  );
   await gateway.accounts.devices.remove(MAC);
-  const ends = (await Promise.all(asked)).slice(-4);
+  const results = await Promise.all(requests);
   t.same(await gateway.store.commands.list({ deviceId, state: 'queued', limit: 99 }), []);
-  t.match(ends.at(-1), { code: 'no-such-device' }, 'the last command was requested too late');
+  t.match(results.at(-1), { code: 'no-such-device' }, 'the last command was requested too late');
   await gateway.accounts.addDevice({ mac: MAC, merchant: 'Basil' });
   await gateway.commands.send(reset);
   const waiting = await gateway.store.commands.readUnfinished();
   t.equal(waiting.length, 1, 'the lock that is added again has only its new command');
-  const [only] = waiting;
-  t.equal(only && gateway.commands.waitOf(only)?.for, 'connection', 'and no other command is before it');
+  const [command] = waiting;
+  t.equal(command && gateway.commands.waitOf(command)?.for, 'connection', 'and no other command is before it');
 });
 
 /** The id of the first command that a lock gets once it listens. */
 async function firstCommandId({ client }: TestLock): Promise<number> {
-  const got = new Promise<Buffer>((resolve) => client.once('message', (_topic, payload) => resolve(payload)));
+  const message = new Promise<Buffer>((resolve) => client.once('message', (_topic, payload) => resolve(payload)));
   await client.subscribeAsync('down', { qos: 1 });
-  const downlink = decodeDownlink(await within(MAX_WAIT_SECONDS, () => 'a command', got));
+  const downlink = decodeDownlink(await within(MAX_WAIT_SECONDS, () => 'a command', message));
   if (!downlink.ok) throw new Error(downlink.error.message);
   return downlink.value.id;
 }

@@ -209,10 +209,10 @@ function eventContract(engine: string, open: OpenStore): void {
     };
     const junk = Array.from({ length: MAX_QUARANTINED_PER_LOCK + 3 }, (_, at) => item(1, at));
     await store.append(commit(item(2, 0), ...junk));
-    const kept = await store.readQuarantine(1, MAX_QUARANTINED_PER_LOCK * 2);
-    t.equal(kept.length, MAX_QUARANTINED_PER_LOCK);
-    t.equal(kept.at(-1)?.receivedAtMs, 3, 'the oldest are deleted first');
-    t.same(kept[0]?.bytes, Buffer.from(`junk ${MAX_QUARANTINED_PER_LOCK + 2}`));
+    const quarantined = await store.readQuarantine(1, MAX_QUARANTINED_PER_LOCK * 2);
+    t.equal(quarantined.length, MAX_QUARANTINED_PER_LOCK);
+    t.equal(quarantined.at(-1)?.receivedAtMs, 3, 'the oldest are deleted first');
+    t.same(quarantined[0]?.bytes, Buffer.from(`junk ${MAX_QUARANTINED_PER_LOCK + 2}`));
   });
 }
 
@@ -286,27 +286,27 @@ function registryContract(engine: string, open: OpenStore): void {
   });
 }
 
-const asked = (members: Partial<NewCommand> = {}): NewCommand => {
+const newCommand = (members: Partial<NewCommand> = {}): NewCommand => {
   const [command, times] = [{ type: 'reset' } as const, { createdAtMs: 10, notBeforeMs: null, expiresAtMs: 99 }];
   return { deviceId: 1, merchantId: 1, command, ...times, askedBy: 'ann', ...members };
 };
 const change = (...commands: CommandChange[]): Commit => ({ incoming: [], judged: [], states: new Map(), commands });
-const done = { type: 'acknowledged', deviceId: 1, state: 'done', detail: 'well', atMs: 30 } as const;
+const doneAnswer = { type: 'acknowledged', deviceId: 1, state: 'done', detail: 'well', atMs: 30 } as const;
 
 function commandContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: a command's changes are part of the commit, and only its first answer counts`, async (t) => {
     const { store } = await withLock(t, open);
     const command = { type: 'set-power', mode: 'HIGH', recovery: false } as const;
-    const [one, two] = await store.commands.add([asked({ command }), asked()]);
+    const [one, two] = await store.commands.add([newCommand({ command }), newCommand()]);
     t.match([one, two], [{ id: 1, mac: MAC, command, state: 'queued', sentCount: 0, askedBy: 'ann' }, { id: 2 }]);
-    await store.append(change({ ...done, id: 2 }));
+    await store.append(change({ ...doneAnswer, id: 2 }));
     t.match(await store.commands.find(2), { state: 'queued' }, 'an unsent command can’t be answered');
     await store.append(change({ type: 'sent', id: 1, atMs: 20 }, { type: 'sent', id: 1, atMs: 25 }));
     const sent = { sentCount: 2, firstSentAtMs: 20, lastSentAtMs: 25 };
     t.match(await store.commands.find(1), { state: 'sent', ...sent });
-    await store.append(change({ ...done, id: 1, deviceId: 2 }));
+    await store.append(change({ ...doneAnswer, id: 1, deviceId: 2 }));
     t.match(await store.commands.find(1), { state: 'sent' }, 'another lock can’t answer it');
-    await store.append(change({ ...done, id: 1 }, { ...done, id: 1, state: 'failed', atMs: 31 }));
+    await store.append(change({ ...doneAnswer, id: 1 }, { ...doneAnswer, id: 1, state: 'failed', atMs: 31 }));
     await store.append(change({ type: 'sent', id: 1, atMs: 40 }));
     t.match(await store.commands.find(1), { state: 'done', detail: 'well', finishedAtMs: 30, sentCount: 3 });
     const broken = { ...uplink(2), boot: Symbol('no number') as unknown as number };
@@ -316,25 +316,25 @@ function commandContract(engine: string, open: OpenStore): void {
 
   t.test(`${engine}: commands are listed as unfinished, expire, and are cancelled`, async (t) => {
     const { store, folder } = await withLock(t, open);
-    const all = Array.from({ length: 2500 }, () => asked());
-    const records = await store.commands.add(all);
+    const commands = Array.from({ length: 2500 }, () => newCommand());
+    const records = await store.commands.add(commands);
     t.same(
       records.map(({ id }) => id),
-      all.map((_, index) => index + 1),
+      commands.map((_, index) => index + 1),
       'ids grow in the order given',
     );
     await store.append(
-      change({ type: 'sent', id: 2, atMs: 20 }, { type: 'sent', id: 3, atMs: 20 }, { ...done, id: 3 }),
+      change({ type: 'sent', id: 2, atMs: 20 }, { type: 'sent', id: 3, atMs: 20 }, { ...doneAnswer, id: 3 }),
     );
     t.equal(await store.commands.cancel(1, 50), true);
     t.equal(await store.commands.cancel(2, 50), false, 'it was sent already');
     const expired = await store.commands.expire(
-      all.map((_, index) => index + 1).filter((id) => id <= 2000),
+      commands.map((_, index) => index + 1).filter((id) => id <= 2000),
       60,
     );
     t.equal(expired.length, 1998);
     t.notOk(expired.includes(1) || expired.includes(3), 'a finished command does not expire');
-    await store.append(change({ ...done, id: 2, atMs: 70 }));
+    await store.append(change({ ...doneAnswer, id: 2, atMs: 70 }));
     t.match(await store.commands.find(2), { state: 'done', finishedAtMs: 70 }, 'an answer after the expiry counts');
     t.same(
       (await store.commands.list({ state: 'done', limit: 9 })).map(({ id }) => id),
@@ -348,7 +348,7 @@ function commandContract(engine: string, open: OpenStore): void {
       (await again.commands.readUnfinished()).map(({ id }) => id),
       records.map(({ id }) => id).slice(2000),
     );
-    t.match(await again.commands.add([asked()]), [{ id: 2501 }], 'no id is reused');
+    t.match(await again.commands.add([newCommand()]), [{ id: 2501 }], 'no id is reused');
     t.equal(await again.commands.find(9999), null);
   });
 }
@@ -357,19 +357,19 @@ function commandTargetContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: a moved or removed lock has no waiting command, and gets no new one`, async (t) => {
     const { store } = await withLock(t, open);
     await store.addMerchant('Basil', 1);
-    await store.commands.add([asked()]);
+    await store.commands.add([newCommand()]);
     await store.changeDevice({ mac: MAC, merchant: 'Basil', cancelledAtMs: 40 });
     t.match(await store.commands.find(1), { state: 'cancelled', finishedAtMs: 40 });
     await t.rejects(
-      store.commands.add([asked()]),
+      store.commands.add([newCommand()]),
       { code: 'no-such-device' },
       'the lock belongs to another merchant now',
     );
-    await store.commands.add([asked({ merchantId: 2 })]);
+    await store.commands.add([newCommand({ merchantId: 2 })]);
     await store.removeDevice(MAC, 9, 41);
     t.match(await store.commands.readUnfinished(), []);
     t.match((await store.commands.list({ state: 'cancelled', limit: 9 }))[0], { merchantId: 2, finishedAtMs: 41 });
-    await t.rejects(store.commands.add([asked({ merchantId: 2 })]), { code: 'no-such-device' });
+    await t.rejects(store.commands.add([newCommand({ merchantId: 2 })]), { code: 'no-such-device' });
   });
 }
 
@@ -378,10 +378,10 @@ function twinContract(engine: string, open: OpenStore): void {
     const { store } = await withLock(t, open);
     await store.addDevice({ mac: testMac(2), merchant: 'Amber', simulated: true, secretHash: HASH, nowMs: 6 });
     const power = (mode: 'MID' | 'HIGH', members: Partial<NewCommand> = {}) => {
-      return asked({ command: { type: 'set-power', mode }, ...members });
+      return newCommand({ command: { type: 'set-power', mode }, ...members });
     };
     const scheduled = power('MID', { notBeforeMs: 80 });
-    await store.commands.add([scheduled, power('HIGH'), asked(), power('MID'), power('HIGH', { deviceId: 2 })]);
+    await store.commands.add([scheduled, power('HIGH'), newCommand(), power('MID'), power('HIGH', { deviceId: 2 })]);
     t.same(await store.commands.readPowerWishes(1, 79, 9), [{ mode: 'MID' }, { mode: 'HIGH' }]);
     t.same(await store.commands.readPowerWishes(1, 80, 1), [{ mode: 'MID' }]);
     await store.commands.expire([4], 20);
@@ -410,12 +410,12 @@ function identityContract(engine: string, open: OpenStore): void {
     await t.rejects(store.revokePhone(MAC, 'Ada', 8), { code: 'no-such-phone' });
     t.match(await store.listPhones(MAC), [{ name: 'Ada', revokedAtMs: 8 }]);
     t.same(await store.replaceLockCredential(MAC, HASH, 10, 50), { deviceId: 1, credentialIds: [1] });
-    const own = (await store.findLock(MAC))?.credentials.map(({ id, expiresAtMs, isRevoked }) => [
+    const credentials = (await store.findLock(MAC))?.credentials.map(({ id, expiresAtMs, isRevoked }) => [
       id,
       expiresAtMs,
       isRevoked,
     ]);
-    t.same(own, [
+    t.same(credentials, [
       [3, null, false],
       [1, 50, false],
     ]);
@@ -423,7 +423,7 @@ function identityContract(engine: string, open: OpenStore): void {
 
   t.test(`${engine}: many locks are added together or not at all`, async (t) => {
     const { store } = await withLock(t, open);
-    const some = (numbers: readonly number[]) =>
+    const newLocks = (numbers: readonly number[]) =>
       numbers.map((number) => ({
         mac: testMac(number),
         merchant: 'Amber',
@@ -432,9 +432,9 @@ function identityContract(engine: string, open: OpenStore): void {
         nowMs: 1,
       }));
     const numbers = Array.from({ length: 2500 }, (_, index) => index + 10);
-    await t.rejects(store.addDevices(some([...numbers, 1])), { code: 'device-exists' });
+    await t.rejects(store.addDevices(newLocks([...numbers, 1])), { code: 'device-exists' });
     t.equal((await store.listDevices()).length, 1);
-    await store.addDevices(some(numbers));
+    await store.addDevices(newLocks(numbers));
     t.equal((await store.listDevices()).length, 2501);
     t.equal(await store.countDevices(), 2501);
     t.same(await store.findTakenMacs([testMac(5), testMac(10), testMac(2509)]), [testMac(10), testMac(2509)]);
@@ -481,9 +481,9 @@ function forgettingContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: old rows are deleted in chunks`, async (t) => {
     const { store } = await withLock(t, open);
     await store.append(commit(...[1, 2, 3, 4].map((sequence) => uplink(sequence))));
-    const piece = { table: 'uplink', beforeMs: 1004, limit: 2 } as const;
-    t.same(await store.deleteOld({ ...piece, afterId: 0 }), { deleted: 2, held: 0, nextId: 2 });
-    t.same(await store.deleteOld({ ...piece, afterId: 2 }), { deleted: 1, held: 0, nextId: null });
+    const oldUplinks = { table: 'uplink', beforeMs: 1004, limit: 2 } as const;
+    t.same(await store.deleteOld({ ...oldUplinks, afterId: 0 }), { deleted: 2, held: 0, nextId: 2 });
+    t.same(await store.deleteOld({ ...oldUplinks, afterId: 2 }), { deleted: 1, held: 0, nextId: null });
     t.same(
       (await store.readEvents(1, 0, 9)).map(({ sequence }) => sequence),
       [4],
@@ -515,8 +515,8 @@ function whyContract(engine: string, open: OpenStore): void {
     t.same(await store.why.findFindingsAbout(1, { ...about, sequence: 3 }), []);
     t.same([await store.why.findFinding(2), await store.why.findQuarantined(1)], [null, null]);
     t.equal(await store.why.findGap(1, 2), false);
-    const whole = await store.why.findLogStart(1, 5, 1006, 100);
-    t.same(whole, { afterUplinkId: 0, afterEventId: 0, isCut: false });
+    const wholeLog = await store.why.findLogStart(1, 5, 1006, 100);
+    t.same(wholeLog, { afterUplinkId: 0, afterEventId: 0, isCut: false });
     const cut = await store.why.findLogStart(1, 5, 1006, 2);
     t.same(cut, { afterUplinkId: 3, afterEventId: 1, isCut: true }, 'events before the first uplink are left out');
     const read: unknown[] = [];
@@ -538,15 +538,15 @@ export function floodContract(engine: string, open: OpenStore): void {
     };
     const flood = Array.from({ length: MAX_LOCK_EVENTS_PER_LOCK + 5000 }, (_, at) => connect(1, at));
     await store.append(commit(connect(2, 7), ...flood));
-    let [kept, oldestMs] = [0, Number.POSITIVE_INFINITY];
+    let [keptCount, oldestMs] = [0, Number.POSITIVE_INFINITY];
     for await (const piece of store.readLog(1, 10_000)) {
       for (const entry of piece) {
-        kept += 1;
+        keptCount += 1;
         if (entry.type === 'lock-event') oldestMs = Math.min(oldestMs, entry.atMs);
       }
     }
-    t.ok(kept >= MAX_LOCK_EVENTS_PER_LOCK && kept < MAX_LOCK_EVENTS_PER_LOCK + 4000, `${kept} are kept`);
-    t.equal(oldestMs, MAX_LOCK_EVENTS_PER_LOCK + 5000 - kept, 'the newest events are retained');
+    t.ok(keptCount >= MAX_LOCK_EVENTS_PER_LOCK && keptCount < MAX_LOCK_EVENTS_PER_LOCK + 4000, `${keptCount} are kept`);
+    t.equal(oldestMs, MAX_LOCK_EVENTS_PER_LOCK + 5000 - keptCount, 'the newest events are retained');
     let others = 0;
     for await (const piece of store.readLog(2, 10)) others += piece.length;
     t.equal(others, 1);
