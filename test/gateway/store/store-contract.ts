@@ -510,7 +510,7 @@ function whyContract(engine: string, open: OpenStore): void {
       judged: [{ deviceId: 1, withdrawn: [], findings: [finding] }],
       states: new Map(),
     });
-    t.same(await store.why.findFinding(1), { id: 1, finding, deviceId: 1, mac: MAC });
+    t.same(await store.why.findFinding(1), { id: 1, finding, deviceId: 1, merchantId: 1, mac: MAC });
     t.same(await store.why.findFindingsAbout(1, about), [{ id: 1, finding }]);
     t.same(await store.why.findFindingsAbout(1, { ...about, sequence: 3 }), []);
     t.same([await store.why.findFinding(2), await store.why.findQuarantined(1)], [null, null]);
