@@ -65,6 +65,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     load: async () => (await import('./commands/key.js')).addKeyCommands,
   },
   {
+    name: 'token',
+    description: 'Manage operators’ named tokens and their roles.',
+    load: async () => (await import('./commands/token.js')).addTokenCommands,
+  },
+  {
     name: 'device',
     description: 'Manage locks and their credentials.',
     load: async () => (await import('./commands/device/device.js')).addDeviceCommands,

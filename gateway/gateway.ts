@@ -8,6 +8,7 @@
 import { afterThisTurn, type Clock, systemClock } from '../proto/clock.js';
 import type { Accounts } from './accounts/accounts.js';
 import type { MerchantParts } from './accounts/merchant-parts.js';
+import { OperatorTokens } from './accounts/operator-tokens.js';
 import { Audit } from './audit/audit.js';
 import { clockListener } from './clocks/clock-listener.js';
 import { type ClockDoubt, RecordedClocks } from './clocks/recorded-clocks.js';
@@ -179,9 +180,11 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
   const merchantParts = { store: currentStore, keys, clock: wallClock, runClock: clock, newEvents, ownData };
   const merchants = startMerchants({ ...merchantParts, tester: webhooks.tester }, interfaces);
   const token = OperatorToken.open(config.data, systemClock);
+  const operatorTokens = new OperatorTokens({ store, clock: wallClock });
+  const operators = { token, operatorTokens, audit, notices };
   const operator = await startOperator(
     config,
-    { ...lockParts, webhooks, merchants, notices, audit, accounts, clocks, broker, health, metrics, token, figures },
+    { ...lockParts, ...operators, webhooks, merchants, accounts, clocks, broker, health, metrics, figures },
     interfaces,
     options.settings ?? [],
   );

@@ -20,14 +20,15 @@ export interface DocumentedRoute extends RouteTerms {
 }
 
 const DESCRIPTION =
-  'The operator’s interface of lockgate. Every call needs the token in the data folder’s file operator-token as a ' +
-  'bearer token; without it the answer is always 401. Errors are application/problem+json (RFC 9457). Unknown ' +
-  'members are refused. Every call except GET is recorded in the audit log.';
+  'The operator’s interface of lockgate. Every call needs a bearer token: the one in the data folder’s file ' +
+  'operator-token, or a named token whose role allows the call; without one the answer is always 401. Errors are ' +
+  'application/problem+json (RFC 9457). Unknown members are refused. Every call except GET is recorded in the audit log.';
 
 /** The errors that any call may have. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   400: 'A member is missing, unknown or invalid; errors[] names each by its JSON pointer.',
   401: 'No token, or the wrong one.',
+  403: 'The token’s role does not allow this.',
   500: 'An internal error.',
   503: 'The gateway is stopping, or its store can’t write. Nothing was changed.',
 };

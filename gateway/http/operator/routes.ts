@@ -14,6 +14,7 @@ import { isPingUplink } from '../../../proto/wire/ping.js';
 import { highWindowToJson, isDatable, pingToJson, powerToJson, toDate } from '../../../proto/wire/ping-json.js';
 import type { Accounts } from '../../accounts/accounts.js';
 import type { MerchantParts } from '../../accounts/merchant-parts.js';
+import type { OperatorTokens } from '../../accounts/operator-tokens.js';
 import type { Audit } from '../../audit/audit.js';
 import type { RecordedClocks } from '../../clocks/recorded-clocks.js';
 import type { Commands } from '../../commands/commands.js';
@@ -59,6 +60,8 @@ export interface OperatorParts {
   readonly usage: Usage;
   /** Merchants' keys and users. */
   readonly merchants: MerchantParts;
+  /** Operators' named tokens. */
+  readonly operatorTokens: OperatorTokens;
   readonly notices: Notices;
   readonly audit: Audit;
   /** Each lock's budget of uplinks. */
@@ -143,7 +146,7 @@ export function withBody<Body extends TSchema>(
   return { body, handle: (parts, request) => handle(parts, request.body as Static<Body>) };
 }
 
-/** Routes for the gateway, merchants and single locks. All routes require the operator's token. */
+/** Routes for the gateway, merchants and single locks. Which role each needs is in roles.ts. */
 export const ROUTES: readonly Route[] = [
   {
     method: 'GET',

@@ -1,9 +1,10 @@
 /**
- * The operators' HTTP server: authenticates callers by the token in the data folder, validates requests, records
+ * The operators' HTTP server: authenticates callers by their tokens, checks their roles, validates requests, records
  * changes in the audit log, and answers errors as problem documents (RFC 9457).
  */
 import type { AddressInfo } from 'node:net';
-import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify';
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { type Clock, Days } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { OWNER } from '../../data-folder/data-folder.js';
 import type { GatewayEvents } from '../../events.js';
@@ -17,8 +18,10 @@ import { dropNulls } from '../shared/null-members.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from '../shared/problem.js';
 import { SCHEMA_COMPILERS } from '../shared/schema-compilers.js';
 import { makeAudited, whoOf } from './audited.js';
+import { Callers } from './callers.js';
 import { bodyCheck, queryCheck } from './check-request.js';
 import { type DocumentedRoute, operatorDocument } from './document.js';
+import { checkRole, roleNeeded } from './roles.js';
 import { AUDIT_ROUTES } from './routes/audit-routes.js';
 import { addBackupRoute, BACKUP_TERMS } from './routes/backup-route.js';
 import { CLOCK_ROUTES } from './routes/clock-routes.js';
@@ -28,6 +31,7 @@ import { DEVICE_ROUTES } from './routes/device-routes.js';
 import { addHealthRoutes, HEALTH_TERMS, type HealthRouteParts, isHealthPath } from './routes/health-routes.js';
 import { KEY_ROUTES } from './routes/key-routes.js';
 import { NOTICE_ROUTES } from './routes/notice-routes.js';
+import { TOKEN_ROUTES } from './routes/token-routes.js';
 import { USAGE_ROUTES } from './routes/usage-routes.js';
 import { USER_ROUTES } from './routes/user-routes.js';
 import { WEBHOOK_ROUTES } from './routes/webhook-routes.js';
@@ -37,6 +41,12 @@ import { Described } from './schemas.js';
 import { JSON_LINES, STREAM_ROUTES, Streams } from './streams.js';
 import type { OperatorToken } from './token.js';
 import type { RecordParts } from './trace-record.js';
+
+/** The detail of 401. */
+const UNAUTHORIZED = 'the operator’s interface requires the token in the data folder, or a valid named token';
+
+/** The longest wait for a stream's expiry in one timer. */
+const LONGEST_WAIT = Days(1);
 
 /** The route of the document itself. */
 const DOCUMENT_TERMS: DocumentedRoute = {
@@ -55,6 +65,7 @@ export const OPERATOR_ROUTES: readonly Route[] = [
   ...USAGE_ROUTES,
   ...WEBHOOK_ROUTES,
   ...KEY_ROUTES,
+  ...TOKEN_ROUTES,
   ...USER_ROUTES,
   ...NOTICE_ROUTES,
   ...AUDIT_ROUTES,
@@ -64,7 +75,7 @@ export const OPERATOR_ROUTES: readonly Route[] = [
 ];
 
 /** Every route of the port. */
-const DOCUMENTED_ROUTES: readonly DocumentedRoute[] = [
+export const DOCUMENTED_ROUTES: readonly DocumentedRoute[] = [
   ...OPERATOR_ROUTES,
   ...STREAM_ROUTES.map((route) => ({ ...route, answerType: JSON_LINES })),
   ...HEALTH_TERMS,
@@ -86,11 +97,13 @@ export class OperatorServer {
   readonly #fastify: FastifyInstance;
   readonly #streams: Streams;
   readonly #token: OperatorToken;
+  readonly #callers: Callers;
 
   private constructor(fastify: FastifyInstance, options: OperatorServerOptions) {
     this.#fastify = fastify;
     this.#streams = new Streams(options);
     this.#token = options.token;
+    this.#callers = new Callers(options.token, options.operatorTokens);
   }
 
   /** @throws LockgateError `port-taken`, `input-address` */
@@ -113,23 +126,25 @@ export class OperatorServer {
       const { token } = options;
       checkHost(request.raw, reply.raw);
       const isNewToken = token.refresh();
-      const isOperator = token.isOperator(request.headers.authorization);
+      const caller = await server.#callers.authenticate(request);
       // The first caller with the new token most likely changed it: the command line calls right after the change.
       if (isNewToken) {
         const who = whoOf(request, options.proxies, null);
-        server.#tokenChanged(options, isOperator ? { ...who, actor: 'owner' } : OWNER);
+        server.#tokenChanged(options, caller?.tokenId === null ? { ...who, actor: 'owner' } : OWNER);
       }
-      if (!isOperator)
-        throw new LockgateError('unauthorized', 'the operator’s interface requires the token in the data folder');
+      if (caller === undefined) throw new LockgateError('unauthorized', UNAUTHORIZED);
       // While stopping, only health requests are answered.
       if (options.health.isStopping && !isHealthPath(request.url))
         throw new LockgateError('stopping', 'the gateway is stopping');
+      const terms = readingTerms(request.method, request.routeOptions.url);
+      if (terms !== undefined) checkRole(caller.role, roleNeeded(terms));
     });
     addHealthRoutes(fastify, options);
-    addBackupRoute(fastify, options);
+    addBackupRoute(fastify, server.#callers, options);
     server.#addRoutes(options);
     await listen(fastify, 'the operator’s interface', options.host, options.port);
     options.token.watch(() => server.#tokenChanged(options, OWNER));
+    options.operatorTokens.onRevoked((id) => server.#endStreamsOf(id));
     return server;
   }
 
@@ -143,10 +158,28 @@ export class OperatorServer {
     await this.#fastify.close();
   }
 
-  /** Closes the streams, which were opened with the old token, and records the change in the audit log. */
+  /** Closes the streams that were opened with the old token, and records the change in the audit log. */
   #tokenChanged({ token, audit }: OperatorServerOptions, who: AuditWho): void {
-    this.#streams.end();
+    this.#endStreamsOf(null);
     audit.note('token.change', '', { token: token.name }, who);
+  }
+
+  /** Closes the streams that were opened with this named token, or with the token in the data folder. */
+  #endStreamsOf(tokenId: number | null): void {
+    this.#streams.end((request) => this.#callers.of(request).tokenId === tokenId);
+  }
+
+  /** Closes a stream when its token expires. */
+  #endAtExpiry(clock: Clock, request: FastifyRequest, reply: FastifyReply): void {
+    const { expiresAtMs } = this.#callers.of(request);
+    if (expiresAtMs === null) return;
+    const restMs = expiresAtMs - clock.now();
+    if (restMs <= 0) {
+      this.#streams.end((each) => each === request);
+      return;
+    }
+    const timer = clock.after(Math.min(restMs, LONGEST_WAIT), () => this.#endAtExpiry(clock, request, reply));
+    reply.raw.once('close', () => timer.cancel());
   }
 
   #addRoutes(options: OperatorServerOptions): void {
@@ -159,6 +192,7 @@ export class OperatorServer {
         url,
         handler: async (request, reply) => {
           await checkQuery(request.query as Query);
+          this.#endAtExpiry(options.wallClock, request, reply);
           return await stream(streams, request.query as Query, reply);
         },
       });
@@ -187,25 +221,30 @@ export class OperatorServer {
           body: request.body ?? null,
         };
         if (body !== undefined) dropNulls(body, routeRequest.body);
+        const { token, role } = this.#callers.of(request);
         const checkAndHandle = async (): Promise<unknown> => {
+          checkRole(role, roleNeeded(route));
           await checkQuery(routeRequest.query);
           await checkBody?.(routeRequest.body);
           return await handle(options, routeRequest);
         };
         const answer =
           'audit' in route
-            ? await makeAudited(
-                route,
-                whoOf(request, options.proxies, options.token.name),
-                options,
-                routeRequest,
-                checkAndHandle,
-              )
+            ? await makeAudited(route, whoOf(request, options.proxies, token), options, routeRequest, checkAndHandle)
             : await checkAndHandle();
         return await reply.status(success).send(answer);
       },
     });
   }
+}
+
+/**
+ * The terms of a GET without an entry in the audit log, whose role is checked before anything else. Undefined for other
+ * calls, which are refused with an entry, and for unknown paths.
+ */
+function readingTerms(method: string, url: string | undefined): DocumentedRoute | undefined {
+  if (method !== 'GET' && method !== 'HEAD') return undefined;
+  return DOCUMENTED_ROUTES.find((terms) => terms.method === 'GET' && terms.path === url && terms !== BACKUP_TERMS);
 }
 
 /** Parses a query. A member that is repeated becomes a list, and `mac` always does. */

@@ -1,10 +1,11 @@
 /**
  * The streams of the operators' interface, as JSON Lines: live events, for `tail`, and traces, recorded live or read
- * from the store. A stream closes when the gateway stops, or when the operators' token is replaced.
+ * from the store. A stream closes when the gateway stops, or when the
+ * token that opened it is replaced, revoked or expires.
  */
 
 import { PassThrough, Readable } from 'node:stream';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { GatewayEvents } from '../../events.js';
 import { noSuchDevice } from '../../store/contract/errors.js';
@@ -65,15 +66,15 @@ export const STREAM_ROUTES: readonly StreamRoute[] = [
 /** The open streams of a server. */
 export class Streams {
   readonly #parts: StreamParts;
-  readonly #open = new Set<PassThrough>();
+  readonly #open = new Map<PassThrough, FastifyRequest>();
 
   constructor(parts: StreamParts) {
     this.#parts = parts;
   }
 
-  /** Closes the open streams. */
-  end(): void {
-    for (const stream of this.#open) stream.end();
+  /** Closes the open streams, or those of these requests. */
+  end(isConcerned: (request: FastifyRequest) => boolean = () => true): void {
+    for (const [stream, request] of this.#open) if (isConcerned(request)) stream.end();
   }
 
   events(reply: FastifyReply): FastifyReply {
@@ -100,7 +101,7 @@ export class Streams {
       if (stream.writableLength > MAX_UNREAD_BYTES) stream.destroy();
       else if (!stream.writableEnded) stream.write(`${line}\n`);
     });
-    this.#open.add(stream);
+    this.#open.set(stream, reply.request);
     stream.on('close', () => {
       void started.then((stop) => stop());
       this.#open.delete(stream);

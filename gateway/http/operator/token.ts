@@ -73,7 +73,7 @@ export class OperatorToken {
 
   /** Whether the Authorization header has the token as last read. Compares in constant time. */
   isOperator(authorization: string | undefined): boolean {
-    const sentToken = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1] ?? '';
+    const sentToken = bearerOf(authorization);
     // The comparison runs even while there is no token, so that it always takes the same time.
     const isSame = timingSafeEqual(hashOf(sentToken), this.#hash ?? hashOf(''));
     return isSame && this.#hash !== null;
@@ -137,4 +137,9 @@ function makeToken(): string {
 
 function hashOf(text: string): Buffer {
   return createHash('sha256').update(text).digest();
+}
+
+/** The token of an Authorization header; empty if it has none. */
+export function bearerOf(authorization: string | undefined): string {
+  return /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1] ?? '';
 }

@@ -37,6 +37,7 @@ export function statusOf(error: FastifyError | LockgateError): number {
   if (error instanceof LockgateError) {
     const { code } = error;
     if (code === 'unauthorized') return 401;
+    if (code === 'insufficient-role') return 403;
     if (code === 'idempotency-key-reused') return 422;
     if (code === 'starting' || code === 'stopping' || code === 'busy') return 503;
     if (code.startsWith('no-such-')) return 404;

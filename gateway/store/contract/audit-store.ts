@@ -8,7 +8,7 @@
 export const MAX_AUDIT_ENTRIES = 100_000;
 
 /**
- * Who acted: `operator`, a person or program with the operator's token; `owner`, with access to the data folder itself
+ * Who acted: `operator`, a person or program with an operator's token; `owner`, with access to the data folder itself
  * and no token; or `gateway`, which acts automatically.
  */
 export const AUDIT_ACTORS = ['operator', 'owner', 'gateway'] as const;
@@ -32,7 +32,7 @@ export interface AuditWho {
   readonly agent: string | null;
   /** The user of the operating system, as the CLI sends it. */
   readonly osUser: string | null;
-  /** The first characters of the token's hash. */
+  /** A named token's name, or the first characters of the hash of the data folder's token. */
   readonly token: string | null;
 }
 

@@ -144,6 +144,7 @@ export const STORE_METHODS: MethodTable<Store> = {
   audit: { begin: 'writes', end: 'writes', write: 'writes', abandon: 'writes', list: 'reads' },
   refusals: { write: 'writes', read: 'reads' },
   marks: { readAll: 'reads', read: 'reads', add: 'writes' },
+  operatorTokens: { add: 'writes', find: 'reads', list: 'reads', revoke: 'writes', recordUse: 'writes' },
   commands: {
     add: 'writes',
     addOnce: 'writes',

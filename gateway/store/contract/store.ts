@@ -18,6 +18,7 @@ import type { Labels } from './merchants/device-labels.js';
 import type { DescribeLock } from './merchants/merchant-write.js';
 import type { PeopleStore } from './merchants/people-store.js';
 import type { NoticeStore } from './notice-store.js';
+import type { OperatorTokenStore } from './operator-token-store.js';
 import type { RefusalStore } from './refusal-store.js';
 import type { SecretStore } from './secret-store.js';
 import type { StoreCopy } from './store-copy.js';
@@ -334,6 +335,8 @@ export interface Store {
   readonly refusals: RefusalStore;
   /** Reflash marks of locks. */
   readonly marks: MarkStore;
+  /** Operators' named tokens. */
+  readonly operatorTokens: OperatorTokenStore;
 
   /* Pings: the hot path. */
 

@@ -25,6 +25,7 @@ import { lockNames } from './migrations/0018-lock-names.js';
 import { idempotency } from './migrations/0019-idempotency.js';
 import { usageByLock } from './migrations/0020-usage-by-lock.js';
 import { keyExpiry } from './migrations/0021-0040/0021-key-expiry.js';
+import { operatorTokens } from './migrations/0021-0040/0022-operator-tokens.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -48,6 +49,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0019-idempotency': idempotency,
   '0020-usage-by-lock': usageByLock,
   '0021-key-expiry': keyExpiry,
+  '0022-operator-tokens': operatorTokens,
 };
 
 /** The names of all steps, in order. */

@@ -454,6 +454,19 @@ export interface ReflashMarkTable {
   mark_ms: number;
 }
 
+/** A named token of an operator (operator-token-store.ts). */
+export interface OperatorTokenTable {
+  id: Generated<number>;
+  name: string;
+  role: string;
+  /** SHA-256 of the token. */
+  token_hash: Buffer;
+  created_at_ms: number;
+  last_used_at_ms: number | null;
+  expires_at_ms: number | null;
+  revoked_at_ms: number | null;
+}
+
 export interface Tables {
   merchant: MerchantTable;
   device: DeviceTable;
@@ -487,5 +500,6 @@ export interface Tables {
   audit: AuditTable;
   refusal: RefusalTable;
   reflash_mark: ReflashMarkTable;
+  operator_token: OperatorTokenTable;
   idempotent_answer: IdempotentAnswerTable;
 }

@@ -17,6 +17,7 @@ import type { DescribeLock } from '../contract/merchants/merchant-write.js';
 import type { PeopleStore } from '../contract/merchants/people-store.js';
 import { DEFAULT_QUOTA, type Quota } from '../contract/merchants/quota.js';
 import type { NoticeStore } from '../contract/notice-store.js';
+import type { OperatorTokenStore } from '../contract/operator-token-store.js';
 import type { RefusalStore } from '../contract/refusal-store.js';
 import type { SecretStore } from '../contract/secret-store.js';
 import type {
@@ -82,6 +83,7 @@ import { DeviceTables } from './tables/devices.js';
 import { latestByLife } from './tables/latest-by-life.js';
 import { SqliteMarks } from './tables/marks.js';
 import { SqliteNotices } from './tables/notices.js';
+import { SqliteOperatorTokens } from './tables/operator-tokens.js';
 import { SqlitePeople, type WriteForMerchant } from './tables/people.js';
 import { SqliteRefusals } from './tables/refusals.js';
 import { Registry } from './tables/registry.js';
@@ -166,6 +168,7 @@ class SqliteStore implements Store {
   readonly audit: AuditStore;
   readonly refusals: RefusalStore;
   readonly marks: MarkStore;
+  readonly operatorTokens: OperatorTokenStore;
   readonly #parts: Parts;
   readonly #mutex = new WriteMutex();
   readonly #log: LogReader;
@@ -210,6 +213,7 @@ class SqliteStore implements Store {
     this.refusals = new SqliteRefusals({ readTables, writeBatched });
     this.audit = new SqliteAudit({ mutex: this.#mutex, tables: parts.tables, readTables });
     this.marks = new SqliteMarks({ mutex: this.#mutex, tables: parts.tables, readTables });
+    this.operatorTokens = new SqliteOperatorTokens({ mutex: this.#mutex, tables: parts.tables, readTables });
   }
 
   append(commit: Commit): Promise<void> {

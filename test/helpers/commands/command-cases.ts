@@ -138,6 +138,21 @@ const GENERAL: readonly CommandCase[] = [
     learns: { name: 'key', from: /"id":\s*"([0-9a-f]{12})"/ },
   },
   { command: 'key list', shows: '', wrong: ['--merchant', /argument missing/] },
+  {
+    command: 'token create',
+    shows: 'prometheus --role metrics',
+    json: 'ada --role operate --expires 90d',
+    wrong: ['ada --role owner', /expected metrics, read, operate, admin/],
+    refused: 'ada --role read',
+  },
+  { command: 'token list', shows: '', wrong: ['--watch', /in a pipe add --json/] },
+  {
+    command: 'token revoke',
+    shows: 'prometheus',
+    json: 'ada',
+    wrong: ['', /missing required argument 'name'/],
+    refused: 'nobody',
+  },
   { command: 'key revoke', shows: '{key}', wrong: ['', /missing required argument 'id'/], refused: 'nothing' },
 ];
 

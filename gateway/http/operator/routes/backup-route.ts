@@ -9,10 +9,11 @@ import type { Audit } from '../../../audit/audit.js';
 import type { TrustedProxies } from '../../../network/trusted-proxies.js';
 import type { Store } from '../../../store/contract/store.js';
 import { whoOf } from '../audited.js';
+import type { Callers } from '../callers.js';
 import type { DocumentedRoute } from '../document.js';
 import { pick } from '../json/audit-terms.js';
+import { checkRole, roleNeeded } from '../roles.js';
 import { Described } from '../schemas.js';
-import type { OperatorToken } from '../token.js';
 
 /** The header with the checksum of the file (`sumOfSums`). */
 export const SUM_HEADER = 'lockgate-sum';
@@ -34,17 +35,24 @@ export interface BackupParts {
   readonly store: Pick<Store, 'readCopy'>;
   readonly audit: Audit;
   readonly proxies: TrustedProxies;
-  readonly token: OperatorToken;
 }
 
 /** Adds `GET /backup`. */
-export function addBackupRoute(fastify: FastifyInstance, { store, audit, proxies, token }: BackupParts): void {
+export function addBackupRoute(
+  fastify: FastifyInstance,
+  callers: Callers,
+  { store, audit, proxies }: BackupParts,
+): void {
   const { operation: action } = BACKUP_TERMS;
   fastify.get('/backup', async (request, reply) => {
-    const change = { who: whoOf(request, proxies, token.name), action, object: '', before: null };
+    const { token, role } = callers.of(request);
+    const change = { who: whoOf(request, proxies, token), action, object: '', before: null };
     const copy = await audit.change(
       change,
-      () => store.readCopy(),
+      async () => {
+        checkRole(role, roleNeeded(BACKUP_TERMS));
+        return await store.readCopy();
+      },
       (result) => ({ object: '', after: result === undefined ? null : pick(result, 'bytes') }),
     );
     const stream = createReadStream(copy.file);

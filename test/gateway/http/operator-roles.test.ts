@@ -1,0 +1,199 @@
+/**
+ * Operators' named tokens: every route of the operators' interface with every role, and how tokens are made, expire, are
+ * revoked and named in the audit log.
+ */
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import got, { type Method } from 'got';
+import t from 'tap';
+import type { Gateway } from '../../../gateway/gateway.js';
+import { DOCUMENTED_ROUTES } from '../../../gateway/http/operator/server.js';
+import {
+  MAX_OPERATOR_TOKENS,
+  MAX_REVOKED_TOKENS,
+  OPERATOR_ROLES,
+  type OperatorRole,
+} from '../../../gateway/store/contract/operator-token-store.js';
+import { systemClock } from '../../../proto/clock.js';
+import { callOperator } from '../../helpers/cli/operator-call.js';
+import { openGateway, testGateway } from '../../helpers/gateway/test-gateway.js';
+import { openStore } from '../../helpers/store/new-store.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+/** The roles that may call each route: those of interfaces.md §4, written out. */
+const ALLOWED: Readonly<Record<string, readonly OperatorRole[]>> = {
+  'GET /metrics': ['metrics', 'read', 'operate', 'admin'],
+  'GET /backup': ['admin'],
+  'GET /config': ['admin'],
+  'GET /trace': ['admin'],
+};
+
+/** The first parts of the paths whose changes `operate` may make. */
+const OPERATED = new Set(['commands', 'devices', 'webhooks', 'deliveries', 'events', 'users']);
+
+function mayCall(role: OperatorRole, method: string, where: string): boolean {
+  const allowed = ALLOWED[`${method} ${where}`];
+  if (allowed !== undefined) return allowed.includes(role);
+  if (method === 'GET') return role !== 'metrics';
+  return role === 'admin' || (role === 'operate' && OPERATED.has(where.split('/')[1] ?? ''));
+}
+
+async function makeToken(gateway: Gateway, role: OperatorRole, name: string = role): Promise<string> {
+  const { status, body } = await callOperator(gateway, 'POST', '/tokens', { name, role });
+  if (status !== 201) throw new Error(JSON.stringify(body));
+  return (body as { token: string }).token;
+}
+
+/** The status and error code of a call; a stream is not read to its end. */
+async function statusOf(gateway: Gateway, method: string, where: string, token: string): Promise<[number, string]> {
+  const stream = got.stream(`http://127.0.0.1:${gateway.operatorPort}${where}`, {
+    method: method as Method,
+    headers: { authorization: `Bearer ${token}` },
+    throwHttpErrors: false,
+    retry: { limit: 0 },
+    ...(method !== 'GET' && { json: {} }),
+  } as never);
+  return await new Promise((resolve, reject) => {
+    stream.on('error', reject);
+    stream.on('response', ({ statusCode }: { statusCode: number }) => {
+      if (statusCode < 400) {
+        resolve([statusCode, '']);
+        stream.destroy();
+        return;
+      }
+      let text = '';
+      stream.on('data', (chunk) => {
+        text += String(chunk);
+      });
+      stream.on('end', () => resolve([statusCode, (JSON.parse(text) as { code?: string }).code ?? '']));
+    });
+  });
+}
+
+t.test('every route with every role: what the role does not allow is 403', async (t) => {
+  const gateway = await testGateway(t);
+  for (const role of OPERATOR_ROLES) {
+    const token = await makeToken(gateway, role);
+    for (const { method, path: row } of DOCUMENTED_ROUTES) {
+      const where = row.replace(':mac', 'A4C138F0E1D9').replace(':id', '999').replace(':name', 'nobody');
+      const [status, code] = await statusOf(gateway, method, where, token);
+      const isRefused = status === 403 && code === 'insufficient-role';
+      t.equal(isRefused, !mayCall(role, method, row), `${role}: ${method} ${row}: ${status}`);
+      t.not(status, 401, `${role}: ${method} ${row}`);
+    }
+  }
+  t.match(await statusOf(gateway, 'GET', '/healthz', 'lgo_x'), [401]);
+});
+
+t.test('a token is made with a role and an expiry, shown once, and named in the audit log', async (t) => {
+  const folder = tempFolder(t);
+  let nowMs = Date.UTC(2026, 10, 20);
+  const machine = { wall: () => nowMs, monotonic: () => nowMs, after: systemClock.after };
+  const gateway = await openGateway(t, folder, { machine });
+  const terms = { name: 'ada', role: 'operate', expires_at: '2026-11-21T00:00:00Z' };
+  const made = await callOperator(gateway, 'POST', '/tokens', terms);
+  t.match(made, { status: 201, body: { ...terms, expires_at: '2026-11-21T00:00:00.000Z', last_used_at: null } });
+  const { token } = made.body as { token: string };
+  t.match(token, /^lgo_[\w-]{43}$/);
+  const add = { username: 'bo', merchant: 'Nobody' };
+  t.match(await callOperator(gateway, 'POST', '/users', add, token), { status: 404 });
+  t.match(await callOperator(gateway, 'POST', '/merchants', { name: 'Amber' }, token), { status: 403 });
+  const { body } = await callOperator(gateway, 'GET', '/audit');
+  t.match(body, {
+    entries: [
+      { action: 'merchant.add', outcome: 'refused', code: 'insufficient-role', token: 'ada' },
+      { action: 'user.add', token: 'ada', actor: 'operator' },
+      { action: 'token.create', object: 'ada', after: { role: 'operate' }, token: /^[0-9a-f]{8}$/ },
+    ],
+  });
+  const list = async () => ((await callOperator(gateway, 'GET', '/tokens')).body as { tokens: unknown[] }).tokens;
+  t.match(await list(), [{ name: 'ada', state: 'active', last_used_at: '2026-11-20T00:00:00.000Z' }]);
+  t.notMatch(JSON.stringify([await list(), body]), token);
+  nowMs += 24 * 3_600_000;
+  const expired = await callOperator(gateway, 'GET', '/merchants', undefined, token);
+  t.match(expired, { status: 401 });
+  t.same(expired.body, (await callOperator(gateway, 'GET', '/merchants', undefined, 'x')).body);
+  t.match(await list(), [{ name: 'ada', state: 'expired' }]);
+  await gateway.close();
+  const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
+  t.notMatch(JSON.stringify(db.prepare('SELECT * FROM operator_token').all()), token);
+  db.close();
+});
+
+t.test('a revoked token stops working at once, and its streams close', async (t) => {
+  const gateway = await testGateway(t);
+  const [token, other] = [await makeToken(gateway, 'read', 'map'), await makeToken(gateway, 'read', 'other')];
+  const open = async (given: string) => {
+    const stream = got.stream(`http://127.0.0.1:${gateway.operatorPort}/events`, {
+      headers: { authorization: `Bearer ${given}` },
+    });
+    await new Promise((resolve) => stream.once('response', resolve));
+    stream.resume();
+    return stream;
+  };
+  const [stream, otherStream] = [await open(token), await open(other)];
+  const ended = new Promise((resolve) => stream.once('end', resolve));
+  t.match(await callOperator(gateway, 'POST', '/tokens/map/revoke', {}), { status: 200, body: { state: 'revoked' } });
+  await ended;
+  t.notOk(otherStream.readableEnded, 'another token’s stream stays open');
+  otherStream.destroy();
+  t.match(await callOperator(gateway, 'GET', '/merchants', undefined, token), { status: 401 });
+  t.match(await callOperator(gateway, 'POST', '/tokens/map/revoke', {}), {
+    status: 404,
+    body: { code: 'no-such-token' },
+  });
+  await makeToken(gateway, 'admin', 'map');
+  t.match(await callOperator(gateway, 'GET', '/tokens'), {
+    body: { tokens: [{ state: 'revoked' }, { name: 'other' }, { name: 'map', role: 'admin', state: 'active' }] },
+  });
+});
+
+t.test('a stream closes when its token expires', async (t) => {
+  const gateway = await testGateway(t);
+  const { token } = (
+    await callOperator(gateway, 'POST', '/tokens', {
+      name: 'map',
+      role: 'read',
+      expires_at: new Date(systemClock.now() + 2_000).toISOString(),
+    })
+  ).body as { token: string };
+  const stream = got.stream(`http://127.0.0.1:${gateway.operatorPort}/events`, {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  stream.resume();
+  await new Promise((resolve) => stream.once('end', resolve));
+  t.match(await callOperator(gateway, 'GET', '/merchants', undefined, token), { status: 401 });
+});
+
+t.test('names are unique, plain, and no hash', async (t) => {
+  const gateway = await testGateway(t);
+  await makeToken(gateway, 'read', 'map');
+  const create = (name: string, role = 'read', expiry?: string) =>
+    callOperator(gateway, 'POST', '/tokens', { name, role, ...(expiry !== undefined && { expires_at: expiry }) });
+  t.match(await create('map'), { status: 409, body: { code: 'token-exists' } });
+  for (const wrong of ['a b', '-x', 'é', 'x'.repeat(61), '0123abcd'])
+    t.match(await create(wrong), { status: 400, body: { code: 'input-name' } }, wrong);
+  t.match(await create('b', 'owner'), { status: 400, body: { errors: [{ pointer: '/role' }] } });
+  t.match(await create('b', 'read', '2020-01-01T00:00:00Z'), { status: 400, body: { code: 'input-expiry' } });
+});
+
+t.test('the store keeps a limited number of tokens', async (t) => {
+  const store = await openStore(tempFolder(t));
+  t.teardown(() => store.close());
+  const { operatorTokens } = store;
+  const add = (number: number) => {
+    const tokenHash = Buffer.from(String(number));
+    return operatorTokens.add({ name: `t${number}`, role: 'read', tokenHash, expiresAtMs: null, nowMs: number });
+  };
+  for (let number = 0; number < MAX_OPERATOR_TOKENS; number += 1) await add(number);
+  await t.rejects(add(1_000), { code: 'too-many-tokens' });
+  for (let number = 0; number < MAX_REVOKED_TOKENS; number += 1) await operatorTokens.revoke(`t${number}`, number);
+  await add(2_000);
+  await operatorTokens.revoke('t2000', 2_000);
+  const revoked = (await operatorTokens.list()).filter(({ revokedAtMs }) => revokedAtMs !== null);
+  t.equal(revoked.length, MAX_REVOKED_TOKENS);
+  t.notOk(
+    revoked.some(({ name }) => name === 't0'),
+    'the one revoked first is gone',
+  );
+});
