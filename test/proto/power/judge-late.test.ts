@@ -1,5 +1,6 @@
-// Checks late data (protocol.md §3): in whatever order and however often the uplinks arrive, the belief about the lock
-// and the findings about content are the same at the end. The test compares a run in order with a run in random order.
+// Checks late data (protocol.md §3): whatever the order in which uplinks arrive, and however often, the judge ends with
+// the same belief about the lock's state and the same findings about content. The judge checks a lock's messages. The
+// test compares uplinks in order with the same uplinks in random order.
 import fc from 'fast-check';
 import t from 'tap';
 import { Days, Hours, Minutes } from '../../../proto/clock.js';
@@ -26,9 +27,9 @@ const bodies: fc.Arbitrary<Ping | CommandAck> = fc.oneof(
         batteryPercent: batteries,
         latitude: fc.constantFrom(null, 10, 20, 91),
       })
-      .map(({ latitude, ...rest }) =>
+      .map(({ latitude, ...members }) =>
         cellular({
-          ...(rest as Partial<ReturnType<typeof cellular>>),
+          ...(members as Partial<ReturnType<typeof cellular>>),
           position:
             latitude === null ? null : { latitudeDegrees: latitude, longitudeDegrees: 5, uncertaintyMeters: 30 },
         }),
@@ -81,7 +82,7 @@ const histories: fc.Arbitrary<SentUplink[]> = fc
   });
 
 /** Judges the uplinks in the given order, one each minute, over one connection. */
-function run(uplinks: readonly SentUplink[], initialLockState: 'locked' | 'unknown'): JudgedRun {
+function judgeArrivals(uplinks: readonly SentUplink[], initialLockState: 'locked' | 'unknown'): JudgedRun {
   const judged = new JudgedRun(START_MS, {
     lockState: initialLockState,
     listeningSinceMs: START_MS,
@@ -114,8 +115,8 @@ t.test('any order and repetition of uplinks leads to the same belief and the sam
   let withFindings = 0;
   fc.assert(
     fc.property(shuffled, ({ history, arrivals, initial }) => {
-      const inOrder = run(history, initial);
-      const late = run(arrivals, initial);
+      const inOrder = judgeArrivals(history, initial);
+      const late = judgeArrivals(arrivals, initial);
       if (inOrder.contentFindings.length > 0) withFindings += 1;
       return (
         JSON.stringify(late.device) === JSON.stringify(inOrder.device) &&

@@ -1,5 +1,6 @@
-// Checks general properties of the judge (protocol.md §3): it never throws, it is pure, its belief stays small and
-// survives JSON, lapses start on time, and presence follows the model. ../trace/traces.test.ts checks the rules.
+// Checks general properties of the judge (protocol.md §3), which checks a lock's messages and has a belief about the
+// lock's state. The judge never throws and is pure; its belief stays small and survives JSON; silences are reported on
+// time; and presence follows the model. ../trace/traces.test.ts checks the single rules.
 import fc from 'fast-check';
 import t from 'tap';
 import { Days, Hours, Minutes, Seconds } from '../../../proto/clock.js';
@@ -124,18 +125,18 @@ const events: fc.Arbitrary<JudgeEvent> = fc.oneof(
 ) as fc.Arbitrary<JudgeEvent>;
 
 t.test('the judge never throws, and all values in its messages are defined', async (t) => {
-  const found = new Set<string>();
+  const brokenRules = new Set<string>();
   fc.assert(
     fc.property(fc.array(events, { maxLength: 40 }), (list) => {
       const run = new JudgedRun(START_MS, { power: HIGH, lockState: 'locked', listeningSinceMs: START_MS });
-      for (const event of list) for (const rule of run.judge(event)) found.add(rule);
+      for (const event of list) for (const rule of run.judge(event)) brokenRules.add(rule);
       presence(POWER_MODEL, run.belief, Number.NaN);
       presence(POWER_MODEL, run.belief, run.belief.nowMs);
-      return run.findings.every((one) => !/undefined|\[object/.test(one.message));
+      return run.findings.every((finding) => !/undefined|\[object/.test(finding.message));
     }),
     { numRuns: 2000, seed: 7 },
   );
-  t.ok(found.size > 12, `the random events broke ${found.size} rules`);
+  t.ok(brokenRules.size > 12, `the random events broke ${brokenRules.size} rules`);
 });
 
 t.test('judge does not change the given belief, and returns the same result for the same arguments', async (t) => {
@@ -164,8 +165,8 @@ t.test('a belief that went through JSON leads to the same results', async (t) =>
     const body = cellular({ reason: 'REASON_PERIOD_TRACKING', lockState: 'unlocked' });
     run.receive(uplink({ sequence, timeMs: START_MS + Hours(sequence), body }), START_MS + Minutes(sequence));
   }
-  const copy = JSON.parse(JSON.stringify(run.belief)) as Belief;
-  t.same(copy, run.belief);
+  const fromJson = JSON.parse(JSON.stringify(run.belief)) as Belief;
+  t.same(fromJson, run.belief);
   const next: JudgeEvent = {
     type: 'uplink',
     source: 'lock',
@@ -174,7 +175,7 @@ t.test('a belief that went through JSON leads to the same results', async (t) =>
     novelty: 'new',
     uplink: uplink({ sequence: 300, body: cellular({ reason: 'REASON_PERIOD_TRACKING' }) }),
   };
-  t.same(judge(POWER_MODEL, copy, next), judge(POWER_MODEL, run.belief, next));
+  t.same(judge(POWER_MODEL, fromJson, next), judge(POWER_MODEL, run.belief, next));
 });
 
 t.test('a belief stays within its size limits whatever uplinks come', async (t) => {
@@ -234,15 +235,15 @@ t.test(
 );
 
 /** A run with a lock that connects and disconnects at the start. */
-function seen(initial: InitialBelief): JudgedRun {
+function seenAtStart(initial: InitialBelief): JudgedRun {
   const run = new JudgedRun(START_MS, { listeningSinceMs: START_MS, ...initial });
   run.judge({ type: 'connect', source: 'lock', atMs: START_MS });
   run.judge({ type: 'disconnect', source: 'lock', cause: 'closed', atMs: START_MS });
   return run;
 }
 
-t.test('a lapse is reported once, and a new lapse is reported again', async (t) => {
-  const run = seen({ power: RECOVERY });
+t.test('a silence that breaks a rule is reported once, and a new silence is reported again', async (t) => {
+  const run = seenAtStart({ power: RECOVERY });
   t.same(run.judge({ type: 'tick', atMs: START_MS + Minutes(10) }), []);
   t.same(run.judge({ type: 'tick', atMs: START_MS + Minutes(10) + 1 }), ['recovery-offline']);
   t.same(run.judge({ type: 'tick', atMs: START_MS + Hours(5) }), []);
@@ -251,8 +252,8 @@ t.test('a lapse is reported once, and a new lapse is reported again', async (t) 
   t.same(run.judge({ type: 'tick', atMs: START_MS + Hours(8) }), ['recovery-offline']);
 });
 
-t.test('lapses count only while the gateway listens', async (t) => {
-  const run = seen({ power: RECOVERY });
+t.test('silence counts only while the gateway listens', async (t) => {
+  const run = seenAtStart({ power: RECOVERY });
   run.judge({ type: 'gateway', state: 'stop', atMs: START_MS + Minutes(1) });
   t.same(run.judge({ type: 'tick', atMs: START_MS + Days(2) }), []);
   run.judge({ type: 'gateway', state: 'start', atMs: START_MS + Days(2) });
@@ -261,7 +262,7 @@ t.test('lapses count only while the gateway listens', async (t) => {
 });
 
 t.test('when the gateway listens again, silences are counted from then, and the next due time follows', async (t) => {
-  const run = seen({ power: RECOVERY });
+  const run = seenAtStart({ power: RECOVERY });
   t.same(run.judge({ type: 'tick', atMs: START_MS + Hours(1) }), ['recovery-offline']);
   run.judge({ type: 'gateway', state: 'stop', atMs: START_MS + Hours(2) });
   t.equal(run.belief.dueMs, Number.MAX_SAFE_INTEGER, 'nothing is due while the gateway does not listen');
@@ -278,7 +279,7 @@ t.test('a gateway that starts without having stopped has lost its connections', 
 });
 
 t.test('silence after a command to switch airplane mode on does not count towards period-overdue', async (t) => {
-  const run = seen({});
+  const run = seenAtStart({});
   const command = { type: 'set-power', airplane: true } as const;
   run.judge({ type: 'command', id: 7, command, atMs: START_MS + Hours(1) });
   t.same(run.judge({ type: 'tick', atMs: START_MS + Days(3) }), []);
@@ -294,38 +295,38 @@ t.test('silence after a command to switch airplane mode on does not count toward
 t.test('an unanswered command to switch airplane mode on suspends lateness until it expires', async (t) => {
   const command = { type: 'set-power', airplane: true } as const;
   const expiresMs = START_MS + Hours(3);
-  const silenced = (): JudgedRun => {
+  const commandedToAirplane = (): JudgedRun => {
     const run = new JudgedRun(START_MS, { power: RECOVERY, isConnected: true, listeningSinceMs: START_MS });
     run.judge({ type: 'command', id: 7, command, expiresMs, atMs: START_MS + Minutes(1) });
     run.judge({ type: 'disconnect', source: 'lock', cause: 'gateway', atMs: START_MS + Minutes(2) });
     return run;
   };
-  const run = silenced();
+  const run = commandedToAirplane();
   t.equal(run.belief.dueMs, expiresMs, 'the next due time is its expiry');
   t.same(run.judge({ type: 'tick', atMs: expiresMs }), []);
   t.same(run.judge({ type: 'tick', atMs: expiresMs + 1 }), ['recovery-offline']);
   t.match(run.findings[0]?.message, /possible cause: command 7 .* expired unanswered at 2026-11-20T09:00:00.000Z\.$/);
 
-  const heard = silenced();
+  const withUplink = commandedToAirplane();
   const backMs = START_MS + Minutes(30);
-  heard.judge({ type: 'connect', source: 'lock', atMs: backMs });
-  t.not(heard.belief.suspendedSinceMs, null, 'a connection without an uplink does not end the suspension');
-  heard.receive(uplink({ timeMs: backMs, power: RECOVERY }), backMs);
-  t.equal(heard.belief.suspendedSinceMs, null, 'an uplink with airplane off ends the suspension');
-  heard.judge({ type: 'disconnect', source: 'lock', cause: 'gateway', atMs: backMs + Minutes(1) });
-  t.same(heard.judge({ type: 'tick', atMs: backMs + Minutes(12) }), ['recovery-offline']);
-  t.notMatch(heard.findings[0]?.message, /possible cause/, 'then the command is not the cause of the silence');
+  withUplink.judge({ type: 'connect', source: 'lock', atMs: backMs });
+  t.not(withUplink.belief.suspendedSinceMs, null, 'a connection without an uplink does not end the suspension');
+  withUplink.receive(uplink({ timeMs: backMs, power: RECOVERY }), backMs);
+  t.equal(withUplink.belief.suspendedSinceMs, null, 'an uplink with airplane off ends the suspension');
+  withUplink.judge({ type: 'disconnect', source: 'lock', cause: 'gateway', atMs: backMs + Minutes(1) });
+  t.same(withUplink.judge({ type: 'tick', atMs: backMs + Minutes(12) }), ['recovery-offline']);
+  t.notMatch(withUplink.findings[0]?.message, /possible cause/, 'then the command is not the cause of the silence');
 
-  const again = silenced();
-  again.judge({ type: 'connect', source: 'lock', atMs: backMs });
-  again.receive(uplink({ timeMs: backMs, power: RECOVERY }), backMs);
-  again.judge({ type: 'command', id: 7, command, expiresMs, atMs: backMs + 1 });
-  again.judge({ type: 'disconnect', source: 'lock', cause: 'gateway', atMs: backMs + Minutes(1) });
-  t.same(again.judge({ type: 'tick', atMs: expiresMs }), [], 'the command was sent again, so it may be the cause');
-  t.same(again.judge({ type: 'tick', atMs: expiresMs + 1 }), ['recovery-offline']);
+  const sentAgain = commandedToAirplane();
+  sentAgain.judge({ type: 'connect', source: 'lock', atMs: backMs });
+  sentAgain.receive(uplink({ timeMs: backMs, power: RECOVERY }), backMs);
+  sentAgain.judge({ type: 'command', id: 7, command, expiresMs, atMs: backMs + 1 });
+  sentAgain.judge({ type: 'disconnect', source: 'lock', cause: 'gateway', atMs: backMs + Minutes(1) });
+  t.same(sentAgain.judge({ type: 'tick', atMs: expiresMs }), [], 'the command was sent again, so it may be the cause');
+  t.same(sentAgain.judge({ type: 'tick', atMs: expiresMs + 1 }), ['recovery-offline']);
 });
 
-t.test('a late tick still finds a lapse that started and ended before it', async (t) => {
+t.test('a late tick still finds a breach that started and ended before the tick', async (t) => {
   const startMs = START_MS + Hours(2);
   const run = new JudgedRun(startMs, { power: HIGH, isConnected: true, listeningSinceMs: startMs });
   // Connected through the night: the window closes at 19:00 and opens again before the tick.
@@ -341,7 +342,7 @@ t.test('presence is never-seen, online, asleep, late, airplane or low-battery', 
   online.judge({ type: 'connect', source: 'lock', atMs: START_MS });
   t.same(at(online, START_MS + 5), { presence: 'online', sinceMs: START_MS });
 
-  const asleep = seen({ lastPeriodMs: START_MS });
+  const asleep = seenAtStart({ lastPeriodMs: START_MS });
   t.same(at(asleep, START_MS + Hours(2)), { presence: 'asleep', dueMs: START_MS + Days(1) });
   t.same(
     at(asleep, START_MS + Hours(24) + Minutes(20)),
@@ -353,16 +354,16 @@ t.test('presence is never-seen, online, asleep, late, airplane or low-battery', 
     sinceMs: START_MS + Hours(25),
     rule: 'period-overdue',
   });
-  const night = seen({ power: HIGH, lastPeriodMs: START_MS });
+  const night = seenAtStart({ power: HIGH, lastPeriodMs: START_MS });
   t.same(at(night, START_MS + Minutes(5)), { presence: 'asleep', dueMs: START_MS + Hours(1) }, 'the window opens at 7');
   t.same(at(night, START_MS + Hours(2)), {
     presence: 'late',
     sinceMs: START_MS + Hours(1) + Minutes(10),
     rule: 'window-offline',
   });
-  t.match(at(seen({ power: RECOVERY }), START_MS + Minutes(11)), { presence: 'late', rule: 'recovery-offline' });
+  t.match(at(seenAtStart({ power: RECOVERY }), START_MS + Minutes(11)), { presence: 'late', rule: 'recovery-offline' });
 
-  const airplane = seen({ power: { ...MID, airplane: true } });
+  const airplane = seenAtStart({ power: { ...MID, airplane: true } });
   t.same(at(airplane, START_MS + Days(3)), { presence: 'airplane' });
   const low = new JudgedRun();
   low.judge({ type: 'connect', source: 'lock', atMs: START_MS });

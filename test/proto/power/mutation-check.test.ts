@@ -1,7 +1,8 @@
-// The mutation check: whether the tests of lock and judge find faults. Each row, reason, rank and number of the power
-// model is changed only in the lock's copy of the model. Then either the judge, which has the true model, must find it,
-// or a scenario from protocol.md must fail. The bounds are changed in the judge's copy; then a hand-written trace must
-// fail. Only the mutants listed here may survive, because they behave like the true model.
+// The mutation check proves that the tests of lock and judge find faults. A mutant is a lock or a judge with one fault.
+// Each row, reason, rank and number of the power model is changed only in the lock's model. Then either the judge, which
+// has the true model, must find it, or a scenario from protocol.md must fail. The bounds are changed in the judge's model;
+// then a hand-written trace must fail. A mutant survives if no test finds it. Only the mutants listed here may survive,
+// since they behave like the true model.
 import t from 'tap';
 import { Days } from '../../../proto/clock.js';
 import { POWER_MODEL, type PowerModel } from '../../../proto/power/model.js';
@@ -36,7 +37,7 @@ const EQUIVALENT: Readonly<Record<string, string>> = {
 /**
  * The first scenario that finds the mutant, with the judge's rule or the unexpected behaviour; undefined if none does.
  */
-function killerOf(alteration: Alteration): string | undefined {
+function firstOutcome(alteration: Alteration): string | undefined {
   for (const scenario of SCENARIOS) {
     const outcome = playScenario(scenario, alteration);
     if (outcome !== undefined) return `${outcome.by}, in "${scenario.name}": ${outcome.symptom}`;
@@ -51,16 +52,16 @@ t.test('with the true model every scenario goes as protocol.md says', async (t) 
 
 t.test('no mutant of the lock survives', async (t) => {
   const survivors: string[] = [];
-  const killers = new Map<string, number>();
+  const countsByFinder = new Map<string, number>();
   for (const mutant of mutants()) {
-    const killer = killerOf(mutant);
-    if (killer === undefined) survivors.push(mutant.name);
-    else t.pass(`${mutant.name} — ${killer}`);
-    const by = killer?.split(',')[0] ?? 'none';
-    killers.set(by, (killers.get(by) ?? 0) + 1);
+    const outcomeText = firstOutcome(mutant);
+    if (outcomeText === undefined) survivors.push(mutant.name);
+    else t.pass(`${mutant.name} — ${outcomeText}`);
+    const by = outcomeText?.split(',')[0] ?? 'none';
+    countsByFinder.set(by, (countsByFinder.get(by) ?? 0) + 1);
   }
   t.same(survivors.sort(), Object.keys(EQUIVALENT).sort(), 'only mutants that behave like the true model survive');
-  t.ok((killers.get('judge') ?? 0) > 10, `killed by: ${JSON.stringify([...killers])}`);
+  t.ok((countsByFinder.get('judge') ?? 0) > 10, `killed by: ${JSON.stringify([...countsByFinder])}`);
 });
 
 /** Faults that the judge must also find on random walks, with the rule that finds each. */
@@ -98,7 +99,7 @@ const WALKS = 40;
 t.test('the walks of the pair check find a lock that breaks the model', async (t) => {
   const all = mutants();
   for (const [name, rule] of Object.entries(SEEN_ON_WALKS)) {
-    const mutant = all.find((one) => one.name === name);
+    const mutant = all.find((candidate) => candidate.name === name);
     if (mutant === undefined) throw new Error(`there is no mutant "${name}"`);
     const { name: _, ...alteration } = mutant;
     const seeds = Array.from({ length: WALKS }, (_, index) => index + 1);
@@ -111,13 +112,14 @@ t.test('the walks of the pair check find a lock that breaks the model', async (t
 });
 
 /**
- * Whether an uplink that comes 29 days late is still compared with its neighbours, as protocol.md §3 promises for 30:
- * the late uplink reports unlocked, so the state ping after it, which also reports unlocked, breaks state-unchanged.
+ * Whether an uplink that arrives 29 days late is still compared with its neighbours, as protocol.md §3 promises for 30.
+ * The late uplink reports unlocked. So the state ping with the next number, which also reports unlocked, breaks
+ * state-unchanged.
  */
 function comparesLate(model: PowerModel): boolean {
   const rules: string[] = [];
-  const note = ({ rule }: { readonly rule: string }) => void rules.push(rule);
-  const judge = new PairJudge(START_MS, { listeningSinceMs: START_MS }, note, () => undefined, model);
+  const addRule = ({ rule }: { readonly rule: string }) => void rules.push(rule);
+  const judge = new PairJudge(START_MS, { listeningSinceMs: START_MS }, addRule, () => undefined, model);
   const statePing = (sequence: number, lockState: 'locked' | 'unlocked'): Uplink =>
     uplink({ sequence, body: cellular({ reason: 'REASON_STATE_PING', lockState }) });
   judge.judge({ type: 'connect', source: 'lock', atMs: START_MS });
@@ -137,17 +139,17 @@ const NOT_THE_JUDGES: Readonly<Record<string, string>> = {
 t.test('no mutant of the judge’s bounds survives', async (t) => {
   const survivors: string[] = [];
   for (const { name, model } of boundMutants()) {
-    const killer = traceNames.find((file) => {
+    const outcomeText = traceNames.find((file) => {
       return JSON.stringify(findingsOf(file, model)) !== JSON.stringify(expectedOf(file));
     });
-    if (killer !== undefined) t.pass(`${name} — ${killer}`);
+    if (outcomeText !== undefined) t.pass(`${name} — ${outcomeText}`);
     else if (!comparesLate(model)) t.pass(`${name} — an uplink 29 days late`);
     else survivors.push(name);
   }
   t.ok(comparesLate(POWER_MODEL), 'an uplink 29 days late is compared with its neighbours');
   t.same(survivors.sort(), Object.keys(NOT_THE_JUDGES).sort());
-  const wrong = traceNames.filter((file) => {
+  const failing = traceNames.filter((file) => {
     return JSON.stringify(findingsOf(file, POWER_MODEL)) !== JSON.stringify(expectedOf(file));
   });
-  t.same(wrong, [], 'with the true bounds each trace has its expected findings');
+  t.same(failing, [], 'with the true bounds each trace has its expected findings');
 });

@@ -1,5 +1,6 @@
-// The permutation check (protocol.md §3, "Late data"): in whatever order and however often uplinks arrive, the result
-// is the same. It is checked for the judge, and for a gateway that receives over MQTT and stores into SQLite.
+// The permutation check (protocol.md §3, "Late data"): whatever the order in which uplinks arrive, and however often, the
+// result is the same. This is checked for the judge's belief about the lock and for its findings, and for a gateway that
+// receives over MQTT and stores into SQLite.
 import t from 'tap';
 import { Prng } from '../../../firmware-sim/prng.js';
 import type { Gateway } from '../../../gateway/gateway.js';
@@ -25,7 +26,7 @@ import { mutants } from '../../helpers/pair/mutants.js';
 import type { Alteration } from '../../helpers/pair/scenario.js';
 import type { Teardown } from '../../helpers/store/temp-folder.js';
 
-/** How many uplinks may come in any order: with more, the judge forgets the oldest holes in the sequence. */
+/** How many uplinks may arrive in any order: with more, the judge forgets the oldest gaps in the sequence numbers. */
 const MAX_SHUFFLED_UPLINKS = BELIEF_LIMITS.spans;
 /** The size of a lock's buffer: one uplink can be overtaken by this many others (protocol.md §2). */
 const BUFFERED_UPLINKS = 256;
@@ -39,7 +40,7 @@ function judged({ initial, commands }: SentUplinks, arrivals: readonly Uplink[])
   return run;
 }
 
-const stateOf = (run: JudgedRun): string => JSON.stringify([run.device, run.contentFindings]);
+const stateText = (run: JudgedRun): string => JSON.stringify([run.device, run.contentFindings]);
 
 /** How many walks, months and orders of arrival are tried. */
 const [WALKS, MONTHS, ORDERS] = byLength([4, 2, 1], [12, 8, 3]);
@@ -75,52 +76,57 @@ t.test('the judge’s belief and findings do not depend on the order and repetit
       const random = new Prng(`${name} ${seed}`);
       const sent = sentOnWalk(seed, 6, alteration);
       const first = random.integer(0, Math.max(0, sent.uplinks.length - MAX_SHUFFLED_UPLINKS));
-      const some = sent.uplinks.slice(first, first + MAX_SHUFFLED_UPLINKS - 50);
+      const selected = sent.uplinks.slice(first, first + MAX_SHUFFLED_UPLINKS - 50);
       const hasConflicts = seed % 2 !== 0 && name !== FROZEN;
-      const uplinks = hasConflicts ? withConflicts(random, some, 0.1) : some;
+      const uplinks = hasConflicts ? withConflicts(random, selected, 0.1) : selected;
       const inOrder = judged(sent, uplinks);
       if (inOrder.contentFindings.length > 0) withFindings++;
       for (let order = 1; order <= ORDERS; order++) {
         const arrivals = withRepeats(random, shuffled(random, uplinks), 0.3);
-        t.equal(stateOf(judged(sent, arrivals)), stateOf(inOrder), `${name}, seed ${seed}, order ${order}`);
+        t.equal(stateText(judged(sent, arrivals)), stateText(inOrder), `${name}, seed ${seed}, order ${order}`);
       }
     }
   }
   t.ok(withFindings > 3 * WALKS, `there were findings in ${withFindings} runs`);
 });
 
-/** The uplinks of a lock whose flash was wiped at `wipedMs`: afterwards its boots count from 1 again. */
-function wiped(uplinks: readonly Uplink[], wipedMs: number): Uplink[] {
+/** The uplinks as if the lock's flash had been wiped at `wipedMs`: afterwards the lock counts its boots from 1 again. */
+function withWipedFlash(uplinks: readonly Uplink[], wipedMs: number): Uplink[] {
   const first = uplinks.find(({ timeMs }) => timeMs >= wipedMs)?.boot ?? 0;
-  return uplinks.map((one) =>
-    one.timeMs < wipedMs ? { ...one, boot: one.boot + 40 } : { ...one, boot: one.boot - first + 1 },
+  return uplinks.map((uplink) =>
+    uplink.timeMs < wipedMs ? { ...uplink, boot: uplink.boot + 40 } : { ...uplink, boot: uplink.boot - first + 1 },
   );
 }
 
 t.test('the same for a lock whose flash was wiped, whether or not it is marked as reflashed', async (t) => {
-  const seen = { marked: 0, unmarked: 0 };
+  const bootBackCounts = { marked: 0, unmarked: 0 };
   for (let seed = 1; seed <= WALKS; seed++) {
     const random = new Prng(`wiped ${seed}`);
     const sent = sentOnWalk(seed, 6);
-    const some = sent.uplinks.slice(0, MAX_SHUFFLED_UPLINKS - 50);
-    const wipedMs = Math.max(...some.slice(0, Math.floor(some.length / 2)).map(({ timeMs }) => timeMs)) + 1;
-    const uplinks = withConflicts(random, wiped(some, wipedMs), seed % 2 === 0 ? 0 : 0.1);
+    const selected = sent.uplinks.slice(0, MAX_SHUFFLED_UPLINKS - 50);
+    const wipedMs = Math.max(...selected.slice(0, Math.floor(selected.length / 2)).map(({ timeMs }) => timeMs)) + 1;
+    const uplinks = withConflicts(random, withWipedFlash(selected, wipedMs), seed % 2 === 0 ? 0 : 0.1);
     // Received after all uplinks were made, so that each time is plausible.
     const late = { ...sent, commands: [] };
     for (const marks of [[], [wipedMs]]) {
       const inOrder = judgedLate(late, uplinks, marks);
-      const count = inOrder.contentFindings.filter((one) => one.startsWith('boot-back')).length;
-      seen[marks.length === 0 ? 'unmarked' : 'marked'] += count;
+      const count = inOrder.contentFindings.filter((text) => text.startsWith('boot-back')).length;
+      bootBackCounts[marks.length === 0 ? 'unmarked' : 'marked'] += count;
       for (let order = 1; order <= ORDERS; order++) {
         const arrivals = withRepeats(random, shuffled(random, uplinks), 0.3);
-        t.equal(stateOf(judgedLate(late, arrivals, marks)), stateOf(inOrder), `${marks}, seed ${seed}, order ${order}`);
+        t.equal(
+          stateText(judgedLate(late, arrivals, marks)),
+          stateText(inOrder),
+          `${marks}, seed ${seed}, order ${order}`,
+        );
       }
     }
   }
-  t.ok(seen.unmarked >= WALKS, `boot-back was found ${seen.unmarked} times`);
-  t.equal(seen.marked, 0, 'boot-back was not found if the lock is marked as reflashed');
+  t.ok(bootBackCounts.unmarked >= WALKS, `boot-back was found ${bootBackCounts.unmarked} times`);
+  t.equal(bootBackCounts.marked, 0, 'boot-back was not found if the lock is marked as reflashed');
 });
 
+/** As `judged`, but all uplinks arrive after the last one was made. `marks` are the times of reflashes. */
 function judgedLate({ initial }: SentUplinks, arrivals: readonly Uplink[], marks: readonly number[]): JudgedRun {
   const run = new JudgedRun(START_MS, initial, marks);
   const fromMs = Math.max(START_MS, ...arrivals.map(({ timeMs }) => timeMs));
@@ -134,12 +140,12 @@ t.test('the same for a month of uplinks that come as late as the lock’s buffer
     const sent = sentOnWalk(seed, 30);
     const inOrder = judged(sent, sent.uplinks);
     const arrivals = withRepeats(random, displaced(random, sent.uplinks, BUFFERED_UPLINKS), 0.1);
-    t.equal(stateOf(judged(sent, arrivals)), stateOf(inOrder), `seed ${seed}, ${sent.uplinks.length} uplinks`);
+    t.equal(stateText(judged(sent, arrivals)), stateText(inOrder), `seed ${seed}, ${sent.uplinks.length} uplinks`);
   }
 });
 
 /** The parts of a gateway's final state that must not depend on the order of arrival. */
-interface Ended {
+interface FinalState {
   readonly stored: readonly string[];
   readonly eventIds: readonly string[];
   readonly state: unknown;
@@ -153,28 +159,28 @@ const MAX_IN_FLIGHT = 40;
 const READ_LIMIT = 5000;
 
 /** Sends the uplinks in the given order to a new gateway, and returns its final state. */
-async function ingested(test: Teardown, arrivals: readonly Uplink[]): Promise<Ended> {
+async function ingested(test: Teardown, arrivals: readonly Uplink[]): Promise<FinalState> {
   const gateway = await testGateway(test);
   const lock = await connectedLock(test, gateway, MAC);
   const announced = waitForEvents(gateway, 'uplink', arrivals.length);
   for (let next = 0; next < arrivals.length; next += MAX_IN_FLIGHT) {
-    const some = arrivals.slice(next, next + MAX_IN_FLIGHT);
-    await Promise.all(some.map((uplink) => lock.send(Buffer.from(encodeUplink(uplink)))));
+    const selected = arrivals.slice(next, next + MAX_IN_FLIGHT);
+    await Promise.all(selected.map((uplink) => lock.send(Buffer.from(encodeUplink(uplink)))));
   }
   const ids = (await announced).filter(({ uplink }) => uplink.body.kind !== 'ack').map(({ eventId }) => eventId);
-  const ended = await endOf(gateway, ids);
+  const finalState = await readFinalState(gateway, ids);
   await lock.client.endAsync(true);
   await gateway.close();
-  return ended;
+  return finalState;
 }
 
-async function endOf(gateway: Gateway, eventIds: readonly string[]): Promise<Ended> {
-  const reading = await gateway.store.findDevice(MAC);
-  if (reading === null) throw new Error('the gateway does not know the lock');
-  const { belief, ping } = JSON.parse(reading.state ?? 'null');
+async function readFinalState(gateway: Gateway, eventIds: readonly string[]): Promise<FinalState> {
+  const stored = await gateway.store.findDevice(MAC);
+  if (stored === null) throw new Error('the gateway does not know the lock');
+  const { belief, ping } = JSON.parse(stored.state ?? 'null');
   const { power, batteryPercent, lockState, position, highWindow, state } = belief;
-  const events = await gateway.store.readEvents(reading.device.merchantId, 0, READ_LIMIT);
-  const findings = (await gateway.store.readFindings(reading.device.id, READ_LIMIT))
+  const events = await gateway.store.readEvents(stored.device.merchantId, 0, READ_LIMIT);
+  const findings = (await gateway.store.readFindings(stored.device.id, READ_LIMIT))
     .filter(({ finding }) => ruleRow(finding.rule)?.restsOn === 'content')
     .map(({ finding }) => `${finding.rule} ${finding.about?.boot}/${finding.about?.sequence}`);
   return {
@@ -189,11 +195,11 @@ t.test(
   'what a gateway stores, believes and emits does not depend on the order and repetition of uplinks',
   async (t) => {
     for (const [seed, name] of ['a true lock', 'LOW_BATTERY: stateChange on', 'a period ping every 6 h'].entries()) {
-      const lock = LOCKS.find((one) => one.name === name);
+      const lock = LOCKS.find((candidate) => candidate.name === name);
       if (lock === undefined) throw new Error(`there is no lock ${name}`);
       const random = new Prng(`gateway ${seed}`);
       const { uplinks: all } = sentOnWalk(seed + 1, 6, lock);
-      // Some have the same key and contradict each other, also the very last ones.
+      // Some uplinks have the same key and contradict each other, and so do the very last ones.
       const uplinks = withConflicts(random, all.slice(-(MAX_SHUFFLED_UPLINKS - 50)), 0.1);
       const last = all.findLast(isPingUplink);
       if (last !== undefined) uplinks.push({ ...last, timeMs: last.timeMs + 1 });

@@ -1,5 +1,6 @@
-// Random walks: `step` gets random inputs, and what the lock makes and sends must comply with protocol.md §1–§3. The
-// rules are written here once more from the protocol's text, independently of the code that simulates and judges.
+// Random walks: `step`, which simulates a lock, gets random inputs, and what the lock makes and sends must comply with
+// protocol.md §1–§3. The rules are written here once more from the protocol's text, independently of the code that
+// simulates and judges.
 import t from 'tap';
 import { Prng } from '../../../firmware-sim/prng.js';
 import { Days, Hours, Minutes, Seconds } from '../../../proto/clock.js';
@@ -26,7 +27,7 @@ const COMMANDS: readonly Command[] = [
   { type: 'set-power', airplane: true },
 ];
 
-function randomInput(random: Prng, bench: ModelLock): StepInput {
+function randomInput(random: Prng, lock: ModelLock): StepInput {
   const flip = random.chance(0.5);
   const kind = random.integer(0, 30);
   if (kind < 7) return { type: 'motion', moving: flip };
@@ -38,11 +39,12 @@ function randomInput(random: Prng, bench: ModelLock): StepInput {
   if (kind === 23) return { type: 'boot' };
   if (kind === 24) return { type: 'modem-reset' };
   if (kind === 25) return { type: 'disconnected' };
-  const downlink = { id: random.integer(1, 60), expiresMs: bench.nowMs + Minutes(1), command: random.pick(COMMANDS) };
+  const downlink = { id: random.integer(1, 60), expiresMs: lock.nowMs + Minutes(1), command: random.pick(COMMANDS) };
   return { type: 'command', downlink };
 }
 
-function walk(seed: number): { bench: ModelLock; options: ModelLockOptions } {
+/** Runs a lock through one random walk, with a gateway that sometimes does not answer. */
+function walk(seed: number): { lock: ModelLock; options: ModelLockOptions } {
   const random = new Prng(seed);
   const options: ModelLockOptions = {
     startMs: MIDNIGHT_MS + random.integer(0, Days(1)),
@@ -56,17 +58,16 @@ function walk(seed: number): { bench: ModelLock; options: ModelLockOptions } {
       recovery: random.chance(0.2),
     },
   };
-  const bench = new ModelLock(options);
+  const lock = new ModelLock(options);
   for (let done = 0; done < STEPS; done++) {
-    if (random.chance(0.1)) bench.gatewayAnswers = random.chance(0.7);
-    if (random.chance(0.1)) bench.gatewayAcknowledges = random.chance(0.7);
+    if (random.chance(0.1)) lock.gatewayAnswers = random.chance(0.7);
+    if (random.chance(0.1)) lock.gatewayAcknowledges = random.chance(0.7);
     // Before the network works again, the connection with an unanswered uplink is lost.
-    if (bench.gatewayAcknowledges && bench.gatewayAnswers && bench.state.inFlight)
-      bench.handle({ type: 'disconnected' });
-    bench.handle(randomInput(random, bench)).advance(random.pick([0, 1, Seconds(3), Seconds(30), Minutes(4)]));
-    if (random.chance(0.05)) bench.advance(Hours(5));
+    if (lock.gatewayAcknowledges && lock.gatewayAnswers && lock.state.inFlight) lock.handle({ type: 'disconnected' });
+    lock.handle(randomInput(random, lock)).advance(random.pick([0, 1, Seconds(3), Seconds(30), Minutes(4)]));
+    if (random.chance(0.05)) lock.advance(Hours(5));
   }
-  return { bench, options };
+  return { lock, options };
 }
 
 type PingUplink = Uplink<Ping>;
@@ -78,7 +79,7 @@ function isPing(uplink: Uplink): uplink is PingUplink {
 const isSilent = (uplink: PingUplink) => uplink.power.airplane || uplink.body.batteryPercent < 10;
 
 /** The rule that one ping breaks by itself (protocol.md §3). */
-function wrongWith(uplink: PingUplink): string | undefined {
+function ruleBrokenBy(uplink: PingUplink): string | undefined {
   const { power, body } = uplink;
   const { reason, lockState } = body;
   if (power.airplane && body.kind !== 'close_connection') return 'airplane-silence';
@@ -92,102 +93,105 @@ function wrongWith(uplink: PingUplink): string | undefined {
 }
 
 /** Violations of the rules about a ping and earlier ones, in the order in which they were made. */
-function wrongInOrder(uplinks: readonly Uplink[], options: ModelLockOptions): string[] {
-  const wrong: string[] = [];
+function rulesBrokenInOrder(uplinks: readonly Uplink[], options: ModelLockOptions): string[] {
+  const mistakes: string[] = [];
   let periodMs = Number.NEGATIVE_INFINITY;
-  let toldAirplane = false;
-  let before: PingUplink | undefined;
+  let hasReportedAirplane = false;
+  let previous: PingUplink | undefined;
   for (const uplink of uplinks) {
-    if (!uplink.power.airplane) toldAirplane = false;
+    if (!uplink.power.airplane) hasReportedAirplane = false;
     if (!isPing(uplink)) continue;
     const { body } = uplink;
-    const name = `${uplink.boot}/${uplink.sequence}`;
-    const own = wrongWith(uplink);
-    if (own) wrong.push(`${name} ${own}`);
-    if (uplink.power.airplane && toldAirplane) wrong.push(`${name} airplane-silence, told before`);
-    toldAirplane = uplink.power.airplane;
+    const key = `${uplink.boot}/${uplink.sequence}`;
+    const brokenRule = ruleBrokenBy(uplink);
+    if (brokenRule) mistakes.push(`${key} ${brokenRule}`);
+    if (uplink.power.airplane && hasReportedAirplane) mistakes.push(`${key} airplane-silence, reported before`);
+    hasReportedAirplane = uplink.power.airplane;
     if (body.reason === 'REASON_PERIOD_TRACKING' && uplink.timeMs - periodMs > Minutes(10)) {
-      if (uplink.timeMs - periodMs < Hours(23)) wrong.push(`${name} period-too-soon`);
+      if (uplink.timeMs - periodMs < Hours(23)) mistakes.push(`${key} period-too-soon`);
       periodMs = uplink.timeMs;
     }
     if (body.kind === 'cellular' && body.reason === 'REASON_STATE_PING') {
-      const hasBefore = before !== undefined && before.boot === uplink.boot && before.sequence === uplink.sequence - 1;
-      if (before && hasBefore && !isSilent(before) && before.body.lockState === body.lockState)
-        wrong.push(`${name} state-unchanged`);
-      if (before === undefined && body.lockState === options.lockState) wrong.push(`${name} state-unchanged at first`);
+      const hasBefore =
+        previous !== undefined && previous.boot === uplink.boot && previous.sequence === uplink.sequence - 1;
+      if (previous && hasBefore && !isSilent(previous) && previous.body.lockState === body.lockState)
+        mistakes.push(`${key} state-unchanged`);
+      if (previous === undefined && body.lockState === options.lockState)
+        mistakes.push(`${key} state-unchanged at first`);
     }
-    before = uplink;
+    previous = uplink;
   }
-  return wrong;
+  return mistakes;
 }
 
 /** Uplinks that are sent after the close-connection ping of their connection. */
-function wrongOnLink(noted: readonly TimedEffect[]): string[] {
-  const wrong: string[] = [];
+function uplinksAfterClose(effects: readonly TimedEffect[]): string[] {
+  const mistakes: string[] = [];
   let sent = 0;
-  let closed = false;
-  for (const { effect } of noted) {
+  let isClosed = false;
+  for (const { effect } of effects) {
     if (effect.type === 'connect' || effect.type === 'drop' || effect.type === 'disconnect') {
       sent = 0;
-      closed = false;
+      isClosed = false;
     }
     if (effect.type !== 'publish') continue;
     sent++;
-    if (closed) wrong.push(`${effect.uplink.boot}/${effect.uplink.sequence} after-close`);
-    if (effect.uplink.body.kind === 'close_connection' && sent > 1) closed = true;
+    if (isClosed) mistakes.push(`${effect.uplink.boot}/${effect.uplink.sequence} after-close`);
+    if (effect.uplink.body.kind === 'close_connection' && sent > 1) isClosed = true;
   }
-  return wrong;
+  return mistakes;
 }
 
 /** Uplinks that do not have the next sequence number of their boot. */
-function wrongNumbers(uplinks: readonly Uplink[]): string[] {
+function unexpectedNumbers(uplinks: readonly Uplink[]): string[] {
   const next = new Map<number, number>();
-  const wrong: string[] = [];
+  const mistakes: string[] = [];
   for (const { boot, sequence } of uplinks) {
-    if (sequence !== (next.get(boot) ?? 1)) wrong.push(`${boot}/${sequence}`);
+    if (sequence !== (next.get(boot) ?? 1)) mistakes.push(`${boot}/${sequence}`);
     next.set(boot, sequence + 1);
   }
-  return wrong;
+  return mistakes;
 }
 
 t.test('no walk breaks a rule', async (t) => {
-  const seen = new Set<string>();
+  const kinds = new Set<string>();
   for (let seed = 1; seed <= WALKS; seed++) {
-    const { bench, options } = walk(seed);
-    const made = bench.createdUplinks();
-    for (const uplink of made) seen.add(isPing(uplink) ? `${uplink.body.kind} ${uplink.body.reason}` : 'ack');
-    t.same(wrongInOrder(made, options), [], `seed ${seed}: the uplinks made`);
-    t.same(wrongOnLink(bench.timedEffects), [], `seed ${seed}: the uplinks sent`);
-    t.same(wrongNumbers(made), [], `seed ${seed}: the sequence numbers`);
+    const { lock, options } = walk(seed);
+    const made = lock.createdUplinks();
+    for (const uplink of made) kinds.add(isPing(uplink) ? `${uplink.body.kind} ${uplink.body.reason}` : 'ack');
+    t.same(rulesBrokenInOrder(made, options), [], `seed ${seed}: the uplinks made`);
+    t.same(uplinksAfterClose(lock.timedEffects), [], `seed ${seed}: the uplinks sent`);
+    t.same(unexpectedNumbers(made), [], `seed ${seed}: the sequence numbers`);
   }
-  t.equal(seen.size, 14, 'all kinds of uplinks occur on the walks');
+  // Acknowledgements, and the 13 kinds of pings that these commands and events can cause.
+  t.equal(kinds.size, 14, 'all kinds of uplinks occur on the walks');
 });
 
 t.test('each uplink is either discarded, or sent and acknowledged in the end', async (t) => {
   for (let seed = 1; seed <= WALKS; seed++) {
-    const { bench } = walk(seed);
-    bench.gatewayAnswers = true;
-    bench.gatewayAcknowledges = true;
-    if (bench.state.inFlight) bench.handle({ type: 'disconnected' });
-    bench.handle({ type: 'settings', change: { airplane: false } }).handle({ type: 'battery', percent: 90 });
-    bench.handle({ type: 'coverage', covered: true }).handle({ type: 'motion', moving: false }).advance(Hours(1));
-    const name = ({ boot, sequence }: Uplink) => `${boot}/${sequence}`;
-    const made = new Set(bench.createdUplinks().map(name));
-    for (const { effect } of bench.timedEffects) if (effect.type === 'discarded') made.delete(name(effect.uplink));
-    for (const uplink of bench.publishedUplinks()) made.delete(name(uplink));
+    const { lock } = walk(seed);
+    lock.gatewayAnswers = true;
+    lock.gatewayAcknowledges = true;
+    if (lock.state.inFlight) lock.handle({ type: 'disconnected' });
+    lock.handle({ type: 'settings', change: { airplane: false } }).handle({ type: 'battery', percent: 90 });
+    lock.handle({ type: 'coverage', covered: true }).handle({ type: 'motion', moving: false }).advance(Hours(1));
+    const key = ({ boot, sequence }: Uplink) => `${boot}/${sequence}`;
+    const made = new Set(lock.createdUplinks().map(key));
+    for (const { effect } of lock.timedEffects) if (effect.type === 'discarded') made.delete(key(effect.uplink));
+    for (const uplink of lock.publishedUplinks()) made.delete(key(uplink));
     t.same([...made], [], `seed ${seed}: all were sent`);
-    t.same(bench.state.waiting, [], `seed ${seed}: all were acknowledged`);
+    t.same(lock.state.waiting, [], `seed ${seed}: all were acknowledged`);
   }
 });
 
 t.test('step does not change the given state, and the same inputs lead to the same state', async (t) => {
   for (let seed = 1; seed <= 5; seed++) {
-    const one = walk(seed).bench;
-    const other = walk(seed).bench;
-    t.same(one.state, other.state);
-    const before = JSON.stringify(one.state);
-    const given = one.state;
-    one.handle({ type: 'battery', percent: 3 }).handle({ type: 'lock-state', lockState: 'locked' }).advance(Hours(1));
-    t.equal(JSON.stringify(given), before);
+    const first = walk(seed).lock;
+    const second = walk(seed).lock;
+    t.same(first.state, second.state);
+    const textBefore = JSON.stringify(first.state);
+    const stateBefore = first.state;
+    first.handle({ type: 'battery', percent: 3 }).handle({ type: 'lock-state', lockState: 'locked' }).advance(Hours(1));
+    t.equal(JSON.stringify(stateBefore), textBefore);
   }
 });

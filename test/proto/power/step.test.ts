@@ -1,5 +1,6 @@
-// Checks `step`, the simulated lock, against protocol.md §2: what a lock does in each state and for each trigger. A
-// *story* lists what the lock publishes and does, each with the seconds since a given time.
+// Checks `step`, which simulates a lock, against protocol.md §2: what a lock does in each state and for each trigger. An
+// expected line has the seconds since a given time, and what the lock then publishes or does. The numbers follow from
+// the timings of that section.
 import t from 'tap';
 import { Days, Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import type { EffectiveState } from '../../../proto/power/model.js';
@@ -18,12 +19,12 @@ const STATES: Record<EffectiveState, ModelLockOptions> = {
   MID: { power: power({}) },
 };
 
-function power(some: Partial<PowerSettings>): PowerSettings {
-  return { mode: 'MID', rideTracking: true, airplane: false, recovery: false, ...some };
+function power(settings: Partial<PowerSettings>): PowerSettings {
+  return { mode: 'MID', rideTracking: true, airplane: false, recovery: false, ...settings };
 }
 
-function reasons(bench: ModelLock): Set<string> {
-  return new Set(bench.publishedUplinks().map(({ body }) => (body.kind === 'ack' ? 'ack' : body.reason)));
+function publishedReasons(lock: ModelLock): Set<string> {
+  return new Set(lock.publishedUplinks().map(({ body }) => (body.kind === 'ack' ? 'ack' : body.reason)));
 }
 
 t.test('in each state a lock sends only what the table of protocol.md §2 allows', async (t) => {
@@ -45,49 +46,49 @@ t.test('in each state a lock sends only what the table of protocol.md §2 allows
     ['k', 'REASON_NETWORK_PING'],
   ] as const;
   for (const [state, row] of Object.entries(table)) {
-    const bench = new ModelLock(STATES[state as EffectiveState]);
-    t.equal(bench.state.stateName, state);
+    const lock = new ModelLock(STATES[state as EffectiveState]);
+    t.equal(lock.state.stateName, state);
     // A theft, a ride and two days: all triggers that need no command occur.
-    bench.handle({ type: 'motion', moving: true }).advance(Minutes(1)).command(1, { type: 'siren', seconds: 1 });
-    bench.handle({ type: 'lock-state', lockState: 'unlocked' }).advance(Minutes(1));
-    bench.handle({ type: 'motion', moving: false }).advance(Days(2));
-    const said = reasons(bench);
+    lock.handle({ type: 'motion', moving: true }).advance(Minutes(1)).command(1, { type: 'siren', seconds: 1 });
+    lock.handle({ type: 'lock-state', lockState: 'unlocked' }).advance(Minutes(1));
+    lock.handle({ type: 'motion', moving: false }).advance(Days(2));
+    const sentReasons = publishedReasons(lock);
     for (const [letter, reason] of columns) {
       t.equal(
-        said.has(reason),
+        sentReasons.has(reason),
         row.includes(letter),
-        `${state}: ${reason} ${row.includes(letter) ? 'is' : 'is not'} said`,
+        `${state}: ${reason} ${row.includes(letter) ? 'is' : 'is not'} sent`,
       );
     }
   }
 });
 
 t.test('the states rank in the order airplane, low battery, recovery, HIGH, MID', async (t) => {
-  const of = (batteryPercent: number, some: Partial<PowerSettings>) =>
-    new ModelLock({ batteryPercent, power: power(some) }).state.stateName;
-  t.equal(of(5, { airplane: true, recovery: true, mode: 'HIGH' }), 'AIRPLANE');
-  t.equal(of(9, { recovery: true, mode: 'HIGH' }), 'LOW_BATTERY');
-  t.equal(of(10, { recovery: true, mode: 'HIGH' }), 'RECOVERY', 'exactly 10 % is not low');
-  t.equal(of(10, { mode: 'HIGH' }), 'HIGH');
-  t.equal(of(10, {}), 'MID');
+  const stateOf = (batteryPercent: number, settings: Partial<PowerSettings>) =>
+    new ModelLock({ batteryPercent, power: power(settings) }).state.stateName;
+  t.equal(stateOf(5, { airplane: true, recovery: true, mode: 'HIGH' }), 'AIRPLANE');
+  t.equal(stateOf(9, { recovery: true, mode: 'HIGH' }), 'LOW_BATTERY');
+  t.equal(stateOf(10, { recovery: true, mode: 'HIGH' }), 'RECOVERY', 'exactly 10 % is not low');
+  t.equal(stateOf(10, { mode: 'HIGH' }), 'HIGH');
+  t.equal(stateOf(10, {}), 'MID');
 });
 
 t.test(
   'period: a lock sends once daily at its own minute, a cellular ping at once and a GPS ping with the first fix',
   async (t) => {
-    const bench = new ModelLock({ startMs: MIDNIGHT_MS });
+    const lock = new ModelLock({ startMs: MIDNIGHT_MS });
     const dueMs = MIDNIGHT_MS + Minutes(periodMinuteOf(MODEL_LOCK_MAC));
-    t.equal(bench.wakeAtMs, dueMs, 'nothing else wakes a sleeping lock');
-    bench.advance(Days(1));
-    t.same(bench.describeSince(dueMs), [
+    t.equal(lock.wakeAtMs, dueMs, 'nothing else wakes a sleeping lock');
+    lock.advance(Days(1));
+    t.same(lock.describeSince(dueMs), [
       '0 connect',
       '0 cellular PERIOD_TRACKING',
       '30 gps PERIOD_TRACKING',
       '50 close',
       '50 disconnect',
     ]);
-    bench.advance(Days(9));
-    const periods = bench.createdUplinks().filter(({ body }) => body.kind === 'cellular');
+    lock.advance(Days(9));
+    const periods = lock.createdUplinks().filter(({ body }) => body.kind === 'cellular');
     t.same(
       periods.map(({ timeMs }) => (timeMs - dueMs) / Days(1)),
       [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
@@ -123,19 +124,19 @@ t.test(
       .handle({ type: 'boot' })
       .advance(Hours(23));
     const cellular = rebooted.createdUplinks().filter(({ body }) => body.kind === 'cellular');
-    t.equal(cellular.length, 1, 'a boot in the same minute makes no second sequence');
+    t.equal(cellular.length, 1, 'a boot in the same minute does not repeat the ping');
   },
 );
 
 t.test('theft: it starts when a locked lock has moved for more than 6 s', async (t) => {
-  const bench = new ModelLock();
-  bench.handle({ type: 'motion', moving: true }).advance(Seconds(6));
-  t.same(bench.createdUplinks(), [], '6 s are not more than 6 s');
-  bench.advance(1);
-  t.same(bench.describeSince(NOON_MS), ['6.001 connect', '6.001 cellular THEFT']);
-  bench.advance(Seconds(51)).handle({ type: 'motion', moving: false }).advance(Minutes(5));
+  const lock = new ModelLock();
+  lock.handle({ type: 'motion', moving: true }).advance(Seconds(6));
+  t.same(lock.createdUplinks(), [], '6 s are not more than 6 s');
+  lock.advance(1);
+  t.same(lock.describeSince(NOON_MS), ['6.001 connect', '6.001 cellular THEFT']);
+  lock.advance(Seconds(51)).handle({ type: 'motion', moving: false }).advance(Minutes(5));
   t.same(
-    bench.describeSince(NOON_MS + Seconds(7)),
+    lock.describeSince(NOON_MS + Seconds(7)),
     [
       // 30 s to the first fix, then every 10 s while it moves (until 57.001 s), and the end after 2 min without motion.
       '29.001 gps THEFT',
@@ -160,16 +161,16 @@ t.test(
     }
     t.same(shaken.createdUplinks(), [], 'short movements are not a theft');
 
-    const bench = new ModelLock();
-    bench.handle({ type: 'motion', moving: true }).advance(Minutes(16));
-    const cellular = bench.createdUplinks().filter(({ body }) => body.kind === 'cellular');
+    const lock = new ModelLock();
+    lock.handle({ type: 'motion', moving: true }).advance(Minutes(16));
+    const cellular = lock.createdUplinks().filter(({ body }) => body.kind === 'cellular');
     t.same(
       cellular.map(({ timeMs }) => (timeMs - NOON_MS) / 1000),
       [6.001, 306.001, 606.001, 906.001],
     );
-    const mark = bench.timedEffects.length;
-    bench.handle({ type: 'lock-state', lockState: 'unlocked' }).advance(Minutes(1));
-    const after = bench
+    const mark = lock.timedEffects.length;
+    lock.handle({ type: 'lock-state', lockState: 'unlocked' }).advance(Minutes(1));
+    const after = lock
       .createdUplinks(mark)
       .map(({ body }) => (body.kind === 'ack' ? '' : `${body.kind} ${body.reason}`));
     t.same(after.slice(0, 2), ['cellular REASON_STATE_PING', 'cellular REASON_UNLOCKED_MOVEMENT']);
@@ -177,21 +178,21 @@ t.test(
 
     const relocked = new ModelLock({ lockState: 'unlocked', moving: true });
     relocked.advance(Minutes(1)).handle({ type: 'lock-state', lockState: 'locked' }).advance(Seconds(6));
-    t.notOk(reasons(relocked).has('REASON_THEFT'), 'the 6 s start when the lock is both locked and moving');
+    t.notOk(publishedReasons(relocked).has('REASON_THEFT'), 'the 6 s start when the lock is both locked and moving');
     relocked.advance(1);
-    t.ok(reasons(relocked).has('REASON_THEFT'));
+    t.ok(publishedReasons(relocked).has('REASON_THEFT'));
   },
 );
 
 t.test(
   'state change: each change makes a cellular ping with its lock state; one GPS ping follows for the latest',
   async (t) => {
-    const bench = new ModelLock();
-    bench.handle({ type: 'lock-state', lockState: 'unlocked' }).advance(Seconds(2));
-    bench.handle({ type: 'lock-state', lockState: 'locked' }).advance(Seconds(2));
-    bench.handle({ type: 'lock-state', lockState: 'unlocked' }).handle({ type: 'lock-state', lockState: 'unlocked' });
-    bench.advance(Minutes(5));
-    t.same(bench.describeSince(NOON_MS), [
+    const lock = new ModelLock();
+    lock.handle({ type: 'lock-state', lockState: 'unlocked' }).advance(Seconds(2));
+    lock.handle({ type: 'lock-state', lockState: 'locked' }).advance(Seconds(2));
+    lock.handle({ type: 'lock-state', lockState: 'unlocked' }).handle({ type: 'lock-state', lockState: 'unlocked' });
+    lock.advance(Minutes(5));
+    t.same(lock.describeSince(NOON_MS), [
       '0 connect',
       '0 cellular STATE_PING',
       '2 cellular STATE_PING',
@@ -200,19 +201,19 @@ t.test(
       '50 close',
       '50 disconnect',
     ]);
-    const said = bench.createdUplinks().map(({ body }) => (body.kind === 'ack' ? '' : body.lockState));
-    t.same(said, ['unlocked', 'locked', 'unlocked', 'unlocked', 'unlocked']);
+    const sentReasons = lock.createdUplinks().map(({ body }) => (body.kind === 'ack' ? '' : body.lockState));
+    t.same(sentReasons, ['unlocked', 'locked', 'unlocked', 'unlocked', 'unlocked']);
   },
 );
 
 t.test('state change: changes in a silent state that cancel each other out are not reported', async (t) => {
-  const bench = new ModelLock({ power: power({ airplane: true }) });
-  bench.handle({ type: 'lock-state', lockState: 'unlocked' }).advance(Minutes(1));
-  bench.handle({ type: 'settings', change: { airplane: false } }).advance(Minutes(1));
-  bench.handle({ type: 'lock-state', lockState: 'locked' }).advance(Minutes(1));
-  t.same(bench.createdUplinks(), [], 'the last ping reported locked');
-  bench.handle({ type: 'lock-state', lockState: 'unlocked' });
-  t.equal(bench.createdUplinks().length, 1);
+  const lock = new ModelLock({ power: power({ airplane: true }) });
+  lock.handle({ type: 'lock-state', lockState: 'unlocked' }).advance(Minutes(1));
+  lock.handle({ type: 'settings', change: { airplane: false } }).advance(Minutes(1));
+  lock.handle({ type: 'lock-state', lockState: 'locked' }).advance(Minutes(1));
+  t.same(lock.createdUplinks(), [], 'the last ping reported locked');
+  lock.handle({ type: 'lock-state', lockState: 'unlocked' });
+  t.equal(lock.createdUplinks().length, 1);
 });
 
 t.test('ride: a cellular ping at once and every 5 min; GPS pings every 30 s, only with ride tracking', async (t) => {
@@ -248,32 +249,32 @@ t.test('ride: a cellular ping at once and every 5 min; GPS pings every 30 s, onl
 });
 
 t.test('ride: ride tracking may be switched during it, a short stop is part of it, locking ends it', async (t) => {
-  const bench = new ModelLock({ lockState: 'unlocked', power: power({ rideTracking: false }) });
-  bench
+  const lock = new ModelLock({ lockState: 'unlocked', power: power({ rideTracking: false }) });
+  lock
     .handle({ type: 'motion', moving: true })
     .advance(Minutes(3))
     .command(1, { type: 'set-power', rideTracking: true });
-  bench.advance(Seconds(30));
-  t.ok(reasons(bench).has('REASON_UNLOCKED_PING'), 'after switching on, the search starts at once');
-  bench.command(2, { type: 'set-power', rideTracking: false });
-  const mark = bench.timedEffects.length;
-  bench
+  lock.advance(Seconds(30));
+  t.ok(publishedReasons(lock).has('REASON_UNLOCKED_PING'), 'after switching on, the search starts at once');
+  lock.command(2, { type: 'set-power', rideTracking: false });
+  const mark = lock.timedEffects.length;
+  lock
     .advance(Minutes(1))
     .handle({ type: 'motion', moving: false })
     .advance(Seconds(119))
     .handle({ type: 'motion', moving: true });
-  bench.advance(Minutes(10));
+  lock.advance(Minutes(10));
   t.notOk(
-    bench.createdUplinks(mark).some(({ body }) => body.kind === 'gps'),
-    'off: no GPS ping more',
+    lock.createdUplinks(mark).some(({ body }) => body.kind === 'gps'),
+    'no GPS ping after ride tracking is off',
   );
-  t.equal(bench.state.link, 'up', 'a stop of under 2 min does not end the ride');
-  bench
+  t.equal(lock.state.link, 'up', 'a stop of under 2 min does not end the ride');
+  lock
     .handle({ type: 'motion', moving: false })
     .handle({ type: 'lock-state', lockState: 'locked' })
     .advance(Minutes(1));
-  t.equal(bench.state.link, 'down');
-  const last = bench.createdUplinks().at(-1)?.body;
+  t.equal(lock.state.link, 'down');
+  const last = lock.createdUplinks().at(-1)?.body;
   t.match(last, { kind: 'close_connection', lockState: 'locked' });
 });
 
@@ -340,35 +341,35 @@ t.test('the high window may have a UTC offset, cross midnight, or last all day',
     [true, true, true],
   );
   t.equal(nextWindowEdgeMs(always, at(0)), Number.POSITIVE_INFINITY);
-  const bench = new ModelLock({ power: power({ mode: 'HIGH' }), highWindow: night, startMs: MIDNIGHT_MS });
-  bench.advance(Hours(3));
-  t.equal(bench.state.link, 'up', 'the lock follows its new window');
+  const lock = new ModelLock({ power: power({ mode: 'HIGH' }), highWindow: night, startMs: MIDNIGHT_MS });
+  lock.advance(Hours(3));
+  t.equal(lock.state.link, 'up', 'the lock follows its new window');
 });
 
 t.test('low battery: the lock announces it, and then sends only theft pings', async (t) => {
-  const bench = new ModelLock();
-  bench.handle({ type: 'battery', percent: 10 }).advance(Minutes(1));
-  t.same(bench.createdUplinks(), [], 'exactly 10 % is not low');
-  bench.handle({ type: 'battery', percent: 9 }).advance(Minutes(1));
-  t.same(bench.describeSince(NOON_MS), ['60 connect', '60 close', '60 disconnect'], 'the lock connects to announce it');
-  t.match(bench.createdUplinks()[0]?.body, { batteryPercent: 9 });
-  const mark = bench.timedEffects.length;
-  bench
+  const lock = new ModelLock();
+  lock.handle({ type: 'battery', percent: 10 }).advance(Minutes(1));
+  t.same(lock.createdUplinks(), [], 'exactly 10 % is not low');
+  lock.handle({ type: 'battery', percent: 9 }).advance(Minutes(1));
+  t.same(lock.describeSince(NOON_MS), ['60 connect', '60 close', '60 disconnect'], 'the lock connects to announce it');
+  t.match(lock.createdUplinks()[0]?.body, { batteryPercent: 9 });
+  const mark = lock.timedEffects.length;
+  lock
     .handle({ type: 'lock-state', lockState: 'unlocked' })
     .handle({ type: 'motion', moving: true })
     .advance(Minutes(1));
-  bench.handle({ type: 'modem-reset' }).handle({ type: 'battery', percent: 8 }).advance(Days(2));
-  t.same(bench.createdUplinks(mark), [], 'no state change, ride, period or reset');
-  bench
+  lock.handle({ type: 'modem-reset' }).handle({ type: 'battery', percent: 8 }).advance(Days(2));
+  t.same(lock.createdUplinks(mark), [], 'no state change, ride, period or reset');
+  lock
     .handle({ type: 'lock-state', lockState: 'locked' })
     .advance(Minutes(1))
     .command(9, { type: 'siren', seconds: 3 });
-  bench.handle({ type: 'motion', moving: false }).advance(Minutes(5));
-  const said = new Set(bench.createdUplinks(mark).map(({ body }) => (body.kind === 'ack' ? 'ack' : body.reason)));
-  t.same([...said], ['REASON_THEFT', 'REASON_CLOSE_CONNECTION'], 'theft pings, but no answer to a command');
-  bench.handle({ type: 'battery', percent: 60 }).advance(1);
+  lock.handle({ type: 'motion', moving: false }).advance(Minutes(5));
+  const sentReasons = new Set(lock.createdUplinks(mark).map(({ body }) => (body.kind === 'ack' ? 'ack' : body.reason)));
+  t.same([...sentReasons], ['REASON_THEFT', 'REASON_CLOSE_CONNECTION'], 'theft pings, but no answer to a command');
+  lock.handle({ type: 'battery', percent: 60 }).advance(1);
   t.match(
-    bench.publishedUplinks().at(-1)?.body,
+    lock.publishedUplinks().at(-1)?.body,
     { reason: 'REASON_RESET' },
     'the reset is reported as soon as the state allows it',
   );
@@ -377,14 +378,14 @@ t.test('low battery: the lock announces it, and then sends only theft pings', as
 t.test(
   'low battery during a theft: a theft ping reports it at once, and the close comes after the theft',
   async (t) => {
-    const bench = new ModelLock();
-    bench
+    const lock = new ModelLock();
+    lock
       .handle({ type: 'motion', moving: true })
       .advance(Seconds(40))
       .handle({ type: 'battery', percent: 9 })
       .advance(Seconds(10));
-    bench.handle({ type: 'motion', moving: false }).advance(Minutes(3));
-    t.same(bench.describeSince(NOON_MS + Seconds(40)), [
+    lock.handle({ type: 'motion', moving: false }).advance(Minutes(3));
+    t.same(lock.describeSince(NOON_MS + Seconds(40)), [
       '0 cellular THEFT',
       '6.001 gps THEFT',
       '130 close',
@@ -396,20 +397,20 @@ t.test(
 t.test(
   'airplane mode set at the lock: a close-connection ping reports it, then nothing until it is off again',
   async (t) => {
-    const bench = new ModelLock({ power: power({ recovery: true }) });
-    bench.advance(Minutes(1)).handle({ type: 'settings', change: { airplane: true } });
-    t.same(bench.describeSince(NOON_MS + Seconds(60)), ['0 close', '0 disconnect']);
-    t.match(bench.createdUplinks().at(-1), { power: { airplane: true }, body: { kind: 'close_connection' } });
-    t.equal(bench.wakeAtMs, Number.POSITIVE_INFINITY, 'no time wakes the lock');
-    const mark = bench.timedEffects.length;
-    bench
+    const lock = new ModelLock({ power: power({ recovery: true }) });
+    lock.advance(Minutes(1)).handle({ type: 'settings', change: { airplane: true } });
+    t.same(lock.describeSince(NOON_MS + Seconds(60)), ['0 close', '0 disconnect']);
+    t.match(lock.createdUplinks().at(-1), { power: { airplane: true }, body: { kind: 'close_connection' } });
+    t.equal(lock.wakeAtMs, Number.POSITIVE_INFINITY, 'no time wakes the lock');
+    const mark = lock.timedEffects.length;
+    lock
       .handle({ type: 'motion', moving: true })
       .advance(Days(2))
       .handle({ type: 'lock-state', lockState: 'unlocked' });
-    bench.handle({ type: 'modem-reset' }).handle({ type: 'battery', percent: 3 }).advance(Days(2));
-    t.same(bench.timedEffects.slice(mark), []);
-    bench.handle({ type: 'battery', percent: 50 }).handle({ type: 'settings', change: { airplane: false } });
-    t.equal(bench.state.link, 'up');
+    lock.handle({ type: 'modem-reset' }).handle({ type: 'battery', percent: 3 }).advance(Days(2));
+    t.same(lock.timedEffects.slice(mark), []);
+    lock.handle({ type: 'battery', percent: 50 }).handle({ type: 'settings', change: { airplane: false } });
+    t.equal(lock.state.link, 'up');
 
     const asleep = new ModelLock();
     asleep.handle({ type: 'settings', change: { airplane: true } });
@@ -434,46 +435,46 @@ t.test(
 );
 
 t.test('airplane mode set by command: acknowledged, closed, silent; no command switches it off', async (t) => {
-  const bench = new ModelLock({ power: power({ mode: 'HIGH' }) });
+  const lock = new ModelLock({ power: power({ mode: 'HIGH' }) });
   const highWindow = { fromMinute: 0, toMinute: 60, utcOffsetMinutes: 60 };
-  bench.advance(Minutes(1)).command(7, { type: 'set-power', airplane: true, highWindow });
-  t.same(bench.describeSince(NOON_MS + Seconds(60)), ['0 ack 7 ok', '0 close', '0 disconnect']);
-  t.match(bench.createdUplinks().at(-2), { power: { airplane: true, mode: 'HIGH' }, body: { highWindow } });
-  const mark = bench.timedEffects.length;
-  bench.command(8, { type: 'set-power', airplane: false }).advance(Days(2));
-  t.same(bench.timedEffects.slice(mark), []);
-  t.ok(bench.state.power.airplane);
+  lock.advance(Minutes(1)).command(7, { type: 'set-power', airplane: true, highWindow });
+  t.same(lock.describeSince(NOON_MS + Seconds(60)), ['0 ack 7 ok', '0 close', '0 disconnect']);
+  t.match(lock.createdUplinks().at(-2), { power: { airplane: true, mode: 'HIGH' }, body: { highWindow } });
+  const mark = lock.timedEffects.length;
+  lock.command(8, { type: 'set-power', airplane: false }).advance(Days(2));
+  t.same(lock.timedEffects.slice(mark), []);
+  t.ok(lock.state.power.airplane);
 });
 
-t.test('a lock that falls silent without coverage tries once to announce it', async (t) => {
+t.test('a lock that becomes silent without coverage tries once to announce its silence', async (t) => {
   for (const input of [
     { type: 'battery', percent: 4 },
     { type: 'settings', change: { airplane: true } },
   ] as const) {
-    const bench = new ModelLock({ covered: false });
-    bench.handle(input).advance(Days(3));
-    t.equal(bench.wakeAtMs, Number.POSITIVE_INFINITY, `${input.type}: it does not try again`);
-    t.equal(bench.state.waiting.length, 1, 'the ping stays in the buffer');
-    bench.handle({ type: 'coverage', covered: true }).handle({ type: 'battery', percent: 80 });
-    bench.handle({ type: 'settings', change: { airplane: false } }).advance(Minutes(1));
+    const lock = new ModelLock({ covered: false });
+    lock.handle(input).advance(Days(3));
+    t.equal(lock.wakeAtMs, Number.POSITIVE_INFINITY, `${input.type}: it does not try again`);
+    t.equal(lock.state.waiting.length, 1, 'the ping stays in the buffer');
+    lock.handle({ type: 'coverage', covered: true }).handle({ type: 'battery', percent: 80 });
+    lock.handle({ type: 'settings', change: { airplane: false } }).advance(Minutes(1));
     t.same(
-      bench.publishedUplinks().map(({ body }) => body.kind),
+      lock.publishedUplinks().map(({ body }) => body.kind),
       ['close_connection'],
-      'until it may speak again',
+      'the lock sends it when it may speak again',
     );
   }
 });
 
 t.test('triggers send in the order theft, state change, ride, period, over one connection', async (t) => {
   const dueMs = MIDNIGHT_MS + Minutes(periodMinuteOf(MODEL_LOCK_MAC));
-  const both = new ModelLock({ startMs: dueMs - Seconds(6) - 1 });
-  both.handle({ type: 'motion', moving: true }).advance(Seconds(6) + 1);
-  t.same(both.describeSince(dueMs), ['0 connect', '0 cellular THEFT', '0 cellular PERIOD_TRACKING']);
+  const dueTogether = new ModelLock({ startMs: dueMs - Seconds(6) - 1 });
+  dueTogether.handle({ type: 'motion', moving: true }).advance(Seconds(6) + 1);
+  t.same(dueTogether.describeSince(dueMs), ['0 connect', '0 cellular THEFT', '0 cellular PERIOD_TRACKING']);
 
-  const bench = new ModelLock({ moving: true, startMs: dueMs, power: power({}) });
-  t.equal(bench.publishedUplinks()[0]?.body.kind, 'cellular');
-  bench.advance(Seconds(10)).handle({ type: 'lock-state', lockState: 'unlocked' }).advance(Seconds(60));
-  const order = bench
+  const lock = new ModelLock({ moving: true, startMs: dueMs, power: power({}) });
+  t.equal(lock.publishedUplinks()[0]?.body.kind, 'cellular');
+  lock.advance(Seconds(10)).handle({ type: 'lock-state', lockState: 'unlocked' }).advance(Seconds(60));
+  const order = lock
     .createdUplinks()
     .map(({ body }) => (body.kind === 'ack' ? 'ack' : `${body.kind} ${body.reason.slice(7)}`));
   t.same(order.slice(0, 7), [
@@ -485,61 +486,58 @@ t.test('triggers send in the order theft, state change, ride, period, over one c
     'gps UNLOCKED_PING',
     'gps PERIOD_TRACKING',
   ]);
-  t.equal(bench.timedEffects.filter(({ effect }) => effect.type === 'connect').length, 1);
+  t.equal(lock.timedEffects.filter(({ effect }) => effect.type === 'connect').length, 1);
 });
 
 t.test('commands: carried out once, acknowledged each time, rejected after their expiry', async (t) => {
-  const bench = new ModelLock({ power: power({ recovery: true }) });
-  const run = (id: number, command: Command) => bench.command(id, command).command(id, command).advance(Minutes(1));
+  const lock = new ModelLock({ power: power({ recovery: true }) });
+  const run = (id: number, command: Command) => lock.command(id, command).command(id, command).advance(Minutes(1));
   run(1, { type: 'unlock' });
   run(2, { type: 'siren', seconds: 30 });
   run(3, { type: 'locate-gps' });
   run(4, { type: 'locate-cell' });
   run(5, { type: 'lock' });
-  bench.command(6, { type: 'unlock' }, bench.nowMs).command(6, { type: 'unlock' }, bench.nowMs);
-  const acks = bench
+  lock.command(6, { type: 'unlock' }, lock.nowMs).command(6, { type: 'unlock' }, lock.nowMs);
+  const acks = lock
     .createdUplinks()
     .flatMap(({ body }) => (body.kind === 'ack' ? [`${body.commandId} ${body.result}`] : []));
   const twice = ['1 ok', '2 ok', '3 ok', '4 ok', '5 ok', '6 rejected'].flatMap((ack) => [ack, ack]);
   t.same(acks, twice);
-  const count = (type: string) => bench.timedEffects.filter(({ effect }) => effect.type === type).length;
+  const count = (type: string) => lock.timedEffects.filter(({ effect }) => effect.type === type).length;
   t.same([count('unlock'), count('siren'), count('tone'), count('lock')], [1, 1, 1, 1]);
-  t.equal(bench.state.lockState, 'locked', 'the expired unlock was not carried out');
-  const located = bench
+  t.equal(lock.state.lockState, 'locked', 'the expired unlock was not carried out');
+  const located = lock
     .createdUplinks()
     .filter(({ body }) => body.kind !== 'ack' && /GPS_PING|CELL_PING/.test(body.reason));
   t.match(located, [
-    { body: { kind: 'gps', reason: 'REASON_GPS_PING', position: bench.fix.position } },
-    { body: { kind: 'cellular', reason: 'REASON_CELL_PING', position: bench.cellPosition } },
+    { body: { kind: 'gps', reason: 'REASON_GPS_PING', position: lock.fix.position } },
+    { body: { kind: 'cellular', reason: 'REASON_CELL_PING', position: lock.cellPosition } },
   ]);
 });
 
 t.test('commands: a tone of 5 s sounds before locking, a state ping follows; an unlock cancels it', async (t) => {
-  const bench = new ModelLock({ lockState: 'unlocked', power: power({ recovery: true }) });
-  bench.advance(Minutes(1)).command(1, { type: 'lock' }).advance(Seconds(10));
-  t.same(bench.describeSince(NOON_MS + Seconds(60)), ['0 tone', '5 lock', '5 cellular STATE_PING', '5 ack 1 ok']);
-  bench.command(2, { type: 'unlock' }).command(3, { type: 'lock' }).advance(Seconds(2)).command(4, { type: 'unlock' });
-  bench.advance(Seconds(10));
-  const acks = bench
+  const lock = new ModelLock({ lockState: 'unlocked', power: power({ recovery: true }) });
+  lock.advance(Minutes(1)).command(1, { type: 'lock' }).advance(Seconds(10));
+  t.same(lock.describeSince(NOON_MS + Seconds(60)), ['0 tone', '5 lock', '5 cellular STATE_PING', '5 ack 1 ok']);
+  lock.command(2, { type: 'unlock' }).command(3, { type: 'lock' }).advance(Seconds(2)).command(4, { type: 'unlock' });
+  lock.advance(Seconds(10));
+  const acks = lock
     .createdUplinks()
     .flatMap(({ body }) => (body.kind === 'ack' ? [`${body.commandId} ${body.result}`] : []));
   t.same(acks, ['1 ok', '2 ok', '3 failed', '4 ok']);
-  t.equal(bench.state.lockState, 'unlocked');
+  t.equal(lock.state.lockState, 'unlocked');
 });
 
 t.test(
   'commands: to locate without a fix or a position is acknowledged as failed, and the lock waits for it',
   async (t) => {
-    const bench = new ModelLock({ skyOpen: false });
-    bench.cellPosition = null;
-    bench
-      .handle({ type: 'lock-state', lockState: 'unlocked' })
-      .advance(Seconds(110))
-      .command(1, { type: 'locate-gps' });
-    bench.advance(Seconds(119));
-    t.equal(bench.state.link, 'up', 'the search keeps the connection open');
-    bench.advance(Seconds(1)).command(2, { type: 'locate-cell' }).advance(Seconds(20));
-    t.same(bench.describeSince(NOON_MS + Seconds(110)), [
+    const lock = new ModelLock({ skyOpen: false });
+    lock.cellPosition = null;
+    lock.handle({ type: 'lock-state', lockState: 'unlocked' }).advance(Seconds(110)).command(1, { type: 'locate-gps' });
+    lock.advance(Seconds(119));
+    t.equal(lock.state.link, 'up', 'the search keeps the connection open');
+    lock.advance(Seconds(1)).command(2, { type: 'locate-cell' }).advance(Seconds(20));
+    t.same(lock.describeSince(NOON_MS + Seconds(110)), [
       '120 ack 1 failed',
       '120 ack 2 failed',
       '140 close',
@@ -549,35 +547,35 @@ t.test(
 );
 
 t.test('commands: the answer to set-power reports the window in force; an invalid window is rejected', async (t) => {
-  const bench = new ModelLock({ power: power({ recovery: true }) });
-  bench.command(1, { type: 'set-power', mode: 'HIGH', rideTracking: false });
-  t.match(bench.createdUplinks().at(-1), {
+  const lock = new ModelLock({ power: power({ recovery: true }) });
+  lock.command(1, { type: 'set-power', mode: 'HIGH', rideTracking: false });
+  t.match(lock.createdUplinks().at(-1), {
     power: { mode: 'HIGH', rideTracking: false, recovery: true },
     body: { result: 'ok', highWindow: { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: 0 } },
   });
   const highWindow = { fromMinute: 0, toMinute: 1440, utcOffsetMinutes: 0 };
-  bench.command(2, { type: 'set-power', airplane: true, highWindow });
-  t.match(bench.createdUplinks().at(-1)?.body, { result: 'rejected', highWindow: { toMinute: 1140 } });
-  t.notOk(bench.state.power.airplane, 'none of its settings was applied');
+  lock.command(2, { type: 'set-power', airplane: true, highWindow });
+  t.match(lock.createdUplinks().at(-1)?.body, { result: 'rejected', highWindow: { toMinute: 1140 } });
+  t.notOk(lock.state.power.airplane, 'none of its settings was applied');
 });
 
-t.test('commands: unfinished ones are answered before the lock falls silent', async (t) => {
-  const bench = new ModelLock({ power: power({ recovery: true }), lockState: 'unlocked', skyOpen: false });
-  bench.command(1, { type: 'lock' }).command(2, { type: 'locate-gps' });
-  bench.command(3, { type: 'set-power', airplane: true }).advance(Hours(1));
-  const acks = bench
+t.test('commands: unfinished commands are answered before the lock becomes silent', async (t) => {
+  const lock = new ModelLock({ power: power({ recovery: true }), lockState: 'unlocked', skyOpen: false });
+  lock.command(1, { type: 'lock' }).command(2, { type: 'locate-gps' });
+  lock.command(3, { type: 'set-power', airplane: true }).advance(Hours(1));
+  const acks = lock
     .createdUplinks()
     .flatMap(({ body, power }) => (body.kind === 'ack' ? [`${body.commandId} ${body.result} ${power.airplane}`] : []));
   t.same(acks, ['1 failed false', '2 failed false', '3 ok true']);
-  t.equal(bench.state.lockState, 'unlocked');
+  t.equal(lock.state.lockState, 'unlocked');
 });
 
 t.test(
   'reset by command: acknowledged, closed, restarted; REASON_RESET comes first on the next connection',
   async (t) => {
-    const bench = new ModelLock({ power: power({ recovery: true }) });
-    bench.advance(Minutes(1)).command(1, { type: 'reset' });
-    t.same(bench.describeSince(NOON_MS + Seconds(60)).slice(0, 6), [
+    const lock = new ModelLock({ power: power({ recovery: true }) });
+    lock.advance(Minutes(1)).command(1, { type: 'reset' });
+    t.same(lock.describeSince(NOON_MS + Seconds(60)).slice(0, 6), [
       '0 ack 1 ok',
       '0 close',
       '0 disconnect',
@@ -585,9 +583,9 @@ t.test(
       '0 cellular RESET',
       '0 cellular NETWORK_PING',
     ]);
-    t.equal(bench.state.boot, 1, 'a reset of the modem is not a boot');
-    bench.advance(Minutes(1)).handle({ type: 'modem-reset' });
-    const kinds = bench.describeSince(NOON_MS + Seconds(120)).slice(0, 3);
+    t.equal(lock.state.boot, 1, 'a reset of the modem is not a boot');
+    lock.advance(Minutes(1)).handle({ type: 'modem-reset' });
+    const kinds = lock.describeSince(NOON_MS + Seconds(120)).slice(0, 3);
     t.same(
       kinds,
       ['0 drop', '0 connect', '0 cellular RESET'],
@@ -600,11 +598,13 @@ t.test(
 );
 
 t.test('the GPS receiver is on only while something waits for a fix', async (t) => {
-  const bench = new ModelLock();
-  bench.handle({ type: 'lock-state', lockState: 'unlocked' }).advance(Hours(1));
-  const switched = bench.timedEffects.filter(({ effect }) => effect.type === 'gps-on' || effect.type === 'gps-off');
+  const lock = new ModelLock();
+  lock.handle({ type: 'lock-state', lockState: 'unlocked' }).advance(Hours(1));
+  const receiverChanges = lock.timedEffects.filter(
+    ({ effect }) => effect.type === 'gps-on' || effect.type === 'gps-off',
+  );
   t.same(
-    switched.map(({ atMs, effect }) => [(atMs - NOON_MS) / 1000, effect.type]),
+    receiverChanges.map(({ atMs, effect }) => [(atMs - NOON_MS) / 1000, effect.type]),
     [
       [0, 'gps-on'],
       [30, 'gps-off'],
@@ -613,10 +613,10 @@ t.test('the GPS receiver is on only while something waits for a fix', async (t) 
 });
 
 t.test('a fix takes 30 s cold and 5 s warm; after 120 s without a fix the GPS ping is skipped', async (t) => {
-  const bench = new ModelLock();
-  const change = (lockState: 'locked' | 'unlocked') => bench.handle({ type: 'lock-state', lockState });
+  const lock = new ModelLock();
+  const change = (lockState: 'locked' | 'unlocked') => lock.handle({ type: 'lock-state', lockState });
   const delays = () =>
-    bench.createdUplinks().flatMap(({ body, timeMs }) => (body.kind === 'gps' ? [(timeMs - NOON_MS) / 1000] : []));
+    lock.createdUplinks().flatMap(({ body, timeMs }) => (body.kind === 'gps' ? [(timeMs - NOON_MS) / 1000] : []));
   change('unlocked').advance(Minutes(30));
   change('locked').advance(Hours(3));
   change('unlocked').advance(Minutes(30));
@@ -637,38 +637,38 @@ t.test('a fix takes 30 s cold and 5 s warm; after 120 s without a fix the GPS pi
 });
 
 t.test('a theft through a tunnel: no GPS ping without a fix, and a new search with each cellular ping', async (t) => {
-  const bench = new ModelLock();
-  bench
+  const lock = new ModelLock();
+  lock
     .handle({ type: 'motion', moving: true })
     .advance(Minutes(1))
     .handle({ type: 'sky', open: false })
     .advance(Minutes(3));
-  t.equal(bench.state.gps, 'off', 'the search is given up after 120 s');
-  bench.advance(Minutes(2)).handle({ type: 'sky', open: true }).advance(Seconds(5));
-  const places = bench
+  t.equal(lock.state.gps, 'off', 'the search is given up after 120 s');
+  lock.advance(Minutes(2)).handle({ type: 'sky', open: true }).advance(Seconds(5));
+  const fixTimes = lock
     .createdUplinks()
     .filter(({ body }) => body.kind === 'gps')
     .map(({ timeMs }) => (timeMs - NOON_MS) / 1000);
   t.same(
-    places,
+    fixTimes,
     [36.001, 46.001, 56.001, 365],
     'a new search starts at 306 s, and a fix comes 5 s after the sky opens',
   );
 });
 
 t.test('after losing its fix, the receiver searches for 120 s', async (t) => {
-  const bench = new ModelLock();
-  bench.handle({ type: 'motion', moving: true }).advance(Seconds(60)).handle({ type: 'sky', open: false });
-  bench.advance(Seconds(90)).handle({ type: 'sky', open: true }).advance(Seconds(5));
-  t.equal(bench.createdUplinks().at(-1)?.timeMs, NOON_MS + Seconds(155));
+  const lock = new ModelLock();
+  lock.handle({ type: 'motion', moving: true }).advance(Seconds(60)).handle({ type: 'sky', open: false });
+  lock.advance(Seconds(90)).handle({ type: 'sky', open: true }).advance(Seconds(5));
+  t.equal(lock.createdUplinks().at(-1)?.timeMs, NOON_MS + Seconds(155));
 });
 
 t.test('a tick without a GPS measurement under an open sky counts as a closed sky', async (t) => {
-  const bench = new ModelLock({ power: power({ recovery: true }) });
-  bench.command(1, { type: 'locate-gps' });
-  bench.nowMs += Seconds(30);
-  bench.handle({ type: 'tick', fix: null, cellPosition: null });
-  t.equal(bench.state.gps, 'searching');
-  bench.advance(Minutes(3));
-  t.match(bench.createdUplinks().at(-1)?.body, { commandId: 1, result: 'failed' });
+  const lock = new ModelLock({ power: power({ recovery: true }) });
+  lock.command(1, { type: 'locate-gps' });
+  lock.nowMs += Seconds(30);
+  lock.handle({ type: 'tick', fix: null, cellPosition: null });
+  t.equal(lock.state.gps, 'searching');
+  lock.advance(Minutes(3));
+  t.match(lock.createdUplinks().at(-1)?.body, { commandId: 1, result: 'failed' });
 });
