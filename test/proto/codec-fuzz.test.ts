@@ -18,6 +18,7 @@ import { bytesOf, readVectors } from '../helpers/vectors.js';
 import { fieldsOf, PING_TYPES } from '../helpers/wire/full-pings.js';
 
 const SEED = 20_261_120;
+/** The number of random values for each property. */
 const RUNS = 5000;
 const REJECTIONS = ['too-long', 'undecodable', 'no-boot', 'no-sequence', 'no-time', 'no-body'];
 
@@ -102,7 +103,7 @@ const change = fc.record(
 const command: fc.Arbitrary<Command> = fc.oneof(
   fc.constantFrom(...(['unlock', 'lock', 'locate-gps', 'locate-cell', 'reset'] as const)).map((type) => ({ type })),
   uint32.map((seconds) => ({ type: 'siren' as const, seconds })),
-  change.map((part) => ({ type: 'set-power' as const, ...part })),
+  change.map((settings) => ({ type: 'set-power' as const, ...settings })),
 );
 const downlink: fc.Arbitrary<Downlink> = fc.record({
   id: uint32,
@@ -118,8 +119,8 @@ const corrupted = (samples: readonly Uint8Array[]): fc.Arbitrary<Uint8Array> => 
   return fc.tuple(sample, sample, changes, fraction, fraction).map(([first, second, flips, cut, join]) => {
     const head = first.slice(0, Math.round(first.length * cut));
     const bytes = Uint8Array.from([...head, ...second.slice(Math.round(second.length * join))]);
-    for (const [at, bits] of flips) {
-      const index = Math.min(bytes.length - 1, Math.floor(bytes.length * at));
+    for (const [place, bits] of flips) {
+      const index = Math.min(bytes.length - 1, Math.floor(bytes.length * place));
       if (index >= 0) bytes[index] = (bytes[index] ?? 0) ^ bits;
     }
     return bytes;
@@ -129,7 +130,7 @@ const corrupted = (samples: readonly Uint8Array[]): fc.Arbitrary<Uint8Array> => 
 const samplesOf = (name: 'pings' | 'downlinks') => readVectors(name).map(({ hex }) => bytesOf(hex));
 
 /** Checks a property with many random values, for about a second. Throws a counterexample with its seed and path. */
-function always<T>(arbitrary: fc.Arbitrary<T>, holds: (value: T) => boolean, runs = RUNS): void {
+function checkAlways<T>(arbitrary: fc.Arbitrary<T>, holds: (value: T) => boolean, runs = RUNS): void {
   fc.assert(fc.property(arbitrary, holds), { seed: SEED, numRuns: runs });
 }
 
@@ -155,14 +156,14 @@ function sorted(value: unknown): unknown {
 }
 
 t.test('random bytes are rejected, or decode to an uplink that can be encoded again', async () => {
-  always(fc.uint8Array({ maxLength: 80 }), isHandled);
-  always(fc.uint8Array({ minLength: 1000, maxLength: 1100 }), isHandled, 200);
+  checkAlways(fc.uint8Array({ maxLength: 80 }), isHandled);
+  checkAlways(fc.uint8Array({ minLength: 1000, maxLength: 1100 }), isHandled, 200);
 });
 
 t.test('corrupted samples are rejected, or decode to an uplink that can be encoded again', async (t) => {
   const samples = samplesOf('pings');
   let accepted = 0;
-  always(corrupted(samples), (bytes) => {
+  checkAlways(corrupted(samples), (bytes) => {
     if (decodeUplink(bytes).ok) accepted += 1;
     return isHandled(bytes);
   });
@@ -170,7 +171,7 @@ t.test('corrupted samples are rejected, or decode to an uplink that can be encod
 });
 
 t.test('corrupted downlinks are rejected with a code, or accepted', async () => {
-  always(corrupted(samplesOf('downlinks')), (bytes) => {
+  checkAlways(corrupted(samplesOf('downlinks')), (bytes) => {
     const result = decodeDownlink(bytes);
     return result.ok || ['undecodable', 'no-command'].includes(result.error.code);
   });
@@ -188,18 +189,18 @@ t.test('each prefix of each sample is rejected, or decodes to an uplink that can
 });
 
 t.test('an encoded message decodes to the same message', async () => {
-  always(uplink, (value) => {
+  checkAlways(uplink, (value) => {
     const result = decodeUplink(encodeUplink(value));
     return result.ok && isSame(result.value, value);
   });
-  always(downlink, (value) => {
+  checkAlways(downlink, (value) => {
     const result = decodeDownlink(encodeDownlink(value));
     return result.ok && isSame(result.value, value);
   });
 });
 
 t.test('the order of an uplink’s members does not change its bytes, and it fits the maximum length', async () => {
-  always(uplink, (value) => {
+  checkAlways(uplink, (value) => {
     const bytes = encodeUplink(value);
     const again = encodeUplink(sorted(value) as Uplink);
     return bytes.length <= UPLINK_MAX_BYTES && Buffer.from(bytes).equals(again);
@@ -207,8 +208,8 @@ t.test('the order of an uplink’s members does not change its bytes, and it fit
 });
 
 t.test('an unknown field of a later version is ignored', async () => {
-  const later = fc.tuple(fc.integer({ min: 11, max: 15 }), fc.integer({ min: 0, max: 127 }));
-  always(fc.tuple(uplink, later), ([value, [field, number]]) => {
+  const unknownField = fc.tuple(fc.integer({ min: 11, max: 15 }), fc.integer({ min: 0, max: 127 }));
+  checkAlways(fc.tuple(uplink, unknownField), ([value, [field, number]]) => {
     const bytes = Uint8Array.from([...encodeUplink(value), field << 3, number]);
     const result = decodeUplink(bytes);
     return result.ok && isSame(result.value, value);
@@ -216,7 +217,7 @@ t.test('an unknown field of a later version is ignored', async () => {
 });
 
 t.test('if the bytes of two uplinks are joined, the envelope and body of the second count', async () => {
-  always(fc.tuple(uplink, uplink), ([first, second]) => {
+  checkAlways(fc.tuple(uplink, uplink), ([first, second]) => {
     const bytes = Uint8Array.from([...encodeUplink(first), ...encodeUplink(second)]);
     if (bytes.length > UPLINK_MAX_BYTES) return true;
     const result = decodeUplink(bytes);
@@ -230,13 +231,13 @@ t.test('if the bytes of two uplinks are joined, the envelope and body of the sec
 });
 
 t.test('encoding a value that does not fit throws instead of truncating it', async () => {
-  const outside = fc.oneof(
+  const outOfRange = fc.oneof(
     fc.integer({ max: -1 }),
     fc.integer({ min: 2 ** 32, max: 2 ** 53 }),
     fc.constant(Number.NaN),
   );
   const member = fc.constantFrom('boot', 'sequence', 'kept', 'dropped');
-  always(fc.tuple(uplink, member, outside), ([value, name, number]) => {
+  checkAlways(fc.tuple(uplink, member, outOfRange), ([value, name, number]) => {
     try {
       encodeUplink({ ...value, [name]: number });
       return false;

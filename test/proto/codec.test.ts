@@ -36,7 +36,11 @@ t.test('the samples are consistent', async (t) => {
     t.equal(new Set(vectors.map(({ name }) => name)).size, vectors.length, 'all names are different');
     for (const { name, hex, uplink, downlink, rejection } of vectors) {
       t.match(hex, /^([0-9a-f]{2})*$/, `${name}: whole bytes in lower case`);
-      t.equal([uplink, downlink, rejection].filter((each) => each !== undefined).length, 1, `${name}: one outcome`);
+      t.equal(
+        [uplink, downlink, rejection].filter((outcome) => outcome !== undefined).length,
+        1,
+        `${name}: one outcome`,
+      );
     }
   }
   t.ok(pings.length >= 40, 'there are at least 40 samples of pings');
@@ -53,10 +57,10 @@ t.test('each uplink sample decodes to its expected JSON or rejection', async (t)
 t.test('each decoded uplink sample encodes to the same bytes, or to equivalent canonical bytes', async (t) => {
   for (const { name, hex, canonical } of accepted) {
     const uplink = uplinkOf(hex);
-    const again = hexOf(encodeUplink(uplink));
-    if (canonical === false) t.not(again, hex, `${name}: the sample is correctly marked as not canonical`);
-    else t.equal(again, hex, name);
-    t.strictSame(uplinkOf(again), uplink, `${name}: the encoded bytes decode to the same uplink`);
+    const encodedHex = hexOf(encodeUplink(uplink));
+    if (canonical === false) t.not(encodedHex, hex, `${name}: the sample is correctly marked as not canonical`);
+    else t.equal(encodedHex, hex, name);
+    t.strictSame(uplinkOf(encodedHex), uplink, `${name}: the encoded bytes decode to the same uplink`);
   }
 });
 
@@ -68,10 +72,10 @@ t.test('each downlink sample decodes to its expected JSON and encodes to the sam
       continue;
     }
     t.strictSame(downlinkToJson(result.value), downlink, name);
-    const again = hexOf(encodeDownlink(result.value));
-    if (canonical === false) t.not(again, hex, `${name}: the sample is correctly marked as not canonical`);
-    else t.equal(again, hex, `${name}: the same bytes`);
-    t.strictSame(decodeDownlink(bytesOf(again)), result, `${name}: the encoded bytes decode to the same downlink`);
+    const encodedHex = hexOf(encodeDownlink(result.value));
+    if (canonical === false) t.not(encodedHex, hex, `${name}: the sample is correctly marked as not canonical`);
+    else t.equal(encodedHex, hex, `${name}: the same bytes`);
+    t.strictSame(decodeDownlink(bytesOf(encodedHex)), result, `${name}: the encoded bytes decode to the same downlink`);
   }
 });
 
@@ -161,35 +165,44 @@ t.test('values are rounded to the units of the wire, and a direction just below 
 });
 
 t.test('encoding a value that does not fit throws an error with the value and what was expected', async (t) => {
-  const gps = (change: Partial<GpsPing>) => () => encodeUplink({ ...ENVELOPE, body: { ...GPS, ...change } });
-  const envelope = (change: object) => () => encodeUplink({ ...ENVELOPE, ...change, body: GPS });
-  const down = (command: Downlink['command'], change = {}) => {
+  const encodesGps = (change: Partial<GpsPing>) => () => encodeUplink({ ...ENVELOPE, body: { ...GPS, ...change } });
+  const encodesEnvelope = (change: object) => () => encodeUplink({ ...ENVELOPE, ...change, body: GPS });
+  const encodesDownlink = (command: Downlink['command'], change = {}) => {
     return () => encodeDownlink({ id: 1, expiresMs: 1, command, ...change });
   };
-  const at = (change: object) => ({ position: { ...GPS.position, ...change } });
+  const positionWith = (change: object) => ({ position: { ...GPS.position, ...change } });
   const firmware: Ping = { ...GPS, kind: 'cellular', firmwareVersion: 'a\ud800' };
   const highWindow = { fromMinute: 1440, toMinute: 0, utcOffsetMinutes: 0 };
   const cases: [() => unknown, RegExp][] = [
-    [envelope({ boot: -1 }), /^boot -1 can't be sent: expected a whole number, 0 to 4294967295$/],
-    [envelope({ sequence: 2 ** 32 }), /^sequence 4294967296 /],
-    [envelope({ timeMs: 0.5 }), /^time 0\.5 /],
-    [envelope({ timeMs: Number.POSITIVE_INFINITY }), /^time Infinity /],
-    [envelope({ kept: Number.NaN }), /^kept NaN /],
-    [envelope({ dropped: 1.5 }), /^dropped 1\.5 /],
-    [gps({ batteryPercent: -1 }), /^battery -1 /],
-    [gps({ ebikeVolts: -1 }), /^e-bike voltage -1 can't be sent: expected 0 to 4294967\.295$/],
-    [gps(at({ latitudeDegrees: 300 })), /^latitude 300 can't be sent: expected -214\.7483648 to 214\.7483647$/],
-    [gps(at({ longitudeDegrees: Number.NaN })), /^longitude NaN /],
-    [gps(at({ uncertaintyMeters: 1e10 })), /^uncertainty 10000000000 can't be sent: expected -2147483648 to /],
-    [gps({ speedMetersPerSecond: 1e9 }), /^speed 1000000000 /],
-    [gps({ directionDegrees: Number.NEGATIVE_INFINITY }), /^direction -Infinity /],
-    [gps({ reason: 'REASON_UNRECOGNIZED_1' }), /^"REASON_UNRECOGNIZED_1" is no ping reason$/],
+    [encodesEnvelope({ boot: -1 }), /^boot -1 can't be sent: expected a whole number, 0 to 4294967295$/],
+    [encodesEnvelope({ sequence: 2 ** 32 }), /^sequence 4294967296 /],
+    [encodesEnvelope({ timeMs: 0.5 }), /^time 0\.5 /],
+    [encodesEnvelope({ timeMs: Number.POSITIVE_INFINITY }), /^time Infinity /],
+    [encodesEnvelope({ kept: Number.NaN }), /^kept NaN /],
+    [encodesEnvelope({ dropped: 1.5 }), /^dropped 1\.5 /],
+    [encodesGps({ batteryPercent: -1 }), /^battery -1 /],
+    [encodesGps({ ebikeVolts: -1 }), /^e-bike voltage -1 can't be sent: expected 0 to 4294967\.295$/],
+    [
+      encodesGps(positionWith({ latitudeDegrees: 300 })),
+      /^latitude 300 can't be sent: expected -214\.7483648 to 214\.7483647$/,
+    ],
+    [encodesGps(positionWith({ longitudeDegrees: Number.NaN })), /^longitude NaN /],
+    [
+      encodesGps(positionWith({ uncertaintyMeters: 1e10 })),
+      /^uncertainty 10000000000 can't be sent: expected -2147483648 to /,
+    ],
+    [encodesGps({ speedMetersPerSecond: 1e9 }), /^speed 1000000000 /],
+    [encodesGps({ directionDegrees: Number.NEGATIVE_INFINITY }), /^direction -Infinity /],
+    [encodesGps({ reason: 'REASON_UNRECOGNIZED_1' }), /^"REASON_UNRECOGNIZED_1" is no ping reason$/],
     [() => encodeUplink({ ...ENVELOPE, body: firmware }), /^firmware version "a\\ud800" can't be sent: expected /],
     [() => encodeUplink({ ...ENVELOPE, body: ackWith('\udc00') }), /^detail "\\udc00" can't be sent: expected /],
-    [down({ type: 'siren', seconds: -1 }), /^siren seconds -1 /],
-    [down({ type: 'set-power', highWindow }), /^window from 1440 can't be sent: expected a whole number, 0 to 1439$/],
-    [down({ type: 'unlock' }, { id: 2 ** 32 }), /^command id 4294967296 /],
-    [down({ type: 'unlock' }, { expiresMs: -1 }), /^expiry -1 /],
+    [encodesDownlink({ type: 'siren', seconds: -1 }), /^siren seconds -1 /],
+    [
+      encodesDownlink({ type: 'set-power', highWindow }),
+      /^window from 1440 can't be sent: expected a whole number, 0 to 1439$/,
+    ],
+    [encodesDownlink({ type: 'unlock' }, { id: 2 ** 32 }), /^command id 4294967296 /],
+    [encodesDownlink({ type: 'unlock' }, { expiresMs: -1 }), /^expiry -1 /],
   ];
   for (const [act, message] of cases) t.throws(act, { name: 'LockgateError', code: 'unencodable', message });
 });

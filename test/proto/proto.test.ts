@@ -32,12 +32,12 @@ t.test('a MAC is read in any common spelling and printed in a fixed one', async 
 });
 
 t.test('the error for a text that is no MAC quotes the text', async (t) => {
-  const bad = [
+  const invalid = [
     ...['', ' ', 'A4', 'A4C138F0E1D', 'A4C138F0E1D2F', 'G4C138F0E1D2', 'A4:C1:38:F0:E1', 'A4:C1:38:F0:E1:D2:00'],
     ...['A4:C1-38:F0-E1:D2', 'A4C1:38F0:E1D2', 'A4 C1 38 F0 E1 D2', 'a4.c1.38.f0.e1.d2', ':A4C138F0E1D2'],
     ...['A4C138F0E1D2\nA4C138F0E1D3', '٠٠٠٠٠٠٠٠٠٠٠٠', '0xA4C138F0E1', 'a4c138-f0e1d2', 'A4:C1:38:F0:E1:D'],
   ];
-  for (const text of bad) {
+  for (const text of invalid) {
     const result = parseMac(text);
     t.equal(result.ok ? 'taken' : result.error.code, 'bad-mac', JSON.stringify(text));
   }
@@ -110,11 +110,20 @@ t.test('a reason has one number and one name', async (t) => {
     t.equal(reasonNumber(reason), number);
     t.notOk(isKnownReason(reason));
   }
-  const none = ['', 'theft', 'reason_theft', 'REASON_PHONE', 'REASON_UNSPECIFIED', 'toString', '__proto__', ' PHONE'];
+  const notReasons = [
+    '',
+    'theft',
+    'reason_theft',
+    'REASON_PHONE',
+    'REASON_UNSPECIFIED',
+    'toString',
+    '__proto__',
+    ' PHONE',
+  ];
   for (const tail of ['', '-0', '012', '00', '1.5', '1e2', '2147483648', '-2147483649', '99999999999', '12 ']) {
-    none.push(`REASON_UNRECOGNIZED_${tail}`);
+    notReasons.push(`REASON_UNRECOGNIZED_${tail}`);
   }
-  for (const text of none) t.equal(reasonNumber(text), undefined, JSON.stringify(text));
+  for (const text of notReasons) t.equal(reasonNumber(text), undefined, JSON.stringify(text));
 });
 
 t.test('a ping in JSON has the members of its type, in the documented order', async (t) => {
@@ -260,14 +269,14 @@ t.test(
       const long = systemClock.after(Days(40), () => calls.push('40 days'));
       timer.cancel();
       timer.cancel();
-      const waited = new Promise<void>((resolve) => {
+      const called = new Promise<void>((resolve) => {
         clock.after(0, () => {
           calls.push('called');
           resolve();
         });
       });
       t.strictSame(calls, []);
-      await waited;
+      await called;
       await new Promise<void>((resolve) => afterThisTurn(resolve));
       t.strictSame(calls, ['called']);
       long.cancel();

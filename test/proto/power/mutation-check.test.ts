@@ -1,8 +1,8 @@
 // The mutation check proves that the tests of lock and judge find faults. A mutant is a lock or a judge with one fault.
-// Each row, reason, rank and number of the power model is changed only in the lock's model. Then either the judge, which
-// has the true model, must find it, or a scenario from protocol.md must fail. The bounds are changed in the judge's model;
-// then a hand-written trace must fail. A mutant survives if no test finds it. Only the mutants listed here may survive,
-// since they behave like the true model.
+// Each row, reason, rank and number of the power model is changed only in the lock's model. Then either the judge,
+// which has the true model, must find it, or a scenario from protocol.md must fail. The bounds are changed in the
+// judge's model; then a hand-written trace must fail. A mutant survives if no test finds it. Only the mutants listed
+// here may survive, since they behave like the true model.
 import t from 'tap';
 import { Days } from '../../../proto/clock.js';
 import { POWER_MODEL, type PowerModel } from '../../../proto/power/model.js';

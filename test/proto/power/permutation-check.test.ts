@@ -1,6 +1,6 @@
-// The permutation check (protocol.md §3, "Late data"): whatever the order in which uplinks arrive, and however often, the
-// result is the same. This is checked for the judge's belief about the lock and for its findings, and for a gateway that
-// receives over MQTT and stores into SQLite.
+// The permutation check (protocol.md §3, "Late data"): whatever the order in which uplinks arrive, and however often,
+// the result is the same. This is checked for the judge's belief about the lock and for its findings, and for a gateway
+// that receives over MQTT and stores into SQLite.
 import t from 'tap';
 import { Prng } from '../../../firmware-sim/prng.js';
 import type { Gateway } from '../../../gateway/gateway.js';
@@ -90,7 +90,9 @@ t.test('the judge’s belief and findings do not depend on the order and repetit
   t.ok(withFindings > 3 * WALKS, `there were findings in ${withFindings} runs`);
 });
 
-/** The uplinks as if the lock's flash had been wiped at `wipedMs`: afterwards the lock counts its boots from 1 again. */
+/**
+ * The uplinks as if the lock's flash had been wiped at `wipedMs`: afterwards the lock counts its boots from 1 again.
+ */
 function withWipedFlash(uplinks: readonly Uplink[], wipedMs: number): Uplink[] {
   const first = uplinks.find(({ timeMs }) => timeMs >= wipedMs)?.boot ?? 0;
   return uplinks.map((uplink) =>

@@ -1,6 +1,6 @@
-// Checks `step`, which simulates a lock, against protocol.md §2: what a lock does in each state and for each trigger. An
-// expected line has the seconds since a given time, and what the lock then publishes or does. The numbers follow from
-// the timings of that section.
+// Checks `step`, which simulates a lock, against protocol.md §2: what a lock does in each state and for each trigger.
+// An expected line has the seconds since a given time, and what the lock then publishes or does. The numbers follow
+// from the timings of that section.
 import t from 'tap';
 import { Days, Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import type { EffectiveState } from '../../../proto/power/model.js';

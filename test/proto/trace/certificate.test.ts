@@ -1,4 +1,5 @@
-// Certificates (protocol.md §3): each row is seen to hold, seen broken, or not seen. Absence is never a pass.
+// Certificates (protocol.md §3). Each row of a certificate is one requirement, which the traces show to hold (PASS),
+// show to be broken (FAIL), or do not show (NOT SEEN). A requirement that was not seen never passes.
 // test/long/certificate.test.ts certifies a fleet-month.
 import t from 'tap';
 import { POWER_MODEL } from '../../../proto/power/model.js';
@@ -36,7 +37,7 @@ t.test(
   },
 );
 
-t.test('a name means one row, or that row in each state', async (t) => {
+t.test('a name without a state selects the row of each state', async (t) => {
   t.same(
     rowsNamed(ROWS, 'theft-gps-mid').map(({ row }) => row),
     ['theft-gps-mid'],
@@ -49,7 +50,7 @@ t.test('a name means one row, or that row in each state', async (t) => {
   t.same(rowsNamed(ROWS, 'theft'), []);
 });
 
-t.test('all scenarios together show every row but the one that only a world shows', async (t) => {
+t.test('all scenarios together show every row except the one that needs world events', async (t) => {
   const certificate = certificateOf((await scenarioLines()).map((lines, index) => ({ file: `${index}.jsonl`, lines })));
   t.same(rowsWith(certificate, 'FAIL'), []);
   t.same(rowsWith(certificate, 'NOT SEEN'), ['position-true']);

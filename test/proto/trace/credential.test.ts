@@ -1,5 +1,6 @@
-// The member `credential` of a trace's uplinks (protocol.md §4): a lock that got a new secret, and two phones of a
-// lock, use the same numbers again, and that is no conflict.
+// The member `credential` of a trace's uplinks (protocol.md §4) says which secret of the lock, or which phone, sent the
+// uplink. A lock with a new secret, and each phone of a lock, numbers its uplinks from 1 again. So equal numbers under
+// different credentials are no conflict.
 import t, { type Test } from 'tap';
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import { TraceCheck } from '../../../proto/trace/check.js';
@@ -34,18 +35,18 @@ function ping({
   source = 'lock',
   boot = 1,
   sequence = 1,
-  ...more
+  ...options
 }: UplinkLine): string {
   const at = timeOf(minute);
-  const { reason = source === 'phone' ? 'PHONE' : 'REASON_THEFT', lockState = 'locked' } = more;
-  const named = credential === undefined ? {} : { credential };
+  const { reason = source === 'phone' ? 'PHONE' : 'REASON_THEFT', lockState = 'locked' } = options;
+  const credentialMember = credential === undefined ? {} : { credential };
   const position = source === 'phone' ? { latitude: 52.1, longitude: 4.9, uncertainty: 8 } : {};
   const body = {
     ...{ ping_type: 'cellular', reason, lock_state: lockState, battery_percent: battery, firmware_version: '2.4.1' },
     ...{ ebike_voltage: null, tether_state: 'detached', ...position, boot, sequence, date: at },
     power: { mode: 'MID', ride_tracking: false, airplane: false, recovery: false },
   };
-  return JSON.stringify({ at, mac: MAC, event: 'ping', source, ...named, ping: body });
+  return JSON.stringify({ at, mac: MAC, event: 'ping', source, ...credentialMember, ping: body });
 }
 
 function connect(minute: number): string {
@@ -53,29 +54,29 @@ function connect(minute: number): string {
 }
 
 /** Checks the lines after a header, which are read as bytes or as text. */
-function judged(lines: readonly string[], how: 'bytes' | 'text' = 'bytes'): TraceFinding[] {
+function findingsOf(lines: readonly string[], reading: 'bytes' | 'text' = 'bytes'): TraceFinding[] {
   const reader = new TraceReader();
   const header = reader.read(HEADER);
   if (!header.ok || reader.header === null) throw new Error('no header');
   const check = new TraceCheck(POWER_MODEL, reader.header);
-  for (const line of lines) check.judge(readEvent(reader, line, how), reader.line);
+  for (const line of lines) check.judge(readEvent(reader, line, reading), reader.line);
   return check.findings();
 }
 
-function readEvent(reader: TraceReader, line: string, how: 'bytes' | 'text'): TraceEvent {
+function readEvent(reader: TraceReader, line: string, reading: 'bytes' | 'text'): TraceEvent {
   const bytes = Buffer.from(line);
-  const read = how === 'bytes' ? reader.readBytes(bytes, 0, bytes.length) : reader.read(line);
+  const read = reading === 'bytes' ? reader.readBytes(bytes, 0, bytes.length) : reader.read(line);
   if (!read.ok) throw new Error(read.error.message);
   return read.value as TraceEvent;
 }
 
 function conflicts(t: Test, lines: readonly string[]): number[] {
-  const of = (how: 'bytes' | 'text') =>
-    judged(lines, how)
+  const conflictLines = (reading: 'bytes' | 'text') =>
+    findingsOf(lines, reading)
       .filter(({ rule }) => rule === 'sequence-conflict')
       .map(({ line }) => line);
-  t.same(of('bytes'), of('text'), 'both ways of reading a line agree');
-  return of('bytes');
+  t.same(conflictLines('bytes'), conflictLines('text'), 'both ways of reading a line agree');
+  return conflictLines('bytes');
 }
 
 t.test('the same number under a new secret of the lock is no conflict', async (t) => {
@@ -90,24 +91,24 @@ t.test('the same number of two phones is no conflict', async (t) => {
     ping({ minute, battery: 80 - minute, source: 'phone', ...(credential !== undefined && { credential }) });
   t.same(conflicts(t, [phone(1, 1), phone(2, 2)]), []);
   t.same(conflicts(t, [phone(1, 1), phone(2, 1)]), [3]);
-  t.same(conflicts(t, [phone(1), phone(2)]), [3], 'left out, a source has one credential');
+  t.same(conflicts(t, [phone(1), phone(2)]), [3], 'without the member, all phones have one credential');
 });
 
 t.test('uplinks are ordered by credential before boot and sequence', async (t) => {
-  const state = (minute: number, credential: number, boot: number, lockState: string) =>
+  const statePing = (minute: number, credential: number, boot: number, lockState: string) =>
     ping({ minute, credential, boot, lockState, reason: 'REASON_STATE_PING' });
-  const late = [connect(0), state(2, 2, 1, 'unlocked'), state(3, 1, 9, 'locked')];
-  const rules = judged(late).map(({ rule }) => rule);
+  const late = [connect(0), statePing(2, 2, 1, 'unlocked'), statePing(3, 1, 9, 'locked')];
+  const rules = findingsOf(late).map(({ rule }) => rule);
   t.notOk(rules.includes('boot-back'), 'another credential counts its boots from 1 again');
   t.ok(
-    judged([connect(0), ping({ minute: 1, credential: 1, boot: 9 }), ping({ minute: 9, credential: 1, boot: 1 })])
+    findingsOf([connect(0), ping({ minute: 1, credential: 1, boot: 9 }), ping({ minute: 9, credential: 1, boot: 1 })])
       .map(({ rule }) => rule)
       .includes('boot-back'),
   );
 });
 
 t.test('an omitted sequence is the next one of its credential', async (t) => {
-  const short = (credential?: number) =>
+  const pingWithoutSequence = (credential?: number) =>
     JSON.stringify({
       at: timeOf(5),
       mac: MAC,
@@ -117,7 +118,13 @@ t.test('an omitted sequence is the next one of its credential', async (t) => {
     });
   const reader = new TraceReader();
   reader.read(HEADER);
-  const numbers = [short(), short(), short(2), short(2), short(1)].map((line) => {
+  const numbers = [
+    pingWithoutSequence(),
+    pingWithoutSequence(),
+    pingWithoutSequence(2),
+    pingWithoutSequence(2),
+    pingWithoutSequence(1),
+  ].map((line) => {
     const event = readEvent(reader, line, 'bytes');
     return event.event === 'ping' ? [event.credential, event.uplink.sequence] : [];
   });
@@ -140,16 +147,22 @@ t.test('a written credential is read back, and a wrong one is an error', async (
     t.same(readEvent(reader, line, 'text'), event);
   }
   const inPing = ping({ minute: 1 }).replace('"boot":1', '"credential":3,"boot":1');
-  t.match(readEvent(reader, inPing, 'bytes'), { credential: 3 }, 'it may be in the ping, as raw may');
+  t.match(readEvent(reader, inPing, 'bytes'), { credential: 3 }, 'the member may be in the ping, as `raw` may');
   const ack = { at: timeOf(2), mac: MAC, event: 'ack', source: 'lock', credential: 2, ack: { id: 7, result: 'ok' } };
   const read = readEvent(reader, JSON.stringify(ack), 'bytes');
   t.match(read, { event: 'ack', credential: 2 });
   t.match(JSON.parse(traceEventLine(read)), { credential: 2 });
-  for (const wrong of [0, -1, 1.5, 65_536, '1', null]) {
-    const bad = new TraceReader();
-    bad.read(HEADER);
-    const line = ping({ minute: 1, credential: 7 }).replace('"credential":7', `"credential":${JSON.stringify(wrong)}`);
+  for (const invalid of [0, -1, 1.5, 65_536, '1', null]) {
+    const freshReader = new TraceReader();
+    freshReader.read(HEADER);
+    const line = ping({ minute: 1, credential: 7 }).replace(
+      '"credential":7',
+      `"credential":${JSON.stringify(invalid)}`,
+    );
     const bytes = Buffer.from(line);
-    t.match(bad.readBytes(bytes, 0, bytes.length), { ok: false, error: { message: /^credential is .*1 to 65535/ } });
+    t.match(freshReader.readBytes(bytes, 0, bytes.length), {
+      ok: false,
+      error: { message: /^credential is .*1 to 65535/ },
+    });
   }
 });

@@ -1,5 +1,4 @@
-// Comparing two traces (interfaces.md §4): what one has and the other lacks, by lock and reason, first divergence
-// first.
+// Comparing two traces (interfaces.md §4): the pings that only one of them has, by lock and reason, earliest first.
 import t from 'tap';
 import { VirtualTrace } from '../../../firmware-sim/fleet/virtual-trace.js';
 import { Minutes, Seconds } from '../../../proto/clock.js';
@@ -10,15 +9,17 @@ import type { Mac } from '../../../proto/wire/mac.js';
 
 const DEFAULTS: DiffOptions = { toleranceMs: Seconds(5), pairs: new Map(), values: true };
 
+/** The trace that the tests compare with changed versions of itself. */
 const events: TraceEvent[] = [];
 const reader = new TraceReader();
 const options = { seed: 'diff', locks: 3, days: 2, startMs: Date.UTC(2026, 0, 5), note: '', world: false };
 const run = new VirtualTrace(options, (line) => {
-  const read = reader.read(line);
-  if (read.ok && read.value !== null) events.push(read.value);
+  const event = reader.read(line);
+  if (event.ok && event.value !== null) events.push(event.value);
 });
 run.advance(run.endMs);
 
+/** Compares two traces, whose events are added in order of time. */
 function diffOf(a: readonly TraceEvent[], b: readonly TraceEvent[], changes: Partial<DiffOptions> = {}): TraceDiff {
   const diff = new TraceDiff({ ...DEFAULTS, ...changes });
   let [nextA, nextB] = [0, 0];
@@ -31,12 +32,13 @@ function diffOf(a: readonly TraceEvent[], b: readonly TraceEvent[], changes: Par
   return diff;
 }
 
-function later(by: number): TraceEvent[] {
+/** The events with all times later. */
+function shiftedBy(shiftMs: number): TraceEvent[] {
   return events.map((event): TraceEvent => {
-    const moved = { ...event, atMs: event.atMs + by };
-    return 'uplink' in moved
-      ? ({ ...moved, uplink: { ...moved.uplink, timeMs: moved.uplink.timeMs + by } } as TraceEvent)
-      : moved;
+    const shifted = { ...event, atMs: event.atMs + shiftMs };
+    return 'uplink' in shifted
+      ? ({ ...shifted, uplink: { ...shifted.uplink, timeMs: shifted.uplink.timeMs + shiftMs } } as TraceEvent)
+      : shifted;
   });
 }
 
@@ -44,9 +46,9 @@ const isPing = (reason: string) => (event: TraceEvent) => event.event === 'ping'
 
 t.test('equal traces, and traces within the tolerance, do not differ', async (t) => {
   t.same(diffOf(events, events).differences(), []);
-  t.same(diffOf(events, later(Seconds(3))).differences(), []);
-  t.not(diffOf(events, later(Seconds(6))).differences().length, 0, 'over the tolerance');
-  t.same(diffOf(events, later(Seconds(6)), { toleranceMs: Seconds(7) }).differences(), []);
+  t.same(diffOf(events, shiftedBy(Seconds(3))).differences(), []);
+  t.not(diffOf(events, shiftedBy(Seconds(6))).differences().length, 0, 'over the tolerance');
+  t.same(diffOf(events, shiftedBy(Seconds(6)), { toleranceMs: Seconds(7) }).differences(), []);
 });
 
 t.test('a missing ping is named with its lock and reason, the earliest first', async (t) => {
@@ -68,13 +70,13 @@ t.test('a missing ping is named with its lock and reason, the earliest first', a
 
 t.test('a late ping is the same ping, and other values are a difference unless values do not count', async (t) => {
   const index = events.findIndex(isPing('REASON_STATE_PING'));
-  const late = events[index] as Extract<TraceEvent, { event: 'ping' }>;
-  const delayed = events.filter((event) => event !== late);
-  delayed.push({ ...late, atMs: (events.at(-1)?.atMs ?? 0) + Minutes(1) });
+  const latePing = events[index] as Extract<TraceEvent, { event: 'ping' }>;
+  const delayed = events.filter((event) => event !== latePing);
+  delayed.push({ ...latePing, atMs: (events.at(-1)?.atMs ?? 0) + Minutes(1) });
   t.same(diffOf(events, delayed).differences(), []);
-  const { body } = late.uplink;
-  const weak = { ...late, uplink: { ...late.uplink, body: { ...body, batteryPercent: 1 } } };
-  const changed = events.map((event) => (event === late ? weak : event));
+  const { body } = latePing.uplink;
+  const withOtherBattery = { ...latePing, uplink: { ...latePing.uplink, body: { ...body, batteryPercent: 1 } } };
+  const changed = events.map((event) => (event === latePing ? withOtherBattery : event));
   t.match(diffOf(events, changed).differences(), [
     { kind: 'values', values: { battery_percent: [body.batteryPercent, 1] }, lineA: index + 2, lineB: index + 2 },
   ]);
@@ -83,8 +85,8 @@ t.test('a late ping is the same ping, and other values are a difference unless v
 
 t.test('paired locks are compared with each other', async (t) => {
   const [mac] = events.flatMap((event) => (event.event === 'connect' ? [event.mac] : []));
-  const other = 'A4C138000001' as Mac;
-  const renamed = events.map((event) => ('mac' in event && event.mac === mac ? { ...event, mac: other } : event));
+  const otherMac = 'A4C138000001' as Mac;
+  const renamed = events.map((event) => ('mac' in event && event.mac === mac ? { ...event, mac: otherMac } : event));
   t.not(diffOf(events, renamed as TraceEvent[]).differences().length, 0);
-  t.same(diffOf(events, renamed as TraceEvent[], { pairs: new Map([[mac as Mac, other]]) }).differences(), []);
+  t.same(diffOf(events, renamed as TraceEvent[], { pairs: new Map([[mac as Mac, otherMac]]) }).differences(), []);
 });

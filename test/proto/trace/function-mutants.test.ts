@@ -1,6 +1,7 @@
-// Firmware that lacks one function is told from healthy firmware (protocol.md §3, "What a lock must do"): by a rule, by
-// a row of its certificate, or by `owed` where the world is known. The healthy fleet-week is clean, with and without a
-// world. Each mutant is made twice: from the lines of the healthy trace, and by the simulator's lock with that bug.
+// Firmware that lacks one function is distinguished from healthy firmware (protocol.md §3, "What a lock must do"): by a
+// rule of the judge, by a row of the certificate (one requirement), or by the rule `owed` if the trace has `world`
+// events, which say what truly happened. The week of the healthy fleet has no findings, with and without these events.
+// Each faulty fleet (mutant) is made twice: from the lines of the healthy trace, and by simulated locks with that bug.
 // test/long/sizes/function-mutants.test.ts runs more weeks.
 import t, { type Test } from 'tap';
 import { parseMix } from '../../../firmware-sim/fleet/mix.js';
@@ -38,9 +39,9 @@ const ROWS = certificateRows(POWER_MODEL);
 
 const isWorld = (line: string): boolean => line.includes('"event":"world"');
 
-/** What can tell a fleet from another. */
-interface Judged {
-  /** The rules that the judge finds broken, without a world. */
+/** Everything that can show a fault of a fleet. */
+interface Evaluation {
+  /** The rules that the judge finds broken, from the messages only. */
   readonly rules: ReadonlySet<string>;
   readonly violations: ReadonlySet<string>;
   readonly certificate: Certificate;
@@ -49,16 +50,16 @@ interface Judged {
   readonly owed: readonly string[];
 }
 
-function judge(lines: readonly string[]): Judged {
-  const known = lines.filter((line) => line !== '');
-  const unknown = known.filter((line) => !isWorld(line));
-  const findings = findingsIn(unknown);
-  const withWorld = certificateOf([{ file: 'week.jsonl', lines: known }]);
+function evaluate(lines: readonly string[]): Evaluation {
+  const withWorldLines = lines.filter((line) => line !== '');
+  const withoutWorldLines = withWorldLines.filter((line) => !isWorld(line));
+  const findings = findingsIn(withoutWorldLines);
+  const withWorld = certificateOf([{ file: 'week.jsonl', lines: withWorldLines }]);
   const quoted = withWorld.rows.flatMap(({ firstFailures }) => firstFailures);
   return {
     rules: new Set(findings.map(({ rule }) => rule)),
     violations: new Set(findings.filter(({ severity }) => severity === 'violation').map(({ rule }) => rule)),
-    certificate: certificateOf([{ file: 'week.jsonl', lines: unknown }]),
+    certificate: certificateOf([{ file: 'week.jsonl', lines: withoutWorldLines }]),
     withWorld,
     owed: quoted.filter(({ rule }) => rule === 'owed').map(({ message }) => message),
   };
@@ -70,7 +71,8 @@ function isPassed(name: string, certificate: Certificate): boolean {
   return rowsWith(certificate, 'PASS').some((row) => ids.includes(row));
 }
 
-function compare(t: Test, { rule, row, owed }: FunctionMutant, healthy: Judged, mutant: Judged): void {
+/** Checks that rule, row and `owed` show the mutant, and that the healthy fleet passes. */
+function compare(t: Test, { rule, row, owed }: FunctionMutant, healthy: Evaluation, mutant: Evaluation): void {
   if (rule !== null) t.ok(mutant.rules.has(rule) && !healthy.rules.has(rule), `${rule} is broken`);
   t.ok(isPassed(row, healthy.withWorld), `${row} passes in the healthy week`);
   if (row !== 'position-true') {
@@ -91,17 +93,17 @@ for (const { seed, locks, pace } of WEEKS) {
   const options = { seed, locks, days: 7, pace, mix: MIX, world: true };
   t.test(`${locks} ${pace} locks, seed ${seed}`, async (t) => {
     const lines = traceOf(options);
-    const healthy = judge(lines);
+    const healthy = evaluate(lines);
     t.same([...healthy.violations], []);
     t.same(healthy.owed, []);
     t.same(rowsWith(healthy.certificate, 'FAIL'), []);
     t.same(rowsWith(healthy.withWorld, 'FAIL'), []);
     for (const mutant of FUNCTION_MUTANTS) {
-      t.test(mutant.name, async (t) => compare(t, mutant, healthy, judge(mutant.mutate(lines))));
+      t.test(mutant.name, async (t) => compare(t, mutant, healthy, evaluate(mutant.mutate(lines))));
       if (!BUGS_OF_WEEK.includes(mutant.name)) continue;
       const bugs = [{ bug: mutant.bug, locks: null }];
       t.test(`${mutant.name}, by ${mutant.bug.name}`, async (t) =>
-        compare(t, mutant, healthy, judge(traceOf({ ...options, bugs }))),
+        compare(t, mutant, healthy, evaluate(traceOf({ ...options, bugs }))),
       );
     }
   });

@@ -1,6 +1,7 @@
-// `owed` (protocol.md §3): healthy fleets owe nothing, with and without faults of the network. Firmware that lacks a
-// function which the judge can't miss is found, and the finding names the right event of the world. The hand-written
-// traces test/traces/owed.* are checked with those of the other rules.
+// The rule `owed` (protocol.md §3) compares a lock's pings with what truly happened to the lock, the `world` events of
+// a trace. Healthy fleets break it neither with nor without faults of the network. Firmware that lacks a function is
+// found even if the judge, which sees only messages, can't notice it; the finding names the right event of the world.
+// The hand-written traces test/traces/owed.* are checked with those of the other rules.
 import t from 'tap';
 import { FAULTS } from '../../../firmware-sim/faults/faults.js';
 import { parseMix } from '../../../firmware-sim/fleet/mix.js';
@@ -28,16 +29,16 @@ function compare(lines: readonly string[], options: Partial<OwedOptions> = {}): 
   let check: TraceCheck | undefined;
   let owed: OwedCheck | undefined;
   for (const line of lines) {
-    const read = reader.read(line);
-    if (!read.ok) throw new Error(`line ${read.error.line}: ${read.error.message}`);
+    const event = reader.read(line);
+    if (!event.ok) throw new Error(`line ${event.error.line}: ${event.error.message}`);
     const { header } = reader;
     if (header === null) continue;
     check ??= new TraceCheck(POWER_MODEL, header);
     owed ??= new OwedCheck({ model: POWER_MODEL, header, truthName: null, ...options });
-    if (read.value === null) continue;
-    if (read.value.event === 'world') owed.world(read.value, reader.line);
-    owed.event(read.value, reader.line);
-    check.judge(read.value, reader.line);
+    if (event.value === null) continue;
+    if (event.value.event === 'world') owed.world(event.value, reader.line);
+    owed.event(event.value, reader.line);
+    check.judge(event.value, reader.line);
   }
   const violations = (check?.findings() ?? []).filter(({ severity }) => severity === 'violation');
   return { owed: owed?.findings() ?? [], judged: new Set(violations.map(({ rule }) => rule)) };
@@ -69,39 +70,40 @@ t.test('the fleet of the mutants is healthy', async (t) => {
   );
 });
 
+/** Firmware that lacks a function. */
 interface Mutant {
   readonly name: string;
   readonly mutate: Mutation;
-  /** What the event of the world is, for each finding. */
+  /** The event of the world that each finding names. */
   readonly event: RegExp;
   readonly message: RegExp;
 }
 
-const leaveOut =
-  (isLeftOut: (ping: Parameters<Mutation>[0]) => boolean): Mutation =>
+const omitPings =
+  (isOmitted: (ping: Parameters<Mutation>[0]) => boolean): Mutation =>
   (ping) =>
-    isLeftOut(ping) ? null : ping;
+    isOmitted(ping) ? null : ping;
 const isGps = ({ ping_type }: Parameters<Mutation>[0]): boolean => ping_type === 'gps';
 const isTracked = ({ reason }: Parameters<Mutation>[0]): boolean =>
   reason === 'REASON_THEFT' || reason === 'REASON_UNLOCKED_PING';
 
-/** The mutants that protocol.md §3 knows to be invisible without a world. */
+/** The missing functions that, by protocol.md §3, can't be noticed without knowing what truly happened. */
 const INVISIBLE: readonly Mutant[] = [
   {
     name: 'no theft pings at all',
-    mutate: leaveOut(({ reason }) => reason === 'REASON_THEFT'),
+    mutate: omitPings(({ reason }) => reason === 'REASON_THEFT'),
     event: /^(moving true|lock_state locked|sky true)/,
     message: /The lock moved while it was locked.*no (cellular|GPS) REASON_THEFT/,
   },
   {
     name: 'no GPS in thefts and rides',
-    mutate: leaveOut((ping) => isGps(ping) && isTracked(ping)),
+    mutate: omitPings((ping) => isGps(ping) && isTracked(ping)),
     event: /^(moving true|lock_state (un)?locked|sky true|power|battery|coverage)/,
     message: /under an open sky.*no GPS REASON_(THEFT|UNLOCKED_PING)/,
   },
   {
     name: 'no reset ping',
-    mutate: leaveOut(({ reason }) => reason === 'REASON_RESET'),
+    mutate: omitPings(({ reason }) => reason === 'REASON_RESET'),
     event: /^modem_reset true$/,
     message: /The modem restarted, and no cellular REASON_RESET was made /,
   },
@@ -113,7 +115,7 @@ const INVISIBLE: readonly Mutant[] = [
   },
   {
     name: 'no movement pings',
-    mutate: leaveOut(({ reason }) => reason === 'REASON_UNLOCKED_MOVEMENT'),
+    mutate: omitPings(({ reason }) => reason === 'REASON_UNLOCKED_MOVEMENT'),
     event: /^(moving true|lock_state unlocked|battery_percent|boot)/,
     message: /The lock moved while it was unlocked.*no cellular REASON_UNLOCKED_MOVEMENT/,
   },
@@ -124,31 +126,31 @@ for (const { name, mutate, event, message } of INVISIBLE) {
     const lines = mutantOf(HEALTHY, mutate);
     const { owed } = compare(lines);
     t.ok(owed.length >= 3, `${owed.length} findings`);
-    for (const found of owed) {
-      t.match(found, { rule: 'owed', severity: 'violation', message });
-      t.match(found.world.event, event);
-      const cause = JSON.parse(lines[found.world.line - 1] ?? '') as TraceWorld & { at: string; mac: string };
-      t.same([cause.event, cause.at, cause.mac], ['world', found.world.at, found.mac]);
-      t.match(found.message, `(line ${found.world.line})`);
+    for (const finding of owed) {
+      t.match(finding, { rule: 'owed', severity: 'violation', message });
+      t.match(finding.world.event, event);
+      const cause = JSON.parse(lines[finding.world.line - 1] ?? '') as TraceWorld & { at: string; mac: string };
+      t.same([cause.event, cause.at, cause.mac], ['world', finding.world.at, finding.mac]);
+      t.match(finding.message, `(line ${finding.world.line})`);
     }
   });
 }
 
-t.test('every other function that is left out is found too', async (t) => {
+t.test('every other missing function is found too', async (t) => {
   const reasons = ['REASON_STATE_PING', 'REASON_PERIOD_TRACKING', 'REASON_UNLOCKED_PING'];
   const week = traceOf({ seed: 'week', locks: 4, days: 4, world: true, mix: parseMix('mid+ride=100') });
   t.same(compare(week).owed, []);
-  for (const left of reasons) {
-    const found = compare(
+  for (const omittedReason of reasons) {
+    const findings = compare(
       mutantOf(
         week,
-        leaveOut(({ reason }) => reason === left),
+        omitPings(({ reason }) => reason === omittedReason),
       ),
     ).owed;
-    t.ok(found.length > 0, left);
-    for (const { message } of found) t.match(message, left);
+    t.ok(findings.length > 0, omittedReason);
+    for (const { message } of findings) t.match(message, omittedReason);
   }
-  const withoutGps = compare(mutantOf(week, leaveOut(isGps))).owed;
+  const withoutGps = compare(mutantOf(week, omitPings(isGps))).owed;
   for (const reason of reasons)
     t.ok(
       withoutGps.some(({ message }) => message.includes(`no GPS ${reason}`)),

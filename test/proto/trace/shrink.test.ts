@@ -16,6 +16,7 @@ import { traceEventLine, traceHeaderLine } from '../../../proto/trace/writer.js'
 import { type Mac, parseMac } from '../../../proto/wire/mac.js';
 import { root } from '../../helpers/house/our-files.js';
 
+/** A shrunk trace is at most this long, or shorter than the hand-written trace. */
 const MAX_LINES = 15;
 
 interface Trace {
@@ -41,25 +42,26 @@ function findingsOf({ header, events }: Trace): TraceFinding[] {
   return check.findings();
 }
 
-function last<Value>(run: Generator<void, Value, void>): Value {
+/** Runs a search to its end. */
+function resultOf<Value>(run: Generator<void, Value, void>): Value {
   for (let step = run.next(); ; step = run.next()) if (step.done === true) return step.value;
 }
 
-/** Shrinks to one finding. Returns the lines. */
+/** Shrinks the trace to the lines that one finding needs, and returns these lines. */
 function shrink(trace: Trace, { mac, rule, line, message }: TraceFinding): string[] {
   const parsed = parseMac(mac);
   const target = { mac: (parsed.ok ? parsed.value : '') as Mac, rule, line, message };
   const evidence = new Evidence(trace.header, target);
-  for (const { event, line: at, raw } of trace.events) evidence.add(event, at, raw);
+  for (const { event, line: lineNumber, raw } of trace.events) evidence.add(event, lineNumber, raw);
   const shrinking = new Shrinking(evidence.end(trace.events.length + 1), target);
-  if (!last(shrinking.run())) throw new Error('the collected events do not have the finding');
+  if (!resultOf(shrinking.run())) throw new Error('the collected events do not have the finding');
   const { lock, lines } = shrinking.best;
   const header = { note: '', locks: new Map(lock === null ? [] : [[target.mac, lock]]) };
   return [traceHeaderLine(header), ...lines.map(({ event, raw }) => traceEventLine(event, raw ?? undefined))];
 }
 
 /** A healthy fleet in the days around a time. */
-function crowd(startMs: number): Trace {
+function healthyFleet(startMs: number): Trace {
   const lines: string[] = [];
   const options = { seed: 'crowd', locks: 4, days: 2, startMs, note: '', world: true };
   const run = new VirtualTrace(options, (line) => lines.push(line));
@@ -70,12 +72,12 @@ function crowd(startMs: number): Trace {
 }
 
 /** The events of both traces, in order of time. */
-function mixed(one: Trace, other: Trace): Trace {
-  const events = [...one.events, ...other.events]
-    .map((each, index) => ({ each, index }))
-    .sort((a, b) => a.each.event.atMs - b.each.event.atMs || a.index - b.index)
-    .map(({ each }, index) => ({ ...each, line: index + 2 }));
-  return { header: { note: '', locks: new Map([...one.header.locks, ...other.header.locks]) }, events };
+function mergeTraces(first: Trace, second: Trace): Trace {
+  const events = [...first.events, ...second.events]
+    .map((entry, index) => ({ entry, index }))
+    .sort((a, b) => a.entry.event.atMs - b.entry.event.atMs || a.index - b.index)
+    .map(({ entry }, index) => ({ ...entry, line: index + 2 }));
+  return { header: { note: '', locks: new Map([...first.header.locks, ...second.header.locks]) }, events };
 }
 
 t.test('each broken rule is found again in a few lines of the original trace', async (t) => {
@@ -83,33 +85,33 @@ t.test('each broken rule is found again in a few lines of the original trace', a
   const rules = new Set<string>();
   for (const name of readdirSync(folder).filter((file) => file.includes('.breaks-1.') && !file.startsWith('owed'))) {
     const rule = name.split('.')[0] ?? '';
-    const own = read(readFileSync(join(folder, name), 'utf8').trimEnd().split('\n'));
-    const firstMs = own.events[0]?.event.atMs ?? 0;
+    const ruleTrace = read(readFileSync(join(folder, name), 'utf8').trimEnd().split('\n'));
+    const firstMs = ruleTrace.events[0]?.event.atMs ?? 0;
     // The file starts first, so that the gateway listens from the same moment as in the file.
-    const trace = mixed(own, crowd(firstMs));
+    const trace = mergeTraces(ruleTrace, healthyFleet(firstMs));
     const found = findingsOf(trace).find((finding) => finding.rule === rule);
     if (found === undefined) {
       t.fail(`${name} no longer breaks its rule among other locks`);
       continue;
     }
     rules.add(rule);
-    const small = shrink(trace, found);
-    const again = findingsOf(read(small)).filter((finding) => finding.rule === rule);
-    t.equal(again[0]?.message, found.message, `${name}: the same finding`);
-    t.ok(small.length <= MAX_LINES || small.length < own.events.length, `${name}: ${small.length} lines`);
+    const shrunk = shrink(trace, found);
+    const findingsAfter = findingsOf(read(shrunk)).filter((finding) => finding.rule === rule);
+    t.equal(findingsAfter[0]?.message, found.message, `${name}: the same finding`);
+    t.ok(shrunk.length <= MAX_LINES || shrunk.length < ruleTrace.events.length, `${name}: ${shrunk.length} lines`);
     const original = new Set(trace.events.map(({ event, raw }) => traceEventLine(event, raw ?? undefined)));
-    const made = small.slice(1).filter((line) => !original.has(line) && !line.includes('"event":"tick"'));
-    t.same(made, [], `${name}: no line is changed`);
+    const changedLines = shrunk.slice(1).filter((line) => !original.has(line) && !line.includes('"event":"tick"'));
+    t.same(changedLines, [], `${name}: no line is changed`);
   }
   t.ok(rules.size > 30, `${rules.size} rules`);
 });
 
-t.test('the search removes what it can, alone, in chunks and in pairs', async (t) => {
+t.test('the search removes what it can, in chunks, in pairs and one by one', async (t) => {
   const numbers = Array.from({ length: 100 }, (_, index) => index);
   const needs = (parts: readonly number[]) => [3, 50, 97].every((number) => parts.includes(number));
-  t.same(last(removeChunks(numbers, needs)), [3, 50, 97]);
+  t.same(resultOf(removeChunks(numbers, needs)), [3, 50, 97]);
   const together = (parts: readonly number[]) => parts.includes(1) && parts.includes(2) === parts.includes(8);
-  t.same(last(removePairs([1, 2, 8], together)), [1], 'a connect is removed with its disconnect');
+  t.same(resultOf(removePairs([1, 2, 8], together)), [1], 'a connect is removed with its disconnect');
   t.same(
     groupNeighbours([1, 2, 11, 3], (number) => Math.floor(number / 10)),
     [[1, 2], [11], [3]],

@@ -21,7 +21,9 @@ import { cellular, START_MS, uplink } from '../../helpers/pair/judged-uplinks.js
 
 const HEADER = '{"trace":"lockgate","version":1,"locks":{}}';
 const AT = '"at":"2026-11-20T06:00:00.000Z"';
+/** The members with the time and the lock, which most lines start with. */
 const OF_LOCK = `${AT},"mac":"A4:C1:38:F0:E1:D2"`;
+/** The members that each cellular ping needs. */
 const BODY = '"ping_type":"cellular","reason":"REASON_RESET","lock_state":"locked","battery_percent":81';
 
 const SOMEWHERE = { latitudeDegrees: -0.0370215, longitudeDegrees: 104.8951679, uncertaintyMeters: 8 };
@@ -37,8 +39,8 @@ const GPS: GpsPing = {
   directionDegrees: 0,
 };
 
-/** The events of the given lines. If the first line is no header, adds one. */
-function read(...lines: string[]): TraceEvent[] {
+/** The events of the given lines. A header is added if the first line is not one. */
+function readEvents(...lines: string[]): TraceEvent[] {
   const reader = new TraceReader();
   const events: TraceEvent[] = [];
   for (const line of lines[0]?.includes('"trace"') ? lines : [HEADER, ...lines]) {
@@ -67,7 +69,7 @@ const uplinkOf = (event: TraceEvent | undefined): Uplink => {
 
 t.test('members that a ping omits get their defaults', async (t) => {
   const ping = (members = '') => `{${OF_LOCK},"event":"ping","ping":{${BODY}${members}}}`;
-  const uplinks = read(
+  const uplinks = readEvents(
     '{"trace":"lockgate","version":1,"locks":{"a4c1.38f0.e1d2":{"power":{"mode":"HIGH"}}}}',
     ping(),
     ping(',"boot":41,"sequence":12'),
@@ -80,7 +82,7 @@ t.test('members that a ping omits get their defaults', async (t) => {
     ping(),
   ).map(uplinkOf);
   t.same(
-    uplinks.map((one) => `${one.boot}/${one.sequence}`),
+    uplinks.map((sample) => `${sample.boot}/${sample.sequence}`),
     ['1/1', '41/12', '41/13', '41/5', '41/14', '42/1', '41/15', '41/16', '41/17'],
     'the default is the last boot, and one more than its greatest sequence',
   );
@@ -95,7 +97,7 @@ t.test('the default power is that of the last successful set-power', async (t) =
   const command = (id: number, what: string) => `{${OF_LOCK},"event":"command","command":{"id":${id},${what}}}`;
   const ack = (id: number, more = '"result":"ok"') => `{${OF_LOCK},"event":"ack","ack":{"id":${id},${more}}}`;
   const window = '"high_window":{"from":"22:00","to":"05:30","utc_offset_minutes":-330}';
-  const events = read(
+  const events = readEvents(
     command(7, `"type":"set-power","mode":"HIGH",${window}`),
     ping,
     ack(7),
@@ -170,8 +172,8 @@ t.test('the error for a wrong line has its number, the wrong member and what was
 t.test('after a wrong line, all further lines give the same error', async (t) => {
   const reader = new TraceReader();
   for (const line of [HEADER, 'nonsense', `{${AT},"event":"tick"}`]) reader.read(line);
-  const after = reader.read(`{${AT},"event":"tick"}`);
-  t.match(after, { ok: false, error: { line: 2 } });
+  const afterWrongLine = reader.read(`{${AT},"event":"tick"}`);
+  t.match(afterWrongLine, { ok: false, error: { line: 2 } });
   t.match(reader.end(), { ok: false, error: { line: 2 } });
 });
 
@@ -203,7 +205,7 @@ t.test('the reader never throws, whatever the lines contain', async (t) => {
       fc.array(
         fc.oneof(
           json,
-          members.map((one) => JSON.stringify(one)),
+          members.map((sample) => JSON.stringify(sample)),
         ),
       ),
       (lines) => {
@@ -265,11 +267,16 @@ t.test('a written line reads back to the same event, with and without raw bytes'
   const mac = parseMac('A4C138F0E1D2');
   if (!mac.ok) throw new Error('unreachable');
   fc.assert(
-    fc.property(uplinks, fc.boolean(), (one, withBytes) => {
-      const event = { event: one.body.kind === 'ack' ? 'ack' : 'ping', atMs: START_MS, mac: mac.value, source: 'lock' };
-      const written = { ...event, uplink: one } as TraceEvent;
-      const line = traceEventLine(written, withBytes ? encodeUplink(one) : undefined);
-      t.same(read(line), [written]);
+    fc.property(uplinks, fc.boolean(), (sample, withBytes) => {
+      const event = {
+        event: sample.body.kind === 'ack' ? 'ack' : 'ping',
+        atMs: START_MS,
+        mac: mac.value,
+        source: 'lock',
+      };
+      const written = { ...event, uplink: sample } as TraceEvent;
+      const line = traceEventLine(written, withBytes ? encodeUplink(sample) : undefined);
+      t.same(readEvents(line), [written]);
     }),
     { numRuns: 500, seed: 5 },
   );
@@ -291,7 +298,7 @@ t.test('a written line reads back to the same event, with and without raw bytes'
   const reader = new TraceReader();
   t.ok(reader.read(traceHeaderLine(header)).ok);
   t.same(reader.header, header);
-  const others = [
+  const otherLines = [
     `{${OF_LOCK},"event":"connect","source":"phone"}`,
     `{${OF_LOCK},"event":"disconnect","source":"lock","cause":"keepalive"}`,
     `{${OF_LOCK},"event":"command","command":{"id":4,"type":"siren","seconds":9}}`,
@@ -302,8 +309,8 @@ t.test('a written line reads back to the same event, with and without raw bytes'
     `{${OF_LOCK},"event":"world","motion":{"speed":3}}`,
   ];
   t.same(
-    read(...others).map((event) => traceEventLine(event)),
-    others,
+    readEvents(...otherLines).map((event) => traceEventLine(event)),
+    otherLines,
   );
 });
 
@@ -320,18 +327,18 @@ t.test(
   async (t) => {
     const mac = parseMac('A4C138F0E1D2');
     if (!mac.ok) throw new Error('unreachable');
-    const lineOf = (one: Uplink, atMs: number) =>
-      traceEventLine({ event: 'ping', atMs, mac: mac.value, source: 'lock', uplink: one } as TraceEvent);
-    const after = (how: 'read' | 'readBytes', line: string): string => {
+    const lineOf = (sample: Uplink, atMs: number) =>
+      traceEventLine({ event: 'ping', atMs, mac: mac.value, source: 'lock', uplink: item } as TraceEvent);
+    const results = (method: 'read' | 'readBytes', line: string): string => {
       const reader = new TraceReader();
       reader.read(HEADER);
       const bytes = Buffer.from(`xx${line}\n${line}`);
-      const first = how === 'read' ? reader.read(line) : reader.readBytes(bytes, 2, 2 + Buffer.byteLength(line));
+      const first = method === 'read' ? reader.read(line) : reader.readBytes(bytes, 2, 2 + Buffer.byteLength(line));
       // The defaults of the next line show what the reader has remembered of this one.
       const next = `{"at":"9999-12-31T23:59:59.999Z","mac":"A4C138F0E1D2","event":"ping","ping":{${BODY}}}`;
       return JSON.stringify([first, reader.read(next)]);
     };
-    const isSame = (line: string) => after('readBytes', line) === after('read', line);
+    const isSame = (line: string) => results('readBytes', line) === results('read', line);
 
     // At every position of one line of each kind, a text is inserted or replaces a character.
     const insertions = [
@@ -361,7 +368,7 @@ t.test(
         body: { kind: 'close_connection', reason: 'REASON_CLOSE_CONNECTION', lockState: 'locked', batteryPercent: 9 },
       }),
     ];
-    const lines = [...samples.map((one) => lineOf(one, START_MS)), ...connectionLines(mac.value)];
+    const lines = [...samples.map((sample) => lineOf(sample, START_MS)), ...connectionLines(mac.value)];
     const different: string[] = [];
     for (const line of lines) {
       const bytes = Buffer.from(line);
@@ -379,21 +386,23 @@ t.test(
     }
     t.same(different, []);
 
-    const pings = uplinks.filter((one) => one.body.kind !== 'ack' && one.timeMs >= 0 && one.timeMs < 253402300799000);
+    const pings = uplinks.filter(
+      (item) => item.body.kind !== 'ack' && item.timeMs >= 0 && item.timeMs < 253402300799000,
+    );
     fc.assert(
-      fc.property(pings, fc.nat({ max: 99 }), (one, offsetMs) => isSame(lineOf(one, one.timeMs + offsetMs))),
+      fc.property(pings, fc.nat({ max: 99 }), (sample, offsetMs) => isSame(lineOf(sample, sample.timeMs + offsetMs))),
       { numRuns: 1000, seed: 12 },
     );
   },
 );
 
 t.test('an uplink may be given as raw bytes, and JSON members that differ from them are an error', async (t) => {
-  const one = uplink({ sequence: 12, body: cellular({ batteryPercent: 80 }) });
-  const raw = Buffer.from(encodeUplink(one)).toString('base64');
+  const sample = uplink({ sequence: 12, body: cellular({ batteryPercent: 80 }) });
+  const raw = Buffer.from(encodeUplink(sample)).toString('base64');
   const line = (members: string) => `{${OF_LOCK},"event":"ping","ping":{"raw":"${raw}"${members}}}`;
-  t.same(uplinkOf(read(line(''))[0]), one, 'only raw bytes');
-  t.same(uplinkOf(read(`{${OF_LOCK},"event":"ping","raw":"${raw}"}`)[0]), one, 'raw is a member of the event');
-  t.same(uplinkOf(read(line(',"battery_percent":80,"sequence":12'))[0]), one, 'raw and some JSON members');
+  t.same(uplinkOf(readEvents(line(''))[0]), item, 'only raw bytes');
+  t.same(uplinkOf(readEvents(`{${OF_LOCK},"event":"ping","raw":"${raw}"}`)[0]), sample, 'raw is a member of the event');
+  t.same(uplinkOf(readEvents(line(',"battery_percent":80,"sequence":12'))[0]), item, 'raw and some JSON members');
   t.match(
     errorOf(HEADER, line(',"battery_percent":81')),
     /ping.battery_percent is 81, but raw has 80: expected the same/,
@@ -411,9 +420,9 @@ t.test('an uplink may be given as raw bytes, and JSON members that differ from t
 
 t.test('an uplink’s JSON reads back to the same uplink', async (t) => {
   fc.assert(
-    fc.property(uplinks, (one) => {
-      const json = one.body.kind === 'ack' ? ackUplinkToJson(one as never) : pingUplinkToJson(one as PingUplink);
-      t.same(uplinkFromJson(json), { ok: true, value: one });
+    fc.property(uplinks, (sample) => {
+      const json = item.body.kind === 'ack' ? ackUplinkToJson(item as never) : pingUplinkToJson(item as PingUplink);
+      t.same(uplinkFromJson(json), { ok: true, value: sample });
     }),
     { numRuns: 100, seed: 6 },
   );
@@ -458,16 +467,16 @@ t.test('RFC 3339 dates are parsed, and other texts are rejected', async (t) => {
 
 t.test('an uplink is new, a repeat or a conflict, by its key and content', async (t) => {
   const seen = new SeenUplinks(new SeenUplinksLimit());
-  const one = uplink({ boot: 4, sequence: 4294967295 });
-  t.equal(seen.note(one, 5), 'new');
+  const sample = uplink({ boot: 4, sequence: 4294967295 });
+  t.equal(seen.note(sample, 5), 'new');
   t.equal(seen.note(uplink({ boot: 4, sequence: 0 }), 6), 'new');
-  t.equal(seen.note(structuredClone(one), 7), 'repeat');
-  t.equal(seen.note({ ...one, dropped: 1 }, 8), 'conflict');
-  t.equal(seen.note({ ...one, dropped: 1 }, 9), 'repeat', 'a repeat of the second content');
-  t.equal(seen.note({ ...one, dropped: 2 }, 10), 'conflict');
-  t.equal(seen.note(one, 11), 'repeat');
-  for (let kept = 1; kept <= 1000; kept++) seen.note({ ...one, kept }, 12);
-  t.equal(seen.note({ ...one, dropped: 2 }, 13), 'conflict', 'after a thousand further contents it is forgotten');
+  t.equal(seen.note(structuredClone(sample), 7), 'repeat');
+  t.equal(seen.note({ ...sample, dropped: 1 }, 8), 'conflict');
+  t.equal(seen.note({ ...sample, dropped: 1 }, 9), 'repeat', 'a repeat of the second content');
+  t.equal(seen.note({ ...sample, dropped: 2 }, 10), 'conflict');
+  t.equal(seen.note(sample, 11), 'repeat');
+  for (let kept = 1; kept <= 1000; kept++) seen.note({ ...sample, kept }, 12);
+  t.equal(seen.note({ ...sample, dropped: 2 }, 13), 'conflict', 'after a thousand further contents it is forgotten');
   t.equal(seen.lineOf(4, 4294967295), 5);
   t.equal(seen.lineOf(4, 1), undefined);
   t.equal(seen.lineOf(5, 0), undefined);
@@ -517,7 +526,7 @@ t.test('changing due times again and again does not fill the queue with stale en
   const deadlines = new Deadlines<(typeof items)[number]>();
   let maxEntries = 0;
   for (let change = 0; change < 50_000; change++) {
-    // The times repeat, so an item’s stale time may become its time again.
+    // The times repeat, so an sample’s stale time may become its time again.
     deadlines.set(items[(change * 7) % 100] as (typeof items)[number], (change * 7919) % 503);
     maxEntries = Math.max(maxEntries, deadlines.entries);
   }

@@ -13,18 +13,18 @@ t.test('each rule has traces that break it and traces that comply with it', asyn
       t.ok(count >= 2, `${rule}.${kind}: ${count}`);
     }
   }
-  const rules = RULES.map((row) => row.rule as string);
+  const rules = RULES.map((finding) => finding.rule as string);
   t.same(
     [...new Set(traceNames.map((name) => name.split('.')[0]))].filter((name) => !rules.includes(name ?? '')),
     [],
   );
   t.same(
-    expectedFindings.filter((row) => !traceNames.includes(row.file)),
+    expectedFindings.filter((finding) => !traceNames.includes(finding.file)),
     [],
     'each expectation has a trace',
   );
   t.same(
-    expectedFindings.filter((row) => !row.file.startsWith(`${row.rule}.breaks-`)),
+    expectedFindings.filter((finding) => !finding.file.startsWith(`${finding.rule}.breaks-`)),
     [],
     'a trace breaks only the rule in its name',
   );
@@ -32,8 +32,8 @@ t.test('each rule has traces that break it and traces that comply with it', asyn
 
 for (const name of traceNames) {
   t.test(name, async (t) => {
-    const rows = expectedOf(name);
-    t.equal(rows.length > 0, name.includes('.breaks-'));
-    t.same(findingsOf(name, POWER_MODEL), rows);
+    const expected = expectedOf(name);
+    t.equal(expected.length > 0, name.includes('.breaks-'));
+    t.same(findingsOf(name, POWER_MODEL), expected);
   });
 }
