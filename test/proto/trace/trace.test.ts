@@ -328,7 +328,7 @@ t.test(
     const mac = parseMac('A4C138F0E1D2');
     if (!mac.ok) throw new Error('unreachable');
     const lineOf = (sample: Uplink, atMs: number) =>
-      traceEventLine({ event: 'ping', atMs, mac: mac.value, source: 'lock', uplink: item } as TraceEvent);
+      traceEventLine({ event: 'ping', atMs, mac: mac.value, source: 'lock', uplink: sample } as TraceEvent);
     const results = (method: 'read' | 'readBytes', line: string): string => {
       const reader = new TraceReader();
       reader.read(HEADER);
@@ -387,7 +387,7 @@ t.test(
     t.same(different, []);
 
     const pings = uplinks.filter(
-      (item) => item.body.kind !== 'ack' && item.timeMs >= 0 && item.timeMs < 253402300799000,
+      (sample) => sample.body.kind !== 'ack' && sample.timeMs >= 0 && sample.timeMs < 253402300799000,
     );
     fc.assert(
       fc.property(pings, fc.nat({ max: 99 }), (sample, offsetMs) => isSame(lineOf(sample, sample.timeMs + offsetMs))),
@@ -400,9 +400,9 @@ t.test('an uplink may be given as raw bytes, and JSON members that differ from t
   const sample = uplink({ sequence: 12, body: cellular({ batteryPercent: 80 }) });
   const raw = Buffer.from(encodeUplink(sample)).toString('base64');
   const line = (members: string) => `{${OF_LOCK},"event":"ping","ping":{"raw":"${raw}"${members}}}`;
-  t.same(uplinkOf(readEvents(line(''))[0]), item, 'only raw bytes');
+  t.same(uplinkOf(readEvents(line(''))[0]), sample, 'only raw bytes');
   t.same(uplinkOf(readEvents(`{${OF_LOCK},"event":"ping","raw":"${raw}"}`)[0]), sample, 'raw is a member of the event');
-  t.same(uplinkOf(readEvents(line(',"battery_percent":80,"sequence":12'))[0]), item, 'raw and some JSON members');
+  t.same(uplinkOf(readEvents(line(',"battery_percent":80,"sequence":12'))[0]), sample, 'raw and some JSON members');
   t.match(
     errorOf(HEADER, line(',"battery_percent":81')),
     /ping.battery_percent is 81, but raw has 80: expected the same/,
@@ -421,7 +421,8 @@ t.test('an uplink may be given as raw bytes, and JSON members that differ from t
 t.test('an uplink’s JSON reads back to the same uplink', async (t) => {
   fc.assert(
     fc.property(uplinks, (sample) => {
-      const json = item.body.kind === 'ack' ? ackUplinkToJson(item as never) : pingUplinkToJson(item as PingUplink);
+      const json =
+        sample.body.kind === 'ack' ? ackUplinkToJson(sample as never) : pingUplinkToJson(sample as PingUplink);
       t.same(uplinkFromJson(json), { ok: true, value: sample });
     }),
     { numRuns: 100, seed: 6 },
