@@ -48,9 +48,9 @@ const MAX_WAITING_UPLINKS = 20_000;
 /** Maximum number of uplinks and events in one commit: limits how long the event loop is blocked. */
 const MAX_COMMIT_ITEMS = 2_000;
 /**
- * How long connects, disconnects and ticks may wait for an uplink to share its commit, in real time: no lock waits for
- * an answer to them. When very many locks reconnect at once, a commit for every few of them would delay the
- * others.
+ * How long connects, disconnects and ticks may wait for an uplink to share its commit, in real time. They may wait,
+ * since no lock waits for an answer to them. They should wait, since a commit for every few of them would delay the
+ * uplinks when very many locks reconnect at once.
  */
 const MAX_EVENT_WAIT = Seconds(0.1);
 const DELAYABLE_EVENTS: ReadonlySet<DeviceEvent['type']> = new Set(['connect', 'disconnect', 'tick']);
@@ -108,7 +108,7 @@ export class Ingest {
   #isWakeScheduled = false;
   #eventTimer: Timer | undefined;
   #stopping = false;
-  /** A repair of torn states, which the judge left half changed when it threw, is queued or waits for its next try. */
+  /** Whether a repair of torn states, which the judge left half changed when it threw, is queued or will be retried. */
   #isRepairing = false;
   #repairTimer: Timer | undefined;
 
@@ -344,7 +344,7 @@ export class Ingest {
     });
   }
 
-  /** Notes that a commit is on disk. No other is being written. Returns the changes of presence to announce. */
+  /** Records that a commit is on disk, so that none is being written. Returns the changes of presence to announce. */
   #commitDone({ uplinkCount, written, presences }: CommitDraft): readonly PresenceChange[] {
     const { locks } = this.#parts;
     this.#writing = undefined;

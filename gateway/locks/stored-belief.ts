@@ -99,7 +99,10 @@ function upgradeOrder(belief: Record<string, unknown>): void {
   }
 }
 
-/** Beliefs of versions that had the numbers of a connection without the highest: it counts from the next uplink on. */
+/**
+ * Adds the highest boot and sequence that came over the connection, which beliefs of some versions lack. They are −1,
+ * "none yet", so only uplinks from now on count.
+ */
 function upgradeConnection(belief: Record<string, unknown>): void {
   if (belief.connectionHighest !== undefined || belief.connectionLast === undefined) return;
   Object.assign(belief, { connectionHighest: -1, connectionHighestBoot: -1 });

@@ -12,7 +12,7 @@ import type { Connection } from './listener.js';
 
 /** How long the client may take to close: a round trip of a slow radio. */
 const MAX_LINGER_TIME = Seconds(1);
-/** How many bytes the client may still send meanwhile: a lock has one uplink of 1 KiB in flight. */
+/** How many bytes the client may still send: many times what a lock sends, one uplink of 1 KiB. */
 const MAX_LINGER_BYTES = 64 * 1024;
 
 /**

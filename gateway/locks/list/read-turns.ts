@@ -25,8 +25,8 @@ export class ReadTurns {
   }
 
   /**
-   * Runs work that takes turns on the event loop by its own means. Such works run one after another, since each takes a
-   * part of every turn.
+   * Runs work that divides itself into turns of the event loop. Only one such work runs at a time, since several
+   * together would take a part each of every turn.
    *
    * @throws the signal's reason if it is aborted before the work starts; what the work throws
    */

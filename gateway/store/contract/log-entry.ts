@@ -1,4 +1,7 @@
-/** Records that the store returns about a lock: log entries, findings, quarantined messages. */
+/**
+ * Records that the store returns about a lock: log entries, findings (rules of the firmware that the lock broke), and
+ * quarantined messages.
+ */
 
 import type { DisconnectCause, Finding } from '../../../proto/power/judge/event.js';
 import type { Mac } from '../../../proto/wire/mac.js';

@@ -14,6 +14,6 @@ export async function readDiskSpace(file: string): Promise<DiskSpace> {
       () => 0,
     ),
   );
-  const [{ bavail, bsize }, ...bytes] = await Promise.all([statfs(path.dirname(file)), ...sizes]);
-  return { storeBytes: bytes.reduce((sum, each) => sum + each, 0), freeBytes: bavail * bsize };
+  const [{ bavail, bsize }, ...fileBytes] = await Promise.all([statfs(path.dirname(file)), ...sizes]);
+  return { storeBytes: fileBytes.reduce((sum, bytes) => sum + bytes, 0), freeBytes: bavail * bsize };
 }

@@ -1,6 +1,7 @@
 /**
- * Reads the log, locks with their credentials and states, and the events for deliveries, in hand-written SQL. Reads
- * only committed data; reading uplinks by key or by lock is in uplink-lookup.ts.
+ * Reads the log (the table of all uplinks, in the order of arrival), locks with their credentials and their states
+ * (what the judge has concluded from their uplinks), and the events for deliveries, in hand-written SQL. Reads only
+ * committed data. Reading uplinks by key or by lock is in uplink-lookup.ts.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { RuleName } from '../../../../proto/power/rules.js';

@@ -1,4 +1,4 @@
-/** A list of the ids of one device's uplinks, in ascending order. */
+/** A growing list of the ids of one device's uplinks, in ascending order. Compact: it holds no JavaScript objects. */
 import { NumberRows } from './number-rows.js';
 
 /** A growing list of ids. */

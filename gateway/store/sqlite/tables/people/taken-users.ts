@@ -1,4 +1,7 @@
-/** Finds those of the users to be added whose id or name is taken. */
+/**
+ * Finds, among users that a merchant wants to add, those whose id or name is taken. A name is taken if a stored name
+ * has the same key, which leaves out differences of case and spaces.
+ */
 import type { Database, Statement } from 'better-sqlite3';
 import { type Fault, MAX_REPORTED_FAULTS } from '../../../../faults.js';
 import type { NewUser } from '../../../contract/merchants/people-store.js';
