@@ -2,26 +2,10 @@
  * Checks that the TypeScript types published for merchants are the types in the code. Only `npm run check` runs it,
  * because it calls the compiler.
  */
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import ts from 'typescript';
 import { root } from '../helpers/house/our-files.js';
-import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
-
-/** The compiler's errors for each text. The build can't check this, because the types are written after the build. */
-function typeFaults(test: Teardown, texts: readonly string[]): string[][] {
-  const folder = tempFolder(test);
-  const files = texts.map((_, index) => join(folder, `${index}.ts`));
-  for (const [index, file] of files.entries()) writeFileSync(file, texts[index] ?? '');
-  const { NodeNext } = ts.ModuleKind;
-  const options = { strict: true, exactOptionalPropertyTypes: true, noEmit: true, skipLibCheck: true, types: [] };
-  const program = ts.createProgram(files, { ...options, target: ts.ScriptTarget.ES2023, module: NodeNext });
-  return files.map((file) => {
-    const found = program.getSemanticDiagnostics(program.getSourceFile(file));
-    return found.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '));
-  });
-}
+import { typeFaults } from '../helpers/house/type-faults.js';
 
 t.test('the types for merchants equal the types in the code, and ping_type determines the members', async (t) => {
   const [theirs, ours] = ['docs/webhook-payload.js', 'gateway/webhooks/payload/schema.js'].map((path) => {

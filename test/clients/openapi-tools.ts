@@ -21,9 +21,39 @@ export interface SwaggerClient {
   readonly apis: Readonly<
     Record<
       string,
-      Readonly<Record<string, (input: object) => Promise<{ status: number; text: string; body: unknown }>>>
+      Readonly<
+        Record<string, (input: object, options?: object) => Promise<{ status: number; text: string; body: unknown }>>
+      >
     >
   >;
+}
+
+/** A client that swagger-client makes from the document at a URL. */
+export function swaggerClient(url: string, options: object): Promise<SwaggerClient> {
+  return loadClient<(options: object) => Promise<SwaggerClient>>('swagger-client')({ url, ...options });
+}
+
+/** A client of openapi-fetch: a function for each method, which takes a path of the document. */
+export type OpenapiClient = Readonly<
+  Record<
+    'GET' | 'POST' | 'PATCH',
+    (path: string, input: object) => Promise<{ data?: unknown; error?: unknown; response: Response }>
+  >
+>;
+
+/** A client of openapi-fetch. */
+export function openapiClient(options: { readonly baseUrl: string; readonly headers: object }): OpenapiClient {
+  const { default: makeClient } = loadClient<{ default: (options: object) => OpenapiClient }>('openapi-fetch');
+  return makeClient(options);
+}
+
+/** The TypeScript types that openapi-typescript makes from a document, as text. */
+export async function openapiTypes(document: object): Promise<string> {
+  const { default: makeTypes, astToString } = loadClient<{
+    readonly default: (document: object) => Promise<unknown>;
+    readonly astToString: (nodes: unknown) => string;
+  }>('openapi-typescript');
+  return astToString(await makeTypes(document));
 }
 
 /** A client made from the public Petstore document, for a server at `host`, with options of swagger-client. */

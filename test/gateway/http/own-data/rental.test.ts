@@ -1,0 +1,105 @@
+/**
+ * A rental business runs on the interface with nothing but an API key: it finds a lock, unlocks it, follows the ride,
+ * locks it, and gets its bill (interfaces.md §2). It calls through clients that others generate from the OpenAPI
+ * document.
+ */
+import t, { type Test } from 'tap';
+import type { Gateway } from '../../../../gateway/gateway.js';
+import type { Month } from '../../../../gateway/usage/month.js';
+import { makeStatement } from '../../../../gateway/usage/statement.js';
+import { formatMac } from '../../../../proto/wire/mac.js';
+import { MERCHANT, testGateway, testMac } from '../../../helpers/gateway/test-gateway.js';
+import {
+  fetchClient,
+  type Operation,
+  type RentalClient,
+  swaggerRentalClient,
+} from '../../../helpers/http/rental/rental-client.js';
+import { RentedLock, RIDE } from '../../../helpers/http/rental/rented-lock.js';
+
+const LIST: Operation = { method: 'GET', path: '/v1/locks', tag: 'locks', id: 'listLocks' };
+const SHOW: Operation = { method: 'GET', path: '/v1/locks/{mac}', tag: 'locks', id: 'getLock' };
+const RENAME: Operation = { method: 'PATCH', path: '/v1/locks/{mac}', tag: 'locks', id: 'changeLock' };
+const TRACK: Operation = { method: 'GET', path: '/v1/locks/{mac}/track', tag: 'locks', id: 'getTrack' };
+const SEND: Operation = { method: 'POST', path: '/v1/locks/{mac}/commands', tag: 'commands', id: 'sendCommand' };
+const COMMAND: Operation = { method: 'GET', path: '/v1/commands/{id}', tag: 'commands', id: 'getCommand' };
+const EVENTS: Operation = { method: 'GET', path: '/v1/events', tag: 'events', id: 'listEvents' };
+const USAGE: Operation = { method: 'GET', path: '/v1/usage', tag: 'billing', id: 'listUsage' };
+const STATEMENT: Operation = { method: 'GET', path: '/v1/statements/{month}', tag: 'billing', id: 'getStatement' };
+
+interface EventPage {
+  readonly data: readonly { readonly reason: string; readonly lock_state: string; readonly sequence: number }[];
+  readonly next_cursor: string;
+}
+
+interface CommandJson {
+  readonly id: number;
+  readonly state: string;
+}
+
+/** Reads all events after a cursor; waits for at least one of them. */
+async function eventsAfter(call: RentalClient, cursor: string | undefined): Promise<EventPage> {
+  const query = { ...(cursor !== undefined && { after: cursor }), wait: 10, limit: 100 };
+  return (await call(EVENTS, { query })) as EventPage;
+}
+
+/** Runs the business, from the list to the bill. */
+async function runBusiness(t: Test, gateway: Gateway, call: RentalClient, lock: RentedLock): Promise<void> {
+  const mac = formatMac(testMac());
+  await call(RENAME, { path: { mac }, body: { name: 'Bike 7', labels: { station: 'north' } } });
+  t.match(await call(LIST, { query: { label: ['station=north'], presence: ['online'] } }), {
+    data: [{ mac_addr: mac, name: 'Bike 7', lock_state: 'locked' }],
+    next_cursor: null,
+  });
+  let cursor: string | undefined;
+  const seen: number[] = [];
+  /** Reads events until one fits. */
+  const follow = async (fits: (event: EventPage['data'][0]) => boolean): Promise<void> => {
+    for (let hasFound = false; !hasFound; ) {
+      const page = await eventsAfter(call, cursor);
+      cursor = page.next_cursor;
+      seen.push(...page.data.map(({ sequence }) => sequence));
+      hasFound = page.data.some(fits);
+    }
+  };
+  const finish = async (type: string, key: string): Promise<void> => {
+    const order = { path: { mac }, header: { 'idempotency-key': key }, body: { type } };
+    const sent = (await call(SEND, order)) as CommandJson;
+    const state = type === 'unlock' ? 'unlocked' : 'locked';
+    await follow(({ reason, lock_state }) => reason === 'REASON_STATE_PING' && lock_state === state);
+    t.equal(lock.state, state);
+    t.equal(((await call(SEND, order)) as CommandJson).id, sent.id, 'the repeated call sends nothing');
+    t.match(await call(COMMAND, { path: { id: String(sent.id) } }), { id: sent.id, type, state: 'done' });
+  };
+  await follow(() => true);
+  await finish('unlock', 'rental 1 start');
+  await lock.ride();
+  const lastPing = lock.sentPings.at(-1);
+  await follow(({ sequence }) => sequence === lastPing);
+  await finish('lock', 'rental 1 end');
+  t.same(seen, lock.sentPings, 'every ping of the lock came once, in order');
+  t.match(await call(TRACK, { path: { mac }, query: {} }), {
+    geometry: { type: 'LineString', coordinates: RIDE.map(([latitude, longitude]) => [longitude, latitude]) },
+  });
+  t.match(await call(SHOW, { path: { mac } }), { lock_state: 'locked', position: { latitude: RIDE.at(-1)?.[0] } });
+
+  const { data } = (await call(USAGE)) as { data: { month: string; bytes: number }[] };
+  const month = data[0]?.month as Month;
+  t.ok((data[0]?.bytes ?? 0) > 0);
+  const merchantId = (await gateway.store.listMerchants())[0]?.id ?? 0;
+  await gateway.store.usage.close(merchantId, month, gateway.clock.now(), (basis) =>
+    JSON.stringify(makeStatement(basis)),
+  );
+  t.match(await call(STATEMENT, { path: { month } }), { month, lines: [{ mac, active: true }] });
+}
+
+for (const name of ['openapi-fetch', 'swagger-client'])
+  t.test(`a rental business with ${name}: list, find, unlock, follow the ride, lock, bill`, async (t) => {
+    const gateway = await testGateway(t);
+    const { secret } = await gateway.accounts.addDevice({ mac: testMac() });
+    const lock = await RentedLock.connect(t, gateway.mqttPort, testMac(), secret, gateway.clock.now() - 120_000);
+    const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'rental');
+    const baseUrl = `http://127.0.0.1:${gateway.httpPort}`;
+    const client = name === 'openapi-fetch' ? fetchClient(baseUrl, key) : await swaggerRentalClient(baseUrl, key);
+    await runBusiness(t, gateway, client, lock);
+  });
