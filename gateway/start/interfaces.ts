@@ -21,7 +21,6 @@ import type { Broker } from '../mqtt/broker.js';
 import type { DescriptorWatch } from '../network/descriptor-watch.js';
 import type { DescriptorRoom } from '../network/descriptors.js';
 import { TrustedProxies } from '../network/trusted-proxies.js';
-import type { Notices } from '../notices/notices.js';
 import { VERSION } from '../version.js';
 import type { Dispatcher } from '../webhooks/dispatcher.js';
 import type { GatewayBase, GatewayOptions } from './gateway-base.js';
@@ -119,7 +118,7 @@ export function startOperator(
       started_at: startedAt,
       ...readinessJson(parts.health),
       pings_per_second: pingRate.perSecond(),
-      notices_unread: countUnread(parts.notices),
+      notices_unread: sumCounts(parts.notices.unread()),
       store: store.description,
       mqtt: {
         host: config.mqttHost,
@@ -143,8 +142,8 @@ export function startOperator(
   return server;
 }
 
-function countUnread(notices: Notices): number {
-  return [...notices.unread()].reduce((sum, [, unread]) => sum + unread, 0);
+function sumCounts(counts: Iterable<readonly [name: string, count: number]>): number {
+  return [...counts].reduce((sum, [, count]) => sum + count, 0);
 }
 
 /** Which connections an HTTP port accepts, and which proxies it trusts. */

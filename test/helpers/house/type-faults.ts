@@ -1,4 +1,6 @@
-/** Checks the types of TypeScript programs that tests write. Only tests of `npm run check` use it: the compiler is slow. */
+/**
+ * Checks the types of TypeScript programs that tests write. Only tests of `npm run check` use it: the compiler is slow.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';

@@ -1,6 +1,6 @@
 /**
- * The operations that a rental business uses, as clients that others generate from the OpenAPI document offer them. Each
- * function returns the body of a successful answer, and throws otherwise.
+ * The operations that a rental business uses, as clients that others generate from the OpenAPI document offer them.
+ * Each function returns the body of a successful answer, and throws otherwise.
  */
 import { openapiClient, swaggerClient } from '../../../clients/openapi-tools.js';
 import { basicAuthorization } from '../merchant-call.js';
