@@ -177,8 +177,15 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
   started.push(clocks.listen(clockListener({ events, clock, locks, ingest, commands, sessions: broker.sessions })));
   metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, notices, budgets, doubt, figures }));
   const ownData = makeOwnData({ ...lockParts, webhooks, devices: accounts.devices });
-  const merchantParts = { store: currentStore, keys, clock: wallClock, runClock: clock, newEvents, ownData };
-  const merchants = startMerchants({ ...merchantParts, tester: webhooks.tester }, interfaces);
+  const merchantParts = {
+    ...lockParts,
+    clock: wallClock,
+    runClock: clock,
+    newEvents,
+    ownData,
+    tester: webhooks.tester,
+  };
+  const merchants = startMerchants(merchantParts, interfaces);
   const token = OperatorToken.open(config.data, systemClock);
   const operatorTokens = new OperatorTokens({ store, clock: wallClock });
   const operators = { token, operatorTokens, audit, notices };

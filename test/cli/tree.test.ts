@@ -260,7 +260,7 @@ t.test('completion offers values of a running gateway, quoted for bash', async (
     ['A4:C1:38:00:00:01', 'A4:C1:38:00:00:02'],
     'any spelling',
   );
-  t.same(await bash(`device list ${gatewayFlags} --merchant K`), [], 'no flag of this command');
+  t.same(await bash(`device show ${gatewayFlags} --merchant K`), [], 'no flag of this command');
   t.same(await bash(`user list ${gatewayFlags} --merchant K`), ['Köln\\ \\"Süd\\"']);
   t.same(await bash(`user list ${gatewayFlags} --merchant "K`), ['Köln \\"Süd\\"']);
   t.same(await bash(`user list ${gatewayFlags} --merchant 'K`), ['Köln "Süd"']);

@@ -94,7 +94,10 @@ async function reasons(): Promise<readonly WordValue[]> {
 }
 
 async function macs(typed: TypedWords): Promise<readonly WordValue[]> {
-  const { devices } = await askGateway<{ devices: { mac: string; merchant: string }[] }>('/devices', typed);
+  const { devices } = await askGateway<{ devices: { mac: string; merchant: string }[] }>(
+    '/devices?limit=1000&sort=mac',
+    typed,
+  );
   const chosen = typed.flags.get('--merchant');
   const offered = devices.filter(({ merchant }) => chosen === undefined || merchant === chosen);
   return offered.map(({ mac, merchant }) => ({ value: mac, means: merchant }));

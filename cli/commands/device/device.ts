@@ -1,15 +1,14 @@
 /** `lockgate device …`: the group, and its commands add, list, show and rotate-secret. */
 import type { Command } from 'commander';
-import { Seconds, systemClock } from '../../../proto/clock.js';
+import { Seconds } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { paint, print, printJson, printNote, sanitizeLine } from '../../terminal/output.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
-import { printTable } from '../../terminal/table.js';
-import { agoText, readSpan } from '../../terminal/time-text.js';
-import { addWatchFlag, repeatIfWatched } from '../../terminal/watch.js';
+import { readSpan } from '../../terminal/time-text.js';
 import { commandText } from '../command/listing.js';
 import { presenceText } from '../tail/event-line.js';
 import { byteText } from '../usage/text.js';
+import { addListCommand, type DeviceJson, labelsText, percent } from './list.js';
 import { addMaintenanceCommands } from './maintenance.js';
 import { addPhoneCommands } from './phone.js';
 
@@ -17,31 +16,12 @@ import { addPhoneCommands } from './phone.js';
 const MAX_PRINTED_REFUSALS = 5;
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
-
-/** A lock's latest known state; null for a value that it has never reported. */
-interface StateJson {
-  readonly received_at: string | null;
-  readonly power_state: string;
-  readonly power: { readonly mode: string };
-  readonly reason: string | null;
-  readonly lock_state: string | null;
-  readonly battery_percent: number | null;
-  readonly latitude: number | null;
-  readonly longitude: number | null;
-}
-
-/** A lock, as the operator interface lists it. */
-interface DeviceJson {
-  readonly mac: string;
-  readonly merchant: string;
-  readonly simulated: boolean;
-  readonly sim: { readonly state: 'inactive' | 'active'; readonly activated_at: string | null };
-  /** Why the gateway's rules no longer judge the lock; null if they do. */
-  readonly unjudged: { readonly since: string; readonly why: string } | null;
-  /** Depending on the presence there is also a member `since`, `due` or `rule`. */
-  readonly presence: string;
-  readonly state: StateJson | null;
-}
+type AddFlags = Flags & {
+  readonly merchant?: string;
+  readonly simulated?: boolean;
+  readonly name?: string;
+  readonly labels?: string;
+};
 
 /** An uplink; without `ping` it is the acknowledgement of a command. */
 interface UplinkJson {
@@ -104,11 +84,11 @@ export function addDeviceCommands(program: Command): void {
     .argument('<mac>', 'The lock’s MAC, in any common spelling.')
     .option('--merchant <name>', 'The merchant; optional if the gateway has only one.')
     .option('--simulated', 'Mark the lock as simulated: judged and delivered, but not billed.')
+    .option('--name <name>', 'A name of up to 60 characters.')
+    .option('--labels <list>', 'Labels: key=value, separated by commas.')
     .addHelpText('after', '\nExample:\n  $ lockgate device add A4:C1:38:F0:E1:D2 --merchant "Amber Bikes"')
     .action(add);
-  addWatchFlag(addClientFlags(device.command('list').description('List locks with their latest state.')))
-    .addHelpText('after', '\nExample:\n  $ lockgate device list')
-    .action(repeatIfWatched(list));
+  addListCommand(device);
   addClientFlags(device.command('show').description('Show a lock: its state, latest uplinks, findings and refusals.'))
     .argument('<mac>', 'The lock’s MAC, in any common spelling.')
     .addHelpText('after', '\nExample:\n  $ lockgate device show a4c1.38f0.e1d2')
@@ -126,12 +106,14 @@ export function addDeviceCommands(program: Command): void {
   addPhoneCommands(device);
 }
 
-async function add(mac: string, flags: Flags & { merchant?: string; simulated?: boolean }): Promise<void> {
-  const { merchant, simulated } = flags;
+async function add(mac: string, flags: AddFlags): Promise<void> {
+  const { merchant, simulated, name, labels } = flags;
   const device = await new GatewayClient(flags).post<DeviceJson & { secret: string }>('/devices', {
     mac,
     ...(merchant !== undefined && { merchant }),
     ...(simulated !== undefined && { simulated }),
+    ...(name !== undefined && { name }),
+    ...(labels !== undefined && { labels: (await import('./labels.js')).readLabels(labels) }),
   });
   if (flags.json) return printJson(device);
   print(`Added lock ${paint('bold', device.mac)} of ${device.merchant}.`);
@@ -145,36 +127,13 @@ function printSecret(mac: string, secret: string): void {
   printNote(`  client id and user name ${mqttName}, password the secret; it publishes to "up".`);
 }
 
-async function list(flags: Flags): Promise<void> {
-  const { devices } = await new GatewayClient(flags).get<{ devices: DeviceJson[] }>('/devices');
-  if (flags.json) return printJson({ devices });
-  if (devices.length === 0) return printNote('There is no lock yet. Add one: lockgate device add MAC');
-  printTable(devices, [
-    { title: 'MAC', show: (row) => row.mac },
-    { title: 'LOCK', show: (row) => row.state?.lock_state ?? '–' },
-    { title: 'BATTERY', show: (row) => percent(row.state?.battery_percent) },
-    { title: 'STATE', show: (row) => row.state?.power_state ?? '–' },
-    { title: 'PRESENCE', show: (row) => `${presenceText({ ...row })}${row.unjudged === null ? '' : ', unjudged'}` },
-    { title: 'SIM', show: (row) => row.sim.state, optional: true },
-    { title: 'LAST PING', show: (row) => row.state?.reason ?? '–', optional: true },
-    { title: 'MERCHANT', show: (row) => row.merchant, optional: true },
-    { title: 'RECEIVED', show: (row) => receivedText(row, systemClock.now()), optional: true },
-  ]);
-}
-
-function receivedText({ state }: DeviceJson, nowMs: number): string {
-  return state?.received_at ? agoText(state.received_at, nowMs) : '–';
-}
-
-function percent(value: number | null | undefined): string {
-  return value === null || value === undefined ? '–' : `${value}%`;
-}
-
 async function show(mac: string, flags: Flags): Promise<void> {
   const device = await new GatewayClient(flags).get<ShownDevice>(`/devices/${encodeURIComponent(mac)}`);
   if (flags.json) return printJson(device);
   const { state } = device;
   print(`${paint('bold', device.mac)}  ${device.merchant}${device.simulated ? '  (simulated)' : ''}`);
+  const described = [device.name ?? '', labelsText(device.labels)].filter((text) => text !== '').join('  ');
+  if (described !== '') print(sanitizeLine(described));
   if (state === null) print('The lock has never sent an uplink.');
   else {
     const place = state.latitude === null ? 'no position yet' : `${state.latitude},${state.longitude}`;

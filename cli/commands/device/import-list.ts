@@ -1,9 +1,11 @@
 /**
- * Reads the list of locks for `device import`: CSV with a MAC and optionally a merchant per line. The error names every
- * bad line, not only the first, so that a list can be fixed at once.
+ * Reads the list of locks for `device import`: CSV with a MAC per line, and optionally a merchant, a name and labels. The
+ * cells are separated by commas or semicolons, as spreadsheets write them. The error names every bad line, not only the
+ * first, so that a list can be fixed at once.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { CsvError, parse } from 'csv-parse/sync';
+import { type Labels, nameFault, parseLabels } from '../../../gateway/store/contract/merchants/device-labels.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { formatMac, type Mac, parseMac } from '../../../proto/wire/mac.js';
 
@@ -13,13 +15,17 @@ const MAX_LIST_BYTES = 16 * 1024 * 1024;
 const MAX_LINE_CHARACTERS = 10_000;
 /** The error names at most this many bad lines, and counts the remaining ones. */
 const MAX_NAMED_FAULTS = 20;
-const COLUMNS = ['mac', 'merchant'];
+const COLUMNS = ['mac', 'merchant', 'name', 'labels'];
+/** Without a header only these are expected. */
+const UNNAMED_COLUMNS = ['mac', 'merchant'];
 
 /** One lock of the list. */
 export interface ListedLock {
   readonly mac: Mac;
   /** The merchant's name. */
   readonly merchant?: string;
+  readonly name?: string;
+  readonly labels?: Labels;
   /** The number of its line, from 1. */
   readonly line: number;
 }
@@ -47,7 +53,7 @@ export function readImportList(file: string): ListedLock[] {
   const faults: LineFault[] = [];
   const firstLineOf = new Map<Mac, number>();
   for (const { info, record } of records) {
-    const lock = readLine(record, columns ?? COLUMNS, info.lines);
+    const lock = readLine(record, columns ?? UNNAMED_COLUMNS, info.lines);
     if ('message' in lock) faults.push(lock);
     else {
       const firstLine = firstLineOf.get(lock.mac);
@@ -80,7 +86,7 @@ function readHeader(name: string, { info, record }: CsvRecord): readonly string[
   if (!columns.includes('mac')) return undefined;
   const unexpected = columns.find((column, index) => !COLUMNS.includes(column) || columns.indexOf(column) !== index);
   if (unexpected === undefined) return columns;
-  const message = `column ${JSON.stringify(unexpected)}: expected mac and optionally merchant, once each`;
+  const message = `column ${JSON.stringify(unexpected)}: expected mac and optionally merchant, name and labels, once each`;
   throw badLines(name, [{ line: info.lines, message }]);
 }
 
@@ -90,14 +96,33 @@ function readLine(record: readonly string[], columns: readonly string[], line: n
     return { line, message: `${record.length} cells: expected ${columns.join(',')}` };
   const mac = parseMac(record[columns.indexOf('mac')] ?? '');
   if (!mac.ok) return { line, message: mac.error.message };
-  const merchant = record[columns.indexOf('merchant')] ?? '';
-  return { mac: mac.value, line, ...(merchant !== '' && { merchant }) };
+  const cell = (column: string): string => record[columns.indexOf(column)] ?? '';
+  const [merchant, name] = [cell('merchant'), cell('name')];
+  const fault = nameFault(name);
+  if (fault !== undefined) return { line, message: `the name: ${fault}` };
+  const labels = parseLabels(cell('labels'));
+  if (typeof labels === 'string') return { line, message: labels };
+  const isLabelled = Object.keys(labels).length > 0;
+  return {
+    mac: mac.value,
+    line,
+    ...(merchant !== '' && { merchant }),
+    ...(name !== '' && { name }),
+    ...(isLabelled && { labels }),
+  };
+}
+
+/** A comma or a semicolon: whichever comes first in the first line, outside quotes. */
+function delimiterOf(text: string): string {
+  const [firstLine = ''] = text.trimStart().split(/\r?\n/, 1);
+  return /[,;]/.exec(firstLine.replaceAll(/"[^"]*"/g, ''))?.[0] ?? ',';
 }
 
 function readRecords(name: string, text: string): CsvRecord[] {
   try {
     return parse(text, {
       bom: true,
+      delimiter: delimiterOf(text),
       trim: true,
       info: true,
       skip_empty_lines: true,

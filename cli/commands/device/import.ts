@@ -69,6 +69,8 @@ async function addLocks(file: string, locks: readonly ListedLock[], flags: Impor
       devices: locks.map((lock) => ({
         mac: formatMac(lock.mac),
         ...(lock.merchant !== undefined && { merchant: lock.merchant }),
+        ...(lock.name !== undefined && { name: lock.name }),
+        ...(lock.labels !== undefined && { labels: lock.labels }),
       })),
       ...(merchant !== undefined && { merchant }),
       ...(simulated === true && { simulated }),

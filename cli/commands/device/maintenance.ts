@@ -6,6 +6,7 @@ import { confirm } from '../../terminal/confirmation.js';
 import { paint, print, printJson } from '../../terminal/output.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
 import type { ImportFlags } from './import.js';
+import { type DeviceJson, labelsText } from './list.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
@@ -14,7 +15,7 @@ export function addMaintenanceCommands(device: Command): void {
   addClientFlags(device.command('import').description('Add many locks from CSV, all or none, and print their secrets.'))
     .argument(
       '<file>',
-      'CSV with a MAC and optionally a merchant per line; a header "mac,merchant" is optional; - for stdin.',
+      'CSV with a MAC per line, and optionally merchant, name and labels under a header; - for stdin.',
     )
     .option('--merchant <name>', 'The merchant of lines without one; optional if the gateway has only one.')
     .option('--simulated', 'Mark the locks as simulated: judged and delivered, but not billed.')
@@ -24,12 +25,17 @@ export function addMaintenanceCommands(device: Command): void {
       const { importLocks } = await import('./import.js');
       await importLocks(file, flags);
     });
-  addClientFlags(device.command('set').description('Move a lock to another merchant, or mark it as simulated or real.'))
+  addClientFlags(
+    device.command('set').description('Name or label a lock, move it to another merchant, or mark it as simulated.'),
+  )
     .argument('<mac>', 'The lock’s MAC, in any common spelling.')
     .option('--merchant <name>', 'The new merchant. The lock’s history stays with the old merchant.')
     .option('--simulated', 'Mark the lock as simulated: judged and delivered, but not billed.')
     .option('--not-simulated', 'Mark the lock as real.')
+    .option('--name <name>', 'A name of up to 60 characters; "" removes it.')
+    .option('--labels <list>', 'All labels: key=value, separated by commas; "" removes them.')
     .addHelpText('after', '\nExample:\n  $ lockgate device set A4:C1:38:F0:E1:D2 --merchant "Basil Bikes"')
+    .addHelpText('after', '  $ lockgate device set A4:C1:38:F0:E1:D2 --name "Harbour 7" --labels city=Hamburg')
     .action(set);
   addClientFlags(
     device.command('reflashed').description('Report that a lock’s flash was wiped and its boot counter restarted.'),
@@ -82,30 +88,31 @@ async function rejudge(mac: string, flags: Flags): Promise<void> {
   print(`${paint('bold', answer.mac)} is judged again: its state was rebuilt from its log.`);
 }
 
-interface DeviceJson {
-  readonly mac: string;
-  readonly merchant: string;
-  readonly simulated: boolean;
-}
-
 interface SetFlags extends Flags {
   readonly merchant?: string;
   readonly simulated?: boolean;
   readonly notSimulated?: boolean;
+  readonly name?: string;
+  readonly labels?: string;
 }
 
 async function set(mac: string, flags: SetFlags): Promise<void> {
-  const { merchant, simulated, notSimulated } = flags;
+  const { merchant, simulated, notSimulated, name, labels } = flags;
   if (simulated && notSimulated)
     throw new LockgateError('input-set', '--simulated and --not-simulated exclude each other');
   const device = await new GatewayClient(flags).patch<DeviceJson>(`/devices/${encodeURIComponent(mac)}`, {
     ...(merchant !== undefined && { merchant }),
     ...(simulated && { simulated: true }),
     ...(notSimulated && { simulated: false }),
+    ...(name !== undefined && { name }),
+    ...(labels !== undefined && { labels: (await import('./labels.js')).readLabels(labels) }),
   });
   if (flags.json) return printJson(device);
   const kind = device.simulated ? 'a simulated lock' : 'a real lock';
-  print(`${paint('bold', device.mac)} is ${kind} of ${device.merchant}.`);
+  const labelled = labelsText(device.labels);
+  const named = device.name === null ? '' : `, named ${JSON.stringify(device.name)}`;
+  print(`${paint('bold', device.mac)} is ${kind} of ${device.merchant}${named}.`);
+  if (labelled !== '') print(`Labels: ${labelled}`);
 }
 
 async function reflashed(mac: string, flags: Flags & { at?: string }): Promise<void> {

@@ -6,12 +6,10 @@
 import { type Static, type TObject, type TSchema, Type } from 'typebox';
 import type { Clock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
-import { presence } from '../../../proto/power/judge/presence.js';
-import { POWER_MODEL } from '../../../proto/power/model.js';
 import { decodeUplink } from '../../../proto/wire/codec.js';
 import { formatMac, type Mac, parseMac } from '../../../proto/wire/mac.js';
 import { isPingUplink } from '../../../proto/wire/ping.js';
-import { highWindowToJson, isDatable, pingToJson, powerToJson, toDate } from '../../../proto/wire/ping-json.js';
+import { isDatable, pingToJson, toDate } from '../../../proto/wire/ping-json.js';
 import type { Accounts } from '../../accounts/accounts.js';
 import type { MerchantParts } from '../../accounts/merchant-parts.js';
 import type { OperatorTokens } from '../../accounts/operator-tokens.js';
@@ -20,8 +18,7 @@ import type { RecordedClocks } from '../../clocks/recorded-clocks.js';
 import type { Commands } from '../../commands/commands.js';
 import { readTwin } from '../../commands/twin.js';
 import type { SettingInForce } from '../../config.js';
-import type { JudgingStop } from '../../ingest/judging.js';
-import { type DeviceState, parseDeviceState } from '../../locks/device-state.js';
+import { parseDeviceState } from '../../locks/device-state.js';
 import type { Locks } from '../../locks/locks.js';
 import type { Figures } from '../../metrics/figures.js';
 import { budgetText } from '../../mqtt/budget/budget-events.js';
@@ -30,19 +27,22 @@ import type { RefusalRecorder } from '../../mqtt/refusals/refusal-recorder.js';
 import type { Notices } from '../../notices/notices.js';
 import { noSuchDevice } from '../../store/contract/errors.js';
 import type { Refusal } from '../../store/contract/refusal-store.js';
-import type { DeviceReading, QuarantinedMessage, Store, StoredUplink } from '../../store/contract/store.js';
+import type { QuarantinedMessage, Store, StoredUplink } from '../../store/contract/store.js';
 import { addCounts, countsJson, ZERO_USAGE } from '../../usage/counts.js';
 import type { Usage } from '../../usage/usage.js';
 import { eventId } from '../../webhooks/event-id.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';
+import { DeviceListQuery, listDevices } from './device-list.js';
 import { type AuditTerms, pick } from './json/audit-terms.js';
-import { findingJson, presenceJson } from './json/event.js';
+import { deviceJson } from './json/device.js';
+import { findingJson } from './json/event.js';
 import {
   DeviceAnswer,
   DeviceDetailAnswer,
   Exact,
   LabelMap,
   MacText,
+  MaybeText,
   MerchantAnswer,
   Name,
   NewDeviceAnswer,
@@ -199,13 +199,11 @@ export const ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/devices',
     operation: 'device.list',
-    summary: 'Lists all locks with their latest state.',
+    summary: 'Lists locks with their latest state, filtered and sorted, page by page; by default trouble first.',
     success: 200,
-    answer: Type.Object({ devices: Type.Array(DeviceAnswer) }),
-    handle: async (parts) => {
-      const nowMs = parts.clock.now();
-      return { devices: (await parts.store.listDevices()).map((reading) => deviceJson(reading, parts, nowMs)) };
-    },
+    query: DeviceListQuery,
+    answer: Type.Object({ devices: Type.Array(DeviceAnswer), next_cursor: MaybeText }),
+    handle: async (parts, { query }) => await listDevices(parts, query),
   },
   {
     method: 'GET',
@@ -229,69 +227,11 @@ function merchantJson({ id, name, createdAtMs }: { id: number; name: string; cre
   return { id, name, created_at: toDate(createdAtMs) };
 }
 
-/** The JSON of a lock in lists of locks. */
-export function deviceJson(
-  { device, state }: DeviceReading,
-  { usage, locks }: Pick<OperatorParts, 'usage' | 'locks'>,
-  nowMs: number,
-) {
-  const storedState = state === null ? null : parseDeviceState(state);
-  // `unjudged` is set if the judge, which checks uplinks by the firmware's rules, failed for this lock.
-  const unjudged = locks.find(device.id)?.state.unjudged ?? storedState?.unjudged;
-  return {
-    mac: formatMac(device.mac),
-    name: device.name,
-    labels: device.labels,
-    merchant: device.merchantName,
-    simulated: device.simulated,
-    created_at: toDate(device.createdAtMs),
-    sim: simJson(usage.sims.activatedAtMs(device.mac)),
-    unjudged: unjudged === undefined ? null : unjudgedJson(unjudged),
-    // A lock that isn't judged (judging.ts) keeps the state that it had when its judging failed.
-    ...stateJson(storedState, unjudged?.sinceMs ?? nowMs),
-  };
-}
-
-/** Since when a lock is not judged, and why. */
-export function unjudgedJson({ sinceMs, why, version }: JudgingStop) {
-  return { since: toDate(sinceMs), why, version };
-}
-
-/** The state of the lock's SIM, which is active from the lock's first accepted CONNECT on (interfaces.md §5). */
-function simJson(activatedAtMs: number | null) {
-  return activatedAtMs === null
-    ? { state: 'inactive', activated_at: null }
-    : { state: 'active', activated_at: toDate(activatedAtMs) };
-}
-
 /** The lock's usage in the current month, summed over all merchants that had it. */
 async function usageJson(usage: Usage, mac: Mac) {
   const { month } = usage.meter;
   const rows = await usage.read({ mac, month });
   return { month, ...countsJson(rows.reduce(addCounts, ZERO_USAGE)) };
-}
-
-/** The lock's presence at `nowMs`, and its state: what the gateway concluded from its uplinks ("belief"). */
-function stateJson(state: DeviceState | null, nowMs: number) {
-  if (state === null) return { presence: 'never-seen', state: null };
-  const { belief, ping, receivedAtMs } = state;
-  const { position } = belief;
-  return {
-    ...presenceJson(presence(POWER_MODEL, belief, nowMs)),
-    state: {
-      received_at: receivedAtMs === null ? null : toDate(receivedAtMs),
-      power_state: belief.state,
-      power: powerToJson(belief.power),
-      high_window: highWindowToJson(belief.highWindow),
-      ping_type: ping?.kind ?? null,
-      reason: ping?.reason ?? null,
-      lock_state: belief.lockState,
-      battery_percent: belief.batteryPercent,
-      latitude: position?.latitudeDegrees ?? null,
-      longitude: position?.longitudeDegrees ?? null,
-      uncertainty: position?.uncertaintyMeters ?? null,
-    },
-  };
 }
 
 /** The answer to `GET /devices/:mac`: the lock with its recent history and its twin (wanted and reported settings). */

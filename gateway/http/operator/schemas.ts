@@ -3,6 +3,7 @@
  * document (document.ts), and a test compares every answer with them.
  */
 import { type TProperties, type TSchema, Type } from 'typebox';
+import { TROUBLES } from '../../locks/list/lock-order.js';
 
 /** A merchant's name. */
 export const Name = Type.String({ minLength: 1, maxLength: 200 });
@@ -92,6 +93,7 @@ const device = {
   simulated: Type.Boolean(),
   created_at: Time,
   sim: Type.Object({ state: OneOf(['inactive', 'active']), activated_at: MaybeTime }),
+  trouble: OneOf(TROUBLES, 'What needs attention most; `theft`: the latest ping reports one.'),
   unjudged: OrNull(Type.Object(unjudged, { description: 'The judge failed; the lock’s state is as of that time.' })),
   ...presence,
   state: OrNull(DeviceState),

@@ -138,12 +138,12 @@ t.test('a removed lock is not listed, its history stays, and it can be added aga
   t.equal(await connackCode(gateway.mqttPort, phoneLogin), NOT_AUTHORIZED);
   t.match(await callOperator(gateway, 'GET', `/devices/${MAC}`), { status: 404 });
   t.match(await callOperator(gateway, 'DELETE', `/devices/${MAC}`), { status: 404 });
-  t.same((await callOperator(gateway, 'GET', '/devices')).body, { devices: [] });
+  t.same((await callOperator(gateway, 'GET', '/devices')).body, { devices: [], next_cursor: null });
   t.equal((await gateway.store.readEvents(1, 0, 9)).length, 1, 'its events are still delivered');
 
   await gateway.close();
   const restarted = await openGateway(t, folder);
-  t.same((await callOperator(restarted, 'GET', '/devices')).body, { devices: [] });
+  t.same((await callOperator(restarted, 'GET', '/devices')).body, { devices: [], next_cursor: null });
   const added = await restarted.accounts.addDevice({ mac: MAC });
   t.equal(await connackCode(restarted.mqttPort, lockLogin), NOT_AUTHORIZED, 'the old secret stays revoked');
   const addedLock = await TestLock.connect(t, restarted.mqttPort, MAC, added.secret);

@@ -11,6 +11,7 @@ import { EXIT_CODE } from '../../../terminal/exit-codes.js';
 import type { Interruption } from '../../../terminal/interrupt.js';
 import { printJson, printNote } from '../../../terminal/output.js';
 import { ProgressLine } from '../../../terminal/progress-line.js';
+import { listAllDevices } from '../../device/all-devices.js';
 import type { MqttTarget } from './connection.js';
 import type { ReplayContext } from './lock.js';
 import { lowestBoots, type ReplayPlan, readReplayPlan, shiftPlan } from './plan.js';
@@ -94,7 +95,7 @@ function mqttTargetOf({ mqtt: { host, port } }: Status, operatorHost: string): M
  * gateway's highest, raises all its boots by the same number, so that the lowest becomes the gateway's highest plus 1.
  */
 async function planAsNow(client: GatewayClient, plan: ReplayPlan): Promise<ReplayPlan> {
-  const { devices } = await client.get<{ devices: { mac: string }[] }>('/devices');
+  const devices = await listAllDevices<{ mac: string }>(client);
   const knownMacs = new Set(devices.map(({ mac }) => mac));
   const bootShifts = new Map<Mac, number>();
   for (const [mac, lowest] of lowestBoots(plan)) {

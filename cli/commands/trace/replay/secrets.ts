@@ -6,6 +6,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { LockgateError } from '../../../../proto/errors.js';
 import { formatMac, type Mac, parseMac } from '../../../../proto/wire/mac.js';
 import type { GatewayClient } from '../../../client.js';
+import { listAllDevices } from '../../device/all-devices.js';
 
 /** The maximum size of a file of secrets; enough for some 100,000 locks. */
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
@@ -90,7 +91,7 @@ export async function provisionLocks(
   merchant: string | undefined,
   signal: AbortSignal,
 ): Promise<Secrets> {
-  const { devices } = await client.get<{ devices: DeviceJson[] }>('/devices');
+  const devices = await listAllDevices<DeviceJson>(client);
   const known = new Map(devices.map(({ mac, simulated }) => [mac, simulated]));
   const real = [...macs].filter((mac) => known.get(formatMac(mac)) === false);
   if (real.length > 0) {

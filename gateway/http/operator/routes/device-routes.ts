@@ -10,8 +10,9 @@ import { formatMac } from '../../../../proto/wire/mac.js';
 import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
 import type { Phone } from '../../../store/contract/store.js';
 import { countOf, pick } from '../json/audit-terms.js';
+import { deviceJson } from '../json/device.js';
 import { readExpiry } from '../query.js';
-import { deviceJson, type OperatorParts, type Route, type RouteRequest, readMac, withBody } from '../routes.js';
+import { type OperatorParts, type Route, type RouteRequest, readMac, withBody } from '../routes.js';
 import { Count, DateText, DeviceAnswer, Exact, LabelMap, MacText, MaybeTime, Name, OneOf, Time } from '../schemas.js';
 
 /** Enough for some 100,000 locks with the names of their merchants. */

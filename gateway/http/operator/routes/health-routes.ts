@@ -10,7 +10,7 @@ import type { Health } from '../../../health/health.js';
 import type { Locks } from '../../../locks/locks.js';
 import type { Metrics } from '../../../metrics/metrics.js';
 import type { DocumentedRoute } from '../document.js';
-import { unjudgedJson } from '../routes.js';
+import { unjudgedJson } from '../json/device.js';
 import { OneOf, Time, unjudged } from '../schemas.js';
 import { READINESS, readinessJson } from '../status.js';
 

@@ -1,0 +1,242 @@
+/**
+ * `lockgate device list`: lists locks with their latest state, by default what needs attention first. Locks are fetched
+ * and printed page by page, so that a hundred thousand of them need no more memory than a thousand.
+ */
+import { type Command, InvalidArgumentError } from 'commander';
+import { systemClock } from '../../../proto/clock.js';
+import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import {
+  print,
+  printEmptyList,
+  printJson,
+  printNote,
+  terminalWidth,
+  untilStdoutDrained,
+} from '../../terminal/output.js';
+import { addClientFlags } from '../../terminal/shared-flags.js';
+import { type Column, tableLines } from '../../terminal/table.js';
+import { agoText } from '../../terminal/time-text.js';
+import { addWatchFlag, repeatIfWatched } from '../../terminal/watch.js';
+import { presenceText } from '../tail/event-line.js';
+
+/** The gateway answers with at most this many locks. */
+const PAGE_LOCKS = 1_000;
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1_000_000;
+const PRESENCES = 'online, asleep, late, low-battery, airplane, never-seen';
+const LOWER_CASE_STATES = ['locked', 'unlocked', 'theft'];
+
+/** Labels by key. */
+export type Labels = Readonly<Record<string, string>>;
+
+/** A lock's latest known state; null for a value that it has never reported. */
+export interface StateJson {
+  readonly received_at: string | null;
+  readonly power_state: string;
+  readonly power: { readonly mode: string };
+  readonly reason: string | null;
+  readonly lock_state: string | null;
+  readonly battery_percent: number | null;
+  readonly latitude: number | null;
+  readonly longitude: number | null;
+}
+
+/** A lock, as the operator interface lists it. */
+export interface DeviceJson {
+  readonly mac: string;
+  readonly name: string | null;
+  readonly labels: Labels;
+  readonly merchant: string;
+  readonly simulated: boolean;
+  readonly sim: { readonly state: 'inactive' | 'active'; readonly activated_at: string | null };
+  /** What needs attention most; `none` if nothing does. */
+  readonly trouble: string;
+  /** Why the gateway's rules no longer judge the lock; null if they do. */
+  readonly unjudged: { readonly since: string; readonly why: string } | null;
+  /** Depending on the presence there is also a member `since`, `due` or `rule`. */
+  readonly presence: string;
+  readonly state: StateJson | null;
+}
+
+/** A page of locks, as the operator interface returns it. */
+interface DevicePage {
+  readonly devices: readonly DeviceJson[];
+  readonly next_cursor: string | null;
+}
+
+type ListFlags = ConnectionFlags & {
+  readonly json?: boolean;
+  readonly merchant?: string;
+  readonly presence?: readonly string[];
+  readonly state?: readonly string[];
+  readonly label?: readonly string[];
+  readonly search?: string;
+  readonly sort?: string;
+  readonly limit?: number;
+  readonly cursor?: string;
+};
+
+/** Adds the command to the group. */
+export function addListCommand(device: Command): void {
+  addWatchFlag(addClientFlags(device.command('list').description('List locks with their latest state, trouble first.')))
+    .option('--merchant <name>', 'Only locks of this merchant.')
+    .option('--presence <list>', `Only these presences: ${PRESENCES}.`, readWords)
+    .option('--state <list>', 'Only these states: locked, unlocked, theft, or a power state.', readStates)
+    .option('--label <label>', 'Only locks with this label: key=value, or key. Can be repeated.', collect)
+    .option('--search <text>', 'Only locks with this in their MAC, name or labels.')
+    .option('--sort <order>', 'trouble (default), mac, name, presence, state, battery or received; - reverses.')
+    .option('--limit <n>', `How many locks (default: ${DEFAULT_LIMIT}).`, readLimit)
+    .option('--cursor <cursor>', 'Continue a list where an earlier one ended.')
+    .addHelpText('after', '\nExample:\n  $ lockgate device list --presence late,low-battery --label city=Hamburg')
+    .addHelpText('after', '  $ lockgate device list --sort=-received --limit 20')
+    .action(repeatIfWatched(list));
+}
+
+/** Words separated by commas; the gateway knows which there are. */
+function readWords(text: string): readonly string[] {
+  return text.split(',').map((word) => word.trim());
+}
+
+/** Power states are in upper case; people may type them otherwise. */
+function readStates(text: string): readonly string[] {
+  return readWords(text).map((word) => {
+    return LOWER_CASE_STATES.includes(word.toLowerCase())
+      ? word.toLowerCase()
+      : word.toUpperCase().replaceAll('-', '_');
+  });
+}
+
+function readLimit(text: string): number {
+  const limit = Number(text);
+  if (/^\d{1,7}$/.test(text) && limit >= 1 && limit <= MAX_LIMIT) return limit;
+  throw new InvalidArgumentError(`Expected a whole number from 1 to ${MAX_LIMIT.toLocaleString('en')}.`);
+}
+
+function collect(label: string, before: readonly string[] = []): readonly string[] {
+  return [...before, label];
+}
+
+async function list(flags: ListFlags): Promise<void> {
+  const { limit = DEFAULT_LIMIT } = flags;
+  const pages = readPages(flags, limit);
+  if (flags.json) return await printAsJson(pages);
+  let count = 0;
+  let cursor: string | null = null;
+  for await (const { devices, next_cursor } of pages) {
+    if (devices.length > 0) print(tableLines(devices, columnsFor(devices), terminalWidth()).join('\n'));
+    await untilStdoutDrained();
+    count += devices.length;
+    cursor = next_cursor;
+  }
+  const { merchant, presence, state, label, search } = flags;
+  if (count === 0) {
+    const none = 'There is no lock yet. Add one: lockgate device add MAC';
+    return printEmptyList([merchant, presence, state, label, search], 'No locks match.', none);
+  }
+  if (cursor !== null) printNote(`These are the first ${count}. More: a higher --limit, or --cursor ${cursor}`);
+}
+
+/** The pages up to the limit. The next page is fetched while the caller prints the one before. */
+async function* readPages(flags: ListFlags, limit: number): AsyncGenerator<DevicePage> {
+  const client = new GatewayClient(flags);
+  const query = queryOf(flags);
+  const fetchPage = (cursor: string | null, left: number): Promise<DevicePage> => {
+    query.set('limit', String(Math.min(left, PAGE_LOCKS)));
+    if (cursor !== null) query.set('cursor', cursor);
+    return client.get<DevicePage>(`/devices?${query}`);
+  };
+  let left = limit;
+  let coming: Promise<DevicePage> | undefined = fetchPage(flags.cursor ?? null, left);
+  while (coming !== undefined) {
+    const page: DevicePage = await coming;
+    left -= page.devices.length;
+    const isLast = page.next_cursor === null || left <= 0;
+    coming = isLast ? undefined : fetchPage(page.next_cursor, left);
+    // A failure is thrown when the page is awaited.
+    coming?.catch(() => undefined);
+    yield page;
+  }
+}
+
+function queryOf({ merchant, presence = [], state = [], label = [], search, sort }: ListFlags): URLSearchParams {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries({ merchant, search, sort }))
+    if (value !== undefined) query.set(name, value);
+  for (const [name, values] of Object.entries({ presence, state, label }))
+    for (const value of values) query.append(name, value);
+  return query;
+}
+
+/** One JSON document. A long list is printed while it is read. */
+async function printAsJson(pages: AsyncGenerator<DevicePage>): Promise<void> {
+  const first = (await pages.next()).value as DevicePage | undefined;
+  const second = (await pages.next()).value as DevicePage | undefined;
+  if (first === undefined || second === undefined) return printJson(first ?? { devices: [], next_cursor: null });
+  print('{"devices":[');
+  printItems(first.devices, '');
+  printItems(second.devices, ',');
+  let cursor = second.next_cursor;
+  for await (const { devices, next_cursor } of pages) {
+    printItems(devices, ',');
+    await untilStdoutDrained();
+    cursor = next_cursor;
+  }
+  print(`],"next_cursor":${JSON.stringify(cursor)}}`);
+}
+
+function printItems(devices: readonly DeviceJson[], before: string): void {
+  if (devices.length > 0) print(before + devices.map((device) => JSON.stringify(device)).join(',\n'));
+}
+
+const COLUMNS: readonly Column<DeviceJson>[] = [
+  { title: 'MAC', show: (row) => row.mac, neverCut: true },
+  { title: 'LOCK', show: (row) => row.state?.lock_state ?? '–' },
+  { title: 'BATTERY', show: (row) => percent(row.state?.battery_percent) },
+  { title: 'STATE', show: (row) => row.state?.power_state ?? '–' },
+  { title: 'PRESENCE', show: presenceCell, style: ({ trouble }) => TROUBLE_STYLES[trouble] },
+  { title: 'NAME', show: (row) => row.name ?? '–', optional: true },
+  { title: 'LAST PING', show: (row) => row.state?.reason ?? '–', optional: true },
+  { title: 'MERCHANT', show: (row) => row.merchant, optional: true },
+  { title: 'RECEIVED', show: (row) => receivedText(row, systemClock.now()), optional: true },
+  { title: 'LABELS', show: (row) => labelsText(row.labels), optional: true },
+  { title: 'SIM', show: (row) => row.sim.state, optional: true },
+];
+
+/** Without the columns of names and labels where no lock has any. */
+function columnsFor(devices: readonly DeviceJson[]): readonly Column<DeviceJson>[] {
+  const hidden = [
+    ...(devices.some(({ name }) => name !== null) ? [] : ['NAME']),
+    ...(devices.some(({ labels }) => Object.keys(labels).length > 0) ? [] : ['LABELS']),
+  ];
+  return COLUMNS.filter(({ title }) => !hidden.includes(title));
+}
+
+const TROUBLE_STYLES: Readonly<Record<string, 'red' | 'yellow'>> = {
+  theft: 'red',
+  late: 'red',
+  'low-battery': 'yellow',
+  unjudged: 'yellow',
+};
+
+/** The presence, with what is wrong in words and a sign, so that it is clear without colours. */
+function presenceCell(row: DeviceJson): string {
+  const theft = row.trouble === 'theft' ? 'theft, ' : '';
+  const sign = TROUBLE_STYLES[row.trouble] === undefined ? '' : '! ';
+  return `${sign}${theft}${presenceText({ ...row })}${row.unjudged === null ? '' : ', unjudged'}`;
+}
+
+function receivedText({ state }: DeviceJson, nowMs: number): string {
+  return state?.received_at ? agoText(state.received_at, nowMs) : '–';
+}
+
+/** A battery level. */
+export function percent(value: number | null | undefined): string {
+  return value === null || value === undefined ? '–' : `${value}%`;
+}
+
+/** Labels as `city=Berlin, area=north`; empty without labels. */
+export function labelsText(labels: Labels): string {
+  return Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(', ');
+}

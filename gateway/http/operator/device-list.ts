@@ -1,0 +1,85 @@
+/** The list of locks for operators: its query, and a page of it (interfaces.md §4). */
+import { Type } from 'typebox';
+import { LockgateError } from '../../../proto/errors.js';
+import type { Mac } from '../../../proto/wire/mac.js';
+import { LISTED_STATES, PRESENCES, parseLabelFilter } from '../../locks/list/lock-filter.js';
+import type { LockPosition } from '../../locks/list/lock-list.js';
+import { parseSort, SORTS } from '../../locks/list/lock-order.js';
+import { noSuchMerchant } from '../../store/contract/errors.js';
+import { decodeCursor, encodeCursor, MAX_CURSOR_CHARS, type Position } from '../merchant/own-data/cursor.js';
+import { stateOfDeviceJson } from './json/device.js';
+import { limitOf, textOf } from './query.js';
+import type { OperatorParts, Query } from './routes.js';
+import { Exact, Limit, Name, OneOf } from './schemas.js';
+
+const MAX_LIMIT = 1_000;
+const MAX_SEARCH_CHARS = 100;
+
+export const DeviceListQuery = Exact({
+  merchant: Type.Optional(Name),
+  presence: Type.Optional(Type.Array(OneOf(PRESENCES), { description: 'Only these presences; can be repeated.' })),
+  state: Type.Optional(Type.Array(OneOf(LISTED_STATES), { description: 'Only these states; can be repeated.' })),
+  label: Type.Optional(Type.Array(Type.String(), { description: 'key=value, or key; all of them; can be repeated.' })),
+  search: Type.Optional(Type.String({ maxLength: MAX_SEARCH_CHARS, description: 'Part of a MAC, a name or a label.' })),
+  sort: Type.Optional(OneOf(SORTS, 'By default trouble first; - reverses an order.')),
+  limit: Limit(MAX_LIMIT, MAX_LIMIT),
+  cursor: Type.Optional(
+    Type.String({ maxLength: MAX_CURSOR_CHARS, description: 'The next_cursor of the page before.' }),
+  ),
+});
+
+/** A page of the list. @throws LockgateError `no-such-merchant`, `input-cursor` */
+export async function listDevices(parts: OperatorParts, query: Query) {
+  const { store, usage, clock, merchants } = parts;
+  const merchant = textOf(query, 'merchant');
+  const filter = {
+    merchantId: merchant === undefined ? undefined : await merchantIdOf(store, merchant),
+    presences: someOf(query.presence, PRESENCES),
+    states: someOf(query.state, LISTED_STATES),
+    labels: listOf(query.label)?.map(parseLabelFilter),
+    search: textOf(query, 'search'),
+  };
+  const asked = { filter, order: parseSort(textOf(query, 'sort') ?? 'trouble') };
+  const list = `devices ${JSON.stringify(asked)}`;
+  const page = await merchants.ownData.lockList.page(asked, {
+    limit: limitOf(query, MAX_LIMIT),
+    after: positionOf(textOf(query, 'cursor'), list),
+  });
+  const nowMs = clock.now();
+  return {
+    devices: page.locks.map(({ device, state, unjudged }) => stateOfDeviceJson(device, state, unjudged, usage, nowMs)),
+    next_cursor: page.next === null ? null : encodeCursor(list, toPosition(page.next)),
+  };
+}
+
+async function merchantIdOf(store: OperatorParts['store'], name: string): Promise<number> {
+  const merchant = (await store.listMerchants()).find((each) => each.name === name);
+  if (merchant === undefined) throw noSuchMerchant(name);
+  return merchant.id;
+}
+
+function listOf(given: string | readonly string[] | undefined): readonly string[] | undefined {
+  return typeof given === 'string' ? [given] : given;
+}
+
+/** The words of a repeated member, which the schema has checked. */
+function someOf<Word extends string>(
+  given: string | readonly string[] | undefined,
+  words: readonly Word[],
+): readonly Word[] | undefined {
+  const wanted = listOf(given);
+  return wanted && words.filter((word) => wanted.includes(word));
+}
+
+function toPosition({ value, mac, orderId, offset }: LockPosition): Position {
+  return [value, mac, orderId, offset];
+}
+
+/** @throws LockgateError `input-cursor` */
+function positionOf(cursor: string | undefined, list: string): LockPosition | undefined {
+  if (cursor === undefined) return undefined;
+  const [value = null, mac, orderId = null, offset] = decodeCursor(list, cursor) ?? [];
+  if (typeof mac === 'string' && typeof offset === 'number' && typeof orderId !== 'number')
+    return { value, mac: mac as Mac, orderId, offset };
+  throw new LockgateError('input-cursor', 'cursor: expected the next_cursor of an answer to the same query, unchanged');
+}

@@ -1,0 +1,86 @@
+/** A lock in answers to operators. Pure. */
+import { type Presence, presence } from '../../../../proto/power/judge/presence.js';
+import { POWER_MODEL } from '../../../../proto/power/model.js';
+import { formatMac } from '../../../../proto/wire/mac.js';
+import { highWindowToJson, powerToJson, toDate } from '../../../../proto/wire/ping-json.js';
+import type { JudgingStop } from '../../../ingest/judging.js';
+import { type DeviceState, parseDeviceState } from '../../../locks/device-state.js';
+import { troubleOf } from '../../../locks/list/lock-order.js';
+import type { Locks } from '../../../locks/locks.js';
+import type { Device, DeviceReading } from '../../../store/contract/store.js';
+import type { Usage } from '../../../usage/usage.js';
+import { presenceJson } from './event.js';
+
+/** A lock, as the store returned it. */
+export function deviceJson(
+  { device, state }: DeviceReading,
+  { usage, locks }: { readonly usage: Pick<Usage, 'sims'>; readonly locks: Pick<Locks, 'find'> },
+  nowMs: number,
+) {
+  const known = state === null ? null : parseDeviceState(state);
+  const unjudged = locks.find(device.id)?.state.unjudged ?? known?.unjudged;
+  return stateOfDeviceJson(device, known, unjudged, usage, nowMs);
+}
+
+/** A lock with a state, as lists of locks show it. */
+export function stateOfDeviceJson(
+  device: Device,
+  known: DeviceState | null,
+  unjudged: JudgingStop | undefined,
+  usage: Pick<Usage, 'sims'>,
+  nowMs: number,
+) {
+  const atMs = unjudged?.sinceMs ?? nowMs;
+  const listed = { device, state: known, presence: presenceOf(known, atMs), unjudged };
+  return {
+    mac: formatMac(device.mac),
+    name: device.name,
+    labels: device.labels,
+    merchant: device.merchantName,
+    simulated: device.simulated,
+    created_at: toDate(device.createdAtMs),
+    sim: simJson(usage.sims.activatedAtMs(device.mac)),
+    unjudged: unjudged === undefined ? null : unjudgedJson(unjudged),
+    trouble: troubleOf(listed),
+    // A lock that isn't judged (judging.ts) keeps the state that it had when its judging failed.
+    ...stateJson(known, listed.presence),
+  };
+}
+
+/** Since when a lock is not judged, and why. */
+export function unjudgedJson({ sinceMs, why, version }: JudgingStop) {
+  return { since: toDate(sinceMs), why, version };
+}
+
+/** The SIM is active from the lock's first accepted CONNECT (interfaces.md §5). */
+function simJson(activatedAtMs: number | null) {
+  return activatedAtMs === null
+    ? { state: 'inactive', activated_at: null }
+    : { state: 'active', activated_at: toDate(activatedAtMs) };
+}
+
+function presenceOf(state: DeviceState | null, nowMs: number): Presence {
+  return state === null ? { presence: 'never-seen' } : presence(POWER_MODEL, state.belief, nowMs);
+}
+
+function stateJson(state: DeviceState | null, now: Presence) {
+  if (state === null) return { presence: 'never-seen', state: null };
+  const { belief, ping, receivedAtMs } = state;
+  const { position } = belief;
+  return {
+    ...presenceJson(now),
+    state: {
+      received_at: receivedAtMs === null ? null : toDate(receivedAtMs),
+      power_state: belief.state,
+      power: powerToJson(belief.power),
+      high_window: highWindowToJson(belief.highWindow),
+      ping_type: ping?.kind ?? null,
+      reason: ping?.reason ?? null,
+      lock_state: belief.lockState,
+      battery_percent: belief.batteryPercent,
+      latitude: position?.latitudeDegrees ?? null,
+      longitude: position?.longitudeDegrees ?? null,
+      uncertainty: position?.uncertaintyMeters ?? null,
+    },
+  };
+}
