@@ -1,7 +1,7 @@
 /**
- * Reads the list of locks for `device import`: CSV with a MAC per line, and optionally a merchant, a name and labels. The
- * cells are separated by commas or semicolons, as spreadsheets write them. The error names every bad line, not only the
- * first, so that a list can be fixed at once.
+ * Reads the list of locks for `device import`: CSV with a MAC per line, and optionally a merchant, a name and labels.
+ * The cells are separated by commas or semicolons, as spreadsheets write them. The error names every bad line, not only
+ * the first, so that a list can be fixed at once.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { CsvError, parse } from 'csv-parse/sync';
@@ -86,7 +86,7 @@ function readHeader(name: string, { info, record }: CsvRecord): readonly string[
   if (!columns.includes('mac')) return undefined;
   const unexpected = columns.find((column, index) => !COLUMNS.includes(column) || columns.indexOf(column) !== index);
   if (unexpected === undefined) return columns;
-  const message = `column ${JSON.stringify(unexpected)}: expected mac and optionally merchant, name and labels, once each`;
+  const message = `column ${JSON.stringify(unexpected)}: expected mac, and maybe merchant, name and labels, once each`;
   throw badLines(name, [{ line: info.lines, message }]);
 }
 

@@ -1,6 +1,6 @@
 /**
- * Reads labels from the command line: `city=Berlin,area=north`. Imported inside actions, so that commands without labels
- * do not load code of the gateway.
+ * Reads labels from the command line: `city=Berlin,area=north`. Imported inside actions, so that commands without
+ * labels do not load code of the gateway.
  */
 import { type Labels, parseLabels } from '../../../gateway/store/contract/merchants/device-labels.js';
 import { LockgateError } from '../../../proto/errors.js';
