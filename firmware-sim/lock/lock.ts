@@ -4,7 +4,9 @@
  * virtual.
  *
  * The lock processes each timer and each event of its world at its due time, even when the machine is late. So a lock
- * with the same seed does the same at the same times. It processes events of the link when they arrive.
+ * with the same seed does the same at the same times. The lock processes events of the link when they arrive. It
+ * records what it does in a *diary*, a callback for tests and traces. Its *flash* is the memory that survives a
+ * restart.
  */
 import type { Clock, Timer } from '../../proto/clock.js';
 import { POWER_MODEL, type PowerModel } from '../../proto/power/model.js';
@@ -26,6 +28,7 @@ import type { World } from '../world/world.js';
 import type { Diary, DiaryEntry } from './diary.js';
 import type { Flash } from './flash.js';
 
+/** How a lock is made, and what it is connected to. */
 export interface LockOptions {
   readonly mac: Mac;
   readonly firmwareVersion: string;
@@ -36,6 +39,7 @@ export interface LockOptions {
   readonly flash?: Flash;
   /** Seed for the random jitter of retries, any uint32. */
   readonly jitterSeed: number;
+  /** Called with what happens to the lock and what the lock does. */
   readonly diary?: Diary;
   /** A model other than the protocol's, for tests. */
   readonly model?: PowerModel;
@@ -64,17 +68,17 @@ export class Lock {
   readonly #stepFunction: StepFunction;
   readonly #link: Link;
   readonly #battery: LockBattery | undefined;
-  /** Inputs that arrived while another one was being processed. */
-  readonly #inputs: StepInput[] = [];
+  /** Inputs that arrived while another input was being processed. */
+  readonly #queuedInputs: StepInput[] = [];
   /** The effects of the current step. One list serves all steps; it is emptied by popping, which keeps its capacity. */
   readonly #effects: StepEffect[] = [];
   readonly #state: Draft;
   /** What was last written to the flash. */
   #savedFlash: LockFlash;
-  /** The lock's own time: that of the input being processed, which may be before the clock's. */
+  /** The time of the input that is being processed. It may be before the clock's time. */
   // Initialised for speed: if a field was once undefined, V8 allocates a new number object at each assignment.
   #nowMs = 0;
-  /** When the lock must next be woken, by the last step. */
+  /** When the lock must next be woken, as the last step returned. */
   #wakeAtMs = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
   /** When the timer is due. */
@@ -119,9 +123,9 @@ export class Lock {
     if (this.#phase !== 'new') throw new Error('a simulated lock can be started only once');
     this.#phase = 'running';
     this.#nowMs = this.#options.clock.now();
-    this.#feed({ type: 'boot' });
+    this.#process({ type: 'boot' });
     // The shackle may have moved while the lock was off.
-    this.#feed({ type: 'lock-state', lockState: this.#options.world.initialState.lockState });
+    this.#process({ type: 'lock-state', lockState: this.#options.world.initialState.lockState });
     this.#options.world.attach?.(this);
     this.#setTimer();
   }
@@ -159,7 +163,7 @@ export class Lock {
       this.#nowMs = Math.max(this.#nowMs, dueMs);
       // At the same moment the lock's own timers come first, as `step` requires.
       if (this.#wakeAtMs <= worldMs) this.#tick();
-      else this.#takeFromWorld();
+      else this.#processWorldEvent();
     }
     this.#nowMs = Math.max(this.#nowMs, untilMs);
   }
@@ -170,28 +174,29 @@ export class Lock {
     const state = this.#state;
     const fix = needsFix(state) && state.skyOpen ? world.fixAt(this.#nowMs) : null;
     const cellPosition = needsCellPosition(state) ? world.cellPositionAt(this.#nowMs) : null;
-    this.#feed(fix === null && cellPosition === null ? BARE_TICK : { type: 'tick', fix, cellPosition });
+    this.#process(fix === null && cellPosition === null ? TICK_WITHOUT_POSITION : { type: 'tick', fix, cellPosition });
   }
 
-  #takeFromWorld(): void {
+  /** Processes the next event of the world. */
+  #processWorldEvent(): void {
     const event = this.#options.world.take();
     if (event === undefined) return;
     if (this.#options.diary !== undefined) {
       this.#log({ type: 'world', change: event.change });
-      if (event.change.type === 'motion') this.#logWhereabouts();
+      if (event.change.type === 'motion') this.#logTruePosition();
     }
-    this.#feed(event.change);
+    this.#process(event.change);
   }
 
-  /** Processes an input now, or queues it while another one is being processed. */
-  #feed(input: StepInput): void {
+  /** Processes an input now, or queues the input while another one is being processed. */
+  #process(input: StepInput): void {
     if (this.#phase !== 'running') {
-      this.#inputs.push(input);
+      this.#queuedInputs.push(input);
       return;
     }
     this.#phase = 'stepping';
     this.#step(input);
-    while (this.#inputs.length > 0) this.#step(this.#inputs.shift() as StepInput);
+    while (this.#queuedInputs.length > 0) this.#step(this.#queuedInputs.shift() as StepInput);
     if (this.#phase === 'stepping') this.#phase = 'running';
   }
 
@@ -209,15 +214,16 @@ export class Lock {
     if (input.type === 'boot') this.#battery?.booted(this.#nowMs);
     if (input.type === 'boot') this.#logBoot();
     if (effects.length === 0) return;
-    // Inputs that an effect causes go to `#inputs`, so no effect is added during this loop.
+    // Inputs that an effect causes go to `#queuedInputs`, so no effect is added during this loop.
     for (const effect of effects) this.#perform(effect);
     while (effects.length > 0) effects.pop();
   }
 
+  /** Carries out an effect, and records it. */
   #perform(effect: StepEffect): void {
     if (this.#phase === 'stopped') return;
     if (this.#options.diary !== undefined) {
-      if (effect.type === 'made' && effect.uplink.body.kind === 'gps') this.#logWhereabouts();
+      if (effect.type === 'made' && effect.uplink.body.kind === 'gps') this.#logTruePosition();
       this.#log({ type: 'did', effect });
     }
     this.#battery?.apply(effect, this.#nowMs);
@@ -227,34 +233,36 @@ export class Lock {
     else if (effect.type === 'drop') this.#link.drop();
   }
 
+  /** Converts the events of the link to inputs of the lock. */
   #linkEvents(): LinkEvents {
-    // Without a reader the lock makes no diary entries: a fleet would make millions of them.
+    // Without a diary, no entries are made for frequent events: a fleet would make millions of them.
     const isLogged = this.#options.diary !== undefined;
     return {
-      connected: () => this.#fromLink(CONNECTED, isLogged ? { type: 'connected' } : undefined),
-      failed: (trouble) => this.#fromLink(CONNECT_FAILED, { type: 'refused', trouble }),
+      connected: () => this.#handleLinkEvent(CONNECTED, isLogged ? { type: 'connected' } : undefined),
+      failed: (trouble) => this.#handleLinkEvent(CONNECT_FAILED, { type: 'refused', trouble }),
       disconnected: (trouble) =>
-        this.#fromLink(DISCONNECTED, trouble === null ? { type: 'closed' } : { type: 'lost', trouble }),
+        this.#handleLinkEvent(DISCONNECTED, trouble === null ? { type: 'closed' } : { type: 'lost', trouble }),
       acknowledged: (uplink: Uplink) => {
         const { boot, sequence } = uplink;
-        this.#fromLink(
+        this.#handleLinkEvent(
           { type: 'acknowledged', boot, sequence },
           isLogged ? { type: 'acknowledged', uplink } : undefined,
         );
       },
-      command: (downlink: Downlink) => this.#fromLink({ type: 'command', downlink }, { type: 'received', downlink }),
+      command: (downlink: Downlink) =>
+        this.#handleLinkEvent({ type: 'command', downlink }, { type: 'received', downlink }),
       unreadable: (message) => this.#log({ type: 'unreadable', message }),
     };
   }
 
   /** Processes an input from the link, after everything that was due before it. */
-  #fromLink(input: StepInput, entry: DiaryEntry | undefined): void {
+  #handleLinkEvent(input: StepInput, entry: DiaryEntry | undefined): void {
     if (this.#phase === 'stopped') return;
     // A link may answer during a step. The answer is then queued and processed at the same moment.
     if (this.#phase === 'running') this.#catchUp();
     if (entry !== undefined) this.#log(entry);
     if (input === CONNECT_FAILED || input === DISCONNECTED) this.#battery?.disconnected(this.#nowMs);
-    this.#feed(input);
+    this.#process(input);
     if (this.#phase === 'running') this.#setTimer();
   }
 
@@ -262,10 +270,11 @@ export class Lock {
     if (this.#options.diary === undefined) return;
     const { boot, covered, skyOpen, batteryPercent } = this.#state;
     this.#log({ type: 'booted', boot, covered, skyOpen, batteryPercent });
-    this.#logWhereabouts();
+    this.#logTruePosition();
   }
 
-  #logWhereabouts(): void {
+  /** Records where the lock truly is, which a lock itself does not know. */
+  #logTruePosition(): void {
     this.#log({ type: 'whereabouts', fix: this.#options.world.trueFixAt(this.#nowMs) });
   }
 
@@ -298,7 +307,7 @@ export class Lock {
 }
 
 /** A tick without any position. */
-const BARE_TICK: StepInput = Object.freeze({ type: 'tick', fix: null, cellPosition: null });
+const TICK_WITHOUT_POSITION: StepInput = Object.freeze({ type: 'tick', fix: null, cellPosition: null });
 const CONNECTED: StepInput = Object.freeze({ type: 'connected' });
 const CONNECT_FAILED: StepInput = Object.freeze({ type: 'connect-failed' });
 const DISCONNECTED: StepInput = Object.freeze({ type: 'disconnected' });

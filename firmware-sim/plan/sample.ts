@@ -7,6 +7,7 @@ import { assignMix, type MixPart } from '../fleet/mix.js';
 
 /** A part of the fleet that is sampled separately. */
 export interface Stratum {
+  /** The part's share of the fleet and the settings of its locks. */
   readonly part: MixPart;
   /** The number of locks in the part. */
   readonly locks: number;

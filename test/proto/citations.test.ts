@@ -1,4 +1,7 @@
-/** Every section that findings, `why` and certificates cite, and every rule, has a link that leads to an anchor. */
+/**
+ * Findings, `why` and certificates cite sections of the documents, such as "protocol.md §2". Every section that they
+ * cite, and every rule, has a link that leads to an anchor in the document.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -13,9 +16,9 @@ import { followLink } from '../helpers/house/document-links.js';
 import { ourFiles, root } from '../helpers/house/our-files.js';
 
 /** The numbers of a page's sections. */
-function headingsOf(page: string): Set<string> {
-  const known = numbersOfPage.get(page);
-  if (known !== undefined) return known;
+function sectionNumbersOf(page: string): Set<string> {
+  const cachedNumbers = numbersOfPage.get(page);
+  if (cachedNumbers !== undefined) return cachedNumbers;
   const text = readFileSync(join(root, 'docs', `${page}.md`), 'utf8');
   const numbers = new Set([...text.matchAll(/^## (\d)\. /gm)].map(([, number = '']) => number));
   numbersOfPage.set(page, numbers);
@@ -24,14 +27,14 @@ function headingsOf(page: string): Set<string> {
 
 const numbersOfPage = new Map<string, Set<string>>();
 
-/** Why links lead nowhere. */
-function broken(links: readonly string[]): string[] {
+/** A message for each link that leads nowhere. */
+function brokenLinkMessages(links: readonly string[]): string[] {
   return links.flatMap((link) => followLink(link) ?? []);
 }
 
 t.test('every link of the table leads to an anchor', async (t) => {
   t.ok(CITATION_LINKS.length > 10);
-  t.same(broken(CITATION_LINKS), []);
+  t.same(brokenLinkMessages(CITATION_LINKS), []);
   t.equal(
     followLink('docs/protocol.md#5-nothing'),
     'docs/protocol.md#5-nothing: docs/protocol.md has no anchor 5-nothing',
@@ -47,20 +50,20 @@ t.test('every section that the code cites has a link', async (t) => {
     ...certificateRows(POWER_MODEL).map(({ section }) => section),
   ];
   const cited = sections.flatMap((section) => citationsOf(section));
-  t.same(broken(cited.map(({ link }) => link)), []);
+  t.same(brokenLinkMessages(cited.map(({ link }) => link)), []);
   const links = new Set(cited.map(({ link }) => link));
   t.same(
     CITATION_LINKS.filter((link) => !links.has(link)),
     [],
-    'no link is left over',
+    'every link of the table is used',
   );
 });
 
 t.test('every rule has a row in docs/protocol.md', async (t) => {
-  t.same(broken(RULES.map(({ rule }) => ruleLink(rule))), []);
+  t.same(brokenLinkMessages(RULES.map(({ rule }) => ruleLink(rule))), []);
 });
 
-t.test('every section that the code or a document cites by its number is there', async (t) => {
+t.test('every section that the code or a document cites by its number exists', async (t) => {
   const cited = /\b(protocol|interfaces)\.md §(\d)/g;
   const missing = new Set<string>();
   let count = 0;
@@ -69,14 +72,14 @@ t.test('every section that the code or a document cites by its number is there',
   )) {
     for (const [text, page = '', number = ''] of readFileSync(join(root, file), 'utf8').matchAll(cited)) {
       count += 1;
-      if (!headingsOf(page).has(number)) missing.add(`${file}: ${text}`);
+      if (!sectionNumbersOf(page).has(number)) missing.add(`${file}: ${text}`);
     }
   }
   t.ok(count > 500, `${count} citations`);
   t.same([...missing], []);
 });
 
-t.test('a section may have several citations; an unknown one is a mistake of ours', async (t) => {
+t.test('a text may cite several sections; a citation without a link is an error', async (t) => {
   t.same(citationsOf('Specification, Limits; protocol.md §2'), [
     { text: 'Specification, Limits', link: 'docs/specification.md#limits' },
     { text: 'protocol.md §2', link: 'docs/protocol.md#2-the-power-model' },

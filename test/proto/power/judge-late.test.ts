@@ -7,15 +7,19 @@ import { Days, Hours, Minutes } from '../../../proto/clock.js';
 import type { CommandAck, Ping, Uplink } from '../../../proto/wire/ping.js';
 import { cellular, JudgedRun, START_MS, uplink } from '../../helpers/pair/judged-uplinks.js';
 
-const AIRPLANE_COMMAND = 7;
+/**
+ * The id of the command that switches airplane mode on. Some acknowledgements have this id, the others answer nothing.
+ */
+const AIRPLANE_COMMAND_ID = 7;
 
+/** An uplink, and the credential under which it is sent: a lock with a new secret numbers its uplinks from 1 again. */
 interface SentUplink {
   credential: number;
   uplink: Uplink;
 }
 
 const lockStates = fc.constantFrom('locked', 'unlocked', 'unknown') as fc.Arbitrary<'locked' | 'unlocked' | 'unknown'>;
-const batteries = fc.constantFrom(5, 9, 10, 80, 101);
+const batteryPercents = fc.constantFrom(5, 9, 10, 80, 101);
 
 const bodies: fc.Arbitrary<Ping | CommandAck> = fc.oneof(
   {
@@ -24,7 +28,7 @@ const bodies: fc.Arbitrary<Ping | CommandAck> = fc.oneof(
       .record({
         reason: fc.constantFrom('REASON_STATE_PING', 'REASON_PERIOD_TRACKING', 'REASON_THEFT', 'REASON_CELL_PING'),
         lockState: lockStates,
-        batteryPercent: batteries,
+        batteryPercent: batteryPercents,
         latitude: fc.constantFrom(null, 10, 20, 91),
       })
       .map(({ latitude, ...members }) =>
@@ -41,12 +45,12 @@ const bodies: fc.Arbitrary<Ping | CommandAck> = fc.oneof(
       kind: fc.constant('close_connection' as const),
       reason: fc.constant('REASON_CLOSE_CONNECTION' as const),
       lockState: lockStates,
-      batteryPercent: batteries,
+      batteryPercent: batteryPercents,
     }),
   },
   {
     weight: 1,
-    arbitrary: fc.constantFrom(AIRPLANE_COMMAND, 8).map((commandId) => ({
+    arbitrary: fc.constantFrom(AIRPLANE_COMMAND_ID, 8).map((commandId) => ({
       kind: 'ack' as const,
       commandId,
       result: 'ok' as const,
@@ -90,7 +94,7 @@ function judgeArrivals(uplinks: readonly SentUplink[], initialLockState: 'locked
   });
   judged.judge({ type: 'connect', source: 'lock', atMs: START_MS });
   const command = { type: 'set-power', airplane: true } as const;
-  judged.judge({ type: 'command', id: AIRPLANE_COMMAND, command, atMs: START_MS });
+  judged.judge({ type: 'command', id: AIRPLANE_COMMAND_ID, command, atMs: START_MS });
   let atMs = START_MS;
   for (const { uplink, credential } of uplinks) {
     atMs += Minutes(1);
