@@ -261,7 +261,8 @@ t.test('the first refusals are answered at once, further ones after a second', a
 
 t.test('docs/http.md and the OpenAPI document name every budget', async (t) => {
   const { gateway } = await setUpFairness(t);
-  const [, section = ''] = readFileSync(path.join(root, 'docs/http.md'), 'utf8').split('## How much\n');
+  const [, after = ''] = readFileSync(path.join(root, 'docs/http.md'), 'utf8').split('## How much\n');
+  const [section = ''] = after.split('\n## ');
   const rows = [...section.matchAll(/^\| `([a-z-]+)` \| (.+?) \|/gm)].map(([, name, words]) => [name, words]);
   const merchants = Object.entries(BUDGETS).filter(([name]) => name !== 'story-pings');
   t.strictSame(rows, merchants);
