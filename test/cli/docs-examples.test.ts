@@ -65,9 +65,9 @@ function replacementsFor({ gateway, receiver }: Reader): Replacement[] {
     ['127.0.0.1:8081', `127.0.0.1:${gateway.operatorPort}`],
     ['-p 1883', `-p ${gateway.mqttPort}`],
     ['http://127.0.0.1:9000/', receiver.url],
-    [/'([^']*)(lgu)_…'/, '"$1$(learnt $2)"'],
-    [/\b(lgs|lgk|lgt|whsec|evt)_…/, '$(learnt $1)'],
-    [/\bevt_A4C138F0E1D2_[\w]+/, '$(learnt evt)'],
+    [/'([^']*)(lgu)_…'/, '"$1$(last_printed $2)"'],
+    [/\b(lgs|lgk|lgt|whsec|evt)_…/, '$(last_printed $1)'],
+    [/\bevt_A4C138F0E1D2_[\w]+/, '$(last_printed evt)'],
     [/\b(finding|command):\d+/, '$1:1'],
     // Slow examples run with smaller numbers.
     [/(webhook trigger \w+ [\w:]+)(?![\w:]| --fast)/, '$1 --fast'],

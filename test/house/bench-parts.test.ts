@@ -234,7 +234,7 @@ const ROW: BenchRow = {
       aim: atLeast(200_000, 'locks × days'),
     }),
     notMeasured('somebody', { floor: atLeast(1), aim: atLeast(2) }, 'somebody is not installed'),
-    ratioTo('one without a bar', RATES, RATES),
+    ratioTo('one without a floor', RATES, RATES),
   ],
   details: ['word '.repeat(40).trim()],
 };
@@ -332,37 +332,37 @@ t.test('every script that a row starts exists', async (t) => {
 });
 
 t.test('the noisy neighbour calls every route, with a key if it needs one, and counts the answers', async (t) => {
-  const named = floods();
-  const rows = HTTP_ROUTES.map(({ method, path: where }) => `${method} ${where}`);
-  const without = rows.filter((row) => !named.some(({ name }) => name.startsWith(row)));
-  t.same(without, [], 'all routes are called');
+  const namedFloods = floods();
+  const routes = HTTP_ROUTES.map(({ method, path: routePath }) => `${method} ${routePath}`);
+  const uncalled = routes.filter((route) => !namedFloods.some(({ name }) => name.startsWith(route)));
+  t.same(uncalled, [], 'all routes are called');
   const [key, token] = ['lgk_key', 'lgt_token'];
-  for (const { name, hasKey, makeRequest } of named) {
+  for (const { name, hasKey, makeRequest } of namedFloods) {
     const text = JSON.stringify(makeRequest({ key, token }));
     const isKnown = text.includes(basicAuthorization(key)) || text.includes(token);
     t.equal(isKnown, hasKey, name);
   }
 
-  let asked = 0;
-  let enough: () => void = () => undefined;
+  let requestCount = 0;
+  let onSixty: () => void = () => undefined;
   const server = createServer((request, response) => {
-    asked += 1;
-    if (asked === 60) enough();
+    requestCount += 1;
+    if (requestCount === 60) onSixty();
     // Some answers close the connection, and all come in two chunks.
-    if (asked % 7 === 0) response.setHeader('connection', 'close');
-    request.resume().on('end', () => response.writeHead(asked % 2 === 0 ? 200 : 429, { 'content-length': '4' }));
+    if (requestCount % 7 === 0) response.setHeader('connection', 'close');
+    request.resume().on('end', () => response.writeHead(requestCount % 2 === 0 ? 200 : 429, { 'content-length': '4' }));
     request.on('end', () => response.write('ab')).on('end', () => response.end('cd'));
   });
   t.teardown(() => server.closeAllConnections());
   t.teardown(() => server.close());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  const sixty = new Promise<void>((resolve) => {
-    enough = resolve;
+  const sixtyRequests = new Promise<void>((resolve) => {
+    onSixty = resolve;
   });
   const terms = { port, sourceAddress: '127.0.0.1', connections: 3, method: 'POST', path: '/', headers: {}, body: 'x' };
   const end = startFlood(terms satisfies Flood);
-  await sixty;
+  await sixtyRequests;
   const answered: AnswerCounts = end();
   t.same(Object.keys(answered).sort(), ['200', '429']);
   const count = (answered['200'] ?? 0) + (answered['429'] ?? 0);

@@ -39,7 +39,7 @@ async function startServe(t: Test): Promise<Setup> {
   const serve = new Program(t, 'sh', ['-c', `ulimit -n ${MAX_DESCRIPTORS}; exec "$@"`, 'sh', ...command]);
   const port = Number(/:(\d+)$/.exec(await serve.waitForLine(/mqtt:/))?.[1]);
   await serve.waitForLine(/Next:/);
-  return { serve, data, port, credentials: macs.map((user, at) => ({ user, secret: secrets[at] as string })) };
+  return { serve, data, port, credentials: macs.map((user, index) => ({ user, secret: secrets[index] as string })) };
 }
 
 type Accounts = Awaited<ReturnType<typeof openGateway>>['accounts'];
@@ -72,11 +72,11 @@ t.test('a gateway with 200 descriptors and 400 locks serves operators and loses 
   // A single lock that connects later, not in a burst, gets an MQTT refusal.
   const late = await tryConnect(t, port, credentials[0] as Setup['credentials'][number]);
   t.ok([UNAVAILABLE, CONNACK_ACCEPTED].includes(late.answer), `the next lock receives ${JSON.stringify(late.answer)}`);
-  for (const [at, lock] of connected.entries()) lock.write(publishPacket('up', testBytes(1), at + 1));
-  for (const [at, lock] of connected.entries()) await lock.waitForHex(pubackHex(at + 1));
+  for (const [index, lock] of connected.entries()) lock.write(publishPacket('up', testBytes(1), index + 1));
+  for (const [index, lock] of connected.entries()) await lock.waitForHex(pubackHex(index + 1));
 
-  const list = ['device', 'list', '--data', data];
-  const { devices } = await lockgateJson<{ readonly devices: readonly unknown[] }>(list);
+  const listCommand = ['device', 'list', '--data', data];
+  const { devices } = await lockgateJson<{ readonly devices: readonly unknown[] }>(listCommand);
   t.equal(devices.length, LOCK_COUNT, 'operators can connect');
   const { body } = await callOperator(data, '/status');
   const { open, limit } = (body as { readonly descriptors: Figures }).descriptors;
@@ -113,13 +113,15 @@ t.test('operators can connect although silent sockets fill both ports', { skip }
   const { serve, data, port } = await startServe(t);
   const httpPort = Number(/:(\d+)/.exec((await serve.waitForLine(/http:/)).split('http:')[1] ?? '')?.[1]);
   t.ok(httpPort > 0, `merchants call port ${httpPort}`);
-  const crowd = await Promise.all(
-    Array.from({ length: 2 * SILENT_SOCKETS_PER_PORT }, (_, at) => RawLock.open(t, at % 2 === 0 ? port : httpPort)),
+  const silentSockets = await Promise.all(
+    Array.from({ length: 2 * SILENT_SOCKETS_PER_PORT }, (_, index) =>
+      RawLock.open(t, index % 2 === 0 ? port : httpPort),
+    ),
   );
   const calls = [];
   for (let each = 0; each < 5; each += 1) calls.push((await callOperator(data, '/status').catch(failedCall)).status);
   t.same(calls, Array(5).fill(200), 'every call is answered');
-  for (const { socket } of crowd) socket.destroy();
+  for (const { socket } of silentSockets) socket.destroy();
   serve.kill('SIGTERM');
   t.match(await serve.waitForExit(), { code: 0 });
 });

@@ -18,13 +18,15 @@ const seed = chooseSeed();
 const repeat = `LOCKGATE_SEED=${seed} npm test -- test/system/events.test.ts`;
 const LOCKS = 8;
 const KILLS = byLength(1, 20);
-/** Acknowledged pings between a start and its kill, and after the last start. */
-const PINGS_PER_LIFE = 150;
+/** Pings that are acknowledged after each start, before the gateway is killed or the test ends. */
+const PINGS_PER_START = 150;
 const PHASE_SECONDS = 60;
 /** How long a reader that loses its answer, or finds no gateway, waits before its next call. */
 const RETRY_MS = 20;
-/** The share of answers that a reader loses before it has stored their cursor: it then reads the same page again. */
-const LOST_SHARE = 0.1;
+/**
+ * The fraction of the answers that a reader loses before it has stored their cursor: it then reads the same page again.
+ */
+const LOST_FRACTION = 0.1;
 
 t.setTimeout(170_000);
 t.comment(`seed ${seed}; repeat: ${repeat}`);
@@ -55,7 +57,7 @@ class EventReader {
   async #read(onPage: () => void): Promise<void> {
     while (!this.#isStopped) {
       const page = await this.#nextPage().catch(() => undefined);
-      if (page === undefined || this.#chance.next() < LOST_SHARE) {
+      if (page === undefined || this.#chance.next() < LOST_FRACTION) {
         await realDelay(RETRY_MS);
         continue;
       }
@@ -89,7 +91,7 @@ function arrivalOf(event: EventJson): Arrival {
   return { webhookId, mac: mac_addr.replaceAll(':', ''), boot, sequence, bodyHash, accepted: true };
 }
 
-/** Runs locks, a merchant with webhooks and two readers over a gateway that is killed, until nothing is missing. */
+/** Runs locks, a merchant with webhooks and two readers while the gateway is killed, until both have all events. */
 async function runReaders(t: Test, kills: number, sabotage?: SabotageName) {
   const chance = new SeededChance(seed);
   const changes = new ChangeSignal();
@@ -116,20 +118,20 @@ async function runReaders(t: Test, kills: number, sabotage?: SabotageName) {
     await Promise.all(readers.map((reader) => reader.finished));
   });
   const ackedCount = (): number => locks.reduce((sum, { acked }) => sum + acked.length, 0);
-  const reach = async (count: number): Promise<void> => {
+  const waitForAcked = async (count: number): Promise<void> => {
     const expected = (): string => `${count} acknowledged pings, ${ackedCount()} are`;
     await changes.waitUntil(() => ackedCount() >= count, PHASE_SECONDS, expected);
   };
 
   for (const lock of locks) lock.allowConnections();
   for (let kill = 0; kill < kills; kill += 1) {
-    await reach(ackedCount() + PINGS_PER_LIFE);
+    await waitForAcked(ackedCount() + PINGS_PER_START);
     for (const lock of locks) lock.forbidConnections();
     await gateway.kill();
     await gateway.start();
     for (const lock of locks) lock.allowConnections();
   }
-  await reach(ackedCount() + PINGS_PER_LIFE);
+  await waitForAcked(ackedCount() + PINGS_PER_START);
   for (const lock of locks) lock.stopCreating();
   const isSettled = (): boolean => locks.every(({ unackedCount }) => unackedCount === 0);
   await changes.waitUntil(isSettled, PHASE_SECONDS, () => 'an acknowledgement for every ping');
@@ -137,7 +139,7 @@ async function runReaders(t: Test, kills: number, sabotage?: SabotageName) {
   const readCount = (): number => readers.reduce((sum, { diary }) => sum + diary.length, merchant.accepted);
   await changes.waitUntilOrStalled(() => hasAll() && merchant.accepted >= ackedCount(), readCount, 3);
   const diaries = locks.map(({ mac, acked }) => ({ mac, acked, unacked: [] }));
-  return { diaries, readers, merchant, minAcked: PINGS_PER_LIFE * (kills + 1) };
+  return { diaries, readers, merchant, minAcked: PINGS_PER_START * (kills + 1) };
 }
 
 t.test('two readers get every event once and in order, the same events as the webhooks', async (t) => {

@@ -1,6 +1,6 @@
 /**
- * The example locks of docs/firmware, in C and in Python, live a simulated day against a gateway, each as a process of
- * its own. The judge finds no violation, the certificate of the day has no failed row, and `sim shadow`, which runs
+ * The example locks of docs/firmware, in C and in Python, each a process of its own, go through a simulated day against
+ * a gateway. The judge finds no violation, the certificate of the day has no failed row, and `sim shadow`, which runs
  * beside the lock, sees no difference.
  */
 import { spawnSync } from 'node:child_process';
@@ -19,8 +19,8 @@ import { tempFolder } from '../helpers/store/temp-folder.js';
 t.setTimeout(120_000);
 
 const MIDNIGHT_MS = Date.UTC(2026, 10, 20);
-/** A day, and the daily ping of the next. */
-const LIFE = Hours(29);
+/** The simulated time: a day, and the daily ping of the next. */
+const RUN_TIME = Hours(29);
 const HIGH = { mode: 'HIGH', high_window: { from: '12:00', to: '15:00', utc_offset_minutes: 0 } };
 
 const DAY: readonly DayEvent[] = [
@@ -82,58 +82,62 @@ const DAY: readonly DayEvent[] = [
   { at: '23:06', event: 'lock' },
 ];
 
+/** An example lock: its program, the arguments before the MAC, the host and the port, and those after the port. */
 interface Example {
   readonly command: string;
   readonly before: readonly string[];
   readonly after: readonly string[];
 }
 
-interface Found {
+/** A finding of `trace check`. */
+interface Finding {
   readonly rule: string;
   readonly at: string;
 }
 
-/** Rows of the certificate that a day of one lock leaves out: what needs a phone, or a day in that state. */
-const OTHER_DAYS = /-(recovery|high)$|^(locate-gps|locate-cell|reset-ping)-mid$|^(phone-ping|position-true)$/;
+/** Rows of the certificate that this day cannot show: they need a phone, or a whole day in that state. */
+const IMPOSSIBLE_ROWS = /-(recovery|high)$|^(locate-gps|locate-cell|reset-ping)-mid$|^(phone-ping|position-true)$/;
 
-/** The rows that the certificate did not see, without those of other days. */
-function notSeen(certificate: string): string[] {
+/** The rows of the certificate without a PASS, except those that this day cannot show. */
+function missingRows(certificate: string): string[] {
   const { rows } = JSON.parse(certificate) as { rows: readonly { row: string; verdict: string }[] };
-  return rows.flatMap(({ row, verdict }) => (verdict === 'PASS' || OTHER_DAYS.test(row) ? [] : [`${verdict} ${row}`]));
+  return rows.flatMap(({ row, verdict }) =>
+    verdict === 'PASS' || IMPOSSIBLE_ROWS.test(row) ? [] : [`${verdict} ${row}`],
+  );
 }
 
-/** Lives the day with `sim shadow` beside the lock, then judges and certifies what the gateway stored. */
-async function livesADay(t: Test, mac: Mac, { command, before, after }: Example): Promise<void> {
+/** Runs the lock for the day with `sim shadow` beside it, then judges and certifies what the gateway stored. */
+async function testDay(t: Test, mac: Mac, { command, before, after }: Example): Promise<void> {
   const folder = tempFolder(t);
   const clock = new ManualClock(MIDNIGHT_MS);
   const gateway = await testGateway(t, { runClock: clock });
   const { secret } = await gateway.accounts.addDevice({ mac });
-  const where = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
+  const gatewayFlags = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const lock = new SteppedLock({ test: t, gateway, clock, mac, secret, command, before, after });
-  const shadow = await runCommand(['sim', 'shadow', formatMac(mac), '--json', '--for', '28h', ...where], {
+  const shadow = await runCommand(['sim', 'shadow', formatMac(mac), '--json', '--for', '28h', ...gatewayFlags], {
     whileRunning: async (running) => {
       await running.waitUntil(/"event":"begin"/);
       await lock.start();
-      await lock.live(DAY, LIFE);
+      await lock.live(DAY, RUN_TIME);
     },
   });
   t.equal(shadow.code, 0, `${shadow.stdout}${shadow.stderr}`);
   t.match(JSON.parse(shadow.stdout.trim().split('\n').at(-1) ?? ''), { event: 'end', differences: 0 });
 
   const trace = path.join(folder, 'day.jsonl');
-  const exported = await runCommand(['trace', 'export', '--out', trace, ...where]);
+  const exported = await runCommand(['trace', 'export', '--out', trace, ...gatewayFlags]);
   t.equal(exported.code, 0, exported.stderr);
   const checked = await runCommand(['trace', 'check', trace, '--json']);
   t.equal(checked.code, 0, checked.stdout);
-  const [{ findings }] = JSON.parse(checked.stdout).files as [{ findings: readonly Found[] }];
+  const [{ findings }] = JSON.parse(checked.stdout).files as [{ findings: readonly Finding[] }];
   t.same(
     findings.map(({ rule, at }) => `${rule} ${at.slice(11, 16)}`),
     ['not-closed 14:20', 'not-closed 14:40'],
-    'the connections that the lost coverage and the modem’s restart broke, and nothing else',
+    'only the connections that the lost coverage and the modem’s restart broke',
   );
   const certified = await runCommand(['trace', 'certify', trace, '--json']);
   t.equal(certified.code, 0, certified.stdout);
-  t.same(notSeen(certified.stdout), [], 'the day shows everything that it can');
+  t.same(missingRows(certified.stdout), [], 'every row that the day can show has passed');
   const { body } = await callOperator(gateway, 'GET', `/commands?mac=${mac}&limit=100`);
   const { commands } = body as { commands: readonly { state: string }[] };
   t.same(
@@ -143,7 +147,7 @@ async function livesADay(t: Test, mac: Mac, { command, before, after }: Example)
 }
 
 /** With a wrong secret, the lock waits 5 min ± 20 % before it tries again. */
-async function waitsWhenRefused(t: Test, mac: Mac, { command, before, after }: Example): Promise<void> {
+async function testRefusal(t: Test, mac: Mac, { command, before, after }: Example): Promise<void> {
   const clock = new ManualClock(MIDNIGHT_MS);
   const gateway = await testGateway(t, { runClock: clock });
   await gateway.accounts.addDevice({ mac });
@@ -160,25 +164,29 @@ async function waitsWhenRefused(t: Test, mac: Mac, { command, before, after }: E
 
 const noCompiler = spawnSync('cc', ['--version']).error !== undefined && 'cc not installed (Debian: gcc)';
 
-t.test('the lock in C compiles without warnings and lives a day', { skip: noCompiler }, async (t) => {
+t.test('the lock in C compiles without warnings and goes through a day', { skip: noCompiler }, async (t) => {
   const program = path.join(tempFolder(t), 'lock');
   const flags = ['-std=c11', '-Wall', '-Wextra', '-Werror', '-o', program];
   const compiled = await runProgram(t, 'cc', [...flags, path.join(root, 'docs/firmware/lock.c'), '-lm']);
   t.equal(compiled.exit?.code, 0, compiled.stderr.join('\n'));
   const flash = path.join(tempFolder(t), 'flash.bin');
   const lock = { command: program, before: [], after: [flash, '--stepped'] };
-  await livesADay(t, testMac(0xf0e1d5), lock);
-  await waitsWhenRefused(t, testMac(0xf0e1d6), { ...lock, after: [`${flash}.other`, '--stepped'] });
+  await testDay(t, testMac(0xf0e1d5), lock);
+  await testRefusal(t, testMac(0xf0e1d6), { ...lock, after: [`${flash}.other`, '--stepped'] });
 });
 
 /** The first Python that has paho-mqtt: Debian's package is for Debian's Python only. */
 const python = ['python3', '/usr/bin/python3'].find((each) => spawnSync(each, ['-c', 'import paho.mqtt']).status === 0);
 const noPython = python === undefined && 'paho-mqtt not installed (Debian: python3-paho-mqtt)';
 
-t.test('the lock in Python lives a day', { skip: noPython }, async (t) => {
+t.test('the lock in Python goes through a day', { skip: noPython }, async (t) => {
   const flash = path.join(tempFolder(t), 'flash.json');
   const script = path.join(root, 'docs/firmware/lock.py');
-  const lock = { command: python ?? '', before: ['-B', script], after: ['--flash', flash, '--stepped'] };
-  await livesADay(t, testMac(0xf0e1eb), lock);
-  await waitsWhenRefused(t, testMac(0xf0e1ec), { ...lock, after: ['--flash', `${flash}.other`, '--stepped'] });
+  const lock = {
+    command: python ?? '',
+    before: ['-B', script],
+    after: ['--flash', flash, '--stepped'],
+  };
+  await testDay(t, testMac(0xf0e1eb), lock);
+  await testRefusal(t, testMac(0xf0e1ec), { ...lock, after: ['--flash', `${flash}.other`, '--stepped'] });
 });

@@ -69,8 +69,13 @@ class Setup {
 
   async connect(t: Test): Promise<mqtt.MqttClient> {
     const identity = { clientId: WIRE_MAC, username: WIRE_MAC, password: this.secret };
-    const where = { host: '127.0.0.1', port: this.serve.mqttPort, protocolVersion: 4, reconnectPeriod: 0 } as const;
-    const client = await mqtt.connectAsync({ ...where, ...identity });
+    const connection = {
+      host: '127.0.0.1',
+      port: this.serve.mqttPort,
+      protocolVersion: 4,
+      reconnectPeriod: 0,
+    } as const;
+    const client = await mqtt.connectAsync({ ...connection, ...identity });
     client.on('error', () => undefined);
     t.teardown(() => void client.end(true));
     return client;

@@ -22,17 +22,17 @@ export type Normaliser = (text: string) => string;
 export function callText(title: string, end: CommandResult, normalise: Normaliser, isJson = false): string {
   const { writes, code } = end;
   const lines: string[] = [];
-  let at: 'stdout' | 'stderr' = 'stdout';
+  let stream: 'stdout' | 'stderr' = 'stdout';
   let text = '';
   const flush = (): void => {
-    const shown = at === 'stdout' && isJson ? prettyLines(text) : text;
-    const cut = elide(normalise(shown).replace(/\n$/, '').split('\n'));
-    if (text !== '') lines.push(...cut.map((line) => (at === 'stderr' ? `! ${line}` : line).trimEnd()));
+    const shown = stream === 'stdout' && isJson ? prettyLines(text) : text;
+    const shortened = elide(normalise(shown).replace(/\n$/, '').split('\n'));
+    if (text !== '') lines.push(...shortened.map((line) => (stream === 'stderr' ? `! ${line}` : line).trimEnd()));
     text = '';
   };
   for (const each of writes) {
-    if (each.to !== at) flush();
-    at = each.to;
+    if (each.to !== stream) flush();
+    stream = each.to;
     text += each.text;
   }
   flush();
@@ -47,11 +47,12 @@ function prettyLines(text: string): string {
   return lines.map((line) => JSON.stringify(JSON.parse(line), null, 2)).join('\n');
 }
 
+/** Replaces the lines beyond the maximum. */
 function elide(lines: readonly string[]): string[] {
   if (lines.length <= MAX_SHOWN_LINES + 2) return [...lines];
-  const rest = lines.slice(MAX_SHOWN_LINES);
-  const hash = createHash('sha256').update(rest.join('\n')).digest('hex').slice(0, 12);
-  return [...lines.slice(0, MAX_SHOWN_LINES), `[${rest.length} lines more, sha256 ${hash}]`];
+  const omitted = lines.slice(MAX_SHOWN_LINES);
+  const hash = createHash('sha256').update(omitted.join('\n')).digest('hex').slice(0, 12);
+  return [...lines.slice(0, MAX_SHOWN_LINES), `[${omitted.length} lines more, sha256 ${hash}]`];
 }
 
 /** The file of a command's snapshot, such as `device-list.txt`. */

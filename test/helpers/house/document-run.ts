@@ -38,9 +38,9 @@ export interface FailedLine {
 }
 
 /**
- * The start of the script, in bash. `handed` passes a command to this process and prints its output. `learnt` prints
- * the last secret or id of a kind that any command has printed. The trap records each failed command with its line; a
- * pipeline fails if any part of it fails.
+ * The start of the script, in bash. `send` passes a command to this process and prints its output. `last_printed`
+ * prints the last secret or id of a kind that any command has printed. The trap records each failed command with its
+ * line; a pipeline fails if any part of it fails.
  */
 const PRELUDE = `
 set -E -o pipefail
@@ -49,7 +49,7 @@ failed() {
   [ "\${#FUNCNAME[@]}" -gt 2 ] || echo "$1 $code $2: $(tail -1 "$RUN/err")" >> "$RUN/failed"
 }
 trap 'failed "$LINENO" "$BASH_COMMAND"' ERR
-handed() {
+send() {
   local id="$RUN/$BASHPID-$RANDOM" code
   if [ -p /dev/stdin ]; then cat > "$id.in"; else : > "$id.in"; fi
   code=$(printf '%s\\0' "$PWD" "$id" "$@" | command curl -s --unix-socket "$RUN/socket" --data-binary @- http://here/)
@@ -57,11 +57,11 @@ handed() {
   cat "$id.out"
   return "$code"
 }
-lockgate() { handed run "$@"; }
-parsed() { handed parse "$@"; }
+lockgate() { send run "$@"; }
+parsed() { send parse "$@"; }
 npx() { shift; lockgate "$@"; }
 curl() { command curl -sS --fail-with-body "$@" 2> "$RUN/err" | tee -a "$RUN/said"; }
-learnt() {
+last_printed() {
   [ "$1" != evt ] || lockgate webhook deliveries --json > "$RUN/deliveries"
   grep -oh "$1_[A-Za-z0-9_+/=-]*" "$RUN/said" | tail -1
 }
@@ -99,12 +99,12 @@ export async function runLines(
   writeFileSync(path.join(run, 'prelude'), PRELUDE);
   const script = path.join(run, 'script');
   writeFileSync(script, `${scriptLines(lines, exceptions, replacements).join('\n')}\n`);
-  const here = { RUN: run, BASH_ENV: path.join(run, 'prelude') };
+  const bashEnvironment = { RUN: run, BASH_ENV: path.join(run, 'prelude') };
   const bash = await runProgram(
     test,
     'bash',
     ['-c', `cd ${environment.folder} && exec bash ${script} < /dev/null`],
-    here,
+    bashEnvironment,
   );
   const failed = readFileSync(path.join(run, 'failed'), 'utf8').split('\n').filter(Boolean);
   // A line that bash can't parse ends the script with an error.

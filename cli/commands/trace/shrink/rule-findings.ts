@@ -1,7 +1,7 @@
 /**
- * The findings of one rule in a trace, of which `trace shrink` needs one. Bounded: without the uplinks, only those that
- * a later line may still withdraw are kept, the first ones, and the one at the line asked for. Of other rules it counts
- * the findings.
+ * The findings of one rule in a trace, of which `trace shrink` needs one. To need little memory it keeps no uplinks,
+ * and only three kinds of findings: those that a later line may still withdraw, the first ones, and the one at the
+ * requested line. It counts the findings of the other rules.
  */
 import type { UplinkKey } from '../../../../proto/power/judge/event.js';
 import type { RuleName } from '../../../../proto/power/rules.js';
@@ -10,20 +10,20 @@ import { type FindingSink, findingKey, isWithdrawable, type TraceFinding } from 
 /** A finding without its uplink. */
 export type RuleFinding = Pick<TraceFinding, 'line' | 'mac' | 'rule' | 'severity' | 'message'>;
 
-/** Findings that are kept after the trace: for an error that lists the lines of the first. */
+/** How many of the first findings are kept; an error lists their lines. */
 const MAX_FIRST = 6;
 
 export class RuleFindings implements FindingSink {
   readonly #rule: string;
   readonly #line: number | undefined;
   readonly #counts = new Map<RuleName, number>();
-  /** Those that a later line may withdraw; null for one of another rule, which only counts. */
+  /** The findings that a later line may withdraw, by rule, lock and uplink; null for one of another rule. */
   readonly #withdrawable = new Map<string, RuleFinding | null>();
-  /** The first findings that stand, in the order of their lines. */
+  /** The first findings that can no longer be withdrawn, in the order of their lines. */
   #first: RuleFinding[] = [];
   #atLine: RuleFinding | undefined;
 
-  /** @param line the line of the finding that is asked for; undefined for the first one */
+  /** @param line the line of the requested finding; undefined for the first one */
   constructor(rule: string, line: number | undefined) {
     this.#rule = rule;
     this.#line = line;
@@ -32,9 +32,9 @@ export class RuleFindings implements FindingSink {
   add(finding: TraceFinding): void {
     const { line, mac, rule, severity, message, about } = finding;
     this.#count(rule, 1);
-    const kept = rule === this.#rule ? { line, mac, rule, severity, message } : null;
-    if (about !== null && isWithdrawable(finding)) this.#withdrawable.set(findingKey(rule, mac, about), kept);
-    else if (kept !== null) this.#take(kept);
+    const ruleFinding = rule === this.#rule ? { line, mac, rule, severity, message } : null;
+    if (about !== null && isWithdrawable(finding)) this.#withdrawable.set(findingKey(rule, mac, about), ruleFinding);
+    else if (ruleFinding !== null) this.#keep(ruleFinding);
   }
 
   withdraw(rule: RuleName, mac: string, about: UplinkKey): void {
@@ -43,11 +43,11 @@ export class RuleFindings implements FindingSink {
 
   /** To be called at the end of the trace: nothing can be withdrawn any more. */
   end(): void {
-    for (const kept of this.#withdrawable.values()) if (kept !== null) this.#take(kept);
+    for (const finding of this.#withdrawable.values()) if (finding !== null) this.#keep(finding);
     this.#withdrawable.clear();
   }
 
-  /** The finding at the line asked for, or the first one; undefined if there is none. */
+  /** The finding at the requested line, or the first one; undefined if there is none. */
   get wanted(): RuleFinding | undefined {
     return this.#line === undefined ? this.#first[0] : this.#atLine;
   }
@@ -66,7 +66,7 @@ export class RuleFindings implements FindingSink {
     this.#counts.set(rule, (this.#counts.get(rule) ?? 0) + change);
   }
 
-  #take(finding: RuleFinding): void {
+  #keep(finding: RuleFinding): void {
     if (finding.line === this.#line) this.#atLine ??= finding;
     const last = this.#first[MAX_FIRST - 1];
     if (last !== undefined && last.line <= finding.line) return;
