@@ -32,21 +32,10 @@ import { addCounts, countsJson, ZERO_USAGE } from '../../usage/counts.js';
 import type { Usage } from '../../usage/usage.js';
 import { eventId } from '../../webhooks/event-id.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';
-import { DeviceListQuery, listDevices } from './device-list.js';
 import { type AuditTerms, pick } from './json/audit-terms.js';
 import { deviceJson } from './json/device.js';
 import { findingJson } from './json/event.js';
-import {
-  DeviceAnswer,
-  DeviceDetailAnswer,
-  Exact,
-  LabelMap,
-  MacText,
-  MaybeText,
-  MerchantAnswer,
-  Name,
-  NewDeviceAnswer,
-} from './schemas.js';
+import { DeviceDetailAnswer, Exact, LabelMap, MacText, MerchantAnswer, Name, NewDeviceAnswer } from './schemas.js';
 import { type Status, StatusAnswer } from './status.js';
 
 /** Maximum number of rows of each list of `GET /devices/:mac`: uplinks, findings, quarantined messages. */
@@ -194,16 +183,6 @@ export const ROUTES: readonly Route[] = [
       const { device, secret } = await parts.accounts.addDevice({ ...body, mac: readMac(body.mac) });
       return { ...deviceJson({ device, state: null }, parts, parts.clock.now()), secret };
     }),
-  },
-  {
-    method: 'GET',
-    path: '/devices',
-    operation: 'device.list',
-    summary: 'Lists locks with their latest state, filtered and sorted, page by page; by default trouble first.',
-    success: 200,
-    query: DeviceListQuery,
-    answer: Type.Object({ devices: Type.Array(DeviceAnswer), next_cursor: MaybeText }),
-    handle: async (parts, { query }) => await listDevices(parts, query),
   },
   {
     method: 'GET',

@@ -9,11 +9,24 @@ import { LockgateError } from '../../../../proto/errors.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
 import type { Phone } from '../../../store/contract/store.js';
+import { DeviceListQuery, listDevices } from '../device-list.js';
 import { countOf, pick } from '../json/audit-terms.js';
 import { deviceJson } from '../json/device.js';
 import { readExpiry } from '../query.js';
 import { type OperatorParts, type Route, type RouteRequest, readMac, withBody } from '../routes.js';
-import { Count, DateText, DeviceAnswer, Exact, LabelMap, MacText, MaybeTime, Name, OneOf, Time } from '../schemas.js';
+import {
+  Count,
+  DateText,
+  DeviceAnswer,
+  Exact,
+  LabelMap,
+  MacText,
+  MaybeText,
+  MaybeTime,
+  Name,
+  OneOf,
+  Time,
+} from '../schemas.js';
 
 /** Enough for some 100,000 locks with the names of their merchants. */
 const MAX_IMPORT_BYTES = 32 * 1024 * 1024;
@@ -67,6 +80,16 @@ async function ownerBefore({ store }: OperatorParts, request: RouteRequest) {
 }
 
 export const DEVICE_ROUTES: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/devices',
+    operation: 'device.list',
+    summary: 'Lists locks with their latest state, filtered and sorted, page by page; by default trouble first.',
+    success: 200,
+    query: DeviceListQuery,
+    answer: Type.Object({ devices: Type.Array(DeviceAnswer), next_cursor: MaybeText }),
+    handle: async (parts, { query }) => await listDevices(parts, query),
+  },
   {
     method: 'POST',
     path: '/devices/import',

@@ -181,7 +181,7 @@ t.test('findings lead to explanations, of own locks alone', async (t) => {
       id,
     );
   }
-  t.match(await ask(site, `/v1/why/${encodeURIComponent(`${ping?.event_id}/1`)}`), { status: 404 }, 'there is no URL');
+  t.match(await ask(site, `/v1/why/${encodeURIComponent(`${ping?.event_id}/99`)}`), { status: 404 }, 'there is no URL');
   t.match(await ask(site, `/v1/why/${amber.mac}?at=never`), { status: 400, body: { errors: [{ pointer: '/at' }] } });
 });
 
