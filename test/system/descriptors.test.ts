@@ -75,7 +75,7 @@ t.test('a gateway with 200 descriptors and 400 locks serves operators and loses 
   for (const [index, lock] of connected.entries()) lock.write(publishPacket('up', testBytes(1), index + 1));
   for (const [index, lock] of connected.entries()) await lock.waitForHex(pubackHex(index + 1));
 
-  const listCommand = ['device', 'list', '--data', data];
+  const listCommand = ['device', 'list', '--limit', '1000', '--data', data];
   const { devices } = await lockgateJson<{ readonly devices: readonly unknown[] }>(listCommand);
   t.equal(devices.length, LOCK_COUNT, 'operators can connect');
   const { body } = await callOperator(data, '/status');
