@@ -20,6 +20,7 @@ export function upgradeState(state: unknown): void {
   upgradeSwitches(state.belief);
   upgradeOrder(state.belief);
   upgradeConnection(state.belief);
+  upgradeAskedWindows(state.belief);
   if (Array.isArray(state.belief.runs) && !hasLives(state.belief)) upgradeKeys(state, state.belief);
 }
 
@@ -106,6 +107,11 @@ function upgradeOrder(belief: Record<string, unknown>): void {
 function upgradeConnection(belief: Record<string, unknown>): void {
   if (belief.connectionHighest !== undefined || belief.connectionLast === undefined) return;
   Object.assign(belief, { connectionHighest: -1, connectionHighestBoot: -1 });
+}
+
+/** Beliefs of versions that did not note the high windows that commands ask for. */
+function upgradeAskedWindows(belief: Record<string, unknown>): void {
+  if (belief.windowFrom !== undefined) belief.askedWindows ??= [];
 }
 
 /** A stretch (consecutive uplinks of a boot) of which the judge knows nothing. */

@@ -9,9 +9,9 @@ import { isPlausiblePosition } from '../../gen/ping-content.js';
 import type { HighWindow, LockState, Ping, Position, PowerSettings } from '../../wire/ping.js';
 import { FIRST_LIFE } from '../../wire/uplink-life.js';
 import type { PowerModel } from '../model.js';
-import { type Belief, type BelievedPosition, type MutableKey, setKey } from './belief.js';
+import { BELIEF_LIMITS, type Belief, type BelievedPosition, type MutableKey, setKey } from './belief.js';
 import type { UplinkEvent } from './event.js';
-import { rowOfState, stateRow } from './state.js';
+import { NEVER, rowOfState, stateRow } from './state.js';
 
 /** Updates the belief from an uplink. Returns whether that changed the effective state or the window. */
 export function updateBelief(model: PowerModel, belief: Belief, event: UplinkEvent): boolean {
@@ -19,7 +19,8 @@ export function updateBelief(model: PowerModel, belief: Belief, event: UplinkEve
   const isPowerChanged = updatePower(belief, event);
   noteDrops(belief, event);
   if (body.kind === 'ack') {
-    const isWindowChanged = body.highWindow !== null && updateWindow(belief, event, body.highWindow);
+    const isWindowKnown = body.highWindow !== null && forgetAskedWindows(belief, body.commandId);
+    const isWindowChanged = (body.highWindow !== null && updateWindow(belief, event, body.highWindow)) || isWindowKnown;
     return (isPowerChanged && enterState(model, belief, event.atMs)) || isWindowChanged;
   }
   const isBatteryChanged = updateFromPing(belief, event, body);
@@ -125,6 +126,24 @@ function updateWindow(belief: Belief, event: UplinkEvent, window: HighWindow): b
   belief.highWindow = window;
   if (difference !== 0) belief.windowSinceMs = event.atMs;
   return difference !== 0;
+}
+
+/** Notes that a command asks for a high window. Until an acknowledgement says which, that window may be in force. */
+export function noteAskedWindow(belief: Belief, id: number, window: HighWindow, sentMs: number): void {
+  const others = belief.askedWindows.filter((each) => each.id !== id);
+  belief.askedWindows = [...others, { id, sentMs, window }].slice(-BELIEF_LIMITS.askedWindows);
+}
+
+/**
+ * An acknowledgement reports the window in force, so those that its command or earlier commands asked for are no longer
+ * in question. Returns whether there were any.
+ */
+function forgetAskedWindows(belief: Belief, commandId: number): boolean {
+  if (belief.askedWindows.length === 0) return false;
+  const firstSentMs = belief.commands.find(({ id }) => id === commandId)?.firstSentMs ?? -NEVER;
+  const before = belief.askedWindows.length;
+  belief.askedWindows = belief.askedWindows.filter(({ id, sentMs }) => id !== commandId && sentMs >= firstSentMs);
+  return belief.askedWindows.length < before;
 }
 
 /** Determines the effective state and, if it changed, since when it holds. Returns whether it changed. */

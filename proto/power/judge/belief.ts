@@ -30,6 +30,8 @@ export const BELIEF_LIMITS = Object.freeze({
   commands: 64,
   /** Commands that switch airplane mode on. */
   airplaneSwitches: 16,
+  /** High windows that a command asked for and no acknowledgement has reported. */
+  askedWindows: 16,
   /** Holes that the message of a sequence-gap lists. */
   holesNamed: 5,
 });
@@ -188,6 +190,15 @@ export interface AirplaneSwitch {
   outcome: 'open' | 'acknowledged' | 'expired' | 'refuted';
 }
 
+/** A high window that a command asked for. */
+export interface AskedWindow {
+  /** The command. */
+  readonly id: number;
+  /** When it was last sent, by the judge's clock. */
+  readonly sentMs: number;
+  readonly window: HighWindow;
+}
+
 /**
  * Whether a close-connection ping came on a connection: `none`; `first`: as its first uplink, or otherwise made before
  * the connection, so that the ping belongs to the connection before; `own`: later, so that it closes this connection.
@@ -220,6 +231,11 @@ export interface Belief {
   highWindow: HighWindow;
   /** When the window was last changed. */
   windowSinceMs: number;
+  /**
+   * Windows that may be in force instead, in the order of their commands: the lock has acknowledged neither the command
+   * nor a later set-power. Only such acknowledgements report a window, and a full buffer may have discarded them.
+   */
+  askedWindows: AskedWindow[];
 
   state: EffectiveState;
   /** How many uplinks the lock had dropped at its newest ping. */
@@ -247,7 +263,10 @@ export interface Belief {
   isConnectionWhole: boolean;
   /** Whether any close-connection ping came over the connection, repeats included. */
   hasClosePing: boolean;
-  /** The sequence of the first and of the last uplink that came over the connection; −1 without one. */
+  /**
+   * The sequence of the first uplink that came over the connection; −1 without one, or once uplinks of two boots have
+   * come. And the sequence of the last one.
+   */
   connectionFirst: number;
   connectionLast: number;
   /** The sequence and the boot of the highest uplink that came over the connection; −1 without one. */
@@ -356,6 +375,7 @@ export function newBelief(model: PowerModel, mac: string, atMs: number, initial:
     windowFrom: keyBeforeAll(),
     highWindow: initial.highWindow ?? model.highWindow,
     windowSinceMs: -NEVER,
+    askedWindows: [],
     state: stateRow(model, power, null).state,
     droppedAtPing: 0,
     isStateDoubtful: false,

@@ -14,7 +14,7 @@ import { finding, type UplinkEvent, type Verdict } from './event.js';
 import type { Answer } from './in-order/ordered-uplink.js';
 import type { Stretch } from './in-order/stretch-state.js';
 import { newSentCommand, type SentCommand } from './sent-command.js';
-import { NEVER, rowOfState } from './state.js';
+import { NEVER, rowOfState, stateRow } from './state.js';
 import { describeSpan, describeTime } from './words.js';
 
 /** Notes a command that was sent, perhaps again. */
@@ -180,21 +180,32 @@ function judgeLocate(
 }
 
 /**
- * Marks commands that the lock had time to answer: it sent an uplink over 3 min after the command on the same
- * connection, and is not in a state that takes no commands.
+ * Marks commands that the lock had time to answer: on the same connection came an uplink that was made over 3 min after
+ * the command, behind which no acknowledgement waits, and no uplink since is from a state that takes no commands.
  */
-function markOverdueCommands(model: PowerModel, belief: Belief, { atMs }: UplinkEvent): void {
+function markOverdueCommands(model: PowerModel, belief: Belief, event: UplinkEvent): void {
   if (!belief.isConnected) return;
   const { bounds } = model;
-  const takesCommands = rowOfState(model, belief.state).commands;
+  const { kept, timeMs, power, body } = event.uplink;
+  // The uplink may be older than the newest one, from which the belief has its state.
+  const ownState = stateRow(model, power, body.kind === 'ack' ? belief.batteryPercent : body.batteryPercent);
+  const takesCommands = ownState.commands && rowOfState(model, belief.state).commands;
   for (const each of belief.commands) {
     if (each.isAnswered || each.isOverdue || each.connection !== belief.connections) continue;
     if (!takesCommands) each.connection = -1;
-    else if (atMs - each.sentMs > bounds.ignoredAfter) {
+    else if (kept > 0 || mayBeDiscarded(belief, event, each)) continue;
+    else if (Math.min(event.atMs, timeMs) - each.sentMs > bounds.ignoredAfter) {
       each.isOverdue = true;
       belief.dueMs = Math.min(belief.dueMs, each.expiresMs);
     }
   }
+}
+
+/** Whether a lock whose buffer was full may have discarded the acknowledgement: then a number is missing since. */
+function mayBeDiscarded(belief: Belief, event: UplinkEvent, { sentMs }: SentCommand): boolean {
+  if (event.uplink.dropped === 0) return false;
+  const stretch = newestStretch(belief, event);
+  return stretch === undefined || !(stretch.context.fromMs <= sentMs);
 }
 
 /** When the next overdue command expires; {@link NEVER} if no command is overdue. */

@@ -97,7 +97,8 @@ export function noteReceipt(belief: Belief, event: UplinkEvent): void {
     belief.hasClosePing = true;
     if (belief.closeSeen !== 'own') belief.closeSeen = wasMadeBefore(belief, event) ? 'first' : 'own';
   } else if (belief.closeSeen === 'first') belief.closeSeen = 'none';
-  if (belief.connectionFirst < 0) belief.connectionFirst = sequence;
+  if (!belief.hasUplinks) belief.connectionFirst = sequence;
+  else if (boot !== belief.connectionHighestBoot) belief.connectionFirst = -1;
   belief.connectionLast = sequence;
   if (compareWithHighest(belief, boot, sequence) > 0) {
     belief.connectionHighest = sequence;

@@ -11,7 +11,7 @@
 
 import type { PowerModel } from '../model.js';
 import type { Belief } from './belief.js';
-import { updateBelief } from './belief-update.js';
+import { noteAskedWindow, updateBelief } from './belief-update.js';
 import { assumeAllCommandsKnown, commandAnsweredBy, judgeCommands, noteSentCommand } from './commands.js';
 import { connect, disconnect, judgeReceipt, noteReceipt } from './connection.js';
 import { judgeAnySource, judgeLockContent } from './content.js';
@@ -127,7 +127,9 @@ function judgeCommand(model: PowerModel, belief: Belief, { id, command, expiresM
   if (belief.isConnected) belief.activityMs = atMs;
   belief.isUnexplainedReported = false;
   noteSentCommand(model, belief, id, command, atMs, expiresMs);
-  if (command.type === 'set-power' && command.airplane === true) noteSwitchSent(belief, id, atMs, expiresMs);
+  if (command.type !== 'set-power') return;
+  if (command.airplane === true) noteSwitchSent(belief, id, atMs, expiresMs);
+  if (command.highWindow !== undefined) noteAskedWindow(belief, id, command.highWindow, atMs);
 }
 
 /**

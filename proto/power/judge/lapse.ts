@@ -117,6 +117,8 @@ function unexplainedLapse(model: PowerModel, belief: Belief): Lapse {
   const over = model.bounds.connectionUnexplainedOver;
   const kept = rowOfState(model, belief.state).connectionKept;
   if (!belief.isConnected || belief.isStateDoubtful || kept === 'always') return noLapse(rule);
+  // A window that was asked for may keep the connection, though its acknowledgement has not come.
+  if (kept === 'in-window' && belief.askedWindows.length > 0) return noLapse(rule);
   const sinceMs = belief.activityMs;
   if (kept === 'never') return { rule, sinceMs, dueMs: sinceMs + over };
   // If the window was open, the count starts when it closes. If it is closed for too short a time, there is no lapse.

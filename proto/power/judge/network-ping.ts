@@ -4,7 +4,8 @@
  * changes only the given belief (what the judge knows of the lock) and verdict (its findings). A `Span` is a series of
  * received sequence numbers without a hole.
  */
-import { Days } from '../../clock.js';
+import { Days, type Milliseconds } from '../../clock.js';
+import type { HighWindow } from '../../wire/ping.js';
 import type { PowerModel } from '../model.js';
 import type { Belief, Run, Span } from './belief.js';
 import { keyOf } from './content.js';
@@ -46,12 +47,19 @@ function judgeUnkept(model: PowerModel, belief: Belief, event: UplinkEvent, verd
   let message = `REASON_NETWORK_PING was sent in ${state}, which keeps no connection.`;
   if (connectionKept === 'in-window') {
     const over = model.bounds.networkPingOutsideOver;
-    const { isInside, changesIn, closedFor } = windowPhase(belief.highWindow, timeMs);
-    // Up to 2 min outside the window are tolerated, on both sides.
-    if (isInside || changesIn <= over || closedFor - changesIn <= over) return;
+    // A window that was asked for may be in force, though its acknowledgement has not come.
+    const { highWindow, askedWindows } = belief;
+    if (isNearWindow(highWindow, timeMs, over) || askedWindows.some(({ window }) => isNearWindow(window, timeMs, over)))
+      return;
     message = `REASON_NETWORK_PING was sent in ${state} outside its window.`;
   }
   verdict.findings.push(finding('network-ping-unkept', belief.mac, keyOf(event), event.atMs, message));
+}
+
+/** Whether the time is inside the window or at most `tolerance` outside it, on either side. */
+function isNearWindow(window: HighWindow, timeMs: number, tolerance: Milliseconds): boolean {
+  const { isInside, changesIn, closedFor } = windowPhase(window, timeMs);
+  return isInside || changesIn <= tolerance || closedFor - changesIn <= tolerance;
 }
 
 function noteOvertakenPing({ networkPings }: Belief, { uplink: { timeMs } }: UplinkEvent): void {

@@ -16,7 +16,7 @@ export interface SentCommand {
   expiresMs: number;
   /** Whether an acknowledgement has come. */
   isAnswered: boolean;
-  /** Whether the lock sent an uplink on the same connection so long afterwards that it must have read the command. */
+  /** Whether the lock made an uplink on the same connection so long afterwards that it must have read the command. */
   isOverdue: boolean;
   /** Whether a command-ignored finding has been made. */
   isIgnoredReported: boolean;

@@ -113,6 +113,8 @@ export class PairRun {
   #lostWindow: HighWindow | null = null;
   /** The commands that the gateway has queued for the lock. */
   #commands: Downlink[] = [];
+  /** The ids of the commands that have reached the lock since they were last sent. */
+  readonly #reached = new Set<number>();
 
   constructor(options: PairOptions) {
     const { seed, startMs, lock } = options;
@@ -164,6 +166,7 @@ export class PairRun {
   input(input: StepInput): this {
     if (input.type !== 'tick') this.#logEvent(input);
     if (CUTTING_INPUTS.has(input.type)) this.recordTrouble();
+    if (input.type === 'command') this.#reached.add(input.downlink.id);
     const effects = this.#effects;
     this.steps++;
     const wakeAtMs = this.#step(this.#model, this.state, input, this.nowMs, effects);
@@ -191,6 +194,7 @@ export class PairRun {
     if (!this.network.gatewayUp) return;
     const { id, command, expiresMs } = downlink;
     this.#logEvent(downlink);
+    this.#reached.delete(id);
     this.#options.observe?.(this.nowMs, { type: 'command', downlink });
     this.judge.judge({ type: 'command', id, command, expiresMs, atMs: this.nowMs });
     this.#armJudge();
@@ -348,14 +352,13 @@ export class PairRun {
   }
 
   /**
-   * Whether a gap of the protocol explains the finding. It is the only violation that a correct lock can cause: only
-   * the acknowledgement of a set-power carries the high window. If a full buffer discarded that acknowledgement
-   * (protocol.md §2) and the command has expired, the judge judges HIGH by the old window.
+   * Whether a gap of the protocol explains the warning: only the acknowledgement of a set-power carries the high window.
+   * If a full buffer discarded that acknowledgement (protocol.md §2), the judge expects a connection in the old window.
    */
   #isWindowLost({ rule }: Finding): boolean {
     const { belief } = this.judge;
     return (
-      (rule === 'connection-unexplained' || rule === 'window-offline') &&
+      rule === 'window-offline' &&
       belief.state === 'HIGH' &&
       this.#lostWindow !== null &&
       this.#lostWindow === this.state.highWindow
@@ -363,11 +366,15 @@ export class PairRun {
   }
 
   /** The event of the world that caused a warning; null if there is none. */
-  #explain({ rule, severity }: Finding): string | null {
+  #explain({ rule, severity, message }: Finding): string | null {
     if (severity === 'violation') return null;
     switch (rule) {
       case 'not-closed':
         return this.#cutBy;
+      case 'command-ignored':
+        return this.#hasReachedLock(message)
+          ? null
+          : 'a command that was lost on a connection whose uplinks still came';
       case 'sequence-gap':
         return this.#isGapTemporary() ? 'cut off for long, and still sending its buffer' : null;
       case 'period-overdue':
@@ -392,6 +399,11 @@ export class PairRun {
   #hadTrouble(span: Milliseconds): boolean {
     const { state, network } = this;
     return !state.covered || !network.accepts || this.#lastTroubleMs >= this.nowMs - span - MAX_RECONNECT_MS;
+  }
+
+  /** Whether the command that the finding names has reached the lock since it was last sent. */
+  #hasReachedLock(message: string): boolean {
+    return this.#reached.has(Number(/^Command (\d+) /.exec(message)?.[1]));
   }
 
   /** Whether a missing uplink may still arrive, or the uplink that reports how many were dropped. */
