@@ -352,8 +352,8 @@ export class PairRun {
   }
 
   /**
-   * Whether a gap of the protocol explains the warning: only the acknowledgement of a set-power carries the window. If a
-   * full buffer discarded that acknowledgement (protocol.md §2), the judge expects a connection in the old window.
+   * Whether a gap of the protocol explains the warning: only the acknowledgement of a set-power carries the window. If
+   * a full buffer discarded that acknowledgement (protocol.md §2), the judge expects a connection in the old window.
    */
   #isWindowLost({ rule }: Finding): boolean {
     const { belief } = this.judge;
