@@ -1,7 +1,8 @@
-/** `lockgate user add|list`: manages merchants' users. */
+/** `lockgate user add|list|set|set-password|remove`: manages merchants' users. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import { DASHBOARD_CHOICES, DASHBOARD_ROLES } from '../../gateway/store/contract/merchants/dashboard-roles.js';
 import { systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
@@ -16,6 +17,7 @@ type Flags = ConnectionFlags & { readonly json?: boolean; readonly merchant?: st
 interface AddFlags extends Flags {
   readonly email?: string;
   readonly passwordFile?: string;
+  readonly dashboard?: string;
 }
 
 interface UserJson {
@@ -25,6 +27,7 @@ interface UserJson {
   readonly merchant: string;
   readonly email: string | null;
   readonly has_password: boolean;
+  readonly dashboard: string | null;
   readonly created_at: string;
 }
 
@@ -42,16 +45,71 @@ export function addUserCommands(program: Command): void {
       '--password-file <file>',
       'A file whose first line is the password; - for stdin (default: generate a password).',
     )
-    .addHelpText('after', '\nExample:\n  $ lockgate user add ada --merchant "Amber Bikes"')
+    .addOption(new Option('--dashboard <role>', 'A role on the dashboard.').choices([...DASHBOARD_ROLES]))
+    .addHelpText('after', '\nExample:\n  $ lockgate user add ada --merchant "Amber Bikes" --dashboard owner')
     .action(add);
   addWatchFlag(addClientFlags(user.command('list').description('List a merchant’s users.')))
     .option('--merchant <name>', 'The merchant; optional if the gateway has only one.')
     .addHelpText('after', '\nExample:\n  $ lockgate user list --merchant "Amber Bikes"')
     .action(repeatIfWatched(list));
+  addClientFlags(user.command('set').description('Change a user’s role on the dashboard.'))
+    .argument('<username>', 'The login name.')
+    .option('--merchant <name>', 'The merchant; optional if the gateway has only one.')
+    .addOption(
+      new Option('--dashboard <role>', 'The new role; none takes it away.')
+        .choices([...DASHBOARD_CHOICES])
+        .makeOptionMandatory(),
+    )
+    .addHelpText('after', '\nExample:\n  $ lockgate user set ada --merchant "Amber Bikes" --dashboard staff')
+    .action(setRole);
+  addClientFlags(user.command('set-password').description('Give a user a new password, and end its sessions.'))
+    .argument('<username>', 'The login name.')
+    .option('--merchant <name>', 'The merchant; optional if the gateway has only one.')
+    .option(
+      '--password-file <file>',
+      'A file whose first line is the password; - for stdin (default: generate a password).',
+    )
+    .addHelpText('after', '\nExample:\n  $ lockgate user set-password ada --merchant "Amber Bikes"')
+    .action(setPassword);
+  addClientFlags(user.command('remove').description('Remove a user, and end its sessions.'))
+    .argument('<username>', 'The login name.')
+    .option('--merchant <name>', 'The merchant; optional if the gateway has only one.')
+    .addHelpText('after', '\nExample:\n  $ lockgate user remove ada --merchant "Amber Bikes"')
+    .action(remove);
+}
+
+async function setRole(username: string, flags: Flags & { readonly dashboard: string }): Promise<void> {
+  const { merchant, dashboard } = flags;
+  const where = `/users/${encodeURIComponent(username)}`;
+  const user = await new GatewayClient(flags).patch<UserJson>(where, { merchant, dashboard });
+  if (flags.json) return printJson(user);
+  const role = user.dashboard === null ? 'no role' : `the role ${user.dashboard}`;
+  print(`${paint('bold', username)} of ${user.merchant} has ${role} on the dashboard.`);
+}
+
+async function setPassword(username: string, flags: AddFlags): Promise<void> {
+  const { merchant, passwordFile } = flags;
+  const chosen = passwordFile === undefined ? undefined : readPassword(passwordFile);
+  const password = chosen ?? randomBytes(PASSWORD_BYTES).toString('base64url');
+  const where = `/users/${encodeURIComponent(username)}`;
+  const user = await new GatewayClient(flags).patch<UserJson>(where, { merchant, password });
+  if (flags.json) return printJson(chosen === undefined ? { ...user, password } : user);
+  print(`Changed the password of ${paint('bold', username)} of ${user.merchant}.`);
+  if (chosen !== undefined) return;
+  print(`Password: ${paint('bold', password)}`);
+  printNote('The password is shown only once.');
+}
+
+async function remove(username: string, flags: Flags): Promise<void> {
+  const query = flags.merchant === undefined ? '' : `?merchant=${encodeURIComponent(flags.merchant)}`;
+  const where = `/users/${encodeURIComponent(username)}${query}`;
+  const user = await new GatewayClient(flags).delete<UserJson>(where);
+  if (flags.json) return printJson(user);
+  print(`Removed user ${paint('bold', username)} of ${user.merchant}.`);
 }
 
 async function add(username: string, flags: AddFlags): Promise<void> {
-  const { merchant, email, passwordFile } = flags;
+  const { merchant, email, passwordFile, dashboard } = flags;
   const chosen = passwordFile === undefined ? undefined : readPassword(passwordFile);
   const password = chosen ?? randomBytes(PASSWORD_BYTES).toString('base64url');
   const client = new GatewayClient(flags);
@@ -60,6 +118,7 @@ async function add(username: string, flags: AddFlags): Promise<void> {
     merchant,
     email,
     password,
+    dashboard,
   });
   if (flags.json) return printJson(chosen === undefined ? { ...user, password } : user);
   print(`Added user ${paint('bold', username)} of ${user.merchant}.`);
@@ -106,6 +165,7 @@ async function list(flags: Flags): Promise<void> {
     { title: 'ID', show: (row) => row.id },
     { title: 'NAME', show: (row) => row.username ?? '–' },
     { title: 'LOGIN', show: (row) => (row.has_password && row.username !== null ? 'yes' : 'no') },
+    { title: 'DASHBOARD', show: (row) => row.dashboard ?? '–' },
     { title: 'EMAIL', show: (row) => row.email ?? '–', optional: true },
     { title: 'ADDED', show: (row) => agoText(row.created_at, systemClock.now()), optional: true },
   ]);

@@ -1,6 +1,6 @@
 /**
  * Operators' named tokens (interfaces.md §4): each has a name, a role and perhaps an expiry, and is shown once. The
- * store has only its hash: a token is 32 random bytes, so a fast hash is enough, and none needs the store's key, so that
+ * store has only its hash: a token is 32 random bytes, so a fast hash is enough. None needs the store's key, so that
  * tokens outlive its replacement. The token in the data folder is not one of these (http/operator/token.ts).
  */
 import { createHash, randomBytes } from 'node:crypto';

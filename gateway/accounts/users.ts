@@ -5,7 +5,7 @@ import type { Keys } from '../data-folder/keys.js';
 import type { HttpBudgets } from '../fairness/http-budgets.js';
 import { type Fault, MAX_REPORTED_FAULTS, RequestFaults } from '../faults.js';
 import { addressGroup } from '../network/address-group.js';
-import type { NewUser } from '../store/contract/merchants/people-store.js';
+import type { NewUser, UserChange } from '../store/contract/merchants/people-store.js';
 import { usernameKey } from '../store/contract/merchants/username-key.js';
 import type { Store } from '../store/contract/store.js';
 import { LoginGuard } from './login-guard.js';
@@ -20,6 +20,11 @@ const TOKEN_BYTES = 32;
 /** A user with a plain-text password; null for a user who can't log in. */
 export interface TypedUser extends Omit<NewUser, 'passwordHash'> {
   readonly password: string | null;
+}
+
+/** A change of a user, with a password in plain text. */
+export interface TypedUserChange extends Omit<UserChange, 'passwordHash'> {
+  readonly password?: string | undefined;
 }
 
 export interface Login {
@@ -80,6 +85,24 @@ export class Users {
       return { ...user, passwordHash: hashes[index] ?? null };
     });
     await store.people.addUsers(merchantId, rows, clock.now());
+  }
+
+  /**
+   * Changes a user, if it exists. A new password ends its sessions.
+   *
+   * @param by as in {@link add}
+   * @throws LockgateError `last-owner`, `busy`; OverBudget
+   */
+  async change(
+    merchantId: number,
+    id: bigint,
+    { password, ...change }: TypedUserChange,
+    signal: AbortSignal,
+    by: 'merchant' | 'operator' = 'merchant',
+  ): Promise<void> {
+    if (password !== undefined && by === 'merchant') this.#parts.budgets.takeHashes(merchantId, 1);
+    const [passwordHash] = password === undefined ? [] : await this.#passwords.hashAll([password], signal);
+    await this.#parts.store.people.changeUser(merchantId, id, { ...change, passwordHash: passwordHash ?? undefined });
   }
 
   /**

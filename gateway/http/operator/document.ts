@@ -22,7 +22,8 @@ export interface DocumentedRoute extends RouteTerms {
 const DESCRIPTION =
   'The operator’s interface of lockgate. Every call needs a bearer token: the one in the data folder’s file ' +
   'operator-token, or a named token whose role allows the call; without one the answer is always 401. Errors are ' +
-  'application/problem+json (RFC 9457). Unknown members are refused. Every call except GET is recorded in the audit log.';
+  'application/problem+json (RFC 9457). Unknown members are refused. ' +
+  'Every call except GET is recorded in the audit log.';
 
 /** The errors that any call may have. */
 const PROBLEMS: Readonly<Record<string, string>> = {

@@ -24,6 +24,7 @@ const CONFLICTS = new Set([
   'no-room',
   'lock-is-judged',
   'judge-failed',
+  'last-owner',
   'idempotency-key-in-use',
 ]);
 

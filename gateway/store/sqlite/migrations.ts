@@ -26,6 +26,7 @@ import { idempotency } from './migrations/0019-idempotency.js';
 import { usageByLock } from './migrations/0020-usage-by-lock.js';
 import { keyExpiry } from './migrations/0021-0040/0021-key-expiry.js';
 import { operatorTokens } from './migrations/0021-0040/0022-operator-tokens.js';
+import { dashboardRoles } from './migrations/0021-0040/0023-dashboard-roles.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -50,6 +51,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0020-usage-by-lock': usageByLock,
   '0021-key-expiry': keyExpiry,
   '0022-operator-tokens': operatorTokens,
+  '0023-dashboard-roles': dashboardRoles,
 };
 
 /** The names of all steps, in order. */

@@ -356,6 +356,8 @@ export interface UserAccountTable {
   password_hash: string | null;
   user_status: number | null;
   created_at_ms: number;
+  /** The role on the dashboard (merchants/dashboard-roles.ts), or null. */
+  dashboard_role: string | null;
 }
 
 export interface UserSessionTable {

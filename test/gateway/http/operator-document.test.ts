@@ -147,6 +147,8 @@ const CALLS: readonly Call[] = [
   ['POST', '/tokens/{name}/revoke', '/tokens/till/revoke'],
   ['POST', '/users', '/users', { username: 'ada', merchant: 'Blue', password: 'x' }],
   ['GET', '/users', '/users?merchant=Blue'],
+  ['PATCH', '/users/{name}', '/users/ada', { merchant: 'Blue', dashboard: 'staff' }],
+  ['DELETE', '/users/{name}', '/users/ada?merchant=Blue'],
   ['GET', '/notices'],
   ['GET', '/why', `/why?id=${MAC}`],
   ['GET', '/why', '/why?id=EVENT'],

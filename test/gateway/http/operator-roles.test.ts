@@ -1,6 +1,6 @@
 /**
- * Operators' named tokens: every route of the operators' interface with every role, and how tokens are made, expire, are
- * revoked and named in the audit log.
+ * Operators' named tokens: every route of the operators' interface with every role, and how tokens are made, expire,
+ * are revoked and named in the audit log.
  */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';

@@ -131,6 +131,27 @@ const GENERAL: readonly CommandCase[] = [
   },
   { command: 'user list', shows: '--merchant "Amber Bikes"', wrong: ['', /which merchant\?/] },
   {
+    command: 'user set',
+    shows: 'ada --merchant "Amber Bikes" --dashboard staff',
+    json: 'bo --merchant "Amber Bikes" --dashboard viewer',
+    wrong: ['ada --merchant "Amber Bikes" --dashboard admin', /expected owner, staff, viewer, none/],
+    refused: 'nobody --merchant "Amber Bikes" --dashboard none',
+  },
+  {
+    command: 'user set-password',
+    shows: 'ada --merchant "Amber Bikes" --password-file password',
+    json: 'bo --merchant "Amber Bikes" --password-file password',
+    wrong: ['ada --merchant "Amber Bikes" --password-file nowhere', /nowhere can't be read/],
+    refused: 'nobody --merchant "Amber Bikes" --password-file password',
+  },
+  {
+    command: 'user remove',
+    shows: 'bo --merchant "Amber Bikes"',
+    json: 'ada --merchant "Amber Bikes"',
+    wrong: ['', /missing required argument 'username'/],
+    refused: 'nobody --merchant "Amber Bikes"',
+  },
+  {
     command: 'key create',
     shows: '"shop backend" --merchant "Amber Bikes"',
     json: '"shop frontend" --merchant "Amber Bikes" --expires 90d',

@@ -6,6 +6,7 @@ import { FINDING_ROUTES } from './finding-routes.js';
 import { LOCK_ROUTES } from './lock-routes.js';
 import { PING_ROUTES } from './ping-routes.js';
 import { USAGE_ROUTES } from './usage-routes.js';
+import { DASHBOARD_USER_ROUTES } from './user-routes.js';
 import { WEBHOOK_ROUTES } from './webhook-routes.js';
 import { OWN_WHY_ROUTES } from './why-routes.js';
 
@@ -18,4 +19,5 @@ export const OWN_DATA_ROUTES: readonly MerchantRoute[] = [
   ...COMMAND_ROUTES,
   ...WEBHOOK_ROUTES,
   ...USAGE_ROUTES,
+  ...DASHBOARD_USER_ROUTES,
 ];

@@ -3,12 +3,17 @@ import { type Static, Type } from 'typebox';
 import { LockgateError } from '../../../../proto/errors.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
 import { noSuchMerchant } from '../../../store/contract/errors.js';
+import {
+  DASHBOARD_CHOICES,
+  DASHBOARD_ROLES,
+  dashboardRole,
+} from '../../../store/contract/merchants/dashboard-roles.js';
 import { INT64_MAX, INT64_MIN, type ListedUser } from '../../../store/contract/merchants/people-store.js';
 import type { Merchant } from '../../../store/contract/store.js';
 import { pick } from '../json/audit-terms.js';
 import { textOf } from '../query.js';
-import { type Route, withBody } from '../routes.js';
-import { Exact, MaybeText, Name, OrNull, Time } from '../schemas.js';
+import { type OperatorParts, type Route, withBody } from '../routes.js';
+import { Exact, MaybeText, Name, OneOf, OrNull, Time } from '../schemas.js';
 
 const MAX_USERS_PER_PAGE = 1_000;
 
@@ -17,13 +22,22 @@ const NewUser = Exact({
   merchant: Type.Optional(Name),
   password: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
   email: Type.Optional(Type.String({ maxLength: 320 })),
+  dashboard: Type.Optional(OneOf(DASHBOARD_ROLES)),
 });
+
+const Change = Exact({
+  merchant: Type.Optional(Name),
+  password: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
+  dashboard: Type.Optional(OneOf(DASHBOARD_CHOICES)),
+});
+const Dashboard = OrNull(OneOf(DASHBOARD_ROLES, 'The role on the dashboard.'));
 
 const Added = Type.Object({
   username: Type.String(),
   merchant: Type.String(),
   email: MaybeText,
   has_password: Type.Boolean(),
+  dashboard: Dashboard,
 });
 const Listed = Type.Object({
   id: Type.String({ description: 'An int64.' }),
@@ -32,6 +46,7 @@ const Listed = Type.Object({
   email: MaybeText,
   user_status: OrNull(Type.Integer()),
   has_password: Type.Boolean(),
+  dashboard: Dashboard,
   created_at: Time,
 });
 
@@ -46,16 +61,16 @@ export const USER_ROUTES: readonly Route[] = [
     answer: Added,
     audit: {
       object: ({ body }) => (body as Static<typeof NewUser>).username,
-      after: ({ body }, answer) => pick(answer ?? body, 'merchant', 'has_password'),
+      after: ({ body }, answer) => pick(answer ?? body, 'merchant', 'has_password', 'dashboard'),
     },
     ...withBody(NewUser, async ({ accounts, merchants, store }, body) => {
-      const { username, password = null, email = null } = body;
+      const { username, password = null, email = null, dashboard = null } = body;
       const merchant = await accounts.resolveMerchant(body.merchant);
       const merchantId = merchantIdOf(await store.listMerchants(), merchant);
       const absentMembers = { id: null, firstName: null, lastName: null, phone: null, userStatus: null };
-      const user = { ...absentMembers, username, password, email };
+      const user = { ...absentMembers, username, password, email, dashboardRole: dashboard };
       await merchants.users.add(merchantId, [user], new AbortController().signal, 'operator');
-      return { username, merchant, email, has_password: password !== null };
+      return { username, merchant, email, has_password: password !== null, dashboard };
     }),
   },
   {
@@ -72,7 +87,64 @@ export const USER_ROUTES: readonly Route[] = [
       return { users: (await store.people.listUsers(page)).map(userJson) };
     },
   },
+  {
+    method: 'PATCH',
+    path: '/users/:name',
+    operation: 'user.set',
+    summary: 'Changes a user’s role on the dashboard or password. A new password ends the user’s sessions.',
+    success: 200,
+    body: Change,
+    answer: Listed,
+    audit: {
+      object: ({ params }) => params.name ?? '',
+      after: ({ body }) => {
+        const { merchant, dashboard, password } = body as Static<typeof Change>;
+        return { ...pick({ merchant, dashboard }, 'merchant', 'dashboard'), new_password: password !== undefined };
+      },
+    },
+    handle: async (parts, { params, body }) => {
+      const { merchant, password, dashboard } = body as Static<typeof Change>;
+      const user = await findUser(parts, merchant, params.name ?? '');
+      const role = dashboard === undefined ? undefined : dashboardRole(dashboard);
+      const change = { password, dashboardRole: role };
+      await parts.merchants.users.change(user.merchantId, user.id, change, new AbortController().signal, 'operator');
+      return userJson((await parts.store.people.findUser(user.merchantId, user.id)) ?? user);
+    },
+  },
+  {
+    method: 'DELETE',
+    path: '/users/:name',
+    operation: 'user.remove',
+    summary: 'Removes a user and ends its sessions.',
+    success: 200,
+    query: Exact({ merchant: Type.Optional(Type.String()) }),
+    answer: Listed,
+    audit: {
+      object: ({ params }) => params.name ?? '',
+      after: (_request, answer) => pick(answer, 'merchant', 'id'),
+    },
+    handle: async (parts, { params, query }) => {
+      const user = await findUser(parts, textOf(query, 'merchant'), params.name ?? '');
+      await parts.store.people.removeUser(user.merchantId, user.id);
+      return userJson(user);
+    },
+  },
 ];
+
+/** The user with this name. @throws LockgateError `no-such-user`, `no-such-merchant` */
+async function findUser(
+  { accounts, store }: Pick<OperatorParts, 'accounts' | 'store'>,
+  merchantName: string | undefined,
+  username: string,
+): Promise<ListedUser & { readonly merchantId: number }> {
+  const merchant = await accounts.resolveMerchant(merchantName);
+  const merchantId = merchantIdOf(await store.listMerchants(), merchant);
+  const found = await store.people.findLogin(merchantId, username);
+  const user = found === null ? null : await store.people.findUser(merchantId, found.id);
+  if (user === null)
+    throw new LockgateError('no-such-user', `${merchant} has no user ${JSON.stringify(username.slice(0, 80))}`);
+  return { ...user, merchantId };
+}
 
 /** @throws LockgateError `input-id` */
 function readInt64(text: string | undefined): bigint | null {
@@ -83,7 +155,16 @@ function readInt64(text: string | undefined): bigint | null {
   return id;
 }
 
-function userJson({ id, username, merchantName, email, userStatus, hasPassword, createdAtMs }: ListedUser) {
+function userJson({
+  id,
+  username,
+  merchantName,
+  email,
+  userStatus,
+  hasPassword,
+  dashboardRole,
+  createdAtMs,
+}: ListedUser) {
   return {
     id: String(id),
     username,
@@ -91,6 +172,7 @@ function userJson({ id, username, merchantName, email, userStatus, hasPassword, 
     email,
     user_status: userStatus,
     has_password: hasPassword,
+    dashboard: dashboardRole,
     created_at: toDate(createdAtMs),
   };
 }

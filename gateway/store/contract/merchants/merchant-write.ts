@@ -7,7 +7,7 @@ import type { Mac } from '../../../../proto/wire/mac.js';
 import type { Fault } from '../../../faults.js';
 import type { NewAccessToken } from './access-store.js';
 import type { Labels } from './device-labels.js';
-import type { NewPet, NewSession, NewUser, Pet, PetProfile } from './people-store.js';
+import type { NewPet, NewSession, NewUser, Pet, PetProfile, UserChange } from './people-store.js';
 import type { ExceededQuota, Quota } from './quota.js';
 
 export interface AddPet {
@@ -46,11 +46,21 @@ export interface DescribeLock {
   readonly labels?: Labels | undefined;
 }
 
+export interface ChangeUser {
+  readonly op: 'change-user';
+  readonly merchantId: number;
+  readonly id: bigint;
+  readonly change: UserChange;
+  readonly quota: Quota;
+}
+
 export type MerchantOperation =
   | AddPet
   | UpdatePet
   | DescribeLock
   | AddUsers
+  | ChangeUser
+  | { readonly op: 'remove-user'; readonly merchantId: number; readonly id: bigint }
   | { readonly op: 'add-session'; readonly session: NewSession }
   | { readonly op: 'end-session'; readonly merchantId: number; readonly tokenHash: Buffer }
   | { readonly op: 'add-token'; readonly token: NewAccessToken }
@@ -65,6 +75,7 @@ export interface MerchantWrite {
 /** Why a write was refused. */
 export type MerchantRefusal =
   | { readonly code: 'taken'; readonly faults: readonly Fault[] }
+  | { readonly code: 'last-owner' }
   | { readonly code: 'full'; readonly quota: ExceededQuota }
   | { readonly code: 'pet-too-large'; readonly bytes: number };
 

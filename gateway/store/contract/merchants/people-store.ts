@@ -5,6 +5,8 @@
  * time.
  */
 
+import type { DashboardRole } from './dashboard-roles.js';
+
 /** The range of int64. */
 export const INT64_MIN = -(2n ** 63n);
 export const INT64_MAX = 2n ** 63n - 1n;
@@ -28,12 +30,24 @@ export interface NewUser extends Omit<User, 'id'> {
   readonly id: bigint | null;
   /** An Argon2id hash in PHC format; null for a user who can't log in. */
   readonly passwordHash: string | null;
+  /** The role on the dashboard; none by default. */
+  readonly dashboardRole?: DashboardRole | null;
+}
+
+/** A change of a user; members that are left out do not change. */
+export interface UserChange {
+  readonly email?: string | undefined;
+  /** A new password also ends the user's sessions. */
+  readonly passwordHash?: string | undefined;
+  /** Null takes the role away. */
+  readonly dashboardRole?: DashboardRole | null | undefined;
 }
 
 /** A user as lists show it. */
 export interface ListedUser extends User {
   readonly merchantName: string;
   readonly hasPassword: boolean;
+  readonly dashboardRole: DashboardRole | null;
   readonly createdAtMs: number;
 }
 
@@ -94,6 +108,16 @@ export interface PeopleStore {
   checkUserQuota(merchantId: number, users: number): Promise<void>;
   /** @throws LockgateError `no-such-merchant` */
   listUsers(page: UserPage): Promise<ListedUser[]>;
+  /** Returns a user; null if the merchant has no such user. */
+  findUser(merchantId: number, id: bigint): Promise<ListedUser | null>;
+  /**
+   * Changes a user, if it exists. The last owner stays one.
+   *
+   * @throws LockgateError `last-owner`; OverBudget if the quota would be exceeded
+   */
+  changeUser(merchantId: number, id: bigint, change: UserChange): Promise<void>;
+  /** Removes a user and ends its sessions, if it exists. @throws LockgateError `last-owner` */
+  removeUser(merchantId: number, id: bigint): Promise<void>;
   /**
    * Returns the id and password hash of the user with this name: the user with exactly this spelling, else the only
    * user with the same key (username-key.ts).

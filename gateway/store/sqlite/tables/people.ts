@@ -6,7 +6,9 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Kysely } from 'kysely';
+import { LockgateError } from '../../../../proto/errors.js';
 import { RequestFaults } from '../../../faults.js';
+import { dashboardRole } from '../../contract/merchants/dashboard-roles.js';
 import type { MerchantOperation, MerchantOutcome, MerchantRefusal } from '../../contract/merchants/merchant-write.js';
 import type {
   ListedUser,
@@ -16,6 +18,7 @@ import type {
   PeopleStore,
   Pet,
   PetProfile,
+  UserChange,
   UserPage,
 } from '../../contract/merchants/people-store.js';
 import {
@@ -87,27 +90,32 @@ export class SqlitePeople implements PeopleStore {
 
   async listUsers({ merchant: name, afterId, limit }: UserPage): Promise<ListedUser[]> {
     const merchant = await findMerchant(this.#parts.readTables, name);
-    let query = this.#parts.readTables
+    let query = this.#users(merchant.id).orderBy('user_account.id').limit(limit);
+    if (afterId !== null) query = query.where('user_account.id', '>', afterId);
+    return (await query.execute()).map(toListedUser);
+  }
+
+  async findUser(merchantId: number, id: bigint): Promise<ListedUser | null> {
+    const row = await this.#users(merchantId).where('user_account.id', '=', id).executeTakeFirst();
+    return row === undefined ? null : toListedUser(row);
+  }
+
+  async changeUser(merchantId: number, id: bigint, change: UserChange): Promise<void> {
+    await this.#write('change a user', { op: 'change-user', merchantId, id, change, quota: this.#parts.quota });
+  }
+
+  async removeUser(merchantId: number, id: bigint): Promise<void> {
+    await this.#write('remove a user', { op: 'remove-user', merchantId, id });
+  }
+
+  #users(merchantId: number) {
+    return this.#parts.readTables
       .selectFrom('user_account')
-      .select([idText, 'username', 'first_name', 'last_name', 'email', 'phone', 'user_status', 'created_at_ms'])
+      .innerJoin('merchant', 'merchant.id', 'user_account.merchant_id')
+      .select([idText, 'username', 'first_name', 'last_name', 'email', 'phone', 'user_status', 'dashboard_role'])
+      .select(['user_account.created_at_ms', 'merchant.name as merchant_name'])
       .select(sql<number>`password_hash IS NOT NULL`.as('has_password'))
-      .where('merchant_id', '=', merchant.id)
-      .orderBy('id')
-      .limit(limit);
-    if (afterId !== null) query = query.where('id', '>', afterId);
-    const rows = await query.execute();
-    return rows.map((row) => ({
-      id: BigInt(row.id_text),
-      username: row.username,
-      firstName: row.first_name,
-      lastName: row.last_name,
-      email: row.email,
-      phone: row.phone,
-      userStatus: row.user_status,
-      hasPassword: Boolean(row.has_password),
-      createdAtMs: row.created_at_ms,
-      merchantName: name,
-    }));
+      .where('merchant_id', '=', merchantId);
   }
 
   async findLogin(merchantId: number, username: string): Promise<{ id: bigint; passwordHash: string | null } | null> {
@@ -150,11 +158,43 @@ export class SqlitePeople implements PeopleStore {
   }
 }
 
-const idText = sql<string>`CAST(id AS TEXT)`.as('id_text');
+const idText = sql<string>`CAST(user_account.id AS TEXT)`.as('id_text');
+
+interface UserRow {
+  readonly id_text: string;
+  readonly username: string | null;
+  readonly first_name: string | null;
+  readonly last_name: string | null;
+  readonly email: string | null;
+  readonly phone: string | null;
+  readonly user_status: number | null;
+  readonly dashboard_role: string | null;
+  readonly created_at_ms: number;
+  readonly merchant_name: string;
+  readonly has_password: number;
+}
+
+function toListedUser(row: UserRow): ListedUser {
+  return {
+    id: BigInt(row.id_text),
+    username: row.username,
+    firstName: row.first_name,
+    lastName: row.last_name,
+    email: row.email,
+    phone: row.phone,
+    userStatus: row.user_status,
+    hasPassword: Boolean(row.has_password),
+    dashboardRole: dashboardRole(row.dashboard_role),
+    createdAtMs: row.created_at_ms,
+    merchantName: row.merchant_name,
+  };
+}
 
 /** Returns the error for a refused write: RequestFaults `user-exists`, OverBudget or PetTooLarge. */
 function refusalError(refusal: MerchantRefusal, quota: Quota): Error {
   if (refusal.code === 'full') return overQuotaError(refusal.quota, quota);
+  if (refusal.code === 'last-owner')
+    return new LockgateError('last-owner', 'the user is the merchant’s last owner: make another user an owner first');
   if (refusal.code === 'pet-too-large') return new PetTooLarge(refusal.bytes, quota);
   return new RequestFaults('user-exists', 'a user name or an id is taken already; no user was added', refusal.faults);
 }

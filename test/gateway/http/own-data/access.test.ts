@@ -59,7 +59,8 @@ t.test('each operation answers its callers by key, scope and merchant', async (t
       t.equal(others.status, row.ofOthers, 'another merchant’s key');
       t.notMatch(others.text, amber.mac, 'which sees nothing of this lock');
       const nobodys = await callOperation(basil.key, { ...amber, mac: 'A4:C1:38:00:00:63' });
-      t.strictSame(comparable(others), comparable(nobodys), 'the same answer as for a lock that does not exist');
+      if (row.makesNew !== true)
+        t.strictSame(comparable(others), comparable(nobodys), 'the same answer as for a lock that does not exist');
       t.equal((await callOperation(basil.key, basil)).status, row.status, 'but its own');
     });
 });

@@ -13,6 +13,8 @@ export interface OwnDataCall {
   readonly status: number;
   /** The status of that call with the key of a merchant who has no such lock: 404, or that of a list without it. */
   readonly ofOthers: number;
+  /** Whether each call makes another object, so that no two answers are the same. */
+  readonly makesNew?: true;
   /** A call for each further documented status, such as 400, made by the owner. */
   readonly further?: Readonly<Record<number, (about: Subject) => CallTerms>>;
 }

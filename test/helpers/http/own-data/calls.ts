@@ -4,6 +4,7 @@ import { COMMAND_CALLS } from './command-calls.js';
 import { EVENT_CALLS } from './event-calls.js';
 import { LOCK_CALLS } from './lock-calls.js';
 import { USAGE_CALLS } from './usage-calls.js';
+import { USER_CALLS } from './user-calls.js';
 import { WEBHOOK_CALLS } from './webhook-calls.js';
 
 export const OWN_DATA_CALLS: CallTable = {
@@ -11,5 +12,6 @@ export const OWN_DATA_CALLS: CallTable = {
   ...EVENT_CALLS,
   ...COMMAND_CALLS,
   ...USAGE_CALLS,
+  ...USER_CALLS,
   ...WEBHOOK_CALLS,
 };

@@ -104,6 +104,8 @@ export async function ownDataSite(test: Teardown, options: GatewayOptions = {}):
   return { gateway, folder, amber, basil };
 }
 
+const dashboardRole = 'owner' as const;
+
 /** Adds a merchant with a lock that sends its pings, the oldest an hour ago. */
 async function addSubject(test: Teardown, gateway: Gateway, merchant: string, number: number): Promise<Subject> {
   const { id: merchantId } = await gateway.accounts.addMerchant(merchant);
@@ -113,6 +115,11 @@ async function addSubject(test: Teardown, gateway: Gateway, merchant: string, nu
   for (const [index, body] of PINGS.entries())
     await lock.send(testBytes(index + 1, { timeMs: SITE_NOW_MS + (index - PINGS.length) * 1_000, body }));
   await lock.client.endAsync();
+  const absent = { firstName: null, lastName: null, email: null, phone: null, userStatus: null, passwordHash: null };
+  const users = ['ada', 'bo', 'cy'].map((username, index) => {
+    return { ...absent, id: BigInt(merchantId * 10 + index + 1), username, ...(index === 0 && { dashboardRole }) };
+  });
+  await gateway.store.people.addUsers(merchantId, users, SITE_NOW_MS);
   const { text } = await gateway.merchants.apiKeys.create(merchant, 'test');
   const { id: deviceId } = (await gateway.store.findDevice(mac))?.device ?? { id: 0 };
   const order = { expiresAtMs: SITE_NOW_MS + Days(1), notBeforeMs: null, askedBy: 'the site' };

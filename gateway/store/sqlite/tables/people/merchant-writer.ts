@@ -7,6 +7,7 @@ import { MAX_TOKENS_PER_KEY, type NewAccessToken } from '../../../contract/merch
 import type {
   AddPet,
   AddUsers,
+  ChangeUser,
   DescribeLock,
   MerchantOperation,
   MerchantOutcome,
@@ -110,6 +111,12 @@ export class MerchantWriter {
         return this.#updatePet(operation);
       case 'add-users':
         return this.#addUsers(operation);
+      case 'change-user':
+        return this.#changeUser(operation);
+      case 'remove-user':
+        if (this.#users.isLastOwner(operation.merchantId, operation.id)) throw new Refused({ code: 'last-owner' });
+        this.#users.remove(operation.merchantId, operation.id);
+        return {};
       case 'add-session':
         return this.#startSession(operation.session);
       case 'end-session':
@@ -151,6 +158,15 @@ export class MerchantWriter {
     if (faults.length > 0) throw new Refused({ code: 'taken', faults });
     this.#users.add(merchantId, users, nowMs);
     if (users.length > 0) this.#checkQuota(merchantId, quota, 'users');
+    return {};
+  }
+
+  #changeUser({ merchantId, id, change, quota }: ChangeUser): MerchantOutcome {
+    const { dashboardRole } = change;
+    const losesOwner = dashboardRole !== undefined && dashboardRole !== 'owner';
+    if (losesOwner && this.#users.isLastOwner(merchantId, id)) throw new Refused({ code: 'last-owner' });
+    this.#users.change(merchantId, id, change);
+    this.#checkQuota(merchantId, quota);
     return {};
   }
 

@@ -1,6 +1,6 @@
-/** Inserts users, in hand-written SQL. A user without an id gets the next free id. */
+/** Inserts, changes and removes users, in hand-written SQL. A user without an id gets the next free id. */
 import type { Database, Statement } from 'better-sqlite3';
-import { INT64_MAX, type NewUser } from '../../../contract/merchants/people-store.js';
+import { INT64_MAX, type NewUser, type UserChange } from '../../../contract/merchants/people-store.js';
 import { usernameKey } from '../../../contract/merchants/username-key.js';
 import type { Sequences } from './sequences.js';
 
@@ -11,18 +11,57 @@ export class UserRows {
   readonly #sequences: Sequences;
   readonly #insert: Statement;
   readonly #idsBetween: Statement;
+  readonly #otherOwner: Statement;
+  readonly #role: Statement;
+  readonly #change: Statement;
+  readonly #remove: Statement;
+  readonly #endSessions: Statement;
 
   constructor(db: Database, sequences: Sequences) {
     this.#sequences = sequences;
     this.#insert = db.prepare(
       `INSERT INTO user_account (merchant_id, id, username, username_key, first_name, last_name, email, phone,
-         password_hash, user_status, created_at_ms)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         password_hash, user_status, created_at_ms, dashboard_role)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
+    this.#role = db.prepare('SELECT dashboard_role FROM user_account WHERE merchant_id = ? AND id = ?').pluck();
+    this.#otherOwner = db.prepare(
+      "SELECT 1 FROM user_account WHERE merchant_id = ? AND dashboard_role = 'owner' AND id <> ? LIMIT 1",
+    );
+    this.#change = db.prepare(
+      `UPDATE user_account SET email = iif(@setsEmail, @email, email),
+         password_hash = iif(@setsPassword, @passwordHash, password_hash),
+         dashboard_role = iif(@setsRole, @role, dashboard_role)
+       WHERE merchant_id = @merchantId AND id = @id`,
+    );
+    this.#remove = db.prepare('DELETE FROM user_account WHERE merchant_id = ? AND id = ?');
+    this.#endSessions = db.prepare('DELETE FROM user_session WHERE merchant_id = ? AND user_id = ?');
     this.#idsBetween = db
       .prepare('SELECT id FROM user_account WHERE merchant_id = ? AND id BETWEEN ? AND ?')
       .pluck()
       .safeIntegers();
+  }
+
+  /** Whether the user is its merchant's only owner. */
+  isLastOwner(merchantId: number, id: bigint): boolean {
+    return this.#role.get(merchantId, id) === 'owner' && this.#otherOwner.get(merchantId, id) === undefined;
+  }
+
+  /** Changes a user. A new password ends its sessions. */
+  change(merchantId: number, id: bigint, { email, passwordHash, dashboardRole }: UserChange): void {
+    const [setsEmail, setsPassword, setsRole] = [email, passwordHash, dashboardRole].map((each) =>
+      Number(each !== undefined),
+    );
+    const sets = { setsEmail, setsPassword, setsRole };
+    const values = { email: email ?? null, passwordHash: passwordHash ?? null, role: dashboardRole ?? null };
+    this.#change.run({ merchantId, id, ...sets, ...values });
+    if (passwordHash !== undefined) this.#endSessions.run(merchantId, id);
+  }
+
+  /** Removes a user and its sessions. */
+  remove(merchantId: number, id: bigint): void {
+    this.#endSessions.run(merchantId, id);
+    this.#remove.run(merchantId, id);
   }
 
   /** Adds users; the caller has checked that no id and no name is taken (taken-users.ts). */
@@ -32,7 +71,7 @@ export class UserRows {
       const { username, firstName, lastName, email, phone, passwordHash, userStatus } = user;
       const key = username === null ? null : usernameKey(username);
       const texts = [username, key, firstName, lastName, email, phone, passwordHash];
-      this.#insert.run(merchantId, user.id ?? ids[index], ...texts, userStatus, nowMs);
+      this.#insert.run(merchantId, user.id ?? ids[index], ...texts, userStatus, nowMs, user.dashboardRole ?? null);
     }
   }
 
