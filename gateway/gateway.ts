@@ -176,19 +176,10 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
   lateBroker.broker = broker;
   started.push(clocks.listen(clockListener({ events, clock, locks, ingest, commands, sessions: broker.sessions })));
   metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, notices, budgets, doubt, figures }));
-  const ownData = makeOwnData({ ...lockParts, webhooks, devices: accounts.devices });
-  const merchantParts = {
-    ...lockParts,
-    clock: wallClock,
-    runClock: clock,
-    newEvents,
-    ownData,
-    tester: webhooks.tester,
-  };
-  const merchants = startMerchants(merchantParts, interfaces);
+  const { devices } = accounts;
+  const merchants = serveMerchants({ ...lockParts, webhooks, devices, newEvents, wallClock }, interfaces);
   const token = OperatorToken.open(config.data, systemClock);
-  const operatorTokens = new OperatorTokens({ store, clock: wallClock });
-  const operators = { token, operatorTokens, audit, notices };
+  const operators = { token, operatorTokens: new OperatorTokens({ store, clock: wallClock }), audit, notices };
   const operator = await startOperator(
     config,
     { ...lockParts, ...operators, webhooks, merchants, accounts, clocks, broker, health, metrics, figures },
@@ -234,6 +225,17 @@ function reloadTls(broker: Broker, audit: Audit): TlsIdentity {
   const { validTo, fingerprint } = identity;
   audit.note('tls.reload', '', { valid_to: validTo, fingerprint }, OWNER);
   return identity;
+}
+
+/** Starts serving merchants' calls. `clock` is the run's clock. */
+function serveMerchants(
+  parts: Omit<Parameters<typeof startMerchants>[0], 'ownData' | 'tester' | 'runClock'> &
+    Parameters<typeof makeOwnData>[0] & { readonly wallClock: Clock },
+  interfaces: Parameters<typeof startMerchants>[1],
+): MerchantParts {
+  const { wallClock, clock: runClock, webhooks } = parts;
+  const ownData = makeOwnData(parts);
+  return startMerchants({ ...parts, clock: wallClock, runClock, ownData, tester: webhooks.tester }, interfaces);
 }
 
 /** What must happen after each commit: readers of the log are woken, that is, URL workers and calls that wait. */

@@ -856,7 +856,7 @@ t.test('steps about quarantined bytes say what is wrong with them, and why they 
 t.test('why accepts the names that users copy, and rejects anything else with an error', async (t) => {
   const id = 'evt_A4C138F0E1D2_1_41_12_9f3a2c1b00d4e5f6';
   const mac = 'A4C138F0E1D2';
-  t.match(parseSubject(id), { kind: 'event', id, name: { mac, boot: 41, sequence: 12 } });
+  t.match(parseSubject(id), { kind: 'event', id, key: { mac, boot: 41, sequence: 12 } });
   for (const text of [`${id}/3`, `${id}@3`, `delivery:${id}/3`])
     t.match(parseSubject(text), { kind: 'event', urlId: 3 });
   t.match(parseSubject('evt_test_123abc'), { kind: 'test-webhook' });
