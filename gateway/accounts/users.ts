@@ -63,7 +63,7 @@ export class Users {
    * and ids are refused before it; the store checks them again when it writes.
    *
    * @param signal aborts the work, with nothing added
-   * @param by who adds the users: a merchant has a budget of password hashes, an operator has none
+   * @param by who adds the users: a merchant's budget limits how many passwords are hashed; an operator has no limit
    * @throws RequestFaults `user-exists` for a name or an id that is twice in the list or is taken
    * @throws OverBudget if the merchant would have too many users, or its budget of password hashes is exhausted
    * @throws LockgateError `busy`
@@ -120,11 +120,9 @@ export class Users {
       this.#parts.budgets.takeHashes(merchantId, 1);
       const user = await this.#parts.store.people.findLogin(merchantId, username);
       // A password is compared even for an unknown user, so that the time reveals nothing.
-      const fits = await this.#passwords.check(
-        password,
-        user?.passwordHash ?? null,
-        `${merchantId} ${addressGroup(address)}`,
-      );
+      // Logins of one merchant from one group of addresses have a queue in common, with a limit.
+      const source = `${merchantId} ${addressGroup(address)}`;
+      const fits = await this.#passwords.check(password, user?.passwordHash ?? null, source);
       result = fits ? 'right' : 'wrong';
       return user !== null && fits ? await this.#openSession(merchantId, user.id) : { result: 'refused' };
     } finally {

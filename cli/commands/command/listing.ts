@@ -88,7 +88,9 @@ export function commandText({ type, parameters }: Pick<CommandJson, 'type' | 'pa
   return [type, ...words].join(' ');
 }
 
-/** A value as text; an object is a high window, such as `07:00-19:00+60min`. */
+/**
+ * A value as text. An object is a high window, the daily hours in which a lock stays connected: `07:00-19:00+60min`.
+ */
 function parameterText(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value);
   const { from, to, utc_offset_minutes: offset } = value as Readonly<Record<string, unknown>>;

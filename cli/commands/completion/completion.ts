@@ -2,8 +2,9 @@
  * Shell completion: offers words of the command tree, and values that a running gateway knows. The shells' scripts
  * (scripts.ts) call this at every Tab.
  *
- * The output is a line for each word; if its meaning is known, a tab and the meaning follow. A last line `:files` or
- * `:folders` makes the script also offer names of files or folders. Nothing else may be printed, not even an error.
+ * The output is a line for each word; in zsh and fish, which show meanings, a tab and the word's meaning follow. A last
+ * line `:files` or `:folders` makes the script also offer names of files or folders. Nothing else may be printed, not
+ * even an error.
  */
 import type { Argument, Command, Option } from 'commander';
 import { print } from '../../terminal/output.js';

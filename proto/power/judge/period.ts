@@ -5,9 +5,9 @@
  *
  * Pings within 10 min of the first are one sequence, by the lock's time. A late ping may join two sequences, split one,
  * or form a third between two. So after each ping the judge determines the sequences again from all remembered pings,
- * and withdraws findings that no longer apply. A finding is about the first ping of the later sequence. The initial
- * sequence, which was known before the first event, has no uplink: if it is the later one, the finding is about the
- * first ping of the earlier sequence.
+ * and withdraws findings that no longer apply. A finding is about the first ping of the later sequence. A trace's
+ * header may name when a lock's last sequence before the trace started. This initial sequence has no uplink: if it is
+ * the later one, the finding is about the first ping of the earlier sequence.
  */
 
 import { FIRST_LIFE } from '../../wire/uplink-life.js';
@@ -24,7 +24,10 @@ import {
 } from './event.js';
 import { describeSpan, describeTime } from './words.js';
 
-/** Judges a REASON_PERIOD_TRACKING ping. */
+/**
+ * Judges a REASON_PERIOD_TRACKING ping. An uplink's key is its credential, life (the time between two reflashes of the
+ * lock), boot and sequence. The rule's time spans are part of the power model.
+ */
 export function judgePeriod(model: PowerModel, belief: Belief, event: UplinkEvent, verdict: Verdict): void {
   const { credential, uplink, life = FIRST_LIFE } = event;
   if (isAfterKey(belief.lastPeriodFrom, credential, life, uplink.boot, uplink.sequence)) {
@@ -51,8 +54,9 @@ export function judgePeriod(model: PowerModel, belief: Belief, event: UplinkEven
 }
 
 /**
- * When the last period sequence started: by the lock's clock, as for period-too-soon, or when it was received, as for
- * period-overdue, whichever is earlier. Null if no sequence is known. Ms since the epoch.
+ * When the last period sequence started: the lock's time of its first ping, by which period-too-soon goes, or the time
+ * at which its last ping was received, by which period-overdue goes, whichever is earlier. Null if no sequence is
+ * known. Ms since the epoch.
  */
 export function lastSequenceStartMs(model: PowerModel, belief: Belief): number | null {
   const { periods, lastPeriodMs, lastPeriodFrom } = belief;
@@ -72,7 +76,8 @@ function comparePeriods(a: PeriodPing, b: PeriodPing): number {
 function judgeSequences(model: PowerModel, belief: Belief, atMs: number, verdict: Verdict): void {
   const { periods } = belief;
   const { periodSequenceSpan } = model.bounds;
-  // Once pings have been forgotten, sequences may seem to start at other pings than they did.
+  // The list holds one ping more than its limit while the oldest one, which is removed next, is still judged with. From
+  // then on pings are missing, and sequences may seem to start at other pings than they did.
   const canWithdraw = periods.length <= BELIEF_LIMITS.periodPings;
   const initial = periods.find(isInitialPing);
   let first: PeriodPing | undefined;

@@ -8,11 +8,11 @@ import type { InOrderRule, OrderedUplink } from './ordered-uplink.js';
 
 /** A stretch: uplinks of one boot without a missing sequence number, as far as the in-order rules need them. */
 export interface Stretch {
-  /** What the uplinks so far say to the next one. */
+  /** What the rules must know of the uplinks so far to judge the next one. */
   context: OrderContext;
   /** The first uplinks, which are judged again when the uplinks before them arrive late. */
   head: OrderedUplink[];
-  /** Whether the head still is the entire stretch, so that the next uplink is stored in it too. */
+  /** Whether the next uplink is stored in the head too. False once the head is full, and for a boot's first stretch. */
   isHeadOpen: boolean;
 }
 
@@ -26,8 +26,13 @@ export interface StandingFinding {
   readonly fromMs: number;
 }
 
-/** A stretch without uplinks yet, whose first one will have the number `sequence`. */
+/**
+ * A stretch without uplinks yet, whose first one will have the number `sequence`. With number 1 a boot begins: all of
+ * its uplinks are known (since minus {@link NEVER}), and none can arrive before it, so that its head need not be judged
+ * again. With another number, earlier uplinks are missing: none is known yet (since {@link NEVER}).
+ */
 export function newStretch(sequence: number): Stretch {
-  const isFirst = sequence <= 1;
-  return { context: newContext(isFirst ? -NEVER : NEVER), head: [], isHeadOpen: !isFirst };
+  const isBootStart = sequence <= 1;
+  const allKnownFromMs = isBootStart ? -NEVER : NEVER;
+  return { context: newContext(allKnownFromMs), head: [], isHeadOpen: !isBootStart };
 }
