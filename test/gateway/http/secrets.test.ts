@@ -78,7 +78,7 @@ t.test('the command line adds and lists keys and users, as text and JSON, and re
   const file = path.join(tempFolder(t), 'password');
   writeFileSync(file, 'from a file\nand no further');
   const bo = JSON.parse((await lockgate('user', 'add', 'bo', '--password-file', file, '--json')).stdout);
-  t.same(bo, { username: 'bo', merchant: MERCHANT, email: null, has_password: true });
+  t.same(bo, { username: 'bo', merchant: MERCHANT, email: null, dashboard: null, has_password: true });
   t.match(await logIn('bo', 'from a file'), { status: 200 });
   t.match(await lockgate('user', 'add', 'bo'), { code: 3, stderr: /taken already/ });
   t.match(await lockgate('user', 'add', 'cy', '--password-file', `${file}x`), { code: 2, stderr: /can't be read/ });
@@ -87,7 +87,10 @@ t.test('the command line adds and lists keys and users, as text and JSON, and re
     body: '[{"id":9223372036854775807,"username":"\\u001b[2J"}]',
   });
   const table = (await lockgate('user', 'list')).stdout;
-  t.match(table, /^ID +NAME +LOGIN.*\n1 +ada +yes +ada@example\.com.*\n2 +bo +yes.*\n9223372036854775807 +.\[2J +no/);
+  t.match(
+    table,
+    /^ID +NAME +LOGIN.*\n1 +ada +yes +– +ada@example\.com.*\n2 +bo +yes.*\n9223372036854775807 +.\[2J +no/,
+  );
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not be there
   t.notMatch(table.replaceAll('\n', ''), /[\u0000-\u001f]/);
   t.match(JSON.parse((await lockgate('user', 'list', '--json')).stdout), {
