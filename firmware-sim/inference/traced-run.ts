@@ -23,7 +23,7 @@ export interface TracedRunOptions {
   readonly fromMs: number;
   readonly untilMs: number;
   readonly note: string;
-  /** Whether to write the inferred events as `world` events. */
+  /** Whether to write also what, by inference from the trace, happened to the locks, as `world` events. */
   readonly world: boolean;
   /** Called with each uplink that a lock makes, sent or not. */
   readonly made: (mac: Mac, uplink: Uplink) => void;
@@ -89,7 +89,7 @@ export class TracedRun {
           recorder.command(mac, clock.now(), downlink);
           return gateway.send(mac, downlink);
         };
-        // A command that was sent in the millisecond of the connection comes before the lock's own timer.
+        // In the millisecond in which the lock connects, this timer may run before the lock's: then send 1 ms later.
         clock.after(atMs - fromMs, () => send() || clock.after(1, send));
       }
     }

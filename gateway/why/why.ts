@@ -53,7 +53,7 @@ export interface WhyParts {
   readonly locks: Pick<Locks, 'judging' | 'find'>;
   /** Refused connections and packets of locks. */
   readonly refusals: Pick<RefusalRecorder, 'read'>;
-  /** The run's clock, which stamps receipts. A demonstration can run it faster than real time. */
+  /** The clock that gives received messages their time. A demonstration can run it faster than real time. */
   readonly clock: Clock;
   /** Wall-clock time, for deliveries. */
   readonly wallClock: Clock;
@@ -186,7 +186,9 @@ async function uplinkChain(parts: WhyContext, uplink: StoredUplink, urlId?: numb
     return [step('message', 'damaged', SECTIONS.wire, sentence, uplink.receivedAtMs), ...deliveries];
   }
   const { deviceId, mac, credentialId: credential, boot, sequence } = uplink;
-  const event = judgeEventOf({ type: 'uplink', uplink }, await parts.store.marks.read(deviceId)) as UplinkEvent;
+  // After a reflash, which a mark records, a lock's numbers start again.
+  const reflashMarks = await parts.store.marks.read(deviceId);
+  const event = judgeEventOf({ type: 'uplink', uplink }, reflashMarks) as UplinkEvent;
   const history = await readHistory(parts, { deviceId, mac }, { uplink, event });
   const findings = await parts.store.why.findFindingsAbout(deviceId, { credential, boot, sequence });
   const labelled = findings.map(({ id, finding }) => ({ label: `finding:${id}`, finding }));
@@ -246,7 +248,8 @@ async function explainFinding(parts: WhyContext, id: number): Promise<Explanatio
 }
 
 /**
- * The uplink that a finding is about: if two have the same key, the last one received before the finding. Undefined if
+ * The uplink that a finding is about: if several have the same credential, boot and sequence, the last one received
+ * before the finding. Undefined if
  * the finding is not about an uplink.
  */
 async function findUplink(
@@ -385,6 +388,7 @@ async function nextSteps(
   const stateJson = await store.readDeviceState(deviceId);
   const state = stateJson === null ? undefined : readDeviceState(stateJson);
   const { belief } = state?.ok === true ? state.value : newDeviceState(mac, nowMs, nowMs);
+  // Brings the belief, which was read from the store for this answer, up to now.
   locks.judging.judge(POWER_MODEL, belief, { type: 'tick', atMs: nowMs }, newVerdict());
   const now = silenceStep(POWER_MODEL, belief, nowMs, 'next');
   return [...budgetSteps(budgets, deviceId), { ...now, sentence: `Now: ${now.sentence}` }];

@@ -1,7 +1,7 @@
 /**
  * A program that uses a client generated from the gateway's OpenAPI document compiles, and a wrong program does not:
- * the document has types for what it returns and takes (interfaces.md §2). Only `npm run check` runs it, because it
- * calls the compiler.
+ * the document has types for what the interface returns and takes (interfaces.md §2). Only `npm run check` runs it,
+ * because it calls the compiler.
  */
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,7 +34,7 @@ function rentalProgram(types: string): string {
 
 const NO_CLIENTS = existsSync(join(root, 'test/clients/node_modules/openapi-typescript'))
   ? false
-  : 'the clients of others are not installed; npm test installs them';
+  : 'the third-party client packages are not installed; npm test installs them';
 
 t.test('a generated client compiles in a program, and knows misspelt members', { skip: NO_CLIENTS }, async (t) => {
   const { openapiTypes } = await import('../clients/openapi-tools.js');

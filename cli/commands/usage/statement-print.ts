@@ -1,4 +1,4 @@
-/** Formats monthly statements, which the gateway has computed, as tables and as CSV. */
+/** Prints monthly statements, which the gateway has computed, as tables. */
 import type { Statement } from '../../../gateway/usage/statement.js';
 import { paint, print, sanitizeLine, terminalWidth } from '../../terminal/output.js';
 import { printTable } from '../../terminal/table.js';
@@ -51,6 +51,7 @@ function printStatement(statement: Statement): void {
     { title: 'BYTES', show: (row) => String(row.entry.bytes), neverCut: true },
     { title: 'AMOUNT', show: (row) => row.amount ?? '–', neverCut: true },
   ]);
+  // `total` is `amount` rounded to what can be paid.
   if (totals.total !== null) print(paint('bold', `\nTo pay: ${totals.total} ${currency}`));
   print('');
   if (statement.not_billed.simulated_locks > 0)

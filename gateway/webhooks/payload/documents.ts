@@ -1,6 +1,6 @@
 /**
- * Makes the two documents that merchants' developers get from the payload's definition (payload/schema.ts): a JSON
- * Schema and TypeScript types. `npm run gen` writes both into docs/, and `lockgate webhook schema` prints them.
+ * Makes, from the payload's definition (payload/schema.ts), two documents for merchants' developers: a JSON Schema and
+ * TypeScript types. `npm run gen` writes both into docs/, and `lockgate webhook schema` prints them.
  */
 import type { TSchema } from 'typebox';
 import { PAYLOAD_SCHEMAS } from './schema.js';

@@ -35,8 +35,8 @@ const listPings = ownDataRoute({
   scope: 'locks:read',
   summary: 'Lists a lock’s pings as webhooks have them, newest first.',
   description:
-    'In the order in which they were received. A page may have fewer pings than its limit, or none, although there ' +
-    'are more: the list ends where `next_cursor` is null.',
+    'By the time at which they were received, not by that at which the lock made them. A page may have fewer pings ' +
+    'than its limit, or none, although there are more: the list ends where `next_cursor` is null.',
   params: Type.Object({ mac: MacParam }),
   query: PingsQuery,
   responses: {
@@ -48,11 +48,12 @@ const listPings = ownDataRoute({
     const { device } = await findOwnLock(call);
     const span = readSpan(call);
     const { reason, ping_type: types, from, to } = call.query as Static<typeof PingsQuery>;
-    const list = `pings ${device.id} ${JSON.stringify([from, to, reason, types])}`;
-    const { limit, after } = readPage(call, list, ['number']);
+    // A cursor is valid only for the same query.
+    const cursorOf = `pings ${device.id} ${JSON.stringify([from, to, reason, types])}`;
+    const { limit, after } = readPage(call, cursorOf, ['number']);
     const data: unknown[] = [];
     let lastId = 0;
-    const last = await readPings(
+    const stoppedAtId = await readPings(
       call,
       device.id,
       { span, beforeId: after?.[0] as number | undefined },
@@ -67,8 +68,9 @@ const listPings = ownDataRoute({
       },
     );
     // If the page is full, the next page starts after the last ping of this page, not after the ping that did not fit.
-    const next = last === null ? null : [data.length === limit ? lastId : last];
-    return asJsonText(pageAnswer(call, list, { data, next }));
+    // Null says that all pings were read.
+    const next = stoppedAtId === null ? null : [data.length === limit ? lastId : stoppedAtId];
+    return asJsonText(pageAnswer(call, cursorOf, { data, next }));
   },
 });
 
@@ -114,9 +116,9 @@ const getTrack = ownDataRoute({
     const { device } = await findOwnLock(call);
     const span = readSpan(call);
     const track = new Track(device);
-    const last = await readPings(call, device.id, { span, beforeId: undefined }, (ping) => track.add(ping));
+    const stoppedAtId = await readPings(call, device.id, { span, beforeId: undefined }, (ping) => track.add(ping));
     const { format = 'geojson' } = call.query as Static<typeof TrackQuery>;
-    return { status: 200, text: track.finish(format === 'gpx' ? 'gpx' : 'geojson', last !== null) };
+    return { status: 200, text: track.finish(format === 'gpx' ? 'gpx' : 'geojson', stoppedAtId !== null) };
   },
 });
 

@@ -59,6 +59,7 @@ export class SqliteOperatorTokens implements OperatorTokenStore {
         .executeTakeFirst();
       if (revoked === undefined)
         throw new LockgateError('no-such-token', `there is no valid token ${JSON.stringify(name.slice(0, 80))}`);
+      // Deletes all but the latest revoked tokens. A limit is given since SQLite has no OFFSET without one.
       await db
         .deleteFrom('operator_token')
         .where('id', 'in', (rows) =>
