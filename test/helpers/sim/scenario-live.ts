@@ -56,8 +56,8 @@ interface SynchronisedPlay {
   readonly scenario: Scenario;
   readonly play: ScenarioPlay;
   readonly actors: LiveActors;
-  /** The number of commands sent. */
-  sent: number;
+  /** The number of commands sent to each lock, by MAC. */
+  readonly sent: Map<Mac, number>;
   isOver: boolean;
   /** The gateway's findings up to the end of the scenario. Later findings, when the locks are off, are ignored. */
   findings: ReadonlyMap<string, number>;
@@ -107,7 +107,7 @@ async function preparePlay(scenario: Scenario, gateway: Gateway, clock: VirtualC
   await live.prepare(scenario);
   const countingActors: Actors = {
     command: (mac, command) => {
-      runningPlay.sent += 1;
+      runningPlay.sent.set(mac, (runningPlay.sent.get(mac) ?? 0) + 1);
       live.command(mac, command);
     },
     phone: (mac, uplink, acknowledged) => live.phone(mac, uplink, acknowledged),
@@ -116,7 +116,14 @@ async function preparePlay(scenario: Scenario, gateway: Gateway, clock: VirtualC
     ...{ scenario, seed: scenario.seed, clock, startMs: scenario.startMs, macs, actors: countingActors },
     openLink: mqttLinks(address, (mac) => secrets.get(mac) ?? ''),
   });
-  const runningPlay: SynchronisedPlay = { scenario, play, actors: live, sent: 0, isOver: false, findings: new Map() };
+  const runningPlay: SynchronisedPlay = {
+    scenario,
+    play,
+    actors: live,
+    sent: new Map(),
+    isOver: false,
+    findings: new Map(),
+  };
   return runningPlay;
 }
 
@@ -141,11 +148,13 @@ async function waitUntilIdle(
 function isBusy({ play, actors, sent, isOver }: SynchronisedPlay, connected: ReadonlyMap<string, number>): boolean {
   if (isOver) return false;
   if (actors.inProgress > 0) return true;
-  const received = [...play.records.values()].reduce((sum, { commands }) => sum + commands.length, 0);
-  return play.locks.some(({ mac, state }) => {
+  // The records of the locks, in the order of the locks.
+  const records = [...play.records.values()];
+  return play.locks.some(({ mac, state }, index) => {
     if (state.link === 'connecting' || state.link === 'ending' || state.inFlight) return true;
-    // The gateway sends a queued command as soon as the lock is connected.
-    const awaitsCommand = state.link === 'up' && received < sent;
+    // The gateway sends a queued command as soon as its lock is connected; a lock that is asleep waits for nothing.
+    const received = records[index]?.commands.length ?? 0;
+    const awaitsCommand = state.link === 'up' && received < (sent.get(mac) ?? 0);
     return awaitsCommand || (connected.get(mac) ?? 0) !== (state.link === 'up' ? 1 : 0);
   });
 }
@@ -153,7 +162,8 @@ function isBusy({ play, actors, sent, isOver }: SynchronisedPlay, connected: Rea
 /** What is still in transit, for the error message. */
 function pendingWork({ play, actors, sent }: SynchronisedPlay): string {
   const links = play.locks.map(({ state }) => `${state.link}${state.inFlight ? ', a ping in flight' : ''}`);
-  return `${actors.inProgress} actions in progress, links ${links.join('; ')}, ${sent} commands sent`;
+  const sentTo = [...sent].map(([mac, count]) => `${count} to ${mac}`).join(', ');
+  return `${actors.inProgress} actions in progress, links ${links.join('; ')}, commands sent: ${sentTo}`;
 }
 
 /** Counts findings by lock and rule. */
