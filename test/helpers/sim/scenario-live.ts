@@ -152,9 +152,10 @@ function isBusy({ play, actors, sent, isOver }: SynchronisedPlay, connected: Rea
   const records = [...play.records.values()];
   return play.locks.some(({ mac, state }, index) => {
     if (state.link === 'connecting' || state.link === 'ending' || state.inFlight) return true;
-    // The gateway sends a queued command as soon as its lock is connected; a lock that is asleep waits for nothing.
-    const received = records[index]?.commands.length ?? 0;
-    const awaitsCommand = state.link === 'up' && received < (sent.get(mac) ?? 0);
+    // The gateway sends a queued command as soon as its lock is connected and has answered the command before.
+    const commands = records[index]?.commands ?? [];
+    const isExecuting = commands.at(-1)?.result === null;
+    const awaitsCommand = state.link === 'up' && !isExecuting && commands.length < (sent.get(mac) ?? 0);
     return awaitsCommand || (connected.get(mac) ?? 0) !== (state.link === 'up' ? 1 : 0);
   });
 }
