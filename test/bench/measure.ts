@@ -34,21 +34,22 @@ export const cpuSeconds: Stopwatch = () => {
 };
 
 /**
- * Runs the works in turn, always in this order, and returns the rates of each. The first round is an unmeasured
- * warm-up.
+ * Runs the works in turn, always in this order, and returns the rates of each. The first rounds are unmeasured
+ * warm-ups.
  */
 export async function measureRates(
   works: readonly Work[],
   stopwatch = elapsedSeconds,
   rounds = ROUNDS,
+  warmUps = 1,
 ): Promise<Rates[]> {
   const rates: number[][] = works.map(() => []);
-  for (let round = 0; round <= rounds; round++) {
+  for (let round = 0; round < warmUps + rounds; round++) {
     for (const [index, work] of works.entries()) {
       const startedAt = stopwatch();
       const count = await work();
       const rate = count / (stopwatch() - startedAt);
-      if (round > 0) rates[index]?.push(rate);
+      if (round >= warmUps) rates[index]?.push(rate);
     }
   }
   return rates.map(summarizeRates);

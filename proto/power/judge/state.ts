@@ -25,13 +25,17 @@ function applies(when: Condition, power: PowerSettings, batteryPercent: number |
   return batteryPercent !== null && batteryPercent < when.batteryBelowPercent;
 }
 
-/** The row of a state by its name. A loop without a closure: every uplink needs it. */
+/** The rows by state of the model used last, cached: every uplink needs some, nearly always of one model. */
+let rowsModel: PowerModel | null = null;
+let rowsByState: Readonly<Partial<Record<EffectiveState, StateRow>>> = {};
+
+/** The row of a state by its name. */
 export function rowOfState(model: PowerModel, state: EffectiveState): StateRow {
-  const rows = model.states;
-  for (const row of rows) {
-    if (row.state === state) return row;
+  if (model !== rowsModel) {
+    rowsByState = Object.fromEntries(model.states.map((row) => [row.state, row]));
+    rowsModel = model;
   }
-  return rows[rows.length - 1] as StateRow;
+  return rowsByState[state] ?? (model.states.at(-1) as StateRow);
 }
 
 /** The model used last and its low-battery limit, cached: every ping needs the limit, nearly always of one model. */
