@@ -8,8 +8,10 @@ const compiled = (name) => import(new URL(`dist/proto/reference/${name}.js`, roo
 const { documentParts, generatedFiles } = await compiled('reference');
 const { withGeneratedParts } = await compiled('generated-parts');
 
-for (const [path, parts] of Object.entries(documentParts()))
-  renew(path, withGeneratedParts(readFileSync(new URL(path, root), 'utf8').replaceAll('\r\n', '\n'), parts));
+const read = (path) => readFileSync(new URL(path, root), 'utf8').replaceAll('\r\n', '\n');
+
+for (const [path, parts] of Object.entries(documentParts(read('proto/lock.proto'))))
+  renew(path, withGeneratedParts(read(path), parts));
 for (const [path, text] of Object.entries(generatedFiles())) renew(path, text);
 
 function renew(path, text) {

@@ -4,14 +4,20 @@
  */
 import { traceSchemaText } from '../trace/schema/trace-schema.js';
 import { certificateParts } from './certificate-tables.js';
+import { firmwareParts } from './firmware-tables.js';
 import type { GeneratedParts } from './generated-parts.js';
 import { protocolParts } from './protocol-tables.js';
 import { traceParts } from './trace-tables.js';
 
-/** The generated parts of each document, by its path from the project's folder. */
-export function documentParts(): Readonly<Record<string, GeneratedParts>> {
+/**
+ * The generated parts of each document, by its path from the project's folder.
+ *
+ * @param lockSchema the text of lock.proto
+ */
+export function documentParts(lockSchema: string): Readonly<Record<string, GeneratedParts>> {
   return {
     'docs/certificate.md': certificateParts(),
+    'docs/firmware.md': firmwareParts(lockSchema),
     'docs/protocol.md': protocolParts(),
     'docs/traces.md': traceParts(),
   };

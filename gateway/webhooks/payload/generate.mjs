@@ -1,15 +1,21 @@
-// Writes docs/webhook-payload.schema.json and docs/webhook-payload.d.ts from payload/schema.ts. Both are committed, so
-// that merchants find them without a build; `--check` only checks that they match the schema. The script runs the
-// compiled code, so run a build first.
+// Writes docs/webhook-payload.schema.json, docs/webhook-payload.d.ts and the table of members in docs/webhooks.md from
+// payload/schema.ts. They are committed, so that merchants find them without a build; `--check` only checks that they
+// match the schema. The script runs the compiled code, so run a build first.
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const root = new URL('../../../', import.meta.url);
-const compiled = new URL('dist/gateway/webhooks/payload/documents.js', root);
-const { payloadSchemaText, payloadTypesText } = await import(compiled.href);
+const compiled = (name) => import(new URL(`dist/${name}.js`, root).href);
+const { payloadSchemaText, payloadTypesText } = await compiled('gateway/webhooks/payload/documents');
+const { memberTable } = await compiled('gateway/webhooks/payload/member-table');
+const { markdownTable, withGeneratedParts } = await compiled('proto/reference/generated-parts');
+const { head, rows } = memberTable();
 
 const documents = {
   'docs/webhook-payload.schema.json': payloadSchemaText(),
   'docs/webhook-payload.d.ts': payloadTypesText(),
+  'docs/webhooks.md': withGeneratedParts(readOrEmpty(new URL('docs/webhooks.md', root)), {
+    members: markdownTable(head, rows),
+  }),
 };
 
 for (const [path, text] of Object.entries(documents)) {

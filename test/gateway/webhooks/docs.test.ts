@@ -8,10 +8,11 @@ import { join } from 'node:path';
 import t from 'tap';
 import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { webhookBody } from '../../../gateway/webhooks/payload/body.js';
-import { PAYLOAD_SCHEMAS } from '../../../gateway/webhooks/payload/schema.js';
+import { memberTable } from '../../../gateway/webhooks/payload/member-table.js';
 import { signHeaders } from '../../../gateway/webhooks/payload/signature.js';
 import { RETRY_DELAYS } from '../../../gateway/webhooks/url/schedule.js';
 import { Hours, Minutes, Seconds } from '../../../proto/clock.js';
+import { markdownTable, withGeneratedParts } from '../../../proto/reference/generated-parts.js';
 import { encodeUplink, UPLINK_MAX_BYTES } from '../../../proto/wire/codec.js';
 import { parseMac } from '../../../proto/wire/mac.js';
 import { DEFAULT_POWER, type Ping } from '../../../proto/wire/ping.js';
@@ -89,44 +90,11 @@ t.test('a body is never longer than the page says', async (t) => {
   t.ok(Buffer.byteLength(example([longestPing, 2 ** 32 - 1, 0])) < 8 * 1024);
 });
 
-interface Property {
-  readonly type?: string;
-  readonly description?: string;
-  readonly anyOf?: readonly Property[];
-}
-
-t.test('the table lists the schema’s members with ping types and meanings', async (t) => {
-  const rows = new Map<string, { in: string[]; type: string; meaning: string[] }>();
-  for (const { properties, required, title } of PAYLOAD_SCHEMAS as unknown as {
-    properties: Record<string, Property>;
-    required: string[];
-    title: string;
-  }[])
-    for (const [name, { description = '', type, anyOf }] of Object.entries(properties)) {
-      const row = rows.get(name) ?? { in: [], type: '', meaning: [] };
-      row.in.push(`${title.replace('Webhook', '')}${required.includes(name) ? '' : ' (some)'}`);
-      row.type ||= type ?? anyOf?.map((each) => each.type ?? 'string').join(' or ') ?? 'string';
-      if (description !== 'Always this reason.') row.meaning.push(description);
-      rows.set(name, row);
-    }
-  const presenceInTypes: Readonly<Record<string, string>> = {
-    'Cellular, Gps, CloseConnection': 'all',
-    'Cellular, Gps': 'cellular, gps',
-    'Cellular (some), Gps': 'gps, some cellular',
-    'Cellular (some), Gps (some)': 'some cellular, some gps',
-    'Cellular (some), Gps (some), CloseConnection (some)': 'some',
-    'Cellular (some)': 'some cellular',
-    'Gps (some)': 'some gps',
-    Cellular: 'cellular',
-    Gps: 'gps',
-  };
-  const expected = [...rows].map(([name, row]) => [
-    `\`${name}\``,
-    presenceInTypes[row.in.join(', ')],
-    row.type.replace('string or string', 'string'),
-    [...new Set(row.meaning)].join(' '),
-  ]);
-  t.same(tableOf('member', 'in', 'type', 'meaning'), expected);
+t.test('the table of members is up to date', async (t) => {
+  const { head, rows } = memberTable();
+  t.ok(rows.length > 20);
+  const upToDate = withGeneratedParts(webhooksPage, { members: markdownTable(head, rows) });
+  t.equal(webhooksPage, upToDate, 'npm run gen writes it');
 });
 
 t.test('the page and the code have the same reasons', async (t) => {
