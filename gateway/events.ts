@@ -287,6 +287,10 @@ export interface Audited {
   readonly actor: AuditActor;
   readonly address: string | null;
   readonly osUser: string | null;
+  /** The merchant of the user or API key that acted, and their names; null for others. */
+  readonly merchant: string | null;
+  readonly user: string | null;
+  readonly key: string | null;
   /** Such as `device.set`. */
   readonly action: string;
   readonly object: string;

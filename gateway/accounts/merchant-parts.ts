@@ -1,5 +1,6 @@
 /** Builds the parts that the merchants' HTTP interface (http/merchant/) needs. */
 import type { Clock } from '../../proto/clock.js';
+import type { Audit } from '../audit/audit.js';
 import { IdempotentCalls } from '../commands/idempotent-calls.js';
 import type { Keys } from '../data-folder/keys.js';
 import type { HttpBudgets } from '../fairness/http-budgets.js';
@@ -28,6 +29,8 @@ export interface MerchantParts {
   readonly budgets: HttpBudgets;
   /** For the operations on a merchant's own data. */
   readonly ownData: OwnDataParts;
+  /** Records what merchants' users and programs change. */
+  readonly audit: Pick<Audit, 'note'>;
 }
 
 /** Builds the parts that have no other owner, and returns them together with the given ones. */
@@ -40,10 +43,11 @@ export function makeMerchantParts(parts: {
   readonly newEvents: NewEventSignal;
   readonly budgets: HttpBudgets;
   readonly ownData: OwnDataParts;
+  readonly audit: Pick<Audit, 'note'>;
 }): MerchantParts {
-  const { store, clock, tester, runClock, newEvents, budgets, ownData } = parts;
+  const { store, clock, tester, runClock, newEvents, budgets, ownData, audit } = parts;
   const [apiKeys, accessTokens, users] = [new ApiKeys(parts), new AccessTokens(parts), new Users(parts)];
   const idempotentCalls = new IdempotentCalls(store.commands);
   const owned = { apiKeys, accessTokens, users, idempotentCalls };
-  return { store, clock, tester, runClock, newEvents, budgets, ownData, ...owned };
+  return { store, clock, tester, runClock, newEvents, budgets, ownData, audit, ...owned };
 }

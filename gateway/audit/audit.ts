@@ -23,13 +23,13 @@ import type {
   AuditWho,
 } from '../store/contract/audit-store.js';
 import type { Store } from '../store/contract/store.js';
+import { WaitingEntries } from './waiting-entries.js';
 
-/** Limits on an entry's texts: each JSON text, the object's name, and the client's user agent or system user. */
+/** Limits on an entry's texts: each JSON text, the object's name, the client's user agent or system user, a name. */
 const MAX_JSON_CHARS = 2_000;
 const MAX_OBJECT_CHARS = 200;
 const MAX_CLIENT_CHARS = 120;
-/** Automatic entries that wait for their write; further ones are left out, and counted. */
-const MAX_WAITING_ENTRIES = 1_000;
+const MAX_NAME_CHARS = 200;
 /** A commit of this size takes some 5 ms, for which pings wait. */
 const MAX_ENTRIES_PER_COMMIT = 200;
 /** The wait between the first waiting entry and its write, and the wait after a failed write. */
@@ -48,7 +48,12 @@ export interface AuditedChange {
 }
 
 /** Describes a change that was made, from its result, or one that was refused (then `answer` is undefined). */
-export type AuditReporter = (answer: unknown) => { readonly object: string; readonly after: AuditDetails | null };
+export type AuditReporter = (answer: unknown) => {
+  readonly object: string;
+  readonly after: AuditDetails | null;
+  /** The name of the merchant whose data was changed, if it is known. */
+  readonly merchant?: string | undefined;
+};
 
 export interface AuditParts {
   readonly store: Pick<Store, 'audit'>;
@@ -64,9 +69,7 @@ const GATEWAY: AuditWho = { actor: 'gateway', address: null, agent: null, osUser
 
 export class Audit {
   readonly #parts: AuditParts;
-  /** Automatic entries that are not written yet, and the number of those left out. */
-  #waiting: (AuditStart & AuditResult)[] = [];
-  #leftOut = 0;
+  readonly #waiting = new WaitingEntries();
   #storing: Promise<void> = Promise.resolve();
   #timer: Timer | undefined;
   #isStopped = false;
@@ -93,13 +96,15 @@ export class Audit {
     return await makeNoted(store.audit, clock, { change, work, describe, onEnd: (entry) => this.#report(entry) });
   }
 
-  /** Logs a change that was made, by `who` or automatically. It is written within a second. */
+  /**
+   * Logs a change that was made, by `who` or automatically. It is written within a second, in one commit with others:
+   * merchants' programs make too many changes for a commit each.
+   */
   note(action: string, object: string, after: AuditDetails | null, who: AuditWho = GATEWAY): void {
     const nowMs = this.#parts.clock.now();
     const start = startOf({ who, action, object, before: null }, nowMs);
     const entry = { ...start, outcome: 'done' as const, code: null, after: jsonOf(after), endedAtMs: nowMs };
-    if (this.#waiting.length < MAX_WAITING_ENTRIES) this.#waiting.push(entry);
-    else this.#leftOut += 1;
+    this.#waiting.add(entry);
     this.#report(entry);
     this.#scheduleWrite();
   }
@@ -136,20 +141,18 @@ export class Audit {
   }
 
   async #storeWaiting(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const entries = this.#waiting.slice(0, MAX_ENTRIES_PER_COMMIT);
+    while (this.#waiting.count > 0) {
+      const entries = this.#waiting.first(MAX_ENTRIES_PER_COMMIT);
       try {
         await this.#parts.store.audit.write(entries);
       } catch {
         this.#scheduleWrite(FAILED_WRITE_DELAY);
         return;
       }
-      this.#waiting = this.#waiting.slice(entries.length);
+      this.#waiting.drop(entries.length);
     }
-    if (this.#leftOut === 0) return;
-    const count = this.#leftOut;
-    this.#leftOut = 0;
-    this.note('audit.left-out', '', { count });
+    const count = this.#waiting.takeLeftOut();
+    if (count > 0) this.note('audit.left-out', '', { count });
   }
 
   #scheduleWrite(delay = WRITE_DELAY): void {
@@ -160,17 +163,11 @@ export class Audit {
     });
   }
 
-  #report({
-    actor,
-    address,
-    osUser,
-    action,
-    object,
-    outcome,
-    code,
-  }: AuditStart & Omit<AuditResult, 'endedAtMs'>): void {
+  #report({ actor, address, osUser, action, object, outcome, code, ...who }: AuditStart & AuditResult): void {
+    const { merchant, user = null, key = null } = who;
+    const people = { merchant: merchant?.name ?? null, user, key };
     const atMs = this.#parts.now();
-    this.#parts.events.emit('audited', { atMs, actor, address, osUser, action, object, outcome, code });
+    this.#parts.events.emit('audited', { atMs, actor, address, osUser, ...people, action, object, outcome, code });
   }
 }
 
@@ -194,7 +191,8 @@ export async function makeNoted<T>(store: AuditStore, clock: Clock, noted: Noted
   const end = async (outcome: AuditResult['outcome'], code: string | null, answer?: unknown): Promise<void> => {
     const description = describeSafely(describe, answer, change.object);
     const object = scrubbed(description.object, MAX_OBJECT_CHARS);
-    const result = { outcome, code, object, after: jsonOf(description.after), endedAtMs: clock.now() };
+    const after = jsonOf(description.after);
+    const result = { outcome, code, object, after, endedAtMs: clock.now(), changedMerchant: description.merchant };
     // The change is made, so the caller gets its result. If this write fails, the entry becomes *unknown*.
     await store.end(id, result).catch(() => undefined);
     onEnd?.({ ...start, ...result });
@@ -219,6 +217,9 @@ function startOf({ who, action, object, before }: AuditedChange, atMs: number): 
     agent: who.agent === null ? null : scrubbed(who.agent, MAX_CLIENT_CHARS),
     osUser: who.osUser === null ? null : scrubbed(who.osUser, MAX_CLIENT_CHARS),
     token: who.token,
+    merchant: who.merchant ?? null,
+    user: who.user ? scrubbed(who.user, MAX_NAME_CHARS) : null,
+    key: who.key ? scrubbed(who.key, MAX_NAME_CHARS) : null,
     action,
     object: scrubbed(object, MAX_OBJECT_CHARS),
     before: jsonOf(before),

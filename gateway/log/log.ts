@@ -108,12 +108,10 @@ function logRequests(log: Logger, { onEach, onLimited }: Listeners): void {
 
 /** Logs audit entries too, for operators who need them for longer than the store retains them. */
 function logAudit(log: Logger, { onEach }: Listeners): void {
-  onEach('audited', ({ actor, address, osUser, action, object, outcome, code }) =>
-    log.info(
-      { event: 'audited', actor, address, os_user: osUser, action, object, outcome, code },
-      `${action} ${outcome}`,
-    ),
-  );
+  onEach('audited', ({ atMs: _at, osUser, merchant, user, key, action, outcome, ...members }) => {
+    const names = { merchant: merchant ?? undefined, user: user ?? undefined, key: key ?? undefined };
+    log.info({ event: 'audited', ...members, os_user: osUser, ...names, action, outcome }, `${action} ${outcome}`);
+  });
 }
 
 function logDeliveries(log: Logger, { onEach, onLimited }: Listeners): void {

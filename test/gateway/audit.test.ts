@@ -198,12 +198,7 @@ t.test(
     file.close();
     const again = await openStore(folder);
     t.equal(await again.audit.begin(AUDIT_START), MAX_AUDIT_ENTRIES);
-    t.equal((await again.audit.list({ limit: 9 })).length, 2, 'the limit counts ids, including missing ones');
-    t.equal(await again.audit.begin(AUDIT_START), MAX_AUDIT_ENTRIES + 1);
-    t.same(
-      (await again.audit.list({ limit: 9 })).map(({ id }) => id),
-      [MAX_AUDIT_ENTRIES + 1, MAX_AUDIT_ENTRIES],
-    );
+    t.equal((await again.audit.list({ limit: 9 })).length, 2, 'the limit counts entries, not ids');
     await again.close();
   },
 );

@@ -13,6 +13,7 @@ reports the names of the user and the program; the gateway does not verify them.
 
 Example:
   $ lockgate audit --since 24h
+  $ lockgate audit --merchant "Amber Bikes"
   $ lockgate audit --object A4:C1:38:F0:E1:D2 --action device --json`;
 
 /** Adds the command to the program. */
@@ -21,6 +22,7 @@ export function addAuditCommand(program: Command): void {
     .option('--since <time>', 'Only changes since this time: a date, or a span such as 24h for 24 hours ago.')
     .option('--action <name>', 'Only this action, such as device.set, or group of actions, such as device.')
     .option('--object <name>', 'Only changes of this object: a MAC, a name or an id.')
+    .option('--merchant <name>', 'Only what this merchant’s users and API keys did, and changes that name it.')
     .option('--limit <n>', 'Maximum number to list.', readCount, DEFAULT_LIMIT)
     .addHelpText('after', HELP)
     .action(async (flags: AuditFlags) => {

@@ -10,6 +10,7 @@ export interface AuditFlags extends ConnectionFlags {
   readonly since?: string;
   readonly action?: string;
   readonly object?: string;
+  readonly merchant?: string;
   readonly limit: number;
   readonly json?: boolean;
 }
@@ -25,6 +26,9 @@ interface EntryJson {
   readonly address: string | null;
   readonly agent: string | null;
   readonly os_user: string | null;
+  readonly merchant: string | null;
+  readonly user: string | null;
+  readonly key: string | null;
   readonly action: string;
   readonly object: string;
   readonly before: Members | null;
@@ -45,10 +49,11 @@ const MAX_PAGE_ENTRIES = 500;
 /** Prints the matching entries. */
 export async function listAudit(flags: AuditFlags): Promise<void> {
   const since = flags.since === undefined ? undefined : readPastTime('--since', flags.since, systemClock.now());
-  const { action, object } = flags;
-  const entries = await fetchEntries(new GatewayClient(flags), { since, action, object }, flags.limit);
+  const { action, object, merchant } = flags;
+  const filter = { since, action, object, merchant };
+  const entries = await fetchEntries(new GatewayClient(flags), filter, flags.limit);
   if (flags.json === true) return printJson({ entries });
-  if (entries.length === 0) printEmptyList([since, action, object], 'No entries match.', 'There is no entry yet.');
+  if (entries.length === 0) printEmptyList(Object.values(filter), 'No entries match.', 'There is no entry yet.');
   else printTable(entries, columns(systemClock.now()));
 }
 
@@ -87,8 +92,11 @@ function columns(nowMs: number): readonly Column<EntryJson>[] {
   ];
 }
 
-function whoText({ actor, os_user: user }: EntryJson): string {
-  return user === null ? actor : `${actor} ${user}`;
+/** Who acted: `operator jo`, `user ada of Amber Bikes`, `key shop backend of Amber Bikes`. */
+function whoText({ actor, os_user: osUser, merchant, user, key }: EntryJson): string {
+  const name = user ?? key;
+  if (name !== null) return `${actor} ${name} of ${merchant}`;
+  return osUser === null ? actor : `${actor} ${osUser}`;
 }
 
 /** The changed members as `name before → after`. If the state before is unknown, the requested values. */

@@ -107,8 +107,9 @@ const LINE_PARTS: Readonly<Record<string, (event: EventJson) => LineParts>> = {
   notices: ({ noted, unread }) => {
     return { label: 'note', style: 'yellow', text: `new: ${noted}; ${unread} unread: lockgate notices` };
   },
-  audited: ({ actor, os_user: user, action, object, outcome, code }) => {
-    const who = user === null ? String(actor) : `${actor} ${user}`;
+  audited: ({ actor, os_user: osUser, merchant, user, key, action, object, outcome, code }) => {
+    const name = user ?? key ?? osUser ?? null;
+    const who = `${actor}${name === null ? '' : ` ${name}`}${merchant ? ` of ${merchant}` : ''}`;
     const why = code === null ? '' : ` (${code})`;
     const text = `${action} ${object === '' ? '' : `${object} `}${outcome}${why}, by ${who}`;
     return { label: 'audit', style: outcome === 'done' ? 'dim' : 'yellow', text };

@@ -5,9 +5,11 @@
 import type { Readable } from 'node:stream';
 import { type TSchema, Type } from 'typebox';
 import type { MerchantParts } from '../../accounts/merchant-parts.js';
+import type { AuditDetails } from '../../audit/audit.js';
 import { BUDGETS, type BudgetName } from '../../fairness/over-budget.js';
 import type { Fault } from '../../faults.js';
 import type { Health } from '../../health/health.js';
+import type { AuditWho } from '../../store/contract/audit-store.js';
 import type { ApiKey } from '../../store/contract/merchants/access-store.js';
 import type { KeyScope } from '../../store/contract/merchants/key-scopes.js';
 import type { Refusal } from './refusal.js';
@@ -28,6 +30,8 @@ export interface Call {
   readonly merchantId: number;
   /** Set if the route's scheme is `api-key`. */
   readonly key: ApiKey | undefined;
+  /** Who calls, for the audit log; undefined if nobody is authenticated. */
+  readonly who: AuditWho | undefined;
   /** The request's path and query, as sent. */
   readonly url: string;
   /** The parts of the path that the route's path names in braces, decoded. */
@@ -93,6 +97,17 @@ interface RouteTerms {
   readonly responses: Readonly<Record<number, ResponseTerms>>;
 }
 
+/** What the audit log records of a change (gateway/audit/audit.ts): only these members, none of them a secret. */
+export interface CallAudit {
+  /** As operators' changes are named: `user.set`. */
+  readonly action: string;
+  /** The changed object: a MAC, a name or an id. */
+  readonly object: string;
+  readonly after: AuditDetails | null;
+  /** Who acted, if that is not the call's `who`. */
+  readonly who?: AuditWho;
+}
+
 /** A route for merchants. */
 export interface MerchantRoute extends RouteTerms {
   readonly scheme: Scheme;
@@ -117,6 +132,8 @@ export interface MerchantRoute extends RouteTerms {
   /** The refusal of a request that does not fit the schemas; by default a 400 with the faults. */
   readonly refuse?: (faults: readonly Fault[]) => Refusal;
   readonly handle: (call: Call) => Promise<HttpAnswer>;
+  /** Describes the change that a call has made, for the audit log; null if it has changed nothing. */
+  readonly audit?: (call: Call, answer: HttpAnswer) => CallAudit | null;
 }
 
 /** A route without authentication. */

@@ -30,6 +30,7 @@ import { answerClientError, sendNotFound, sendProblem, statusOf } from '../share
 import { routeSchema } from '../shared/route-schema.js';
 import { SCHEMA_COMPILERS } from '../shared/schema-compilers.js';
 import { answerPreflight, setHeaders } from './answer-headers.js';
+import { noteChange, whoOf } from './audited.js';
 import { checkApiKey, checkBearer, checkKeyScope } from './authentication.js';
 import { assertChecked } from './check-value.js';
 import { addDocumentation } from './documentation/documentation.js';
@@ -38,7 +39,7 @@ import { HeavyTurns } from './heavy-turns.js';
 import { readJsonBody } from './json-body.js';
 import { Refusal } from './refusal.js';
 import { checkBodyType, checkedQuery, PLAIN_TEXT_TYPE } from './request-input.js';
-import { FORM_TYPE, type HttpAnswer, JSON_TYPE, type MerchantRoute, sizeInWords } from './route.js';
+import { type Call, FORM_TYPE, type HttpAnswer, JSON_TYPE, type MerchantRoute, sizeInWords } from './route.js';
 import { httpRoutes, methodsOf, routerPath } from './routes.js';
 
 export interface HttpServerOptions {
@@ -255,15 +256,18 @@ export class HttpServer {
         const query = checkedQuery(route, request);
         const hangUp = new AbortController();
         reply.raw.once('close', () => hangUp.abort());
-        const answer = await route.handle({
+        const caller = this.#callers.get(request) ?? UNAUTHENTICATED;
+        const address = proxies.clientOf(request.raw);
+        const call: Call = {
           parts: this.#merchants(),
-          ...(this.#callers.get(request) ?? UNAUTHENTICATED),
+          ...caller,
+          who: whoOf(caller, request, address),
           url: request.url,
           params: request.params as Record<string, string>,
           query,
           headers: request.headers,
           body: request.body,
-          address: proxies.clientOf(request.raw),
+          address,
           // As a trusted TLS proxy reports it.
           isHttps: proxies.isHttps(request.raw),
           takeRequest: (merchantId) => {
@@ -271,7 +275,9 @@ export class HttpServer {
             this.#options.budgets.takeRequest(merchantId, lengthOf(request));
           },
           signal: hangUp.signal,
-        });
+        };
+        const answer = await route.handle(call);
+        noteChange(route, call, answer);
         return await send(reply, answer);
       },
     });

@@ -3,7 +3,7 @@
  * (gateway/audit/audit.ts).
  */
 import type { FastifyRequest } from 'fastify';
-import type { AuditedChange } from '../../audit/audit.js';
+import type { AuditDetails, AuditedChange } from '../../audit/audit.js';
 import type { TrustedProxies } from '../../network/trusted-proxies.js';
 import type { AuditWho } from '../../store/contract/audit-store.js';
 import type { ChangingRoute, OperatorParts, RouteRequest } from './routes.js';
@@ -41,10 +41,20 @@ export async function makeAudited(
     object: objectOf(() => audit.object(request)),
     before: (await audit.before?.(parts, request).catch(() => null)) ?? null,
   };
-  return await parts.audit.change(change, work, (answer) => ({
-    object: objectOf(() => audit.object(request, answer as never)) || change.object,
-    after: audit.after?.(request, answer as never) ?? null,
-  }));
+  return await parts.audit.change(change, work, (answer) => {
+    const after = audit.after?.(request, answer as never) ?? null;
+    return {
+      object: objectOf(() => audit.object(request, answer as never)) || change.object,
+      after,
+      merchant: audit.merchant?.(request, answer as never) ?? merchantIn(after) ?? merchantIn(change.before),
+    };
+  });
+}
+
+/** The merchant's name among recorded members. */
+function merchantIn(details: AuditDetails | null): string | undefined {
+  const name = details?.merchant;
+  return typeof name === 'string' ? name : undefined;
 }
 
 /** Returns the object's name; empty if the request does not fit its schemas, so that naming the object throws. */

@@ -156,6 +156,7 @@ export const ROUTES: readonly Route[] = [
     audit: {
       object: ({ body }) => (body as Static<typeof NewMerchant>).name,
       after: (_request, answer) => pick(answer, 'id'),
+      merchant: (_request, answer) => answer?.name as string | undefined,
     },
     ...withBody(NewMerchant, async ({ accounts }, body) => merchantJson(await accounts.addMerchant(body.name))),
   },

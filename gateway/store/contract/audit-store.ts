@@ -4,14 +4,22 @@
  * time.
  */
 
-/** The number of entries retained, some 30 MB; older entries are deleted. */
+/**
+ * The number of entries of operators, owners and the gateway that are retained, some 30 MB; a few more until the next
+ * deletion. Entries of merchants don't count, so that no merchant can push these out.
+ */
 export const MAX_AUDIT_ENTRIES = 100_000;
+
+/** The number of retained entries of one merchant's users and keys, and of all merchants' together. */
+export const MAX_AUDIT_ENTRIES_PER_MERCHANT = 10_000;
+export const MAX_AUDIT_ENTRIES_OF_MERCHANTS = 500_000;
 
 /**
  * Who acted: `operator`, a person or program with an operator's token; `owner`, with access to the data folder itself
- * and no token; or `gateway`, which acts automatically.
+ * and no token; `gateway`, which acts automatically; `user`, a user of a merchant, on the dashboard or with an
+ * invitation; or `key`, a merchant's program with an API key.
  */
-export const AUDIT_ACTORS = ['operator', 'owner', 'gateway'] as const;
+export const AUDIT_ACTORS = ['operator', 'owner', 'gateway', 'user', 'key'] as const;
 
 export type AuditActor = (typeof AUDIT_ACTORS)[number];
 
@@ -23,6 +31,12 @@ export const AUDIT_OUTCOMES = ['begun', 'done', 'refused', 'failed', 'unknown'] 
 
 export type AuditOutcome = (typeof AUDIT_OUTCOMES)[number];
 
+/** A merchant, with its name at present. */
+export interface NamedMerchant {
+  readonly id: number;
+  readonly name: string;
+}
+
 /** Who asked for an action. Only the address and the token are verified; the client states the other members. */
 export interface AuditWho {
   readonly actor: AuditActor;
@@ -32,8 +46,17 @@ export interface AuditWho {
   readonly agent: string | null;
   /** The user of the operating system, as the CLI sends it. */
   readonly osUser: string | null;
-  /** A named token's name, or the first characters of the hash of the data folder's token. */
+  /**
+   * An operator's named token, or the first characters of the hash of the data folder's token; the public id of a
+   * merchant's API key.
+   */
   readonly token: string | null;
+  /** The merchant of the acting user or API key; absent for others. */
+  readonly merchant?: NamedMerchant | null;
+  /** The name of the acting user of a merchant. */
+  readonly user?: string | null;
+  /** The name of the API key that was used. */
+  readonly key?: string | null;
 }
 
 /** An action, before its outcome is known. */
@@ -57,10 +80,14 @@ export interface AuditResult {
   /** The new state, or the requested change: a JSON object. */
   readonly after: string | null;
   readonly endedAtMs: number;
+  /** The name of the merchant whose data an operator changed, for {@link AuditFilter}. */
+  readonly changedMerchant?: string | undefined;
 }
 
 export interface AuditEntry extends AuditStart {
   readonly id: number;
+  /** The merchant who acted, or whose data was changed; null if that is none or unknown. */
+  readonly merchant: NamedMerchant | null;
   readonly outcome: AuditOutcome;
   readonly code: string | null;
   readonly after: string | null;
@@ -75,13 +102,15 @@ export interface AuditFilter {
   /** One action (`device.set`), or all actions of a group (`device`). */
   readonly action?: string | undefined;
   readonly object?: string | undefined;
+  /** Only what this merchant's users and keys did, and changes by others that name the merchant: its name. */
+  readonly merchant?: string | undefined;
   /** Only entries with a smaller id. */
   readonly beforeId?: number | undefined;
   readonly limit: number;
 }
 
 export interface AuditStore {
-  /** Records the start of an action and returns the entry's id. Deletes entries beyond {@link MAX_AUDIT_ENTRIES}. */
+  /** Records the start of an action and returns the entry's id. Sometimes deletes entries beyond the maximums. */
   begin(start: AuditStart): Promise<number>;
   /** Records the outcome. */
   end(id: number, result: AuditResult): Promise<void>;
@@ -89,6 +118,6 @@ export interface AuditStore {
   write(entries: readonly (AuditStart & AuditResult)[]): Promise<void>;
   /** Marks every `begun` entry as `unknown`. Called once, after the store is opened. */
   abandon(): Promise<void>;
-  /** Returns entries, newest first. */
+  /** Returns entries, newest first. @throws LockgateError `no-such-merchant` */
   list(filter: AuditFilter): Promise<AuditEntry[]>;
 }

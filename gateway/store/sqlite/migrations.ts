@@ -27,6 +27,7 @@ import { usageByLock } from './migrations/0020-usage-by-lock.js';
 import { keyExpiry } from './migrations/0021-0040/0021-key-expiry.js';
 import { operatorTokens } from './migrations/0021-0040/0022-operator-tokens.js';
 import { dashboardRoles } from './migrations/0021-0040/0023-dashboard-roles.js';
+import { auditPeople } from './migrations/0021-0040/0024-audit-people.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -52,6 +53,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0021-key-expiry': keyExpiry,
   '0022-operator-tokens': operatorTokens,
   '0023-dashboard-roles': dashboardRoles,
+  '0024-audit-people': auditPeople,
 };
 
 /** The names of all steps, in order. */

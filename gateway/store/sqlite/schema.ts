@@ -420,7 +420,7 @@ export interface AuditTable {
   address: string | null;
   agent: string | null;
   os_user: string | null;
-  /** The first characters of the token's hash. */
+  /** A name, the first characters of a hash, or the public id of an API key. */
   token: string | null;
   action: string;
   object: string;
@@ -431,6 +431,12 @@ export interface AuditTable {
   code: string | null;
   /** Null while the action runs, and if its outcome is unknown. */
   ended_at_ms: number | null;
+  /** The merchant who acted, or whose data was changed; null if that is none or unknown. */
+  merchant_id: number | null;
+  /** The merchant's user who acted, or null. */
+  user_name: string | null;
+  /** The name of the API key that was used, or null. */
+  key_name: string | null;
 }
 
 /** Refusals of a lock for one reason (contract/refusal-store.ts). Times are by the run's clock. */

@@ -63,6 +63,7 @@ t.test('the document is valid, and has every route with its parameters and body'
       {},
       {},
       {},
+      {},
       { schema: { maximum: 500, default: 50 } },
     ],
   });

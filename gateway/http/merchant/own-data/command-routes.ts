@@ -1,12 +1,14 @@
 /** The routes for commands to a merchant's own locks (interfaces.md §2). */
 import { Type } from 'typebox';
 import { LockgateError } from '../../../../proto/errors.js';
+import { formatMac, parseMac } from '../../../../proto/wire/mac.js';
 import { readMerchantCommand } from '../../../commands/command-input.js';
 import { digestOf } from '../../../commands/idempotent-calls.js';
 import type { CommandRecord, CommandState } from '../../../store/contract/command-record.js';
 import { Refusal } from '../refusal.js';
 import {
   type Call,
+  type CallAudit,
   type HttpAnswer,
   JSON_TYPE,
   type MerchantRoute,
@@ -67,6 +69,7 @@ export const COMMAND_ROUTES: readonly MerchantRoute[] = [
       422: problemResponse('A different call used this `Idempotency-Key` before.'),
     },
     handle: sendCommand,
+    audit: auditSent,
   }),
   ownDataRoute({
     method: 'GET',
@@ -124,6 +127,7 @@ export const COMMAND_ROUTES: readonly MerchantRoute[] = [
       if (record.state === 'cancelled') return commandAnswer(200, call, record);
       return commandAnswer(200, call, await call.parts.ownData.commands.cancel(record.id));
     },
+    audit: ({ params }) => ({ action: 'command.cancel', object: params.id ?? '', after: null }),
   }),
 ];
 
@@ -152,6 +156,14 @@ async function sendCommand(call: Call): Promise<HttpAnswer> {
   });
   const headers = isRepeat ? { 'idempotency-replayed': 'true' } : {};
   return { status: 202, headers, text: { type: JSON_TYPE, content: answer } };
+}
+
+/** What the audit log records of a sent command; nothing of a repeated call. */
+function auditSent({ params }: Call, { body, text, headers }: HttpAnswer): CallAudit | null {
+  if (headers?.['idempotency-replayed'] !== undefined) return null;
+  const { id, type } = (body ?? JSON.parse(String(text?.content))) as { readonly id: number; readonly type: string };
+  const mac = parseMac(params.mac ?? '');
+  return { action: 'command.send', object: mac.ok ? formatMac(mac.value) : '', after: { id, type } };
 }
 
 /** @throws Refusal 400 `input-command` with a pointer to the wrong member */

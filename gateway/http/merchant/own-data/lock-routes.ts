@@ -154,6 +154,10 @@ const changeLock = ownDataRoute({
       await parts.store.describeLock({ merchantId, mac: device.mac, name: trimmed === '' ? null : trimmed, labels });
     return { status: 200, body: await detailOf(call, (await findOwnLock(call)).device) };
   },
+  audit: ({ body }, answer) => {
+    const { name, labels } = body as Static<typeof Change>;
+    return { action: 'device.set', object: (answer.body as { mac_addr: string }).mac_addr, after: { name, labels } };
+  },
 });
 
 /** @throws Refusal 400 for a bad name or label */

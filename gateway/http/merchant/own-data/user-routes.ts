@@ -113,6 +113,7 @@ export const DASHBOARD_USER_ROUTES: readonly MerchantRoute[] = [
       if (user === null) throw noSuchUser();
       return { status: 201, body: userJson(user) };
     },
+    audit: auditUser('user.add'),
   }),
   ownDataRoute({
     method: 'PATCH',
@@ -143,6 +144,7 @@ export const DASHBOARD_USER_ROUTES: readonly MerchantRoute[] = [
       await parts.users.change(merchantId, id, change, signal);
       return { status: 200, body: userJson(await findOwnUser(call)) };
     },
+    audit: auditUser('user.set'),
   }),
   ownDataRoute({
     method: 'DELETE',
@@ -162,8 +164,18 @@ export const DASHBOARD_USER_ROUTES: readonly MerchantRoute[] = [
       await call.parts.store.people.removeUser(call.merchantId, user.id);
       return { status: 200, body: userJson(user) };
     },
+    audit: auditUser('user.remove'),
   }),
 ];
+
+/** What the audit log records of a change of a user, without its address. */
+function auditUser(action: string): NonNullable<MerchantRoute['audit']> {
+  return ({ body }, answer) => {
+    const { id, username, dashboard } = answer.body as ReturnType<typeof userJson>;
+    const newPassword = typeof (body as { readonly password?: unknown } | null)?.password === 'string';
+    return { action, object: username ?? id, after: { id, dashboard, ...(newPassword && { new_password: true }) } };
+  };
+}
 
 /** The caller's user that the path names. @throws Refusal 404, also for another merchant's user and a malformed id */
 async function findOwnUser({ parts, merchantId, params }: Call): Promise<ListedUser> {

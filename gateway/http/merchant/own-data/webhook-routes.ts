@@ -98,6 +98,7 @@ export const WEBHOOK_ROUTES: readonly MerchantRoute[] = [
       const became = await call.parts.ownData.webhooks.redelivery.resendOwn(event_id, url);
       return { status: 202, body: { event_id, webhook_id: url.id, became } };
     },
+    audit: ({ params }) => ({ action: 'event.resend', object: params.event ?? '', after: { webhook_id: params.id } }),
   }),
   ownDataRoute({
     method: 'POST',
@@ -124,6 +125,11 @@ export const WEBHOOK_ROUTES: readonly MerchantRoute[] = [
       415: WRONG_TYPE,
     },
     handle: recover,
+    audit: ({ params, body }, answer) => {
+      const { since, until } = body as Static<typeof Recovery>;
+      const { events } = answer.body as { readonly events: number };
+      return { action: 'delivery.recover', object: params.id ?? '', after: { since, until, events } };
+    },
   }),
 ];
 

@@ -12,6 +12,8 @@ export interface AuditTerms<Parts, Request> {
   readonly before?: (parts: Parts, request: Request) => Promise<AuditDetails | null>;
   /** The recorded members of the request and its result. */
   readonly after?: (request: Request, answer?: AuditDetails) => AuditDetails;
+  /** The name of the merchant whose data is changed; by default the recorded member `merchant`. */
+  readonly merchant?: (request: Request, answer?: AuditDetails) => string | undefined;
 }
 
 /** The existing members with these names. */

@@ -99,8 +99,9 @@ const CONVERTERS: { readonly [Name in StreamedName]: Converter<Name> } = {
   },
   descriptors: ({ atMs, state, limit, why }) => ({ at: toDate(atMs), event: 'descriptors', state, limit, why }),
   notices: ({ atMs, noted, unread }) => ({ at: toDate(atMs), event: 'notices', noted, unread }),
-  audited: ({ atMs, actor, address, osUser, action, object, outcome, code }) => {
-    return { at: toDate(atMs), event: 'audited', actor, address, os_user: osUser, action, object, outcome, code };
+  audited: ({ atMs, actor, address, osUser, merchant, user, key, action, object, outcome, code }) => {
+    const who = { actor, address, os_user: osUser, merchant, user, key };
+    return { at: toDate(atMs), event: 'audited', ...who, action, object, outcome, code };
   },
   'state-rebuilt': ({ atMs, mac, why, from }) => {
     return { at: toDate(atMs), mac: formatMac(mac), event: 'state-rebuilt', from, why };

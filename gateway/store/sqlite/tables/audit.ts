@@ -1,4 +1,9 @@
-/** The audit log in the SQLite store, through Kysely. Every write holds the write mutex. */
+/**
+ * The audit log in the SQLite store, through Kysely. Every write holds the write mutex.
+ *
+ * Entries made by merchants' users and keys are limited separately from all others, so that a merchant's program cannot
+ * push out what operators did. Counting costs a few milliseconds, so it is done only once in a while.
+ */
 import type { Insertable, Kysely, Selectable } from 'kysely';
 import {
   type AuditEntry,
@@ -7,9 +12,23 @@ import {
   type AuditStart,
   type AuditStore,
   MAX_AUDIT_ENTRIES,
+  MAX_AUDIT_ENTRIES_OF_MERCHANTS,
+  MAX_AUDIT_ENTRIES_PER_MERCHANT,
 } from '../../contract/audit-store.js';
+import { sql } from '../kysely.js';
 import type { AuditTable, Tables } from '../schema.js';
 import type { TableParts } from './access.js';
+import { findMerchant } from './registry.js';
+
+/** After how many entries those beyond a maximum are deleted: of others, and of one merchant. */
+const ENTRIES_BETWEEN_DELETIONS = 100;
+const MERCHANT_ENTRIES_BETWEEN_DELETIONS = 20;
+/** Maximum number of a merchant's entries that are deleted at once. */
+const MAX_DELETED_OF_MERCHANT = 500;
+
+/* The conditions of the two partial indexes, as their migration spells them. */
+const BY_MERCHANTS = sql<boolean>`actor IN ('user', 'key')`;
+const BY_OTHERS = sql<boolean>`actor NOT IN ('user', 'key')`;
 
 export class SqliteAudit implements AuditStore {
   readonly #parts: TableParts;
@@ -26,13 +45,18 @@ export class SqliteAudit implements AuditStore {
 
   end(id: number, result: AuditResult): Promise<void> {
     return this.#transaction(async (db) => {
-      await db.updateTable('audit').set(resultColumns(result)).where('id', '=', id).execute();
+      const merchant = await merchantColumn(db, result);
+      const columns = { ...resultColumns(result), ...merchant };
+      await db.updateTable('audit').set(columns).where('id', '=', id).execute();
     });
   }
 
   write(entries: readonly (AuditStart & AuditResult)[]): Promise<void> {
     return this.#transaction(async (db) => {
-      for (const entry of entries) await insert(db, { ...startColumns(entry), ...resultColumns(entry) });
+      for (const entry of entries) {
+        const merchant = await merchantColumn(db, entry);
+        await insert(db, { ...startColumns(entry), ...resultColumns(entry), ...merchant });
+      }
     });
   }
 
@@ -42,17 +66,24 @@ export class SqliteAudit implements AuditStore {
     });
   }
 
-  async list({ sinceMs, action, object, beforeId, limit }: AuditFilter): Promise<AuditEntry[]> {
-    let query = this.#parts.readTables.selectFrom('audit').selectAll();
+  async list({ sinceMs, action, object, merchant, beforeId, limit }: AuditFilter): Promise<AuditEntry[]> {
+    const { readTables } = this.#parts;
+    let query = readTables
+      .selectFrom('audit')
+      .leftJoin('merchant', 'merchant.id', 'audit.merchant_id')
+      .selectAll('audit')
+      .select('merchant.name as merchant_name');
+    if (merchant !== undefined)
+      query = query.where('audit.merchant_id', '=', (await findMerchant(readTables, merchant)).id);
     if (sinceMs !== undefined) query = query.where('at_ms', '>=', sinceMs);
     if (object !== undefined) query = query.where('object', '=', object);
-    if (beforeId !== undefined) query = query.where('id', '<', beforeId);
+    if (beforeId !== undefined) query = query.where('audit.id', '<', beforeId);
     if (action !== undefined)
       query = query.where(({ eb, or, and }) =>
         // "/" follows "." in ASCII, so everything between the two bounds starts with the group's name and a dot.
         or([eb('action', '=', action), and([eb('action', '>', `${action}.`), eb('action', '<', `${action}/`)])]),
       );
-    return (await query.orderBy('id', 'desc').limit(limit).execute()).map(toEntry);
+    return (await query.orderBy('audit.id', 'desc').limit(limit).execute()).map(toEntry);
   }
 
   #transaction<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
@@ -60,25 +91,54 @@ export class SqliteAudit implements AuditStore {
   }
 }
 
-/** Inserts an entry, deletes the oldest entries beyond the maximum, and returns the new entry's id. */
+/** Inserts an entry, now and then deletes the oldest ones beyond the maximums, and returns the new entry's id. */
 async function insert(db: Kysely<Tables>, row: Insertable<AuditTable>): Promise<number> {
   const { id } = await db.insertInto('audit').values(row).returning('id').executeTakeFirstOrThrow();
-  await db
-    .deleteFrom('audit')
-    .where('id', '<=', id - MAX_AUDIT_ENTRIES)
-    .execute();
+  const { merchant_id: merchantId, actor } = row;
+  const isOfMerchant = (actor === 'user' || actor === 'key') && typeof merchantId === 'number';
+  if (isOfMerchant && id % MERCHANT_ENTRIES_BETWEEN_DELETIONS === 0) await deleteOfMerchant(db, merchantId);
+  if (id % ENTRIES_BETWEEN_DELETIONS === 0) await deleteOfOthers(db, id);
   return id;
 }
 
-function startColumns({ atMs, actor, address, agent, osUser, token, action, object, before }: AuditStart) {
-  return { at_ms: atMs, actor, address, agent, os_user: osUser, token, action, object, before };
+/** Deletes the oldest entries of one merchant's users and keys beyond the maximum. */
+async function deleteOfMerchant(db: Kysely<Tables>, merchantId: number): Promise<void> {
+  await sql`DELETE FROM audit WHERE id IN (
+    SELECT id FROM audit WHERE merchant_id = ${merchantId} AND ${BY_MERCHANTS} ORDER BY id DESC
+    LIMIT ${MAX_DELETED_OF_MERCHANT} OFFSET ${MAX_AUDIT_ENTRIES_PER_MERCHANT})`.execute(db);
+}
+
+/** Deletes the oldest entries of all others beyond the maximum, and merchants' entries that are very old. */
+async function deleteOfOthers(db: Kysely<Tables>, newestId: number): Promise<void> {
+  // Counted by ids, which is cheap: among this many ids there are at most this many entries.
+  const oldestId = newestId - MAX_AUDIT_ENTRIES - MAX_AUDIT_ENTRIES_OF_MERCHANTS;
+  await sql`DELETE FROM audit INDEXED BY audit_by_merchants WHERE ${BY_MERCHANTS} AND id <= ${oldestId}`.execute(db);
+  await sql`DELETE FROM audit INDEXED BY audit_by_others WHERE ${BY_OTHERS} AND id <= (
+    SELECT id FROM audit INDEXED BY audit_by_others WHERE ${BY_OTHERS} ORDER BY id DESC
+    LIMIT 1 OFFSET ${MAX_AUDIT_ENTRIES})`.execute(db);
+}
+
+function startColumns({ atMs, actor, address, agent, osUser, token, action, object, before, ...who }: AuditStart) {
+  const { merchant = null, user = null, key = null } = who;
+  const people = { merchant_id: merchant?.id ?? null, user_name: user, key_name: key };
+  return { at_ms: atMs, actor, address, agent, os_user: osUser, token, action, object, before, ...people };
 }
 
 function resultColumns({ outcome, code, object, after, endedAtMs }: AuditResult) {
   return { outcome, code, object, after, ended_at_ms: endedAtMs };
 }
 
-function toEntry(row: Selectable<AuditTable>): AuditEntry {
+/** The column with the merchant that the result names, if there is such a merchant. */
+async function merchantColumn(
+  db: Kysely<Tables>,
+  { changedMerchant: name }: AuditResult,
+): Promise<{ merchant_id?: number }> {
+  if (name === undefined) return {};
+  const row = await db.selectFrom('merchant').select('id').where('name', '=', name).executeTakeFirst();
+  return row === undefined ? {} : { merchant_id: row.id };
+}
+
+function toEntry(row: Selectable<AuditTable> & { readonly merchant_name: string | null }): AuditEntry {
   return {
     id: row.id,
     atMs: row.at_ms,
@@ -94,5 +154,8 @@ function toEntry(row: Selectable<AuditTable>): AuditEntry {
     outcome: row.outcome,
     code: row.code,
     endedAtMs: row.ended_at_ms,
+    merchant: row.merchant_id === null ? null : { id: row.merchant_id, name: row.merchant_name ?? '' },
+    user: row.user_name,
+    key: row.key_name,
   };
 }
