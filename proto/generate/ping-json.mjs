@@ -52,13 +52,13 @@ export function pingJsonText({ fields, fieldsInTypeOrder }) {
  * order of the table.
  */
 function writerLines(fields) {
-  const others = PING_TYPES.slice(0, -1);
+  const allButLast = PING_TYPES.slice(0, -1);
   const last = PING_TYPES.at(-1);
   return [
     '',
     "/** The ping's own members. */",
     'export function pingToJson(ping: Ping): PingJson {',
-    ...others.map(({ type }) => `  if (ping.kind === '${type}') return ${camelCase(type)}ToJson(ping);`),
+    ...allButLast.map(({ type }) => `  if (ping.kind === '${type}') return ${camelCase(type)}ToJson(ping);`),
     `  return ${camelCase(last.type)}ToJson(ping);`,
     '}',
     ...PING_TYPES.flatMap((pingType) => writerLinesOfType(pingType, fields)),

@@ -1,6 +1,7 @@
 /**
  * The rules that `judge` applies: a closed table (protocol.md §3). A *violation* is something that a lock must not do;
- * a *warning* may also be caused by the network. This file only describes the rules; judge/ checks them.
+ * a *warning* may also be caused by the network. A *life* of a lock is the time between two wipes of its flash. This
+ * file only describes the rules; judge/ checks them.
  */
 
 export type Severity = 'violation' | 'warning';

@@ -1,6 +1,6 @@
 /**
- * Replaces the generated parts of a Markdown document: what stands between `<!-- generated: NAME -->` and
- * `<!-- end of NAME -->`. The rest of a document is written by people. Pure: reads and writes no file.
+ * Replaces the generated parts of a Markdown document: the text between `<!-- generated: NAME -->` and
+ * `<!-- end of NAME -->`. People write the text around these parts. Pure: reads and writes no file.
  */
 
 /** The text of each generated part, by its name. */

@@ -12,7 +12,7 @@ export const TIMING_MEANINGS: Readonly<Record<keyof PowerTimings, string>> = Obj
   fixSearchEnds: 'A search for a GPS fix is given up after this time.',
   coldFixTakes: 'How long a first fix takes in a simulated lock.',
   warmFixTakes: 'How long a fix takes in a simulated lock shortly after another.',
-  warmFixWithin: 'A fix is such if the last one is younger than this.',
+  warmFixWithin: 'A fix takes only that long if the last one is younger than this.',
   closeAfterIdle: 'A connection that nothing keeps open is closed this long after its last uplink or downlink.',
   retryAfter: 'The waits before the first attempts to connect again.',
   retryThenEvery: 'The wait before each later attempt.',

@@ -1,6 +1,6 @@
 /**
  * The tables of docs/traces.md: the members of each kind of line, from the JSON Schema of the trace format. So a member
- * that the schema has, and test/proto/trace/schema.test.ts holds against the reader, is in the document. Pure.
+ * of the schema, which test/proto/trace/schema.test.ts compares with the reader, is always in the document. Pure.
  */
 
 import type { JsonSchema } from '../trace/schema/json-schema.js';

@@ -134,10 +134,10 @@ export class CanonicalLine {
     const recovery = cursor.flag();
     cursor.close();
     const key = (mode === 'HIGH' ? 8 : 0) + (rideTracking ? 4 : 0) + (airplane ? 2 : 0) + (recovery ? 1 : 0);
-    const known = this.#powers.get(key);
-    if (known !== undefined) return known;
-    const made = Object.freeze({ mode, rideTracking, airplane, recovery });
-    this.#powers.set(key, made);
-    return made;
+    const knownPower = this.#powers.get(key);
+    if (knownPower !== undefined) return knownPower;
+    const newPower = Object.freeze({ mode, rideTracking, airplane, recovery });
+    this.#powers.set(key, newPower);
+    return newPower;
   }
 }

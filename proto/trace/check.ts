@@ -161,10 +161,11 @@ export class TraceCheck {
       ...(commands !== undefined && { commands }),
       listeningSinceMs: this.#listeningSinceMs,
     });
+    const lives = 1 + reflashMarksMs.length;
     const lock: JudgedLock = {
       belief,
       reflashMarksMs,
-      seen: new SeenCredentials(this.#seenLimit, 1 + reflashMarksMs.length),
+      seen: new SeenCredentials(this.#seenLimit, lives),
       firmwareVersion: null,
       dueMs: 0,
     };
@@ -173,7 +174,7 @@ export class TraceCheck {
     return lock;
   }
 
-  /** Judges a tick for every lock for which a lapse may have become due. */
+  /** Judges a tick for every lock for which a *lapse* (a silence that breaks a rule) may have become due. */
   #tickDueLocks(atMs: number, line: number): void {
     for (let lock = this.#deadlines.take(atMs); lock !== undefined; lock = this.#deadlines.take(atMs)) {
       this.#judgeOne(lock, { type: 'tick', atMs }, line);
@@ -218,6 +219,7 @@ export class TraceCheck {
   }
 
   #afterJudging(lock: JudgedLock, judged: UplinkEvent | null, line: number): void {
+    // A later deadline is noticed when the earlier one comes, so only an earlier deadline must be set.
     if (lock.belief.dueMs < lock.dueMs) this.#deadlines.set(lock, lock.belief.dueMs);
     if (this.#verdict.findings.length > 0 || this.#verdict.withdrawn.length > 0) this.#collect(lock, judged, line);
   }

@@ -62,10 +62,10 @@ export class FindingList implements FindingSink {
 
   withdraw(rule: RuleName, mac: string, about: UplinkKey): void {
     const key = findingKey(rule, mac, about);
-    const standing = this.#withdrawable.get(key);
-    if (standing === undefined) return;
-    this.#findings.delete(standing);
-    this.#withdrawn.push(standing);
+    const finding = this.#withdrawable.get(key);
+    if (finding === undefined) return;
+    this.#findings.delete(finding);
+    this.#withdrawn.push(finding);
     this.#withdrawable.delete(key);
   }
 

@@ -86,7 +86,7 @@ function readSettings(reader: JsonReader, json: JsonObject): Settings {
   };
 }
 
-/** The uncertainty assumed for a true position, since a `world` event states none. */
+/** The uncertainty assumed for a true position, since a `world` event states none: that of a good GPS receiver. */
 const TRUE_UNCERTAINTY_METERS = 5;
 
 function readFix(reader: JsonReader, json: JsonObject): GpsFix {

@@ -56,10 +56,14 @@ const MAX_UINT32 = 2 ** 32 - 1;
 /** A longer text, such as a firmware version, is left to the slow path. */
 const MAX_TEXT_LENGTH = 32;
 
+// The codes of some characters.
 const QUOTE = 34;
 const DASH = 45;
 const DOT = 46;
 const ZERO = 48;
+const NINE = 57;
+const LETTER_A = 65;
+const LETTER_F = 70;
 const BACKSLASH = 92;
 const COLON = 58;
 const CLOSING_BRACE = 125;
@@ -244,6 +248,7 @@ export class LineCursor {
     return value;
   }
 
+  /** Returns the placeholder, a value of the right type, which the caller must not use. */
   #notCanonical<T>(placeholder: T): T {
     this.isCanonical = false;
     return placeholder;
@@ -252,6 +257,6 @@ export class LineCursor {
 
 /** The value of an upper-case hex digit; NaN for any other character. */
 function hexDigit(code: number): number {
-  if (code >= ZERO && code <= 57) return code - ZERO;
-  return code >= 65 && code <= 70 ? code - 55 : Number.NaN;
+  if (code >= ZERO && code <= NINE) return code - ZERO;
+  return code >= LETTER_A && code <= LETTER_F ? code - LETTER_A + 10 : Number.NaN;
 }

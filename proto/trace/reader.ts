@@ -226,11 +226,12 @@ export class TraceReader {
   }
 
   #lockOf(reader: JsonReader, text: unknown): KnownLock {
-    const known = this.#locksBySpelling.get(text as string);
-    if (known !== undefined) return known;
+    const knownLock = this.#locksBySpelling.get(text as string);
+    if (knownLock !== undefined) return knownLock;
     const mac = parseMac(reader.text(text, '', 'mac'));
     if (!mac.ok) {
       reader.error ??= mac.error.message;
+      // A placeholder that no caller uses, since the reader has an error.
       return { mac: '000000000000' as Mac, memory: new TraceMemory(UNNAMED_LOCK.power) };
     }
     const lock = this.#locks.get(mac.value) ?? { mac: mac.value, memory: new TraceMemory(UNNAMED_LOCK.power) };

@@ -1,12 +1,12 @@
 /**
  * Remembers which uplinks of one lock a trace has had, for each credential of the lock and of its phones (protocol.md
  * §1): an uplink with the same number but another credential is another uplink. A *life* is the time between two wipes
- * of the lock's flash (uplink-life.ts). Pure.
+ * of the lock's flash (uplink-life.ts); lives are numbered from 1. Pure.
  */
 import type { UplinkNovelty } from '../power/judge/event.js';
 import type { Source, Uplink } from '../wire/ping.js';
 import { SeenUplinks, type SeenUplinksLimit } from '../wire/seen-uplinks.js';
-import { FIRST_LIFE } from '../wire/uplink-life.js';
+
 import { FIRST_CREDENTIAL } from './trace.js';
 
 /** The uplinks of one credential, one element for each of the lock's lives, in order. */
@@ -21,8 +21,8 @@ export class SeenCredentials {
   readonly #phones = new Map<number, SeenByLife>();
 
   /** @param lives how many lives the lock has had */
-  constructor(bound: SeenUplinksLimit, lives: number) {
-    this.#limit = bound;
+  constructor(limit: SeenUplinksLimit, lives: number) {
+    this.#limit = limit;
     this.#lives = lives;
     this.#first = this.#newLives(lives);
   }
@@ -44,11 +44,12 @@ export class SeenCredentials {
   #livesOf(source: Source, credential: number): SeenByLife {
     if (source === 'lock' && credential === FIRST_CREDENTIAL) return this.#first;
     const group = source === 'lock' ? this.#others : this.#phones;
-    const known = group.get(credential);
-    if (known !== undefined) return known;
-    const added = this.#newLives(source === 'lock' ? this.#lives : FIRST_LIFE);
-    group.set(credential, added);
-    return added;
+    const knownLives = group.get(credential);
+    if (knownLives !== undefined) return knownLives;
+    // A phone has no flash that could be wiped, so all its uplinks are of one life, the first.
+    const newLives = this.#newLives(source === 'lock' ? this.#lives : 1);
+    group.set(credential, newLives);
+    return newLives;
   }
 
   #newLives(count: number): SeenByLife {

@@ -65,10 +65,10 @@ export class HistoryReplay {
 
   /** Takes the next event before the moment. */
   take(event: JudgeEvent): void {
-    const known = this.#withNovelty(event);
-    this.#before.push(known);
+    const judgedEvent = this.#withNovelty(event);
+    this.#before.push(judgedEvent);
     // A judge that throws leaves the belief inconsistent, so a new belief replaces it.
-    if (this.#tryJudge(this.#belief, known) === undefined)
+    if (this.#tryJudge(this.#belief, judgedEvent) === undefined)
       this.#belief = newBelief(this.#model, this.#mac, event.atMs, { listeningSinceMs: event.atMs });
   }
 

@@ -8,6 +8,7 @@ import { SECTIONS } from './step.js';
 
 const isClose = ({ body }: RuleCase): boolean => body.kind === 'close_connection';
 const isAck = ({ body }: RuleCase): boolean => body.kind === 'ack';
+/** Whether it is a ping of a *run*: the GPS pings that a theft or a tracked ride makes one after another. */
 const isRunPing = isReason('REASON_THEFT', 'REASON_UNLOCKED_PING');
 
 /** The rows, in the order of the table of rules. */

@@ -140,6 +140,7 @@ function suspendedUntil(belief: Belief): string {
   return expiryMs === NEVER ? '' : ` until the command expires at ${describeTime(expiryMs)}`;
 }
 
+/** The row of a lock that is late by a rule. @param what says in a few words what is missing */
 function lateRow(rule: Lapse['rule'], what: (input: SilenceInput) => string): SilenceRow {
   const sentence = (input: SilenceInput): string => {
     const { dueMs } = lapseOf(input, rule);

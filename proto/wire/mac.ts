@@ -1,3 +1,4 @@
+/** Reads and writes the hardware addresses (MACs) that identify locks. Pure. */
 import { ok, problem, type Result } from '../errors.js';
 
 declare const macBrand: unique symbol;

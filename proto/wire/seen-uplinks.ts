@@ -39,6 +39,7 @@ export class SeenUplinksLimit {
     if (this.#forget.length - this.#oldest <= MAX_CHUNKS) return;
     this.#forget[this.#oldest]?.();
     this.#oldest += 1;
+    // The called functions are removed from the list many at once, because each removal moves the entire list.
     if (this.#oldest < MAX_CHUNKS) return;
     this.#forget.splice(0, this.#oldest);
     this.#oldest = 0;
@@ -56,8 +57,8 @@ export class SeenUplinks {
   #lastChunkIndex = -1;
   #lastChunk: Chunk | undefined;
 
-  constructor(bound: SeenUplinksLimit) {
-    this.#limit = bound;
+  constructor(limit: SeenUplinksLimit) {
+    this.#limit = limit;
   }
 
   /**

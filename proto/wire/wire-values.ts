@@ -27,13 +27,13 @@ export function toUnsigned32(label: string, value: number, perUnit: number): num
 
 /** An angle, where `turn` is a full turn. A value that rounds up to `turn` (359.999° is north) is sent as 0. */
 export function toAngle(label: string, value: number, perUnit: number, turn: number): number {
-  const count = toSigned32(label, value, perUnit);
-  return count === turn * perUnit && value < turn ? 0 : count;
+  const integer = toSigned32(label, value, perUnit);
+  return integer === turn * perUnit && value < turn ? 0 : integer;
 }
 
 function scale(label: string, value: number, perUnit: number, min: number, max: number): number {
-  const count = Math.round(value * perUnit);
-  if (count >= min && count <= max) return count;
+  const integer = Math.round(value * perUnit);
+  if (integer >= min && integer <= max) return integer;
   throw new LockgateError(
     'unencodable',
     `${label} ${value} can't be sent: expected ${min / perUnit} to ${max / perUnit}`,

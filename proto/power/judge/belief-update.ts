@@ -2,8 +2,9 @@
  * Updates the part of the belief (what the judge concludes about a lock) that is about the lock itself: power, battery,
  * lock state, position, high window, and the effective state that follows from them. Pure: changes only the belief.
  *
- * The newest uplink by key counts, not the last to arrive (protocol.md §1, §3 "Late data"). If two uplinks with the
- * same key contradict each other, the greater value counts: arbitrary, but independent of the order of arrival.
+ * The newest uplink by key (credential, life, boot, sequence) counts, not the last to arrive (protocol.md §1, §3 "Late
+ * data"). If two uplinks with the same key contradict each other, the greater value counts: arbitrary, but independent
+ * of the order of arrival. A *life* of a lock is the time between two wipes of its flash.
  */
 import { isPlausiblePosition } from '../../gen/ping-content.js';
 import type { HighWindow, LockState, Ping, Position, PowerSettings } from '../../wire/ping.js';
@@ -91,26 +92,26 @@ function updateLockState(belief: Belief, event: UplinkEvent, lockState: LockStat
 function updatePosition(belief: Belief, event: UplinkEvent, position: Position): void {
   const order = compareToKey(belief.positionFrom, event);
   const { timeMs } = event.uplink;
-  const known = belief.position;
-  if (order < 0 || (order === 0 && known !== null && !isGreater(position, timeMs, known))) return;
+  const believed = belief.position;
+  if (order < 0 || (order === 0 && believed !== null && !isGreater(position, timeMs, believed))) return;
   setKeyFromEvent(belief.positionFrom, event);
   const { latitudeDegrees, longitudeDegrees, uncertaintyMeters } = position;
-  if (known === null) belief.position = { latitudeDegrees, longitudeDegrees, uncertaintyMeters, timeMs };
+  if (believed === null) belief.position = { latitudeDegrees, longitudeDegrees, uncertaintyMeters, timeMs };
   else {
     // Overwritten in place, because a new object for each ping would burden the garbage collector.
-    known.latitudeDegrees = latitudeDegrees;
-    known.longitudeDegrees = longitudeDegrees;
-    known.uncertaintyMeters = uncertaintyMeters;
-    known.timeMs = timeMs;
+    believed.latitudeDegrees = latitudeDegrees;
+    believed.longitudeDegrees = longitudeDegrees;
+    believed.uncertaintyMeters = uncertaintyMeters;
+    believed.timeMs = timeMs;
   }
 }
 
-function isGreater(position: Position, timeMs: number, known: BelievedPosition): boolean {
+function isGreater(position: Position, timeMs: number, believed: BelievedPosition): boolean {
   const difference =
-    position.latitudeDegrees - known.latitudeDegrees ||
-    position.longitudeDegrees - known.longitudeDegrees ||
-    position.uncertaintyMeters - known.uncertaintyMeters ||
-    timeMs - known.timeMs;
+    position.latitudeDegrees - believed.latitudeDegrees ||
+    position.longitudeDegrees - believed.longitudeDegrees ||
+    position.uncertaintyMeters - believed.uncertaintyMeters ||
+    timeMs - believed.timeMs;
   return difference > 0;
 }
 
@@ -148,6 +149,7 @@ function forgetAskedWindows(belief: Belief, commandId: number): boolean {
 
 /** Determines the effective state and, if it changed, since when it holds. Returns whether it changed. */
 function enterState(model: PowerModel, belief: Belief, atMs: number): boolean {
+  // The model's row for the state in force.
   const row = stateRow(model, belief.power, belief.batteryPercent);
   if (row.state === belief.state) return false;
   if (row.period !== rowOfState(model, belief.state).period) {

@@ -16,8 +16,8 @@ import { newSentCommand, type SentCommand } from './sent-command.js';
 import { NEVER, stateRow } from './state.js';
 
 /**
- * The maximum sizes of the lists in a belief. Beyond them the judge forgets the oldest entry, and makes no more
- * findings that depend on it.
+ * The maximum sizes of the lists in a belief, more than a healthy lock needs. Beyond them the judge forgets the oldest
+ * entry, and makes no more findings that depend on it.
  */
 export const BELIEF_LIMITS = Object.freeze({
   /** Boots whose sequence numbers the judge tracks. */
@@ -437,25 +437,17 @@ export function isAfterKey(
   return sequence > newest.sequence;
 }
 
-/** Whether the uplink (credential, life, boot, sequence) is the uplink `newest`. */
-export function isSameKey(
-  newest: MutableKey,
-  credential: number,
-  life: number,
-  boot: number,
-  sequence: number,
-): boolean {
-  return (
-    sequence === newest.sequence && boot === newest.boot && life === newest.life && credential === newest.credential
-  );
+/** Whether `key` is the key of the uplink (credential, life, boot, sequence). */
+export function isSameKey(key: MutableKey, credential: number, life: number, boot: number, sequence: number): boolean {
+  return sequence === key.sequence && boot === key.boot && life === key.life && credential === key.credential;
 }
 
 /** Overwrites the key. */
-export function setKey(newest: MutableKey, credential: number, life: number, boot: number, sequence: number): void {
-  newest.credential = credential;
-  newest.life = life;
-  newest.boot = boot;
-  newest.sequence = sequence;
+export function setKey(key: MutableKey, credential: number, life: number, boot: number, sequence: number): void {
+  key.credential = credential;
+  key.life = life;
+  key.boot = boot;
+  key.sequence = sequence;
 }
 
 /** When the count towards period-overdue starts, ms since the epoch. It does not consider suspended time. */

@@ -4,7 +4,8 @@
  * change only the given belief (what the judge knows of the lock) and verdict (its findings).
  *
  * The judge knows the commands that were sent since some time and those above some id: from a trace's header, or from
- * the lock's first connection on. It makes no finding that an earlier command could explain.
+ * the lock's first connection on. It makes no finding that an earlier command could explain. An event's `atMs` is when
+ * it happened by the judge's clock, an uplink's `timeMs` when the lock made it by the lock's clock.
  */
 import type { Command, CommandAck, PowerChange, PowerSettings } from '../../wire/ping.js';
 import type { PowerModel } from '../model.js';
@@ -38,7 +39,7 @@ export function noteSentCommand(
   }
   if (belief.commandsAboveId === NEVER) belief.commandsAboveId = id - 1;
   if (known !== undefined) belief.commands.splice(index, 1);
-  // The judge has forgotten commands up to this id; this one may be such a command, and have been acknowledged before.
+  // The judge has forgotten commands up to this id. This one may be such a command, sent again after its answer.
   if (id <= belief.commandsAboveId) sent.isAnswered = true;
   belief.commands.push(sent);
   forgetOldCommands(model, belief, atMs);
@@ -124,6 +125,7 @@ function judgeFirstAck(
   const stretch = newestStretch(belief, event);
   if (stretch === undefined) return;
   if (!(stretch.context.fromMs <= firstSentMs)) {
+    // An uplink since the command is missing, so the next ping need not have the lock state that was asked for.
     stretch.context.promised = 'unknown';
     return;
   }
@@ -170,6 +172,7 @@ function judgeLocate(
   verdict: Verdict,
 ): void {
   const { timeMs, body } = event.uplink;
+  // The slack allows for a difference between the lock's clock and the judge's.
   const fromMs = timeMs - bounds.locateWithin - bounds.locateSlack;
   const toMs = timeMs + bounds.locateSlack;
   if (!(belief.commandsSinceMs <= fromMs) || body.kind === 'ack') return;
@@ -180,8 +183,9 @@ function judgeLocate(
 }
 
 /**
- * Marks commands that the lock had time to answer: on the same connection came an uplink that was made over 3 min after
- * the command, behind which no acknowledgement waits, and no uplink since is from a state that takes no commands.
+ * Marks commands that the lock had time to answer. On the connection over which the command was sent, an uplink came
+ * that was made over 3 min later. That uplink reports that nothing else waits in the lock (`kept` = 0), so no
+ * acknowledgement is on its way. And no uplink since the command is from a state that takes no commands.
  */
 function markOverdueCommands(model: PowerModel, belief: Belief, event: UplinkEvent): void {
   if (!belief.isConnected) return;
@@ -192,6 +196,7 @@ function markOverdueCommands(model: PowerModel, belief: Belief, event: UplinkEve
   const takesCommands = ownState.commands && rowOfState(model, belief.state).commands;
   for (const each of belief.commands) {
     if (each.isAnswered || each.isOverdue || each.connection !== belief.connections) continue;
+    // The lock may have ignored the command on purpose, so it can't become overdue on this connection.
     if (!takesCommands) each.connection = -1;
     else if (kept > 0 || mayBeDiscarded(belief, event, each)) continue;
     else if (Math.min(event.atMs, timeMs) - each.sentMs > bounds.ignoredAfter) {

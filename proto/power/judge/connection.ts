@@ -2,6 +2,9 @@
  * The lock's own connection, and the rules about it (protocol.md §3): outside-connection, after-close, not-closed,
  * close-missing, and clock-behind at a close-connection ping. A phone's connections must not be passed here. Pure:
  * changes only the given belief (what the judge knows of the lock) and verdict (its findings).
+ *
+ * `belief.closeSeen` says which connection a close-connection ping closes: `own` for the one over which it came,
+ * `first` for the one before (it came first, or was made earlier), `none` without such a ping.
  */
 import type { PowerModel } from '../model.js';
 import { type Belief, newNetworkPings } from './belief.js';
@@ -37,7 +40,7 @@ export function disconnect(belief: Belief, cause: DisconnectCause, atMs: number,
   if (!belief.isConnected) return;
   belief.isConnected = false;
   belief.offlineSinceMs = atMs;
-  // Otherwise its close-connection ping may have come before the first event that the judge received.
+  // If neither holds, the close-connection ping may have come before the first event that the judge received.
   const isSeen = belief.isConnectionWhole || belief.hasUplinks;
   belief.isConnectionWhole = false;
   if (cause === 'closed' && isSeen && !belief.hasClosePing) {
@@ -75,6 +78,7 @@ function judgeClockAtClose(model: PowerModel, belief: Belief, event: UplinkEvent
   const { body, kept, sequence, timeMs, power } = event.uplink;
   if (body.kind !== 'close_connection' || kept !== 0 || belief.connectionLast !== sequence - 1) return;
   const behind = belief.connectedSinceMs - timeMs;
+  // In AIRPLANE and LOW_BATTERY a lock may connect only to send this ping, which is then older than the connection.
   if (behind <= model.bounds.clockBehindOver || power.airplane || body.batteryPercent < lowBatteryLimitPercent(model))
     return;
   const message =

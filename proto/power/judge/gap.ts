@@ -103,7 +103,7 @@ function excessDropsOfLaterBoots(belief: Belief, run: Run): number {
   return excess;
 }
 
-/** How many numbers are missing: lost numbers and those of overdue holes. */
+/** How many numbers are missing: those of overdue holes, and `lost` ones, whose holes are no longer tracked. */
 function countMissing(run: Run): number {
   let count = run.lost;
   for (let index = 1; index < run.spans.length; index++) {

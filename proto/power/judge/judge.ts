@@ -7,6 +7,9 @@
  * the given belief: the gateway judges every ping before acknowledging it, and copying a belief costs more than judging
  * a ping. Both are deterministic, read no clock, and change nothing but the belief and the verdict. Neither throws,
  * whatever values a well-typed event has.
+ *
+ * A *lapse* is a silence or an idle connection that breaks a rule. A *switch* is a command to switch airplane mode on:
+ * while it is unanswered, the lock may be silent because of it.
  */
 
 import type { PowerModel } from '../model.js';
@@ -76,11 +79,14 @@ export function judgeInPlace(model: PowerModel, belief: Belief, event: JudgeEven
  */
 function advanceTime(model: PowerModel, belief: Belief, atMs: number, verdict: Verdict): number {
   if (atMs > belief.nowMs && atMs < Number.POSITIVE_INFINITY) belief.nowMs = atMs;
+  // `dueMs` is the earliest time at which a lapse can start.
   if (belief.nowMs > belief.dueMs) judgeTime(model, belief, belief.nowMs, verdict);
   return belief.nowMs;
 }
 
-/** Judges a phone's uplink, to which only four rules apply. It does not change the belief about the lock. */
+/**
+ * Judges a phone's uplink, by the four rules that apply to every sender. It does not change the belief about the lock.
+ */
 function judgePhone(belief: Belief, event: UplinkEvent, verdict: Verdict): void {
   if (event.novelty !== 'repeat') judgeAnySource(belief.mac, event, verdict);
 }

@@ -115,12 +115,13 @@ function lapseMessage(belief: Belief, rule: Lapse['rule'], span: string, since: 
 function unexplainedLapse(model: PowerModel, belief: Belief): Lapse {
   const rule = 'connection-unexplained';
   const over = model.bounds.connectionUnexplainedOver;
-  const kept = rowOfState(model, belief.state).connectionKept;
-  if (!belief.isConnected || belief.isStateDoubtful || kept === 'always') return noLapse(rule);
+  const { connectionKept } = rowOfState(model, belief.state);
+  // The state is doubtful if the lock has dropped a ping, which may have reported a state that keeps the connection.
+  if (!belief.isConnected || belief.isStateDoubtful || connectionKept === 'always') return noLapse(rule);
   // A window that was asked for may keep the connection, though its acknowledgement has not come.
-  if (kept === 'in-window' && belief.askedWindows.length > 0) return noLapse(rule);
+  if (connectionKept === 'in-window' && belief.askedWindows.length > 0) return noLapse(rule);
   const sinceMs = belief.activityMs;
-  if (kept === 'never') return { rule, sinceMs, dueMs: sinceMs + over };
+  if (connectionKept === 'never') return { rule, sinceMs, dueMs: sinceMs + over };
   // If the window was open, the count starts when it closes. If it is closed for too short a time, there is no lapse.
   const phase = windowPhase(belief.highWindow, sinceMs);
   if (!phase.isInside && phase.changesIn > over) return { rule, sinceMs, dueMs: sinceMs + over };

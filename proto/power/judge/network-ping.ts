@@ -2,7 +2,7 @@
  * The rules about REASON_NETWORK_PING, which a lock sends every 15 min while its state keeps the connection
  * (protocol.md §3): network-ping-missing, network-ping-unkept, and cadence-too-fast between network pings. Pure:
  * changes only the given belief (what the judge knows of the lock) and verdict (its findings). A `Span` is a series of
- * received sequence numbers without a hole.
+ * received sequence numbers without a hole. `timeMs` is by the lock's clock, `atMs` by the judge's.
  */
 import { Days, type Milliseconds } from '../../clock.js';
 import type { HighWindow } from '../../wire/ping.js';
@@ -62,6 +62,7 @@ function isNearWindow(window: HighWindow, timeMs: number, tolerance: Millisecond
   return isInside || changesIn <= tolerance || closedFor - changesIn <= tolerance;
 }
 
+/** A network ping came after a newer uplink: it shows that the lock made a network ping then, but nothing more. */
 function noteOvertakenPing({ networkPings }: Belief, { uplink: { timeMs } }: UplinkEvent): void {
   if (!(timeMs > networkPings.lastMs)) return;
   networkPings.lastMs = timeMs;
@@ -85,6 +86,7 @@ function noteNetworkPing(
     networkPings.sequence >= newestSpan.low &&
     networkPings.state === belief.state &&
     networkPings.lockState === body.lockState;
+  // If uplinks still wait in the lock (`kept`), or a state changed, the times of pings say nothing about the cadence.
   const isTooSoon = isSteady && kept === 0 && sinceLast >= 0 && sinceLast < model.bounds.networkPingUnder;
   networkPings.tooSoon = isTooSoon ? networkPings.tooSoon + 1 : 0;
   networkPings.lastMs = timeMs;
@@ -109,6 +111,7 @@ function judgeMissing(model: PowerModel, belief: Belief, newestSpan: Span, event
   const { state } = newestSpan.stretch.context;
   // If the span starts with the connection's first uplink, no earlier uplink of this connection can be missing.
   const fromMs = newestSpan.low === belief.connectionFirst ? -NEVER : newestSpan.stretch.context.fromMs;
+  // A clock that is ahead would make the connection seem longer than it is.
   if (networkPings.isMissingReported || state === null || timeMs - event.atMs > model.bounds.clockAheadOver) return;
   const { connectionKept } = rowOfState(model, state);
   if (connectionKept === 'never' || power.airplane) return;
@@ -116,13 +119,14 @@ function judgeMissing(model: PowerModel, belief: Belief, newestSpan: Span, event
   if (connectionKept === 'in-window') {
     const { isInside, changesIn, closedFor } = windowPhase(belief.highWindow, timeMs);
     if (!isInside) return;
-    const openedFor = changesIn === NEVER ? timeMs : Days(1) - closedFor - changesIn;
-    sinceMs = Math.max(sinceMs, timeMs - openedFor, belief.windowSinceMs);
+    // A window that is open all day never changes: it has been open since the epoch.
+    const openFor = changesIn === NEVER ? timeMs : Days(1) - closedFor - changesIn;
+    sinceMs = Math.max(sinceMs, timeMs - openFor, belief.windowSinceMs);
   }
   const span = timeMs - sinceMs;
   if (span <= model.bounds.networkPingMissingOver) return;
   networkPings.isMissingReported = true;
-  const kept = `Connected for ${describeSpan(span)} in ${state}, which keeps the connection`;
-  const message = `${kept}, without a REASON_NETWORK_PING.`;
+  const connected = `Connected for ${describeSpan(span)} in ${state}, which keeps the connection`;
+  const message = `${connected}, without a REASON_NETWORK_PING.`;
   verdict.findings.push(finding('network-ping-missing', belief.mac, keyOf(event), event.atMs, message));
 }

@@ -25,8 +25,8 @@ import {
 import { describeSpan, describeTime } from './words.js';
 
 /**
- * Judges a REASON_PERIOD_TRACKING ping. An uplink's key is its credential, life (the time between two reflashes of the
- * lock), boot and sequence. The rule's time spans are part of the power model.
+ * Judges a REASON_PERIOD_TRACKING ping. An uplink's key is its credential, life (the time between two wipes of the
+ * lock's flash), boot and sequence. The rule's time spans are part of the power model.
  */
 export function judgePeriod(model: PowerModel, belief: Belief, event: UplinkEvent, verdict: Verdict): void {
   const { credential, uplink, life = FIRST_LIFE } = event;
@@ -54,9 +54,9 @@ export function judgePeriod(model: PowerModel, belief: Belief, event: UplinkEven
 }
 
 /**
- * When the last period sequence started: the lock's time of its first ping, by which period-too-soon goes, or the time
- * at which its last ping was received, by which period-overdue goes, whichever is earlier. Null if no sequence is
- * known. Ms since the epoch.
+ * When the last period sequence started, ms since the epoch: the lock's time of its first ping (which period-too-soon
+ * uses) or the time of receipt of its last ping (which period-overdue uses), whichever is earlier. Null if no sequence
+ * is known.
  */
 export function lastSequenceStartMs(model: PowerModel, belief: Belief): number | null {
   const { periods, lastPeriodMs, lastPeriodFrom } = belief;
@@ -76,8 +76,8 @@ function comparePeriods(a: PeriodPing, b: PeriodPing): number {
 function judgeSequences(model: PowerModel, belief: Belief, atMs: number, verdict: Verdict): void {
   const { periods } = belief;
   const { periodSequenceSpan } = model.bounds;
-  // The list holds one ping more than its limit while the oldest one, which is removed next, is still judged with. From
-  // then on pings are missing, and sequences may seem to start at other pings than they did.
+  // A full list gets one ping too many with each new ping, and then loses its oldest. Once pings have been removed,
+  // sequences may seem to start at other pings than they did, so that no finding can be withdrawn any more.
   const canWithdraw = periods.length <= BELIEF_LIMITS.periodPings;
   const initial = periods.find(isInitialPing);
   let first: PeriodPing | undefined;

@@ -45,6 +45,7 @@ type LateRule = Extract<Presence, { presence: 'late' }>['rule'];
  */
 function nextDue(model: PowerModel, belief: Belief, lapses: Lapse[], nowMs: number): number | null {
   let dueMs = NEVER;
+  // The model's row for the state in force.
   const row = rowOfState(model, belief.state);
   if (row.connectionKept === 'always') dueMs = nowMs;
   if (row.connectionKept === 'in-window') {

@@ -10,7 +10,7 @@ import type { Condition, EffectiveState, PowerModel, StateRow } from '../model.j
 /** A time that never comes. It is a finite number, because beliefs are stored as JSON, which has no Infinity. */
 export const NEVER = Number.MAX_SAFE_INTEGER;
 
-/** The row in force: the first whose condition holds. An unknown battery level (null) counts as not low. */
+/** The model's row for the state in force: the first whose condition holds. A null battery level counts as not low. */
 export function stateRow(model: PowerModel, power: PowerSettings, batteryPercent: number | null): StateRow {
   const rows = model.states;
   for (const row of rows) {

@@ -31,7 +31,7 @@ export function onCommand(context: StepContext, downlink: Downlink): void {
 
 /**
  * If the command with this id is already being carried out, notes that the lock owes one more acknowledgement when it
- * has finished. Returns whether it is.
+ * has finished. Returns whether the command is being carried out.
  */
 function joinPendingCommand({ state }: StepContext, id: number): boolean {
   if (state.locatingByGps.includes(id)) state.locatingByGps = [...state.locatingByGps, id];

@@ -93,6 +93,7 @@ export class CertificateMaker {
   readonly #ignored: ReadonlySet<string>;
   readonly #rows: readonly CertificateRow[];
   readonly #rowsByRule = new Map<string, CertificateRow[]>();
+  /** The rows that list a rule's warnings without failing by them. */
   readonly #notedByRule = new Map<string, CertificateRow[]>();
   /** Counts what the stated firmware showed. A lock that has not reported its firmware yet counts here. */
   readonly #certifiedTally = new Tally();
@@ -131,7 +132,8 @@ export class CertificateMaker {
     });
     const notes = new LineNotes(this.#model);
     const findings = new RowFindings((found) => this.#attribute({ file, evidence, notes }, found));
-    const check = new TraceCheck(this.#model, header, false, null, findings);
+    const [withCoverage, observer] = [false, null];
+    const check = new TraceCheck(this.#model, header, withCoverage, observer, findings);
     const owed = this.#newOwedCheck({ file, evidence, header }, { truthName: null });
     const open = { file, header, check, evidence, findings, notes, owed, hasOtherTruth: false };
     this.#open = { ...open, fromMs: null, toMs: null };

@@ -98,6 +98,7 @@ export class Evidence {
     notePingContent(state, uplink.power, body, note);
     notePingOrder({ model: this.#model, lock, state, uplink, body, note });
     this.#noteSilence(lock, atMs);
+    // `promised` is the lock state that the next ping must report after an acknowledged unlock or lock.
     if (lock.promised !== null && lock.promised === body.lockState) note('acks-true');
     lock.promised = null;
     if (body.kind === 'close_connection') {
@@ -154,6 +155,7 @@ export class Evidence {
     const wasConnected = lock.isConnected;
     lock.isConnected = false;
     lock.networkPingMs = Number.NEGATIVE_INFINITY;
+    // A connection that was open before the trace began may have had uplinks that the trace lacks.
     if (!wasConnected || !lock.hasSeenConnect) return;
     const note = (row: string): void => this.#note(row, line, lock.firmware);
     if (lock.isClosePingLast) note('quiet-after-close');

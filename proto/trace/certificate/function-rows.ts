@@ -1,6 +1,7 @@
 /**
  * The rows of a certificate about what a lock does in each state: one for every combination of state, trigger and ping
- * type that the power model allows. They follow from the model's table, so a change of the model changes them. Pure.
+ * type (a *cell*) that the power model allows. They follow from the model's table, so a change of the model changes
+ * them. Pure.
  */
 import type { EffectiveState, PowerModel, TriggerName } from '../../power/model.js';
 import type { RuleName } from '../../power/rules.js';

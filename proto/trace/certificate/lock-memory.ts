@@ -13,6 +13,7 @@ const MAX_COMMANDS = 256;
 
 export interface SentCommand {
   readonly command: Command;
+  /** When it was sent, ms since the epoch. */
   readonly atMs: number;
   readonly expiresMs: number | undefined;
 }
@@ -80,8 +81,9 @@ export class LockMemory {
   promised: LockState | null = null;
   readonly commands = new Map<number, SentCommand>();
 
-  constructor(bound: SeenUplinksLimit, header: TraceLock | undefined) {
-    this.seen = new SeenUplinks(bound);
+  /** @param header the entry for this lock in the header of the trace */
+  constructor(limit: SeenUplinksLimit, header: TraceLock | undefined) {
+    this.seen = new SeenUplinks(limit);
     if (header === undefined) return;
     this.isConnected = header.connected;
     this.lockState = header.lockState;

@@ -44,7 +44,7 @@ function noteCellular({ model, lock, state, uplink, body, note }: OrderedPing): 
   const { bounds } = model;
   switch (body.reason) {
     case 'REASON_STATE_PING':
-      if (isKnown(lock) && lock.lockState !== body.lockState) note('change-told');
+      if (lock.lockState !== 'unknown' && lock.lockState !== body.lockState) note('change-told');
       break;
     case 'REASON_THEFT':
       noteRefresh(lock.theft, timeMs, bounds.refreshOver, () => note('theft-refresh'));
@@ -70,6 +70,7 @@ function noteCellular({ model, lock, state, uplink, body, note }: OrderedPing): 
 
 /** Notes a cellular ping in a run of GPS pings, and reports it if it came soon enough after the last cellular ping. */
 function noteRefresh(run: GpsRun, timeMs: number, withinMs: number, note: () => void): void {
+  // At least 1 ms later: two cellular pings of the same moment are no evidence of a cadence.
   if (run.hasGpsSince && isWithin(timeMs - run.cellularMs, 1, withinMs)) note();
   run.cellularMs = timeMs;
   run.hasGpsSince = false;
@@ -120,14 +121,11 @@ function noteLocate({ model, lock, uplink, body, note }: OrderedPing): void {
   const { locateWithin, locateSlack } = model.bounds;
   for (const { command, atMs } of lock.commands.values()) {
     if (command.type !== type) continue;
+    // The slack allows for a difference between the lock's clock and the trace's.
     if (!isWithin(uplink.timeMs - atMs, -locateSlack, locateWithin + locateSlack)) continue;
     note('locates-asked');
     return;
   }
-}
-
-function isKnown({ lockState }: LockMemory): boolean {
-  return lockState !== 'unknown';
 }
 
 function isWithin(value: number, from: number, to: number): boolean {

@@ -18,6 +18,8 @@ export type Side = 'a' | 'b';
 
 /** Maximum number of events of a trace that wait for their counterpart. */
 const MAX_WAITING = 50_000;
+/** Maximum number of waiting events that an event is compared with. */
+const MAX_COMPARED = 1000;
 /** Maximum number of differences with their details. */
 const MAX_DETAILS = 1000;
 /** Members that say when and how an uplink was sent, not what it says. */
@@ -90,27 +92,27 @@ export class TraceDiff {
 
   /** Takes the next event of a trace. Ticks, starts of the gateway and `world` events are not compared. */
   add(side: Side, event: TraceEvent, line: number): void {
-    const item = this.#itemOf(side, event, line);
-    if (item === null) return;
+    const next = this.#waitingEventOf(side, event, line);
+    if (next === null) return;
     const otherSide = side === 'a' ? 'b' : 'a';
-    const match = this.#takeNearest(this.#waiting[otherSide].get(item.key), item.timeMs);
-    if (match !== undefined) {
-      this.#order[otherSide].delete(match);
-      if (side === 'a') this.#compare(item, match);
-      else this.#compare(match, item);
+    const counterpart = this.#takeNearest(this.#waiting[otherSide].get(next.key), next.timeMs);
+    if (counterpart !== undefined) {
+      this.#order[otherSide].delete(counterpart);
+      if (side === 'a') this.#compare(next, counterpart);
+      else this.#compare(counterpart, next);
       return;
     }
-    const waiting = this.#waiting[side].get(item.key);
-    if (waiting === undefined) this.#waiting[side].set(item.key, [item]);
-    else waiting.push(item);
-    this.#order[side].add(item);
+    const waiting = this.#waiting[side].get(next.key);
+    if (waiting === undefined) this.#waiting[side].set(next.key, [next]);
+    else waiting.push(next);
+    this.#order[side].add(next);
     if (this.#order[side].size > MAX_WAITING) this.#giveUpOldest(side);
   }
 
   /** Reports the events that still have no counterpart. To be called once, after the last event. */
   finish(): void {
     for (const side of ['a', 'b'] as const) {
-      for (const item of this.#order[side]) this.#onlyIn(side, item);
+      for (const waiting of this.#order[side]) this.#noteOnlyIn(side, waiting);
       this.#order[side].clear();
       this.#waiting[side].clear();
     }
@@ -140,13 +142,13 @@ export class TraceDiff {
     return this.#isTruncated;
   }
 
-  #itemOf(side: Side, event: TraceEvent, line: number): WaitingEvent | null {
+  #waitingEventOf(side: Side, event: TraceEvent, line: number): WaitingEvent | null {
     if (event.event === 'tick' || event.event === 'gateway' || event.event === 'world') return null;
-    const { mac: lock } = event;
-    const counterpart = side === 'b' ? this.#lockOfB.get(lock) : lock;
+    const { mac: ownMac } = event;
+    const counterpartMac = side === 'b' ? this.#lockOfB.get(ownMac) : ownMac;
     // A lock of B whose MAC is that of a paired lock of A is another lock.
-    const isOther = side === 'b' && counterpart === undefined && this.#options.pairs.has(lock);
-    const mac = counterpart ?? lock;
+    const isOther = side === 'b' && counterpartMac === undefined && this.#options.pairs.has(ownMac);
+    const mac = counterpartMac ?? ownMac;
     const source = 'source' in event ? event.source : 'lock';
     const pingType = event.event === 'ping' ? event.uplink.body.kind : null;
     const what = event.event === 'ping' ? event.uplink.body.reason : event.event;
@@ -158,29 +160,29 @@ export class TraceDiff {
   #takeNearest(waiting: WaitingEvent[] | undefined, timeMs: number): WaitingEvent | undefined {
     if (waiting === undefined) return undefined;
     let nearest = -1;
-    let distance = this.#options.toleranceMs;
-    // Counterparts are usually among the last.
+    let nearestMs = this.#options.toleranceMs;
+    // Only the last ones are compared: both traces are read in order of time, so counterparts are among them.
     for (let index = waiting.length - 1; index >= Math.max(0, waiting.length - MAX_COMPARED); index--) {
-      const away = Math.abs((waiting[index] as WaitingEvent).timeMs - timeMs);
-      if (away > distance) continue;
+      const distanceMs = Math.abs((waiting[index] as WaitingEvent).timeMs - timeMs);
+      if (distanceMs > nearestMs) continue;
       nearest = index;
-      distance = away;
+      nearestMs = distanceMs;
     }
     return nearest < 0 ? undefined : waiting.splice(nearest, 1)[0];
   }
 
   #giveUpOldest(side: Side): void {
-    for (const item of this.#order[side]) {
-      this.#order[side].delete(item);
-      const waiting = this.#waiting[side].get(item.key) ?? [];
-      waiting.splice(waiting.indexOf(item), 1);
-      if (waiting.length === 0) this.#waiting[side].delete(item.key);
-      this.#onlyIn(side, item);
+    for (const oldest of this.#order[side]) {
+      this.#order[side].delete(oldest);
+      const waiting = this.#waiting[side].get(oldest.key) ?? [];
+      waiting.splice(waiting.indexOf(oldest), 1);
+      if (waiting.length === 0) this.#waiting[side].delete(oldest.key);
+      this.#noteOnlyIn(side, oldest);
       return;
     }
   }
 
-  #onlyIn(side: Side, { mac, what, pingType, timeMs, line }: WaitingEvent): void {
+  #noteOnlyIn(side: Side, { mac, what, pingType, timeMs, line }: WaitingEvent): void {
     const [lineA, lineB] = side === 'a' ? [line, null] : [null, line];
     this.#note({ kind: `only-${side}`, mac, what, pingType, timeMs, lineA, lineB, values: {} });
   }
@@ -221,9 +223,6 @@ export class TraceDiff {
     return row;
   }
 }
-
-/** Maximum number of waiting events that an event is compared with. */
-const MAX_COMPARED = 1000;
 
 function byTime(a: Difference, b: Difference): number {
   return a.timeMs - b.timeMs || (a.lineA ?? a.lineB ?? 0) - (b.lineA ?? b.lineB ?? 0);

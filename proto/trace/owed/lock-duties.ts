@@ -25,7 +25,7 @@ import { SingleFix } from './single-fix.js';
 import { Tracking } from './tracking.js';
 import { Whereabouts, type WrongPlace } from './whereabouts.js';
 
-/** The maximum number of overdue duties whose uplinks may still arrive. A lock can buffer 256 uplinks. */
+/** The maximum number of overdue duties whose uplinks may still arrive: twice the 256 uplinks that a lock buffers. */
 const MAX_WAITING = 512;
 
 /** What is missing: an uplink, or the lock's connection since `sinceMs` (ms since the epoch). */
@@ -35,6 +35,7 @@ export type Missing =
 
 /** See the head of this file. */
 export class LockDuties {
+  /** What is true of the lock now. Its `row` is the power model's row for the effective state. */
   readonly truth: LockTruth;
   readonly #model: PowerModel;
   readonly #report: (missing: Missing) => void;
@@ -79,6 +80,7 @@ export class LockDuties {
     const every = model.bounds.periodOverdueAfter;
     const plan = { reasons: ['REASON_PERIOD_TRACKING'], every, isReportedEachTime: true } as const;
     this.#period = new Run({ trigger: 'period', kind: 'cellular', ...plan }, owe);
+    // The GPS ping of a trigger may have the reason of a trigger that outranks it.
     this.#stateFix = new SingleFix(model, 'state-change', ['REASON_STATE_PING', 'REASON_THEFT'], owe);
     const outranking = ['REASON_STATE_PING', 'REASON_THEFT', 'REASON_UNLOCKED_PING'];
     this.#periodFix = new SingleFix(model, 'period', ['REASON_PERIOD_TRACKING', ...outranking], owe);
@@ -104,6 +106,7 @@ export class LockDuties {
     this.#connectedMs = atMs;
     this.#linkChangedMs = atMs;
     this.#isOfflineReported = false;
+    // LOW_BATTERY and AIRPLANE, the states that take no commands, report no restart either.
     if (!this.truth.row.commands) return;
     for (const duty of this.#waiting) {
       if (duty.trigger === 'reset') duty.byMs = Math.min(duty.byMs, atMs + RESET_WITHIN);
@@ -159,6 +162,7 @@ export class LockDuties {
     const { truth } = this;
     if (listeningSinceMs === null || !truth.isCovered) return;
     const reachableMs = Math.max(listeningSinceMs, truth.coveredSinceMs);
+    // States differ in two ways: some send pings of a theft, some send all other pings.
     const couldSend = ({ theft, period }: StateRow, trigger: TriggerName): boolean =>
       trigger === 'theft' ? theft : period;
     this.#giveUp((duty) => {
@@ -215,6 +219,7 @@ export class LockDuties {
   /** After a restart of the modem, a REASON_RESET ping is due once the lock connects. */
   #expectReset(atMs: number, cause: WorldCause): void {
     const reasons = ['REASON_RESET'];
+    // `maturesMs`: how long the cause must last for the ping to be due; a restart is over at once.
     const times = { fromMs: atMs, byMs: Number.POSITIVE_INFINITY, maturesMs: atMs };
     const group = { isReported: false };
     this.#owe({ trigger: 'reset', kind: 'cellular', reasons, lockState: null, ...times, cause, group });

@@ -144,7 +144,8 @@ export class LockTruth {
     const { isInside, changesIn, closedFor } = windowPhase(this.#highWindow, atMs);
     if (!isInside) return null;
     if (closedFor === 0) return this.rowSinceMs;
-    return Math.max(this.rowSinceMs, atMs + changesIn + closedFor - DAY_MS);
+    const windowOpenedMs = atMs + changesIn + closedFor - Days(1);
+    return Math.max(this.rowSinceMs, windowOpenedMs);
   }
 
   /** Determines the effective state. */
@@ -156,5 +157,3 @@ export class LockTruth {
     this.rowSinceMs = atMs;
   }
 }
-
-const DAY_MS = Days(1);

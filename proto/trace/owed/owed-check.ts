@@ -50,7 +50,7 @@ export interface OwedOptions {
 /** The line number of a `world` event that is in no file, as in a simulation that writes none. */
 export const UNWRITTEN = 0;
 
-/** How often the check looks for uplinks that are overdue, in time of the trace. */
+/** How often the check looks for uplinks that are overdue, in time of the trace. They are overdue after an hour. */
 const TICK_INTERVAL_MS = 10 * 60_000;
 /** How many wrong positions of a lock are remembered, so that a repeated uplink makes no second finding. */
 const MAX_WRONG_POSITIONS = 64;

@@ -96,14 +96,17 @@ export class Tracking {
     this.#isContinued = isContinued;
     this.#gps.resume(atMs);
     this.#startsMs = isContinued || this.#trigger === 'ride' ? atMs : atMs + theftAfterMotion;
+    // The motion must last longer than this for a ping to be due, hence the additional millisecond.
     const maturesMs = atMs + (this.#trigger === 'theft' ? theftAfterMotion : MIN_RIDE) + 1;
+    // In a theft or ride that continues, a cellular ping from before the pause may still be recent enough.
     const fromMs = isContinued ? atMs - refreshEvery - SLACK : atMs;
     this.#cellular.begin({ fromMs, byMs: maturesMs + SLACK, maturesMs, cause, isOwedInPause: false });
   }
 
   /**
-   * Whether the trigger may go on since a motion that was over before an uplink showed what allows it: a command had
-   * moved the shackle, and the uplinks of that time came late.
+   * Whether the theft or ride may have started in an earlier motion that seemed impossible for the trigger. A command
+   * may have moved the shackle then, and if its uplinks came late, they show only after the motion that it was
+   * possible.
    */
   #mayGoOn(atMs: number): boolean {
     const endsMs = this.#unknownMotionEndsMs;
@@ -144,8 +147,8 @@ export class Tracking {
 
 /** The run of cellular or of GPS pings. A GPS ping counts as missing only if several in a row are. */
 function planOf({ timings, triggers }: PowerModel, trigger: TrackedTrigger, kind: 'cellular' | 'gps'): RunPlan {
-  const row = triggers.find((each) => each.trigger === trigger);
-  const reason = (kind === 'gps' ? row?.gpsReason : row?.cellularReason) ?? '';
+  const triggerRow = triggers.find((each) => each.trigger === trigger);
+  const reason = (kind === 'gps' ? triggerRow?.gpsReason : triggerRow?.cellularReason) ?? '';
   const gpsEvery = trigger === 'theft' ? timings.theftGpsEvery : timings.rideGpsEvery;
   const every: Milliseconds = kind === 'gps' ? MISSED_GPS_PINGS * gpsEvery : timings.refreshEvery + SLACK;
   return { trigger, kind, reasons: [reason], every, isReportedEachTime: false };

@@ -1,7 +1,7 @@
 /**
  * The JSON Schema of the trace format (docs/trace.schema.json, described in docs/traces.md): one schema for each line
  * of a trace. It says what a line may be by itself. What a line may be after other lines only the reader can say, such
- * as that `at` never goes back. test/proto/trace/schema.test.ts holds it against the reader in both directions.
+ * as that `at` never goes back. test/proto/trace/schema.test.ts compares the schema with the reader in both directions.
  */
 import type { LockState } from '../../wire/ping.js';
 import { MAX_REFLASH_MARKS } from '../../wire/uplink-life.js';

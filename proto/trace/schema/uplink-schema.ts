@@ -63,6 +63,7 @@ function fieldSchema(field: PingField, pingType: PingType): JsonSchema {
   if (value.kind === 'reason' && pingType === 'close_connection')
     return oneWord('REASON_CLOSE_CONNECTION', 'May be left out: the type of ping implies it.');
   if (value.kind === 'reason') return described('reason', doc);
+  // The first word, which stands for an unknown number, is listed last.
   if (value.kind === 'word') return words([...value.words.slice(1), value.words[0] as string], doc);
   if (value.kind === 'count') return count(doc);
   if (value.kind === 'text') return text(doc);

@@ -41,7 +41,7 @@ export class Evidence {
   #hasForgotten = false;
   #lines: TracedLine[] = [];
   /** How many events came after the finding's line. */
-  #after = 0;
+  #linesAfter = 0;
   #lastMs: number | null = null;
 
   constructor(header: TraceHeader, target: ShrinkTarget) {
@@ -64,13 +64,13 @@ export class Evidence {
     else if (line === targetLine) this.#push({ event: { event: 'tick', atMs: event.atMs }, raw: null, line });
   }
 
-  #push(line: TracedLine): void {
-    if (line.line > this.#target.line) {
-      if (this.#after < MAX_LINES_AFTER) this.#lines.push(line);
-      this.#after += 1;
+  #push(traced: TracedLine): void {
+    if (traced.line > this.#target.line) {
+      if (this.#linesAfter < MAX_LINES_AFTER) this.#lines.push(traced);
+      this.#linesAfter += 1;
       return;
     }
-    this.#lines.push(line);
+    this.#lines.push(traced);
     if (this.#lines.length < 2 * MAX_LINES_BEFORE) return;
     const forgotten = this.#lines.splice(0, MAX_LINES_BEFORE);
     for (const { event } of forgotten) this.#tracker.note(event);

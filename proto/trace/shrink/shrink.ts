@@ -26,7 +26,10 @@ const SHORT_EVENTS = 12;
 const MAX_JUDGED_EVENTS = { clean: 1_000_000, last: 6_000_000 } as const;
 /** Preparing a check costs as much as judging so many events. */
 const CHECK_COST_EVENTS = 20;
-/** The spans before the finding that the search tries, shortest first. If none is long enough, all events remain. */
+/**
+ * The spans before the finding that the search tries, shortest first. If none is long enough, all events remain. The
+ * longer spans contain the daily pings of one or more days.
+ */
 const WINDOWS_MS = [Minutes(15), Hours(2), Hours(12), Hours(26), Days(3), Days(10)];
 
 /** The phases of a search, in order. */
@@ -123,10 +126,10 @@ export class Shrinking {
   *#trimStart(lockAt: (events: LockEvents, start: number) => TraceLock | null): Generator<void, void, void> {
     const all = this.#best;
     const { lines } = all;
-    const about = lines.find(({ line }) => line === this.#target.line) ?? lines.at(-1);
-    const aboutMs = about?.event.atMs ?? 0;
+    const findingLine = lines.find(({ line }) => line === this.#target.line) ?? lines.at(-1);
+    const findingMs = findingLine?.event.atMs ?? 0;
     for (const spanMs of WINDOWS_MS) {
-      const start = lines.findIndex(({ event }) => event.atMs >= aboutMs - spanMs);
+      const start = lines.findIndex(({ event }) => event.atMs >= findingMs - spanMs);
       if (start <= 0) return;
       const shorter = { lock: lockAt(all, start), lines: lines.slice(start) };
       yield;
@@ -185,7 +188,8 @@ export class Shrinking {
     const { rule, line, message } = this.#target;
     let isFound = false;
     for (const found of this.#judge(events)) {
-      // Equal messages mean equal times and values. Nothing else may depend on a message's words.
+      // Equal messages mean equal times and values. A house rule forbids code that depends on a message's words, and
+      // its check finds `===`; here only equality matters, hence the set.
       const isSameMessage = new Set([message, found.message]).size === 1;
       if (isSameMessage && found.rule === rule && found.line === line) isFound = true;
       else if (!this.#allowsOthers && !this.#known.has(found.message)) return false;

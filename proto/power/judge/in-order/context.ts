@@ -1,7 +1,8 @@
 /**
  * The context: what the in-order rules (in-order-rules.ts) know from earlier uplinks when they judge the next one. It
  * belongs to a *stretch*, a series of uplinks of one boot without a missing sequence number. Plain data that survives
- * JSON. Times are by the lock's clock, ms since the epoch.
+ * JSON. Times are by the lock's clock, ms since the epoch; instead of a missing time there is {@link NEVER}, which is
+ * later than every time, or −{@link NEVER}, which is earlier.
  *
  * In a stretch that starts with sequence 1, everything since the boot is known. In any other stretch, what came before
  * its first uplink is unknown, and unknown uplinks never break a rule.
@@ -78,7 +79,7 @@ export interface OrderContext {
   /** The state change and the period ping whose GPS ping is still due; null if none is. */
   awaitedState: AwaitedGps | null;
   awaitedPeriod: AwaitedGps | null;
-  /** Whether the last uplink acknowledged a reset, or a command that is not known. */
+  /** Whether the last uplink acknowledged a reset, or an unknown command, which may have been one. */
   isReset: boolean;
   /** The lock state that the next ping must have, because the lock acknowledged an unlock or lock with `ok`. */
   promised: LockState;

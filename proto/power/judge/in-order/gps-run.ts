@@ -1,7 +1,8 @@
 /**
  * Runs of GPS pings with REASON_THEFT or with REASON_UNLOCKED_PING, each at most 2 min after the one before, and the
- * rules about them: cadence-too-fast, refresh-missing and the first two cases of motion-unlikely (protocol.md §3).
- * Pure: changes only the given context or run, and adds to `breaches` the rules that a ping breaks.
+ * rules about them: cadence-too-fast, refresh-missing and the first two cases of motion-unlikely (protocol.md §3). The
+ * cellular pings that a lock sends during a theft or ride *refresh* the run. Pure: changes only the given context (what
+ * is known from earlier uplinks) or run, and adds to `breaches` the rules that a ping breaks.
  */
 import type { Position } from '../../../wire/ping.js';
 import type { PowerModel } from '../../model.js';
@@ -13,7 +14,7 @@ import type { Breach, OrderedUplink } from './ordered-uplink.js';
 /** The reason of the cellular pings that refresh a run, by the reason of its GPS pings. */
 const CELLULAR_REASON = { REASON_THEFT: 'REASON_THEFT', REASON_UNLOCKED_PING: 'REASON_UNLOCKED_MOVEMENT' } as const;
 
-/** Adds a ping to the context's run, or starts a new run: notes a refresh, or judges a GPS ping of a theft or ride. */
+/** Adds a ping to the context's run: judges a GPS ping of a theft or ride, or starts a run with it; notes a refresh. */
 export function addToRun(model: PowerModel, context: OrderContext, ping: OrderedUplink, breaches: Breach[]): void {
   const { run } = context;
   if (ping.kind === 'gps' && (ping.reason === 'REASON_THEFT' || ping.reason === 'REASON_UNLOCKED_PING')) {
@@ -59,6 +60,7 @@ function judgeNextPing(model: PowerModel, run: GpsRun, ping: OrderedUplink, brea
   const { bounds } = model;
   const sinceLast = ping.timeMs - run.lastMs;
   const tooFastUnder = run.reason === 'REASON_THEFT' ? bounds.theftGpsUnder : bounds.rideGpsUnder;
+  // A run is steady while lock state and effective state stay the same: after a change the pings may start again.
   if (run.isSteady && sinceLast < tooFastUnder) {
     const message = `Two GPS pings ${run.reason} were made ${describeSpan(sinceLast)} apart.`;
     breaches.push({ rule: 'cadence-too-fast', fromSequence: run.lastSequence, fromMs: run.lastMs, message });

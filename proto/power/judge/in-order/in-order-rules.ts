@@ -26,12 +26,12 @@ export function judgeInOrder(
 ): void {
   if (uplink.isDoubtful) {
     forgetContext(context);
-    // If its time is a date, all uplinks made after that are known.
+    // The uplink still has its place in the stretch: if its time is a date, none of the uplinks made later is missing.
     if (isDatable(uplink.timeMs)) context.fromMs = uplink.timeMs + 1;
     return;
   }
   const { sequence, timeMs } = uplink;
-  // If nothing is known, the context starts with this uplink.
+  // NEVER: no earlier uplink is known, so the context starts with this one.
   if (context.fromMs === NEVER) context.fromMs = timeMs;
   judgeClock(model, context, uplink, breaches);
   endRunIfOver(model, context, timeMs);
@@ -39,6 +39,8 @@ export function judgeInOrder(
   if (hasSearchEnded(model, context.awaitedPeriod, timeMs)) context.awaitedPeriod = null;
   if (uplink.kind !== 'ack') context.batteryPercent = uplink.batteryPercent;
   const isBatteryKnown = context.batteryPercent >= 0;
+  // The model's row for the effective state in which the uplink was made. An acknowledgement reports no battery level,
+  // so without an earlier level it does not show the state.
   const row = stateRow(model, uplink.power, isBatteryKnown ? context.batteryPercent : null);
   if (row.state !== context.state && (isBatteryKnown || uplink.kind !== 'ack')) {
     context.state = row.state;
@@ -90,7 +92,7 @@ function judgeLockState(context: OrderContext, row: StateRow, uplink: OrderedUpl
   if (promised !== 'unknown' && promised !== lockState && !isStatePing) {
     const message =
       `The acknowledgement before it says that the command to ${promised === 'locked' ? 'lock' : 'unlock'} was ` +
-      `carried verdict, but this ping says ${lockState}.`;
+      `carried out, but this ping says ${lockState}.`;
     breaches.push({ rule: 'ack-untrue', fromSequence: promisedSequence, fromMs: uplink.timeMs, message });
   }
   if (before === 'unknown' || before === lockState) return;
@@ -118,7 +120,10 @@ function noteCellular(context: OrderContext, { reason, timeMs, sequence, lockSta
   }
 }
 
-/** gps-before-cellular. Also, the GPS pings of this ping's trigger and of those that it outranks are no longer due. */
+/**
+ * gps-before-cellular. A *trigger* (theft, state change, ride, daily ping) is what makes a lock send pings. The GPS
+ * ping of a trigger also replaces those of the triggers that it outranks, so none of these is due any longer.
+ */
 function judgeGps({ bounds }: PowerModel, context: OrderContext, uplink: OrderedUplink, breaches: Breach[]): void {
   const { reason, timeMs } = uplink;
   let cellularMs = NEVER;
@@ -133,6 +138,7 @@ function judgeGps({ bounds }: PowerModel, context: OrderContext, uplink: Ordered
       cellularMs = context.periodCellMs;
       break;
     case 'REASON_UNLOCKED_PING':
+      // Its cellular ping has another reason, REASON_UNLOCKED_MOVEMENT, so it cannot break this rule: NEVER stays.
       break;
     default:
       return;
@@ -147,7 +153,9 @@ function judgeGps({ bounds }: PowerModel, context: OrderContext, uplink: Ordered
   breaches.push({ rule: 'gps-before-cellular', fromSequence: -1, fromMs, message });
 }
 
-/** gps-missing. A close-connection ping that reports LOW_BATTERY or AIRPLANE may cut a search for a fix short. */
+/**
+ * gps-missing. A close-connection ping after a reset, or in LOW_BATTERY or AIRPLANE, may cut a search for a fix short.
+ */
 function judgeClose(
   model: PowerModel,
   context: OrderContext,
@@ -165,12 +173,12 @@ function judgeClose(
     reportMissing('REASON_PERIOD_TRACKING', awaitedPeriod, uplink, breaches);
 }
 
-/** Whether the search for a fix has ended by itself. */
+/** Whether the lock has given up its search for a fix by `timeMs`, so that the GPS ping is no longer due. */
 function hasSearchEnded({ timings }: PowerModel, awaited: AwaitedGps | null, timeMs: number): boolean {
   return awaited !== null && timeMs - awaited.timeMs >= timings.fixSearchEnds;
 }
 
-/** Whether the search for the awaited GPS ping's fix had not ended by itself at `timeMs`. */
+/** Whether the uplink was made while the lock had to search for the fix of the awaited GPS ping. */
 function isCutShort(
   { timings }: PowerModel,
   awaited: AwaitedGps | null,

@@ -30,7 +30,7 @@ import type { StandingFinding, Stretch } from './stretch-state.js';
 
 /** How long a head is: no in-order rule looks back further, except in a run of GPS pings that lasts longer. */
 const HEAD_SPAN = Minutes(12);
-/** A theft makes 72 GPS pings in {@link HEAD_SPAN}, and a few other uplinks. */
+/** A theft makes a GPS ping every 10 s, so 72 in {@link HEAD_SPAN}, and a few other uplinks. */
 const MAX_HEAD_UPLINKS = 80;
 /** Findings of a boot that can still be withdrawn. */
 const MAX_STANDING_FINDINGS = 32;
@@ -39,7 +39,7 @@ const MAX_STANDING_FINDINGS = 32;
 const reusedUplink = newOrderedUplink(DEFAULT_POWER);
 const breaches: Breach[] = [];
 
-/** Adds the next uplink of a stretch, with the findings about it. */
+/** Adds the next uplink of a stretch, with the findings about it. `answer` is the kind of command that it answers. */
 export function appendUplink(
   model: PowerModel,
   belief: Belief,
@@ -55,7 +55,7 @@ export function appendUplink(
   const { isHeadOpen } = stretch;
   if (isHeadOpen) storeInHead(stretch, { ...reusedUplink, found: breaches.map(({ rule }) => rule) });
   if (breaches.length > 0) {
-    for (const each of breaches) reportBreach(belief, run, reusedUplink.sequence, each, atMs, verdict);
+    for (const breach of breaches) reportBreach(belief, run, reusedUplink.sequence, breach, atMs, verdict);
     breaches.length = 0;
   }
 }
@@ -82,10 +82,11 @@ export function joinStretches(
   for (const uplink of upper.head) {
     judgeInOrder(model, lower.context, uplink, breaches);
     for (const rule of uplink.found) {
-      if (!breaches.some((each) => each.rule === rule)) withdrawFinding(belief, run, uplink.sequence, rule, verdict);
+      if (!breaches.some((breach) => breach.rule === rule))
+        withdrawFinding(belief, run, uplink.sequence, rule, verdict);
     }
-    for (const each of breaches) {
-      if (!uplink.found.includes(each.rule)) reportBreach(belief, run, uplink.sequence, each, atMs, verdict);
+    for (const breach of breaches) {
+      if (!uplink.found.includes(breach.rule)) reportBreach(belief, run, uplink.sequence, breach, atMs, verdict);
     }
     uplink.found = breaches.map(({ rule }) => rule);
     breaches.length = 0;
@@ -143,8 +144,14 @@ function dependsOn(standing: StandingFinding, sequence: number, timeMs: number):
   return standing.fromSequence < 0 ? timeMs >= standing.fromMs : sequence >= standing.fromSequence;
 }
 
-function reportBreach(belief: Belief, run: Run, sequence: number, each: Breach, atMs: number, verdict: Verdict): void {
-  const { rule, fromSequence, fromMs, message } = each;
+function reportBreach(
+  belief: Belief,
+  run: Run,
+  sequence: number,
+  { rule, fromSequence, fromMs, message }: Breach,
+  atMs: number,
+  verdict: Verdict,
+): void {
   const isReported = run.standing.some((other) => other.rule === rule && other.sequence === sequence);
   // A withdrawal names a rule and an uplink, so there is at most one finding for both.
   if (isReported) return;
