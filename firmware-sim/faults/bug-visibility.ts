@@ -25,7 +25,10 @@ export interface RunConditions {
   readonly hasGateway: boolean;
 }
 
-/** At the everyday pace a bicycle is stolen about once in this many days (world/pace.ts: 0.4 % of parking periods). */
+/**
+ * At the everyday pace a bicycle is stolen about once in this many days: in 0.4 % of its parking periods
+ * (world/pace.ts), of which it has some three a day.
+ */
 const EVERYDAY_DAYS_PER_THEFT = 80;
 /** If this many thefts are expected, at least one is likely. */
 const LIKELY_THEFTS = 3;
@@ -73,6 +76,7 @@ const WHY_HIDDEN: Readonly<Record<BugNeed, (run: RunConditions) => string | null
     return hasGateway ? null : 'a virtual run sends no commands (use --scenario, or a run against a gateway)';
   },
   'six-hours': ({ days }) => hiddenBefore(6, days),
+  // After 25 h without a daily ping, the rule period-overdue is broken.
   'a-day': ({ days }) => hiddenBefore(25, days),
 };
 
@@ -85,6 +89,7 @@ function hiddenRides(run: RunConditions): string | null {
 
 /** Why a run is too short for a bug that shows only after some hours; null if it is long enough. */
 function hiddenBefore(hours: number, days: number | null): string | null {
+  // Rounded up to a tenth of a day.
   const neededDays = (Math.floor((hours / 24) * 10) + 1) / 10;
   return days === null || days * 24 > hours ? null : `it takes a run of over ${hours} h (--days ${neededDays})`;
 }

@@ -85,6 +85,8 @@ export function misreadBootCounter(isMisread: (uplink: Uplink) => boolean): Step
   /** How many misread uplinks each lock has made. */
   const misreadCounts = new WeakMap<Draft, number>();
   const withMisreadBoots = changeUplinks((uplink, state) => {
+    // Only the number of the last uplink can be given back. A boot's first uplink is not misread, so that the gateway
+    // knows the true boot.
     if (uplink.sequence !== state.sequence || uplink.sequence < 2 || !isMisread(uplink)) return uplink;
     const sequence = (misreadCounts.get(state) ?? 0) + 1;
     misreadCounts.set(state, sequence);
@@ -122,6 +124,7 @@ export function repeatPeriodPing(periodMs: number): StepWrapper {
   return (healthy) => (model, state, input, nowMs, effects) => {
     const wakeAtMs = healthy(model, state, input, nowMs, effects);
     const nextMs = state.lastPeriodMs + periodMs;
+    // A negative time: the lock has made no Period Ping yet.
     if (state.lastPeriodMs < 0 || nextMs >= state.nextPeriodMs) return wakeAtMs;
     state.nextPeriodMs = Math.max(nextMs, nowMs);
     return rowOfState(model, state.stateName).period ? Math.min(wakeAtMs, state.nextPeriodMs) : wakeAtMs;

@@ -110,6 +110,7 @@ function removeLastUplink(state: Draft, effects: StepEffect[], firstIndex: numbe
     if (effect.type === 'publish' && effect.uplink === uplink) state.inFlight = false;
     return !('uplink' in effect && effect.uplink === uplink) && !(isOnlyForUplink && effect.type === 'connect');
   });
+  // Two effects are gone: the uplink was made, and the lock connected.
   if (isOnlyForUplink && others.length < effects.length - firstIndex - 1) state.link = 'down';
   effects.splice(firstIndex, effects.length - firstIndex, ...others);
 }
@@ -144,10 +145,10 @@ export const acknowledgeUnasked: StepWrapper = addUplinks(({ body }) => {
 
 /** Acknowledges set-power, unlock and lock as ok, without carrying them out. */
 export const acknowledgeWithoutDoing: StepWrapper = (healthy) => (model, state, input, nowMs, effects) => {
-  const idle = input.type === 'command' ? idleCommand(input.downlink) : undefined;
-  if (idle === undefined) return healthy(model, state, input, nowMs, effects);
+  const idleDownlink = input.type === 'command' ? idleCommand(input.downlink) : undefined;
+  if (idleDownlink === undefined) return healthy(model, state, input, nowMs, effects);
   const firstIndex = effects.length;
-  const wakeAtMs = healthy(model, state, { type: 'command', downlink: idle }, nowMs, effects);
+  const wakeAtMs = healthy(model, state, { type: 'command', downlink: idleDownlink }, nowMs, effects);
   const others = effects.slice(firstIndex).filter(({ type }) => type !== 'siren');
   effects.splice(firstIndex, effects.length - firstIndex, ...others);
   return wakeAtMs;

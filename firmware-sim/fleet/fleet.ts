@@ -49,7 +49,7 @@ export interface FleetOptions {
   readonly startEvery?: Milliseconds;
 }
 
-/** The firmware version that simulated locks report. */
+/** The firmware version that simulated locks report; any would do. */
 const FIRMWARE_VERSION = '2.4.1';
 /** Maximum size of a fleet, more than one process can simulate live. */
 const MAX_LOCKS = 1_000_000;

@@ -53,9 +53,9 @@ function parsePart(text: string): MixPart {
   for (const word of words) {
     const settings = Object.hasOwn(WORDS, word) ? WORDS[word] : undefined;
     if (settings === undefined) throw new LockgateError('input-mix', `${JSON.stringify(word)} is unknown: ${EXPECTED}`);
-    const { batteryPercent: battery = batteryPercent, ...change } = settings;
+    const { batteryPercent: wordBatteryPercent, ...change } = settings;
     power = { ...power, ...change };
-    batteryPercent = battery;
+    batteryPercent = wordBatteryPercent ?? batteryPercent;
   }
   return { name, weight, initial: { power, ...(batteryPercent !== undefined && { batteryPercent }) } };
 }

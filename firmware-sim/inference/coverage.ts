@@ -1,6 +1,7 @@
 /**
  * Infers when a lock had no coverage: a connection broke and the lock did not reconnect at once, or an uplink waited
- * for a connection. Coverage is assumed to return just before the lock's next connection. Pure.
+ * for a connection. Coverage is assumed to return just before the lock's next connection. An uplink's `madeMs` is when
+ * the lock made it, its `atMs` when it arrived. Pure.
  */
 import { Seconds } from '../../proto/clock.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
@@ -29,13 +30,14 @@ export function inferCoverage(trace: LockTrace, events: readonly InferredEvent[]
   };
   let connectedUntilMs = Number.NEGATIVE_INFINITY;
   const uplinks = trace.uplinks.toSorted((a, b) => a.madeMs - b.madeMs);
-  let next = 0;
+  let nextUplink = 0;
   for (const [index, connection] of trace.connections.entries()) {
     // Since when the lock waited for this connection: since its earliest uplink that was made after the last connection
     // and came over this one, or since the high window opened.
     let waitingSinceMs = Number.POSITIVE_INFINITY;
-    for (; next < uplinks.length && (uplinks[next] as TracedUplink).madeMs < connection.connectedMs; next++) {
-      const { madeMs, atMs } = uplinks[next] as TracedUplink;
+    for (; nextUplink < uplinks.length; nextUplink++) {
+      const { madeMs, atMs } = uplinks[nextUplink] as TracedUplink;
+      if (madeMs >= connection.connectedMs) break;
       if (madeMs > connectedUntilMs && atMs >= connection.connectedMs)
         waitingSinceMs = Math.min(waitingSinceMs, madeMs);
     }
@@ -78,6 +80,7 @@ function breaksConnection(type: string): boolean {
  * uplink then arrived over a later connection.
  */
 function breakTimeMs({ cause, endedMs, lastActivityMs }: TracedConnection, uplinks: readonly TracedUplink[]): number {
+  // In these two cases both ends notice the end at once.
   if (cause === 'dropped' || cause === 'gateway') return endedMs;
   const delayed = uplinks.find(({ madeMs, atMs }) => madeMs > lastActivityMs && madeMs < endedMs && atMs >= endedMs);
   return delayed === undefined ? lastActivityMs + 1 : delayed.madeMs - 1;

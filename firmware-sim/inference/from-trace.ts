@@ -48,6 +48,7 @@ export interface TracedOptions {
   readonly shiftMs?: number;
 }
 
+/** The version of a lock whose trace has no cellular ping, which would report one. Any version would do. */
 const DEFAULT_FIRMWARE_VERSION = '2.4.1';
 const DAY_MINUTES = 1440;
 /** A lock that sends nothing for longer than the longest interval between Period Pings was silent from the start. */
@@ -204,15 +205,16 @@ function isSilentAtFirst(
   periodMinute: number,
   power: InitialState['power'],
 ): boolean {
-  const first = pingsOf(trace)[0]?.madeMs ?? untilMs;
+  const firstPingMs = pingsOf(trace)[0]?.madeMs ?? untilMs;
+  // With these settings the lock is silent even with a full battery.
   if (isSilentWith(power, 100)) return false;
   const moved = trace.groundTruth.find(({ changes }) => changes.some(({ type }) => type === 'lock-state'));
-  if (moved !== undefined && moved.atMs < first) return true;
+  if (moved !== undefined && moved.atMs < firstPingMs) return true;
   if (trace.uplinks.length === 0) return untilMs - fromMs > MAX_SILENCE_MS;
   const { periodTooSoonUnder } = POWER_MODEL.bounds;
   const notBeforeMs = trace.header?.lastPeriodMs ? trace.header.lastPeriodMs + periodTooSoonUnder : fromMs;
   const dueMs = nextPeriodMs(periodMinute, fromMs, notBeforeMs);
-  return first > dueMs + Minutes(1) && pingsOf(trace).some(isPeriod);
+  return firstPingMs > dueMs + Minutes(1) && pingsOf(trace).some(isPeriod);
 }
 
 function isPeriod({ uplink }: TracedUplink): boolean {
@@ -259,6 +261,7 @@ function flashOf({ header, uplinks }: LockTrace, initialState: InitialState, shi
     lockState,
     stateName: effectiveRow(POWER_MODEL, power, batteryPercent).state,
     lastPeriodMs: lastPeriodMs === null ? NEVER : lastPeriodMs + shiftMs,
+    // No uplink waits to be sent, and the lock has reported its lock state and no silence.
     waiting: [],
     finished: [],
     toldLockState: lockState,
@@ -272,8 +275,9 @@ function startOf({ uplinks, groundTruth }: LockTrace, { fromMs }: LockTraces): n
   const firstBoot = groundTruth.find(({ changes }) => changes.some(({ type }) => type === 'boot'));
   if (firstBoot !== undefined) return firstBoot.atMs;
   const first = uplinks[0];
-  const isKept = first?.uplink.body.kind === 'cellular' && first.uplink.body.reason === 'REASON_NETWORK_PING';
-  return isKept ? (first?.madeMs ?? fromMs) : fromMs;
+  // Network pings count from the start of a connection, so this lock's connection must start at the ping.
+  const isNetworkPing = first?.uplink.body.kind === 'cellular' && first.uplink.body.reason === 'REASON_NETWORK_PING';
+  return isNetworkPing ? (first?.madeMs ?? fromMs) : fromMs;
 }
 
 /**

@@ -162,12 +162,14 @@ class MotionInference implements InferredMotion {
   #stoppedBefore({ kind, lastGpsMs, lastCellMs }: Tracking, madeMs: number): number | null {
     const dueMs = lastGpsMs + gpsIntervalOf(kind);
     // The ping came after the end of the search. So the search found a fix before its end while the lock stood still:
-    // the lock must have stopped before that fix.
+    // the lock must have stopped before that fix. Each of the two ms keeps two events from being simultaneous.
     const searchEndsMs = Math.max(dueMs - 1, lastCellMs) + fixSearchEnds;
     if (madeMs > searchEndsMs) return searchEndsMs - warmFixTakes - 2;
     if (this.#hadNoReception(lastGpsMs, madeMs)) return this.#stoppedBeforeOtherFix(dueMs, madeMs);
-    const earliestMs = Math.max(lastGpsMs + gpsIntervalOf(kind) / 2, madeMs - STILL_BEFORE_END_MS + 1);
-    return Math.min(earliestMs, dueMs - 1);
+    // Any time before the missing ping would do: half an interval after the last one, unless that stop would be so long
+    // that it had ended the theft or ride.
+    const stoppedMs = Math.max(lastGpsMs + gpsIntervalOf(kind) / 2, madeMs - STILL_BEFORE_END_MS + 1);
+    return Math.min(stoppedMs, dueMs - 1);
   }
 
   /** A time just before the first fix for another trigger, since a moving lock would also have made a tracking ping. */

@@ -1,7 +1,8 @@
 /**
  * Infers when a lock had no GPS reception (when its *sky* was closed): the lock searched for a fix that came late, or
  * not at all (protocol.md §2: a search takes 30 s, or 5 s if the last fix is under 2 h old, and ends after 120 s). A
- * model of the GPS receiver is updated with each ping. Pure.
+ * model of the GPS receiver is updated with each ping. {@link NEVER} is the time of what has not happened, before all
+ * other times. Pure.
  */
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { NEVER } from '../../proto/power/step/reading.js';

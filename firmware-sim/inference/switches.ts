@@ -108,8 +108,8 @@ class SwitchInference {
       known.tetherState = ping.tetherState;
     }
     if (ping.reason === 'REASON_RESET') this.#inferReset(traced);
-    const isState = ping.kind === 'cellular' && ping.reason === 'REASON_STATE_PING';
-    if (ping.lockState !== 'unknown') this.#inferLockState(traced, ping.lockState, isState);
+    const isStatePing = ping.kind === 'cellular' && ping.reason === 'REASON_STATE_PING';
+    if (ping.lockState !== 'unknown') this.#inferLockState(traced, ping.lockState, isStatePing);
     if (isTheft(ping)) known.lastTheftPingMs = traced.madeMs;
   }
 
@@ -119,11 +119,11 @@ class SwitchInference {
     const change = changeFrom(known.power, power);
     if (change === null && batteryPercent === known.batteryPercent) return;
     const wasSilent = isSilentWith(known.power, known.batteryPercent);
-    const silent = isSilentWith(power, batteryPercent);
-    const atMs = this.#powerChangeMs(traced, change !== null, wasSilent, silent);
+    const isNowSilent = isSilentWith(power, batteryPercent);
+    const atMs = this.#powerChangeMs(traced, change !== null, wasSilent, isNowSilent);
     if (batteryPercent !== known.batteryPercent) this.#add(atMs, { type: 'battery', percent: batteryPercent });
     if (change !== null) this.#add(atMs, { type: 'settings', change });
-    if (wasSilent && !silent) known.notSilentSinceMs = atMs;
+    if (wasSilent && !isNowSilent) known.notSilentSinceMs = atMs;
     known.power = power;
     known.batteryPercent = batteryPercent;
   }
@@ -131,18 +131,20 @@ class SwitchInference {
   /**
    * The time of a change of settings or battery. A lock that falls silent sends its close-connection ping, or during a
    * theft the theft's ping, at that moment. A change that requires a connection makes the lock connect at once.
+   *
+   * @param isSet whether settings changed, not only the battery
    */
-  #powerChangeMs(traced: TracedUplink, isSet: boolean, wasSilent: boolean, silent: boolean): number {
+  #powerChangeMs(traced: TracedUplink, isSet: boolean, wasSilent: boolean, isNowSilent: boolean): number {
     const { madeMs, connectedMs } = traced;
     const { body } = traced.uplink;
     const { madeMs: lastMs, lastTheftPingMs } = this.#known;
     // A theft that was already going on reports the new state with a cellular ping.
     const isInTheft = body.kind !== 'ack' && isTheft(body) && madeMs <= lastTheftPingMs + refreshEvery + TOLERANCE_MS;
-    if (silent && !wasSilent && (body.kind === 'close_connection' || isInTheft)) return madeMs;
+    if (isNowSilent && !wasSilent && (body.kind === 'close_connection' || isInTheft)) return madeMs;
     if (connectedMs === null || connectedMs <= lastMs) return this.#justBefore(traced);
-    const isFirst = opensKeptConnection(traced);
-    const isSilenceOver = wasSilent && !silent;
-    return (isFirst && (isSilenceOver || isSet)) || (isSilenceOver && connectedMs < madeMs)
+    const opensConnection = opensKeptConnection(traced);
+    const isSilenceOver = wasSilent && !isNowSilent;
+    return (opensConnection && (isSilenceOver || isSet)) || (isSilenceOver && connectedMs < madeMs)
       ? connectedMs
       : this.#justBefore(traced);
   }
@@ -199,7 +201,9 @@ class SwitchInference {
   #justBefore({ madeMs, uplink: { body } }: TracedUplink): number {
     const { madeMs: lastMs, lastTheftPingMs } = this.#known;
     const startsTheft = body.kind !== 'ack' && isTheft(body) && !isNear(madeMs, lastTheftPingMs + refreshEvery);
-    return Math.max(madeMs - (startsTheft ? theftAfterMotion + 2 : 0) - 1, lastMs);
+    // A theft's ping is made theftAfterMotion + 1 after the motion started, and the change is 1 ms before the motion.
+    const sinceChangeMs = startsTheft ? theftAfterMotion + 2 : 0;
+    return Math.max(madeMs - sinceChangeMs - 1, lastMs);
   }
 
   /** Adds an event. At the moment of the previous uplink it comes after the event that caused that uplink. */

@@ -40,6 +40,7 @@ export function tracedLockOptions(traced: TracedLock): Omit<LockOptions, 'clock'
     world,
     periodMinute,
     flash,
+    // Any seed: the step function below replaces the random retries.
     jitterSeed: 1,
     stepFunction: stepWithRetriesAt(connectTimesMs),
   };
@@ -72,6 +73,7 @@ export class TracedRun {
         ...tracedLockOptions(traced),
         clock,
         openLink: gateway.open,
+        // The diary receives everything that happens to the lock and that it does.
         diary: (mac, atMs, entry) => {
           if (entry.type === 'did' && entry.effect.type === 'made') options.made(mac, entry.effect.uplink);
           if (options.world) recorder.world(mac, atMs, entry);

@@ -56,6 +56,7 @@ export function mqttOptions({ host, port, tls }: MqttAddress, { clientId, mac, s
     port,
     protocol: tls === undefined ? 'mqtt' : 'mqtts',
     ...tls,
+    // The number of MQTT 3.1.1 on the wire.
     protocolVersion: 4,
     clientId,
     username: mac,

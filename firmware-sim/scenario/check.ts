@@ -139,8 +139,8 @@ class ExpectationCheck {
         times += 1;
       }
       if (times > 0 && (expectedPing.times === 'repeated' || times === maximum)) continue;
-      const what = `${expectedPing.reason}${expectedPing.kind === null ? '' : ` ${expectedPing.kind}`}`;
-      return `in place of ${what} ${this.#pingsFrom(pings, index)}`;
+      const expectedText = `${expectedPing.reason}${expectedPing.kind === null ? '' : ` ${expectedPing.kind}`}`;
+      return `in place of ${expectedText} ${this.#pingsFrom(pings, index)}`;
     }
     return index === pings.length ? undefined : `besides ${this.#pingsFrom(pings, index)}`;
   }

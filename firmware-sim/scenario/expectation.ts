@@ -81,7 +81,7 @@ export type ScenarioExpectation =
 
 type ExpectationKey = keyof ExpectationText;
 
-/** The kinds of expectations: the key that defines the kind, and the other allowed keys. */
+/** The kinds of expectations: the key that defines the kind, and the other allowed keys. `give` is a tolerance. */
 const KINDS: readonly { readonly key: ExpectationKey; readonly allowedKeys: readonly ExpectationKey[] }[] = [
   {
     key: 'ping',

@@ -43,7 +43,7 @@ export interface ScenarioPlayOptions {
   readonly diary?: (mac: Mac, atMs: number, entry: DiaryEntry) => void;
 }
 
-/** The firmware version that the locks report. */
+/** The firmware version that the locks report; any would do. */
 const FIRMWARE_VERSION = '2.4.1';
 /** The uncertainty of a phone's position. */
 const PHONE_UNCERTAINTY_METERS = 12;

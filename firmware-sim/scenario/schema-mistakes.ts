@@ -25,8 +25,8 @@ export function mistakesOf(
   const mistakes = new Map<string, Mistake>();
   const pointers = new Set(errors.map(({ instancePath }) => instancePath));
   const failedUnions = new Set(errors.filter(isFailedUnion).map(({ instancePath }) => instancePath));
-  const add = (pointer: string, line: string, message: string): void => {
-    if (!mistakes.has(pointer)) mistakes.set(pointer, { line: lineOf(line), message });
+  const add = (pointer: string, linePointer: string, message: string): void => {
+    if (!mistakes.has(pointer)) mistakes.set(pointer, { line: lineOf(linePointer), message });
   };
   for (const error of errors) {
     const { keyword, instancePath: pointer } = error;
@@ -35,11 +35,12 @@ export function mistakesOf(
     const isWithinFailedUnion = [...failedUnions].some((union) => pointer.startsWith(`${union}/`));
     // An error about a value that contains wrong values only repeats their errors.
     const containsErrors = !failedUnions.has(pointer) && [...pointers].some((other) => other.startsWith(`${pointer}/`));
+    // An unknown key has two errors: this one for the object, and `boolean` for the key, which is reported.
     if (keyword === 'additionalProperties' || isWithinFailedUnion) continue;
     if (keyword === 'required' && !failedUnions.has(pointer)) {
       for (const name of error.params.requiredProperties) {
-        const missing = `${pointer}/${name}`;
-        add(missing, pointer, `${name} is missing: expected ${expectedAt(missing)}`);
+        const missingPointer = `${pointer}/${name}`;
+        add(missingPointer, pointer, `${name} is missing: expected ${expectedAt(missingPointer)}`);
       }
     } else if (keyword === 'boolean') {
       add(pointer, pointer, unknownKey(pointer, unescaped(pointer.slice(pointer.lastIndexOf('/') + 1))));

@@ -12,8 +12,8 @@ const objectWith = <Properties extends Type.TProperties>(properties: Properties,
   Type.Object(properties, { additionalProperties: false, description });
 const number = (minimum: number, maximum: number, description: string): Type.TNumber =>
   Type.Number({ minimum, maximum, description });
-const oneOf = <Name extends string>(recordByName: readonly Name[], description: string) =>
-  Type.Enum([...recordByName], { description });
+const oneOf = <Word extends string>(words: readonly Word[], description: string) =>
+  Type.Enum([...words], { description });
 
 const Span = text('a span such as 90 s, 10 min or 2 h', '10 min');
 const Moment = text(

@@ -1,5 +1,5 @@
 /**
- * The world of a story. A story is a short, fixed sequence of events around one lock (story.ts); its world tells the
+ * The world of a story. A story is a short, fixed sequence of events around one lock (story.ts); its world gives the
  * simulated lock these events and the position of the bicycle. While the bicycle moves, it rides along city blocks at
  * one speed. Nothing is random.
  */
@@ -30,7 +30,7 @@ export class StoryWorld extends ScriptedWorld {
 
   /**
    * @param events in order of time
-   * @param middle where the bicycle stands at the start
+   * @param start a map whose middle is where the bicycle stands at the start
    */
   constructor(initialState: InitialState, events: readonly WorldEvent[], start: City) {
     super(initialState, events, fixAfter(start, 0, false));

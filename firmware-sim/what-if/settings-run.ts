@@ -71,6 +71,7 @@ export class SettingsRun {
         ...tracedLockOptions(traced),
         clock,
         openLink: gateway.memory.open,
+        // The diary receives everything that happens to the lock.
         diary: (mac, atMs, entry) => {
           if (entry.type === 'world' && entry.change.type === 'battery')
             this.#noteBattery(mac, atMs, entry.change.percent);

@@ -100,6 +100,7 @@ export const DEMO_SCRIPTS: readonly DemoScript[] = [
   {
     name: 'a ride without coverage, reported later',
     power: TRACKED,
+    // A ride starts with coverage, so the outage must start a millisecond after it.
     events: [coverage(Minutes(7) + 1, false), { type: 'ride', afterMs: Minutes(7) }, coverage(Minutes(18), true)],
     endsAfterMs: Minutes(30),
   },

@@ -41,7 +41,10 @@ export interface DirectedWorldOptions {
   readonly files?: ReadonlyMap<string, WaypointPath>;
 }
 
-/** Pending events of one group can be cancelled together. */
+/**
+ * Pending events of one group can be cancelled together: `trip` has those of a ride or theft, `sky` those of GPS
+ * reception, `jostle` those of a short push that moves the parked bicycle.
+ */
 type EventGroup = 'trip' | 'coverage' | 'sky' | 'jostle' | 'none';
 
 /** A device event that is not due yet, or a change that the lock will notice. */
@@ -207,6 +210,7 @@ export class DirectedWorld implements World {
         this.#change(atMs, 'none', { type: 'boot' });
         break;
       default:
+        // All other device events are also world changes.
         this.#change(atMs, 'none', event);
         break;
     }
@@ -285,6 +289,7 @@ export class DirectedWorld implements World {
   }
 }
 
+/** The straight distance, from its northern (0°) and its eastern part (90°). */
 function metersBetween(from: Place, to: Place): number {
   return Math.hypot(metersAlong(from, to, 0), metersAlong(from, to, 90));
 }

@@ -1,7 +1,8 @@
 /**
  * Generates what happens to a bicycle, in episodes: a ride, a theft, a parking period. An episode has the events that
  * happen to the lock, in order of time, and the route taken. planned-world.ts asks for one episode after another. The
- * probabilities and durations are plausible guesses. Random only by the given `prng`.
+ * probabilities and durations are plausible guesses. Random only by the given `prng`. `sky` stands for GPS reception, a
+ * *jostle* is a short push that moves the parked bicycle.
  */
 import { Minutes, Seconds } from '../../proto/clock.js';
 import type { Prng } from '../prng.js';

@@ -1,7 +1,7 @@
 /**
  * A world (what happens to a simulated lock, and what its sensors read) whose events are generated from a seed: a
  * bicycle is parked, ridden, and sometimes stolen and found again. The world plans one ride ahead, so that a year takes
- * no more memory than a day.
+ * no more memory than a day. The ranges and probabilities are plausible guesses.
  */
 import { Hours, Minutes, Seconds } from '../../proto/clock.js';
 import type { GpsFix } from '../../proto/power/step/io.js';

@@ -1,6 +1,7 @@
 /**
  * The interface of a world: the events that happen to a simulated lock, and what its sensors read. Also a simple world
- * that follows a list of events. A world never calls the lock's step function; the lock asks for the next event.
+ * that follows a list of events. A world never calls `step`, the lock's logic (proto/power/step/); the lock asks the
+ * world for its next event and passes that to `step`.
  */
 
 import type { GpsFix, StepInput } from '../../proto/power/step/io.js';

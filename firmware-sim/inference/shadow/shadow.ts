@@ -189,7 +189,8 @@ function lockAfter(lock: TraceLock, event: TraceEvent): TraceLock {
 function simulate(traced: TracedLock, { fromMs, untilMs }: { fromMs: number; untilMs: number }): DatedUplink[] {
   const made: DatedUplink[] = [];
   const add = (_mac: Mac, uplink: Uplink): void => void made.push({ uplink, madeMs: uplink.timeMs });
-  const run = new TracedRun({ locks: [traced], fromMs, untilMs, note: '', world: false, made: add }, null);
+  const noOutput = null;
+  const run = new TracedRun({ locks: [traced], fromMs, untilMs, note: '', world: false, made: add }, noOutput);
   run.advance(untilMs);
   return made;
 }

@@ -203,12 +203,12 @@ export class LockBattery {
     for (;;) {
       const flow = this.#flowMa(atMs);
       const untilMs = this.#nextChargerChangeMs(atMs);
-      const next = this.#percent + (flow > 0 ? 1 : -1);
-      const leftMs = Math.max(0, ((next * PERCENT_MAH - charge) / flow) * Hours(1));
-      const isInRange = next >= MIN_PERCENT && next <= 100;
+      const nextPercent = this.#percent + (flow > 0 ? 1 : -1);
+      const leftMs = Math.max(0, ((nextPercent * PERCENT_MAH - charge) / flow) * Hours(1));
+      const isInRange = nextPercent >= MIN_PERCENT && nextPercent <= 100;
       if (isInRange && atMs + leftMs <= untilMs) {
         this.#nextAtMs = Math.max(Math.ceil(atMs + leftMs), this.#lastEffectMs);
-        this.#nextPercent = next;
+        this.#nextPercent = nextPercent;
         return;
       }
       if (untilMs === Number.POSITIVE_INFINITY) break;

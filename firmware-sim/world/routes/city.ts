@@ -69,9 +69,9 @@ export function placeAlong(from: Place, directionDegrees: number, meters: number
 
 /** The distance from one place to another along a direction; negative in the opposite direction. */
 export function metersAlong(from: Place, to: Place, directionDegrees: number): number {
-  const degreesFromMiddle = to.eastMeters - from.eastMeters;
-  const north = to.northMeters - from.northMeters;
-  return degreesFromMiddle * sineOf(directionDegrees) + north * cosineOf(directionDegrees);
+  const eastMeters = to.eastMeters - from.eastMeters;
+  const northMeters = to.northMeters - from.northMeters;
+  return eastMeters * sineOf(directionDegrees) + northMeters * cosineOf(directionDegrees);
 }
 
 /** Rounds to the resolution of the wire format, so that a decoded position equals the encoded one. */

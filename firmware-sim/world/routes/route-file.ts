@@ -10,7 +10,9 @@ import { parseGpx } from './gpx.js';
 import { WaypointPath } from './waypoint-route.js';
 import type { Waypoints } from './waypoints.js';
 
-/** A track point with all extensions of a sports watch has about 300 bytes, and few tracks have over 36,000 points. */
+/**
+ * Three times as much as a very long track needs: 36,000 points of about 300 bytes, with all extensions of a watch.
+ */
 export const MAX_ROUTE_FILE_BYTES = 32 * 1024 * 1024;
 /** Farther than this from the middle of a city, its flat coordinates are too inaccurate. */
 export const MAX_METERS_FROM_CITY = 100_000;
@@ -46,9 +48,9 @@ export async function readRouteInCity(file: string, city: City, name = file): Pr
  */
 export function parseRouteFile(text: string, name: string): Waypoints {
   const content = text.startsWith('\ufeff') ? text.slice(1) : text;
-  const first = /\S/.exec(content)?.[0];
-  if (first === '<') return parseGpx(content, name);
-  if (first === '{') return parseGeoJson(content, name);
-  const found = first === undefined ? 'the file is empty' : `the file starts with ${JSON.stringify(first)}`;
+  const character = /\S/.exec(content)?.[0];
+  if (character === '<') return parseGpx(content, name);
+  if (character === '{') return parseGeoJson(content, name);
+  const found = character === undefined ? 'the file is empty' : `the file starts with ${JSON.stringify(character)}`;
   throw new LockgateError('input-route', `${name}:1: ${found}: expected ${EXPECTED}`);
 }

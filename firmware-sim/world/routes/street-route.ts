@@ -141,8 +141,10 @@ function legsOf(
     const toNorth = to.northMeters - north;
     const metersAlong = toEast * alongStreets.east + toNorth * alongStreets.north;
     const metersAcross = toEast * acrossStreets.east + toNorth * acrossStreets.north;
+    // Within a metre, the destination is reached.
     if (Math.abs(metersAlong) < 1 && Math.abs(metersAcross) < 1) break;
-    // The leg leads towards the destination, mostly along the longer side. Sometimes it is a detour around a block.
+    // The leg leads towards the destination, mostly along the longer side. Sometimes it is a detour, away from the
+    // destination; only near the start, so that enough corners remain to get there.
     const isAlong = prng.chance(Math.abs(metersAlong) / (Math.abs(metersAlong) + Math.abs(metersAcross)));
     const isDetour = corner < MAX_CORNERS / 4 && prng.chance(DETOUR_PROBABILITY);
     const remainingMeters = isAlong ? metersAlong : metersAcross;

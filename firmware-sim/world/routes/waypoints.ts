@@ -44,66 +44,74 @@ export class WaypointList {
   }
 
   /**
-   * Adds a point. `where` is its place in the file for messages, such as `:12` or `: /coordinates/3`.
+   * Adds a point. `reference` says where in the file it is, for messages, such as `:12` or `: /coordinates/3`.
    *
    * @throws LockgateError `input-route`
    */
-  add(point: Waypoint, where: string): void {
+  add(point: Waypoint, reference: string): void {
     const { latitudeDegrees, longitudeDegrees, atMs } = point;
     if (!(Math.abs(latitudeDegrees) <= MAX_LATITUDE_DEGREES))
       throw this.errorAt(
-        where,
+        reference,
         `the latitude is ${latitudeDegrees}`,
         `degrees from -${MAX_LATITUDE_DEGREES} to ${MAX_LATITUDE_DEGREES}`,
       );
     if (!(Math.abs(longitudeDegrees) <= 180))
-      throw this.errorAt(where, `the longitude is ${longitudeDegrees}`, 'degrees from -180 to 180');
+      throw this.errorAt(reference, `the longitude is ${longitudeDegrees}`, 'degrees from -180 to 180');
     const previous = this.#points.at(-1);
     if (previous !== undefined && (previous.atMs === null) !== (atMs === null)) {
       const mistake =
         atMs === null ? 'no time, and the points before have one' : 'a time, and the points before have none';
-      throw this.errorAt(where, `this point has ${mistake}`, 'a time in every point or in none');
+      throw this.errorAt(reference, `this point has ${mistake}`, 'a time in every point or in none');
     }
     if (previous !== undefined && previous.atMs !== null && atMs !== null && atMs < previous.atMs)
-      throw this.errorAt(where, 'the time goes back', `none before ${new Date(previous.atMs).toISOString()}`);
+      throw this.errorAt(reference, 'the time goes back', `none before ${new Date(previous.atMs).toISOString()}`);
     this.#points.push(point);
     this.#meters += previous === undefined ? 0 : metersBetween(previous, point);
-    this.#checkLimits(where);
+    this.#checkLimits(reference);
   }
 
-  #checkLimits(where: string): void {
+  #checkLimits(reference: string): void {
     const [first, last] = [this.#points[0], this.#points.at(-1)];
     if (this.#points.length > MAX_WAYPOINTS)
-      throw this.errorAt(where, 'the route has too many points', `at most ${MAX_WAYPOINTS.toLocaleString('en-US')}`);
+      throw this.errorAt(
+        reference,
+        'the route has too many points',
+        `at most ${MAX_WAYPOINTS.toLocaleString('en-US')}`,
+      );
     if (this.#meters > MAX_ROUTE_METERS)
-      throw this.errorAt(where, 'the route is too long', `at most ${MAX_ROUTE_METERS / 1000} km up to here`);
+      throw this.errorAt(reference, 'the route is too long', `at most ${MAX_ROUTE_METERS / 1000} km up to here`);
     if ((last?.atMs ?? 0) - (first?.atMs ?? 0) > MAX_RIDE_MS)
-      throw this.errorAt(where, 'the ride lasts too long', `at most ${MAX_RIDE_MS / Hours(1)} h from the first time`);
+      throw this.errorAt(
+        reference,
+        'the ride lasts too long',
+        `at most ${MAX_RIDE_MS / Hours(1)} h from the first time`,
+      );
   }
 
   /**
    * Returns all points, at the end of the file.
    *
-   * @param where the place of the points in the file, as for `add`
+   * @param reference where in the file the points are, as for `add`
    * @param expected what such a file should contain
    * @throws LockgateError `input-route`
    */
-  finish(where: string, expected: string): Waypoints {
+  finish(reference: string, expected: string): Waypoints {
     const points = this.#points;
     const [first, last] = [points[0], points.at(-1)];
     if (first === undefined || last === undefined || points.length < 2)
-      throw this.errorAt(where, `the route has ${points.length === 0 ? 'no points' : 'one point'}`, expected);
+      throw this.errorAt(reference, `the route has ${points.length === 0 ? 'no points' : 'one point'}`, expected);
     if (this.#meters === 0)
-      throw this.errorAt(where, 'all points of the route are the same', 'a route with some length');
+      throw this.errorAt(reference, 'all points of the route are the same', 'a route with some length');
     const isTimed = first.atMs !== null;
     if (isTimed && first.atMs === last.atMs)
-      throw this.errorAt(where, 'all times are the same', 'a ride that takes time');
+      throw this.errorAt(reference, 'all times are the same', 'a ride that takes time');
     return { name: this.#name, points, isTimed };
   }
 
   /** Makes the error for a mistake in the file. */
-  errorAt(where: string, what: string, expected: string): LockgateError {
-    return new LockgateError('input-route', `${this.#name}${where}: ${what}: expected ${expected}`);
+  errorAt(reference: string, found: string, expected: string): LockgateError {
+    return new LockgateError('input-route', `${this.#name}${reference}: ${found}: expected ${expected}`);
   }
 }
 
