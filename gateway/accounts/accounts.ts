@@ -6,6 +6,7 @@
 import { LockgateError } from '../../proto/errors.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { Device, Merchant, WebhookUrl } from '../store/contract/store.js';
+import { changedFilter, type FilterChange } from '../webhooks/filter-input.js';
 import { checkHeaders, sealHeaders } from '../webhooks/payload/custom-headers.js';
 import { makeWebhookSecret } from '../webhooks/payload/signature.js';
 import { type AddDevice, DeviceAccounts, type DeviceAccountsParts } from './device-accounts.js';
@@ -25,6 +26,8 @@ export interface AddWebhookUrl {
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Whether to deliver each lock's events in order: later events then wait for an earlier one that failed. */
   readonly ordered?: boolean | undefined;
+  /** Which events the URL gets; all by default. */
+  readonly filter?: FilterChange | undefined;
   /** The URL gets the events received from this time on, by the run's clock; from now on if undefined. */
   readonly sinceMs?: number | undefined;
 }
@@ -72,7 +75,7 @@ export class Accounts {
     return await this.devices.rotateSecret(mac);
   }
 
-  /** @throws LockgateError `input-url`, `input-header`, `no-such-merchant`, `merchant-needed` */
+  /** @throws LockgateError `input-url`, `input-header`, `input-filter`, `no-such-merchant`, `merchant-needed` */
   async addWebhookUrl(request: AddWebhookUrl): Promise<{ url: WebhookUrl; secret: string }> {
     const { store, keys, clock, onWebhookUrl } = this.#parts;
     const secret = makeWebhookSecret();
@@ -83,6 +86,7 @@ export class Accounts {
       headersSealed: sealHeaders(keys, checkHeaders(request.headers ?? {})),
       secretSealed: keys.seal(secret),
       ordered,
+      filter: changedFilter(request.filter ?? {}),
       fromUplinkId: sinceMs === undefined ? undefined : await store.webhooks.findFirstUplinkFrom(sinceMs),
       nowMs: clock.now(),
     });

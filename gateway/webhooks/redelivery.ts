@@ -46,8 +46,8 @@ export class Redelivery {
   /**
    * Sends an event again, whether it was delivered or not: to one URL, or to all active URLs of its merchant.
    *
-   * @throws LockgateError `input-event`, `no-such-event`, `event-damaged`, `no-such-webhook`, `webhook-disabled`,
-   * `no-webhook-url`
+   * @throws LockgateError `input-event`, `no-such-event`, `event-damaged`, `event-filtered`, `no-such-webhook`,
+   * `webhook-disabled`,   * `no-webhook-url`
    */
   async resend(eventId: string, urlId?: number): Promise<{ urlId: number; became: ResendOutcome }[]> {
     return await this.#resend(await findEvent(this.#parts.store, eventId), eventId, urlId);
@@ -88,16 +88,28 @@ export class Redelivery {
     return resent;
   }
 
-  async #urlsFor({ merchantId }: StoredUplink, urlId: number | undefined): Promise<WebhookUrl[]> {
-    const urls = (await this.#parts.store.listWebhookUrls()).filter((url) => url.merchantId === merchantId);
+  async #passes({ filter }: WebhookUrl, uplink: StoredUplink): Promise<boolean> {
+    return filter === null || (await this.#parts.store.webhooks.selectPassing(filter, [uplink])).length > 0;
+  }
+
+  async #urlsFor(uplink: StoredUplink, urlId: number | undefined): Promise<WebhookUrl[]> {
+    const urls = (await this.#parts.store.listWebhookUrls()).filter(
+      ({ merchantId }) => merchantId === uplink.merchantId,
+    );
     if (urlId === undefined) {
-      const active = urls.filter(({ state }) => state === 'active');
+      const active: WebhookUrl[] = [];
+      for (const url of urls) if (url.state === 'active' && (await this.#passes(url, uplink))) active.push(url);
       if (active.length === 0)
-        throw new LockgateError('no-webhook-url', 'the lock’s merchant has no active webhook URL');
+        throw new LockgateError('no-webhook-url', 'the lock’s merchant has no active webhook URL that gets this event');
       return active;
     }
     const url = urls.find(({ id }) => id === urlId);
     if (url === undefined) throw noSuchWebhook(urlId);
+    if (!(await this.#passes(url, uplink)))
+      throw new LockgateError(
+        'event-filtered',
+        `webhook URL ${url.id} does not get this event: its filter leaves it out`,
+      );
     return [requireActive(url)];
   }
 

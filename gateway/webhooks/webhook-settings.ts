@@ -11,6 +11,7 @@ import { noSuchWebhook } from '../store/contract/errors.js';
 import type { Store, WebhookUrl } from '../store/contract/store.js';
 import type { WebhookChange } from '../store/contract/webhook-store.js';
 import type { Dispatcher } from './dispatcher.js';
+import { changedFilter, type FilterChange } from './filter-input.js';
 import { checkHeaderCount, checkHeaders, sealHeaders, unsealHeaders } from './payload/custom-headers.js';
 import { makeWebhookSecret } from './payload/signature.js';
 import type { DeliveryClock } from './url/delivery-clock.js';
@@ -47,6 +48,8 @@ export interface WebhookSettingsChange {
   readonly setHeaders?: Readonly<Record<string, string>> | undefined;
   readonly removeHeaders?: readonly string[] | undefined;
   readonly ordered?: boolean | undefined;
+  /** Which events the URL gets from now on. */
+  readonly filter?: FilterChange | undefined;
   readonly state?: 'active' | 'disabled' | undefined;
 }
 
@@ -82,20 +85,23 @@ export class WebhookSettings {
     };
   }
 
-  /** Changes settings. @throws LockgateError `no-such-webhook`, `input-webhook`, `input-url`, `input-header` */
+  /** Changes settings. @throws LockgateError `no-such-webhook`, `input-webhook`, `input-url`, `input-header`,
+   * `input-filter` */
   async set(urlId: number, wanted: WebhookSettingsChange): Promise<WebhookReading> {
     const { store, keys, dispatcher } = this.#parts;
     const before = await this.#find(urlId);
     const { url, ordered, state } = wanted;
+    const filter = changedFilter(wanted.filter ?? {}, before.filter ?? undefined);
     const headers = changedHeaders(before.id, unsealHeaders(keys, before.headersSealed), wanted);
     const change: WebhookChange = {
       url: url === undefined ? undefined : checkUrl(url),
       headersSealed: headers && sealHeaders(keys, headers),
       ordered,
+      filter,
       disabledWhy:
         state === undefined || state === before.state ? undefined : state === 'active' ? null : DISABLED_BY_OPERATOR,
     };
-    if ([url, headers, ordered, state].every((each) => each === undefined))
+    if ([url, headers, ordered, filter, state].every((each) => each === undefined))
       throw new LockgateError('input-webhook', 'nothing to change: name at least one setting');
     const after = await store.webhooks.change(urlId, change);
     void dispatcher.reload(urlId);

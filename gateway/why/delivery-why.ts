@@ -13,6 +13,7 @@ import { RETRY_DELAYS } from '../webhooks/url/schedule.js';
 /** Every state in which an event may be at a URL. If several apply, {@link outcomeOf} chooses. */
 export const OUTCOMES = [
   'not-its-own',
+  'filtered',
   'kept-disabled',
   'kept-gap',
   'delivered-recovered',
@@ -51,6 +52,8 @@ export interface DeliveryCase {
   readonly behind: { readonly first: { readonly reading: DeliveryReading; readonly eventId: string } | null } | null;
   /** The URL's cursor passed the event without sending it, while the URL was disabled. */
   readonly isInGap: boolean;
+  /** A filter of the URL may have left the event out. */
+  readonly isLeftOut: boolean;
 }
 
 /** The number of attempts in a complete retry schedule. */
@@ -99,6 +102,7 @@ function behindText({ behind }: DeliveryCase): string {
 export const OUTCOME_WHY: Readonly<Record<Outcome, (delivery: DeliveryCase) => string>> = Object.freeze({
   'not-its-own': () =>
     `not sent: the URL was added after this event, and gets only later events; ${RESEND_TEXT} to it all the same.`,
+  filtered: () => 'not sent: a filter of the URL left this event out (webhook set --reasons, --ping-types, --labels).',
   'kept-disabled': ({ url }) =>
     `not sent: the URL is disabled (${url.disabledWhy}). The event is stored; when the URL is enabled, “lockgate ` +
     'webhook recover” sends it.',
@@ -148,7 +152,7 @@ function failuresText(attempts: readonly StoredAttempt[]): string {
 /** The state of the event at the URL. */
 export function outcomeOf(delivery: DeliveryCase): Outcome {
   const { reading } = delivery;
-  if (reading === null) return 'not-its-own';
+  if (reading === null) return delivery.isLeftOut ? 'filtered' : 'not-its-own';
   if (reading.state === 'kept')
     return delivery.url.state === 'disabled' && !delivery.isInGap ? 'kept-disabled' : 'kept-gap';
   if (reading.state === 'delivered') return deliveredOutcome(delivery, reading);

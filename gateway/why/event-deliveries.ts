@@ -58,7 +58,8 @@ async function caseOf(
   const behind = await findEarlierPending(store, uplink, url);
   const earliest = behind?.first ?? null;
   const first = earliest && { ...earliest, reading: withWallClockDate(earliest.reading, webhooks) };
-  return { url, reading, probeAtMs, heldUntilMs, isInGap, behind: behind && { first } };
+  const isLeftOut = url.wasFiltered && uplink.id > url.startedAfter;
+  return { url, reading, probeAtMs, heldUntilMs, isInGap, isLeftOut, behind: behind && { first } };
 }
 
 /** Converts the time of the next attempt from the dispatcher's clock to wall-clock time. */

@@ -7,6 +7,7 @@ import { addClientFlags } from '../../terminal/shared-flags.js';
 import { printTable } from '../../terminal/table.js';
 import { addWatchFlag, repeatIfWatched } from '../../terminal/watch.js';
 import { addDeliveryCommands } from './deliveries.js';
+import { FILTER_FLAGS, type FilterFlags, filterBody, filterText, readLabelList, readNames } from './filter-flags.js';
 import { collect, readCount, readOnOff, readSpan } from './flags.js';
 import { addListenCommand } from './listen.js';
 import { addSchemaCommand } from './schema.js';
@@ -22,6 +23,9 @@ interface WebhookJson {
   readonly url: string;
   readonly headers: readonly string[];
   readonly ordered: boolean;
+  readonly reasons: readonly string[] | null;
+  readonly ping_types: readonly string[] | null;
+  readonly labels: Readonly<Record<string, string>> | null;
   readonly state: string;
   readonly disabled_why: string | null;
   readonly circuit: string;
@@ -42,6 +46,9 @@ export function addWebhookCommands(program: Command): void {
     .option('--merchant <name>', 'The merchant; optional if the gateway has only one.')
     .option('--header <name: value>', 'Add a custom header to every request; can be repeated.', collect, [])
     .option('--ordered', 'Make a lock’s later events wait while an earlier one fails.')
+    .option('--reasons <list>', FILTER_FLAGS.reasons, readNames)
+    .option('--ping-types <list>', FILTER_FLAGS.pingTypes, readNames)
+    .option('--labels <list>', FILTER_FLAGS.labels, readLabelList)
     .option('--since <time>', 'Also send stored events received at or after this time (default: only new events).')
     .addHelpText(
       'after',
@@ -66,6 +73,9 @@ function addChangeCommands(webhook: Command): void {
     .option('--header <name: value>', 'Add or replace a header; can be repeated.', collect, [])
     .option('--remove-header <name>', 'Remove a header; can be repeated.', collect, [])
     .option('--ordered <on|off>', 'Whether a lock’s later events wait while an earlier one fails.', readOnOff)
+    .option('--reasons <list>', FILTER_FLAGS.reasons, readNames)
+    .option('--ping-types <list>', FILTER_FLAGS.pingTypes, readNames)
+    .option('--labels <list>', FILTER_FLAGS.labels, readLabelList)
     .option('--enable', 'Send new events to the URL again; "webhook recover" sends those stored meanwhile.')
     .option('--disable', 'Stop sending to the URL; its events are stored.')
     .addHelpText(
@@ -90,7 +100,7 @@ function addChangeCommands(webhook: Command): void {
     .action(rotate);
 }
 
-interface AddFlags extends ConnectionFlags {
+interface AddFlags extends ConnectionFlags, FilterFlags {
   readonly json?: boolean;
   readonly merchant?: string;
   readonly header: readonly string[];
@@ -106,10 +116,12 @@ async function add(url: string, flags: AddFlags): Promise<void> {
     headers,
     ...(merchant !== undefined && { merchant }),
     ...(ordered !== undefined && { ordered }),
+    ...filterBody(flags),
     ...(since !== undefined && { since }),
   });
   if (flags.json) return printJson(webhook);
   print(`Added webhook URL ${webhook.id} of ${webhook.merchant}: ${webhook.url}`);
+  if (filterText(webhook) !== '') print(`It gets only ${filterText(webhook)}.`);
   print(`Signing secret: ${paint('bold', webhook.secret)}`);
   printNote('The secret is shown only once. The receiver needs it to verify webhooks (Standard Webhooks).');
 }
@@ -144,6 +156,7 @@ async function list(flags: Flags): Promise<void> {
     { title: 'STATE', show: (row) => row.state },
     { title: 'WAITING', show: ({ backlog }) => (backlog === null ? '?' : String(backlog.behind + backlog.pending)) },
     { title: 'ORDERED', show: (row) => (row.ordered ? 'yes' : 'no'), optional: true },
+    { title: 'ONLY', show: filterText, optional: true },
     { title: 'HEADERS', show: (row) => row.headers.join(', '), optional: true },
     { title: 'NOTE', show: noteOf, prose: true },
   ]);
@@ -158,7 +171,7 @@ function noteOf(webhook: WebhookJson): string {
   return until.length === 0 ? '' : `${until.length + 1} secrets valid, until ${until[0]}`;
 }
 
-interface SetFlags extends ConnectionFlags {
+interface SetFlags extends ConnectionFlags, FilterFlags {
   readonly json?: boolean;
   readonly url?: string;
   readonly header: readonly string[];
@@ -177,6 +190,7 @@ async function set(id: number, flags: SetFlags): Promise<void> {
     ...(header.length > 0 && { set_headers: readHeaders(header) }),
     ...(removeHeader.length > 0 && { remove_headers: removeHeader }),
     ...(ordered !== undefined && { ordered }),
+    ...filterBody(flags),
     ...(state !== undefined && { state }),
   });
   if (flags.json) return printJson(webhook);
@@ -185,6 +199,7 @@ async function set(id: number, flags: SetFlags): Promise<void> {
   print(
     webhook.ordered ? 'A lock’s later events wait while an earlier one fails.' : 'Events do not wait for earlier ones.',
   );
+  if (filterText(webhook) !== '') print(`It gets only ${filterText(webhook)}.`);
   if (enable)
     printNote(`To send the events stored meanwhile: lockgate webhook recover --url ${webhook.id} --since TIME`);
 }

@@ -20,6 +20,7 @@ const CONFLICTS = new Set([
   'no-webhook-url',
   'webhook-disabled',
   'event-damaged',
+  'event-filtered',
   'recovery-under-way',
   'no-room',
   'lock-is-judged',

@@ -83,6 +83,7 @@ export const STORE_METHODS: MethodTable<Store> = {
     findPending: 'reads',
     findFirstUplinkFrom: 'reads',
     findEvent: 'reads',
+    selectPassing: 'reads',
     readDeliveries: 'reads',
     readNewestAttempts: 'reads',
     resend: 'writes',

@@ -25,6 +25,7 @@ import type { StoreCopy } from './store-copy.js';
 import type { DiskSpace, StoreFigures } from './store-figures.js';
 import type { StoredUplink, UplinkSlice } from './stored-uplink.js';
 import type { UsageStore } from './usage-store.js';
+import type { WebhookFilter } from './webhook-filter.js';
 import type { Failing, Hold, WebhookStore, WebhookUrl } from './webhook-store.js';
 import type { WhyStore } from './why-store.js';
 
@@ -504,6 +505,8 @@ export interface NewWebhookUrl {
   readonly headersSealed: Readonly<Record<string, string>>;
   readonly secretSealed: Buffer;
   readonly ordered?: boolean | undefined;
+  /** Which events the URL gets; all by default. */
+  readonly filter?: WebhookFilter | undefined;
   /** The first uplink that the URL gets; by default it gets uplinks from now on. */
   readonly fromUplinkId?: number | undefined;
   readonly nowMs: number;

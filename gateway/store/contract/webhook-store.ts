@@ -4,6 +4,7 @@
  */
 import type { EventKey } from '../../webhooks/event-id.js';
 import type { StoredUplink } from './stored-uplink.js';
+import type { WebhookFilter } from './webhook-filter.js';
 
 /** A URL that receives a merchant's events. */
 export interface WebhookUrl {
@@ -23,6 +24,10 @@ export interface WebhookUrl {
   readonly ordered: boolean;
   /** The URL gets only events after this uplink id. */
   readonly startedAfter: number;
+  /** Which events the URL gets; null if it gets all. */
+  readonly filter: WebhookFilter | null;
+  /** Whether it has or had a filter, so that its cursor may have passed events that were not sent. */
+  readonly wasFiltered: boolean;
   /** When the first attempt since the last success failed, wall-clock time; null if no attempt failed since. */
   readonly failingSinceMs: number | null;
   /** How long the URL has failed since then, counting only time in which a gateway ran and could send. */
@@ -70,6 +75,8 @@ export interface WebhookChange {
   /** All headers, with sealed values. */
   readonly headersSealed?: Readonly<Record<string, string>> | undefined;
   readonly ordered?: boolean | undefined;
+  /** Which events the URL gets from now on. */
+  readonly filter?: WebhookFilter | undefined;
   /** A sentence disables the URL and says why; null makes it active again, from the log's current end on. */
   readonly disabledWhy?: string | null | undefined;
 }
@@ -168,6 +175,8 @@ export interface WebhookStore {
   findFirstUplinkFrom(receivedAtMs: number): Promise<number>;
   /** Returns the event with this key; null if the log has none, or the key's MAC is not the lock's. */
   findEvent(key: EventKey): Promise<StoredUplink | null>;
+  /** Returns those of the events that pass a filter, by the present labels of their locks. */
+  selectPassing(filter: WebhookFilter, events: readonly StoredUplink[]): Promise<StoredUplink[]>;
   /** Returns deliveries, newest events first; of one event, in the order of the URLs. */
   readDeliveries(filter: DeliveryFilter): Promise<DeliveryReading[]>;
   /** Returns the attempts at the URL's newest attempted events, at most `limit`, the newest events first. */

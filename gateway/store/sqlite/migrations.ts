@@ -28,6 +28,7 @@ import { keyExpiry } from './migrations/0021-0040/0021-key-expiry.js';
 import { operatorTokens } from './migrations/0021-0040/0022-operator-tokens.js';
 import { dashboardRoles } from './migrations/0021-0040/0023-dashboard-roles.js';
 import { auditPeople } from './migrations/0021-0040/0024-audit-people.js';
+import { webhookFilter } from './migrations/0021-0040/0025-webhook-filter.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -54,6 +55,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0022-operator-tokens': operatorTokens,
   '0023-dashboard-roles': dashboardRoles,
   '0024-audit-people': auditPeople,
+  '0025-webhook-filter': webhookFilter,
 };
 
 /** The names of all steps, in order. */

@@ -174,6 +174,12 @@ export interface WebhookUrlTable {
   ordered: Generated<number>;
   /** The URL gets only events after this uplink id. */
   started_after: Generated<number>;
+  /** Which events the URL gets, as JSON (webhook-filter.ts); null if it gets all. */
+  filter: Generated<string | null>;
+  /** The cursor may have passed events without sending them after this uplink id, since a filter left them out; or null. */
+  filtered_after: Generated<number | null>;
+  /** The end of those; null while the URL has a filter, or if it never had one. */
+  filtered_until: Generated<number | null>;
   /** When the first attempt since the last success failed; null if no attempt failed since. */
   failing_since_ms: Generated<number | null>;
   /** How long the URL has failed since then, counting only time in which a gateway ran and could send. */

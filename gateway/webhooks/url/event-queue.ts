@@ -1,8 +1,9 @@
 /**
  * The event queue of one URL: the merchant's events that were read from the store's log of uplinks and have no outcome
  * yet, in order of arrival. An event is a stored ping; its id is the uplink's. The URL's cursor is the id before its
- * oldest event without an outcome, and the queue starts there.
+ * oldest event without an outcome, and the queue starts there. Events that the URL's filter leaves out are skipped.
  */
+import { afterThisTurn } from '../../../proto/clock.js';
 import type { Store, StoredUplink, WebhookUrl } from '../../store/contract/store.js';
 
 /** Events per read of the store. */
@@ -19,6 +20,8 @@ export class EventQueue {
   #concludedBefore: Set<number> | undefined;
   /** The id of the last event that was read. */
   #lastReadId: number;
+  /** Events that the URL's filter leaves out were read since the last call of {@link takeSkipped}. */
+  #hasSkipped = false;
   /** Counts calls of {@link forgetLock}: a read during such a call may return erased events. */
   #forgetCount = 0;
 
@@ -46,10 +49,28 @@ export class EventQueue {
     const concluded = this.#concludedBefore;
     const forgetCountBefore = this.#forgetCount;
     const events = await this.#store.readEvents(this.#url.merchantId, this.#lastReadId, EVENTS_PER_READ);
+    const passing = await this.#passingOf(events);
     if (forgetCountBefore !== this.#forgetCount) return true;
     this.#lastReadId = events.at(-1)?.id ?? this.#lastReadId;
-    this.#waiting.push(...events.filter(({ id }) => !concluded.delete(id)));
+    if (passing.length < events.length) this.#hasSkipped = true;
+    this.#waiting.push(...passing.filter(({ id }) => !concluded.delete(id)));
     return events.length > 0;
+  }
+
+  /** The events that pass the URL's filter. */
+  async #passingOf(events: readonly StoredUplink[]): Promise<readonly StoredUplink[]> {
+    const { filter } = this.#url;
+    if (filter === null || events.length === 0) return events;
+    // Many reads may follow one another until an event passes; pings arrive in between.
+    await new Promise<void>((resolve) => afterThisTurn(resolve));
+    return await this.#store.webhooks.selectPassing(filter, events);
+  }
+
+  /** Whether events were skipped since the last call. They have no row, so the cursor must be stored. */
+  takeSkipped(): boolean {
+    const hasSkipped = this.#hasSkipped;
+    this.#hasSkipped = false;
+    return hasSkipped;
   }
 
   /**

@@ -217,6 +217,7 @@ export class UrlWorker implements AttemptOwner {
       await order?.load();
       await this.#startRetries(nowMs);
       await this.#startNew();
+      this.#recordSkipped();
       await this.#sleepUntilDue(nowMs);
     } catch (error) {
       this.#reportFailure(error as Error);
@@ -253,6 +254,17 @@ export class UrlWorker implements AttemptOwner {
   async #startNew(): Promise<void> {
     do this.#startQueued();
     while (!this.isStopped && this.#mayReadMore() && (await this.#state.queue.readMore()));
+  }
+
+  /** Stores the cursor after events that the URL's filter leaves out, which have no outcome of their own. */
+  #recordSkipped(): void {
+    const { queue } = this.#state;
+    if (this.isStopped || !queue.takeSkipped()) return;
+    const recorded = this.#parts.record({ urlId: this.#url.id, attempts: [], cursor: queue.cursor }, this);
+    this.#track(
+      recorded.then(() => undefined),
+      () => undefined,
+    );
   }
 
   #mayReadMore(): boolean {

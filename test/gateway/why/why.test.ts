@@ -243,6 +243,10 @@ t.test('why explains a refused address, a URL added later, a missing URL, and wh
     await waitForOutcome(gateway, event, laterUrlId, 'not-its-own'),
     `not sent: the URL was added after this event, and gets only later events; ${RESEND_HINT} to it all the same.`,
   );
+  const filter = { reasons: ['REASON_THEFT'] };
+  const filteredUrlId = (await gateway.accounts.addWebhookUrl({ url: 'http://127.0.0.1:9/', filter })).url.id;
+  const leftOut = await ping(gateway, lock, 2);
+  t.match(await waitForOutcome(gateway, leftOut, filteredUrlId, 'filtered'), 'not sent: a filter of the URL left');
   t.same(await callOperator(gateway, 'GET', `/why?id=${event}/99`).then(({ status }) => status), 404, 'no such URL');
 
   const urllessGateway = await testGateway(t);

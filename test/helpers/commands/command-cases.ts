@@ -265,15 +265,15 @@ const WEBHOOKS: readonly CommandCase[] = [
   {
     command: 'webhook add',
     shows: 'http://127.0.0.1:9/locks --merchant "Basil Bikes" --header "X-Team: bikes"',
-    json: 'http://127.0.0.1:9/more --merchant "Basil Bikes" --ordered',
+    json: 'http://127.0.0.1:9/more --merchant "Basil Bikes" --ordered --reasons REASON_THEFT --labels city=Berlin',
     wrong: ['ftp://hooks.example.com/ --merchant "Basil Bikes"', /not an http or https URL/],
     refused: 'http://127.0.0.1:9/locks --merchant Nobody',
   },
   { command: 'webhook list', shows: '', wrong: ['--watch often', /Expected seconds/] },
   {
     command: 'webhook set',
-    shows: '2 --ordered on --disable',
-    json: '2 --enable',
+    shows: '2 --ordered on --disable --ping-types gps --reasons REASON_THEFT,REASON_GPS_PING',
+    json: '2 --enable --ping-types all --reasons all',
     wrong: ['2 --enable --disable', /--enable and --disable exclude each other/],
     refused: '99 --enable',
   },

@@ -4,6 +4,7 @@
  */
 
 import type { AttemptRecord, Incoming, Store } from '../../../gateway/store/contract/store.js';
+import { NO_FILTER } from '../../../gateway/store/contract/webhook-filter.js';
 import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
 import { type Month, monthEndMs } from '../../../gateway/usage/month.js';
 import { makeStatement } from '../../../gateway/usage/statement.js';
@@ -55,6 +56,9 @@ async function stockRegistry(store: Store, { locks }: StockSize): Promise<void> 
     });
   const rotation = { secretSealed: Buffer.alloc(64, 6), nowMs: 1, oldValidUntilMs: STOCK_START_MS };
   await store.webhooks.rotateSecret(1, rotation);
+  const filter = { ...NO_FILTER, reasons: ['REASON_THEFT'] };
+  for (const urlId of [1, 2]) await store.webhooks.change(urlId, { filter });
+  await store.webhooks.change(2, { filter: NO_FILTER });
 }
 
 async function stockPeople({ access, people }: Store): Promise<void> {

@@ -17,6 +17,7 @@ import { type AttemptFigures, SUMMED_ATTEMPTS } from '../../../webhooks/attempt-
 import { eventId } from '../../../webhooks/event-id.js';
 import { ADDRESS_REFUSED } from '../../../webhooks/sending/attempt.js';
 import type { WebhookReading } from '../../../webhooks/webhook-settings.js';
+import { filterJson } from '../../shared/filter-json.js';
 
 const TIME = Type.String({ format: 'date-time' });
 
@@ -40,6 +41,12 @@ export const WebhookSchema = Type.Object(
     state: word(['active', 'disabled'], 'A disabled URL gets nothing; its events are stored.'),
     disabled_why: orNull<string>(Type.String(), 'A sentence; null if it is active.'),
     ordered: Type.Boolean({ description: 'Whether a lock’s later events wait while an earlier one fails.' }),
+    reasons: orNull<readonly string[]>(Type.Array(Type.String()), 'It gets pings with these reasons; null: all.'),
+    ping_types: orNull<readonly string[]>(Type.Array(Type.String()), 'It gets pings of these types; null: all.'),
+    labels: orNull<object>(
+      Type.Record(Type.String(), Type.String()),
+      'It gets pings of locks with all these labels; null: of all locks.',
+    ),
     circuit: word(['open', 'closed'], 'Open after repeated failures: one attempt in a while, until one succeeds.'),
     held_until: orNull<string>(TIME, 'The receiver asked for this by Retry-After: nothing is sent until then.'),
     failing_since: orNull<string>(TIME, 'Since when every attempt has failed; null if the last one succeeded.'),
@@ -62,6 +69,9 @@ export const WEBHOOK_EXAMPLE = {
   state: 'active',
   disabled_why: null,
   ordered: false,
+  reasons: ['REASON_THEFT'],
+  ping_types: null,
+  labels: { city: 'Hamburg' },
   circuit: 'closed',
   held_until: null,
   failing_since: null,
@@ -123,6 +133,7 @@ export function webhookJson(reading: WebhookReading, figures: AttemptFigures) {
     state: url.state,
     disabled_why: url.disabledWhy,
     ordered: url.ordered,
+    ...filterJson(url),
     circuit: isCircuitOpen ? 'open' : 'closed',
     held_until: dateOrNull(heldUntilMs),
     failing_since: dateOrNull(url.failingSinceMs),

@@ -90,7 +90,9 @@ export const WEBHOOK_ROUTES: readonly MerchantRoute[] = [
         example: { event_id: DELIVERY_EXAMPLE.event_id, webhook_id: 1, became: 'due' },
       },
       404: problemResponse('The merchant has no such webhook URL or no such event.'),
-      409: problemResponse('The webhook URL is disabled, or the stored ping is damaged.'),
+      409: problemResponse(
+        'The webhook URL is disabled, its filter leaves the event out, or the stored ping is damaged.',
+      ),
     },
     handle: async (call) => {
       const url = await findOwnUrl(call);

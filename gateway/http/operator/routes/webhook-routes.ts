@@ -10,6 +10,7 @@ import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
 import { readGivenPing } from '../../../webhooks/test-ping.js';
 import type { WebhookReading } from '../../../webhooks/webhook-settings.js';
 import type { TestOutcome } from '../../../webhooks/webhook-test.js';
+import { filterJson } from '../../shared/filter-json.js';
 import { countOf, originOf, pick } from '../json/audit-terms.js';
 import { DeliveriesAnswer, DeliveryQuery, readDeliveryQuery, showDeliveries } from '../json/delivery.js';
 import { readDate, readId } from '../query.js';
@@ -18,7 +19,17 @@ import { Count, DateText, Described, Exact, MaybeText, MaybeTime, Name, OneOf, O
 import { BacklogAnswer, backlogJson } from '../status.js';
 
 const Headers = Type.Record(Type.String(), Type.String());
+const MaybeNames = OrNull(Type.Array(Type.String()));
+/** Which events a URL gets; null for all. */
+const filterMembers = { reasons: MaybeNames, ping_types: MaybeNames, labels: OrNull(Headers) };
+/** A change of them: an empty member removes the limit. */
+const Filter = {
+  reasons: Type.Optional(Type.Array(Type.String())),
+  ping_types: Type.Optional(Type.Array(Type.String())),
+  labels: Type.Optional(Headers),
+};
 const NewWebhook = Exact({
+  ...Filter,
   url: Type.String(),
   merchant: Type.Optional(Name),
   headers: Type.Optional(Headers),
@@ -26,6 +37,7 @@ const NewWebhook = Exact({
   since: Type.Optional(DateText),
 });
 const ChangedWebhook = Exact({
+  ...Filter,
   url: Type.Optional(Type.String()),
   set_headers: Type.Optional(Headers),
   remove_headers: Type.Optional(Type.Array(Type.String())),
@@ -53,6 +65,7 @@ const webhook = {
   url: Type.String(),
   headers: Type.Array(Type.String({ description: 'A name; values are not shown.' })),
   ordered: Type.Boolean(),
+  ...filterMembers,
   state: OneOf(['active', 'disabled']),
   disabled_why: MaybeText,
   circuit: OneOf(['open', 'closed']),
@@ -92,10 +105,14 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
       object: (_request, answer) => String(answer?.id ?? ''),
       after: ({ body }, answer) => webhookDetails(answer ?? { ...(body as object), headers: undefined }),
     },
-    ...withBody(NewWebhook, async ({ accounts, webhooks }, { since, ...body }) => {
-      const { url, secret } = await accounts.addWebhookUrl({ ...body, sinceMs: readDate('since', since) });
-      return { ...webhookJson(await webhooks.settings.read(url)), secret };
-    }),
+    ...withBody(
+      NewWebhook,
+      async ({ accounts, webhooks }, { since, reasons, ping_types: pingTypes, labels, ...body }) => {
+        const filter = { reasons, pingTypes, labels };
+        const { url, secret } = await accounts.addWebhookUrl({ ...body, filter, sinceMs: readDate('since', since) });
+        return { ...webhookJson(await webhooks.settings.read(url)), secret };
+      },
+    ),
   },
   {
     method: 'GET',
@@ -119,7 +136,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
   {
     method: 'POST',
     path: '/webhooks/:id',
-    summary: 'Changes a webhook URL: its address, headers, ordering, or state.',
+    summary: 'Changes a webhook URL: its address, headers, ordering, state, or which events it gets.',
     operation: 'webhook.set',
     success: 200,
     answer: Type.Object(webhook),
@@ -235,7 +252,10 @@ function urlIdOf({ params }: RouteRequest): string {
 function webhookDetails(webhookMembers: object | undefined) {
   const { url, ...others } = (webhookMembers ?? {}) as { readonly url?: unknown };
   const origin = originOf(url);
-  return { ...(origin !== undefined && { origin }), ...pick(others, 'merchant', 'headers', 'ordered', 'state') };
+  return {
+    ...(origin !== undefined && { origin }),
+    ...pick(others, 'merchant', 'headers', 'ordered', 'state', ...Object.keys(Filter)),
+  };
 }
 
 /** What the audit log records of a URL before a change. */
@@ -245,8 +265,10 @@ async function webhookBefore({ store, webhooks }: OperatorParts, { params }: Rou
 }
 
 async function changeWebhook({ webhooks }: OperatorParts, { params, body }: RouteRequest) {
-  const { set_headers: setHeaders, remove_headers: removeHeaders, ...change } = body as Record<string, never>;
-  return webhookJson(await webhooks.settings.set(readId(params.id), { ...change, setHeaders, removeHeaders }));
+  const { set_headers: setHeaders, remove_headers: removeHeaders, ...others } = body as Static<typeof ChangedWebhook>;
+  const { reasons, ping_types: pingTypes, labels, ...rest } = others;
+  const filter = { reasons, pingTypes, labels };
+  return webhookJson(await webhooks.settings.set(readId(params.id), { ...rest, setHeaders, removeHeaders, filter }));
 }
 
 /** Sends a test webhook: with the lock's latest ping, or with the ping of the request. */
@@ -278,6 +300,7 @@ function webhookJson({ url, isCircuitOpen, heldUntilMs, oldSecretsUntilMs }: Web
     url: url.url,
     headers: Object.keys(url.headersSealed),
     ordered: url.ordered,
+    ...filterJson(url),
     state: url.state,
     disabled_why: url.disabledWhy,
     circuit: isCircuitOpen ? 'open' : 'closed',

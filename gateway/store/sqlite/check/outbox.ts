@@ -77,12 +77,13 @@ const FAULTS: readonly Fault[] = [
 ];
 
 /** URLs whose start in the log was recorded; for older URLs it was estimated (migration 0005). */
-const URLS = `SELECT id, merchant_id, started_after, cursor FROM webhook_url WHERE created_at_ms >= coalesce(
+const URLS = `SELECT id, merchant_id, started_after, cursor, filtered_after, filtered_until FROM webhook_url WHERE created_at_ms >= coalesce(
   (SELECT CAST(strftime('%s', timestamp) AS INTEGER) * 1000 FROM kysely_migration WHERE name = '0005-webhooks'), 0)`;
 
-/** Events that a cursor passed although they have neither an outcome nor a gap. */
+/** Events that a cursor passed although they have neither an outcome nor a gap, and no filter may have left them out. */
 const PASSED = `SELECT u.id FROM uplink u WHERE u.merchant_id = @merchant_id AND u.kind > 0
   AND u.id > @started_after AND u.id <= @cursor
+  AND (@filtered_after IS NULL OR u.id <= @filtered_after OR u.id > coalesce(@filtered_until, u.id))
   AND NOT EXISTS (SELECT 1 FROM delivery y WHERE y.url_id = @id AND y.uplink_id = u.id)
   AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.url_id = @id AND a.uplink_id = u.id AND a.error IS NULL)
   AND NOT EXISTS (SELECT 1 FROM webhook_gap g WHERE g.url_id = @id AND u.id > g.after_id AND u.id <= g.until_id)`;
@@ -92,6 +93,8 @@ interface UrlRow {
   readonly merchant_id: number;
   readonly started_after: number;
   readonly cursor: number;
+  readonly filtered_after: number | null;
+  readonly filtered_until: number | null;
 }
 
 /** Checks all URLs with their cursors, gaps, deliveries and attempts. */

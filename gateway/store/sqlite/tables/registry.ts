@@ -2,11 +2,13 @@
  * Merchants, webhook URLs, and reading of quarantined messages and metadata, in the SQLite store, through Kysely. The
  * caller must hold the write mutex for writes. Locks and their credentials are in devices.ts.
  */
+
 import type { Kysely, Selectable } from 'kysely';
 import { LockgateError } from '../../../../proto/errors.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
 import { noSuchMerchant } from '../../contract/errors.js';
 import type { Merchant, NewWebhookUrl, QuarantinedMessage, WebhookUrl } from '../../contract/store.js';
+import { isEmptyFilter, NO_FILTER, type WebhookFilter } from '../../contract/webhook-filter.js';
 import type { MerchantTable, Tables, WebhookUrlTable } from '../schema.js';
 
 export class Registry {
@@ -65,6 +67,7 @@ export class Registry {
         created_at_ms: url.nowMs,
         ordered: url.ordered === true ? 1 : 0,
         started_after: startAfterId,
+        ...filterColumns(url.filter ?? NO_FILTER, { filtered_after: null }, startAfterId, startAfterId),
       };
       const added = await db.insertInto('webhook_url').values(row).returningAll().executeTakeFirstOrThrow();
       return toWebhookUrl({ ...added, merchant_name: merchant.name });
@@ -99,6 +102,23 @@ function toMerchant(row: Selectable<MerchantTable>): Merchant {
   return { id: row.id, name: row.name, createdAtMs: row.created_at_ms };
 }
 
+/**
+ * The columns of a URL's new filter.
+ *
+ * @param cursor the URL's cursor, which passes events without sending them from now on
+ * @param newestId the id of the log's newest uplink; what arrives after it is not affected by the filter before
+ */
+export function filterColumns(
+  filter: WebhookFilter,
+  { filtered_after: before }: Pick<Selectable<WebhookUrlTable>, 'filtered_after'>,
+  cursor: number,
+  newestId: number,
+): Pick<Selectable<WebhookUrlTable>, 'filter' | 'filtered_after' | 'filtered_until'> {
+  if (!isEmptyFilter(filter))
+    return { filter: JSON.stringify(filter), filtered_after: before ?? cursor, filtered_until: null };
+  return { filter: null, filtered_after: before, filtered_until: before === null ? null : newestId };
+}
+
 /** Converts a row of `webhook_url` with its merchant's name. */
 export function toWebhookUrl(row: Selectable<WebhookUrlTable> & { merchant_name: string }): WebhookUrl {
   return {
@@ -113,6 +133,8 @@ export function toWebhookUrl(row: Selectable<WebhookUrlTable> & { merchant_name:
     cursor: row.cursor,
     ordered: row.ordered === 1,
     startedAfter: row.started_after,
+    filter: row.filter === null ? null : (JSON.parse(row.filter) as WebhookFilter),
+    wasFiltered: row.filtered_after !== null,
     failingSinceMs: row.failing_since_ms,
     failingForMs: row.failing_for_ms,
     hold:

@@ -5,7 +5,8 @@
  * row follows from its place in the log and from its attempts. After the URL's cursor (the last uplink whose delivery
  * was started) the event is pending, or, at a disabled URL, kept: not sent, but can be sent later. In a gap (uplinks
  * that the cursor skipped when a disabled URL was enabled) the event is kept. In both places it counts as delivered if
- * an attempt succeeded. Anywhere else it is delivered. There are few such ranges, and each is read backwards by an
+ * an attempt succeeded. Anywhere else it is delivered; at a URL that has or had a filter, only if an attempt succeeded,
+ * since the cursor passes what the filter leaves out. There are few such ranges, and each is read backwards by an
  * index, so that reading the newest deliveries costs the same in a small log and a large one.
  */
 import type { Database, Statement } from 'better-sqlite3';
@@ -19,6 +20,7 @@ import type {
 } from '../../../contract/webhook-store.js';
 import type { UplinkMemtable } from '../../log/memtable/uplink-memtable.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
+import type { PassingEvents } from './passing-events.js';
 
 /** A range of uplink ids, both ends included. */
 interface IdRange {
@@ -63,9 +65,11 @@ export class DeliveryReader {
   readonly #newestAttempts: Statement;
 
   readonly #memtable: UplinkMemtable;
+  readonly #passing: PassingEvents;
 
-  constructor(db: Database, memtable: UplinkMemtable) {
+  constructor(db: Database, memtable: UplinkMemtable, passing: PassingEvents) {
     this.#memtable = memtable;
+    this.#passing = passing;
     this.#rows = db.prepare(
       `SELECT ${UPLINK_COLUMNS}, y.next_attempt_at_ms, y.attempts_before FROM delivery y INDEXED BY delivery_by_state
        JOIN uplink u ON u.id = y.uplink_id JOIN device d ON d.id = u.device_id
@@ -146,14 +150,27 @@ export class DeliveryReader {
     const toCursor: IdRange = { from: url.startedAfter + 1, to: url.cursor };
     if (state === 'delivered') {
       found.push(...this.#events('succeeded', url, afterCursor, filter));
-      for (const range of outside(toCursor, gaps)) found.push(...this.#events('any', url, range, filter));
+      // What the cursor passed was sent, unless a filter left it out.
+      const sent = url.wasFiltered ? 'succeeded' : 'any';
+      for (const range of outside(toCursor, gaps)) found.push(...this.#events(sent, url, range, filter));
       for (const gap of gaps) found.push(...this.#events('succeeded', url, rangeOf(gap), filter));
     }
-    if (state === (url.state === 'active' ? 'pending' : 'kept'))
-      found.push(...this.#events('unsuccessful', url, afterCursor, filter));
-    if (state === 'kept')
-      for (const gap of gaps) found.push(...this.#events('unsuccessful', url, rangeOf(gap), filter));
+    if (state === (url.state === 'active' ? 'pending' : 'kept')) found.push(...this.#unsent(url, afterCursor, filter));
+    if (state === 'kept') for (const gap of gaps) found.push(...this.#unsent(url, rangeOf(gap), filter));
     return found.map((uplink) => ({ urlId: url.id, uplink, state, nextAttemptAtMs: null, attemptsBefore: 0 }));
+  }
+
+  /** Reads events without a row that were not sent and pass the URL's filter. */
+  #unsent(url: WebhookUrl, range: IdRange, filter: DeliveryFilter): StoredUplink[] {
+    if (url.filter === null) return this.#events('unsuccessful', url, range, filter);
+    const found: StoredUplink[] = [];
+    for (let to = range.to; to >= range.from && found.length < filter.limit; ) {
+      const events = this.#events('unsuccessful', url, { from: range.from, to }, filter);
+      found.push(...this.#passing.select(url.filter, events));
+      if (events.length < filter.limit) break;
+      to = (events.at(-1)?.id ?? range.from) - 1;
+    }
+    return found.slice(0, filter.limit);
   }
 
   /**

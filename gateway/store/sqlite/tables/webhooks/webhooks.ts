@@ -7,9 +7,11 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Kysely, Transaction } from 'kysely';
+import { afterThisTurn } from '../../../../../proto/clock.js';
 import type { EventKey } from '../../../../webhooks/event-id.js';
 import { noSuchWebhook, StoreFailure } from '../../../contract/errors.js';
 import type { StoredUplink, WebhookUrl } from '../../../contract/store.js';
+import type { WebhookFilter } from '../../../contract/webhook-filter.js';
 import type {
   AttemptSummary,
   DeliveryFilter,
@@ -27,14 +29,18 @@ import type { UplinkLookup } from '../../log/uplink-lookup.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 import type { Tables } from '../../schema.js';
 import type { WriteMutex } from '../../write-mutex.js';
-import { toWebhookUrl } from '../registry.js';
+import { filterColumns, toWebhookUrl } from '../registry.js';
 import { DeliveryWaits } from './delivery-waits.js';
+import { PassingEvents } from './passing-events.js';
 import { DeliveryReader, type Gap } from './webhook-rows.js';
 
 /** Maximum number of damaged events that are read together and released in one commit. */
 const MAX_REPAIRED_PER_COMMIT = 200;
 /** Maximum number of a removed URL's rows that one commit deletes, since pings wait for a commit. */
 const MAX_REMOVED_PER_COMMIT = 200;
+
+/** The log's uplinks of which the deliveries at a URL with a filter are read together. */
+const FILTERED_SLICE = 1_024;
 
 /** The columns of a URL without failures and pauses. */
 const NO_FAILURES = { failing_since_ms: null, failing_for_ms: 0, held_until_ms: null, held_for_ms: null };
@@ -60,11 +66,17 @@ export class SqliteWebhooks implements WebhookStore {
   readonly #undelivered: Statement;
   readonly #undeliveredInGap: Statement;
   readonly #damaged: Statement;
+  readonly #uplink: Statement;
+  readonly #passing: PassingEvents;
 
   constructor(parts: SqliteWebhooksParts) {
     this.#parts = parts;
     const { reader, writer } = parts;
-    this.#deliveries = new DeliveryReader(reader, parts.lookup.memtable);
+    this.#passing = new PassingEvents(reader);
+    this.#deliveries = new DeliveryReader(reader, parts.lookup.memtable, this.#passing);
+    this.#uplink = reader.prepare(
+      `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id WHERE u.id = ?`,
+    );
     this.#waits = new DeliveryWaits(reader, writer);
     this.#pendingLocks = reader
       .prepare(
@@ -120,7 +132,7 @@ export class SqliteWebhooks implements WebhookStore {
   change(urlId: number, change: WebhookChange): Promise<WebhookUrl> {
     return this.#transaction(async (db) => {
       const before = await requireUrl(db, urlId);
-      const { url, headersSealed, ordered, disabledWhy } = change;
+      const { url, headersSealed, ordered, filter, disabledWhy } = change;
       const enabling = disabledWhy === null && before.state === 'disabled';
       // An enabled URL gets events from now on; those that arrived while it was disabled become a gap.
       const cursor = enabling ? await endOfLog(db, before.cursor) : before.cursor;
@@ -132,6 +144,7 @@ export class SqliteWebhooks implements WebhookStore {
         ...(url !== undefined && { url }),
         ...(headersSealed !== undefined && { headers: JSON.stringify(headersSealed), headers_sealed: 1 }),
         ...(ordered !== undefined && { ordered: ordered ? 1 : 0 }),
+        ...(filter !== undefined && (await changedFilterColumns(db, before, filter))),
         ...(typeof disabledWhy === 'string' && { state: 'disabled' as const, disabled_why: disabledWhy }),
         ...(enabling && { state: 'active' as const, disabled_why: null, cursor }),
         // Earlier failures and pauses do not apply to a new or newly enabled receiver.
@@ -244,13 +257,29 @@ export class SqliteWebhooks implements WebhookStore {
       const url = await this.find(urlId);
       if (url === null) continue;
       const gaps = await this.#gaps(this.#parts.readTables, urlId);
-      found.push(...this.#run('read deliveries', () => this.#deliveries.read(url, gaps, filter)));
+      if (url.filter === null)
+        found.push(...this.#run('read deliveries', () => this.#deliveries.read(url, gaps, filter)));
+      else found.push(...(await this.#readFiltered(url, gaps, filter)));
     }
     return found.sort((a, b) => b.uplink.id - a.uplink.id || a.urlId - b.urlId).slice(0, filter.limit);
   }
 
   async readNewestAttempts(urlId: number, limit: number): Promise<AttemptSummary[]> {
     return this.#run('read deliveries', () => this.#deliveries.readNewestAttempts(urlId, limit));
+  }
+
+  /** Reads in slices of the log, since few events may pass the filter; pings arrive between two slices. */
+  async #readFiltered(url: WebhookUrl, gaps: readonly Gap[], filter: DeliveryFilter): Promise<DeliveryReading[]> {
+    const found: DeliveryReading[] = [];
+    const newestId = await endOfLog(this.#parts.readTables, 0);
+    for (let toId = Math.min(filter.toId, newestId); toId >= filter.fromId && toId > 0; toId -= FILTERED_SLICE) {
+      const fromId = Math.max(filter.fromId, toId - FILTERED_SLICE + 1);
+      const slice = { ...filter, fromId, toId, limit: filter.limit - found.length };
+      found.push(...this.#run('read deliveries', () => this.#deliveries.read(url, gaps, slice)));
+      if (found.length === filter.limit) break;
+      await new Promise<void>((resolve) => afterThisTurn(resolve));
+    }
+    return found;
   }
 
   resend(urlId: number, uplinkId: number, nowMs: number): Promise<ResendOutcome> {
@@ -266,6 +295,7 @@ export class SqliteWebhooks implements WebhookStore {
     { afterId, toId, limit, nowMs }: RecoveryStep,
   ): Promise<{ count: number; lastId: number | null }> {
     const gaps = await this.#gaps(this.#parts.readTables, urlId);
+    const filter = (await this.find(urlId))?.filter ?? null;
     return await this.#write('recover events', () => {
       const inTable = ['dead', 'pending'].flatMap((state) => {
         return this.#undelivered.all(urlId, state, afterId, toId, limit) as number[];
@@ -275,9 +305,20 @@ export class SqliteWebhooks implements WebhookStore {
         return from < to ? (this.#undeliveredInGap.all({ urlId, from, to, limit }) as number[]) : [];
       });
       const oldest = [...inTable, ...inGaps].sort((a, b) => a - b).slice(0, limit);
-      for (const uplinkId of oldest) this.#putDue.run({ urlId, uplinkId, nowMs });
-      return { count: oldest.length, lastId: oldest.at(-1) ?? null };
+      const passing = filter === null ? oldest : this.#passingIds(filter, oldest);
+      for (const uplinkId of passing) this.#putDue.run({ urlId, uplinkId, nowMs });
+      return { count: passing.length, lastId: oldest.at(-1) ?? null };
     });
+  }
+
+  #passingIds(filter: WebhookFilter, uplinkIds: readonly number[]): number[] {
+    const rows = uplinkIds.map((id) => this.#uplink.get(id) as UplinkRow | undefined);
+    const events = rows.filter((row) => row !== undefined).map(toUplink);
+    return this.#passing.select(filter, events).map(({ id }) => id);
+  }
+
+  async selectPassing(filter: WebhookFilter, events: readonly StoredUplink[]): Promise<StoredUplink[]> {
+    return this.#run('read labels', () => this.#passing.select(filter, events));
   }
 
   async releaseRepaired(urlId: number, { afterId: first, toId, nowMs }: Omit<RecoveryStep, 'limit'>): Promise<number> {
@@ -344,6 +385,15 @@ async function requireUrl(db: Kysely<Tables>, urlId: number): Promise<WebhookUrl
   const url = await findUrl(db, urlId);
   if (url === null) throw noSuchWebhook(urlId);
   return url;
+}
+
+async function changedFilterColumns(db: Kysely<Tables>, { id, cursor }: WebhookUrl, filter: WebhookFilter) {
+  const { filtered_after } = await db
+    .selectFrom('webhook_url')
+    .select('filtered_after')
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
+  return filterColumns(filter, { filtered_after }, cursor, await endOfLog(db, cursor));
 }
 
 /** Returns the id of the log's last uplink, but at least `minId`. */

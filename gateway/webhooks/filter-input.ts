@@ -1,0 +1,57 @@
+/** Checks what an operator wants a webhook URL to get, and puts it together with the URL's present filter. Pure. */
+import { LockgateError } from '../../proto/errors.js';
+import type { PingType } from '../../proto/wire/ping-fields.js';
+import { REASONS } from '../../proto/wire/reasons.js';
+import { type Labels, labelsFault, orderedLabels } from '../store/contract/merchants/device-labels.js';
+import { NO_FILTER, type WebhookFilter } from '../store/contract/webhook-filter.js';
+
+/** Members to change: an empty one removes the limit, undefined leaves it as it is. */
+export interface FilterChange {
+  readonly reasons?: readonly string[] | undefined;
+  readonly pingTypes?: readonly string[] | undefined;
+  readonly labels?: Labels | undefined;
+}
+
+const PING_TYPES: readonly PingType[] = ['cellular', 'gps', 'close_connection'];
+const REASON_NAMES: readonly string[] = REASONS.map(({ name }) => name);
+/** A reason that a later version of the protocol adds is passed on with its number. */
+const UNRECOGNIZED_REASON = /^REASON_UNRECOGNIZED_-?\d{1,10}$/;
+
+/** The filter after the change; undefined if the change names nothing. @throws LockgateError `input-filter` */
+export function changedFilter(change: FilterChange, before: WebhookFilter = NO_FILTER): WebhookFilter | undefined {
+  const { reasons, pingTypes, labels } = change;
+  if (reasons === undefined && pingTypes === undefined && labels === undefined) return undefined;
+  return {
+    reasons: reasons === undefined ? before.reasons : checkReasons(reasons),
+    pingTypes: pingTypes === undefined ? before.pingTypes : checkPingTypes(pingTypes),
+    labels: labels === undefined ? before.labels : checkLabels(labels),
+  };
+}
+
+function checkReasons(reasons: readonly string[]): readonly string[] | null {
+  const wrong = reasons.find((each) => !REASON_NAMES.includes(each) && !UNRECOGNIZED_REASON.test(each));
+  if (wrong !== undefined) throw wrongFilter('reason', wrong, REASON_NAMES.join(', '));
+  return differentOnes(reasons);
+}
+
+function checkPingTypes(pingTypes: readonly string[]): readonly string[] | null {
+  const wrong = pingTypes.find((each) => !(PING_TYPES as readonly string[]).includes(each));
+  if (wrong !== undefined) throw wrongFilter('ping type', wrong, PING_TYPES.join(', '));
+  return differentOnes(pingTypes);
+}
+
+function checkLabels(labels: Labels): Labels | null {
+  const fault = labelsFault(labels);
+  if (fault !== undefined)
+    throw new LockgateError('input-filter', `the label ${JSON.stringify(fault.key)}: ${fault.detail}`);
+  return Object.keys(labels).length === 0 ? null : orderedLabels(labels);
+}
+
+/** The different ones of the values; null if there is none. */
+function differentOnes(values: readonly string[]): readonly string[] | null {
+  return values.length === 0 ? null : [...new Set(values)];
+}
+
+function wrongFilter(what: string, value: string, expected: string): LockgateError {
+  return new LockgateError('input-filter', `${JSON.stringify(value.slice(0, 80))} is no ${what}: expected ${expected}`);
+}
