@@ -44,6 +44,7 @@ export function passesFilter(
   return (reasons?.includes(reason) ?? true) && (pingTypes?.includes(kind) ?? true);
 }
 
-function hasLabels(labels: Labels, wanted: Labels): boolean {
+/** Whether a lock with `labels` has all wanted ones. */
+export function hasLabels(labels: Labels, wanted: Labels): boolean {
   return Object.entries(wanted).every(([key, value]) => Object.hasOwn(labels, key) && labels[key] === value);
 }
