@@ -3,7 +3,7 @@ import { LockgateError } from '../../proto/errors.js';
 import type { PingType } from '../../proto/wire/ping-fields.js';
 import { REASONS } from '../../proto/wire/reasons.js';
 import { type Labels, labelsFault, orderedLabels } from '../store/contract/merchants/device-labels.js';
-import { NO_FILTER, type WebhookFilter } from '../store/contract/webhook-filter.js';
+import { NO_FILTER, type WebhookFilter } from '../store/contract/webhooks/webhook-filter.js';
 
 /** Members to change: an empty one removes the limit, undefined leaves it as it is. */
 export interface FilterChange {

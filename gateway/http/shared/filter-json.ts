@@ -1,6 +1,6 @@
 /** Which events a webhook URL gets, as both interfaces show it. */
 import type { WebhookUrl } from '../../store/contract/store.js';
-import { NO_FILTER } from '../../store/contract/webhook-filter.js';
+import { NO_FILTER } from '../../store/contract/webhooks/webhook-filter.js';
 
 /** Null for what is not limited. */
 export function filterJson({ filter }: Pick<WebhookUrl, 'filter'>) {

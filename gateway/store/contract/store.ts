@@ -25,8 +25,8 @@ import type { StoreCopy } from './store-copy.js';
 import type { DiskSpace, StoreFigures } from './store-figures.js';
 import type { StoredUplink, UplinkSlice } from './stored-uplink.js';
 import type { UsageStore } from './usage-store.js';
-import type { WebhookFilter } from './webhook-filter.js';
 import type { Failing, Hold, WebhookStore, WebhookUrl } from './webhook-store.js';
+import type { WebhookFilter } from './webhooks/webhook-filter.js';
 import type { WhyStore } from './why-store.js';
 
 export type { LockEvent, LogEntry, QuarantinedMessage, StoredFinding } from './log-entry.js';

@@ -4,7 +4,7 @@
  */
 import type { EventKey } from '../../webhooks/event-id.js';
 import type { StoredUplink } from './stored-uplink.js';
-import type { WebhookFilter } from './webhook-filter.js';
+import type { WebhookFilter } from './webhooks/webhook-filter.js';
 
 /** A URL that receives a merchant's events. */
 export interface WebhookUrl {

@@ -174,9 +174,9 @@ export interface WebhookUrlTable {
   ordered: Generated<number>;
   /** The URL gets only events after this uplink id. */
   started_after: Generated<number>;
-  /** Which events the URL gets, as JSON (webhook-filter.ts); null if it gets all. */
+  /** Which events the URL gets, as JSON (contract/webhooks/webhook-filter.ts); null if it gets all. */
   filter: Generated<string | null>;
-  /** The cursor may have passed events without sending them after this uplink id, since a filter left them out; or null. */
+  /** After this uplink id the cursor may have passed events that a filter left out; null if it never had one. */
   filtered_after: Generated<number | null>;
   /** The end of those; null while the URL has a filter, or if it never had one. */
   filtered_until: Generated<number | null>;

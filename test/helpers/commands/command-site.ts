@@ -236,7 +236,9 @@ async function writeFiles(test: Teardown, folder: string): Promise<void> {
   await gateway.accounts.addWebhookUrl({ url: 'http://127.0.0.1:9/' });
   await gateway.close();
   const store = readFileSync(path.join(closed, 'lockgate.sqlite'));
-  store.writeUInt8(store.readUInt8(store.length - 1) ^ 1, store.length - 1);
+  // A byte that SQLite does not use, so that only the checksum of its block shows the damage.
+  const unused = store.lastIndexOf(Buffer.alloc(256)) + 128;
+  store.writeUInt8(store.readUInt8(unused) ^ 1, unused);
   writeFileSync(path.join(folder, 'rotten.sqlite'), store);
   copyFileSync(path.join(closed, 'lockgate.sqlite.sums'), path.join(folder, 'rotten.sqlite.sums'));
 }

@@ -4,7 +4,7 @@
  */
 
 import type { AttemptRecord, Incoming, Store } from '../../../gateway/store/contract/store.js';
-import { NO_FILTER } from '../../../gateway/store/contract/webhook-filter.js';
+import { NO_FILTER } from '../../../gateway/store/contract/webhooks/webhook-filter.js';
 import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
 import { type Month, monthEndMs } from '../../../gateway/usage/month.js';
 import { makeStatement } from '../../../gateway/usage/statement.js';

@@ -77,10 +77,11 @@ const FAULTS: readonly Fault[] = [
 ];
 
 /** URLs whose start in the log was recorded; for older URLs it was estimated (migration 0005). */
-const URLS = `SELECT id, merchant_id, started_after, cursor, filtered_after, filtered_until FROM webhook_url WHERE created_at_ms >= coalesce(
-  (SELECT CAST(strftime('%s', timestamp) AS INTEGER) * 1000 FROM kysely_migration WHERE name = '0005-webhooks'), 0)`;
+const URLS = `SELECT id, merchant_id, started_after, cursor, filtered_after, filtered_until FROM webhook_url
+  WHERE created_at_ms >= coalesce((SELECT CAST(strftime('%s', timestamp) AS INTEGER) * 1000 FROM kysely_migration
+    WHERE name = '0005-webhooks'), 0)`;
 
-/** Events that a cursor passed although they have neither an outcome nor a gap, and no filter may have left them out. */
+/** Events that a cursor passed although they have neither an outcome nor a gap and no filter left them out. */
 const PASSED = `SELECT u.id FROM uplink u WHERE u.merchant_id = @merchant_id AND u.kind > 0
   AND u.id > @started_after AND u.id <= @cursor
   AND (@filtered_after IS NULL OR u.id <= @filtered_after OR u.id > coalesce(@filtered_until, u.id))

@@ -8,7 +8,7 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Labels } from '../../contract/merchants/device-labels.js';
-import { hasLabels, passesFilter, type WebhookFilter } from '../../contract/webhook-filter.js';
+import { hasLabels, passesFilter, type WebhookFilter } from '../../contract/webhooks/webhook-filter.js';
 import { matchesChecksum, type SummedRow } from '../log/uplink-sum.js';
 import { readLabels } from '../tables/label-column.js';
 

@@ -5,7 +5,7 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { UrlBacklog } from '../../contract/store-figures.js';
-import type { WebhookFilter } from '../../contract/webhook-filter.js';
+import type { WebhookFilter } from '../../contract/webhooks/webhook-filter.js';
 import { PassingBlocks } from './passing-blocks.js';
 
 interface UrlRow {

@@ -8,7 +8,7 @@ import { LockgateError } from '../../../../proto/errors.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
 import { noSuchMerchant } from '../../contract/errors.js';
 import type { Merchant, NewWebhookUrl, QuarantinedMessage, WebhookUrl } from '../../contract/store.js';
-import { isEmptyFilter, NO_FILTER, type WebhookFilter } from '../../contract/webhook-filter.js';
+import { isEmptyFilter, NO_FILTER, type WebhookFilter } from '../../contract/webhooks/webhook-filter.js';
 import type { MerchantTable, Tables, WebhookUrlTable } from '../schema.js';
 
 export class Registry {

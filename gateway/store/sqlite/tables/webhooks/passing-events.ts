@@ -2,7 +2,7 @@
 import type { Database, Statement } from 'better-sqlite3';
 import type { Labels } from '../../../contract/merchants/device-labels.js';
 import type { StoredUplink } from '../../../contract/store.js';
-import { passesFilter, type WebhookFilter } from '../../../contract/webhook-filter.js';
+import { passesFilter, type WebhookFilter } from '../../../contract/webhooks/webhook-filter.js';
 import { readLabels } from '../label-column.js';
 
 export class PassingEvents {

@@ -11,7 +11,6 @@ import { afterThisTurn } from '../../../../../proto/clock.js';
 import type { EventKey } from '../../../../webhooks/event-id.js';
 import { noSuchWebhook, StoreFailure } from '../../../contract/errors.js';
 import type { StoredUplink, WebhookUrl } from '../../../contract/store.js';
-import type { WebhookFilter } from '../../../contract/webhook-filter.js';
 import type {
   AttemptSummary,
   DeliveryFilter,
@@ -25,6 +24,7 @@ import type {
   WebhookChange,
   WebhookStore,
 } from '../../../contract/webhook-store.js';
+import type { WebhookFilter } from '../../../contract/webhooks/webhook-filter.js';
 import type { UplinkLookup } from '../../log/uplink-lookup.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 import type { Tables } from '../../schema.js';

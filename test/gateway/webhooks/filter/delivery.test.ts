@@ -1,14 +1,19 @@
 /** What a URL gets: filters by reason, type of ping and label; cursor, order and recovery (interfaces.md §3). */
 import path from 'node:path';
 import t from 'tap';
-import type { Gateway } from '../../../gateway/gateway.js';
-import { checkDatabase } from '../../../gateway/store/sqlite/check/check.js';
-import type { Ping } from '../../../proto/wire/ping.js';
-import { MERCHANT, openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
-import { testReceiver } from '../../helpers/gateway/test-receiver.js';
-import { eventually, readDeliveries, receivedSequences, setUpWebhooks } from '../../helpers/gateway/webhook-setup.js';
-import { connectedLock } from '../../helpers/mqtt/test-lock.js';
-import { tempFolder } from '../../helpers/store/temp-folder.js';
+import type { Gateway } from '../../../../gateway/gateway.js';
+import { checkDatabase } from '../../../../gateway/store/sqlite/check/check.js';
+import type { Ping } from '../../../../proto/wire/ping.js';
+import { MERCHANT, openGateway, testBytes, testMac } from '../../../helpers/gateway/test-gateway.js';
+import { testReceiver } from '../../../helpers/gateway/test-receiver.js';
+import {
+  eventually,
+  readDeliveries,
+  receivedSequences,
+  setUpWebhooks,
+} from '../../../helpers/gateway/webhook-setup.js';
+import { connectedLock } from '../../../helpers/mqtt/test-lock.js';
+import { tempFolder } from '../../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
 const ROOM = { batteryPercent: 80, ebikeVolts: null, tetherState: 'detached', lockState: 'locked' } as const;

@@ -2,10 +2,10 @@
  * Which events (stored pings) a webhook URL gets (interfaces.md §3, "What a URL gets"): by reason, by type of the ping,
  * by the lock's labels. Pure.
  */
-import { decodeUplink } from '../../../proto/wire/codec.js';
-import { isPingUplink } from '../../../proto/wire/ping.js';
-import type { Labels } from './merchants/device-labels.js';
-import type { StoredUplink } from './stored-uplink.js';
+import { decodeUplink } from '../../../../proto/wire/codec.js';
+import { isPingUplink } from '../../../../proto/wire/ping.js';
+import type { Labels } from '../merchants/device-labels.js';
+import type { StoredUplink } from '../stored-uplink.js';
 
 /** A member that is null lets every event pass. */
 export interface WebhookFilter {
