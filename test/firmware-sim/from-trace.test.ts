@@ -110,8 +110,9 @@ for (const hasGroundTruth of [false, true]) {
         ['s2', 'lively', 1, 20],
         ['s3', 'everyday', 3, 0],
       ] as const) {
-        const orders = perDay === 0 ? {} : { orders: { perDay, commands: COMMANDS } };
-        const lines = traceOf({ seed, locks: LOCKS, days, pace, mix: parseMix(MIX), world: hasGroundTruth, ...orders });
+        const options = { seed, locks: LOCKS, days, pace, mix: parseMix(MIX), world: hasGroundTruth };
+        const commandSchedule = { perDay, commands: COMMANDS };
+        const lines = traceOf(perDay === 0 ? options : { ...options, commandSchedule });
         const { traced, made, lines: written } = replay(lines);
         for (const { mac, pings } of traced.locks)
           t.equal(pingTexts(made.get(mac) ?? []), pingTexts(pings), `${seed} ${pace} ${mac}`);
@@ -228,18 +229,18 @@ t.test('in a live run the locks of a trace send to a gateway, with all times shi
   const file = path.join(folder, 'live.jsonl');
   const secrets = path.join(folder, 'secrets.csv');
   writeFileSync(file, `${lines.join('\n')}\n`);
-  const rows: string[] = [];
+  const secretLines: string[] = [];
   for (const { mac } of traced.locks) {
     const { secret } = await gateway.accounts.addDevice({ mac, merchant: MERCHANT });
-    rows.push(`${formatMac(mac)},${secret}`);
+    secretLines.push(`${formatMac(mac)},${secret}`);
   }
-  writeFileSync(secrets, rows.join('\n'));
-  const line = ['--gateway', `mqtt://127.0.0.1:${gateway.mqttPort}`, '--secrets', secrets, '--speed', '300'];
-  const run = await runLockgate(['sim', 'run', '--from-trace', file, ...line, '--json']);
+  writeFileSync(secrets, secretLines.join('\n'));
+  const liveFlags = ['--gateway', `mqtt://127.0.0.1:${gateway.mqttPort}`, '--secrets', secrets, '--speed', '300'];
+  const run = await runLockgate(['sim', 'run', '--from-trace', file, ...liveFlags, '--json']);
   t.equal(run.exit?.code, 0, run.stderr.join('\n'));
   const { comparison, acknowledged } = JSON.parse(run.stdout.join('\n'));
-  const stateOf = ({ reason }: { reason: string }): boolean => reason === 'REASON_STATE_PING';
-  const { trace, simulated } = comparison.reasons.find(stateOf);
+  const isOfStatePings = ({ reason }: { reason: string }): boolean => reason === 'REASON_STATE_PING';
+  const { trace, simulated } = comparison.reasons.find(isOfStatePings);
   t.ok(trace > 0 && simulated === trace, JSON.stringify(comparison));
   t.ok(acknowledged >= trace, `${acknowledged} arrived`);
 });

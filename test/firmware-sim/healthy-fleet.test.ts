@@ -103,6 +103,7 @@ t.test('ground truth explains a warning only for the right lock, rule and time',
   for (const rule of ['window-offline', 'recovery-offline'] as const) {
     t.notOk(truth.explain(mac, rule, outageMs - 1), rule);
     t.ok(truth.explain(mac, rule, outageMs + Minutes(10)), rule);
+    // The rule's 10 min, and the 7 min that a lock may take to reconnect, are over.
     t.notOk(truth.explain(mac, rule, outageEndMs + Minutes(18)), `${rule}: the lock has had time to reconnect`);
   }
   t.notOk(truth.explain(mac, 'period-overdue', outageEndMs + Hours(2)));

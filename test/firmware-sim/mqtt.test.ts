@@ -55,6 +55,7 @@ async function startBroker(t: Tap): Promise<RecordingBroker> {
   broker.authenticate = (client, username, password, done) => {
     const isKnown = username === client.id && String(password) === SECRET;
     recording.client = client;
+    // In MQTT, return code 4 of a CONNACK means a bad user name or password.
     done(isKnown ? null : Object.assign(new Error('bad'), { returnCode: 4 }), isKnown);
   };
   broker.authorizePublish = (_client, packet, done) => {
@@ -84,7 +85,7 @@ class WatchedLock {
   readonly lock: Lock;
   #onEntry: (() => void) | undefined;
 
-  /** @param spoil changes the link before the lock uses it */
+  /** @param changeLink changes the link before the lock uses it */
   constructor(
     t: Tap,
     port: number,
@@ -140,14 +141,14 @@ function uplinks(recording: RecordingBroker): string[] {
 t.test('the connect queue limits concurrent attempts; waiting attempts start in order unless released', async (t) => {
   const queue = new ConnectQueue(2);
   const started: string[] = [];
-  const tickets = ['a', 'b', 'c', 'd', 'e'].map((name) => queue.acquire(() => started.push(name)));
+  const slots = ['a', 'b', 'c', 'd', 'e'].map((name) => queue.acquire(() => started.push(name)));
   t.same(started, ['a', 'b'], 'attempts below the limit start at once');
-  tickets[2]?.release();
-  tickets[1]?.release();
+  slots[2]?.release();
+  slots[1]?.release();
   t.same(started, ['a', 'b', 'd'], 'a released attempt does not start');
-  tickets[1]?.release();
+  slots[1]?.release();
   t.same(started, ['a', 'b', 'd'], 'a second release does not free another place');
-  tickets[0]?.release();
+  slots[0]?.release();
   t.same(started, ['a', 'b', 'd', 'e']);
 });
 
@@ -156,18 +157,20 @@ const LOCK_COUNT = 121;
 
 t.test('with more locks than may connect at once, the other locks wait until a slot is free', async (t) => {
   const recording = await startBroker(t);
+  /** One for each connection attempt that the broker has not answered yet: answers it. */
   const answers: (() => void)[] = [];
   const address = { host: '127.0.0.1', port: recording.port };
   const [lastMac = '', ...macs] = fleetMacs('crowd', LOCK_COUNT);
   const { authenticate } = recording.broker;
-  let pending = 0;
+  /** How many attempts were unanswered when the last lock connected; from then on the broker answers at once. */
+  let concurrentAttempts = 0;
   recording.broker.authenticate = (client, username, password, done) => {
     const answer = (): void => authenticate(client, username, password, done);
-    if (pending > 0) answer();
+    if (concurrentAttempts > 0) answer();
     else if (client.id !== lastMac) answers.push(answer);
     else {
       // This lock has another queue and connects last. So all locks that may connect have reached the broker by now.
-      pending = answers.length;
+      concurrentAttempts = answers.length;
       for (const answerNow of [answer, ...answers]) answerNow();
     }
   };
@@ -194,7 +197,7 @@ t.test('with more locks than may connect at once, the other locks wait until a s
     for (const link of links) link.connect();
   });
   // The number of connection attempts that one connect queue allows at once.
-  t.equal(pending, 100);
+  t.equal(concurrentAttempts, 100);
 });
 
 t.test('over MQTT a lock connects, subscribes, publishes at QoS 1 and closes', async (t) => {
@@ -204,6 +207,7 @@ t.test('over MQTT a lock connects, subscribes, publishes at QoS 1 and closes', a
   await until('acknowledged', 1);
   t.same(recording.subscribed, ['down 1']);
   t.equal(recording.client?.id, MODEL_LOCK_MAC);
+  // The search for a GPS fix takes 30 s; 20 s after the last traffic the lock closes its connection.
   clock.advance(Seconds(30));
   await until('acknowledged', 2);
   clock.advance(Seconds(20));
@@ -239,6 +243,7 @@ t.test('an uplink whose acknowledgement was lost with the connection is sent aga
   recording.acknowledges = true;
   recording.client?.conn.destroy();
   await until('lost');
+  // The first retry comes 10 s after a connection is lost, here and below.
   clock.advance(Seconds(10));
   await until('acknowledged');
   t.equal(recording.received.length, 2);
@@ -307,6 +312,7 @@ t.test('without coverage the connection is dropped silently; a stop closes it pr
   clock.advance(Seconds(20));
   await until('acknowledged', 2);
   recording.acknowledges = false;
+  // A lock that keeps its connection sends a ping each 15 min. The lock is stopped while that ping is unacknowledged.
   clock.advance(Minutes(15));
   await lock.stop();
   t.equal(clock.pending, 0);
@@ -346,6 +352,7 @@ function socketsOf(recording: RecordingBroker): Socket[] {
 t.test('an uplink that is cut in the middle is not received, and is sent again completely', async (t) => {
   const recording = await startBroker(t);
   const sockets = socketsOf(recording);
+  // Less than any PUBLISH with an uplink.
   const bytesBeforeCut = 20;
   let cuts = 1;
   const { clock, until } = watch(t, recording, [unlockedAt(Seconds(1))], SECRET, (link) => {

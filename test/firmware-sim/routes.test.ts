@@ -31,8 +31,9 @@ t.test('the direction of a line equals that of Math.atan2', async (t) => {
   let maxError = 0;
   for (let degrees = 0; degrees < 360; degrees += 0.13) {
     const radians = (degrees * Math.PI) / 180;
-    const found = directionOf(7 * Math.sin(radians), 7 * Math.cos(radians));
-    maxError = Math.max(maxError, Math.abs(((found - degrees + 540) % 360) - 180));
+    // A direction is measured from north to east, so the eastward part is the sine. The length 7 must not matter.
+    const direction = directionOf(7 * Math.sin(radians), 7 * Math.cos(radians));
+    maxError = Math.max(maxError, Math.abs(((direction - degrees + 540) % 360) - 180));
   }
   t.ok(maxError < 1e-12, `at most ${maxError} degrees off`);
   t.same([directionOf(0, 1), directionOf(1, 0), directionOf(0, -1), directionOf(-1, 0)], [0, 90, 180, 270]);
@@ -224,9 +225,10 @@ t.test('a ride at one speed has the right place at each moment, there and back',
       t.ok(metersApart(corner, [latitudeDegrees, longitudeDegrees]) < 2, `corner ${index}`);
       riddenMeters += legs[index] ?? 0;
     }
-    const north = ride.at(1000 + ((isBack ? totalMeters - 100 : 100) / 5) * 1000);
-    t.equal(north.directionDegrees, isBack ? 180 : 0);
-    t.equal(north.speedMetersPerSecond, 5);
+    // The first leg leads due north.
+    const onFirstLeg = ride.at(1000 + ((isBack ? totalMeters - 100 : 100) / 5) * 1000);
+    t.equal(onFirstLeg.directionDegrees, isBack ? 180 : 0);
+    t.equal(onFirstLeg.speedMetersPerSecond, 5);
     t.same(ride.stops(0), []);
     t.same(ride.at(0).place, isBack ? path.end : path.start);
     t.same(ride.end.place, isBack ? path.start : path.end);
@@ -237,6 +239,7 @@ t.test('a ride at one speed has the right place at each moment, there and back',
 t.test('a recorded ride has the recorded times, speeds and stops', async (t) => {
   const time = (second: number): string => new Date(Date.UTC(2026, 4, 1, 10) + second * 1000).toISOString();
   const [a, b, , d] = CORNERS;
+  // The rider stands at corner b from second 100 to 160; the points there differ by less than a metre.
   const recorded = track(
     trackPoint(a[0], a[1], time(0)),
     trackPoint(b[0], b[1], time(100)),
@@ -266,6 +269,7 @@ t.test('a ride across the antimeridian stays on the Earth', async (t) => {
 
 /** The distance of a point from a polyline, and the distance along the polyline to the nearest place, in metres. */
 function nearest(polyline: readonly LatLon[], [lat, lon]: LatLon): { offMeters: number; alongMeters: number } {
+  // Of latitude: a 360th of the circumference of a sphere of 6,371 km.
   const metersPerDegree = 111_195;
   const cosine = Math.cos((lat * Math.PI) / 180);
   const flatPoints = polyline.map(
@@ -292,6 +296,7 @@ t.test(
     t.teardown(() => rmSync(folder, { recursive: true }));
     const file = join(folder, 'mine.gpx');
     // A recording of 12 minutes around the corners, with a point each 10 s.
+    // Each of the three legs has 24 points, and the last corner is one more.
     const points = Array.from({ length: 73 }, (_, index): LatLon => {
       const [from, to, share] = [
         CORNERS[Math.floor(index / 24)],
@@ -324,22 +329,25 @@ t.test(
     t.match(summary, { route: file, around: null });
     t.match(summary.repeat, `--route ${file}`);
 
-    const found = rides()
+    const ridePings = rides()
       .sort((a, b) => a.date.localeCompare(b.date))
       .map(({ latitude, longitude, uncertainty, speed: metersPerSecond }) => {
         return { ...nearest(points, [latitude, longitude]), uncertainty, metersPerSecond };
       });
-    t.ok(found.length >= 18, `${found.length} pings in 12 minutes`);
-    t.ok(found.every(({ offMeters, uncertainty }) => offMeters <= 2 * uncertainty));
-    t.ok(found.filter(({ offMeters, uncertainty }) => offMeters <= uncertainty).length >= 0.9 * found.length);
-    t.ok(found.every(({ metersPerSecond }) => metersPerSecond > 0.2 && metersPerSecond < 6));
+    // One each 30 s would be 24. At this speed a delay of 0.25 s on this machine is 30 s for the lock.
+    t.ok(ridePings.length >= 18, `${ridePings.length} pings in 12 minutes`);
+    t.ok(ridePings.every(({ offMeters, uncertainty }) => offMeters <= 2 * uncertainty));
+    // The uncertainty is the radius that contains the true place in 95 % of the fixes.
+    t.ok(ridePings.filter(({ offMeters, uncertainty }) => offMeters <= uncertainty).length >= 0.9 * ridePings.length);
+    // The recorded speed is about 2.1 m/s (500 m in 4 minutes), and the GPS receiver adds an error.
+    t.ok(ridePings.every(({ metersPerSecond }) => metersPerSecond > 0.2 && metersPerSecond < 6));
     const totalMeters = nearest(points, CORNERS[3]).alongMeters;
     t.ok(
-      (found[0]?.alongMeters ?? 0) < totalMeters * 0.2 && (found.at(-1)?.alongMeters ?? 0) > totalMeters * 0.8,
+      (ridePings[0]?.alongMeters ?? 0) < totalMeters * 0.2 && (ridePings.at(-1)?.alongMeters ?? 0) > totalMeters * 0.8,
       'from one end to the other',
     );
-    for (const [index, { alongMeters, uncertainty }] of found.entries())
-      t.ok(alongMeters > (found[index - 1]?.alongMeters ?? 0) - 2 * uncertainty, `forward: ${alongMeters}`);
+    for (const [index, { alongMeters, uncertainty }] of ridePings.entries())
+      t.ok(alongMeters > (ridePings[index - 1]?.alongMeters ?? 0) - 2 * uncertainty, `forward: ${alongMeters}`);
   },
 );
 

@@ -58,7 +58,7 @@ t.test('durations, distances and moments are read from text', async (t) => {
 });
 
 t.test('every verb is read', async (t) => {
-  const rows: [string, DeviceEvent][] = [
+  const cases: [string, DeviceEvent][] = [
     ['unlock', { type: 'lock-state', lockState: 'unlocked' }],
     [' Lock ', { type: 'lock-state', lockState: 'locked' }],
     ['ride 2km', { type: 'ride', destination: { type: 'meters', meters: 2000 } }],
@@ -107,13 +107,13 @@ t.test('every verb is read', async (t) => {
       },
     ],
   ];
-  for (const [text, value] of rows) t.same(parseDeviceEvent(text), { ok: true, value }, text);
-  const read = new Set(rows.map(([text]) => text.trim().toLowerCase().split(' ')[0]));
-  for (const { word } of VERBS) t.ok(read.has(word), word);
+  for (const [text, value] of cases) t.same(parseDeviceEvent(text), { ok: true, value }, text);
+  const testedVerbs = new Set(cases.map(([text]) => text.trim().toLowerCase().split(' ')[0]));
+  for (const { word } of VERBS) t.ok(testedVerbs.has(word), word);
 });
 
 t.test('an error quotes what was typed and says what was expected', async (t) => {
-  const rows: [string, RegExp][] = [
+  const cases: [string, RegExp][] = [
     ['', /does not start with a verb: expected one of unlock, lock, ride/],
     ['fly to home', /"fly to home" does not start with a verb/],
     ['unlock now', /"unlock now" can't be read: expected unlock/],
@@ -133,7 +133,7 @@ t.test('an error quotes what was typed and says what was expected', async (t) =>
     ['high window 25:00-06:00 by command', /is not a command/],
     ['x'.repeat(301), /301 characters: expected at most 300/],
   ];
-  for (const [text, expectedError] of rows) {
+  for (const [text, expectedError] of cases) {
     const read = parseDeviceEvent(text);
     t.match(read.ok ? read.value : read.error.message, expectedError, text);
   }
@@ -142,7 +142,7 @@ t.test('an error quotes what was typed and says what was expected', async (t) =>
 /** A lock in a directed world, with the uplinks that it sent. */
 function startBench() {
   const clock = new ManualClock(START_MS);
-  const sent: [number, Uplink][] = [];
+  const sent: [afterStartMs: number, Uplink][] = [];
   const gateway = new MemoryGateway({ uplink: (_mac, uplink) => sent.push([clock.now() - START_MS, uplink]) }, clock);
   const origin = { eastMeters: 0, northMeters: 0 };
   const world = new DirectedWorld({
@@ -194,6 +194,7 @@ t.test('a ride opens the lock, arrives, and closes it; the lock reports its new 
   const last = sent.map(([, { body }]) => body).findLast(({ kind }) => kind === 'gps');
   t.match(last, { kind: 'gps', reason: 'REASON_STATE_PING', lockState: 'locked', speedMetersPerSecond: 0 });
   if (last?.kind === 'gps') {
+    // The harbour is 400 m north and 1500 m east (0.022°) of the start. A degree of latitude has 111,195 m.
     t.ok(Math.abs(last.position.latitudeDegrees - (AMSTERDAM.latitudeDegrees + 400 / 111_195)) < 1e-5);
     t.ok(last.position.longitudeDegrees > AMSTERDAM.longitudeDegrees + 0.02);
   }

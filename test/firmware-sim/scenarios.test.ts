@@ -85,6 +85,7 @@ t.test('the same seed gives the same bytes with any step size; another seed give
       ...{ scenario, seed: scenario.seed, note: '', world: true },
       write: (line) => linesInSteps.push(line),
     });
+    // An odd number of ms, so that the steps end between the events of the scenario.
     while (run.nowMs < scenario.endMs) run.advance(run.nowMs + 7_777);
     t.same(linesInSteps, lines, name);
     t.notSame(play(scenario, { seed: 'another', world: true }).lines, lines);
@@ -238,14 +239,15 @@ t.test('the message about an unmet expectation says what was seen', async (t) =>
     ['silent: true', /; connected from 08:10:00 to 08:10:50/],
     ['ping: REASON_THEFT\n    at_most: 1\n  - next: REASON_STATE_PING', /; the ping before it was not found/],
   ];
-  const [before = ''] = VALID_FILE.split('  - ping:');
+  // The valid file up to its expectations, so that each test expects one thing.
+  const [expectingNothing = ''] = VALID_FILE.split('  - ping:');
   for (const [text, expectedError] of rows) {
-    const scenario = await parseScenario(`${before}  - ${text}\n`, 'mine.yaml');
+    const scenario = await parseScenario(`${expectingNothing}  - ${text}\n`, 'mine.yaml');
     const unmetTexts = unmet(play(scenario));
     t.equal(unmetTexts.length, 1, text);
     t.match(unmetTexts[0], expectedError, text);
   }
-  const met = [
+  const metExpectations = [
     'exactly: [REASON_STATE_PING x2, REASON_CLOSE_CONNECTION]',
     'exactly: [REASON_STATE_PING repeated, REASON_CLOSE_CONNECTION]',
     'ping: REASON_STATE_PING gps\n    with: { near: home, speed: 0 }',
@@ -253,8 +255,8 @@ t.test('the message about an unmet expectation says what was seen', async (t) =>
     'connected: true\n    after: opened\n    until: opened + 50 s',
     'silent: true\n    after: opened + 1 min',
   ];
-  for (const text of met) {
-    const scenario = await parseScenario(`${before}  - ${text}\n`, 'mine.yaml');
+  for (const text of metExpectations) {
+    const scenario = await parseScenario(`${expectingNothing}  - ${text}\n`, 'mine.yaml');
     t.same(unmet(play(scenario)), [], text);
   }
 });

@@ -144,12 +144,13 @@ t.test('a lock that was already connected at the start is compared from its next
   const traced = readTrace(traceOf({ seed: 'shadow', locks: 1, days: 3 }));
   const [[mac, events] = []] = traced.locks;
   if (mac === undefined || events === undefined) throw new Error('no lock');
-  const second = events.findIndex(({ event }) => event === 'connect') + 2;
+  // Two events after the first connect, the lock is connected and its first uplink has come.
+  const fromIndex = events.findIndex(({ event }) => event === 'connect') + 2;
   const lock = traced.header.locks.get(mac);
   if (lock === undefined) throw new Error('the header names the lock');
   const header = { note: '', locks: new Map([[mac, { ...lock, connected: true }]]) };
-  const fromSecondConnection = { ...traced, header, fromMs: (events[second] as TraceEvent).atMs };
-  const { reported, shadow } = compareWithShadow(fromSecondConnection, mac, events.slice(second), Hours(1));
+  const fromWithinConnection = { ...traced, header, fromMs: (events[fromIndex] as TraceEvent).atMs };
+  const { reported, shadow } = compareWithShadow(fromWithinConnection, mac, events.slice(fromIndex), Hours(1));
   t.same(reported.map(textOf), []);
   t.ok(shadow.isAlive);
   t.ok(shadow.uplinks > 0 && shadow.uplinks < events.filter(({ event }) => event === 'ping').length);
@@ -186,7 +187,7 @@ class ClockedLock {
       openLink: mqttLinks({ host: '127.0.0.1', port: gateway.mqttPort }, () => secret),
       flash: new MemoryFlash(),
       jitterSeed: 1,
-      periodMinute: 300,
+      periodMinute: 5 * 60,
       stepFunction: stepWithBugs(bugs, stepInPlace),
       diary: (_mac, _atMs, entry) => this.#countPending(entry),
     });

@@ -277,8 +277,9 @@ t.test(
       ['1/1 cellular', '1/2 gps', '2/1 close_connection'],
     );
     await second.lock.stop();
-    const moved = startBench([], new DirectoryFlash(directory), 'locked');
-    t.match(moved.received[0], { boot: 3, sequence: 1, body: { reason: 'REASON_STATE_PING', lockState: 'locked' } });
+    // The lock was unlocked when it stopped, and is locked when it starts: it reports that at once.
+    const third = startBench([], new DirectoryFlash(directory), 'locked');
+    t.match(third.received[0], { boot: 3, sequence: 1, body: { reason: 'REASON_STATE_PING', lockState: 'locked' } });
     writeFileSync(join(directory, `${MODEL_LOCK_MAC}.json`), '{"boot":');
     t.throws(() => startBench([], new DirectoryFlash(directory)), { code: 'bad-flash' });
   },
@@ -291,11 +292,12 @@ t.test('a virtual clock runs timers in order of time, in whatever order they wer
   const delays = Array.from({ length: 500 }, () => prng.integer(0, 300));
   for (const delay of delays) clock.after(delay, () => ran.push(clock.now()));
   clock.after(50, () => t.fail('called off')).cancel();
+  // Some timers are due later than this.
   clock.run(1200);
   const due = delays.map((delay) => 1000 + delay).filter((atMs) => atMs <= 1200);
   t.same(
     ran,
-    due.sort((prng, other) => prng - other),
+    due.sort((a, b) => a - b),
   );
   t.equal(clock.now(), 1200);
 });
@@ -309,10 +311,10 @@ t.test('the same seed gives the same uplinks, another seed gives other uplinks',
     runVirtual({ seed, locks: 5, days: 3, startMs: MIDNIGHT_MS, sink: { uplink } });
     return lines;
   };
-  const [prng, again, other] = [run(1), run(1), run(2)];
-  t.ok(prng.length > 100);
-  t.same(again, prng);
-  t.notSame(other, prng);
+  const [first, again, otherSeed] = [run(1), run(1), run(2)];
+  t.ok(first.length > 100);
+  t.same(again, first);
+  t.notSame(otherSeed, first);
 });
 
 t.test('a seed gives the same bytes with every version of Node and in every build', async (t) => {
@@ -330,7 +332,8 @@ t.test('a lively fleet shows every trigger within half an hour', async (t) => {
     seen.add(body.kind === 'ack' ? 'ack' : body.reason);
   };
   const periodMinute = 12 * 60;
-  runVirtual({ seed: 'demo', locks: 12, days: 1 / 48, startMs, pace: 'lively', periodMinute, sink: { uplink } });
+  const halfAnHour = 1 / 48;
+  runVirtual({ seed: 'demo', locks: 12, days: halfAnHour, startMs, pace: 'lively', periodMinute, sink: { uplink } });
   t.same([...seen].sort(), [
     'REASON_CLOSE_CONNECTION',
     'REASON_NETWORK_PING',
@@ -352,7 +355,9 @@ t.test('the MACs of a fleet are repeatable and distinct, and the first has the w
     macs.map((mac) => macOf(mac)),
     macs,
   );
-  const first = fleetMacs(4, 3, 1435)[0];
-  t.ok(first && (periodMinuteOf(first) - 1435 + 1440) % 1440 <= 20, 'also across midnight');
+  const fiveBeforeMidnight = 1435;
+  const first = fleetMacs(4, 3, fiveBeforeMidnight)[0];
+  // A day has 1440 minutes.
+  t.ok(first && (periodMinuteOf(first) - fiveBeforeMidnight + 1440) % 1440 <= 20, 'also across midnight');
   t.throws(() => fleetMacs(4, 0), { code: 'bad-count' });
 });

@@ -36,6 +36,7 @@ t.test('the true place is within the stated uncertainty in 95 % of the fixes, an
   for (let lock = 0; lock < 40; lock++) {
     const intervalSeconds = lock % 2 === 0 ? 10 : 300;
     const receiver = new GpsReceiver(new Prng(`gps ${lock}`), AMSTERDAM);
+    // A different direction (31° apart) and distance (60 m apart) for each lock, since the uncertainty varies by place.
     const middle = placeAlong({ eastMeters: 0, northMeters: 0 }, lock * 31, lock * 60);
     let previousNorth: number | undefined;
     for (let index = 0; index < 500; index++) {
@@ -151,6 +152,7 @@ t.test('the gauge changes at the moment when a whole percent is reached, down an
   empty.apply({ type: 'gps-on' }, 0);
   t.equal(empty.take(), 1);
   t.equal(empty.nextAtMs, Number.POSITIVE_INFINITY, 'the charge never falls below the protection limit');
+  // GPS draws 30 mA, which is 21,600 mAh in 30 days; the protection limit is 1 %, 29.5 mAh.
   t.ok(empty.usedMah(Days(30)).gps > 21_000 && empty.chargeMah > 29);
 });
 
@@ -170,11 +172,11 @@ t.test('the battery of an e-bike is drained by distance, and charged before it i
 t.test('commuters ride to work on workdays and go out at weekends, by local time; some are away', async (t) => {
   const counts = { work: [0, 0, 0, 0, 0, 0, 0], out: [0, 0, 0, 0, 0, 0, 0] };
   let longest = 0;
-  for (const offset of [60, -300]) {
-    const toHour = (atMs: number): number => ((atMs + Minutes(offset)) % Days(1)) / Hours(1);
+  for (const offsetMinutes of [60, -300]) {
+    const toHour = (atMs: number): number => ((atMs + Minutes(offsetMinutes)) % Days(1)) / Hours(1);
     for (let person = 0; person < 60; person++) {
-      const week = new CommuterWeek(new Prng(person), Minutes(offset));
-      const sameSeed = new CommuterWeek(new Prng(person), Minutes(offset));
+      const week = new CommuterWeek(new Prng(person), Minutes(offsetMinutes));
+      const sameSeed = new CommuterWeek(new Prng(person), Minutes(offsetMinutes));
       let atMs = RUN_STARTS_MS;
       while (atMs < RUN_STARTS_MS + Days(364)) {
         const next = week.next(atMs);
@@ -182,7 +184,7 @@ t.test('commuters ride to work on workdays and go out at weekends, by local time
         if (next.atMs < atMs + Minutes(15)) t.fail('too soon');
         longest = Math.max(longest, next.atMs - atMs);
         atMs = next.atMs;
-        const weekday = new Date(atMs + Minutes(offset)).getUTCDay();
+        const weekday = new Date(atMs + Minutes(offsetMinutes)).getUTCDay();
         if (next.purpose !== 'work' && next.purpose !== 'out') continue;
         counts[next.purpose][weekday] = (counts[next.purpose][weekday] ?? 0) + 1;
         if (next.purpose === 'work' && !(toHour(atMs) > 6 && toHour(atMs) < 10)) t.fail(`to work at ${toHour(atMs)}`);
@@ -192,6 +194,7 @@ t.test('commuters ride to work on workdays and go out at weekends, by local time
   }
   const [sunday, , , wednesday, , , saturday] = counts.work;
   t.same([sunday, saturday], [0, 0]);
+  // 60 riders in each of two time zones, on 52 Wednesdays; each rides to work on 30 to 90 % of the working days.
   t.ok((wednesday ?? 0) > 120 * 52 * 0.4, `${wednesday} rides to work on Wednesdays`);
   const [outSunday = 0, , , outWednesday = 0] = counts.out;
   t.ok(outSunday > 2 * outWednesday, `${outSunday} out on Sundays, ${outWednesday} on Wednesdays`);
@@ -212,11 +215,12 @@ t.test('in two months healthy locks cause no violation, and the world explains e
       [],
     );
     t.same(unexplained(lines, findings), [], `seed ${options.seed}`);
-    const percents = worldOf(lines).flatMap(({ battery_percent: percent }) => percent ?? []);
+    const percents = worldLines(lines).flatMap(({ battery_percent: percent }) => percent ?? []);
     t.ok(Math.min(...percents) < 10 && percents.includes(100), 'batteries ran low, and were charged');
   }
 });
 
+/** A line of a trace that says what truly happened to a lock. */
 interface WorldLine {
   readonly at: string;
   readonly mac: string;
@@ -227,7 +231,7 @@ interface WorldLine {
   readonly battery_percent?: number;
 }
 
-function worldOf(lines: readonly string[]): WorldLine[] {
+function worldLines(lines: readonly string[]): WorldLine[] {
   return lines.filter((line) => line.includes('"event":"world"')).map((line) => JSON.parse(line) as WorldLine);
 }
 
@@ -239,18 +243,19 @@ const EXPLAINED_WITHIN: Readonly<Record<string, number>> = {
   'recovery-offline': Minutes(20),
 };
 
+/** The messages of the findings that came neither during an outage nor soon after one. */
 function unexplained(lines: readonly string[], findings: ReturnType<typeof findingsIn>): string[] {
   const outages = new Map<string, { atMs: number; isLasting: boolean }[]>();
-  for (const { at, mac, coverage, modem_reset: reset, boot } of worldOf(lines)) {
+  for (const { at, mac, coverage, modem_reset: reset, boot } of worldLines(lines)) {
     if (coverage === undefined && reset === undefined && boot === undefined) continue;
     outages.set(mac, [...(outages.get(mac) ?? []), { atMs: Date.parse(at), isLasting: coverage === false }]);
   }
   return findings
     .filter(({ rule, mac, line }) => {
       const atMs = Date.parse((JSON.parse(lines[line - 1] ?? '{}') as { at: string }).at);
-      const within = EXPLAINED_WITHIN[rule] ?? 0;
+      const explainedWithin = EXPLAINED_WITHIN[rule] ?? 0;
       const last = outages.get(mac)?.findLast((event) => event.atMs <= atMs);
-      return last === undefined || (!last.isLasting && last.atMs < atMs - within);
+      return last === undefined || (!last.isLasting && last.atMs < atMs - explainedWithin);
     })
     .map(({ message }) => message);
 }
@@ -260,11 +265,13 @@ t.test('the consumption of a day follows from the mode', async (t) => {
     const run = new VirtualRun({ seed: 1, locks: 5, days: 20, startMs: RUN_STARTS_MS, mix: parseMix(mix) });
     run.advance(run.endMs);
     const used = run.locks.map(({ battery }) => Object.values(battery?.usedMah(run.endMs) ?? {}));
+    // The average of 5 locks and 20 days.
     return used.flat().reduce((sum, mah) => sum + mah, 0) / 5 / 20;
   };
   const [mid, high, recovery] = [perDay('mid'), perDay('high'), perDay('recovery')];
   t.comment(`mAh a day: MID ${mid.toFixed(1)}, HIGH ${high.toFixed(1)}, recovery ${recovery.toFixed(1)}`);
-  // 12 h and 24 h of 11 mA are 132 and 264 mAh. All other consumption is small in comparison.
+  // The modem draws 11 mA while it is connected: in HIGH for the 12 h of the window, 132 mAh, and in recovery for 24 h,
+  // 264 mAh. All other consumption is small in comparison.
   // In MID the lock is mostly asleep: self-discharge and idling alone are 3.1 mAh.
   t.ok(mid > 3.1 && mid < 20);
   t.ok(high > 132 && high < 165);

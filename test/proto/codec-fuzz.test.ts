@@ -17,6 +17,7 @@ import { REASONS, type Reason, reasonFromNumber } from '../../proto/wire/reasons
 import { bytesOf, readVectors } from '../helpers/vectors.js';
 import { fieldsOf, PING_TYPES } from '../helpers/wire/full-pings.js';
 
+/** Any number will do; this one is a date. */
 const SEED = 20_261_120;
 /** The number of random values for each property. */
 const RUNS = 5000;
@@ -73,6 +74,8 @@ function anyPing(kind: PingType): fc.Arbitrary<Ping> {
   return fc.record(members, { requiredKeys }) as fc.Arbitrary<unknown> as fc.Arbitrary<Ping>;
 }
 const ping = fc.oneof(...PING_TYPES.map(anyPing));
+// The wire carries any number as a minute, and acknowledgements are decoded as they come. In commands, below, the
+// encoder accepts only minutes of a day.
 const ack = fc.record({
   kind: fc.constant('ack'),
   commandId: uint32,
@@ -90,7 +93,7 @@ const uplink: fc.Arbitrary<Uplink> = fc.record({
   body: fc.oneof(ping, ack),
 });
 
-const change = fc.record(
+const powerChange = fc.record(
   {
     mode: fc.constantFrom('MID', 'HIGH'),
     rideTracking: fc.boolean(),
@@ -103,7 +106,7 @@ const change = fc.record(
 const command: fc.Arbitrary<Command> = fc.oneof(
   fc.constantFrom(...(['unlock', 'lock', 'locate-gps', 'locate-cell', 'reset'] as const)).map((type) => ({ type })),
   uint32.map((seconds) => ({ type: 'siren' as const, seconds })),
-  change.map((settings) => ({ type: 'set-power' as const, ...settings })),
+  powerChange.map((settings) => ({ type: 'set-power' as const, ...settings })),
 );
 const downlink: fc.Arbitrary<Downlink> = fc.record({
   id: uint32,
@@ -134,7 +137,10 @@ function checkAlways<T>(arbitrary: fc.Arbitrary<T>, holds: (value: T) => boolean
   fc.assert(fc.property(arbitrary, holds), { seed: SEED, numRuns: runs });
 }
 
-/** Whether bytes are rejected with a message, or decode to an uplink that can be encoded again and described. */
+/**
+ * Whether bytes are rejected with a message, or decode to an uplink that can be encoded again, and described in a line
+ * without control characters.
+ */
 function isHandled(bytes: Uint8Array): boolean {
   const result = decodeUplink(bytes);
   if (!result.ok) return REJECTIONS.includes(result.error.code) && result.error.message.length > 0;
@@ -157,6 +163,7 @@ function sorted(value: unknown): unknown {
 
 t.test('random bytes are rejected, or decode to an uplink that can be encoded again', async () => {
   checkAlways(fc.uint8Array({ maxLength: 80 }), isHandled);
+  // Around the maximum length of an uplink, 1024 bytes.
   checkAlways(fc.uint8Array({ minLength: 1000, maxLength: 1100 }), isHandled, 200);
 });
 
@@ -208,6 +215,8 @@ t.test('the order of an uplink’s members does not change its bytes, and it fit
 });
 
 t.test('an unknown field of a later version is ignored', async () => {
+  // The fields of an uplink have the numbers 1 to 10. Up to 15, the number shifted by 3 bits is one byte; its low bits,
+  // 0, say that a varint follows, and values up to 127 are one byte too.
   const unknownField = fc.tuple(fc.integer({ min: 11, max: 15 }), fc.integer({ min: 0, max: 127 }));
   checkAlways(fc.tuple(uplink, unknownField), ([value, [field, number]]) => {
     const bytes = Uint8Array.from([...encodeUplink(value), field << 3, number]);

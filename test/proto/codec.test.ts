@@ -85,6 +85,7 @@ t.test('a rejected uplink gets an error message that names what is wrong', async
     return result.ok ? 'accepted' : result.error.message;
   };
   t.equal(sentence('00'.repeat(UPLINK_MAX_BYTES + 1)), 'the uplink has 1025 bytes: at most 1024 are taken');
+  // 08 01 is boot 1, 10 01 is sequence number 1, and 18 01 is the time 1 ms after the epoch.
   t.equal(sentence(''), 'the uplink has no boot');
   t.equal(sentence('0801'), 'the uplink has no sequence');
   t.equal(sentence('08011001'), 'the uplink has no time');

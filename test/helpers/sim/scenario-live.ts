@@ -103,7 +103,8 @@ async function preparePlay(scenario: Scenario, gateway: Gateway, clock: VirtualC
   const macs = scenarioMacs(scenario, scenario.seed, scenario.startMs);
   const secrets = await provisionLocks(client, new Set(macs), MERCHANT, NO_INTERRUPT.signal);
   const address = { host: '127.0.0.1', port: gateway.mqttPort };
-  const live = new LiveActors({ client, address, macs }, 0);
+  const bootsBefore = 0;
+  const live = new LiveActors({ client, address, macs }, bootsBefore);
   await live.prepare(scenario);
   const countingActors: Actors = {
     command: (mac, command) => {

@@ -64,8 +64,10 @@ export class WorldTruth {
         return cutWithin(truth, atMs - SAME_MOMENT_MS, atMs) ? 'its connection was cut' : null;
       case 'window-offline':
       case 'recovery-offline':
+        // Both rules allow 10 min.
         return cutWithin(truth, atMs - Minutes(10) - MAX_RECONNECT_MS, atMs) ? 'cut off' : silenceReason(truth, atMs);
       case 'period-overdue':
+        // The rule allows an hour after the daily ping was due.
         return overlaps(truth.uncovered, atMs - Hours(1) - MAX_RECONNECT_MS, atMs)
           ? 'cut off'
           : silenceReason(truth, atMs);

@@ -1,6 +1,8 @@
 // Checks general properties of the judge (protocol.md §3), which checks a lock's messages and has a belief about the
 // lock's state. The judge never throws and is pure; its belief stays small and survives JSON; silences are reported on
-// time; and presence follows the model. ../trace/traces.test.ts checks the single rules.
+// time; and presence follows the model. ../trace/traces.test.ts checks the single rules. A `JudgedRun` judges one event
+// after another; its `judge` returns the rules that the event has shown to be broken. `START_MS` is 06:00 UTC, an hour
+// before the high window opens.
 import fc from 'fast-check';
 import t from 'tap';
 import { Days, Hours, Minutes, Seconds } from '../../../proto/clock.js';
@@ -26,6 +28,7 @@ const absurdNumbers = fc.oneof(
     2 ** 32 - 1,
     2 ** 63,
     -(2 ** 63),
+    // Just outside the range of a JavaScript date, and just outside the year 9999.
     8.64e15 + 1,
     253402300800000,
     Number.NaN,
@@ -62,7 +65,7 @@ const windows = fc.record({ fromMinute: absurdNumbers, toMinute: absurdNumbers, 
 const wireBodies = fc.oneof(
   fc
     .record({ reason: reasons, lockState: lockStates, batteryPercent: absurdNumbers, position: fc.option(positions) })
-    .map((parts) => cellular(parts)),
+    .map((members) => cellular(members)),
   fc.record({
     kind: fc.constant('gps' as const),
     reason: reasons,
@@ -127,15 +130,16 @@ const events: fc.Arbitrary<JudgeEvent> = fc.oneof(
 t.test('the judge never throws, and all values in its messages are defined', async (t) => {
   const brokenRules = new Set<string>();
   fc.assert(
-    fc.property(fc.array(events, { maxLength: 40 }), (list) => {
+    fc.property(fc.array(events, { maxLength: 40 }), (randomEvents) => {
       const run = new JudgedRun(START_MS, { power: HIGH, lockState: 'locked', listeningSinceMs: START_MS });
-      for (const event of list) for (const rule of run.judge(event)) brokenRules.add(rule);
+      for (const event of randomEvents) for (const rule of run.judge(event)) brokenRules.add(rule);
       presence(POWER_MODEL, run.belief, Number.NaN);
       presence(POWER_MODEL, run.belief, run.belief.nowMs);
       return run.findings.every((finding) => !/undefined|\[object/.test(finding.message));
     }),
     { numRuns: 2000, seed: 7 },
   );
+  // Otherwise few messages would have been checked.
   t.ok(brokenRules.size > 12, `the random events broke ${brokenRules.size} rules`);
 });
 
@@ -145,9 +149,9 @@ t.test('judge does not change the given belief, and returns the same result for 
     return value;
   };
   fc.assert(
-    fc.property(fc.array(events, { maxLength: 15 }), (list) => {
-      let belief: Belief = newBelief(POWER_MODEL, 'x', START_MS);
-      for (const event of list) {
+    fc.property(fc.array(events, { maxLength: 15 }), (randomEvents) => {
+      let belief: Belief = newBelief(POWER_MODEL, 'a MAC', START_MS);
+      for (const event of randomEvents) {
         const first = judge(POWER_MODEL, freeze(belief), event);
         const second = judge(POWER_MODEL, belief, event);
         t.same(first, second);
@@ -181,6 +185,7 @@ t.test('a belief that went through JSON leads to the same results', async (t) =>
 t.test('a belief stays within its size limits whatever uplinks come', async (t) => {
   const run = new JudgedRun();
   let seed = 1;
+  // The numbers of a Lehmer generator (Park and Miller).
   const random = (below: number) => {
     seed = (seed * 48271) % 2147483647;
     return seed % below;
@@ -193,6 +198,7 @@ t.test('a belief stays within its size limits whatever uplinks come', async (t) 
     run.judge({ type: 'command', id: count, command, atMs: START_MS + count });
   }
   const { runs, periods, airplaneSwitches } = run.belief;
+  // The limits of `BELIEF_LIMITS`. The newest uplink may be one span too many until the next one comes.
   t.ok(runs.length <= 16 && runs.every(({ spans }) => spans.length <= 301), 'boots and spans');
   t.ok(periods.length <= 96 && airplaneSwitches.length <= 16, 'period pings and commands');
 });
@@ -211,6 +217,7 @@ t.test(
   'a daily window includes its first moment but not its last, and may cross midnight or last all day',
   async (t) => {
     const at = (text: string) => Date.parse(`2026-11-20T${text}Z`);
+    // 07:00 to 19:00.
     const day = { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: 0 };
     t.match(windowPhase(day, at('06:59:59.999')), { isInside: false, changesIn: 1 });
     t.match(windowPhase(day, at('07:00:00.000')), { isInside: true, changesIn: Hours(12) });
@@ -226,6 +233,7 @@ t.test(
       'a window west of UTC opens later',
     );
     t.equal(windowPhase({ ...day, utcOffsetMinutes: -330 }, at('12:30:00.000')).isInside, true);
+    // 22:00 to 05:00.
     const night = { fromMinute: 1320, toMinute: 300, utcOffsetMinutes: 0 };
     t.match(windowPhase(night, at('23:30:00.000')), { isInside: true, changesIn: Hours(5.5) });
     t.match(windowPhase(night, at('04:59:00.000')), { isInside: true, changesIn: Minutes(1) });
@@ -336,40 +344,47 @@ t.test('a late tick still finds a breach that started and ended before the tick'
 });
 
 t.test('presence is never-seen, online, asleep, late, airplane or low-battery', async (t) => {
-  const at = (run: JudgedRun, atMs: number) => presence(POWER_MODEL, run.belief, atMs);
-  t.same(at(new JudgedRun(), START_MS + Days(9)), { presence: 'never-seen' });
+  const presenceIn = (run: JudgedRun, atMs: number) => presence(POWER_MODEL, run.belief, atMs);
+  t.same(presenceIn(new JudgedRun(), START_MS + Days(9)), { presence: 'never-seen' });
   const online = new JudgedRun();
   online.judge({ type: 'connect', source: 'lock', atMs: START_MS });
-  t.same(at(online, START_MS + 5), { presence: 'online', sinceMs: START_MS });
+  t.same(presenceIn(online, START_MS + 5), { presence: 'online', sinceMs: START_MS });
 
   const asleep = seenAtStart({ lastPeriodMs: START_MS });
-  t.same(at(asleep, START_MS + Hours(2)), { presence: 'asleep', dueMs: START_MS + Days(1) });
+  t.same(presenceIn(asleep, START_MS + Hours(2)), { presence: 'asleep', dueMs: START_MS + Days(1) });
   t.same(
-    at(asleep, START_MS + Hours(24) + Minutes(20)),
+    presenceIn(asleep, START_MS + Hours(24) + Minutes(20)),
     { presence: 'asleep', dueMs: START_MS + Hours(24) + Minutes(20) },
     'a lock that is overdue but not late yet is due now, not in the past',
   );
-  t.same(at(asleep, START_MS + Hours(26)), {
+  t.same(presenceIn(asleep, START_MS + Hours(26)), {
     presence: 'late',
     sinceMs: START_MS + Hours(25),
     rule: 'period-overdue',
   });
-  const night = seenAtStart({ power: HIGH, lastPeriodMs: START_MS });
-  t.same(at(night, START_MS + Minutes(5)), { presence: 'asleep', dueMs: START_MS + Hours(1) }, 'the window opens at 7');
-  t.same(at(night, START_MS + Hours(2)), {
+  const high = seenAtStart({ power: HIGH, lastPeriodMs: START_MS });
+  t.same(
+    presenceIn(high, START_MS + Minutes(5)),
+    { presence: 'asleep', dueMs: START_MS + Hours(1) },
+    'the window opens at 7',
+  );
+  t.same(presenceIn(high, START_MS + Hours(2)), {
     presence: 'late',
     sinceMs: START_MS + Hours(1) + Minutes(10),
     rule: 'window-offline',
   });
-  t.match(at(seenAtStart({ power: RECOVERY }), START_MS + Minutes(11)), { presence: 'late', rule: 'recovery-offline' });
+  t.match(presenceIn(seenAtStart({ power: RECOVERY }), START_MS + Minutes(11)), {
+    presence: 'late',
+    rule: 'recovery-offline',
+  });
 
   const airplane = seenAtStart({ power: { ...MID, airplane: true } });
-  t.same(at(airplane, START_MS + Days(3)), { presence: 'airplane' });
+  t.same(presenceIn(airplane, START_MS + Days(3)), { presence: 'airplane' });
   const low = new JudgedRun();
   low.judge({ type: 'connect', source: 'lock', atMs: START_MS });
   low.receive(uplink({ body: cellular({ batteryPercent: 9 }) }), START_MS);
   low.judge({ type: 'disconnect', source: 'lock', cause: 'closed', atMs: START_MS });
-  t.same(at(low, START_MS + Days(3)), { presence: 'low-battery' });
+  t.same(presenceIn(low, START_MS + Days(3)), { presence: 'low-battery' });
 });
 
 t.test('there are 39 rules, and ten of them are warnings', async (t) => {

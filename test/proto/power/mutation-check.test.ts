@@ -57,11 +57,12 @@ t.test('no mutant of the lock survives', async (t) => {
     const outcomeText = firstOutcome(mutant);
     if (outcomeText === undefined) survivors.push(mutant.name);
     else t.pass(`${mutant.name} — ${outcomeText}`);
-    const by = outcomeText?.split(',')[0] ?? 'none';
-    countsByFinder.set(by, (countsByFinder.get(by) ?? 0) + 1);
+    const finder = outcomeText?.split(',')[0] ?? 'none';
+    countsByFinder.set(finder, (countsByFinder.get(finder) ?? 0) + 1);
   }
   t.same(survivors.sort(), Object.keys(EQUIVALENT).sort(), 'only mutants that behave like the true model survive');
-  t.ok((countsByFinder.get('judge') ?? 0) > 10, `killed by: ${JSON.stringify([...countsByFinder])}`);
+  // The judge must find faults too, not only the scenarios.
+  t.ok((countsByFinder.get('judge') ?? 0) > 10, `found by: ${JSON.stringify([...countsByFinder])}`);
 });
 
 /** Faults that the judge must also find on random walks, with the rule that finds each. */
@@ -94,6 +95,7 @@ const SEEN_ON_WALKS: Readonly<Record<string, string>> = {
   'a clock 2 h behind': 'clock-behind',
   'a frozen position': 'motion-unlikely',
 };
+/** On so many walks each of these faults shows at least once. */
 const WALKS = 40;
 
 t.test('the walks of the pair check find a lock that breaks the model', async (t) => {
@@ -139,10 +141,10 @@ const NOT_THE_JUDGES: Readonly<Record<string, string>> = {
 t.test('no mutant of the judge’s bounds survives', async (t) => {
   const survivors: string[] = [];
   for (const { name, model } of boundMutants()) {
-    const outcomeText = traceNames.find((file) => {
+    const failingTrace = traceNames.find((file) => {
       return JSON.stringify(findingsOf(file, model)) !== JSON.stringify(expectedOf(file));
     });
-    if (outcomeText !== undefined) t.pass(`${name} — ${outcomeText}`);
+    if (failingTrace !== undefined) t.pass(`${name} — ${failingTrace}`);
     else if (!comparesLate(model)) t.pass(`${name} — an uplink 29 days late`);
     else survivors.push(name);
   }

@@ -1,7 +1,8 @@
 // The pair check: `judge` must accept whatever `step` sends. Both were written from protocol.md and share only the
 // power model, so if they disagree, one of them is wrong. The test gives each input in each state, and random walks of
 // 30 days over a network that delays and loses packets. A violation fails, and so does a warning that the network does
-// not explain. test/long has ten thousand walks. A failure prints how to repeat it.
+// not explain. test/long has ten thousand walks. A failure prints how to repeat it: with PAIR_SEED the test makes only
+// the walk of that seed, with PAIR_CASE (`CASE/EVENT`, both by number) only that input in that state.
 import t from 'tap';
 import { Hours } from '../../../proto/clock.js';
 import type { EffectiveState } from '../../../proto/power/model.js';
@@ -14,6 +15,7 @@ const OBSERVED_FOR = Hours(1);
 /** How long a single case is observed when it is repeated: until after the next Period Ping. */
 const REPEATED_CASE_OBSERVED_FOR = Hours(26);
 
+/** All kinds of uplinks that a lock can make. */
 const ALL_KINDS = [
   'ack failed',
   'ack ok',
@@ -60,7 +62,9 @@ if (PAIR_SEED !== undefined) {
       }
     }
     t.same([...states.keys()].sort(), ['AIRPLANE', 'HIGH', 'LOW_BATTERY', 'MID', 'RECOVERY']);
+    // Fewer cases in a state would mean that a list of situations or inputs has become short by mistake.
     t.ok(Math.min(...states.values()) > 1000, `${statistics.runs} cases: ${JSON.stringify([...states])}`);
+    // A case lasts an hour, too short for a daily ping.
     const kinds = ALL_KINDS.filter((kind) => !kind.includes('PERIOD'));
     t.same([...statistics.kinds].sort(), kinds, 'all kinds of uplinks occur, except period pings');
   });

@@ -28,6 +28,14 @@ import type { Teardown } from '../../helpers/store/temp-folder.js';
 
 /** How many uplinks may arrive in any order: with more, the judge forgets the oldest gaps in the sequence numbers. */
 const MAX_SHUFFLED_UPLINKS = BELIEF_LIMITS.spans;
+/** So many fewer are taken, to stay clear of that limit. */
+const SHUFFLED_MARGIN = 50;
+/** The length of a walk, in days. */
+const WALK_DAYS = 6;
+/** The share of uplinks that are followed by one with the same key and other content. */
+const CONFLICT_SHARE = 0.1;
+/** The share of uplinks that arrive twice. */
+const REPEAT_SHARE = 0.3;
 /** The size of a lock's buffer: one uplink can be overtaken by this many others (protocol.md §2). */
 const BUFFERED_UPLINKS = 256;
 
@@ -40,6 +48,7 @@ function judged({ initial, commands }: SentUplinks, arrivals: readonly Uplink[])
   return run;
 }
 
+/** The result that must not depend on the order: what the judge believes of the lock, and findings about content. */
 const stateText = (run: JudgedRun): string => JSON.stringify([run.device, run.contentFindings]);
 
 /** How many walks, months and orders of arrival are tried. */
@@ -74,15 +83,15 @@ t.test('the judge’s belief and findings do not depend on the order and repetit
   for (const { name, ...alteration } of LOCKS) {
     for (let seed = 1; seed <= WALKS; seed++) {
       const random = new Prng(`${name} ${seed}`);
-      const sent = sentOnWalk(seed, 6, alteration);
+      const sent = sentOnWalk(seed, WALK_DAYS, alteration);
       const first = random.integer(0, Math.max(0, sent.uplinks.length - MAX_SHUFFLED_UPLINKS));
-      const selected = sent.uplinks.slice(first, first + MAX_SHUFFLED_UPLINKS - 50);
+      const selected = sent.uplinks.slice(first, first + MAX_SHUFFLED_UPLINKS - SHUFFLED_MARGIN);
       const hasConflicts = seed % 2 !== 0 && name !== FROZEN;
-      const uplinks = hasConflicts ? withConflicts(random, selected, 0.1) : selected;
+      const uplinks = hasConflicts ? withConflicts(random, selected, CONFLICT_SHARE) : selected;
       const inOrder = judged(sent, uplinks);
       if (inOrder.contentFindings.length > 0) withFindings++;
       for (let order = 1; order <= ORDERS; order++) {
-        const arrivals = withRepeats(random, shuffled(random, uplinks), 0.3);
+        const arrivals = withRepeats(random, shuffled(random, uplinks), REPEAT_SHARE);
         t.equal(stateText(judged(sent, arrivals)), stateText(inOrder), `${name}, seed ${seed}, order ${order}`);
       }
     }
@@ -92,6 +101,7 @@ t.test('the judge’s belief and findings do not depend on the order and repetit
 
 /**
  * The uplinks as if the lock's flash had been wiped at `wipedMs`: afterwards the lock counts its boots from 1 again.
+ * The boots before get higher numbers, as those of a lock that has been in use for long.
  */
 function withWipedFlash(uplinks: readonly Uplink[], wipedMs: number): Uplink[] {
   const first = uplinks.find(({ timeMs }) => timeMs >= wipedMs)?.boot ?? 0;
@@ -104,20 +114,18 @@ t.test('the same for a lock whose flash was wiped, whether or not it is marked a
   const bootBackCounts = { marked: 0, unmarked: 0 };
   for (let seed = 1; seed <= WALKS; seed++) {
     const random = new Prng(`wiped ${seed}`);
-    const sent = sentOnWalk(seed, 6);
-    const selected = sent.uplinks.slice(0, MAX_SHUFFLED_UPLINKS - 50);
+    const sent = sentOnWalk(seed, WALK_DAYS);
+    const selected = sent.uplinks.slice(0, MAX_SHUFFLED_UPLINKS - SHUFFLED_MARGIN);
     const wipedMs = Math.max(...selected.slice(0, Math.floor(selected.length / 2)).map(({ timeMs }) => timeMs)) + 1;
-    const uplinks = withConflicts(random, withWipedFlash(selected, wipedMs), seed % 2 === 0 ? 0 : 0.1);
-    // Received after all uplinks were made, so that each time is plausible.
-    const late = { ...sent, commands: [] };
+    const uplinks = withConflicts(random, withWipedFlash(selected, wipedMs), seed % 2 === 0 ? 0 : CONFLICT_SHARE);
     for (const marks of [[], [wipedMs]]) {
-      const inOrder = judgedLate(late, uplinks, marks);
+      const inOrder = judgedLate(sent, uplinks, marks);
       const count = inOrder.contentFindings.filter((text) => text.startsWith('boot-back')).length;
       bootBackCounts[marks.length === 0 ? 'unmarked' : 'marked'] += count;
       for (let order = 1; order <= ORDERS; order++) {
-        const arrivals = withRepeats(random, shuffled(random, uplinks), 0.3);
+        const arrivals = withRepeats(random, shuffled(random, uplinks), REPEAT_SHARE);
         t.equal(
-          stateText(judgedLate(late, arrivals, marks)),
+          stateText(judgedLate(sent, arrivals, marks)),
           stateText(inOrder),
           `${marks}, seed ${seed}, order ${order}`,
         );
@@ -128,7 +136,10 @@ t.test('the same for a lock whose flash was wiped, whether or not it is marked a
   t.equal(bootBackCounts.marked, 0, 'boot-back was not found if the lock is marked as reflashed');
 });
 
-/** As `judged`, but all uplinks arrive after the last one was made. `marks` are the times of reflashes. */
+/**
+ * As `judged`, but without commands, and all uplinks arrive after the last one was made, so that each time is
+ * plausible. `marks` are the times of reflashes.
+ */
 function judgedLate({ initial }: SentUplinks, arrivals: readonly Uplink[], marks: readonly number[]): JudgedRun {
   const run = new JudgedRun(START_MS, initial, marks);
   const fromMs = Math.max(START_MS, ...arrivals.map(({ timeMs }) => timeMs));
@@ -200,16 +211,16 @@ t.test(
       const lock = LOCKS.find((candidate) => candidate.name === name);
       if (lock === undefined) throw new Error(`there is no lock ${name}`);
       const random = new Prng(`gateway ${seed}`);
-      const { uplinks: all } = sentOnWalk(seed + 1, 6, lock);
+      const { uplinks: all } = sentOnWalk(seed + 1, WALK_DAYS, lock);
       // Some uplinks have the same key and contradict each other, and so do the very last ones.
-      const uplinks = withConflicts(random, all.slice(-(MAX_SHUFFLED_UPLINKS - 50)), 0.1);
+      const uplinks = withConflicts(random, all.slice(-(MAX_SHUFFLED_UPLINKS - SHUFFLED_MARGIN)), CONFLICT_SHARE);
       const last = all.findLast(isPingUplink);
       if (last !== undefined) uplinks.push({ ...last, timeMs: last.timeMs + 1 });
       const inOrder = await ingested(t, uplinks);
       t.ok(inOrder.stored.length > 50 && inOrder.findings.length > 0, `${name}: ${inOrder.stored.length} pings`);
       t.equal(inOrder.eventIds.length, inOrder.stored.length, 'each stored ping has an event');
       for (let order = 1; order <= ORDERS; order++) {
-        const arrivals = withRepeats(random, shuffled(random, uplinks), 0.3);
+        const arrivals = withRepeats(random, shuffled(random, uplinks), REPEAT_SHARE);
         t.same(await ingested(t, arrivals), inOrder, `${formatMac(MAC)} as ${name}, order ${order}`);
       }
     }

@@ -1,6 +1,7 @@
 // Checks `step`, which simulates a lock, against protocol.md §1 and §2 when the network fails: retries, buffering and
 // discarding of uplinks, overtaking, repeats after a lost connection, and boots. The expected times and orders follow
-// from these sections.
+// from these sections. A `ModelLock` runs `step` from noon on, with a gateway that answers at once unless the test
+// switches that off. `describeSince(time)` lists what the lock did, each with the seconds since that time.
 import t from 'tap';
 import { Days, Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import { flashDiffers, flashOf } from '../../../proto/power/step/state.js';
@@ -40,6 +41,7 @@ t.test('retries: after 10, 30 and 60 s, then every 5 min ± 20 %', async (t) => 
   t.same(waits.slice(0, 3), [Seconds(10), Seconds(30), Seconds(60)]);
   const laterWaits = waits.slice(3);
   t.ok(
+    // At most 6 min each, so over 90 in ten hours.
     laterWaits.length > 90 && laterWaits.every((wait) => wait >= Minutes(4) && wait <= Minutes(6)),
     'between 4 and 6 min',
   );
@@ -104,6 +106,7 @@ t.test(
         .publishedUplinks()
         .map(({ timeMs }) => (timeMs - NOON_MS) / 1000)
         .slice(0, 4),
+      // A cold receiver has a fix after 30 s, a warm one after 5 s.
       [0, 30, 180, 185],
     );
     t.same(
@@ -156,6 +159,7 @@ t.test('an unacknowledged uplink is sent again on the next connection, with the 
 t.test('a connection without an acknowledgement for 300 s (the keepalive) counts as dead', async (t) => {
   const lock = new ModelLock();
   lock.gatewayAcknowledges = false;
+  // The connection drops after 300 s, and the lock retries 10 s later.
   changeLockState(lock).advance(Seconds(311));
   t.same(lock.describeSince(NOON_MS).slice(2), ['300 drop', '310 connect', '310 cellular STATE_PING']);
 });
@@ -169,6 +173,7 @@ t.test(
       .advance(Seconds(7))
       .handle({ type: 'motion', moving: false })
       .advance(Minutes(3));
+    // With the theft ping, 255 state pings fill the buffer.
     for (let change = 0; change < 255; change++) changeLockState(lock);
     t.equal(lock.state.waiting.length, 256);
     t.equal(lock.state.dropped, 0);

@@ -10,8 +10,10 @@ import { byLength } from '../../helpers/house/test-length.js';
 import { MIDNIGHT_MS, ModelLock, type ModelLockOptions, type TimedEffect } from '../../helpers/mqtt/model-lock.js';
 
 const WALKS = byLength(40, 600);
+/** The number of inputs in a walk. */
 const STEPS = 400;
 
+/** The commands that a walk may send: at least one of each type. */
 const COMMANDS: readonly Command[] = [
   { type: 'unlock' },
   { type: 'lock' },
@@ -27,6 +29,7 @@ const COMMANDS: readonly Command[] = [
   { type: 'set-power', airplane: true },
 ];
 
+/** A random input. Each range of `kind` sets how likely that input is. */
 function randomInput(random: Prng, lock: ModelLock): StepInput {
   const flip = random.chance(0.5);
   const kind = random.integer(0, 30);

@@ -1,6 +1,7 @@
-// Checks `step`, which simulates a lock, against protocol.md §2: what a lock does in each state and for each trigger.
-// An expected line has the seconds since a given time, and what the lock then publishes or does. The numbers follow
-// from the timings of that section.
+// Checks `step`, which simulates a lock, against protocol.md §2: what a lock does in each state and for each trigger. A
+// `ModelLock` runs `step`, from noon on unless stated, with a gateway that answers at once. Its `describeSince(time)`
+// lists what the lock did; a line has the seconds since that time, and what the lock then published or did. The
+// expected numbers follow from the timings of that section.
 import t from 'tap';
 import { Days, Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import type { EffectiveState } from '../../../proto/power/model.js';
@@ -106,6 +107,7 @@ t.test(
       hours.set(hour, (hours.get(hour) ?? 0) + 1);
     }
     t.equal(hours.size, 24, 'in every hour of the day some locks send');
+    // 2,400 locks in 24 hours.
     t.ok(Math.max(...hours.values()) < 200 && Math.min(...hours.values()) > 40, 'about 100 each');
 
     const dueMs = MIDNIGHT_MS + Minutes(periodMinuteOf(MODEL_LOCK_MAC));
@@ -135,17 +137,15 @@ t.test('theft: it starts when a locked lock has moved for more than 6 s', async 
   lock.advance(1);
   t.same(lock.describeSince(NOON_MS), ['6.001 connect', '6.001 cellular THEFT']);
   lock.advance(Seconds(51)).handle({ type: 'motion', moving: false }).advance(Minutes(5));
-  t.same(
-    lock.describeSince(NOON_MS + Seconds(7)),
-    [
-      // 30 s to the first fix, then every 10 s while it moves (until 57.001 s), and the end after 2 min without motion.
-      '29.001 gps THEFT',
-      '39.001 gps THEFT',
-      '49.001 gps THEFT',
-      '170.001 close',
-      '170.001 disconnect',
-    ].map((line) => line),
-  );
+  t.same(lock.describeSince(NOON_MS + Seconds(7)), [
+    // The theft started at −0.999 s of this count. 30 s later it has its first fix, then a GPS ping every 10 s while
+    // the lock moves (until 50.001 s), and ends after 2 min without motion.
+    '29.001 gps THEFT',
+    '39.001 gps THEFT',
+    '49.001 gps THEFT',
+    '170.001 close',
+    '170.001 disconnect',
+  ]);
 });
 
 t.test(
@@ -168,10 +168,10 @@ t.test(
       cellular.map(({ timeMs }) => (timeMs - NOON_MS) / 1000),
       [6.001, 306.001, 606.001, 906.001],
     );
-    const mark = lock.timedEffects.length;
+    const effectsBefore = lock.timedEffects.length;
     lock.handle({ type: 'lock-state', lockState: 'unlocked' }).advance(Minutes(1));
     const after = lock
-      .createdUplinks(mark)
+      .createdUplinks(effectsBefore)
       .map(({ body }) => (body.kind === 'ack' ? '' : `${body.kind} ${body.reason}`));
     t.same(after.slice(0, 2), ['cellular REASON_STATE_PING', 'cellular REASON_UNLOCKED_MOVEMENT']);
     t.notOk(after.some((line) => line.includes('THEFT')));
@@ -201,8 +201,8 @@ t.test(
       '50 close',
       '50 disconnect',
     ]);
-    const sentReasons = lock.createdUplinks().map(({ body }) => (body.kind === 'ack' ? '' : body.lockState));
-    t.same(sentReasons, ['unlocked', 'locked', 'unlocked', 'unlocked', 'unlocked']);
+    const lockStates = lock.createdUplinks().map(({ body }) => (body.kind === 'ack' ? '' : body.lockState));
+    t.same(lockStates, ['unlocked', 'locked', 'unlocked', 'unlocked', 'unlocked']);
   },
 );
 
@@ -257,7 +257,7 @@ t.test('ride: ride tracking may be switched during it, a short stop is part of i
   lock.advance(Seconds(30));
   t.ok(publishedReasons(lock).has('REASON_UNLOCKED_PING'), 'after switching on, the search starts at once');
   lock.command(2, { type: 'set-power', rideTracking: false });
-  const mark = lock.timedEffects.length;
+  const effectsBefore = lock.timedEffects.length;
   lock
     .advance(Minutes(1))
     .handle({ type: 'motion', moving: false })
@@ -265,7 +265,7 @@ t.test('ride: ride tracking may be switched during it, a short stop is part of i
     .handle({ type: 'motion', moving: true });
   lock.advance(Minutes(10));
   t.notOk(
-    lock.createdUplinks(mark).some(({ body }) => body.kind === 'gps'),
+    lock.createdUplinks(effectsBefore).some(({ body }) => body.kind === 'gps'),
     'no GPS ping after ride tracking is off',
   );
   t.equal(lock.state.link, 'up', 'a stop of under 2 min does not end the ride');
@@ -302,20 +302,21 @@ t.test(
 
     const high = new ModelLock({ power: power({ mode: 'HIGH' }), startMs: MIDNIGHT_MS });
     high.advance(Days(1));
-    const window = high
+    const networkPings = high
       .createdUplinks()
       .filter(({ body }) => body.kind !== 'ack' && body.reason === 'REASON_NETWORK_PING');
-    t.equal(window.length, 12 * 4, 'four per hour from 07:00 until before 19:00');
-    t.equal(window[0]?.timeMs, MIDNIGHT_MS + Hours(7));
-    const atSeven = high.timedEffects
+    t.equal(networkPings.length, 12 * 4, 'four per hour from 07:00 until before 19:00');
+    t.equal(networkPings[0]?.timeMs, MIDNIGHT_MS + Hours(7));
+    const effectsAtEnd = high.timedEffects
       .filter(({ atMs }) => atMs >= MIDNIGHT_MS + Hours(19))
       .map(({ effect }) => effect.type);
-    t.same(atSeven.slice(0, 3), ['made', 'publish', 'disconnect'], 'the connection closes at 19:00');
+    t.same(effectsAtEnd.slice(0, 3), ['made', 'publish', 'disconnect'], 'the connection closes at 19:00');
   },
 );
 
 t.test('the high window may have a UTC offset, cross midnight, or last all day', async (t) => {
   const at = (hour: number, minute = 0) => MIDNIGHT_MS + Hours(hour) + Minutes(minute);
+  // 07:00 to 19:00 UTC.
   const day = { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: 0 };
   t.same(
     [at(6, 59), at(7), at(18, 59), at(19)].map((ms) => windowContains(day, ms)),
@@ -323,12 +324,14 @@ t.test('the high window may have a UTC offset, cross midnight, or last all day',
   );
   t.equal(nextWindowEdgeMs(day, at(7)), at(19));
   t.equal(nextWindowEdgeMs(day, at(19)), at(31));
+  // The same at UTC+5:30, so 01:30 to 13:30 UTC.
   const delhi = { ...day, utcOffsetMinutes: 330 };
   t.same(
     [at(1, 29), at(1, 30), at(13, 29), at(13, 30)].map((ms) => windowContains(delhi, ms)),
     [false, true, true, false],
   );
   t.equal(nextWindowEdgeMs(delhi, at(0)), at(1, 30));
+  // 22:00 to 06:00 at UTC−5, so 03:00 to 11:00 UTC.
   const night = { fromMinute: 1320, toMinute: 360, utcOffsetMinutes: -300 };
   t.same(
     [at(2, 59), at(3), at(10, 59), at(11)].map((ms) => windowContains(night, ms)),
@@ -353,19 +356,21 @@ t.test('low battery: the lock announces it, and then sends only theft pings', as
   lock.handle({ type: 'battery', percent: 9 }).advance(Minutes(1));
   t.same(lock.describeSince(NOON_MS), ['60 connect', '60 close', '60 disconnect'], 'the lock connects to announce it');
   t.match(lock.createdUplinks()[0]?.body, { batteryPercent: 9 });
-  const mark = lock.timedEffects.length;
+  const effectsBefore = lock.timedEffects.length;
   lock
     .handle({ type: 'lock-state', lockState: 'unlocked' })
     .handle({ type: 'motion', moving: true })
     .advance(Minutes(1));
   lock.handle({ type: 'modem-reset' }).handle({ type: 'battery', percent: 8 }).advance(Days(2));
-  t.same(lock.createdUplinks(mark), [], 'no state change, ride, period or reset');
+  t.same(lock.createdUplinks(effectsBefore), [], 'no state change, ride, period or reset');
   lock
     .handle({ type: 'lock-state', lockState: 'locked' })
     .advance(Minutes(1))
     .command(9, { type: 'siren', seconds: 3 });
   lock.handle({ type: 'motion', moving: false }).advance(Minutes(5));
-  const sentReasons = new Set(lock.createdUplinks(mark).map(({ body }) => (body.kind === 'ack' ? 'ack' : body.reason)));
+  const sentReasons = new Set(
+    lock.createdUplinks(effectsBefore).map(({ body }) => (body.kind === 'ack' ? 'ack' : body.reason)),
+  );
   t.same([...sentReasons], ['REASON_THEFT', 'REASON_CLOSE_CONNECTION'], 'theft pings, but no answer to a command');
   lock.handle({ type: 'battery', percent: 60 }).advance(1);
   t.match(
@@ -402,13 +407,13 @@ t.test(
     t.same(lock.describeSince(NOON_MS + Seconds(60)), ['0 close', '0 disconnect']);
     t.match(lock.createdUplinks().at(-1), { power: { airplane: true }, body: { kind: 'close_connection' } });
     t.equal(lock.wakeAtMs, Number.POSITIVE_INFINITY, 'no time wakes the lock');
-    const mark = lock.timedEffects.length;
+    const effectsBefore = lock.timedEffects.length;
     lock
       .handle({ type: 'motion', moving: true })
       .advance(Days(2))
       .handle({ type: 'lock-state', lockState: 'unlocked' });
     lock.handle({ type: 'modem-reset' }).handle({ type: 'battery', percent: 3 }).advance(Days(2));
-    t.same(lock.timedEffects.slice(mark), []);
+    t.same(lock.timedEffects.slice(effectsBefore), []);
     lock.handle({ type: 'battery', percent: 50 }).handle({ type: 'settings', change: { airplane: false } });
     t.equal(lock.state.link, 'up');
 
@@ -440,9 +445,9 @@ t.test('airplane mode set by command: acknowledged, closed, silent; no command s
   lock.advance(Minutes(1)).command(7, { type: 'set-power', airplane: true, highWindow });
   t.same(lock.describeSince(NOON_MS + Seconds(60)), ['0 ack 7 ok', '0 close', '0 disconnect']);
   t.match(lock.createdUplinks().at(-2), { power: { airplane: true, mode: 'HIGH' }, body: { highWindow } });
-  const mark = lock.timedEffects.length;
+  const effectsBefore = lock.timedEffects.length;
   lock.command(8, { type: 'set-power', airplane: false }).advance(Days(2));
-  t.same(lock.timedEffects.slice(mark), []);
+  t.same(lock.timedEffects.slice(effectsBefore), []);
   t.ok(lock.state.power.airplane);
 });
 
@@ -476,7 +481,7 @@ t.test('triggers send in the order theft, state change, ride, period, over one c
   lock.advance(Seconds(10)).handle({ type: 'lock-state', lockState: 'unlocked' }).advance(Seconds(60));
   const order = lock
     .createdUplinks()
-    .map(({ body }) => (body.kind === 'ack' ? 'ack' : `${body.kind} ${body.reason.slice(7)}`));
+    .map(({ body }) => (body.kind === 'ack' ? 'ack' : `${body.kind} ${body.reason.slice('REASON_'.length)}`));
   t.same(order.slice(0, 7), [
     'cellular PERIOD_TRACKING',
     'cellular THEFT',
@@ -491,12 +496,14 @@ t.test('triggers send in the order theft, state change, ride, period, over one c
 
 t.test('commands: carried out once, acknowledged each time, rejected after their expiry', async (t) => {
   const lock = new ModelLock({ power: power({ recovery: true }) });
-  const run = (id: number, command: Command) => lock.command(id, command).command(id, command).advance(Minutes(1));
-  run(1, { type: 'unlock' });
-  run(2, { type: 'siren', seconds: 30 });
-  run(3, { type: 'locate-gps' });
-  run(4, { type: 'locate-cell' });
-  run(5, { type: 'lock' });
+  const sendTwice = (id: number, command: Command) => {
+    return lock.command(id, command).command(id, command).advance(Minutes(1));
+  };
+  sendTwice(1, { type: 'unlock' });
+  sendTwice(2, { type: 'siren', seconds: 30 });
+  sendTwice(3, { type: 'locate-gps' });
+  sendTwice(4, { type: 'locate-cell' });
+  sendTwice(5, { type: 'lock' });
   lock.command(6, { type: 'unlock' }, lock.nowMs).command(6, { type: 'unlock' }, lock.nowMs);
   const acks = lock
     .createdUplinks()
@@ -585,9 +592,9 @@ t.test(
     ]);
     t.equal(lock.state.boot, 1, 'a reset of the modem is not a boot');
     lock.advance(Minutes(1)).handle({ type: 'modem-reset' });
-    const kinds = lock.describeSince(NOON_MS + Seconds(120)).slice(0, 3);
+    const firstActions = lock.describeSince(NOON_MS + Seconds(120)).slice(0, 3);
     t.same(
-      kinds,
+      firstActions,
       ['0 drop', '0 connect', '0 cellular RESET'],
       'without a command, the connection drops without a close-connection ping',
     );

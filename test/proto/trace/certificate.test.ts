@@ -54,7 +54,7 @@ t.test('all scenarios together show every row except the one that needs world ev
   const certificate = certificateOf((await scenarioLines()).map((lines, index) => ({ file: `${index}.jsonl`, lines })));
   t.same(rowsWith(certificate, 'FAIL'), []);
   t.same(rowsWith(certificate, 'NOT SEEN'), ['position-true']);
-  t.equal(certificate.traces.length, 12);
+  t.equal(certificate.traces.length, 12, 'a trace of each built-in scenario');
   for (const { row, lines, seen } of certificate.rows) t.ok(lines.length <= 5 && lines.length <= seen, row);
 });
 

@@ -70,6 +70,7 @@ function readEvent(reader: TraceReader, line: string, reading: 'bytes' | 'text')
   return read.value as TraceEvent;
 }
 
+/** The numbers of the lines with a sequence-conflict. The header is line 1, so the first of `lines` is line 2. */
 function conflicts(t: Test, lines: readonly string[]): number[] {
   const conflictLines = (reading: 'bytes' | 'text') =>
     findingsOf(lines, reading)

@@ -69,6 +69,7 @@ t.test('simulated traces are valid, with the world, commands and bugs', async (t
 });
 
 t.test('recorded and exported traces are valid', async (t) => {
+  // The bench plays a lock against the gateway's code for commands, with a clock that the test moves.
   const bench = await CommandBench.open(t);
   const lock = await bench.lock();
   await bench.online(lock);
@@ -79,7 +80,8 @@ t.test('recorded and exported traces are valid', async (t) => {
   await bench.ack(lock, 1);
   await bench.pass(Seconds(5));
   await bench.ack(lock, 2, 'failed', 'a motor is stuck');
-  await bench.ping(lock, 8);
+  const lowBatteryPercent = 8;
+  await bench.ping(lock, lowBatteryPercent);
   await bench.drop(lock);
   await bench.pass(Minutes(5));
   await bench.online(lock);
@@ -88,8 +90,8 @@ t.test('recorded and exported traces are valid', async (t) => {
   t.same(refusedLines(recorded), []);
 
   const exported: string[] = [];
-  const known = await bench.store.findDevice(lock.mac);
-  const devices = known === null ? [] : [known.device];
+  const found = await bench.store.findDevice(lock.mac);
+  const devices = found === null ? [] : [found.device];
   for await (const line of exportTrace(bench.store, { devices, sinceMs: 0, untilMs: bench.clock.now() + 1 }))
     exported.push(line);
   t.match(exported.join('\n'), /"event":"command"/);

@@ -110,6 +110,7 @@ t.test('the search removes what it can, in chunks, in pairs and one by one', asy
   const numbers = Array.from({ length: 100 }, (_, index) => index);
   const needs = (parts: readonly number[]) => [3, 50, 97].every((number) => parts.includes(number));
   t.same(resultOf(removeChunks(numbers, needs)), [3, 50, 97]);
+  // 1 is needed; 2 and 8 can be removed only together.
   const together = (parts: readonly number[]) => parts.includes(1) && parts.includes(2) === parts.includes(8);
   t.same(resultOf(removePairs([1, 2, 8], together)), [1], 'a connect is removed with its disconnect');
   t.same(

@@ -94,8 +94,8 @@ t.test('members that a ping omits get their defaults', async (t) => {
 
 t.test('the default power is that of the last successful set-power', async (t) => {
   const ping = `{${OF_LOCK},"event":"ping","ping":{${BODY}}}`;
-  const command = (id: number, what: string) => `{${OF_LOCK},"event":"command","command":{"id":${id},${what}}}`;
-  const ack = (id: number, more = '"result":"ok"') => `{${OF_LOCK},"event":"ack","ack":{"id":${id},${more}}}`;
+  const command = (id: number, members: string) => `{${OF_LOCK},"event":"command","command":{"id":${id},${members}}}`;
+  const ack = (id: number, members = '"result":"ok"') => `{${OF_LOCK},"event":"ack","ack":{"id":${id},${members}}}`;
   const window = '"high_window":{"from":"22:00","to":"05:30","utc_offset_minutes":-330}';
   const events = readEvents(
     command(7, `"type":"set-power","mode":"HIGH",${window}`),
@@ -251,6 +251,7 @@ const bodies = fc.oneof(
 const uplinks: fc.Arbitrary<Uplink> = fc.record({
   boot: fc.nat({ max: 2 ** 32 - 1 }),
   sequence: fc.nat({ max: 2 ** 32 - 1 }),
+  // Also the first and the last millisecond of the years 1970–9999, and those next to them.
   timeMs: fc.oneof(fc.constantFrom(0, -1, 253402300799999, 253402300800000), fc.nat({ max: START_MS })),
   power: fc.record({
     mode: fc.constantFrom('MID' as const, 'HIGH' as const),
@@ -316,11 +317,14 @@ t.test('a written line reads back to the same event, with and without raw bytes'
 
 /** A connect and a disconnect of each cause, as the writer writes them. */
 function connectionLines(mac: Mac): string[] {
-  const of = { atMs: START_MS, mac, source: 'lock' } as const;
+  const ofLock = { atMs: START_MS, mac, source: 'lock' } as const;
   const causes = ['closed', 'dropped', 'keepalive', 'takeover', 'gateway'] as const;
-  const disconnects = causes.map((cause) => traceEventLine({ event: 'disconnect', ...of, cause }));
-  return [traceEventLine({ event: 'connect', ...of }), ...disconnects];
+  const disconnects = causes.map((cause) => traceEventLine({ event: 'disconnect', ...ofLock, cause }));
+  return [traceEventLine({ event: 'connect', ...ofLock }), ...disconnects];
 }
+
+/** Texts that the test inserts at each position of a line, also in place of a character; the last one is empty. */
+const INSERTIONS = ' |0|1|-|.|.0|e5|E|"|\\|,|}|\r|ä|9999999999|null|'.split('|');
 
 t.test(
   'the fast path for canonical lines reads the same as the slow path, also for slightly changed lines',
@@ -332,6 +336,7 @@ t.test(
     const results = (method: 'read' | 'readBytes', line: string): string => {
       const reader = new TraceReader();
       reader.read(HEADER);
+      // The line is in the middle of a buffer, as in a file that is read in blocks.
       const bytes = Buffer.from(`xx${line}\n${line}`);
       const first = method === 'read' ? reader.read(line) : reader.readBytes(bytes, 2, 2 + Buffer.byteLength(line));
       // The defaults of the next line show what the reader has remembered of this one.
@@ -340,26 +345,6 @@ t.test(
     };
     const isSame = (line: string) => results('readBytes', line) === results('read', line);
 
-    // At every position of one line of each kind, a text is inserted or replaces a character.
-    const insertions = [
-      '',
-      '0',
-      '1',
-      '-',
-      '.',
-      '.0',
-      'e5',
-      'E',
-      '"',
-      '\\',
-      ' ',
-      ',',
-      '}',
-      '\r',
-      'ä',
-      '9999999999',
-      'null',
-    ];
     const samples: Uplink[] = [
       uplink({ sequence: 120, body: cellular({ batteryPercent: 0 }) }),
       uplink({ kept: 3, dropped: 2, body: cellular({ position: SOMEWHERE, ebikeVolts: 36.5 }) }),
@@ -376,7 +361,7 @@ t.test(
       const isCanonical = canonical.read(bytes, 0, bytes.length) !== undefined || canonical.connection !== null;
       t.ok(isCanonical, 'a line of the writer is canonical');
       for (let position = 0; position <= line.length; position++) {
-        for (const inserted of insertions) {
+        for (const inserted of INSERTIONS) {
           for (const removed of [0, 1]) {
             const changed = line.slice(0, position) + inserted + line.slice(position + removed);
             if (!isSame(changed)) different.push(changed);
@@ -386,6 +371,7 @@ t.test(
     }
     t.same(different, []);
 
+    // Only times that can be the line's `at`: in the years 1970–9999, less the offset below.
     const pings = uplinks.filter(
       (sample) => sample.body.kind !== 'ack' && sample.timeMs >= 0 && sample.timeMs < 253402300799000,
     );
@@ -484,8 +470,8 @@ t.test('an uplink is new, a repeat or a conflict, by its key and content', async
   const digests = new Set<number>();
   let count = 0;
   fc.assert(
-    fc.property(uplinks, (any) => {
-      const content = { ...any, boot: 0, sequence: count };
+    fc.property(uplinks, (drawn) => {
+      const content = { ...drawn, boot: 0, sequence: count };
       const changed = { ...content, timeMs: content.timeMs + 1 };
       count += 1;
       digests.add(fingerprintOf(content));
@@ -496,6 +482,7 @@ t.test('an uplink is new, a repeat or a conflict, by its key and content', async
     }),
     { numRuns: 2000, seed: 10 },
   );
+  // Some drawn uplinks are equal; nearly all others must have different fingerprints.
   t.ok(digests.size > 1500);
 });
 
@@ -527,7 +514,7 @@ t.test('changing due times again and again does not fill the queue with stale en
   const deadlines = new Deadlines<(typeof items)[number]>();
   let maxEntries = 0;
   for (let change = 0; change < 50_000; change++) {
-    // The times repeat, so an sample’s stale time may become its time again.
+    // The times repeat, so an item’s stale time may become its time again. The factors are prime, to mix the order.
     deadlines.set(items[(change * 7) % 100] as (typeof items)[number], (change * 7919) % 503);
     maxEntries = Math.max(maxEntries, deadlines.entries);
   }
@@ -559,6 +546,7 @@ t.test('a lock that only the header names is also judged at a tick', async (t) =
     const event = reader.read(line);
     if (event.ok && event.value !== null) check.judge(event.value, reader.line);
   }
+  // After 10 min without a connection, in the line of the first tick.
   t.same(
     check.findings().map(({ line, mac, rule }) => [line, mac, rule]),
     [

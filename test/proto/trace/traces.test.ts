@@ -13,7 +13,7 @@ t.test('each rule has traces that break it and traces that comply with it', asyn
       t.ok(count >= 2, `${rule}.${kind}: ${count}`);
     }
   }
-  const rules = RULES.map((finding) => finding.rule as string);
+  const rules = RULES.map((row) => row.rule as string);
   t.same(
     [...new Set(traceNames.map((name) => name.split('.')[0]))].filter((name) => !rules.includes(name ?? '')),
     [],

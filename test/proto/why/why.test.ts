@@ -36,8 +36,8 @@ import { judgeEventOf, readHandTrace, storeEvents } from '../../helpers/store/st
 const NOW = Date.UTC(2026, 10, 22, 12);
 
 function sentenceOf(steps: readonly { kind: string; code: string; sentence: string }[], kind: string, code?: string) {
-  const found = steps.find((step) => step.kind === kind && (code === undefined || step.code === code));
-  return found?.sentence ?? `no step ${kind} ${code ?? ''}`;
+  const match = steps.find((step) => step.kind === kind && (code === undefined || step.code === code));
+  return match?.sentence ?? `no step ${kind} ${code ?? ''}`;
 }
 
 t.test('each closed table has a sentence for each of its rows, and no other', async (t) => {
@@ -333,12 +333,13 @@ t.test('for every rule, the steps say how it was broken, what the rule is, and w
     t.match(steps.at(-1), { kind: 'next' }, 'the last step says what happens next');
     t.ok(steps.some(({ kind }) => kind === 'state') && steps.every((step) => step.rests_on !== ''));
   }
+  // period-overdue is the 19th rule of BROKEN, so its lock has the 19th test MAC, which ends with hex 13.
   const overdue = await requestWhy(gateway, 'A4C138000013', '2026-11-21T07:01:01.000Z');
   t.match(sentenceOf(overdue.steps, 'rule-broken', 'period-overdue'), 'It broke period-overdue, a warning (finding:');
 });
 
-/** The steps for the uplink in one line of a hand-written trace without findings. */
-function chainOf(file: string, line: number): readonly WhyStep[] {
+/** The steps for the uplink in one line of a hand-written trace without findings. Line 1 is the trace's header. */
+function stepsForLine(file: string, line: number): readonly WhyStep[] {
   const { events, lock } = readHandTrace(file);
   const nowMs = events[0]?.atMs ?? 0;
   const { highWindow, connected: isConnected, ...known } = lock;
@@ -370,10 +371,13 @@ t.test('for a rule that applies to only some uplinks, a step says why the uplink
     ['position-missing', 'position-missing.holds-1', 3, 'it is a GPS ping.'],
   ];
   for (const [rule, file, line, holds] of rows)
-    t.match(sentenceOf(chainOf(`${file}.jsonl`, line), 'rule-kept', rule), `It complies with ${rule}: ${holds}`, rule);
-  const everyOne = sentenceOf(chainOf('period-too-soon.holds-1.jsonl', 3), 'rules-kept');
+    t.match(
+      sentenceOf(stepsForLine(`${file}.jsonl`, line), 'rule-kept', rule),
+      `It complies with ${rule}: ${holds}`,
+      rule,
+    );
   t.match(
-    everyOne,
+    sentenceOf(stepsForLine('period-too-soon.holds-1.jsonl', 3), 'rules-kept'),
     'It complies with the rules for each uplink of a lock: outside-connection, after-close, wrong-source',
   );
 });
@@ -381,8 +385,11 @@ t.test('for a rule that applies to only some uplinks, a step says why the uplink
 const MAC = 'A4:C1:38:F0:E1:D2';
 const at = (time: string): number => Date.parse(`2026-11-20T${time}.000Z`);
 
-/** A history of a lock in MID that ends at an uplink with this body. The gateway listens from 06:00 on. */
-function madeBy(body: Ping, power: object = {}, before: readonly JudgeEvent[] = [], source: Source = 'lock') {
+/**
+ * The steps for an uplink with this body, which a lock makes at 06:30 on a connection that began a second before. The
+ * lock is in MID, unless `power` says otherwise. The gateway listens from 06:00 on.
+ */
+function stepsFor(body: Ping, power: object = {}, before: readonly JudgeEvent[] = [], source: Source = 'lock') {
   const replay = new HistoryReplay(POWER_MODEL, MAC, at('06:00:00'), false);
   for (const event of [CONNECT, ...before]) replay.take(event);
   const made = uplink({ boot: 41, sequence: 12, timeMs: at('06:30:00'), power, body });
@@ -406,12 +413,13 @@ const command = (id: number, type: 'unlock' | 'locate-gps' | 'locate-cell' | 're
   return { type: 'command', id, command: { type }, atMs: at('06:29:59') };
 };
 
-/** A ping, and the expected sentence about its trigger. */
+// Parts of the expected sentences that several rows share.
 const THEFT = 'sent when the lock is locked and has been moving for more than 6 s, which counts as theft';
 const DAY = 'the daily ping, sent once daily at the lock’s own minute of the day';
 const RIDE = 'sent while the lock is unlocked and moving: a ride, in which its cellular connection is on';
 const KEEPS = 'sent while the lock keeps its connection and waits for commands; on connecting, and every 15 min';
 const CHANGE = 'sent when the lock is locked or unlocked; each change makes its own ping, with that moment’s state';
+/** A ping, the expected sentence about its trigger, and the lock's power settings, unless they are the default. */
 const TRIGGERS: readonly (readonly [body: Ping, trigger: string, power?: object])[] = [
   [
     cellular({ reason: 'REASON_THEFT' }),
@@ -470,22 +478,22 @@ t.test('for every reason, a step says which trigger made the lock send the ping'
   const seen = new Set<string>(['PHONE']);
   for (const [body, trigger, power] of TRIGGERS) {
     seen.add(body.reason);
-    t.equal(sentenceOf(madeBy(body, power), 'trigger'), `${body.reason}: ${trigger}`);
+    t.equal(sentenceOf(stepsFor(body, power), 'trigger'), `${body.reason}: ${trigger}`);
   }
   for (const { name } of REASONS) t.ok(seen.has(name), `${name} has a row here`);
-  const phone = madeBy(cellular({ reason: 'PHONE' }), {}, [], 'phone');
+  const phone = stepsFor(cellular({ reason: 'PHONE' }), {}, [], 'phone');
   const sent = 'PHONE: sent by the user’s phone instead of the lock, with the phone’s own coordinates.';
   t.equal(sentenceOf(phone, 'trigger'), sent);
   t.match(sentenceOf(phone, 'rules-kept'), /wrong-source, unknown-reason, out-of-range, sequence-conflict\.$/);
 });
 
 t.test('steps say which command caused an uplink, and what message it is', async (t) => {
-  const asked = madeBy(gps('REASON_GPS_PING'), {}, [command(7, 'locate-gps')]);
+  const asked = stepsFor(gps('REASON_GPS_PING'), {}, [command(7, 'locate-gps')]);
   const sent = 'was sent to it at 2026-11-20T06:29:59.000Z.';
   t.equal(sentenceOf(asked, 'command'), `Command 7 (locate-gps) ${sent}`);
-  const none = madeBy(cellular({ reason: 'REASON_RESET' }));
+  const none = stepsFor(cellular({ reason: 'REASON_RESET' }));
   t.equal(sentenceOf(none, 'command'), 'No command (reset) was sent to it in the 10 min before.');
-  const unlocked = madeBy(cellular({ reason: 'REASON_STATE_PING' }), {}, [command(8, 'unlock')]);
+  const unlocked = stepsFor(cellular({ reason: 'REASON_STATE_PING' }), {}, [command(8, 'unlock')]);
   t.equal(sentenceOf(unlocked, 'command'), `Command 8 (unlock) ${sent}`);
   t.equal(
     sentenceOf(asked, 'state'),
@@ -495,12 +503,13 @@ t.test('steps say which command caused an uplink, and what message it is', async
   t.equal(sentenceOf(asked, 'before', 'first'), 'The gateway knew nothing about the lock before it.');
   const earlier = visit(DAILY);
   t.equal(
-    sentenceOf(madeBy(cellular(), {}, earlier), 'before', 'newest'),
+    sentenceOf(stepsFor(cellular(), {}, earlier), 'before', 'newest'),
     'The gateway’s view before it, from uplink 1/2: MID, locked, battery 80 %.',
   );
+  // Of boot 50; the uplink itself is of boot 41.
   const newer = visit(DAILY, {}, 'closed', 50);
   t.equal(
-    sentenceOf(madeBy(cellular(), {}, newer), 'before', 'late'),
+    sentenceOf(stepsFor(cellular(), {}, newer), 'before', 'late'),
     'It arrived after newer ones: the gateway’s view rests on uplink 50/2 and stays unchanged.',
   );
   t.equal(
@@ -515,28 +524,32 @@ t.test('steps say which command caused an uplink, and what message it is', async
   );
 });
 
-/** The step about a silence after these events of a lock. The gateway listens from 06:00 on. */
+/** The history of a lock up to a moment, with the events `after` it. The gateway listens from 06:00 on. */
 function historyAt(atMs: number, events: readonly JudgeEvent[], after: readonly JudgeEvent[] = []): JudgedHistory {
   const replay = new HistoryReplay(POWER_MODEL, MAC, at('06:00:00'), false);
   for (const event of events) replay.take(event);
   return replay.endAtTime(atMs, after);
 }
 
+/** The step about the silence at a moment, after these events of a lock. */
 function silenceAt(atMs: number, events: readonly JudgeEvent[]): WhyStep {
   return silenceStep(POWER_MODEL, historyAt(atMs, events).belief, atMs);
 }
 
-/** A connection from 06:01 to 06:02 on which the lock sends a ping with this body. */
+/**
+ * The events of a connection from 06:01 to 06:02 on which the lock sends a ping with this body, and a close-connection
+ * ping unless the connection ends otherwise. An uplink arrives as many ms after 06:01 as its sequence number.
+ */
 function visit(body: Ping, power: object = {}, cause: DisconnectCause = 'closed', boot = 1): JudgeEvent[] {
-  const said = (sequence: number, each: Ping): JudgeEvent => ({
+  const uplinkEvent = (sequence: number, sentBody: Ping): JudgeEvent => ({
     ...{ type: 'uplink', source: 'lock', credential: 0, novelty: 'new', atMs: at('06:01:00') + sequence },
-    uplink: uplink({ boot, sequence, timeMs: at('06:01:00'), power, body: each }),
+    uplink: uplink({ boot, sequence, timeMs: at('06:01:00'), power, body: sentBody }),
   });
-  const ends = cause === 'closed' ? [said(2, close(body.batteryPercent))] : [];
+  const closing = cause === 'closed' ? [uplinkEvent(2, close(body.batteryPercent))] : [];
   return [
     { type: 'connect', source: 'lock', atMs: at('06:01:00') },
-    said(1, body),
-    ...ends,
+    uplinkEvent(1, body),
+    ...closing,
     { type: 'disconnect', source: 'lock', cause, atMs: at('06:02:00') },
   ];
 }
@@ -662,13 +675,13 @@ const SILENT: readonly (readonly [silence: Silence, atMs: number, events: readon
 t.test('for every kind of silence, a step says what the model expects, and why the lock is late or not', async (t) => {
   t.same(SILENT.map(([silence]) => silence).sort(), [...SILENCES].sort(), 'a new kind of silence needs a row here');
   for (const [silence, atMs, events, sentence] of SILENT) {
-    const told = silenceAt(atMs, events);
-    t.equal(told.code, silence);
-    t.equal(told.sentence, sentence);
+    const step = silenceAt(atMs, events);
+    t.equal(step.code, silence);
+    t.equal(step.sentence, sentence);
   }
   const start: JudgeEvent = { type: 'gateway', state: 'start', atMs: at('10:00:00') };
-  const anew = silenceAt(at('08:00:00') + Days(1), [...VISIT, STOP, start]);
-  t.match(anew.sentence, 'counted from the moment the gateway started to listen at 2026-11-20T10:00:00.000Z');
+  const afterRestart = silenceAt(at('08:00:00') + Days(1), [...VISIT, STOP, start]);
+  t.match(afterRestart.sentence, 'counted from the moment the gateway started to listen at 2026-11-20T10:00:00.000Z');
 });
 
 t.test(
@@ -685,8 +698,8 @@ t.test(
       'A possible cause: command 7 to switch airplane mode on was sent at 2026-11-20T06:01:30.000Z and expired ' +
       'unanswered at 2026-11-20T06:30:00.000Z.';
     t.ok(late.sentence.endsWith(cause), late.sentence);
-    const back = visit(cellular(), { recovery: true }).map((event) => ({ ...event, atMs: event.atMs + Hours(1) }));
-    const refuted = silenceAt(at('07:15:00'), [...events, ...back.filter(({ type }) => type !== 'uplink'), ...back]);
+    const later = visit(cellular(), { recovery: true }).map((event) => ({ ...event, atMs: event.atMs + Hours(1) }));
+    const refuted = silenceAt(at('07:15:00'), [...events, ...later.filter(({ type }) => type !== 'uplink'), ...later]);
     t.equal(refuted.code, 'late-recovery');
     t.notMatch(refuted.sentence, 'possible cause', 'an uplink with airplane off has come since');
     t.end();
@@ -696,15 +709,16 @@ t.test(
 t.test('steps about an uplink that came late, has a used key, or has a withdrawn finding', async (t) => {
   const replay = new HistoryReplay(POWER_MODEL, MAC, at('06:00:00'), false);
   for (const event of visit(cellular({ reason: 'REASON_STATE_PING' }))) replay.take(event);
-  const again = (sequence: number, body: Ping): UplinkEvent => ({
+  const lateUplink = (sequence: number, body: Ping): UplinkEvent => ({
     ...{ type: 'uplink', source: 'lock', credential: 0, novelty: 'new', atMs: at('09:00:00') },
     uplink: uplink({ sequence, timeMs: at('06:01:00'), body }),
   });
-  const told = (sequence: number, body: Ping) => {
-    const history = replay.endAt(again(sequence, body), []);
+  const explain = (sequence: number, body: Ping) => {
+    const history = replay.endAt(lateUplink(sequence, body), []);
     return { history, steps: uplinkSteps(uplinkCase(POWER_MODEL, history), []) };
   };
-  const conflict = told(1, cellular({ batteryPercent: 79 }));
+  // Sequence number 1 was used by the visit's first uplink, which reported 80 %.
+  const conflict = explain(1, cellular({ batteryPercent: 79 }));
   t.match(
     conflict.history.verdict.findings.map(({ rule }) => rule),
     ['sequence-conflict'],
@@ -718,7 +732,7 @@ t.test('steps about an uplink that came late, has a used key, or has a withdrawn
     'The events that were read don’t say which connection it came over.',
     'no finding contradicts it, so it had a connection',
   );
-  const { steps } = told(3, cellular({ reason: 'REASON_STATE_PING' }));
+  const { steps } = explain(3, cellular({ reason: 'REASON_STATE_PING' }));
   t.equal(
     sentenceOf(steps, 'rule-withdrawn', 'state-unchanged'),
     'It seemed to break state-unchanged when it came; later uplinks explained it.',
@@ -753,21 +767,22 @@ t.test('steps say how the last connection ended, what came next, and whether the
   };
   const back: JudgeEvent = { type: 'connect', source: 'lock', atMs: at('11:00:00') };
   const moment = historyAt(at('09:00:00'), visit(DAILY, {}, 'dropped'), [back, late]);
-  const behind = afterSteps(POWER_MODEL, moment, at('09:00:00'));
+  const whileOutOfReach = afterSteps(POWER_MODEL, moment, at('09:00:00'));
   t.equal(
-    sentenceOf(behind, 'after', 'next-contact'),
+    sentenceOf(whileOutOfReach, 'after', 'next-contact'),
     'Next contact: it connected at 2026-11-20T11:00:00.000Z, 2 h later.',
   );
   t.equal(
-    sentenceOf(behind, 'after', 'out-of-reach'),
+    sentenceOf(whileOutOfReach, 'after', 'out-of-reach'),
     'One uplink made before then arrived late, from 2026-11-20T11:00:05.000Z on, the first 3 h after it was made: ' +
       'the lock was out of reach and buffered them.',
   );
-  const down = afterSteps(POWER_MODEL, historyAt(at('06:35:00'), open, restart.slice(1)), at('06:35:00'));
-  t.equal(sentenceOf(down, 'after', 'listening'), 'The gateway listened again from 2026-11-20T06:40:00.000Z on.');
-  t.equal(sentenceOf(down, 'after', 'nothing'), 'Nothing has come from it since.');
+  const whileDown = afterSteps(POWER_MODEL, historyAt(at('06:35:00'), open, restart.slice(1)), at('06:35:00'));
+  t.equal(sentenceOf(whileDown, 'after', 'listening'), 'The gateway listened again from 2026-11-20T06:40:00.000Z on.');
+  t.equal(sentenceOf(whileDown, 'after', 'nothing'), 'Nothing has come from it since.');
 });
 
+/** A command's record, as the store keeps it. */
 function record(change: Partial<CommandRecord> = {}): CommandRecord {
   return {
     ...{ id: 7, deviceId: 1, merchantId: 1, mac: testMac(1), command: { type: 'unlock' }, state: 'queued', detail: '' },
@@ -794,9 +809,9 @@ t.test('steps about a command say what it asks for, when it expires, its state a
       `Command 7 asks lock A4:C1:38:00:00:01 ${what} Requested at 2026-11-20T06:00:00.000Z by Ada.`,
     );
   }
-  const [, life] = commandSteps(record({ notBeforeMs: at('06:00:30') }), null);
+  const [, expiryStep] = commandSteps(record({ notBeforeMs: at('06:00:30') }), null);
   t.match(
-    life?.sentence,
+    expiryStep?.sentence,
     'It was not to be sent before 2026-11-20T06:00:30.000Z. It expires at 2026-11-20T06:02:00.000Z, 1 min 30 s after ' +
       'it may first be sent. Unlock, lock and siren expire after 2 min, other commands after 24 h',
   );
@@ -889,6 +904,9 @@ t.test('why accepts the names that users copy, and rejects anything else with an
   t.equal(readMoment('2026-11-22', NOW), NOW - Hours(12));
   t.throws(() => readMoment('soon', NOW), { code: 'input-at', message: /expected a date such as/ });
   t.throws(() => readMoment('2026-11-23', NOW), { code: 'input-at', message: /is in the future/ });
+});
+
+t.test('sentences are wrapped at a width; a word that is longer than the width is not broken', async (t) => {
   t.same(wrapWords('a long sentence, and a_word_that_is_far_too_long for it', 16), [
     'a long sentence,',
     'and',

@@ -72,7 +72,7 @@ t.test('a field that was added after the first version is optional', async (t) =
   t.equal(PING_FIELD_ROWS.length - later.length, FIRST_VERSION.length, 'all fields of the first version still exist');
 });
 
-const MAC = parseMac('A4C138F0E1D2');
+const PARSED_MAC = parseMac('A4C138F0E1D2');
 const AT_MS = Date.UTC(2026, 10, 20, 6);
 
 function uplinkOf(body: Ping): PingUplink {
@@ -92,9 +92,9 @@ function throughJson(ping: Ping): unknown {
 
 /** The ping after writing a trace line and reading it on the fast path and on the slow path. */
 function throughTrace(ping: Ping): unknown[] {
-  if (!MAC.ok) throw new Error(MAC.error.message);
+  if (!PARSED_MAC.ok) throw new Error(PARSED_MAC.error.message);
   const uplink = uplinkOf(ping);
-  const line = traceEventLine({ event: 'ping', atMs: AT_MS, mac: MAC.value, source: 'lock', uplink });
+  const line = traceEventLine({ event: 'ping', atMs: AT_MS, mac: PARSED_MAC.value, source: 'lock', uplink });
   const bytes = Buffer.from(line);
   const reader = new TraceReader();
   reader.read('{"trace":"lockgate","version":1,"locks":{}}');
@@ -103,8 +103,9 @@ function throughTrace(ping: Ping): unknown[] {
   return [new CanonicalLine().read(bytes, 0, bytes.length)?.body, slow];
 }
 
-/** The ping with another value of the field, and, if the field may be missing, without it. */
+/** The full ping with another value of the field, and, if the field may be missing, without it. */
 function variants(ping: Ping, property: PingProperty, field: PingField): Ping[] {
+  // The second sample value (variant 1); the full ping has the first. The offset makes fields differ from each other.
   const index = PING_FIELD_ROWS.findIndex(([name]) => name === property);
   const changed = withField(ping, property, sampleValue(field, 1, index + 1));
   if (field.presence === 'nullable') return [changed, withField(ping, property, null)];
@@ -149,8 +150,8 @@ t.test('the line that describes a ping shows each field that the table says to s
 
 /** The message of the out-of-range finding about a ping; undefined if there is none. */
 function outOfRange(body: Ping): string | undefined {
-  if (!MAC.ok) throw new Error(MAC.error.message);
-  const belief = newBelief(POWER_MODEL, MAC.value, AT_MS);
+  if (!PARSED_MAC.ok) throw new Error(PARSED_MAC.error.message);
+  const belief = newBelief(POWER_MODEL, PARSED_MAC.value, AT_MS);
   const event = {
     type: 'uplink',
     uplink: uplinkOf(body),
@@ -176,8 +177,9 @@ t.test('out-of-range reports a value just outside its range by its name, but not
         ...(max === undefined ? [] : [max + step]),
         ...(exclusiveMax === undefined ? [] : [exclusiveMax]),
       ];
-      for (const end of [min, max ?? min, (exclusiveMax ?? min + step) - step])
-        t.equal(outOfRange(withField(full, property, end)), undefined, `${type}: ${property} ${end}`);
+      // A field has one of the two upper limits, or none; for a missing one, the lower limit is tested again.
+      for (const limit of [min, max ?? min, (exclusiveMax ?? min + step) - step])
+        t.equal(outOfRange(withField(full, property, limit)), undefined, `${type}: ${property} ${limit}`);
       for (const wrong of [...outside, Number.NaN])
         t.equal(outOfRange(withField(full, property, wrong)), `Out of range: ${label} ${wrong}${unit}.`);
     }
@@ -214,7 +216,7 @@ function paths(value: object, above: readonly string[] = []): string[][] {
   );
 }
 
-/** A copy of the object with another value at the path. */
+/** A copy of the object with another value at the path, of the same type. */
 function changedAt(value: object, [name = '', ...rest]: readonly string[]): object {
   const member = (value as Record<string, unknown>)[name];
   if (rest.length > 0) return { ...value, [name]: changedAt(member as object, rest) };
@@ -224,7 +226,7 @@ function changedAt(value: object, [name = '', ...rest]: readonly string[]): obje
   return { ...value, [name]: other };
 }
 
-t.test('the fingerprint covers the envelope and acknowledgements, but not the key', async (t) => {
+t.test('the fingerprint covers the envelope and acknowledgements, but not the key: boot and sequence', async (t) => {
   const highWindow = { fromMinute: 1, toMinute: 2, utcOffsetMinutes: 3 };
   const ack: Uplink = {
     ...uplinkOf(fullPing('gps')),
