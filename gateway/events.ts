@@ -381,6 +381,25 @@ export interface UplinksStored {
   readonly uplinks: readonly Pick<UplinkTaken, 'uplink' | 'repeated' | 'findings'>[];
 }
 
+/** The states of some locks may have changed. One event for all locks of a commit, for streams of locks. */
+export interface LocksChanged {
+  /** The device ids of the locks are those of the objects, each at most once. */
+  readonly locks: readonly { readonly deviceId: number }[];
+}
+
+/** Locks were added. */
+export interface LocksAdded {
+  readonly macs: readonly Mac[];
+}
+
+/** A merchant lost a lock: it was moved to another merchant or taken out of service. */
+export interface LockDeparted {
+  readonly deviceId: number;
+  readonly mac: Mac;
+  /** Who lost it. */
+  readonly merchantId: number;
+}
+
 export interface GatewayEventMap {
   connected: [LockConnected];
   disconnected: [LockDisconnected];
@@ -422,9 +441,13 @@ export interface GatewayEventMap {
   /* For notices only: streams have the findings and the audit log. */
   'boot-back': [BootBack];
   reflashed: [LockReflashed];
+  /* For streams of locks only (gateway/live/). */
+  'locks-changed': [LocksChanged];
+  'locks-added': [LocksAdded];
+  'lock-departed': [LockDeparted];
 }
 
-/** The events that streams do not contain: they are only counted, or are emitted before a stream can exist. */
+/** The events that `tail` does not contain: they are only counted, or are emitted before a stream can exist. */
 export type UnstreamedEventName =
   | 'stored'
   | 'commit'
@@ -433,7 +456,10 @@ export type UnstreamedEventName =
   | 'catching-up'
   | 'files-mended'
   | 'boot-back'
-  | 'reflashed';
+  | 'reflashed'
+  | 'locks-changed'
+  | 'locks-added'
+  | 'lock-departed';
 
 /** Node warns of a leak beyond this number of listeners: some parts of the gateway, and one for each `tail`. */
 const MAX_EXPECTED_LISTENERS = 64;

@@ -67,7 +67,13 @@ export class Accounts {
       simulated = false,
     }: { readonly merchant?: string | undefined; readonly simulated?: boolean | undefined },
   ): ReturnType<typeof importDevices> {
-    return await importDevices(this.#parts, { devices, merchant: () => this.resolveMerchant(merchant), simulated });
+    const imported = await importDevices(this.#parts, {
+      devices,
+      merchant: () => this.resolveMerchant(merchant),
+      simulated,
+    });
+    this.#parts.events?.emit('locks-added', { macs: imported.map(({ mac }) => mac) });
+    return imported;
   }
 
   /** As {@link DeviceAccounts.rotateSecret}; the old secret is revoked at once. */

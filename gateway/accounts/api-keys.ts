@@ -108,6 +108,12 @@ export class ApiKeys {
     return stored;
   }
 
+  /** Whether a key that was valid before still is. */
+  async isStillActive({ publicId }: ApiKey): Promise<boolean> {
+    const stored = await this.#parts.store.access.findKey(publicId);
+    return stored !== null && this.stateOf(stored) === 'active';
+  }
+
   /** Writes the key's last use. The request does not wait for the write, and succeeds even if the write fails. */
   #noteUse({ id, lastUsedAtMs }: ApiKey, nowMs: number): void {
     const writtenAtMs = this.#lastUseWrittenAtMs.get(id) ?? lastUsedAtMs;

@@ -24,6 +24,7 @@ import type { RefusalRecorder } from '../mqtt/refusals/refusal-recorder.js';
 import type { Sessions } from '../mqtt/sessions.js';
 import { noSuchDevice } from '../store/contract/errors.js';
 import { type Labels, NO_LABELS } from '../store/contract/merchants/device-labels.js';
+import type { DescribeLock } from '../store/contract/merchants/merchant-write.js';
 import type { Device, DeviceReading, Erased, InvalidCredentials, Phone, Store } from '../store/contract/store.js';
 import type { Dispatcher } from '../webhooks/dispatcher.js';
 import { checkDescription } from './lock-description.js';
@@ -44,7 +45,7 @@ export interface DeviceAccountsParts {
   readonly sessions: Pick<Sessions, 'end' | 'whenNone'>;
   readonly ingest: Pick<Ingest, 'runExclusive' | 'recordEvent' | 'rejudge'>;
   readonly locks: Pick<Locks, 'find' | 'replace' | 'mark' | 'judging'>;
-  /** Receives `reflashed` events. */
+  /** Receives the changes of locks. */
   readonly events?: Pick<GatewayEvents, 'emit'> | undefined;
   readonly dispatcher: Pick<Dispatcher, 'forgetLock' | 'flushOutcomes'>;
   readonly commands: Pick<Commands, 'cancelled'>;
@@ -107,6 +108,7 @@ export class DeviceAccounts {
       nowMs,
       ...described,
     });
+    this.#parts.events?.emit('locks-added', { macs: [mac] });
     return { device, secret };
   }
 
@@ -179,11 +181,13 @@ export class DeviceAccounts {
         await store.changeDevice({ mac, merchant, simulated, ...unnamed, ...described, state, cancelledAtMs: atMs });
         commands.cancelled(device.id, atMs);
       });
+      this.#departed(device);
     } else {
       await store.changeDevice({ mac, simulated, ...described });
       // A name or a label is nothing that a connection depends on.
       if (merchant !== undefined || simulated !== undefined) this.#parts.sessions.end(device.id);
     }
+    this.#changed(device.id);
     return await this.#find(mac);
   }
 
@@ -205,6 +209,14 @@ export class DeviceAccounts {
       locks.replace(device.id, null);
       sessions.end(device.id);
     });
+    this.#departed(device);
+  }
+
+  /** Changes the name or the labels of a merchant's lock. Both must be valid. */
+  async describe(device: Device, description: Pick<DescribeLock, 'name' | 'labels'>): Promise<void> {
+    const { id, merchantId, mac } = device;
+    await this.#parts.store.describeLock({ merchantId, mac, ...description });
+    this.#changed(id);
   }
 
   /**
@@ -225,6 +237,7 @@ export class DeviceAccounts {
       dispatcher.forgetLock(deviceId);
       return counts;
     });
+    this.#changed(deviceId);
     await store.scrub();
     return erased;
   }
@@ -291,6 +304,15 @@ export class DeviceAccounts {
     if (state !== null) locks.replace(deviceId, state);
     const sinceMs = state === null ? undefined : bootBackSinceMs(state.belief);
     events?.emit('reflashed', { atMs: runClock.now(), mac, markMs, backSinceMs: sinceMs });
+  }
+
+  #changed(deviceId: number): void {
+    this.#parts.events?.emit('locks-changed', { locks: [{ deviceId }] });
+  }
+
+  /** Announces that the lock's merchant lost it. */
+  #departed({ id: deviceId, mac, merchantId }: Device): void {
+    this.#parts.events?.emit('lock-departed', { deviceId, mac, merchantId });
   }
 
   async #find(mac: Mac): Promise<DeviceReading> {

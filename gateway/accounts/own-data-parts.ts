@@ -1,6 +1,7 @@
 /** The parts behind the operations on a merchant's own data (http/merchant/own-data/). */
 import type { Clock } from '../../proto/clock.js';
 import type { Commands } from '../commands/commands.js';
+import type { LiveFeed } from '../live/live-feed.js';
 import type { LockList } from '../locks/list/lock-list.js';
 import type { ReadTurns } from '../locks/list/read-turns.js';
 import type { Locks } from '../locks/locks.js';
@@ -15,6 +16,8 @@ export interface OwnDataParts {
   readonly runClock: Clock;
   readonly locks: Locks;
   readonly lockList: LockList;
+  /** The open streams of locks, of merchants and operators. */
+  readonly live: LiveFeed;
   /** The turns in which long reads are made. */
   readonly turns: ReadTurns;
   /** Changes of locks. */

@@ -18,6 +18,7 @@ export const BUDGETS = {
   'test-webhooks': 'A merchant’s test webhooks per minute.',
   'story-pings': 'Pings of webhook stories sent to a merchant per minute.',
   'waiting-calls': 'A merchant’s calls that wait for events at the same time.',
+  streams: 'A merchant’s open streams.',
 } as const;
 
 export type BudgetName = keyof typeof BUDGETS;

@@ -312,6 +312,7 @@ export class Ingest {
       const { mac } = lock;
       if (unjudged === undefined) events.emit('judging', { atMs: clock.now(), mac, state: 'resumed', why: '' });
       else events.emit('judging', { atMs: clock.now(), mac, state: 'stopped', why: unjudged.why });
+      events.emit('locks-changed', { locks: [lock] });
     }
     if (!locks.needsRepair || this.#isRepairing) return;
     this.#isRepairing = true;
@@ -400,6 +401,7 @@ export class Ingest {
     this.#announce(draft.batch);
     for (const { lock, presence } of presenceChanges)
       events.emit('presence', { atMs: clock.now(), mac: lock.mac, presence });
+    if (draft.touched.length > 0) events.emit('locks-changed', { locks: draft.touched });
     for (const lock of draft.touched) this.#guardLock(lock, () => commands.judged(lock));
     for (const { deviceId, findings } of draft.judged)
       this.#guardLock(locks.find(deviceId), () => this.#announceBoots(deviceId, findings));

@@ -1,20 +1,46 @@
 /** Puts together the parts behind the operations on a merchant's own data. */
-import type { Clock } from '../../proto/clock.js';
+import { type Clock, RunClock } from '../../proto/clock.js';
 import type { OwnDataParts } from '../accounts/own-data-parts.js';
+import type { GatewayEvents } from '../events.js';
+import { type StopStep, stopStep } from '../graceful-stop.js';
+import { tailOf } from '../http/operator/json/event.js';
+import { LiveFeed } from '../live/live-feed.js';
 import { LockList } from '../locks/list/lock-list.js';
 import { ReadTurns } from '../locks/list/read-turns.js';
 import type { UplinkBudgets } from '../mqtt/budget/uplink-budgets.js';
 import type { Store } from '../store/contract/store.js';
 
-type Given = Omit<OwnDataParts, 'runClock' | 'lockList' | 'turns' | 'uplinkBudgets'>;
+type Given = Omit<OwnDataParts, 'runClock' | 'live' | 'lockList' | 'turns' | 'uplinkBudgets'>;
 
-/** Returns the parts, with a new list of locks. @param parts `clock` is the run's clock (the time of locks) */
+/**
+ * Returns the parts, with a new list of locks and a new feed of streams.
+ *
+ * @param parts `clock` is the run's clock (the time of locks)
+ * @param started gets the step that ends all streams
+ */
 export function makeOwnData(
-  parts: Given & { readonly store: Store; readonly clock: Clock; readonly budgets: UplinkBudgets },
+  parts: Given & {
+    readonly store: Store;
+    readonly clock: Clock;
+    readonly budgets: UplinkBudgets;
+    readonly events: GatewayEvents;
+  },
+  started: StopStep[],
 ): OwnDataParts {
-  const { store, clock, budgets, locks, devices, commands, webhooks, usage, refusals } = parts;
+  const { store, clock, budgets, events, locks, devices, commands, webhooks, usage, refusals } = parts;
   const turns = new ReadTurns();
   const lockList = new LockList({ store, states: locks, clock, turns });
+  const live = new LiveFeed({
+    store,
+    states: locks,
+    events,
+    runClock: clock,
+    clock: new RunClock(0),
+    turns,
+    tail: tailOf(events),
+  });
+  // Stops before the HTTP interfaces, whose stop waits for their calls.
+  started.push(stopStep('the streams of locks', async () => live.stop()));
   const given = { locks, devices, commands, webhooks, usage, refusals };
-  return { ...given, runClock: clock, lockList, turns, uplinkBudgets: budgets };
+  return { ...given, runClock: clock, live, lockList, turns, uplinkBudgets: budgets };
 }

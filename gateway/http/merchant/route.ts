@@ -48,6 +48,8 @@ export interface Call {
   readonly takeRequest: (merchantId: number) => void;
   /** Aborts when the client has hung up. */
   readonly signal: AbortSignal;
+  /** Resolves to whether the caller may still make this call; for calls that last long. */
+  readonly isStillAllowed: () => Promise<boolean>;
 }
 
 export interface HttpAnswer {
@@ -62,7 +64,7 @@ export interface HttpAnswer {
 /** Documents and serialises a route's answers with one status. */
 export interface ResponseTerms {
   readonly description: string;
-  /** Absent if the body is empty. */
+  /** Absent if the body is empty, or is not JSON. */
   readonly schema?: TSchema;
   readonly example?: unknown;
   /** Other types of the body, with an example each; for the documentation. */

@@ -275,6 +275,7 @@ export class HttpServer {
             this.#options.budgets.takeRequest(merchantId, lengthOf(request));
           },
           signal: hangUp.signal,
+          isStillAllowed: () => this.#isStillAllowed(caller),
         };
         const answer = await route.handle(call);
         noteChange(route, call, answer);
@@ -292,6 +293,10 @@ export class HttpServer {
     if (route.scheme !== 'bearer') return UNAUTHENTICATED;
     const { merchantId } = await checkBearer(parts, headers.authorization, 'pets:write');
     return { merchantId, key: undefined };
+  }
+
+  async #isStillAllowed({ key }: Caller): Promise<boolean> {
+    return key !== undefined && (await this.#merchants().apiKeys.isStillActive(key));
   }
 
   /** @throws LockgateError `starting`, `stopping` */

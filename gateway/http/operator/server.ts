@@ -77,7 +77,7 @@ export const OPERATOR_ROUTES: readonly Route[] = [
 /** Every route of the port. */
 export const DOCUMENTED_ROUTES: readonly DocumentedRoute[] = [
   ...OPERATOR_ROUTES,
-  ...STREAM_ROUTES.map((route) => ({ ...route, answerType: JSON_LINES })),
+  ...STREAM_ROUTES.map((route) => ({ answerType: JSON_LINES, ...route })),
   ...HEALTH_TERMS,
   BACKUP_TERMS,
   DOCUMENT_TERMS,

@@ -7,13 +7,18 @@
 import { PassThrough, Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { Seconds } from '../../../proto/clock.js';
+import { formatMac } from '../../../proto/wire/mac.js';
 import type { GatewayEvents } from '../../events.js';
+import { EVENT_STREAM_TYPE } from '../../live/server-sent-events.js';
 import { noSuchDevice } from '../../store/contract/errors.js';
 import type { Store } from '../../store/contract/store.js';
+import { lastEventIdOf, STREAM_HEADERS } from '../merchant/own-data/stream-routes.js';
+import { stateOfDeviceJson } from './json/device.js';
 import { listenToAll } from './json/event.js';
 import { readDate, textOf } from './query.js';
-import { type Query, type RouteTerms, readMac } from './routes.js';
-import { DateText, Described, Exact, Macs } from './schemas.js';
+import { type OperatorParts, type Query, type RouteTerms, readMac } from './routes.js';
+import { DateText, Described, Exact, Macs, OneOf } from './schemas.js';
 import { type ExportRange, exportTrace } from './trace-export.js';
 import { type RecordParts, recordTrace } from './trace-record.js';
 
@@ -22,15 +27,28 @@ const MAX_UNREAD_BYTES = 4 * 1024 * 1024;
 
 export const JSON_LINES = 'application/jsonl';
 
-export interface StreamParts extends RecordParts {
+export interface StreamParts extends RecordParts, Pick<OperatorParts, 'merchants' | 'usage' | 'clock'> {
   readonly store: Store;
   readonly events: GatewayEvents;
 }
+
+const LiveQuery = Exact({
+  only: Type.Optional(OneOf(['locks', 'events'], 'Only the locks, or only the events; by default both.')),
+  seconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 86_400,
+      description: 'How long the stream lasts; 0: the present state alone.',
+    }),
+  ),
+});
 
 /** A route that answers with a stream. */
 export interface StreamRoute extends RouteTerms {
   readonly method: 'GET';
   readonly stream: (streams: Streams, query: Query, reply: FastifyReply) => Promise<FastifyReply> | FastifyReply;
+  /** JSON Lines by default. */
+  readonly answerType?: string;
 }
 
 /** Every route that answers with a stream. */
@@ -42,6 +60,20 @@ export const STREAM_ROUTES: readonly StreamRoute[] = [
     summary: 'Streams all events from now on, one per line.',
     answer: Described('An event.'),
     stream: (streams, _query, reply) => streams.events(reply),
+  },
+  {
+    method: 'GET',
+    path: '/stream',
+    operation: 'lock.stream',
+    summary: 'Streams all locks and all events as server-sent events: a snapshot of the locks, then what happens.',
+    query: LiveQuery,
+    answer: Described(
+      'Events `snapshot` (parts of the list of locks; the last has `last: true`), `lock` (a changed lock, at most once ' +
+        'a second), `removed` (a lock of a merchant that lost it), `event` (what `tail` shows) and `skipped` (how many ' +
+        'of those were left out since they came too fast). `Last-Event-ID` continues the locks after an interruption.',
+    ),
+    answerType: EVENT_STREAM_TYPE,
+    stream: (streams, query, reply) => streams.live(query, reply),
   },
   {
     method: 'GET',
@@ -66,7 +98,7 @@ export const STREAM_ROUTES: readonly StreamRoute[] = [
 /** The open streams of a server. */
 export class Streams {
   readonly #parts: StreamParts;
-  readonly #open = new Map<PassThrough, FastifyRequest>();
+  readonly #open = new Map<{ end(): unknown }, FastifyRequest>();
 
   constructor(parts: StreamParts) {
     this.#parts = parts;
@@ -80,6 +112,34 @@ export class Streams {
   events(reply: FastifyReply): FastifyReply {
     const { events } = this.#parts;
     return this.#live(reply, async (write) => listenToAll(events, (event) => write(JSON.stringify(event))));
+  }
+
+  /** The stream of all locks, with the gateway's events. @throws LockgateError `busy` */
+  live(query: Query, reply: FastifyReply): FastifyReply {
+    const { usage, clock, merchants } = this.#parts;
+    const only = textOf(query, 'only');
+    const seconds = textOf(query, 'seconds');
+    const { request } = reply;
+    const stream = merchants.ownData.live.open({
+      audience: {
+        name: 'operators',
+        merchantId: undefined,
+        lockJson: ({ device, state, unjudged }) => stateOfDeviceJson(device, state, unjudged, usage, clock.now()),
+        departureJson: (mac) => ({ mac: formatMac(mac) }),
+      },
+      lastEventId: lastEventIdOf(request.headers),
+      duration: seconds === undefined ? undefined : Seconds(Number(seconds)),
+      hasLocks: only !== 'events',
+      hasEvents: only !== 'locks',
+      // The server ends the streams of a token that is revoked, replaced or expires.
+      isAllowed: async () => true,
+    });
+    this.#open.set(stream, request);
+    reply.raw.once('close', () => {
+      stream.end();
+      this.#open.delete(stream);
+    });
+    return reply.headers(STREAM_HEADERS).type(EVENT_STREAM_TYPE).send(stream.out);
   }
 
   record(query: Query, reply: FastifyReply): FastifyReply {

@@ -50,13 +50,14 @@ export function routeSchema(route: HttpRoute): DocumentedSchema {
 
 /** One answer in the form that Fastify's documentation reads. */
 function responseSchema({ description, schema, example, otherTypes, headers, isProblem }: ResponseTerms): unknown {
-  if (schema === undefined) return { description, type: 'null', ...(headers && { headers }) };
+  if (schema === undefined && otherTypes === undefined)
+    return { description, type: 'null', ...(headers && { headers }) };
   const type = isProblem === true ? 'application/problem+json' : 'application/json';
   const otherContent = Object.entries(otherTypes ?? {}).map(([name, text]) => {
     return [name, { schema: { type: 'string' }, example: text }] as const;
   });
   const content = {
-    [type]: { schema, ...(example !== undefined && { example }) },
+    ...(schema !== undefined && { [type]: { schema, ...(example !== undefined && { example }) } }),
     ...Object.fromEntries(otherContent),
   };
   return { description, content, ...(headers && { headers }) };

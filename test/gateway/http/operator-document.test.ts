@@ -48,7 +48,17 @@ t.test('the document is valid, and has every route with its parameters and body'
   t.match(await new Validator().validate(structuredClone(document) as never), { valid: true });
   t.match(document, { openapi: /^3\.1/, security: [{ operatorToken: [] }] });
   const served = OPERATOR_ROUTES.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`);
-  const streams = ['/events', '/trace', '/trace/live', '/healthz', '/readyz', '/metrics', '/backup', '/openapi.json'];
+  const streams = [
+    '/events',
+    '/stream',
+    '/trace',
+    '/trace/live',
+    '/healthz',
+    '/readyz',
+    '/metrics',
+    '/backup',
+    '/openapi.json',
+  ];
   const documented = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   );

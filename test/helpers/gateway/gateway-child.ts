@@ -64,6 +64,11 @@ export class GatewayChild {
     return this.#httpPort;
   }
 
+  /** The token of the operator's interface, after the start. */
+  get token(): string {
+    return this.#token;
+  }
+
   get mqttPort(): number {
     return this.request.mqttPort;
   }

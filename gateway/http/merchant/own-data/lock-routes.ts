@@ -145,13 +145,13 @@ const changeLock = ownDataRoute({
     415: WRONG_TYPE,
   },
   handle: async (call) => {
-    const { parts, merchantId, body } = call;
+    const { parts, body } = call;
     const { name, labels } = body as Static<typeof Change>;
     const { device } = await findOwnLock(call);
     const trimmed = name?.trim();
     checkDescription(trimmed, labels);
     if (trimmed !== undefined || labels !== undefined)
-      await parts.store.describeLock({ merchantId, mac: device.mac, name: trimmed === '' ? null : trimmed, labels });
+      await parts.ownData.devices.describe(device, { name: trimmed === '' ? null : trimmed, labels });
     return { status: 200, body: await detailOf(call, (await findOwnLock(call)).device) };
   },
   audit: ({ body }, answer) => {

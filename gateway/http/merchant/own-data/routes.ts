@@ -5,6 +5,7 @@ import { EVENT_ROUTES } from './event-routes.js';
 import { FINDING_ROUTES } from './finding-routes.js';
 import { LOCK_ROUTES } from './lock-routes.js';
 import { PING_ROUTES } from './ping-routes.js';
+import { STREAM_ROUTES } from './stream-routes.js';
 import { USAGE_ROUTES } from './usage-routes.js';
 import { DASHBOARD_USER_ROUTES } from './user-routes.js';
 import { WEBHOOK_ROUTES } from './webhook-routes.js';
@@ -16,6 +17,7 @@ export const OWN_DATA_ROUTES: readonly MerchantRoute[] = [
   ...FINDING_ROUTES,
   ...OWN_WHY_ROUTES,
   ...EVENT_ROUTES,
+  ...STREAM_ROUTES,
   ...COMMAND_ROUTES,
   ...WEBHOOK_ROUTES,
   ...USAGE_ROUTES,

@@ -153,10 +153,19 @@ function uplinkJson(taken: UplinkTaken): EventJson {
 
 /** Calls `listener` with every event from now on; returns the function that unsubscribes. */
 export function listenToAll(events: GatewayEvents, listener: (event: EventJson) => void): () => void {
+  return tailOf(events)((toJson) => listener(toJson()));
+}
+
+/** All events, as functions that make their JSON when it is needed. */
+export function tailOf(events: GatewayEvents): (listener: (toJson: () => EventJson) => void) => () => void {
+  return (listener) => subscribe(events, listener);
+}
+
+function subscribe(events: GatewayEvents, listener: (toJson: () => EventJson) => void): () => void {
   const names = Object.keys(CONVERTERS) as StreamedName[];
   const unsubscribers = names.map((name) => {
     const convert = CONVERTERS[name] as (event: unknown) => EventJson;
-    const handler = (event: unknown): void => listener(convert(event));
+    const handler = (event: unknown): void => listener(() => convert(event));
     events.on(name, handler as never);
     return () => void events.off(name, handler as never);
   });

@@ -3,6 +3,7 @@ import type { CallTable } from './call-table.js';
 import { COMMAND_CALLS } from './command-calls.js';
 import { EVENT_CALLS } from './event-calls.js';
 import { LOCK_CALLS } from './lock-calls.js';
+import { STREAM_CALLS } from './stream-calls.js';
 import { USAGE_CALLS } from './usage-calls.js';
 import { USER_CALLS } from './user-calls.js';
 import { WEBHOOK_CALLS } from './webhook-calls.js';
@@ -10,6 +11,7 @@ import { WEBHOOK_CALLS } from './webhook-calls.js';
 export const OWN_DATA_CALLS: CallTable = {
   ...LOCK_CALLS,
   ...EVENT_CALLS,
+  ...STREAM_CALLS,
   ...COMMAND_CALLS,
   ...USAGE_CALLS,
   ...USER_CALLS,

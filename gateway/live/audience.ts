@@ -1,0 +1,47 @@
+/** For whom a stream is: which locks it has, and how it shows them. Also the parts of a stream as text. Pure. */
+import type { Mac } from '../../proto/wire/mac.js';
+import type { ListedLock } from '../locks/list/listed-lock.js';
+import type { LockChange, LockDeparture } from './change-log.js';
+import { sseEvent } from './server-sent-events.js';
+
+/** The readers of streams with the same content: one merchant, or the operators. */
+export interface Audience {
+  /** Names the audience. What is rendered for one stream is used for the others of the same audience. */
+  readonly name: string;
+  /** Whose locks; all locks if undefined. */
+  readonly merchantId: number | undefined;
+  /** The lock as JSON. */
+  readonly lockJson: (lock: ListedLock) => unknown;
+  /** A lock that the audience no longer has, as JSON. */
+  readonly departureJson: (mac: Mac) => unknown;
+}
+
+/** A changed lock with its state, or a departure. */
+export type Delta = (LockChange & { readonly lock: ListedLock }) | LockDeparture;
+
+/** One change as an event of a stream. @param id the id of the event */
+export function deltaText(audience: Audience, delta: Delta, id: string): string {
+  return delta.kind === 'change'
+    ? sseEvent('lock', id, JSON.stringify(audience.lockJson(delta.lock)))
+    : sseEvent('removed', id, JSON.stringify(audience.departureJson(delta.mac)));
+}
+
+/** One part of a snapshot: the first part replaces all locks that the client has. */
+export interface SnapshotPart {
+  /** 1 for the first. */
+  readonly part: number;
+  readonly isLast: boolean;
+  readonly locks: readonly ListedLock[];
+}
+
+/**
+ * A part of a snapshot as an event of a stream. The first one removes the client's last id: a client that is
+ * interrupted within a snapshot must get a new one. The last part sets the id.
+ *
+ * @param id the id of the position at which the snapshot was begun
+ */
+export function snapshotText(audience: Audience, { part, isLast, locks }: SnapshotPart, id: string): string {
+  const data = { part, last: isLast, locks: locks.map(audience.lockJson) };
+  const firstId = part === 1 ? '' : undefined;
+  return sseEvent('snapshot', isLast ? id : firstId, JSON.stringify(data));
+}

@@ -1,0 +1,162 @@
+/**
+ * Collects which locks change while streams are open, and makes batches of changes from them. An event of the gateway
+ * costs one entry in a set; the locks are read later, at most {@link LOCKS_PER_SLICE} a turn of the event loop.
+ */
+import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
+import type { Mac } from '../../proto/wire/mac.js';
+import type { GatewayEventMap, GatewayEvents, LockDeparted } from '../events.js';
+import type { Store } from '../store/contract/store.js';
+import type { Delta } from './audience.js';
+import { ChangeLog } from './change-log.js';
+import { LiveBatch } from './live-batch.js';
+import { LiveReads, type LiveReadsParts, LOCKS_PER_SLICE } from './live-reads.js';
+
+/** A lock is sent at most once in this time. */
+export const CHANGE_INTERVAL: Milliseconds = Seconds(1);
+/** How long changes are collected before they are read. */
+export const FLUSH_DELAY: Milliseconds = 200;
+
+export interface CollectorParts extends Omit<LiveReadsParts, 'store'> {
+  readonly store: Pick<Store, 'readDevices' | 'findDevices' | 'findDeviceId'>;
+  readonly events: Pick<GatewayEvents, 'on' | 'off'>;
+  /** Measures intervals: real time. */
+  readonly clock: Clock;
+}
+
+type ListenedName = 'locks-changed' | 'locks-added' | 'lock-departed' | 'command';
+
+export class ChangeCollector {
+  readonly reads: LiveReads;
+  readonly #parts: CollectorParts;
+  readonly #onBatch: (batch: LiveBatch) => void;
+  readonly #log = new ChangeLog();
+  /** The locks that changed since they were last read. */
+  readonly #changed = new Set<number>();
+  readonly #added = new Set<Mac>();
+  readonly #departed: LockDeparted[] = [];
+  /** When locks were sent, in the last {@link CHANGE_INTERVAL}; oldest first. */
+  readonly #sentAtMs = new Map<number, number>();
+  /** Whose lock each was when it was last read. */
+  readonly #owners = new Map<number, number>();
+  /** The merchants that have streams; all if undefined. */
+  #merchants: Set<number> | undefined = new Set();
+  #timer: Timer | undefined;
+  #isFlushing = false;
+  #isStopped = false;
+  readonly #listeners: { readonly [Name in ListenedName]: (event: GatewayEventMap[Name][0]) => void } = {
+    'locks-changed': ({ locks }) => {
+      for (const { deviceId } of locks) this.#changed.add(deviceId);
+      this.#schedule();
+    },
+    'locks-added': ({ macs }) => {
+      for (const mac of macs) this.#added.add(mac);
+      this.#schedule();
+    },
+    'lock-departed': (departure) => {
+      this.#departed.push(departure);
+      this.#schedule();
+    },
+    command: ({ record }) => {
+      this.#changed.add(record.deviceId);
+      this.#schedule();
+    },
+  };
+
+  /** Starts listening. @param onBatch called with each batch, in order */
+  constructor(parts: CollectorParts, onBatch: (batch: LiveBatch) => void) {
+    this.#parts = parts;
+    this.#onBatch = onBatch;
+    this.reads = new LiveReads(parts, this.#log);
+    for (const name of Object.keys(this.#listeners) as ListenedName[])
+      parts.events.on(name, this.#listeners[name] as never);
+  }
+
+  /** Collects the changes of this merchant's locks too; of all locks if undefined. */
+  include(merchantId: number | undefined): void {
+    if (merchantId === undefined) this.#merchants = undefined;
+    else this.#merchants?.add(merchantId);
+  }
+
+  /** Stops listening. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    for (const name of Object.keys(this.#listeners) as ListenedName[])
+      this.#parts.events.off(name, this.#listeners[name] as never);
+  }
+
+  #schedule(): void {
+    if (this.#timer !== undefined || this.#isFlushing || this.#isStopped) return;
+    this.#timer = this.#parts.clock.after(FLUSH_DELAY, () => {
+      this.#timer = undefined;
+      this.#isFlushing = true;
+      // If the store can't be read, what was noted stays noted.
+      void this.#flush()
+        .catch(() => undefined)
+        .then(() => {
+          this.#isFlushing = false;
+          if (this.#changed.size + this.#added.size + this.#departed.length > 0) this.#schedule();
+        });
+    });
+  }
+
+  async #flush(): Promise<void> {
+    this.#flushDepartures();
+    for (const mac of this.#added) {
+      const deviceId = await this.#parts.store.findDeviceId(mac);
+      this.#added.delete(mac);
+      if (deviceId !== null) this.#changed.add(deviceId);
+    }
+    const nowMs = this.#parts.clock.now();
+    for (const [deviceId, sentAtMs] of this.#sentAtMs)
+      if (nowMs - sentAtMs >= CHANGE_INTERVAL || sentAtMs > nowMs) this.#sentAtMs.delete(deviceId);
+      else break;
+    const due = [...this.#changed].filter((deviceId) => this.#isDue(deviceId));
+    for (let start = 0; start < due.length; start += LOCKS_PER_SLICE) {
+      await this.#parts.turns.next();
+      if (this.#isStopped) return;
+      await this.#flushSlice(due.slice(start, start + LOCKS_PER_SLICE));
+    }
+  }
+
+  /** Whether a changed lock is to be read now. Forgets locks of merchants without streams. */
+  #isDue(deviceId: number): boolean {
+    const owner = this.#owners.get(deviceId);
+    const isWanted = this.#merchants === undefined || owner === undefined || this.#merchants.has(owner);
+    if (!isWanted) this.#changed.delete(deviceId);
+    return isWanted && !this.#sentAtMs.has(deviceId);
+  }
+
+  #flushDepartures(): void {
+    const departed = this.#departed.splice(0);
+    if (departed.length === 0) return;
+    const deltas = departed.map(({ deviceId, mac, merchantId }) => {
+      this.#owners.delete(deviceId);
+      this.#sentAtMs.delete(deviceId);
+      return this.#log.noteDeparture(deviceId, mac, merchantId);
+    });
+    this.#onBatch(new LiveBatch(deltas));
+  }
+
+  async #flushSlice(deviceIds: readonly number[]): Promise<void> {
+    // Before the read: a change that happens meanwhile is read again.
+    for (const deviceId of deviceIds) this.#changed.delete(deviceId);
+    const locks = await this.reads.locksOf(deviceIds).catch((error: unknown) => {
+      for (const deviceId of deviceIds) this.#changed.add(deviceId);
+      throw error;
+    });
+    const nowMs = this.#parts.clock.now();
+    const deltas: Delta[] = [];
+    for (const deviceId of deviceIds) {
+      const lock = locks.get(deviceId);
+      if (lock === undefined) continue;
+      const { merchantId } = lock.device;
+      this.#owners.set(deviceId, merchantId);
+      if (this.#merchants?.has(merchantId) === false) continue;
+      this.#sentAtMs.delete(deviceId);
+      this.#sentAtMs.set(deviceId, nowMs);
+      deltas.push({ ...this.#log.noteChange(deviceId, merchantId), lock });
+    }
+    if (deltas.length > 0) this.#onBatch(new LiveBatch(deltas));
+  }
+}

@@ -1,0 +1,143 @@
+/**
+ * The open streams of locks, and the changes for them (interfaces.md §2). While no stream is open, nothing listens to
+ * the gateway's events. While streams are open, an event of the gateway only notes which locks changed: what is sent is
+ * read and rendered later, in slices between other work, once for all streams of a merchant. So streams cost a ping
+ * next to nothing, however many there are.
+ *
+ * Each lock is sent at most once in {@link CHANGE_INTERVAL}.
+ */
+import { type Clock, type Milliseconds, Minutes, Seconds, type Timer } from '../../proto/clock.js';
+import { LockgateError } from '../../proto/errors.js';
+import { OverBudget } from '../fairness/over-budget.js';
+import { ChangeCollector, type CollectorParts } from './change-collector.js';
+import { EventTail, type TailSource } from './event-tail.js';
+import { LiveStream, type StreamRequest } from './live-stream.js';
+
+/** Maximum number of open streams of one merchant. */
+export const MAX_STREAMS_PER_MERCHANT = 16;
+/** Maximum number of open streams of all merchants together, and of all operators. */
+export const MAX_STREAMS = 256;
+/** How long changes are still collected after the last stream has ended, for clients that come back. */
+const LINGER: Milliseconds = Minutes(1);
+/** How often streams are looked after, and every how many times their callers' rights are checked. */
+const ROUND: Milliseconds = Seconds(1);
+const ROUNDS_PER_CHECK = 2;
+
+export interface LiveFeedParts extends CollectorParts {
+  /** The gateway's events as JSON, for operators' streams. */
+  readonly tail: TailSource;
+}
+
+export class LiveFeed {
+  readonly #parts: LiveFeedParts;
+  readonly #clock: Clock;
+  readonly #streams = new Set<LiveStream>();
+  /** Present while streams are open, and for a while afterwards. */
+  #collector: ChangeCollector | undefined;
+  #tail: EventTail | undefined;
+  #roundTimer: Timer | undefined;
+  #lingerTimer: Timer | undefined;
+  #rounds = 0;
+  #isChecking = false;
+  #isStopped = false;
+
+  constructor(parts: LiveFeedParts) {
+    this.#parts = parts;
+    this.#clock = parts.clock;
+  }
+
+  /** The number of open streams. */
+  get count(): number {
+    return this.#streams.size;
+  }
+
+  /**
+   * Opens a stream. The caller must end it when the client has disconnected.
+   *
+   * @throws OverBudget `streams` if the merchant has too many
+   * @throws LockgateError `busy` if there are too many in all, `stopping`
+   */
+  open(request: StreamRequest): LiveStream {
+    if (this.#isStopped) throw new LockgateError('stopping', 'the gateway is stopping');
+    this.#checkRoom(request.audience.merchantId);
+    this.#lingerTimer?.cancel();
+    this.#collector ??= new ChangeCollector(this.#parts, (batch) => {
+      for (const stream of this.#streams) stream.offer(batch);
+    });
+    this.#collector.include(request.audience.merchantId);
+    const stream = new LiveStream(request, this.#collector.reads, this.#clock);
+    this.#streams.add(stream);
+    stream.out.once('close', () => this.#closed(stream));
+    if (request.hasEvents === true) this.#startTail();
+    this.#roundTimer ??= this.#clock.after(ROUND, () => this.#round());
+    stream.start();
+    return stream;
+  }
+
+  /** Ends all streams, and lets no further one start: the gateway stops. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const stream of this.#streams) stream.end();
+    this.#roundTimer?.cancel();
+    this.#lingerTimer?.cancel();
+    this.#tail?.stop();
+    this.#collector?.stop();
+  }
+
+  #checkRoom(merchantId: number | undefined): void {
+    const open = [...this.#streams].filter(({ hasEnded }) => !hasEnded);
+    const isOperator = (stream: LiveStream): boolean => stream.request.audience.merchantId === undefined;
+    const rivals = open.filter((stream) => isOperator(stream) === (merchantId === undefined));
+    if (rivals.length >= MAX_STREAMS)
+      throw new LockgateError('busy', `${MAX_STREAMS} streams are open, the maximum; try again in a moment`);
+    if (merchantId === undefined) return;
+    const own = rivals.filter((stream) => stream.request.audience.merchantId === merchantId);
+    if (own.length < MAX_STREAMS_PER_MERCHANT) return;
+    const detail = `${MAX_STREAMS_PER_MERCHANT} streams of this merchant are open, the maximum: let one end first`;
+    throw OverBudget.rate('streams', detail, Seconds(1));
+  }
+
+  #startTail(): void {
+    this.#tail ??= new EventTail(this.#parts, {
+      send: (bytes, count) => {
+        for (const stream of this.#streams) if (stream.request.hasEvents === true) stream.offerEvents(bytes, count);
+      },
+      skip: (count) => {
+        for (const stream of this.#streams) if (stream.request.hasEvents === true) stream.noteSkipped(count);
+      },
+    });
+  }
+
+  #closed(stream: LiveStream): void {
+    this.#streams.delete(stream);
+    if (this.#isStopped) return;
+    if (![...this.#streams].some(({ request }) => request.hasEvents === true)) {
+      this.#tail?.stop();
+      this.#tail = undefined;
+    }
+    if (this.#streams.size > 0) return;
+    this.#roundTimer?.cancel();
+    this.#roundTimer = undefined;
+    this.#lingerTimer?.cancel();
+    this.#lingerTimer = this.#clock.after(LINGER, () => {
+      this.#collector?.stop();
+      this.#collector = undefined;
+    });
+  }
+
+  #round(): void {
+    this.#rounds += 1;
+    for (const stream of this.#streams) stream.keepUp();
+    if (this.#rounds % ROUNDS_PER_CHECK === 0) void this.#checkRights();
+    this.#roundTimer = this.#clock.after(ROUND, () => this.#round());
+  }
+
+  /** Ends the streams whose callers have lost their rights. If the store can't be read, streams go on. */
+  async #checkRights(): Promise<void> {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    for (const stream of [...this.#streams])
+      if (!stream.hasEnded && !(await stream.request.isAllowed().catch(() => true))) stream.end();
+    this.#isChecking = false;
+  }
+}

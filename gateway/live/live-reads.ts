@@ -1,0 +1,129 @@
+/**
+ * What streams read: snapshots and missed changes, in slices that take turns on the event loop with other work, and the
+ * ids of events.
+ *
+ * An id is `<tag>.<sequence>`. The tag depends on a secret of this run of the feed and on the audience, so an id means
+ * nothing to another merchant, to another gateway, or after the gateway was started again: the client then gets a
+ * snapshot.
+ */
+import { createHmac, randomBytes } from 'node:crypto';
+import type { Clock } from '../../proto/clock.js';
+import type { Mac } from '../../proto/wire/mac.js';
+import { type ListedLock, type LockStates, listedLock } from '../locks/list/listed-lock.js';
+import type { ReadTurns } from '../locks/list/read-turns.js';
+import type { Store } from '../store/contract/store.js';
+import { type Audience, deltaText, snapshotText } from './audience.js';
+import type { ChangeLog, LockChange, LockDeparture } from './change-log.js';
+import { sseEvent } from './server-sent-events.js';
+
+/** How many locks are read and rendered in one turn: some milliseconds. */
+export const LOCKS_PER_SLICE = 100;
+const SECRET_BYTES = 16;
+const TAG_CHARS = 16;
+const ID = /^([\w-]{16})\.(\d{1,15})$/;
+
+export interface LiveReadsParts {
+  readonly store: Pick<Store, 'readDevices' | 'findDevices'>;
+  readonly states: LockStates;
+  /** The run's clock, by which locks are late. */
+  readonly runClock: Clock;
+  readonly turns: ReadTurns;
+}
+
+/** A text to send, and how many locks were read for it. */
+export interface LiveText {
+  readonly text: string;
+  readonly rows: number;
+}
+
+export class LiveReads {
+  readonly #parts: LiveReadsParts;
+  readonly #log: ChangeLog;
+  readonly #secret = randomBytes(SECRET_BYTES);
+  /** The tag of each audience that was asked for, by its name. */
+  readonly #tags = new Map<string, string>();
+
+  constructor(parts: LiveReadsParts, log: ChangeLog) {
+    this.#parts = parts;
+    this.#log = log;
+  }
+
+  /** The sequence of the last change. */
+  get last(): number {
+    return this.#log.last;
+  }
+
+  /** The id of the event with this sequence. */
+  idOf(audience: Audience, sequence: number): string {
+    return `${this.#tagOf(audience)}.${sequence}`;
+  }
+
+  /** The position that an id names; undefined if it is not one of this audience in this run. */
+  positionOf(audience: Audience, id: string | undefined): number | undefined {
+    const [, tag, sequence] = ID.exec(id ?? '') ?? [];
+    const position = Number(sequence);
+    return tag === this.#tagOf(audience) && position <= this.#log.last ? position : undefined;
+  }
+
+  /** The changes after a position; undefined if some are no longer known. */
+  missed({ merchantId }: Audience, position: number): readonly (LockChange | LockDeparture)[] | undefined {
+    return this.#log.after(position, merchantId);
+  }
+
+  /** All locks of an audience in parts, at least one. @param id the id of the last part */
+  async *snapshot(audience: Audience, id: string): AsyncGenerator<LiveText> {
+    const { store, turns } = this.#parts;
+    const { merchantId } = audience;
+    let afterMac: Mac | undefined;
+    for (let part = 1; ; part += 1) {
+      await turns.next();
+      const devices = await store.readDevices({ merchantId, afterMac, limit: LOCKS_PER_SLICE });
+      const isLast = devices.length < LOCKS_PER_SLICE;
+      const nowMs = this.#parts.runClock.now();
+      const locks = devices.map((device) => listedLock(device, this.#parts.states, nowMs));
+      yield { text: snapshotText(audience, { part, isLast, locks }, id), rows: devices.length };
+      if (isLast) return;
+      afterMac = devices.at(-1)?.mac;
+    }
+  }
+
+  /** Changes as events, with the present states of the locks. */
+  async *changes(audience: Audience, missed: readonly (LockChange | LockDeparture)[]): AsyncGenerator<LiveText> {
+    for (let start = 0; start < missed.length; start += LOCKS_PER_SLICE) {
+      await this.#parts.turns.next();
+      const slice = missed.slice(start, start + LOCKS_PER_SLICE);
+      const ids = slice.flatMap((entry) => (entry.kind === 'change' ? [entry.deviceId] : []));
+      const locks = await this.locksOf(ids);
+      const texts = slice.map((entry) => {
+        const id = this.idOf(audience, entry.sequence);
+        if (entry.kind === 'departure') return deltaText(audience, entry, id);
+        const lock = locks.get(entry.deviceId);
+        // A lock that has left meanwhile has an entry further on.
+        if (lock === undefined || lock.device.merchantId !== entry.merchantId) return '';
+        return deltaText(audience, { ...entry, lock }, id);
+      });
+      yield { text: texts.join(''), rows: ids.length };
+    }
+  }
+
+  /** Those of these locks that are in service, with their present states, by device id. */
+  async locksOf(deviceIds: readonly number[]): Promise<ReadonlyMap<number, ListedLock>> {
+    const { store, states, runClock } = this.#parts;
+    const devices = await store.findDevices(deviceIds);
+    const nowMs = runClock.now();
+    return new Map(devices.map((device) => [device.id, listedLock(device, states, nowMs)]));
+  }
+
+  /** The event that says how many events of the gateway were left out. */
+  skippedText(count: number): string {
+    return sseEvent('skipped', undefined, JSON.stringify({ events: count }));
+  }
+
+  #tagOf({ name }: Audience): string {
+    const known = this.#tags.get(name);
+    if (known !== undefined) return known;
+    const tag = createHmac('sha256', this.#secret).update(name).digest('base64url').slice(0, TAG_CHARS);
+    this.#tags.set(name, tag);
+    return tag;
+  }
+}

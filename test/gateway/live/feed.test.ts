@@ -1,0 +1,261 @@
+/**
+ * Streams of locks: how much work they make for pings, what slow and interrupted clients get, and the limits. The store
+ * is in memory and the clocks stand still, so every number is exact.
+ */
+import t from 'tap';
+import { MAX_STREAMS, MAX_STREAMS_PER_MERCHANT } from '../../../gateway/live/live-feed.js';
+import { COMMENT_INTERVAL, MAX_LAG } from '../../../gateway/live/live-stream.js';
+import { Minutes, Seconds } from '../../../proto/clock.js';
+import { testMac } from '../../helpers/gateway/test-gateway.js';
+import { eventsIn, LiveSite, reader, settle } from '../../helpers/live/live-site.js';
+
+t.test('without streams nothing listens, and for a minute after the last one changes are collected', async (t) => {
+  const site = new LiveSite(3);
+  t.equal(site.listeners, 0);
+  const stream = site.open(undefined, { hasEvents: true });
+  reader(stream.out);
+  await settle();
+  t.ok(site.listeners > 0);
+  stream.end();
+  await settle();
+  t.equal(site.feed.count, 0);
+  t.ok(site.listeners > 0, 'a client may come back');
+  await site.pass(Minutes(1));
+  t.equal(site.listeners, 0);
+  t.equal(site.clock.pending, 0, 'and no timer runs');
+});
+
+t.test('a ping costs no reading and no rendering, whose amount does not grow with the streams', async (t) => {
+  const site = new LiveSite(200);
+  const streams = Array.from({ length: 20 }, () => site.open(undefined, { hasEvents: true }));
+  const readers = streams.map(({ out }) => reader(out));
+  await settle();
+  Object.assign(site.work, { locksRead: 0, locksRendered: 0, eventsRendered: 0 });
+  for (let ping = 0; ping < 1_000; ping += 1) site.change((ping % 50) + 1);
+  site.happen(500);
+  t.strictSame(site.work, { locksRead: 0, locksRendered: 0, eventsRendered: 0 }, 'while pings arrive, nothing');
+  await site.pass(300);
+  t.strictSame(
+    site.work,
+    { locksRead: 50, locksRendered: 50, eventsRendered: 500 },
+    '1,000 pings of 50 locks are 50 locks, rendered once for 20 streams',
+  );
+  for (const { text } of readers) t.equal(eventsIn(text).filter((name) => name.startsWith('lock ')).length, 50);
+  site.feed.stop();
+});
+
+t.test('locks of merchants without a stream are not read again', async (t) => {
+  const site = new LiveSite(2);
+  for (let id = 3; id <= 100; id += 1) site.setDevice(id, 2);
+  reader(site.open(1).out);
+  await settle();
+  site.change(...site.devices.keys());
+  await site.pass(300);
+  site.work.locksRead = 0;
+  await site.pass(Seconds(2));
+  site.change(...site.devices.keys());
+  await site.pass(300);
+  t.equal(site.work.locksRead, 2);
+  site.feed.stop();
+});
+
+t.test('a stream begins with a snapshot and has each lock at most once a second', async (t) => {
+  const site = new LiveSite(250);
+  const read = reader(site.open(1).out);
+  await settle();
+  t.strictSame(eventsIn(read.text), ['snapshot of 100', 'snapshot of 100', 'snapshot of 50']);
+  const ids = [...read.text.matchAll(/^id: (.*)$/gm)].map(([, id]) => id);
+  t.match(ids, ['', /^[\w-]{16}\.0$/], 'the first part clears the last id, the last one sets it');
+  read.text = '';
+  for (let turn = 0; turn < 30; turn += 1) {
+    site.change(7);
+    await site.pass(100);
+  }
+  t.strictSame(eventsIn(read.text), ['lock 7', 'lock 7', 'lock 7']);
+  await site.pass(Seconds(2));
+  t.equal(eventsIn(read.text).length, 4, 'the last change comes too');
+  site.feed.stop();
+});
+
+t.test('a merchant gets its own locks, also when they move and are added', async (t) => {
+  const site = new LiveSite(2);
+  site.setDevice(3, 2);
+  const [own, others, all] = [1, 2, undefined].map((merchantId) => reader(site.open(merchantId).out));
+  await settle();
+  for (const read of [own, others, all]) if (read !== undefined) read.text = '';
+  site.setDevice(1, 2, 'moved');
+  site.events.emit('lock-departed', { deviceId: 1, mac: testMac(1), merchantId: 1 });
+  site.change(1);
+  site.setDevice(4, 1);
+  site.events.emit('locks-added', { macs: [testMac(4)] });
+  await site.pass(300);
+  t.strictSame(eventsIn(own?.text ?? ''), ['removed', 'lock 4']);
+  t.strictSame(eventsIn(others?.text ?? ''), ['lock 1']);
+  t.strictSame(eventsIn(all?.text ?? ''), ['removed', 'lock 1', 'lock 4']);
+  site.feed.stop();
+});
+
+t.test('a client that comes back gets what it missed, with its own id alone', async (t) => {
+  const site = new LiveSite(5);
+  const stream = site.open(1);
+  const read = reader(stream.out);
+  await settle();
+  site.change(1);
+  await site.pass(300);
+  const lastEventId = [...read.text.matchAll(/^id: (.+)$/gm)].at(-1)?.[1] ?? '';
+  stream.end();
+  await settle();
+  site.change(2, 3);
+  await site.pass(Seconds(2));
+  site.change(3);
+  await site.pass(Seconds(2));
+  const resumed = reader(site.open(1, { lastEventId }).out);
+  await settle();
+  t.strictSame(eventsIn(resumed.text), ['lock 2', 'lock 3'], 'each changed lock once');
+  const [tag = '', sequence = ''] = lastEventId.split('.');
+  for (const [name, request] of [
+    ['another merchant', { merchantId: 2, lastEventId }],
+    ['the operators', { merchantId: undefined, lastEventId }],
+    ['an unknown tag', { merchantId: 1, lastEventId: `${'x'.repeat(16)}.${sequence}` }],
+    ['a sequence to come', { merchantId: 1, lastEventId: `${tag}.999` }],
+    ['no id at all', { merchantId: 1, lastEventId: '1 OR 1' }],
+  ] as const) {
+    const fresh = reader(site.open(request.merchantId, { lastEventId: request.lastEventId }).out);
+    await settle();
+    t.match(eventsIn(fresh.text)[0], /^snapshot/, name);
+  }
+  site.feed.stop();
+  const other = new LiveSite(5);
+  const elsewhere = reader(other.open(1, { lastEventId }).out);
+  await settle();
+  t.match(eventsIn(elsewhere.text)[0], /^snapshot/, 'another gateway');
+  other.feed.stop();
+});
+
+t.test('a slow client holds little memory, and gets a new snapshot', async (t) => {
+  const site = new LiveSite(1);
+  const name = 'x'.repeat(20_000);
+  for (let id = 1; id <= 20; id += 1) site.setDevice(id, 1, name);
+  const stream = site.open(1);
+  const read = reader(stream.out);
+  await settle();
+  stream.out.pause();
+  read.text = '';
+  let most = 0;
+  for (let second = 0; second < 20; second += 1) {
+    site.change(...site.devices.keys());
+    await site.pass(Seconds(1));
+    most = Math.max(most, stream.out.readableLength + stream.out.writableLength);
+  }
+  t.ok(most < 1_000_000, `${most} bytes wait, although 8 MB were to be sent`);
+  stream.out.resume();
+  await settle();
+  const events = eventsIn(read.text);
+  t.equal(events.filter((each) => each.startsWith('lock ')).length, 20, 'one batch was sent');
+  t.equal(events.at(-1), 'snapshot of 20', 'then the present state');
+  read.text = '';
+  site.change(3);
+  await site.pass(Seconds(1));
+  t.strictSame(eventsIn(read.text), ['lock 3'], 'and then changes again');
+  site.feed.stop();
+});
+
+t.test('a client that was slow for a moment gets the present state of what changed', async (t) => {
+  const site = new LiveSite(30);
+  for (let id = 1; id <= 30; id += 1) site.setDevice(id, 1, 'x'.repeat(20_000));
+  const stream = site.open(1);
+  let read = reader(stream.out);
+  await site.pass(Seconds(2));
+  stream.out.removeAllListeners('data').pause();
+  site.change(...site.devices.keys());
+  await site.pass(300);
+  site.change(2);
+  await site.pass(MAX_LAG - 1_500);
+  read.text = '';
+  read = reader(stream.out);
+  stream.out.resume();
+  await settle();
+  const events = eventsIn(read.text);
+  t.notOk(events.some((each) => each.startsWith('snapshot')));
+  t.equal(events.at(-1), 'lock 2');
+  site.feed.stop();
+});
+
+t.test('a client that reads nothing is disconnected in the end', async (t) => {
+  const site = new LiveSite(20);
+  for (let id = 1; id <= 20; id += 1) site.setDevice(id, 1, 'x'.repeat(20_000));
+  site.open(1);
+  await site.pass(Minutes(1));
+  t.equal(site.feed.count, 1);
+  await site.pass(Minutes(1) + Seconds(10));
+  t.equal(site.feed.count, 0);
+  site.feed.stop();
+});
+
+t.test('a comment comes every 15 seconds', async (t) => {
+  const site = new LiveSite(1);
+  const read = reader(site.open(1).out);
+  await site.pass(COMMENT_INTERVAL * 4);
+  t.equal(read.text.split('\n\n').filter((block) => block === ':').length, 4);
+  site.feed.stop();
+});
+
+t.test('a caller that loses its rights loses its stream within 5 seconds; a failing store ends none', async (t) => {
+  const site = new LiveSite(1);
+  let outcome: 'allowed' | 'failing' | 'refused' = 'allowed';
+  const isAllowed = async (): Promise<boolean> => {
+    if (outcome === 'failing') throw new Error('the store can’t be read');
+    return outcome === 'allowed';
+  };
+  for (const { out } of [site.open(1, { isAllowed }), site.open(1)]) reader(out);
+  await site.pass(Seconds(10));
+  outcome = 'failing';
+  await site.pass(Seconds(10));
+  t.equal(site.feed.count, 2);
+  outcome = 'refused';
+  await site.pass(Seconds(4));
+  t.equal(site.feed.count, 1);
+  site.feed.stop();
+});
+
+t.test('streams are limited for each merchant and in all', async (t) => {
+  const site = new LiveSite(1);
+  const open = (merchantId: number | undefined): void => void reader(site.open(merchantId).out);
+  for (let count = 0; count < MAX_STREAMS_PER_MERCHANT; count += 1) open(1);
+  t.throws(() => open(1), { code: 'rate-limited', budget: 'streams' });
+  for (let merchantId = 2; site.feed.count < MAX_STREAMS; merchantId += 1)
+    for (let count = 0; count < MAX_STREAMS_PER_MERCHANT; count += 1) open(merchantId);
+  t.throws(() => open(999), { code: 'busy' });
+  t.doesNotThrow(() => open(undefined), 'operators have places of their own');
+  site.feed.stop();
+  t.throws(() => open(1), { code: 'stopping' });
+});
+
+t.test('a stream may last a set time, or only for the present state', async (t) => {
+  const site = new LiveSite(1);
+  const once = reader(site.open(1, { duration: 0 }).out);
+  await settle();
+  t.strictSame([eventsIn(once.text), site.feed.count], [['snapshot of 1'], 0]);
+  reader(site.open(1, { duration: Seconds(3) }).out);
+  await site.pass(Seconds(2));
+  t.equal(site.feed.count, 1);
+  await site.pass(Seconds(2));
+  t.equal(site.feed.count, 0);
+  site.feed.stop();
+});
+
+t.test('events of the gateway that come too fast are counted', async (t) => {
+  const site = new LiveSite(1);
+  const read = reader(site.open(undefined, { hasEvents: true, hasLocks: false }).out);
+  await settle();
+  site.happen(3);
+  await site.pass(300);
+  t.strictSame(eventsIn(read.text), ['event', 'event', 'event']);
+  site.happen(1_300);
+  await site.pass(Seconds(1));
+  site.happen(1);
+  await site.pass(300);
+  t.match(read.text, /event: skipped\ndata: \{"events":300\}/);
+  t.equal(site.work.eventsRendered, 1_004);
+  site.feed.stop();
+});

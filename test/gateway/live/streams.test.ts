@@ -1,0 +1,157 @@
+/**
+ * `GET /v1/stream` and the operators' `GET /stream` of a real gateway: what they send, to whom, and when they end
+ * (interfaces.md §2).
+ */
+import t from 'tap';
+import type { Gateway } from '../../../gateway/gateway.js';
+import { MAX_STREAMS_PER_MERCHANT } from '../../../gateway/live/live-feed.js';
+import { formatMac } from '../../../proto/wire/mac.js';
+import { callOperator } from '../../helpers/cli/operator-call.js';
+import { MERCHANT, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { basicAuthorization, callMerchantApi } from '../../helpers/http/merchant-call.js';
+import { StreamClient, type StreamEvent } from '../../helpers/http/stream-client.js';
+import { connectedLock } from '../../helpers/mqtt/test-lock.js';
+import type { Teardown } from '../../helpers/store/temp-folder.js';
+
+const MAC = formatMac(testMac());
+
+const isLast = ({ name, data }: StreamEvent): boolean => name === 'snapshot' && data.last === true;
+const isAbout =
+  (mac: string, name = 'lock') =>
+  (event: StreamEvent) =>
+    event.name === name && (event.data.mac_addr ?? event.data.mac) === mac;
+
+async function openMerchant(
+  test: Teardown,
+  gateway: Gateway,
+  key: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<StreamClient> {
+  const sent = { authorization: basicAuthorization(key), ...headers };
+  return await StreamClient.open(test, gateway.httpPort, '/v1/stream', sent);
+}
+
+async function openOperator(test: Teardown, gateway: Gateway, path = '/stream'): Promise<StreamClient> {
+  const authorization = `Bearer ${gateway.operatorToken}`;
+  return await StreamClient.open(test, gateway.operatorPort, path, { authorization });
+}
+
+t.test('a merchant’s stream follows its locks: pings, names, additions, removals', async (t) => {
+  const gateway = await testGateway(t);
+  const lock = await connectedLock(t, gateway, testMac());
+  await gateway.accounts.addMerchant('Basil');
+  const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
+  const { text: othersKey } = await gateway.merchants.apiKeys.create('Basil', 'test');
+  const stream = await openMerchant(t, gateway, key);
+  const others = await openMerchant(t, gateway, othersKey);
+  t.match(stream, {
+    status: 200,
+    headers: { 'content-type': /^text\/event-stream/, 'x-accel-buffering': 'no', 'cache-control': 'no-store' },
+  });
+  const { data } = await stream.until(isLast);
+  t.match(data, { locks: [{ mac_addr: MAC, battery_percent: null }] });
+  await lock.send(testBytes(1));
+  const change = await stream.until(isAbout(MAC));
+  const listed = await callMerchantApi(gateway, '/v1/locks', { key });
+  t.match(change.data, { battery_percent: 81, trouble: 'none' });
+  t.same(change.data, (listed.body as { data: unknown[] }).data[0], 'a lock as in the list');
+
+  await callMerchantApi(gateway, `/v1/locks/${MAC}`, { key, method: 'PATCH', body: { name: 'Harbour 7' } });
+  await stream.until(({ data: { name } }) => name === 'Harbour 7');
+  const added = testMac(2);
+  await gateway.accounts.addDevice({ mac: added, merchant: MERCHANT });
+  await stream.until(isAbout(formatMac(added)));
+  await gateway.accounts.importDevices([{ mac: testMac(3) }], { merchant: MERCHANT });
+  await stream.until(isAbout(formatMac(testMac(3))));
+  t.equal(others.named('lock').length, 0, 'another merchant sees none of this');
+
+  await gateway.accounts.devices.change(added, { merchant: 'Basil' });
+  t.strictSame((await stream.until(isAbout(formatMac(added), 'removed'))).data, { mac_addr: formatMac(added) });
+  await others.until(isAbout(formatMac(added)));
+  await gateway.accounts.devices.remove(testMac());
+  await stream.until(isAbout(MAC, 'removed'));
+  t.notMatch(JSON.stringify(others.events), MAC);
+});
+
+t.test('a client that comes back continues; another merchant’s id means nothing', async (t) => {
+  const gateway = await testGateway(t);
+  const lock = await connectedLock(t, gateway, testMac());
+  await gateway.accounts.addMerchant('Basil');
+  const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
+  const { text: othersKey } = await gateway.merchants.apiKeys.create('Basil', 'test');
+  const first = await openMerchant(t, gateway, key);
+  await first.until(isLast);
+  first.close();
+  await lock.send(testBytes(1));
+  const headers = { 'last-event-id': first.lastId };
+  const second = await openMerchant(t, gateway, key, headers);
+  t.match(await second.until(() => true), { name: 'lock', data: { mac_addr: MAC, battery_percent: 81 } });
+  const others = await openMerchant(t, gateway, othersKey, headers);
+  t.match(await others.until(() => true), { name: 'snapshot', data: { locks: [], last: true } });
+});
+
+t.test('a stream ends when its key is revoked or the gateway stops, and streams are limited', async (t) => {
+  const gateway = await testGateway(t);
+  const { apiKeys } = gateway.merchants;
+  const { text: key } = await apiKeys.create(MERCHANT, 'test');
+  const { key: lost, text: lostKey } = await apiKeys.create(MERCHANT, 'lost');
+  const kept = await openMerchant(t, gateway, key);
+  const ending = await openMerchant(t, gateway, lostKey);
+  await ending.until(isLast);
+  for (let count = 2; count < MAX_STREAMS_PER_MERCHANT; count += 1) await openMerchant(t, gateway, key);
+  t.match(await callMerchantApi(gateway, '/v1/stream', { key }), {
+    status: 429,
+    headers: { 'retry-after': '1' },
+    body: { budget: 'streams' },
+  });
+  const revokedAtMs = performance.now();
+  await apiKeys.revoke(lost.publicId);
+  await ending.ended;
+  t.ok(performance.now() - revokedAtMs < 5_000);
+  let isEnded = false;
+  void kept.ended.then(() => {
+    isEnded = true;
+  });
+  t.notOk(isEnded, 'another key’s stream goes on');
+  await gateway.close();
+  await kept.ended;
+});
+
+t.test('an operator’s stream has all locks with their merchants, and the events of tail', async (t) => {
+  const gateway = await testGateway(t);
+  const lock = await connectedLock(t, gateway, testMac());
+  const stream = await openOperator(t, gateway);
+  t.match(stream, { status: 200, headers: { 'x-accel-buffering': 'no' } });
+  const { data } = await stream.until(isLast);
+  const { body } = await callOperator(gateway, 'GET', '/devices');
+  t.same(data.locks, (body as { devices: unknown[] }).devices, 'locks as in the list');
+  t.match(data.locks, [{ mac: MAC, merchant: MERCHANT }]);
+  await lock.send(testBytes(1));
+  t.match((await stream.until(({ data: each }) => each.event === 'ping')).data, {
+    mac: MAC,
+    ping: { battery_percent: 81 },
+  });
+  await stream.until(isAbout(MAC));
+  const locks = await openOperator(t, gateway, '/stream?only=locks&seconds=0');
+  await locks.ended;
+  t.strictSame(
+    locks.events.map(({ name }) => name),
+    ['snapshot'],
+  );
+  const events = await openOperator(t, gateway, '/stream?only=events');
+  await lock.send(testBytes(2));
+  await events.until(({ data: each }) => each.event === 'ping');
+  t.strictSame(events.named('snapshot'), []);
+  t.match(await callOperator(gateway, 'GET', '/stream?only=all'), { status: 400 });
+});
+
+t.test('an operator’s stream ends when its token is revoked', async (t) => {
+  const gateway = await testGateway(t);
+  const { body } = await callOperator(gateway, 'POST', '/tokens', { name: 'map', role: 'read' });
+  const authorization = `Bearer ${(body as { token: string }).token}`;
+  const stream = await StreamClient.open(t, gateway.operatorPort, '/stream', { authorization });
+  await stream.until(isLast);
+  await callOperator(gateway, 'POST', '/tokens/map/revoke', {});
+  await stream.ended;
+  t.pass('it has ended');
+});

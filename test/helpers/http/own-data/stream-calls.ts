@@ -1,0 +1,11 @@
+/** Calls to the stream of a merchant's locks. With `seconds=0` the stream ends after the present state. */
+import type { CallTable } from './call-table.js';
+
+export const STREAM_CALLS: CallTable = {
+  'GET /v1/stream': {
+    make: () => ['/v1/stream?seconds=0'],
+    status: 200,
+    ofOthers: 200,
+    further: { 400: () => ['/v1/stream?seconds=-1'] },
+  },
+};

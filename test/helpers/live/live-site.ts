@@ -1,0 +1,138 @@
+/** A feed of streams over a store in memory that counts its reads, with clocks that the test moves. */
+import type { Readable } from 'node:stream';
+import { GatewayEvents } from '../../../gateway/events.js';
+import type { Audience } from '../../../gateway/live/audience.js';
+import { LiveFeed } from '../../../gateway/live/live-feed.js';
+import type { LiveStream, StreamRequest } from '../../../gateway/live/live-stream.js';
+import { ReadTurns } from '../../../gateway/locks/list/read-turns.js';
+import type { Device } from '../../../gateway/store/contract/store.js';
+import { afterThisTurn, ManualClock, type Milliseconds } from '../../../proto/clock.js';
+import { testMac } from '../gateway/test-gateway.js';
+
+/** Enough turns of the event loop for everything that is under way: twenty snapshots of three parts, two turns each. */
+const TURNS = 150;
+
+/** What a test looks at: how much was done. */
+export interface Work {
+  /** Locks read from the store. */
+  locksRead: number;
+  /** Locks turned into JSON. */
+  locksRendered: number;
+  /** Events of the gateway turned into JSON. */
+  eventsRendered: number;
+}
+
+export class LiveSite {
+  readonly clock = new ManualClock(1_000_000);
+  readonly events = new GatewayEvents();
+  readonly work: Work = { locksRead: 0, locksRendered: 0, eventsRendered: 0 };
+  readonly devices = new Map<number, Device>();
+  readonly feed: LiveFeed;
+  readonly #tails = new Set<(toJson: () => unknown) => void>();
+
+  /** @param locks how many locks the first merchant has */
+  constructor(locks: number) {
+    for (let id = 1; id <= locks; id += 1) this.setDevice(id, 1);
+    this.feed = new LiveFeed({
+      store: {
+        readDevices: async ({ merchantId, afterMac, limit }) =>
+          this.#counted(
+            [...this.devices.values()]
+              .filter((each) => merchantId === undefined || each.merchantId === merchantId)
+              .filter(({ mac }) => afterMac === undefined || mac > afterMac)
+              .slice(0, limit),
+          ),
+        findDevices: async (ids) => this.#counted(ids.flatMap((id) => this.devices.get(id) ?? [])),
+        findDeviceId: async (mac) => [...this.devices.values()].find((each) => each.mac === mac)?.id ?? null,
+      },
+      states: { find: () => undefined },
+      events: this.events,
+      runClock: this.clock,
+      clock: this.clock,
+      turns: new ReadTurns(),
+      tail: (listener) => {
+        this.#tails.add(listener);
+        return () => void this.#tails.delete(listener);
+      },
+    });
+  }
+
+  #counted(devices: readonly Device[]): Device[] {
+    this.work.locksRead += devices.length;
+    return [...devices];
+  }
+
+  setDevice(id: number, merchantId: number, name: string | null = null): void {
+    const merchantName = `merchant ${merchantId}`;
+    const rest = { mac: testMac(id), simulated: false, createdAtMs: 0, labels: {} };
+    this.devices.set(id, { id, merchantId, merchantName, name, ...rest });
+  }
+
+  /** How many functions listen for the gateway's events. */
+  get listeners(): number {
+    const names = ['locks-changed', 'locks-added', 'lock-departed', 'command', 'uplink'] as const;
+    return names.reduce((sum, name) => sum + this.events.listenerCount(name), this.#tails.size);
+  }
+
+  /** Announces that locks changed, as a commit does. */
+  change(...ids: readonly number[]): void {
+    this.events.emit('locks-changed', { locks: ids.map((deviceId) => ({ deviceId })) });
+  }
+
+  /** Announces events of the gateway. */
+  happen(count: number): void {
+    for (let number = 0; number < count; number += 1)
+      for (const listener of this.#tails)
+        listener(() => {
+          this.work.eventsRendered += 1;
+          return { event: 'ping', number };
+        });
+  }
+
+  audience(merchantId: number | undefined): Audience {
+    return {
+      name: `merchant ${merchantId}`,
+      merchantId,
+      lockJson: ({ device }) => {
+        this.work.locksRendered += 1;
+        return { id: device.id, name: device.name };
+      },
+      departureJson: (mac) => ({ mac }),
+    };
+  }
+
+  open(merchantId: number | undefined, request: Partial<StreamRequest> = {}): LiveStream {
+    return this.feed.open({ audience: this.audience(merchantId), isAllowed: async () => true, ...request });
+  }
+
+  /** Lets time pass and everything be sent that is due. */
+  async pass(span: Milliseconds): Promise<void> {
+    for (let rest = span; rest > 0; rest -= 100) {
+      this.clock.advance(Math.min(rest, 100));
+      await settle();
+    }
+  }
+}
+
+/** Resolves when what is under way has been done. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < TURNS; turn += 1) await new Promise<void>((resolve) => afterThisTurn(resolve));
+}
+
+/** Reads a stream from now on; the text grows. */
+export function reader(out: Readable): { text: string } {
+  const read = { text: '' };
+  out.on('data', (chunk: Buffer) => {
+    read.text += chunk.toString('utf8');
+  });
+  return read;
+}
+
+/** The names of the events in a text, each with the ids of its locks. */
+export function eventsIn(text: string): string[] {
+  return [...text.matchAll(/^event: (.+)\n(?:id: .*\n)?data: (.+)$/gm)].map(([, name, json = '']) => {
+    const { locks, id } = JSON.parse(json) as { locks?: readonly { id: number }[]; id?: number };
+    if (locks !== undefined) return `${name} of ${locks.length}`;
+    return id === undefined ? `${name}` : `${name} ${id}`;
+  });
+}
