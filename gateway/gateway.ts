@@ -177,8 +177,8 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
   started.push(clocks.listen(clockListener({ events, clock, locks, ingest, commands, sessions: broker.sessions })));
   metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, notices, budgets, doubt, figures }));
   const { devices } = accounts;
-  const merchantParts = { ...lockParts, webhooks, devices, newEvents, wallClock, audit };
-  const merchants = serveMerchants(merchantParts, interfaces, started);
+  const merchantParts = { ...lockParts, webhooks, devices, newEvents, wallClock, audit, started };
+  const merchants = serveMerchants(merchantParts, interfaces);
   const token = OperatorToken.open(config.data, systemClock);
   const operators = { token, operatorTokens: new OperatorTokens({ store, clock: wallClock }), audit, notices };
   const operator = await startOperator(
@@ -233,10 +233,9 @@ function serveMerchants(
   parts: Omit<Parameters<typeof startMerchants>[0], 'ownData' | 'tester' | 'runClock'> &
     Parameters<typeof makeOwnData>[0] & { readonly wallClock: Clock },
   interfaces: Parameters<typeof startMerchants>[1],
-  started: StopStep[],
 ): MerchantParts {
   const { wallClock, clock: runClock, webhooks } = parts;
-  const ownData = makeOwnData(parts, started);
+  const ownData = makeOwnData(parts);
   return startMerchants({ ...parts, clock: wallClock, runClock, ownData, tester: webhooks.tester }, interfaces);
 }
 

@@ -15,8 +15,7 @@ type Given = Omit<OwnDataParts, 'runClock' | 'live' | 'lockList' | 'turns' | 'up
 /**
  * Returns the parts, with a new list of locks and a new feed of streams.
  *
- * @param parts `clock` is the run's clock (the time of locks)
- * @param started gets the step that ends all streams
+ * @param parts `clock` is the run's clock (the time of locks); `started` gets the step that ends all streams
  */
 export function makeOwnData(
   parts: Given & {
@@ -24,10 +23,10 @@ export function makeOwnData(
     readonly clock: Clock;
     readonly budgets: UplinkBudgets;
     readonly events: GatewayEvents;
+    readonly started: StopStep[];
   },
-  started: StopStep[],
 ): OwnDataParts {
-  const { store, clock, budgets, events, locks, devices, commands, webhooks, usage, refusals } = parts;
+  const { store, clock, budgets, events, started, locks, devices, commands, webhooks, usage, refusals } = parts;
   const turns = new ReadTurns();
   const lockList = new LockList({ store, states: locks, clock, turns });
   const live = new LiveFeed({

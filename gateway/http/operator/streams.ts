@@ -68,9 +68,9 @@ export const STREAM_ROUTES: readonly StreamRoute[] = [
     summary: 'Streams all locks and all events as server-sent events: a snapshot of the locks, then what happens.',
     query: LiveQuery,
     answer: Described(
-      'Events `snapshot` (parts of the list of locks; the last has `last: true`), `lock` (a changed lock, at most once ' +
-        'a second), `removed` (a lock of a merchant that lost it), `event` (what `tail` shows) and `skipped` (how many ' +
-        'of those were left out since they came too fast). `Last-Event-ID` continues the locks after an interruption.',
+      'Events `snapshot` (parts of the list of locks; the last has `last: true`), `lock` (a changed lock, at most ' +
+        'once a second), `removed` (a lock of a merchant that lost it), `event` (what `tail` shows) and `skipped` ' +
+        '(how many of those came too fast). `Last-Event-ID` continues the locks after an interruption.',
     ),
     answerType: EVENT_STREAM_TYPE,
     stream: (streams, query, reply) => streams.live(query, reply),

@@ -5,6 +5,7 @@
 import t from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { MAX_STREAMS_PER_MERCHANT } from '../../../gateway/live/live-feed.js';
+import { monotonicMs } from '../../../proto/clock.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { MERCHANT, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
@@ -104,10 +105,10 @@ t.test('a stream ends when its key is revoked or the gateway stops, and streams 
     headers: { 'retry-after': '1' },
     body: { budget: 'streams' },
   });
-  const revokedAtMs = performance.now();
+  const revokedAtMs = monotonicMs();
   await apiKeys.revoke(lost.publicId);
   await ending.ended;
-  t.ok(performance.now() - revokedAtMs < 5_000);
+  t.ok(monotonicMs() - revokedAtMs < 5_000);
   let isEnded = false;
   void kept.ended.then(() => {
     isEnded = true;

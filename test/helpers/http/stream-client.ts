@@ -1,5 +1,6 @@
 /** Reads a stream of server-sent events, as a browser does, and remembers everything. */
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
+import { monotonicMs } from '../../../proto/clock.js';
 import type { Teardown } from '../store/temp-folder.js';
 
 /** One event. */
@@ -104,6 +105,6 @@ export class StreamClient {
     const data = fields.get('data');
     if (data === undefined) return;
     const name = fields.get('event') ?? 'message';
-    this.events.push({ name, lastId: this.lastId, data: JSON.parse(data), atMs: performance.now() });
+    this.events.push({ name, lastId: this.lastId, data: JSON.parse(data), atMs: monotonicMs() });
   }
 }
