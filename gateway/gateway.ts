@@ -177,8 +177,7 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
   started.push(clocks.listen(clockListener({ events, clock, locks, ingest, commands, sessions: broker.sessions })));
   metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, notices, budgets, doubt, figures }));
   const { devices } = accounts;
-  const merchantParts = { ...lockParts, webhooks, devices, newEvents, wallClock, audit, started };
-  const merchants = serveMerchants(merchantParts, interfaces);
+  const merchants = serveMerchants({ ...lockParts, webhooks, devices, newEvents, wallClock, audit, started }, interfaces);
   const token = OperatorToken.open(config.data, systemClock);
   const operators = { token, operatorTokens: new OperatorTokens({ store, clock: wallClock }), audit, notices };
   const operator = await startOperator(
