@@ -7,8 +7,9 @@ import { systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
 import { paint, print, printJson, printNote } from '../terminal/output.js';
+import { addPageFlags, type PageFlags, printPages, queryOf } from '../terminal/paged-list.js';
 import { addClientFlags } from '../terminal/shared-flags.js';
-import { printTable } from '../terminal/table.js';
+import type { Column } from '../terminal/table.js';
 import { agoText } from '../terminal/time-text.js';
 import { addWatchFlag, repeatIfWatched } from '../terminal/watch.js';
 
@@ -31,6 +32,9 @@ interface UserJson {
   readonly created_at: string;
 }
 
+const DEFAULT_LIMIT = 100;
+/** The gateway answers with at most this many users. */
+const PAGE_USERS = 1_000;
 /** The length of generated passwords, in random bytes. */
 const PASSWORD_BYTES = 18;
 
@@ -48,7 +52,10 @@ export function addUserCommands(program: Command): void {
     .addOption(new Option('--dashboard <role>', 'A role on the dashboard.').choices([...DASHBOARD_ROLES]))
     .addHelpText('after', '\nExample:\n  $ lockgate user add ada --merchant "Amber Bikes" --dashboard owner')
     .action(add);
-  addWatchFlag(addClientFlags(user.command('list').description('List a merchant’s users.')))
+  addPageFlags(
+    addWatchFlag(addClientFlags(user.command('list').description('List a merchant’s users.'))),
+    DEFAULT_LIMIT,
+  )
     .option('--merchant <name>', 'The merchant; optional if the gateway has only one.')
     .addHelpText('after', '\nExample:\n  $ lockgate user list --merchant "Amber Bikes"')
     .action(repeatIfWatched(list));
@@ -145,28 +152,19 @@ function readPassword(file: string): string {
   return line;
 }
 
-async function list(flags: Flags): Promise<void> {
-  const client = new GatewayClient(flags);
-  const users: UserJson[] = [];
-  // The users come in pages; an empty page is the end.
-  for (;;) {
-    const query = new URLSearchParams();
-    if (flags.merchant !== undefined) query.set('merchant', flags.merchant);
-    const last = users.at(-1);
-    if (last !== undefined) query.set('after', last.id);
-    const page = await client.get<{ users: readonly UserJson[] }>(`/users?${query}`);
-    if (page.users.length === 0) break;
-    users.push(...page.users);
-  }
-  if (flags.json) return printJson({ users });
+async function list(flags: Flags & PageFlags): Promise<void> {
+  const { merchant, json } = flags;
+  const users = { path: '/users', query: queryOf({ merchant }), member: 'users', pageSize: PAGE_USERS };
+  const count = await printPages<UserJson>(new GatewayClient(flags), users, flags, json ? undefined : () => COLUMNS);
   // Every request is for one merchant, so --merchant is not a filter.
-  if (users.length === 0) return printNote('The merchant has no user yet. Add one: lockgate user add NAME');
-  printTable(users, [
-    { title: 'ID', show: (row) => row.id },
-    { title: 'NAME', show: (row) => row.username ?? '–' },
-    { title: 'LOGIN', show: (row) => (row.has_password && row.username !== null ? 'yes' : 'no') },
-    { title: 'DASHBOARD', show: (row) => row.dashboard ?? '–' },
-    { title: 'EMAIL', show: (row) => row.email ?? '–', optional: true },
-    { title: 'ADDED', show: (row) => agoText(row.created_at, systemClock.now()), optional: true },
-  ]);
+  if (count === 0 && !json) printNote('The merchant has no user yet. Add one: lockgate user add NAME');
 }
+
+const COLUMNS: readonly Column<UserJson>[] = [
+  { title: 'ID', show: (row) => row.id },
+  { title: 'NAME', show: (row) => row.username ?? '–' },
+  { title: 'LOGIN', show: (row) => (row.has_password && row.username !== null ? 'yes' : 'no') },
+  { title: 'DASHBOARD', show: (row) => row.dashboard ?? '–' },
+  { title: 'EMAIL', show: (row) => row.email ?? '–', optional: true },
+  { title: 'ADDED', show: (row) => agoText(row.created_at, systemClock.now()), optional: true },
+];

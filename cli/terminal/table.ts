@@ -1,7 +1,8 @@
 /**
- * Formats tables that fit the terminal. A table that is too wide is narrowed in these steps, until it fits: drop
- * optional columns (the last first), wrap titles, wrap prose, cut long cells, print each row as a block of lines. The
- * first column is never cut, nor is any column below {@link MIN_CUT_WIDTH}: half a word would be misleading.
+ * Formats tables that fit the terminal. A table that is too wide is narrowed in these steps, until it fits: move
+ * columns below the rows, drop optional columns (the last first), wrap titles, wrap prose, cut long cells, print each
+ * row as a block of lines. The first column is never cut, nor is any column below {@link MIN_CUT_WIDTH}: half a word
+ * would be misleading.
  */
 import { paint, print, sanitizeLine, terminalWidth } from './output.js';
 import { cutToWidth, widestWordWidth, widthOf } from './text-width.js';
@@ -9,6 +10,13 @@ import { wrapWords } from './word-wrap.js';
 
 /** The style of a cell, if the terminal takes colours. */
 export type CellStyle = 'bold' | 'dim' | 'red' | 'green' | 'yellow';
+
+/** What a state means for the reader: all is well, something is wrong, or it needs attention. */
+export type Mark = 'good' | 'bad' | 'warn';
+
+/** The sign before a marked cell, which is also there without colours. */
+export const SIGNS: Readonly<Record<Mark, string>> = { good: '✓', bad: '✗', warn: '!' };
+const MARK_STYLES: Readonly<Record<Mark, CellStyle>> = { good: 'green', bad: 'red', warn: 'yellow' };
 
 /** A column of a table. */
 export interface Column<Row> {
@@ -20,6 +28,13 @@ export interface Column<Row> {
   readonly prose?: boolean;
   /** Whether never to cut the cells, for ids and MACs. */
   readonly neverCut?: boolean;
+  /**
+   * Whether the cells stand on lines of their own below the rows, without a title: in a narrow terminal, for long ids,
+   * or always, for text of several lines.
+   */
+  readonly below?: 'if-narrow' | 'always';
+  /** The sign and colour of a state; undefined for a neutral one. Such cells are never cut. */
+  readonly mark?: (row: Row) => Mark | undefined;
   /** The style of the cell. The text must be clear without it. */
   readonly style?: (row: Row) => CellStyle | undefined;
 }
@@ -35,6 +50,8 @@ export interface TableOutput {
 
 /** Blanks between two columns. */
 const GAP = 2;
+/** Before cells below their rows. */
+const BELOW_INDENT = '    ';
 /** Cells are not cut below this width. */
 const MIN_CUT_WIDTH = 12;
 /** Prose is not wrapped below this width. */
@@ -63,14 +80,47 @@ export function linesOfTable<Row>(
   columns: readonly Column<Row>[],
   output: TableOutput,
 ): string[] {
-  const shown = columns.map((column): SizedColumn<Row> => {
-    const cells = rows.map((row) => output.clean(column.show(row)));
-    return { column, cells, width: Math.max(widthOf(column.title), ...cells.map(widthOf)) };
+  const all = columns.map((column): SizedColumn<Row> => {
+    const cells = cellsOf(rows, column, output);
+    return { column, cells, width: widest(column.title, cells) };
   });
-  if (!narrowToFit(shown, output.room)) return rowBlocks(rows, shown, output);
+  const isNarrow = totalWidth(all.filter(({ column }) => column.below !== 'always')) > output.room;
+  const isBelow = ({ below }: Column<Row>): boolean => below === 'always' || (below === 'if-narrow' && isNarrow);
+  const below = all.filter(({ column }) => isBelow(column));
+  const shown = all.filter(({ column }) => !isBelow(column));
+  if (!narrowToFit(shown, output.room)) return rowBlocks(rows, all, output);
   const titles = shown.map(({ column, width }) => wrapCell(column.title, width));
   const head = rowLines(shown, titles).map((line) => output.paint('bold', line));
-  return [...head, ...rows.flatMap((row, index) => cellLines(row, index, shown, output))];
+  const linesBelow = (row: Row): string[] => below.flatMap(({ column }) => cellBelow(column.show(row), output));
+  return [...head, ...rows.flatMap((row, index) => [...cellLines(row, index, shown, output), ...linesBelow(row)])];
+}
+
+/** The lines of a cell below its row. */
+function cellBelow(text: string, { room, paint, clean }: TableOutput): string[] {
+  const lines =
+    text === '' ? [] : text.split('\n').flatMap((line) => wrapCell(clean(line), room - BELOW_INDENT.length));
+  return lines.map((line) => BELOW_INDENT + paint('dim', line));
+}
+
+/** The texts of a column. If any cell has a sign, the others are indented by its width. */
+function cellsOf<Row>(rows: readonly Row[], column: Column<Row>, { clean }: TableOutput): string[] {
+  const texts = rows.map((row) => clean(column.show(row)));
+  const marks = rows.map((row) => column.mark?.(row));
+  if (marks.every((mark) => mark === undefined)) return texts;
+  return texts.map((text, index) => {
+    const mark = marks[index];
+    return text === '' ? '' : `${mark === undefined ? ' ' : SIGNS[mark]} ${text}`;
+  });
+}
+
+/** The width of the widest text, without spreading a long list over arguments. */
+function widest(title: string, cells: readonly string[], measure: (text: string) => number = widthOf): number {
+  return cells.reduce((max, cell) => Math.max(max, measure(cell)), widthOf(title));
+}
+
+function styleOf<Row>(column: Column<Row>, row: Row): CellStyle | undefined {
+  const mark = column.mark?.(row);
+  return mark === undefined ? column.style?.(row) : MARK_STYLES[mark];
 }
 
 /** Narrows the columns until the table fits; false if it can't. */
@@ -83,7 +133,9 @@ function narrowToFit<Row>(shown: SizedColumn<Row>[], room: number): boolean {
   const minProseWidth = (each: SizedColumn<Row>): number =>
     Math.max(MIN_PROSE_WIDTH, ...each.cells.map(widestWordWidth));
   narrow(shown, prose, room, minProseWidth);
-  const cuttable = shown.slice(1).filter(({ column }) => !column.neverCut && !column.prose);
+  const cuttable = shown
+    .slice(1)
+    .filter(({ column }) => !column.neverCut && !column.prose && column.mark === undefined);
   narrow(shown, cuttable, room, ({ column }) => Math.max(MIN_CUT_WIDTH, widestWordWidth(column.title)));
   return totalWidth(shown) <= room;
 }
@@ -121,7 +173,8 @@ function cellLines<Row>(row: Row, index: number, shown: readonly SizedColumn<Row
     return column.prose ? wrapCell(text, width) : [cutToWidth(text, width)];
   });
   return rowLines(shown, cells, (text, columnIndex) => {
-    const style = shown[columnIndex]?.column.style?.(row);
+    const column = shown[columnIndex]?.column;
+    const style = column && styleOf(column, row);
     return style === undefined ? text : paint(style, text);
   });
 }
@@ -155,7 +208,7 @@ function rowBlocks<Row>(
   return rows.flatMap((row, index) => {
     const lines = shown.flatMap(({ column, cells }) => {
       const [first = '', ...more] = wrapCell(cells[index] ?? '', Math.max(room - titleWidth - GAP, MIN_CUT_WIDTH));
-      const style = column.style?.(row);
+      const style = styleOf(column, row);
       const applyStyle = (text: string): string => (style === undefined ? text : paint(style, text));
       const title = paint('bold', column.title) + ' '.repeat(titleWidth - widthOf(column.title) + GAP);
       const gap = ' '.repeat(titleWidth + GAP);

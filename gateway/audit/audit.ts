@@ -23,6 +23,7 @@ import type {
   AuditWho,
 } from '../store/contract/audit-store.js';
 import type { Store } from '../store/contract/store.js';
+import { type AuditPage, type AuditPageTerms, readAuditPage } from './entry-page.js';
 import { WaitingEntries } from './waiting-entries.js';
 
 /** Limits on an entry's texts: each JSON text, the object's name, the client's user agent or system user, a name. */
@@ -113,6 +114,12 @@ export class Audit {
   async list(filter: AuditFilter): Promise<AuditEntry[]> {
     await this.store();
     return await this.#parts.store.audit.list(filter);
+  }
+
+  /** A page of the stored entries, as {@link list}. */
+  async page(terms: AuditPageTerms): Promise<AuditPage> {
+    await this.store();
+    return await readAuditPage(this.#parts.store.audit, terms);
   }
 
   /** Writes the waiting entries. Never rejects: entries that can't be written continue to wait. */

@@ -1,6 +1,6 @@
 /**
- * Reads the deliveries to one URL in pages, newest events first. Only reads, in slices of a few milliseconds, since a
- * search for few matching deliveries in a long log would otherwise hold up pings.
+ * Reads deliveries in pages, newest events first; of one event, in the order of the URLs. Only reads, in slices of a
+ * few milliseconds, since a search for few matching deliveries in a long log would otherwise hold up pings.
  */
 import { systemClock } from '../../proto/clock.js';
 import type { Store } from '../store/contract/store.js';
@@ -8,6 +8,8 @@ import type { DeliveryReading, DeliveryState } from '../store/contract/webhook-s
 
 /** Deliveries of one slice. */
 const DELIVERIES_PER_SLICE = 100;
+/** URLs that are read in one turn. */
+const URLS_PER_TURN = 20;
 /** The log's uplinks that the first slice may search, and that any slice may always search. */
 const FIRST_WINDOW = 4_096;
 const MIN_WINDOW = 256;
@@ -16,44 +18,101 @@ const QUICK_SLICE_MS = 1;
 const SLOW_SLICE_MS = 4;
 /** Slices of one page: a page that finds too little ends early, with a place to go on from. */
 const MAX_SLICES = 200;
+/** A URL's id that is higher than any. */
+const NO_MORE_URLS = Number.MAX_SAFE_INTEGER;
+
+/** A place in the list: after the delivery of this event to this URL. */
+export interface DeliveryPosition {
+  readonly uplinkId: number;
+  readonly urlId: number;
+}
+
+/** The position before all deliveries of events before this uplink. */
+export function beforeUplink(uplinkId: number): DeliveryPosition {
+  return { uplinkId, urlId: NO_MORE_URLS };
+}
 
 export interface DeliveryPageTerms {
-  readonly urlId: number;
+  /** Ascending. */
+  readonly urlIds: readonly number[];
   readonly states: readonly DeliveryState[];
-  /** Only events before this uplink id; undefined means from the newest one on. */
-  readonly beforeId: number | undefined;
+  readonly deviceId?: number | undefined;
+  /** Only events from this uplink id on; undefined means all. */
+  readonly fromId?: number | undefined;
+  /** Where the page starts; undefined means at the newest event. */
+  readonly after: DeliveryPosition | undefined;
   readonly limit: number;
-  /** Waits for the turn to read a slice; rejects if nobody waits for the page any more. */
+  /** Waits for the turn to read; rejects if nobody waits for the page any more. */
   readonly nextTurn: () => Promise<void>;
 }
 
 export interface DeliveryPage {
   readonly deliveries: readonly DeliveryReading[];
-  /** `beforeId` of the next page; null if this is the last one. */
-  readonly nextBeforeId: number | null;
+  /** `after` of the next page; null if this is the last one. */
+  readonly next: DeliveryPosition | null;
 }
 
 /** Reads one page. @throws StoreFailure */
-export async function readDeliveryPage({ webhooks }: Store, terms: DeliveryPageTerms): Promise<DeliveryPage> {
-  const { urlId, states, limit, nextTurn } = terms;
+export async function readDeliveryPage(store: Store, terms: DeliveryPageTerms): Promise<DeliveryPage> {
+  const { limit, fromId = 1 } = terms;
   const deliveries: DeliveryReading[] = [];
-  let beforeId = terms.beforeId ?? (await webhooks.findFirstUplinkFrom(Number.MAX_SAFE_INTEGER));
+  let after = terms.after ?? beforeUplink(await store.webhooks.findFirstUplinkFrom(Number.MAX_SAFE_INTEGER));
   let window = FIRST_WINDOW;
-  for (let slice = 0; slice < MAX_SLICES && beforeId > 1; slice += 1) {
-    await nextTurn();
-    const startedMs = systemClock.now();
-    const fromId = Math.max(beforeId - window, 1);
+  for (let slice = 0; slice < MAX_SLICES && !isEnd(after, fromId); slice += 1) {
     const wanted = Math.min(limit + 1 - deliveries.length, DELIVERIES_PER_SLICE);
-    const found = await webhooks.readDeliveries({ urlIds: [urlId], states, fromId, toId: beforeId - 1, limit: wanted });
+    const { found, end, slowestMs } = await readSlice(store, terms, { after, window, wanted });
     deliveries.push(...found);
     if (deliveries.length > limit) {
       const shown = deliveries.slice(0, limit);
-      return { deliveries: shown, nextBeforeId: shown.at(-1)?.uplink.id ?? null };
+      const last = shown.at(-1);
+      return { deliveries: shown, next: last === undefined ? null : positionOf(last) };
     }
-    beforeId = found.length === wanted ? (found.at(-1)?.uplink.id ?? fromId) : fromId;
-    const tookMs = systemClock.now() - startedMs;
-    if (tookMs < QUICK_SLICE_MS) window *= 2;
-    else if (tookMs > SLOW_SLICE_MS) window = Math.max(window / 2, MIN_WINDOW);
+    after = end;
+    if (slowestMs < QUICK_SLICE_MS) window *= 2;
+    else if (slowestMs > SLOW_SLICE_MS) window = Math.max(window / 2, MIN_WINDOW);
   }
-  return { deliveries, nextBeforeId: beforeId > 1 ? beforeId : null };
+  return { deliveries, next: isEnd(after, fromId) ? null : after };
+}
+
+interface Slice {
+  readonly after: DeliveryPosition;
+  readonly window: number;
+  readonly wanted: number;
+}
+
+/** Reads at most `wanted` deliveries after a position. Returns them with the end of what was searched. */
+async function readSlice(
+  { webhooks }: Store,
+  { urlIds, states, deviceId, fromId = 1, nextTurn }: DeliveryPageTerms,
+  { after, window, wanted }: Slice,
+): Promise<{ readonly found: readonly DeliveryReading[]; readonly end: DeliveryPosition; readonly slowestMs: number }> {
+  const firstId = Math.max(after.uplinkId - window, fromId);
+  const found: DeliveryReading[] = [];
+  let slowestMs = 0;
+  const read = async (ids: readonly number[], from: number, to: number): Promise<void> => {
+    for (let index = 0; from <= to && index < ids.length; index += URLS_PER_TURN) {
+      await nextTurn();
+      const startedMs = systemClock.now();
+      const some = ids.slice(index, index + URLS_PER_TURN);
+      const filter = { urlIds: some, states, deviceId, fromId: from, toId: to, limit: wanted };
+      found.push(...(await webhooks.readDeliveries(filter)));
+      slowestMs = Math.max(slowestMs, systemClock.now() - startedMs);
+    }
+  };
+  const otherUrls = urlIds.filter((id) => id > after.urlId);
+  await read(otherUrls, after.uplinkId, after.uplinkId);
+  await read(urlIds, firstId, after.uplinkId - 1);
+  found.sort((one, other) => other.uplink.id - one.uplink.id || one.urlId - other.urlId);
+  const newest = found.slice(0, wanted);
+  const last = newest.length === wanted ? newest.at(-1) : undefined;
+  return { found: newest, end: last === undefined ? beforeUplink(firstId) : positionOf(last), slowestMs };
+}
+
+/** Whether there can be nothing after this position. */
+function isEnd({ uplinkId, urlId }: DeliveryPosition, fromId: number): boolean {
+  return uplinkId < fromId || (uplinkId === fromId && urlId === NO_MORE_URLS);
+}
+
+function positionOf({ uplink, urlId }: DeliveryReading): DeliveryPosition {
+  return { uplinkId: uplink.id, urlId };
 }

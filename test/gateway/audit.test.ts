@@ -79,8 +79,8 @@ t.test('an entry has the author, action, object, previous state and outcome', as
   t.match(await entriesOf(gateway, '?action=webhook'), [removed, disabled, added], 'a group');
   t.match(await entriesOf(gateway, '?action=webhook.set'), [disabled]);
   t.same(await entriesOf(gateway, '?since=2100-01-01T00:00:00Z'), []);
-  const page = (await callOperator(gateway, 'GET', '/audit?limit=2')).body as { next: string };
-  t.match(await entriesOf(gateway, `?limit=2&cursor=${page.next}`), [added, refused]);
+  const page = (await callOperator(gateway, 'GET', '/audit?limit=2')).body as { next_cursor: string };
+  t.match(await entriesOf(gateway, `?limit=2&cursor=${page.next_cursor}`), [added, refused]);
 });
 
 /** Secrets that the calls send; none may appear in the log. Some have the form of lockgate's secrets, some don't. */

@@ -1,7 +1,7 @@
 /** `lockgate audit`: flags and help. listing.ts does the work and is loaded on demand. */
 import type { Command } from 'commander';
+import { addPageFlags } from '../../terminal/paged-list.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
-import { readCount } from '../webhook/flags.js';
 import type { AuditFlags } from './listing.js';
 
 const DEFAULT_LIMIT = 50;
@@ -18,12 +18,12 @@ Example:
 
 /** Adds the command to the program. */
 export function addAuditCommand(program: Command): void {
-  addClientFlags(program.command('audit').description('Show who changed what, newest first.'))
+  const audit = program.command('audit').description('Show who changed what, newest first.');
+  addPageFlags(addClientFlags(audit), DEFAULT_LIMIT)
     .option('--since <time>', 'Only changes since this time: a date, or a span such as 24h for 24 hours ago.')
     .option('--action <name>', 'Only this action, such as device.set, or group of actions, such as device.')
     .option('--object <name>', 'Only changes of this object: a MAC, a name or an id.')
     .option('--merchant <name>', 'Only what this merchant’s users and API keys did, and changes that name it.')
-    .option('--limit <n>', 'Maximum number to list.', readCount, DEFAULT_LIMIT)
     .addHelpText('after', HELP)
     .action(async (flags: AuditFlags) => {
       const { listAudit } = await import('./listing.js');

@@ -1,17 +1,17 @@
 /** `lockgate audit`: prints the audit log as a table or as JSON. */
 import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { printEmptyList, printJson } from '../../terminal/output.js';
-import { type Column, printTable } from '../../terminal/table.js';
+import { printEmptyList } from '../../terminal/output.js';
+import { type PageFlags, printPages, queryOf } from '../../terminal/paged-list.js';
+import type { Column } from '../../terminal/table.js';
 import { agoText, readPastTime } from '../../terminal/time-text.js';
 
 /** The flags of `lockgate audit`. */
-export interface AuditFlags extends ConnectionFlags {
+export interface AuditFlags extends ConnectionFlags, PageFlags {
   readonly since?: string;
   readonly action?: string;
   readonly object?: string;
   readonly merchant?: string;
-  readonly limit: number;
   readonly json?: boolean;
 }
 
@@ -37,42 +37,18 @@ interface EntryJson {
   readonly code: string | null;
 }
 
-/** A page of entries; `next` is the cursor of the next page. */
-interface Page {
-  readonly entries: readonly EntryJson[];
-  readonly next: string | null;
-}
-
-/** Entries per request; the gateway allows no more. */
-const MAX_PAGE_ENTRIES = 500;
+/** The gateway answers with at most this many entries. */
+const PAGE_ENTRIES = 500;
 
 /** Prints the matching entries. */
 export async function listAudit(flags: AuditFlags): Promise<void> {
   const since = flags.since === undefined ? undefined : readPastTime('--since', flags.since, systemClock.now());
   const { action, object, merchant } = flags;
   const filter = { since, action, object, merchant };
-  const entries = await fetchEntries(new GatewayClient(flags), filter, flags.limit);
-  if (flags.json === true) return printJson({ entries });
-  if (entries.length === 0) printEmptyList(Object.values(filter), 'No entries match.', 'There is no entry yet.');
-  else printTable(entries, columns(systemClock.now()));
-}
-
-/** Requests pages until there are `limit` entries or no more pages. */
-async function fetchEntries(
-  client: GatewayClient,
-  filter: Readonly<Record<string, string | undefined>>,
-  limit: number,
-): Promise<EntryJson[]> {
-  const entries: EntryJson[] = [];
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(filter)) if (value !== undefined) query.set(name, value);
-  for (;;) {
-    query.set('limit', String(Math.min(limit - entries.length, MAX_PAGE_ENTRIES)));
-    const page = await client.get<Page>(`/audit?${query}`);
-    entries.push(...page.entries);
-    if (page.next === null || entries.length >= limit) return entries;
-    query.set('cursor', page.next);
-  }
+  const list = { path: '/audit', query: queryOf(filter), member: 'entries', pageSize: PAGE_ENTRIES };
+  const shown = flags.json ? undefined : () => columns(systemClock.now());
+  const count = await printPages<EntryJson>(new GatewayClient(flags), list, flags, shown);
+  if (count === 0 && !flags.json) printEmptyList(Object.values(filter), 'No entries match.', 'There is no entry yet.');
 }
 
 function columns(nowMs: number): readonly Column<EntryJson>[] {

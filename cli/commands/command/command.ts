@@ -1,10 +1,13 @@
 /** `lockgate command …`: flags and help. The files next to this one do the work and are loaded on demand. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { ConnectionFlags } from '../../client.js';
+import { addPageFlags } from '../../terminal/paged-list.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
 import { addWatchFlag, repeatIfWatched } from '../../terminal/watch.js';
 import type { ListFlags } from './listing.js';
 import type { SendFlags } from './sending.js';
+
+const DEFAULT_LIMIT = 50;
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
@@ -79,16 +82,14 @@ function addSend(command: Command): void {
 }
 
 function addList(command: Command): void {
-  addWatchFlag(
-    addClientFlags(command.command('list').description('List commands and what they are waiting for, newest first.')),
-  )
+  const list = command.command('list').description('List commands and what they are waiting for, newest first.');
+  addPageFlags(addWatchFlag(addClientFlags(list)), DEFAULT_LIMIT)
     .option('--mac <mac>', 'Only commands to this lock.')
     .addOption(
       new Option('--state <state>', 'Only commands in this state.').choices([
         ...['queued', 'sent', 'done', 'rejected', 'failed', 'expired', 'cancelled'],
       ]),
     )
-    .option('--limit <n>', 'Maximum number to list (default: 50).', readWholeNumber)
     .addHelpText('after', '\nExample:\n  $ lockgate command list --mac A4:C1:38:F0:E1:D2 --state queued')
     .action(
       repeatIfWatched(async (flags: ListFlags) => {

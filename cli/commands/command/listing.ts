@@ -2,7 +2,8 @@
 import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { paint, print, printEmptyList, printJson, sanitizeLine } from '../../terminal/output.js';
-import { printTable } from '../../terminal/table.js';
+import { type PageFlags, printPages, queryOf } from '../../terminal/paged-list.js';
+import type { Column } from '../../terminal/table.js';
 import { agoText, whenText } from '../../terminal/time-text.js';
 
 /** A command, as the operator interface returns it. */
@@ -27,27 +28,28 @@ export interface CommandJson {
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
+/** The gateway answers with at most this many commands. */
+const PAGE_COMMANDS = 1_000;
+
 /** The flags of `lockgate command list`. */
-export interface ListFlags extends Flags {
+export interface ListFlags extends Flags, PageFlags {
   readonly mac?: string;
   readonly state?: string;
-  readonly limit?: number;
 }
 
 /** `lockgate command list`. */
 export async function listCommands(flags: ListFlags): Promise<void> {
-  const query = new URLSearchParams();
-  if (flags.mac !== undefined) query.set('mac', flags.mac);
-  if (flags.state !== undefined) query.set('state', flags.state);
-  if (flags.limit !== undefined) query.set('limit', String(flags.limit));
-  const { commands } = await new GatewayClient(flags).get<{ commands: CommandJson[] }>(`/commands?${query}`);
-  if (flags.json) return printJson({ commands });
-  if (commands.length === 0) {
-    const nothingYet = 'There is no command yet. Send one: lockgate command send MAC TYPE';
-    return printEmptyList([flags.mac, flags.state], 'No commands match.', nothingYet);
-  }
-  const nowMs = systemClock.now();
-  printTable(commands, [
+  const { mac, state, json } = flags;
+  const list = { path: '/commands', query: queryOf({ mac, state }), member: 'commands', pageSize: PAGE_COMMANDS };
+  const columns = commandColumns(systemClock.now());
+  const count = await printPages<CommandJson>(new GatewayClient(flags), list, flags, json ? undefined : () => columns);
+  if (count > 0 || json) return;
+  const nothingYet = 'There is no command yet. Send one: lockgate command send MAC TYPE';
+  printEmptyList([mac, state], 'No commands match.', nothingYet);
+}
+
+function commandColumns(nowMs: number): readonly Column<CommandJson>[] {
+  return [
     { title: 'ID', show: (row) => String(row.id) },
     { title: 'MAC', show: (row) => row.mac, neverCut: true },
     { title: 'COMMAND', show: commandText },
@@ -57,7 +59,7 @@ export async function listCommands(flags: ListFlags): Promise<void> {
     { title: 'EXPIRES', show: (row) => whenText(row.expires_at, nowMs), optional: true },
     { title: 'SENT', show: (row) => String(row.sent_count), optional: true },
     { title: 'FINISHED', show: (row) => (row.finished_at ? agoText(row.finished_at, nowMs) : '–'), optional: true },
-  ]);
+  ];
 }
 
 /** `lockgate command show`. */

@@ -2,19 +2,13 @@
  * `lockgate device list`: lists locks with their latest state, by default what needs attention first. Locks are fetched
  * and printed page by page, so that a hundred thousand of them need no more memory than a thousand.
  */
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import {
-  print,
-  printEmptyList,
-  printJson,
-  printNote,
-  terminalWidth,
-  untilStdoutDrained,
-} from '../../terminal/output.js';
+import { printEmptyList } from '../../terminal/output.js';
+import { addPageFlags, type PageFlags, printPages, queryOf } from '../../terminal/paged-list.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
-import { type Column, tableLines } from '../../terminal/table.js';
+import type { Column } from '../../terminal/table.js';
 import { agoText } from '../../terminal/time-text.js';
 import { addWatchFlag, repeatIfWatched } from '../../terminal/watch.js';
 import { presenceText } from '../tail/event-line.js';
@@ -22,7 +16,6 @@ import { presenceText } from '../tail/event-line.js';
 /** The gateway answers with at most this many locks. */
 const PAGE_LOCKS = 1_000;
 const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 1_000_000;
 const PRESENCES = 'online, asleep, late, low-battery, airplane, never-seen';
 const LOWER_CASE_STATES = ['locked', 'unlocked', 'theft'];
 
@@ -58,38 +51,30 @@ export interface DeviceJson {
   readonly state: StateJson | null;
 }
 
-/** A page of locks, as the operator interface returns it. */
-interface DevicePage {
-  readonly devices: readonly DeviceJson[];
-  readonly next_cursor: string | null;
-}
-
-type ListFlags = ConnectionFlags & {
-  readonly json?: boolean;
-  readonly merchant?: string;
-  readonly presence?: readonly string[];
-  readonly state?: readonly string[];
-  readonly label?: readonly string[];
-  readonly search?: string;
-  readonly sort?: string;
-  readonly limit?: number;
-  readonly cursor?: string;
-};
+type ListFlags = ConnectionFlags &
+  PageFlags & {
+    readonly json?: boolean;
+    readonly merchant?: string;
+    readonly presence?: readonly string[];
+    readonly state?: readonly string[];
+    readonly label?: readonly string[];
+    readonly search?: string;
+    readonly sort?: string;
+  };
 
 /** Adds the command to the group. */
 export function addListCommand(device: Command): void {
-  addWatchFlag(addClientFlags(device.command('list').description('List locks with their latest state, trouble first.')))
+  const list = device.command('list').description('List locks with their latest state, trouble first.');
+  addPageFlags(addWatchFlag(addClientFlags(list)), DEFAULT_LIMIT)
     .option('--merchant <name>', 'Only locks of this merchant.')
     .option('--presence <list>', `Only these presences: ${PRESENCES}.`, readWords)
     .option('--state <list>', 'Only these states: locked, unlocked, theft, or a power state.', readStates)
     .option('--label <label>', 'Only locks with this label: key=value, or key. Can be repeated.', collect)
     .option('--search <text>', 'Only locks with this in their MAC, name or labels.')
     .option('--sort <order>', 'trouble (default), mac, name, presence, state, battery or received; - reverses.')
-    .option('--limit <n>', `How many locks (default: ${DEFAULT_LIMIT}).`, readLimit)
-    .option('--cursor <cursor>', 'Continue a list where an earlier one ended.')
     .addHelpText('after', '\nExample:\n  $ lockgate device list --presence late,low-battery --label city=Hamburg')
     .addHelpText('after', '  $ lockgate device list --sort=-received --limit 20')
-    .action(repeatIfWatched(list));
+    .action(repeatIfWatched(listDevices));
 }
 
 /** Words separated by commas; the gateway knows which there are. */
@@ -106,86 +91,18 @@ function readStates(text: string): readonly string[] {
   });
 }
 
-function readLimit(text: string): number {
-  const limit = Number(text);
-  if (/^\d{1,7}$/.test(text) && limit >= 1 && limit <= MAX_LIMIT) return limit;
-  throw new InvalidArgumentError(`Expected a whole number from 1 to ${MAX_LIMIT.toLocaleString('en')}.`);
-}
-
 function collect(label: string, before: readonly string[] = []): readonly string[] {
   return [...before, label];
 }
 
-async function list(flags: ListFlags): Promise<void> {
-  const { limit = DEFAULT_LIMIT } = flags;
-  const pages = readPages(flags, limit);
-  if (flags.json) return await printAsJson(pages);
-  let count = 0;
-  let cursor: string | null = null;
-  for await (const { devices, next_cursor } of pages) {
-    if (devices.length > 0) print(tableLines(devices, columnsFor(devices), terminalWidth()).join('\n'));
-    await untilStdoutDrained();
-    count += devices.length;
-    cursor = next_cursor;
-  }
-  const { merchant, presence, state, label, search } = flags;
-  if (count === 0) {
-    const none = 'There is no lock yet. Add one: lockgate device add MAC';
-    return printEmptyList([merchant, presence, state, label, search], 'No locks match.', none);
-  }
-  if (cursor !== null) printNote(`These are the first ${count}. More: a higher --limit, or --cursor ${cursor}`);
-}
-
-/** The pages up to the limit. The next page is fetched while the caller prints the one before. */
-async function* readPages(flags: ListFlags, limit: number): AsyncGenerator<DevicePage> {
-  const client = new GatewayClient(flags);
-  const query = queryOf(flags);
-  const fetchPage = (cursor: string | null, left: number): Promise<DevicePage> => {
-    query.set('limit', String(Math.min(left, PAGE_LOCKS)));
-    if (cursor !== null) query.set('cursor', cursor);
-    return client.get<DevicePage>(`/devices?${query}`);
-  };
-  let left = limit;
-  let coming: Promise<DevicePage> | undefined = fetchPage(flags.cursor ?? null, left);
-  while (coming !== undefined) {
-    const page: DevicePage = await coming;
-    left -= page.devices.length;
-    const isLast = page.next_cursor === null || left <= 0;
-    coming = isLast ? undefined : fetchPage(page.next_cursor, left);
-    // A failure is thrown when the page is awaited.
-    coming?.catch(() => undefined);
-    yield page;
-  }
-}
-
-function queryOf({ merchant, presence = [], state = [], label = [], search, sort }: ListFlags): URLSearchParams {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries({ merchant, search, sort }))
-    if (value !== undefined) query.set(name, value);
-  for (const [name, values] of Object.entries({ presence, state, label }))
-    for (const value of values) query.append(name, value);
-  return query;
-}
-
-/** One JSON document. A long list is printed while it is read. */
-async function printAsJson(pages: AsyncGenerator<DevicePage>): Promise<void> {
-  const first = (await pages.next()).value as DevicePage | undefined;
-  const second = (await pages.next()).value as DevicePage | undefined;
-  if (first === undefined || second === undefined) return printJson(first ?? { devices: [], next_cursor: null });
-  print('{"devices":[');
-  printItems(first.devices, '');
-  printItems(second.devices, ',');
-  let cursor = second.next_cursor;
-  for await (const { devices, next_cursor } of pages) {
-    printItems(devices, ',');
-    await untilStdoutDrained();
-    cursor = next_cursor;
-  }
-  print(`],"next_cursor":${JSON.stringify(cursor)}}`);
-}
-
-function printItems(devices: readonly DeviceJson[], before: string): void {
-  if (devices.length > 0) print(before + devices.map((device) => JSON.stringify(device)).join(',\n'));
+async function listDevices(flags: ListFlags): Promise<void> {
+  const { merchant, presence, state, label, search, sort, json } = flags;
+  const query = queryOf({ merchant, search, sort, presence, state, label });
+  const devices = { path: '/devices', query, member: 'devices', pageSize: PAGE_LOCKS };
+  const count = await printPages<DeviceJson>(new GatewayClient(flags), devices, flags, json ? undefined : columnsFor);
+  if (count > 0 || json) return;
+  const none = 'There is no lock yet. Add one: lockgate device add MAC';
+  printEmptyList([merchant, presence, state, label, search], 'No locks match.', none);
 }
 
 const COLUMNS: readonly Column<DeviceJson>[] = [

@@ -4,27 +4,26 @@ import { systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { paint, print, printEmptyList, printJson, printNote } from '../../terminal/output.js';
+import { addPageFlags, noteNextPage, type PageFlags, queryOf } from '../../terminal/paged-list.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
 import { printTable } from '../../terminal/table.js';
 import { readPastTime } from '../../terminal/time-text.js';
 import { addWatchFlag, repeatIfWatched } from '../../terminal/watch.js';
-import { readCount } from '../webhook/flags.js';
 import { type NoticeJson, noticeColumns } from './notice-table.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean; readonly all?: boolean };
 
-interface ListFlags extends Flags {
+interface ListFlags extends Flags, PageFlags {
   readonly kind?: string;
   readonly since?: string;
-  readonly limit: number;
   readonly markRead?: boolean;
   readonly watch?: unknown;
 }
 
-/** A page of notices; `next` is the cursor of the next page, `unread` counts all unread notices. */
+/** A page of notices; `unread` counts all unread notices. */
 interface Page {
   readonly notices: readonly NoticeJson[];
-  readonly next: string | null;
+  readonly next_cursor: string | null;
   readonly unread: number;
 }
 
@@ -53,11 +52,10 @@ const MAX_PAGE_NOTICES = 500;
 /** Adds the group to the program. */
 export function addNoticeCommands(program: Command): void {
   const notices = program.command('notices').description('Show unread notices for the operator.');
-  addWatchFlag(addClientFlags(notices))
+  addPageFlags(addWatchFlag(addClientFlags(notices)), DEFAULT_LIMIT)
     .option('--all', 'Also list read notices, after unread notices.')
     .addOption(new Option('--kind <kind>', 'Only notices of this kind.').choices([...KINDS]))
     .option('--since <time>', 'Only notices since this time: a date, or a span such as 24h for 24 hours ago.')
-    .option('--limit <n>', 'Maximum number to list.', readCount, DEFAULT_LIMIT)
     .option('--mark-read', 'Mark the listed notices as read.')
     .addHelpText(
       'after',
@@ -72,22 +70,17 @@ export function addNoticeCommands(program: Command): void {
 }
 
 async function list(flags: ListFlags): Promise<void> {
-  const { kind, limit } = flags;
+  const { kind, limit, cursor } = flags;
   if (flags.watch !== undefined && flags.markRead)
     throw new LockgateError('input-notices', '--watch and --mark-read exclude each other');
   const since = flags.since === undefined ? undefined : readPastTime('--since', flags.since, systemClock.now());
   const client = new GatewayClient(flags);
-  const fetched = await fetchNotices(client, { unread: 'true', kind, since }, limit);
-  const notices = [...fetched.notices];
-  if (flags.all === true) {
-    const remaining = limit - notices.length;
-    if (remaining > 0)
-      notices.push(...(await fetchNotices(client, { unread: 'false', kind, since }, remaining)).notices);
-  }
+  const fetched = await fetchNotices(client, { kind, since }, { limit, cursor, all: flags.all === true });
+  const { notices, next } = fetched;
   const shown = notices.filter(({ read_at: readAt }) => readAt === null).map(({ id }) => id);
   const marked = flags.markRead === true ? await mark(client, shown) : 0;
   const unread = fetched.unread - marked;
-  if (flags.json) return printJson({ notices, unread });
+  if (flags.json) return printJson({ notices, next_cursor: next, unread });
   if (notices.length === 0 && flags.all === true)
     printEmptyList([kind, since], 'No notices match.', 'There is no notice yet.');
   else if (notices.length === 0)
@@ -98,24 +91,44 @@ async function list(flags: ListFlags): Promise<void> {
     );
   else printTable(notices, noticeColumns(systemClock.now()));
   if (marked > 0) printNote(`${marked} marked as read.`);
-  else if (unread > shown.length) printNote(`${unread} are unread in total; a higher --limit shows more.`);
+  noteNextPage(flags, notices.length, next);
 }
+
+interface Wanted {
+  readonly limit: number;
+  readonly cursor: string | undefined;
+  /** Whether read notices follow the unread ones. */
+  readonly all: boolean;
+}
+
+/** Before a cursor in the list of read notices, which follows that of unread ones with `--all`. */
+const READ_PREFIX = 'read.';
 
 /** Requests pages until there are `limit` notices or no more pages. */
 async function fetchNotices(
   client: GatewayClient,
   filter: Readonly<Record<string, string | undefined>>,
-  limit: number,
-): Promise<{ readonly notices: readonly NoticeJson[]; readonly unread: number }> {
+  { limit, cursor, all }: Wanted,
+): Promise<{ readonly notices: readonly NoticeJson[]; readonly next: string | null; readonly unread: number }> {
   const notices: NoticeJson[] = [];
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(filter)) if (value !== undefined) query.set(name, value);
+  let place = cursor;
   for (;;) {
-    query.set('limit', String(Math.min(limit - notices.length, MAX_PAGE_NOTICES)));
-    const page = await client.get<Page>(`/notices?${query}`);
+    const isRead = place?.startsWith(READ_PREFIX) === true;
+    if (isRead && !all) throw new LockgateError('input-cursor', '--cursor is of a list with --all: add --all');
+    const page = await client.get<Page>(
+      `/notices?${queryOf({
+        ...filter,
+        unread: String(!isRead),
+        limit: Math.min(limit - notices.length, MAX_PAGE_NOTICES),
+        // The list of read notices starts without a cursor.
+        cursor: (isRead ? place?.slice(READ_PREFIX.length) : place) || undefined,
+      })}`,
+    );
     notices.push(...page.notices);
-    if (page.next === null || notices.length >= limit) return { notices, unread: page.unread };
-    query.set('cursor', page.next);
+    const prefix = isRead ? READ_PREFIX : '';
+    const next = page.next_cursor === null ? null : `${prefix}${page.next_cursor}`;
+    place = next ?? (all && !isRead ? READ_PREFIX : undefined);
+    if (place === undefined || notices.length >= limit) return { notices, next: place ?? null, unread: page.unread };
   }
 }
 

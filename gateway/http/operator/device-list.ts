@@ -1,16 +1,16 @@
 /** The list of locks for operators: its query, and a page of it (interfaces.md §4). */
 import { Type } from 'typebox';
-import { LockgateError } from '../../../proto/errors.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import { LISTED_STATES, PRESENCES, parseLabelFilter } from '../../locks/list/lock-filter.js';
 import type { LockPosition } from '../../locks/list/lock-list.js';
 import { parseSort, SORTS } from '../../locks/list/lock-order.js';
 import { noSuchMerchant } from '../../store/contract/errors.js';
-import { decodeCursor, encodeCursor, MAX_CURSOR_CHARS, type Position } from '../merchant/own-data/cursor.js';
+import { decodeCursor, type Position } from '../merchant/own-data/cursor.js';
 import { stateOfDeviceJson } from './json/device.js';
+import { nextCursor, pageQuery, wrongCursor } from './page.js';
 import { limitOf, textOf } from './query.js';
 import type { OperatorParts, Query } from './routes.js';
-import { Exact, Limit, Name, OneOf } from './schemas.js';
+import { Exact, Name, OneOf } from './schemas.js';
 
 const MAX_LIMIT = 1_000;
 const MAX_SEARCH_CHARS = 100;
@@ -22,10 +22,7 @@ export const DeviceListQuery = Exact({
   label: Type.Optional(Type.Array(Type.String(), { description: 'key=value, or key; all of them; can be repeated.' })),
   search: Type.Optional(Type.String({ maxLength: MAX_SEARCH_CHARS, description: 'Part of a MAC, a name or a label.' })),
   sort: Type.Optional(OneOf(SORTS, 'By default trouble first; - reverses an order.')),
-  limit: Limit(MAX_LIMIT, MAX_LIMIT),
-  cursor: Type.Optional(
-    Type.String({ maxLength: MAX_CURSOR_CHARS, description: 'The next_cursor of the page before.' }),
-  ),
+  ...pageQuery(MAX_LIMIT, MAX_LIMIT),
 });
 
 /** A page of the list. @throws LockgateError `no-such-merchant`, `input-cursor` */
@@ -48,7 +45,7 @@ export async function listDevices(parts: OperatorParts, query: Query) {
   const nowMs = clock.now();
   return {
     devices: page.locks.map(({ device, state, unjudged }) => stateOfDeviceJson(device, state, unjudged, usage, nowMs)),
-    next_cursor: page.next === null ? null : encodeCursor(list, toPosition(page.next)),
+    next_cursor: nextCursor(list, page.next && toPosition(page.next)),
   };
 }
 
@@ -81,5 +78,5 @@ function positionOf(cursor: string | undefined, list: string): LockPosition | un
   const [value = null, mac, orderId = null, offset] = decodeCursor(list, cursor) ?? [];
   if (typeof mac === 'string' && typeof offset === 'number' && typeof orderId !== 'number')
     return { value, mac: mac as Mac, orderId, offset };
-  throw new LockgateError('input-cursor', 'cursor: expected the next_cursor of an answer to the same query, unchanged');
+  throw wrongCursor();
 }

@@ -42,6 +42,8 @@ const PROBLEMS_OF_CHANGES = {
   415: 'The body is not JSON.',
   429: 'A quota or budget of the merchant is exhausted; `budget` names it. Nothing was changed.',
 };
+/** The header of a list that is answered page by page. */
+const LINK = { description: 'The next page, with rel="next"; absent on the last page.', schema: { type: 'string' } };
 const STATUSES_WITH_RETRY_AFTER: ReadonlySet<string> = new Set(['429', '503']);
 const RETRY_AFTER = { description: 'When to try again, in seconds.', schema: { type: 'integer' } };
 
@@ -102,11 +104,17 @@ function isBodyOptional(body: TSchema): boolean {
 function answersOf({ success = 200, answer, answerType = 'application/json', otherwise }: DocumentedRoute): object {
   const content = { [answerType]: { schema: answer } };
   return {
-    [success]: { description: 'Done.', content },
+    [success]: { description: 'Done.', ...(isPaged(answer) && { headers: { link: LINK } }), content },
     ...Object.fromEntries(
       Object.entries(otherwise ?? {}).map(([status, description]) => [status, { description, content }]),
     ),
   };
+}
+
+/** Whether the answer is a page of a list. */
+function isPaged(answer: TSchema): boolean {
+  const { properties = {} } = answer as { readonly properties?: object };
+  return 'next_cursor' in properties;
 }
 
 /** The errors of a route: `isReading` if it changes nothing, `isNamed` if its path or query may name an object. */

@@ -21,6 +21,7 @@ import { makeAudited, whoOf } from './audited.js';
 import { Callers } from './callers.js';
 import { bodyCheck, queryCheck } from './check-request.js';
 import { type DocumentedRoute, operatorDocument } from './document.js';
+import { nextLink } from './page.js';
 import { checkRole, roleNeeded } from './roles.js';
 import { AUDIT_ROUTES } from './routes/audit-routes.js';
 import { addBackupRoute, BACKUP_TERMS } from './routes/backup-route.js';
@@ -232,6 +233,8 @@ export class OperatorServer {
           'audit' in route
             ? await makeAudited(route, whoOf(request, options.proxies, token), options, routeRequest, checkAndHandle)
             : await checkAndHandle();
+        const link = nextLink(request.url, answer);
+        if (link !== undefined) reply.header('link', link);
         return await reply.status(success).send(answer);
       },
     });

@@ -104,6 +104,8 @@ export interface AuditFilter {
   readonly object?: string | undefined;
   /** Only what this merchant's users and keys did, and changes by others that name the merchant: its name. */
   readonly merchant?: string | undefined;
+  /** Only entries from this id on. */
+  readonly fromId?: number | undefined;
   /** Only entries with a smaller id. */
   readonly beforeId?: number | undefined;
   readonly limit: number;

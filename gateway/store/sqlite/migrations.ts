@@ -29,6 +29,7 @@ import { operatorTokens } from './migrations/0021-0040/0022-operator-tokens.js';
 import { dashboardRoles } from './migrations/0021-0040/0023-dashboard-roles.js';
 import { auditPeople } from './migrations/0021-0040/0024-audit-people.js';
 import { webhookFilter } from './migrations/0021-0040/0025-webhook-filter.js';
+import { listIndexes } from './migrations/0021-0040/0026-list-indexes.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -56,6 +57,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0023-dashboard-roles': dashboardRoles,
   '0024-audit-people': auditPeople,
   '0025-webhook-filter': webhookFilter,
+  '0026-list-indexes': listIndexes,
 };
 
 /** The names of all steps, in order. */

@@ -73,9 +73,10 @@ t.test('the document is valid, and has every route with its parameters and body'
       {},
       {},
       {},
-      {},
       { schema: { maximum: 500, default: 50 } },
+      { name: 'cursor' },
     ],
+    responses: { 200: { headers: { link: {} } } },
   });
   t.match(document.paths['/devices/{mac}/phones/{name}']?.delete, {
     parameters: [

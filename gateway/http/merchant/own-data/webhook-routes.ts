@@ -7,7 +7,7 @@ import { DATE_EXPECTED, parseDate } from '../../../../proto/date.js';
 import type { WebhookUrl } from '../../../store/contract/store.js';
 import { DELIVERY_STATES, type DeliveryState } from '../../../store/contract/webhook-store.js';
 import { SUMMED_ATTEMPTS, sumUpAttempts } from '../../../webhooks/attempt-figures.js';
-import { readDeliveryPage } from '../../../webhooks/delivery-page.js';
+import { beforeUplink, readDeliveryPage } from '../../../webhooks/delivery-page.js';
 import { Refusal } from '../refusal.js';
 import { type Call, type HttpAnswer, type MerchantRoute, problemResponse, tooLarge, WRONG_TYPE } from '../route.js';
 import { PAGE_QUERY, pageAnswer, pageResponse, readPage } from './list.js';
@@ -160,15 +160,16 @@ async function listDeliveries(call: Call): Promise<HttpAnswer> {
   const { state } = query as { state?: DeliveryState };
   const list = `deliveries ${urlId} ${state ?? ''}`;
   const { limit, after } = readPage(call, list, ['number']);
-  const { deliveries, nextBeforeId } = await readDeliveryPage(parts.store, {
-    urlId,
+  const beforeId = after?.[0] as number | undefined;
+  const { deliveries, next } = await readDeliveryPage(parts.store, {
+    urlIds: [urlId],
     states: state === undefined ? DELIVERY_STATES : [state],
-    beforeId: after?.[0] as number | undefined,
+    after: beforeId === undefined ? undefined : beforeUplink(beforeId),
     limit,
     nextTurn: () => turns.next(signal),
   });
   const data = deliveries.map((each) => deliveryJson(each, webhooks.nextAttemptAtMs(each)));
-  return pageAnswer(call, list, { data, next: nextBeforeId === null ? null : [nextBeforeId] });
+  return pageAnswer(call, list, { data, next: next === null ? null : [next.uplinkId] });
 }
 
 async function recover(call: Call): Promise<HttpAnswer> {

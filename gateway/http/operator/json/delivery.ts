@@ -8,17 +8,19 @@ import { isPingUplink } from '../../../../proto/wire/ping.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
 import { noSuchDevice, noSuchWebhook } from '../../../store/contract/errors.js';
 import type { StoredUplink } from '../../../store/contract/store.js';
+import { DELIVERY_STATES, type DeliveryReading, type StoredAttempt } from '../../../store/contract/webhook-store.js';
 import {
-  DELIVERY_STATES,
-  type DeliveryFilter,
-  type DeliveryReading,
-  type StoredAttempt,
-} from '../../../store/contract/webhook-store.js';
+  beforeUplink,
+  type DeliveryPageTerms,
+  type DeliveryPosition,
+  readDeliveryPage,
+} from '../../../webhooks/delivery-page.js';
 import { eventId } from '../../../webhooks/event-id.js';
 import type { Webhooks } from '../../../webhooks/webhooks.js';
-import { limitOf, readDate, readId, textOf, wordOf } from '../query.js';
+import { NextCursor, nextCursor, type Page, pageQuery, readPage } from '../page.js';
+import { readDate, readId, textOf, wordOf } from '../query.js';
 import { type OperatorParts, type Query, readMac } from '../routes.js';
-import { DateText, Exact, Limit, MacText, MaybeText, MaybeTime, OneMac, OneOf, OrNull, Time } from '../schemas.js';
+import { DateText, Exact, MacText, MaybeText, MaybeTime, OneMac, OneOf, OrNull, Time } from '../schemas.js';
 
 /** The number of deliveries in one answer: by default, and at most. */
 const DEFAULT_LISTED = 50;
@@ -31,7 +33,7 @@ export const DeliveryQuery = Exact({
   mac: OneMac,
   since: Type.Optional(DateText),
   until: Type.Optional(DateText),
-  limit: Limit(MAX_LISTED, DEFAULT_LISTED),
+  ...pageQuery(MAX_LISTED, DEFAULT_LISTED),
 });
 
 const MaybeInteger = OrNull(Type.Integer());
@@ -61,10 +63,16 @@ export const DeliveriesAnswer = Type.Object({
       ),
     }),
   ),
+  next_cursor: NextCursor,
 });
 
+/** What a query selects, with the name of the list for cursors. */
+interface DeliveryQueryTerms extends Omit<DeliveryPageTerms, 'nextTurn'> {
+  readonly list: string;
+}
+
 /** @throws LockgateError `input-…`, `no-such-device`, `no-such-webhook` */
-export async function readDeliveryQuery({ store }: OperatorParts, query: Query): Promise<DeliveryFilter> {
+export async function readDeliveryQuery({ store }: OperatorParts, query: Query): Promise<DeliveryQueryTerms> {
   const sinceMs = readDate('since', textOf(query, 'since'));
   const untilMs = readDate('until', textOf(query, 'until'));
   const urls = await store.listWebhookUrls();
@@ -74,14 +82,27 @@ export async function readDeliveryQuery({ store }: OperatorParts, query: Query):
   const state = wordOf(query, 'state', DELIVERY_STATES);
   const mac = textOf(query, 'mac');
   const device = mac === undefined ? undefined : await findDevice(store, mac);
+  const deviceId = device?.device.id;
+  const list = `deliveries ${JSON.stringify([urlId ?? null, state ?? null, deviceId ?? null])}`;
+  const { limit, after } = readPage(query, list, ['number', 'number'], DEFAULT_LISTED);
+  const untilId = untilMs === undefined ? undefined : await store.webhooks.findFirstUplinkFrom(untilMs);
   return {
+    list,
     urlIds: urlId === undefined ? urls.map(({ id }) => id) : [urlId],
     states: state === undefined ? DELIVERY_STATES : [state],
-    deviceId: device?.device.id,
-    fromId: sinceMs === undefined ? 0 : await store.webhooks.findFirstUplinkFrom(sinceMs),
-    toId: untilMs === undefined ? Number.MAX_SAFE_INTEGER : (await store.webhooks.findFirstUplinkFrom(untilMs)) - 1,
-    limit: limitOf(query, DEFAULT_LISTED),
+    deviceId,
+    fromId: sinceMs === undefined ? undefined : await store.webhooks.findFirstUplinkFrom(sinceMs),
+    after: startOf(after, untilId),
+    limit,
   };
+}
+
+/** Where a page starts: after the cursor's position, or before the first event that is too new. */
+function startOf(cursor: Page['after'], untilId: number | undefined): DeliveryPosition | undefined {
+  const [uplinkId, urlId] = (cursor ?? []) as number[];
+  if (uplinkId !== undefined && urlId !== undefined && (untilId === undefined || uplinkId < untilId))
+    return { uplinkId, urlId };
+  return untilId === undefined ? undefined : beforeUplink(untilId);
 }
 
 /** @throws LockgateError `input-mac`, `no-such-device` */
@@ -93,9 +114,16 @@ async function findDevice(store: OperatorParts['store'], text: string) {
 }
 
 /** The answer to `GET /deliveries`. */
-export async function showDeliveries({ store, webhooks }: OperatorParts, filter: DeliveryFilter): Promise<unknown> {
-  const deliveries = await store.webhooks.readDeliveries(filter);
-  return { deliveries: deliveries.map((reading) => deliveryJson(reading, webhooks)) };
+export async function showDeliveries(
+  { store, webhooks, merchants }: OperatorParts,
+  { list, ...terms }: DeliveryQueryTerms,
+): Promise<unknown> {
+  const nextTurn = (): Promise<void> => merchants.ownData.turns.next();
+  const { deliveries, next } = await readDeliveryPage(store, { ...terms, nextTurn });
+  return {
+    deliveries: deliveries.map((reading) => deliveryJson(reading, webhooks)),
+    next_cursor: nextCursor(list, next && [next.uplinkId, next.urlId]),
+  };
 }
 
 function deliveryJson(reading: DeliveryReading, webhooks: Webhooks) {

@@ -1,18 +1,14 @@
 /** The operator's route for the audit log: who changed what, when, with what outcome. */
 import { Type } from 'typebox';
 
-import { LockgateError } from '../../../../proto/errors.js';
 import { formatMac, parseMac } from '../../../../proto/wire/mac.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
-import {
-  AUDIT_ACTORS,
-  AUDIT_OUTCOMES,
-  type AuditEntry,
-  type AuditFilter,
-} from '../../../store/contract/audit-store.js';
-import { limitOf, readDate, textOf } from '../query.js';
+import type { AuditPageTerms } from '../../../audit/entry-page.js';
+import { AUDIT_ACTORS, AUDIT_OUTCOMES, type AuditEntry } from '../../../store/contract/audit-store.js';
+import { NextCursor, nextCursor, pageQuery, readPage } from '../page.js';
+import { readDate, textOf } from '../query.js';
 import type { OperatorParts, Query, Route } from '../routes.js';
-import { DateText, Described, Exact, Limit, MaybeText, MaybeTime, OneOf, OrNull, Time } from '../schemas.js';
+import { DateText, Described, Exact, MaybeText, MaybeTime, OneOf, OrNull, Time } from '../schemas.js';
 
 /** The number of entries in one answer: by default, and at most. */
 const DEFAULT_LISTED = 50;
@@ -44,7 +40,7 @@ export const AUDIT_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/audit',
     operation: 'audit.list',
-    summary: 'Lists changes and who made them, newest first; `next` is the cursor of the next page.',
+    summary: 'Lists changes and who made them, newest first, page by page.',
     success: 200,
     query: Exact({
       since: Type.Optional(DateText),
@@ -53,31 +49,37 @@ export const AUDIT_ROUTES: readonly Route[] = [
       merchant: Type.Optional(
         Type.String({ description: 'Only what its users and keys did, and changes by others that name it.' }),
       ),
-      cursor: Type.Optional(Type.String()),
-      limit: Limit(MAX_LISTED, DEFAULT_LISTED),
+      ...pageQuery(MAX_LISTED, DEFAULT_LISTED),
     }),
-    answer: Type.Object({ entries: Type.Array(Entry), next: MaybeText }),
+    answer: Type.Object({ entries: Type.Array(Entry), next_cursor: NextCursor }),
     handle: showEntries,
   },
 ];
 
-async function showEntries({ audit }: OperatorParts, { query }: { readonly query: Query }): Promise<unknown> {
+async function showEntries(parts: OperatorParts, { query }: { readonly query: Query }): Promise<unknown> {
+  const { audit, merchants } = parts;
   const filter = readFilter(query);
-  const entries = await audit.list(filter);
-  const last = entries.at(-1);
-  const next = last === undefined || entries.length < filter.limit ? null : String(last.id);
-  return { entries: entries.map(entryJson), next };
+  const list = `audit ${JSON.stringify([filter.action, filter.object, filter.merchant])}`;
+  const { limit, after } = readPage(query, list, ['number'], DEFAULT_LISTED);
+  const { entries, nextBeforeId } = await audit.page({
+    filter,
+    beforeId: after?.[0] as number | undefined,
+    limit,
+    nextTurn: () => merchants.ownData.turns.next(),
+  });
+  return {
+    entries: entries.map(entryJson),
+    next_cursor: nextCursor(list, nextBeforeId === null ? null : [nextBeforeId]),
+  };
 }
 
-/** @throws LockgateError `input-date`, `input-cursor` */
-function readFilter(query: Query): AuditFilter {
+/** @throws LockgateError `input-date` */
+function readFilter(query: Query): AuditPageTerms['filter'] {
   return {
     sinceMs: readDate('since', textOf(query, 'since')),
     action: textOf(query, 'action'),
     object: readObject(textOf(query, 'object')),
     merchant: textOf(query, 'merchant'),
-    beforeId: readCursor(textOf(query, 'cursor')),
-    limit: limitOf(query, DEFAULT_LISTED),
   };
 }
 
@@ -85,14 +87,6 @@ function readFilter(query: Query): AuditFilter {
 function readObject(text: string | undefined): string | undefined {
   const mac = text === undefined ? undefined : parseMac(text);
   return mac?.ok === true ? formatMac(mac.value) : text;
-}
-
-/** @throws LockgateError `input-cursor` */
-function readCursor(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  const expected = 'expected the "next" of an earlier answer';
-  throw new LockgateError('input-cursor', `cursor is ${JSON.stringify(text.slice(0, 80))}: ${expected}`);
 }
 
 function entryJson(entry: AuditEntry) {

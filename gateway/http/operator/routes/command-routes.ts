@@ -16,9 +16,10 @@ import type { Store } from '../../../store/contract/store.js';
 import { commandRecordJson } from '../../shared/command-json.js';
 import { countOf, pick } from '../json/audit-terms.js';
 import { CommandAnswer } from '../json/command.js';
-import { limitOf, textOf, wordOf } from '../query.js';
+import { cutPage, NextCursor, nextCursor, pageQuery, readPage } from '../page.js';
+import { textOf, wordOf } from '../query.js';
 import { type Query, type Route, type RouteRequest, readMac } from '../routes.js';
-import { Count, DateText, Described, Exact, Limit, MacText, Name, OneMac, OneOf } from '../schemas.js';
+import { Count, DateText, Described, Exact, MacText, Name, OneMac, OneOf } from '../schemas.js';
 
 /**
  * The body of `POST /commands`. Which members are allowed together depends on the type, which commands/command-input.ts
@@ -81,18 +82,26 @@ export const COMMAND_ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/commands',
-    summary: 'Lists commands, newest first, optionally of one lock or in one state.',
+    summary: 'Lists commands, newest first, optionally of one lock or in one state, page by page.',
     operation: 'command.list',
     success: 200,
     query: Exact({
       mac: OneMac,
       state: Type.Optional(OneOf(COMMAND_STATES)),
-      limit: Limit(MAX_LISTED, DEFAULT_LISTED),
+      ...pageQuery(MAX_LISTED, DEFAULT_LISTED),
     }),
-    answer: Type.Object({ commands: Type.Array(CommandAnswer) }),
+    answer: Type.Object({ commands: Type.Array(CommandAnswer), next_cursor: NextCursor }),
     handle: async ({ store, commands }, { query }) => {
-      const records = await store.commands.list(await readFilter(store, query));
-      return { commands: records.map((record) => commandRecordJson(record, commands.waitOf(record))) };
+      const filter = await readFilter(store, query);
+      const list = `commands ${JSON.stringify(filter)}`;
+      const { limit, after } = readPage(query, list, ['number'], DEFAULT_LISTED);
+      const beforeId = after?.[0] as number | undefined;
+      const found = await store.commands.list({ ...filter, beforeId, limit: limit + 1 });
+      const { shown, end } = cutPage(found, limit, ({ id }) => [id]);
+      return {
+        commands: shown.map((record) => commandRecordJson(record, commands.waitOf(record))),
+        next_cursor: nextCursor(list, end),
+      };
     },
   },
   {
@@ -138,13 +147,13 @@ function outcomeJson(outcome: CommandOutcome, commands: Commands): object {
   return { mac, error: { code: outcome.refusal.code, detail: outcome.refusal.message } };
 }
 
-async function readFilter(store: Store, query: Query): Promise<CommandFilter> {
+async function readFilter(store: Store, query: Query): Promise<Pick<CommandFilter, 'deviceId' | 'state'>> {
   const macText = textOf(query, 'mac');
   const mac = macText === undefined ? undefined : readMac(macText);
   const device = mac === undefined ? undefined : await store.findDevice(mac);
   if (mac !== undefined && device === null) throw noSuchDevice(mac);
   const state = wordOf(query, 'state', COMMAND_STATES);
-  return { deviceId: device?.device.id, state, limit: limitOf(query, DEFAULT_LISTED) };
+  return { deviceId: device?.device.id, state };
 }
 
 /** Reads a command's id; 0, which no command has, if the text is malformed. */

@@ -5,17 +5,13 @@ import { Type } from 'typebox';
 
 import { LockgateError } from '../../../../proto/errors.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
-import {
-  NOTICE_KINDS,
-  type Notice,
-  type NoticeCursor,
-  type NoticeFilter,
-} from '../../../store/contract/notice-store.js';
+import { NOTICE_KINDS, type Notice, type NoticeFilter } from '../../../store/contract/notice-store.js';
 import { pick } from '../json/audit-terms.js';
-import { limitOf, readDate, textOf, wordOf } from '../query.js';
+import { cutPage, NextCursor, nextCursor, pageQuery, readPage } from '../page.js';
+import { readDate, textOf, wordOf } from '../query.js';
 import type { OperatorParts, Query, Route } from '../routes.js';
 import { withBody } from '../routes.js';
-import { Count, DateText, Exact, Limit, MaybeText, MaybeTime, OneOf, Time } from '../schemas.js';
+import { Count, DateText, Exact, MaybeTime, OneOf, Time } from '../schemas.js';
 
 /** The number of notices in one answer: by default, and at most. */
 const DEFAULT_LISTED = 50;
@@ -37,15 +33,14 @@ const Notices = Type.Object({
       resolved_at: MaybeTime,
     }),
   ),
-  next: MaybeText,
+  next_cursor: NextCursor,
   unread: Count,
 });
 const ListQuery = Exact({
   unread: Type.Optional(OneOf(['true', 'false'])),
   kind: Type.Optional(OneOf(NOTICE_KINDS)),
   since: Type.Optional(DateText),
-  cursor: Type.Optional(Type.String()),
-  limit: Limit(MAX_LISTED, DEFAULT_LISTED),
+  ...pageQuery(MAX_LISTED, DEFAULT_LISTED),
 });
 const ReadRequest = Exact({
   ids: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: MAX_MARKED_IDS })),
@@ -57,7 +52,7 @@ export const NOTICE_ROUTES: readonly Route[] = [
   {
     method: 'GET',
     path: '/notices',
-    summary: 'Lists notices, latest first; `next` is the cursor of the next page.',
+    summary: 'Lists notices, latest first, page by page. A notice that occurs again comes first again.',
     operation: 'notice.list',
     success: 200,
     query: ListQuery,
@@ -82,35 +77,26 @@ export const NOTICE_ROUTES: readonly Route[] = [
 
 async function showNotices({ notices }: OperatorParts, { query }: { readonly query: Query }): Promise<unknown> {
   const filter = readFilter(query);
-  const listed = await notices.list(filter);
-  const last = listed.at(-1);
-  const next = last === undefined || listed.length < filter.limit ? null : `${last.lastAtMs}-${last.id}`;
+  // Not by --since, which people often give as an age, so that it differs from page to page.
+  const list = `notices ${JSON.stringify([filter.unread ?? null, filter.kind ?? null])}`;
+  const { limit, after } = readPage(query, list, ['number', 'number'], DEFAULT_LISTED);
+  const [lastAtMs, id] = (after ?? []) as number[];
+  const cursor = lastAtMs === undefined || id === undefined ? undefined : { lastAtMs, id };
+  const found = await notices.list({ ...filter, after: cursor, limit: limit + 1 });
+  const { shown, end } = cutPage(found, limit, (notice) => [notice.lastAtMs, notice.id]);
   let unread = 0;
   for (const [, count] of notices.unread()) unread += count;
-  return { notices: listed.map(noticeJson), next, unread };
+  return { notices: shown.map(noticeJson), next_cursor: nextCursor(list, end), unread };
 }
 
-/** @throws LockgateError `input-date`, `input-cursor` */
-function readFilter(query: Query): NoticeFilter {
+/** @throws LockgateError `input-date` */
+function readFilter(query: Query): Pick<NoticeFilter, 'unread' | 'kind' | 'sinceMs'> {
   const unread = textOf(query, 'unread');
   return {
     unread: unread === undefined ? undefined : unread === 'true',
     kind: wordOf(query, 'kind', NOTICE_KINDS),
     sinceMs: readDate('since', textOf(query, 'since')),
-    after: readCursor(textOf(query, 'cursor')),
-    limit: limitOf(query, DEFAULT_LISTED),
   };
-}
-
-/** Reads a cursor: the time and the id of the last notice of the previous page. @throws LockgateError `input-cursor` */
-function readCursor(text: string | undefined): NoticeCursor | undefined {
-  if (text === undefined) return undefined;
-  const [, lastAtMs, id] = /^(\d{1,15})-(\d{1,15})$/.exec(text) ?? [];
-  if (id !== undefined) return { lastAtMs: Number(lastAtMs), id: Number(id) };
-  throw new LockgateError(
-    'input-cursor',
-    `cursor is ${JSON.stringify(text.slice(0, 80))}: expected the "next" of an earlier answer`,
-  );
 }
 
 function noticeJson(notice: Notice) {

@@ -11,6 +11,7 @@ import {
 import { INT64_MAX, INT64_MIN, type ListedUser } from '../../../store/contract/merchants/people-store.js';
 import type { Merchant } from '../../../store/contract/store.js';
 import { pick } from '../json/audit-terms.js';
+import { cutPage, NextCursor, nextCursor, pageQuery, readPage, wrongCursor } from '../page.js';
 import { textOf } from '../query.js';
 import { type OperatorParts, type Route, withBody } from '../routes.js';
 import { Exact, MaybeText, Name, OneOf, OrNull, Time } from '../schemas.js';
@@ -77,14 +78,18 @@ export const USER_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/users',
     operation: 'user.list',
-    summary: 'Lists a merchant’s users by id, at most 1,000; `after` continues after an id.',
+    summary: 'Lists a merchant’s users by id, page by page.',
     success: 200,
-    query: Exact({ merchant: Type.Optional(Type.String()), after: Type.Optional(Type.String()) }),
-    answer: Type.Object({ users: Type.Array(Listed) }),
+    query: Exact({ merchant: Type.Optional(Type.String()), ...pageQuery(MAX_USERS_PER_PAGE, MAX_USERS_PER_PAGE) }),
+    answer: Type.Object({ users: Type.Array(Listed), next_cursor: NextCursor }),
     handle: async ({ accounts, store }, { query }) => {
       const merchant = await accounts.resolveMerchant(textOf(query, 'merchant'));
-      const page = { merchant, afterId: readInt64(textOf(query, 'after')), limit: MAX_USERS_PER_PAGE };
-      return { users: (await store.people.listUsers(page)).map(userJson) };
+      const list = `users ${JSON.stringify(merchant)}`;
+      const { limit, after } = readPage(query, list, ['string'], MAX_USERS_PER_PAGE);
+      const afterId = after === undefined ? null : readInt64(String(after[0]));
+      const found = await store.people.listUsers({ merchant, afterId, limit: limit + 1 });
+      const { shown, end } = cutPage(found, limit, ({ id }) => [String(id)]);
+      return { users: shown.map(userJson), next_cursor: nextCursor(list, end) };
     },
   },
   {
@@ -146,12 +151,10 @@ async function findUser(
   return { ...user, merchantId };
 }
 
-/** @throws LockgateError `input-id` */
-function readInt64(text: string | undefined): bigint | null {
-  if (text === undefined) return null;
+/** The id in a cursor. @throws LockgateError `input-cursor` */
+function readInt64(text: string): bigint {
   const id = /^-?\d{1,19}$/.test(text) ? BigInt(text) : undefined;
-  if (id === undefined || id < INT64_MIN || id > INT64_MAX)
-    throw new LockgateError('input-id', `after is ${JSON.stringify(text.slice(0, 80))}: expected an int64`);
+  if (id === undefined || id < INT64_MIN || id > INT64_MAX) throw wrongCursor();
   return id;
 }
 

@@ -66,7 +66,7 @@ export class SqliteAudit implements AuditStore {
     });
   }
 
-  async list({ sinceMs, action, object, merchant, beforeId, limit }: AuditFilter): Promise<AuditEntry[]> {
+  async list({ sinceMs, action, object, merchant, fromId, beforeId, limit }: AuditFilter): Promise<AuditEntry[]> {
     const { readTables } = this.#parts;
     let query = readTables
       .selectFrom('audit')
@@ -77,6 +77,7 @@ export class SqliteAudit implements AuditStore {
       query = query.where('audit.merchant_id', '=', (await findMerchant(readTables, merchant)).id);
     if (sinceMs !== undefined) query = query.where('at_ms', '>=', sinceMs);
     if (object !== undefined) query = query.where('object', '=', object);
+    if (fromId !== undefined) query = query.where('audit.id', '>=', fromId);
     if (beforeId !== undefined) query = query.where('audit.id', '<', beforeId);
     if (action !== undefined)
       query = query.where(({ eb, or, and }) =>

@@ -41,11 +41,8 @@ export class SqliteNotices implements NoticeStore {
     if (kind !== undefined) query = query.where('kind', '=', kind);
     if (sinceMs !== undefined) query = query.where('last_at_ms', '>=', sinceMs);
     if (after !== undefined)
-      query = query.where(({ eb, or, and }) =>
-        or([
-          eb('last_at_ms', '<', after.lastAtMs),
-          and([eb('last_at_ms', '=', after.lastAtMs), eb('id', '<', after.id)]),
-        ]),
+      query = query.where(({ eb, refTuple, tuple }) =>
+        eb(refTuple('last_at_ms', 'id'), '<', tuple(after.lastAtMs, after.id)),
       );
     const rows = await query.orderBy('last_at_ms', 'desc').orderBy('id', 'desc').limit(limit).execute();
     return rows.map(toNotice);

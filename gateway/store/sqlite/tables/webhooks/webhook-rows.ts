@@ -76,11 +76,11 @@ export class DeliveryReader {
        WHERE y.url_id = @urlId AND y.state = @state AND y.uplink_id BETWEEN @from AND @to AND ${IS_OF_LOCK}
        ORDER BY y.uplink_id DESC LIMIT @limit`,
     );
-    const prepare = (from: string, where: string, condition: string): Statement =>
+    const prepare = (from: string, where: string, condition: string, order = 'u.id'): Statement =>
       db.prepare(
         `SELECT ${UPLINK_COLUMNS} FROM ${from} JOIN device d ON d.id = u.device_id
          WHERE ${where} AND u.kind > 0 AND u.id BETWEEN @from AND @to AND ${HAS_NO_ROW} ${condition}
-         ORDER BY u.id DESC LIMIT @limit`,
+         ORDER BY ${order} DESC LIMIT @limit`,
       );
     // A unary "+" keeps SQLite from choosing an index by that column.
     const prepareAll = (condition: string) => ({
@@ -89,6 +89,7 @@ export class DeliveryReader {
         'uplink_of_device o JOIN uplink u ON u.id = o.uplink_id',
         'o.device_id = @deviceId AND o.uplink_id BETWEEN @from AND @to AND +u.merchant_id = @merchantId',
         condition,
+        'o.uplink_id',
       ),
       byId: prepare('uplink u', 'u.id = @from AND +u.merchant_id = @merchantId', condition),
     });

@@ -1,0 +1,96 @@
+/** `lockgate webhook deliveries`: prints deliveries as a table, with `--body` also their attempts, or as JSON. */
+import { systemClock } from '../../../proto/clock.js';
+import { GatewayClient } from '../../client.js';
+import { printEmptyList } from '../../terminal/output.js';
+import { printPages, queryOf } from '../../terminal/paged-list.js';
+import type { Column, Mark } from '../../terminal/table.js';
+import { agoText, readPastTime, whenText } from '../../terminal/time-text.js';
+import type { DeliveryFlags } from './deliveries.js';
+
+interface AttemptJson {
+  readonly number: number;
+  readonly at: string;
+  readonly status: number | null;
+  readonly duration_ms: number;
+  readonly error: string | null;
+  readonly answer: string | null;
+}
+
+interface DeliveryJson {
+  readonly event_id: string;
+  readonly url_id: number;
+  readonly mac: string;
+  readonly reason: string | null;
+  readonly received_at: string;
+  readonly state: string;
+  readonly damaged: boolean;
+  readonly next_attempt_at: string | null;
+  readonly attempts: readonly AttemptJson[];
+}
+
+/** The gateway answers with at most this many deliveries. */
+const PAGE_DELIVERIES = 500;
+
+/** By the delivery's state. */
+const MARKS: Readonly<Record<string, Mark>> = {
+  delivered: 'good',
+  pending: 'warn',
+  kept: 'warn',
+  dead: 'bad',
+  damaged: 'bad',
+};
+
+/** Prints the matching deliveries. */
+export async function listDeliveries(flags: DeliveryFlags): Promise<void> {
+  const { mac, url, state, json, body = false } = flags;
+  const nowMs = systemClock.now();
+  const [since, until] = (['since', 'until'] as const).map((name) => {
+    const time = flags[name];
+    return time === undefined ? undefined : readPastTime(`--${name}`, time, nowMs);
+  });
+  const query = queryOf({ mac, url, state, since, until });
+  const list = { path: '/deliveries', query, member: 'deliveries', pageSize: PAGE_DELIVERIES };
+  const columns = columnsAt(nowMs, body);
+  const count = await printPages<DeliveryJson>(new GatewayClient(flags), list, flags, json ? undefined : () => columns);
+  if (count > 0 || json) return;
+  printEmptyList([mac, url, state, since, until], 'No deliveries match.', 'There is no delivery yet.');
+}
+
+function columnsAt(nowMs: number, body: boolean): readonly Column<DeliveryJson>[] {
+  return [
+    { title: 'STATE', show: ({ state }) => state, mark: ({ state }) => MARKS[state] },
+    { title: 'RECEIVED', show: (row) => agoText(row.received_at, nowMs) },
+    { title: 'MAC', show: ({ mac }) => mac, neverCut: true },
+    { title: 'REASON', show: ({ reason }) => reason ?? 'damaged', optional: true },
+    { title: 'URL', show: ({ url_id: id }) => String(id) },
+    { title: 'TRIES', show: ({ attempts }) => String(attempts.length) },
+    { title: 'LAST ANSWER', show: (row) => outcomeText(row, nowMs), prose: true },
+    { title: 'EVENT', show: (row) => row.event_id, below: 'if-narrow' },
+    ...(body
+      ? [{ title: 'ATTEMPTS', show: (row: DeliveryJson) => attemptLines(row, nowMs), below: 'always' as const }]
+      : []),
+  ];
+}
+
+/** The last attempt, and when the next one is. */
+function outcomeText({ attempts, next_attempt_at: next }: DeliveryJson, nowMs: number): string {
+  const last = attempts.at(-1);
+  const parts = [
+    ...(last === undefined ? [] : [answerText(last)]),
+    ...(next === null ? [] : [`next ${whenText(next, nowMs)}`]),
+  ];
+  return parts.join('; ') || '–';
+}
+
+function answerText({ status, error, duration_ms: ms }: AttemptJson): string {
+  return error ?? `${status ?? 'no answer'} in ${Math.round(ms)} ms`;
+}
+
+/** Each attempt of a delivery on a line of its own, with the beginning of the answer. */
+function attemptLines({ attempts }: DeliveryJson, nowMs: number): string {
+  const lines = attempts.map((attempt) => {
+    const { number, at, answer } = attempt;
+    return `${number}. ${agoText(at, nowMs)}: ${answerText(attempt)}${answer ? `  ${JSON.stringify(answer)}` : ''}`;
+  });
+  return lines.join('\n');
+}

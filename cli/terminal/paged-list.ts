@@ -1,0 +1,183 @@
+/**
+ * Lists that the gateway answers page by page: the flags `--limit` and `--cursor`, and their output. A page is printed
+ * before the next but one is fetched, so that a list of any length needs no more memory than two pages.
+ */
+import { type Command, InvalidArgumentError } from 'commander';
+import { isCapturing, print, printJson, printNote, terminalWidth, untilStdoutDrained } from './output.js';
+import { type Column, tableLines } from './table.js';
+
+const MAX_LIMIT = 1_000_000;
+
+/** What fetches pages: the client of the operators' interface. */
+interface PageSource {
+  get<T>(requestPath: string): Promise<T>;
+}
+
+/** The flags that {@link addPageFlags} adds. */
+export interface PageFlags {
+  readonly limit: number;
+  readonly cursor?: string;
+}
+
+/** A list of the operators' interface. */
+export interface PagedList {
+  /** The URL path, and the query without `limit` and `cursor`. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** The member of the answer that has the items, such as `devices`. */
+  readonly member: string;
+  /** The gateway answers with at most this many items. */
+  readonly pageSize: number;
+}
+
+/** A page of the list. */
+interface Page<Item> {
+  readonly items: readonly Item[];
+  readonly next: string | null;
+}
+
+/** Adds `--limit` and `--cursor`. */
+export function addPageFlags(command: Command, defaultLimit: number): Command {
+  return command
+    .option('--limit <n>', 'Maximum number to list.', readLimit, defaultLimit)
+    .option('--cursor <cursor>', 'List what comes after an earlier page; that page says its cursor.');
+}
+
+function readLimit(text: string): number {
+  const limit = Number(text);
+  if (/^\d{1,7}$/.test(text) && limit >= 1 && limit <= MAX_LIMIT) return limit;
+  throw new InvalidArgumentError(`Expected a whole number from 1 to ${MAX_LIMIT.toLocaleString('en')}.`);
+}
+
+/** The query with the given members; undefined ones are left out, and each value of a list is a member of its own. */
+export function queryOf(
+  members: Readonly<Record<string, string | number | readonly string[] | undefined>>,
+): URLSearchParams {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(members)) {
+    if (value === undefined) continue;
+    for (const each of Array.isArray(value) ? value : [value]) query.append(name, String(each));
+  }
+  return query;
+}
+
+/**
+ * Prints a list as JSON or as tables, one a page, with a note on how to get the next page.
+ *
+ * @param columnsFor the columns for these items; undefined prints JSON
+ * @returns how many items there were
+ */
+export async function printPages<Item>(
+  client: PageSource,
+  list: PagedList,
+  flags: PageFlags,
+  columnsFor: ((items: readonly Item[]) => readonly Column<Item>[]) | undefined,
+): Promise<number> {
+  const pages = readPages<Item>(client, list, flags);
+  if (columnsFor === undefined) return await printAsJson(pages, list.member);
+  let count = 0;
+  let cursor: string | null = null;
+  let waiting: Item[] = [];
+  for await (const { items, next } of pages) {
+    waiting.push(...items);
+    count += items.length;
+    cursor = next;
+    if (waiting.length < list.pageSize) continue;
+    await printItems(waiting, columnsFor);
+    waiting = [];
+  }
+  await printItems(waiting, columnsFor);
+  noteNextPage(flags, count, cursor);
+  return count;
+}
+
+async function printItems<Item>(
+  items: readonly Item[],
+  columnsFor: (items: readonly Item[]) => readonly Column<Item>[],
+): Promise<void> {
+  if (items.length > 0) print(tableLines(items, columnsFor(items), terminalWidth()).join('\n'));
+  await untilStdoutDrained();
+}
+
+/** Says that there is a further page, and how to get it; says nothing after the last page, or without items. */
+export function noteNextPage({ cursor: start }: PageFlags, count: number, cursor: string | null): void {
+  const which = start === undefined ? 'first' : 'next';
+  if (cursor !== null && count > 0)
+    printNote(`These are the ${which} ${count}. More: a higher --limit, or --cursor ${cursor}`);
+}
+
+/** The pages up to the limit. The next page is fetched while the caller prints the one before. */
+async function* readPages<Item>(
+  client: PageSource,
+  { path, query, member, pageSize }: PagedList,
+  { limit, cursor: start }: PageFlags,
+): AsyncGenerator<Page<Item>> {
+  const fetchPage = async (cursor: string | null, left: number): Promise<Page<Item>> => {
+    const asked = new URLSearchParams(query);
+    asked.set('limit', String(Math.min(left, pageSize)));
+    if (cursor !== null) asked.set('cursor', cursor);
+    const answer = await client.get<Record<string, unknown>>(`${path}?${asked}`);
+    return { items: answer[member] as readonly Item[], next: answer.next_cursor as string | null };
+  };
+  let left = limit;
+  let coming: Promise<Page<Item>> | undefined = fetchPage(start ?? null, left);
+  while (coming !== undefined) {
+    const page: Page<Item> = await coming;
+    left -= page.items.length;
+    const isLast = page.next === null || left <= 0;
+    coming = isLast ? undefined : fetchPage(page.next, left);
+    // A failure is thrown when the page is awaited.
+    coming?.catch(() => undefined);
+    yield page;
+  }
+}
+
+/** Prints one JSON document; a long list is printed while it is read. Returns the number of items. */
+async function printAsJson<Item>(pages: AsyncGenerator<Page<Item>>, member: string): Promise<number> {
+  const first: Page<Item> = (await pages.next()).value ?? { items: [], next: null };
+  const second = (await pages.next()).value as Page<Item> | undefined;
+  if (second === undefined) {
+    printJson({ [member]: first.items, next_cursor: first.next });
+    return first.items.length;
+  }
+  return isCapturing()
+    ? await collectAsJson(pages, [first, second], member)
+    : await streamAsJson(pages, [first, second], member);
+}
+
+/** For `--watch`, which needs the whole document. */
+async function collectAsJson<Item>(
+  pages: AsyncGenerator<Page<Item>>,
+  read: readonly Page<Item>[],
+  member: string,
+): Promise<number> {
+  const items = read.flatMap((page) => page.items);
+  let cursor = read.at(-1)?.next ?? null;
+  for await (const page of pages) {
+    items.push(...page.items);
+    cursor = page.next;
+  }
+  printJson({ [member]: items, next_cursor: cursor });
+  return items.length;
+}
+
+async function streamAsJson<Item>(
+  pages: AsyncGenerator<Page<Item>>,
+  read: readonly Page<Item>[],
+  member: string,
+): Promise<number> {
+  let count = 0;
+  let cursor: string | null = null;
+  const printPage = async ({ items, next }: Page<Item>): Promise<void> => {
+    const texts = items.map((item) => JSON.stringify(item));
+    if (texts.length > 0) print((count === 0 ? '' : ',') + texts.join(',\n'));
+    count += texts.length;
+    cursor = next;
+    await untilStdoutDrained();
+  };
+  print(`{${JSON.stringify(member)}:[`);
+  for (const page of read) await printPage(page);
+  for await (const page of pages) await printPage(page);
+  print(`],"next_cursor":${JSON.stringify(cursor)}}`);
+  return count;
+}

@@ -1,0 +1,132 @@
+/**
+ * The pages of the long lists are read by an index: the statements that the store really runs are explained by SQLite,
+ * for each filter, and none of them reads or sorts a whole table.
+ */
+import path from 'node:path';
+import SqliteDatabase, { type Database } from 'better-sqlite3';
+import t, { type Test } from 'tap';
+import type { StoredUplink, WebhookUrl } from '../../../gateway/store/contract/store.js';
+import { DELIVERY_STATES } from '../../../gateway/store/contract/webhook-store.js';
+import { Kysely, SqliteDialect } from '../../../gateway/store/sqlite/kysely.js';
+import { UplinkMemtable } from '../../../gateway/store/sqlite/log/memtable/uplink-memtable.js';
+import type { Tables } from '../../../gateway/store/sqlite/schema.js';
+import { SqliteAudit } from '../../../gateway/store/sqlite/tables/audit.js';
+import { CommandTableStore } from '../../../gateway/store/sqlite/tables/commands.js';
+import { SqliteNotices } from '../../../gateway/store/sqlite/tables/notices.js';
+import { SqlitePeople } from '../../../gateway/store/sqlite/tables/people.js';
+import { PassingEvents } from '../../../gateway/store/sqlite/tables/webhooks/passing-events.js';
+import { DeliveryReader } from '../../../gateway/store/sqlite/tables/webhooks/webhook-rows.js';
+import { MERCHANT } from '../../helpers/gateway/test-gateway.js';
+import { makeStore } from '../../helpers/store/new-store.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+/** A store file whose statements are collected. */
+interface Recorded {
+  readonly db: Database;
+  readonly tables: Kysely<Tables>;
+  /** The plans of the statements since the last call, one line each. */
+  readonly takePlans: () => string[];
+}
+
+async function recordedStore(test: Test): Promise<Recorded> {
+  const folder = tempFolder(test);
+  await makeStore(folder);
+  const file = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
+  test.teardown(() => file.close());
+  file.function('row_sum', { varargs: true }, () => 0);
+  file.prepare('INSERT INTO merchant (id, name, created_at_ms, sum) VALUES (1, ?, 0, 0)').run(MERCHANT);
+  const statements: string[] = [];
+  const db = new Proxy(file, {
+    get: (target, name) => {
+      if (name === 'prepare')
+        return (sql: string) => {
+          statements.push(sql);
+          return target.prepare(sql);
+        };
+      const value = Reflect.get(target, name) as unknown;
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+  const takePlans = (): string[] =>
+    statements.splice(0).map((sql) => {
+      const parameters = Object.fromEntries([...sql.matchAll(/@(\w+)/g)].map(([, name = '']) => [name, 1]));
+      const unnamed = [...sql.matchAll(/\?/g)].map(() => 1);
+      const rows = file.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...unnamed, ...(unnamed.length ? [] : [parameters]));
+      return (rows as { detail: string }[]).map(({ detail }) => detail).join('; ');
+    });
+  return { db, tables: new Kysely<Tables>({ dialect: new SqliteDialect({ database: db }) }), takePlans };
+}
+
+/** Whether the plan reads a whole table without an index, or sorts. */
+const IS_SLOW = /SCAN (?!\w+ USING)|TEMP B-TREE/;
+
+t.test('commands: of all, of one lock, in one state, of a merchant', async (t) => {
+  const { tables, takePlans } = await recordedStore(t);
+  const commands = new CommandTableStore(undefined as never, tables, tables);
+  const page = { beforeId: 1_000, limit: 50 };
+  const wanted: readonly (readonly [object, RegExp])[] = [
+    [{}, /command USING INTEGER PRIMARY KEY \(rowid<\?\)/],
+    [{ deviceId: 1 }, /command USING INDEX command_by_device \(device_id=\? AND id<\?\)/],
+    [{ state: 'failed' }, /command USING INDEX command_by_state \(state=\? AND id<\?\)/],
+    [{ deviceId: 1, state: 'failed' }, /command USING INDEX command_by_\w+ \(\w+=\? AND id<\?\)/],
+    [{ merchantId: 1 }, /command USING INDEX command_by_merchant \(merchant_id=\? AND id<\?\)/],
+  ];
+  for (const [filter, plan] of wanted) {
+    await commands.list({ ...filter, ...page });
+    const [found = ''] = takePlans();
+    t.match(found, plan);
+    t.notMatch(found, IS_SLOW);
+  }
+});
+
+t.test('notices: latest first', async (t) => {
+  const { tables, takePlans } = await recordedStore(t);
+  const notices = new SqliteNotices({ mutex: undefined as never, tables, readTables: tables });
+  for (const filter of [{}, { unread: true }, { unread: false, kind: 'statement' as const, sinceMs: 1 }]) {
+    await notices.list({ ...filter, after: { lastAtMs: 9, id: 9 }, limit: 50 });
+    const [plan = ''] = takePlans();
+    t.match(plan, /notice USING INDEX notice_by_time/);
+    t.notMatch(plan, IS_SLOW);
+  }
+});
+
+t.test('the audit log: a slice of ids', async (t) => {
+  const { tables, takePlans } = await recordedStore(t);
+  const audit = new SqliteAudit({ mutex: undefined as never, tables, readTables: tables });
+  for (const filter of [
+    {},
+    { action: 'device' },
+    { object: 'A' },
+    { merchant: MERCHANT },
+    { sinceMs: 1, action: 'device.set' },
+  ]) {
+    await audit.list({ ...filter, fromId: 1, beforeId: 2_001, limit: 50 });
+    const plan = takePlans().at(-1) ?? '';
+    t.match(plan, /audit USING (INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)|INDEX audit_\w+ \(\w+=\? AND id>)/);
+    t.notMatch(plan, IS_SLOW);
+  }
+});
+
+t.test('users of a merchant', async (t) => {
+  const { db, tables, takePlans } = await recordedStore(t);
+  const people = new SqlitePeople({ reader: db, readTables: tables, write: undefined as never, quota: {} as never });
+  takePlans();
+  await people.listUsers({ merchant: MERCHANT, afterId: 5n, limit: 50 });
+  const plan = takePlans().find((each) => each.includes('user_account')) ?? '';
+  t.match(
+    plan,
+    /user_account USING PRIMARY KEY \(merchant_id=\? AND id>\?\)|user_account USING INDEX .*merchant_id=\? AND id>\?/,
+  );
+  t.notMatch(plan, IS_SLOW);
+});
+
+t.test('deliveries: a range of the log, of a merchant or a lock', async (t) => {
+  const { db, takePlans } = await recordedStore(t);
+  const reader = new DeliveryReader(db, new UplinkMemtable(0, 0), new PassingEvents(db));
+  const url = { id: 1, merchantId: 1, state: 'active', cursor: 50, startedAfter: 0, filter: null } as WebhookUrl;
+  const range = { urlIds: [1], states: DELIVERY_STATES, fromId: 1, toId: 100, limit: 50 };
+  t.same(reader.read(url, [], range), [] satisfies StoredUplink[]);
+  const plans = takePlans();
+  t.ok(plans.length >= 11, 'all statements');
+  for (const plan of plans) t.notMatch(plan, IS_SLOW);
+});
