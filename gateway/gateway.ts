@@ -171,13 +171,13 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
   const budgets = makeBudgets(config, options, events, clock);
   const refusals = startRefusals(base, clock);
   const stateParts = { store: currentStore, keys, events, clock, wallClock, ingest, locks, commands };
-  const lockParts = { ...stateParts, usage, budgets, refusals, dispatcher, canStore, descriptors };
+  const lockParts = { ...stateParts, usage, budgets, refusals, dispatcher, canStore, descriptors, started };
   const { broker, accounts } = await startIdentity(config, options, lockParts, started);
   lateBroker.broker = broker;
   started.push(clocks.listen(clockListener({ events, clock, locks, ingest, commands, sessions: broker.sessions })));
   metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, notices, budgets, doubt, figures }));
   const { devices } = accounts;
-  const merchants = serveMerchants({ ...lockParts, webhooks, devices, newEvents, wallClock, audit, started }, interfaces);
+  const merchants = serveMerchants({ ...lockParts, webhooks, devices, newEvents, wallClock, audit }, interfaces);
   const token = OperatorToken.open(config.data, systemClock);
   const operators = { token, operatorTokens: new OperatorTokens({ store, clock: wallClock }), audit, notices };
   const operator = await startOperator(
