@@ -126,6 +126,7 @@ class MotionInference implements InferredMotion {
     }
     const motionStartMs = kind === 'theft' ? madeMs - THEFT_PING_DELAY_MS : madeMs;
     if (tracking !== null) {
+      // The theft or ride before had ended when this motion started, so the lock had stood still for long enough.
       const latestMs = motionStartMs - STILL_BEFORE_END_MS;
       this.#stopTracking(this.#finalStopMs(tracking, latestMs, motionStartMs), motionStartMs);
     }
@@ -282,7 +283,8 @@ class MotionInference implements InferredMotion {
     const latest = isOver ? Math.min(latestMs, lastCellMs + refreshEvery - STILL_BEFORE_END_MS) : latestMs;
     const earliestMs = earliestStopMs(tracking);
     const likeliestMs = this.#missedGpsPing(tracking, overMs) ? lastGpsMs + gpsIntervalOf(kind) / 2 : latest;
-    // If nothing else keeps the connection open, an earlier stop would have closed it earlier.
+    // If nothing else keeps the connection open, an earlier stop would have closed it earlier. That limits the stop
+    // only if the theft or ride was still on at `latestMs`.
     const isKept = this.#isConnectionKept(latestMs) || overMs !== latestMs || isOver;
     return clamp(likeliestMs, isKept ? earliestMs : Math.max(earliestMs, latestMs - STILL_BEFORE_END_MS + 1), latest);
   }

@@ -266,7 +266,8 @@ export class SizingRun {
         (sampleMean + RUSH.deviations * Math.sqrt(sampleMean) + RUSH.minimumEvents) * (locks / this.sampled);
       const busiest = meansOfHour.reduce((a, b) => Math.max(a, b), 0);
       const expectedPeak = busiest > rushThreshold ? busiest : mean;
-      // A rush recurs each day, so only the locks outside the rush add a random deviation.
+      // A rush recurs each day, so only the locks outside the rush add a random deviation. A count of independent
+      // events has its mean as variance.
       return { mean, peak: expectedPeak + PEAK_DEVIATIONS * Math.sqrt(mean) };
     });
   }

@@ -7,13 +7,16 @@ import { type Command, DEFAULT_POWER, type PowerSettings } from '../../proto/wir
 import type { WorldChange } from '../world/world.js';
 
 /** An event at a time after the start of the story. */
-export type StoryEvent = { readonly afterMs: Milliseconds } /** A change in the world around the lock. */ & (
+export type StoryEvent = { readonly afterMs: Milliseconds } & StoryAction;
+
+/** What happens in an event of a story. */
+type StoryAction =
+  /** A change in the world around the lock. */
   | { readonly type: 'world'; readonly change: WorldChange }
   /** The gateway sends a command. */
   | { readonly type: 'command'; readonly command: Command }
   /** A phone reports that it has locked or unlocked the lock. */
-  | { readonly type: 'phone'; readonly lockState: 'locked' | 'unlocked' }
-);
+  | { readonly type: 'phone'; readonly lockState: 'locked' | 'unlocked' };
 
 /** A short, fixed sequence of events around one lock, which makes the lock send certain pings. */
 export interface Story {

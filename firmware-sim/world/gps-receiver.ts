@@ -85,7 +85,7 @@ export class GpsReceiver {
       const bits = this.#prng.uint32();
       sum += (bits & 0xffff) + (bits >>> 16);
     }
-    // Each of the six numbers has a variance of 1/12.
+    // Each of the six numbers has the mean 1/2 and the variance 1/12, so their sum has the mean 3 and the variance 1/2.
     return (sum / 0xffff - 3) * Math.SQRT2;
   }
 }

@@ -117,6 +117,7 @@ export class CanonicalLine {
     const power = this.#power();
     const kept = cursor.skip(TO_KEPT) ? cursor.count() : 0;
     const dropped = cursor.skip(TO_DROPPED) ? cursor.count() : 0;
+    // The ping ends, and then the line.
     cursor.close();
     cursor.close();
     return { boot, sequence, timeMs, power, kept, dropped, body };

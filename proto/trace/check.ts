@@ -143,6 +143,7 @@ export class TraceCheck {
 
   #begin(event: TraceEvent): void {
     this.#hasStarted = true;
+    // A start of the gateway as the first event sets the time itself.
     const isStart = event.event === 'gateway' && event.state === 'start';
     this.#listeningSinceMs = isStart ? null : event.atMs;
     for (const mac of this.#header.locks.keys()) this.#newLock(mac, event.atMs);

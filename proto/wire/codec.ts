@@ -113,7 +113,8 @@ function readPower(power: lockgate.v1.Power.$Properties | null | undefined): Pow
 
 /** A result that this build does not know counts as failed: the lock answered, but did not report a success. */
 function readAck(ack: lockgate.v1.CommandAck): CommandAck {
-  const result = ack.result === 1 ? 'ok' : ack.result === 2 ? 'rejected' : 'failed';
+  const { ok: okNumber, rejected: rejectedNumber } = RESULT_NUMBERS;
+  const result = ack.result === okNumber ? 'ok' : ack.result === rejectedNumber ? 'rejected' : 'failed';
   return {
     kind: 'ack',
     commandId: ack.id,

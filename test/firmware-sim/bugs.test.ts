@@ -39,6 +39,7 @@ function eventsOfDay(dayMs: number): WorldEvent[] {
     at(Hours(12) + Minutes(4), { type: 'motion', moving: false }),
   ];
   if (dayMs !== RUN_STARTS_MS) return everyDay;
+  // On the first day also an hour with a low battery and an hour in airplane mode, with a state change in each.
   return [
     ...everyDay,
     at(Hours(14), { type: 'battery', percent: 9 }),
@@ -66,7 +67,7 @@ function scriptedWorld(power: PowerSettings): World {
   return new ScriptedWorld(initialState, events, { position, speedMetersPerSecond: 0.5, directionDegrees: 0 });
 }
 
-/** The rules that the scripted fleet breaks. */
+/** The rules that the scripted fleet breaks, which has two locks of each kind. */
 function brokenByScript(...bugs: Bug[]): string[] {
   const worldOf = (_mac: string, index: number): World => scriptedWorld(KINDS[index % KINDS.length] ?? DEFAULT_POWER);
   const assignments = bugs.map((bug) => ({ bug, locks: null }));

@@ -105,14 +105,14 @@ for (const hasGroundTruth of [false, true]) {
     `a healthy trace gives the same pings again, ${hasGroundTruth ? 'with' : 'without'} ground truth`,
     async (t) => {
       const reasons = new Set<string>();
-      for (const [seed, pace, days, perDay] of [
+      for (const [seed, pace, days, commandsPerDay] of [
         ['s1', 'lively', 0.7, 0],
         ['s2', 'lively', 1, 20],
         ['s3', 'everyday', 3, 0],
       ] as const) {
         const options = { seed, locks: LOCKS, days, pace, mix: parseMix(MIX), world: hasGroundTruth };
-        const commandSchedule = { perDay, commands: COMMANDS };
-        const lines = traceOf(perDay === 0 ? options : { ...options, commandSchedule });
+        const commandSchedule = { perDay: commandsPerDay, commands: COMMANDS };
+        const lines = traceOf(commandsPerDay === 0 ? options : { ...options, commandSchedule });
         const { traced, made, lines: written } = replay(lines);
         for (const { mac, pings } of traced.locks)
           t.equal(pingTexts(made.get(mac) ?? []), pingTexts(pings), `${seed} ${pace} ${mac}`);
@@ -224,6 +224,7 @@ t.test('the command line reads plain and gzipped files, prints counts, and repor
 
 t.test('in a live run the locks of a trace send to a gateway, with all times shifted to now', async (t) => {
   const gateway = await testGateway(t, { speed: 300 });
+  // 0.02 days are half an hour, which takes 6 s at this speed.
   const lines = traceOf({ seed: 'live', locks: 2, days: 0.02, pace: 'lively', mix: parseMix('mid') });
   const { traced } = replay(lines);
   const file = path.join(folder, 'live.jsonl');

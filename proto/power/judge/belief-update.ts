@@ -20,8 +20,9 @@ export function updateBelief(model: PowerModel, belief: Belief, event: UplinkEve
   const isPowerChanged = updatePower(belief, event);
   noteDrops(belief, event);
   if (body.kind === 'ack') {
-    const isWindowKnown = body.highWindow !== null && forgetAskedWindows(belief, body.commandId);
-    const isWindowChanged = (body.highWindow !== null && updateWindow(belief, event, body.highWindow)) || isWindowKnown;
+    const wasWindowDoubtful = body.highWindow !== null && forgetAskedWindows(belief, body.commandId);
+    const isWindowChanged =
+      (body.highWindow !== null && updateWindow(belief, event, body.highWindow)) || wasWindowDoubtful;
     return (isPowerChanged && enterState(model, belief, event.atMs)) || isWindowChanged;
   }
   const isBatteryChanged = updateFromPing(belief, event, body);
@@ -55,6 +56,7 @@ function updatePower(belief: Belief, event: UplinkEvent): boolean {
  */
 function noteDrops(belief: Belief, event: UplinkEvent): void {
   const { body, dropped } = event.uplink;
+  // Each uplink reports the power settings, so `powerFrom` is the newest uplink; an older one changes nothing.
   if (compareToKey(belief.powerFrom, event) !== 0) return;
   belief.isStateDoubtful = body.kind === 'ack' && dropped > belief.droppedAtPing;
   if (body.kind !== 'ack') belief.droppedAtPing = dropped;
@@ -73,6 +75,7 @@ function updateFromPing(belief: Belief, event: UplinkEvent, ping: Ping): boolean
   if (ping.kind !== 'close_connection' && ping.position !== null && isPlausiblePosition(ping.position))
     updatePosition(belief, event, ping.position);
   const order = compareToKey(belief.batteryFrom, event);
+  // Negative or NaN, which only a faulty lock sends.
   if (!(batteryPercent >= 0)) return false;
   if (order < 0 || (order === 0 && batteryPercent <= (belief.batteryPercent ?? -1))) return false;
   setKeyFromEvent(belief.batteryFrom, event);

@@ -22,7 +22,10 @@ import { NEVER, stateRow } from './state.js';
 export const BELIEF_LIMITS = Object.freeze({
   /** Boots whose sequence numbers the judge tracks. */
   runs: 16,
-  /** Spans of numbers without a hole in one boot: somewhat more than the holes that a lock can fill from its buffer. */
+  /**
+   * Spans of numbers without a hole in one boot: somewhat more than the 256 uplinks of a lock's buffer, each of which
+   * could fill a hole.
+   */
   spans: 300,
   /** Period pings to compare a late ping with: a cellular and a GPS ping a day for 48 days. */
   periodPings: 96,
@@ -461,5 +464,6 @@ export function overdueCountStartMs(belief: Belief): number {
 }
 
 function sentBefore({ id, command, atMs, expiresMs }: CommandBefore): SentCommand {
-  return newSentCommand(id, command, atMs, expiresMs ?? NEVER, -1);
+  const unknownConnection = -1;
+  return newSentCommand(id, command, atMs, expiresMs ?? NEVER, unknownConnection);
 }

@@ -37,6 +37,7 @@ export function noteSentCommand(
     known.isOverdue = false;
     return;
   }
+  // The first command that the judge learns of; from it on it learns of all, and each new one has a greater id.
   if (belief.commandsAboveId === NEVER) belief.commandsAboveId = id - 1;
   if (known !== undefined) belief.commands.splice(index, 1);
   // The judge has forgotten commands up to this id. This one may be such a command, sent again after its answer.

@@ -85,13 +85,16 @@ function advanceTime(model: PowerModel, belief: Belief, atMs: number, verdict: V
 }
 
 /**
- * Judges a phone's uplink, by the four rules that apply to every sender. It does not change the belief about the lock.
+ * Judges a phone's uplink, only by the rules that apply to every sender. It does not change the belief about the lock.
  */
 function judgePhone(belief: Belief, event: UplinkEvent, verdict: Verdict): void {
   if (event.novelty !== 'repeat') judgeAnySource(belief.mac, event, verdict);
 }
 
-/** An uplink that was received before is not judged again; it only counts as traffic on the connection. */
+/**
+ * An uplink that was received before is not judged again; it only counts as traffic on the connection. After it the
+ * connection can be idle for too long again, although connection-unexplained has been reported.
+ */
 function judgeRepeat(model: PowerModel, belief: Belief, event: UplinkEvent): void {
   const wasReported = belief.isUnexplainedReported;
   noteReceipt(belief, event);
@@ -121,6 +124,7 @@ function judgeUplink(model: PowerModel, belief: Belief, event: UplinkEvent, verd
 
 /**
  * Whether this is the first uplink that the lock ever sent: it has number 1 and came over the lock's first connection.
+ * Then no command was sent to it earlier than the judge knows.
  */
 function isFirstOfAll(
   { connections, isConnected, firstConnectionMs, connectedSinceMs }: Belief,

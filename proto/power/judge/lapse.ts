@@ -168,6 +168,7 @@ function windowLapse(model: PowerModel, belief: Belief): Lapse {
   const fromMs = offlineCountStartMs(belief);
   const phase = windowPhase(belief.highWindow, fromMs);
   if (phase.isInside && phase.changesIn > over) return { rule, sinceMs: fromMs, dueMs: fromMs + over };
+  // Too little is left of the current window, or it is closed: the count starts when the next one opens.
   const opensIn = phase.isInside ? phase.changesIn + phase.closedFor : phase.changesIn;
   const opensMs = fromMs + opensIn;
   if (windowPhase(belief.highWindow, opensMs).changesIn <= over) return noLapse(rule);

@@ -59,7 +59,8 @@ function judgeUnkept(model: PowerModel, belief: Belief, event: UplinkEvent, verd
 /** Whether the time is inside the window or at most `tolerance` outside it, on either side. */
 function isNearWindow(window: HighWindow, timeMs: number, tolerance: Milliseconds): boolean {
   const { isInside, changesIn, closedFor } = windowPhase(window, timeMs);
-  return isInside || changesIn <= tolerance || closedFor - changesIn <= tolerance;
+  const hasBeenClosedFor = closedFor - changesIn;
+  return isInside || changesIn <= tolerance || hasBeenClosedFor <= tolerance;
 }
 
 /** A network ping came after a newer uplink: it shows that the lock made a network ping then, but nothing more. */

@@ -13,6 +13,7 @@ import { describeTime } from './words.js';
 export function noteSwitchSent(belief: Belief, id: number, atMs: number, expiresMs: number = NEVER): void {
   const { airplaneSwitches } = belief;
   const known = airplaneSwitches.find((each) => each.id === id);
+  // A command that was answered or has expired changes nothing when it is sent again.
   if (known !== undefined && known.outcome !== 'open' && known.outcome !== 'refuted') return;
   if (known === undefined) {
     airplaneSwitches.push({ id, sentMs: atMs, expiresMs, hasReconnected: false, outcome: 'open' });

@@ -185,6 +185,7 @@ export function applyPowerState(context: StepContext, power: PowerSettings, batt
   if (!isOtherState) return;
   state.stateName = row.state;
   context.row = row;
+  // A lock that has waited to connect again tries at once in its new state.
   state.retryAtMs = context.nowMs;
   state.failures = 0;
   state.silenceNotice = isSilent(row) ? 'due' : 'none';

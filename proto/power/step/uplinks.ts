@@ -8,7 +8,7 @@ import type { GpsFix, StepEffect } from './io.js';
 import { isSilent } from './reading.js';
 import type { FinishedCommand, StepContext } from './state.js';
 
-/** Where a new uplink is put among those that wait: behind all of them, or ahead of those that no uplink may delay. */
+/** Where a new uplink is put among those that wait: behind all, or ahead of all but those that nothing may delay. */
 type QueuePosition = 'in-order' | 'overtaking';
 
 /** Makes a cellular ping with the lock's current values. A theft or reset ping overtakes others (protocol.md §2). */

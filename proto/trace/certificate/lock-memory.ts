@@ -66,7 +66,9 @@ export class LockMemory {
   readonly ride: GpsRun = newRun();
   /** When the last cellular daily ping was made. */
   dailyMs = Number.NEGATIVE_INFINITY;
+  /** When the last network ping on this connection was made. */
   networkPingMs = Number.NEGATIVE_INFINITY;
+  /** The position of the last GPS ping, and when that was made. */
   position: Position | null = null;
   positionMs = Number.NEGATIVE_INFINITY;
   isConnected = false;

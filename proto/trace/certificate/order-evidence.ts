@@ -92,6 +92,7 @@ function noteGps({ model, lock, uplink, body, note }: OrderedPing): void {
       lock.hasGpsToFollow = true;
       break;
   }
+  // The cellular pings of a ride have another reason.
   if (body.reason !== 'REASON_UNLOCKED_PING') {
     const cellularMs = lock.cellularMs.get(body.reason);
     if (cellularMs !== undefined && isWithin(timeMs - cellularMs, 0, bounds.cellularBeforeGpsWithin))

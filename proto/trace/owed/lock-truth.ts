@@ -36,6 +36,7 @@ export class LockTruth {
   #isAirplaneAsked = false;
   /** When the last set-power was sent. */
   #askedMs = Number.NEGATIVE_INFINITY;
+  /** When the newest uplink or `world` event with settings was made; and the newest acknowledgement with a window. */
   #powerSinceMs = Number.NEGATIVE_INFINITY;
   #windowSinceMs = Number.NEGATIVE_INFINITY;
   #batteryPercent: number | null = null;
@@ -139,6 +140,7 @@ export class LockTruth {
   /** Since when the effective state requires a connection; null if it requires none at `atMs`. */
   keptSinceMs(atMs: number): number | null {
     const { connectionKept } = this.row;
+    // An open set-power may have switched to a state that keeps no connection.
     if (connectionKept === 'never' || this.hasOpenSetPower) return null;
     if (connectionKept === 'always') return this.rowSinceMs;
     const { isInside, changesIn, closedFor } = windowPhase(this.#highWindow, atMs);

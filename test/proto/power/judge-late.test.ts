@@ -55,6 +55,7 @@ const bodies: fc.Arbitrary<Ping | CommandAck> = fc.oneof(
       commandId,
       result: 'ok' as const,
       detail: '',
+      // Derived from the id, so that the two acknowledgements report different windows.
       highWindow: { fromMinute: commandId * 10, toMinute: 600, utcOffsetMinutes: 0 },
     })),
   },

@@ -55,6 +55,7 @@ if (PAIR_SEED !== undefined) {
     for (const [caseNumber, pairCase] of cases().entries()) {
       for (const [eventNumber, event] of caseEvents().entries()) {
         const mistakes = mistakesInCase(`${caseNumber}/${eventNumber}`, pairCase, event, OBSERVED_FOR, statistics);
+        // The situation is impossible, whatever the event.
         if (mistakes === null) break;
         const { state } = pairCase.situation;
         states.set(state, (states.get(state) ?? 0) + 1);

@@ -207,6 +207,7 @@ t.test('the buffer: among theft pings only, the oldest is discarded, but never t
   for (let change = 0; change < 300; change++) changeLockState(lock);
   t.equal(lock.state.waiting.length, 256);
   t.equal(lock.state.waiting[0]?.sequence, 1, 'in flight');
+  // The lock still moves, so while it is locked it is being stolen.
   lock.handle({ type: 'lock-state', lockState: 'locked' }).advance(Hours(3));
   t.ok(lock.state.waiting.every(isTheft), 'hours later only theft pings are left');
   t.equal(lock.state.dropped, lock.state.sequence - 256);

@@ -422,6 +422,7 @@ t.test('an uplink’s JSON reads back to the same uplink', async (t) => {
 });
 
 t.test('RFC 3339 dates are parsed, and other texts are rejected', async (t) => {
+  // From the start of the year 0 to the end of the year 9999.
   fc.assert(
     fc.property(fc.integer({ min: -62167219200000, max: 253402300799999 }), (timeMs) => {
       const text = new Date(timeMs).toISOString();
@@ -454,6 +455,7 @@ t.test('RFC 3339 dates are parsed, and other texts are rejected', async (t) => {
 
 t.test('an uplink is new, a repeat or a conflict, by its key and content', async (t) => {
   const seen = new SeenUplinks(new SeenUplinksLimit());
+  // 2³² − 1, the greatest sequence number.
   const sample = uplink({ boot: 4, sequence: 4294967295 });
   t.equal(seen.note(sample, 5), 'new');
   t.equal(seen.note(uplink({ boot: 4, sequence: 0 }), 6), 'new');

@@ -92,6 +92,7 @@ export function joinStretches(
     breaches.length = 0;
     if (lower.isHeadOpen) storeInHead(lower, uplink);
   }
+  // If the head was still open, it was the whole upper stretch, and the lower context now knows all of it.
   if (upper.isHeadOpen) return;
   const { context } = upper;
   // If the upper context knows all uplinks of its stretch, then together with the lower one's it knows all of both.
