@@ -57,7 +57,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   {
     name: 'user',
     description: 'Manage merchants’ users, who log in over HTTP.',
-    load: async () => (await import('./commands/user.js')).addUserCommands,
+    load: async () => (await import('./commands/user/user.js')).addUserCommands,
   },
   {
     name: 'key',

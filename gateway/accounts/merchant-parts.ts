@@ -9,6 +9,7 @@ import type { NewEventSignal } from '../webhooks/new-event-signal.js';
 import type { WebhookTester } from '../webhooks/webhook-test.js';
 import { AccessTokens } from './access-tokens.js';
 import { ApiKeys } from './api-keys.js';
+import { Invitations } from './invitations.js';
 import type { OwnDataParts } from './own-data-parts.js';
 import { Users } from './users.js';
 
@@ -19,6 +20,7 @@ export interface MerchantParts {
   readonly apiKeys: ApiKeys;
   readonly accessTokens: AccessTokens;
   readonly users: Users;
+  readonly invitations: Invitations;
   readonly tester: WebhookTester;
   /** The run's clock, which stamps what locks send. */
   readonly runClock: Clock;
@@ -48,6 +50,7 @@ export function makeMerchantParts(parts: {
   const { store, clock, tester, runClock, newEvents, budgets, ownData, audit } = parts;
   const [apiKeys, accessTokens, users] = [new ApiKeys(parts), new AccessTokens(parts), new Users(parts)];
   const idempotentCalls = new IdempotentCalls(store.commands);
-  const owned = { apiKeys, accessTokens, users, idempotentCalls };
+  const invitations = new Invitations({ ...parts, users });
+  const owned = { apiKeys, accessTokens, users, invitations, idempotentCalls };
   return { store, clock, tester, runClock, newEvents, budgets, ownData, audit, ...owned };
 }

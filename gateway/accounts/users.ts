@@ -100,9 +100,21 @@ export class Users {
     signal: AbortSignal,
     by: 'merchant' | 'operator' = 'merchant',
   ): Promise<void> {
-    if (password !== undefined && by === 'merchant') this.#parts.budgets.takeHashes(merchantId, 1);
-    const [passwordHash] = password === undefined ? [] : await this.#passwords.hashAll([password], signal);
-    await this.#parts.store.people.changeUser(merchantId, id, { ...change, passwordHash: passwordHash ?? undefined });
+    const passwordHash = password === undefined ? undefined : await this.hashPassword(merchantId, password, signal, by);
+    await this.#parts.store.people.changeUser(merchantId, id, { ...change, passwordHash });
+  }
+
+  /** Hashes a new password. @param by as in {@link add} @throws LockgateError `busy`; OverBudget `password-hashes` */
+  async hashPassword(
+    merchantId: number,
+    password: string,
+    signal: AbortSignal,
+    by: 'merchant' | 'operator' = 'merchant',
+  ): Promise<string> {
+    if (by === 'merchant') this.#parts.budgets.takeHashes(merchantId, 1);
+    const [hash] = await this.#passwords.hashAll([password], signal);
+    if (typeof hash !== 'string') throw new Error('a password was not hashed');
+    return hash;
   }
 
   /**

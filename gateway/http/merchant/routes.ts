@@ -1,6 +1,7 @@
 /** All routes of the merchants' port (interfaces.md §2). */
 import { DEFAULT_FAIRNESS, type Fairness } from '../../fairness/fairness-settings.js';
 import { HEALTH_ROUTES } from '../shared/health-routes.js';
+import { INVITATION_ROUTES } from './invitation-routes.js';
 import { OWN_DATA_ROUTES } from './own-data/routes.js';
 import { petRoutes } from './pet-routes.js';
 import type { HttpRoute, MerchantRoute } from './route.js';
@@ -10,7 +11,8 @@ import { userRoutes } from './user-routes.js';
 
 /** The merchants' routes with the given limits. */
 export function merchantRoutes(fairness: Fairness): readonly MerchantRoute[] {
-  return [...petRoutes(fairness), ...userRoutes(fairness), ...TEST_WEBHOOK_ROUTES, ...TOKEN_ROUTES, ...OWN_DATA_ROUTES];
+  const ofSpecification = [...petRoutes(fairness), ...userRoutes(fairness), ...TEST_WEBHOOK_ROUTES, ...TOKEN_ROUTES];
+  return [...ofSpecification, ...OWN_DATA_ROUTES, ...INVITATION_ROUTES];
 }
 
 /** Every route of the port with the given limits. */

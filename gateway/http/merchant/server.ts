@@ -227,7 +227,8 @@ export class HttpServer {
         // HEAD is the same without a body, and is not documented.
         this.#fastify.route({ method: 'HEAD', url, handler });
       } else {
-        this.#merchantPaths.add(url);
+        // Calls without a key or a token are charged to their address.
+        if (route.scheme !== 'none') this.#merchantPaths.add(url);
         this.#addMerchantRoute(route);
       }
     }

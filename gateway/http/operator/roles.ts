@@ -16,7 +16,15 @@ const ROLE_OF_OPERATION: Readonly<Record<string, OperatorRole>> = {
 };
 
 /** The groups whose changes need only `operate`: commands, locks, webhooks, users. */
-const OPERATED_GROUPS: ReadonlySet<string> = new Set(['command', 'device', 'webhook', 'delivery', 'event', 'user']);
+const OPERATED_GROUPS: ReadonlySet<string> = new Set([
+  'command',
+  'device',
+  'webhook',
+  'delivery',
+  'event',
+  'user',
+  'invitation',
+]);
 
 /** The least role that may call an operation. */
 export function roleNeeded({ method, operation }: Pick<DocumentedRoute, 'method' | 'operation'>): OperatorRole {

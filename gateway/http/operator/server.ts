@@ -30,6 +30,7 @@ import { COMMAND_ROUTES } from './routes/command-routes.js';
 import { CONFIG_ROUTES } from './routes/config-routes.js';
 import { DEVICE_ROUTES } from './routes/device-routes.js';
 import { addHealthRoutes, HEALTH_TERMS, type HealthRouteParts, isHealthPath } from './routes/health-routes.js';
+import { INVITATION_ROUTES } from './routes/invitation-routes.js';
 import { KEY_ROUTES } from './routes/key-routes.js';
 import { NOTICE_ROUTES } from './routes/notice-routes.js';
 import { TOKEN_ROUTES } from './routes/token-routes.js';
@@ -68,6 +69,7 @@ export const OPERATOR_ROUTES: readonly Route[] = [
   ...KEY_ROUTES,
   ...TOKEN_ROUTES,
   ...USER_ROUTES,
+  ...INVITATION_ROUTES,
   ...NOTICE_ROUTES,
   ...AUDIT_ROUTES,
   ...CONFIG_ROUTES,

@@ -15,6 +15,7 @@ import type { LockEvent, LogEntry, QuarantinedMessage, StoredFinding } from './l
 import type { MarkStore } from './mark-store.js';
 import type { AccessStore } from './merchants/access-store.js';
 import type { Labels } from './merchants/device-labels.js';
+import type { InvitationStore } from './merchants/invitation-store.js';
 import type { DescribeLock } from './merchants/merchant-write.js';
 import type { PeopleStore } from './merchants/people-store.js';
 import type { NoticeStore } from './notice-store.js';
@@ -327,6 +328,8 @@ export interface Store {
   readonly access: AccessStore;
   /** Merchants' users, sessions and pets. */
   readonly people: PeopleStore;
+  /** Invitations of merchants' users. */
+  readonly invitations: InvitationStore;
   /** Notices for operators. */
   readonly notices: NoticeStore;
   /** What the command `why` reads. */

@@ -30,6 +30,7 @@ import { dashboardRoles } from './migrations/0021-0040/0023-dashboard-roles.js';
 import { auditPeople } from './migrations/0021-0040/0024-audit-people.js';
 import { webhookFilter } from './migrations/0021-0040/0025-webhook-filter.js';
 import { listIndexes } from './migrations/0021-0040/0026-list-indexes.js';
+import { invitations } from './migrations/0021-0040/0027-invitations.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -58,6 +59,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0024-audit-people': auditPeople,
   '0025-webhook-filter': webhookFilter,
   '0026-list-indexes': listIndexes,
+  '0027-invitations': invitations,
 };
 
 /** The names of all steps, in order. */

@@ -481,6 +481,20 @@ export interface OperatorTokenTable {
   revoked_at_ms: number | null;
 }
 
+/** An open invitation of a user of the dashboard (merchants/invitation-store.ts). */
+export interface InvitationTable {
+  id: Generated<number>;
+  merchant_id: number;
+  /** HMAC-SHA-256 of the token. */
+  token_hash: Buffer;
+  /** The name that the user gets, and its key; null if the invited person chooses. */
+  username: string | null;
+  username_key: string | null;
+  dashboard_role: string;
+  created_at_ms: number;
+  expires_at_ms: number;
+}
+
 export interface Tables {
   merchant: MerchantTable;
   device: DeviceTable;
@@ -508,6 +522,7 @@ export interface Tables {
   access_token: AccessTokenTable;
   user_account: UserAccountTable;
   user_session: UserSessionTable;
+  invitation: InvitationTable;
   pet: PetTable;
   merchant_sequence: MerchantSequenceTable;
   notice: NoticeTable;

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { MAX_GUESSES } from '../../../gateway/accounts/login-guard.js';
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
+import { INVITATION_ROUTES } from '../../../gateway/http/merchant/invitation-routes.js';
 import { OWN_DATA_ROUTES } from '../../../gateway/http/merchant/own-data/routes.js';
 import { HTTP_ROUTES } from '../../../gateway/http/merchant/routes.js';
 import { TESTS_PER_MINUTE } from '../../../gateway/webhooks/webhook-test.js';
@@ -23,8 +24,9 @@ import { freePort } from '../../helpers/http/free-port.js';
 import { accessToken, apiKey, basicAuthorization, callMerchantApi } from '../../helpers/http/merchant-call.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
-/** The routes that this test calls; own-data/document.test.ts calls the others. */
-const SPEC_ROUTES = HTTP_ROUTES.filter((route) => !OWN_DATA_ROUTES.some((each) => each === route));
+/** The routes that this test calls; own-data/document.test.ts and invitations.test.ts call the others. */
+const OTHER_ROUTES: readonly unknown[] = [...OWN_DATA_ROUTES, ...INVITATION_ROUTES];
+const SPEC_ROUTES = HTTP_ROUTES.filter((route) => !OTHER_ROUTES.includes(route));
 
 interface Operation {
   readonly operationId: string;

@@ -10,6 +10,7 @@ import { DEFAULT_FAIRNESS } from '../../../gateway/fairness/fairness-settings.js
 import type { Gateway } from '../../../gateway/gateway.js';
 import { OPERATOR_ROUTES } from '../../../gateway/http/operator/server.js';
 import type { VersionedJudge } from '../../../gateway/ingest/judging.js';
+import { systemClock } from '../../../proto/clock.js';
 import { judgeInPlace } from '../../../proto/power/judge/judge.js';
 import { Validator } from '../../clients/openapi-tools.js';
 import { callOperator, type OperatorAnswer } from '../../helpers/cli/operator-call.js';
@@ -160,6 +161,14 @@ const CALLS: readonly Call[] = [
   ['POST', '/users', '/users', { username: 'ada', merchant: 'Blue', password: 'x' }],
   ['GET', '/users', '/users?merchant=Blue'],
   ['PATCH', '/users/{name}', '/users/ada', { merchant: 'Blue', dashboard: 'staff' }],
+  [
+    'POST',
+    '/invitations',
+    '/invitations',
+    { merchant: 'Blue', dashboard: 'owner', expires_at: new Date(systemClock.now() + 3_600_000).toISOString() },
+  ],
+  ['GET', '/invitations', '/invitations?merchant=Blue'],
+  ['DELETE', '/invitations/{id}', '/invitations/1?merchant=Blue'],
   ['DELETE', '/users/{name}', '/users/ada?merchant=Blue'],
   ['GET', '/notices'],
   ['GET', '/why', `/why?id=${MAC}`],

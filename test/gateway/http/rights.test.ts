@@ -8,6 +8,7 @@ import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
+import { INVITATION_ROUTES } from '../../../gateway/http/merchant/invitation-routes.js';
 import { OWN_DATA_ROUTES } from '../../../gateway/http/merchant/own-data/routes.js';
 import { MERCHANT_ROUTES } from '../../../gateway/http/merchant/routes.js';
 import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
@@ -23,8 +24,9 @@ import {
 } from '../../helpers/http/merchant-call.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
-/** The operations of the specification; own-data/access.test.ts tests the others. */
-const SPEC_ROUTES = MERCHANT_ROUTES.filter((route) => !OWN_DATA_ROUTES.includes(route));
+/** The operations of the specification; own-data/access.test.ts and invitations.test.ts test the others. */
+const OTHER_ROUTES = [...OWN_DATA_ROUTES, ...INVITATION_ROUTES];
+const SPEC_ROUTES = MERCHANT_ROUTES.filter((route) => !OTHER_ROUTES.includes(route));
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 /** Of the right form, but unknown. */
 const UNKNOWN_KEY = `lgk_000000000000_${'x'.repeat(43)}`;

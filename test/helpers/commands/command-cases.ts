@@ -152,6 +152,25 @@ const GENERAL: readonly CommandCase[] = [
     refused: 'nobody --merchant "Amber Bikes"',
   },
   {
+    command: 'user invite',
+    shows: 'eve --merchant "Amber Bikes" --dashboard owner --expires 24h',
+    json: '--merchant "Amber Bikes" --dashboard staff --url https://locks.example.com/',
+    wrong: ['--merchant "Amber Bikes" --dashboard staff --url locks.example.com', /expected an http or https address/],
+    refused: 'eve --merchant Nobody --dashboard staff',
+    varies: [
+      [/lgi_[\w-]+/g, 'lgi_…'],
+      [/127\.0\.0\.1:\d+\/#/g, '127.0.0.1:8080/#'],
+    ],
+  },
+  { command: 'user invitations', shows: '--merchant "Amber Bikes"', wrong: ['', /which merchant\?/] },
+  {
+    command: 'user uninvite',
+    shows: '1 --merchant "Amber Bikes"',
+    json: '2 --merchant "Amber Bikes"',
+    wrong: ['', /missing required argument 'id'/],
+    refused: '99 --merchant "Amber Bikes"',
+  },
+  {
     command: 'key create',
     shows: '"shop backend" --merchant "Amber Bikes"',
     json: '"shop frontend" --merchant "Amber Bikes" --expires 90d',

@@ -3,6 +3,7 @@ import type { MerchantRoute } from '../route.js';
 import { COMMAND_ROUTES } from './command-routes.js';
 import { EVENT_ROUTES } from './event-routes.js';
 import { FINDING_ROUTES } from './finding-routes.js';
+import { OWN_INVITATION_ROUTES } from './invitation-routes.js';
 import { LOCK_ROUTES } from './lock-routes.js';
 import { PING_ROUTES } from './ping-routes.js';
 import { STREAM_ROUTES } from './stream-routes.js';
@@ -22,4 +23,5 @@ export const OWN_DATA_ROUTES: readonly MerchantRoute[] = [
   ...WEBHOOK_ROUTES,
   ...USAGE_ROUTES,
   ...DASHBOARD_USER_ROUTES,
+  ...OWN_INVITATION_ROUTES,
 ];

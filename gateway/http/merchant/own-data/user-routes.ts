@@ -1,6 +1,7 @@
 /** The routes for a merchant's users and their roles on the dashboard (interfaces.md §2). Ids are int64, so strings. */
 import { type Static, Type } from 'typebox';
 import { toDate } from '../../../../proto/wire/ping-json.js';
+import { forOneUser } from '../../../accounts/invitations.js';
 import {
   DASHBOARD_CHOICES,
   DASHBOARD_ROLES,
@@ -107,11 +108,12 @@ export const DASHBOARD_USER_ROUTES: readonly MerchantRoute[] = [
     handle: async ({ parts, merchantId, body, signal }) => {
       const { username, email: address = null, password: typed = null } = body as Static<typeof NewUserBody>;
       const absent = { id: null, firstName: null, lastName: null, phone: null, userStatus: null };
-      await parts.users.add(merchantId, [{ ...absent, username, email: address, password: typed }], signal);
+      const user = { ...absent, username, email: address, password: typed };
+      await forOneUser(() => parts.users.add(merchantId, [user], signal));
       const added = await parts.store.people.findLogin(merchantId, username);
-      const user = added === null ? null : await parts.store.people.findUser(merchantId, added.id);
-      if (user === null) throw noSuchUser();
-      return { status: 201, body: userJson(user) };
+      const stored = added === null ? null : await parts.store.people.findUser(merchantId, added.id);
+      if (stored === null) throw noSuchUser();
+      return { status: 201, body: userJson(stored) };
     },
     audit: auditUser('user.add'),
   }),

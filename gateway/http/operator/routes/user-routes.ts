@@ -2,15 +2,15 @@
 import { type Static, Type } from 'typebox';
 import { LockgateError } from '../../../../proto/errors.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
-import { noSuchMerchant } from '../../../store/contract/errors.js';
+import { forOneUser } from '../../../accounts/invitations.js';
 import {
   DASHBOARD_CHOICES,
   DASHBOARD_ROLES,
   dashboardRole,
 } from '../../../store/contract/merchants/dashboard-roles.js';
 import { INT64_MAX, INT64_MIN, type ListedUser } from '../../../store/contract/merchants/people-store.js';
-import type { Merchant } from '../../../store/contract/store.js';
 import { pick } from '../json/audit-terms.js';
+import { findMerchant } from '../merchant-name.js';
 import { cutPage, NextCursor, nextCursor, pageQuery, readPage, wrongCursor } from '../page.js';
 import { textOf } from '../query.js';
 import { type OperatorParts, type Route, withBody } from '../routes.js';
@@ -64,13 +64,13 @@ export const USER_ROUTES: readonly Route[] = [
       object: ({ body }) => (body as Static<typeof NewUser>).username,
       after: ({ body }, answer) => pick(answer ?? body, 'merchant', 'has_password', 'dashboard'),
     },
-    ...withBody(NewUser, async ({ accounts, merchants, store }, body) => {
+    ...withBody(NewUser, async (parts, body) => {
       const { username, password = null, email = null, dashboard = null } = body;
-      const merchant = await accounts.resolveMerchant(body.merchant);
-      const merchantId = merchantIdOf(await store.listMerchants(), merchant);
+      const { id: merchantId, name: merchant } = await findMerchant(parts, body.merchant);
       const absentMembers = { id: null, firstName: null, lastName: null, phone: null, userStatus: null };
       const user = { ...absentMembers, username, password, email, dashboardRole: dashboard };
-      await merchants.users.add(merchantId, [user], new AbortController().signal, 'operator');
+      const { signal } = new AbortController();
+      await forOneUser(() => parts.merchants.users.add(merchantId, [user], signal, 'operator'));
       return { username, merchant, email, has_password: password !== null, dashboard };
     }),
   },
@@ -138,16 +138,16 @@ export const USER_ROUTES: readonly Route[] = [
 
 /** The user with this name. @throws LockgateError `no-such-user`, `no-such-merchant` */
 async function findUser(
-  { accounts, store }: Pick<OperatorParts, 'accounts' | 'store'>,
+  parts: Pick<OperatorParts, 'accounts' | 'store'>,
   merchantName: string | undefined,
   username: string,
 ): Promise<ListedUser & { readonly merchantId: number }> {
-  const merchant = await accounts.resolveMerchant(merchantName);
-  const merchantId = merchantIdOf(await store.listMerchants(), merchant);
-  const found = await store.people.findLogin(merchantId, username);
-  const user = found === null ? null : await store.people.findUser(merchantId, found.id);
+  const { id: merchantId, name } = await findMerchant(parts, merchantName);
+  const { people } = parts.store;
+  const found = await people.findLogin(merchantId, username);
+  const user = found === null ? null : await people.findUser(merchantId, found.id);
   if (user === null)
-    throw new LockgateError('no-such-user', `${merchant} has no user ${JSON.stringify(username.slice(0, 80))}`);
+    throw new LockgateError('no-such-user', `${name} has no user ${JSON.stringify(username.slice(0, 80))}`);
   return { ...user, merchantId };
 }
 
@@ -178,11 +178,4 @@ function userJson({
     dashboard: dashboardRole,
     created_at: toDate(createdAtMs),
   };
-}
-
-/** The id of the merchant of this name. @throws LockgateError `no-such-merchant` */
-function merchantIdOf(merchants: readonly Merchant[], name: string): number {
-  const merchant = merchants.find((known) => known.name === name);
-  if (merchant === undefined) throw noSuchMerchant(name);
-  return merchant.id;
 }

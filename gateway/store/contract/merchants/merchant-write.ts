@@ -7,6 +7,7 @@ import type { Mac } from '../../../../proto/wire/mac.js';
 import type { Fault } from '../../../faults.js';
 import type { NewAccessToken } from './access-store.js';
 import type { Labels } from './device-labels.js';
+import type { AcceptedInvitation, NewInvitation } from './invitation-store.js';
 import type { NewPet, NewSession, NewUser, Pet, PetProfile, UserChange } from './people-store.js';
 import type { ExceededQuota, Quota } from './quota.js';
 
@@ -54,12 +55,21 @@ export interface ChangeUser {
   readonly quota: Quota;
 }
 
+/** Adds the invited user and ends the invitation. */
+export interface AcceptInvitation extends AcceptedInvitation {
+  readonly op: 'accept-invitation';
+  readonly quota: Quota;
+}
+
 export type MerchantOperation =
   | AddPet
   | UpdatePet
   | DescribeLock
   | AddUsers
   | ChangeUser
+  | AcceptInvitation
+  | { readonly op: 'add-invitation'; readonly invitation: NewInvitation }
+  | { readonly op: 'remove-invitation'; readonly merchantId: number; readonly id: number }
   | { readonly op: 'remove-user'; readonly merchantId: number; readonly id: bigint }
   | { readonly op: 'add-session'; readonly session: NewSession }
   | { readonly op: 'end-session'; readonly merchantId: number; readonly tokenHash: Buffer }
@@ -76,12 +86,17 @@ export interface MerchantWrite {
 export type MerchantRefusal =
   | { readonly code: 'taken'; readonly faults: readonly Fault[] }
   | { readonly code: 'last-owner' }
+  | { readonly code: 'no-such-invitation' }
+  | { readonly code: 'too-many-invitations' }
   | { readonly code: 'full'; readonly quota: ExceededQuota }
   | { readonly code: 'pet-too-large'; readonly bytes: number };
 
-/** The outcome of a write; with the pet, if the operation is about an existing pet. */
+/**
+ * The outcome of a write; with the pet, if the operation is about an existing pet, or the id of the invitation that was
+ * added or removed.
+ */
 export type MerchantOutcome =
-  | { readonly refusal?: undefined; readonly pet?: Pet | undefined }
+  | { readonly refusal?: undefined; readonly pet?: Pet | undefined; readonly id?: number | undefined }
   | { readonly refusal: MerchantRefusal };
 
 /** Returns the maximum number of rows that a write adds or changes: its cost in a transaction that pings wait for. */

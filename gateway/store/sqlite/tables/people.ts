@@ -9,6 +9,7 @@ import type { Kysely } from 'kysely';
 import { LockgateError } from '../../../../proto/errors.js';
 import { RequestFaults } from '../../../faults.js';
 import { dashboardRole } from '../../contract/merchants/dashboard-roles.js';
+import { MAX_INVITATIONS_PER_MERCHANT } from '../../contract/merchants/invitation-store.js';
 import type { MerchantOperation, MerchantOutcome, MerchantRefusal } from '../../contract/merchants/merchant-write.js';
 import type {
   ListedUser,
@@ -190,11 +191,18 @@ function toListedUser(row: UserRow): ListedUser {
   };
 }
 
-/** Returns the error for a refused write: RequestFaults `user-exists`, OverBudget or PetTooLarge. */
-function refusalError(refusal: MerchantRefusal, quota: Quota): Error {
+/** Returns the error for a refused write: RequestFaults `user-exists`, OverBudget, PetTooLarge, or a LockgateError. */
+export function refusalError(refusal: MerchantRefusal, quota: Quota): Error {
   if (refusal.code === 'full') return overQuotaError(refusal.quota, quota);
   if (refusal.code === 'last-owner')
     return new LockgateError('last-owner', 'the user is the merchant’s last owner: make another user an owner first');
+  if (refusal.code === 'no-such-invitation')
+    return new LockgateError('no-such-invitation', 'the invitation is unknown, used, withdrawn or expired');
+  if (refusal.code === 'too-many-invitations')
+    return new LockgateError(
+      'too-many-invitations',
+      `the merchant has ${MAX_INVITATIONS_PER_MERCHANT} open invitations, which is the maximum: withdraw one first`,
+    );
   if (refusal.code === 'pet-too-large') return new PetTooLarge(refusal.bytes, quota);
   return new RequestFaults('user-exists', 'a user name or an id is taken already; no user was added', refusal.faults);
 }

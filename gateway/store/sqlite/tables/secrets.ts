@@ -104,7 +104,7 @@ export class SqliteSecrets implements SecretStore {
       db.prepare(`UPDATE webhook_url SET state = 'disabled', disabled_why = ?`).run(disabledWhy);
       db.prepare('UPDATE credential SET revoked_at_ms = ? WHERE revoked_at_ms IS NULL').run(nowMs);
       db.prepare('UPDATE api_key SET revoked_at_ms = ? WHERE revoked_at_ms IS NULL').run(nowMs);
-      db.exec('DELETE FROM access_token; DELETE FROM user_session');
+      db.exec('DELETE FROM access_token; DELETE FROM user_session; DELETE FROM invitation');
       putMetadata(db, KEY_ID_METADATA, keyId);
       db.prepare('DELETE FROM fact WHERE name = ?').run(HASH_KEY_METADATA);
       return forgotten;

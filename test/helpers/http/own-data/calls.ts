@@ -2,6 +2,7 @@
 import type { CallTable } from './call-table.js';
 import { COMMAND_CALLS } from './command-calls.js';
 import { EVENT_CALLS } from './event-calls.js';
+import { INVITATION_CALLS } from './invitation-calls.js';
 import { LOCK_CALLS } from './lock-calls.js';
 import { STREAM_CALLS } from './stream-calls.js';
 import { USAGE_CALLS } from './usage-calls.js';
@@ -15,5 +16,6 @@ export const OWN_DATA_CALLS: CallTable = {
   ...COMMAND_CALLS,
   ...USAGE_CALLS,
   ...USER_CALLS,
+  ...INVITATION_CALLS,
   ...WEBHOOK_CALLS,
 };

@@ -2,6 +2,7 @@
  * A gateway with two merchants, each with a lock that sent some pings, for tests of the operations on a merchant's own
  * data. The clocks stand still, so that answers are the same in each run.
  */
+import { DEFAULT_FAIRNESS } from '../../../../gateway/fairness/fairness-settings.js';
 import type { Gateway, GatewayOptions } from '../../../../gateway/gateway.js';
 import { SWEPT_METADATA } from '../../../../gateway/store/contract/store.js';
 import type { Month } from '../../../../gateway/usage/month.js';
@@ -35,6 +36,8 @@ export interface Subject {
   readonly webhookId: number;
   /** A disabled webhook URL. */
   readonly disabledWebhookId: number;
+  /** An open invitation. */
+  readonly invitationId: number;
   /** One of the lock's events. */
   readonly event: string;
   /** The lock's MAC as `A4:C1:38:F0:E1:D2`. */
@@ -88,12 +91,10 @@ const PINGS: readonly Ping[] = [
 export async function ownDataSite(test: Teardown, options: GatewayOptions = {}): Promise<OwnDataSite> {
   const folder = tempFolder(test);
   const machine = { wall: () => SITE_NOW_MS, monotonic: () => SITE_NOW_MS, after: systemClock.after };
-  const gateway = await openGateway(test, folder, {
-    runClock: new ManualClock(SITE_NOW_MS),
-    machine,
-    httpBudgetClock: new ManualClock(),
-    ...options,
-  });
+  const clocks = { runClock: new ManualClock(SITE_NOW_MS), machine, httpBudgetClock: new ManualClock() };
+  // Budgets do not refill, and every operation is called by many callers.
+  const fairness = { ...DEFAULT_FAIRNESS, requests: { perSecond: 50, burst: 2_000 } };
+  const gateway = await openGateway(test, folder, { ...clocks, ...options }, { fairness });
   const amber = await addSubject(test, gateway, 'Amber', 1);
   const basil = await addSubject(test, gateway, 'Basil', 2);
   for (const { merchantId } of [amber, basil]) {
@@ -120,7 +121,9 @@ async function addSubject(test: Teardown, gateway: Gateway, merchant: string, nu
     return { ...absent, id: BigInt(merchantId * 10 + index + 1), username, ...(index === 0 && { dashboardRole }) };
   });
   await gateway.store.people.addUsers(merchantId, users, SITE_NOW_MS);
-  const { text } = await gateway.merchants.apiKeys.create(merchant, 'test');
+  const { apiKeys, invitations } = gateway.merchants;
+  const { text } = await apiKeys.create(merchant, 'test');
+  const { invitation } = await invitations.create(merchantId, { username: 'zoe', role: 'staff' });
   const { id: deviceId } = (await gateway.store.findDevice(mac))?.device ?? { id: 0 };
   const order = { expiresAtMs: SITE_NOW_MS + Days(1), notBeforeMs: null, askedBy: 'the site' };
   const command = { type: 'lock' } as const;
@@ -139,6 +142,12 @@ async function addSubject(test: Teardown, gateway: Gateway, merchant: string, nu
   const [newest] = await gateway.store.readUplinks(deviceId, 1);
   const event = newest === undefined ? '' : eventId(newest);
   const webhooks = { webhookId, disabledWebhookId, event };
-  const ids = { merchantId, ...webhooks, queuedCommand: queued.id, expiredCommand: expired?.id ?? 0 };
+  const ids = {
+    merchantId,
+    invitationId: invitation.id,
+    ...webhooks,
+    queuedCommand: queued.id,
+    expiredCommand: expired?.id ?? 0,
+  };
   return { merchant, ...ids, mac: formatMac(mac), key: text };
 }

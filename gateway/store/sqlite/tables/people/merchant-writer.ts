@@ -4,7 +4,9 @@
  */
 import type { Database, Statement, Transaction } from 'better-sqlite3';
 import { MAX_TOKENS_PER_KEY, type NewAccessToken } from '../../../contract/merchants/access-store.js';
+import type { NewInvitation } from '../../../contract/merchants/invitation-store.js';
 import type {
+  AcceptInvitation,
   AddPet,
   AddUsers,
   ChangeUser,
@@ -17,6 +19,7 @@ import type {
 import { MAX_SESSIONS_PER_USER, type NewSession } from '../../../contract/merchants/people-store.js';
 import { exceededQuota, type Quota, type QuotaUse } from '../../../contract/merchants/quota.js';
 import { labelsColumn } from '../label-column.js';
+import { InvitationRows } from './invitation-rows.js';
 import { PetRows } from './pet-rows.js';
 import { Sequences } from './sequences.js';
 import { TakenUsers } from './taken-users.js';
@@ -44,6 +47,7 @@ export class MerchantWriter {
   readonly #taken: TakenUsers;
   readonly #pets: PetRows;
   readonly #users: UserRows;
+  readonly #invitations: InvitationRows;
   readonly #quotaUse: Statement;
   readonly #deleteExpiredSessions: Statement;
   readonly #addSession: Statement;
@@ -61,6 +65,7 @@ export class MerchantWriter {
     this.#taken = new TakenUsers(db);
     this.#pets = new PetRows(db);
     this.#users = new UserRows(db, this.#sequences);
+    this.#invitations = new InvitationRows(db);
     this.#quotaUse = db.prepare('SELECT pets, users, bytes FROM merchant_kept WHERE merchant_id = ?');
     this.#deleteExpiredSessions = db.prepare(`DELETE FROM user_session WHERE id IN (${selectExpired('user_session')})`);
     this.#addSession = db.prepare(
@@ -117,6 +122,12 @@ export class MerchantWriter {
         if (this.#users.isLastOwner(operation.merchantId, operation.id)) throw new Refused({ code: 'last-owner' });
         this.#users.remove(operation.merchantId, operation.id);
         return {};
+      case 'add-invitation':
+        return this.#invite(operation.invitation);
+      case 'remove-invitation':
+        return this.#invitations.delete(operation.merchantId, operation.id) ? { id: operation.id } : {};
+      case 'accept-invitation':
+        return this.#acceptInvitation(operation);
       case 'add-session':
         return this.#startSession(operation.session);
       case 'end-session':
@@ -159,6 +170,20 @@ export class MerchantWriter {
     this.#users.add(merchantId, users, nowMs);
     if (users.length > 0) this.#checkQuota(merchantId, quota, 'users');
     return {};
+  }
+
+  #invite(invitation: NewInvitation): MerchantOutcome {
+    const id = this.#invitations.add(invitation);
+    if (id === undefined) throw new Refused({ code: 'too-many-invitations' });
+    return { id };
+  }
+
+  #acceptInvitation({ tokenHash, user, nowMs, quota }: AcceptInvitation): MerchantOutcome {
+    const invitation = this.#invitations.findOpen(tokenHash, nowMs);
+    if (invitation === undefined) throw new Refused({ code: 'no-such-invitation' });
+    const { id, merchantId, dashboardRole } = invitation;
+    this.#invitations.delete(merchantId, id);
+    return this.#addUsers({ op: 'add-users', merchantId, users: [{ ...user, dashboardRole }], nowMs, quota });
   }
 
   #changeUser({ merchantId, id, change, quota }: ChangeUser): MerchantOutcome {

@@ -1,17 +1,18 @@
-/** `lockgate user add|list|set|set-password|remove`: manages merchants' users. */
+/** `lockgate user add|list|set|set-password|remove`: manages merchants' users; invitations.ts has the others. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
-import { DASHBOARD_CHOICES, DASHBOARD_ROLES } from '../../gateway/store/contract/merchants/dashboard-roles.js';
-import { systemClock } from '../../proto/clock.js';
-import { LockgateError } from '../../proto/errors.js';
-import { type ConnectionFlags, GatewayClient } from '../client.js';
-import { paint, print, printJson, printNote } from '../terminal/output.js';
-import { addPageFlags, type PageFlags, printPages, queryOf } from '../terminal/paged-list.js';
-import { addClientFlags } from '../terminal/shared-flags.js';
-import type { Column } from '../terminal/table.js';
-import { agoText } from '../terminal/time-text.js';
-import { addWatchFlag, repeatIfWatched } from '../terminal/watch.js';
+import { DASHBOARD_CHOICES, DASHBOARD_ROLES } from '../../../gateway/store/contract/merchants/dashboard-roles.js';
+import { systemClock } from '../../../proto/clock.js';
+import { LockgateError } from '../../../proto/errors.js';
+import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { paint, print, printJson, printNote } from '../../terminal/output.js';
+import { addPageFlags, type PageFlags, printPages, queryOf } from '../../terminal/paged-list.js';
+import { addClientFlags } from '../../terminal/shared-flags.js';
+import type { Column } from '../../terminal/table.js';
+import { agoText } from '../../terminal/time-text.js';
+import { addWatchFlag, repeatIfWatched } from '../../terminal/watch.js';
+import { addInvitationCommands } from './invitations.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean; readonly merchant?: string };
 
@@ -83,6 +84,7 @@ export function addUserCommands(program: Command): void {
     .option('--merchant <name>', 'The merchant; optional if the gateway has only one.')
     .addHelpText('after', '\nExample:\n  $ lockgate user remove ada --merchant "Amber Bikes"')
     .action(remove);
+  addInvitationCommands(user);
 }
 
 async function setRole(username: string, flags: Flags & { readonly dashboard: string }): Promise<void> {

@@ -1,0 +1,29 @@
+/** Calls to the operations on invitations of users of the dashboard. */
+import type { CallTable } from './call-table.js';
+
+export const INVITATION_CALLS: CallTable = {
+  'GET /v1/invitations': {
+    make: () => ['/v1/invitations?limit=1'],
+    status: 200,
+    ofOthers: 200,
+    further: { 400: () => ['/v1/invitations?limit=0'] },
+  },
+  'POST /v1/invitations': {
+    make: () => ['/v1/invitations', { body: { dashboard: 'viewer', username: 'eve', expires_in: 3_600 } }],
+    status: 201,
+    ofOthers: 201,
+    makesNew: true,
+    further: {
+      400: () => ['/v1/invitations', { body: { dashboard: 'admin' } }],
+      409: () => ['/v1/invitations', { body: { dashboard: 'owner', username: 'ADA' } }],
+      413: () => ['/v1/invitations', { body: { dashboard: 'owner', username: 'x'.repeat(1_024) } }],
+      415: () => ['/v1/invitations', { body: '{}', headers: { 'content-type': 'text/csv' } }],
+    },
+  },
+  'DELETE /v1/invitations/{id}': {
+    make: ({ invitationId }) => [`/v1/invitations/${invitationId}`],
+    status: 200,
+    ofOthers: 404,
+    further: { 404: () => ['/v1/invitations/x'] },
+  },
+};
