@@ -1,7 +1,7 @@
 /**
  * The routes that an invited person's browser calls: they show an invitation and accept it (interfaces.md §2, Users of
  * the dashboard). The invitation's token is the only credential. It is in the body, never in a path or a query, which
- * others could log. own-data/invitation-routes.ts has the merchant's own routes.
+ * others could log. own-data/people/invitation-routes.ts has the merchant's own routes.
  */
 import { type Static, Type } from 'typebox';
 import { toDate } from '../../../proto/wire/ping-json.js';

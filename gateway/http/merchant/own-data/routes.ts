@@ -3,12 +3,12 @@ import type { MerchantRoute } from '../route.js';
 import { COMMAND_ROUTES } from './command-routes.js';
 import { EVENT_ROUTES } from './event-routes.js';
 import { FINDING_ROUTES } from './finding-routes.js';
-import { OWN_INVITATION_ROUTES } from './invitation-routes.js';
 import { LOCK_ROUTES } from './lock-routes.js';
+import { OWN_INVITATION_ROUTES } from './people/invitation-routes.js';
+import { DASHBOARD_USER_ROUTES } from './people/user-routes.js';
 import { PING_ROUTES } from './ping-routes.js';
 import { STREAM_ROUTES } from './stream-routes.js';
 import { USAGE_ROUTES } from './usage-routes.js';
-import { DASHBOARD_USER_ROUTES } from './user-routes.js';
 import { WEBHOOK_ROUTES } from './webhook-routes.js';
 import { OWN_WHY_ROUTES } from './why-routes.js';
 

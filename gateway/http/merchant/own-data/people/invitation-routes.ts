@@ -1,18 +1,18 @@
 /**
- * The routes for a merchant's invitations of users of the dashboard (interfaces.md §2). ../invitation-routes.ts has the
- * routes of the invited person.
+ * The routes for a merchant's invitations of users of the dashboard (interfaces.md §2). ../../invitation-routes.ts has
+ * the routes of the invited person.
  */
 import { type Static, Type } from 'typebox';
-import { Seconds } from '../../../../proto/clock.js';
-import { toDate } from '../../../../proto/wire/ping-json.js';
-import { invitationPath } from '../../../accounts/invitation-link.js';
-import { INVITATION_LIFE, MAX_INVITATION_LIFE } from '../../../accounts/invitations.js';
-import { DASHBOARD_ROLES, type DashboardRole } from '../../../store/contract/merchants/dashboard-roles.js';
-import type { Invitation } from '../../../store/contract/merchants/invitation-store.js';
-import { Refusal } from '../refusal.js';
-import { type Call, type HttpAnswer, type MerchantRoute, problemResponse, tooLarge, WRONG_TYPE } from '../route.js';
-import { PAGE_QUERY, pageAnswer, pageResponse, readPage } from './list.js';
-import { ownDataRoute } from './own-data-route.js';
+import { Seconds } from '../../../../../proto/clock.js';
+import { toDate } from '../../../../../proto/wire/ping-json.js';
+import { invitationPath } from '../../../../accounts/invitation-link.js';
+import { INVITATION_LIFE, MAX_INVITATION_LIFE } from '../../../../accounts/invitations.js';
+import { DASHBOARD_ROLES, type DashboardRole } from '../../../../store/contract/merchants/dashboard-roles.js';
+import type { Invitation } from '../../../../store/contract/merchants/invitation-store.js';
+import { Refusal } from '../../refusal.js';
+import { type Call, type HttpAnswer, type MerchantRoute, problemResponse, tooLarge, WRONG_TYPE } from '../../route.js';
+import { PAGE_QUERY, pageAnswer, pageResponse, readPage } from '../list.js';
+import { ownDataRoute } from '../own-data-route.js';
 
 const MAX_BODY_BYTES = 1024;
 const MAX_NAME_CHARS = 200;

@@ -1,18 +1,18 @@
 /** The routes for a merchant's users and their roles on the dashboard (interfaces.md §2). Ids are int64, so strings. */
 import { type Static, Type } from 'typebox';
-import { toDate } from '../../../../proto/wire/ping-json.js';
-import { forOneUser } from '../../../accounts/invitations.js';
+import { toDate } from '../../../../../proto/wire/ping-json.js';
+import { forOneUser } from '../../../../accounts/invitations.js';
 import {
   DASHBOARD_CHOICES,
   DASHBOARD_ROLES,
   type DashboardChoice,
   dashboardRole,
-} from '../../../store/contract/merchants/dashboard-roles.js';
-import { INT64_MAX, INT64_MIN, type ListedUser } from '../../../store/contract/merchants/people-store.js';
-import { Refusal } from '../refusal.js';
-import { type Call, type MerchantRoute, problemResponse, tooLarge, WRONG_TYPE } from '../route.js';
-import { PAGE_QUERY, pageAnswer, pageResponse, readPage } from './list.js';
-import { ownDataRoute } from './own-data-route.js';
+} from '../../../../store/contract/merchants/dashboard-roles.js';
+import { INT64_MAX, INT64_MIN, type ListedUser } from '../../../../store/contract/merchants/people-store.js';
+import { Refusal } from '../../refusal.js';
+import { type Call, type MerchantRoute, problemResponse, tooLarge, WRONG_TYPE } from '../../route.js';
+import { PAGE_QUERY, pageAnswer, pageResponse, readPage } from '../list.js';
+import { ownDataRoute } from '../own-data-route.js';
 
 const MAX_BODY_BYTES = 8 * 1024;
 const MAX_NAME_CHARS = 200;
