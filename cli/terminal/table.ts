@@ -114,8 +114,8 @@ function cellsOf<Row>(rows: readonly Row[], column: Column<Row>, { clean }: Tabl
 }
 
 /** The width of the widest text, without spreading a long list over arguments. */
-function widest(title: string, cells: readonly string[], measure: (text: string) => number = widthOf): number {
-  return cells.reduce((max, cell) => Math.max(max, measure(cell)), widthOf(title));
+function widest(title: string, cells: readonly string[]): number {
+  return cells.reduce((max, cell) => Math.max(max, widthOf(cell)), widthOf(title));
 }
 
 function styleOf<Row>(column: Column<Row>, row: Row): CellStyle | undefined {

@@ -7,6 +7,7 @@ import { VERSION } from '../version.js';
 import { Backlogs } from '../webhooks/backlogs.js';
 import { Dispatcher, type DispatcherParts } from '../webhooks/dispatcher.js';
 import { makeGuardedAgents } from '../webhooks/sending/guarded-agents.js';
+import { TargetCheck } from '../webhooks/sending/target-check.js';
 import { DeliveryClock } from '../webhooks/url/delivery-clock.js';
 import { Webhooks } from '../webhooks/webhooks.js';
 import type { GatewayOptions } from './gateway-base.js';
@@ -21,15 +22,17 @@ export function makeWebhooks(
   dates: Clock,
   parts: Pick<DispatcherParts, 'store' | 'keys' | 'events' | 'runClock'>,
 ): { dispatcher: Dispatcher; webhooks: Webhooks } {
+  const agents = makeGuardedAgents(config.allowWebhookRange, options.lookUp);
   const dispatcherParts: DispatcherParts = {
     ...parts,
-    agents: makeGuardedAgents(config.allowWebhookRange, options.lookUp),
+    agents,
     waits: new DeliveryClock(options.deliveryDates ?? options.deliveryClock ?? dates, options.deliveryClock),
     userAgent: `lockgate/${VERSION}`,
     random: options.random ?? cryptoRandom,
   };
   const dispatcher = new Dispatcher(dispatcherParts);
-  return { dispatcher, webhooks: new Webhooks({ ...dispatcherParts, dispatcher }) };
+  const targets = new TargetCheck(config.allowWebhookRange, agents.names.lookUp);
+  return { dispatcher, webhooks: new Webhooks({ ...dispatcherParts, dispatcher, targets }) };
 }
 
 /** Builds the figures that are counted on demand, and starts the watch on URLs' backlogs. */

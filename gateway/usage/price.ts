@@ -4,7 +4,7 @@
  * A price has at most six decimals. A byte is a millionth of an MB, so the price of a byte has at most twelve, and
  * every line of a statement is exact; only the total is rounded, once.
  */
-import { LockgateError } from '../../proto/errors.js';
+import { RequestFaults } from '../faults.js';
 
 /** As in the tariffs of networks; 2^20 bytes would be an MiB. */
 export const BYTES_PER_MB = 1_000_000;
@@ -43,13 +43,14 @@ export interface PricePlan {
   readonly currency: string;
 }
 
-/** Checks an operator's input and returns it. @throws LockgateError `input-price`, `input-currency` */
+/** Checks an operator's input and returns it. @throws RequestFaults `input-price`, `input-currency` */
 export function checkPlan(plan: PricePlan): PricePlan {
-  microsOf(plan.perMb);
-  microsOf(plan.perSim);
+  microsOf(plan.perMb, '/per_mb');
+  microsOf(plan.perSim, '/per_sim');
   if (!/^[A-Z]{3}$/.test(plan.currency) || !Intl.supportedValuesOf('currency').includes(plan.currency))
-    throw new LockgateError(
+    throw faultAt(
       'input-currency',
+      '/currency',
       `${JSON.stringify(plan.currency.slice(0, 20))} is no currency: expected the three letters of ISO 4217, as EUR`,
     );
   return plan;
@@ -84,12 +85,17 @@ function minorDecimals(currency: string): number {
   return MINOR_DECIMALS[currency] ?? 2;
 }
 
-/** @throws LockgateError `input-price` */
-function microsOf(price: string): bigint {
+function faultAt(code: string, pointer: string, detail: string): RequestFaults {
+  return new RequestFaults(code, detail, [{ pointer, detail }]);
+}
+
+/** @param pointer the member of a request that has the price. @throws RequestFaults `input-price` */
+function microsOf(price: string, pointer = ''): bigint {
   const [, whole, fraction = ''] = PRICE.exec(price) ?? [];
   if (whole === undefined)
-    throw new LockgateError(
+    throw faultAt(
       'input-price',
+      pointer,
       `${JSON.stringify(price.slice(0, 20))} is no price: expected one such as 0.12, with at most 6 decimals`,
     );
   return BigInt(whole) * MICROS_PER_UNIT + BigInt(fraction.padEnd(PRICE_DECIMALS, '0'));

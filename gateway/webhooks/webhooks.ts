@@ -2,18 +2,22 @@
 import type { DeliveryReading } from '../store/contract/webhook-store.js';
 import type { Dispatcher } from './dispatcher.js';
 import { Redelivery } from './redelivery.js';
+import type { TargetCheck } from './sending/target-check.js';
 import type { DeliveryClock } from './url/delivery-clock.js';
 import { WebhookSettings, type WebhookSettingsParts } from './webhook-settings.js';
 import { WebhookTester, type WebhookTesterParts } from './webhook-test.js';
 
 export interface WebhooksParts extends WebhookTesterParts, WebhookSettingsParts {
   readonly dispatcher: Dispatcher;
+  readonly targets: TargetCheck;
 }
 
 export class Webhooks {
   readonly settings: WebhookSettings;
   readonly redelivery: Redelivery;
   readonly tester: WebhookTester;
+  /** Whether webhooks may be sent to a URL that an operator wants to set. */
+  readonly targets: TargetCheck;
   /** The clock that deliveries wait by. */
   readonly waits: DeliveryClock;
   readonly #dispatcher: Dispatcher;
@@ -23,6 +27,7 @@ export class Webhooks {
     this.redelivery = new Redelivery(parts);
     this.waits = parts.waits;
     this.tester = new WebhookTester(parts);
+    this.targets = parts.targets;
     this.#dispatcher = parts.dispatcher;
   }
 

@@ -51,6 +51,32 @@ export function isAllowedAddress(text: string, allowed: readonly AddressRange[])
   return address.range() === 'unicast' && !isMistakenForUnicast(address);
 }
 
+/** Ranges of addresses that are not public, with what they are for. */
+const SPECIAL_RANGES: readonly (readonly [range: string, kind: string])[] = [
+  ['127.0.0.0/8', 'loopback: the gateway’s own machine'],
+  ['10.0.0.0/8', 'private'],
+  ['172.16.0.0/12', 'private'],
+  ['192.168.0.0/16', 'private'],
+  ['169.254.0.0/16', 'link-local, with the metadata service of cloud machines'],
+  ['100.64.0.0/10', 'shared by customers of a carrier'],
+  ['0.0.0.0/8', 'this network'],
+  ['224.0.0.0/4', 'multicast'],
+  ['::1/128', 'loopback: the gateway’s own machine'],
+  ['fc00::/7', 'private'],
+  ['fe80::/10', 'link-local'],
+  ['ff00::/8', 'multicast'],
+];
+
+/** The range of a refused address, and what it is for; the address alone if it is in none of the well-known ones. */
+export function specialRangeOf(text: string): { readonly range: string; readonly kind: string } {
+  const address = embeddedIpv4(ipaddr.parse(text));
+  for (const [range, kind] of SPECIAL_RANGES) {
+    const [base, bits] = ipaddr.parseCIDR(range);
+    if (base.kind() === address.kind() && address.match(base as never, bits)) return { range, kind };
+  }
+  return { range: `${address.toString()}/${address.kind() === 'ipv4' ? 32 : 128}`, kind: 'not public' };
+}
+
 const IPV4_COMPATIBLE = ipaddr.parseCIDR('::/96');
 /** The well-known NAT64 prefix. Within the local-use prefix 64:ff9b:1::/48, the IPv4 address has no fixed position. */
 const NAT64 = ipaddr.parseCIDR('64:ff9b::/96');

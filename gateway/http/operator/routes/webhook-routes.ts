@@ -108,6 +108,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     ...withBody(
       NewWebhook,
       async ({ accounts, webhooks }, { since, reasons, ping_types: pingTypes, labels, ...body }) => {
+        await webhooks.targets.check(body.url);
         const filter = { reasons, pingTypes, labels };
         const { url, secret } = await accounts.addWebhookUrl({ ...body, filter, sinceMs: readDate('since', since) });
         return { ...webhookJson(await webhooks.settings.read(url)), secret };
@@ -267,6 +268,7 @@ async function webhookBefore({ store, webhooks }: OperatorParts, { params }: Rou
 async function changeWebhook({ webhooks }: OperatorParts, { params, body }: RouteRequest) {
   const { set_headers: setHeaders, remove_headers: removeHeaders, ...others } = body as Static<typeof ChangedWebhook>;
   const { reasons, ping_types: pingTypes, labels, ...rest } = others;
+  if (rest.url !== undefined) await webhooks.targets.check(rest.url);
   const filter = { reasons, pingTypes, labels };
   return webhookJson(await webhooks.settings.set(readId(params.id), { ...rest, setHeaders, removeHeaders, filter }));
 }
