@@ -100,9 +100,9 @@ function triggerStep(ruleCase: RuleCase): WhyStep {
   const why = REASON_WHY[body.reason];
   if (body.kind === 'close_connection')
     return step('trigger', body.reason, why.restsOn, `${body.reason}: ${CLOSE_WHY[row.state]}.`, event.atMs);
-  const made = body.kind === 'gps' ? why.gps : why.cellular;
+  const whyMade = body.kind === 'gps' ? why.gps : why.cellular;
   const allowed = event.source === 'phone' ? '' : `${keptConnectionText(ruleCase, row)}${allowedText(row, why.needs)}`;
-  return step('trigger', body.reason, why.restsOn, `${body.reason}: ${made}.${allowed}`, event.atMs);
+  return step('trigger', body.reason, why.restsOn, `${body.reason}: ${whyMade}.${allowed}`, event.atMs);
 }
 
 function allowedText(row: StateRow, needs: ReasonWhy['needs']): string {
@@ -192,10 +192,10 @@ function messageSteps({ model, event, body }: RuleCase): WhyStep[] {
   ].filter((text) => text !== '');
   const remarkText = remarks.length === 0 ? '' : `; ${remarks.join(', ')}`;
   const { boot, sequence } = uplink;
-  const made = `It is ${KIND_NAMES[body.kind]}${reason}: boot ${boot}, sequence ${sequence}${remarkText}.`;
+  const sentence = `It is ${KIND_NAMES[body.kind]}${reason}: boot ${boot}, sequence ${sequence}${remarkText}.`;
   const restsOn = body.kind === 'ack' ? SECTIONS.wire : SECTIONS.ping;
   return [
-    step('message', body.kind, restsOn, made, isDatable(uplink.timeMs) ? uplink.timeMs : null, 'lock'),
+    step('message', body.kind, restsOn, sentence, isDatable(uplink.timeMs) ? uplink.timeMs : null, 'lock'),
     step('message', ...arrivalOf(uplink.timeMs, atMs, model), atMs),
   ];
 }
@@ -203,17 +203,18 @@ function messageSteps({ model, event, body }: RuleCase): WhyStep[] {
 /** The code, section and sentence about the arrival: live or buffered. */
 function arrivalOf(timeMs: number, atMs: number, { bounds }: PowerModel): [string, WhyStep['restsOn'], string] {
   const ack = 'It was stored and then acknowledged; the time of the acknowledgement is not recorded.';
-  const made = `Made at ${describeTime(timeMs)} by the lock’s clock, received at ${describeTime(atMs)}`;
-  if (!isDatable(timeMs)) return ['undatable', SECTIONS.wire, `${made}: its time is not a valid date. ${ack}`];
+  const madeAndReceived = `Made at ${describeTime(timeMs)} by the lock’s clock, received at ${describeTime(atMs)}`;
+  if (!isDatable(timeMs))
+    return ['undatable', SECTIONS.wire, `${madeAndReceived}: its time is not a valid date. ${ack}`];
   const late = atMs - timeMs;
   if (late > bounds.bufferedOver)
     return [
       'buffered',
       SECTIONS.judge,
-      `${made}, ${describeSpan(late)} later: buffered, it waited in the lock. ${ack}`,
+      `${madeAndReceived}, ${describeSpan(late)} later: buffered, it waited in the lock. ${ack}`,
     ];
   const span = late < 0 ? `${describeSpan(-late)} before that` : `${describeSpan(late)} later`;
-  return ['live', SECTIONS.judge, `${made}, ${span}: live. ${ack}`];
+  return ['live', SECTIONS.judge, `${madeAndReceived}, ${span}: live. ${ack}`];
 }
 
 /** The steps about rules: those broken, those withdrawn, those that apply to this uplink in particular, all others. */

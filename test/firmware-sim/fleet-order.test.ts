@@ -75,7 +75,7 @@ function lastingState(json: string): unknown {
 /** An uplink that arrives from a lock, by the number of the lock. */
 interface Arrival {
   readonly lock: number;
-  readonly made: FleetUplink;
+  readonly fleetUplink: FleetUplink;
 }
 
 /** What a gateway has stored at the end. */
@@ -179,10 +179,10 @@ async function arrive(
   for (let lock = 0; lock < LOCKS; lock++) parts.connects(lock);
   for (let next = 0; next < arrivals.length; next += COMMIT_UPLINKS) {
     const batch = arrivals.slice(next, next + COMMIT_UPLINKS);
-    const newestMs = Math.max(...batch.map(({ made }) => made.trueMs));
+    const newestMs = Math.max(...batch.map(({ fleetUplink }) => fleetUplink.trueMs));
     parts.clock.advance(Math.max(newestMs + NETWORK_DELAY - parts.clock.now(), Seconds(1)));
-    for (const { lock, made } of batch) {
-      parts.ingest.take(parts.senders[lock] as Sender, made.bytes, answer);
+    for (const { lock, fleetUplink } of batch) {
+      parts.ingest.take(parts.senders[lock] as Sender, fleetUplink.bytes, answer);
       if (random.chance(RECONNECT_PROBABILITY)) parts.connects(lock);
     }
     await parts.ingest.idle();
@@ -240,7 +240,7 @@ function interleave(random: Prng, fleet: readonly (readonly FleetUplink[])[]): A
   return fleet
     .flatMap((arrivals, lock) => {
       const places = arrivals.map(() => random.fraction()).sort((a, b) => a - b);
-      return arrivals.map((made, index) => ({ lock, made, place: places[index] as number }));
+      return arrivals.map((fleetUplink, index) => ({ lock, fleetUplink, place: places[index] as number }));
     })
     .sort((a, b) => a.place - b.place);
 }
@@ -250,23 +250,23 @@ t.test(
   async (t) => {
     const random = new Prng(`fleet ${seed}`);
     const fleet = Array.from({ length: LOCKS }, (_, lock) => fleetUplinks(random.fork(lock), START_MS));
-    const made = fleet.flatMap((all, lock) => all.map((uplink) => ({ lock, made: uplink })));
-    const inOrder = [...made].sort((a, b) => a.made.trueMs - b.made.trueMs);
+    const allMade = fleet.flatMap((all, lock) => all.map((fleetUplink) => ({ lock, fleetUplink })));
+    const inOrder = [...allMade].sort((a, b) => a.fleetUplink.trueMs - b.fleetUplink.trueMs);
     const arrivals = interleave(
       random,
       fleet.map((all) => shuffleAndRepeat(random, all, SHARE_LATE, SHARE_REPEATED)),
     );
-    const repeats = arrivals.length - made.length;
-    t.comment(`${made.length} uplinks, ${repeats} of them twice`);
-    t.ok(Math.abs(repeats / made.length - SHARE_REPEATED) < 0.01, `${repeats} arrive twice`);
+    const repeats = arrivals.length - allMade.length;
+    t.comment(`${allMade.length} uplinks, ${repeats} of them twice`);
+    t.ok(Math.abs(repeats / allMade.length - SHARE_REPEATED) < 0.01, 'the share that arrives twice');
 
     const folder = await provisionedFolder(t);
     const afterOrdered = await arrive(t, folder, inOrder, random.fork('in order'));
     const afterShuffled = await arrive(t, folder, arrivals, random.fork('mangled'));
-    const expected = made
-      .map(({ lock, made: { uplink, bytes } }) => uplinkText(testMac(lock), uplink.boot, uplink.sequence, bytes))
+    const expected = allMade
+      .map(({ lock, fleetUplink: { uplink, bytes } }) => uplinkText(testMac(lock), uplink.boot, uplink.sequence, bytes))
       .sort();
-    const pings = made.filter(({ made: { uplink } }) => isPingUplink(uplink)).length;
+    const pings = allMade.filter(({ fleetUplink: { uplink } }) => isPingUplink(uplink)).length;
     for (const [name, finalState] of [
       ['in order', afterOrdered],
       ['out of order', afterShuffled],
@@ -289,7 +289,9 @@ t.test(
       t.same(afterShuffled.states[lock], afterOrdered.states[lock], `lock ${lock}`);
     const state = afterOrdered.states[0] as DeviceState;
     t.hasProps(state.belief, ['power', 'batteryPercent', 'lockState', 'position', 'highWindow', 'state', 'periods']);
-    const unknown = made.filter(({ made: { uplink } }) => reasonOf(uplink.body).startsWith('REASON_UNRECOGNIZED_'));
+    const unknown = allMade.filter(({ fleetUplink: { uplink } }) =>
+      reasonOf(uplink.body).startsWith('REASON_UNRECOGNIZED_'),
+    );
     t.ok(unknown.length > LOCKS, `${unknown.length} uplinks with unknown reasons are stored unchanged`);
   },
 );
@@ -325,9 +327,9 @@ t.test('over MQTT each ping reaches the merchant under a single id', async (t) =
     for (let from = 0; from < arrivals.length; from += perConnection) {
       const lock = await TestLock.connect(t, gateway.mqttPort, mac, secret);
       await Promise.all(
-        arrivals.slice(from, from + perConnection).map(async (made) => {
-          await lock.send(made.bytes);
-          sentByKey.set(`${formatMac(mac)} ${made.uplink.boot}/${made.uplink.sequence}`, made);
+        arrivals.slice(from, from + perConnection).map(async (fleetUplink) => {
+          await lock.send(fleetUplink.bytes);
+          sentByKey.set(`${formatMac(mac)} ${fleetUplink.uplink.boot}/${fleetUplink.uplink.sequence}`, fleetUplink);
         }),
       );
       await lock.client.endAsync();

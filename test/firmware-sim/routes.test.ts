@@ -254,9 +254,9 @@ t.test('a recorded ride has the recorded times, speeds and stops', async (t) => 
   t.ok(Math.abs(ride.at(50_000).speedMetersPerSecond - metersApart(a, b) / 100) < 0.02);
   t.same(ride.stops(15_000), [{ startMs: 105_000, endMs: 165_000 }]);
   t.same(ride.stops(61_000), []);
-  const back = path.ride({ startMs: 0, speedMetersPerSecond: 99, isBack: true });
-  t.same(back.stops(15_000), [{ startMs: 240_000, endMs: 300_000 }]);
-  t.same(back.at(120_000).place, ride.at(5000 + 280_000).place);
+  const rideBack = path.ride({ startMs: 0, speedMetersPerSecond: 99, isBack: true });
+  t.same(rideBack.stops(15_000), [{ startMs: 240_000, endMs: 300_000 }]);
+  t.same(rideBack.at(120_000).place, ride.at(5000 + 280_000).place);
 });
 
 t.test('a ride across the antimeridian stays on the Earth', async (t) => {

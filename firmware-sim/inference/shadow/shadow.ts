@@ -187,12 +187,12 @@ function lockAfter(lock: TraceLock, event: TraceEvent): TraceLock {
 
 /** Runs the simulated lock in its inferred world, and returns the uplinks that it makes. */
 function simulate(traced: TracedLock, { fromMs, untilMs }: { fromMs: number; untilMs: number }): DatedUplink[] {
-  const made: DatedUplink[] = [];
-  const add = (_mac: Mac, uplink: Uplink): void => void made.push({ uplink, madeMs: uplink.timeMs });
+  const madeUplinks: DatedUplink[] = [];
+  const add = (_mac: Mac, uplink: Uplink): void => void madeUplinks.push({ uplink, madeMs: uplink.timeMs });
   const noOutput = null;
   const run = new TracedRun({ locks: [traced], fromMs, untilMs, note: '', world: false, made: add }, noOutput);
   run.advance(untilMs);
-  return made;
+  return madeUplinks;
 }
 
 /** Whether later uplinks can no longer explain an uplink: its connection has ended, or it was made long enough ago. */

@@ -160,11 +160,11 @@ t.test('no walk breaks a rule', async (t) => {
   const kinds = new Set<string>();
   for (let seed = 1; seed <= WALKS; seed++) {
     const { lock, options } = walk(seed);
-    const made = lock.createdUplinks();
-    for (const uplink of made) kinds.add(isPing(uplink) ? `${uplink.body.kind} ${uplink.body.reason}` : 'ack');
-    t.same(rulesBrokenInOrder(made, options), [], `seed ${seed}: the uplinks made`);
+    const madeUplinks = lock.createdUplinks();
+    for (const uplink of madeUplinks) kinds.add(isPing(uplink) ? `${uplink.body.kind} ${uplink.body.reason}` : 'ack');
+    t.same(rulesBrokenInOrder(madeUplinks, options), [], `seed ${seed}: the uplinks made`);
     t.same(uplinksAfterClose(lock.timedEffects), [], `seed ${seed}: the uplinks sent`);
-    t.same(unexpectedNumbers(made), [], `seed ${seed}: the sequence numbers`);
+    t.same(unexpectedNumbers(madeUplinks), [], `seed ${seed}: the sequence numbers`);
   }
   // Acknowledgements, and the 13 kinds of pings that these commands and events can cause.
   t.equal(kinds.size, 14, 'all kinds of uplinks occur on the walks');
@@ -179,10 +179,10 @@ t.test('each uplink is either discarded, or sent and acknowledged in the end', a
     lock.handle({ type: 'settings', change: { airplane: false } }).handle({ type: 'battery', percent: 90 });
     lock.handle({ type: 'coverage', covered: true }).handle({ type: 'motion', moving: false }).advance(Hours(1));
     const key = ({ boot, sequence }: Uplink) => `${boot}/${sequence}`;
-    const made = new Set(lock.createdUplinks().map(key));
-    for (const { effect } of lock.timedEffects) if (effect.type === 'discarded') made.delete(key(effect.uplink));
-    for (const uplink of lock.publishedUplinks()) made.delete(key(uplink));
-    t.same([...made], [], `seed ${seed}: all were sent`);
+    const unsent = new Set(lock.createdUplinks().map(key));
+    for (const { effect } of lock.timedEffects) if (effect.type === 'discarded') unsent.delete(key(effect.uplink));
+    for (const uplink of lock.publishedUplinks()) unsent.delete(key(uplink));
+    t.same([...unsent], [], `seed ${seed}: all were sent`);
     t.same(lock.state.waiting, [], `seed ${seed}: all were acknowledged`);
   }
 });

@@ -765,8 +765,8 @@ t.test('steps say how the last connection ended, what came next, and whether the
     ...{ type: 'uplink', source: 'lock', credential: 0, novelty: 'new', atMs: at('11:00:05') },
     uplink: uplink({ sequence: 9, timeMs: at('08:00:00'), body: cellular({ reason: 'REASON_STATE_PING' }) }),
   };
-  const back: JudgeEvent = { type: 'connect', source: 'lock', atMs: at('11:00:00') };
-  const moment = historyAt(at('09:00:00'), visit(DAILY, {}, 'dropped'), [back, late]);
+  const reconnect: JudgeEvent = { type: 'connect', source: 'lock', atMs: at('11:00:00') };
+  const moment = historyAt(at('09:00:00'), visit(DAILY, {}, 'dropped'), [reconnect, late]);
   const whileOutOfReach = afterSteps(POWER_MODEL, moment, at('09:00:00'));
   t.equal(
     sentenceOf(whileOutOfReach, 'after', 'next-contact'),

@@ -56,10 +56,10 @@ export function judgeInOrder(
 }
 
 function judgeClock({ bounds }: PowerModel, { lastMs }: OrderContext, uplink: OrderedUplink, breaches: Breach[]): void {
-  const back = lastMs - uplink.timeMs;
-  if (lastMs === NEVER || back <= bounds.clockBackOver) return;
+  const wentBackBy = lastMs - uplink.timeMs;
+  if (lastMs === NEVER || wentBackBy <= bounds.clockBackOver) return;
   const [from, to] = [describeTime(lastMs), describeTime(uplink.timeMs)];
-  const message = `The lock’s clock went back by ${describeSpan(back)}, from ${from} to ${to}.`;
+  const message = `The lock’s clock went back by ${describeSpan(wentBackBy)}, from ${from} to ${to}.`;
   breaches.push({ rule: 'clock-back', fromSequence: uplink.sequence - 1, fromMs: uplink.timeMs, message });
 }
 
