@@ -2,7 +2,8 @@
 // Called by `npm test` and `npm run test:long`; arguments are test files, as dist/test/x.test.js or as test/x.test.ts.
 //
 // Each file runs in a separate process and writes TAP. The tests use the library tap, but not its runner, which would
-// add half a second of CPU time to each file, and to every process that a test starts, to track loaded files.
+// add half a second of CPU time to each file, and to every process that a test starts, to track loaded files. A run of
+// many files bundles them first (bundle.mjs).
 //
 // `--costs` prints the CPU time of each file, including processes that it started, and writes the table to
 // test/costs.tsv. The most expensive files start first, so that no long file runs alone at the end.
@@ -18,12 +19,17 @@ import {
   root,
   UserError,
 } from '../cli/prepare/workplace.mjs';
+import { bundledOf, bundleTests, withSourcePositions } from './bundle.mjs';
 
 // Compiled code, so it is imported below, only after the build.
 const countTapModule = new URL('../dist/test/helpers/house/count-tap.js', import.meta.url).href;
 const LONG_FOLDER = 'dist/test/long/';
 /** Tests that call the TypeScript compiler or read every file; `npm run check` runs them. */
 const CHECK_FOLDER = 'dist/test/check/';
+/** Fewer files than this run one by one: bundling takes as long as it saves. */
+const MIN_BUNDLED = 10;
+/** The test that runs first and stores the compiled code for the others; it starts a gateway, as most of them do. */
+const FIRST_BUNDLED = 'dist/test/gateway/webhooks/waits.test.js';
 const COSTS_FILE = clonePath('test', 'costs.tsv');
 /**
  * Files that run at the same time: more than most machines have cores, because a test spends half of its time waiting.
@@ -75,17 +81,31 @@ function mostExpensiveFirst(files) {
   return [...files].sort((a, b) => (cost(a) < cost(b) ? 1 : cost(a) > cost(b) ? -1 : 0));
 }
 
+/** The files that run from the bundle, after bundling them. */
+async function bundle(files, args) {
+  const isWorthIt = files.length >= MIN_BUNDLED && !args.includes('--long') && !args.includes('--check');
+  const bundled = isWorthIt ? bundledOf(files) : new Set();
+  if (bundled.size > 0) await bundleTests([...bundled].sort());
+  return bundled;
+}
+
+/** The arguments of Node.js for a file. */
+function nodeArguments(file, bundled) {
+  if (!bundled.has(file)) return [file];
+  return [clonePath('test', 'run-bundled.cjs'), file, ...(file === FIRST_BUNDLED ? ['--write-code'] : [])];
+}
+
 /**
  * Runs one file. Returns its TAP, how it ended (null for status 0), and its CPU and elapsed time in seconds. A POSIX
  * shell starts the file, since the shell's `times` reports the CPU time of a process and of all that it started.
  */
-function runFile(file) {
+function runFile(file, bundled) {
   const seconds = file.startsWith(LONG_FOLDER) ? LONG_TIMEOUT_SECONDS : TIMEOUT_SECONDS;
   const env = { ...process.env, TAP_TIMEOUT: String(seconds) };
   const script = '"$@"; status=$?; times >&3; exit $status';
   const startedAt = performance.now();
   return new Promise((resolve) => {
-    const child = spawn('sh', ['-c', script, 'sh', process.execPath, file], {
+    const child = spawn('sh', ['-c', script, 'sh', process.execPath, ...nodeArguments(file, bundled)], {
       cwd: root,
       env,
       detached: true,
@@ -156,11 +176,13 @@ function failures(tap) {
 }
 
 /** Prints a failed file's failures and stderr, and the command that repeats the file. */
-function reportFailedFile({ file, tap, errors, ending }) {
+async function reportFailedFile({ file, tap, errors, ending }, bundled) {
+  const [shown, otherErrors] = await Promise.all(
+    [failures(tap), errors.trimEnd()].map((text) => withSourcePositions(text, [...bundled].sort())),
+  );
   printProgress(`\n${sourceOf(file)} ${ending ?? 'failed'}. Repeat: npm test -- ${sourceOf(file)}`);
-  const shown = failures(tap);
   if (shown !== '') printProgress(shown);
-  if (errors.trim() !== '') printProgress(errors.trimEnd());
+  if (otherErrors !== '') printProgress(otherErrors);
 }
 
 /** On a terminal, shows the progress of the run in one line. */
@@ -171,10 +193,12 @@ function showProgress(done, files, failed) {
 }
 
 /** Runs the files, at most MAX_JOBS at a time, and calls `onRun` with the result of each. */
-async function runFiles(files, onRun) {
-  const waiting = [...files];
+async function runFiles(files, bundled, onRun) {
+  const waiting = files.filter((file) => !(bundled.has(file) && file === FIRST_BUNDLED));
+  if (waiting.length < files.length) await onRun(await runFile(FIRST_BUNDLED, bundled));
   const worker = async () => {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) onRun(await runFile(file));
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift())
+      await onRun(await runFile(file, bundled));
   };
   await Promise.all(Array.from({ length: MAX_JOBS }, worker));
 }
@@ -195,11 +219,12 @@ await reportFailure(async () => {
   killTestsOnSignal();
   const runs = [];
   let failedFiles = 0;
-  await runFiles(files, (run) => {
+  const bundled = await bundle(files, args);
+  await runFiles(files, bundled, async (run) => {
     runs.push(run);
     if (run.ending !== null) {
       failedFiles += 1;
-      reportFailedFile(run);
+      await reportFailedFile(run, bundled);
     }
     showProgress(runs.length, files.length, failedFiles);
   });

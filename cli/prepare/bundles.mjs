@@ -4,7 +4,7 @@
 // dist/packages has each package of many files as one file, and the imports in dist point there. dist/program has our
 // modules, joined to few files: `lockgate` runs from there. Tests import single modules and do so from the rest of
 // dist. Sources name packages and modules as usual.
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { clonePath, filesBelow, readOrNull } from './workplace.mjs';
 
@@ -37,6 +37,14 @@ export const bundleFolders = [packagesFolder, programFolder];
 export const allBundleFolders = [...bundleFolders, posix.dirname(tapBundle)];
 /** The program with which tests start a gateway in a separate process. */
 const testGateway = 'dist/test/helpers/gateway/gateway-process.js';
+/** Packages with a native part, and those that find files next to their own. A bundle of everything leaves them out. */
+export const unbundled = ['better-sqlite3', '@node-rs/argon2', '@fastify/swagger-ui', 'pino', 'esbuild'];
+/** The program that runs the bundle of the tests' gateway. */
+const gatewayStart = `import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+const { loadBundle } = createRequire(import.meta.url)('../../test/load-bundle.cjs');
+loadBundle(fileURLToPath(new URL('./gateway-process.cjs', import.meta.url)), { keepsCode: true });
+`;
 /** The imports in esbuild's output: `from "x"`, `import "x"` and `import("x")`. */
 const imports = /\b(from |import |import\()"([^".][^"]*)"/g;
 /** How a module of lockgate names the file of a thread that it starts. */
@@ -123,5 +131,32 @@ export async function bundleProgram({ build }) {
   const files = { outdir: programFolder, entryNames: '[name]', chunkNames: '[name]-[hash]', sourcemap: true };
   const settings = { ...shared, ...files, sourcesContent: false };
   await build({ ...settings, entryPoints: ['dist/cli/main.js', ...threads], splitting: true });
-  if (readOrNull(clonePath(testGateway)) !== null) await build({ ...settings, entryPoints: [testGateway] });
+  if (readOrNull(clonePath(testGateway)) !== null) await bundleTestGateway(build);
+}
+
+/**
+ * Bundles the tests' gateway with all packages, for test/load-bundle.cjs, which also keeps the compiled code: tests
+ * start it some hundred times.
+ */
+async function bundleTestGateway(build) {
+  const name = posix.basename(testGateway, '.js');
+  const { outputFiles } = await build({
+    ...options,
+    absWorkingDir: clonePath(),
+    entryPoints: [testGateway],
+    external: unbundled,
+    format: 'cjs',
+    define: { 'import.meta.url': '__ownUrl', 'import.meta.resolve': '__resolveUrl' },
+    write: false,
+  });
+  writeFileSync(clonePath(programFolder, `${name}.cjs`), toAscii(outputFiles[0].text));
+  writeFileSync(clonePath(programFolder, `${name}.js`), gatewayStart);
+}
+
+/**
+ * JavaScript with its other characters escaped, which are in comments and regular expressions: V8 keeps a text of ASCII
+ * characters in half the memory.
+ */
+export function toAscii(code) {
+  return code.replace(/[\u0080-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

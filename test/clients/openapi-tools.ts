@@ -8,8 +8,12 @@ interface ValidatorPackage {
 
 const validatorUrl = pathToFileURL(clientPath('@seriousme/openapi-schema-validator')).href;
 
-/** Validates documents of OpenAPI 2 and 3. `validate` may change the document that it is given. */
-export const { Validator } = (await import(validatorUrl)) as ValidatorPackage;
+/** Validates a document of OpenAPI 2 or 3. */
+export async function validateOpenapi(document: object): Promise<{ readonly valid: boolean }> {
+  const { Validator } = (await import(validatorUrl)) as ValidatorPackage;
+  // The validator may change the document that it is given.
+  return await new Validator().validate(structuredClone(document));
+}
 
 /** The path of Prism, a proxy that checks each answer of a server against an OpenAPI document. */
 export function prismProgram(): string {

@@ -107,4 +107,4 @@ async function main(argument: string): Promise<void> {
   process.exit(0);
 }
 
-if (process.argv[1] === import.meta.filename) await main(process.argv[2] ?? '');
+if (process.argv[1] === import.meta.filename) void main(process.argv[2] ?? '');

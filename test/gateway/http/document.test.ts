@@ -15,7 +15,7 @@ import { HTTP_ROUTES } from '../../../gateway/http/merchant/routes.js';
 import { TESTS_PER_MINUTE } from '../../../gateway/webhooks/webhook-test.js';
 import { ManualClock } from '../../../proto/clock.js';
 import { formatMac } from '../../../proto/wire/mac.js';
-import { petstoreClient, prismProgram, Validator } from '../../clients/openapi-tools.js';
+import { petstoreClient, prismProgram, validateOpenapi } from '../../clients/openapi-tools.js';
 import { Program, runProgram } from '../../helpers/cli/program.js';
 import { MERCHANT, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
 import { type TestReceiver, testReceiver } from '../../helpers/gateway/test-receiver.js';
@@ -61,7 +61,7 @@ t.test('the document is valid OpenAPI, and has exactly the served routes', async
   const answer = await callMerchantApi(gateway, '/openapi.json');
   t.match(answer, { status: 200, headers: { 'content-type': /^application\/json/ } });
   const document = answer.body as ApiDocument;
-  t.match(await new Validator().validate(structuredClone(document) as never), { valid: true });
+  t.match(await validateOpenapi(document), { valid: true });
   const documented = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, { operationId, responses }]) => {
       return [`${method.toUpperCase()} ${path}`, operationId, Object.keys(responses).sort().join(' ')];

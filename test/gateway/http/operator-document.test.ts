@@ -12,7 +12,7 @@ import { OPERATOR_ROUTES } from '../../../gateway/http/operator/server.js';
 import type { VersionedJudge } from '../../../gateway/ingest/judging.js';
 import { systemClock } from '../../../proto/clock.js';
 import { judgeInPlace } from '../../../proto/power/judge/judge.js';
-import { Validator } from '../../clients/openapi-tools.js';
+import { validateOpenapi } from '../../clients/openapi-tools.js';
 import { callOperator, type OperatorAnswer } from '../../helpers/cli/operator-call.js';
 import {
   MERCHANT,
@@ -46,7 +46,7 @@ async function documentOf(gateway: Gateway): Promise<ApiDocument> {
 t.test('the document is valid, and has every route with its parameters and body', async (t) => {
   const gateway = await testGateway(t);
   const document = await documentOf(gateway);
-  t.match(await new Validator().validate(structuredClone(document) as never), { valid: true });
+  t.match(await validateOpenapi(document), { valid: true });
   t.match(document, { openapi: /^3\.1/, security: [{ operatorToken: [] }] });
   const served = OPERATOR_ROUTES.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`);
   const streams = [

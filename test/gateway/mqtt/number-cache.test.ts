@@ -1,13 +1,16 @@
 // Importing the gateway's broker turns off the cache of numbers of the package mqtt-packet, which would hold 65,536
 // buffers for ever.
-import { createRequire } from 'node:module';
 import mqttPacket from 'mqtt-packet';
 import t from 'tap';
 import '../../../gateway/mqtt/broker.js';
 
-const numbers = createRequire(import.meta.url)('mqtt-packet/numbers') as { cache: Record<number, Buffer> };
+/** The package's own module, which has no types: in the same copy that the broker uses. */
+async function packageNumbers(): Promise<{ readonly cache: Record<number, Buffer> }> {
+  return (await import('mqtt-packet/numbers.js' as string)).default;
+}
 
 t.test('no buffer is cached for each number', async (t) => {
+  const numbers = await packageNumbers();
   t.same(mqttPacket.generate({ cmd: 'puback', messageId: 258 }), Buffer.from([0x40, 2, 1, 2]));
   t.equal(Object.keys(numbers.cache).length, 0);
   mqttPacket.writeToStream.cacheNumbers = true;

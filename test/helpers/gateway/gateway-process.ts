@@ -105,4 +105,5 @@ async function main(): Promise<void> {
   process.stdout.write(`${JSON.stringify(ready)}\n`);
 }
 
-await main();
+// Without await, because its bundle is a CommonJS file.
+void main();
