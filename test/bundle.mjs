@@ -86,8 +86,8 @@ async function build(files, sourcemap) {
 }
 
 /**
- * An esbuild plugin: a module that asks for its own place learns where it was compiled to, and not the bundle's. What it
- * names at run time is imported by run-bundled.cjs.
+ * An esbuild plugin: a module that asks for its own place learns where it was compiled to, and not the bundle's. What
+ * it names at run time is imported by load-bundle.cjs.
  */
 function keepOwnPaths({ onLoad }) {
   onLoad({ filter: /[\\/]dist[\\/].*\.js$/ }, ({ path }) => {

@@ -1,5 +1,5 @@
-// Runs a bundle for tests: one CommonJS file with many modules, together with V8's compiled code of it, which Node.js 20
-// does not store by itself. Loading and compiling took half of the CPU time of a gateway's start.
+// Runs a bundle for tests: one CommonJS file with many modules, together with V8's compiled code of it, which
+// Node.js 20 does not store by itself. Loading and compiling took half of the CPU time of a gateway's start.
 //
 // The compiled code is in a file next to the bundle. V8 refuses it if it was made by another version or with other
 // flags; then the bundle is compiled as usual.
