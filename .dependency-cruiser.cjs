@@ -11,7 +11,8 @@ const ours = '^(proto|gateway|firmware-sim|cli|test)/';
 // Where a run or a thread begins. Tests are among them, so a file that only its own test imports is not noticed here.
 const threads = 'gateway/store/sqlite/(log/(log|wal)-thread|upkeep-thread|figures/figures-thread)';
 const bench = 'test/bench/(main|peers/store-append)';
-const entries = `^(cli/main\\.ts|(${threads}|${bench})\\.ts|.*\\.mjs|test/.*\\.test\\.ts)$`;
+const pages = 'gateway/console/page/(operator\\.tsx|merchant\\.tsx|(live|trace)-worker\\.ts|buffer\\.ts)';
+const entries = `^(cli/main\\.ts|${pages}|(${threads}|${bench})\\.ts|.*\\.mjs|test/.*\\.test\\.ts)$`;
 
 /**
  * The plan of the rooms: what each may import of ours, besides itself. A folder of the first level, such as `gateway`,
@@ -60,6 +61,7 @@ const rooms = {
   'gateway/audit': [...gateway('log', 'store'), ...proto],
   'gateway/clocks': [...gateway('commands', 'locks', 'mqtt', 'store'), ...proto],
   'gateway/commands': [...gateway('clocks', 'ingest', 'locks', 'mqtt', 'store'), ...proto],
+  'gateway/console': [...proto, 'proto/trace'],
   'gateway/data-folder': [...gateway('audit', 'store', 'webhooks'), ...proto],
   'gateway/fairness': [...gateway('store'), ...proto],
   'gateway/health': [...gateway('store'), ...proto],
@@ -163,7 +165,7 @@ const rooms = {
       'trace',
       'world',
     ),
-    ...gateway('data-folder', 'http', 'log', 'network', 'store', 'usage', 'webhooks'),
+    ...gateway('console', 'data-folder', 'http', 'log', 'network', 'store', 'usage', 'webhooks'),
     'gateway/gateway.ts',
     ...proto,
     'proto/trace',
@@ -203,6 +205,18 @@ module.exports = {
         pathNot: [...Object.keys(rooms).map(filesOf), '^proto/gen/'],
       },
       { path: '.' },
+    ),
+    forbid(
+      'pages-run-in-browsers',
+      'what runs in browsers imports only proto and the timeline',
+      { path: '^gateway/console/page/' },
+      { path: ours, pathNot: ['^gateway/console/(page|timeline)/', '^proto/'] },
+    ),
+    forbid(
+      'nothing-imports-pages',
+      'the gateway serves the pages as files and imports none of them',
+      { path: '^(proto|gateway|firmware-sim|cli)/', pathNot: '^gateway/console/page/' },
+      { path: '^gateway/console/page/' },
     ),
     forbid(
       'nothing-imports-test',

@@ -3,6 +3,8 @@
  * Clock}. So a test can control the time, a simulation can run a year in a second, and a demo can run at 60 × speed.
  */
 
+import type { performance as nodePerformance } from 'node:perf_hooks';
+
 /** A time span in milliseconds. `Seconds`, `Minutes` … make one, so that the code has no number like 30000. */
 export type Milliseconds = number;
 
@@ -58,7 +60,8 @@ export interface LoopTime {
 
 /** The event loop's time up to now. The difference between two results shows how busy it was in between. */
 export function loopTime(): LoopTime {
-  return performance.eventLoopUtilization();
+  // The types of browsers, where the console's page uses other functions of this file, lack this one.
+  return (performance as unknown as typeof nodePerformance).eventLoopUtilization();
 }
 
 /** Calls back after pending I/O events, so that everything that has arrived by then can be committed together. */

@@ -1,6 +1,6 @@
 // Compiles changed source files to dist. Each output depends on one source file only (`isolatedModules` in
 // tsconfig.json guarantees this), so nothing else need be tracked. Types are erased, not checked: `npm run check`
-// checks them. bundles.mjs also bundles the modules that a start loads.
+// checks them. bundles.mjs also bundles the modules that a start loads, and pages.mjs the pages of the console.
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,17 @@ import {
   bundleTap,
   importBundles,
 } from './bundles.mjs';
-import { clonePath, filesBelow, fingerprint, printProgress, readOrNull, sourceFiles, UserError } from './workplace.mjs';
+import { bundlePages, pageInputs, pagesFolder } from './pages.mjs';
+import {
+  bundledFiles,
+  clonePath,
+  filesBelow,
+  fingerprint,
+  printProgress,
+  readOrNull,
+  sourceFiles,
+  UserError,
+} from './workplace.mjs';
 
 /**
  * Names the source files, and their fingerprints, that dist was compiled from. It is removed before dist changes and
@@ -35,7 +45,12 @@ const options = {
 /** A fingerprint of the compiler's version and options. When it changes, every file is compiled. */
 function compilerStamp() {
   const { dependencies } = JSON.parse(readOrNull(clonePath('package.json')));
-  return fingerprint([dependencies.esbuild, readOrNull(fileURLToPath(import.meta.url)), ...bundleInputs()]);
+  return fingerprint([
+    dependencies.esbuild,
+    readOrNull(fileURLToPath(import.meta.url)),
+    ...bundleInputs(),
+    ...pageInputs(),
+  ]);
 }
 
 /**
@@ -45,7 +60,7 @@ function compilerStamp() {
 function readStamp() {
   try {
     const { compiler, files } = JSON.parse(readOrNull(stampFile) ?? 'null');
-    const areBundlesThere = bundleFolders.every((folder) => existsSync(clonePath(folder)));
+    const areBundlesThere = [...bundleFolders, pagesFolder].every((folder) => existsSync(clonePath(folder)));
     const isUsable = compiler === compilerStamp() && !existsSync(tscStateFile) && areBundlesThere;
     return isUsable ? files : {};
   } catch {
@@ -58,7 +73,7 @@ function changes(scope) {
   const stamp = readStamp();
   const files = {};
   const changed = [];
-  for (const path of sourceFiles(scope)) {
+  for (const path of [...sourceFiles(scope), ...bundledFiles()]) {
     const text = readOrNull(clonePath(path));
     files[path] = fingerprint([text]);
     if (files[path] !== stamp[path]) changed.push({ path, text });
@@ -87,7 +102,10 @@ async function build(scope) {
   const isFromNothing = Object.keys(readStamp()).length === 0;
   const esbuild = await import('esbuild');
   try {
-    const outputs = await compileAll(changed, esbuild);
+    const outputs = await compileAll(
+      changed.filter(({ path }) => isCompiled(path)),
+      esbuild,
+    );
     rmSync(stampFile, { force: true });
     rmSync(tscStateFile, { force: true });
     if (isFromNothing) await bundlePackages(esbuild);
@@ -96,6 +114,7 @@ async function build(scope) {
     for (const { path, code, map } of outputs) write(path, code, map);
     removeStaleOutputs(files);
     await bundleProgram(esbuild);
+    await bundlePages(esbuild);
     writeFileSync(stampFile, JSON.stringify({ compiler: compilerStamp(), files }));
   } finally {
     await esbuild.stop();
@@ -133,16 +152,21 @@ function write(path, code, map) {
   writeFileSync(clonePath(`${target}.map`), JSON.stringify({ ...JSON.parse(map), sources: [source] }));
 }
 
+/** Whether a source file becomes a file of its own in dist. */
+function isCompiled(path) {
+  return path.endsWith('.ts') && !path.endsWith('.d.ts');
+}
+
 function outputOf(path) {
   return `dist/${path.replace(/\.ts$/, '.js')}`;
 }
 
 /** Removes outputs without a source: Node.js would still load them. */
 function removeStaleOutputs(files) {
-  const expected = new Set(Object.keys(files).map(outputOf));
+  const expected = new Set(Object.keys(files).filter(isCompiled).map(outputOf));
   const folders = new Set();
   for (const path of [...filesBelow('dist', '.js'), ...filesBelow('dist', '.js.map')]) {
-    const isBundle = allBundleFolders.some((folder) => path.startsWith(`${folder}/`));
+    const isBundle = [...allBundleFolders, pagesFolder].some((folder) => path.startsWith(`${folder}/`));
     if (isBundle || expected.has(path.replace(/\.map$/, ''))) continue;
     rmSync(clonePath(path));
     folders.add(dirname(path));

@@ -10,6 +10,7 @@ const captured = { stdio: ['ignore', 'pipe', 'pipe'] };
 const steps = [
   ['format and lint', () => findings(runTool('biome', ['ci', '--colors=off'], captured))],
   ['types', types],
+  ['types of pages', () => findings(runTool('tsc', ['-p', 'gateway/console/page/tsconfig.json'], captured))],
   ['boundaries', boundaries],
   ['compile', compile],
   ['house rules', () => findings(run(process.execPath, ['test/run.mjs', '--check'], captured))],

@@ -59,6 +59,14 @@ export function sourceFiles(scope) {
   return files.filter((path) => !path.endsWith('.d.ts')).sort();
 }
 
+/**
+ * The files of the console's pages that are only bundled: sorted paths from the root with forward slashes. The .ts
+ * files there are compiled one by one like all others too, for the tests.
+ */
+export function bundledFiles() {
+  return ['.tsx', '.css', '.d.ts'].flatMap((ending) => filesBelow('gateway/console/page', ending)).sort();
+}
+
 /** The files below a folder (a path from the root) whose names have this ending; none if the folder is missing. */
 export function filesBelow(folder, ending) {
   let entries;

@@ -1,8 +1,9 @@
 /** The result of checking one trace file. file-check.ts makes it, and the forms of the report print it. */
+
+import type { TraceTimelines } from '../../../../gateway/console/timeline/trace-timelines.js';
 import type { CoverageCell } from '../../../../proto/trace/coverage.js';
 import type { TraceNote } from '../../../../proto/trace/notes.js';
 import type { FindingSpool } from './findings/finding-spool.js';
-import type { Timelines } from './html/timelines.js';
 
 /** Why a file could not be read to its end. Everything before that was checked. */
 export interface FileError {
@@ -29,5 +30,5 @@ export interface FileReport {
   /** Null without `--coverage`. */
   readonly coverage: readonly CoverageCell[] | null;
   /** Null for reports without a timeline. */
-  readonly timelines: Timelines | null;
+  readonly timelines: TraceTimelines | null;
 }

@@ -1,4 +1,6 @@
 /** Reads and judges one trace file, and collects what the reports of `trace check` need. Prints nothing. */
+
+import { TraceTimelines } from '../../../../gateway/console/timeline/trace-timelines.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import { POWER_MODEL } from '../../../../proto/power/model.js';
 import { TraceCheck } from '../../../../proto/trace/check.js';
@@ -12,7 +14,6 @@ import { readTraceFile, UnreadableTrace } from '../trace-file.js';
 import type { FileError, FileReport } from './checked-file.js';
 import { FindingSpool, type LeftOut } from './findings/finding-spool.js';
 import type { SpillFile } from './findings/spill-file.js';
-import { Timelines } from './html/timelines.js';
 import type { TraceObserver } from './observer.js';
 
 /** What to collect from each file. */
@@ -26,7 +27,7 @@ export interface FileCheckOptions extends LeftOut {
 /** Checks one file. If it can't be read to its end, the report has the error and what was found before. */
 export async function reportFile(file: string, options: FileCheckOptions): Promise<FileReport> {
   const findings = new FindingSpool(options.spill, options);
-  const timelines = options.withTimelines ? new Timelines(POWER_MODEL) : null;
+  const timelines = options.withTimelines ? new TraceTimelines(POWER_MODEL) : null;
   const observers: readonly TraceObserver[] =
     timelines === null ? options.observers : [...options.observers, timelines];
   const judgement = new FileJudgement(file, findings, options.withCoverage, observers);

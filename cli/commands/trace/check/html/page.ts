@@ -3,6 +3,8 @@
  * power model allows, and for each lock a timeline and its findings. The page is printed in parts. For a large trace it
  * shows only the locks with the most findings.
  */
+
+import { LockTimeline } from '../../../../../gateway/console/timeline/trace-timelines.js';
 import { print, untilStdoutDrained } from '../../../../terminal/output.js';
 import { escapeXml as escapeHtml } from '../../../../terminal/xml-text.js';
 import { LINKS_NOTE, linkHtml, ruleHtml } from '../../citation-html.js';
@@ -13,7 +15,6 @@ import { type SummaryRow, summarize } from '../formats/summary.js';
 import type { RequiredRow } from '../required-rows.js';
 import { lockChart, modelRows } from './lock-chart.js';
 import { STYLE } from './style.js';
-import { LockTimeline } from './timelines.js';
 
 /** The maximum number of locks with a timeline per trace. */
 const MAX_LOCKS_SHOWN = 50;

@@ -1,0 +1,24 @@
+/** Keyboard shortcuts of a view: single keys that work unless the reader is typing into a field. */
+import { useEffect } from 'preact/hooks';
+
+/** What each key does, by `KeyboardEvent.key`. */
+export type Keys = Readonly<Record<string, () => void>>;
+
+/** Listens while the component is shown. */
+export function useKeys(keys: Keys): void {
+  useEffect(() => {
+    const press = (event: KeyboardEvent): void => {
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      const act = keys[event.key];
+      if (act === undefined) return;
+      event.preventDefault();
+      act();
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, [keys]);
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest('input, select, textarea, [contenteditable]') !== null;
+}

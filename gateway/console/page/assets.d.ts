@@ -1,0 +1,3 @@
+/** Style sheets, which the build bundles into one for each page (cli/prepare/pages.mjs). */
+
+declare module '*.css';

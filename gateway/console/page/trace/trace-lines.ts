@@ -1,0 +1,84 @@
+/**
+ * Splits a dropped trace file into lines, as bytes, and unpacks it if it is gzipped. Memory is bounded: the file is
+ * read in chunks, and both its unpacked size and its lines have a maximum, since a small file can unpack to any size.
+ */
+import { MAX_TRACE_BYTES } from './trace-report.js';
+
+/** The header names every lock of a fleet, so it may be long; 100,000 locks take some 15 MB. */
+const MAX_LINE_BYTES = 32 * 1024 * 1024;
+const NEWLINE = 10;
+const CARRIAGE_RETURN = 13;
+/** The first two bytes of a gzip file (RFC 1952 §2.3.1). */
+const GZIP_MAGIC = [0x1f, 0x8b] as const;
+
+/** Takes a line: its bytes are from `start` up to but not including `end`. Returns whether reading goes on. */
+export type LineTaker = (bytes: Uint8Array, start: number, end: number) => boolean;
+
+/** Passes each line of a file to `take`. @throws Error with a sentence if the file can't be read or is too large */
+export async function readLines(file: Blob, take: LineTaker): Promise<void> {
+  const lines = new LineSplitter(take);
+  let byteCount = 0;
+  for await (const chunk of chunksOf(await unpacked(file))) {
+    byteCount += chunk.length;
+    if (byteCount > MAX_TRACE_BYTES)
+      throw new Error('The trace unpacks to over 1 GiB, the most that this page reads. Use “lockgate trace check”.');
+    if (!lines.add(chunk)) return;
+  }
+  lines.end();
+}
+
+async function unpacked(file: Blob): Promise<ReadableStream<Uint8Array>> {
+  const start = new Uint8Array(await file.slice(0, GZIP_MAGIC.length).arrayBuffer());
+  const isGzip = GZIP_MAGIC.every((byte, index) => start[index] === byte);
+  return isGzip ? file.stream().pipeThrough(new DecompressionStream('gzip')) : file.stream();
+}
+
+/** The chunks of a stream. Not all browsers can iterate over a stream. */
+async function* chunksOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const reader = stream.getReader();
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value;
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+/** Finds the ends of lines across chunks. */
+class LineSplitter {
+  readonly #take: LineTaker;
+  /** The start of a line whose end has not come yet. */
+  #rest: Uint8Array = new Uint8Array();
+
+  constructor(take: LineTaker) {
+    this.#take = take;
+  }
+
+  /** Returns whether reading goes on. */
+  add(chunk: Uint8Array): boolean {
+    const bytes = this.#rest.length === 0 ? chunk : joined(this.#rest, chunk);
+    let start = 0;
+    for (let end = bytes.indexOf(NEWLINE); end !== -1; end = bytes.indexOf(NEWLINE, start)) {
+      if (!this.#takeLine(bytes, start, end)) return false;
+      start = end + 1;
+    }
+    this.#rest = bytes.slice(start);
+    if (this.#rest.length > MAX_LINE_BYTES) throw new Error('A line of the file has over 32 MiB: it is no trace.');
+    return true;
+  }
+
+  /** The last line may lack its end. */
+  end(): void {
+    if (this.#rest.length > 0) this.#takeLine(this.#rest, 0, this.#rest.length);
+  }
+
+  #takeLine(bytes: Uint8Array, start: number, end: number): boolean {
+    return this.#take(bytes, start, bytes[end - 1] === CARRIAGE_RETURN ? end - 1 : end);
+  }
+}
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const bytes = new Uint8Array(first.length + second.length);
+  bytes.set(first);
+  bytes.set(second, first.length);
+  return bytes;
+}

@@ -1,0 +1,195 @@
+/** What the check of a trace found: counts, a timeline of the chosen lock, the findings, the certificate. */
+import type { JSX } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import { Timeline } from '../timeline/timeline.js';
+import { VirtualList } from '../view/virtual-list.js';
+import type { PageFinding, PageRow, TraceReport } from './trace-report.js';
+
+const FINDING_ROW_PIXELS = 32;
+
+export function TraceReportView({ report }: { readonly report: TraceReport }): JSX.Element {
+  const [mac, setMac] = useState(report.locks[0]?.mac ?? '');
+  const [range, setRange] = useState(report.range);
+  const [selected, setSelected] = useState<string | null>(null);
+  const lock = report.locks.find((each) => each.mac === mac);
+  const select = ({ mac: of, line, rule }: PageFinding): void => {
+    setMac(of);
+    setSelected(`finding ${line} ${rule}`);
+  };
+  return (
+    <>
+      <Counts report={report} />
+      {report.error !== null && (
+        <p class="failure" role="alert">
+          Not read to its end: {report.error}
+        </p>
+      )}
+      <Notes notes={report.notes} />
+      {lock !== undefined && (
+        <section class="card" aria-label="Timeline">
+          <header class="card-head">
+            <LockChooser report={report} mac={mac} onChoose={setMac} />
+          </header>
+          <Timeline
+            data={lock}
+            whole={report.range}
+            range={range}
+            onRange={setRange}
+            selected={selected}
+            onSelect={setSelected}
+          />
+        </section>
+      )}
+      <Findings report={report} selected={selected} onSelect={select} />
+      <Certificate rows={report.certificate} />
+    </>
+  );
+}
+
+function Counts({ report }: { readonly report: TraceReport }): JSX.Element {
+  const { file, pings, lockCount, violations, warnings } = report;
+  const number = (count: number): string => count.toLocaleString('en-US');
+  const isClean = violations === 0;
+  return (
+    <p class="counts" role="status">
+      <strong>{file}</strong>: {number(pings)} pings of {number(lockCount)} locks.{' '}
+      <span class={isClean ? 'good' : 'bad'}>{isClean ? '✓ no violations' : `✗ ${number(violations)} violations`}</span>
+      , <span class={warnings === 0 ? '' : 'warn'}>{number(warnings)} warnings</span>
+    </p>
+  );
+}
+
+function Notes({ notes }: { readonly notes: readonly string[] }): JSX.Element | null {
+  if (notes.length === 0) return null;
+  return (
+    <details class="card">
+      <summary>{notes.length} notes about members that the format does not have</summary>
+      <ul>
+        {notes.map((note) => (
+          <li key={note}>{note}</li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function LockChooser({
+  report,
+  mac,
+  onChoose,
+}: {
+  readonly report: TraceReport;
+  readonly mac: string;
+  readonly onChoose: (mac: string) => void;
+}): JSX.Element {
+  return (
+    <label>
+      Lock{' '}
+      <select value={mac} onChange={(event) => onChoose(event.currentTarget.value)}>
+        {report.locks.map(({ mac: each, findings }) => (
+          <option key={each} value={each}>
+            {each}
+            {findings.length > 0 ? ` (${findings.length} findings)` : ''}
+          </option>
+        ))}
+      </select>
+      {report.lockCount > report.locks.length && (
+        <span class="hint"> {report.lockCount - report.locks.length} locks without findings are not listed</span>
+      )}
+    </label>
+  );
+}
+
+function Findings({
+  report,
+  selected,
+  onSelect,
+}: {
+  readonly report: TraceReport;
+  readonly selected: string | null;
+  readonly onSelect: (finding: PageFinding) => void;
+}): JSX.Element {
+  const [rule, setRule] = useState('');
+  const rules = useMemo(() => [...new Set(report.findings.map((each) => each.rule))].sort(), [report]);
+  const shown = rule === '' ? report.findings : report.findings.filter((each) => each.rule === rule);
+  const all = report.violations + report.warnings;
+  if (all === 0) return <p class="card empty">No findings: the locks did what the model demands.</p>;
+  return (
+    <section class="card" aria-label="Findings">
+      <header class="card-head">
+        <h2>{shown.length.toLocaleString('en-US')} findings</h2>
+        <label>
+          Rule{' '}
+          <select value={rule} onChange={(event) => setRule(event.currentTarget.value)}>
+            <option value="">all</option>
+            {rules.map((each) => (
+              <option key={each}>{each}</option>
+            ))}
+          </select>
+        </label>
+        {all > report.findings.length && (
+          <span class="hint">
+            the first {report.findings.length} of {all}
+          </span>
+        )}
+      </header>
+      <VirtualList
+        items={shown}
+        rowPixels={FINDING_ROW_PIXELS}
+        keyOf={(finding) => `${finding.line} ${finding.rule} ${finding.mac}`}
+        label="Findings"
+        onOpen={onSelect}
+        row={(finding) => (
+          <span class={`finding-row${selected === `finding ${finding.line} ${finding.rule}` ? ' is-selected' : ''}`}>
+            <span class={finding.severity}>{finding.severity === 'violation' ? '▼' : '○'}</span>
+            <span class="number">{finding.line}</span>
+            <code>{finding.rule}</code>
+            <span class="mono">{finding.mac}</span>
+            <span class="mono">{finding.uplink}</span>
+            <span class="grow" title={finding.message}>
+              {finding.message}
+            </span>
+          </span>
+        )}
+      />
+    </section>
+  );
+}
+
+const VERDICT_SIGNS: Readonly<Record<string, string>> = { PASS: '✓', FAIL: '✗', 'NOT SEEN': '–' };
+
+function Certificate({ rows }: { readonly rows: readonly PageRow[] }): JSX.Element | null {
+  if (rows.length === 0) return null;
+  const count = (verdict: string): number => rows.filter((row) => row.verdict === verdict).length;
+  return (
+    <details class="card">
+      <summary>
+        Certificate: {count('PASS')} passed, {count('FAIL')} failed, {count('NOT SEEN')} not seen
+      </summary>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Verdict</th>
+            <th scope="col">Row</th>
+            <th scope="col">What must hold</th>
+            <th scope="col">Seen</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ row, says, verdict, seen }) => (
+            <tr key={row}>
+              <td class={verdict === 'FAIL' ? 'bad' : verdict === 'PASS' ? 'good' : ''}>
+                {VERDICT_SIGNS[verdict]} {verdict}
+              </td>
+              <td>
+                <code>{row}</code>
+              </td>
+              <td>{says}</td>
+              <td class="number">{seen.toLocaleString('en-US')}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </details>
+  );
+}

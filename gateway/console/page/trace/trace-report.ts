@@ -1,0 +1,63 @@
+/** What the check of a dropped trace found: the messages between the page and its worker (check-worker.ts). Types. */
+import type { Severity } from '../../../../proto/power/rules.js';
+import type { TimelineData, TimeRange } from '../../timeline/timeline-data.js';
+
+/** A finding, with the words of the CLI. */
+export interface PageFinding {
+  readonly line: number;
+  readonly mac: string;
+  readonly rule: string;
+  readonly severity: Severity;
+  readonly message: string;
+  /** By the trace's clock, ms since the epoch. */
+  readonly atMs: number;
+  /** The boot and sequence of the uplink at fault, such as `2/17`; empty if the finding is not about one. */
+  readonly uplink: string;
+  /** The section that defines the rule. */
+  readonly section: string;
+}
+
+/** A row of the certificate. */
+export interface PageRow {
+  readonly row: string;
+  readonly group: string;
+  readonly says: string;
+  readonly verdict: string;
+  readonly seen: number;
+}
+
+export interface TraceReport {
+  readonly file: string;
+  readonly lines: number;
+  readonly pings: number;
+  readonly lockCount: number;
+  /** Why the trace could not be read to its end; null if it could. */
+  readonly error: string | null;
+  readonly notes: readonly string[];
+  readonly range: TimeRange;
+  /** The locks with a timeline, those with the most findings first. */
+  readonly locks: readonly TimelineData[];
+  /** In the order of their lines, at most {@link MAX_FINDINGS}. */
+  readonly findings: readonly PageFinding[];
+  readonly violations: number;
+  readonly warnings: number;
+  readonly certificate: readonly PageRow[];
+}
+
+/** From the page to the worker. */
+export interface CheckRequest {
+  readonly file: File;
+}
+
+/** From the worker to the page. */
+export type CheckMessage =
+  | { readonly type: 'progress'; readonly lines: number }
+  | { readonly type: 'done'; readonly report: TraceReport }
+  | { readonly type: 'failed'; readonly why: string };
+
+/** The maximum number of findings that the page gets; the counts are those of all. */
+export const MAX_FINDINGS = 5_000;
+/** The maximum number of locks with a timeline that the page gets. */
+export const MAX_LOCKS = 200;
+/** The maximum size of a trace, unpacked: a small file can unpack to any size. */
+export const MAX_TRACE_BYTES = 1024 * 1024 * 1024;

@@ -1,0 +1,132 @@
+/**
+ * The pages of the console, in memory: the files that the build made (cli/prepare/pages.mjs), each plain and
+ * compressed, and the HTML of each page. They are read once, so that no request opens a file.
+ */
+import { readFileSync } from 'node:fs';
+import { LockgateError } from '../../proto/errors.js';
+
+/** The pages: one for each port. */
+export type PageName = 'operator' | 'merchant';
+
+/** A file of the pages. Its name has a hash of its content, so a browser may keep it for ever. */
+export interface PageFile {
+  readonly type: string;
+  readonly plain: Buffer;
+  readonly brotli: Buffer;
+  readonly gzip: Buffer;
+}
+
+/** The path below which the files are served. */
+export const PAGE_FILES_PATH = '/console/';
+
+/** What manifest.json says of an entry. */
+interface ManifestEntry {
+  readonly script: string;
+  readonly style: string | null;
+  /** The scripts that the entry's script imports. */
+  readonly imports: readonly string[];
+}
+
+interface Manifest {
+  readonly entries: Readonly<Record<PageName | 'live-worker' | 'trace-worker', ManifestEntry>>;
+  readonly files: readonly string[];
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  json: 'application/json',
+  txt: 'text/plain; charset=utf-8',
+  svg: 'image/svg+xml',
+  png: 'image/png',
+};
+
+/**
+ * A page's Content-Security-Policy: everything from this gateway, nothing inline, nothing foreign, in no frame. Leaflet
+ * places what it draws with the style attribute through the DOM, which the policy allows.
+ */
+export const PAGE_CSP = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "worker-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** All pages and their files. */
+export class Pages {
+  readonly #files = new Map<string, PageFile>();
+  readonly #html: Readonly<Record<PageName, string>>;
+
+  /**
+   * Reads the files.
+   *
+   * @param folder the URL of `dist/console/`, which ends in a slash
+   * @throws LockgateError `internal-pages` if the build lacks them
+   */
+  constructor(folder: URL) {
+    const manifest = readManifest(folder);
+    for (const name of manifest.files) this.#files.set(name, readFile(folder, name));
+    this.#html = { operator: pageHtml(manifest, 'operator'), merchant: pageHtml(manifest, 'merchant') };
+  }
+
+  /** The HTML of a page, the same for everybody: it has no data. */
+  html(page: PageName): string {
+    return this.#html[page];
+  }
+
+  /** A file by its name; undefined if there is none. */
+  file(name: string): PageFile | undefined {
+    return this.#files.get(name);
+  }
+
+  /** The names of all files. */
+  get names(): readonly string[] {
+    return [...this.#files.keys()];
+  }
+}
+
+function readManifest(folder: URL): Manifest {
+  try {
+    return JSON.parse(readFileSync(new URL('manifest.json', folder), 'utf8')) as Manifest;
+  } catch {
+    throw new LockgateError('internal-pages', 'the pages of the console are missing from the build: run npm run build');
+  }
+}
+
+function readFile(folder: URL, name: string): PageFile {
+  const read = (ending: string): Buffer => readFileSync(new URL(`${name}${ending}`, folder));
+  const type = TYPES[name.slice(name.lastIndexOf('.') + 1)] ?? 'application/octet-stream';
+  return { type, plain: read(''), brotli: read('.br'), gzip: read('.gz') };
+}
+
+/** The page's HTML. Names of files are letters, digits, dots and hyphens, so they need no escaping. */
+function pageHtml({ entries }: Manifest, page: PageName): string {
+  const { script, style, imports } = entries[page];
+  const address = (name: string): string => `${PAGE_FILES_PATH}${name}`;
+  const worker = (name: 'live-worker' | 'trace-worker'): string => `data-${name}="${address(entries[name].script)}"`;
+  return [
+    '<!doctype html>',
+    '<html lang="en">',
+    '<head>',
+    '<meta charset="utf-8">',
+    '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    '<meta name="color-scheme" content="light dark">',
+    `<title>lockgate</title>`,
+    '<link rel="icon" href="data:,">',
+    ...(style === null ? [] : [`<link rel="stylesheet" href="${address(style)}">`]),
+    ...imports.map((name) => `<link rel="modulepreload" href="${address(name)}">`),
+    `<script type="module" src="${address(script)}"></script>`,
+    '</head>',
+    '<body>',
+    `<div id="app" ${worker('live-worker')} ${worker('trace-worker')}></div>`,
+    '<noscript>This page needs JavaScript. The command line shows the same.</noscript>',
+    '</body>',
+    '</html>',
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,233 @@
+/**
+ * Lays out one lock's timeline as plain shapes: a band of its power states, its connections, a row of marks for each
+ * reason of its pings, its commands, deliveries and findings, and an axis of time. Marks differ in shape as well as in
+ * colour. timeline-svg.ts prints the shapes as text for a report; the console's page draws them and reacts to clicks.
+ * Pure.
+ */
+import { Minutes } from '../../../proto/clock.js';
+import { describeSpan, describeTime } from '../../../proto/power/judge/words.js';
+import { describeAllowed } from './allowed.js';
+import type { TimelineData, TimelineSpan, TimeRange } from './timeline-data.js';
+
+/** One shape of a drawing, in its units: a rectangle, a path, a circle, or a text. */
+export interface Shape {
+  readonly kind: 'rect' | 'path' | 'circle' | 'text';
+  /** The classes of the style sheet. */
+  readonly className: string;
+  /** The attributes of the SVG element of this kind, `text-anchor` included. */
+  readonly attributes: Readonly<Record<string, string | number>>;
+  /** The content of a text; undefined for the other kinds. */
+  readonly text?: string;
+  /** What a pointer that rests on the shape shows. */
+  readonly title?: string;
+  /** What the shape represents, such as `ping 12`; undefined for what can't be selected. */
+  readonly item?: string;
+}
+
+export interface TimelineLayout {
+  readonly width: number;
+  readonly height: number;
+  /** The horizontal span of the time axis. */
+  readonly left: number;
+  readonly right: number;
+  /** In the order of drawing: later shapes cover earlier ones. */
+  readonly shapes: readonly Shape[];
+  /** The chart in a sentence or two, for a screen reader. */
+  readonly description: string;
+}
+
+/** The space for the names of rows, if the drawing is wide enough. */
+const LABEL_WIDTH = 210;
+/** In a drawing narrower than this, the names of rows are above their rows. */
+const NARROW_WIDTH = 640;
+const MARGIN = 10;
+const TOP = 8;
+const BAND_HEIGHT = 26;
+const ROW_HEIGHT = 18;
+/** The height of the name above a row of a narrow drawing. */
+const NAME_HEIGHT = 13;
+/** The width of a character of a state's name; the name is shown only if it fits into its band. */
+const UNITS_PER_CHARACTER = 8;
+/** The maximum number of rows of pings; further reasons share the last row. */
+const MAX_REASON_ROWS = 12;
+/** The space between two times of the axis. */
+const AXIS_MARK_WIDTH = 190;
+const MIN_AXIS_MARKS = 2;
+
+/** A row of the drawing: its name, and the shapes at its vertical position. */
+interface Row {
+  readonly name: string;
+  readonly height: number;
+  readonly shapes: (top: number) => Shape[];
+}
+
+/** Lays out the timeline for a drawing of this width. */
+export function layoutTimeline(data: TimelineData, range: TimeRange, width: number): TimelineLayout {
+  const isNarrow = width < NARROW_WIDTH;
+  const left = isNarrow ? MARGIN : LABEL_WIDTH;
+  const axis = new TimeAxis(range, left, width - MARGIN);
+  const shapes: Shape[] = [];
+  let top = TOP;
+  for (const row of rowsOf(data, axis)) {
+    const nameHeight = isNarrow ? NAME_HEIGHT : 0;
+    shapes.push(
+      isNarrow
+        ? textShape('label', left, top + NAME_HEIGHT - 3, row.name, 'start')
+        : textShape('label', left - 8, top + row.height - 5, row.name, 'end'),
+    );
+    shapes.push(...row.shapes(top + nameHeight));
+    top += row.height + nameHeight;
+  }
+  shapes.push(...axis.shapes(top + 4));
+  return { width, height: top + 26, left, right: width - MARGIN, shapes, description: describeChart(data, range) };
+}
+
+/** Converts times to horizontal positions. */
+class TimeAxis {
+  readonly range: TimeRange;
+  readonly left: number;
+  readonly right: number;
+
+  constructor(range: TimeRange, left: number, right: number) {
+    this.range = range;
+    this.left = left;
+    this.right = right;
+  }
+
+  /** The horizontal position of a time; that of the nearer end if the time is outside the range. */
+  x(atMs: number): number {
+    const { fromMs, toMs } = this.range;
+    const fraction = toMs > fromMs ? (atMs - fromMs) / (toMs - fromMs) : 0;
+    return Math.round((this.left + Math.min(Math.max(fraction, 0), 1) * (this.right - this.left)) * 10) / 10;
+  }
+
+  isShown(atMs: number): boolean {
+    return atMs >= this.range.fromMs && atMs <= this.range.toMs;
+  }
+
+  shapes(top: number): Shape[] {
+    const { fromMs, toMs } = this.range;
+    const markCount = Math.max(MIN_AXIS_MARKS, Math.floor((this.right - this.left) / AXIS_MARK_WIDTH) + 1);
+    const hasSeconds = toMs - fromMs < Minutes(markCount);
+    const shapes = [pathShape('axis', `M${this.left} ${top}H${this.right}`)];
+    for (let mark = 0; mark < markCount; mark += 1) {
+      const atMs = fromMs + (mark / (markCount - 1)) * (toMs - fromMs);
+      const anchor = mark === 0 ? 'start' : mark === markCount - 1 ? 'end' : 'middle';
+      const time = describeTime(Math.round(atMs))
+        .replace('T', ' ')
+        .slice(0, hasSeconds ? 'YYYY-MM-DD hh:mm:ss'.length : 'YYYY-MM-DD hh:mm'.length);
+      shapes.push(
+        pathShape('axis', `M${this.x(atMs)} ${top}v4`),
+        textShape('time', this.x(atMs), top + 16, time, anchor),
+      );
+    }
+    return shapes;
+  }
+}
+
+function rowsOf(data: TimelineData, axis: TimeAxis): Row[] {
+  return [
+    { name: 'state', height: BAND_HEIGHT, shapes: (top) => stateBands(data, axis, top) },
+    ...spanRow('connected', 'connection', data.connections, axis),
+    ...pingRows(data, axis),
+    ...spanRow('commands', 'command', data.commands, axis),
+    ...deliveryRow(data, axis),
+    { name: 'findings', height: ROW_HEIGHT, shapes: (top) => findingMarks(data, axis, top + ROW_HEIGHT / 2) },
+  ];
+}
+
+function stateBands({ states }: TimelineData, axis: TimeAxis, top: number): Shape[] {
+  return states.flatMap(({ atMs, row }, index) => {
+    const endMs = states[index + 1]?.atMs ?? axis.range.toMs;
+    if (endMs < axis.range.fromMs || atMs > axis.range.toMs) return [];
+    const start = axis.x(atMs);
+    const width = Math.max(axis.x(endMs) - start, 0.5);
+    const title = `${row.state} from ${describeTime(atMs)} for ${describeSpan(endMs - atMs)}: ${describeAllowed(row)}`;
+    const place = { x: start, y: top, width, height: BAND_HEIGHT - 4 };
+    const band: Shape = { kind: 'rect', className: `state ${row.state}`, attributes: place, title };
+    const isNamed = width > row.state.length * UNITS_PER_CHARACTER;
+    return isNamed ? [band, textShape('name', start + 5, top + 15, row.state, 'start')] : [band];
+  });
+}
+
+/** A row of bars; none if there are no spans at all. */
+function spanRow(name: string, item: string, spans: readonly TimelineSpan[], axis: TimeAxis): Row[] {
+  if (spans.length === 0) return [];
+  const shapes = (top: number): Shape[] =>
+    spans.flatMap(({ fromMs, toMs, outcome, id, title }) => {
+      const endMs = toMs ?? axis.range.toMs;
+      if (endMs < axis.range.fromMs || fromMs > axis.range.toMs) return [];
+      const x = axis.x(fromMs);
+      const place = { x, y: top + 5, width: Math.max(axis.x(endMs) - x, 3), height: ROW_HEIGHT - 10, rx: 2 };
+      return [selectable({ kind: 'rect', className: `${item} ${outcome}`, attributes: place, title }, item, id)];
+    });
+  return [{ name, height: ROW_HEIGHT, shapes }];
+}
+
+function pingRows({ pings }: TimelineData, axis: TimeAxis): Row[] {
+  const reasons = [...new Set(pings.map(({ reason }) => reason))].sort();
+  const names =
+    reasons.length > MAX_REASON_ROWS ? [...reasons.slice(0, MAX_REASON_ROWS - 1), 'other reasons'] : reasons;
+  return names.map((name, index) => {
+    const isLast = index === names.length - 1;
+    const ofRow = pings.filter(({ reason }) => reason === name || (isLast && !names.includes(reason)));
+    const shapes = (top: number): Shape[] =>
+      ofRow
+        .filter(({ atMs }) => axis.isShown(atMs))
+        .map(({ atMs, id, title }) => {
+          const place = { x: axis.x(atMs) - 1, y: top + 4, width: 2, height: ROW_HEIGHT - 6 };
+          return selectable({ kind: 'rect', className: 'ping', attributes: place, title }, 'ping', id);
+        });
+    return { name: name.replace('REASON_', ''), height: ROW_HEIGHT, shapes };
+  });
+}
+
+/** A delivered event is a filled dot, a failed one a cross, a waiting one a ring. */
+function deliveryRow({ deliveries }: TimelineData, axis: TimeAxis): Row[] {
+  if (deliveries.length === 0) return [];
+  const shapes = (top: number): Shape[] =>
+    deliveries
+      .filter(({ atMs }) => axis.isShown(atMs))
+      .map(({ atMs, outcome, id, title }) => {
+        const [x, y] = [axis.x(atMs), top + ROW_HEIGHT / 2];
+        const className = `delivery ${outcome}`;
+        const shape: Shape =
+          outcome === 'bad'
+            ? { kind: 'path', className, attributes: { d: `M${x - 4} ${y - 4}l8 8m0 -8l-8 8` }, title }
+            : { kind: 'circle', className, attributes: { cx: x, cy: y, r: 4 }, title };
+        return selectable(shape, 'delivery', id);
+      });
+  return [{ name: 'deliveries', height: ROW_HEIGHT, shapes }];
+}
+
+/** A violation is a filled triangle, a warning an open circle. */
+function findingMarks({ findings }: TimelineData, axis: TimeAxis, y: number): Shape[] {
+  return findings
+    .filter(({ atMs }) => axis.isShown(atMs))
+    .map(({ atMs, severity, id, title }) => {
+      const x = axis.x(atMs);
+      const shape: Shape =
+        severity === 'violation'
+          ? { kind: 'path', className: severity, attributes: { d: `M${x - 6} ${y - 5}h12l-6 11z` }, title }
+          : { kind: 'circle', className: severity, attributes: { cx: x, cy: y, r: 5 }, title };
+      return selectable(shape, 'finding', id);
+    });
+}
+
+function selectable(shape: Shape, kind: string, id: string | null): Shape {
+  return id === null ? shape : { ...shape, item: `${kind} ${id}` };
+}
+
+function pathShape(className: string, d: string): Shape {
+  return { kind: 'path', className, attributes: { d } };
+}
+
+function textShape(className: string, x: number, y: number, text: string, anchor: 'start' | 'middle' | 'end'): Shape {
+  return { kind: 'text', className, attributes: { x, y, 'text-anchor': anchor }, text };
+}
+
+function describeChart({ states, pingCount, findings }: TimelineData, range: TimeRange): string {
+  const names = [...new Set(states.map(({ row }) => row.state))].join(', ');
+  const span = `From ${describeTime(range.fromMs)} to ${describeTime(range.toMs)}.`;
+  return `${span} States: ${names}. ${pingCount} pings and ${findings.length} findings; the tables list them.`;
+}

@@ -1,0 +1,64 @@
+/**
+ * The pages of the console in memory: every file that a page names is there, plain and compressed, small enough, and
+ * the HTML loads nothing from elsewhere (console.md, "Seams" and "Stack").
+ */
+
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import t from 'tap';
+import { PAGE_CSP, PAGE_FILES_PATH, Pages } from '../../../gateway/console/pages.js';
+import { root } from '../../helpers/house/our-files.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const folderUrl = (path: string): URL => pathToFileURL(join(path, '/'));
+const pages = new Pages(folderUrl(join(root, 'dist/console')));
+
+/** The addresses that a page's HTML names. */
+function addressesIn(html: string): string[] {
+  return [...html.matchAll(/(?:src|href|data-[\w-]+-worker)="([^"]*)"/g)].map(([, address = '']) => address);
+}
+
+for (const page of ['operator', 'merchant'] as const)
+  t.test(`the ${page}’s HTML names files that are there, and nothing else`, async (t) => {
+    const html = pages.html(page);
+    const addresses = addressesIn(html).filter((address) => address !== 'data:,');
+    t.ok(addresses.length >= 4, `${addresses.length} files`);
+    for (const address of addresses) {
+      t.ok(address.startsWith(PAGE_FILES_PATH), address);
+      t.ok(pages.file(address.slice(PAGE_FILES_PATH.length)), address);
+    }
+    t.notMatch(html, /<script(?![^>]* src=)|<style|style=| on\w+=/, 'nothing inline, which the policy forbids');
+  });
+
+t.test('compressed files are the plain ones', async (t) => {
+  t.ok(pages.names.length >= 6);
+  for (const name of pages.names) {
+    const file = pages.file(name);
+    if (file === undefined) throw new Error(`no file ${name}`);
+    t.ok(brotliDecompressSync(file.brotli).equals(file.plain), `${name}, brotli`);
+    t.ok(gunzipSync(file.gzip).equals(file.plain), `${name}, gzip`);
+    t.notMatch(file.type, /octet-stream/, `${name} has a type`);
+  }
+});
+
+t.test('scripts and style sheets have under 150 KB compressed by gzip', async (t) => {
+  const sizes = pages.names
+    .filter((name) => /\.(js|css)$/.test(name))
+    .map((name) => pages.file(name)?.gzip.length ?? 0);
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  t.ok(total < 150 * 1000, `${total} bytes`);
+});
+
+t.test('no file loads anything from another origin', async (t) => {
+  for (const name of pages.names.filter((each) => /\.(js|css)$/.test(each))) {
+    const text = pages.file(name)?.plain.toString('utf8') ?? '';
+    t.notMatch(text, /(?:import|fetch|url|src|href)\s*[(=:]\s*["'`]?(?:https?:)?\/\//, name);
+  }
+  t.match(PAGE_CSP, /^default-src 'none'/);
+  t.notMatch(PAGE_CSP, /unsafe|https?:|\*/);
+});
+
+t.test('without a build, the error says what to run', async (t) => {
+  t.throws(() => new Pages(folderUrl(tempFolder(t))), { code: 'internal-pages', message: /npm run build/ });
+});

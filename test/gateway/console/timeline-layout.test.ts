@@ -1,0 +1,82 @@
+/** The layout of a lock's timeline: rows, positions of times, selectable marks, wide and narrow drawings. */
+import t from 'tap';
+import { parseRoute, routeTo } from '../../../gateway/console/page/app/route.js';
+import type { TimelineData } from '../../../gateway/console/timeline/timeline-data.js';
+import { layoutTimeline, type Shape } from '../../../gateway/console/timeline/timeline-layout.js';
+import { Hours, Minutes } from '../../../proto/clock.js';
+import { POWER_MODEL, type StateRow } from '../../../proto/power/model.js';
+
+const START_MS = Date.UTC(2026, 10, 20, 6);
+const RANGE = { fromMs: START_MS, toMs: START_MS + Hours(10) };
+const WIDTH = 1000;
+
+function stateRow(name: string): StateRow {
+  const row = POWER_MODEL.states.find(({ state }) => state === name);
+  if (row === undefined) throw new Error(`no state ${name}`);
+  return row;
+}
+
+const DATA: TimelineData = {
+  mac: 'A4:C1:38:F0:E1:D2',
+  states: [
+    { atMs: START_MS, row: stateRow('MID') },
+    { atMs: START_MS + Hours(5), row: stateRow('HIGH') },
+  ],
+  connections: [{ fromMs: START_MS, toMs: START_MS + Hours(1), outcome: 'good', id: null, title: 'connected' }],
+  pings: [
+    { atMs: START_MS + Minutes(1), reason: 'REASON_PERIOD_TRACKING', id: '3', title: '' },
+    { atMs: START_MS + Hours(2), reason: 'REASON_THEFT', id: '4', title: '' },
+    { atMs: START_MS + Hours(20), reason: 'REASON_THEFT', id: '5', title: 'after the shown time' },
+  ],
+  pingCount: 3,
+  commands: [{ fromMs: START_MS + Hours(6), toMs: null, outcome: 'open', id: '7', title: 'command siren' }],
+  deliveries: [{ atMs: START_MS + Hours(2), outcome: 'bad', id: 'evt_1', title: 'failed' }],
+  findings: [{ atMs: START_MS + Hours(10), severity: 'violation', id: '4 theft-unexpected', title: '' }],
+};
+
+const withClass = (shapes: readonly Shape[], name: string): Shape[] =>
+  shapes.filter(({ className }) => className.split(' ').includes(name));
+
+t.test('marks are where their time is, in the row of their reason', async (t) => {
+  const { shapes, left, right, description } = layoutTimeline(DATA, RANGE, WIDTH);
+  const [mid, high] = withClass(shapes, 'state');
+  t.equal(mid?.attributes.x, left);
+  t.equal(high?.attributes.x, (left + right) / 2, 'half of the shown time');
+  t.equal(withClass(shapes, 'ping').length, 2, 'the ping after the shown time is left out');
+  t.same(
+    shapes.map(({ item }) => item).filter((item) => item !== undefined),
+    ['ping 3', 'ping 4', 'command 7', 'delivery evt_1', 'finding 4 theft-unexpected'],
+  );
+  t.same(
+    withClass(shapes, 'label').map(({ text }) => text),
+    ['state', 'connected', 'PERIOD_TRACKING', 'THEFT', 'commands', 'deliveries', 'findings'],
+  );
+  t.match(description, /^From .* States: MID, HIGH\. 3 pings and 1 findings/);
+});
+
+t.test('kinds that the caller does not have take no row', async (t) => {
+  const bare = { ...DATA, connections: [], commands: [], deliveries: [] };
+  const names = withClass(layoutTimeline(bare, RANGE, WIDTH).shapes, 'label').map(({ text }) => text);
+  t.same(names, ['state', 'PERIOD_TRACKING', 'THEFT', 'findings']);
+});
+
+t.test('a narrow drawing has the names above its rows, and nothing outside', async (t) => {
+  const narrow = layoutTimeline(DATA, RANGE, 340);
+  t.ok(narrow.height > layoutTimeline(DATA, RANGE, WIDTH).height);
+  t.ok(withClass(narrow.shapes, 'label').every(({ attributes }) => attributes['text-anchor'] === 'start'));
+  for (const { attributes } of narrow.shapes.filter(({ kind }) => kind === 'rect')) {
+    const { x, width } = attributes as { x: number; width: number };
+    t.ok(x >= 0 && x + width <= 340, `${x} + ${width}`);
+  }
+});
+
+t.test('addresses of views are read as they were written', async (t) => {
+  for (const [screen, parts, query] of [
+    ['locks', ['A4:C1:38:F0:E1:D2'], { from: '2026-11-20', reason: 'a&b=c' }],
+    ['now', [], {}],
+    ['why', ['evt_1/2', '100 %'], {}],
+  ] as const)
+    t.same(parseRoute(routeTo(screen, parts, query)), { screen, parts, query });
+  t.same(parseRoute(''), { screen: 'now', parts: [], query: {} });
+  t.same(parseRoute('#/locks/%zz'), { screen: 'locks', parts: ['%zz'], query: {} }, 'malformed percent signs stay');
+});

@@ -1,0 +1,70 @@
+/**
+ * The trace screen finds in the page what `lockgate trace check` finds, with the same words, for plain and gzipped
+ * files, complete and cut ones (console.md, "Screens").
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import t from 'tap';
+import { checkTrace } from '../../../gateway/console/page/trace/trace-check.js';
+import { runCommand } from '../../helpers/cli/command-line.js';
+import { root } from '../../helpers/house/our-files.js';
+
+const TRACES = join(root, 'test/traces');
+const files = readdirSync(TRACES).filter((name) => /\.(breaks|holds)-\d+\.jsonl$/.test(name));
+
+/** What the CLI finds in a trace file: its findings as `line mac rule message`. */
+async function findingsOfCli(path: string): Promise<{ findings: string[]; pings: number }> {
+  const { stdout } = await runCommand(['trace', 'check', path, '--json']);
+  const report = JSON.parse(stdout) as {
+    files: { pings: number; findings: { line: number; mac: string; rule: string; message: string }[] }[];
+  };
+  const [file] = report.files;
+  const findings = file?.findings.map(({ line, mac, rule, message }) => `${line} ${mac} ${rule} ${message}`) ?? [];
+  return { findings, pings: file?.pings ?? 0 };
+}
+
+async function findingsOfPage(content: Uint8Array, name: string) {
+  const report = await checkTrace(new Blob([content]), name, () => {});
+  const findings = report.findings.map(({ line, mac, rule, message }) => `${line} ${mac} ${rule} ${message}`);
+  return { report, findings };
+}
+
+t.test('the page finds what the CLI finds', async (t) => {
+  t.ok(files.length > 50, `${files.length} traces`);
+  let findingCount = 0;
+  // Every fifth trace: the rules themselves have tests of their own.
+  for (const file of files.filter((_, index) => index % 5 === 0)) {
+    const path = join(TRACES, file);
+    const expected = await findingsOfCli(path);
+    const { report, findings } = await findingsOfPage(readFileSync(path), file);
+    t.same(findings, expected.findings, file);
+    t.equal(report.pings, expected.pings, `${file}: pings`);
+    t.equal(report.error, null);
+    findingCount += findings.length;
+  }
+  t.ok(findingCount > 5, `${findingCount} findings`);
+});
+
+t.test('a gzipped trace is unpacked, and gives timelines and a certificate', async (t) => {
+  const name = files.find((file) => file.includes('breaks')) ?? '';
+  const content = readFileSync(join(TRACES, name));
+  const plain = await findingsOfPage(content, name);
+  const packed = await findingsOfPage(gzipSync(content), name);
+  t.same(packed.report, plain.report);
+  const [lock] = plain.report.locks;
+  t.ok((lock?.states.length ?? 0) > 0, 'states');
+  t.equal(lock?.findings.length, plain.findings.length, 'the first lock is that with the most findings');
+  t.ok(plain.report.certificate.some(({ verdict }) => verdict === 'FAIL'));
+});
+
+t.test('a trace that can’t be read to its end says where, and keeps what was found before', async (t) => {
+  const name = files.find((file) => file.includes('breaks')) ?? '';
+  const lines = readFileSync(join(TRACES, name), 'utf8').trimEnd().split('\n');
+  const cut = Buffer.from([...lines, '{"event":"no such event"}', ...lines.slice(1)].join('\n'));
+  const { report } = await findingsOfPage(cut, name);
+  t.match(report.error, new RegExp(`^${name.replaceAll('.', '\\.')}:${lines.length + 1}: `));
+  t.ok(report.pings > 0);
+  t.match((await findingsOfPage(Buffer.from('no trace'), 'a.jsonl')).report.error, /^a\.jsonl:1: /);
+  t.match((await findingsOfPage(Buffer.alloc(0), 'a.jsonl')).report.error, /^a\.jsonl:\d: /);
+});
