@@ -126,6 +126,9 @@ class WatchedLock {
   }
 }
 
+/** In recovery a lock connects at once, keeps its connection, and so receives commands at any time. */
+const RECOVERY_AT_START: WorldEvent = { atMs: NOON_MS, change: { type: 'settings', change: { recovery: true } } };
+
 const unlockedAt = (span: number): WorldEvent => ({
   atMs: NOON_MS + span,
   change: { type: 'lock-state', lockState: 'unlocked' },
@@ -278,9 +281,7 @@ t.test('a refused subscription does not count as a connection', async (t) => {
 
 t.test('commands are received, and an unreadable message is logged', async (t) => {
   const recording = await startBroker(t);
-  const { clock, until } = watch(t, recording, [
-    { atMs: NOON_MS, change: { type: 'settings', change: { recovery: true } } },
-  ]);
+  const { clock, until } = watch(t, recording, [RECOVERY_AT_START]);
   clock.advance(0);
   await until('acknowledged');
   const send = (payload: Uint8Array) =>
@@ -302,13 +303,14 @@ t.test('without coverage the connection is dropped silently; a stop closes it pr
   const ends: string[] = [];
   recording.broker.on('clientDisconnect', (client) => ends.push(client.id));
   const { clock, until, lock } = watch(t, recording, [
-    { atMs: NOON_MS, change: { type: 'settings', change: { recovery: true } } },
+    RECOVERY_AT_START,
     { atMs: NOON_MS + Seconds(5), change: { type: 'coverage', covered: false } },
     { atMs: NOON_MS + Seconds(6), change: { type: 'coverage', covered: true } },
   ]);
   clock.advance(0);
   await until('acknowledged');
   clock.advance(Seconds(5));
+  // Coverage is back after 1 s, and the lock connects 10 s later.
   clock.advance(Seconds(20));
   await until('acknowledged', 2);
   recording.acknowledges = false;
@@ -368,8 +370,9 @@ t.test('an uplink that is cut in the middle is not received, and is sent again c
   clock.advance(Seconds(10));
   await until('acknowledged');
   t.same(uplinks(recording), ['1/1 cellular']);
-  // A PUBLISH has a header of 2 bytes, the topic's length, "up", the packet id, and then the uplink.
+  // Before the uplink a PUBLISH has four fields of 2 bytes: its header, the topic's length, "up" and the packet id.
   const publishBytes = 8 + (recording.received[0]?.length ?? 0) / 2;
+  // Both connections begin with the same CONNECT and SUBSCRIBE. Only the second has the whole uplink.
   const [first, second] = sockets.map(({ bytesRead }) => bytesRead);
   t.equal(
     (second ?? 0) - (first ?? 0),
@@ -382,11 +385,10 @@ t.test('the broker keeps an abandoned connection until the next one takes it ove
   const recording = await startBroker(t);
   const sockets = socketsOf(recording);
   const links: Link[] = [];
-  const recovery: WorldEvent = { atMs: NOON_MS, change: { type: 'settings', change: { recovery: true } } };
   const coverage = (span: number, covered: boolean): WorldEvent => {
     return { atMs: NOON_MS + span, change: { type: 'coverage', covered } };
   };
-  const events = [recovery, coverage(Seconds(5), false), coverage(Seconds(6), true)];
+  const events = [RECOVERY_AT_START, coverage(Seconds(5), false), coverage(Seconds(6), true)];
   const { clock, until } = watch(t, recording, events, SECRET, (link) => {
     links.push(link);
     // The modem loses the network, and the broker does not notice.

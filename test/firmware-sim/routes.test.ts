@@ -33,6 +33,7 @@ t.test('the direction of a line equals that of Math.atan2', async (t) => {
     const radians = (degrees * Math.PI) / 180;
     // A direction is measured from north to east, so the eastward part is the sine. The length 7 must not matter.
     const direction = directionOf(7 * Math.sin(radians), 7 * Math.cos(radians));
+    // The difference as an angle from −180° to 180°, since 359.9° and 0° are close.
     maxError = Math.max(maxError, Math.abs(((direction - degrees + 540) % 360) - 180));
   }
   t.ok(maxError < 1e-12, `at most ${maxError} degrees off`);
@@ -212,6 +213,7 @@ t.test('a ride at one speed has the right place at each moment, there and back',
   t.ok(Math.abs(path.meters - totalMeters) < totalMeters * 1e-3, 'the length is that on the sphere');
   for (const isBack of [false, true]) {
     const ride = path.ride({ startMs: 1000, speedMetersPerSecond: 5, isBack });
+    // At 5 m/s each metre takes 200 ms. The length may be off by 0.5 %, so by 1 ms for each metre.
     t.ok(Math.abs(ride.endMs - 1000 - (totalMeters / 5) * 1000) < totalMeters, 'the duration follows from the length');
     const corners = isBack ? [...CORNERS].reverse() : CORNERS;
     const legs = isBack ? [...lengths].reverse() : lengths;
@@ -254,6 +256,7 @@ t.test('a recorded ride has the recorded times, speeds and stops', async (t) => 
   t.ok(Math.abs(ride.at(50_000).speedMetersPerSecond - metersApart(a, b) / 100) < 0.02);
   t.same(ride.stops(15_000), [{ startMs: 105_000, endMs: 165_000 }]);
   t.same(ride.stops(61_000), []);
+  // The way back is the recording of 400 s in reverse: it stops from 400 − 160 to 400 − 100 s.
   const rideBack = path.ride({ startMs: 0, speedMetersPerSecond: 99, isBack: true });
   t.same(rideBack.stops(15_000), [{ startMs: 240_000, endMs: 300_000 }]);
   t.same(rideBack.at(120_000).place, ride.at(5000 + 280_000).place);

@@ -27,8 +27,10 @@ t.test('durations, distances and moments are read from text', async (t) => {
     ['10', undefined],
     ['-5 s', undefined],
     ['5 parsecs', undefined],
+    // At most 3660 days are taken.
     ['4000 days', undefined],
     ['', undefined],
+    // A property that every object has, also the table of units.
     ['constructor', undefined],
     ['1 constructor', undefined],
   ];
@@ -38,6 +40,7 @@ t.test('durations, distances and moments are read from text', async (t) => {
     ['400 m', 400],
     ['1.5 km', 1500],
     ['0 m', undefined],
+    // At most 200 km are taken.
     ['201 km', undefined],
     ['2 miles', undefined],
   ];
@@ -64,6 +67,7 @@ t.test('every verb is read', async (t) => {
     ['ride 2km', { type: 'ride', destination: { type: 'meters', meters: 2000 } }],
     ['ride to the old harbour', { type: 'ride', destination: { type: 'place', name: 'the old harbour' } }],
     ['ride ways/canal.gpx', { type: 'ride', destination: { type: 'file', file: 'ways/canal.gpx' } }],
+    // The distance of a theft if none is typed.
     ['steal', { type: 'theft', destination: { type: 'meters', meters: 1200 } }],
     ['steal to home', { type: 'theft', destination: { type: 'place', name: 'home' } }],
     ['recover', { type: 'found' }],

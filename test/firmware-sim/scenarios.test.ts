@@ -313,6 +313,7 @@ t.test('the command line lists, prints and plays scenarios, with the right exit 
   t.equal((await lockgate(command.map((word) => (word === out ? again : word)))).code, 0);
   t.ok(readFileSync(again).equals(readFileSync(out)), 'the printed command repeats the run byte for byte');
   t.equal((await lockgate(['trace', 'check', out, '--fail-on', 'warning'])).code, 0);
+  // A lock reports a theft only after more than 6 s of motion, so 5 s are too short.
   writeFileSync(mine, printed.stdout.replace('within: 15 s', 'within: 5 s'));
   const failed = await lockgate(['sim', 'run', '--virtual', '--scenario', mine, '--json']);
   t.equal(failed.code, 1);
@@ -343,7 +344,7 @@ t.test('the command line exits with 2 for a mistake in a file, and names file an
 });
 
 t.test('over MQTT with a gateway each short scenario passes, with the same pings in the same order', async (t) => {
-  // The month lasts too long; its long test waits for messages instead of a clock.
+  // The month lasts too long for this test; test/long/scenarios.test.ts plays it.
   const names = BUILT_IN.filter((name) => name !== 'month');
   for (const outcome of await playSynchronised(t, names)) checkSameAsVirtual(t, outcome);
 });

@@ -173,6 +173,7 @@ const ALL_KINDS = [
 t.test('a lock over a memory link does everything at its due time', async (t) => {
   const { clock, received, entries } = startBench([after(Minutes(1), { type: 'lock-state', lockState: 'unlocked' })]);
   clock.advance(Hours(1));
+  // It is unlocked after 60 s, its search for a GPS fix takes 30 s, and it closes the connection 20 s after that.
   t.same(
     received.map(({ timeMs, body }) => [(timeMs - NOON_MS) / 1000, body.kind]),
     [
@@ -182,6 +183,7 @@ t.test('a lock over a memory link does everything at its due time', async (t) =>
     ],
   );
   const types = entries.map(({ entry }) => (entry.type === 'did' ? entry.effect.type : entry.type));
+  // GPS is switched on too; its place in this order does not matter here.
   const entryTypes = types.filter((type) => type !== 'gps-on');
   t.same(entryTypes.slice(0, 8), [
     'booted',
@@ -204,11 +206,12 @@ t.test('without coverage all uplinks are retained, and arrive afterwards in orde
   ]);
   clock.advance(Minutes(30));
   t.same(received, []);
-  t.equal(lock.state.waiting.length, 4);
+  t.equal(lock.state.waiting.length, 4, 'a cellular and a GPS ping for each of the two changes');
   clock.advance(Minutes(10));
   t.same(
     received.map(({ sequence }) => sequence),
     [1, 2, 3, 4, 5],
+    'the last is the close-connection ping',
   );
   t.equal(received[0]?.timeMs, NOON_MS + Minutes(1));
 });
@@ -268,6 +271,7 @@ t.test(
     const first = startBench(events, new DirectoryFlash(directory));
     first.clock.advance(Minutes(5));
     await first.lock.stop();
+    // A second stop does nothing.
     await first.lock.stop();
     t.equal(first.clock.pending, 0, 'no timer is pending');
     const second = startBench([], new DirectoryFlash(directory), 'unlocked');
@@ -344,7 +348,10 @@ t.test('a lively fleet shows every trigger within half an hour', async (t) => {
     'REASON_UNLOCKED_MOVEMENT',
     'REASON_UNLOCKED_PING',
   ]);
-  t.ok(DEMO_SCRIPTS.every(({ endsAfterMs }) => endsAfterMs <= Hours(1)));
+  t.ok(
+    DEMO_SCRIPTS.every(({ endsAfterMs }) => endsAfterMs <= Hours(1)),
+    'after an hour no lock follows a script any more',
+  );
 });
 
 t.test('the MACs of a fleet are repeatable and distinct, and the first has the wanted period minute', async (t) => {
@@ -357,7 +364,7 @@ t.test('the MACs of a fleet are repeatable and distinct, and the first has the w
   );
   const fiveBeforeMidnight = 1435;
   const first = fleetMacs(4, 3, fiveBeforeMidnight)[0];
-  // A day has 1440 minutes.
+  // A day has 1440 minutes. The first lock's Period Ping comes at most 20 minutes after the wanted minute.
   t.ok(first && (periodMinuteOf(first) - fiveBeforeMidnight + 1440) % 1440 <= 20, 'also across midnight');
   t.throws(() => fleetMacs(4, 0), { code: 'bad-count' });
 });

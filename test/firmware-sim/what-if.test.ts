@@ -92,6 +92,7 @@ t.test('a longer window, ride tracking and recovery have their effects', async (
   );
   const untracked = outcomeOf(mid, { rideTracking: false });
   t.equal(untracked.pings.get('REASON_UNLOCKED_PING'), undefined);
+  // In recovery, too, each lock keeps its connection all day.
   t.ok(networkPings(outcomeOf(mid, { recovery: true })) > networkPings(allDay) / 2);
   t.equal(outcomeOf(mid, { airplane: true }).pings.get('REASON_STATE_PING'), undefined);
 });

@@ -98,6 +98,7 @@ t.test('each cause drains the battery by the amount that follows from its figure
   battery.apply({ type: 'connect' }, 0);
   battery.apply({ type: 'gps-on' }, 0);
   battery.apply({ type: 'gps-off' }, Seconds(30));
+  // GPS is off already, so this changes nothing.
   battery.apply({ type: 'gps-off' }, Seconds(40));
   for (const second of [1, 2, 3]) battery.apply({ type: 'publish', uplink: {} as never }, Seconds(second));
   battery.disconnected(Seconds(60));
@@ -109,13 +110,13 @@ t.test('each cause drains the battery by the amount that follows from its figure
   const expected = {
     idle: 0.05, // mA, for an hour
     selfDischarge: (2950 * 0.02) / (30.4375 * 24), // 2 % of 2,950 mAh in a month of 30.4375 days
-    modem: 11 / 60,
-    connect: 0.3,
-    send: 0.27,
-    gps: 30 / 120,
-    motor: 0.3,
-    tone: 0.1,
-    siren: 500 / 360,
+    modem: 11 / 60, // 11 mA for a minute
+    connect: 0.3, // one attempt
+    send: 0.27, // three uplinks of 0.09 mAh
+    gps: 30 / 120, // 30 mA for 30 s
+    motor: 0.3, // opening by the command and another run, 0.15 mAh each
+    tone: 0.1, // 60 mA for 6 s
+    siren: 500 / 360, // 500 mA for 10 s
   };
   for (const [cause, mah] of Object.entries(expected))
     t.ok(Math.abs((used[cause as keyof typeof used] ?? Number.NaN) - mah) < 1e-9, `${cause}: ${mah} mAh`);
@@ -199,7 +200,7 @@ t.test('commuters ride to work on workdays and go out at weekends, by local time
   const [outSunday = 0, , , outWednesday = 0] = counts.out;
   t.ok(outSunday > 2 * outWednesday, `${outSunday} out on Sundays, ${outWednesday} on Wednesdays`);
   t.ok(longest > Days(5), 'some rider was away for days');
-  t.equal(cityAround(-33.9, 151.2).utcOffsetMinutes, 600);
+  t.equal(cityAround(-33.9, 151.2).utcOffsetMinutes, 600, 'the local time of Sydney follows from its longitude');
 });
 
 t.test('in two months healthy locks cause no violation, and the world explains every warning', async (t) => {
@@ -235,7 +236,10 @@ function worldLines(lines: readonly string[]): WorldLine[] {
   return lines.filter((line) => line.includes('"event":"world"')).map((line) => JSON.parse(line) as WorldLine);
 }
 
-/** The maximum time between the end of an outage of network, modem or power and a warning that the outage explains. */
+/**
+ * The maximum time between the end of an outage of network, modem or power and a warning that the outage explains. The
+ * judge warns when the daily ping is overdue for 25 h or a lock is offline for 10 min; the rest is for retries.
+ */
 const EXPLAINED_WITHIN: Readonly<Record<string, number>> = {
   'not-closed': Seconds(2),
   'period-overdue': Hours(26),

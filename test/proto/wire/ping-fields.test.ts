@@ -195,6 +195,7 @@ t.test(
       if (ping === undefined || bytesOf(hex).length === 0) continue;
       for (const [, { json }] of PING_FIELD_ROWS) {
         const isThere = ping[json] !== undefined && ping[json] !== null;
+        // 'unknown' is the word for the number 0 on the wire.
         const isZero = [0, '', 'unknown'].includes(ping[json] as string);
         seen.add(`${ping.ping_type} ${json} ${isThere ? (isZero ? 'zero' : 'there') : 'missing'}`);
       }
