@@ -83,6 +83,7 @@ export const closeWithoutPing: StepWrapper = (healthy) => {
     const close = effects.slice(firstIndex).find(isMadeClose)?.uplink;
     if (close !== undefined) {
       removeLastUplink(state, effects, firstIndex, close);
+      // This ping may have been the one that announces a silent state. Without this the lock would try to send it.
       state.silenceNotice = 'none';
       closing.add(state);
     }

@@ -126,7 +126,7 @@ export class Fleet {
     });
   }
 
-  /** Switches all locks off at once. Takes at most two seconds; each connection is closed properly. */
+  /** Switches all locks off at once, within a second or two. Each connection is closed properly. */
   async stop(): Promise<void> {
     for (const timer of this.#timers) timer.cancel();
     await Promise.all(this.locks.map((lock) => lock.stop()));

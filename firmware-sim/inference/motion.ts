@@ -299,6 +299,7 @@ class MotionInference implements InferredMotion {
     const power = this.#trace.uplinks.findLast(({ madeMs }) => madeMs <= atMs)?.uplink.power;
     if (power === undefined) return false;
     const window = this.#header?.highWindow ?? POWER_MODEL.highWindow;
+    // The mode alone decides here, so the battery counts as full.
     return keepsConnection(effectiveRow(POWER_MODEL, power, 100), window, atMs);
   }
 

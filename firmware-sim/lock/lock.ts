@@ -283,8 +283,8 @@ export class Lock {
   }
 
   /**
-   * Sets the timer for the next due time. A timer that is set for an earlier time is not replaced: due times move back
-   * constantly, and a timer that fires with nothing to do costs less than a new timer at each change.
+   * Sets the timer for the next due time. A timer that is set for an earlier time is not replaced: due times are
+   * postponed constantly, and a timer that fires with nothing to do costs less than a new timer at each change.
    */
   #setTimer(): void {
     const dueMs = Math.min(this.#wakeAtMs, this.#options.world.nextAtMs());

@@ -28,6 +28,7 @@ export function lockWith(traced: TracedLock, settings: WhatIfSettings = NO_SETTI
     initialState: changedState,
     startMs: traced.startMs,
     filter: (change) => withoutSettings(change, settings),
+    // With unchanged settings the battery is charged just as in the trace.
     chargesBelowPercent: isChanged ? chargeLevelOf(traced.mac) : 0,
   });
   const commands = traced.commands.flatMap((sent) => {

@@ -238,7 +238,7 @@ function worldLines(lines: readonly string[]): WorldLine[] {
 
 /**
  * The maximum time between the end of an outage of network, modem or power and a warning that the outage explains. The
- * judge warns when the daily ping is overdue for 25 h or a lock is offline for 10 min; the rest is for retries.
+ * judge warns when no daily ping has come for 25 h or a lock is offline for 10 min; the rest is for retries.
  */
 const EXPLAINED_WITHIN: Readonly<Record<string, number>> = {
   'not-closed': Seconds(2),

@@ -110,6 +110,7 @@ function rulesBrokenInOrder(uplinks: readonly Uplink[], options: ModelLockOption
     if (brokenRule) mistakes.push(`${key} ${brokenRule}`);
     if (uplink.power.airplane && hasReportedAirplane) mistakes.push(`${key} airplane-silence, reported before`);
     hasReportedAirplane = uplink.power.airplane;
+    // The pings of one period sequence are made within 10 min. The next sequence starts 23 h later at the earliest.
     if (body.reason === 'REASON_PERIOD_TRACKING' && uplink.timeMs - periodMs > Minutes(10)) {
       if (uplink.timeMs - periodMs < Hours(23)) mistakes.push(`${key} period-too-soon`);
       periodMs = uplink.timeMs;
@@ -117,6 +118,7 @@ function rulesBrokenInOrder(uplinks: readonly Uplink[], options: ModelLockOption
     if (body.kind === 'cellular' && body.reason === 'REASON_STATE_PING') {
       const hasBefore =
         previous !== undefined && previous.boot === uplink.boot && previous.sequence === uplink.sequence - 1;
+      // A silent lock does not report its changes, so the state may have changed twice since a ping of a silent lock.
       if (previous && hasBefore && !isSilent(previous) && previous.body.lockState === body.lockState)
         mistakes.push(`${key} state-unchanged`);
       if (previous === undefined && body.lockState === options.lockState)
@@ -140,6 +142,7 @@ function uplinksAfterClose(effects: readonly TimedEffect[]): string[] {
     if (effect.type !== 'publish') continue;
     sent++;
     if (isClosed) mistakes.push(`${effect.uplink.boot}/${effect.uplink.sequence} after-close`);
+    // As the first uplink, the ping is one that waited since an earlier connection: it does not close this one.
     if (effect.uplink.body.kind === 'close_connection' && sent > 1) isClosed = true;
   }
   return mistakes;

@@ -138,19 +138,19 @@ for (const { name, mutate, event, message } of INVISIBLE) {
 
 t.test('every other missing function is found too', async (t) => {
   const reasons = ['REASON_STATE_PING', 'REASON_PERIOD_TRACKING', 'REASON_UNLOCKED_PING'];
-  const week = traceOf({ seed: 'week', locks: 4, days: 4, world: true, mix: parseMix('mid+ride=100') });
-  t.same(compare(week).owed, []);
+  const fourDays = traceOf({ seed: 'week', locks: 4, days: 4, world: true, mix: parseMix('mid+ride=100') });
+  t.same(compare(fourDays).owed, []);
   for (const omittedReason of reasons) {
     const findings = compare(
       mutantOf(
-        week,
+        fourDays,
         omitPings(({ reason }) => reason === omittedReason),
       ),
     ).owed;
     t.ok(findings.length > 0, omittedReason);
     for (const { message } of findings) t.match(message, omittedReason);
   }
-  const withoutGps = compare(mutantOf(week, omitPings(isGps))).owed;
+  const withoutGps = compare(mutantOf(fourDays, omitPings(isGps))).owed;
   for (const reason of reasons)
     t.ok(
       withoutGps.some(({ message }) => message.includes(`no GPS ${reason}`)),

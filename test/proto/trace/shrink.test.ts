@@ -76,12 +76,14 @@ function mergeTraces(first: Trace, second: Trace): Trace {
   const events = [...first.events, ...second.events]
     .map((entry, index) => ({ entry, index }))
     .sort((a, b) => a.entry.event.atMs - b.entry.event.atMs || a.index - b.index)
+    // Line 1 is the header.
     .map(({ entry }, index) => ({ ...entry, line: index + 2 }));
   return { header: { note: '', locks: new Map([...first.header.locks, ...second.header.locks]) }, events };
 }
 
 t.test('each broken rule is found again in a few lines of the original trace', async (t) => {
   const folder = join(root, 'test/traces');
+  // Without the traces of the rule `owed`, which rests on world events: `findingsOf` does not judge it.
   const rules = new Set<string>();
   for (const name of readdirSync(folder).filter((file) => file.includes('.breaks-1.') && !file.startsWith('owed'))) {
     const rule = name.split('.')[0] ?? '';

@@ -1,7 +1,8 @@
 /**
  * The in-order rules (protocol.md §3, "What a lock must do"): they compare an uplink with the uplinks before it, as
- * long as no sequence number is missing in between. These are change-untold, gps-before-cellular, gps-missing,
- * cadence-too-fast between GPS pings, refresh-missing, clock-back, motion-unlikely, and ack-untrue for unlock and lock.
+ * long as no sequence number is missing in between: with those of its *stretch*. These are change-untold,
+ * gps-before-cellular, gps-missing, cadence-too-fast between GPS pings, refresh-missing, clock-back, motion-unlikely,
+ * and ack-untrue for unlock and lock.
  *
  * `context` is what is known from the uplinks before; `breaches` receives the rules that the uplink breaks. Pure:
  * changes nothing else. Uplinks that are not known break no rule, so an earlier uplink that arrives late can only add
@@ -46,6 +47,7 @@ export function judgeInOrder(
     context.state = row.state;
     if (context.run !== null) context.run.isSteady = false;
   }
+  // An acknowledgement of a command that is not known may be about a reset.
   if (uplink.kind === 'ack') context.isReset = uplink.answer === 'reset' || uplink.answer === 'unknown';
   else judgePing(model, context, row, uplink, breaches);
   if (uplink.answer === 'unlock' || uplink.answer === 'lock') {
