@@ -116,8 +116,8 @@ export function stateText(command: CommandJson): string {
 /** As {@link whyText}, with how long the wait will be instead of its end. */
 function shortWhyText(command: CommandJson, nowMs: number): string {
   const due = command.waits?.due_at ?? null;
-  const why = whyText(command);
-  return due === null ? why : why.replace(`due at ${due}`, `due ${whenText(due, nowMs)}`);
+  const text = whyText(command);
+  return due === null ? text : text.replace(`due at ${due}`, `due ${whenText(due, nowMs)}`);
 }
 
 function whyText({ waits, detail }: CommandJson): string {
