@@ -3,7 +3,7 @@ import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { printEmptyList } from '../../terminal/output.js';
 import { type PageFlags, printPages, queryOf } from '../../terminal/paged-list.js';
-import type { Column, Mark } from '../../terminal/table.js';
+import type { Column } from '../../terminal/table.js';
 import { agoText, readPastTime } from '../../terminal/time-text.js';
 
 /** The flags of `lockgate audit`. */
@@ -51,29 +51,15 @@ export async function listAudit(flags: AuditFlags): Promise<void> {
   if (count === 0 && !flags.json) printEmptyList(Object.values(filter), 'No entries match.', 'There is no entry yet.');
 }
 
-/** By the outcome. */
-const OUTCOME_MARKS: Readonly<Record<string, Mark>> = {
-  done: 'good',
-  refused: 'bad',
-  failed: 'bad',
-  begun: 'warn',
-  unknown: 'warn',
-};
-
 function columns(nowMs: number): readonly Column<EntryJson>[] {
   return [
-    { title: 'ID', show: ({ id }) => String(id), neverCut: true },
+    { title: 'ID', show: ({ id }) => String(id) },
     { title: 'WHEN', show: ({ at }) => agoText(at, nowMs) },
     { title: 'WHO', show: whoText },
-    { title: 'ACTION', show: ({ action }) => action, neverCut: true },
-    { title: 'OBJECT', show: ({ object }) => object || '–', neverCut: true },
-    {
-      title: 'OUTCOME',
-      show: ({ outcome, code }) => (code === null ? outcome : `${outcome} (${code})`),
-      mark: ({ outcome }) => OUTCOME_MARKS[outcome],
-      prose: true,
-    },
-    { title: 'CHANGE', show: changeText, below: 'if-narrow' },
+    { title: 'ACTION', show: ({ action }) => action },
+    { title: 'OBJECT', show: ({ object }) => object || '–' },
+    { title: 'OUTCOME', show: ({ outcome, code }) => (code === null ? outcome : `${outcome} (${code})`) },
+    { title: 'CHANGE', show: changeText, optional: true },
     {
       title: 'FROM',
       show: ({ address, agent }) => [address, agent].filter((each) => each !== null).join(' ') || '–',
@@ -97,7 +83,7 @@ function changeText({ before, after }: EntryJson): string {
     if (oldText === undefined || newText === undefined) return `${name} ${newText ?? oldText}`;
     return oldText === newText ? undefined : `${name} ${oldText} → ${newText}`;
   });
-  return parts.filter((part) => part !== undefined).join(', ');
+  return parts.filter((part) => part !== undefined).join(', ') || '–';
 }
 
 function textOf(value: unknown): string | undefined {

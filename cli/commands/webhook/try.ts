@@ -48,7 +48,7 @@ async function test(mac: string, flags: Flags): Promise<void> {
     {
       title: 'RESULT',
       show: (row) => row.error ?? 'received',
-      mark: (row) => (row.error ? 'bad' : 'good'),
+      style: (row) => (row.error ? 'red' : 'green'),
       prose: true,
     },
   ]);

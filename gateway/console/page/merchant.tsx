@@ -1,13 +1,76 @@
-/** The page of the merchant's port. */
-
+/** The dashboard: the page of the merchants' port. Users with a dashboard role log in; the role decides the screens. */
+import type { JSX } from 'preact';
+import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
+import { merchantApi } from './api/merchant.js';
+import type { Session } from './api/shapes.js';
 import type { Screen } from './app/screen.js';
 import { Shell } from './app/shell.js';
-import { startPage } from './app/start.js';
+import { type PageAddresses, startPage } from './app/start.js';
+import { LiveProvider } from './live/use-live.js';
+import { AccessScreen } from './screens/access-screen.js';
+import { BillsScreen } from './screens/bills-screen.js';
+import { DeliveriesScreen } from './screens/deliveries-screen.js';
+import { LockScreen } from './screens/lock-screen.js';
+import { LocksScreen } from './screens/locks-screen.js';
+import { LoginScreen } from './screens/login-screen.js';
+import { NowScreen } from './screens/now-screen.js';
 import { TraceScreen } from './screens/trace-screen.js';
+import { Action } from './view/parts.js';
 
-startPage(({ traceWorker }) => {
-  const screens: readonly Screen[] = [
+/** The session: undefined until the gateway has answered, null if there is none. */
+type SessionState = Session | null | undefined;
+
+function Dashboard({ liveWorker, traceWorker }: PageAddresses): JSX.Element | null {
+  const [session, setSession] = useState<SessionState>(undefined);
+  useEffect(() => {
+    merchantApi.session().then(
+      ({ session: open }) => setSession(open),
+      () => setSession(null),
+    );
+  }, []);
+  const end = useCallback(() => setSession(null), []);
+  const screens = useMemo(() => (session ? screensOf(session, traceWorker) : []), [session, traceWorker]);
+  if (session === undefined) return null;
+  if (session === null) return <LoginScreen onLogin={setSession} />;
+  return (
+    <LiveProvider workerUrl={liveWorker} path="/v1/stream" onEnded={end}>
+      <Shell title={session.merchant} screens={screens} account={<Account session={session} onEnd={end} />} />
+    </LiveProvider>
+  );
+}
+
+/** The screens that a role may use. */
+function screensOf(session: Session, traceWorker: string): readonly Screen[] {
+  const isOwner = session.role === 'owner';
+  const screens: readonly (Screen | false)[] = [
+    { name: 'now', title: 'Now', key: 'n', isListed: true, view: NowScreen },
+    { name: 'locks', title: 'Locks', key: 'l', isListed: true, view: LocksScreen },
+    { name: 'lock', title: 'Lock', key: '', isListed: false, view: LockScreen },
+    { name: 'deliveries', title: 'Deliveries', key: 'd', isListed: true, view: DeliveriesScreen },
     { name: 'trace', title: 'Trace', key: 't', isListed: true, view: () => <TraceScreen workerUrl={traceWorker} /> },
+    {
+      name: 'access',
+      title: 'Keys and users',
+      key: 'k',
+      isListed: true,
+      view: () => <AccessScreen session={session} />,
+    },
+    isOwner && { name: 'bills', title: 'Bills', key: 'b', isListed: true, view: BillsScreen },
   ];
-  return <Shell title="Merchant" screens={screens} account={null} />;
-});
+  return screens.filter((screen) => screen !== false);
+}
+
+function Account({ session, onEnd }: { readonly session: Session; readonly onEnd: () => void }): JSX.Element {
+  return (
+    <>
+      <span class="hint">
+        {session.username} ({session.role})
+      </span>
+      <Action tone="quiet" act={() => merchantApi.logOut().then(onEnd)}>
+        Log out
+      </Action>
+    </>
+  );
+}
+
+startPage((addresses) => <Dashboard {...addresses} />);

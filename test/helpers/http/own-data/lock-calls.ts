@@ -39,6 +39,15 @@ export const LOCK_CALLS: CallTable = {
       404: () => [`/v1/locks/${UNKNOWN}/pings`],
     },
   },
+  'GET /v1/locks/{mac}/history': {
+    make: ({ mac }) => [`/v1/locks/${mac}/history?from=2026-11-20T06:00:00Z`],
+    status: 200,
+    ofOthers: 404,
+    further: {
+      400: ({ mac }) => [`/v1/locks/${mac}/history?to=tomorrow`],
+      404: () => [`/v1/locks/${UNKNOWN}/history`],
+    },
+  },
   'GET /v1/locks/{mac}/track': {
     make: ({ mac }) => [`/v1/locks/${mac}/track`],
     status: 200,

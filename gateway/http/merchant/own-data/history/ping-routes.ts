@@ -1,11 +1,11 @@
 /** The routes for the pings of a merchant's lock: a list, and its track (interfaces.md §2). */
 import { type Static, Type } from 'typebox';
-import { webhookBody } from '../../../webhooks/payload/body.js';
-import { PAYLOAD_SCHEMAS } from '../../../webhooks/payload/schema.js';
-import { type HttpAnswer, JSON_TYPE, type MerchantRoute, problemResponse } from '../route.js';
-import { PAGE_QUERY, pageAnswer, pageResponse, readPage } from './list.js';
-import { PING_EXAMPLE } from './lock-example.js';
-import { findOwnLock, MacParam, NO_SUCH_LOCK, ownDataRoute } from './own-data-route.js';
+import { webhookBody } from '../../../../webhooks/payload/body.js';
+import { PAYLOAD_SCHEMAS } from '../../../../webhooks/payload/schema.js';
+import { type HttpAnswer, JSON_TYPE, type MerchantRoute, problemResponse } from '../../route.js';
+import { PAGE_QUERY, pageAnswer, pageResponse, readPage } from '../list.js';
+import { PING_EXAMPLE } from '../lock-example.js';
+import { findOwnLock, MacParam, NO_SUCH_LOCK, ownDataRoute } from '../own-data-route.js';
 import { readPings, readSpan } from './ping-read.js';
 import { TRACK_EXAMPLE, TRACK_FORMATS, Track, TrackSchema } from './track.js';
 

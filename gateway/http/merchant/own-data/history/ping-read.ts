@@ -2,13 +2,13 @@
  * Reads a lock's pings of a span of time, newest first in the order of arrival. They are read in slices, between which
  * other work runs, and at most {@link MAX_EXAMINED} in one call.
  */
-import { Days } from '../../../../proto/clock.js';
-import { DATE_EXPECTED, parseDate } from '../../../../proto/date.js';
-import { decodeUplink } from '../../../../proto/wire/codec.js';
-import { isPingUplink, type PingUplink } from '../../../../proto/wire/ping.js';
-import type { StoredUplink } from '../../../store/contract/store.js';
-import { Refusal } from '../refusal.js';
-import type { Call } from '../route.js';
+import { Days } from '../../../../../proto/clock.js';
+import { DATE_EXPECTED, parseDate } from '../../../../../proto/date.js';
+import { decodeUplink } from '../../../../../proto/wire/codec.js';
+import { isPingUplink, type PingUplink } from '../../../../../proto/wire/ping.js';
+import type { StoredUplink } from '../../../../store/contract/store.js';
+import { Refusal } from '../../refusal.js';
+import type { Call } from '../../route.js';
 
 /** Number of uplinks that are read in one slice, which takes some 3 ms. */
 const UPLINKS_PER_SLICE = 250;

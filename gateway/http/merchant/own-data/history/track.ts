@@ -1,8 +1,8 @@
 /** A lock's GPS pings as a line with times: as a GeoJSON feature (RFC 7946) or as GPX 1.1. Pure. */
 import { Type } from 'typebox';
-import { formatMac } from '../../../../proto/wire/mac.js';
-import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
-import type { Device } from '../../../store/contract/store.js';
+import { formatMac } from '../../../../../proto/wire/mac.js';
+import { isDatable, toDate } from '../../../../../proto/wire/ping-json.js';
+import type { Device } from '../../../../store/contract/store.js';
 import type { ReadPing } from './ping-read.js';
 
 export const TRACK_FORMATS = ['geojson', 'gpx'] as const;

@@ -1,0 +1,204 @@
+/** What the interface answers, as far as the pages show it (docs/http.md). Dates are RFC 3339. Types only. */
+
+export interface Position {
+  readonly latitude: number;
+  readonly longitude: number;
+  /** In metres. */
+  readonly uncertainty: number;
+  readonly date: string | null;
+}
+
+export type Presence = 'online' | 'asleep' | 'late' | 'low-battery' | 'airplane' | 'never-seen';
+
+/** A lock, as lists and streams have it. */
+export interface Lock {
+  readonly mac_addr: string;
+  readonly name: string | null;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly simulated: boolean;
+  /** `none`, or what needs attention most, such as `theft`. */
+  readonly trouble: string;
+  readonly presence: Presence;
+  readonly since: string | null;
+  readonly due: string | null;
+  readonly power_state: string | null;
+  readonly lock_state: string | null;
+  readonly battery_percent: number | null;
+  readonly firmware_version: string | null;
+  readonly position: Position | null;
+  readonly last_reason: string | null;
+  readonly received_at: string | null;
+}
+
+export interface Settings {
+  readonly mode?: string;
+  readonly ride_tracking?: boolean;
+  readonly airplane?: boolean;
+  readonly recovery?: boolean;
+  readonly high_window?: { readonly from: string; readonly to: string; readonly utc_offset_minutes: number };
+}
+
+export interface LockDetail extends Lock {
+  readonly believed: {
+    readonly power_state: string;
+    readonly power_state_since: string | null;
+    readonly is_doubtful: boolean;
+    readonly connected: boolean;
+    readonly connected_since: string | null;
+    readonly offline_since: string | null;
+    readonly messages: number;
+    readonly power: Settings;
+  } | null;
+  readonly twin: {
+    readonly wanted: Settings;
+    readonly reported: Settings | null;
+    readonly differs: readonly string[];
+  };
+}
+
+/** A ping, as webhooks have it. */
+export interface Ping {
+  readonly event_id: string;
+  readonly mac_addr: string;
+  readonly ping_type: 'cellular' | 'gps' | 'close_connection';
+  readonly reason: string;
+  readonly date: string;
+  readonly received_at: string;
+  readonly lock_state: string;
+  readonly battery_percent: number;
+  readonly latitude?: number;
+  readonly longitude?: number;
+  readonly uncertainty?: number;
+  readonly speed?: number;
+  readonly boot: number;
+  readonly sequence: number;
+  readonly buffered: boolean;
+}
+
+/** A lock's power states and connections in a span of time, oldest first. */
+export interface LockHistory {
+  readonly states: readonly { readonly state: string; readonly since: string }[];
+  readonly connections: readonly {
+    readonly from: string;
+    readonly to: string | null;
+    /** Why it ended, such as `closed` or `dropped`; null while it lasts. */
+    readonly cause: string | null;
+  }[];
+}
+
+export interface Finding {
+  readonly id: string;
+  readonly at: string;
+  readonly rule: string;
+  readonly severity: 'violation' | 'warning';
+  readonly message: string;
+  readonly boot: number | null;
+  readonly sequence: number | null;
+}
+
+export interface Command {
+  readonly id: number;
+  readonly mac_addr: string;
+  readonly type: string;
+  readonly parameters: Readonly<Record<string, unknown>>;
+  readonly state: 'queued' | 'sent' | 'done' | 'rejected' | 'failed' | 'expired' | 'cancelled';
+  readonly detail: string;
+  /** What a queued command waits for; null once it was sent. */
+  readonly waits: { readonly for: string; readonly text: string; readonly due_at: string | null } | null;
+  readonly asked_by: string;
+  readonly created_at: string;
+  readonly expires_at: string;
+  readonly finished_at: string | null;
+}
+
+/** The explanation of `why`. */
+export interface Why {
+  readonly about: Readonly<Record<string, unknown>>;
+  readonly steps: readonly { readonly sentence: string; readonly rests_on: string; readonly at: string | null }[];
+}
+
+export interface WebhookUrl {
+  readonly id: number;
+  readonly origin: string;
+  readonly state: string;
+  readonly disabled_why: string | null;
+  readonly circuit: string;
+  readonly failing_since: string | null;
+  readonly attempts: number;
+  readonly success_rate: number | null;
+  readonly p95_ms: number | null;
+  readonly last_success_at: string | null;
+  readonly last_error: { readonly at: string; readonly status: number | null; readonly error: string } | null;
+}
+
+export interface Delivery {
+  readonly event_id: string;
+  readonly mac_addr: string;
+  readonly ping_type: string;
+  readonly reason: string;
+  readonly received_at: string;
+  readonly state: 'pending' | 'delivered' | 'dead' | 'kept' | 'damaged';
+  readonly next_attempt_at: string | null;
+  readonly attempts: readonly {
+    readonly number: number;
+    readonly at: string;
+    readonly status: number | null;
+    readonly duration_ms: number;
+    readonly error: string | null;
+  }[];
+}
+
+export type DashboardRole = 'owner' | 'staff' | 'viewer';
+
+/** A session of the dashboard. */
+export interface Session {
+  readonly id: number;
+  readonly merchant: string;
+  readonly username: string;
+  readonly role: DashboardRole;
+  readonly created_at: string;
+  readonly expires_at: string;
+  readonly address: string;
+  readonly agent: string | null;
+  /** Whether it is the caller's. */
+  readonly current: boolean;
+}
+
+export interface ApiKey {
+  readonly id: string;
+  readonly name: string;
+  readonly state: 'active' | 'expired' | 'revoked';
+  readonly created_at: string;
+  readonly last_used_at: string | null;
+  readonly expires_at: string | null;
+  readonly scopes: readonly string[];
+}
+
+export interface User {
+  readonly id: string;
+  readonly username: string;
+  readonly email: string | null;
+  readonly dashboard: DashboardRole | null;
+  readonly has_password: boolean;
+}
+
+export interface Invitation {
+  readonly id: number;
+  readonly username: string | null;
+  readonly dashboard: DashboardRole;
+  readonly expires_at: string;
+}
+
+export interface LockUsage {
+  readonly month: string;
+  readonly mac_addr: string;
+  readonly simulated: boolean;
+  readonly messages: number;
+  readonly connections: number;
+  readonly bytes: number;
+}
+
+export interface StatementMonth {
+  readonly month: string;
+  readonly closed_at: string;
+}

@@ -1,0 +1,89 @@
+/**
+ * The present state of all locks of a page: a snapshot in parts, then changes (`GET /v1/stream`). Several changes make
+ * one version, so that a page is drawn a few times a second, however many locks change. Pure.
+ */
+import type { Lock } from '../api/shapes.js';
+
+/** What the stream sends, and the worker passes on to each tab. */
+export type LiveChange =
+  /** Part 1 replaces all locks. */
+  | { readonly type: 'snapshot'; readonly part: number; readonly last: boolean; readonly locks: readonly Lock[] }
+  | { readonly type: 'lock'; readonly lock: Lock }
+  | { readonly type: 'removed'; readonly mac_addr: string };
+
+/** Whether the page follows the gateway: `ended` if the session did. */
+export type LiveState = 'connecting' | 'live' | 'interrupted' | 'ended';
+
+/** From the worker to a tab. */
+export type LiveMessage =
+  | { readonly type: 'changes'; readonly changes: readonly LiveChange[] }
+  | { readonly type: 'state'; readonly state: LiveState };
+
+/** All locks, by MAC. */
+export class LiveLocks {
+  #locks = new Map<string, Lock>();
+  /** The locks of a snapshot whose last part has not come yet. */
+  #next: Map<string, Lock> | null = null;
+  #sorted: readonly Lock[] | null = null;
+
+  /** In the order of {@link compareByTrouble}. The same array until something changes. */
+  get sorted(): readonly Lock[] {
+    this.#sorted ??= [...this.#locks.values()].sort(compareByTrouble);
+    return this.#sorted;
+  }
+
+  get size(): number {
+    return this.#locks.size;
+  }
+
+  find(mac: string): Lock | undefined {
+    return this.#locks.get(mac);
+  }
+
+  apply(change: LiveChange): void {
+    if (change.type === 'snapshot') this.#takePart(change);
+    else if (change.type === 'lock') this.#set(change.lock);
+    else this.#remove(change.mac_addr);
+    this.#sorted = null;
+  }
+
+  /** The present state as changes that lead to it, for a tab that was opened later. */
+  asSnapshot(): LiveChange {
+    return { type: 'snapshot', part: 1, last: true, locks: [...this.#locks.values()] };
+  }
+
+  #takePart({ part, last, locks }: LiveChange & { readonly type: 'snapshot' }): void {
+    if (part === 1) this.#next = new Map();
+    for (const lock of locks) this.#next?.set(lock.mac_addr, lock);
+    if (!last || this.#next === null) return;
+    this.#locks = this.#next;
+    this.#next = null;
+  }
+
+  #set(lock: Lock): void {
+    this.#locks.set(lock.mac_addr, lock);
+    this.#next?.set(lock.mac_addr, lock);
+  }
+
+  #remove(mac: string): void {
+    this.#locks.delete(mac);
+    this.#next?.delete(mac);
+  }
+}
+
+/** The kinds of trouble, the worst first; others come before `none`. */
+export const TROUBLE_ORDER: readonly string[] = ['theft', 'unjudged', 'late', 'low-battery'];
+
+/** The worst trouble first, then by name, then by MAC. */
+export function compareByTrouble(a: Lock, b: Lock): number {
+  const byTrouble = troubleRank(a) - troubleRank(b);
+  if (byTrouble !== 0) return byTrouble;
+  const byName = (a.name ?? '￿').localeCompare(b.name ?? '￿');
+  return byName !== 0 ? byName : a.mac_addr < b.mac_addr ? -1 : 1;
+}
+
+function troubleRank({ trouble }: Lock): number {
+  if (trouble === 'none') return TROUBLE_ORDER.length + 1;
+  const rank = TROUBLE_ORDER.indexOf(trouble);
+  return rank === -1 ? TROUBLE_ORDER.length : rank;
+}

@@ -1,0 +1,55 @@
+/** The live locks of a page as a hook, from the worker that all tabs share. */
+
+import type { ComponentChildren } from 'preact';
+import { createContext, type JSX } from 'preact';
+import { useContext, useEffect, useMemo, useState } from 'preact/hooks';
+import { LiveLocks, type LiveMessage, type LiveState } from './live-locks.js';
+
+/** The locks, and a number that changes with them. */
+export interface Live {
+  readonly locks: LiveLocks;
+  readonly state: LiveState;
+  readonly version: number;
+}
+
+const LiveContext = createContext<Live>({ locks: new LiveLocks(), state: 'connecting', version: 0 });
+
+export function useLive(): Live {
+  return useContext(LiveContext);
+}
+
+interface LiveProps {
+  readonly workerUrl: string;
+  /** The path of the stream, such as `/v1/stream`. */
+  readonly path: string;
+  readonly onEnded: () => void;
+  readonly children: ComponentChildren;
+}
+
+/** Follows the stream while it is shown. */
+export function LiveProvider({ workerUrl, path, onEnded, children }: LiveProps): JSX.Element {
+  const locks = useMemo(() => new LiveLocks(), []);
+  const [version, setVersion] = useState(0);
+  const [state, setState] = useState<LiveState>('connecting');
+  useEffect(() => {
+    const worker = new SharedWorker(workerUrl, { type: 'module', name: `lockgate ${path}` });
+    worker.port.onmessage = ({ data }: MessageEvent<LiveMessage>) => {
+      if (data.type === 'state') {
+        setState(data.state);
+        if (data.state === 'ended') onEnded();
+        return;
+      }
+      for (const change of data.changes) locks.apply(change);
+      setVersion((before) => before + 1);
+    };
+    worker.port.postMessage({ type: 'follow', path });
+    const leave = (): void => worker.port.postMessage({ type: 'bye' });
+    addEventListener('pagehide', leave);
+    return () => {
+      removeEventListener('pagehide', leave);
+      leave();
+    };
+  }, [workerUrl, path, onEnded, locks]);
+  const live = useMemo(() => ({ locks, state, version }), [locks, state, version]);
+  return <LiveContext.Provider value={live}>{children}</LiveContext.Provider>;
+}

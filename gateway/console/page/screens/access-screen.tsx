@@ -1,0 +1,21 @@
+/** API keys, users, invitations and sessions of a merchant. Owners change them; others see their own sessions. */
+import type { JSX } from 'preact';
+import type { Session } from '../api/shapes.js';
+import { KeysPanel } from './access/keys-panel.js';
+import { SessionsPanel } from './access/sessions-panel.js';
+import { UsersPanel } from './access/users-panel.js';
+
+export function AccessScreen({ session }: { readonly session: Session }): JSX.Element {
+  const isOwner = session.role === 'owner';
+  return (
+    <section class="screen" aria-labelledby="access-title">
+      <header class="screen-head">
+        <h1 id="access-title">Keys and users</h1>
+      </header>
+      {!isOwner && <p class="hint">Owners make keys and invite users. You are {session.role}.</p>}
+      {isOwner && <KeysPanel />}
+      {isOwner && <UsersPanel self={session.username} />}
+      <SessionsPanel />
+    </section>
+  );
+}

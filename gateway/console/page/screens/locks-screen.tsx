@@ -1,0 +1,95 @@
+/** All locks in a list that follows the gateway: searched and filtered in the page, trouble first. */
+import type { JSX } from 'preact';
+import { useMemo, useRef } from 'preact/hooks';
+import type { Lock } from '../api/shapes.js';
+import { useKeys } from '../app/keys.js';
+import { type Route, routeTo } from '../app/route.js';
+import { setQuery } from '../app/use-route.js';
+import { useLive } from '../live/use-live.js';
+import { Age } from '../view/age.js';
+import { Empty, lockName, PresenceBadge, TroubleBadge } from '../view/parts.js';
+import { VirtualList } from '../view/virtual-list.js';
+
+const ROW_PIXELS = 40;
+
+export function LocksScreen({ route }: { readonly route: Route }): JSX.Element {
+  const { locks, version } = useLive();
+  const { search = '', presence = '' } = route.query;
+  const field = useRef<HTMLInputElement>(null);
+  useKeys(useMemo(() => ({ '/': () => field.current?.focus() }), []));
+  const shown = useMemo(() => {
+    const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+    return locks.sorted.filter((lock) => (presence === '' || lock.presence === presence) && matches(lock, words));
+  }, [locks, version, search, presence]);
+  return (
+    <section class="screen fill" aria-labelledby="locks-title">
+      <header class="screen-head">
+        <h1 id="locks-title">Locks</h1>
+        <label>
+          <span class="hidden">Search by name, MAC or label</span>
+          <input
+            ref={field}
+            type="search"
+            placeholder="Search ( / )"
+            value={search}
+            onInput={(event) => setQuery({ search: event.currentTarget.value })}
+          />
+        </label>
+        <label>
+          Presence{' '}
+          <select value={presence} onChange={(event) => setQuery({ presence: event.currentTarget.value })}>
+            <option value="">all</option>
+            {['online', 'asleep', 'late', 'low-battery', 'airplane', 'never-seen'].map((each) => (
+              <option key={each} value={each}>
+                {each.replaceAll('-', ' ')}
+              </option>
+            ))}
+          </select>
+        </label>
+        <span class="hint">
+          {shown.length.toLocaleString('en-US')} of {locks.size.toLocaleString('en-US')}
+        </span>
+      </header>
+      {shown.length === 0 ? (
+        <Empty title="No lock matches" />
+      ) : (
+        <VirtualList
+          items={shown}
+          rowPixels={ROW_PIXELS}
+          keyOf={({ mac_addr }) => mac_addr}
+          label="Locks"
+          onOpen={({ mac_addr }) => {
+            location.hash = routeTo('lock', [mac_addr]);
+          }}
+          row={(lock) => <LockRow lock={lock} />}
+        />
+      )}
+    </section>
+  );
+}
+
+function LockRow({ lock }: { readonly lock: Lock }): JSX.Element {
+  return (
+    <span class="lock-row">
+      <strong class="lock-name">{lockName(lock)}</strong>
+      <span class="mono lock-mac">{lock.mac_addr}</span>
+      <span class="lock-trouble">
+        <TroubleBadge lock={lock} />
+      </span>
+      <PresenceBadge lock={lock} />
+      <span>{lock.power_state ?? ''}</span>
+      <span>{lock.lock_state ?? ''}</span>
+      <span class="number">{lock.battery_percent === null ? '' : `${Math.round(lock.battery_percent)} %`}</span>
+      <span class="lock-age">
+        <Age date={lock.received_at} />
+      </span>
+    </span>
+  );
+}
+
+/** Whether each word is part of the lock's name, MAC, or a label. */
+function matches({ name, mac_addr, labels }: Lock, words: readonly string[]): boolean {
+  if (words.length === 0) return true;
+  const text = `${name ?? ''} ${mac_addr} ${Object.entries(labels).flat().join(' ')}`.toLowerCase();
+  return words.every((word) => text.includes(word));
+}

@@ -1,0 +1,115 @@
+/** The first screen: trouble first, each with the one action that helps, then how all locks are. */
+import type { JSX } from 'preact';
+import { useCallback, useMemo } from 'preact/hooks';
+import { Seconds } from '../../../../proto/clock.js';
+import { merchantApi } from '../api/merchant.js';
+import type { Lock, Presence, WebhookUrl } from '../api/shapes.js';
+import { routeTo } from '../app/route.js';
+import { useLive } from '../live/use-live.js';
+import { Age } from '../view/age.js';
+import { Action, Badge, Empty, lockName, PresenceBadge, TroubleBadge } from '../view/parts.js';
+import { useAnswer } from '../view/use-answer.js';
+
+/** The maximum number of locks in trouble that are listed here; the list of locks has all. */
+const MAX_SHOWN = 50;
+const PRESENCES: readonly Presence[] = ['online', 'asleep', 'late', 'low-battery', 'airplane', 'never-seen'];
+
+export function NowScreen(): JSX.Element {
+  const { locks, state, version } = useLive();
+  const webhooks = useAnswer(useCallback(merchantApi.webhooks, []), Seconds(10));
+  const failing = webhooks.answer?.data.filter(isInTrouble) ?? [];
+  const troubled = useMemo(() => locks.sorted.filter(({ trouble }) => trouble !== 'none'), [locks, version]);
+  if (locks.size === 0 && state === 'live')
+    return (
+      <Empty title="No locks yet">
+        <p>The operator adds locks to your account. They are listed here as soon as they are yours.</p>
+      </Empty>
+    );
+  return (
+    <section class="screen" aria-labelledby="now-title">
+      <header class="screen-head">
+        <h1 id="now-title">Now</h1>
+      </header>
+      <PresenceCounts locks={locks.sorted} />
+      {failing.map((url) => (
+        <UrlTrouble key={url.id} url={url} onChange={webhooks.reload} />
+      ))}
+      <LocksInTrouble locks={troubled} />
+    </section>
+  );
+}
+
+function PresenceCounts({ locks }: { readonly locks: readonly Lock[] }): JSX.Element {
+  const counts = new Map<string, number>();
+  for (const { presence } of locks) counts.set(presence, (counts.get(presence) ?? 0) + 1);
+  return (
+    <ul class="figures" aria-label="Locks by presence">
+      {PRESENCES.map((presence) => (
+        <li key={presence}>
+          <a href={routeTo('locks', [], { presence })}>
+            <strong>{(counts.get(presence) ?? 0).toLocaleString('en-US')}</strong>
+            <span>{presence.replaceAll('-', ' ')}</span>
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function LocksInTrouble({ locks }: { readonly locks: readonly Lock[] }): JSX.Element {
+  if (locks.length === 0) return <p class="card good">✓ No lock needs attention.</p>;
+  return (
+    <section class="card" aria-label="Locks in trouble">
+      <h2>{locks.length.toLocaleString('en-US')} locks need attention</h2>
+      <table>
+        <tbody>
+          {locks.slice(0, MAX_SHOWN).map((lock) => (
+            <tr key={lock.mac_addr}>
+              <td>
+                <TroubleBadge lock={lock} />
+              </td>
+              <td>
+                <a href={routeTo('lock', [lock.mac_addr])}>{lockName(lock)}</a>
+              </td>
+              <td>
+                <PresenceBadge lock={lock} />
+              </td>
+              <td>
+                <Age date={lock.received_at} />
+              </td>
+              <td>
+                <a href={routeTo('lock', [lock.mac_addr])}>{HELP[lock.trouble] ?? 'See why'}</a>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {locks.length > MAX_SHOWN && <a href={routeTo('locks')}>All locks</a>}
+    </section>
+  );
+}
+
+/** The one action that helps, by trouble. */
+const HELP: Readonly<Record<string, string>> = { theft: 'Follow it', late: 'See why it is late' };
+
+function isInTrouble({ state, failing_since }: WebhookUrl): boolean {
+  return state !== 'active' || failing_since !== null;
+}
+
+function UrlTrouble({ url, onChange }: { readonly url: WebhookUrl; readonly onChange: () => void }): JSX.Element {
+  const { id, origin, state, disabled_why, failing_since, last_error } = url;
+  const recover = (): Promise<void> => merchantApi.recover(id).then(onChange);
+  return (
+    <p class="card">
+      <Badge tone="bad">{state === 'active' ? 'failing' : state}</Badge>{' '}
+      <a href={routeTo('deliveries', [String(id)])}>{origin}</a>{' '}
+      {failing_since !== null && (
+        <>
+          since <Age date={failing_since} />
+        </>
+      )}{' '}
+      <span class="hint">{disabled_why ?? last_error?.error}</span>{' '}
+      {state === 'active' && <Action act={recover}>Send what is due again</Action>}
+    </p>
+  );
+}

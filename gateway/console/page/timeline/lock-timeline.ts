@@ -1,0 +1,55 @@
+/** A lock's timeline from the gateway's answers. Pure. */
+import { POWER_MODEL } from '../../../../proto/power/model.js';
+import type { EnteredState, TimelineData, TimelineSpan } from '../../timeline/timeline-data.js';
+import type { Command, Finding, LockHistory, Ping } from '../api/shapes.js';
+
+/** What the gateway's answers say of a lock's past. */
+export interface LockPast {
+  readonly history: LockHistory;
+  /** Newest first, as the interface answers them. */
+  readonly pings: readonly Ping[];
+  readonly findings: readonly Finding[];
+  readonly commands: readonly Command[];
+}
+
+export function lockTimeline(mac: string, { history, pings, findings, commands }: LockPast): TimelineData {
+  return {
+    mac,
+    states: history.states.flatMap(enteredState),
+    connections: history.connections.map(connectionSpan),
+    pings: pings.map(({ event_id, received_at, reason }) => ({
+      atMs: Date.parse(received_at),
+      reason,
+      id: event_id,
+      title: `${reason}, ${received_at}`,
+    })),
+    pingCount: pings.length,
+    commands: commands.map(commandSpan),
+    deliveries: [],
+    findings: findings.map(({ id, at, rule, severity, message }) => ({
+      atMs: Date.parse(at),
+      severity,
+      id,
+      title: `${severity} ${rule}: ${message}`,
+    })),
+  };
+}
+
+/** A state that this version of the page does not know has no band. */
+function enteredState({ state, since }: LockHistory['states'][number]): EnteredState[] {
+  const row = POWER_MODEL.states.find((each) => each.state === state);
+  return row === undefined ? [] : [{ atMs: Date.parse(since), row }];
+}
+
+function connectionSpan({ from, to, cause }: LockHistory['connections'][number]): TimelineSpan {
+  const outcome = to === null ? 'open' : cause === 'closed' ? 'good' : 'bad';
+  const title = cause === null ? 'connected' : `connected, ended by ${cause}`;
+  return { fromMs: Date.parse(from), toMs: to === null ? null : Date.parse(to), outcome, id: null, title };
+}
+
+function commandSpan({ id, type, state, created_at, finished_at }: Command): TimelineSpan {
+  const isOpen = state === 'queued' || state === 'sent';
+  const outcome = isOpen ? 'open' : state === 'done' ? 'good' : 'bad';
+  const toMs = finished_at === null ? null : Date.parse(finished_at);
+  return { fromMs: Date.parse(created_at), toMs, outcome, id: String(id), title: `command ${type}: ${state}` };
+}

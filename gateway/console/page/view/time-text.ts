@@ -1,0 +1,40 @@
+/** Times for people: how long ago or ahead, and a date in the reader's own time. Pure. */
+import { Days, Hours, Minutes, Seconds } from '../../../../proto/clock.js';
+
+const UNITS: readonly (readonly [span: number, name: string])[] = [
+  [Days(1), 'd'],
+  [Hours(1), 'h'],
+  [Minutes(1), 'min'],
+  [Seconds(1), 's'],
+];
+
+/** `3 min ago`, `in 2 h`, or `now` for less than a second. */
+export function ageText(timeMs: number, nowMs: number): string {
+  const span = Math.abs(nowMs - timeMs);
+  const [unit, name] = UNITS.find(([each]) => span >= each) ?? [];
+  if (unit === undefined) return 'now';
+  const text = `${Math.floor(span / unit)} ${name}`;
+  return timeMs > nowMs ? `in ${text}` : `${text} ago`;
+}
+
+/** Minutes and seconds until a time, such as `1:05`; `0:00` for a past time. */
+export function countdownText(timeMs: number, nowMs: number): string {
+  const seconds = Math.max(Math.ceil((timeMs - nowMs) / Seconds(1)), 0);
+  if (seconds >= Hours(1) / Seconds(1)) return ageText(timeMs, nowMs).replace('in ', '');
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+}
+
+/** The date and time in the reader's own time zone, to the second, such as `2026-11-20 07:00:01`. */
+export function localTimeText(date: string): string {
+  const time = new Date(date);
+  const local = new Date(time.getTime() - Minutes(time.getTimezoneOffset()));
+  return local.toISOString().slice(0, 'YYYY-MM-DDThh:mm:ss'.length).replace('T', ' ');
+}
+
+/** Bytes for people, such as `4.1 kB`. */
+export function bytesText(bytes: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  const power = bytes === 0 ? 0 : Math.min(Math.floor(Math.log10(bytes) / 3), units.length - 1);
+  const value = bytes / 1000 ** power;
+  return `${power === 0 ? value : value.toFixed(1)} ${units[power]}`;
+}

@@ -1,0 +1,53 @@
+/** Loads an answer of the interface for a view, and loads it again on demand or now and then. */
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { ApiFailure } from '../api/http.js';
+
+/** The answer as far as it is known. An answer stays while a newer one is loaded, or could not be. */
+export interface Loaded<Answer> {
+  readonly answer: Answer | null;
+  /** Why the last call failed; null if it did not. */
+  readonly failure: ApiFailure | null;
+  readonly reload: () => void;
+}
+
+/**
+ * @param load makes the call; a new function makes a new call, so wrap it in `useCallback`
+ * @param everyMs how often to load it again; undefined for never
+ */
+export function useAnswer<Answer>(load: () => Promise<Answer>, everyMs?: number): Loaded<Answer> {
+  const [answer, setAnswer] = useState<Answer | null>(null);
+  const [failure, setFailure] = useState<ApiFailure | null>(null);
+  const newestCall = useRef(0);
+  const reload = useCallback(() => {
+    newestCall.current += 1;
+    const call = newestCall.current;
+    load().then(
+      (loaded) => {
+        if (call !== newestCall.current) return;
+        setAnswer(loaded);
+        setFailure(null);
+      },
+      (error: unknown) => call === newestCall.current && setFailure(asFailure(error)),
+    );
+  }, [load]);
+  useEffect(() => {
+    setAnswer(null);
+    reload();
+    if (everyMs === undefined) return;
+    const timer = setInterval(reload, everyMs);
+    return () => clearInterval(timer);
+  }, [reload, everyMs]);
+  // An answer that comes after the view was closed changes nothing.
+  useEffect(
+    () => () => {
+      newestCall.current = -1;
+    },
+    [],
+  );
+  return { answer, failure, reload };
+}
+
+/** An error of ours, which no call explains, is shown too. */
+export function asFailure(error: unknown): ApiFailure {
+  return error instanceof ApiFailure ? error : new ApiFailure(0, 'internal', String(error));
+}

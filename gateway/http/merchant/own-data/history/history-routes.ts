@@ -1,0 +1,89 @@
+/** The route for a lock's power states and connections over time, which timelines show (interfaces.md §2). */
+import { type Static, Type } from 'typebox';
+import { POWER_MODEL } from '../../../../../proto/power/model.js';
+import { type MerchantRoute, problemResponse } from '../../route.js';
+import { nullable } from '../lock-json.js';
+import { findOwnLock, MacParam, NO_SUCH_LOCK, ownDataRoute } from '../own-data-route.js';
+import { LockHistory } from './lock-history.js';
+import { readSpan } from './ping-read.js';
+
+/** Maximum number of uplinks that one call reads, and the same for connection events. */
+const MAX_ENTRIES = 10_000;
+/** A slice takes some 5 ms of the gateway's thread. */
+const ENTRIES_PER_SLICE = 250;
+
+const TIME = { type: 'string', format: 'date-time' };
+const HistoryQuery = Type.Object({
+  from: Type.Optional(Type.String({ description: 'What the gateway received at this time or later, RFC 3339.' })),
+  to: Type.Optional(Type.String({ description: 'What the gateway received before this time, RFC 3339.' })),
+});
+
+const HistorySchema = Type.Object(
+  {
+    states: Type.Array(
+      Type.Object({
+        state: Type.Unsafe<string>({ type: 'string', enum: POWER_MODEL.states.map(({ state }) => state) }),
+        since: Type.String({ format: 'date-time' }),
+      }),
+      { description: 'The power state at the start of the span, and each later one; oldest first.' },
+    ),
+    connections: Type.Array(
+      Type.Object({
+        from: Type.String({ format: 'date-time' }),
+        to: nullable<string>(TIME, 'Null while it lasts.'),
+        cause: nullable<string>({ type: 'string' }, 'Why it ended, such as `closed` or `dropped`.'),
+      }),
+      { description: 'The connections that reach into the span; oldest first.' },
+    ),
+    complete_from: nullable<string>(TIME, 'Null if the whole span is there; otherwise ask for earlier with `to`.'),
+  },
+  { title: 'LockHistory', description: 'The power states and connections of a lock, by the gateway’s clock.' },
+);
+
+const EXAMPLE: Static<typeof HistorySchema> = {
+  states: [{ state: 'MID', since: '2026-11-20T05:59:58.120Z' }],
+  connections: [{ from: '2026-11-20T05:59:57.900Z', to: '2026-11-20T06:00:41.080Z', cause: 'closed' }],
+  complete_from: null,
+};
+
+/** A lock's past. */
+export const HISTORY_ROUTES: readonly MerchantRoute[] = [
+  ownDataRoute({
+    method: 'GET',
+    path: '/v1/locks/{mac}/history',
+    operationId: 'getLockHistory',
+    tag: 'locks',
+    scope: 'locks:read',
+    summary: 'A lock’s power states and connections over time.',
+    description: 'As its messages showed them, since the lock is yours.',
+    params: Type.Object({ mac: MacParam }),
+    query: HistoryQuery,
+    responses: {
+      200: { description: 'The history.', schema: HistorySchema, example: EXAMPLE },
+      400: problemResponse('A parameter is not valid.'),
+      404: NO_SUCH_LOCK,
+    },
+    handle: async (call) => {
+      const { device } = await findOwnLock(call);
+      const { store, ownData, budgets } = call.parts;
+      const span = readSpan(call);
+      const toMs = Math.min(span.toMs, ownData.runClock.now() + 1);
+      const toUplinkId = (await store.webhooks.findFirstUplinkFrom(toMs)) - 1;
+      const start = await store.why.findLogStart(device.id, toUplinkId, toMs, MAX_ENTRIES);
+      const history = new LockHistory({ fromMs: span.fromMs, toMs });
+      let examined = 0;
+      try {
+        reading: for await (const slice of store.why.readLogFrom(device.id, start, ENTRIES_PER_SLICE)) {
+          for (const entry of slice) {
+            examined += 1;
+            if (!history.take(entry)) break reading;
+          }
+          await ownData.turns.next(call.signal);
+        }
+      } finally {
+        budgets.chargeRows(call.merchantId, examined);
+      }
+      return { status: 200, body: history.json(start.isCut) };
+    },
+  }),
+];

@@ -1,0 +1,94 @@
+/**
+ * A lock's power states and connections over time (interfaces.md §2): what its log says, cut to the asked span; and the
+ * operation, which sees a lock's log from the connection on.
+ */
+import t from 'tap';
+import { LockHistory } from '../../../../gateway/http/merchant/own-data/history/lock-history.js';
+import type { LockEvent, LogEntry, StoredUplink } from '../../../../gateway/store/contract/store.js';
+import { Hours, Minutes } from '../../../../proto/clock.js';
+import { encodeUplink } from '../../../../proto/wire/codec.js';
+import { DEFAULT_POWER, type Ping, type PowerSettings } from '../../../../proto/wire/ping.js';
+import { toDate } from '../../../../proto/wire/ping-json.js';
+import { callMerchantApi } from '../../../helpers/http/merchant-call.js';
+import { ownDataSite } from '../../../helpers/http/own-data/site.js';
+
+const START_MS = Date.UTC(2026, 10, 20, 6);
+const CLOSE: Ping = {
+  kind: 'close_connection',
+  reason: 'REASON_CLOSE_CONNECTION',
+  lockState: 'locked',
+  batteryPercent: 80,
+  position: null,
+} as Ping;
+
+/** An uplink of the lock with these settings and battery, received at a time. */
+function uplink(receivedAtMs: number, power: Partial<PowerSettings>, batteryPercent = 80): LogEntry {
+  const body = { ...CLOSE, batteryPercent };
+  const settings = { ...DEFAULT_POWER, ...power };
+  const terms = { boot: 1, sequence: 1, timeMs: receivedAtMs, power: settings, kept: 0, dropped: 0, body };
+  const bytes = Buffer.from(encodeUplink(terms));
+  const stored = { source: 'lock', bytes, receivedAtMs, isDamaged: false } as StoredUplink;
+  return { type: 'uplink', uplink: stored };
+}
+
+const lockEvent = (atMs: number, event: LockEvent): LogEntry => ({ type: 'lock-event', atMs, event });
+
+function historyOf(entries: readonly LogEntry[], fromMs: number, isCut = false) {
+  const history = new LockHistory({ fromMs, toMs: START_MS + Hours(10) });
+  for (const entry of entries) if (!history.take(entry)) break;
+  return history.json(isCut);
+}
+
+const LOG: readonly LogEntry[] = [
+  lockEvent(START_MS, { event: 'connect' }),
+  uplink(START_MS + Minutes(1), {}),
+  uplink(START_MS + Minutes(2), {}),
+  lockEvent(START_MS + Minutes(3), { event: 'disconnect', cause: 'closed' }),
+  lockEvent(START_MS + Hours(1), { event: 'connect', source: 'phone' }),
+  lockEvent(START_MS + Hours(2), { event: 'connect' }),
+  uplink(START_MS + Hours(2), { mode: 'HIGH' }),
+  uplink(START_MS + Hours(3), { mode: 'HIGH' }, 5),
+  lockEvent(START_MS + Hours(4), { event: 'gateway', state: 'stop' }),
+  lockEvent(START_MS + Hours(5), { event: 'connect' }),
+  uplink(START_MS + Hours(11), { recovery: true }),
+];
+
+t.test('states change where the settings or a low battery change them; connections end where they ended', async (t) => {
+  t.same(historyOf(LOG, START_MS), {
+    states: [
+      { state: 'MID', since: toDate(START_MS + Minutes(1)) },
+      { state: 'HIGH', since: toDate(START_MS + Hours(2)) },
+      { state: 'LOW_BATTERY', since: toDate(START_MS + Hours(3)) },
+    ],
+    connections: [
+      { from: toDate(START_MS), to: toDate(START_MS + Minutes(3)), cause: 'closed' },
+      { from: toDate(START_MS + Hours(2)), to: toDate(START_MS + Hours(4)), cause: 'gateway' },
+      { from: toDate(START_MS + Hours(5)), to: null, cause: null },
+    ],
+    complete_from: null,
+  });
+});
+
+t.test('a later span starts with the state that the lock had then', async (t) => {
+  const { states, connections } = historyOf(LOG, START_MS + Minutes(150));
+  t.same(
+    states.map(({ state }) => state),
+    ['HIGH', 'LOW_BATTERY'],
+  );
+  t.equal(connections.length, 2, 'the connection that ended before the span is left out');
+});
+
+t.test('an answer that could not hold everything says from when on it is complete', async (t) => {
+  t.equal(historyOf(LOG, START_MS - Hours(1), true).complete_from, toDate(START_MS));
+  t.equal(historyOf(LOG, START_MS, true).complete_from, null, 'nothing before the span is missing');
+});
+
+t.test('the operation reads a lock’s own log', async (t) => {
+  const { gateway, amber, basil } = await ownDataSite(t);
+  const ask = (key: string) => callMerchantApi(gateway, `/v1/locks/${amber.mac}/history`, { key });
+  const { status, body } = await ask(amber.key);
+  const { states, connections } = body as { states: unknown[]; connections: unknown[] };
+  t.equal(status, 200);
+  t.ok(states.length > 0 && connections.length > 0, JSON.stringify(body));
+  t.equal((await ask(basil.key)).status, 404);
+});
