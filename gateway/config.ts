@@ -47,6 +47,8 @@ export interface Config {
   readonly httpPerAddress: number;
   /** Proxies whose `X-Forwarded-For` counts. */
   readonly trustedProxies: readonly AddressRange[];
+  /** Further names under which the console is reached: those of proxies. */
+  readonly consoleHosts: readonly string[];
   /** Origins whose pages may call from a browser. */
   readonly httpCorsOrigin: readonly string[];
   /** What one merchant, or one unauthenticated address, may do and store; the defaults if absent. */
@@ -191,6 +193,14 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     default: '',
     unit: 'origins, separated by commas',
     meaning: 'Origins whose pages may call the merchants’ interface, such as https://example.com.',
+  },
+  {
+    key: 'consoleHosts',
+    flag: '--console-hosts',
+    environment: 'LOCKGATE_CONSOLE_HOSTS',
+    default: '',
+    unit: 'host names, separated by commas',
+    meaning: 'Names under which browsers reach the console through a proxy, such as locks.example.com.',
   },
   {
     key: 'httpPerAddress',
@@ -366,6 +376,7 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
     httpHost: settingOf('httpHost').text,
     httpPort: readPort(settingOf('httpPort')),
     httpCorsOrigin: readOrigins(settingOf('httpCorsOrigin')),
+    consoleHosts: readHosts(settingOf('consoleHosts')),
     httpPerAddress: readCount(settingOf('httpPerAddress')),
     trustedProxies: readProxies(settingOf('trustedProxies')),
     fairness: readFairness((key) => readLimit(settingOf(key))),
@@ -403,6 +414,19 @@ function readOrigins(resolved: ResolvedSetting): string[] {
     if (!URL.canParse(origin) || new URL(origin).origin !== origin)
       throw wrongSetting(resolved, 'origins such as https://example.com, separated by commas');
   return origins;
+}
+
+/** A host name, or an IPv4 address; without a port. */
+const HOST_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/i;
+
+function readHosts(resolved: ResolvedSetting): string[] {
+  const hosts = resolved.text
+    .split(',')
+    .map((host) => host.trim())
+    .filter((host) => host !== '');
+  if (!hosts.every((host) => HOST_NAME.test(host)))
+    throw wrongSetting(resolved, 'host names such as locks.example.com, without a port, separated by commas');
+  return hosts;
 }
 
 function readProxies(resolved: ResolvedSetting): AddressRange[] {

@@ -2,6 +2,7 @@
 import type { Clock } from '../../proto/clock.js';
 import type { Audit } from '../audit/audit.js';
 import { IdempotentCalls } from '../commands/idempotent-calls.js';
+import { ConsoleSessions } from '../console/console-sessions.js';
 import type { Keys } from '../data-folder/keys.js';
 import type { HttpBudgets } from '../fairness/http-budgets.js';
 import type { Store } from '../store/contract/store.js';
@@ -21,6 +22,8 @@ export interface MerchantParts {
   readonly accessTokens: AccessTokens;
   readonly users: Users;
   readonly invitations: Invitations;
+  /** Sessions of the dashboard and of the operators' console. */
+  readonly consoleSessions: ConsoleSessions;
   readonly tester: WebhookTester;
   /** The run's clock, which stamps what locks send. */
   readonly runClock: Clock;
@@ -51,6 +54,7 @@ export function makeMerchantParts(parts: {
   const [apiKeys, accessTokens, users] = [new ApiKeys(parts), new AccessTokens(parts), new Users(parts)];
   const idempotentCalls = new IdempotentCalls(store.commands);
   const invitations = new Invitations({ ...parts, users });
-  const owned = { apiKeys, accessTokens, users, invitations, idempotentCalls };
+  const consoleSessions = new ConsoleSessions({ store, users, clock });
+  const owned = { apiKeys, accessTokens, users, invitations, consoleSessions, idempotentCalls };
   return { store, clock, tester, runClock, newEvents, budgets, ownData, audit, ...owned };
 }

@@ -40,6 +40,11 @@ export type LoginOutcome =
   | { readonly result: 'refused' }
   | { readonly result: 'retry-later'; readonly retryAfterMs: number };
 
+/** The result of checking a password. */
+export type PasswordOutcome =
+  | { readonly result: 'right'; readonly userId: bigint }
+  | Exclude<LoginOutcome, { readonly result: 'logged-in' }>;
+
 export interface UsersParts {
   readonly store: Store;
   readonly keys: Keys;
@@ -123,20 +128,36 @@ export class Users {
    * @throws OverBudget `password-hashes`
    * @throws LockgateError `busy`
    */
-  async logIn({ merchantId, username, password, address }: Login): Promise<LoginOutcome> {
+  async logIn(login: Login): Promise<LoginOutcome> {
+    const { merchantId } = login;
+    const outcome = await this.#attempt(login, () => this.#parts.budgets.takeHashes(merchantId, 1));
+    return outcome.result === 'right' ? await this.#openSession(merchantId, outcome.userId) : outcome;
+  }
+
+  /**
+   * Checks a password of a caller who is not authenticated otherwise, and so must not use up the merchant's budget.
+   *
+   * @throws LockgateError `busy`
+   */
+  async checkPassword(login: Login): Promise<PasswordOutcome> {
+    return await this.#attempt(login, () => undefined);
+  }
+
+  /** @param charge called before a password is compared; may refuse it by throwing */
+  async #attempt({ merchantId, username, password, address }: Login, charge: () => void): Promise<PasswordOutcome> {
     // All spellings of a name are one account to the guard.
     const attempt = await this.#guard.begin(merchantId, usernameKey(username), address);
     let result: 'right' | 'wrong' | 'undecided' = 'undecided';
     try {
       if (attempt.retryAfterMs !== undefined) return { result: 'retry-later', retryAfterMs: attempt.retryAfterMs };
-      this.#parts.budgets.takeHashes(merchantId, 1);
+      charge();
       const user = await this.#parts.store.people.findLogin(merchantId, username);
       // A password is compared even for an unknown user, so that the time reveals nothing.
       // Logins of one merchant from one group of addresses have a queue in common, with a limit.
       const source = `${merchantId} ${addressGroup(address)}`;
       const fits = await this.#passwords.check(password, user?.passwordHash ?? null, source);
       result = fits ? 'right' : 'wrong';
-      return user !== null && fits ? await this.#openSession(merchantId, user.id) : { result: 'refused' };
+      return user !== null && fits ? { result: 'right', userId: user.id } : { result: 'refused' };
     } finally {
       attempt.end(result);
     }

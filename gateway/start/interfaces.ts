@@ -64,6 +64,7 @@ export async function startInterfaces(
     host: config.httpHost,
     port: config.httpPort,
     corsOrigins: config.httpCorsOrigin,
+    consoleHosts: config.consoleHosts,
     health,
     fairness,
     budgets,

@@ -10,15 +10,19 @@ import { BUDGETS, type BudgetName } from '../../fairness/over-budget.js';
 import type { Fault } from '../../faults.js';
 import type { Health } from '../../health/health.js';
 import type { AuditWho } from '../../store/contract/audit-store.js';
+import type { UserConsoleSession } from '../../store/contract/console-session-store.js';
 import type { ApiKey } from '../../store/contract/merchants/access-store.js';
+import type { DashboardRole } from '../../store/contract/merchants/dashboard-roles.js';
 import type { KeyScope } from '../../store/contract/merchants/key-scopes.js';
 import type { Refusal } from './refusal.js';
 
 /**
  * How a caller authenticates. `none`: not at all; `api-key`: with a merchant's API key; `bearer`: with a bearer token
- * with the scope `pets:write`; `access-token`: with a token in the body with the scope `webhooks:test`.
+ * with the scope `pets:write`; `access-token`: with a token in the body with the scope `webhooks:test`; `session`: with
+ * the cookie of a session of the dashboard. Where a route takes an API key, such a session is accepted too, within the
+ * rights of its role.
  */
-export type Scheme = 'none' | 'api-key' | 'bearer' | 'access-token';
+export type Scheme = 'none' | 'api-key' | 'bearer' | 'access-token' | 'session';
 
 export const JSON_TYPE = 'application/json';
 export const FORM_TYPE = 'application/x-www-form-urlencoded';
@@ -28,8 +32,10 @@ export interface Call {
   readonly parts: MerchantParts;
   /** The caller's merchant; 0 if the route needs no authentication, or takes its token from the body. */
   readonly merchantId: number;
-  /** Set if the route's scheme is `api-key`. */
+  /** Set if the caller sent an API key, and the route's scheme is `api-key`. */
   readonly key: ApiKey | undefined;
+  /** Set if the caller is a user of the dashboard. */
+  readonly session: UserConsoleSession | undefined;
   /** Who calls, for the audit log; undefined if nobody is authenticated. */
   readonly who: AuditWho | undefined;
   /** The request's path and query, as sent. */
@@ -129,6 +135,12 @@ export interface MerchantRoute extends RouteTerms {
   readonly bodyExample?: unknown;
   /** Headers that the route reads, for the documentation. */
   readonly headers?: TSchema;
+  /** Of a route with the scheme `session`: the roles that may call it; all if undefined. */
+  readonly roles?: readonly DashboardRole[];
+  /** Whether the route opens a session of the dashboard: then only our own page may call it. */
+  readonly isLogin?: boolean;
+  /** Whether the documentation leaves the route out. */
+  readonly isHidden?: boolean;
   /** A body that is a longer list is refused with 413. */
   readonly maxItems?: number;
   /** The refusal of a request that does not fit the schemas; by default a 400 with the faults. */

@@ -2,6 +2,7 @@
 import { DEFAULT_FAIRNESS, type Fairness } from '../../fairness/fairness-settings.js';
 import { HEALTH_ROUTES } from '../shared/health-routes.js';
 import { INVITATION_ROUTES } from './invitation-routes.js';
+import { CONSOLE_ROUTES } from './console-routes.js';
 import { OWN_DATA_ROUTES } from './own-data/routes.js';
 import { petRoutes } from './pet-routes.js';
 import type { HttpRoute, MerchantRoute } from './route.js';
@@ -32,7 +33,7 @@ export function routerPath({ path }: Pick<HttpRoute, 'path'>): string {
 }
 
 /** Each route with a pattern that its requests' paths match. */
-const PATTERNS = HTTP_ROUTES.map((route) => {
+const PATTERNS = [...HTTP_ROUTES, ...CONSOLE_ROUTES].map((route) => {
   const pattern = route.path.replaceAll(/\{\w+\}/g, '[^/]+');
   return { route, pattern: new RegExp(`^${pattern}$`) };
 });

@@ -12,6 +12,7 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import { monotonicMs } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import type { MerchantParts } from '../../accounts/merchant-parts.js';
+import { PageGuard } from '../../console/page-guard.js';
 import type { RequestAnswered } from '../../events.js';
 import type { Fairness } from '../../fairness/fairness-settings.js';
 import type { HttpBudgets } from '../../fairness/http-budgets.js';
@@ -19,6 +20,7 @@ import { OverBudget } from '../../fairness/over-budget.js';
 import type { Health } from '../../health/health.js';
 import { addressGroup } from '../../network/address-group.js';
 import type { TrustedProxies } from '../../network/trusted-proxies.js';
+import type { UserConsoleSession } from '../../store/contract/console-session-store.js';
 import type { ApiKey } from '../../store/contract/merchants/access-store.js';
 import type { HttpConnections } from '../connections/connections.js';
 import { checkHost } from '../connections/host-header.js';
@@ -33,6 +35,7 @@ import { answerPreflight, setHeaders } from './answer-headers.js';
 import { noteChange, whoOf } from './audited.js';
 import { checkApiKey, checkBearer, checkKeyScope } from './authentication.js';
 import { assertChecked } from './check-value.js';
+import { CONSOLE_ROUTES } from './console-routes.js';
 import { addDocumentation } from './documentation/documentation.js';
 import { readFormBody } from './form-body.js';
 import { HeavyTurns } from './heavy-turns.js';
@@ -41,6 +44,7 @@ import { Refusal } from './refusal.js';
 import { checkBodyType, checkedQuery, PLAIN_TEXT_TYPE } from './request-input.js';
 import { type Call, FORM_TYPE, type HttpAnswer, JSON_TYPE, type MerchantRoute, sizeInWords } from './route.js';
 import { httpRoutes, methodsOf, routerPath } from './routes.js';
+import { checkSessionRights, findUserSession, mayCall, notLoggedIn } from './user-session.js';
 
 export interface HttpServerOptions {
   readonly host: string;
@@ -51,6 +55,8 @@ export interface HttpServerOptions {
   readonly connections: HttpConnections;
   /** The proxies whose `X-Forwarded-For` is trusted. */
   readonly proxies: TrustedProxies;
+  /** Further names under which the dashboard is reached: those of proxies. */
+  readonly consoleHosts?: readonly string[];
   readonly health: Health;
   readonly fairness: Fairness;
   readonly budgets: HttpBudgets;
@@ -63,9 +69,10 @@ export interface HttpServerOptions {
 interface Caller {
   readonly merchantId: number;
   readonly key: ApiKey | undefined;
+  readonly session: UserConsoleSession | undefined;
 }
 
-const UNAUTHENTICATED: Caller = { merchantId: 0, key: undefined };
+const UNAUTHENTICATED: Caller = { merchantId: 0, key: undefined, session: undefined };
 
 export class HttpServer {
   readonly #fastify: FastifyInstance;
@@ -78,10 +85,13 @@ export class HttpServer {
   /** Requests that were charged to their address. */
   readonly #chargedToAddress = new WeakSet<FastifyRequest>();
   readonly #heavyTurns = new HeavyTurns();
+  /** Checks the requests of the dashboard's page. */
+  readonly #guard: PageGuard;
 
   private constructor(fastify: FastifyInstance, options: HttpServerOptions) {
     this.#fastify = fastify;
     this.#options = options;
+    this.#guard = new PageGuard(options.consoleHosts ?? [], options.proxies);
   }
 
   /** @throws LockgateError `port-taken`, `input-address` */
@@ -232,6 +242,11 @@ export class HttpServer {
         this.#addMerchantRoute(route);
       }
     }
+    for (const route of CONSOLE_ROUTES) {
+      // A login is charged to its address.
+      if (route.isLogin !== true) this.#merchantPaths.add(routerPath(route));
+      this.#addMerchantRoute(route);
+    }
   }
 
   #addMerchantRoute(route: MerchantRoute): void {
@@ -251,6 +266,7 @@ export class HttpServer {
           this.#options.budgets.takeRequest(caller.merchantId, route.body === undefined ? 0 : bytes);
         }
         if (caller.key !== undefined) checkKeyScope(caller.key, route.scope, oauthError(route, 'unauthorized_client'));
+        if (caller.session !== undefined) checkSessionRights(caller.session, route);
         if (route.body !== undefined) checkBodyType(request, route, this.#options.corsOrigins);
       },
       handler: async (request, reply) => {
@@ -272,11 +288,11 @@ export class HttpServer {
           // As a trusted TLS proxy reports it.
           isHttps: proxies.isHttps(request.raw),
           takeRequest: (merchantId) => {
-            this.#callers.set(request, { merchantId, key: undefined });
+            this.#callers.set(request, { ...UNAUTHENTICATED, merchantId });
             this.#options.budgets.takeRequest(merchantId, lengthOf(request));
           },
           signal: hangUp.signal,
-          isStillAllowed: () => this.#isStillAllowed(caller),
+          isStillAllowed: () => this.#isStillAllowed(route, caller, request),
         };
         const answer = await route.handle(call);
         noteChange(route, call, answer);
@@ -285,19 +301,31 @@ export class HttpServer {
     });
   }
 
-  async #authenticate(route: MerchantRoute, { headers }: FastifyRequest): Promise<Caller> {
+  async #authenticate(route: MerchantRoute, request: FastifyRequest): Promise<Caller> {
     const parts = this.#merchants();
+    const { authorization } = request.headers;
+    const guard = this.#guard;
+    if (route.isLogin === true) guard.check(request.raw);
+    if (route.scheme === 'session' || (route.scheme === 'api-key' && authorization === undefined)) {
+      const session = await findUserSession(parts, guard, request);
+      if (session !== undefined) return { merchantId: session.merchantId, key: undefined, session };
+      if (route.scheme === 'session' || guard.isOfPage(request.raw)) throw notLoggedIn();
+    }
     if (route.scheme === 'api-key') {
-      const key = await checkApiKey(parts, headers.authorization, oauthError(route, 'invalid_client'));
-      return { merchantId: key.merchantId, key };
+      const key = await checkApiKey(parts, authorization, oauthError(route, 'invalid_client'));
+      return { ...UNAUTHENTICATED, merchantId: key.merchantId, key };
     }
     if (route.scheme !== 'bearer') return UNAUTHENTICATED;
-    const { merchantId } = await checkBearer(parts, headers.authorization, 'pets:write');
-    return { merchantId, key: undefined };
+    const { merchantId } = await checkBearer(parts, authorization, 'pets:write');
+    return { ...UNAUTHENTICATED, merchantId };
   }
 
-  async #isStillAllowed({ key }: Caller): Promise<boolean> {
-    return key !== undefined && (await this.#merchants().apiKeys.isStillActive(key));
+  /** Whether the caller of a call that lasts long may still make it. */
+  async #isStillAllowed(route: MerchantRoute, { key }: Caller, request: FastifyRequest): Promise<boolean> {
+    const parts = this.#merchants();
+    if (key !== undefined) return await parts.apiKeys.isStillActive(key);
+    const session = await findUserSession(parts, this.#guard, request);
+    return session !== undefined && mayCall(session, route);
   }
 
   /** @throws LockgateError `starting`, `stopping` */

@@ -12,11 +12,15 @@ const SECURITY: Readonly<Record<HttpRoute['scheme'], readonly Record<string, str
   bearer: [{ bearer: ['pets:write'] }],
   // This scheme's token is in the body, which OpenAPI can't express.
   'access-token': [],
+  // Not in the documentation.
+  session: [],
 };
 
 /** Fastify's schema with the members that the documentation adds. */
 interface DocumentedSchema extends FastifySchema {
   readonly operationId: string;
+  /** Left out of the documentation. */
+  readonly hide?: boolean;
   readonly tags: readonly string[];
   readonly summary: string;
   readonly description?: string;
@@ -29,6 +33,7 @@ export function routeSchema(route: HttpRoute): DocumentedSchema {
   const { operationId, tag, summary, description, scheme, responses } = route;
   return {
     operationId,
+    ...('handle' in route && route.isHidden === true && { hide: true }),
     tags: [tag],
     summary,
     ...(description !== undefined && { description }),

@@ -149,6 +149,14 @@ export const STORE_METHODS: MethodTable<Store> = {
   audit: { begin: 'writes', end: 'writes', write: 'writes', abandon: 'writes', list: 'reads' },
   refusals: { write: 'writes', read: 'reads' },
   marks: { readAll: 'reads', read: 'reads', add: 'writes' },
+  consoleSessions: {
+    addForUser: 'writes',
+    addLink: 'writes',
+    redeemLink: 'writes',
+    find: 'reads',
+    list: 'reads',
+    end: 'writes',
+  },
   operatorTokens: { add: 'writes', find: 'reads', list: 'reads', revoke: 'writes', recordUse: 'writes' },
   commands: {
     add: 'writes',

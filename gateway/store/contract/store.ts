@@ -11,6 +11,7 @@ import type { Mac } from '../../../proto/wire/mac.js';
 import type { Source } from '../../../proto/wire/ping.js';
 import type { AuditStore } from './audit-store.js';
 import type { CommandChange, CommandStore } from './command-record.js';
+import type { ConsoleSessionStore } from './console-session-store.js';
 import type { LockEvent, LogEntry, QuarantinedMessage, StoredFinding } from './log-entry.js';
 import type { MarkStore } from './mark-store.js';
 import type { AccessStore } from './merchants/access-store.js';
@@ -341,6 +342,8 @@ export interface Store {
   readonly marks: MarkStore;
   /** Operators' named tokens. */
   readonly operatorTokens: OperatorTokenStore;
+  /** Sessions of the console. */
+  readonly consoleSessions: ConsoleSessionStore;
 
   /* Pings: the hot path. */
 

@@ -31,6 +31,7 @@ import { auditPeople } from './migrations/0021-0040/0024-audit-people.js';
 import { webhookFilter } from './migrations/0021-0040/0025-webhook-filter.js';
 import { listIndexes } from './migrations/0021-0040/0026-list-indexes.js';
 import { invitations } from './migrations/0021-0040/0027-invitations.js';
+import { consoleSessions } from './migrations/0021-0040/0028-console-sessions.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -60,6 +61,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0025-webhook-filter': webhookFilter,
   '0026-list-indexes': listIndexes,
   '0027-invitations': invitations,
+  '0028-console-sessions': consoleSessions,
 };
 
 /** The names of all steps, in order. */

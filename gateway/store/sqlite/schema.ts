@@ -495,6 +495,27 @@ export interface InvitationTable {
   expires_at_ms: number;
 }
 
+export interface ConsoleSessionTable {
+  id: Generated<number>;
+  /** `user`, `operator` or `link`. */
+  kind: string;
+  token_hash: Buffer;
+  created_at_ms: number;
+  expires_at_ms: number;
+  address: string;
+  agent: string | null;
+  /** Of a user's session. */
+  merchant_id: number | null;
+  /** An int64: read as text. */
+  user_id: number | null;
+  /** Of an operator's session or link. */
+  role: string | null;
+  token_name: string | null;
+  token_id: number | null;
+  /** Of a link. */
+  session_ends_at_ms: number | null;
+}
+
 export interface Tables {
   merchant: MerchantTable;
   device: DeviceTable;
@@ -530,5 +551,6 @@ export interface Tables {
   refusal: RefusalTable;
   reflash_mark: ReflashMarkTable;
   operator_token: OperatorTokenTable;
+  console_session: ConsoleSessionTable;
   idempotent_answer: IdempotentAnswerTable;
 }

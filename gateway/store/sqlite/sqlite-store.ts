@@ -10,6 +10,7 @@ import SqliteDatabase, { type Database } from 'better-sqlite3';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Source } from '../../../proto/wire/ping.js';
 import type { AuditStore } from '../contract/audit-store.js';
+import type { ConsoleSessionStore } from '../contract/console-session-store.js';
 import { StoreFailure } from '../contract/errors.js';
 import type { MarkStore } from '../contract/mark-store.js';
 import type { AccessStore } from '../contract/merchants/access-store.js';
@@ -80,6 +81,7 @@ import type { Tables } from './schema.js';
 import { SqliteAccess } from './tables/access.js';
 import { SqliteAudit } from './tables/audit.js';
 import { CommandTableStore } from './tables/commands.js';
+import { SqliteConsoleSessions } from './tables/console-sessions.js';
 import { DeviceTables } from './tables/devices.js';
 import { SqliteInvitations } from './tables/invitations.js';
 import { latestByLife } from './tables/latest-by-life.js';
@@ -172,6 +174,7 @@ class SqliteStore implements Store {
   readonly refusals: RefusalStore;
   readonly marks: MarkStore;
   readonly operatorTokens: OperatorTokenStore;
+  readonly consoleSessions: ConsoleSessionStore;
   readonly #parts: Parts;
   readonly #mutex = new WriteMutex();
   readonly #log: LogReader;
@@ -218,6 +221,7 @@ class SqliteStore implements Store {
     this.audit = new SqliteAudit({ mutex: this.#mutex, tables: parts.tables, readTables });
     this.marks = new SqliteMarks({ mutex: this.#mutex, tables: parts.tables, readTables });
     this.operatorTokens = new SqliteOperatorTokens({ mutex: this.#mutex, tables: parts.tables, readTables });
+    this.consoleSessions = new SqliteConsoleSessions({ mutex: this.#mutex, tables: parts.tables, readTables });
   }
 
   append(commit: Commit): Promise<void> {

@@ -88,6 +88,7 @@ async function main(): Promise<void> {
       httpHost: '127.0.0.1',
       httpPort: 0,
       httpCorsOrigin: [],
+      consoleHosts: [],
       operatorHost: '127.0.0.1',
       logFormat: 'json',
       logLevel: 'info',

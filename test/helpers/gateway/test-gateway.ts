@@ -32,6 +32,7 @@ export function testConfig(data: string): Config {
     httpHost: '127.0.0.1',
     httpPort: 0,
     httpCorsOrigin: [],
+    consoleHosts: [],
     operatorHost: '127.0.0.1',
     operatorPort: 0,
     logFormat: 'json',

@@ -131,11 +131,16 @@ export const COMMAND_ROUTES: readonly MerchantRoute[] = [
   }),
 ];
 
+/** Who asks for a command, in words. */
+function askedBy({ key, session }: Call): string {
+  return session === undefined ? `API key ${key?.publicId} (${key?.name})` : `user ${session.username}`;
+}
+
 async function sendCommand(call: Call): Promise<HttpAnswer> {
-  const { parts, merchantId, body, key } = call;
+  const { parts, merchantId, body } = call;
   const { device } = await findOwnLock(call);
   const target = { deviceId: device.id, merchantId, mac: device.mac };
-  const order = readOrder(body, parts.runClock.now(), `API key ${key?.publicId} (${key?.name})`);
+  const order = readOrder(body, parts.runClock.now(), askedBy(call));
   const idempotencyKey = readIdempotencyKey(call);
   if (idempotencyKey === undefined) return commandAnswer(202, call, await parts.ownData.commands.sendTo(target, order));
   const idempotentCall = {

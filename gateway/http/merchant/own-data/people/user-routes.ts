@@ -77,10 +77,10 @@ export const DASHBOARD_USER_ROUTES: readonly MerchantRoute[] = [
       400: problemResponse('`limit` or `cursor` is not valid.'),
     },
     handle: async (call) => {
-      const { parts, key } = call;
+      const { parts, key, session } = call;
       const { limit, after } = readPage(call, 'users', ['string']);
       const afterId = after === undefined ? null : readInt64(String(after[0]));
-      const page = { merchant: key?.merchantName ?? '', afterId, limit: limit + 1 };
+      const page = { merchant: (key ?? session)?.merchantName ?? '', afterId, limit: limit + 1 };
       const users = await parts.store.people.listUsers(page);
       const data = users.slice(0, limit);
       const last = data.at(-1);

@@ -16,6 +16,7 @@ export class UserRows {
   readonly #change: Statement;
   readonly #remove: Statement;
   readonly #endSessions: Statement;
+  readonly #endConsoleSessions: Statement;
 
   constructor(db: Database, sequences: Sequences) {
     this.#sequences = sequences;
@@ -35,6 +36,9 @@ export class UserRows {
        WHERE merchant_id = @merchantId AND id = @id`,
     );
     this.#remove = db.prepare('DELETE FROM user_account WHERE merchant_id = ? AND id = ?');
+    this.#endConsoleSessions = db.prepare(
+      "DELETE FROM console_session WHERE kind = 'user' AND merchant_id = ? AND user_id = ?",
+    );
     this.#endSessions = db.prepare('DELETE FROM user_session WHERE merchant_id = ? AND user_id = ?');
     this.#idsBetween = db
       .prepare('SELECT id FROM user_account WHERE merchant_id = ? AND id BETWEEN ? AND ?')
@@ -55,12 +59,17 @@ export class UserRows {
     const sets = { setsEmail, setsPassword, setsRole };
     const values = { email: email ?? null, passwordHash: passwordHash ?? null, role: dashboardRole ?? null };
     this.#change.run({ merchantId, id, ...sets, ...values });
-    if (passwordHash !== undefined) this.#endSessions.run(merchantId, id);
+    if (passwordHash !== undefined) this.#endAllSessions(merchantId, id);
+  }
+
+  #endAllSessions(merchantId: number, id: bigint): void {
+    this.#endSessions.run(merchantId, id);
+    this.#endConsoleSessions.run(merchantId, id);
   }
 
   /** Removes a user and its sessions. */
   remove(merchantId: number, id: bigint): void {
-    this.#endSessions.run(merchantId, id);
+    this.#endAllSessions(merchantId, id);
     this.#remove.run(merchantId, id);
   }
 

@@ -1,0 +1,109 @@
+/**
+ * Checks the requests of pages (console.md, Login): a browser sends the session's cookie by itself, so what the cookie
+ * allows must be asked for by our own page.
+ *
+ * - The Host must be one of ours. Otherwise a foreign name that was made to point here (DNS rebinding) would be an
+ *   origin of its own, whose page could log in and read.
+ * - A change needs our exact Origin and a header that only a script of our own page can set.
+ * - Sessions exist over HTTPS, and over plain HTTP on the loopback interface alone: elsewhere anybody on the way could
+ *   read the cookie.
+ */
+import type { IncomingHttpHeaders } from 'node:http';
+import { isIP } from 'node:net';
+import { Refusal } from '../http/merchant/refusal.js';
+import { plainAddress } from '../network/address-group.js';
+import type { TrustedProxies } from '../network/trusted-proxies.js';
+
+/** The header that our pages send with each call. */
+export const PAGE_HEADER = 'x-lockgate-console';
+
+/** The parts of a request that the guard reads. */
+export interface PageRequest {
+  readonly method?: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly socket: { readonly remoteAddress?: string | undefined; readonly localAddress?: string | undefined };
+}
+
+export class PageGuard {
+  readonly #hosts: readonly string[];
+  readonly #proxies: TrustedProxies;
+
+  /** @param hosts further names under which the pages are reached: those of proxies */
+  constructor(hosts: readonly string[], proxies: TrustedProxies) {
+    this.#hosts = hosts.map((host) => host.toLowerCase());
+    this.#proxies = proxies;
+  }
+
+  isHttps(request: PageRequest): boolean {
+    return this.#proxies.isHttps(request);
+  }
+
+  /** Whether the request was made by a page of ours, as far as it says so. Such a call must cause no login dialog. */
+  isOfPage({ headers }: PageRequest): boolean {
+    return headers[PAGE_HEADER] !== undefined || headers['sec-fetch-site'] === 'same-origin';
+  }
+
+  /**
+   * Checks that a session may be used for this request.
+   *
+   * @throws Refusal 403 `wrong-host`, `insecure`, `cross-site`
+   */
+  check(request: PageRequest): void {
+    this.#checkHost(request);
+    this.#checkPlace(request);
+    const { method, headers } = request;
+    const site = headers['sec-fetch-site'];
+    if (site !== undefined && site !== 'same-origin' && site !== 'none') throw crossSite('it comes from another site');
+    if (method !== 'GET' && method !== 'HEAD') this.#checkChange(request);
+  }
+
+  #checkHost({ headers, socket }: PageRequest): void {
+    const name = hostName(headers.host);
+    const isOurs =
+      name === 'localhost' ||
+      this.#hosts.includes(name) ||
+      (isIP(name) !== 0 && plainAddress(name) === plainAddress(socket.localAddress ?? ''));
+    if (isOurs) return;
+    throw new Refusal({
+      status: 403,
+      code: 'wrong-host',
+      detail: `the console is not served under the name ${JSON.stringify(name.slice(0, 80))}: --console-hosts adds names`,
+    });
+  }
+
+  #checkPlace(request: PageRequest): void {
+    const name = hostName(request.headers.host);
+    const isLoopback = isLoopbackName(name) && isLoopbackName(this.#proxies.clientOf(request as never));
+    if (this.isHttps(request) || isLoopback) return;
+    throw new Refusal({
+      status: 403,
+      code: 'insecure',
+      detail:
+        'the console can be used over plain HTTP on this machine only: put a TLS proxy in front and name it with ' +
+        '--trusted-proxies, or use an SSH tunnel',
+    });
+  }
+
+  #checkChange(request: PageRequest): void {
+    const { headers } = request;
+    const scheme = this.isHttps(request) ? 'https' : 'http';
+    if (headers.origin !== `${scheme}://${headers.host}`) throw crossSite('its Origin is not that of the console');
+    if (headers[PAGE_HEADER] === undefined) throw crossSite(`it lacks the header ${PAGE_HEADER}`);
+  }
+}
+
+function crossSite(why: string): Refusal {
+  return new Refusal({ status: 403, code: 'cross-site', detail: `the request was not made by the console: ${why}` });
+}
+
+/** The name or address in a Host header, without the port, in lower case. */
+function hostName(host: string | undefined): string {
+  const [, bracketed, plain = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(host ?? '') ?? [];
+  return (bracketed ?? plain).toLowerCase();
+}
+
+function isLoopbackName(name: string): boolean {
+  if (name === 'localhost') return true;
+  const address = plainAddress(name);
+  return address === '::1' || (isIP(address) === 4 && address.startsWith('127.'));
+}

@@ -1,0 +1,209 @@
+/** Sessions of the console (console-session-store.ts) in the SQLite store, through Kysely. */
+import { type ExpressionBuilder, type Kysely, type Selectable, sql } from 'kysely';
+import {
+  type ConsoleSession,
+  type ConsoleSessionStore,
+  MAX_CONSOLE_LINKS,
+  MAX_CONSOLE_SESSIONS,
+  type NewConsoleLink,
+  type NewConsoleSession,
+  type OperatorConsoleSession,
+  type SessionOwner,
+} from '../../contract/console-session-store.js';
+import { dashboardRole } from '../../contract/merchants/dashboard-roles.js';
+import { OPERATOR_ROLES } from '../../contract/operator-token-store.js';
+import type { ConsoleSessionTable, Tables } from '../schema.js';
+import type { TableParts } from './access.js';
+
+type Kind = 'user' | 'operator' | 'link';
+
+/** The columns that only some kinds have. */
+const EMPTY = {
+  merchant_id: null,
+  user_id: null,
+  role: null,
+  token_name: null,
+  token_id: null,
+  session_ends_at_ms: null,
+};
+
+export class SqliteConsoleSessions implements ConsoleSessionStore {
+  readonly #parts: TableParts;
+
+  constructor(parts: TableParts) {
+    this.#parts = parts;
+  }
+
+  async addForUser(merchantId: number, userId: bigint, session: NewConsoleSession): Promise<void> {
+    await this.#transaction(async (db) => {
+      await deleteExpired(db, session.nowMs);
+      const holder = { merchant_id: merchantId, user_id: userId as never };
+      await db
+        .insertInto('console_session')
+        .values({ ...EMPTY, ...rowOf('user', session), ...holder })
+        .execute();
+      const ofUser = (rows: ExpressionBuilder<Tables, 'console_session'>) =>
+        rows.and([
+          rows('kind', '=', 'user'),
+          rows('merchant_id', '=', merchantId),
+          rows('user_id', '=', userId as never),
+        ]);
+      await deleteOldest(db, ofUser, MAX_CONSOLE_SESSIONS);
+    });
+  }
+
+  async addLink({ linkHash, role, tokenName, tokenId, nowMs, expiresAtMs, sessionEndsAtMs }: NewConsoleLink) {
+    await this.#transaction(async (db) => {
+      await deleteExpired(db, nowMs);
+      const common = rowOf('link', { tokenHash: linkHash, nowMs, expiresAtMs, address: '', agent: null });
+      const rights = { role, token_name: tokenName, token_id: tokenId, session_ends_at_ms: sessionEndsAtMs };
+      await db
+        .insertInto('console_session')
+        .values({ ...EMPTY, ...common, ...rights })
+        .execute();
+      await deleteOldest(db, (rows) => rows('kind', '=', 'link'), MAX_CONSOLE_LINKS);
+    });
+  }
+
+  redeemLink(linkHash: Buffer, session: NewConsoleSession): Promise<OperatorConsoleSession | null> {
+    return this.#transaction(async (db) => {
+      const link = await db
+        .deleteFrom('console_session')
+        .where('token_hash', '=', linkHash)
+        .where('kind', '=', 'link')
+        .returningAll()
+        .executeTakeFirst();
+      await deleteExpired(db, session.nowMs);
+      if (link === undefined || link.expires_at_ms <= session.nowMs) return null;
+      const expiresAtMs = Math.min(session.expiresAtMs, link.session_ends_at_ms ?? Number.POSITIVE_INFINITY);
+      if (expiresAtMs <= session.nowMs) return null;
+      const rights = { role: link.role, token_name: link.token_name, token_id: link.token_id };
+      const row = { ...EMPTY, ...rowOf('operator', { ...session, expiresAtMs }), ...rights };
+      const added = await db.insertInto('console_session').values(row).returningAll().executeTakeFirstOrThrow();
+      await deleteOldest(db, (rows) => rows('kind', '=', 'operator'), MAX_CONSOLE_SESSIONS);
+      return toOperatorSession(added);
+    });
+  }
+
+  async find(tokenHash: Buffer, nowMs: number): Promise<ConsoleSession | null> {
+    const [session = null] = await this.#read(nowMs, (rows) => rows('console_session.token_hash', '=', tokenHash));
+    return session;
+  }
+
+  async list(owner: SessionOwner, nowMs: number): Promise<ConsoleSession[]> {
+    return await this.#read(nowMs, (rows) => isOwners(rows, owner));
+  }
+
+  async end(id: number, owner: SessionOwner): Promise<boolean> {
+    const { numDeletedRows } = await this.#transaction((db) =>
+      db
+        .deleteFrom('console_session')
+        .where('console_session.id', '=', id)
+        .where((rows) => isOwners(rows, owner))
+        .executeTakeFirst(),
+    );
+    return numDeletedRows > 0n;
+  }
+
+  /** The valid sessions that fit, newest first, with what their holders may do now. */
+  async #read(
+    nowMs: number,
+    fits: (rows: ExpressionBuilder<Tables, 'console_session'>) => ReturnType<typeof isOwners>,
+  ): Promise<ConsoleSession[]> {
+    const rows = await this.#parts.readTables
+      .selectFrom('console_session')
+      .leftJoin('user_account', (join) =>
+        join
+          .onRef('user_account.merchant_id', '=', 'console_session.merchant_id')
+          .onRef('user_account.id', '=', 'console_session.user_id'),
+      )
+      .leftJoin('merchant', 'merchant.id', 'console_session.merchant_id')
+      .leftJoin('operator_token', 'operator_token.id', 'console_session.token_id')
+      .selectAll('console_session')
+      .select([
+        sql<string | null>`cast(console_session.user_id as text)`.as('user_id_text'),
+        'user_account.username',
+        'user_account.dashboard_role',
+        'merchant.name as merchant_name',
+        'operator_token.revoked_at_ms as token_revoked_at_ms',
+        'operator_token.id as found_token_id',
+      ])
+      .where('console_session.kind', '<>', 'link')
+      .where('console_session.expires_at_ms', '>', nowMs)
+      .where(fits as never)
+      .orderBy('console_session.id', 'desc')
+      .limit(MAX_CONSOLE_SESSIONS)
+      .execute();
+    return rows.flatMap((row) => {
+      if (row.kind === 'user') return toUserSession(row);
+      const isTokenLost = row.token_id !== null && (row.found_token_id === null || row.token_revoked_at_ms !== null);
+      return isTokenLost ? [] : [toOperatorSession(row)];
+    });
+  }
+
+  #transaction<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
+    return this.#parts.mutex.runExclusive(() => this.#parts.tables.transaction().execute(work));
+  }
+}
+
+function rowOf(kind: Kind, { tokenHash, nowMs, expiresAtMs, address, agent }: NewConsoleSession) {
+  return { kind, token_hash: tokenHash, created_at_ms: nowMs, expires_at_ms: expiresAtMs, address, agent };
+}
+
+async function deleteExpired(db: Kysely<Tables>, nowMs: number): Promise<void> {
+  await db.deleteFrom('console_session').where('expires_at_ms', '<=', nowMs).execute();
+}
+
+/** Deletes all but the latest rows that fit. A limit is given since SQLite has no OFFSET without one. */
+async function deleteOldest(
+  db: Kysely<Tables>,
+  fits: (rows: ExpressionBuilder<Tables, 'console_session'>) => ReturnType<typeof isOwners>,
+  keep: number,
+): Promise<void> {
+  const tooOld = db
+    .selectFrom('console_session')
+    .select('id')
+    .where(fits)
+    .orderBy('id', 'desc')
+    .limit(keep)
+    .offset(keep);
+  await db.deleteFrom('console_session').where('id', 'in', tooOld).execute();
+}
+
+function isOwners(rows: ExpressionBuilder<Tables, 'console_session'>, owner: SessionOwner) {
+  if (owner === 'operators') return rows.and([rows('console_session.kind', '=', 'operator')]);
+  const { merchantId, userId } = owner;
+  return rows.and([
+    rows('console_session.kind', '=', 'user'),
+    rows('console_session.merchant_id', '=', merchantId),
+    ...(userId === undefined ? [] : [rows('console_session.user_id', '=', userId as never)]),
+  ]);
+}
+
+type Row = Selectable<ConsoleSessionTable>;
+
+function recordOf({ id, created_at_ms: createdAtMs, expires_at_ms: expiresAtMs, address, agent }: Row) {
+  return { id, createdAtMs, expiresAtMs, address, agent };
+}
+
+/** The session; none if its user was removed or has no role any more. */
+function toUserSession(
+  row: Row & {
+    readonly user_id_text: string | null;
+    readonly username: string | null;
+    readonly dashboard_role: string | null;
+    readonly merchant_name: string | null;
+  },
+): ConsoleSession[] {
+  const { merchant_id: merchantId, merchant_name: merchantName, user_id_text: userId, username } = row;
+  const role = dashboardRole(row.dashboard_role);
+  if (role === null || merchantId === null || merchantName === null || userId === null) return [];
+  const holder = { merchantId, merchantName, userId: BigInt(userId), username: username ?? '', role };
+  return [{ kind: 'user', ...recordOf(row), ...holder }];
+}
+
+function toOperatorSession(row: Row): OperatorConsoleSession {
+  // An unknown role, of a later version, gets the least rights.
+  const role = OPERATOR_ROLES.find((known) => known === row.role) ?? 'metrics';
+  return { kind: 'operator', ...recordOf(row), role, tokenName: row.token_name ?? '', tokenId: row.token_id };
+}

@@ -1,0 +1,278 @@
+/**
+ * Sessions of the dashboard: login and its guards, cookies, CSRF, roles on every operation, keys, and what ends a
+ * session (console.md, Login). Each guard has a call that passes without it.
+ */
+import t from 'tap';
+import { CONSOLE_ROUTES } from '../../../gateway/http/merchant/console-routes.js';
+import { MERCHANT_ROUTES } from '../../../gateway/http/merchant/routes.js';
+import { DASHBOARD_ROLES, type DashboardRole } from '../../../gateway/store/contract/merchants/dashboard-roles.js';
+import { parseRange } from '../../../gateway/webhooks/sending/address-rule.js';
+import { Hours, ManualClock, Minutes } from '../../../proto/clock.js';
+import { addUser, cookieOf, Dashboard, logIn, pageHeaders } from '../../helpers/console/dashboard.js';
+import { MERCHANT, openGateway, testGateway, waitForEvents } from '../../helpers/gateway/test-gateway.js';
+import { basicAuthorization, callMerchantApi } from '../../helpers/http/merchant-call.js';
+import { OWN_DATA_CALLS } from '../../helpers/http/own-data/calls.js';
+import { ownDataSite } from '../../helpers/http/own-data/site.js';
+import { StreamClient } from '../../helpers/http/stream-client.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const NOT_LOGGED_IN = { status: 401, body: { code: 'not-logged-in' }, headers: { 'www-authenticate': undefined } };
+
+t.test('a user with a role logs in and out; anybody else is refused', async (t) => {
+  const gateway = await testGateway(t);
+  await addUser(gateway, MERCHANT, 'ada', 'owner');
+  await addUser(gateway, MERCHANT, 'bo', null);
+  const answer = await logIn(gateway, MERCHANT, 'Ada');
+  t.match(answer, {
+    status: 200,
+    body: { session: { merchant: MERCHANT, username: 'ada', role: 'owner', current: true } },
+  });
+  t.match(
+    String(answer.headers['set-cookie']),
+    /^lockgate_merchant=lgc_[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/,
+    'no script reads the cookie, no other site sends it',
+  );
+  t.notMatch(answer.text, /lgc_/);
+  const page = new Dashboard(gateway, cookieOf(answer));
+  t.match(await page.call('/console/session'), { status: 200, body: { session: { username: 'ada' } } });
+  const wrong = { status: 401, body: { code: 'wrong-login' }, headers: { 'set-cookie': undefined } };
+  t.match(await logIn(gateway, MERCHANT, 'ada', { password: 'wrong' }), wrong);
+  t.match(await logIn(gateway, MERCHANT, 'nobody'), wrong);
+  t.match(await logIn(gateway, 'No such merchant', 'ada'), wrong);
+  t.match(await logIn(gateway, MERCHANT, 'bo'), { status: 403, body: { code: 'no-role' } });
+  const out = await page.call('/console/logout', { method: 'POST' });
+  t.match(out, { status: 204, headers: { 'set-cookie': [/^lockgate_merchant=; Path=\/; Max-Age=0/] } });
+  t.match(await page.call('/console/session'), NOT_LOGGED_IN, 'the cookie is worth nothing now');
+});
+
+t.test('guesses at a password are limited', async (t) => {
+  const gateway = await testGateway(t);
+  await addUser(gateway, MERCHANT, 'ada', 'owner');
+  for (let guess = 0; guess < 10; guess += 1) await logIn(gateway, MERCHANT, 'ada', { password: `${guess}` });
+  t.match(await logIn(gateway, MERCHANT, 'ada'), {
+    status: 429,
+    headers: { 'retry-after': /^\d+$/ },
+    body: { budget: 'login-guesses' },
+  });
+});
+
+t.test('only our own page uses a session, for reads and changes', async (t) => {
+  const gateway = await testGateway(t, {});
+  await addUser(gateway, MERCHANT, 'ada', 'owner');
+  const page = await Dashboard.open(gateway, MERCHANT, 'ada');
+  const port = gateway.httpPort;
+  const change = { method: 'POST', body: { name: 'till' } };
+  const refusals: readonly [name: string, headers: Record<string, string>, code: string][] = [
+    ['no Origin', { origin: '' }, 'cross-site'],
+    ['another origin', { origin: 'https://evil.example' }, 'cross-site'],
+    ['another port of this host', { origin: `http://127.0.0.1:${port + 1}` }, 'cross-site'],
+    ['another scheme', { origin: `https://127.0.0.1:${port}` }, 'cross-site'],
+    ['an opaque origin', { origin: 'null' }, 'cross-site'],
+    ['no header of the page', { 'x-lockgate-console': '' }, 'cross-site'],
+    ['a form of another site', { 'sec-fetch-site': 'cross-site' }, 'cross-site'],
+    ['a name that points here', { host: `evil.example:${port}`, origin: `http://evil.example:${port}` }, 'wrong-host'],
+  ];
+  for (const [name, headers, code] of refusals)
+    t.match(await page.call('/console/keys', { ...change, headers }), { status: 403, body: { code } }, name);
+  t.match(await page.call('/console/keys', change), { status: 201 }, 'the page itself');
+  const [, crossSite, foreignHost] = [0, { 'sec-fetch-site': 'cross-site' }, { host: 'evil.example' }];
+  t.match(await page.call('/v1/locks', { headers: crossSite }), { status: 403, body: { code: 'cross-site' } });
+  t.match(await page.call('/v1/locks', { headers: foreignHost }), { status: 403, body: { code: 'wrong-host' } });
+  t.match(await logIn(gateway, MERCHANT, 'ada', { headers: { origin: 'https://evil.example' } }), {
+    status: 403,
+    headers: { 'set-cookie': undefined },
+  });
+  t.match(await page.call('/v1/locks', { headers: { origin: '', 'x-lockgate-console': '' } }), { status: 200 });
+});
+
+t.test('over plain HTTP a session exists on the loopback interface alone; over HTTPS the cookie says so', async (t) => {
+  const gateway = await openGateway(
+    t,
+    tempFolder(t),
+    {},
+    { trustedProxies: [parseRange('127.0.0.2/32')], consoleHosts: ['locks.example.com'] },
+  );
+  await gateway.accounts.addMerchant(MERCHANT);
+  await addUser(gateway, MERCHANT, 'ada', 'owner');
+  const body = { merchant: MERCHANT, username: 'ada', password: 'correct horse' };
+  const [host, forwarded] = ['locks.example.com', { 'x-forwarded-for': '198.51.100.7' }];
+  const far = { host, origin: `http://${host}`, 'x-lockgate-console': '1', ...forwarded };
+  const proxied = { fromAddress: '127.0.0.2', body };
+  t.match(await callMerchantApi(gateway, '/console/login', { ...proxied, headers: far }), {
+    status: 403,
+    body: { code: 'insecure', detail: /TLS proxy/ },
+  });
+  const tls = { ...far, origin: `https://${host}`, 'x-forwarded-proto': 'https' };
+  t.match(
+    await callMerchantApi(gateway, '/console/login', { body, headers: tls }),
+    { status: 403, body: { code: 'insecure' } },
+    'only a trusted proxy is believed',
+  );
+  const answer = await callMerchantApi(gateway, '/console/login', { ...proxied, headers: tls });
+  t.match(
+    String(answer.headers['set-cookie']),
+    /^__Host-lockgate_merchant=lgc_[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict; Secure$/,
+  );
+  const cookie = cookieOf(answer);
+  const call = { fromAddress: '127.0.0.2', headers: { ...tls, cookie } };
+  t.match(await callMerchantApi(gateway, '/console/session', call), { status: 200 });
+  const plain = { ...pageHeaders(gateway.httpPort), cookie: cookie.replace('__Host-', '') };
+  t.match(await callMerchantApi(gateway, '/console/session', { headers: plain }), { status: 200 }, 'one session');
+  t.match(await callMerchantApi(gateway, '/console/session', { headers: { ...plain, cookie } }), NOT_LOGGED_IN);
+});
+
+/** The roles that may call the operations with each scope, written out. */
+const MAY_CALL: Readonly<Record<string, readonly DashboardRole[]>> = {
+  'locks:read': ['owner', 'staff', 'viewer'],
+  'locks:write': ['owner', 'staff'],
+  commands: ['owner', 'staff'],
+  'webhooks:read': ['owner', 'staff', 'viewer'],
+  'webhooks:resend': ['owner', 'staff'],
+  'billing:read': ['owner'],
+  users: ['owner'],
+  spec: [],
+};
+
+t.test('each operation answers each role, for its own merchant alone', async (t) => {
+  const { gateway, amber, basil } = await ownDataSite(t);
+  const pages = new Map<DashboardRole, Dashboard>();
+  for (const role of DASHBOARD_ROLES) {
+    await addUser(gateway, amber.merchant, `a ${role}`, role);
+    pages.set(role, await Dashboard.open(gateway, amber.merchant, `a ${role}`));
+  }
+  await addUser(gateway, basil.merchant, 'other', 'owner');
+  const others = await Dashboard.open(gateway, basil.merchant, 'other');
+  for (const { method, path, scope, scheme } of MERCHANT_ROUTES) {
+    const row = OWN_DATA_CALLS[`${method} ${path}`];
+    const [where, terms] = row?.make(amber) ?? [path, {}];
+    for (const [role, page] of pages) {
+      const { status } = await page.call(where, { method, ...terms });
+      const name = `${role}: ${method} ${path}`;
+      if (row === undefined) {
+        t.ok(status >= 400 && status < 500, `${name} is refused: ${status}`);
+        if (scheme === 'api-key') t.equal(status, 403, name);
+      } else t.equal(status, MAY_CALL[scope]?.includes(role) ? row.status : 403, name);
+    }
+    if (row === undefined) continue;
+    const seen = await others.call(where, { method, ...terms });
+    t.equal(seen.status, row.ofOthers, `another merchant’s owner: ${method} ${path}`);
+    t.notMatch(seen.text, amber.mac);
+  }
+  for (const { method, path, isLogin, roles } of CONSOLE_ROUTES.filter((each) => each.isLogin !== true)) {
+    const [where, name] = [path.replace('{id}', '99999'), `${method} ${path}`];
+    const plain = await callMerchantApi(gateway, where, { method, key: amber.key });
+    t.match(plain, NOT_LOGGED_IN, `${name} is not for keys ${isLogin}`);
+    if (path === '/console/logout') continue;
+    for (const [role, page] of pages) {
+      const body = method === 'POST' && path === '/console/keys' ? { body: { name: 'x' } } : {};
+      const { status } = await page.call(where, { method, ...body });
+      t.equal(status === 403, roles !== undefined && !roles.includes(role), `${role}: ${name}: ${status}`);
+    }
+  }
+});
+
+t.test('a session never opens the specification’s operations, nor its sessions the dashboard', async (t) => {
+  const gateway = await testGateway(t);
+  await addUser(gateway, MERCHANT, 'ada', 'owner');
+  const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
+  const page = await Dashboard.open(gateway, MERCHANT, 'ada');
+  t.match(await page.call('/v1/pet', { body: { name: 'Rex' } }), { status: 403 });
+  t.match(await page.call('/v2/user/logout'), { status: 403 });
+  const login = await callMerchantApi(gateway, '/v2/user/login?username=ada&password=correct%20horse', { key });
+  const session = /lgu_[\w-]+/.exec(login.text)?.[0] ?? '';
+  t.not(session, '');
+  const stolen = new Dashboard(gateway, `lockgate_merchant=${session}`);
+  t.match(await stolen.call('/console/session'), NOT_LOGGED_IN);
+  t.match(await stolen.call('/v1/locks'), NOT_LOGGED_IN);
+  t.equal(await gateway.merchants.users.findSession(1, page.cookie.split('=')[1] ?? ''), null);
+});
+
+t.test('owners make, name, scope and revoke keys; another merchant’s is absent', async (t) => {
+  const gateway = await testGateway(t);
+  await gateway.accounts.addMerchant('Basil');
+  await addUser(gateway, MERCHANT, 'ada', 'owner');
+  const { key: foreign } = await gateway.merchants.apiKeys.create('Basil', 'foreign');
+  const audited = waitForEvents(gateway, 'audited', 3);
+  const page = await Dashboard.open(gateway, MERCHANT, 'ada');
+  const made = await page.call('/console/keys', { body: { name: 'till', scopes: ['locks:read'] } });
+  t.match(made, { status: 201, body: { name: 'till', scopes: ['locks:read'], state: 'active', key: /^lgk_/ } });
+  const { id, key } = made.body as { id: string; key: string };
+  t.match(await callMerchantApi(gateway, '/v1/locks', { key }), { status: 200 });
+  t.match(await callMerchantApi(gateway, '/v1/usage', { key }), { status: 403 });
+  const list = await page.call('/console/keys');
+  t.match(list.body, { data: [{ id, name: 'till' }] });
+  t.notMatch(list.text, /lgk_|foreign/);
+  t.match(await page.call(`/console/keys/${foreign.publicId}/revoke`, { method: 'POST' }), { status: 404 });
+  t.match(await page.call(`/console/keys/${id}/revoke`, { method: 'POST' }), { body: { state: 'revoked' } });
+  t.match(await callMerchantApi(gateway, '/v1/locks', { key }), { status: 401 });
+  for (const body of [{ name: '' }, { name: 'x', scopes: ['all'] }, { name: 'x', expires_at: 'soon' }, {}])
+    t.match(await page.call('/console/keys', { body }), { status: 400 }, JSON.stringify(body));
+  t.strictSame(
+    (await audited).map(({ action }) => action),
+    ['session.open', 'key.create', 'key.revoke'],
+  );
+  const entries = await gateway.store.audit.list({ limit: 20 });
+  for (const entry of entries) t.match(entry, { actor: 'user', user: 'ada', merchant: { name: MERCHANT } });
+  const audit = JSON.stringify(entries);
+  t.notMatch(audit, /lgc_|lgk_/);
+});
+
+t.test('a session ends with its time, its user, its role and its password, and when somebody ends it', async (t) => {
+  const clock = new ManualClock(Date.UTC(2026, 10, 20, 6));
+  const gateway = await testGateway(t, { wallClock: clock });
+  await gateway.accounts.addMerchant('Basil');
+  const owner = await addUser(gateway, MERCHANT, 'ada', 'owner');
+  await addUser(gateway, 'Basil', 'eve', 'owner');
+  const ids: Record<string, bigint> = {};
+  for (const name of ['bo', 'cy', 'di', 'ed']) ids[name] = await addUser(gateway, MERCHANT, name, 'viewer');
+  const open = (name: string, merchant = MERCHANT) => Dashboard.open(gateway, merchant, name);
+  const [ada, eve] = [await open('ada'), await open('eve', 'Basil')];
+  const [bo, cy, di, ed] = [await open('bo'), await open('cy'), await open('di'), await open('ed')];
+  const { people } = gateway.store;
+  await people.removeUser(1, ids.bo ?? 0n);
+  t.match(await bo.call('/v1/locks'), NOT_LOGGED_IN, 'removed');
+  await people.changeUser(1, ids.cy ?? 0n, { dashboardRole: null });
+  t.match(await cy.call('/v1/locks'), NOT_LOGGED_IN, 'without a role');
+  await people.changeUser(1, ids.di ?? 0n, { passwordHash: 'another' });
+  t.match(await di.call('/v1/locks'), NOT_LOGGED_IN, 'with a new password');
+  await people.changeUser(1, ids.ed ?? 0n, { dashboardRole: 'staff' });
+  t.match(await ed.call('/console/session'), { body: { session: { role: 'staff' } } }, 'a new role counts at once');
+
+  const listed = (await ada.call('/console/sessions')).body as { data: { id: number; username: string }[] };
+  t.strictSame(listed.data.map(({ username }) => username).sort(), ['ada', 'ed'], 'an owner sees all of the merchant');
+  t.match(await ed.call('/console/sessions'), { body: { data: [{ username: 'ed', current: true }] } });
+  const idOf = (name: string) => listed.data.find(({ username }) => username === name)?.id;
+  const end = (page: Dashboard, name: string) => page.call(`/console/sessions/${idOf(name)}`, { method: 'DELETE' });
+  t.match(await end(ed, 'ada'), { status: 404 }, 'staff end their own sessions alone');
+  t.match(await end(eve, 'ada'), { status: 404 }, 'another merchant ends none');
+  t.match(await end(ada, 'ed'), { status: 204 });
+  t.match(await ed.call('/console/session'), NOT_LOGGED_IN);
+  clock.advance(Hours(12) - Minutes(1));
+  t.match(await ada.call('/console/session'), { status: 200 });
+  clock.advance(Minutes(1));
+  t.match(await ada.call('/console/session'), NOT_LOGGED_IN, 'after 12 hours');
+  t.ok(owner > 0n);
+});
+
+t.test('a stream that a session opened ends with it', async (t) => {
+  const gateway = await testGateway(t);
+  await addUser(gateway, MERCHANT, 'ada', 'viewer');
+  const page = await Dashboard.open(gateway, MERCHANT, 'ada');
+  const headers = { ...pageHeaders(gateway.httpPort, page.cookie) };
+  const stream = await StreamClient.open(t, gateway.httpPort, '/v1/stream', headers);
+  t.equal(stream.status, 200);
+  await stream.until(({ name }) => name === 'snapshot');
+  await page.call('/console/logout', { method: 'POST' });
+  await stream.ended;
+  t.pass('it has ended');
+});
+
+t.test('the page’s own calls get no WWW-Authenticate; programs do', async (t) => {
+  const gateway = await testGateway(t);
+  const challenged = { status: 401, headers: { 'www-authenticate': /^Basic / } };
+  t.match(await callMerchantApi(gateway, '/v1/locks'), challenged);
+  for (const headers of [{ 'x-lockgate-console': '1' }, { 'sec-fetch-site': 'same-origin' }])
+    t.match(await callMerchantApi(gateway, '/v1/locks', { headers }), NOT_LOGGED_IN, JSON.stringify(headers));
+  const authorization = basicAuthorization('lgk_wrong');
+  t.match(await callMerchantApi(gateway, '/v1/locks', { headers: { authorization } }), challenged);
+});

@@ -1,0 +1,68 @@
+/** A user of the dashboard, as the page in a browser calls: with its cookie, its Origin and its header. */
+import type { Gateway } from '../../../gateway/gateway.js';
+import type { DashboardRole } from '../../../gateway/store/contract/merchants/dashboard-roles.js';
+import { callMerchantApi, type MerchantAnswer, type MerchantCall } from '../http/merchant-call.js';
+
+export const PASSWORD = 'correct horse';
+
+/** What a browser sends with each call of our page. */
+export function pageHeaders(port: number, cookie = ''): Record<string, string> {
+  const host = `127.0.0.1:${port}`;
+  return { host, origin: `http://${host}`, 'x-lockgate-console': '1', ...(cookie !== '' && { cookie }) };
+}
+
+/** Adds a user with a password and a role. */
+export async function addUser(
+  gateway: Gateway,
+  merchant: string,
+  username: string,
+  role: DashboardRole | null,
+): Promise<bigint> {
+  const merchantId = (await gateway.store.listMerchants()).find(({ name }) => name === merchant)?.id ?? 0;
+  const absent = { id: null, firstName: null, lastName: null, email: null, phone: null, userStatus: null };
+  const user = { ...absent, username, password: PASSWORD, dashboardRole: role };
+  await gateway.merchants.users.add(merchantId, [user], new AbortController().signal, 'operator');
+  return (await gateway.store.people.findLogin(merchantId, username))?.id ?? 0n;
+}
+
+/** Logs in, with what the test changes. */
+export async function logIn(
+  gateway: Gateway,
+  merchant: string,
+  username: string,
+  changes: { readonly password?: string; readonly headers?: Readonly<Record<string, string>> } = {},
+): Promise<MerchantAnswer> {
+  return await callMerchantApi(gateway, '/console/login', {
+    headers: { ...pageHeaders(gateway.httpPort), ...changes.headers },
+    body: { merchant, username, password: changes.password ?? PASSWORD },
+  });
+}
+
+/** The cookie that an answer sets, as `name=value`. */
+export function cookieOf({ headers }: MerchantAnswer): string {
+  return String(headers['set-cookie'] ?? '').split(';')[0] ?? '';
+}
+
+/** A page that is logged in. */
+export class Dashboard {
+  readonly cookie: string;
+  readonly #gateway: Gateway;
+
+  constructor(gateway: Gateway, cookie: string) {
+    this.#gateway = gateway;
+    this.cookie = cookie;
+  }
+
+  static async open(gateway: Gateway, merchant: string, username: string): Promise<Dashboard> {
+    const answer = await logIn(gateway, merchant, username);
+    if (answer.status !== 200) throw new Error(answer.text);
+    return new Dashboard(gateway, cookieOf(answer));
+  }
+
+  /** Makes a call as the page does; `headers` override those of the page, and an empty one is left out. */
+  async call(path: string, call: MerchantCall = {}): Promise<MerchantAnswer> {
+    const headers = { ...pageHeaders(this.#gateway.httpPort, this.cookie), ...call.headers };
+    const sent = Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== ''));
+    return await callMerchantApi(this.#gateway, path, { ...call, headers: sent });
+  }
+}
