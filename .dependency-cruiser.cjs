@@ -54,7 +54,7 @@ const rooms = {
 
   gateway: [...gateway('fairness', 'mqtt', 'store', 'webhooks'), ...proto],
   'gateway/accounts': [
-    ...gateway('commands', 'data-folder', 'fairness', 'ingest', 'live', 'locks', 'mqtt', 'network', 'store', 'usage'),
+    ...gateway('commands', 'console', 'data-folder', 'fairness', 'ingest', 'live', 'locks', 'mqtt', 'network', 'store', 'usage'),
     ...gateway('webhooks'),
     ...proto,
   ],
@@ -62,6 +62,7 @@ const rooms = {
   'gateway/clocks': [...gateway('commands', 'locks', 'mqtt', 'store'), ...proto],
   'gateway/commands': [...gateway('clocks', 'ingest', 'locks', 'mqtt', 'store'), ...proto],
   'gateway/console': [...proto, 'proto/trace'],
+  'gateway/console': [...gateway('accounts', 'http', 'network', 'store'), ...proto],
   'gateway/data-folder': [...gateway('audit', 'store', 'webhooks'), ...proto],
   'gateway/fairness': [...gateway('store'), ...proto],
   'gateway/health': [...gateway('store'), ...proto],
@@ -71,6 +72,7 @@ const rooms = {
       'audit',
       'clocks',
       'commands',
+      'console',
       'data-folder',
       'fairness',
       'health',
