@@ -54,15 +54,14 @@ const rooms = {
 
   gateway: [...gateway('fairness', 'mqtt', 'store', 'webhooks'), ...proto],
   'gateway/accounts': [
-    ...gateway('commands', 'console', 'data-folder', 'fairness', 'ingest', 'live', 'locks', 'mqtt', 'network', 'store', 'usage'),
-    ...gateway('webhooks'),
+    ...gateway('commands', 'console', 'data-folder', 'fairness', 'ingest', 'live', 'locks', 'mqtt', 'network'),
+    ...gateway('store', 'usage', 'webhooks'),
     ...proto,
   ],
   'gateway/audit': [...gateway('log', 'store'), ...proto],
   'gateway/clocks': [...gateway('commands', 'locks', 'mqtt', 'store'), ...proto],
   'gateway/commands': [...gateway('clocks', 'ingest', 'locks', 'mqtt', 'store'), ...proto],
-  'gateway/console': [...proto, 'proto/trace'],
-  'gateway/console': [...gateway('accounts', 'http', 'network', 'store'), ...proto],
+  'gateway/console': [...gateway('accounts', 'http', 'network', 'store'), ...proto, 'proto/trace'],
   'gateway/data-folder': [...gateway('audit', 'store', 'webhooks'), ...proto],
   'gateway/fairness': [...gateway('store'), ...proto],
   'gateway/health': [...gateway('store'), ...proto],

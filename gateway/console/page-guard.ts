@@ -67,7 +67,7 @@ export class PageGuard {
     throw new Refusal({
       status: 403,
       code: 'wrong-host',
-      detail: `the console is not served under the name ${JSON.stringify(name.slice(0, 80))}: --console-hosts adds names`,
+      detail: `the console has no name ${JSON.stringify(name.slice(0, 80))}: --console-hosts adds names`,
     });
   }
 

@@ -25,7 +25,7 @@ export function tokenInCookies(header: string | undefined, place: CookiePlace): 
   return cookie?.slice(prefix.length);
 }
 
-/** The value of Set-Cookie for a session. No script can read it, and no other site's page can make a browser send it. */
+/** The value of Set-Cookie for a session. No script can read it, and no other site can make a browser send it. */
 export function sessionCookie(token: string, maxAgeSeconds: number, place: CookiePlace): string {
   const secure = place.isHttps ? '; Secure' : '';
   return `${nameOf(place)}=${token}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${secure}`;

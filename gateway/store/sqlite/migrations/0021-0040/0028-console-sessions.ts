@@ -1,4 +1,4 @@
-/** Migration 0028: sessions of the console, and the one-time links that open operators' ones. Released: must not change. */
+/** Migration 0028: sessions of the console, and links that open operators' sessions. Released: must not change. */
 import type { Migration } from 'kysely';
 import { keepRowSums } from '../../row-sum-triggers.js';
 
