@@ -6,6 +6,7 @@ import t from 'tap';
 import { historyFile, readHistory, writeHistory } from '../../cli/commands/sim/shell/history.js';
 import { completionsOf, readShellLine, SHELL_VERBS } from '../../cli/commands/sim/shell/words.js';
 import { formatMac } from '../../proto/wire/mac.js';
+import { runCommand } from '../helpers/cli/command-line.js';
 import { LOCKGATE, Program } from '../helpers/cli/program.js';
 import { MERCHANT, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
 import { root } from '../helpers/house/our-files.js';
@@ -21,8 +22,15 @@ interface SessionResult {
   readonly errors: string;
 }
 
-/** Runs the shell on these lines. */
+/** Runs the shell on these lines, in the test's own process. */
 async function shell(lines: readonly string[], ...flags: string[]): Promise<SessionResult> {
+  const session = await runCommand(['sim', 'shell', ...flags], { stdin: `${lines.join('\n')}\n` });
+  const out = session.stdout === '' ? [] : session.stdout.replace(/\n$/, '').split('\n');
+  return { code: session.code, lines: out, errors: session.stderr.trimEnd() };
+}
+
+/** The same in a process of its own. */
+async function shellProcess(lines: readonly string[], ...flags: string[]): Promise<SessionResult> {
   const program = new Program(t, process.execPath, [LOCKGATE, 'sim', 'shell', ...flags]);
   program.endStdin(`${lines.join('\n')}\n`);
   const { code } = await program.waitForExit();
@@ -196,7 +204,7 @@ t.test('the session in README.md has the output that README.md shows', async (t)
   const block = /```\n(lock> [\s\S]*?)```/.exec(readme)?.[1]?.trimEnd().split('\n') ?? [];
   const typed = block.flatMap((line) => (line.startsWith('lock> ') ? [line.slice('lock> '.length)] : []));
   t.ok(typed.length >= 3);
-  const { lines } = await shell(typed);
+  const { lines } = await shellProcess(typed);
   t.same(
     block.filter((line) => !line.startsWith('lock> ')),
     lines,
@@ -254,7 +262,7 @@ t.test('with a gateway, pings and commands pass over MQTT', async (t) => {
   t.same([pings[0], pings.at(-1)], ['REASON_STATE_PING', 'REASON_CLOSE_CONNECTION']);
   t.match(await shell(['unlock by command'], ...line), { code: 2, errors: /line 1: a command needs the operator/ });
   // A wait must remove its listener: Node warns from the eleventh listener on.
-  const { code, errors } = await shell(
+  const { code, errors } = await shellProcess(
     Array.from({ length: 15 }, () => 'wait 1 s'),
     ...line,
   );

@@ -16,7 +16,7 @@ import { traceEventLine, traceHeaderLine } from '../../proto/trace/writer.js';
 import { decodeUplink, encodeUplink } from '../../proto/wire/codec.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import type { Ping, Uplink } from '../../proto/wire/ping.js';
-import { LOCKGATE, Program } from '../helpers/cli/program.js';
+import { LOCKGATE, Program, runLockgate } from '../helpers/cli/program.js';
 import { MERCHANT, openGateway, testGateway, testMac, testUplink } from '../helpers/gateway/test-gateway.js';
 import { root } from '../helpers/house/our-files.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
@@ -470,23 +470,24 @@ t.test('the command prints text, sets exit codes and handles Ctrl-C', async (t) 
   const gateway = await openGateway(t, tempFolder(t));
   await gateway.accounts.addMerchant(MERCHANT);
   const connection = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
-  const lockgate = (...args: string[]): Program => {
+  const startProcess = (...args: string[]): Program => {
     const program = new Program(t, process.execPath, [LOCKGATE, 'trace', 'replay', ...args]);
     program.endStdin('');
     return program;
   };
+  const lockgate = (...args: string[]) => runLockgate(['trace', 'replay', ...args]);
   const macs = Array.from({ length: 40 }, (_, index) => testMac(index + 1));
   const many = macs.flatMap(shortSession).sort((a, b) => a.atMs - b.atMs);
   const broken = path.join(traces, 'low-battery-theft-only.breaks-1.jsonl');
-  const json = lockgate(broken, '--provision', '--speed', 'max', '--json', ...connection);
-  t.same(await json.waitForExit(), { code: 0, signal: null }, 'a finding that both make is no difference');
+  const json = await lockgate(broken, '--provision', '--speed', 'max', '--json', ...connection);
+  t.same(json.exit, { code: 0, signal: null }, 'a finding that both make is no difference');
   t.match(JSON.parse(json.stdout.join('')), { file: broken, same: true, differences: [] });
   const refused = path.join(folder, 'refused.csv');
   writeFileSync(refused, 'A4:C1:38:F0:E1:D2,wrong');
-  const differs = lockgate(broken, '--secrets', refused, '--speed', '1000', ...connection);
-  t.same(await differs.waitForExit(), { code: 1, signal: null });
+  const differs = await lockgate(broken, '--secrets', refused, '--speed', '1000', ...connection);
+  t.same(differs.exit, { code: 1, signal: null });
   t.match(differs.stdout.join('\n'), /differs {2}line 2 {2}A4:C1:38:F0:E1:D2 {2}CONNACK 5.*\n3 differences\.$/s);
-  const quick = lockgate(traceFile('quick.jsonl', many), '--provision', '--speed', 'max', ...connection);
+  const quick = startProcess(traceFile('quick.jsonl', many), '--provision', '--speed', 'max', ...connection);
   t.same(await quick.waitForExit(), { code: 0, signal: null });
   t.match(
     quick.stdout.join('\n'),
@@ -500,11 +501,11 @@ t.test('the command prints text, sets exit codes and handles Ctrl-C', async (t) 
     ['--secrets', 'x', '--provision'],
   ])
     t.match(
-      await lockgate(traceFile('quick.jsonl', many), ...connection, ...wrong).waitForExit(),
+      (await lockgate(traceFile('quick.jsonl', many), ...connection, ...wrong)).exit,
       { code: 2 },
       wrong.join(' '),
     );
-  t.match(await lockgate(traceFile('quick.jsonl', many), '--provision', '--data', folder).waitForExit(), { code: 3 });
+  t.match((await lockgate(traceFile('quick.jsonl', many), '--provision', '--data', folder)).exit, { code: 3 });
 
   const mac = testMac(99);
   const slow = traceFile('slow.jsonl', [connect(mac, 0), ping(mac, 0), ping(mac, Days(1) / 1000)]);
@@ -512,7 +513,7 @@ t.test('the command prints text, sets exit codes and handles Ctrl-C', async (t) 
   const ended = new Promise<string>((resolve) => {
     gateway.events.once('disconnected', ({ cause }) => resolve(cause));
   });
-  const waiting = lockgate(slow, '--provision', ...connection);
+  const waiting = startProcess(slow, '--provision', ...connection);
   await arrived;
   waiting.kill('SIGINT');
   t.same(await waiting.waitForExit(), { code: 130, signal: null });

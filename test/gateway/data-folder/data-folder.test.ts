@@ -23,7 +23,7 @@ import SqliteDatabase from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import { type Gateway, type GatewayOptions, startGateway } from '../../../gateway/gateway.js';
 import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
-import { LOCKGATE, type Program, runProgram } from '../../helpers/cli/program.js';
+import { type CommandOutput, LOCKGATE, runLockgate, runProgram } from '../../helpers/cli/program.js';
 import { MERCHANT, NO_THREADS, testBytes, testConfig, testMac } from '../../helpers/gateway/test-gateway.js';
 import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
@@ -66,9 +66,7 @@ async function killedFolder(t: Test): Promise<{ folder: string; file: string }> 
   return { folder, file: path.join(folder, FILE) };
 }
 
-function lockgate(t: Test, ...args: readonly string[]): Promise<Program> {
-  return runProgram(t, process.execPath, [LOCKGATE, ...args]);
-}
+const lockgate = (...args: readonly string[]): Promise<CommandOutput> => runLockgate(args);
 
 const PORTS = ['--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
 
@@ -133,7 +131,7 @@ t.test('serve and demo refuse a missing store in one sentence with exit code 3',
   const { folder } = await closedFolder(t);
   rmSync(path.join(folder, FILE));
   for (const command of ['serve', 'demo']) {
-    const { exit, stdout, stderr } = await lockgate(t, command, '--data', folder, ...PORTS);
+    const { exit, stdout, stderr } = await lockgate(command, '--data', folder, ...PORTS);
     t.equal(exit?.code, 3, command);
     t.same(stdout, []);
     t.equal(stderr.length, 1, stderr.join('\n'));
@@ -185,7 +183,7 @@ t.test('a store that does not match its checksums is refused, and neither is ove
     ['db', 'migrate', '--data', folder],
     ['db', 'backup', '--data', folder, '--out', path.join(tempFolder(t), 'b.sqlite')],
   ]) {
-    const { exit, stderr } = await lockgate(t, ...words);
+    const { exit, stderr } = await lockgate(...words);
     t.equal(exit?.code, 3, `${words.join(' ')}: ${stderr.join('\n')}`);
     t.match(stderr[0], /damaged/);
   }
@@ -211,16 +209,16 @@ function flipBit(file: string, offset: number): void {
 
 t.test('after db accept a damaged store starts, and the evidence is retained', async (t) => {
   const { folder, file } = await closedFolder(t);
-  const undamaged = await lockgate(t, 'db', 'accept', '--data', folder, '--yes');
+  const undamaged = await lockgate('db', 'accept', '--data', folder, '--yes');
   t.equal(undamaged.exit?.code, 3);
   t.match(undamaged.stderr[0], /has no damage/);
   const sums = readFileSync(`${file}.sums`);
   // A bit of a stored ping: SQLite reads the row without an error.
   flipBit(file, readFileSync(file).lastIndexOf(testBytes(7)) + 3);
-  const unsure = await lockgate(t, 'db', 'accept', '--data', folder);
+  const unsure = await lockgate('db', 'accept', '--data', folder);
   t.equal(unsure.exit?.code, 2);
   t.match(unsure.stderr[0], /--yes/);
-  const accepted = await lockgate(t, 'db', 'accept', '--data', folder, '--yes', '--json');
+  const accepted = await lockgate('db', 'accept', '--data', folder, '--yes', '--json');
   t.equal(accepted.exit?.code, 0, accepted.stderr.join('\n'));
   const { kept, damage } = JSON.parse(accepted.stdout.join('\n'));
   t.match(damage, [/^bytes \d+ to \d+/]);
@@ -239,7 +237,7 @@ t.test('db accept refuses a store that can’t be opened, and the evidence keeps
   truncateSync(file, 4096);
   const before = readdirSync(folder).sort();
   const sums = readFileSync(`${file}.sums`);
-  const { exit, stderr } = await lockgate(t, 'db', 'accept', '--data', folder, '--yes');
+  const { exit, stderr } = await lockgate('db', 'accept', '--data', folder, '--yes');
   t.match(stderr.join('\n'), /^lockgate: the store could not open: [^\n]*$/, 'one sentence');
   t.equal(exit?.code, 4);
   t.same(readdirSync(folder).sort(), before);
@@ -255,7 +253,7 @@ t.test('a failed start after a kill does not make the WAL look lost', async (t) 
   for (const name of readdirSync(folder)) copyFileSync(path.join(folder, name), path.join(newer, name));
   db.close();
   for (let start = 1; start <= 2; start++) {
-    const { exit, stderr } = await lockgate(t, 'serve', '--data', newer, ...PORTS);
+    const { exit, stderr } = await lockgate('serve', '--data', newer, ...PORTS);
     t.equal(exit?.code, 3);
     t.match(stderr.join('\n'), /newer version/, `start ${start}`);
   }
@@ -285,7 +283,7 @@ t.test('after a kill a missing, foreign or damaged WAL is refused', async (t) =>
   rmSync(path.join(lost, `${FILE}-shm`), { force: true });
   await t.rejects(startTestGateway(t, lost), { code: 'store-damaged', message: /lockgate\.sqlite-wal is missing/ });
 
-  t.match((await lockgate(t, 'db', 'check', '--data', lost)).stdout.join('\n'), /wal: it is missing/);
+  t.match((await lockgate('db', 'check', '--data', lost)).stdout.join('\n'), /wal: it is missing/);
   await t.rejects(startTestGateway(t, lost), { code: 'store-damaged' }, 'also after db check has opened it');
 
   const foreign = copy();
@@ -301,7 +299,7 @@ t.test('after a kill a missing, foreign or damaged WAL is refused', async (t) =>
   copyFileSync(path.join(other, `${FILE}-wal`), `${closed.file}-wal`);
   await t.rejects(startTestGateway(t, closed.folder), { code: 'store-damaged', message: /was closed.*-wal/ });
   for (const folder of [lost, foreign, rotten, closed.folder]) {
-    const { exit, stderr } = await lockgate(t, 'db', 'accept', '--data', folder, '--yes');
+    const { exit, stderr } = await lockgate('db', 'accept', '--data', folder, '--yes');
     t.equal(exit?.code, 0, stderr.join('\n'));
     await (await startTestGateway(t, folder)).close();
   }
@@ -327,10 +325,10 @@ t.test('file modes of an older store are corrected, with a sentence', async (t) 
   writeFileSync(path.join(folder, 'operator-address'), 'http://127.0.0.1:1\n');
   const older = [FILE, `${FILE}.sums`, 'gateway.lock', 'operator-address'];
   for (const name of older) chmodSync(path.join(folder, name), 0o644);
-  const serve = lockgate(t, 'db', 'migrate', '--data', folder);
+  const serve = runProgram(t, process.execPath, [LOCKGATE, 'db', 'migrate', '--data', folder]);
   t.equal((await serve).exit?.code, 0);
   for (const name of older) chmodSync(path.join(folder, name), 0o644);
-  const { exit, stderr } = await lockgate(t, 'config', 'rotate-key', '--data', folder);
+  const { exit, stderr } = await lockgate('config', 'rotate-key', '--data', folder);
   t.equal(exit?.code, 0);
   t.match(stderr.join('\n'), /4 files of .* could be read by others.*600/);
   t.same(filesOpenToOthers(folder), []);

@@ -25,7 +25,7 @@ import { Keys } from '../../../gateway/data-folder/keys.js';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
 import { Webhook } from '../../clients/webhook-libraries.js';
-import { LOCKGATE, Program } from '../../helpers/cli/program.js';
+import { runLockgate } from '../../helpers/cli/program.js';
 import { MERCHANT, openGateway, testBytes, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { type TestReceiver, testReceiver } from '../../helpers/gateway/test-receiver.js';
 import { callMerchantApi } from '../../helpers/http/merchant-call.js';
@@ -282,9 +282,8 @@ t.test(
 t.test('config rotate-key and forget-secrets: text output, JSON output, and failures', async (t) => {
   const setup = await copyFolder(t);
   const run = async (...args: string[]) => {
-    const program = new Program(t, process.execPath, [LOCKGATE, 'config', ...args, '--data', setup.folder]);
-    const { code } = await program.waitForExit();
-    return { code, stdout: program.stdout.join('\n'), stderr: program.stderr.join('\n') };
+    const { exit, stdout, stderr } = await runLockgate(['config', ...args, '--data', setup.folder]);
+    return { code: exit.code, stdout: stdout.join('\n'), stderr: stderr.join('\n') };
   };
   const rotated = await run('rotate-key', '--json');
   t.match(rotated, { code: 0, stderr: '' });
