@@ -1,7 +1,7 @@
-// The presence that the gateway reports (online, asleep, late …) is true for ten simulated days of locks in mixed modes,
-// with outages, restarts of the gateway, lost acknowledgements and connections whose close is noticed late. The true
-// presence comes from helpers/presence/truth.ts, which follows protocol.md §3 and shares no code with the gateway. Long
-// version, for a month: test/long/sizes/presence-month.test.ts.
+// The presence that the gateway reports (online, asleep, late …) is true for ten simulated days of locks in mixed
+// modes, with outages, restarts of the gateway, lost acknowledgements and connections whose close is noticed late. The
+// true presence comes from helpers/presence/truth.ts, which follows protocol.md §3 and shares no code with the gateway.
+// Long version, for a month: test/long/sizes/presence-month.test.ts.
 import t from 'tap';
 import { Prng } from '../../../firmware-sim/prng.js';
 import type { DeviceState } from '../../../gateway/locks/device-state.js';
