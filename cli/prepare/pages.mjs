@@ -1,4 +1,4 @@
-// Bundles the pages of the console (gateway/console/page) into dist/console: scripts and style sheets, with a
+// Bundles the pages of the console (gateway/console/page) into dist/console: scripts, style sheets and map data, with a
 // hash of the content in each name, so that browsers may keep them for ever. manifest.json says which files the page of
 // each entry loads. Each file is compressed here once, so that a gateway's start need not do it.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -46,6 +46,7 @@ export async function bundlePages({ build }) {
     entryPoints: entries.map((name) => `${sourceFolder}/${entryFile(name)}`),
     outdir: pagesFolder,
     // proto/ uses Node's Buffer for base64 and UTF-8.
+    plugins: [{ name: 'map-data', setup: keepMapData }],
     inject: [`${sourceFolder}/buffer.ts`],
   });
   const manifest = Object.fromEntries(entries.map((name) => [name, filesOfEntry(name, metafile.outputs)]));
@@ -58,6 +59,15 @@ export async function bundlePages({ build }) {
 function entryFile(name) {
   const tsx = `${name}.tsx`;
   return existsSync(clonePath(sourceFolder, tsx)) ? tsx : `${name}.ts`;
+}
+
+/** Map data is fetched when a map is shown, so importing it gives its address. */
+function keepMapData({ onResolve, onLoad }) {
+  onResolve({ filter: /^world-atlas\// }, ({ path }) => ({
+    path: clonePath('node_modules', path),
+    namespace: 'map-data',
+  }));
+  onLoad({ filter: /.*/, namespace: 'map-data' }, ({ path }) => ({ contents: readFileSync(path), loader: 'file' }));
 }
 
 /** The script of an entry, its style sheet or null, and the scripts that it always imports. */

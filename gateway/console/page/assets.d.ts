@@ -1,3 +1,11 @@
-/** Style sheets, which the build bundles into one for each page (cli/prepare/pages.mjs). */
+/** Files that are no scripts: importing one gives its address, or bundles a style sheet (cli/prepare/pages.mjs). */
 
+declare module 'world-atlas/countries-110m.json' {
+  const address: string;
+  export = address;
+}
+declare module 'world-atlas/countries-50m.json' {
+  const address: string;
+  export = address;
+}
 declare module '*.css';

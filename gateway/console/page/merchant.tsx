@@ -13,6 +13,7 @@ import { DeliveriesScreen } from './screens/deliveries-screen.js';
 import { LockScreen } from './screens/lock-screen.js';
 import { LocksScreen } from './screens/locks-screen.js';
 import { LoginScreen } from './screens/login-screen.js';
+import { MapScreen } from './screens/map-screen.js';
 import { NowScreen } from './screens/now-screen.js';
 import { TraceScreen } from './screens/trace-screen.js';
 import { Action } from './view/parts.js';
@@ -45,6 +46,7 @@ function screensOf(session: Session, traceWorker: string): readonly Screen[] {
   const screens: readonly (Screen | false)[] = [
     { name: 'now', title: 'Now', key: 'n', isListed: true, view: NowScreen },
     { name: 'locks', title: 'Locks', key: 'l', isListed: true, view: LocksScreen },
+    { name: 'map', title: 'Map', key: 'm', isListed: true, view: MapScreen },
     { name: 'lock', title: 'Lock', key: '', isListed: false, view: LockScreen },
     { name: 'deliveries', title: 'Deliveries', key: 'd', isListed: true, view: DeliveriesScreen },
     { name: 'trace', title: 'Trace', key: 't', isListed: true, view: () => <TraceScreen workerUrl={traceWorker} /> },

@@ -86,6 +86,14 @@ export interface LockHistory {
   }[];
 }
 
+/** A lock's GPS pings as a GeoJSON feature, oldest first. */
+export interface Track {
+  readonly geometry:
+    | { readonly type: 'LineString'; readonly coordinates: readonly (readonly [longitude: number, latitude: number])[] }
+    | { readonly type: 'Point' }
+    | null;
+}
+
 export interface Finding {
   readonly id: string;
   readonly at: string;
