@@ -46,7 +46,10 @@ export async function bundlePages({ build }) {
     entryPoints: entries.map((name) => `${sourceFolder}/${entryFile(name)}`),
     outdir: pagesFolder,
     // proto/ uses Node's Buffer for base64 and UTF-8.
-    plugins: [{ name: 'map-data', setup: keepMapData }],
+    plugins: [
+      { name: 'one-build', setup: chooseBuilds },
+      { name: 'map-data', setup: keepMapData },
+    ],
     inject: [`${sourceFolder}/buffer.ts`],
   });
   const manifest = Object.fromEntries(entries.map((name) => [name, filesOfEntry(name, metafile.outputs)]));
@@ -59,6 +62,15 @@ export async function bundlePages({ build }) {
 function entryFile(name) {
   const tsx = `${name}.tsx`;
   return existsSync(clonePath(sourceFolder, tsx)) ? tsx : `${name}.ts`;
+}
+
+/**
+ * Chooses one build of a package for all imports: the CommonJS code of protobufjs would bring a second one of long, and
+ * only Leaflet's module lets unused parts be left out.
+ */
+function chooseBuilds({ onResolve }) {
+  const builds = { long: 'long/umd/index.js', leaflet: 'leaflet/dist/leaflet-src.esm.js' };
+  onResolve({ filter: /^(long|leaflet)$/ }, ({ path }) => ({ path: clonePath('node_modules', builds[path]) }));
 }
 
 /** Map data is fetched when a map is shown, so importing it gives its address. */

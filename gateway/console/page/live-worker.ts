@@ -2,12 +2,13 @@
  * The worker that all tabs of a browser share. It holds one stream of live data for all of them, since a browser opens
  * only six connections to a server, and passes changes on a few times a second.
  */
+import { type Milliseconds, Seconds, systemClock } from '../../../proto/clock.js';
 import { type LiveChange, LiveLocks, type LiveMessage, type LiveState } from './live/live-locks.js';
 
-/** How often changes are passed on to the tabs, in ms. */
-const BATCH_MS = 250;
-/** The wait before a stream that failed is opened again, in ms. `EventSource` tries again by itself while it can. */
-const RETRY_MS = 2000;
+/** How often changes are passed on to the tabs. */
+const BATCH_SPAN: Milliseconds = 250;
+/** The wait before a stream that failed is opened again. `EventSource` tries again by itself while it can. */
+const RETRY_AFTER = Seconds(2);
 
 const tabs = new Set<MessagePort>();
 const locks = new LiveLocks();
@@ -62,7 +63,7 @@ async function recover(opened: EventSource, path: string): Promise<void> {
   if (answer?.status === 401) {
     close();
     setState('ended');
-  } else setTimeout(() => opened === source && follow(path), RETRY_MS);
+  } else systemClock.after(RETRY_AFTER, () => opened === source && follow(path));
 }
 
 function close(): void {
@@ -73,7 +74,7 @@ function close(): void {
 function add(change: LiveChange): void {
   locks.apply(change);
   batch.push(change);
-  if (!isBatchDue) setTimeout(flush, BATCH_MS);
+  if (!isBatchDue) systemClock.after(BATCH_SPAN, flush);
   isBatchDue = true;
 }
 

@@ -2,7 +2,7 @@
  * A map of locks, drawn by Leaflet on a canvas: thousands of points move without a stutter. A point's colour is the
  * lock's state, a ring a theft, a circle the uncertainty of a chosen lock's position, a line its recent track.
  */
-import L from 'leaflet';
+import * as L from 'leaflet';
 import 'leaflet/dist/leaflet.css';
 import type { Lock } from '../api/shapes.js';
 import { coastFor } from './coast.js';

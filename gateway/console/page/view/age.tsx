@@ -2,15 +2,13 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { Seconds, systemClock } from '../../../../proto/clock.js';
+import { repeat } from './repeat.js';
 import { ageText, localTimeText } from './time-text.js';
 
 /** The present time, ms since the epoch, renewed this often. */
 export function useNow(everyMs: number = Seconds(1)): number {
   const [nowMs, setNowMs] = useState(systemClock.now);
-  useEffect(() => {
-    const timer = setInterval(() => setNowMs(systemClock.now()), everyMs);
-    return () => clearInterval(timer);
-  }, [everyMs]);
+  useEffect(() => repeat(everyMs, () => setNowMs(systemClock.now())), [everyMs]);
   return nowMs;
 }
 

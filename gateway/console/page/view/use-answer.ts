@@ -1,6 +1,7 @@
 /** Loads an answer of the interface for a view, and loads it again on demand or now and then. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ApiFailure } from '../api/http.js';
+import { repeat } from './repeat.js';
 
 /** The answer as far as it is known. An answer stays while a newer one is loaded, or could not be. */
 export interface Loaded<Answer> {
@@ -33,9 +34,7 @@ export function useAnswer<Answer>(load: () => Promise<Answer>, everyMs?: number)
   useEffect(() => {
     setAnswer(null);
     reload();
-    if (everyMs === undefined) return;
-    const timer = setInterval(reload, everyMs);
-    return () => clearInterval(timer);
+    return everyMs === undefined ? undefined : repeat(everyMs, reload);
   }, [reload, everyMs]);
   // An answer that comes after the view was closed changes nothing.
   useEffect(
