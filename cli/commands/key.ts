@@ -5,7 +5,7 @@ import { systemClock } from '../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
 import { paint, print, printEmptyList, printJson, printNote } from '../terminal/output.js';
 import { addClientFlags } from '../terminal/shared-flags.js';
-import { printTable } from '../terminal/table.js';
+import { CREDENTIAL_MARKS, printTable } from '../terminal/table.js';
 import { agoText, readFutureTime, whenText } from '../terminal/time-text.js';
 import { addWatchFlag, repeatIfWatched } from '../terminal/watch.js';
 
@@ -96,11 +96,11 @@ async function listKeys(flags: Flags): Promise<void> {
     );
   const nowMs = systemClock.now();
   printTable(keys, [
-    { title: 'ID', show: (row) => row.id },
-    { title: 'MERCHANT', show: (row) => row.merchant },
+    { title: 'ID', show: (row) => row.id, neverCut: true },
+    { title: 'MERCHANT', show: (row) => row.merchant, optional: true },
     { title: 'NAME', show: (row) => row.name },
-    { title: 'STATE', show: (row) => row.state },
-    { title: 'SCOPES', show: scopesText },
+    { title: 'STATE', show: (row) => row.state, mark: (row) => CREDENTIAL_MARKS[row.state] },
+    { title: 'SCOPES', show: scopesText, prose: true },
     { title: 'EXPIRES', show: (row) => (row.expires_at ? whenText(row.expires_at, nowMs) : '–') },
     { title: 'LAST USED', show: (row) => (row.last_used_at ? agoText(row.last_used_at, nowMs) : 'never') },
     { title: 'CREATED', show: (row) => agoText(row.created_at, nowMs), optional: true },

@@ -116,10 +116,14 @@ async function printUrls(client: GatewayClient, urls: StatusJson['urls']): Promi
   const known = new Map(webhooks.map((url) => [url.id, url]));
   printTable(troubled, [
     { title: 'URL', show: ({ id }) => String(id) },
-    { title: 'STATE', show: stateText, style: () => 'red' },
-    { title: 'UNDELIVERED', show: ({ backlog }) => (backlog.behind + backlog.pending).toLocaleString('en') },
-    { title: 'OLDEST', show: ({ backlog }) => ageText(backlog.oldest_seconds) },
-    { title: 'DEAD', show: ({ backlog }) => backlog.dead.toLocaleString('en') },
+    { title: 'STATE', show: stateText, mark: () => 'bad' },
+    {
+      title: 'UNDELIVERED',
+      show: ({ backlog }) => (backlog.behind + backlog.pending).toLocaleString('en'),
+      right: true,
+    },
+    { title: 'OLDEST', show: ({ backlog }) => ageText(backlog.oldest_seconds), right: true },
+    { title: 'DEAD', show: ({ backlog }) => backlog.dead.toLocaleString('en'), right: true },
     { title: 'MERCHANT', show: ({ id }) => known.get(id)?.merchant ?? '' },
     { title: 'ORIGIN', show: ({ id }) => known.get(id)?.origin ?? '', optional: true },
   ]);

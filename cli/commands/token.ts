@@ -4,7 +4,7 @@ import { systemClock } from '../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
 import { paint, print, printEmptyList, printJson, printNote } from '../terminal/output.js';
 import { addClientFlags } from '../terminal/shared-flags.js';
-import { printTable } from '../terminal/table.js';
+import { CREDENTIAL_MARKS, printTable } from '../terminal/table.js';
 import { agoText, readFutureTime, whenText } from '../terminal/time-text.js';
 import { addWatchFlag, repeatIfWatched } from '../terminal/watch.js';
 
@@ -75,7 +75,7 @@ async function listTokens(flags: Flags): Promise<void> {
   printTable(tokens, [
     { title: 'NAME', show: (row) => row.name },
     { title: 'ROLE', show: (row) => row.role },
-    { title: 'STATE', show: (row) => row.state },
+    { title: 'STATE', show: (row) => row.state, mark: (row) => CREDENTIAL_MARKS[row.state] },
     { title: 'EXPIRES', show: (row) => (row.expires_at ? whenText(row.expires_at, nowMs) : '–') },
     { title: 'LAST USED', show: (row) => (row.last_used_at ? agoText(row.last_used_at, nowMs) : 'never') },
     { title: 'CREATED', show: (row) => agoText(row.created_at, nowMs), optional: true },

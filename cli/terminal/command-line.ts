@@ -45,7 +45,7 @@ async function messageFor(error: Error, command: Command | undefined): Promise<s
   const { errors, faults = errors } = error as { errors?: readonly Fault[]; faults?: readonly Fault[] };
   if (faults === undefined || command === undefined) return error.message;
   const { withFlagNames } = await import('./flag-names.js');
-  return withFlagNames({ message: error.message, pointers: faults.map(({ pointer }) => pointer) }, command);
+  return withFlagNames({ sentence: error.message, pointers: faults.map(({ pointer }) => pointer) }, command);
 }
 
 /** Whether the store failed, such as on a full disk: the operator then needs the message, not a stack trace. */

@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 
 /** An error of the gateway: its sentence, and a JSON pointer for each bad member. */
 interface MemberError {
-  readonly message: string;
+  readonly sentence: string;
   readonly pointers: readonly string[];
 }
 
@@ -34,19 +34,19 @@ const BODY_POINTER = /^the body, (\/[^:]*): /;
 const FIRST_MEMBER = /^([a-z_]+(?:\.[a-z_]+|\[\d+\])*)(?= is |: )/;
 
 /** The error's sentence with the command's flags instead of members, if the command has such flags. */
-export function withFlagNames({ message, pointers }: MemberError, command: Command): string {
-  const [, pointer] = BODY_POINTER.exec(message) ?? [];
+export function withFlagNames({ sentence, pointers }: MemberError, command: Command): string {
+  const [, pointer] = BODY_POINTER.exec(sentence) ?? [];
   if (pointer !== undefined) {
     const name = nameOf(pointer.split('/'), command);
-    return name === undefined ? message : message.replace(BODY_POINTER, `${name}: `);
+    return name === undefined ? sentence : sentence.replace(BODY_POINTER, `${name}: `);
   }
-  const [, member] = FIRST_MEMBER.exec(message) ?? [];
+  const [, member] = FIRST_MEMBER.exec(sentence) ?? [];
   const name = member === undefined ? undefined : nameOf(member.split(/[.[\]]/), command);
-  if (name !== undefined) return message.replace(FIRST_MEMBER, name);
+  if (name !== undefined) return sentence.replace(FIRST_MEMBER, name);
   const [only, ...others] = pointers;
   const flag = only === undefined || others.length > 0 ? undefined : nameOf(only.split('/'), command);
   // The sentence may name the flag already, and needs no argument's name.
-  return flag?.startsWith('--') && !message.includes(flag) ? `${flag}: ${message}` : message;
+  return flag?.startsWith('--') && !sentence.includes(flag) ? `${flag}: ${sentence}` : sentence;
 }
 
 /** The flag or argument that sets the innermost member of a path that has one. */

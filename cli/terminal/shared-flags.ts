@@ -15,7 +15,10 @@ export function addGatewayFlags(command: Command): Command {
       '--gateway <url>',
       'The gateway’s operator interface [LOCKGATE_GATEWAY] (default: that of the data folder).',
     )
-    .option('--token <token>', 'The operator’s token [LOCKGATE_TOKEN] (default: the one in the data folder).')
+    .option(
+      '--token <token>',
+      'The operator’s token [LOCKGATE_TOKEN, or the file LOCKGATE_TOKEN_FILE] (default: the one in the data folder).',
+    )
     .option('--data <folder>', 'The gateway’s data folder [LOCKGATE_DATA] (default: ./data).');
 }
 

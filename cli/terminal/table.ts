@@ -1,6 +1,6 @@
 /**
- * Formats tables that fit the terminal. A table that is too wide is narrowed in these steps, until it fits: move
- * columns below the rows, drop optional columns (the last first), wrap titles, wrap prose, cut long cells, print each
+ * Formats tables that fit the terminal. A table that is too wide is narrowed in these steps, until it fits: drop
+ * optional columns (the last first), move columns below the rows, wrap titles, wrap prose, cut long cells, print each
  * row as a block of lines. The first column is never cut, nor is any column below {@link MIN_CUT_WIDTH}: half a word
  * would be misleading.
  */
@@ -11,12 +11,20 @@ import { wrapWords } from './word-wrap.js';
 /** The style of a cell, if the terminal takes colours. */
 export type CellStyle = 'bold' | 'dim' | 'red' | 'green' | 'yellow';
 
-/** What a state means for the reader: all is well, something is wrong, or it needs attention. */
-export type Mark = 'good' | 'bad' | 'warn';
+/** What a state means for the reader: all is well, something failed, it needs attention, or that at once. */
+export type Mark = 'good' | 'bad' | 'warn' | 'alarm';
 
 /** The sign before a marked cell, which is also there without colours. */
-export const SIGNS: Readonly<Record<Mark, string>> = { good: '✓', bad: '✗', warn: '!' };
-const MARK_STYLES: Readonly<Record<Mark, CellStyle>> = { good: 'green', bad: 'red', warn: 'yellow' };
+export const SIGNS: Readonly<Record<Mark, string>> = { good: '✓', bad: '✗', warn: '!', alarm: '!' };
+const MARK_STYLES: Readonly<Record<Mark, CellStyle>> = {
+  good: 'green',
+  bad: 'red',
+  warn: 'yellow',
+  alarm: 'red',
+};
+
+/** The marks of credentials, by their states. */
+export const CREDENTIAL_MARKS: Readonly<Record<string, Mark>> = { active: 'good', expired: 'warn', revoked: 'bad' };
 
 /** A column of a table. */
 export interface Column<Row> {
@@ -33,6 +41,8 @@ export interface Column<Row> {
    * or always, for text of several lines.
    */
   readonly below?: 'if-narrow' | 'always';
+  /** Whether the cells are aligned at the right, for numbers and amounts. */
+  readonly right?: boolean;
   /** The sign and colour of a state; undefined for a neutral one. Such cells are never cut. */
   readonly mark?: (row: Row) => Mark | undefined;
   /** The style of the cell. The text must be clear without it. */
@@ -50,6 +60,8 @@ export interface TableOutput {
 
 /** Blanks between two columns. */
 const GAP = 2;
+/** The line between the parts and their total. */
+const RULE = '─';
 /** Before cells below their rows. */
 const BELOW_INDENT = '    ';
 /** Cells are not cut below this width. */
@@ -64,27 +76,39 @@ interface SizedColumn<Row> {
   width: number;
 }
 
-/** Prints a table that fits the terminal. In a pipe no cell is cut and no column is dropped. */
-export function printTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): void {
-  for (const line of tableLines(rows, columns, terminalWidth())) print(line);
+/**
+ * Prints a table that fits the terminal. In a pipe no cell is cut and no column is dropped.
+ *
+ * @param total a last row that sums the others up; a line sets it apart from them
+ */
+export function printTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[], total?: Row): void {
+  for (const line of tableLines(rows, columns, terminalWidth(), total)) print(line);
 }
 
 /** The lines of a table, titles first, at most `room` columns wide if possible. */
-export function tableLines<Row>(rows: readonly Row[], columns: readonly Column<Row>[], room: number): string[] {
-  return linesOfTable(rows, columns, { room, paint, clean: sanitizeLine });
+export function tableLines<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  room: number,
+  total?: Row,
+): string[] {
+  return linesOfTable(rows, columns, { room, paint, clean: sanitizeLine }, total);
 }
 
 /** As {@link tableLines}, but the caller says how to colour and clean cells. */
 export function linesOfTable<Row>(
-  rows: readonly Row[],
+  parts: readonly Row[],
   columns: readonly Column<Row>[],
   output: TableOutput,
+  total?: Row,
 ): string[] {
+  const rows = total === undefined ? parts : [...parts, total];
   const all = columns.map((column): SizedColumn<Row> => {
     const cells = cellsOf(rows, column, output);
     return { column, cells, width: widest(column.title, cells) };
   });
-  const isNarrow = totalWidth(all.filter(({ column }) => column.below !== 'always')) > output.room;
+  const needed = all.filter(({ column }) => column.below !== 'always' && column.optional !== true);
+  const isNarrow = totalWidth(needed) > output.room;
   const isBelow = ({ below }: Column<Row>): boolean => below === 'always' || (below === 'if-narrow' && isNarrow);
   const below = all.filter(({ column }) => isBelow(column));
   const shown = all.filter(({ column }) => !isBelow(column));
@@ -92,7 +116,11 @@ export function linesOfTable<Row>(
   const titles = shown.map(({ column, width }) => wrapCell(column.title, width));
   const head = rowLines(shown, titles).map((line) => output.paint('bold', line));
   const linesBelow = (row: Row): string[] => below.flatMap(({ column }) => cellBelow(column.show(row), output));
-  return [...head, ...rows.flatMap((row, index) => [...cellLines(row, index, shown, output), ...linesBelow(row)])];
+  const linesOf = (row: Row, index: number): string[] => [...cellLines(row, index, shown, output), ...linesBelow(row)];
+  const body = parts.flatMap(linesOf);
+  if (total === undefined) return [...head, ...body];
+  const rule = shown.map(({ width }) => RULE.repeat(width)).join(' '.repeat(GAP));
+  return [...head, ...body, output.paint('dim', rule), ...linesOf(total, parts.length)];
 }
 
 /** The lines of a cell below its row. */
@@ -189,10 +217,11 @@ function rowLines<Row>(
 ): string[] {
   const height = Math.max(1, ...cells.map((lines) => lines.length));
   return Array.from({ length: height }, (_, line) => {
-    const parts = shown.map(({ width }, index) => {
+    const parts = shown.map(({ column, width }, index) => {
       const text = cells[index]?.[line] ?? '';
       const blanks = ' '.repeat(Math.max(width - widthOf(text), 0));
-      return text === '' ? blanks : applyStyle(text, index) + blanks;
+      if (text === '') return blanks;
+      return column.right ? blanks + applyStyle(text, index) : applyStyle(text, index) + blanks;
     });
     return parts.join(' '.repeat(GAP)).trimEnd();
   });

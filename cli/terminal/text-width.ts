@@ -7,9 +7,9 @@ import { eastAsianWidth } from 'get-east-asian-width';
 
 /**
  * Text of characters that each occupy one column and are a grapheme of their own: printable ASCII, Latin letters with
- * accents, dashes, quotation marks, the ellipsis, ✓ and ✗. Most text is of this kind, and needs no segmenter.
+ * accents, dashes, quotation marks, the ellipsis, ─, ✓ and ✗. Most text is of this kind, and needs no segmenter.
  */
-const PLAIN_TEXT = /^[\u0020-\u007e\u00c0-\u017f\u2013\u2014\u2018\u2019\u201c\u201d\u2026\u2713\u2717]*$/;
+const PLAIN_TEXT = /^[\u0020-\u007e\u00c0-\u017f\u2013\u2014\u2018\u2019\u201c\u201d\u2026\u2500\u2713\u2717]*$/;
 /** A grapheme that starts with an emoji: an emoji by default or by the variation selector U+FE0F, or a flag. */
 const EMOJI = /^(?:\p{Emoji_Presentation}|\p{Emoji}\ufe0f|\p{Regional_Indicator}{2})/u;
 /**

@@ -70,7 +70,7 @@ export interface CommandAck {
 export interface Uplink<Body extends Ping | CommandAck = Ping | CommandAck> {
   /** Counts the lock's boots; 0…2³²−1. */
   readonly boot: number;
-  /** 1, 2, 3 … since boot; 0…2³²−1. */
+  /** Counts the uplinks of the boot: 1, 2, 3 … The wire carries 0…2³²−1. */
   readonly sequence: number;
   /** When the lock made the uplink, by its own clock, ms since the epoch. Any integer: the clock may be wrong. */
   readonly timeMs: number;

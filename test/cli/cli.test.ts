@@ -80,7 +80,7 @@ t.test('merchant, device and webhook can be added and listed, as text and as JSO
   t.match(await lockgate(['webhook', 'add', 'ftp://a/'], environment), { code: 2, stderr: /not an http or https URL/ });
   t.match(await lockgate(['webhook', 'list'], environment), {
     code: 0,
-    stdout: /1 +Amber Bikes +http:\/\/127.0.0.1:9\/ +active/,
+    stdout: /1 +Amber Bikes +http:\/\/127.0.0.1:9\/ +✓ active/,
   });
   t.match(await lockgate(['merchant', 'list'], { ...environment, LOCKGATE_TOKEN: 'x' }), {
     code: 3,

@@ -109,6 +109,16 @@ async function stored(gateway: Gateway, mac: Mac): Promise<StoredUplink[]> {
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
+t.test('a connection that the trace does not close is closed at the end, and a note says so', async (t) => {
+  const gateway = await testGateway(t);
+  const mac = testMac(1);
+  const file = traceFile('unclosed.jsonl', [connect(mac, 0), ping(mac, 1)]);
+  const { report } = await replay(gateway, file, { provision: true });
+  t.match(report.notes, [
+    { kind: 'left-out', message: /^1 connection closed at the end, since the trace has no disc/ },
+  ]);
+});
+
 t.test('a clean trace arrives unchanged in the store, without differences', async (t) => {
   const gateway = await testGateway(t);
   const [one, two] = [testMac(1), testMac(2)];

@@ -3,7 +3,7 @@ import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { printEmptyList } from '../../terminal/output.js';
 import { type PageFlags, printPages, queryOf } from '../../terminal/paged-list.js';
-import type { Column } from '../../terminal/table.js';
+import type { Column, Mark } from '../../terminal/table.js';
 import { agoText, readPastTime } from '../../terminal/time-text.js';
 
 /** The flags of `lockgate audit`. */
@@ -51,15 +51,29 @@ export async function listAudit(flags: AuditFlags): Promise<void> {
   if (count === 0 && !flags.json) printEmptyList(Object.values(filter), 'No entries match.', 'There is no entry yet.');
 }
 
+/** By the outcome. */
+const OUTCOME_MARKS: Readonly<Record<string, Mark>> = {
+  done: 'good',
+  refused: 'bad',
+  failed: 'bad',
+  begun: 'warn',
+  unknown: 'warn',
+};
+
 function columns(nowMs: number): readonly Column<EntryJson>[] {
   return [
-    { title: 'ID', show: ({ id }) => String(id) },
+    { title: 'ID', show: ({ id }) => String(id), neverCut: true },
     { title: 'WHEN', show: ({ at }) => agoText(at, nowMs) },
     { title: 'WHO', show: whoText },
-    { title: 'ACTION', show: ({ action }) => action },
-    { title: 'OBJECT', show: ({ object }) => object || '–' },
-    { title: 'OUTCOME', show: ({ outcome, code }) => (code === null ? outcome : `${outcome} (${code})`) },
-    { title: 'CHANGE', show: changeText, optional: true },
+    { title: 'ACTION', show: ({ action }) => action, neverCut: true },
+    { title: 'OBJECT', show: ({ object }) => object || '–', neverCut: true },
+    {
+      title: 'OUTCOME',
+      show: ({ outcome, code }) => (code === null ? outcome : `${outcome} (${code})`),
+      mark: ({ outcome }) => OUTCOME_MARKS[outcome],
+      prose: true,
+    },
+    { title: 'CHANGE', show: changeText, below: 'if-narrow' },
     {
       title: 'FROM',
       show: ({ address, agent }) => [address, agent].filter((each) => each !== null).join(' ') || '–',
@@ -80,13 +94,18 @@ function changeText({ before, after }: EntryJson): string {
   const names = Object.keys({ ...before, ...after });
   const parts = names.map((name) => {
     const [oldText, newText] = [textOf(before?.[name]), textOf(after?.[name])];
-    if (oldText === undefined || newText === undefined) return `${name} ${newText ?? oldText}`;
-    return oldText === newText ? undefined : `${name} ${oldText} → ${newText}`;
+    if (oldText === newText) return undefined;
+    const hasBefore = before?.[name] !== undefined && after?.[name] !== undefined;
+    return hasBefore ? `${name} ${oldText ?? '–'} → ${newText ?? '–'}` : `${name} ${newText ?? oldText}`;
   });
-  return parts.filter((part) => part !== undefined).join(', ') || '–';
+  return parts.filter((part) => part !== undefined).join(', ');
 }
 
+/** A value in words; undefined if there is none. */
 function textOf(value: unknown): string | undefined {
-  if (value === undefined || typeof value === 'string') return value;
-  return JSON.stringify(value);
+  if (value === undefined || value === null || typeof value === 'string') return value ?? undefined;
+  if (Array.isArray(value)) return value.map(textOf).join(' ') || 'none';
+  if (typeof value !== 'object') return JSON.stringify(value);
+  const members = Object.entries(value).map(([name, member]) => `${name}=${textOf(member) ?? '–'}`);
+  return members.join(' ') || 'none';
 }

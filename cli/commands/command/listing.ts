@@ -3,7 +3,7 @@ import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { paint, print, printEmptyList, printJson, sanitizeLine } from '../../terminal/output.js';
 import { type PageFlags, printPages, queryOf } from '../../terminal/paged-list.js';
-import type { Column } from '../../terminal/table.js';
+import type { Column, Mark } from '../../terminal/table.js';
 import { agoText, whenText } from '../../terminal/time-text.js';
 
 /** A command, as the operator interface returns it. */
@@ -48,13 +48,21 @@ export async function listCommands(flags: ListFlags): Promise<void> {
   printEmptyList([mac, state], 'No commands match.', nothingYet);
 }
 
+/** By the command's state; one that is under way or cancelled has none. */
+export const STATE_MARKS: Readonly<Record<string, Mark>> = {
+  done: 'good',
+  rejected: 'bad',
+  failed: 'bad',
+  expired: 'bad',
+};
+
 function commandColumns(nowMs: number): readonly Column<CommandJson>[] {
   return [
-    { title: 'ID', show: (row) => String(row.id) },
+    { title: 'ID', show: (row) => String(row.id), neverCut: true },
     { title: 'MAC', show: (row) => row.mac, neverCut: true },
-    { title: 'COMMAND', show: commandText },
-    { title: 'STATE', show: (row) => row.state },
-    { title: 'WHY', show: whyText },
+    { title: 'COMMAND', show: commandText, prose: true },
+    { title: 'STATE', show: (row) => row.state, mark: (row) => STATE_MARKS[row.state] },
+    { title: 'WHY', show: (row) => shortWhyText(row, nowMs), prose: true },
     { title: 'CREATED', show: (row) => agoText(row.created_at, nowMs), optional: true },
     { title: 'EXPIRES', show: (row) => whenText(row.expires_at, nowMs), optional: true },
     { title: 'SENT', show: (row) => String(row.sent_count), optional: true },
@@ -103,6 +111,13 @@ function parameterText(value: unknown): string {
 export function stateText(command: CommandJson): string {
   const why = whyText(command);
   return why === '' ? command.state : `${command.state} (${why})`;
+}
+
+/** As {@link whyText}, with how long the wait will be instead of its end. */
+function shortWhyText(command: CommandJson, nowMs: number): string {
+  const due = command.waits?.due_at ?? null;
+  const text = whyText(command);
+  return due === null ? text : text.replace(`due at ${due}`, `due ${whenText(due, nowMs)}`);
 }
 
 function whyText({ waits, detail }: CommandJson): string {

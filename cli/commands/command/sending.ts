@@ -8,7 +8,7 @@ import { confirm } from '../../terminal/confirmation.js';
 import { EXIT_CODE } from '../../terminal/exit-codes.js';
 import { print, printJson, printNote, sanitizeLine } from '../../terminal/output.js';
 import { printTable } from '../../terminal/table.js';
-import { type CommandJson, commandText, stateText } from './listing.js';
+import { type CommandJson, commandText, STATE_MARKS, stateText } from './listing.js';
 
 /** The flags of `lockgate command send`. */
 export interface SendFlags extends ConnectionFlags {
@@ -164,8 +164,13 @@ function show(outcomes: readonly Outcome[]): void {
 function showTable(outcomes: readonly Outcome[]): void {
   printTable(outcomes, [
     { title: 'MAC', show: (row) => row.mac },
-    { title: 'ID', show: (row) => ('id' in row ? String(row.id) : '–') },
-    { title: 'STATE', show: (row) => ('id' in row ? stateText(row) : row.error.detail) },
+    { title: 'ID', show: (row) => ('id' in row ? String(row.id) : '–'), neverCut: true },
+    {
+      title: 'STATE',
+      show: (row) => ('id' in row ? stateText(row) : row.error.detail),
+      mark: (row) => ('id' in row ? STATE_MARKS[row.state] : 'bad'),
+      prose: true,
+    },
   ]);
 }
 

@@ -55,7 +55,11 @@ function printReport(report: CheckReport): void {
   printTable(checks, [
     { title: 'CHECK', show: ({ name }) => name },
     { title: 'CHECKED', show: ({ count, unit }) => `${count.toLocaleString('en')} ${unit}` },
-    { title: 'DAMAGED', show: ({ damaged }) => damaged.toLocaleString('en') },
+    {
+      title: 'DAMAGED',
+      show: ({ damaged }) => damaged.toLocaleString('en'),
+      mark: ({ damaged }) => (damaged === 0 ? 'good' : 'bad'),
+    },
     { title: 'NOTE', show: ({ note }) => note ?? '', optional: true },
   ]);
   for (const { check, table, row, what } of damage) {

@@ -8,7 +8,7 @@ import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { printEmptyList } from '../../terminal/output.js';
 import { addPageFlags, type PageFlags, printPages, queryOf } from '../../terminal/paged-list.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
-import type { Column } from '../../terminal/table.js';
+import type { Column, Mark } from '../../terminal/table.js';
 import { agoText } from '../../terminal/time-text.js';
 import { addWatchFlag, repeatIfWatched } from '../../terminal/watch.js';
 import { presenceText } from '../tail/event-line.js';
@@ -110,7 +110,7 @@ const COLUMNS: readonly Column<DeviceJson>[] = [
   { title: 'LOCK', show: (row) => row.state?.lock_state ?? '–' },
   { title: 'BATTERY', show: (row) => percent(row.state?.battery_percent) },
   { title: 'STATE', show: (row) => row.state?.power_state ?? '–' },
-  { title: 'PRESENCE', show: presenceCell, style: ({ trouble }) => TROUBLE_STYLES[trouble] },
+  { title: 'PRESENCE', show: presenceCell, mark: ({ trouble }) => TROUBLE_MARKS[trouble] },
   { title: 'NAME', show: (row) => row.name ?? '–', optional: true },
   { title: 'LAST PING', show: (row) => row.state?.reason ?? '–', optional: true },
   { title: 'MERCHANT', show: (row) => row.merchant, optional: true },
@@ -128,18 +128,17 @@ function columnsFor(devices: readonly DeviceJson[]): readonly Column<DeviceJson>
   return COLUMNS.filter(({ title }) => !hidden.includes(title));
 }
 
-const TROUBLE_STYLES: Readonly<Record<string, 'red' | 'yellow'>> = {
-  theft: 'red',
-  late: 'red',
-  'low-battery': 'yellow',
-  unjudged: 'yellow',
+const TROUBLE_MARKS: Readonly<Record<string, Mark>> = {
+  theft: 'alarm',
+  late: 'alarm',
+  'low-battery': 'warn',
+  unjudged: 'warn',
 };
 
-/** The presence, with what is wrong in words and a sign, so that it is clear without colours. */
+/** The presence, with what is wrong. */
 function presenceCell(row: DeviceJson): string {
   const theft = row.trouble === 'theft' ? 'theft, ' : '';
-  const sign = TROUBLE_STYLES[row.trouble] === undefined ? '' : '! ';
-  return `${sign}${theft}${presenceText({ ...row })}${row.unjudged === null ? '' : ', unjudged'}`;
+  return `${theft}${presenceText({ ...row })}${row.unjudged === null ? '' : ', unjudged'}`;
 }
 
 function receivedText({ state }: DeviceJson, nowMs: number): string {

@@ -4,7 +4,7 @@ import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { paint, print, printJson, printNote } from '../../terminal/output.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
-import { printTable } from '../../terminal/table.js';
+import { CREDENTIAL_MARKS, printTable } from '../../terminal/table.js';
 import { agoText, readFutureTime, whenText } from '../../terminal/time-text.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
@@ -69,7 +69,7 @@ async function list(mac: string, flags: Flags): Promise<void> {
   const nowMs = systemClock.now();
   printTable(answer.phones, [
     { title: 'NAME', show: (row) => row.name },
-    { title: 'STATE', show: (row) => row.state },
+    { title: 'STATE', show: (row) => row.state, mark: (row) => CREDENTIAL_MARKS[row.state] },
     { title: 'EXPIRES', show: (row) => (row.expires_at ? whenText(row.expires_at, nowMs) : '–') },
     { title: 'ADDED', show: (row) => agoText(row.created_at, nowMs), optional: true },
     { title: 'REVOKED', show: (row) => (row.revoked_at ? agoText(row.revoked_at, nowMs) : '–'), optional: true },

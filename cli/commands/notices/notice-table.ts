@@ -1,6 +1,6 @@
 /** The table of `lockgate notices`. Unread notices are marked with a star. */
 
-import type { Column } from '../../terminal/table.js';
+import type { Column, Mark } from '../../terminal/table.js';
 import { agoText } from '../../terminal/time-text.js';
 
 /** A notice, as the operator interface returns it. */
@@ -16,15 +16,17 @@ export interface NoticeJson {
   readonly resolved_at: string | null;
 }
 
+const STATE_MARKS: Readonly<Record<string, Mark>> = { open: 'warn', over: 'good' };
+
 /** The columns of the table; `nowMs` is wall-clock time. */
 export function noticeColumns(nowMs: number): readonly Column<NoticeJson>[] {
   return [
     { title: '', show: (row) => (row.read_at === null ? '*' : ' ') },
     { title: 'ID', show: (row) => String(row.id), neverCut: true },
     { title: 'LAST', show: (row) => agoText(row.last_at, nowMs) },
-    { title: 'KIND', show: (row) => row.kind },
-    { title: 'STATE', show: stateText },
-    { title: 'TIMES', show: (row) => String(row.count), optional: true },
+    { title: 'KIND', show: (row) => row.kind, neverCut: true },
+    { title: 'STATE', show: stateText, mark: (row) => STATE_MARKS[stateText(row)] },
+    { title: 'TIMES', show: (row) => row.count.toLocaleString('en'), optional: true, right: true },
     { title: 'WHAT', show: (row) => row.text, prose: true },
   ];
 }

@@ -3,7 +3,7 @@
 import { DATE_EXPECTED, parseDate } from '../../../proto/date.js';
 import { didYouMean } from '../../../proto/did-you-mean.js';
 import { LockgateError } from '../../../proto/errors.js';
-import type { TraceEvent, TracePing } from '../../../proto/trace/trace.js';
+import { FIRST_CREDENTIAL, type TraceEvent, type TracePing } from '../../../proto/trace/trace.js';
 import { describeUplink } from '../../../proto/wire/codec.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { pingUplinkToJson, toDate } from '../../../proto/wire/ping-json.js';
@@ -74,9 +74,11 @@ function readDate(flag: string, text: string | undefined): number | undefined {
   return timeMs;
 }
 
-function describe({ atMs, mac, source, uplink }: TracePing): string {
+function describe({ atMs, mac, source, credential, uplink }: TracePing): string {
   const phone = source === 'phone' ? ' (phone)' : '';
-  return `${paint('dim', toDate(atMs))}  ${formatMac(mac)}${phone}  ${sanitizeLine(describeUplink(uplink))}`;
+  // Each credential of a lock numbers its uplinks anew, so the numbers alone would be ambiguous.
+  const rotated = credential === undefined || credential === FIRST_CREDENTIAL ? '' : `  credential ${credential}`;
+  return `${paint('dim', toDate(atMs))}  ${formatMac(mac)}${phone}  ${sanitizeLine(describeUplink(uplink))}${rotated}`;
 }
 
 function toJson({ atMs, mac, source, uplink }: TracePing, line: number, file: string | undefined): object {

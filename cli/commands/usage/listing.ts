@@ -102,15 +102,15 @@ function printRows(rows: readonly UsageRow[], total: Counts): void {
     ...names.map((name, index) => ({
       title: name.toUpperCase(),
       show: (row: UsageRow) => (isTotal(row) && index === 0 ? 'TOTAL' : String(row[name] ?? '')),
-      whole: true,
+      neverCut: true,
     })),
-    { title: 'BYTES', show: (row) => byteText(row.bytes), neverCut: true },
-    { title: 'MESSAGES', show: (row) => String(row.messages) },
+    { title: 'BYTES', show: (row) => byteText(row.bytes), neverCut: true, right: true },
+    { title: 'MESSAGES', show: (row) => row.messages.toLocaleString('en'), right: true },
     ...(has('simulated') ? [{ title: 'BILLED', show: (row: UsageRow) => billedText(row, isTotal(row)) }] : []),
-    { title: 'CONNECTIONS', show: (row) => String(row.connections), optional: true },
+    { title: 'CONNECTIONS', show: (row) => row.connections.toLocaleString('en'), optional: true, right: true },
     ...(has('merchant') ? [{ title: 'MERCHANT', show: (row: UsageRow) => row.merchant ?? '', optional: true }] : []),
-    { title: 'UP', show: (row) => byteText(row.bytes_up), optional: true },
-    { title: 'DOWN', show: (row) => byteText(row.bytes_down), optional: true },
+    { title: 'UP', show: (row) => byteText(row.bytes_up), optional: true, right: true },
+    { title: 'DOWN', show: (row) => byteText(row.bytes_down), optional: true, right: true },
   ];
   const rowsAndTotal = rows.length > 1 ? [...rows, total] : rows;
   const width = barWidth(rowsAndTotal, columns);
@@ -119,7 +119,7 @@ function printRows(rows: readonly UsageRow[], total: Counts): void {
   const barIndex = names.length + 1;
   if (width > 0)
     columns.splice(barIndex, 0, { title: '', show: (row) => (isTotal(row) ? '' : bar(row.bytes, maxBytes, width)) });
-  printTable(rowsAndTotal, columns);
+  printTable(rows, columns, rows.length > 1 ? total : undefined);
 }
 
 function billedText({ simulated }: UsageRow, isTotal: boolean): string {

@@ -1,7 +1,7 @@
 /** Prints monthly statements, which the gateway has computed, as tables. */
 import type { Statement } from '../../../gateway/usage/statement.js';
 import { paint, print, sanitizeLine, terminalWidth } from '../../terminal/output.js';
-import { printTable } from '../../terminal/table.js';
+import { type Column, printTable } from '../../terminal/table.js';
 import { widthOf } from '../../terminal/text-width.js';
 import { wrapWords } from '../../terminal/word-wrap.js';
 import { byteText } from './text.js';
@@ -39,18 +39,19 @@ function printStatement(statement: Statement): void {
   const rows: Row[] = [
     ...lines.map((line) => ({ name: line.mac, entry: line, sim: simText(line), amount: line.amount })),
     ...corrections.map((entry) => ({ name: entry.mac, entry, sim: `late, of ${entry.month}`, amount: entry.amount })),
-    { name: 'TOTAL', entry: totals, sim: `${totals.active_sims} active`, amount: totals.amount },
   ];
-  printTable(rows, [
+  const total = { name: 'TOTAL', entry: totals, sim: `${totals.active_sims} active`, amount: totals.amount };
+  const columns: readonly Column<Row>[] = [
     { title: 'LOCK', show: (row) => row.name },
     { title: 'SIM', show: (row) => row.sim },
-    { title: 'MESSAGES', show: (row) => String(row.entry.messages) },
-    { title: 'CONNECTIONS', show: (row) => String(row.entry.connections), optional: true },
-    { title: 'UP', show: (row) => byteText(row.entry.bytes_up), optional: true },
-    { title: 'DOWN', show: (row) => byteText(row.entry.bytes_down), optional: true },
-    { title: 'BYTES', show: (row) => String(row.entry.bytes), neverCut: true },
-    { title: 'AMOUNT', show: (row) => row.amount ?? '–', neverCut: true },
-  ]);
+    { title: 'MESSAGES', show: (row) => row.entry.messages.toLocaleString('en'), right: true },
+    { title: 'CONNECTIONS', show: (row) => row.entry.connections.toLocaleString('en'), optional: true, right: true },
+    { title: 'UP', show: (row) => byteText(row.entry.bytes_up), optional: true, right: true },
+    { title: 'DOWN', show: (row) => byteText(row.entry.bytes_down), optional: true, right: true },
+    { title: 'BYTES', show: (row) => row.entry.bytes.toLocaleString('en'), neverCut: true, right: true },
+    { title: 'AMOUNT', show: (row) => row.amount ?? '–', neverCut: true, right: true },
+  ];
+  printTable(rows, columns, total);
   // `total` is `amount` rounded to what can be paid.
   if (totals.total !== null) print(paint('bold', `\nTo pay: ${totals.total} ${currency}`));
   print('');

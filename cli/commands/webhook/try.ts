@@ -48,7 +48,7 @@ async function test(mac: string, flags: Flags): Promise<void> {
     {
       title: 'RESULT',
       show: (row) => row.error ?? 'received',
-      style: (row) => (row.error ? 'red' : 'green'),
+      mark: (row) => (row.error ? 'bad' : 'good'),
       prose: true,
     },
   ]);

@@ -1,10 +1,12 @@
 /** `lockgate webhook …`: the group, and its commands add, list, set, remove and rotate-secret. */
 import type { Command } from 'commander';
+import { systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { paint, print, printJson, printNote } from '../../terminal/output.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
-import { printTable } from '../../terminal/table.js';
+import { type Mark, printTable } from '../../terminal/table.js';
+import { agoText, whenText } from '../../terminal/time-text.js';
 import { addWatchFlag, repeatIfWatched } from '../../terminal/watch.js';
 import { addDeliveryCommands } from './deliveries.js';
 import { FILTER_FLAGS, type FilterFlags, filterBody, filterText, readLabelList, readNames } from './filter-flags.js';
@@ -149,26 +151,42 @@ async function list(flags: Flags): Promise<void> {
   const { webhooks } = await new GatewayClient(flags).get<{ webhooks: ListedWebhookJson[] }>('/webhooks');
   if (flags.json) return printJson({ webhooks });
   if (webhooks.length === 0) return printNote('There is no webhook URL yet. Add one: lockgate webhook add URL');
+  const nowMs = systemClock.now();
   printTable(webhooks, [
     { title: 'ID', show: (row) => String(row.id) },
-    { title: 'MERCHANT', show: (row) => row.merchant },
+    { title: 'MERCHANT', show: (row) => row.merchant, optional: true },
     { title: 'URL', show: (row) => row.url },
-    { title: 'STATE', show: (row) => row.state },
-    { title: 'WAITING', show: ({ backlog }) => (backlog === null ? '?' : String(backlog.behind + backlog.pending)) },
+    { title: 'STATE', show: stateText, mark: markOf },
+    {
+      title: 'WAITING',
+      show: ({ backlog }) => (backlog === null ? '?' : (backlog.behind + backlog.pending).toLocaleString('en')),
+      right: true,
+    },
     { title: 'ORDERED', show: (row) => (row.ordered ? 'yes' : 'no'), optional: true },
     { title: 'ONLY', show: filterText, optional: true },
     { title: 'HEADERS', show: (row) => row.headers.join(', '), optional: true },
-    { title: 'NOTE', show: noteOf, prose: true },
+    { title: 'NOTE', show: (row) => noteOf(row, nowMs), below: 'if-narrow' },
   ]);
 }
 
+function stateText({ state, circuit, failing_since: since }: WebhookJson): string {
+  if (state !== 'active') return state;
+  if (circuit === 'open') return 'circuit open';
+  return since === null ? state : 'failing';
+}
+
+function markOf({ state, circuit, failing_since: since }: WebhookJson): Mark {
+  if (state !== 'active' || circuit === 'open') return 'bad';
+  return since === null ? 'good' : 'warn';
+}
+
 /** The problem of a URL, or else how long an old secret is valid; empty if there is neither. */
-function noteOf(webhook: WebhookJson): string {
-  const { disabled_why: why, circuit, failing_since: since, old_secrets_until: until } = webhook;
+function noteOf(webhook: WebhookJson, nowMs: number): string {
+  const { disabled_why: why, failing_since: since, old_secrets_until: until } = webhook;
   if (why !== null) return why;
-  if (circuit === 'open') return `circuit open, failing since ${since}`;
-  if (since !== null) return `failing since ${since}`;
-  return until.length === 0 ? '' : `${until.length + 1} secrets valid, until ${until[0]}`;
+  if (since !== null) return `first failure ${agoText(since, nowMs)}`;
+  const [last, ...others] = until;
+  return last === undefined ? '' : `${others.length + 2} secrets valid; the old ends ${whenText(last, nowMs)}`;
 }
 
 interface SetFlags extends ConnectionFlags, FilterFlags {

@@ -124,6 +124,7 @@ t.test(
     changeLockState(lock).advance(Minutes(2));
     changeLockState(lock).advance(Minutes(20));
     lock.gatewayAcknowledges = false;
+    // The lock retries within 6 min.
     lock.handle({ type: 'coverage', covered: true }).advance(Minutes(6));
     t.same(keysOf(lock.publishedUplinks()), ['1/1'], 'no further uplink until this one is acknowledged');
     lock.handle({ type: 'motion', moving: true }).advance(Seconds(15));
@@ -226,6 +227,7 @@ t.test(
       .handle({ type: 'coverage', covered: true })
       .handle({ type: 'settings', change: { airplane: false, recovery: true } });
     lock.advance(Seconds(1));
+    // On each connection the lock makes a network ping. That of the first waits behind the close-connection ping.
     t.same(lock.describeSince(NOON_MS + Hours(1)), [
       '0 connect',
       '0 cellular STATE_PING',

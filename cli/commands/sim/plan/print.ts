@@ -73,7 +73,7 @@ interface PartRow {
 }
 
 function printParts({ parts, total, battery, locks, sampled }: Sizing, prices: PricePlan | null): void {
-  const rows: PartRow[] = [...parts, { name: 'ALL', locks, month: total, battery }];
+  const all: PartRow = { name: 'ALL', locks, month: total, battery };
   const perLock = (name: keyof MonthSize): Column<PartRow>['show'] => {
     return (row) => formatCount(row.month[name].value / row.locks);
   };
@@ -94,7 +94,7 @@ function printParts({ parts, total, battery, locks, sampled }: Sizing, prices: P
   });
   if (prices !== null)
     columns.push({ title: prices.currency, show: (row) => priceOf(prices, row.month, row.locks).perLock });
-  printTable(rows, columns);
+  printTable(parts, columns, all);
 }
 
 function printHours(hours: readonly HourSize[]): void {

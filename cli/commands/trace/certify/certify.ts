@@ -6,7 +6,7 @@ import type { JudgedRow } from '../../../../proto/trace/certificate/row.js';
 import { EXIT_CODE } from '../../../terminal/exit-codes.js';
 import { LineSink } from '../../../terminal/line-sink.js';
 import { paint, print, printJson, printNote, sanitizeLine } from '../../../terminal/output.js';
-import { printTable } from '../../../terminal/table.js';
+import { type Mark, printTable } from '../../../terminal/table.js';
 import { makeCertificate } from './certified-traces.js';
 import { certificateHtml } from './html.js';
 import { verifyCertificate } from './verify.js';
@@ -72,7 +72,7 @@ function printCertificate({ rows, traces, pings, locks }: Certificate, out: stri
   if (shownRows.length > 0) {
     printTable(shownRows, [
       { title: 'ROW', show: ({ row }: JudgedRow) => row, neverCut: true },
-      { title: 'VERDICT', show: ({ verdict }) => verdict, neverCut: true, style: styleOf },
+      { title: 'VERDICT', show: ({ verdict }) => verdict, mark: markOf },
       { title: 'SEEN', show: ({ seen }) => seen.toLocaleString('en-US') },
       { title: 'WHAT MUST HOLD', show: ({ says }) => says, prose: true },
       { title: 'FIRST LINE', show: (row) => row.firstFailures[0]?.at ?? row.lines[0] ?? '–', optional: true },
@@ -90,8 +90,8 @@ function printCertificate({ rows, traces, pings, locks }: Certificate, out: stri
   if (out !== undefined) print(`The certificate is in ${sanitizeLine(out)}.`);
 }
 
-function styleOf({ verdict }: JudgedRow): 'red' | 'green' | 'yellow' {
-  return verdict === 'FAIL' ? 'red' : verdict === 'PASS' ? 'green' : 'yellow';
+function markOf({ verdict }: JudgedRow): Mark {
+  return verdict === 'FAIL' ? 'bad' : verdict === 'PASS' ? 'good' : 'warn';
 }
 
 function plural(count: number, noun: string): string {

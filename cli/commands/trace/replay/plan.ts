@@ -59,6 +59,8 @@ export interface ReplayPlan {
   readonly leftOut: { readonly phoneEvents: number; readonly commands: number };
   /** The number of connections added for uplinks that the trace has outside a connection. */
   readonly addedConnections: number;
+  /** The number of connects without a disconnect in the trace; the replay closes these connections at its end. */
+  readonly unclosedConnections: number;
 }
 
 /**
@@ -87,6 +89,8 @@ class Planner {
   readonly #connected = new Set<Mac>();
   /** Locks that were connected before the first event, according to the header. */
   readonly #connectedBefore = new Set<Mac>();
+  /** Locks whose connection was added for an uplink. */
+  readonly #connectedByUplink = new Set<Mac>();
   #phoneEvents = 0;
   #commands = 0;
   #addedConnections = 0;
@@ -106,6 +110,7 @@ class Planner {
       checkedWithoutHeader: this.#checkedWithoutHeader,
       leftOut: { phoneEvents: this.#phoneEvents, commands: this.#commands },
       addedConnections: this.#addedConnections,
+      unclosedConnections: [...this.#connected].filter((mac) => !this.#connectedByUplink.has(mac)).length,
     };
   }
 
@@ -117,6 +122,7 @@ class Planner {
     this.#checked.judge(event, line);
     switch (event.event) {
       case 'connect':
+        this.#connectedByUplink.delete(event.mac);
         this.#connect(event.mac, event.atMs, line);
         break;
       case 'disconnect':
@@ -156,6 +162,7 @@ class Planner {
     const { atMs, mac } = event;
     if (!this.#connected.has(mac)) {
       if (!this.#connectedBefore.has(mac)) this.#addedConnections += 1;
+      this.#connectedByUplink.add(mac);
       this.#connect(mac, atMs, line);
     }
     const bytes = raw ?? this.#encode(event.uplink, line);

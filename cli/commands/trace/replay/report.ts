@@ -162,7 +162,10 @@ function base64Of(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64');
 }
 
-function notesAboutPlan({ leftOut, addedConnections }: ReplayPlan, watch: ReplayWatch): Deviation[] {
+function notesAboutPlan(
+  { leftOut, addedConnections, unclosedConnections }: ReplayPlan,
+  watch: ReplayWatch,
+): Deviation[] {
   const notes: Deviation[] = [];
   const add = (kind: Deviation['kind'], count: number, noun: string, explanation: string): void => {
     if (count > 0) notes.push({ line: null, mac: null, kind, message: `${plural(count, noun)} ${explanation}` });
@@ -170,6 +173,8 @@ function notesAboutPlan({ leftOut, addedConnections }: ReplayPlan, watch: Replay
   add('left-out', leftOut.phoneEvents, 'event', 'of phones not replayed: a replay has no credentials of phones');
   add('left-out', leftOut.commands, 'command', 'not replayed: a replay has no operator');
   add('left-out', addedConnections, 'connection', 'added for uplinks outside a connection of the trace');
+  const closing = 'closed at the end, since the trace has no disconnect event: a close-connection ping may be missing';
+  add('left-out', unclosedConnections, 'connection', closing);
   const known = watch.hadBeforeCount;
   add('known', known, 'uplink', 'known to the gateway before, which judged them then (--as-now gives new numbers)');
   return notes;

@@ -1,8 +1,8 @@
 /** Errors of the gateway name the flag that the user typed, not the member of the JSON that was sent. */
 import type { Command } from 'commander';
 import t from 'tap';
-import { makeProgram } from '../../cli/program.js';
-import { FLAGS_OF_MEMBERS, withFlagNames } from '../../cli/terminal/flag-names.js';
+import { makeProgram } from '../../../cli/program.js';
+import { FLAGS_OF_MEMBERS, withFlagNames } from '../../../cli/terminal/flag-names.js';
 
 const PROGRAM = await makeProgram('all');
 
@@ -42,8 +42,8 @@ const SENTENCES: readonly (readonly [string, string, readonly string[], string])
 ];
 
 t.test('the sentence has the flag of the command', async (t) => {
-  for (const [command, message, pointers, expected] of SENTENCES)
-    t.equal(withFlagNames({ message, pointers }, commandOf(command)), expected, command);
+  for (const [command, sentence, pointers, expected] of SENTENCES)
+    t.equal(withFlagNames({ sentence, pointers }, commandOf(command)), expected, command);
 });
 
 t.test('every flag with a name of its own exists', async (t) => {
