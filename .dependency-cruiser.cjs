@@ -123,7 +123,7 @@ const rooms = {
   ],
   'gateway/store': [...gateway('data-folder', 'fairness', 'usage', 'webhooks'), ...proto],
   'gateway/usage': [...gateway('ingest', 'store'), ...proto],
-  'gateway/webhooks': [...gateway('accounts', 'data-folder', 'fairness', 'store'), ...proto],
+  'gateway/webhooks': [...gateway('accounts', 'data-folder', 'fairness', 'store'), ...proto, 'proto/trace'],
   'gateway/why': [...gateway('commands', 'ingest', 'locks', 'mqtt', 'store', 'webhooks'), ...proto, 'proto/why'],
   'gateway/gateway.ts': [
     ...gateway(

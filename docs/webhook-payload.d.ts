@@ -1,8 +1,11 @@
 // Generated from gateway/webhooks/payload/schema.ts by `npm run gen`. Change the schema and run it again instead
 // of editing this.
 
-/** The body of a webhook: ping_type says which. Ignore unknown members: later versions may add some. */
+/** The body of a webhook for a ping, by its ping_type. Ignore unknown members: later versions may add some. */
 export type WebhookPayload = CellularWebhook | GpsWebhook | CloseConnectionWebhook;
+
+/** The body of any webhook. Only URLs that are set to get other events than pings get them; they have a type. */
+export type WebhookEvent = WebhookPayload | CommandWebhook | PresenceWebhook | BatteryWebhook;
 
 /** Why it was sent. A reason that this version doesn’t know comes as REASON_UNRECOGNIZED_ and its number. */
 export type Reason =
@@ -130,6 +133,80 @@ export interface CloseConnectionWebhook {
   /** The ping arrived over 60 s after the lock made it. */
   buffered: boolean;
   /** Sent by a test or a story (a scripted series of pings), not by a lock. */
+  test: boolean;
+  /** The lock is simulated. */
+  simulated: boolean;
+}
+
+/** A command to a lock has ended. */
+export interface CommandWebhook {
+  /** Identifies the event. The same on every attempt, and the same as the header webhook-id. */
+  event_id: string;
+  /** Determines the other members. Pings have ping_type instead. */
+  type: 'command';
+  /** The lock’s hardware address, upper-case hex with colons. */
+  mac_addr: string;
+  /** When it happened, by lockgate’s clock. */
+  date: string;
+  /** The id of the command. */
+  command_id: number;
+  /** The type of the command. */
+  command: 'unlock' | 'lock' | 'siren' | 'locate-gps' | 'locate-cell' | 'set-power' | 'reset';
+  /** The parameters of the command, by its type. */
+  parameters: Record<string, unknown>;
+  /** How it ended. A command that expired may still be answered: a second event then says so. */
+  state: 'done' | 'rejected' | 'failed' | 'expired' | 'cancelled';
+  /** The lock’s reason; empty if there is none. */
+  detail: string;
+  /** Who asked for it. */
+  asked_by: string;
+  /** When lockgate accepted it. */
+  created_at: string;
+  /** When it was first sent to the lock; null if it never was. */
+  first_sent_at: string | null;
+  /** How often it was sent. */
+  sent_count: number;
+  /** Always false. */
+  test: boolean;
+  /** The lock is simulated. */
+  simulated: boolean;
+}
+
+/** A lock is late, or back. */
+export interface PresenceWebhook {
+  /** Identifies the event. The same on every attempt, and the same as the header webhook-id. */
+  event_id: string;
+  /** Determines the other members. Pings have ping_type instead. */
+  type: 'presence';
+  /** The lock’s hardware address, upper-case hex with colons. */
+  mac_addr: string;
+  /** When it happened, by lockgate’s clock. */
+  date: string;
+  /** late: silent although it should have connected; back: no longer late. */
+  presence: 'late' | 'back';
+  /** Since when it is late; of a lock that is back, since when it was. */
+  late_since: string;
+  /** Always false. */
+  test: boolean;
+  /** The lock is simulated. */
+  simulated: boolean;
+}
+
+/** The battery of a lock is low, or charged again. */
+export interface BatteryWebhook {
+  /** Identifies the event. The same on every attempt, and the same as the header webhook-id. */
+  event_id: string;
+  /** Determines the other members. Pings have ping_type instead. */
+  type: 'battery';
+  /** The lock’s hardware address, upper-case hex with colons. */
+  mac_addr: string;
+  /** When it happened, by lockgate’s clock. */
+  date: string;
+  /** low: below 10 %, so the lock only reports thefts; charged: no longer. */
+  battery: 'low' | 'charged';
+  /** The charge that the lock reported. */
+  battery_percent: number;
+  /** Always false. */
   test: boolean;
   /** The lock is simulated. */
   simulated: boolean;

@@ -158,10 +158,10 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
 
   // Commands go out through the broker, which starts after ingest and is set here then.
   const lateBroker: { broker?: Broker } = {};
-  const { newEvents, onStored } = wakeReaders(dispatcher, started);
+  const { newEvents, onStored, onMerchantEvents } = wakeReaders(dispatcher, events, started);
   const { lastRanMs, doubt } = clocks;
   const { ingest, locks, commands, rebuilt } = await startIngest(
-    { store, clock, wallClock, lastRanMs, doubt, events, isStoreFailing, onStored },
+    { store, clock, wallClock, lastRanMs, doubt, events, isStoreFailing, onStored, onMerchantEvents },
     (deviceId) => lateBroker.broker?.sessions.ofLock(deviceId),
     started,
     options.judging,
@@ -241,8 +241,9 @@ function serveMerchants(
 /** What must happen after each commit: readers of the log are woken, that is, URL workers and calls that wait. */
 function wakeReaders(
   dispatcher: Dispatcher,
+  events: GatewayEvents,
   started: StopStep[],
-): { readonly newEvents: NewEventSignal; readonly onStored: IngestParts['onStored'] } {
+): { readonly newEvents: NewEventSignal } & Pick<IngestParts, 'onStored' | 'onMerchantEvents'> {
   const newEvents = new NewEventSignal(systemClock);
   // Stops before the merchants' interface, whose stop waits for its calls.
   started.push(stopStep('the waits for events', async () => newEvents.stop()));
@@ -250,7 +251,11 @@ function wakeReaders(
     dispatcher.wake(ids, uplinks);
     newEvents.wake(ids);
   };
-  return { newEvents, onStored };
+  // The end of a command is an event for its merchant, and may be stored without a commit of uplinks.
+  events.on('command', ({ record }) => {
+    if (record.finishedAtMs !== null) dispatcher.wake(new Set([record.merchantId]), 0);
+  });
+  return { newEvents, onStored, onMerchantEvents: () => dispatcher.wakeAll() };
 }
 
 /** Starts the audit log, before the parts that write to it: so it stops after them. */

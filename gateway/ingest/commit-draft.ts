@@ -10,6 +10,7 @@ import type { KnownLock } from '../locks/locks.js';
 import { type NextPhases, nextPhase } from '../phase.js';
 import type { CommandChange } from '../store/contract/command-record.js';
 import type { Commit, Incoming, IncomingUplink, Judged } from '../store/contract/store.js';
+import type { NewMerchantEvent } from '../store/contract/webhooks/merchant-event.js';
 import type { Judgeable } from './ingest-queue.js';
 
 /** Numbers the drafts. A lock records the number of the last draft that touched it. */
@@ -49,6 +50,8 @@ export class CommitDraft {
   readonly judged: Judged[] = [];
   /** Commands that were sent or acknowledged. */
   readonly commands: CommandChange[] = [];
+  /** Events for merchants about the touched locks. Set when the draft is closed. */
+  readonly merchantEvents: NewMerchantEvent[] = [];
   /** The locks whose state may have changed. */
   readonly touched: KnownLock[] = [];
   /** The touched locks whose state must be in the commit, since replaying the log would not reproduce it. */
@@ -131,11 +134,11 @@ export class CommitDraft {
    */
   close(dirtyLocks: readonly KnownLock[]): Commit {
     this.#enter('writing');
-    const { incoming, judged, commands } = this;
+    const { incoming, judged, commands, merchantEvents } = this;
     const states = new Map<number, string>();
     this.written = [...new Set([...this.changed, ...dirtyLocks])].filter(({ isTorn }) => !isTorn);
     for (const lock of this.written) states.set(lock.deviceId, JSON.stringify(lock.state));
-    return { incoming, judged, states, commands };
+    return { incoming, judged, states, commands, merchantEvents };
   }
 }
 

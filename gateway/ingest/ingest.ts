@@ -25,6 +25,7 @@ import type { Mac } from '../../proto/wire/mac.js';
 import type { ClockDoubt } from '../clocks/recorded-clocks.js';
 import type { GatewayEvents } from '../events.js';
 import type { KnownLock, Locks } from '../locks/locks.js';
+import { takeEvents } from '../locks/reported-troubles.js';
 import type { Store } from '../store/contract/store.js';
 import { CommitDraft, type PresenceChange } from './commit-draft.js';
 import { type Acknowledgement, ackOf, DraftJudge } from './draft-judge.js';
@@ -81,6 +82,8 @@ export interface IngestParts {
   readonly isStoreFailing?: () => boolean;
   /** Called after a commit with the merchants that have new events, and the number of its uplinks. */
   readonly onStored: (merchantIds: ReadonlySet<number>, uplinks: number) => void;
+  /** Called after a commit that may have stored events for merchants other than pings. */
+  readonly onMerchantEvents?: (() => void) | undefined;
   readonly commands: CommandListener;
   /** Says whether the machine's clock is in doubt. Receives the time that each lock reports during a doubt. */
   readonly doubt?: Pick<ClockDoubt, 'isDoubted' | 'noteUplink'> | undefined;
@@ -355,13 +358,19 @@ export class Ingest {
 
   /** Hands the open draft to the store, unless it is empty. Returns the error of a failed draft. */
   #sendDraft(): Error | undefined {
-    const { locks, store } = this.#parts;
+    const { locks, store, clock } = this.#parts;
     const draft = this.#draft;
     if (draft.batch.length === 0 || draft.phase === 'failed') return draft.error;
     // The draft has everything judged so far, so states and presences are exactly those of this commit.
     for (const lock of draft.touched) {
       const presence = locks.presenceNow(lock);
       if (presence !== undefined) draft.presences.push({ lock, presence });
+      if (lock.state.unjudged !== undefined) continue;
+      const events = takeEvents(lock.deviceId, lock.state, presence ?? lock.presence, clock.now());
+      if (events.length === 0) continue;
+      // What was told is part of the state, so the state is stored with the events.
+      draft.changed.add(lock);
+      draft.merchantEvents.push(...events);
     }
     const commit = draft.close(locks.takeDirty(draft.uplinkCount));
     locks.commitSent(draft.written);
@@ -406,6 +415,7 @@ export class Ingest {
     for (const { deviceId, findings } of draft.judged)
       this.#guardLock(locks.find(deviceId), () => this.#announceBoots(deviceId, findings));
     if (draft.merchantIds.size > 0) onStored(draft.merchantIds, draft.incoming.length);
+    if (draft.merchantEvents.length > 0) this.#parts.onMerchantEvents?.();
     locks.scheduleTick();
   }
 

@@ -26,6 +26,7 @@ import type { Ping, PingUplink, Source, Uplink } from '../../proto/wire/ping.js'
 import { isPingUplink } from '../../proto/wire/ping.js';
 import { FIRST_LIFE } from '../../proto/wire/uplink-life.js';
 import type { JudgingStop } from '../ingest/judging.js';
+import type { ReportedTroubles } from './reported-troubles.js';
 import { upgradeState } from './stored-belief.js';
 
 /** The latest ping of a lock. Updated in place, since it changes with every ping. */
@@ -49,6 +50,8 @@ export interface DeviceState {
   firmware?: ReportedFirmware;
   /** Why the lock is not judged; the belief is then the one before the failure. Absent if the lock is judged. */
   unjudged?: JudgingStop | undefined;
+  /** The troubles that its merchant was told of. Absent if there are none. */
+  reported?: ReportedTroubles | undefined;
   /** When the lock's last uplink was received, by the run's clock; null if none was. */
   receivedAtMs: number | null;
   /**

@@ -184,6 +184,11 @@ export class Dispatcher {
     }
   }
 
+  /** Must be called after a commit with events other than pings, whose merchants are not known here. */
+  wakeAll(): void {
+    for (const worker of this.#workers.values()) if (!this.#throttle.isThrottled(worker)) worker.wake();
+  }
+
   /** Must be called after a lock's uplinks were erased: workers drop the lock's events that they have read. */
   forgetLock(deviceId: number): void {
     for (const worker of this.#workers.values()) worker.forgetLock(deviceId);

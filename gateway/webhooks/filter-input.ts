@@ -3,10 +3,12 @@ import { LockgateError } from '../../proto/errors.js';
 import type { PingType } from '../../proto/wire/ping-fields.js';
 import { REASONS } from '../../proto/wire/reasons.js';
 import { type Labels, labelsFault, orderedLabels } from '../store/contract/merchants/device-labels.js';
+import { EVENT_TYPES, type EventType } from '../store/contract/webhooks/merchant-event.js';
 import { NO_FILTER, type WebhookFilter } from '../store/contract/webhooks/webhook-filter.js';
 
 /** Members to change: an empty one removes the limit, undefined leaves it as it is. */
 export interface FilterChange {
+  readonly events?: readonly string[] | undefined;
   readonly reasons?: readonly string[] | undefined;
   readonly pingTypes?: readonly string[] | undefined;
   readonly labels?: Labels | undefined;
@@ -19,13 +21,23 @@ const UNRECOGNIZED_REASON = /^REASON_UNRECOGNIZED_-?\d{1,10}$/;
 
 /** The filter after the change; undefined if the change names nothing. @throws LockgateError `input-filter` */
 export function changedFilter(change: FilterChange, before: WebhookFilter = NO_FILTER): WebhookFilter | undefined {
-  const { reasons, pingTypes, labels } = change;
-  if (reasons === undefined && pingTypes === undefined && labels === undefined) return undefined;
+  const { events, reasons, pingTypes, labels } = change;
+  if (events === undefined && reasons === undefined && pingTypes === undefined && labels === undefined)
+    return undefined;
   return {
+    events: events === undefined ? before.events : checkEvents(events),
     reasons: reasons === undefined ? before.reasons : checkReasons(reasons),
     pingTypes: pingTypes === undefined ? before.pingTypes : checkPingTypes(pingTypes),
     labels: labels === undefined ? before.labels : checkLabels(labels),
   };
+}
+
+/** The types in their usual order; null if they are pings only, as by default. */
+function checkEvents(events: readonly string[]): readonly EventType[] | null {
+  const wrong = events.find((each) => !(EVENT_TYPES as readonly string[]).includes(each));
+  if (wrong !== undefined) throw wrongFilter('type of event', wrong, EVENT_TYPES.join(', '));
+  const chosen = EVENT_TYPES.filter((type) => events.includes(type));
+  return chosen.length === 0 || (chosen.length === 1 && chosen[0] === 'ping') ? null : chosen;
 }
 
 function checkReasons(reasons: readonly string[]): readonly string[] | null {

@@ -7,6 +7,7 @@ import { LockgateError } from '../../proto/errors.js';
 import { noSuchWebhook } from '../store/contract/errors.js';
 import type { Store, StoredUplink, WebhookUrl } from '../store/contract/store.js';
 import type { ResendOutcome } from '../store/contract/webhook-store.js';
+import { eventTypeOf } from '../store/contract/webhooks/merchant-event.js';
 import type { Dispatcher } from './dispatcher.js';
 import { parseEventId } from './event-id.js';
 
@@ -89,7 +90,8 @@ export class Redelivery {
   }
 
   async #passes({ filter }: WebhookUrl, uplink: StoredUplink): Promise<boolean> {
-    return filter === null || (await this.#parts.store.webhooks.selectPassing(filter, [uplink])).length > 0;
+    if (filter === null) return eventTypeOf(uplink.kind) === 'ping';
+    return (await this.#parts.store.webhooks.selectPassing(filter, [uplink])).length > 0;
   }
 
   async #urlsFor(uplink: StoredUplink, urlId: number | undefined): Promise<WebhookUrl[]> {
@@ -108,7 +110,7 @@ export class Redelivery {
     if (!(await this.#passes(url, uplink)))
       throw new LockgateError(
         'event-filtered',
-        `webhook URL ${url.id} does not get this event: its filter leaves it out`,
+        `webhook URL ${url.id} does not get this event: it is not set to get such events`,
       );
     return [requireActive(url)];
   }

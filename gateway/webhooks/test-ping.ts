@@ -7,7 +7,7 @@ import { POWER_MODEL } from '../../proto/power/model.js';
 import { encodeUplink, UPLINK_MAX_BYTES } from '../../proto/wire/codec.js';
 import { DEFAULT_POWER, isPingUplink, type PingUplink } from '../../proto/wire/ping.js';
 import { uplinkFromJson } from '../../proto/wire/ping-from-json.js';
-import type { Device, StoredUplink } from '../store/contract/store.js';
+import { type Device, type StoredUplink, UPLINK_KINDS } from '../store/contract/store.js';
 import { uplinkDigest } from './event-id.js';
 
 /** A cellular ping of a locked lock at this moment, for a lock that has not sent anything yet. */
@@ -59,8 +59,19 @@ function asStored({ id: deviceId, merchantId, mac, simulated }: Device, ping: Gi
   const bytes = Buffer.from(encodeUplink(uplink));
   if (bytes.length > UPLINK_MAX_BYTES)
     throw new LockgateError('input-ping', `it has ${bytes.length} bytes: a lock may send at most ${UPLINK_MAX_BYTES}`);
-  const { boot, sequence } = uplink;
+  const { boot, sequence, body } = uplink;
+  const kind = UPLINK_KINDS.indexOf(body.kind);
   const sender = { id: 0, deviceId, merchantId, mac, simulated, credentialId: 0, source: 'lock' as const };
   const buffered = receivedAtMs - uplink.timeMs > POWER_MODEL.bounds.bufferedOver;
-  return { ...sender, boot, sequence, digest: uplinkDigest(bytes), bytes, receivedAtMs, buffered, isDamaged: false };
+  return {
+    ...sender,
+    boot,
+    sequence,
+    kind,
+    digest: uplinkDigest(bytes),
+    bytes,
+    receivedAtMs,
+    buffered,
+    isDamaged: false,
+  };
 }

@@ -25,11 +25,13 @@ import type { UplinkBudgets } from '../mqtt/budget/uplink-budgets.js';
 import type { RefusalRecorder } from '../mqtt/refusals/refusal-recorder.js';
 import { noSuchDevice } from '../store/contract/errors.js';
 import type { Store, StoredUplink } from '../store/contract/store.js';
+import { eventTypeOf } from '../store/contract/webhooks/merchant-event.js';
 import { eventId } from '../webhooks/event-id.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import { commandSteps } from './command-why.js';
 import { eventDeliverySteps } from './event-deliveries.js';
 import { type HistoryLock, MAX_REPLAYED_UPLINKS, type ReadHistory, readHistory } from './lock-history.js';
+import { merchantEventStep } from './merchant-event-why.js';
 import { quarantineSteps } from './quarantine-why.js';
 import { refusalSteps } from './refusal-why.js';
 import { isSubjectOf } from './subject-owner.js';
@@ -177,6 +179,8 @@ const ACK_STEP = step(
 
 /** The chain of a stored uplink. Only the delivery to `urlId`, if given. */
 async function uplinkChain(parts: WhyContext, uplink: StoredUplink, urlId?: number): Promise<WhyStep[]> {
+  if (eventTypeOf(uplink.kind) !== 'ping')
+    return [merchantEventStep(uplink), ...(await eventDeliverySteps(parts, uplink, urlId))];
   const decoded = decodeUplink(uplink.bytes);
   const damage = uplink.isDamaged ? 'they don’t match their checksum' : decoded.ok ? undefined : decoded.error.message;
   const isAck = decoded.ok && decoded.value.body.kind === 'ack';

@@ -20,6 +20,7 @@ interface DeliveryJson {
   readonly event_id: string;
   readonly url_id: number;
   readonly mac: string;
+  readonly type: string;
   readonly reason: string | null;
   readonly received_at: string;
   readonly state: string;
@@ -61,7 +62,7 @@ function columnsAt(nowMs: number, body: boolean): readonly Column<DeliveryJson>[
     { title: 'STATE', show: ({ state }) => state, mark: ({ state }) => MARKS[state] },
     { title: 'RECEIVED', show: (row) => agoText(row.received_at, nowMs) },
     { title: 'MAC', show: ({ mac }) => mac, neverCut: true },
-    { title: 'REASON', show: ({ reason }) => reason ?? 'damaged', optional: true },
+    { title: 'REASON', show: ({ type, reason }) => (type === 'ping' ? (reason ?? 'damaged') : type), optional: true },
     { title: 'URL', show: ({ url_id: id }) => String(id) },
     { title: 'TRIES', show: ({ attempts }) => String(attempts.length) },
     { title: 'LAST ANSWER', show: (row) => outcomeText(row, nowMs), prose: true },

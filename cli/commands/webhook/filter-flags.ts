@@ -12,6 +12,7 @@ const ALL = 'all';
 
 /** The texts of `--help`. */
 export const FILTER_FLAGS = {
+  events: 'Which types of events the URL gets: ping, command, presence, battery, separated by commas (default: ping).',
   reasons: 'Only pings with these reasons, separated by commas, such as REASON_THEFT; "all" for every reason.',
   pingTypes: 'Only pings of these types: cellular, gps, close_connection; "all" for every type.',
   labels: 'Only pings of locks with all of these labels, such as city=Berlin; "all" for every lock.',
@@ -19,6 +20,7 @@ export const FILTER_FLAGS = {
 
 /** An empty value removes the limit. */
 export interface FilterFlags {
+  readonly events?: readonly string[];
   readonly reasons?: readonly string[];
   readonly pingTypes?: readonly string[];
   readonly labels?: Labels;
@@ -42,21 +44,29 @@ export function readLabelList(text: string): Labels {
 }
 
 /** The members of a request that set what the flags name. */
-export function filterBody({ reasons, pingTypes, labels }: FilterFlags): object {
+export function filterBody({ events, reasons, pingTypes, labels }: FilterFlags): object {
   return {
+    ...(events !== undefined && { events }),
     ...(reasons !== undefined && { reasons }),
     ...(pingTypes !== undefined && { ping_types: pingTypes }),
     ...(labels !== undefined && { labels }),
   };
 }
 
-/** What a URL gets, such as `gps, REASON_THEFT, city=Berlin`; empty if it gets all. */
+/** What a URL gets, such as `gps, REASON_THEFT, city=Berlin`; empty if it gets all pings and nothing else. */
 export function filterText(webhook: {
+  readonly events: readonly string[];
   readonly reasons: readonly string[] | null;
   readonly ping_types: readonly string[] | null;
   readonly labels: Labels | null;
 }): string {
-  const { reasons, ping_types: pingTypes, labels } = webhook;
-  const parts = [pingTypes?.join(' or '), reasons?.join(' or '), labels === null ? undefined : labelsText(labels)];
+  const { events, reasons, ping_types: pingTypes, labels } = webhook;
+  const types = events.join(' or ');
+  const parts = [
+    types === 'ping' ? undefined : types,
+    pingTypes?.join(' or '),
+    reasons?.join(' or '),
+    labels === null ? undefined : labelsText(labels),
+  ];
   return parts.filter((part) => part !== undefined).join(', ');
 }

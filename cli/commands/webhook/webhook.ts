@@ -25,6 +25,7 @@ interface WebhookJson {
   readonly url: string;
   readonly headers: readonly string[];
   readonly ordered: boolean;
+  readonly events: readonly string[];
   readonly reasons: readonly string[] | null;
   readonly ping_types: readonly string[] | null;
   readonly labels: Readonly<Record<string, string>> | null;
@@ -48,6 +49,7 @@ export function addWebhookCommands(program: Command): void {
     .option('--merchant <name>', 'The merchant; optional if the gateway has only one.')
     .option('--header <name: value>', 'Add a custom header to every request; can be repeated.', collect, [])
     .option('--ordered', 'Make a lock’s later events wait while an earlier one fails.')
+    .option('--events <list>', FILTER_FLAGS.events, readNames)
     .option('--reasons <list>', FILTER_FLAGS.reasons, readNames)
     .option('--ping-types <list>', FILTER_FLAGS.pingTypes, readNames)
     .option('--labels <list>', FILTER_FLAGS.labels, readLabelList)
@@ -75,6 +77,7 @@ function addChangeCommands(webhook: Command): void {
     .option('--header <name: value>', 'Add or replace a header; can be repeated.', collect, [])
     .option('--remove-header <name>', 'Remove a header; can be repeated.', collect, [])
     .option('--ordered <on|off>', 'Whether a lock’s later events wait while an earlier one fails.', readOnOff)
+    .option('--events <list>', FILTER_FLAGS.events, readNames)
     .option('--reasons <list>', FILTER_FLAGS.reasons, readNames)
     .option('--ping-types <list>', FILTER_FLAGS.pingTypes, readNames)
     .option('--labels <list>', FILTER_FLAGS.labels, readLabelList)

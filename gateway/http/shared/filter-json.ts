@@ -2,8 +2,8 @@
 import type { WebhookUrl } from '../../store/contract/store.js';
 import { NO_FILTER } from '../../store/contract/webhooks/webhook-filter.js';
 
-/** Null for what is not limited. */
+/** The types of events; and null for what is not limited. */
 export function filterJson({ filter }: Pick<WebhookUrl, 'filter'>) {
-  const { reasons, pingTypes, labels } = filter ?? NO_FILTER;
-  return { reasons, ping_types: pingTypes, labels };
+  const { events, reasons, pingTypes, labels } = filter ?? NO_FILTER;
+  return { events: events ?? ['ping'], reasons, ping_types: pingTypes, labels };
 }

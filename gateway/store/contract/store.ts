@@ -28,6 +28,7 @@ import type { DiskSpace, StoreFigures } from './store-figures.js';
 import type { StoredUplink, UplinkSlice } from './stored-uplink.js';
 import type { UsageStore } from './usage-store.js';
 import type { Failing, Hold, WebhookStore, WebhookUrl } from './webhook-store.js';
+import type { NewMerchantEvent } from './webhooks/merchant-event.js';
 import type { WebhookFilter } from './webhooks/webhook-filter.js';
 import type { WhyStore } from './why-store.js';
 
@@ -174,7 +175,7 @@ export interface AgingResult {
 
 /**
  * The kinds of uplink by their stored numbers. Kind 0 is an acknowledgement; other kinds are pings, events for
- * merchants.
+ * merchants. Higher kinds are other events (webhooks/merchant-event.ts).
  */
 export const UPLINK_KINDS = ['ack', 'cellular', 'gps', 'close_connection'] as const;
 
@@ -242,6 +243,8 @@ export interface Commit {
   readonly states: ReadonlyMap<number, string>;
   /** In order. */
   readonly commands?: readonly CommandChange[];
+  /** Events for merchants that the commit causes; stored if a webhook URL of the lock's merchant gets their type. */
+  readonly merchantEvents?: readonly NewMerchantEvent[];
 }
 
 /** Maximum number of quarantined messages of a lock; the oldest are deleted first (protocol.md §1). */
@@ -373,8 +376,8 @@ export interface Store {
 
   /* Deliveries: the other hot path. */
 
-  /** Returns the merchant's events after `afterId`, oldest first. */
-  readEvents(merchantId: number, afterId: number, limit: number): Promise<StoredUplink[]>;
+  /** Returns the merchant's pings after `afterId`, oldest first; with `all`, its other events too. */
+  readEvents(merchantId: number, afterId: number, limit: number, kinds?: 'pings' | 'all'): Promise<StoredUplink[]>;
   /**
    * Returns the uplink ids after `afterId` that already have an outcome at this URL: a failed event has a row in the
    * table of deliveries, a delivered event a stored attempt. The cursor may be before them if an older event has no

@@ -4,7 +4,7 @@ import type { Mac } from '../../../proto/wire/mac.js';
 import type { Source } from '../../../proto/wire/ping.js';
 import { lifeOf } from '../../../proto/wire/uplink-life.js';
 
-/** A stored uplink, with its lock. */
+/** A stored uplink, with its lock; or another event for merchants, which has JSON as bytes. */
 export interface StoredUplink {
   readonly id: number;
   readonly deviceId: number;
@@ -16,6 +16,8 @@ export interface StoredUplink {
   readonly source: Source;
   readonly boot: number;
   readonly sequence: number;
+  /** Its kind: index into `UPLINK_KINDS`, or of another event (webhooks/merchant-event.ts). */
+  readonly kind: number;
   /** The first 8 bytes of the SHA-256 of `bytes`. */
   readonly digest: Buffer;
   readonly bytes: Buffer;

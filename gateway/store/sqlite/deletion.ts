@@ -54,6 +54,7 @@ export class Deletion {
   readonly #eraseFindings: Statement;
   readonly #eraseQuarantine: Statement;
   readonly #eraseLockEvents: Statement;
+  readonly #eraseStaged: Statement;
   readonly #eraseRefusals: Statement;
   readonly #eraseState: Statement;
   readonly #putState: Statement;
@@ -107,6 +108,7 @@ export class Deletion {
     this.#eraseFindings = deleteByDevice('finding');
     this.#eraseQuarantine = deleteByDevice('quarantine');
     this.#eraseLockEvents = deleteByDevice('lock_event');
+    this.#eraseStaged = deleteByDevice('staged_event');
     this.#eraseRefusals = deleteByDevice('refusal');
     this.#eraseState = deleteByDevice('device_state');
     this.#putState = db.prepare(
@@ -134,6 +136,7 @@ export class Deletion {
     const { changes: quarantined } = this.#eraseQuarantine.run(deviceId);
     const { changes: lockEvents } = this.#eraseLockEvents.run(deviceId);
     const { changes: refusals } = this.#eraseRefusals.run(deviceId);
+    this.#eraseStaged.run(deviceId);
     this.#eraseState.run(deviceId);
     if (state !== null) this.#putState.run(deviceId, state);
     return { uplinks, findings, quarantined, lockEvents, refusals, pendingDeliveries };

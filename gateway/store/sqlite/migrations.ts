@@ -32,6 +32,7 @@ import { webhookFilter } from './migrations/0021-0040/0025-webhook-filter.js';
 import { listIndexes } from './migrations/0021-0040/0026-list-indexes.js';
 import { invitations } from './migrations/0021-0040/0027-invitations.js';
 import { consoleSessions } from './migrations/0021-0040/0028-console-sessions.js';
+import { merchantEvents } from './migrations/0021-0040/0029-merchant-events.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -62,6 +63,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0026-list-indexes': listIndexes,
   '0027-invitations': invitations,
   '0028-console-sessions': consoleSessions,
+  '0029-merchant-events': merchantEvents,
 };
 
 /** The names of all steps, in order. */

@@ -256,6 +256,20 @@ export interface CommandTable {
   asked_by: string;
 }
 
+/** Events for merchants that are not in the log yet; the end of a command stages one (migration 0029). */
+export interface StagedEventTable {
+  id: Generated<number>;
+  device_id: number;
+  /** The merchant that had the lock when the command was accepted. */
+  merchant_id: number;
+  /** As in `uplink`. */
+  kind: number;
+  /** By the run's clock. */
+  at_ms: number;
+  /** JSON (contract/webhooks/merchant-event.ts). */
+  content: string;
+}
+
 /** Named values about the store itself, such as the time of the run's clock. */
 export interface MetadataTable {
   name: string;
@@ -523,6 +537,7 @@ export interface Tables {
   uplink: UplinkTable;
   uplink_name: UplinkNameTable;
   uplink_of_device: UplinkOfDeviceTable;
+  staged_event: StagedEventTable;
   uplink_settled: UplinkSettledTable;
   device_state: DeviceStateTable;
   lock_event: LockEventTable;

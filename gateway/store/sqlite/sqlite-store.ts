@@ -6,7 +6,7 @@
  * has a third connection. A mutex serialises writes, so that no write waits inside SQLite. The two hot paths are
  * hand-written SQL (log/log-writer.ts, log/log-reader.ts); other statements go through Kysely.
  */
-import SqliteDatabase, { type Database } from 'better-sqlite3';
+import SqliteDatabase, { type Database, type Statement } from 'better-sqlite3';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Source } from '../../../proto/wire/ping.js';
 import type { AuditStore } from '../contract/audit-store.js';
@@ -136,7 +136,10 @@ export async function openSqliteStore(folder: string, options: StoreOptions = {}
     const log = logThread ? await ThreadLog.open({ file, runSize }, reader) : new InlineLog(writer, runSize);
     await figuresOpened;
     const figures = figuresThread ?? new InlineFigures(reader);
-    return new SqliteStore({ file, lock, writer, reader, tables, log, figures, quota });
+    const store = new SqliteStore({ file, lock, writer, reader, tables, log, figures, quota });
+    // A kill may have left events staged.
+    await store.moveStagedEvents();
+    return store;
   } catch (error) {
     await figuresThread?.close();
     if (writer !== undefined) closeUnopened(writer, file);
@@ -187,6 +190,7 @@ class SqliteStore implements Store {
   readonly #readDevices: DeviceTables;
   readonly #writeForMerchant: WriteForMerchant;
   readonly #copies: LiveCopies;
+  readonly #hasStagedEvents: Statement;
 
   constructor(parts: Parts) {
     this.description = `SQLite, ${parts.file}`;
@@ -202,7 +206,9 @@ class SqliteStore implements Store {
     this.#readRegistry = new Registry(readTables);
     this.#devices = new DeviceTables(parts.tables);
     this.#readDevices = new DeviceTables(readTables);
-    this.commands = new CommandTableStore(this.#mutex, parts.tables, readTables);
+    this.#hasStagedEvents = parts.reader.prepare('SELECT 1 FROM staged_event LIMIT 1');
+    const onEnded = (): Promise<void> => this.moveStagedEvents();
+    this.commands = new CommandTableStore(this.#mutex, parts.tables, readTables, onEnded);
     const writeBatched = (action: string, write: BatchedWrite): Promise<void> => this.#writeBatched(action, write);
     this.usage = new SqliteUsage({ mutex: this.#mutex, tables: parts.tables, readTables, writeBatched });
     this.webhooks = new SqliteWebhooks({ ...parts, mutex: this.#mutex, readTables, lookup });
@@ -229,6 +235,15 @@ class SqliteStore implements Store {
       const packed = packCommit(commit);
       return (log) => log.append(packed);
     });
+  }
+
+  /**
+   * Moves events that are staged into the log (migration 0029), with a commit that does nothing else. If that fails, a
+   * later commit moves them.
+   */
+  async moveStagedEvents(): Promise<void> {
+    if (this.#hasStagedEvents.get() === undefined) return;
+    await this.append({ incoming: [], judged: [], states: new Map() }).catch(() => undefined);
   }
 
   recordProgress(progress: readonly DeliveryProgress[]): Promise<void> {
@@ -321,8 +336,13 @@ class SqliteStore implements Store {
     return this.#read('look up a lock', () => this.#log.findLock(mac, kind));
   }
 
-  async readEvents(merchantId: number, afterId: number, limit: number): Promise<StoredUplink[]> {
-    return this.#read('read events', () => this.#log.readEvents(merchantId, afterId, limit));
+  async readEvents(
+    merchantId: number,
+    afterId: number,
+    limit: number,
+    kinds: 'pings' | 'all' = 'pings',
+  ): Promise<StoredUplink[]> {
+    return this.#read('read events', () => this.#log.readEvents(merchantId, afterId, limit, kinds));
   }
 
   async readOutcomesAfter(urlId: number, afterId: number): Promise<number[]> {
@@ -392,8 +412,9 @@ class SqliteStore implements Store {
     return this.#mutex.runExclusive(() => this.#devices.revokePhone(mac, name, nowMs));
   }
 
-  changeDevice(change: DeviceChange): Promise<void> {
-    return this.#mutex.runExclusive(() => this.#devices.changeDevice(change));
+  async changeDevice(change: DeviceChange): Promise<void> {
+    await this.#mutex.runExclusive(() => this.#devices.changeDevice(change));
+    await this.moveStagedEvents();
   }
 
   async describeLock(change: Omit<DescribeLock, 'op'>): Promise<void> {
@@ -404,8 +425,9 @@ class SqliteStore implements Store {
     return this.#mutex.runExclusive(() => this.#devices.revokeCredentials(mac, nowMs));
   }
 
-  removeDevice(mac: Mac, nowMs: number, cancelledAtMs?: number): Promise<void> {
-    return this.#mutex.runExclusive(() => this.#devices.removeDevice(mac, nowMs, cancelledAtMs));
+  async removeDevice(mac: Mac, nowMs: number, cancelledAtMs?: number): Promise<void> {
+    await this.#mutex.runExclusive(() => this.#devices.removeDevice(mac, nowMs, cancelledAtMs));
+    await this.moveStagedEvents();
   }
 
   findDeviceId(mac: Mac): Promise<number | null> {

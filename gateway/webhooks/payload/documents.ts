@@ -3,6 +3,7 @@
  * TypeScript types. `npm run gen` writes both into docs/, and `lockgate webhook schema` prints them.
  */
 import type { TSchema } from 'typebox';
+import { MERCHANT_EVENT_SCHEMAS } from './merchant-event-schema.js';
 import { PAYLOAD_SCHEMAS } from './schema.js';
 
 /** The JSON Schema of a webhook's body (draft 2020-12), as the text of a file. */
@@ -10,8 +11,10 @@ export function payloadSchemaText(): string {
   const document = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'WebhookPayload',
-    description: 'The body of a webhook, by its ping_type. Ignore unknown members: later versions may add some.',
-    oneOf: PAYLOAD_SCHEMAS,
+    description:
+      'The body of a webhook: of a ping, by its ping_type; of another event, by its type. Ignore unknown members: ' +
+      'later versions may add some.',
+    oneOf: [...PAYLOAD_SCHEMAS, ...MERCHANT_EVENT_SCHEMAS],
   };
   return `${JSON.stringify(document, null, 2)}\n`;
 }
@@ -19,19 +22,23 @@ export function payloadSchemaText(): string {
 /** The TypeScript types of a webhook's body, as the text of a declaration file. */
 export function payloadTypesText(): string {
   const schemas = PAYLOAD_SCHEMAS.map(asObject);
+  const others = MERCHANT_EVENT_SCHEMAS.map(asObject);
   const reason = schemas[0]?.properties?.reason ?? {};
   return [
     '// Generated from gateway/webhooks/payload/schema.ts by `npm run gen`. Change the schema and run it again instead',
     '// of editing this.',
     '',
-    '/** The body of a webhook: ping_type says which. Ignore unknown members: later versions may add some. */',
+    '/** The body of a webhook for a ping, by its ping_type. Ignore unknown members: later versions may add some. */',
     `export type WebhookPayload = ${schemas.map(({ title }) => title).join(' | ')};`,
+    '',
+    '/** The body of any webhook. Only URLs that are set to get other events than pings get them; they have a type. */',
+    `export type WebhookEvent = WebhookPayload | ${others.map(({ title }) => title).join(' | ')};`,
     '',
     `/** ${reason.description} */`,
     `export type ${reason.title} =`,
     ...alternatives(reason).map((type, index, types) => `  | ${type}${index === types.length - 1 ? ';' : ''}`),
     '',
-    ...schemas.flatMap(interfaceLines),
+    ...[...schemas, ...others].flatMap(interfaceLines),
   ].join('\n');
 }
 
@@ -69,6 +76,7 @@ function alternatives({ type, const: onlyValue, enum: values, anyOf, pattern }: 
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the string is TypeScript source
   if (pattern?.startsWith('^REASON_UNRECOGNIZED_')) return ['`REASON_UNRECOGNIZED_${number}`'];
   if (type === 'string' || type === 'boolean' || type === 'null') return [type];
+  if (type === 'object') return ['Record<string, unknown>'];
   if (type === 'number' || type === 'integer') return ['number'];
   throw new Error(`no TypeScript type is known for the type ${type} of the payload's schema`);
 }

@@ -14,10 +14,10 @@ import { REASONS } from '../../../proto/wire/reasons.js';
 
 const UINT32 = { minimum: 0, maximum: 2 ** 32 - 1 };
 /** RFC 3339 in UTC with milliseconds, the years 1970–9999. */
-const DATE = { format: 'date-time', pattern: String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$` };
+export const DATE = { format: 'date-time', pattern: String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$` };
 
 /** The members before the ping's own. */
-const head = {
+export const head = {
   event_id: Type.String({
     description: 'Identifies the event. The same on every attempt, and the same as the header webhook-id.',
     pattern: '^evt_[0-9A-Za-z_]+$',

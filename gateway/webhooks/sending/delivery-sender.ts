@@ -4,8 +4,10 @@
  */
 import type { DeliveryAttempted } from '../../events.js';
 import type { AttemptRecord, StoredUplink, WebhookUrl } from '../../store/contract/store.js';
+import { eventTypeOf } from '../../store/contract/webhooks/merchant-event.js';
 import { eventId } from '../event-id.js';
 import { webhookBody } from '../payload/body.js';
+import { merchantEventBody } from '../payload/merchant-event-body.js';
 import { signHeaders } from '../payload/signature.js';
 import type { DeliveryClock } from '../url/delivery-clock.js';
 import { retryDelay } from '../url/schedule.js';
@@ -133,7 +135,7 @@ export function deliveryEvent(
 function bodyOf(event: StoredUplink): string | undefined {
   if (event.isDamaged) return undefined;
   try {
-    return JSON.stringify(webhookBody(event));
+    return JSON.stringify(eventTypeOf(event.kind) === 'ping' ? webhookBody(event) : merchantEventBody(event));
   } catch {
     return undefined;
   }

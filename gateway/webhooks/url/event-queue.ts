@@ -48,7 +48,9 @@ export class EventQueue {
     this.#concludedBefore ??= new Set(await this.#store.readOutcomesAfter(this.#url.id, this.#lastReadId));
     const concluded = this.#concludedBefore;
     const forgetCountBefore = this.#forgetCount;
-    const events = await this.#store.readEvents(this.#url.merchantId, this.#lastReadId, EVENTS_PER_READ);
+    const { merchantId, filter } = this.#url;
+    const kinds = filter?.events == null ? 'pings' : 'all';
+    const events = await this.#store.readEvents(merchantId, this.#lastReadId, EVENTS_PER_READ, kinds);
     const passing = await this.#passingOf(events);
     if (forgetCountBefore !== this.#forgetCount) return true;
     this.#lastReadId = events.at(-1)?.id ?? this.#lastReadId;

@@ -62,7 +62,7 @@ const IS_SLOW = /SCAN (?!\w+ USING)|TEMP B-TREE/;
 
 t.test('commands: of all, of one lock, in one state, of a merchant', async (t) => {
   const { tables, takePlans } = await recordedStore(t);
-  const commands = new CommandTableStore(undefined as never, tables, tables);
+  const commands = new CommandTableStore(undefined as never, tables, tables, async () => undefined);
   const page = { beforeId: 1_000, limit: 50 };
   const wanted: readonly (readonly [object, RegExp])[] = [
     [{}, /command USING INTEGER PRIMARY KEY \(rowid<\?\)/],

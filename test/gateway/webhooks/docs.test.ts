@@ -6,9 +6,14 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import {
+  MERCHANT_EVENT_KINDS,
+  type MerchantEventType,
+} from '../../../gateway/store/contract/webhooks/merchant-event.js';
 import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { webhookBody } from '../../../gateway/webhooks/payload/body.js';
 import { memberTable } from '../../../gateway/webhooks/payload/member-table.js';
+import { merchantEventBody } from '../../../gateway/webhooks/payload/merchant-event-body.js';
 import { signHeaders } from '../../../gateway/webhooks/payload/signature.js';
 import { RETRY_DELAYS } from '../../../gateway/webhooks/url/schedule.js';
 import { Hours, Minutes, Seconds } from '../../../proto/clock.js';
@@ -71,13 +76,53 @@ function example([body, sequence, afterMs]: (typeof EXAMPLES)[number]): string {
   const bytes = Buffer.from(encodeUplink({ boot, sequence, timeMs, power: DEFAULT_POWER, kept: 0, dropped: 0, body }));
   const credentialId = body.reason === 'PHONE' ? 2 : 1;
   const key = { mac: mac.value, credentialId, boot, sequence, digest: uplinkDigest(bytes) };
-  const stored = { ...key, id: 1, deviceId: 1, merchantId: 1, simulated: false, source: 'lock', bytes } as const;
+  const stored = {
+    ...key,
+    id: 1,
+    deviceId: 1,
+    merchantId: 1,
+    simulated: false,
+    source: 'lock',
+    kind: 1,
+    bytes,
+  } as const;
   const arrived = { receivedAtMs: timeMs + 412, buffered: false, isDamaged: false };
   return `${JSON.stringify(webhookBody({ ...stored, ...arrived }), null, 2)}\n`;
 }
 
+/** Events that are not pings: the kind of the row in the log, and its content. */
+const OTHER_EXAMPLES: readonly [type: MerchantEventType, content: object][] = [
+  [
+    'command',
+    {
+      id: 7,
+      command: 'unlock',
+      parameters: {},
+      state: 'done',
+      detail: '',
+      askedBy: 'API key 3f9a0c2b7d41 (shop backend)',
+      createdAtMs: START_MS,
+      firstSentAtMs: START_MS + 20,
+      sentCount: 1,
+    },
+  ],
+  ['presence', { presence: 'late', lateSinceMs: START_MS }],
+  ['battery', { battery: 'low', percent: 9 }],
+];
+
+function otherExample([type, content]: (typeof OTHER_EXAMPLES)[number], index: number): string {
+  const mac = parseMac('A4:C1:38:F0:E1:D2');
+  if (!mac.ok) throw new Error(mac.error.message);
+  const bytes = Buffer.from(JSON.stringify(content));
+  const key = { mac: mac.value, credentialId: 0, boot: 0, sequence: 90 + index, digest: uplinkDigest(bytes) };
+  const lock = { deviceId: 1, merchantId: 1, simulated: false, source: 'lock' } as const;
+  const arrived = { receivedAtMs: START_MS + 412, buffered: false, isDamaged: false };
+  const stored = { ...key, ...lock, ...arrived, id: 1, kind: MERCHANT_EVENT_KINDS[type], bytes };
+  return `${JSON.stringify(merchantEventBody(stored), null, 2)}\n`;
+}
+
 t.test('the examples are bodies that the code makes', async (t) => {
-  const expected = EXAMPLES.map(example);
+  const expected = [...EXAMPLES.map(example), ...OTHER_EXAMPLES.map(otherExample)];
   t.same(blocks('json'), expected);
 });
 

@@ -77,6 +77,7 @@ function stored(members: Partial<Uplink>, receivedAtMs = 1_763_618_500_000): Sto
     bytes,
     receivedAtMs,
     buffered: true,
+    kind: 1,
     isDamaged: false,
   };
 }

@@ -54,6 +54,7 @@ function storedOf(bytes: Buffer, { boot, sequence, timeMs }: Uplink, arrival: Ar
     bytes,
     receivedAtMs,
     buffered,
+    kind: 1,
     isDamaged: false,
   };
 }

@@ -284,7 +284,7 @@ const WEBHOOKS: readonly CommandCase[] = [
   {
     command: 'webhook add',
     shows: 'http://127.0.0.1:9/locks --merchant "Basil Bikes" --header "X-Team: bikes"',
-    json: 'http://127.0.0.1:9/more --merchant "Basil Bikes" --ordered --reasons REASON_THEFT --labels city=Berlin',
+    json: 'http://127.0.0.1:9/more --merchant "Basil Bikes" --ordered --reasons REASON_THEFT --events ping,command',
     wrong: ['ftp://hooks.example.com/ --merchant "Basil Bikes"', /not an http or https URL/],
     refused: 'http://127.0.0.1:9/locks --merchant Nobody',
   },
@@ -292,7 +292,7 @@ const WEBHOOKS: readonly CommandCase[] = [
   {
     command: 'webhook set',
     shows: '2 --ordered on --disable --ping-types gps --reasons REASON_THEFT,REASON_GPS_PING',
-    json: '2 --enable --ping-types all --reasons all',
+    json: '2 --enable --ping-types all --reasons all --events ping,battery',
     wrong: ['2 --enable --disable', /--enable and --disable exclude each other/],
     refused: '99 --enable',
   },

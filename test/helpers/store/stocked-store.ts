@@ -58,7 +58,7 @@ async function stockRegistry(store: Store, { locks }: StockSize): Promise<void> 
   await store.webhooks.rotateSecret(1, rotation);
   const filter = { ...NO_FILTER, reasons: ['REASON_THEFT'] };
   for (const urlId of [1, 2]) await store.webhooks.change(urlId, { filter });
-  await store.webhooks.change(2, { filter: NO_FILTER });
+  await store.webhooks.change(1, { filter: NO_FILTER });
 }
 
 async function stockPeople({ access, people }: Store): Promise<void> {

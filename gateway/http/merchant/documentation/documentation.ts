@@ -9,6 +9,7 @@ import { SCOPES } from '../../../store/contract/merchants/access-store.js';
 import { KEY_SCOPES } from '../../../store/contract/merchants/key-scopes.js';
 import { VERSION } from '../../../version.js';
 import { JSON_TYPE, TAGS } from '../route.js';
+import { documentedWebhooks } from './documented-webhooks.js';
 import { type MemoryFile, makeMemoryFile, sendFile } from './memory-file.js';
 import { loadPageFiles, PAGE_FILES, PAGE_PATH, pageHtml } from './page.js';
 
@@ -73,7 +74,10 @@ export async function addDocumentation(fastify: FastifyInstance): Promise<void> 
         },
       },
     },
-    transformObject: (document) => nameSchemas(('openapiObject' in document ? document.openapiObject : {}) as never),
+    transformObject: (document) => {
+      const served = ('openapiObject' in document ? document.openapiObject : {}) as DocumentNode;
+      return nameSchemas({ ...served, webhooks: documentedWebhooks() }) as never;
+    },
   });
   addDocuments(fastify);
   addPage(fastify);

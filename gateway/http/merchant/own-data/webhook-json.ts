@@ -13,6 +13,7 @@ import {
   type DeliveryReading,
   type StoredAttempt,
 } from '../../../store/contract/webhook-store.js';
+import { EVENT_TYPES, eventTypeOf } from '../../../store/contract/webhooks/merchant-event.js';
 import { type AttemptFigures, SUMMED_ATTEMPTS } from '../../../webhooks/attempt-figures.js';
 import { eventId } from '../../../webhooks/event-id.js';
 import { ADDRESS_REFUSED } from '../../../webhooks/sending/attempt.js';
@@ -41,6 +42,7 @@ export const WebhookSchema = Type.Object(
     state: word(['active', 'disabled'], 'A disabled URL gets nothing; its events are stored.'),
     disabled_why: orNull<string>(Type.String(), 'A sentence; null if it is active.'),
     ordered: Type.Boolean({ description: 'Whether a lock’s later events wait while an earlier one fails.' }),
+    events: Type.Array(word(EVENT_TYPES, 'A type of events.'), { description: 'The types of events that it gets.' }),
     reasons: orNull<readonly string[]>(Type.Array(Type.String()), 'It gets pings with these reasons; null: all.'),
     ping_types: orNull<readonly string[]>(Type.Array(Type.String()), 'It gets pings of these types; null: all.'),
     labels: orNull<object>(
@@ -69,6 +71,7 @@ export const WEBHOOK_EXAMPLE = {
   state: 'active',
   disabled_why: null,
   ordered: false,
+  events: ['ping', 'command'],
   reasons: ['REASON_THEFT'],
   ping_types: null,
   labels: { city: 'Hamburg' },
@@ -93,8 +96,9 @@ export const DeliverySchema = Type.Object(
   {
     event_id: Type.String(),
     mac_addr: Type.String(),
-    ping_type: orNull<string>(Type.String(), 'Null if the stored ping is damaged.'),
-    reason: orNull<string>(Type.String(), 'Null if the stored ping is damaged.'),
+    type: word(EVENT_TYPES, 'The type of the event.'),
+    ping_type: orNull<string>(Type.String(), 'Null if the stored ping is damaged, and for other events.'),
+    reason: orNull<string>(Type.String(), 'Null if the stored ping is damaged, and for other events.'),
     received_at: TIME,
     state: DeliveryStateWord,
     next_attempt_at: orNull<string>(TIME, 'Null if no attempt is planned.'),
@@ -115,6 +119,7 @@ export const DeliverySchema = Type.Object(
 export const DELIVERY_EXAMPLE = {
   event_id: 'evt_A4C138F0E1D2_1_41_12_8f3a52c07d91be64',
   mac_addr: 'A4:C1:38:F0:E1:D2',
+  type: 'ping',
   ping_type: 'close_connection',
   reason: 'REASON_CLOSE_CONNECTION',
   received_at: '2026-11-20T06:30:00.000Z',
@@ -152,11 +157,13 @@ function failureJson({ atMs, status, error }: AttemptSummary) {
 
 /** A delivery for its merchant. @param nextAtMs when its next attempt is planned; null if none is */
 export function deliveryJson({ uplink, state, attempts }: DeliveryReading, nextAtMs: number | null) {
-  const decoded = uplink.isDamaged ? undefined : decodeUplink(uplink.bytes);
+  const type = eventTypeOf(uplink.kind);
+  const decoded = uplink.isDamaged || type !== 'ping' ? undefined : decodeUplink(uplink.bytes);
   const ping = decoded?.ok && isPingUplink(decoded.value) ? decoded.value.body : undefined;
   return {
     event_id: eventId(uplink),
     mac_addr: formatMac(uplink.mac),
+    type,
     ping_type: ping?.kind ?? null,
     reason: ping?.reason ?? null,
     received_at: toDate(uplink.receivedAtMs),

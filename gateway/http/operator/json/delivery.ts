@@ -9,6 +9,7 @@ import { toDate } from '../../../../proto/wire/ping-json.js';
 import { noSuchDevice, noSuchWebhook } from '../../../store/contract/errors.js';
 import type { StoredUplink } from '../../../store/contract/store.js';
 import { DELIVERY_STATES, type DeliveryReading, type StoredAttempt } from '../../../store/contract/webhook-store.js';
+import { EVENT_TYPES, eventTypeOf } from '../../../store/contract/webhooks/merchant-event.js';
 import {
   beforeUplink,
   type DeliveryPageTerms,
@@ -45,6 +46,8 @@ export const DeliveriesAnswer = Type.Object({
       event_id: Type.String(),
       url_id: Type.Integer(),
       mac: MacText,
+      type: OneOf(EVENT_TYPES),
+      /** Of a ping; null if it is damaged. */
       reason: MaybeText,
       received_at: Time,
       state: OneOf(DELIVERY_STATES),
@@ -133,6 +136,7 @@ function deliveryJson(reading: DeliveryReading, webhooks: Webhooks) {
     event_id: eventId(uplink),
     url_id: urlId,
     mac: formatMac(uplink.mac),
+    type: eventTypeOf(uplink.kind),
     reason: reasonOf(uplink),
     received_at: toDate(uplink.receivedAtMs),
     state,
@@ -142,9 +146,9 @@ function deliveryJson(reading: DeliveryReading, webhooks: Webhooks) {
   };
 }
 
-/** The reason of a stored ping; null if the ping is damaged. */
-function reasonOf({ bytes, isDamaged }: StoredUplink): string | null {
-  if (isDamaged) return null;
+/** The reason of a stored ping; null if the ping is damaged, and of other events. */
+function reasonOf({ kind, bytes, isDamaged }: StoredUplink): string | null {
+  if (isDamaged || eventTypeOf(kind) !== 'ping') return null;
   const decoded = decodeUplink(bytes);
   return decoded.ok && isPingUplink(decoded.value) ? decoded.value.body.reason : null;
 }

@@ -7,6 +7,7 @@ import { Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
 import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
+import { EVENT_TYPES } from '../../../store/contract/webhooks/merchant-event.js';
 import { readGivenPing } from '../../../webhooks/test-ping.js';
 import type { WebhookReading } from '../../../webhooks/webhook-settings.js';
 import type { TestOutcome } from '../../../webhooks/webhook-test.js';
@@ -21,9 +22,15 @@ import { BacklogAnswer, backlogJson } from '../status.js';
 const Headers = Type.Record(Type.String(), Type.String());
 const MaybeNames = OrNull(Type.Array(Type.String()));
 /** Which events a URL gets; null for all. */
-const filterMembers = { reasons: MaybeNames, ping_types: MaybeNames, labels: OrNull(Headers) };
+const filterMembers = {
+  events: Type.Array(OneOf(EVENT_TYPES)),
+  reasons: MaybeNames,
+  ping_types: MaybeNames,
+  labels: OrNull(Headers),
+};
 /** A change of them: an empty member removes the limit. */
 const Filter = {
+  events: Type.Optional(Type.Array(Type.String())),
   reasons: Type.Optional(Type.Array(Type.String())),
   ping_types: Type.Optional(Type.Array(Type.String())),
   labels: Type.Optional(Headers),
@@ -107,9 +114,9 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     },
     ...withBody(
       NewWebhook,
-      async ({ accounts, webhooks }, { since, reasons, ping_types: pingTypes, labels, ...body }) => {
+      async ({ accounts, webhooks }, { since, events, reasons, ping_types: pingTypes, labels, ...body }) => {
         await webhooks.targets.check(body.url);
-        const filter = { reasons, pingTypes, labels };
+        const filter = { events, reasons, pingTypes, labels };
         const { url, secret } = await accounts.addWebhookUrl({ ...body, filter, sinceMs: readDate('since', since) });
         return { ...webhookJson(await webhooks.settings.read(url)), secret };
       },
@@ -267,9 +274,9 @@ async function webhookBefore({ store, webhooks }: OperatorParts, { params }: Rou
 
 async function changeWebhook({ webhooks }: OperatorParts, { params, body }: RouteRequest) {
   const { set_headers: setHeaders, remove_headers: removeHeaders, ...others } = body as Static<typeof ChangedWebhook>;
-  const { reasons, ping_types: pingTypes, labels, ...rest } = others;
+  const { events, reasons, ping_types: pingTypes, labels, ...rest } = others;
   if (rest.url !== undefined) await webhooks.targets.check(rest.url);
-  const filter = { reasons, pingTypes, labels };
+  const filter = { events, reasons, pingTypes, labels };
   return webhookJson(await webhooks.settings.set(readId(params.id), { ...rest, setHeaders, removeHeaders, filter }));
 }
 

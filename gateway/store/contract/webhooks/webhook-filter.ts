@@ -1,14 +1,17 @@
 /**
- * Which events (stored pings) a webhook URL gets (interfaces.md §3, "What a URL gets"): by reason, by type of the ping,
- * by the lock's labels. Pure.
+ * Which events a webhook URL gets (interfaces.md §3, "What a URL gets"): by type of the event, by reason and type of
+ * the ping, by the lock's labels. Pure.
  */
 import { decodeUplink } from '../../../../proto/wire/codec.js';
 import { isPingUplink } from '../../../../proto/wire/ping.js';
 import type { Labels } from '../merchants/device-labels.js';
 import type { StoredUplink } from '../stored-uplink.js';
+import { type EventType, eventTypeOf } from './merchant-event.js';
 
-/** A member that is null lets every event pass. */
+/** A member that is null lets every event pass; `events` that is null, every ping. */
 export interface WebhookFilter {
+  /** The types of events. `reasons` and `pingTypes` are about pings only. */
+  readonly events: readonly EventType[] | null;
   /** Names of reasons. */
   readonly reasons: readonly string[] | null;
   /** Such as `cellular`. */
@@ -17,13 +20,23 @@ export interface WebhookFilter {
   readonly labels: Labels | null;
 }
 
-/** The filter of a URL that gets all events. */
-export const NO_FILTER: WebhookFilter = Object.freeze({ reasons: null, pingTypes: null, labels: null });
+/** The filter of a URL that gets all pings. */
+export const NO_FILTER: WebhookFilter = Object.freeze({
+  events: null,
+  reasons: null,
+  pingTypes: null,
+  labels: null,
+});
 
-/** Whether every event passes the filter. */
-export function isEmptyFilter({ reasons, pingTypes, labels }: WebhookFilter): boolean {
-  return reasons === null && pingTypes === null && labels === null;
+/** Whether every ping passes the filter, and nothing else. */
+export function isEmptyFilter({ events, reasons, pingTypes, labels }: WebhookFilter): boolean {
+  return events === null && reasons === null && pingTypes === null && labels === null;
 }
+
+const ONLY_PINGS: readonly EventType[] = ['ping'];
+
+/** The part of a stored event that decides whether it passes. */
+export type FilteredEvent = Pick<StoredUplink, 'kind' | 'bytes' | 'isDamaged' | 'deviceId'>;
 
 /**
  * Whether an event passes the filter.
@@ -31,12 +44,14 @@ export function isEmptyFilter({ reasons, pingTypes, labels }: WebhookFilter): bo
  * @param labelsOf returns the present labels of a lock; called only if the filter has labels
  */
 export function passesFilter(
-  { reasons, pingTypes, labels }: WebhookFilter,
-  { bytes, isDamaged, deviceId }: Pick<StoredUplink, 'bytes' | 'isDamaged' | 'deviceId'>,
+  { events, reasons, pingTypes, labels }: WebhookFilter,
+  { kind: storedKind, bytes, isDamaged, deviceId }: FilteredEvent,
   labelsOf: (deviceId: number) => Labels,
 ): boolean {
+  const type = eventTypeOf(storedKind);
+  if (!(events ?? ONLY_PINGS).includes(type)) return false;
   if (labels !== null && !hasLabels(labelsOf(deviceId), labels)) return false;
-  if (reasons === null && pingTypes === null) return true;
+  if (type !== 'ping' || (reasons === null && pingTypes === null)) return true;
   const decoded = isDamaged ? undefined : decodeUplink(bytes);
   // Of a damaged ping it is not known whether it passes: it is kept for the URL, and reported as damaged.
   if (!decoded?.ok || !isPingUplink(decoded.value)) return true;

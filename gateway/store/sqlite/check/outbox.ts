@@ -3,6 +3,7 @@
  * event, that is, stored ping), and the rows of deliveries that did not succeed at once. No cursor may have passed an
  * event without an outcome, and no row may refer to a missing event.
  */
+import { IS_PING } from '../log/uplink-row.js';
 import type { CheckContext, CheckOutcome } from './context.js';
 
 /**
@@ -82,7 +83,7 @@ const URLS = `SELECT id, merchant_id, started_after, cursor, filtered_after, fil
     WHERE name = '0005-webhooks'), 0)`;
 
 /** Events that a cursor passed although they have neither an outcome nor a gap and no filter left them out. */
-const PASSED = `SELECT u.id FROM uplink u WHERE u.merchant_id = @merchant_id AND u.kind > 0
+const PASSED = `SELECT u.id FROM uplink u WHERE u.merchant_id = @merchant_id AND ${IS_PING}
   AND u.id > @started_after AND u.id <= @cursor
   AND (@filtered_after IS NULL OR u.id <= @filtered_after OR u.id > coalesce(@filtered_until, u.id))
   AND NOT EXISTS (SELECT 1 FROM delivery y WHERE y.url_id = @id AND y.uplink_id = u.id)

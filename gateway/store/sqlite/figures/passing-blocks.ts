@@ -117,7 +117,8 @@ export class PassingBlocks {
     for (const row of rows) {
       block.events += 1;
       block.examinedTo = row.id;
-      const event = { bytes: row.bytes as Buffer, isDamaged: !matchesChecksum(row), deviceId: row.device_id };
+      const { kind, device_id: deviceId } = row;
+      const event = { kind, bytes: row.bytes as Buffer, isDamaged: !matchesChecksum(row), deviceId };
       if (!passesFilter(filter, event, labelsOf)) continue;
       setBit(block.bits, row.id - from);
       block.passing += 1;

@@ -5,7 +5,8 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { UrlBacklog } from '../../contract/store-figures.js';
-import type { WebhookFilter } from '../../contract/webhooks/webhook-filter.js';
+import { NO_FILTER, type WebhookFilter } from '../../contract/webhooks/webhook-filter.js';
+import { IS_PING } from '../log/uplink-row.js';
 import { PassingBlocks } from './passing-blocks.js';
 
 interface UrlRow {
@@ -44,7 +45,7 @@ export class UrlBacklogs {
     this.#passing = new PassingBlocks(db);
     this.#urls = db.prepare('SELECT id, merchant_id AS merchantId, state, cursor, filter FROM webhook_url ORDER BY id');
     this.#behind = db
-      .prepare('SELECT count(*) FROM uplink WHERE id > @cursor AND merchant_id = @merchantId AND kind > 0')
+      .prepare(`SELECT count(*) FROM uplink u WHERE id > @cursor AND merchant_id = @merchantId AND ${IS_PING}`)
       .pluck();
     // Some events after the cursor already have an outcome: a failed event has a row, a delivered event an attempt.
     const outcomes = `SELECT uplink_id FROM delivery WHERE url_id = @id AND uplink_id > @cursor UNION
@@ -54,13 +55,13 @@ export class UrlBacklogs {
     this.#outcomes = db
       .prepare(
         `SELECT count(*) FROM (${outcomes}) o JOIN uplink u ON u.id = o.uplink_id
-         WHERE u.merchant_id = @merchantId AND u.kind > 0`,
+         WHERE u.merchant_id = @merchantId AND ${IS_PING}`,
       )
       .pluck();
     this.#oldestBehind = db
       .prepare(
-        `SELECT received_at_ms FROM uplink
-         WHERE id > @cursor AND merchant_id = @merchantId AND kind > 0 AND id NOT IN (${outcomes})
+        `SELECT received_at_ms FROM uplink u
+         WHERE id > @cursor AND merchant_id = @merchantId AND ${IS_PING} AND id NOT IN (${outcomes})
          ORDER BY id LIMIT 1`,
       )
       .pluck();
@@ -111,7 +112,8 @@ export class UrlBacklogs {
 
   #readBehindFiltered(url: UrlRow, filter: string): Behind {
     const { id, merchantId, cursor } = url;
-    const passing = this.#passing.after({ id, merchantId, filter: JSON.parse(filter) as WebhookFilter }, cursor);
+    const parsed = JSON.parse(filter) as Partial<WebhookFilter>;
+    const passing = this.#passing.after({ id, merchantId, filter: { ...NO_FILTER, ...parsed } }, cursor);
     const outcomes = new Set(this.#outcomeIds.all(url) as number[]);
     let count = passing.count();
     for (const outcomeId of outcomes) if (passing.has(outcomeId)) count -= 1;

@@ -16,7 +16,7 @@ import {
   type StoredUplink,
 } from '../../contract/store.js';
 import { stateSum } from '../row-sum.js';
-import { toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
+import { IS_PING, IS_UPLINK, toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
 
 /** A row of `finding`, with the MAC of its lock. */
 export interface FindingRow {
@@ -66,6 +66,7 @@ export class LogReader {
   readonly #lock: Statement;
   readonly #credentials: Statement;
   readonly #events: Statement;
+  readonly #pings: Statement;
   readonly #outcomes: Statement;
   readonly #lastReceived: Statement;
   readonly #states: Statement;
@@ -85,10 +86,13 @@ export class LogReader {
       `SELECT id, secret_hash, expires_at_ms, revoked_at_ms FROM credential
        WHERE device_id = ? AND kind = ? ORDER BY revoked_at_ms IS NOT NULL, id DESC LIMIT ${MAX_CREDENTIALS_READ}`,
     );
-    this.#events = db.prepare(
-      `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
-       WHERE u.merchant_id = ? AND u.id > ? AND u.kind > 0 ORDER BY u.id LIMIT ?`,
-    );
+    const events = (condition: string): Statement =>
+      db.prepare(
+        `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
+         WHERE u.merchant_id = ? AND u.id > ? AND ${condition} ORDER BY u.id LIMIT ?`,
+      );
+    this.#events = events('u.kind > 0');
+    this.#pings = events(IS_PING);
     this.#outcomes = db
       .prepare(
         `SELECT uplink_id FROM delivery WHERE url_id = @urlId AND uplink_id > @afterId UNION
@@ -121,7 +125,7 @@ export class LogReader {
         `SELECT ${UPLINK_COLUMNS} FROM uplink u CROSS JOIN device_state s ON s.device_id = u.device_id
            CROSS JOIN device d ON d.id = u.device_id
          WHERE u.id > @afterId ${condition} AND u.id > s.through_uplink_id AND u.merchant_id = d.merchant_id
-           AND u.kind >= 0
+           AND ${IS_UPLINK}
          ORDER BY u.id LIMIT @limit`,
       );
     this.#afterStates = afterStates('');
@@ -186,8 +190,9 @@ export class LogReader {
     return { deviceId: row.id, merchantId: row.merchant_id, mac, simulated: row.simulated === 1, credentials };
   }
 
-  readEvents(merchantId: number, afterId: number, limit: number): StoredUplink[] {
-    return (this.#events.all(merchantId, afterId, limit) as UplinkRow[]).map(toUplink);
+  readEvents(merchantId: number, afterId: number, limit: number, kinds: 'pings' | 'all'): StoredUplink[] {
+    const statement = kinds === 'pings' ? this.#pings : this.#events;
+    return (statement.all(merchantId, afterId, limit) as UplinkRow[]).map(toUplink);
   }
 
   readOutcomesAfter(urlId: number, afterId: number): number[] {

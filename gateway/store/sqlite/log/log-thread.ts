@@ -38,7 +38,8 @@ function countUplinks({ writes }: WriteRequest): number {
 
 function outcomeOf(write: LogWrite, merchantOutcomes: Iterator<MerchantOutcome>): LogOutcome {
   if (write.type === 'merchant') return { merchant: merchantOutcomes.next().value as MerchantOutcome };
-  return { uplinks: write.type === 'append' ? write.commit.uplinks : undefined };
+  if (write.type !== 'append') return { uplinks: undefined };
+  return { uplinks: write.commit.appended ?? write.commit.uplinks };
 }
 
 /** Makes the writes durable in one transaction; if that fails, in a separate transaction each. */

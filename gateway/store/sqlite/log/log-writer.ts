@@ -26,6 +26,7 @@ import { MerchantWriter } from '../tables/people/merchant-writer.js';
 import { StandaloneWriter } from './batched-write.js';
 import type { LogWrite } from './log-thread-message.js';
 import type { UplinkMemtable } from './memtable/uplink-memtable.js';
+import { joinPacked, MerchantEventWriter } from './merchant-event-writer.js';
 import type { PackedCommit, PackedExtra } from './packed-commit.js';
 import { UplinkWriter } from './uplink-writer.js';
 
@@ -64,6 +65,7 @@ export class LogWriter {
   readonly #setFailing: Statement;
   readonly #setHold: Statement;
   readonly #commands: CommandChanges;
+  readonly #events: MerchantEventWriter;
   /** Writes that only share the transaction with uplinks (batched-write.ts). */
   readonly #standalone: StandaloneWriter;
   readonly #merchants: MerchantWriter;
@@ -76,6 +78,7 @@ export class LogWriter {
     this.#deletion = new Deletion(db);
     this.#db = db;
     this.#uplinks = new UplinkWriter(db, runSize);
+    this.#events = new MerchantEventWriter(db, this.#uplinks);
     this.#putState = db.prepare(
       `INSERT INTO device_state (device_id, state, through_uplink_id, sum) VALUES (?, ?, ?, ?)
        ON CONFLICT (device_id) DO UPDATE SET
@@ -157,11 +160,19 @@ export class LogWriter {
   }
 
   #append(commit: PackedCommit): void {
+    const { merchantEvents } = commit;
+    // Staged events are older than what the commit brings; a lock is back before it sends.
+    const before = this.#events.appendStaged();
+    before.push(...this.#events.append(merchantEvents.filter(({ type }) => type === 'presence')));
     this.#appendIncoming(commit);
     for (const judged of commit.judged) this.#appendJudged(judged);
     for (const [deviceId, state] of commit.states) this.#storeState(deviceId, state);
     for (const change of commit.commands) this.#commands.apply(change);
-    this.#uplinks.flushWithCommit(commit.count);
+    const after = this.#events.append(merchantEvents.filter(({ type }) => type !== 'presence'));
+    if (commit.commands.length > 0) after.push(...this.#events.appendStaged());
+    if (before.length + after.length > 0)
+      commit.appended = joinPacked([...before, new Float64Array(commit.uplinks), ...after]);
+    this.#uplinks.flushWithCommit(before.length + commit.count + after.length);
   }
 
   /** Stores a state that includes all uplinks so far, and its checksum; a trigger would compute it much more slowly. */

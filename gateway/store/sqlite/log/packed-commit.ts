@@ -8,6 +8,7 @@
  */
 import type { CommandChange } from '../../contract/command-record.js';
 import type { Commit, Incoming, IncomingUplink, Judged } from '../../contract/store.js';
+import type { NewMerchantEvent } from '../../contract/webhooks/merchant-event.js';
 
 /** The index of each member among an uplink's header words. */
 export const UPLINK_WORD = {
@@ -47,6 +48,9 @@ export interface PackedCommit {
   readonly judged: readonly Judged[];
   readonly states: ReadonlyMap<number, string>;
   readonly commands: readonly CommandChange[];
+  readonly merchantEvents: readonly NewMerchantEvent[];
+  /** The uplinks with the events that the writer appended beside them, in the order of the log. Set by the writer. */
+  appended?: ArrayBuffer;
 }
 
 /** The members of an uplink that are packed. */
@@ -58,7 +62,8 @@ export function wordsOf(length: number): number {
 }
 
 /** Packs a commit. @throws TypeError if a member is not a number */
-export function packCommit({ incoming, judged, states, commands = [] }: Commit): PackedCommit {
+export function packCommit(commit: Commit): PackedCommit {
+  const { incoming, judged, states, commands = [], merchantEvents = [] } = commit;
   let [words, count] = [0, 0];
   for (const item of incoming) if (item.type === 'uplink') words += wordsOf(item.bytes.length);
   const doubles = new Float64Array(words);
@@ -72,7 +77,7 @@ export function packCommit({ incoming, judged, states, commands = [] }: Commit):
       count += 1;
     } else extras.push({ after: count, item });
   }
-  return { count, uplinks: doubles.buffer, extras, judged, states, commands };
+  return { count, uplinks: doubles.buffer, extras, judged, states, commands, merchantEvents };
 }
 
 /** Packs an uplink from the word `start` on; its id and its digest stay 0. */

@@ -7,10 +7,10 @@
 import type { Database, Statement } from 'better-sqlite3';
 import type { StoredUplink, UplinkSlice } from '../../contract/store.js';
 import type { UplinkMemtable } from './memtable/uplink-memtable.js';
-import { toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
+import { IS_PING, IS_UPLINK, toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
 
 /** A condition in SQL: an uplink that was sent for the lock's current merchant and is not erased. */
-const IS_SHOWN = 'u.merchant_id = d.merchant_id AND u.kind >= 0';
+const IS_SHOWN = `u.merchant_id = d.merchant_id AND ${IS_UPLINK}`;
 
 export class UplinkLookup {
   readonly memtable: UplinkMemtable;
@@ -48,7 +48,7 @@ export class UplinkLookup {
     );
     const selectById = `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id WHERE u.id = ?`;
     this.#shown = db.prepare(`${selectById} AND ${IS_SHOWN}`);
-    this.#ping = db.prepare(`${selectById} AND u.merchant_id = d.merchant_id AND u.kind > 0`);
+    this.#ping = db.prepare(`${selectById} AND u.merchant_id = d.merchant_id AND ${IS_PING}`);
     this.#idsBefore = db
       .prepare(
         `SELECT uplink_id FROM uplink_of_device WHERE device_id = ? AND uplink_id < ? AND uplink_id <= ?
@@ -56,7 +56,7 @@ export class UplinkLookup {
       )
       .pluck();
     this.#event = db.prepare(`${selectById} AND d.mac = ? AND u.digest = ? AND u.kind > 0`);
-    this.#notErased = db.prepare(`${selectById} AND u.kind >= 0`);
+    this.#notErased = db.prepare(`${selectById} AND ${IS_UPLINK}`);
     this.#idBefore = db
       .prepare(
         `SELECT uplink_id FROM uplink_of_device WHERE device_id = ? AND uplink_id <= ?

@@ -2,6 +2,7 @@
 import type { Mac } from '../../../../proto/wire/mac.js';
 import type { Source } from '../../../../proto/wire/ping.js';
 import type { StoredUplink } from '../../contract/store.js';
+import { FIRST_EVENT_KIND } from '../../contract/webhooks/merchant-event.js';
 import { matchesChecksum } from './uplink-sum.js';
 
 /** A row of {@link UPLINK_COLUMNS}. */
@@ -41,6 +42,7 @@ export function toUplink(row: UplinkRow): StoredUplink {
     source: row.kind ?? 'lock',
     boot: row.boot,
     sequence: row.sequence,
+    kind: row.uplink_kind,
     digest: row.digest,
     bytes: row.bytes,
     receivedAtMs: row.received_at_ms,
@@ -48,6 +50,11 @@ export function toUplink(row: UplinkRow): StoredUplink {
     isDamaged: !matchesChecksum({ ...row, kind: row.uplink_kind }),
   };
 }
+
+/** A condition in SQL: the row `u` of `uplink` is a ping. The first part lets SQLite use the index of events. */
+export const IS_PING = `u.kind > 0 AND u.kind < ${FIRST_EVENT_KIND}`;
+/** A condition in SQL: the row `u` of `uplink` is an uplink that is not erased. */
+export const IS_UPLINK = `u.kind >= 0 AND u.kind < ${FIRST_EVENT_KIND}`;
 
 /** The id of the newest uplink, in SQL; 0 if there is none. */
 export const NEWEST_UPLINK = '(SELECT coalesce(max(id), 0) FROM uplink)';

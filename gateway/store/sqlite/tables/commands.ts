@@ -31,11 +31,14 @@ export class CommandTableStore implements CommandStore {
   readonly #mutex: WriteMutex;
   readonly #writer: Kysely<Tables>;
   readonly #reader: Kysely<Tables>;
+  readonly #onEnded: () => Promise<void>;
 
-  constructor(mutex: WriteMutex, writer: Kysely<Tables>, reader: Kysely<Tables>) {
+  /** @param onEnded called after a write that may have ended commands */
+  constructor(mutex: WriteMutex, writer: Kysely<Tables>, reader: Kysely<Tables>, onEnded: () => Promise<void>) {
     this.#mutex = mutex;
     this.#writer = writer;
     this.#reader = reader;
+    this.#onEnded = onEnded;
   }
 
   async add(commands: readonly NewCommand[]): Promise<CommandRecord[]> {
@@ -114,10 +117,10 @@ export class CommandTableStore implements CommandStore {
     );
   }
 
-  expire(ids: readonly number[], atMs: number): Promise<number[]> {
-    return this.#mutex.runExclusive(() =>
+  async expire(ids: readonly number[], atMs: number): Promise<number[]> {
+    const expired = await this.#mutex.runExclusive(() =>
       this.#writer.transaction().execute(async (db) => {
-        const expired: number[] = [];
+        const endedIds: number[] = [];
         for (const chunk of chunksOf(ids)) {
           const rows = await db
             .updateTable('command')
@@ -126,11 +129,13 @@ export class CommandTableStore implements CommandStore {
             .where('state', 'in', UNFINISHED)
             .returning('id')
             .execute();
-          expired.push(...rows.map(({ id }) => id));
+          endedIds.push(...rows.map(({ id }) => id));
         }
-        return expired;
+        return endedIds;
       }),
     );
+    await this.#onEnded();
+    return expired;
   }
 
   postpone(ids: readonly number[], byMs: number): Promise<void> {
@@ -159,6 +164,7 @@ export class CommandTableStore implements CommandStore {
         .where('state', '=', 'queued')
         .executeTakeFirst(),
     );
+    await this.#onEnded();
     return numUpdatedRows > 0n;
   }
 

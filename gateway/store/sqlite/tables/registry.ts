@@ -133,7 +133,7 @@ export function toWebhookUrl(row: Selectable<WebhookUrlTable> & { merchant_name:
     cursor: row.cursor,
     ordered: row.ordered === 1,
     startedAfter: row.started_after,
-    filter: row.filter === null ? null : (JSON.parse(row.filter) as WebhookFilter),
+    filter: row.filter === null ? null : { ...NO_FILTER, ...(JSON.parse(row.filter) as Partial<WebhookFilter>) },
     wasFiltered: row.filtered_after !== null,
     failingSinceMs: row.failing_since_ms,
     failingForMs: row.failing_for_ms,

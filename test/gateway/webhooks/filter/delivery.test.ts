@@ -61,7 +61,7 @@ t.test('a URL gets what passes its filter; the rest is skipped without a row, an
   t.match(backlog, { behind: 0, pending: 0 });
 
   const { url } = await settings.set(urlId, { filter: { reasons: [] } });
-  t.strictSame(url.filter, { reasons: null, pingTypes: ['cellular'], labels: null }, 'the other members stay');
+  t.match(url.filter, { reasons: null, pingTypes: ['cellular'], labels: null }, 'the other members stay');
   t.equal((await settings.set(urlId, { filter: { pingTypes: [] } })).url.filter, null);
   await lock.send(testBytes(8, { body: GPS }));
   await receiver.waitForRequests(3);

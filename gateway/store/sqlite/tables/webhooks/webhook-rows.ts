@@ -18,6 +18,7 @@ import type {
   DeliveryState,
   StoredAttempt,
 } from '../../../contract/webhook-store.js';
+import { FIRST_EVENT_KIND } from '../../../contract/webhooks/merchant-event.js';
 import type { UplinkMemtable } from '../../log/memtable/uplink-memtable.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 import type { PassingEvents } from './passing-events.js';
@@ -79,7 +80,8 @@ export class DeliveryReader {
     const prepare = (from: string, where: string, condition: string, order = 'u.id'): Statement =>
       db.prepare(
         `SELECT ${UPLINK_COLUMNS} FROM ${from} JOIN device d ON d.id = u.device_id
-         WHERE ${where} AND u.kind > 0 AND u.id BETWEEN @from AND @to AND ${HAS_NO_ROW} ${condition}
+         WHERE ${where} AND u.kind > 0 AND u.kind < @kindsBelow AND u.id BETWEEN @from AND @to AND ${HAS_NO_ROW}
+         ${condition}
          ORDER BY ${order} DESC LIMIT @limit`,
       );
     // A unary "+" keeps SQLite from choosing an index by that column.
@@ -188,7 +190,9 @@ export class DeliveryReader {
     const from = Math.max(range.from, filter.fromId);
     const to = Math.min(range.to, filter.toId);
     if (from > to) return [];
-    const parameters = { urlId: url.id, merchantId: url.merchantId, from, to, limit };
+    // Without a filter, only pings are for the URL; but a filter before may have had other events sent.
+    const kindsBelow = url.filter === null && attempts !== 'succeeded' ? FIRST_EVENT_KIND : Number.MAX_SAFE_INTEGER;
+    const parameters = { urlId: url.id, merchantId: url.merchantId, from, to, limit, kindsBelow };
     const { ofMerchant, ofLock, byId } = this.#withoutRowOf[attempts];
     if (deviceId === undefined) return (ofMerchant.all(parameters) as UplinkRow[]).map(toUplink);
     const { indexedId } = this.#memtable;

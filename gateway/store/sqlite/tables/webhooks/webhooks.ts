@@ -24,6 +24,7 @@ import type {
   WebhookChange,
   WebhookStore,
 } from '../../../contract/webhook-store.js';
+import { FIRST_EVENT_KIND } from '../../../contract/webhooks/merchant-event.js';
 import type { WebhookFilter } from '../../../contract/webhooks/webhook-filter.js';
 import type { UplinkLookup } from '../../log/uplink-lookup.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
@@ -111,7 +112,7 @@ export class SqliteWebhooks implements WebhookStore {
     this.#undeliveredInGap = writer
       .prepare(
         `SELECT u.id FROM uplink u JOIN webhook_url w ON w.merchant_id = u.merchant_id
-         WHERE w.id = @urlId AND u.kind > 0 AND u.id > @from AND u.id <= @to
+         WHERE w.id = @urlId AND u.kind > 0 AND u.kind < @kindsBelow AND u.id > @from AND u.id <= @to
            AND NOT EXISTS (SELECT 1 FROM delivery y WHERE y.url_id = w.id AND y.uplink_id = u.id)
            AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.url_id = w.id AND a.uplink_id = u.id AND a.error IS NULL)
          ORDER BY u.id LIMIT @limit`,
@@ -296,13 +297,14 @@ export class SqliteWebhooks implements WebhookStore {
   ): Promise<{ count: number; lastId: number | null }> {
     const gaps = await this.#gaps(this.#parts.readTables, urlId);
     const filter = (await this.find(urlId))?.filter ?? null;
+    const kindsBelow = filter === null ? FIRST_EVENT_KIND : Number.MAX_SAFE_INTEGER;
     return await this.#write('recover events', () => {
       const inTable = ['dead', 'pending'].flatMap((state) => {
         return this.#undelivered.all(urlId, state, afterId, toId, limit) as number[];
       });
       const inGaps = gaps.flatMap((gap) => {
         const [from, to] = [Math.max(gap.afterId, afterId), Math.min(gap.untilId, toId)];
-        return from < to ? (this.#undeliveredInGap.all({ urlId, from, to, limit }) as number[]) : [];
+        return from < to ? (this.#undeliveredInGap.all({ urlId, from, to, limit, kindsBelow }) as number[]) : [];
       });
       const oldest = [...inTable, ...inGaps].sort((a, b) => a - b).slice(0, limit);
       const passing = filter === null ? oldest : this.#passingIds(filter, oldest);

@@ -1,0 +1,52 @@
+/**
+ * Makes the body of a webhook for an event that is not a ping, from the content that was stored with its cause, so that
+ * it is the same on every attempt. Pure.
+ */
+import { commandToJson } from '../../../proto/trace/writer.js';
+import { formatMac } from '../../../proto/wire/mac.js';
+import type { Command } from '../../../proto/wire/ping.js';
+import { toDate } from '../../../proto/wire/ping-json.js';
+import type { StoredUplink } from '../../store/contract/store.js';
+import {
+  type BatteryContent,
+  type CommandContent,
+  eventTypeOf,
+  type PresenceContent,
+} from '../../store/contract/webhooks/merchant-event.js';
+import { eventId } from '../event-id.js';
+import type { MerchantEventPayload } from './merchant-event-schema.js';
+
+/** The body for a stored event that is not a ping. @throws Error if it is damaged */
+export function merchantEventBody(stored: StoredUplink): MerchantEventPayload {
+  if (stored.isDamaged) throw new Error(`event ${stored.id} in the log does not match its checksum`);
+  const content = JSON.parse(stored.bytes.toString('utf8')) as unknown;
+  const type = eventTypeOf(stored.kind);
+  if (type === 'ping') throw new Error(`uplink ${stored.id} in the log is a ping`);
+  const first = { event_id: eventId(stored), mac_addr: formatMac(stored.mac), date: toDate(stored.receivedAtMs) };
+  const { event_id, mac_addr, date } = first;
+  const last = { test: false, simulated: stored.simulated };
+  if (type === 'command')
+    return { event_id, type, mac_addr, date, ...commandMembers(content as CommandContent), ...last };
+  if (type === 'presence') {
+    const { presence, lateSinceMs } = content as PresenceContent;
+    return { event_id, type, mac_addr, date, presence, late_since: toDate(lateSinceMs), ...last };
+  }
+  const { battery, percent } = content as BatteryContent;
+  return { event_id, type, mac_addr, date, battery, battery_percent: percent, ...last };
+}
+
+function commandMembers({ id, command, parameters, state, detail, askedBy, ...times }: CommandContent) {
+  const { type, ...shown } = commandToJson({ type: command, ...parameters } as Command);
+  const { createdAtMs, firstSentAtMs, sentCount } = times;
+  return {
+    command_id: id,
+    command: type as Command['type'],
+    parameters: shown as Record<string, unknown>,
+    state: state as 'done',
+    detail,
+    asked_by: askedBy,
+    created_at: toDate(createdAtMs),
+    first_sent_at: firstSentAtMs === null ? null : toDate(firstSentAtMs),
+    sent_count: sentCount,
+  };
+}
