@@ -107,6 +107,7 @@ export function startOperator(
   const server: Promise<OperatorServer> = OperatorServer.start({
     ...parts,
     ...httpAccess(config, 'operator', descriptors),
+    consoleHosts: config.consoleHosts,
     host: config.operatorHost,
     port: config.operatorPort,
     settings: async () => {

@@ -1,9 +1,14 @@
 /**
- * Finds out who calls the operators' interface: by the token in the data folder (token.ts), the first admin, or by a
- * named token (../../accounts/operator-tokens.ts).
+ * Finds out who calls the operators' interface: by the token in the data folder (token.ts), the first admin, by a named
+ * token (../../accounts/operator-tokens.ts), or by the cookie of a session of the console, which has the rights of the
+ * token that asked for it.
  */
 import type { FastifyRequest } from 'fastify';
 import type { OperatorTokens } from '../../accounts/operator-tokens.js';
+import type { ConsoleSessions } from '../../console/console-sessions.js';
+import type { PageGuard } from '../../console/page-guard.js';
+import { tokenInCookies } from '../../console/session-cookie.js';
+import type { OperatorConsoleSession } from '../../store/contract/console-session-store.js';
 import type { OperatorRole } from '../../store/contract/operator-token-store.js';
 import { bearerOf, type OperatorToken } from './token.js';
 
@@ -15,19 +20,31 @@ export interface Caller {
   /** The id of a named token; null for the token in the data folder. */
   readonly tokenId: number | null;
   readonly expiresAtMs: number | null;
+  /** The id of the console's session; null for a caller with a token. */
+  readonly sessionId: number | null;
 }
 
 /** A caller before it is known, who may do nothing. */
-const NOBODY: Caller = { token: null, role: 'metrics', tokenId: null, expiresAtMs: null };
+const NOBODY: Caller = { token: null, role: 'metrics', tokenId: null, expiresAtMs: null, sessionId: null };
 
 export class Callers {
   readonly #token: OperatorToken;
   readonly #named: OperatorTokens;
   readonly #callers = new WeakMap<FastifyRequest, Caller>();
 
-  constructor(token: OperatorToken, named: OperatorTokens) {
+  readonly #sessions: ConsoleSessions;
+  readonly #guard: PageGuard;
+
+  constructor(token: OperatorToken, named: OperatorTokens, sessions: ConsoleSessions, guard: PageGuard) {
     this.#token = token;
     this.#named = named;
+    this.#sessions = sessions;
+    this.#guard = guard;
+  }
+
+  /** Whether the token that asked for a session is still in use. The store knows this of named tokens. */
+  isTokenInUse({ tokenId, tokenName }: Pick<OperatorConsoleSession, 'tokenId' | 'tokenName'>): boolean {
+    return tokenId !== null || tokenName === this.#token.name;
   }
 
   /** The caller of an authenticated request. */
@@ -35,18 +52,34 @@ export class Callers {
     return this.#callers.get(request) ?? NOBODY;
   }
 
-  /** Finds the caller of a request; returns undefined if it has no valid token. */
+  /**
+   * Finds the caller of a request; returns undefined if it has neither a valid token nor a valid session.
+   *
+   * @throws Refusal 403 if the request has a session's cookie, but was not made by our own page
+   */
   async authenticate(request: FastifyRequest): Promise<Caller | undefined> {
-    const caller = await this.#find(request.headers.authorization);
+    const { authorization } = request.headers;
+    const caller = authorization === undefined ? await this.#ofSession(request) : await this.#find(authorization);
     if (caller !== undefined) this.#callers.set(request, caller);
     return caller;
   }
 
   async #find(authorization: string | undefined): Promise<Caller | undefined> {
     if (this.#token.isOperator(authorization))
-      return { token: this.#token.name, role: 'admin', tokenId: null, expiresAtMs: null };
+      return { token: this.#token.name, role: 'admin', tokenId: null, expiresAtMs: null, sessionId: null };
     const named = await this.#named.check(bearerOf(authorization));
     if (named === undefined) return undefined;
-    return { token: named.name, role: named.role, tokenId: named.id, expiresAtMs: named.expiresAtMs };
+    return { token: named.name, role: named.role, tokenId: named.id, expiresAtMs: named.expiresAtMs, sessionId: null };
+  }
+
+  async #ofSession({ headers, raw }: FastifyRequest): Promise<Caller | undefined> {
+    const place = { console: 'operator', isHttps: this.#guard.isHttps(raw) } as const;
+    const cookie = tokenInCookies(headers.cookie, place);
+    if (cookie === undefined) return undefined;
+    this.#guard.check(raw);
+    const session = await this.#sessions.find(cookie);
+    if (session?.kind !== 'operator' || !this.isTokenInUse(session)) return undefined;
+    const { id: sessionId, tokenName: token, role, tokenId, expiresAtMs } = session;
+    return { token, role, tokenId, expiresAtMs, sessionId };
   }
 }

@@ -9,6 +9,8 @@ import type { DocumentedRoute } from './document.js';
 /** Operations that need another role than their method and group say. */
 const ROLE_OF_OPERATION: Readonly<Record<string, OperatorRole>> = {
   'health.show-metrics': 'metrics',
+  // A session has no more rights than the token that asks for it.
+  'console.link': 'read',
   // A copy of everything, the settings, and the whole history.
   'store.backup': 'admin',
   'config.show': 'admin',

@@ -6,12 +6,14 @@ import type { AddressInfo } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Clock, Days } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
+import { PageGuard } from '../../console/page-guard.js';
 import { OWNER } from '../../data-folder/data-folder.js';
 import type { GatewayEvents } from '../../events.js';
 import type { TrustedProxies } from '../../network/trusted-proxies.js';
 import type { AuditWho } from '../../store/contract/audit-store.js';
 import type { HttpConnections } from '../connections/connections.js';
 import { checkHost } from '../connections/host-header.js';
+import { notLoggedIn } from '../merchant/user-session.js';
 import { HTTP_LIMITS } from '../shared/limits.js';
 import { listen } from '../shared/listen.js';
 import { dropNulls } from '../shared/null-members.js';
@@ -28,6 +30,7 @@ import { addBackupRoute, BACKUP_TERMS } from './routes/backup-route.js';
 import { CLOCK_ROUTES } from './routes/clock-routes.js';
 import { COMMAND_ROUTES } from './routes/command-routes.js';
 import { CONFIG_ROUTES } from './routes/config-routes.js';
+import { addConsoleRoutes, isConsoleLogin, LINK_TERMS } from './routes/console-routes.js';
 import { DEVICE_ROUTES } from './routes/device-routes.js';
 import { addHealthRoutes, HEALTH_TERMS, type HealthRouteParts, isHealthPath } from './routes/health-routes.js';
 import { INVITATION_ROUTES } from './routes/invitation-routes.js';
@@ -83,6 +86,7 @@ export const DOCUMENTED_ROUTES: readonly DocumentedRoute[] = [
   ...STREAM_ROUTES.map((route) => ({ answerType: JSON_LINES, ...route })),
   ...HEALTH_TERMS,
   BACKUP_TERMS,
+  LINK_TERMS,
   DOCUMENT_TERMS,
 ];
 
@@ -93,6 +97,8 @@ export interface OperatorServerOptions extends OperatorParts, RecordParts, Healt
   /** The proxies whose `X-Forwarded-For` is trusted. */
   readonly proxies: TrustedProxies;
   readonly token: OperatorToken;
+  /** Further names under which the console is reached: those of proxies. */
+  readonly consoleHosts?: readonly string[];
   readonly events: GatewayEvents;
 }
 
@@ -101,12 +107,16 @@ export class OperatorServer {
   readonly #streams: Streams;
   readonly #token: OperatorToken;
   readonly #callers: Callers;
+  /** Checks the requests of the console's page. */
+  readonly #guard: PageGuard;
 
   private constructor(fastify: FastifyInstance, options: OperatorServerOptions) {
     this.#fastify = fastify;
     this.#streams = new Streams(options);
     this.#token = options.token;
-    this.#callers = new Callers(options.token, options.operatorTokens);
+    this.#guard = new PageGuard(options.consoleHosts ?? [], options.proxies);
+    const { consoleSessions } = options.merchants;
+    this.#callers = new Callers(options.token, options.operatorTokens, consoleSessions, this.#guard);
   }
 
   /** @throws LockgateError `port-taken`, `input-address` */
@@ -135,20 +145,32 @@ export class OperatorServer {
         const who = whoOf(request, options.proxies, null);
         server.#tokenChanged(options, caller?.tokenId === null ? { ...who, actor: 'owner' } : OWNER);
       }
-      if (caller === undefined) throw new LockgateError('unauthorized', UNAUTHORIZED);
+      if (caller === undefined && !isConsoleLogin(request.routeOptions.url)) throw server.#unauthorized(request);
       // While stopping, only health requests are answered.
       if (options.health.isStopping && !isHealthPath(request.url))
         throw new LockgateError('stopping', 'the gateway is stopping');
       const terms = readingTerms(request.method, request.routeOptions.url);
-      if (terms !== undefined) checkRole(caller.role, roleNeeded(terms));
+      if (terms !== undefined && caller !== undefined) checkRole(caller.role, roleNeeded(terms));
     });
     addHealthRoutes(fastify, options);
     addBackupRoute(fastify, server.#callers, options);
+    addConsoleRoutes(fastify, {
+      ...options,
+      callers: server.#callers,
+      sessions: options.merchants.consoleSessions,
+      guard: server.#guard,
+      endStreamsOf: (id) => server.#streams.end((request) => server.#callers.of(request).sessionId === id),
+    });
     server.#addRoutes(options);
     await listen(fastify, 'the operator’s interface', options.host, options.port);
     options.token.watch(() => server.#tokenChanged(options, OWNER));
     options.operatorTokens.onRevoked((id) => server.#endStreamsOf(id));
     return server;
+  }
+
+  /** The refusal of a call without a caller. Our page gets none that would open the browser's own dialog. */
+  #unauthorized(request: FastifyRequest): LockgateError {
+    return this.#guard.isOfPage(request.raw) ? notLoggedIn() : new LockgateError('unauthorized', UNAUTHORIZED);
   }
 
   get port(): number {

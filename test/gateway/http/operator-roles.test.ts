@@ -25,11 +25,12 @@ const ALLOWED: Readonly<Record<string, readonly OperatorRole[]>> = {
   'GET /metrics': ['metrics', 'read', 'operate', 'admin'],
   'GET /backup': ['admin'],
   'GET /config': ['admin'],
+  'POST /console/links': ['read', 'operate', 'admin'],
   'GET /trace': ['admin'],
 };
 
 /** The first parts of the paths whose changes `operate` may make. */
-const OPERATED = new Set(['commands', 'devices', 'webhooks', 'deliveries', 'events', 'users']);
+const OPERATED = new Set(['commands', 'devices', 'webhooks', 'deliveries', 'events', 'users', 'invitations']);
 
 function mayCall(role: OperatorRole, method: string, where: string): boolean {
   const allowed = ALLOWED[`${method} ${where}`];

@@ -1,0 +1,211 @@
+/**
+ * Sessions of the operators' console: one-time links, the rights of the token that asked, the guards of the page, and
+ * what ends a session (console.md, Login). Each guard has a call that passes without it.
+ */
+import { readFileSync } from 'node:fs';
+import { request as httpRequest } from 'node:http';
+import path from 'node:path';
+import SqliteDatabase from 'better-sqlite3';
+import t from 'tap';
+import type { Gateway } from '../../../gateway/gateway.js';
+import { resetOperatorToken } from '../../../gateway/http/operator/token.js';
+import { Hours, ManualClock, Minutes } from '../../../proto/clock.js';
+import { callOperator } from '../../helpers/cli/operator-call.js';
+import { pageHeaders } from '../../helpers/console/dashboard.js';
+import { MERCHANT, openGateway, testGateway } from '../../helpers/gateway/test-gateway.js';
+import { StreamClient } from '../../helpers/http/stream-client.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: unknown;
+}
+
+const NOT_LOGGED_IN = { status: 401, body: { code: 'not-logged-in' } };
+const WRONG_LINK = { status: 401, body: { code: 'wrong-link' }, headers: { 'set-cookie': undefined } };
+
+/** A call of the page, with its headers; an empty one is left out. */
+function callPage(
+  gateway: Gateway,
+  where: string,
+  call: {
+    readonly method?: string;
+    readonly body?: unknown;
+    readonly cookie?: string;
+    readonly headers?: Record<string, string>;
+  } = {},
+): Promise<Answer> {
+  const { body, cookie = '', method = body === undefined ? 'GET' : 'POST' } = call;
+  const content = body === undefined ? {} : { 'content-type': 'application/json' };
+  const all = { ...pageHeaders(gateway.operatorPort, cookie), ...content, ...call.headers };
+  const headers = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ''));
+  return new Promise((resolve, reject) => {
+    const place = { host: '127.0.0.1', port: gateway.operatorPort, path: where, method, headers };
+    const request = httpRequest({ ...place, agent: false }, (answer) => {
+      let text = '';
+      answer.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk;
+      });
+      answer.on('end', () => {
+        const isJson = String(answer.headers['content-type']).includes('json');
+        resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: isJson ? JSON.parse(text) : text });
+      });
+    });
+    request.on('error', reject);
+    request.end(body === undefined ? undefined : JSON.stringify(body));
+  });
+}
+
+async function makeLink(gateway: Gateway, token?: string): Promise<string> {
+  const { status, body } = await callOperator(gateway, 'POST', '/console/links', undefined, token);
+  if (status !== 201) throw new Error(JSON.stringify(body));
+  return (body as { token: string }).token;
+}
+
+const redeem = (gateway: Gateway, token: string, headers: Record<string, string> = {}) =>
+  callPage(gateway, '/console/login', { body: { token }, headers });
+
+/** The cookie of a new session. */
+async function openSession(gateway: Gateway, token?: string): Promise<string> {
+  const { headers } = await redeem(gateway, await makeLink(gateway, token));
+  return String(headers['set-cookie']).split(';')[0] ?? '';
+}
+
+async function makeToken(gateway: Gateway, name: string, role: string, expiresAt?: string): Promise<string> {
+  const body = { name, role, ...(expiresAt !== undefined && { expires_at: expiresAt }) };
+  return ((await callOperator(gateway, 'POST', '/tokens', body)).body as { token: string }).token;
+}
+
+t.test('a link opens one session, once, within five minutes', async (t) => {
+  const clock = new ManualClock(Date.UTC(2026, 10, 20, 6));
+  const folder = tempFolder(t);
+  const gateway = await openGateway(t, folder, { wallClock: clock });
+  const link = await makeLink(gateway);
+  const answer = await redeem(gateway, link);
+  t.match(answer, { status: 200, body: { session: { role: 'admin', current: true } } });
+  t.match(
+    String(answer.headers['set-cookie']),
+    /^lockgate_operator=lgc_[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/,
+  );
+  const cookie = String(answer.headers['set-cookie']).split(';')[0] ?? '';
+  t.match(await callPage(gateway, '/merchants', { cookie }), { status: 200 });
+  t.match(await redeem(gateway, link), WRONG_LINK, 'a second use');
+  t.match(await redeem(gateway, `${link.slice(0, -1)}_`), WRONG_LINK, 'another token');
+  t.match(await callPage(gateway, '/console/login', { body: {} }), WRONG_LINK);
+  t.match(await redeem(gateway, gateway.operatorToken), WRONG_LINK, 'the operator’s token is no link');
+  const [late, intime] = [await makeLink(gateway), await makeLink(gateway)];
+  clock.advance(Minutes(5) - 1);
+  t.match(await redeem(gateway, intime), { status: 200 });
+  clock.advance(1);
+  t.match(await redeem(gateway, late), WRONG_LINK, 'expired');
+  clock.advance(Hours(12) - Minutes(5));
+  t.match(await callPage(gateway, '/merchants', { cookie }), NOT_LOGGED_IN, 'a session ends after 12 hours');
+  const open = await makeLink(gateway);
+  await gateway.close();
+  const file = path.join(folder, 'lockgate.sqlite');
+  const db = new SqliteDatabase(file, { readonly: true });
+  t.equal((db.prepare("SELECT count(*) AS n FROM console_session WHERE kind = 'link'").get() as { n: number }).n, 1);
+  for (const query of [
+    "SELECT * FROM console_session WHERE token_hash = x'00'",
+    "SELECT * FROM console_session WHERE kind = 'user' AND merchant_id = 1 AND user_id = 1 ORDER BY id DESC",
+  ])
+    t.match(JSON.stringify(db.prepare(`EXPLAIN QUERY PLAN ${query}`).all()), /SEARCH console_session USING INDEX/);
+  db.close();
+  t.notOk(readFileSync(file).includes(open.slice(4)), 'the store has no link');
+});
+
+t.test('a session has the rights of its token, and ends with it', async (t) => {
+  const clock = new ManualClock(Date.UTC(2026, 10, 20, 6));
+  const folder = tempFolder(t);
+  const gateway = await openGateway(t, folder, { wallClock: clock });
+  await gateway.accounts.addMerchant(MERCHANT);
+  const [read, revoked] = [await makeToken(gateway, 'map', 'read'), await makeToken(gateway, 'old', 'operate')];
+  const short = await makeToken(gateway, 'short', 'read', new Date(clock.now() + Hours(1)).toISOString());
+  const [reader, lost, brief] = [
+    await openSession(gateway, read),
+    await openSession(gateway, revoked),
+    await openSession(gateway, short),
+  ];
+  t.match(await callPage(gateway, '/merchants', { cookie: reader }), { status: 200 });
+  t.match(await callPage(gateway, '/config', { cookie: reader }), { status: 403, body: { code: 'insufficient-role' } });
+  t.match(await callPage(gateway, '/merchants', { cookie: reader, body: { name: 'Basil' } }), { status: 403 });
+  t.match(
+    await callPage(gateway, '/console/links', { cookie: reader, method: 'POST' }),
+    { status: 403 },
+    'a session makes no link',
+  );
+  t.match(await callPage(gateway, '/merchants', { cookie: lost }), { status: 200 });
+  const unused = await makeLink(gateway, revoked);
+  await callOperator(gateway, 'POST', '/tokens/old/revoke', {});
+  t.match(await callPage(gateway, '/merchants', { cookie: lost }), NOT_LOGGED_IN, 'the token was revoked');
+  const late = String((await redeem(gateway, unused)).headers['set-cookie']).split(';')[0] ?? '';
+  t.match(await callPage(gateway, '/merchants', { cookie: late }), NOT_LOGGED_IN, 'and its unused link');
+  t.match(await callPage(gateway, '/merchants', { cookie: brief }), { status: 200 });
+  clock.advance(Hours(1));
+  t.match(await callPage(gateway, '/merchants', { cookie: brief }), NOT_LOGGED_IN, 'the token expired');
+  const [admin, oldLink] = [await openSession(gateway), await makeLink(gateway)];
+  resetOperatorToken(folder);
+  t.match(await callPage(gateway, '/merchants', { cookie: admin }), NOT_LOGGED_IN, 'the token was replaced');
+  t.match(await redeem(gateway, oldLink), WRONG_LINK, 'and its link');
+  t.match(await callPage(gateway, '/merchants', { cookie: reader }), { status: 200 }, 'another token’s session stays');
+});
+
+t.test('only our own page uses a session, for reads and changes', async (t) => {
+  const gateway = await testGateway(t);
+  const cookie = await openSession(gateway);
+  const port = gateway.operatorPort;
+  const evil = `evil.example:${port}`;
+  const refusals: readonly [name: string, headers: Record<string, string>, code: string][] = [
+    ['no Origin', { origin: '' }, 'cross-site'],
+    ['another origin', { origin: 'https://evil.example' }, 'cross-site'],
+    ['the merchants’ port', { origin: `http://127.0.0.1:${gateway.httpPort}` }, 'cross-site'],
+    ['no header of the page', { 'x-lockgate-console': '' }, 'cross-site'],
+    ['a form of another site', { 'sec-fetch-site': 'same-site' }, 'cross-site'],
+    ['a name that points here', { host: evil, origin: `http://${evil}` }, 'wrong-host'],
+  ];
+  for (const [name, headers, code] of refusals) {
+    const changed = await callPage(gateway, '/merchants', { cookie, headers, body: { name: 'Basil' } });
+    t.match(changed, { status: 403, body: { code } }, name);
+    t.match(await redeem(gateway, await makeLink(gateway), headers), { status: 403, body: { code } }, `login: ${name}`);
+  }
+  t.match(await callPage(gateway, '/merchants', { cookie, headers: { host: evil } }), { status: 403 });
+  t.match(await callPage(gateway, '/merchants', { cookie, body: { name: 'Basil' } }), { status: 201 });
+  const other = cookie.replace('operator', 'merchant');
+  t.match(await callPage(gateway, '/merchants', { cookie: other }), NOT_LOGGED_IN, 'the dashboard’s cookie');
+  const anonymous = await callPage(gateway, '/merchants');
+  t.match(anonymous, NOT_LOGGED_IN);
+  t.equal(anonymous.headers['www-authenticate'], undefined);
+  const program = await callPage(gateway, '/merchants', { headers: { 'x-lockgate-console': '' } });
+  t.equal(program.headers['www-authenticate'], 'Bearer', 'programs are told what is needed');
+});
+
+t.test('sessions are listed and ended, and their streams with them', async (t) => {
+  const gateway = await testGateway(t);
+  const reader = await openSession(gateway, await makeToken(gateway, 'map', 'read'));
+  const admin = await openSession(gateway);
+  const listOf = async (cookie: string) =>
+    ((await callPage(gateway, '/console/sessions', { cookie })).body as { data: { id: number; token: string }[] }).data;
+  t.match(await listOf(reader), [{ token: 'map', role: 'read', current: true }], 'one’s own');
+  const all = await listOf(admin);
+  t.equal(all.length, 2, 'an admin sees all');
+  const idOf = (name: string) => all.find(({ token }) => (token === 'map') === (name === 'map'))?.id;
+  const headers = pageHeaders(gateway.operatorPort, reader);
+  const stream = await StreamClient.open(t, gateway.operatorPort, '/stream?only=locks', headers);
+  t.equal(stream.status, 200);
+  const end = (cookie: string, id: number | undefined) =>
+    callPage(gateway, `/console/sessions/${id}`, { cookie, method: 'DELETE' });
+  t.match(await end(reader, idOf('admin')), { status: 404 }, 'not another’s');
+  t.match(await end(admin, idOf('map')), { status: 204 });
+  await stream.ended;
+  t.match(await callPage(gateway, '/console/session', { cookie: reader }), NOT_LOGGED_IN);
+  t.match(await callPage(gateway, '/console/session', { cookie: admin }), { body: { session: { role: 'admin' } } });
+  const out = await callPage(gateway, '/console/logout', { cookie: admin, method: 'POST' });
+  t.match(String(out.headers['set-cookie']), /^lockgate_operator=; Path=\/; Max-Age=0/);
+  t.match(await callPage(gateway, '/merchants', { cookie: admin }), NOT_LOGGED_IN);
+  t.match(await callOperator(gateway, 'GET', '/console/sessions'), { status: 401 }, 'a token has no session');
+  const { body } = await callOperator(gateway, 'GET', '/audit');
+  const audit = JSON.stringify(body);
+  for (const action of ['console.link', 'session.open', 'session.end']) t.match(audit, action);
+  t.notMatch(audit, /lg[cl]_/);
+});
