@@ -23,6 +23,8 @@ import { StoreWatch } from './health/store.js';
 import { OperatorToken } from './http/operator/token.js';
 import type { Ingest, IngestParts } from './ingest/ingest.js';
 import { withCurrentStates } from './locks/current-states.js';
+import { LockDirectory } from './locks/list/lock-directory.js';
+import { watchDevices } from './locks/list/watch-devices.js';
 import type { Locks } from './locks/locks.js';
 import type { Figures } from './metrics/figures.js';
 import { type MetricSources, Metrics } from './metrics/metrics.js';
@@ -93,6 +95,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
   const opened = await openStore(sqliteUrl(config.data), {
     logThread: options.logThread ?? true,
     figuresThread: options.figuresThread ?? true,
+    scanThread: options.scanThread ?? true,
     makeNew: options.makeNew,
     onModesCorrected: (what) => events.emit('files-mended', { atMs: systemClock.now(), what }),
     quota: config.fairness?.quota,
@@ -167,7 +170,7 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
     options.judging,
   );
   notices.reconcile({ locks: () => locks.all(), urls: await store.listWebhookUrls() });
-  const currentStore = withCurrentStates(store, locks);
+  const { directory, currentStore } = listedStore(store, locks);
   const budgets = makeBudgets(config, options, events, clock);
   const refusals = startRefusals(base, clock);
   const stateParts = { store: currentStore, keys, events, clock, wallClock, ingest, locks, commands };
@@ -176,8 +179,8 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
   lateBroker.broker = broker;
   started.push(clocks.listen(clockListener({ events, clock, locks, ingest, commands, sessions: broker.sessions })));
   metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, notices, budgets, doubt, figures }));
-  const { devices } = accounts;
-  const merchants = serveMerchants({ ...lockParts, webhooks, devices, newEvents, wallClock, audit }, interfaces);
+  const served = { directory, webhooks, devices: accounts.devices, newEvents, wallClock, audit };
+  const merchants = serveMerchants({ ...lockParts, ...served }, interfaces);
   const token = OperatorToken.open(config.data, systemClock);
   const operators = { token, operatorTokens: new OperatorTokens({ store, clock: wallClock }), audit, notices };
   const operator = await startOperator(
@@ -208,6 +211,12 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
     reloadTls: () => reloadTls(broker, audit),
     close: stop,
   };
+}
+
+/** The store with the current states of locks, and the directory of locks, which learns from it what is written. */
+function listedStore(store: GatewayBase['store'], locks: Locks) {
+  const directory = new LockDirectory(store);
+  return { directory, currentStore: withCurrentStates(watchDevices(store, directory), locks) };
 }
 
 /** Starts the recorded clocks, and returns them with the clocks that the parts use: the same ones, except in tests. */

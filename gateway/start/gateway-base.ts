@@ -47,6 +47,8 @@ export interface GatewayOptions {
   readonly logThread?: boolean;
   /** Whether a separate thread counts the store's figures; true by default, false in tests that start many gateways. */
   readonly figuresThread?: boolean;
+  /** Whether a separate thread scans uplinks; by default true. */
+  readonly scanThread?: boolean;
   /** Another size of the log's runs (store/contract/store-options.ts), for tests. */
   readonly runSize?: RunSize | undefined;
   /** Wraps the store, for tests that make it fail. */

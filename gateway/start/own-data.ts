@@ -5,6 +5,7 @@ import type { GatewayEvents } from '../events.js';
 import { type StopStep, stopStep } from '../graceful-stop.js';
 import { tailOf } from '../http/operator/json/event.js';
 import { LiveFeed } from '../live/live-feed.js';
+import type { LockDirectory } from '../locks/list/lock-directory.js';
 import { LockList } from '../locks/list/lock-list.js';
 import { ReadTurns } from '../locks/list/read-turns.js';
 import type { UplinkBudgets } from '../mqtt/budget/uplink-budgets.js';
@@ -20,15 +21,16 @@ type Given = Omit<OwnDataParts, 'runClock' | 'live' | 'lockList' | 'turns' | 'up
 export function makeOwnData(
   parts: Given & {
     readonly store: Store;
+    readonly directory: LockDirectory;
     readonly clock: Clock;
     readonly budgets: UplinkBudgets;
     readonly events: GatewayEvents;
     readonly started: StopStep[];
   },
 ): OwnDataParts {
-  const { store, clock, budgets, events, started, locks, devices, commands, webhooks, usage, refusals } = parts;
+  const { store, directory, clock, budgets, events, started, locks } = parts;
   const turns = new ReadTurns();
-  const lockList = new LockList({ store, states: locks, clock, turns });
+  const lockList = new LockList({ directory, states: locks, clock, turns });
   const live = new LiveFeed({
     store,
     states: locks,
@@ -40,6 +42,7 @@ export function makeOwnData(
   });
   // Stops before the HTTP interfaces, whose stop waits for their calls.
   started.push(stopStep('the streams of locks', async () => live.stop()));
+  const { devices, commands, webhooks, usage, refusals } = parts;
   const given = { locks, devices, commands, webhooks, usage, refusals };
   return { ...given, runClock: clock, live, lockList, turns, uplinkBudgets: budgets };
 }

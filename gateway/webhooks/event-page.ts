@@ -4,12 +4,11 @@
  */
 import { type Clock, Minutes } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
-import { type Store, type StoredUplink, SWEPT_METADATA } from '../store/contract/store.js';
-import { webhookBody } from './payload/body.js';
+import type { PingFilter } from '../store/contract/merchants/uplink-scan.js';
+import { type Store, SWEPT_METADATA } from '../store/contract/store.js';
+import { eventBodies } from './event-bodies.js';
 import type { WebhookPayload } from './payload/schema.js';
 
-/** Number of events of one read of the store. A read blocks the event loop; pings are received between two reads. */
-const EVENTS_PER_READ = 100;
 /** Maximum number of events that are examined for one page, since few may match a filter. */
 const MAX_EXAMINED_PER_PAGE = 10_000;
 /** Times of receipt in the log may be out of order by less than this. */
@@ -23,10 +22,11 @@ export interface EventPlace {
   readonly completeToMs: number;
 }
 
-/** Which events to read; undefined means all. */
-export interface EventFilter {
-  readonly types: ReadonlySet<string> | undefined;
-  readonly reasons: ReadonlySet<string> | undefined;
+/** What pages are read with. */
+export interface EventPageParts {
+  readonly store: Store;
+  readonly runClock: Clock;
+  readonly budgets: { chargeRows(merchantId: number, rows: number): void };
 }
 
 export interface EventPage {
@@ -40,6 +40,16 @@ export interface EventPage {
 /** The place before all events. */
 export const OLDEST_PLACE: EventPlace = { afterId: 0, completeToMs: 0 };
 
+/** What a page is read for. */
+export interface EventPageTerms {
+  readonly filter: Pick<PingFilter, 'types' | 'reasons'>;
+  readonly limit: number;
+  /** Between two slices of a page, other work runs. */
+  readonly turns: Parameters<typeof eventBodies>[1];
+  /** Aborts when the caller has hung up. */
+  readonly signal: AbortSignal;
+}
+
 /**
  * Reads one page. A damaged ping is left out, as webhooks leave it out.
  *
@@ -47,50 +57,24 @@ export const OLDEST_PLACE: EventPlace = { afterId: 0, completeToMs: 0 };
  * @throws StoreFailure
  */
 export async function readEventPage(
-  { store, runClock }: { readonly store: Store; readonly runClock: Clock },
+  { store, runClock, budgets }: EventPageParts,
   merchantId: number,
   place: EventPlace,
-  { filter, limit }: { readonly filter: EventFilter; readonly limit: number },
+  { filter, limit, turns, signal }: EventPageTerms,
 ): Promise<EventPage> {
   if (place.afterId > 0) await refuseIfSwept(store, place);
-  const events: WebhookPayload[] = [];
-  let { afterId, completeToMs } = place;
-  let examined = 0;
-  while (events.length < limit && examined < MAX_EXAMINED_PER_PAGE) {
-    const startedMs = runClock.now();
-    const stored = await store.readEvents(merchantId, afterId, EVENTS_PER_READ);
-    for (const uplink of stored) {
-      if (events.length === limit) break;
-      examined += 1;
-      afterId = uplink.id;
-      completeToMs = Math.max(completeToMs, uplink.receivedAtMs);
-      const body = bodyOf(uplink);
-      if (body !== undefined && matches(body, filter)) events.push(body);
-    }
-    const isWholeReadUsed = stored.length === 0 || afterId === stored.at(-1)?.id;
-    if (isWholeReadUsed && stored.length < EVENTS_PER_READ) {
-      completeToMs = Math.max(completeToMs, startedMs - MAX_DISORDER);
-      return { events, next: { afterId, completeToMs }, isAtEnd: true };
-    }
-  }
-  return { events, next: { afterId, completeToMs }, isAtEnd: false };
+  const startedMs = runClock.now();
+  const terms = { merchantId, afterId: place.afterId, filter, limit, maxExamined: MAX_EXAMINED_PER_PAGE, signal };
+  const { pings, examined, lastId, receivedToMs, isAtEnd } = await store.scans.events(terms);
+  budgets.chargeRows(merchantId, examined);
+  const events = await eventBodies(pings, turns, signal);
+  const readToMs = isAtEnd ? startedMs - MAX_DISORDER : 0;
+  const completeToMs = Math.max(place.completeToMs, receivedToMs, readToMs);
+  return { events, next: { afterId: lastId ?? place.afterId, completeToMs }, isAtEnd };
 }
 
 async function refuseIfSwept(store: Store, { completeToMs }: EventPlace): Promise<void> {
   const sweptBeforeMs = Number((await store.readMetadata(SWEPT_METADATA)) ?? 0);
   if (completeToMs < sweptBeforeMs)
     throw new LockgateError('events-gone', 'events after this cursor were deleted, since they were too old');
-}
-
-function bodyOf(uplink: StoredUplink): WebhookPayload | undefined {
-  if (uplink.isDamaged) return undefined;
-  try {
-    return webhookBody(uplink);
-  } catch {
-    return undefined;
-  }
-}
-
-function matches({ ping_type, reason }: WebhookPayload, { types, reasons }: EventFilter): boolean {
-  return (types?.has(ping_type) ?? true) && (reasons?.has(reason) ?? true);
 }

@@ -6,6 +6,8 @@ import type { Clock, Milliseconds } from '../../proto/clock.js';
 
 /** Maximum number of calls of one merchant that wait at the same time. */
 export const MAX_WAITING_PER_MERCHANT = 16;
+/** Maximum number of calls of all merchants that wait at the same time: half of the port's connections. */
+export const MAX_WAITING = 1_000;
 
 /** One call's wait. {@link end} must be called. */
 export interface EventWait {
@@ -22,6 +24,7 @@ export class NewEventSignal {
   /** The functions that wake the waiting calls of each merchant. */
   readonly #waiting = new Map<number, Set<() => void>>();
   #isStopped = false;
+  #waitingCount = 0;
 
   /** @param clock measures how long a call waits */
   constructor(clock: Clock) {
@@ -42,14 +45,15 @@ export class NewEventSignal {
 
   /**
    * Starts a wait. The caller reads the log after this, so that an event that arrives during the read wakes it. Returns
-   * null if too many calls of the merchant wait already.
+   * null if too many calls wait already, of the merchant or of all.
    *
    * @param limit the longest wait
    * @param signal aborts when the client has disconnected
    */
   listen(merchantId: number, limit: Milliseconds, signal: AbortSignal): EventWait | null {
     const calls = this.#waiting.get(merchantId) ?? new Set();
-    if (calls.size >= MAX_WAITING_PER_MERCHANT) return null;
+    if (calls.size >= MAX_WAITING_PER_MERCHANT || this.#waitingCount >= MAX_WAITING) return null;
+    this.#waitingCount += 1;
     let isWoken = false;
     let isTimeUp = false;
     let resolveNext = (): void => undefined;
@@ -75,9 +79,10 @@ export class NewEventSignal {
         isWoken = false;
       },
       end: () => {
+        if (!calls.delete(wakeCall)) return;
+        this.#waitingCount -= 1;
         timer.cancel();
         signal.removeEventListener('abort', wakeCall);
-        calls.delete(wakeCall);
         if (calls.size === 0) this.#waiting.delete(merchantId);
       },
     };

@@ -11,6 +11,7 @@ import { wrapWords } from '../../cli/terminal/word-wrap.js';
 import { type Flags, readFlags } from './flags.js';
 import { benchNeighbour } from './neighbour/neighbour.js';
 import { profileLines } from './profile-shares.js';
+import { benchReads } from './reads/reads.js';
 import { closingLine, headLine, machine, machineLine, markdownLines, rowJson, rowLines } from './report.js';
 import { isInterrupted, releaseAllResources } from './resources.js';
 import type { BenchOptions, BenchRow } from './row.js';
@@ -48,11 +49,12 @@ const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<BenchR
   start: benchStart,
   'bad-receivers': benchBadReceivers,
   neighbour: benchNeighbour,
+  reads: benchReads,
   live: benchLiveLocks,
 };
 
 /** Rows that can profile their gateway, to show where the time of a ping goes. */
-const PROFILED_ROWS = ['ingest', 'urls', 'ack', 'retention'];
+const PROFILED_ROWS = ['ingest', 'urls', 'ack', 'retention', 'reads'];
 
 const EXIT_INTERRUPTED = 130;
 const EXIT_BROKEN = 4;

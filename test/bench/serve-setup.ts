@@ -55,6 +55,7 @@ export class ServeSetup {
   readonly data: string;
   /** The merchants' port. */
   readonly httpPort: number;
+  readonly mqttPort: number;
   readonly stored: StoredPings;
   readonly generator: LoadGenerator;
   /** The operator's interface. */
@@ -64,12 +65,13 @@ export class ServeSetup {
 
   private constructor(
     data: string,
-    { program, httpPort }: { readonly program: Program; readonly httpPort: number },
+    { program, port, httpPort }: Awaited<ReturnType<typeof startServe>>,
     generator: LoadGenerator,
     receivers: { readonly host: ChildProgram; readonly urls: readonly string[] } | undefined,
   ) {
     this.data = data;
     this.httpPort = httpPort;
+    this.mqttPort = port;
     this.#program = program;
     this.generator = generator;
     this.#receivers = receivers;
@@ -81,10 +83,10 @@ export class ServeSetup {
   static async open(resources: Resources, request: ServeRequest): Promise<ServeSetup> {
     const data = request.data ?? resources.makeFolder();
     if (request.data === undefined) await registerLocks(data, request.locks);
-    const { program, port, httpPort } = await startServe(resources, data, request);
-    const generator = await LoadGenerator.start(resources, { port, locks: lockLogins(request.locks) });
+    const serve = await startServe(resources, data, request);
+    const generator = await LoadGenerator.start(resources, { port: serve.port, locks: lockLogins(request.locks) });
     const receivers = request.urls === 0 ? undefined : await startReceivers(resources, request.urls);
-    const setup = new ServeSetup(data, { program, httpPort }, generator, receivers);
+    const setup = new ServeSetup(data, serve, generator, receivers);
     resources.teardown(() => setup.stored.close());
     return setup;
   }

@@ -8,6 +8,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import t from 'tap';
+import { OWN_DATA_ROUTES } from '../../gateway/http/merchant/own-data/routes.js';
 import { HTTP_ROUTES } from '../../gateway/http/merchant/routes.js';
 import { ManualClock, systemClock } from '../../proto/clock.js';
 import { decodeUplink, encodeUplink } from '../../proto/wire/codec.js';
@@ -20,6 +21,7 @@ import { measureAlternating, percentile, summarizeRates } from '../bench/measure
 import { floods } from '../bench/neighbour/floods.js';
 import { type AnswerCounts, type Flood, startFlood } from '../bench/neighbour/http-flood.js';
 import { ownShares } from '../bench/profile-shares.js';
+import { READ_CALLS } from '../bench/reads/read-calls.js';
 import { closingLine, markdownLines, rowJson, rowLines, shortNumber } from '../bench/report.js';
 import { withResources } from '../bench/resources.js';
 import {
@@ -331,14 +333,40 @@ t.test('every script that a row starts exists', async (t) => {
   for (const name of started) t.ok(existsSync(path.join(root, 'dist/test/bench', name)), name);
 });
 
+t.test('the readers of the bench call each GET of a merchant’s own data with parameters', async (t) => {
+  const ids = { merchantId: 1, lastPingId: 1_000, webhookId: 1, lastCommandId: 20, commands: 20, event: 'evt_1' };
+  const subject = { locks: 10, ...ids, firstDeviceId: 1, endMs: 0, historyDays: 30, closedMonth: '2026-10' };
+  // A stream does not end: its first state is as long as all locks together.
+  const gets = OWN_DATA_ROUTES.filter(({ method, path: where }) => method === 'GET' && where !== '/v1/stream');
+  const uncalled = gets.filter(({ operationId }) => !READ_CALLS.some((call) => call.operationId === operationId));
+  t.strictSame(uncalled, []);
+  for (const { name, operationId, path: pathOf } of READ_CALLS) {
+    const route = gets.find((each) => each.operationId === operationId);
+    const pattern = new RegExp(`^${(route?.path ?? '-').replaceAll(/\{\w+\}/g, '[^/{}]+')}$`);
+    for (const random of [0, 0.5, 0.999]) t.match(pathOf(subject, random, 'x').split('?')[0], pattern, name);
+  }
+});
+
 t.test('the noisy neighbour calls every route, with a key if it needs one, and counts the answers', async (t) => {
   const namedFloods = floods();
   const routes = HTTP_ROUTES.map(({ method, path: routePath }) => `${method} ${routePath}`);
   const uncalled = routes.filter((route) => !namedFloods.some(({ name }) => name.startsWith(route)));
   t.same(uncalled, [], 'all routes are called');
   const [key, token] = ['lgk_key', 'lgt_token'];
+  const ids = {
+    merchantId: 3,
+    invitationId: 8,
+    webhookId: 4,
+    disabledWebhookId: 5,
+    queuedCommand: 6,
+    expiredCommand: 7,
+  };
+  const subject = { merchant: 'M', mac: 'A4:C1:38:00:00:01', key, event: 'evt_1', ...ids };
+  const merchant = { key, token, subject };
+  for (const { name, makeRequest } of namedFloods)
+    t.notMatch(makeRequest(merchant).path, /[{}]/, `${name}: no parameter`);
   for (const { name, hasKey, makeRequest } of namedFloods) {
-    const text = JSON.stringify(makeRequest({ key, token }));
+    const text = JSON.stringify(makeRequest(merchant));
     const isKnown = text.includes(basicAuthorization(key)) || text.includes(token);
     t.equal(isKnown, hasKey, name);
   }

@@ -1,15 +1,27 @@
 /**
- * Lets long reads take turns on the event loop: one slice of one read at a time, and after each slice a turn for other
- * work. So the reads of all callers together delay a ping by one slice at most, however many callers there are
- * (interfaces.md §2, Fairness).
+ * Lets long reads take turns on the event loop: together they get a few milliseconds of each turn, in the order of
+ * their requests, and other work runs in between. So the reads of all callers together delay a ping by little, however
+ * many callers there are (interfaces.md §2, Fairness).
  */
-import { afterThisTurn } from '../../../proto/clock.js';
+import { afterThisTurn, type Milliseconds, monotonicMs } from '../../../proto/clock.js';
+
+/** In one turn of the event loop, slices are started for this time. The last one may run beyond it. */
+const MAX_SHARE_OF_TURN: Milliseconds = 4;
+/** Maximum number of waiting slices that one turn starts. */
+const MAX_STARTS_PER_TURN = 16;
 
 export class ReadTurns {
+  readonly #monotonic: () => number;
   readonly #waiting: (() => void)[] = [];
-  #isTurnTaken = false;
+  /** When this turn started its first slice; undefined if it has started none. */
+  #firstStartAtMs: number | undefined;
   /** Resolves when the last work of {@link alone} has ended. */
   #lastAlone: Promise<void> = Promise.resolve();
+
+  /** `monotonic` reads a monotonic clock in ms; tests pass their own. */
+  constructor(monotonic: () => number = monotonicMs) {
+    this.#monotonic = monotonic;
+  }
 
   /**
    * Resolves when the caller may read one slice, which should take at most a few milliseconds.
@@ -17,10 +29,9 @@ export class ReadTurns {
    * @throws the signal's reason if it is aborted, since the caller has hung up
    */
   async next(signal?: AbortSignal): Promise<void> {
-    await new Promise<void>((resolve) => {
-      this.#waiting.push(resolve);
-      if (!this.#isTurnTaken) this.#startNext();
-    });
+    signal?.throwIfAborted();
+    if (this.#waiting.length === 0 && this.#mayStart()) return;
+    await new Promise<void>((resolve) => this.#waiting.push(resolve));
     signal?.throwIfAborted();
   }
 
@@ -45,12 +56,28 @@ export class ReadTurns {
     }
   }
 
+  /**
+   * Whether this turn's share is not used up. The microtasks of slices that this turn started have run before, so their
+   * time counts too.
+   */
+  #mayStart(): boolean {
+    const nowMs = this.#monotonic();
+    if (this.#firstStartAtMs !== undefined) return nowMs - this.#firstStartAtMs < MAX_SHARE_OF_TURN;
+    this.#firstStartAtMs = nowMs;
+    afterThisTurn(() => this.#startTurn());
+    return true;
+  }
+
+  /** Starts waiting slices in a new turn of the loop: one at once, the others in the next one. */
+  #startTurn(): void {
+    this.#firstStartAtMs = undefined;
+    this.#startNext();
+    // Each in a separate callback, so that its microtasks have run before the time is checked for the next one.
+    for (let left = Math.min(this.#waiting.length, MAX_STARTS_PER_TURN); left > 0; left -= 1)
+      afterThisTurn(() => this.#startNext());
+  }
+
   #startNext(): void {
-    const startSlice = this.#waiting.shift();
-    this.#isTurnTaken = startSlice !== undefined;
-    if (startSlice === undefined) return;
-    startSlice();
-    // The slice runs in this turn; the next turn is for other work.
-    afterThisTurn(() => afterThisTurn(() => this.#startNext()));
+    if (this.#waiting.length > 0 && this.#mayStart()) this.#waiting.shift()?.();
   }
 }

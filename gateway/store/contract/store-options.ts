@@ -29,6 +29,8 @@ export interface StoreOptions {
    * there are file descriptors for it.
    */
   readonly figuresThread?: boolean | undefined;
+  /** Whether a separate thread scans uplinks (merchants/uplink-scan.ts). It starts at the first scan. */
+  readonly scanThread?: boolean | undefined;
   /** Overrides the size of the log's runs, for tests. */
   readonly runSize?: RunSize | undefined;
   /** How much each merchant may store. */

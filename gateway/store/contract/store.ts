@@ -19,13 +19,14 @@ import type { Labels } from './merchants/device-labels.js';
 import type { InvitationStore } from './merchants/invitation-store.js';
 import type { DescribeLock } from './merchants/merchant-write.js';
 import type { PeopleStore } from './merchants/people-store.js';
+import type { ScanStore } from './merchants/uplink-scan.js';
 import type { NoticeStore } from './notice-store.js';
 import type { OperatorTokenStore } from './operator-token-store.js';
 import type { RefusalStore } from './refusal-store.js';
 import type { SecretStore } from './secret-store.js';
 import type { StoreCopy } from './store-copy.js';
 import type { DiskSpace, StoreFigures } from './store-figures.js';
-import type { StoredUplink, UplinkSlice } from './stored-uplink.js';
+import type { StoredUplink } from './stored-uplink.js';
 import type { UsageStore } from './usage-store.js';
 import type { Failing, Hold, WebhookStore, WebhookUrl } from './webhook-store.js';
 import type { NewMerchantEvent } from './webhooks/merchant-event.js';
@@ -33,7 +34,7 @@ import type { WebhookFilter } from './webhooks/webhook-filter.js';
 import type { WhyStore } from './why-store.js';
 
 export type { LockEvent, LogEntry, QuarantinedMessage, StoredFinding } from './log-entry.js';
-export type { StoredUplink, UplinkSlice } from './stored-uplink.js';
+export type { StoredUplink } from './stored-uplink.js';
 export type { WebhookUrl } from './webhook-store.js';
 
 export interface Merchant {
@@ -338,6 +339,8 @@ export interface Store {
   readonly notices: NoticeStore;
   /** What the command `why` reads. */
   readonly why: WhyStore;
+  /** Reads of many uplinks of which few may be wanted. */
+  readonly scans: ScanStore;
   readonly audit: AuditStore;
   /** Refused packets and connections of locks. */
   readonly refusals: RefusalStore;
@@ -452,12 +455,6 @@ export interface Store {
 
   /** Returns the latest uplinks from the lock (default) or from phones, newest first in the order of protocol.md §1. */
   readUplinks(deviceId: number, limit: number, source?: Source): Promise<StoredUplink[]>;
-  /**
-   * Reads the lock's latest uplinks before `beforeId` (default: all) in the order of arrival, newest first, those of
-   * phones too. `limit` is how many uplinks are examined: acknowledgements, erased uplinks and those for a former
-   * merchant are left out of the result.
-   */
-  readPings(deviceId: number, limit: number, beforeId?: number): Promise<UplinkSlice>;
   /** Returns the device's findings, newest first; only those before `beforeId` if it is given. */
   readFindings(deviceId: number, limit: number, beforeId?: number): Promise<StoredFinding[]>;
   /** Returns the device's log, oldest first, in chunks of at most `limit`. */

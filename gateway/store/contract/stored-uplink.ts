@@ -31,14 +31,6 @@ export interface StoredUplink {
   readonly isDamaged: boolean;
 }
 
-/** A part of a lock's uplinks, newest first in the order of arrival. */
-export interface UplinkSlice {
-  /** Those that are pings of the lock's current merchant. */
-  readonly pings: readonly StoredUplink[];
-  /** Where the next slice begins: only uplinks before this id; null if no uplink is left. */
-  readonly nextBeforeId: number | null;
-}
-
 /**
  * Returns the number of the lock's life to which a stored uplink belongs: each reflash mark starts a new life
  * (mark-store.ts). If the uplink's bytes are damaged, its time of receipt decides.

@@ -18,6 +18,7 @@ import type { InvitationStore } from '../contract/merchants/invitation-store.js'
 import type { DescribeLock } from '../contract/merchants/merchant-write.js';
 import type { PeopleStore } from '../contract/merchants/people-store.js';
 import { DEFAULT_QUOTA, type Quota } from '../contract/merchants/quota.js';
+import type { ScanStore } from '../contract/merchants/uplink-scan.js';
 import type { NoticeStore } from '../contract/notice-store.js';
 import type { OperatorTokenStore } from '../contract/operator-token-store.js';
 import type { RefusalStore } from '../contract/refusal-store.js';
@@ -47,7 +48,6 @@ import type {
   StoredFinding,
   StoredState,
   StoredUplink,
-  UplinkSlice,
   WebhookUrl,
 } from '../contract/store.js';
 import type { StoreCopy } from '../contract/store-copy.js';
@@ -77,6 +77,7 @@ import { ThreadLog } from './log/thread-log.js';
 import { UplinkLookup } from './log/uplink-lookup.js';
 import { MAX_WAL_PAGES } from './log/wal-checkpointer.js';
 import { migrate } from './migrate.js';
+import { Scans } from './scan/scans.js';
 import type { Tables } from './schema.js';
 import { SqliteAccess } from './tables/access.js';
 import { SqliteAudit } from './tables/audit.js';
@@ -117,7 +118,13 @@ const MAX_UPLINKS_IN_MEMTABLE_AT_CLOSE = 5000;
  * if the file system can't make commits durable
  */
 export async function openSqliteStore(folder: string, options: StoreOptions = {}): Promise<Store> {
-  const { logThread = false, runSize, onCatchUp = () => undefined, quota = DEFAULT_QUOTA } = options;
+  const {
+    logThread = false,
+    scanThread = false,
+    runSize,
+    onCatchUp = () => undefined,
+    quota = DEFAULT_QUOTA,
+  } = options;
   const { file, isNew, lock, restoreEvidence } = await takeFolder(folder, options);
   const figuresThread = options.figuresThread ? new FiguresThread(file) : undefined;
   let writer: Database | undefined;
@@ -136,7 +143,8 @@ export async function openSqliteStore(folder: string, options: StoreOptions = {}
     const log = logThread ? await ThreadLog.open({ file, runSize }, reader) : new InlineLog(writer, runSize);
     await figuresOpened;
     const figures = figuresThread ?? new InlineFigures(reader);
-    const store = new SqliteStore({ file, lock, writer, reader, tables, log, figures, quota });
+    const scans = new Scans({ file, reader, memtable: log.memtable, hasThread: scanThread });
+    const store = new SqliteStore({ file, lock, writer, reader, tables, log, figures, scans, quota });
     // A kill may have left events staged.
     await store.moveStagedEvents();
     return store;
@@ -159,6 +167,7 @@ interface Parts {
   readonly tables: Kysely<Tables>;
   readonly log: LogBackend;
   readonly figures: FiguresThread | InlineFigures;
+  readonly scans: Scans;
   readonly quota: Quota;
 }
 
@@ -173,6 +182,7 @@ class SqliteStore implements Store {
   readonly secrets: SecretStore;
   readonly notices: NoticeStore;
   readonly why: WhyStore;
+  readonly scans: ScanStore;
   readonly audit: AuditStore;
   readonly refusals: RefusalStore;
   readonly marks: MarkStore;
@@ -222,6 +232,7 @@ class SqliteStore implements Store {
     this.invitations = new SqliteInvitations({ reader, write, quota });
     this.secrets = new SqliteSecrets({ ...parts, mutex: this.#mutex });
     this.notices = new SqliteNotices({ mutex: this.#mutex, tables: parts.tables, readTables });
+    this.scans = parts.scans;
     this.why = new SqliteWhy(parts.reader, this.#log, lookup);
     this.refusals = new SqliteRefusals({ readTables, writeBatched });
     this.audit = new SqliteAudit({ mutex: this.#mutex, tables: parts.tables, readTables });
@@ -297,10 +308,6 @@ class SqliteStore implements Store {
 
   async readDigests(credentialId: number, boot: number, sequence: number): Promise<Buffer[]> {
     return this.#read('look up an uplink', () => this.#lookup.findDigests(credentialId, boot, sequence));
-  }
-
-  async readPings(deviceId: number, limit: number, beforeId = Number.MAX_SAFE_INTEGER): Promise<UplinkSlice> {
-    return this.#read('read pings', () => this.#lookup.readPings(deviceId, limit, beforeId));
   }
 
   async readFindings(deviceId: number, limit: number, beforeId?: number): Promise<StoredFinding[]> {
@@ -519,6 +526,7 @@ class SqliteStore implements Store {
   async close(): Promise<void> {
     await this.#copies.stop();
     await this.#parts.figures.close();
+    await this.#parts.scans.close();
     await this.#mutex.idle();
     const { log } = this.#parts;
     // Saves the next start from loading these uplinks. If this fails, the next start loads them.

@@ -5,22 +5,22 @@
 import type { HttpRoute } from '../../../gateway/http/merchant/route.js';
 import { HTTP_ROUTES } from '../../../gateway/http/merchant/routes.js';
 import { basicAuthorization } from '../../helpers/http/merchant-call.js';
+import type { CallTerms } from '../../helpers/http/own-data/call-table.js';
+import { OWN_DATA_CALLS } from '../../helpers/http/own-data/calls.js';
+import type { HostileMerchant } from './hostile-merchant.js';
 import type { Flood } from './http-flood.js';
 
-/** The hostile client's API key and access token, since it is also a merchant. */
-export interface Credentials {
-  readonly key: string;
-  readonly token: string;
-}
+type FloodRequest = Omit<Flood, 'port' | 'sourceAddress' | 'connections'>;
 
 /** A flood with its name, but without its addresses and its number of connections. */
 export interface NamedFlood {
   readonly name: string;
   /** Whether it needs a merchant's key. */
   readonly hasKey: boolean;
-  readonly makeRequest: (credentials: Credentials) => Omit<Flood, 'port' | 'sourceAddress' | 'connections'>;
+  readonly makeRequest: (merchant: HostileMerchant) => FloodRequest;
 }
 
+const LONGEST_PAGE = 1_000;
 const MEBIBYTE = 1024 * 1024;
 /** 1,000 users, the maximum number in a call. */
 const USERS = JSON.stringify(Array.from({ length: 1000 }, () => ({})));
@@ -38,7 +38,7 @@ const QUERIES: Readonly<Record<string, string>> = { loginUser: '?username=ada&pa
 /** All floods. */
 export function floods(): NamedFlood[] {
   const routeFloods = HTTP_ROUTES.flatMap((route) => [
-    ...('handle' in route ? [floodOf(route, true)] : []),
+    ...(takesKey(route) ? [floodOf(route, true)] : []),
     floodOf(route, false),
   ]);
   const floodWithoutKey = (name: string, overrides: Partial<Omit<Flood, 'port'>>): NamedFlood => {
@@ -78,13 +78,22 @@ function oneMebibyteBody(): string {
   return `{"access_token":"${'x'.repeat(MEBIBYTE)}"}`;
 }
 
+function takesKey(route: HttpRoute): boolean {
+  return 'handle' in route && route.scheme !== 'none';
+}
+
 function floodOf(route: HttpRoute, hasKey: boolean): NamedFlood {
   const needsCredentials = 'handle' in route;
-  const name = `${route.method} ${route.path}${needsCredentials ? (hasKey ? ', with a key' : ', without a key') : ''}`;
+  const name = `${route.method} ${route.path}${takesKey(route) ? (hasKey ? ', with a key' : ', without a key') : ''}`;
   return {
     name,
     hasKey,
-    makeRequest: ({ key, token }) => {
+    makeRequest: (merchant) => {
+      const { key, token } = merchant;
+      const ownCall = OWN_DATA_CALLS[`${route.method} ${route.path}`];
+      if (ownCall !== undefined)
+        return ownDataRequest(route.method, ownCall.make(merchant.subject), hasKey ? key : null);
+      if (route.path.includes('{')) throw new Error(`${route.path} has no call in test/helpers/http/own-data`);
       const body = needsCredentials ? bodyOf(route.operationId, route.bodyExample, token) : '';
       const type =
         needsCredentials && route.body !== undefined ? { 'content-type': route.bodyType ?? 'application/json' } : {};
@@ -95,6 +104,16 @@ function floodOf(route: HttpRoute, hasKey: boolean): NamedFlood {
       return { method: route.method, path: route.path + (QUERIES[route.operationId] ?? ''), headers, body: sentBody };
     },
   };
+}
+
+/** A call to a merchant's own data, with the longest page if it is a list. @param key null for a call without one */
+function ownDataRequest(routeMethod: string, [where, terms = {}]: CallTerms, key: string | null): FloodRequest {
+  const { method = routeMethod, body, headers = {} } = terms;
+  const text = body === undefined || typeof body === 'string' ? (body ?? '') : JSON.stringify(body);
+  const path = where.replace(/\blimit=\d+/, `limit=${LONGEST_PAGE}`);
+  const authorization = key === null ? {} : { authorization: basicAuthorization(key) };
+  const type = text === '' ? {} : { 'content-type': 'application/json' };
+  return { method, path, headers: { ...type, ...headers, ...authorization }, body: text };
 }
 
 function bodyOf(operationId: string, example: unknown, token: string): string {

@@ -3,14 +3,14 @@
  * merchants' HTTP port, each route in turn, with and without a merchant's key (quality.md §1). Compared with the same
  * lock while the same flood hits another server on this machine, which costs CPU time but does not load the gateway.
  */
-import { callMerchantApi } from '../../helpers/http/merchant-call.js';
 import type { ChildProgram } from '../load/child-program.js';
 import { summarizeRates } from '../measure.js';
-import { withResources } from '../resources.js';
+import { type Resources, withResources } from '../resources.js';
 import { atMost, type BenchOptions, type BenchRow, ratioTo, withoutPeer } from '../row.js';
 import { ServeSetup } from '../serve-setup.js';
 import type { FloodHostRequest } from './flood-host.js';
-import { type Credentials, floods, type NamedFlood } from './floods.js';
+import { floods, type NamedFlood } from './floods.js';
+import { makeHostileMerchant } from './hostile-merchant.js';
 import type { AnswerCounts, Flood } from './http-flood.js';
 
 /** The number of connections of a flood. */
@@ -39,7 +39,7 @@ export function benchNeighbour({ quick }: BenchOptions): Promise<BenchRow> {
     } satisfies FloodHostRequest);
     const server = resources.startScript('neighbour/flood-host.js', { role: 'server' } satisfies FloodHostRequest);
     const { port: otherPort } = await server.readAnswer<{ port: number }>();
-    const runner = new FloodRunner(setup, neighbour, quick ? QUICK_FLOOD_SECONDS : FLOOD_SECONDS);
+    const runner = new FloodRunner(resources, setup, neighbour, quick ? QUICK_FLOOD_SECONDS : FLOOD_SECONDS);
     await runner.warmUp();
     const results: FloodResult[] = [];
     for (const [index, flood] of floods().entries()) results.push(await runner.measureBoth(flood, index, otherPort));
@@ -49,11 +49,13 @@ export function benchNeighbour({ quick }: BenchOptions): Promise<BenchRow> {
 }
 
 class FloodRunner {
+  readonly #resources: Resources;
   readonly #setup: ServeSetup;
   readonly #neighbour: ChildProgram;
   readonly #seconds: number;
 
-  constructor(setup: ServeSetup, neighbour: ChildProgram, seconds: number) {
+  constructor(resources: Resources, setup: ServeSetup, neighbour: ChildProgram, seconds: number) {
+    this.#resources = resources;
     this.#setup = setup;
     this.#neighbour = neighbour;
     this.#seconds = seconds;
@@ -66,10 +68,10 @@ class FloodRunner {
 
   /** Measures the lock's delays during a flood of the other server, then during the same flood of the gateway. */
   async measureBoth(flood: NamedFlood, index: number, otherPort: number): Promise<FloodResult> {
-    // New credentials and addresses for each flood, since used-up budgets would refuse its first requests.
-    const credentials = await this.#createMerchant(index);
+    // A new merchant and address for each flood, since used-up budgets would refuse its first requests.
+    const merchant = await makeHostileMerchant(this.#resources, this.#setup, index);
     const floodRequest = {
-      ...flood.makeRequest(credentials),
+      ...flood.makeRequest(merchant),
       sourceAddress: `127.0.1.${index + 1}`,
       connections: CONNECTIONS,
     };
@@ -78,21 +80,6 @@ class FloodRunner {
     const times = `${gatewayP99Ms.toFixed(1)} ms, with the other server flooded ${otherServerP99Ms.toFixed(1)} ms`;
     console.error(`  ${flood.name}: ${times}; ${JSON.stringify(answered)}`);
     return { name: flood.name, gatewayP99Ms, otherServerP99Ms, answered };
-  }
-
-  /** Creates a merchant with a key and a token. */
-  async #createMerchant(index: number): Promise<Credentials> {
-    const { client, httpPort } = this.#setup;
-    const merchant = `Neighbour ${index}`;
-    await client.post('/merchants', { name: merchant });
-    const { key } = await client.post<{ key: string }>('/keys', { name: 'flood', merchant });
-    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-    const answer = await callMerchantApi({ httpPort }, '/oauth/token', {
-      key,
-      body: 'grant_type=client_credentials',
-      headers,
-    });
-    return { key, token: (answer.body as { access_token: string }).access_token };
   }
 
   async #measureDuring(flood: Flood): Promise<[p99Ms: number, answered: AnswerCounts]> {

@@ -43,7 +43,7 @@ export function testConfig(data: string): Config {
 }
 
 /** The store works in the test's thread: starting two threads for each gateway would cost CPU time. */
-export const NO_THREADS: GatewayOptions = { logThread: false, figuresThread: false };
+export const NO_THREADS: GatewayOptions = { logThread: false, figuresThread: false, scanThread: false };
 
 /** Starts a gateway that is closed after the test; closing it earlier is fine. */
 export async function testGateway(test: Teardown, options: GatewayOptions = {}): Promise<Gateway> {

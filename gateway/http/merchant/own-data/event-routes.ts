@@ -1,20 +1,22 @@
 /** The route for a merchant's events: the bodies that its webhooks get, read from a cursor on (interfaces.md §2). */
 import { Type } from 'typebox';
-import { Seconds } from '../../../../proto/clock.js';
+import { type Milliseconds, Seconds, systemClock } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import { REASONS } from '../../../../proto/wire/reasons.js';
 import { OverBudget } from '../../../fairness/over-budget.js';
-import { type EventFilter, type EventPage, OLDEST_PLACE, readEventPage } from '../../../webhooks/event-page.js';
+import { type EventPage, type EventPageTerms, OLDEST_PLACE, readEventPage } from '../../../webhooks/event-page.js';
 import { MAX_WAITING_PER_MERCHANT } from '../../../webhooks/new-event-signal.js';
 import { PAYLOAD_SCHEMAS } from '../../../webhooks/payload/schema.js';
 import { Refusal } from '../refusal.js';
-import { type Call, type HttpAnswer, JSON_TYPE, type MerchantRoute, Problem, problemResponse } from '../route.js';
+import { type Call, type HttpAnswer, type MerchantRoute, Problem, problemResponse } from '../route.js';
 import { encodeCursor, MAX_CURSOR_CHARS } from './cursor.js';
-import { DEFAULT_LIMIT, LIMIT_QUERY, linkTo, readCursor } from './list.js';
+import { DEFAULT_LIMIT, LIMIT_QUERY, linkTo, listText, readCursor } from './list.js';
 import { PING_EXAMPLE } from './lock-example.js';
 import { ownDataRoute } from './own-data-route.js';
 
 const MAX_WAIT_SECONDS = 30;
+/** The shortest time between two reads of a call that waits. */
+const MIN_READ_DISTANCE: Milliseconds = 50;
 const PING_TYPES = ['cellular', 'gps', 'close_connection'];
 /** A reason that a later version of the protocol adds is passed on with its number. */
 const UNRECOGNIZED_REASON = /^REASON_UNRECOGNIZED_-?\d{1,10}$/;
@@ -88,19 +90,20 @@ async function answerEvents(call: Call): Promise<HttpAnswer> {
   const { after, types, reasons, limit = DEFAULT_LIMIT, wait = 0 } = query as EventQuery;
   // A cursor is a place in the log, which has the uplinks of all merchants, so the list's name includes the merchant.
   const list = `events ${merchantId}`;
-  const filter: EventFilter = {
+  const filter: EventPageTerms['filter'] = {
     types: readWords('types', types, (word) => PING_TYPES.includes(word), PING_TYPES.join(', ')),
     reasons: readWords('reasons', reasons, isReason, 'reasons such as REASON_THEFT, separated by commas'),
   };
+  const terms: EventPageTerms = { filter, limit, turns: parts.ownData.turns, signal };
   let place = placeOf(after, list);
   const read = async (): Promise<EventPage> => {
-    const page = await readEventPage(parts, merchantId, place, { filter, limit }).catch((error: unknown) => {
+    const page = await readEventPage(parts, merchantId, place, terms).catch((error: unknown) => {
       throw goneIfSwept(error, list);
     });
     place = page.next;
     return page;
   };
-  if (wait === 0) return pageOf(call, list, await read());
+  if (wait === 0) return await pageOf(call, list, await read());
   const waiting = parts.newEvents.listen(merchantId, Seconds(wait), signal);
   if (waiting === null) throw tooManyWaiting();
   try {
@@ -108,8 +111,10 @@ async function answerEvents(call: Call): Promise<HttpAnswer> {
     while (page.events.length === 0 && page.isAtEnd && !waiting.isOver()) {
       await waiting.next();
       page = await read();
+      // Most wake-ups may be for events that the filter leaves out, so reads of one call keep a distance.
+      if (page.events.length === 0) await pause(MIN_READ_DISTANCE);
     }
-    return pageOf(call, list, page);
+    return await pageOf(call, list, page);
   } finally {
     waiting.end();
   }
@@ -139,11 +144,11 @@ function readWords(
   text: string | undefined,
   isValid: (word: string) => boolean,
   expected: string,
-): ReadonlySet<string> | undefined {
+): readonly string[] | undefined {
   if (text === undefined) return undefined;
   const words = text.split(',').map((word) => word.trim());
   const wrong = words.find((word) => !isValid(word));
-  if (wrong === undefined) return new Set(words);
+  if (wrong === undefined) return words;
   const detail = `expected ${expected}, not ${JSON.stringify(wrong.slice(0, 60))}`;
   throw new Refusal({
     status: 400,
@@ -160,18 +165,19 @@ function goneIfSwept(error: unknown, list: string): unknown {
   return new Refusal({ status: 410, code: error.code, detail: error.message, members: { oldest_cursor: oldest } });
 }
 
+async function pause(milliseconds: Milliseconds): Promise<void> {
+  await new Promise<void>((resolve) => systemClock.after(milliseconds, resolve));
+}
+
 function tooManyWaiting(): OverBudget {
-  const detail = `${MAX_WAITING_PER_MERCHANT} calls wait for events already, the maximum: let one end first`;
+  const most = `at most ${MAX_WAITING_PER_MERCHANT} of a merchant`;
+  const detail = `too many calls wait for events already, ${most}: let one end first`;
   return OverBudget.rate('waiting-calls', detail, Seconds(1));
 }
 
-/** The answer with a page of events. Serialised here, not by the route's schema, since events have several shapes. */
-function pageOf({ url }: Call, list: string, { events, next }: EventPage): HttpAnswer {
+/** The answer with a page of events. Not serialised by the route's schema, since events have several shapes. */
+async function pageOf(call: Call, list: string, { events, next }: EventPage): Promise<HttpAnswer> {
   const cursor = encodeCursor(list, [next.afterId, next.completeToMs]);
-  const headers = { link: linkTo(url, 'after', cursor) };
-  return {
-    status: 200,
-    headers,
-    text: { type: JSON_TYPE, content: JSON.stringify({ data: events, next_cursor: cursor }) },
-  };
+  const headers = { link: linkTo(call.url, 'after', cursor) };
+  return { status: 200, headers, text: await listText(call, events, (event) => event, { next_cursor: cursor }) };
 }

@@ -4,7 +4,7 @@
  */
 import { type TSchema, Type } from 'typebox';
 import { Refusal } from '../refusal.js';
-import type { Call, HttpAnswer, ResponseTerms } from '../route.js';
+import { type Call, type HttpAnswer, JSON_TYPE, type ResponseTerms } from '../route.js';
 import { decodeCursor, encodeCursor, MAX_CURSOR_CHARS, type Position } from './cursor.js';
 
 /** The size of a page if a call names none. */
@@ -79,6 +79,41 @@ export function pageAnswer(
   const cursor = next === null ? null : encodeCursor(list, next);
   const headers = cursor === null ? {} : { link: linkTo(call.url, 'cursor', cursor) };
   return { status: 200, headers, body: { data, next_cursor: cursor } };
+}
+
+/** Items that are converted in one turn of the event loop, which takes some 2 ms. */
+const ITEMS_PER_TURN = 100;
+
+/**
+ * The answer with a page that may be long: its items are converted to JSON in slices, between which other work runs.
+ * They are not serialised by the route's schema, so `toJson` must return just the members of the schema.
+ */
+export async function longPageAnswer<Item>(
+  call: Pick<Call, 'url' | 'parts' | 'signal'>,
+  list: string,
+  page: { readonly items: readonly Item[]; readonly toJson: (item: Item) => unknown; readonly next: Position | null },
+): Promise<HttpAnswer> {
+  const { items, toJson, next } = page;
+  const { headers = {} } = pageAnswer(call, list, { data: [], next });
+  const cursor = next === null ? null : encodeCursor(list, next);
+  return { status: 200, headers, text: await listText(call, items, toJson, { next_cursor: cursor }) };
+}
+
+/** The body `{"data": […], …}` of a long list, converted in slices. @param rest the members after `data` */
+export async function listText<Item>(
+  { parts, signal }: Pick<Call, 'parts' | 'signal'>,
+  items: readonly Item[],
+  toJson: (item: Item) => unknown,
+  rest: object,
+): Promise<NonNullable<HttpAnswer['text']>> {
+  const texts: string[] = [];
+  for (let start = 0; start < items.length; start += ITEMS_PER_TURN) {
+    await parts.ownData.turns.next(signal);
+    const slice = items.slice(start, start + ITEMS_PER_TURN).map(toJson);
+    texts.push(JSON.stringify(slice).slice(1, -1));
+  }
+  const content = `{"data":[${texts.join(',')}],${JSON.stringify(rest).slice(1)}`;
+  return { type: `${JSON_TYPE}; charset=utf-8`, content };
 }
 
 /** The header `Link` (RFC 8288) to the same request with another cursor. */

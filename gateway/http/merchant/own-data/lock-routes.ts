@@ -22,7 +22,7 @@ import type { Device } from '../../../store/contract/store.js';
 import { Refusal } from '../refusal.js';
 import { type Call, type MerchantRoute, problemResponse, tooLarge, WRONG_TYPE } from '../route.js';
 import type { Position } from './cursor.js';
-import { PAGE_QUERY, pageAnswer, pageResponse, readPage } from './list.js';
+import { longPageAnswer, PAGE_QUERY, pageResponse, readPage } from './list.js';
 import { LOCK_DETAIL_EXAMPLE, LOCK_EXAMPLE } from './lock-example.js';
 import { LabelsSchema, LockDetailSchema, LockSchema, lockDetailJson, lockJson } from './lock-json.js';
 import { findOwnLock, MacParam, NO_SUCH_LOCK, ownDataRoute } from './own-data-route.js';
@@ -92,8 +92,11 @@ const listLocks = ownDataRoute({
     const { limit, after } = readPage(call, list, ['any', 'string', 'string', 'number']);
     const { locks, next, rows } = await lockList.page(asked, { limit, after: after && toLockPosition(after), signal });
     parts.budgets.chargeRows(merchantId, rows);
-    const data = locks.map((lock) => lockJson(lock, usage.sims.activatedAtMs(lock.device.mac)));
-    return pageAnswer(call, list, { data, next: next === null ? null : toPosition(next) });
+    return await longPageAnswer(call, list, {
+      items: locks,
+      toJson: (lock) => lockJson(lock, usage.sims.activatedAtMs(lock.device.mac)),
+      next: next === null ? null : toPosition(next),
+    });
   },
 });
 

@@ -10,7 +10,7 @@ import { SUMMED_ATTEMPTS, sumUpAttempts } from '../../../webhooks/attempt-figure
 import { beforeUplink, readDeliveryPage } from '../../../webhooks/delivery-page.js';
 import { Refusal } from '../refusal.js';
 import { type Call, type HttpAnswer, type MerchantRoute, problemResponse, tooLarge, WRONG_TYPE } from '../route.js';
-import { PAGE_QUERY, pageAnswer, pageResponse, readPage } from './list.js';
+import { longPageAnswer, PAGE_QUERY, pageAnswer, pageResponse, readPage } from './list.js';
 import { ownDataRoute } from './own-data-route.js';
 import {
   DELIVERY_EXAMPLE,
@@ -168,8 +168,11 @@ async function listDeliveries(call: Call): Promise<HttpAnswer> {
     limit,
     nextTurn: () => turns.next(signal),
   });
-  const data = deliveries.map((each) => deliveryJson(each, webhooks.nextAttemptAtMs(each)));
-  return pageAnswer(call, list, { data, next: next === null ? null : [next.uplinkId] });
+  return await longPageAnswer(call, list, {
+    items: deliveries,
+    toJson: (each) => deliveryJson(each, webhooks.nextAttemptAtMs(each)),
+    next: next === null ? null : [next.uplinkId],
+  });
 }
 
 async function recover(call: Call): Promise<HttpAnswer> {

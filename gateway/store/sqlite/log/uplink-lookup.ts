@@ -5,9 +5,9 @@
  * indexes may have some of them already, which must not be returned twice.
  */
 import type { Database, Statement } from 'better-sqlite3';
-import type { StoredUplink, UplinkSlice } from '../../contract/store.js';
+import type { StoredUplink } from '../../contract/store.js';
 import type { UplinkMemtable } from './memtable/uplink-memtable.js';
-import { IS_PING, IS_UPLINK, toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
+import { IS_UPLINK, toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
 
 /** A condition in SQL: an uplink that was sent for the lock's current merchant and is not erased. */
 const IS_SHOWN = `u.merchant_id = d.merchant_id AND ${IS_UPLINK}`;
@@ -19,8 +19,6 @@ export class UplinkLookup {
   readonly #latest: Statement;
   readonly #ofDevice: Statement;
   readonly #shown: Statement;
-  readonly #ping: Statement;
-  readonly #idsBefore: Statement;
   readonly #event: Statement;
   readonly #notErased: Statement;
   readonly #idBefore: Statement;
@@ -48,13 +46,6 @@ export class UplinkLookup {
     );
     const selectById = `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id WHERE u.id = ?`;
     this.#shown = db.prepare(`${selectById} AND ${IS_SHOWN}`);
-    this.#ping = db.prepare(`${selectById} AND u.merchant_id = d.merchant_id AND ${IS_PING}`);
-    this.#idsBefore = db
-      .prepare(
-        `SELECT uplink_id FROM uplink_of_device WHERE device_id = ? AND uplink_id < ? AND uplink_id <= ?
-         ORDER BY uplink_id DESC LIMIT ?`,
-      )
-      .pluck();
     this.#event = db.prepare(`${selectById} AND d.mac = ? AND u.digest = ? AND u.kind > 0`);
     this.#notErased = db.prepare(`${selectById} AND ${IS_UPLINK}`);
     this.#idBefore = db
@@ -146,17 +137,6 @@ export class UplinkLookup {
   /** Returns a device's last `limit` uplinks, in the order of arrival. */
   readRecentOf(deviceId: number, limit: number): StoredUplink[] {
     return this.readOfDevice(deviceId, this.findIdBefore(deviceId, this.memtable.lastId, limit) ?? 0, limit);
-  }
-
-  /** Examines a device's latest uplinks before one id, newest first, and returns those that are pings. */
-  readPings(deviceId: number, limit: number, beforeId: number): UplinkSlice {
-    const newest = this.memtable.idsOf(deviceId, 0).filter((id) => id < beforeId);
-    const ids = newest.reverse().slice(0, limit);
-    const missing = limit - ids.length;
-    if (missing > 0)
-      ids.push(...(this.#idsBefore.all(deviceId, beforeId, this.memtable.indexedId, missing) as number[]));
-    const rows = ids.map((id) => this.#ping.get(id) as UplinkRow | undefined).filter((row) => row !== undefined);
-    return { pings: rows.map(toUplink), nextBeforeId: ids.length < limit ? null : (ids.at(-1) ?? null) };
   }
 
   /** The uplink with this id as a list; empty if it is erased or of an earlier merchant of the lock. */

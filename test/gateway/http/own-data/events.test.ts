@@ -1,11 +1,14 @@
 /** `GET /v1/events`: cursors, filters, long polling, and events that were deleted for their age (interfaces.md §2). */
 import t from 'tap';
 import type { Gateway } from '../../../../gateway/gateway.js';
-import type { Store } from '../../../../gateway/store/contract/store.js';
+import { ReadTurns } from '../../../../gateway/locks/list/read-turns.js';
 import { readEventPage } from '../../../../gateway/webhooks/event-page.js';
-import { MAX_WAITING_PER_MERCHANT, NewEventSignal } from '../../../../gateway/webhooks/new-event-signal.js';
+import {
+  MAX_WAITING,
+  MAX_WAITING_PER_MERCHANT,
+  NewEventSignal,
+} from '../../../../gateway/webhooks/new-event-signal.js';
 import { Hours, ManualClock, Seconds } from '../../../../proto/clock.js';
-import { withOverrides } from '../../../helpers/durability/sabotage.js';
 import { MERCHANT, testBytes, testGateway, testMac } from '../../../helpers/gateway/test-gateway.js';
 import { callMerchantApi, type MerchantAnswer } from '../../../helpers/http/merchant-call.js';
 import { connectedLock } from '../../../helpers/mqtt/test-lock.js';
@@ -122,6 +125,24 @@ t.test('a client that disconnects frees its place', async (t) => {
   t.not(signal.listen(1, Seconds(30), further), null);
 });
 
+t.test('a thousand calls wait at most, of all merchants together, and leave nothing behind', async (t) => {
+  const clock = new ManualClock(0);
+  const signal = new NewEventSignal(clock);
+  const { signal: client } = new AbortController();
+  const merchants = Math.ceil(MAX_WAITING / MAX_WAITING_PER_MERCHANT);
+  const bytesBefore = process.memoryUsage().heapUsed;
+  const waits = Array.from({ length: merchants * MAX_WAITING_PER_MERCHANT }, (_, index) => {
+    return signal.listen(1 + (index % merchants), Seconds(30), client);
+  }).filter((wait) => wait !== null);
+  t.equal(waits.length, MAX_WAITING);
+  t.ok(process.memoryUsage().heapUsed - bytesBefore < 10e6, 'a wait takes less than 10 KB');
+  t.equal(signal.listen(merchants + 1, Seconds(30), client), null, 'also for another merchant');
+  for (const wait of waits) wait.end();
+  waits[0]?.end();
+  t.equal(clock.nextDueMs, undefined, 'no timer is left');
+  t.not(signal.listen(1, Seconds(30), client), null);
+});
+
 t.test('an event that arrives between the read and the wait wakes the call', async (t) => {
   const clock = new ManualClock(0);
   const signal = new NewEventSignal(clock);
@@ -160,16 +181,12 @@ t.test('a page examines a limited number of events, and its cursor goes on behin
   const [merchant] = await gateway.store.listMerchants();
   const lock = await connectedLock(t, gateway, testMac());
   for (let sequence = 1; sequence <= 250; sequence += 1) await lock.send(testBytes(sequence));
-  const filter = { types: new Set(['gps']), reasons: undefined };
-  let reads = 0;
-  const store = withOverrides(gateway.store, {
-    readEvents: (...terms: Parameters<Store['readEvents']>) => {
-      reads += 1;
-      return gateway.store.readEvents(...terms);
-    },
-  });
-  const parts = { store, runClock: gateway.clock };
-  const page = await readEventPage(parts, merchant?.id ?? 0, { afterId: 0, completeToMs: 0 }, { filter, limit: 10 });
+  const filter = { types: ['gps'], reasons: undefined };
+  const charged: number[] = [];
+  const budgets = { chargeRows: (_merchantId: number, rows: number) => void charged.push(rows) };
+  const parts = { store: gateway.store, runClock: gateway.clock, budgets };
+  const terms = { filter, limit: 10, turns: new ReadTurns(), signal: new AbortController().signal };
+  const page = await readEventPage(parts, merchant?.id ?? 0, { afterId: 0, completeToMs: 0 }, terms);
   t.match(page, { events: [], isAtEnd: true });
-  t.equal(reads, 3, 'in reads of a hundred');
+  t.strictSame(charged, [250], 'the merchant is charged for all that were examined');
 });

@@ -6,12 +6,15 @@ import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import { type DeviceState, newDeviceState } from '../../../../gateway/locks/device-state.js';
+import { LockDirectory } from '../../../../gateway/locks/list/lock-directory.js';
 import { parseLabelFilter } from '../../../../gateway/locks/list/lock-filter.js';
 import { LockList, type LockListQuery, type LockPosition } from '../../../../gateway/locks/list/lock-list.js';
 import { parseSort, SORTS } from '../../../../gateway/locks/list/lock-order.js';
 import { ReadTurns } from '../../../../gateway/locks/list/read-turns.js';
 import { sortInTurns } from '../../../../gateway/locks/list/sort-in-turns.js';
+import { DEVICE_WRITES, watchDevices } from '../../../../gateway/locks/list/watch-devices.js';
 import type { NewDevice, Store } from '../../../../gateway/store/contract/store.js';
+import { STORE_METHODS } from '../../../../gateway/store/contract/store-methods.js';
 import { ManualClock } from '../../../../proto/clock.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { testMac } from '../../../helpers/gateway/test-gateway.js';
@@ -33,8 +36,10 @@ interface Bench {
 /** A store with two merchants' locks; every third has sent something. */
 async function bench(test: Test): Promise<Bench> {
   const folder = tempFolder(test);
-  const store = await openStore(folder);
-  test.teardown(() => store.close());
+  const opened = await openStore(folder);
+  test.teardown(() => opened.close());
+  const directory = new LockDirectory(opened);
+  const store = watchDevices(opened, directory);
   for (const name of ['Amber', 'Basil']) await store.addMerchant(name, 0);
   const devices = Array.from({ length: LOCKS }, (_, index): NewDevice => {
     const city = CITIES[index % CITIES.length] ?? '';
@@ -58,7 +63,7 @@ async function bench(test: Test): Promise<Bench> {
     folder,
     store,
     states,
-    makeList: () => new LockList({ store, states: { find: (id) => states.get(id) }, clock, turns }),
+    makeList: () => new LockList({ directory, states: { find: (id) => states.get(id) }, clock, turns }),
   };
 }
 
@@ -201,4 +206,42 @@ t.test('sorting in turns gives the order of an ordinary sort, and stops when nob
   t.strictSame(await sortInTurns([], compare, new ReadTurns()), []);
   const gone = AbortSignal.abort(new Error('gone'));
   await t.rejects(sortInTurns(items, compare, new ReadTurns(), gone), { message: 'gone' });
+});
+
+t.test('the list shows each change of a lock at once, also changes that are made while it is read', async (t) => {
+  const { store, makeList } = await bench(t);
+  const list = makeList();
+  const [amber, basil] = await store.listMerchants();
+  const find = async (search: string, merchantId = amber?.id) => {
+    const query = { filter: { merchantId, search }, order: parseSort('trouble') };
+    return (await list.page(query, { limit: 10 })).locks.map(({ device }) => device.mac);
+  };
+  const [first, second] = [testMac(1), testMac(2)];
+  t.strictSame(await find('quay'), []);
+  const firstFind = find('quay');
+  await store.changeDevice({ mac: first, name: 'Quay 1' });
+  await firstFind;
+  t.strictSame(await find('quay'), [first]);
+  await store.describeLock({ merchantId: amber?.id ?? 0, mac: second, name: 'Quay 2' });
+  t.strictSame(await find('quay'), [first, second]);
+  await store.changeDevice({ mac: first, merchant: 'Basil' });
+  t.strictSame(await find('quay'), [second]);
+  t.strictSame(await find('quay', basil?.id), [first]);
+  await store.removeDevice(second, NOW_MS);
+  t.strictSame(await find('quay'), []);
+  const added = { merchant: 'Amber', simulated: false, secretHash: Buffer.alloc(32), nowMs: 0, name: 'Quay 3' };
+  await store.addDevice({ ...added, mac: testMac(LOCKS + 1) });
+  t.strictSame(await find('quay'), [testMac(LOCKS + 1)]);
+});
+
+t.test('every method of the store that writes locks is watched', async (t) => {
+  const NOT_LISTED = ['replaceLockCredential'];
+  const writes = Object.entries(STORE_METHODS).flatMap(([name, effect]) => (effect === 'writes' ? [name] : []));
+  const aboutLocks = writes.filter((name) => /device|lock/i.test(name) && !NOT_LISTED.includes(name));
+  const unwatched = aboutLocks.filter((name) => DEVICE_WRITES[name] === undefined);
+  t.strictSame(unwatched, [], 'watch it in watch-devices.ts, or name it here if it changes nothing that a list shows');
+  t.strictSame(
+    Object.keys(DEVICE_WRITES).filter((name) => !writes.includes(name)),
+    [],
+  );
 });

@@ -1,30 +1,29 @@
 /**
- * Reads a lock's pings of a span of time, newest first in the order of arrival. They are read in slices, between which
- * other work runs, and at most {@link MAX_EXAMINED} in one call.
+ * Reads a lock's pings of a span of time, newest first in the order of arrival. The store scans them apart from the
+ * event loop, a limited number in one call.
  */
-import { Days } from '../../../../../proto/clock.js';
 import { DATE_EXPECTED, parseDate } from '../../../../../proto/date.js';
 import { decodeUplink } from '../../../../../proto/wire/codec.js';
 import { isPingUplink, type PingUplink } from '../../../../../proto/wire/ping.js';
 import type { StoredUplink } from '../../../../store/contract/store.js';
+import type { PingFilter } from '../../../../store/contract/merchants/uplink-scan.js';
 import { Refusal } from '../../refusal.js';
 import type { Call } from '../../route.js';
 
-/** Number of uplinks that are read in one slice, which takes some 3 ms. */
-const UPLINKS_PER_SLICE = 250;
-/** Maximum number of uplinks that one call examines, whether they are in its span or not. */
-export const MAX_EXAMINED = 10_000;
-/**
- * A ping's date, by the lock's clock, is at most this much later than its receipt. So the search ends at a ping that
- * was received longer than this before the span.
- */
-const MAX_CLOCK_AHEAD = Days(1);
+/** Maximum number of uplinks that one page of pings examines, whether they match or not. */
+const MAX_EXAMINED_PER_PAGE = 10_000;
+/** Pings of one scan; decoding them takes some 3 ms. */
+const PINGS_PER_SCAN = 250;
+/** Maximum number of uplinks that one call for a track examines. */
+const MAX_EXAMINED_PER_TRACK = 200_000;
 
 /** A span of time by the lock's clock, as the member `date` has it; from included, to excluded. */
 export interface Span {
   readonly fromMs: number;
   readonly toMs: number;
 }
+
+type ReadingCall = Pick<Call, 'parts' | 'merchantId' | 'signal'>;
 
 /** A ping with its stored bytes decoded. */
 export interface ReadPing {
@@ -58,44 +57,60 @@ function badQuery(pointer: string, detail: string): Refusal {
   });
 }
 
-/**
- * Reads pings, newest first, until `take` returns false.
- *
- * @returns the id of the last uplink that was examined, for the next call; null if there is no earlier one in the span
- */
-export async function readPings(
-  { parts, merchantId, signal }: Pick<Call, 'parts' | 'merchantId' | 'signal'>,
+/** One page of a lock's pings. */
+export interface PingPage {
+  readonly pings: readonly StoredUplink[];
+  /** The id before which the next page begins; null if there is no earlier ping. */
+  readonly nextBeforeId: number | null;
+}
+
+/** Reads one page of pings that match, newest first. It may have fewer pings than its limit although there are more. */
+export async function readPingPage(
+  { parts, merchantId, signal }: ReadingCall,
   deviceId: number,
-  { span, beforeId }: { readonly span: Span; readonly beforeId: number | undefined },
+  page: { readonly filter: PingFilter; readonly beforeId: number | undefined; readonly limit: number },
+): Promise<PingPage> {
+  const { filter, beforeId, limit } = page;
+  const terms = { merchantId, deviceId, filter, beforeId, signal, maxExamined: MAX_EXAMINED_PER_PAGE };
+  // One ping more shows whether there is another page.
+  const { pings, examined, lastId, isAtEnd } = await parts.store.scans.pings({ ...terms, limit: limit + 1 });
+  parts.budgets.chargeRows(merchantId, examined);
+  if (pings.length > limit) return { pings: pings.slice(0, limit), nextBeforeId: pings[limit - 1]?.id ?? null };
+  return { pings, nextBeforeId: isAtEnd ? null : lastId };
+}
+
+/**
+ * Reads the GPS pings of a span, newest first, until `take` returns false.
+ *
+ * @returns the time of receipt of the last uplink that was examined, if not all were; otherwise null
+ */
+export async function readTrackPings(
+  { parts, merchantId, signal }: ReadingCall,
+  deviceId: number,
+  { fromMs, toMs }: Span,
   take: (ping: ReadPing) => boolean,
 ): Promise<number | null> {
-  const { store, ownData, budgets } = parts;
-  let examined = 0;
-  let before = beforeId;
-  try {
-    while (examined < MAX_EXAMINED) {
-      await ownData.turns.next(signal);
-      const slice = await store.readPings(deviceId, UPLINKS_PER_SLICE, before);
-      examined += UPLINKS_PER_SLICE;
-      for (const stored of slice.pings) {
-        if (stored.receivedAtMs < span.fromMs - MAX_CLOCK_AHEAD) return null;
-        const ping = pingIn(stored, span);
-        if (ping !== undefined && !take(ping)) return stored.id;
-      }
-      if (slice.nextBeforeId === null) return null;
-      before = slice.nextBeforeId;
+  const terms = { merchantId, deviceId, filter: { types: ['gps'], fromMs, toMs }, signal, limit: PINGS_PER_SCAN };
+  const maxExamined = MAX_EXAMINED_PER_PAGE;
+  let beforeId: number | undefined;
+  for (let examined = 0; ; ) {
+    const scanned = await parts.store.scans.pings({ ...terms, maxExamined, beforeId });
+    parts.budgets.chargeRows(merchantId, scanned.examined);
+    await parts.ownData.turns.next(signal);
+    examined += scanned.examined;
+    beforeId = scanned.lastId ?? beforeId;
+    for (const stored of scanned.pings) {
+      const ping = decode(stored);
+      if (ping !== undefined && !take(ping)) return stored.receivedAtMs;
     }
-    return before ?? null;
-  } finally {
-    budgets.chargeRows(merchantId, examined);
+    if (scanned.isAtEnd) return null;
+    if (examined >= MAX_EXAMINED_PER_TRACK) return scanned.lastReceivedAtMs;
   }
 }
 
-/** The ping, if the lock made it in the span; undefined otherwise, or if its stored bytes are damaged. */
-function pingIn(stored: StoredUplink, { fromMs, toMs }: Span): ReadPing | undefined {
+/** The ping with its bytes decoded; undefined if they are damaged. */
+function decode(stored: StoredUplink): ReadPing | undefined {
   if (stored.isDamaged) return undefined;
   const decoded = decodeUplink(stored.bytes);
-  if (!decoded.ok || !isPingUplink(decoded.value)) return undefined;
-  const uplink = decoded.value;
-  return uplink.timeMs >= fromMs && uplink.timeMs < toMs ? { stored, uplink } : undefined;
+  return decoded.ok && isPingUplink(decoded.value) ? { stored, uplink: decoded.value } : undefined;
 }

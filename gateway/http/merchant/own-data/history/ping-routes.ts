@@ -1,12 +1,12 @@
 /** The routes for the pings of a merchant's lock: a list, and its track (interfaces.md §2). */
 import { type Static, Type } from 'typebox';
-import { webhookBody } from '../../../../webhooks/payload/body.js';
+import { eventBodies } from '../../../../webhooks/event-bodies.js';
 import { PAYLOAD_SCHEMAS } from '../../../../webhooks/payload/schema.js';
-import { type HttpAnswer, JSON_TYPE, type MerchantRoute, problemResponse } from '../../route.js';
-import { PAGE_QUERY, pageAnswer, pageResponse, readPage } from '../list.js';
+import { type MerchantRoute, problemResponse } from '../../route.js';
+import { longPageAnswer, PAGE_QUERY, pageResponse, readPage } from '../list.js';
 import { PING_EXAMPLE } from '../lock-example.js';
 import { findOwnLock, MacParam, NO_SUCH_LOCK, ownDataRoute } from '../own-data-route.js';
-import { readPings, readSpan } from './ping-read.js';
+import { readPingPage, readSpan, readTrackPings } from './ping-read.js';
 import { TRACK_EXAMPLE, TRACK_FORMATS, Track, TrackSchema } from './track.js';
 
 const Time = (description: string) => Type.Optional(Type.String({ description: `${description}, RFC 3339.` }));
@@ -46,41 +46,19 @@ const listPings = ownDataRoute({
   },
   handle: async (call) => {
     const { device } = await findOwnLock(call);
-    const span = readSpan(call);
-    const { reason, ping_type: types, from, to } = call.query as Static<typeof PingsQuery>;
+    const { fromMs, toMs } = readSpan(call);
+    const { reason: reasons, ping_type: types, from, to } = call.query as Static<typeof PingsQuery>;
     // A cursor is valid only for the same query.
-    const cursorOf = `pings ${device.id} ${JSON.stringify([from, to, reason, types])}`;
+    const cursorOf = `pings ${device.id} ${JSON.stringify([from, to, reasons, types])}`;
     const { limit, after } = readPage(call, cursorOf, ['number']);
-    const data: unknown[] = [];
-    let lastId = 0;
-    const stoppedAtId = await readPings(
-      call,
-      device.id,
-      { span, beforeId: after?.[0] as number | undefined },
-      ({ stored, uplink }) => {
-        const { kind, reason: pingReason } = uplink.body;
-        if ((types !== undefined && !types.includes(kind)) || (reason !== undefined && !reason.includes(pingReason)))
-          return true;
-        if (data.length === limit) return false;
-        data.push(webhookBody(stored));
-        lastId = stored.id;
-        return true;
-      },
-    );
-    // If the page is full, the next page starts after the last ping of this page, not after the ping that did not fit.
-    // Null says that all pings were read.
-    const next = stoppedAtId === null ? null : [data.length === limit ? lastId : stoppedAtId];
-    return asJsonText(pageAnswer(call, cursorOf, { data, next }));
+    const filter = { types, reasons, fromMs, toMs };
+    const beforeId = after?.[0] as number | undefined;
+    const { pings, nextBeforeId } = await readPingPage(call, device.id, { filter, beforeId, limit });
+    const data = await eventBodies(pings, call.parts.ownData.turns, call.signal);
+    const next = nextBeforeId === null ? null : [nextBeforeId];
+    return await longPageAnswer(call, cursorOf, { items: data, toJson: (body) => body, next });
   },
 });
-
-/**
- * The answer as text, not serialised by the route's schema: the serializer would compare each ping with each
- * alternative of the schema.
- */
-function asJsonText({ body, ...answer }: HttpAnswer): HttpAnswer {
-  return { ...answer, text: { type: `${JSON_TYPE}; charset=utf-8`, content: JSON.stringify(body) } };
-}
 
 const TrackQuery = Type.Object({
   ...SPAN_QUERY,
@@ -116,9 +94,9 @@ const getTrack = ownDataRoute({
     const { device } = await findOwnLock(call);
     const span = readSpan(call);
     const track = new Track(device);
-    const stoppedAtId = await readPings(call, device.id, { span, beforeId: undefined }, (ping) => track.add(ping));
+    const cutAtMs = await readTrackPings(call, device.id, span, (ping) => track.add(ping));
     const { format = 'geojson' } = call.query as Static<typeof TrackQuery>;
-    return { status: 200, text: track.finish(format === 'gpx' ? 'gpx' : 'geojson', stoppedAtId !== null) };
+    return { status: 200, text: track.finish(format === 'gpx' ? 'gpx' : 'geojson', cutAtMs) };
   },
 });
 

@@ -75,7 +75,6 @@ export const TRACK_EXAMPLE = {
 export class Track {
   readonly #device: Device;
   readonly #points: Point[] = [];
-  #isCut = false;
 
   constructor(device: Device) {
     this.#device = device;
@@ -86,21 +85,22 @@ export class Track {
     if (body.kind !== 'gps' || stored.source !== 'lock' || body.reason === 'PHONE' || body.position === null)
       return true;
     if (!isDatable(timeMs)) return true;
-    if (this.#points.length === MAX_POINTS) {
-      this.#isCut = true;
-      return false;
-    }
+    if (this.#points.length === MAX_POINTS) return false;
     const { latitudeDegrees: latitude, longitudeDegrees: longitude, uncertaintyMeters: uncertainty } = body.position;
     const { speedMetersPerSecond: speed, directionDegrees: direction } = body;
     this.#points.push({ timeMs, latitude, longitude, uncertainty, speed, direction });
     return true;
   }
 
-  /** Returns the track as text with its content type. @param isCut whether older pings of the span were not read */
-  finish(format: TrackFormat, isCut: boolean): { readonly type: string; readonly content: string } {
+  /**
+   * Returns the track as text with its content type.
+   *
+   * @param cutAtMs if older pings of the span were not read, when the last one that was read was received
+   */
+  finish(format: TrackFormat, cutAtMs: number | null): { readonly type: string; readonly content: string } {
     this.#points.sort((a, b) => a.timeMs - b.timeMs);
-    const first = this.#points[0];
-    const completeFrom = (isCut || this.#isCut) && first !== undefined ? toDate(first.timeMs) : null;
+    // A cut track without a point is complete from the time of the last uplink that was read.
+    const completeFrom = cutAtMs === null ? null : toDate(this.#points[0]?.timeMs ?? cutAtMs);
     if (format === 'gpx') return { type: 'application/gpx+xml; charset=utf-8', content: this.#gpx(completeFrom) };
     return { type: 'application/geo+json; charset=utf-8', content: JSON.stringify(this.#feature(completeFrom)) };
   }

@@ -1,0 +1,42 @@
+/** Wraps the store so that the directory of locks learns which locks are written. */
+import type { Mac } from '../../../proto/wire/mac.js';
+import type { Store } from '../../store/contract/store.js';
+import { forwardStore, type WriteMethod } from '../../store/contract/store-methods.js';
+import type { LockDirectory } from './lock-directory.js';
+
+type HasMac = { readonly mac: Mac };
+
+/**
+ * The store's methods that write the data of locks: given their arguments, the locks that they write; `any` if it may
+ * be any lock. A test compares the table with the store's methods.
+ */
+export const DEVICE_WRITES: Readonly<Record<string, (...args: never[]) => readonly Mac[] | 'any'>> = {
+  addDevice: ({ mac }: HasMac) => [mac],
+  addDevices: (devices: readonly HasMac[]) => devices.map(({ mac }) => mac),
+  changeDevice: ({ mac }: HasMac) => [mac],
+  describeLock: ({ mac }: HasMac) => [mac],
+  removeDevice: (mac: Mac) => [mac],
+  eraseDevice: () => 'any',
+};
+
+/** Whether a method may change a merchant's name, which its locks show. */
+function mayChangeMerchant(name: string): boolean {
+  return /merchant/i.test(name) && name !== 'addMerchant';
+}
+
+/** The same store, which tells the directory of each write of a lock. */
+export function watchDevices(store: Store, directory: LockDirectory): Store {
+  return forwardStore(store, (name, write) => {
+    const writtenBy = DEVICE_WRITES[name] ?? (mayChangeMerchant(name) ? () => 'any' as const : undefined);
+    if (writtenBy === undefined) return write;
+    const watched: WriteMethod = async (...args) => {
+      try {
+        return await write(...args);
+      } finally {
+        const macs = writtenBy(...(args as never[]));
+        directory.changed(macs === 'any' ? undefined : macs);
+      }
+    };
+    return watched;
+  });
+}

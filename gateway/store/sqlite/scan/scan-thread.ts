@@ -1,0 +1,31 @@
+/** The main module of the thread that scans uplinks, on a separate read-only connection. One answer to each request. */
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import SqliteDatabase from 'better-sqlite3';
+import type { ScanAnswer, ScanMessage } from './scan-queue.js';
+import { UplinkScanner } from './uplink-scanner.js';
+
+const CACHE_KIB = 16_000;
+
+const port = parentPort as MessagePort;
+const db = new SqliteDatabase(workerData as string, { readonly: true });
+// A lock's uplinks are scattered over the log, so the upper pages of its indexes should stay in memory.
+db.pragma(`cache_size = -${CACHE_KIB}`);
+const scanner = new UplinkScanner(db);
+
+function answer({ number, request }: Exclude<ScanMessage, 'close'>): ScanAnswer {
+  try {
+    return { number, scanned: scanner.scan(request) };
+  } catch (error) {
+    const { code } = error as { readonly code?: string };
+    return { number, error: error instanceof Error ? error.message : String(error), code };
+  }
+}
+
+port.on('message', (sent: ScanMessage) => {
+  if (sent !== 'close') {
+    port.postMessage(answer(sent));
+    return;
+  }
+  db.close();
+  port.close();
+});

@@ -1,0 +1,64 @@
+/**
+ * The scans of the store (contract/merchants/uplink-scan.ts): adds what only the store's memory knows, and picks the
+ * thread.
+ */
+import type { Database } from 'better-sqlite3';
+import { StoreFailure } from '../../contract/errors.js';
+import type { EventScan, PingScan, ScannedUplinks, ScanStore } from '../../contract/merchants/uplink-scan.js';
+import type { UplinkMemtable } from '../log/memtable/uplink-memtable.js';
+import { ScanQueue } from './scan-queue.js';
+import { type ScanRequest, UplinkScanner } from './uplink-scanner.js';
+
+export class Scans implements ScanStore {
+  readonly #memtable: UplinkMemtable;
+  readonly #scanner: UplinkScanner;
+  readonly #queue: ScanQueue | undefined;
+
+  /** @param parts `hasThread`: whether a separate thread scans */
+  constructor(parts: {
+    readonly file: string;
+    readonly reader: Database;
+    readonly memtable: UplinkMemtable;
+    readonly hasThread: boolean;
+  }) {
+    const { file, reader, memtable, hasThread } = parts;
+    this.#memtable = memtable;
+    this.#scanner = new UplinkScanner(reader);
+    this.#queue = hasThread ? new ScanQueue(file, (request) => this.#scanner.scan(request)) : undefined;
+  }
+
+  pings({ merchantId, signal, deviceId, filter, limit, maxExamined, ...scan }: PingScan): Promise<ScannedUplinks> {
+    const { beforeId = Number.MAX_SAFE_INTEGER } = scan;
+    const { indexedId } = this.#memtable;
+    const newerIds = this.#memtable.idsOf(deviceId, indexedId);
+    const terms = { deviceId, beforeId, indexedId, newerIds, filter, limit, maxExamined };
+    return this.#scan('read pings', merchantId, { type: 'pings', ...terms }, signal);
+  }
+
+  events({ merchantId, signal, afterId, filter, limit, maxExamined }: EventScan): Promise<ScannedUplinks> {
+    const terms = { merchantId, afterId, filter, limit, maxExamined };
+    return this.#scan('read events', merchantId, { type: 'events', ...terms }, signal);
+  }
+
+  async #scan(
+    action: string,
+    merchantId: number,
+    request: ScanRequest,
+    signal: AbortSignal | undefined,
+  ): Promise<ScannedUplinks> {
+    signal?.throwIfAborted();
+    try {
+      return this.#queue === undefined
+        ? this.#scanner.scan(request)
+        : await this.#queue.scan(merchantId, request, signal);
+    } catch (error) {
+      if (signal?.aborted) throw error;
+      throw new StoreFailure(action, error);
+    }
+  }
+
+  /** Resolves when the thread has closed its file. */
+  async close(): Promise<void> {
+    await this.#queue?.close();
+  }
+}

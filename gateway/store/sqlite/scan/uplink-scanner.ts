@@ -1,0 +1,170 @@
+/**
+ * Scans uplinks (contract/merchants/uplink-scan.ts) over one connection, in the thread of scan-thread.ts or in the
+ * caller's. A row is converted and compared with its checksum only if it is wanted.
+ */
+import type { Database, Statement } from 'better-sqlite3';
+import { Days, Seconds } from '../../../../proto/clock.js';
+import { decodeUplink } from '../../../../proto/wire/codec.js';
+import type { PingFilter, ScannedUplinks } from '../../contract/merchants/uplink-scan.js';
+import { UPLINK_KINDS } from '../../contract/store.js';
+import { FIRST_EVENT_KIND } from '../../contract/webhooks/merchant-event.js';
+import { IS_PING, toUplink, UPLINK_COLUMNS, type UplinkRow } from '../log/uplink-row.js';
+
+/** A scan of a lock's pings, with what only the store's own memory knows. */
+export interface PingScanRequest {
+  readonly type: 'pings';
+  readonly deviceId: number;
+  readonly beforeId: number;
+  /** The index of the log by lock is complete up to this id. */
+  readonly indexedId: number;
+  /** The lock's later uplinks, ascending. */
+  readonly newerIds: readonly number[];
+  readonly filter: PingFilter;
+  readonly limit: number;
+  readonly maxExamined: number;
+}
+
+/** A scan of a merchant's events. */
+export interface EventScanRequest {
+  readonly type: 'events';
+  readonly merchantId: number;
+  readonly afterId: number;
+  readonly filter: PingFilter;
+  readonly limit: number;
+  readonly maxExamined: number;
+}
+
+export type ScanRequest = PingScanRequest | EventScanRequest;
+
+/** Rows that one statement reads. */
+const ROWS_PER_STATEMENT = 500;
+/**
+ * A ping's date, by the lock's clock, is at most this much later than its receipt. So a search ends at a ping that was
+ * received longer than this before the span.
+ */
+const MAX_CLOCK_AHEAD = Days(1);
+/** A ping that is not buffered was received at most this long after the lock made it. */
+const MAX_UNBUFFERED_DELAY = Seconds(60);
+
+/** A lock's uplinks in the index, newest first: the part of the log's index by lock before an id. */
+export const PINGS_OF_LOCK = `SELECT ${UPLINK_COLUMNS}, d.merchant_id AS owner_id
+  FROM uplink_of_device t JOIN uplink u ON u.id = t.uplink_id JOIN device d ON d.id = u.device_id
+  WHERE t.device_id = ? AND t.uplink_id < ? AND t.uplink_id <= ? ORDER BY t.uplink_id DESC LIMIT ?`;
+/** A merchant's pings after an id, oldest first. */
+export const EVENTS_OF_MERCHANT = `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
+  WHERE u.merchant_id = ? AND u.id > ? AND ${IS_PING} ORDER BY u.id LIMIT ?`;
+const UPLINK_BY_ID = `SELECT ${UPLINK_COLUMNS}, d.merchant_id AS owner_id
+  FROM uplink u JOIN device d ON d.id = u.device_id WHERE u.id = ?`;
+
+type OwnedRow = UplinkRow & { readonly owner_id: number };
+
+/** The state of a scan. */
+class Scan {
+  readonly rows: UplinkRow[] = [];
+  readonly #request: ScanRequest;
+  #examined = 0;
+  #lastId: number | null = null;
+  #lastReceivedAtMs = 0;
+  #receivedToMs = 0;
+  #isAtEnd = false;
+
+  constructor(request: ScanRequest) {
+    this.#request = request;
+  }
+
+  /** How many more rows the scan may examine; 0 if it is over. */
+  get rest(): number {
+    const { limit, maxExamined } = this.#request;
+    return this.#isAtEnd || this.rows.length >= limit ? 0 : Math.max(maxExamined - this.#examined, 0);
+  }
+
+  /** How many rows the next statement should read: without a filter no more than the scan needs. */
+  get nextCount(): number {
+    const { filter, limit } = this.#request;
+    const needed = Object.values(filter).every((each) => each === undefined) ? limit - this.rows.length : this.rest;
+    return Math.min(needed, this.rest, ROWS_PER_STATEMENT);
+  }
+
+  /** Examines a row. @param isShown whether it is an event of its lock's merchant */
+  examine(row: UplinkRow, isShown: boolean): void {
+    this.#examined += 1;
+    this.#lastId = row.id;
+    this.#lastReceivedAtMs = row.received_at_ms;
+    this.#receivedToMs = Math.max(this.#receivedToMs, row.received_at_ms);
+    if (isShown && matches(row, this.#request.filter)) this.rows.push(row);
+  }
+
+  end(): void {
+    this.#isAtEnd = true;
+  }
+
+  result(): ScannedUplinks {
+    const last = { lastId: this.#lastId, lastReceivedAtMs: this.#lastReceivedAtMs, receivedToMs: this.#receivedToMs };
+    return { pings: this.rows.map(toUplink), examined: this.#examined, ...last, isAtEnd: this.#isAtEnd };
+  }
+}
+
+export class UplinkScanner {
+  readonly #pings: Statement;
+  readonly #events: Statement;
+  readonly #byId: Statement;
+
+  /** `db` is a reading connection. */
+  constructor(db: Database) {
+    this.#pings = db.prepare(PINGS_OF_LOCK);
+    this.#events = db.prepare(EVENTS_OF_MERCHANT);
+    this.#byId = db.prepare(UPLINK_BY_ID);
+  }
+
+  scan(request: ScanRequest): ScannedUplinks {
+    const scan = new Scan(request);
+    if (request.type === 'pings') this.#scanPings(request, scan);
+    else this.#scanEvents(request, scan);
+    return scan.result();
+  }
+
+  #scanPings({ deviceId, beforeId, indexedId, newerIds, filter }: PingScanRequest, scan: Scan): void {
+    const endMs = (filter.fromMs ?? Number.NEGATIVE_INFINITY) - MAX_CLOCK_AHEAD;
+    const examine = (row: OwnedRow): void => {
+      if (row.received_at_ms < endMs) scan.end();
+      else scan.examine(row, isPing(row) && row.merchant_id === row.owner_id);
+    };
+    for (const id of [...newerIds].reverse()) {
+      if (scan.rest === 0) return;
+      const row = id < beforeId ? (this.#byId.get(id) as OwnedRow | undefined) : undefined;
+      if (row !== undefined) examine(row);
+    }
+    for (let before = beforeId; scan.rest > 0; ) {
+      const count = scan.nextCount;
+      const rows = this.#pings.all(deviceId, before, indexedId, count) as OwnedRow[];
+      for (const row of rows) if (scan.rest > 0) examine(row);
+      before = rows.at(-1)?.id ?? before;
+      if (rows.length < count && scan.rest > 0) scan.end();
+    }
+  }
+
+  #scanEvents({ merchantId, afterId }: EventScanRequest, scan: Scan): void {
+    for (let after = afterId; scan.rest > 0; ) {
+      const count = scan.nextCount;
+      const rows = this.#events.all(merchantId, after, count) as UplinkRow[];
+      for (const row of rows) if (scan.rest > 0) scan.examine(row, true);
+      after = rows.at(-1)?.id ?? after;
+      if (rows.length < count && scan.rest > 0) scan.end();
+    }
+  }
+}
+
+function isPing({ uplink_kind: kind }: UplinkRow): boolean {
+  return kind > 0 && kind < FIRST_EVENT_KIND;
+}
+
+function matches(row: UplinkRow, { types, reasons, fromMs, toMs }: PingFilter): boolean {
+  if (types !== undefined && !types.includes(UPLINK_KINDS[row.uplink_kind] ?? '')) return false;
+  if (toMs !== undefined && row.buffered === 0 && row.received_at_ms - MAX_UNBUFFERED_DELAY > toMs) return false;
+  if (reasons === undefined && fromMs === undefined && toMs === undefined) return true;
+  const decoded = decodeUplink(row.bytes);
+  if (!decoded.ok || decoded.value.body.kind === 'ack') return false;
+  const { timeMs, body } = decoded.value;
+  if (reasons !== undefined && !reasons.includes(body.reason)) return false;
+  return timeMs >= (fromMs ?? Number.NEGATIVE_INFINITY) && timeMs < (toMs ?? Number.POSITIVE_INFINITY);
+}
