@@ -13,10 +13,13 @@ const vm = require('node:vm');
 /** The names that a bundle may use besides those of JavaScript and Node.js. */
 const PARAMETERS = 'exports, require, module, __ownUrl, __fileUrl, __resolveUrl, __import';
 const root = path.join(__dirname, '..');
+/** By then a gateway has started. */
+const KEEP_AFTER_MS = 2000;
 
 /**
  * Runs the bundle in this file (an absolute path), of ASCII characters only, and returns what it exports. With
- * `keepsCode`, and if there is no compiled code yet, the process writes at its exit what was compiled until then.
+ * `keepsCode`, and if there is no compiled code yet, the process writes what is compiled after some time, or at its
+ * exit if that comes first: tests kill most gateways.
  */
 exports.loadBundle = (file, { keepsCode }) => {
   const codeFile = `${file}.code`;
@@ -25,7 +28,11 @@ exports.loadBundle = (file, { keepsCode }) => {
   const source = readFileSync(file, 'latin1');
   const text = `(function (${PARAMETERS}) {${source}\n})`;
   const script = new vm.Script(text, { filename: file, cachedData: code });
-  if (keepsCode && code === undefined) process.once('exit', () => writeCode(codeFile, script));
+  if (keepsCode && code === undefined) {
+    const write = () => writeCode(codeFile, script);
+    process.once('exit', write);
+    setTimeout(() => process.removeListener('exit', write) && write(), KEEP_AFTER_MS).unref();
+  }
   const ownUrl = pathToFileURL(file).href;
   const fileUrl = (name) => pathToFileURL(path.join(root, name)).href;
   const ownRequire = createRequire(file);
