@@ -31,6 +31,11 @@ export class Webhooks {
     this.#dispatcher = parts.dispatcher;
   }
 
+  /** The earliest wall-clock time of an attempt at the URL that is due at `dueAtMs`; null at a disabled URL. */
+  earliestAttemptAtMs(urlId: number, dueAtMs: number): number | null {
+    return this.#dispatcher.nextAttemptAtMs(urlId, dueAtMs);
+  }
+
   /** The earliest wall-clock time of a delivery's next attempt; null if none is planned. */
   nextAttemptAtMs({ urlId, nextAttemptAtMs: dueAtMs }: DeliveryReading): number | null {
     return dueAtMs === null ? null : this.#dispatcher.nextAttemptAtMs(urlId, dueAtMs);

@@ -34,6 +34,7 @@ export const VALUE_SOURCES: Readonly<Record<string, ValueSource>> = {
   'sim scenarios <name>': scenarios,
   'webhook trigger <story>': stories,
   'webhook set <id>': urls,
+  'webhook show <id>': urls,
   'webhook remove <id>': urls,
   'webhook rotate-secret <id>': urls,
   'usage plan set <merchant>': merchants,

@@ -13,6 +13,7 @@ import { FILTER_FLAGS, type FilterFlags, filterBody, filterText, readLabelList, 
 import { collect, readCount, readOnOff, readSpan } from './flags.js';
 import { addListenCommand } from './listen.js';
 import { addSchemaCommand } from './schema.js';
+import { addShowCommand } from './show.js';
 import { addTriggerCommand } from './trigger.js';
 import { addTestCommand } from './try.js';
 
@@ -68,6 +69,7 @@ export function addWebhookCommands(program: Command): void {
   addTriggerCommand(webhook);
   addListenCommand(webhook);
   addSchemaCommand(webhook);
+  addShowCommand(webhook);
 }
 
 function addChangeCommands(webhook: Command): void {

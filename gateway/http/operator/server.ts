@@ -40,6 +40,7 @@ import { TOKEN_ROUTES } from './routes/token-routes.js';
 import { USAGE_ROUTES } from './routes/usage-routes.js';
 import { USER_ROUTES } from './routes/user-routes.js';
 import { WEBHOOK_ROUTES } from './routes/webhook-routes.js';
+import { WEBHOOK_SHOW_ROUTES } from './routes/webhook-show-route.js';
 import { WHY_ROUTES } from './routes/why-routes.js';
 import { type OperatorParts, type Query, ROUTES, type Route } from './routes.js';
 import { Described } from './schemas.js';
@@ -69,6 +70,7 @@ export const OPERATOR_ROUTES: readonly Route[] = [
   ...COMMAND_ROUTES,
   ...USAGE_ROUTES,
   ...WEBHOOK_ROUTES,
+  ...WEBHOOK_SHOW_ROUTES,
   ...KEY_ROUTES,
   ...TOKEN_ROUTES,
   ...USER_ROUTES,

@@ -134,6 +134,7 @@ const CALLS: readonly Call[] = [
   ['POST', '/events/{id}/resend', '/events/EVENT/resend', {}],
   ['POST', '/deliveries/recover', '/deliveries/recover', { since: '2020-01-01T00:00:00Z' }],
   ['POST', '/webhooks', '/webhooks', { url: 'http://127.0.0.1:9/', merchant: 'Blue', headers: { 'X-Team': 'b' } }],
+  ['GET', '/webhooks/{id}', '/webhooks/2'],
   ['POST', '/webhooks/{id}', '/webhooks/2', { state: 'disabled' }],
   ['POST', '/webhooks/{id}/rotate-secret', '/webhooks/2/rotate-secret', { grace_seconds: 60 }],
   ['POST', '/webhooks/{id}/remove', '/webhooks/2/remove'],

@@ -289,6 +289,7 @@ const WEBHOOKS: readonly CommandCase[] = [
     refused: 'http://127.0.0.1:9/locks --merchant Nobody',
   },
   { command: 'webhook list', shows: '', wrong: ['--watch often', /Expected seconds/] },
+  { command: 'webhook show', shows: '1', wrong: ['one', /Expected/], refused: '99' },
   {
     command: 'webhook set',
     shows: '2 --ordered on --disable --ping-types gps --reasons REASON_THEFT,REASON_GPS_PING',

@@ -253,7 +253,7 @@ const RANDOM_TEXTS: readonly (readonly [pattern: RegExp, replacements: string])[
   [/ {2}\d ms\b/g, '  NN ms'],
   [/ {2}\d{3,} ms {2}/g, '  NN ms '],
   [/\b\d+ ms\b/g, 'NN ms'],
-  [/("(?:duration_ms|seconds|memory_bytes_per_lock)": )[\d.]+/g, '$1"N"'],
+  [/("(?:duration_ms|p95_ms|seconds|memory_bytes_per_lock)": )[\d.]+/g, '$1"N"'],
   [/\b([Mm]ade in) [\d.]+ s\b/g, '$1 N s'],
   // The public id of an API key, the start of the token's hash, and the id of the data folder's key.
   [/(?<=API key |key revoke |"id": "|^)[0-9a-f]{12}(?=[ "\n]|$)/gm, '3f9a0c2b7d41'],

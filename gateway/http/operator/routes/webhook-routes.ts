@@ -66,7 +66,7 @@ const Recovery = Exact({
 });
 
 /** The members of a webhook URL in answers. */
-const webhook = {
+export const webhook = {
   id: Type.Integer(),
   merchant: Type.String(),
   url: Type.String(),
@@ -302,7 +302,7 @@ function testJson({ eventId, deliveries }: TestOutcome) {
 }
 
 /** The JSON of a webhook URL. Custom headers may contain credentials, so only their names are shown. */
-function webhookJson({ url, isCircuitOpen, heldUntilMs, oldSecretsUntilMs }: WebhookReading) {
+export function webhookJson({ url, isCircuitOpen, heldUntilMs, oldSecretsUntilMs }: WebhookReading) {
   return {
     id: url.id,
     merchant: url.merchantName,

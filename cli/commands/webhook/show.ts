@@ -1,0 +1,97 @@
+/** `lockgate webhook show`: one URL with its settings, backlog, success rate, last error and next attempt. */
+import type { Command } from 'commander';
+import { systemClock } from '../../../proto/clock.js';
+import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { print, printJson } from '../../terminal/output.js';
+import { addClientFlags } from '../../terminal/shared-flags.js';
+import { agoText, whenText } from '../../terminal/time-text.js';
+import { filterText } from './filter-flags.js';
+import { readCount } from './flags.js';
+
+/** The URL, as the operator interface returns it. */
+interface ShownWebhookJson {
+  readonly id: number;
+  readonly merchant: string;
+  readonly url: string;
+  readonly headers: readonly string[];
+  readonly ordered: boolean;
+  readonly events: readonly string[];
+  readonly reasons: readonly string[] | null;
+  readonly ping_types: readonly string[] | null;
+  readonly labels: Readonly<Record<string, string>> | null;
+  readonly state: string;
+  readonly disabled_why: string | null;
+  readonly circuit: string;
+  readonly held_until: string | null;
+  readonly failing_since: string | null;
+  readonly backlog: {
+    readonly behind: number;
+    readonly pending: number;
+    readonly dead: number;
+    readonly damaged: number;
+    readonly oldest_seconds: number | null;
+  } | null;
+  readonly next_attempt_at: string | null;
+  readonly last_day: {
+    readonly attempts: number;
+    readonly success_rate: number | null;
+    readonly p95_ms: number | null;
+    readonly last_success_at: string | null;
+    readonly last_error: { readonly at: string; readonly status: number | null; readonly error: string | null } | null;
+  };
+}
+
+const LABEL_WIDTH = 14;
+
+/** Adds the command to the group. */
+export function addShowCommand(webhook: Command): void {
+  addClientFlags(
+    webhook
+      .command('show')
+      .description('Show a webhook URL: settings, backlog, success rate, last error, next attempt.'),
+  )
+    .argument('<id>', 'The id of the URL; "webhook list" prints it.', readCount)
+    .addHelpText('after', '\nExample:\n  $ lockgate webhook show 1')
+    .action(show);
+}
+
+async function show(id: number, flags: ConnectionFlags & { readonly json?: boolean }): Promise<void> {
+  const webhook = await new GatewayClient(flags).get<ShownWebhookJson>(`/webhooks/${id}`);
+  if (flags.json) return printJson(webhook);
+  const nowMs = systemClock.now();
+  for (const [label, text] of linesOf(webhook, nowMs)) print(`${label.padEnd(LABEL_WIDTH)}${text}`);
+}
+
+function linesOf(webhook: ShownWebhookJson, nowMs: number): [label: string, text: string][] {
+  const { held_until: heldUntil, failing_since: since, next_attempt_at: next } = webhook;
+  const state = webhook.disabled_why === null ? webhook.state : `${webhook.state}: ${webhook.disabled_why}`;
+  return [
+    ['URL', `${webhook.id}, ${webhook.url}`],
+    ['Merchant', webhook.merchant],
+    ['State', since === null ? state : `${state}, failing since ${agoText(since, nowMs)}`],
+    ['Circuit', heldUntil === null ? webhook.circuit : `${webhook.circuit}, held until ${whenText(heldUntil, nowMs)}`],
+    ['Gets', filterText(webhook) || 'all pings'],
+    ['Ordered', webhook.ordered ? 'yes' : 'no'],
+    ['Headers', webhook.headers.join(', ') || 'none'],
+    ['Backlog', backlogText(webhook)],
+    ['Last 24 hours', dayText(webhook)],
+    ['Last error', errorText(webhook, nowMs)],
+    ['Next attempt', next === null ? 'none is planned' : whenText(next, nowMs)],
+  ];
+}
+
+function backlogText({ backlog }: ShownWebhookJson): string {
+  if (backlog === null) return 'can’t be counted now';
+  const { behind, pending, dead, damaged, oldest_seconds: oldest } = backlog;
+  const age = oldest === null ? '' : `, the oldest received ${Math.round(oldest)} s ago`;
+  return `${behind + pending} undelivered (${pending} wait for a retry)${age}; ${dead} dead, ${damaged} damaged`;
+}
+
+function dayText({ last_day: { attempts, success_rate: rate, p95_ms: p95 } }: ShownWebhookJson): string {
+  if (attempts === 0 || rate === null) return 'no attempts';
+  return `${attempts} attempts, ${(rate * 100).toFixed(1)} % successful, 95 % within ${Math.round(p95 ?? 0)} ms`;
+}
+
+function errorText({ last_day: { last_error: error } }: ShownWebhookJson, nowMs: number): string {
+  return error === null ? 'none in the last 24 hours' : `${error.error}, ${agoText(error.at, nowMs)}`;
+}

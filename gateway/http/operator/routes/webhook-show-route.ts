@@ -1,0 +1,70 @@
+/** `GET /webhooks/:id`: one webhook URL, with how its attempts went, its backlog and its next attempt. Only reads. */
+import { Type } from 'typebox';
+import { Days } from '../../../../proto/clock.js';
+import { toDate } from '../../../../proto/wire/ping-json.js';
+import { noSuchWebhook } from '../../../store/contract/errors.js';
+import { sumUpAttempts } from '../../../webhooks/attempt-figures.js';
+import { readId } from '../query.js';
+import type { OperatorParts, Route } from '../routes.js';
+import { Count, MaybeText, MaybeTime, OrNull, Time } from '../schemas.js';
+import { BacklogAnswer, backlogJson } from '../status.js';
+import { webhook, webhookJson } from './webhook-routes.js';
+
+/** The figures are about the attempts of this time. */
+const FIGURES_SPAN = Days(1);
+/** Of more attempts than these, only the newest count: they are read on the thread that takes pings. */
+const MAX_FIGURED_ATTEMPTS = 2_000;
+
+const ShownWebhook = Type.Object({
+  ...webhook,
+  backlog: OrNull(BacklogAnswer),
+  next_attempt_at: MaybeTime,
+  last_day: Type.Object(
+    {
+      attempts: Count,
+      success_rate: OrNull(Type.Number({ minimum: 0, maximum: 1 })),
+      p95_ms: OrNull(Type.Number()),
+      last_success_at: MaybeTime,
+      last_error: OrNull(Type.Object({ at: Time, status: OrNull(Type.Integer()), error: MaybeText })),
+    },
+    { description: `The attempts of the last 24 hours; of more than ${MAX_FIGURED_ATTEMPTS}, the newest.` },
+  ),
+});
+
+/** The routes of this file. */
+export const WEBHOOK_SHOW_ROUTES: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/webhooks/:id',
+    summary: 'Returns a webhook URL with its settings, backlog, success rate, last error and next attempt.',
+    operation: 'webhook.show',
+    success: 200,
+    answer: ShownWebhook,
+    handle: async (parts, { params }) => await showWebhook(parts, readId(params.id)),
+  },
+];
+
+/** @throws LockgateError `no-such-webhook` */
+async function showWebhook({ store, webhooks, figures, wallClock }: OperatorParts, urlId: number) {
+  const url = await store.webhooks.find(urlId);
+  if (url === null) throw noSuchWebhook(urlId);
+  const { store: counted, oldestAgeMs } = await figures.read();
+  const backlog = counted?.backlogs.find((each) => each.urlId === urlId);
+  const attempts = await store.webhooks.readNewestAttempts(urlId, MAX_FIGURED_ATTEMPTS);
+  const sinceMs = wallClock.now() - FIGURES_SPAN;
+  const { lastError, ...sums } = sumUpAttempts(attempts.filter(({ atMs }) => atMs >= sinceMs));
+  const dueAtMs = (backlog?.behind ?? 0) > 0 ? 0 : await store.nextDueAtMs(urlId);
+  const nextAtMs = dueAtMs === null ? null : webhooks.earliestAttemptAtMs(urlId, dueAtMs);
+  return {
+    ...webhookJson(await webhooks.settings.read(url)),
+    backlog: backlog === undefined ? null : backlogJson(backlog, oldestAgeMs(backlog)),
+    next_attempt_at: nextAtMs === null ? null : toDate(nextAtMs),
+    last_day: {
+      attempts: sums.attempts,
+      success_rate: sums.successRate,
+      p95_ms: sums.p95Ms,
+      last_success_at: sums.lastSuccessAtMs === null ? null : toDate(sums.lastSuccessAtMs),
+      last_error: lastError && { at: toDate(lastError.atMs), status: lastError.status, error: lastError.error },
+    },
+  };
+}
