@@ -52,7 +52,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   {
     name: 'merchant',
     description: 'Manage merchants.',
-    load: async () => (await import('./commands/merchant.js')).addMerchantCommands,
+    load: async () => (await import('./commands/merchant/merchant.js')).addMerchantCommands,
   },
   {
     name: 'user',

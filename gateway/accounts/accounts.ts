@@ -10,12 +10,14 @@ import { changedFilter, type FilterChange } from '../webhooks/filter-input.js';
 import { checkHeaders, sealHeaders } from '../webhooks/payload/custom-headers.js';
 import { makeWebhookSecret } from '../webhooks/payload/signature.js';
 import { type AddDevice, DeviceAccounts, type DeviceAccountsParts } from './device-accounts.js';
+import { MerchantAccounts, type MerchantAccountsParts } from './merchants.js';
 import { type ImportedDevice, importDevices } from './provisioning.js';
 
-const MAX_NAME_CHARS = 200;
 const MAX_URL_CHARS = 2048;
 
 export interface AccountsParts extends DeviceAccountsParts {
+  readonly sessions: DeviceAccountsParts['sessions'] & MerchantAccountsParts['sessions'];
+  readonly dispatcher: DeviceAccountsParts['dispatcher'] & MerchantAccountsParts['dispatcher'];
   /** Called with each new URL, so that the dispatcher starts to deliver to it. */
   readonly onWebhookUrl: (url: WebhookUrl) => void;
 }
@@ -35,19 +37,19 @@ export interface AddWebhookUrl {
 export class Accounts {
   /** Locks, and the phones that act for them. */
   readonly devices: DeviceAccounts;
+  /** Names, closing and reopening of merchants. */
+  readonly merchants: MerchantAccounts;
   readonly #parts: AccountsParts;
 
   constructor(parts: AccountsParts) {
     this.#parts = parts;
     this.devices = new DeviceAccounts(parts);
+    this.merchants = new MerchantAccounts(parts);
   }
 
   /** @throws LockgateError `input-name`, `merchant-exists` */
   async addMerchant(name: string): Promise<Merchant> {
-    const trimmed = name.trim();
-    if (trimmed === '' || trimmed.length > MAX_NAME_CHARS)
-      throw new LockgateError('input-name', `a merchant's name has 1 to ${MAX_NAME_CHARS} characters`);
-    return await this.#parts.store.addMerchant(trimmed, this.#parts.clock.now());
+    return await this.merchants.add(name);
   }
 
   /** @throws LockgateError `no-such-merchant`, `merchant-needed`, `device-exists` */
@@ -101,13 +103,14 @@ export class Accounts {
   }
 
   /**
-   * The merchant's name; if none is given, the name of the only merchant. A given name is returned unchecked.
+   * The merchant's name; if none is given, the name of the only open merchant. A given name is returned unchecked.
    *
    * @throws LockgateError `merchant-needed`
    */
   async resolveMerchant(name: string | undefined): Promise<string> {
     if (name !== undefined) return name;
-    const [only, ...others] = await this.#parts.store.listMerchants();
+    const merchants = await this.#parts.store.listMerchants();
+    const [only, ...others] = merchants.filter(({ closedAtMs }) => closedAtMs === null);
     if (only !== undefined && others.length === 0) return only.name;
     const why = only === undefined ? 'there is none yet: add one first' : `there are ${others.length + 1}: name one`;
     throw new LockgateError('merchant-needed', `which merchant? ${why}`);

@@ -25,8 +25,8 @@ const LAST_USE_WRITE_INTERVAL: Milliseconds = Minutes(1);
 /** Keys whose last write is remembered, to skip the next one. At this size the map is cleared. */
 const MAX_REMEMBERED_USES = 10_000;
 
-/** The states of an API key. */
-export const API_KEY_STATES = ['active', 'expired', 'revoked'] as const;
+/** The states of an API key. `closed`: its merchant is closed. */
+export const API_KEY_STATES = ['active', 'expired', 'revoked', 'closed'] as const;
 
 export type ApiKeyState = (typeof API_KEY_STATES)[number];
 
@@ -92,12 +92,13 @@ export class ApiKeys {
   }
 
   /** The state of a key now. */
-  stateOf({ revokedAtMs, expiresAtMs }: ApiKey): ApiKeyState {
+  stateOf({ revokedAtMs, expiresAtMs, isMerchantClosed }: ApiKey): ApiKeyState {
     if (revokedAtMs !== null) return 'revoked';
-    return expiresAtMs !== null && expiresAtMs <= this.#parts.clock.now() ? 'expired' : 'active';
+    if (expiresAtMs !== null && expiresAtMs <= this.#parts.clock.now()) return 'expired';
+    return isMerchantClosed ? 'closed' : 'active';
   }
 
-  /** The key with this text; undefined if there is none, or it is revoked or expired. */
+  /** The key with this text; undefined if there is none, it is revoked or expired, or its merchant is closed. */
   async check(text: string): Promise<ApiKey | undefined> {
     const { store, keys, clock } = this.#parts;
     const publicId = KEY_TEXT.exec(text)?.[1];

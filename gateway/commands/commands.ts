@@ -9,7 +9,7 @@ import type { Acknowledgement, CommandListener } from '../ingest/ingest.js';
 import type { KnownLock } from '../locks/locks.js';
 import type { Session } from '../mqtt/sessions.js';
 import type { CommandRecord, IdempotentCall, NewCommand } from '../store/contract/command-record.js';
-import { noSuchDevice } from '../store/contract/errors.js';
+import { merchantClosed, noSuchDevice, noSuchMerchant } from '../store/contract/errors.js';
 import type { LockAccount, Store } from '../store/contract/store.js';
 import { CommandDispatcher, type DispatcherParts } from './command-dispatcher.js';
 import type { CommandOrder, CommandRequest, CommandTargets } from './command-input.js';
@@ -139,16 +139,19 @@ export class Commands implements CommandListener {
     for (const mac of targets.macs) {
       const account = await store.findLock(mac);
       if (account === null) throw noSuchDevice(mac);
+      if (account.isMerchantClosed)
+        throw new LockgateError('merchant-closed', `the merchant of ${formatMac(mac)} is closed: reopen it first`);
       devices.push(account);
     }
     return devices;
   }
 
-  /** A merchant's locks. @throws LockgateError `no-such-merchant` */
+  /** A merchant's locks. @throws LockgateError `no-such-merchant`, `merchant-closed` */
   async fleetOf(merchant: string): Promise<Target[]> {
     const { store } = this.#parts;
-    if (!(await store.listMerchants()).some(({ name }) => name === merchant))
-      throw new LockgateError('no-such-merchant', `there is no merchant named ${JSON.stringify(merchant)}`);
+    const found = (await store.listMerchants()).find(({ name }) => name === merchant);
+    if (found === undefined) throw noSuchMerchant(merchant);
+    if (found.closedAtMs !== null) throw merchantClosed(merchant);
     const devices = (await store.listDevices()).map(({ device }) => device);
     const fleet = devices.filter(({ merchantName }) => merchantName === merchant);
     return fleet.map(({ id: deviceId, merchantId, mac }) => ({ deviceId, merchantId, mac }));

@@ -68,7 +68,8 @@ export class ConsoleSessions {
    */
   async logIn({ merchant, agent, ...login }: NamedLogin): Promise<ConsoleLogin> {
     const { store, users, clock } = this.#parts;
-    const named = (await store.listMerchants()).find(({ name }) => name === merchant.trim());
+    const merchants = await store.listMerchants();
+    const named = merchants.find(({ name, closedAtMs }) => closedAtMs === null && name === merchant.trim());
     const outcome = await users.checkPassword({ ...login, merchantId: named?.id ?? NO_MERCHANT });
     if (outcome.result !== 'right' || named === undefined) return outcome.result === 'right' ? REFUSED : outcome;
     const user = await store.people.findUser(named.id, outcome.userId);

@@ -72,7 +72,8 @@ export async function authenticate(
   if (credential.isRevoked) return refusal('revoked', 'a revoked credential');
   if (credential.expiresAtMs !== null && credential.expiresAtMs <= nowMs)
     return refusal('expired', 'an expired credential');
-  const { deviceId, merchantId, simulated } = account;
+  const { deviceId, merchantId, simulated, isMerchantClosed } = account;
+  if (isMerchantClosed) return refusal('merchant-closed', 'the lock’s merchant is closed');
   const { id: credentialId, expiresAtMs } = credential;
   return { ok: true, sender: { deviceId, merchantId, credentialId, mac, simulated, source }, expiresAtMs };
 }

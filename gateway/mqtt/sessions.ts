@@ -2,6 +2,7 @@
  * Holds the sessions, that is the authenticated connections, by device, and ends them. A lock has at most one session;
  * phones that act for it have further ones.
  */
+import { afterThisTurn } from '../../proto/clock.js';
 import type { DisconnectCause } from '../../proto/power/judge/event.js';
 import type { Sender } from '../ingest/ingest.js';
 import { type NextPhases, nextPhase } from '../phase.js';
@@ -25,6 +26,9 @@ const NEXT_PHASES: NextPhases<SessionPhase> = {
   connected: ['disconnected'],
   disconnected: [],
 };
+
+/** Maximum number of sessions that one turn of the event loop ends: some 5 ms, for which pings wait. */
+const MAX_ENDED_PER_TURN = 200;
 
 /** Whether a lock is subscribed to `down`: not yet, now, or not any more. */
 export type Subscription = 'none' | 'active' | 'withdrawn';
@@ -162,6 +166,19 @@ export class Sessions {
     await new Promise<void>((done) => {
       this.#waiting.set(deviceId, [...(this.#waiting.get(deviceId) ?? []), done]);
     });
+  }
+
+  /**
+   * Ends all sessions of a merchant's locks and their phones. The caller must have committed the closing, as for
+   * {@link end}. Many sessions are ended in several turns of the event loop.
+   */
+  async endOfMerchant(merchantId: number): Promise<void> {
+    const sessions = [...this.all()].filter(({ sender }) => sender.merchantId === merchantId);
+    this.#endCount += 1;
+    for (const [index, session] of sessions.entries()) {
+      if (index > 0 && index % MAX_ENDED_PER_TURN === 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
+      session.end();
+    }
   }
 
   /**

@@ -15,6 +15,7 @@ import type { Source } from '../../proto/wire/ping.js';
 import { toDate } from '../../proto/wire/ping-json.js';
 import type { BudgetChanged, GatewayEvents } from '../events.js';
 import type { KnownLock } from '../locks/locks.js';
+import { MERCHANT_CLOSED } from '../store/contract/merchants/merchant-store.js';
 import { NOTICE_KINDS, type Notice, type NoticeFilter, type NoticeKind } from '../store/contract/notice-store.js';
 import type { Store, WebhookUrl } from '../store/contract/store.js';
 import { DISABLED_BY_OPERATOR } from '../webhooks/webhook-settings.js';
@@ -47,6 +48,9 @@ const RESOLVED_AT_START: ReadonlySet<NoticeKind> = new Set([
   'lock-over-budget',
   'clock-leapt',
 ]);
+
+/** Why a URL is disabled, if operators wanted it: nothing to report. */
+const WANTED: ReadonlySet<string> = new Set([DISABLED_BY_OPERATOR, MERCHANT_CLOSED]);
 
 type Late = Extract<Presence, { presence: 'late' }>;
 
@@ -126,9 +130,7 @@ export class Notices {
     this.#locks = locks;
     this.#reconcileLate();
     this.#reconcileBootBacks();
-    const disabled = urls.filter(
-      ({ state, disabledWhy }) => state === 'disabled' && disabledWhy !== DISABLED_BY_OPERATOR,
-    );
+    const disabled = urls.filter(({ state, disabledWhy }) => state === 'disabled' && !WANTED.has(disabledWhy ?? ''));
     const ids = new Set(disabled.map(({ id }) => String(id)));
     for (const id of this.#disabledAtStart) if (!ids.has(id)) this.#resolve('url-disabled', id);
     for (const { id, disabledWhy } of disabled)

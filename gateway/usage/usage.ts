@@ -173,13 +173,17 @@ export class Usage {
   }
 
   /**
-   * The months to close for a merchant, up to `last`: from the first in which the merchant existed and usage was
-   * counted. `last` is always one of them.
+   * The months to close for a merchant, up to `last`: from the first in which the merchant existed, or was opened
+   * again, and usage was counted. `last` is always one of them, except for a merchant that was closed: no month after
+   * that of its closing has a statement, until the one in which it was opened again.
    */
-  #monthsDue(merchant: Merchant, last: Month): Month[] {
-    const createdIn = monthOf(merchant.createdAtMs);
-    const first = createdIn > this.#countingSince ? createdIn : this.#countingSince;
-    return first > last ? [last] : monthsBetween(first, last);
+  #monthsDue({ createdAtMs, closedAtMs, reopenedAtMs }: Merchant, last: Month): Month[] {
+    const openedIn = monthOf(reopenedAtMs ?? createdAtMs);
+    const first = openedIn > this.#countingSince ? openedIn : this.#countingSince;
+    const closedIn = closedAtMs === null ? undefined : monthOf(closedAtMs);
+    const lastOpen = closedIn !== undefined && closedIn < last ? closedIn : last;
+    if (first <= lastOpen) return monthsBetween(first, lastOpen);
+    return closedIn === undefined && reopenedAtMs === null ? [last] : [];
   }
 
   /** Closes a month for a merchant. @param byItself whether the gateway closes it without an operator's request */

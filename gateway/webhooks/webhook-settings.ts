@@ -7,7 +7,7 @@ import { LockgateError } from '../../proto/errors.js';
 import { checkUrl } from '../accounts/accounts.js';
 import type { Keys } from '../data-folder/keys.js';
 import type { GatewayEvents, UrlChanged } from '../events.js';
-import { noSuchWebhook } from '../store/contract/errors.js';
+import { merchantClosed, noSuchWebhook } from '../store/contract/errors.js';
 import type { Store, WebhookUrl } from '../store/contract/store.js';
 import type { WebhookChange } from '../store/contract/webhook-store.js';
 import type { Dispatcher } from './dispatcher.js';
@@ -103,6 +103,7 @@ export class WebhookSettings {
     };
     if ([url, headers, ordered, filter, state].every((each) => each === undefined))
       throw new LockgateError('input-webhook', 'nothing to change: name at least one setting');
+    if (state === 'active') await this.#requireOpenMerchant(before);
     const after = await store.webhooks.change(urlId, change);
     void dispatcher.reload(urlId);
     this.#reportChange(urlId, after.state);
@@ -144,6 +145,12 @@ export class WebhookSettings {
     void dispatcher.reload(urlId);
     this.#reportChange(urlId, url.state);
     return { reading: await this.read(url), secret };
+  }
+
+  /** @throws LockgateError `merchant-closed` */
+  async #requireOpenMerchant({ merchantId }: WebhookUrl): Promise<void> {
+    const merchant = (await this.#parts.store.listMerchants()).find(({ id }) => id === merchantId);
+    if (merchant !== undefined && merchant.closedAtMs !== null) throw merchantClosed(merchant.name);
   }
 
   #reportChange(urlId: number, state: UrlChanged['state']): void {

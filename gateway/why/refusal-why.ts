@@ -12,6 +12,7 @@ export const CONNECT_WHY: Readonly<Partial<Record<RefusalReason, string>>> = Obj
   'wrong-secret': 'the password was wrong',
   revoked: 'its password belongs to a revoked credential',
   expired: 'its password belongs to an expired credential',
+  'merchant-closed': 'its merchant is closed',
   will: 'it carried a will message, which no lock has',
   identity: 'client id and user name were not both the MAC as 12 upper-case hex digits',
   'unknown-lock': 'there was no such lock',

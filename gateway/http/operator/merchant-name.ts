@@ -1,5 +1,5 @@
 /** Finds the merchant that an operator's request names. */
-import { noSuchMerchant } from '../../store/contract/errors.js';
+import { merchantClosed, noSuchMerchant } from '../../store/contract/errors.js';
 import type { Merchant } from '../../store/contract/store.js';
 import type { OperatorParts } from './routes.js';
 
@@ -15,5 +15,15 @@ export async function findMerchant(
   const wanted = await accounts.resolveMerchant(name);
   const merchant = (await store.listMerchants()).find((known) => known.name === wanted);
   if (merchant === undefined) throw noSuchMerchant(wanted);
+  return merchant;
+}
+
+/** As {@link findMerchant}, for what a closed merchant can't have. @throws LockgateError also `merchant-closed` */
+export async function findOpenMerchant(
+  parts: Pick<OperatorParts, 'accounts' | 'store'>,
+  name: string | undefined,
+): Promise<Merchant> {
+  const merchant = await findMerchant(parts, name);
+  if (merchant.closedAtMs !== null) throw merchantClosed(merchant.name);
   return merchant;
 }

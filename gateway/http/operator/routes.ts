@@ -27,7 +27,7 @@ import type { RefusalRecorder } from '../../mqtt/refusals/refusal-recorder.js';
 import type { Notices } from '../../notices/notices.js';
 import { noSuchDevice } from '../../store/contract/errors.js';
 import type { Refusal } from '../../store/contract/refusal-store.js';
-import type { QuarantinedMessage, Store, StoredUplink } from '../../store/contract/store.js';
+import type { Merchant, QuarantinedMessage, Store, StoredUplink } from '../../store/contract/store.js';
 import { addCounts, countsJson, ZERO_USAGE } from '../../usage/counts.js';
 import type { Usage } from '../../usage/usage.js';
 import { eventId } from '../../webhooks/event-id.js';
@@ -35,7 +35,16 @@ import type { Webhooks } from '../../webhooks/webhooks.js';
 import { type AuditTerms, pick } from './json/audit-terms.js';
 import { deviceJson } from './json/device.js';
 import { findingJson } from './json/event.js';
-import { DeviceDetailAnswer, Exact, LabelMap, MacText, MerchantAnswer, Name, NewDeviceAnswer } from './schemas.js';
+import {
+  DeviceDetailAnswer,
+  Exact,
+  LabelMap,
+  MacText,
+  MerchantAnswer,
+  Name,
+  NewDeviceAnswer,
+  OneOf,
+} from './schemas.js';
 import { type Status, StatusAnswer } from './status.js';
 
 /** Maximum number of rows of each list of `GET /devices/:mac`: uplinks, findings, quarantined messages. */
@@ -119,6 +128,7 @@ export interface RouteRequest {
 }
 
 const NewMerchant = Exact({ name: Name });
+const ChangedMerchant = Exact({ name: Name });
 const NewDevice = Exact({
   mac: MacText,
   merchant: Type.Optional(Name),
@@ -164,10 +174,33 @@ export const ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/merchants',
     operation: 'merchant.list',
-    summary: 'Lists all merchants.',
+    summary: 'Lists merchants, with `all` closed ones too.',
     success: 200,
+    query: Exact({ all: Type.Optional(OneOf(['true', 'false'])) }),
     answer: Type.Object({ merchants: Type.Array(MerchantAnswer) }),
-    handle: async ({ store }) => ({ merchants: (await store.listMerchants()).map(merchantJson) }),
+    handle: async ({ store }, { query }) => {
+      const merchants = await store.listMerchants();
+      const shown = merchants.filter(({ closedAtMs }) => closedAtMs === null || query.all === 'true');
+      return { merchants: shown.map(merchantJson) };
+    },
+  },
+  {
+    method: 'POST',
+    path: '/merchants/:name',
+    operation: 'merchant.set',
+    summary: 'Changes a merchant’s name. Nothing else depends on it.',
+    success: 200,
+    body: ChangedMerchant,
+    answer: MerchantAnswer,
+    audit: {
+      object: ({ params }) => params.name ?? '',
+      after: ({ body }) => pick(body, 'name'),
+      merchant: ({ params }, answer) => (answer?.name as string | undefined) ?? params.name,
+    },
+    handle: async ({ accounts }, { params, body }) => {
+      const { name } = body as Static<typeof ChangedMerchant>;
+      return merchantJson(await accounts.merchants.rename(params.name ?? '', name));
+    },
   },
   {
     method: 'POST',
@@ -203,8 +236,8 @@ export function readMac(text: string): Mac {
   return mac.value;
 }
 
-function merchantJson({ id, name, createdAtMs }: { id: number; name: string; createdAtMs: number }) {
-  return { id, name, created_at: toDate(createdAtMs) };
+function merchantJson({ id, name, createdAtMs, closedAtMs }: Merchant) {
+  return { id, name, created_at: toDate(createdAtMs), closed_at: closedAtMs === null ? null : toDate(closedAtMs) };
 }
 
 /** The lock's usage in the current month, summed over all merchants that had it. */

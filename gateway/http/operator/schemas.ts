@@ -51,7 +51,12 @@ export function Described(description: string) {
 
 const Ping = Described('A ping, as in traces (proto/README.md).');
 
-export const MerchantAnswer = Type.Object({ id: Type.Integer(), name: Type.String(), created_at: Time });
+export const MerchantAnswer = Type.Object({
+  id: Type.Integer(),
+  name: Type.String(),
+  created_at: Time,
+  closed_at: MaybeTime,
+});
 
 /** A lock's presence. The value of `presence` determines which other members exist. */
 const presence = {

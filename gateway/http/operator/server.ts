@@ -35,6 +35,7 @@ import { DEVICE_ROUTES } from './routes/device-routes.js';
 import { addHealthRoutes, HEALTH_TERMS, type HealthRouteParts, isHealthPath } from './routes/health-routes.js';
 import { INVITATION_ROUTES } from './routes/invitation-routes.js';
 import { KEY_ROUTES } from './routes/key-routes.js';
+import { MERCHANT_CLOSING_ROUTES } from './routes/merchant-closing-routes.js';
 import { NOTICE_ROUTES } from './routes/notice-routes.js';
 import { TOKEN_ROUTES } from './routes/token-routes.js';
 import { USAGE_ROUTES } from './routes/usage-routes.js';
@@ -66,6 +67,7 @@ const DOCUMENT_TERMS: DocumentedRoute = {
 /** Every route that answers JSON. */
 export const OPERATOR_ROUTES: readonly Route[] = [
   ...ROUTES,
+  ...MERCHANT_CLOSING_ROUTES,
   ...DEVICE_ROUTES,
   ...COMMAND_ROUTES,
   ...USAGE_ROUTES,

@@ -26,6 +26,8 @@ const CONFLICTS = new Set([
   'lock-is-judged',
   'judge-failed',
   'last-owner',
+  'merchant-closed',
+  'merchant-open',
   'idempotency-key-in-use',
 ]);
 

@@ -9,6 +9,7 @@ export const REFUSAL_REASONS = [
   'wrong-secret',
   'revoked',
   'expired',
+  'merchant-closed',
   'not-connect',
   'packet',
   'tls',

@@ -55,3 +55,8 @@ export function noSuchMerchant(name: string): LockgateError {
 export function noSuchWebhook(urlId: number): LockgateError {
   return new LockgateError('no-such-webhook', `there is no webhook URL ${urlId}`);
 }
+
+/** The error for something that a closed merchant can't have or do. */
+export function merchantClosed(name: string): LockgateError {
+  return new LockgateError('merchant-closed', `the merchant ${JSON.stringify(name)} is closed: reopen it first`);
+}

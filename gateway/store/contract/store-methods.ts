@@ -134,6 +134,7 @@ export const STORE_METHODS: MethodTable<Store> = {
     addPet: 'writes',
     updatePet: 'writes',
   },
+  merchants: { rename: 'writes', close: 'writes', reopen: 'writes' },
   invitations: { add: 'writes', list: 'reads', find: 'reads', remove: 'writes', accept: 'writes' },
   notices: { write: 'writes', list: 'reads', readOpen: 'reads', readUnread: 'reads', markRead: 'writes' },
   why: {

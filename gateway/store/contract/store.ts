@@ -17,6 +17,7 @@ import type { MarkStore } from './mark-store.js';
 import type { AccessStore } from './merchants/access-store.js';
 import type { Labels } from './merchants/device-labels.js';
 import type { InvitationStore } from './merchants/invitation-store.js';
+import type { MerchantStore } from './merchants/merchant-store.js';
 import type { DescribeLock } from './merchants/merchant-write.js';
 import type { PeopleStore } from './merchants/people-store.js';
 import type { ScanStore } from './merchants/uplink-scan.js';
@@ -41,6 +42,10 @@ export interface Merchant {
   readonly id: number;
   readonly name: string;
   readonly createdAtMs: number;
+  /** Null while it is open. */
+  readonly closedAtMs: number | null;
+  /** When it was last opened again; null if never. */
+  readonly reopenedAtMs: number | null;
 }
 
 export interface Device {
@@ -70,6 +75,8 @@ export interface LockAccount {
   readonly merchantId: number;
   readonly mac: Mac;
   readonly simulated: boolean;
+  /** Whether its merchant is closed: then it can't connect. */
+  readonly isMerchantClosed: boolean;
   /** Unrevoked ones first, then newest first; at most {@link MAX_CREDENTIALS_READ}. */
   readonly credentials: readonly StoredCredential[];
 }
@@ -333,6 +340,8 @@ export interface Store {
   readonly access: AccessStore;
   /** Merchants' users, sessions and pets. */
   readonly people: PeopleStore;
+  /** Changes of merchants themselves. */
+  readonly merchants: MerchantStore;
   /** Invitations of merchants' users. */
   readonly invitations: InvitationStore;
   /** Notices for operators. */
@@ -399,6 +408,7 @@ export interface Store {
   /* The registry. Each method rejects with a LockgateError if a name or MAC is taken or missing. */
 
   addMerchant(name: string, nowMs: number): Promise<Merchant>;
+  /** Returns all merchants, closed ones too. */
   listMerchants(): Promise<Merchant[]>;
   addDevice(device: NewDevice): Promise<Device>;
   /** Adds all devices or none; a removed lock returns to service. */
@@ -448,8 +458,8 @@ export interface Store {
   readDevices(page: DevicePage): Promise<Device[]>;
   /** Returns those of these locks that are in service, in any order, without their states. At most 1,000 at once. */
   findDevices(deviceIds: readonly number[]): Promise<Device[]>;
-  /** Returns the number of locks in service. */
-  countDevices(): Promise<number>;
+  /** Returns the number of locks in service, of all merchants or of one. */
+  countDevices(merchantId?: number): Promise<number>;
   findDevice(mac: Mac): Promise<DeviceReading | null>;
   /* The methods below return only what the device did for its current merchant. */
 

@@ -33,6 +33,7 @@ import { listIndexes } from './migrations/0021-0040/0026-list-indexes.js';
 import { invitations } from './migrations/0021-0040/0027-invitations.js';
 import { consoleSessions } from './migrations/0021-0040/0028-console-sessions.js';
 import { merchantEvents } from './migrations/0021-0040/0029-merchant-events.js';
+import { merchantClosing } from './migrations/0021-0040/0030-merchant-closing.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -64,6 +65,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0027-invitations': invitations,
   '0028-console-sessions': consoleSessions,
   '0029-merchant-events': merchantEvents,
+  '0030-merchant-closing': merchantClosing,
 };
 
 /** The names of all steps, in order. */

@@ -18,6 +18,10 @@ export interface MerchantTable {
   id: Generated<number>;
   name: string;
   created_at_ms: number;
+  /** Null while the merchant is open. */
+  closed_at_ms: number | null;
+  /** When it was last opened again, or null. */
+  reopened_at_ms: number | null;
 }
 
 export interface DeviceTable {

@@ -15,6 +15,7 @@ import { StoreFailure } from '../contract/errors.js';
 import type { MarkStore } from '../contract/mark-store.js';
 import type { AccessStore } from '../contract/merchants/access-store.js';
 import type { InvitationStore } from '../contract/merchants/invitation-store.js';
+import type { MerchantStore } from '../contract/merchants/merchant-store.js';
 import type { DescribeLock } from '../contract/merchants/merchant-write.js';
 import type { PeopleStore } from '../contract/merchants/people-store.js';
 import { DEFAULT_QUOTA, type Quota } from '../contract/merchants/quota.js';
@@ -89,6 +90,7 @@ import { latestByLife } from './tables/latest-by-life.js';
 import { SqliteMarks } from './tables/marks.js';
 import { SqliteNotices } from './tables/notices.js';
 import { SqliteOperatorTokens } from './tables/operator-tokens.js';
+import { SqliteMerchants } from './tables/people/merchants.js';
 import { SqlitePeople, type WriteForMerchant } from './tables/people.js';
 import { SqliteRefusals } from './tables/refusals.js';
 import { Registry } from './tables/registry.js';
@@ -178,6 +180,7 @@ class SqliteStore implements Store {
   readonly webhooks: WebhookStore;
   readonly access: AccessStore;
   readonly people: PeopleStore;
+  readonly merchants: MerchantStore;
   readonly invitations: InvitationStore;
   readonly secrets: SecretStore;
   readonly notices: NoticeStore;
@@ -229,6 +232,7 @@ class SqliteStore implements Store {
     const { reader, quota } = parts;
     this.access = new SqliteAccess({ mutex: this.#mutex, tables: parts.tables, readTables, reader, write });
     this.people = new SqlitePeople({ readTables, reader, write, quota });
+    this.merchants = new SqliteMerchants({ mutex: this.#mutex, tables: parts.tables, readTables });
     this.invitations = new SqliteInvitations({ reader, write, quota });
     this.secrets = new SqliteSecrets({ ...parts, mutex: this.#mutex });
     this.notices = new SqliteNotices({ mutex: this.#mutex, tables: parts.tables, readTables });
@@ -468,8 +472,8 @@ class SqliteStore implements Store {
     return this.#readDevices.listDevices();
   }
 
-  countDevices(): Promise<number> {
-    return this.#readDevices.countDevices();
+  countDevices(merchantId?: number): Promise<number> {
+    return this.#readDevices.countDevices(merchantId);
   }
 
   readDevices(page: DevicePage): Promise<Device[]> {

@@ -190,7 +190,7 @@ t.test('every CONNECT costs one look-up and one hash, whether the credential exi
     return { id, secretHash: keys.hashSecret(`secret ${id}`), expiresAtMs: null, isRevoked: false, ...members };
   };
   const maximumPhones = Array.from({ length: MAX_PHONES_PER_LOCK }, (_, index) => credential(index + 10));
-  const account = { deviceId: 1, merchantId: 1, mac: MAC, simulated: false };
+  const account = { deviceId: 1, merchantId: 1, mac: MAC, simulated: false, isMerchantClosed: false };
   const credentialsByCase = {
     'an unknown lock': null,
     'no phone': [],

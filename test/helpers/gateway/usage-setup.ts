@@ -61,7 +61,11 @@ export async function setUpUsage(test: Teardown, options: UsageSetupOptions = {}
     sessions: broker.sessions,
     ingest,
     locks,
-    dispatcher: { forgetLock: async () => undefined, flushOutcomes: async () => undefined },
+    dispatcher: {
+      forgetLock: async () => undefined,
+      flushOutcomes: async () => undefined,
+      reload: async () => undefined,
+    },
     commands: { cancelled: () => undefined },
     refusals: { store: async () => undefined, forget: async () => undefined },
     onWebhookUrl: () => undefined,

@@ -6,7 +6,7 @@ import { invitationPath } from '../../../accounts/invitation-link.js';
 import { DASHBOARD_ROLES } from '../../../store/contract/merchants/dashboard-roles.js';
 import { type Invitation, MAX_INVITATIONS_PER_MERCHANT } from '../../../store/contract/merchants/invitation-store.js';
 import { pick } from '../json/audit-terms.js';
-import { findMerchant } from '../merchant-name.js';
+import { findMerchant, findOpenMerchant } from '../merchant-name.js';
 import { readExpiry, readId, textOf } from '../query.js';
 import { type Route, withBody } from '../routes.js';
 import { DateText, Exact, MaybeText, Name, OneOf, Time } from '../schemas.js';
@@ -43,7 +43,7 @@ export const INVITATION_ROUTES: readonly Route[] = [
       after: ({ body }, answer) => pick(answer ?? body, 'id', 'merchant', 'dashboard', 'expires_at'),
     },
     ...withBody(NewInvitation, async (parts, { merchant, username, dashboard, expires_at: expiry }) => {
-      const { id } = await findMerchant(parts, merchant);
+      const { id } = await findOpenMerchant(parts, merchant);
       const terms = { username, role: dashboard, expiresAtMs: expiry === undefined ? undefined : readExpiry(expiry) };
       const created = await parts.merchants.invitations.create(id, terms);
       return { ...invitationJson(created.invitation), token: created.token, path: invitationPath(created.token) };

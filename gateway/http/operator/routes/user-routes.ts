@@ -10,7 +10,7 @@ import {
 } from '../../../store/contract/merchants/dashboard-roles.js';
 import { INT64_MAX, INT64_MIN, type ListedUser } from '../../../store/contract/merchants/people-store.js';
 import { pick } from '../json/audit-terms.js';
-import { findMerchant } from '../merchant-name.js';
+import { findMerchant, findOpenMerchant } from '../merchant-name.js';
 import { cutPage, NextCursor, nextCursor, pageQuery, readPage, wrongCursor } from '../page.js';
 import { textOf } from '../query.js';
 import { type OperatorParts, type Route, withBody } from '../routes.js';
@@ -66,7 +66,7 @@ export const USER_ROUTES: readonly Route[] = [
     },
     ...withBody(NewUser, async (parts, body) => {
       const { username, password = null, email = null, dashboard = null } = body;
-      const { id: merchantId, name: merchant } = await findMerchant(parts, body.merchant);
+      const { id: merchantId, name: merchant } = await findOpenMerchant(parts, body.merchant);
       const absentMembers = { id: null, firstName: null, lastName: null, phone: null, userStatus: null };
       const user = { ...absentMembers, username, password, email, dashboardRole: dashboard };
       const { signal } = new AbortController();

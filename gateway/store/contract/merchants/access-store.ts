@@ -32,6 +32,8 @@ export interface ApiKey {
   readonly expiresAtMs: number | null;
   /** The operations that the key may call. */
   readonly scopes: readonly KeyScope[];
+  /** Whether the merchant is closed: then the key is invalid. */
+  readonly isMerchantClosed: boolean;
 }
 
 export interface NewApiKey {
@@ -66,7 +68,7 @@ export interface AccessToken {
 }
 
 export interface AccessStore {
-  /** @throws LockgateError `no-such-merchant`, `too-many-keys` */
+  /** @throws LockgateError `no-such-merchant`, `merchant-closed`, `too-many-keys` */
   addKey(key: NewApiKey): Promise<ApiKey>;
   /** Returns the key with this public id, valid or not. */
   findKey(publicId: string): Promise<StoredApiKey | null>;
@@ -78,6 +80,6 @@ export interface AccessStore {
   recordKeyUse(keyId: number, atMs: number): Promise<void>;
   /** Adds a token and deletes expired tokens. */
   addToken(token: NewAccessToken): Promise<void>;
-  /** Returns the token with this hash; null if the token or its key is not valid. */
+  /** Returns the token with this hash; null if the token or its key is not valid, or the merchant is closed. */
   findToken(tokenHash: Buffer, nowMs: number): Promise<AccessToken | null>;
 }

@@ -55,7 +55,7 @@ export interface InvitationStore {
    */
   add(invitation: NewInvitation): Promise<number>;
   list(page: InvitationPage): Promise<Invitation[]>;
-  /** Returns the open invitation with this token. */
+  /** Returns the open invitation with this token; null also while the merchant is closed. */
   find(tokenHash: Buffer, nowMs: number): Promise<Invitation | null>;
   /** Withdraws a merchant's invitation, and returns whether there was one. */
   remove(merchantId: number, id: number): Promise<boolean>;

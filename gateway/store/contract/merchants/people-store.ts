@@ -129,7 +129,7 @@ export interface PeopleStore {
 
   /** Adds a session and deletes expired sessions. */
   addSession(session: NewSession): Promise<void>;
-  /** Returns the id of the session's user; null if the session has ended, or is another merchant's. */
+  /** Returns the id of the session's user; null if the session has ended, is another merchant's, or that is closed. */
   findSession(merchantId: number, tokenHash: Buffer, nowMs: number): Promise<bigint | null>;
   /** Ends a session, if it exists. */
   endSession(merchantId: number, tokenHash: Buffer): Promise<void>;

@@ -60,6 +60,14 @@ export interface LogEventRow {
   readonly after_uplink_id: number;
 }
 
+/** A lock in service. */
+interface LockRow {
+  readonly id: number;
+  readonly merchant_id: number;
+  readonly simulated: number;
+  readonly closed_at_ms: number | null;
+}
+
 /** The reading statements of one connection. */
 export class LogReader {
   readonly #state: Statement;
@@ -81,7 +89,10 @@ export class LogReader {
 
   constructor(db: Database) {
     this.#state = db.prepare('SELECT state FROM device_state WHERE device_id = ?').pluck();
-    this.#lock = db.prepare('SELECT id, merchant_id, simulated FROM device WHERE mac = ? AND removed_at_ms IS NULL');
+    this.#lock = db.prepare(
+      `SELECT d.id, d.merchant_id, d.simulated, m.closed_at_ms FROM device d JOIN merchant m ON m.id = d.merchant_id
+       WHERE d.mac = ? AND d.removed_at_ms IS NULL`,
+    );
     this.#credentials = db.prepare(
       `SELECT id, secret_hash, expires_at_ms, revoked_at_ms FROM credential
        WHERE device_id = ? AND kind = ? ORDER BY revoked_at_ms IS NOT NULL, id DESC LIMIT ${MAX_CREDENTIALS_READ}`,
@@ -183,11 +194,13 @@ export class LogReader {
   }
 
   findLock(mac: Mac, kind: Source): LockAccount | null {
-    const row = this.#lock.get(mac) as { id: number; merchant_id: number; simulated: number } | undefined;
+    const row = this.#lock.get(mac) as LockRow | undefined;
     // Also queried for an unknown MAC, so that the response time does not show whether a MAC exists.
     const credentials = (this.#credentials.all(row?.id ?? 0, kind) as CredentialRow[]).map(toCredential);
     if (row === undefined) return null;
-    return { deviceId: row.id, merchantId: row.merchant_id, mac, simulated: row.simulated === 1, credentials };
+    const { id: deviceId, merchant_id: merchantId, simulated, closed_at_ms: closedAtMs } = row;
+    const isMerchantClosed = closedAtMs !== null;
+    return { deviceId, merchantId, mac, simulated: simulated === 1, isMerchantClosed, credentials };
   }
 
   readEvents(merchantId: number, afterId: number, limit: number, kinds: 'pings' | 'all'): StoredUplink[] {

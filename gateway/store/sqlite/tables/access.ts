@@ -19,7 +19,7 @@ import { orderedScopes } from '../../contract/merchants/key-scopes.js';
 import type { ApiKeyTable, Tables } from '../schema.js';
 import type { WriteMutex } from '../write-mutex.js';
 import type { WriteForMerchant } from './people.js';
-import { findMerchant } from './registry.js';
+import { findOpenMerchant } from './registry.js';
 
 /** The dependencies of tables that are written and read through Kysely. */
 export interface TableParts {
@@ -44,19 +44,21 @@ export class SqliteAccess implements AccessStore {
   constructor(parts: AccessParts) {
     this.#parts = parts;
     this.#key = parts.reader.prepare(
-      `SELECT k.*, m.name AS merchant_name FROM api_key k JOIN merchant m ON m.id = k.merchant_id
+      `SELECT k.*, m.name AS merchant_name, m.closed_at_ms AS merchant_closed_at_ms
+       FROM api_key k JOIN merchant m ON m.id = k.merchant_id
        WHERE k.public_id = ?`,
     );
     this.#token = parts.reader.prepare(
-      `SELECT k.merchant_id, t.scopes FROM access_token t JOIN api_key k ON k.id = t.key_id
+      `SELECT k.merchant_id, t.scopes FROM access_token t
+       JOIN api_key k ON k.id = t.key_id JOIN merchant m ON m.id = k.merchant_id
        WHERE t.token_hash = @tokenHash AND t.expires_at_ms > @nowMs AND k.revoked_at_ms IS NULL
-         AND ifnull(k.expires_at_ms > @nowMs, true)`,
+         AND ifnull(k.expires_at_ms > @nowMs, true) AND m.closed_at_ms IS NULL`,
     );
   }
 
   addKey({ merchant: name, ...key }: NewApiKey): Promise<ApiKey> {
     return this.#transaction(async (db) => {
-      const merchant = await findMerchant(db, name);
+      const merchant = await findOpenMerchant(db, name);
       const { validKeys } = await db
         .selectFrom('api_key')
         .select(({ fn }) => fn.countAll<number>().as('validKeys'))
@@ -81,7 +83,7 @@ export class SqliteAccess implements AccessStore {
         expires_at_ms: key.expiresAtMs,
       };
       const added = await db.insertInto('api_key').values(row).returningAll().executeTakeFirstOrThrow();
-      return toApiKey({ ...added, merchant_name: name });
+      return toApiKey({ ...added, merchant_name: name, merchant_closed_at_ms: null });
     });
   }
 
@@ -135,10 +137,13 @@ function selectKeys(db: Kysely<Tables>) {
     .selectFrom('api_key')
     .innerJoin('merchant', 'merchant.id', 'api_key.merchant_id')
     .selectAll('api_key')
-    .select('merchant.name as merchant_name');
+    .select(['merchant.name as merchant_name', 'merchant.closed_at_ms as merchant_closed_at_ms']);
 }
 
-type KeyRow = Selectable<ApiKeyTable> & { merchant_name: string };
+type KeyRow = Selectable<ApiKeyTable> & {
+  readonly merchant_name: string;
+  readonly merchant_closed_at_ms: number | null;
+};
 
 function toApiKey(row: KeyRow): ApiKey {
   return {
@@ -152,5 +157,6 @@ function toApiKey(row: KeyRow): ApiKey {
     revokedAtMs: row.revoked_at_ms,
     expiresAtMs: row.expires_at_ms,
     scopes: orderedScopes(row.scopes.split(' ')),
+    isMerchantClosed: row.merchant_closed_at_ms !== null,
   };
 }

@@ -130,6 +130,8 @@ export class SqliteConsoleSessions implements ConsoleSessionStore {
       ])
       .where('console_session.kind', '<>', 'link')
       .where('console_session.expires_at_ms', '>', nowMs)
+      // An operator's session has no merchant; that of a closed merchant's user is not valid.
+      .where('merchant.closed_at_ms', 'is', null)
       .where(fits as never)
       .orderBy('console_session.id', 'desc')
       .limit(MAX_CONSOLE_SESSIONS)

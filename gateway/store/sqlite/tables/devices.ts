@@ -25,7 +25,7 @@ import { sql } from '../kysely.js';
 import type { CredentialTable, DeviceTable, Tables } from '../schema.js';
 import { cancelUnfinished } from './commands.js';
 import { labelsColumn, readLabels } from './label-column.js';
-import { findMerchant } from './registry.js';
+import { findOpenMerchant } from './registry.js';
 
 /** Maximum rows of one statement: SQLite allows 32,766 values in a statement. */
 const MAX_ROWS_PER_STATEMENT = 1000;
@@ -46,7 +46,7 @@ export class DeviceTables {
     await this.#db.transaction().execute(async (db) => {
       const merchantIds = new Map<string, number>();
       for (const { merchant } of devices)
-        if (!merchantIds.has(merchant)) merchantIds.set(merchant, (await findMerchant(db, merchant)).id);
+        if (!merchantIds.has(merchant)) merchantIds.set(merchant, (await findOpenMerchant(db, merchant)).id);
       for (const chunk of chunksOf(devices)) {
         const taken = await takenMacs(
           db,
@@ -211,7 +211,7 @@ export class DeviceTables {
     await this.#db.transaction().execute(async (db) => {
       const deviceId = await deviceIdOf(db, mac);
       const changes = {
-        ...(merchant !== undefined && { merchant_id: (await findMerchant(db, merchant)).id }),
+        ...(merchant !== undefined && { merchant_id: (await findOpenMerchant(db, merchant)).id }),
         ...(simulated !== undefined && { simulated: simulated ? 1 : 0 }),
         ...(name !== undefined && { name }),
         ...(labels !== undefined && { labels: labelsColumn(labels) }),
@@ -270,13 +270,13 @@ export class DeviceTables {
       .where('device.removed_at_ms', 'is', null);
   }
 
-  async countDevices(): Promise<number> {
-    const { count } = await this.#db
+  async countDevices(merchantId?: number): Promise<number> {
+    let query = this.#db
       .selectFrom('device')
       .select((row) => row.fn.countAll<number>().as('count'))
-      .where('removed_at_ms', 'is', null)
-      .executeTakeFirstOrThrow();
-    return Number(count);
+      .where('removed_at_ms', 'is', null);
+    if (merchantId !== undefined) query = query.where('merchant_id', '=', merchantId);
+    return Number((await query.executeTakeFirstOrThrow()).count);
   }
 
   async findDevice(mac: Mac): Promise<DeviceReading | null> {

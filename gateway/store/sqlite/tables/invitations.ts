@@ -45,7 +45,9 @@ export class SqliteInvitations implements InvitationStore {
       `${SELECT} WHERE i.merchant_id = @merchantId AND i.id > @afterId AND i.expires_at_ms > @nowMs
        ORDER BY i.id LIMIT @limit`,
     );
-    this.#byToken = parts.reader.prepare(`${SELECT} WHERE i.token_hash = ? AND i.expires_at_ms > ?`);
+    this.#byToken = parts.reader.prepare(
+      `${SELECT} WHERE i.token_hash = ? AND i.expires_at_ms > ? AND m.closed_at_ms IS NULL`,
+    );
   }
 
   async add(invitation: NewInvitation): Promise<number> {

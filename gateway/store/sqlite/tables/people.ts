@@ -67,7 +67,10 @@ export class SqlitePeople implements PeopleStore {
     this.#byName = reader.prepare(`${selectLogin} username = ?`).safeIntegers();
     this.#byKey = reader.prepare(`${selectLogin} username_key = ? LIMIT 2`).safeIntegers();
     this.#session = reader
-      .prepare('SELECT user_id FROM user_session WHERE token_hash = ? AND merchant_id = ? AND expires_at_ms > ?')
+      .prepare(
+        `SELECT s.user_id FROM user_session s JOIN merchant m ON m.id = s.merchant_id
+         WHERE s.token_hash = ? AND s.merchant_id = ? AND s.expires_at_ms > ? AND m.closed_at_ms IS NULL`,
+      )
       .pluck()
       .safeIntegers();
   }

@@ -6,7 +6,7 @@
 import type { Kysely, Selectable } from 'kysely';
 import { LockgateError } from '../../../../proto/errors.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
-import { noSuchMerchant } from '../../contract/errors.js';
+import { merchantClosed, noSuchMerchant } from '../../contract/errors.js';
 import type { Merchant, NewWebhookUrl, QuarantinedMessage, WebhookUrl } from '../../contract/store.js';
 import { isEmptyFilter, NO_FILTER, type WebhookFilter } from '../../contract/webhooks/webhook-filter.js';
 import type { MerchantTable, Tables, WebhookUrlTable } from '../schema.js';
@@ -21,10 +21,8 @@ export class Registry {
   /** @throws LockgateError `merchant-exists` */
   async addMerchant(name: string, nowMs: number): Promise<Merchant> {
     return await this.#db.transaction().execute(async (db) => {
-      const taken = await db.selectFrom('merchant').select('id').where('name', '=', name).executeTakeFirst();
-      if (taken !== undefined)
-        throw new LockgateError('merchant-exists', `there is a merchant named ${JSON.stringify(name)} already`);
-      const row = { name, created_at_ms: nowMs };
+      await refuseTakenName(db, name);
+      const row = { name, created_at_ms: nowMs, closed_at_ms: null, reopened_at_ms: null };
       return toMerchant(await db.insertInto('merchant').values(row).returningAll().executeTakeFirstOrThrow());
     });
   }
@@ -52,7 +50,7 @@ export class Registry {
   /** Adds a URL that gets events from now on, or from a given uplink on. @throws LockgateError `no-such-merchant` */
   async addWebhookUrl(url: NewWebhookUrl): Promise<WebhookUrl> {
     return await this.#db.transaction().execute(async (db) => {
-      const merchant = await findMerchant(db, url.merchant);
+      const merchant = await findOpenMerchant(db, url.merchant);
       const newest = await db.selectFrom('uplink').select('id').orderBy('id', 'desc').limit(1).executeTakeFirst();
       const startAfterId = Math.min(newest?.id ?? 0, (url.fromUplinkId ?? Number.POSITIVE_INFINITY) - 1);
       const row = {
@@ -98,8 +96,24 @@ export async function findMerchant(db: Kysely<Tables>, name: string): Promise<Se
   return merchant;
 }
 
-function toMerchant(row: Selectable<MerchantTable>): Merchant {
-  return { id: row.id, name: row.name, createdAtMs: row.created_at_ms };
+/** Returns the open merchant with this name. @throws LockgateError `no-such-merchant`, `merchant-closed` */
+export async function findOpenMerchant(db: Kysely<Tables>, name: string): Promise<Selectable<MerchantTable>> {
+  const merchant = await findMerchant(db, name);
+  if (merchant.closed_at_ms !== null) throw merchantClosed(name);
+  return merchant;
+}
+
+/** Checks that no merchant has this name, open or closed. @throws LockgateError `merchant-exists` */
+export async function refuseTakenName(db: Kysely<Tables>, name: string): Promise<void> {
+  const taken = await db.selectFrom('merchant').select('closed_at_ms').where('name', '=', name).executeTakeFirst();
+  if (taken === undefined) return;
+  const kind = taken.closed_at_ms === null ? 'a' : 'a closed';
+  throw new LockgateError('merchant-exists', `there is ${kind} merchant named ${JSON.stringify(name)} already`);
+}
+
+export function toMerchant(row: Selectable<MerchantTable>): Merchant {
+  const closing = { closedAtMs: row.closed_at_ms, reopenedAtMs: row.reopened_at_ms };
+  return { id: row.id, name: row.name, createdAtMs: row.created_at_ms, ...closing };
 }
 
 /**

@@ -30,8 +30,9 @@ export class InvitationRows {
        VALUES (@merchantId, @tokenHash, @username, @usernameKey, @dashboardRole, @nowMs, @expiresAtMs)`,
     );
     this.#findOpen = db.prepare(
-      `SELECT id, merchant_id AS merchantId, dashboard_role AS dashboardRole FROM invitation
-       WHERE token_hash = ? AND expires_at_ms > ?`,
+      `SELECT i.id, i.merchant_id AS merchantId, i.dashboard_role AS dashboardRole
+       FROM invitation i JOIN merchant m ON m.id = i.merchant_id
+       WHERE i.token_hash = ? AND i.expires_at_ms > ? AND m.closed_at_ms IS NULL`,
     );
     this.#delete = db.prepare('DELETE FROM invitation WHERE merchant_id = ? AND id = ?');
   }

@@ -131,31 +131,7 @@ export class SqliteWebhooks implements WebhookStore {
   }
 
   change(urlId: number, change: WebhookChange): Promise<WebhookUrl> {
-    return this.#transaction(async (db) => {
-      const before = await requireUrl(db, urlId);
-      const { url, headersSealed, ordered, filter, disabledWhy } = change;
-      const enabling = disabledWhy === null && before.state === 'disabled';
-      // An enabled URL gets events from now on; those that arrived while it was disabled become a gap.
-      const cursor = enabling ? await endOfLog(db, before.cursor) : before.cursor;
-      if (cursor > before.cursor) {
-        const gap = { url_id: urlId, after_id: before.cursor, until_id: cursor };
-        await db.insertInto('webhook_gap').values(gap).execute();
-      }
-      const changed = {
-        ...(url !== undefined && { url }),
-        ...(headersSealed !== undefined && { headers: JSON.stringify(headersSealed), headers_sealed: 1 }),
-        ...(ordered !== undefined && { ordered: ordered ? 1 : 0 }),
-        ...(filter !== undefined && (await changedFilterColumns(db, before, filter))),
-        ...(typeof disabledWhy === 'string' && { state: 'disabled' as const, disabled_why: disabledWhy }),
-        ...(enabling && { state: 'active' as const, disabled_why: null, cursor }),
-        // Earlier failures and pauses do not apply to a new or newly enabled receiver.
-        ...((enabling || url !== undefined) && NO_FAILURES),
-      };
-      // Enabling an active URL changes no column, and an UPDATE without columns is not valid SQL.
-      if (Object.keys(changed).length > 0)
-        await db.updateTable('webhook_url').set(changed).where('id', '=', urlId).execute();
-      return await requireUrl(db, urlId);
-    });
+    return this.#transaction((db) => changeUrl(db, urlId, change));
   }
 
   async remove(urlId: number): Promise<void> {
@@ -387,6 +363,33 @@ async function requireUrl(db: Kysely<Tables>, urlId: number): Promise<WebhookUrl
   const url = await findUrl(db, urlId);
   if (url === null) throw noSuchWebhook(urlId);
   return url;
+}
+
+/** Changes a URL in a transaction. @throws LockgateError `no-such-webhook` */
+export async function changeUrl(db: Kysely<Tables>, urlId: number, change: WebhookChange): Promise<WebhookUrl> {
+  const before = await requireUrl(db, urlId);
+  const { url, headersSealed, ordered, filter, disabledWhy } = change;
+  const enabling = disabledWhy === null && before.state === 'disabled';
+  // An enabled URL gets events from now on; those that arrived while it was disabled become a gap.
+  const cursor = enabling ? await endOfLog(db, before.cursor) : before.cursor;
+  if (cursor > before.cursor) {
+    const gap = { url_id: urlId, after_id: before.cursor, until_id: cursor };
+    await db.insertInto('webhook_gap').values(gap).execute();
+  }
+  const changed = {
+    ...(url !== undefined && { url }),
+    ...(headersSealed !== undefined && { headers: JSON.stringify(headersSealed), headers_sealed: 1 }),
+    ...(ordered !== undefined && { ordered: ordered ? 1 : 0 }),
+    ...(filter !== undefined && (await changedFilterColumns(db, before, filter))),
+    ...(typeof disabledWhy === 'string' && { state: 'disabled' as const, disabled_why: disabledWhy }),
+    ...(enabling && { state: 'active' as const, disabled_why: null, cursor }),
+    // Earlier failures and pauses do not apply to a new or newly enabled receiver.
+    ...((enabling || url !== undefined) && NO_FAILURES),
+  };
+  // Enabling an active URL changes no column, and an UPDATE without columns is not valid SQL.
+  if (Object.keys(changed).length > 0)
+    await db.updateTable('webhook_url').set(changed).where('id', '=', urlId).execute();
+  return await requireUrl(db, urlId);
 }
 
 async function changedFilterColumns(db: Kysely<Tables>, { id, cursor }: WebhookUrl, filter: WebhookFilter) {
