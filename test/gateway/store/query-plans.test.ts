@@ -10,7 +10,11 @@ import { OWN_DATA_CALLS } from '../../helpers/http/own-data/calls.js';
 import { ownDataSite } from '../../helpers/http/own-data/site.js';
 
 /** Tables with few rows, which may be scanned: merchants, their URLs, operators' tokens, one row of settings each. */
-const SMALL = ['merchant', 'webhook_url', 'webhook_gap', 'webhook_old_secret', 'fact', 'price_plan', 'uplink_settled'];
+const SMALL = [
+  ...['merchant', 'webhook_url', 'webhook_gap', 'webhook_old_secret', 'fact', 'price_plan', 'uplink_settled'],
+  // Events that the next commit moves to the log, read from the first one on.
+  'staged_event',
+];
 
 /** Statements that may sort in memory, since few rows of one lock match: its power settings to come, its refusals. */
 const SORTED = ['select "parameters" from "command"', 'select "refusal".* from "refusal"'];
