@@ -2,7 +2,7 @@
  * The pages of the console, in memory: the files that the build made (cli/prepare/pages.mjs), each plain and
  * compressed, and the HTML of each page. They are read once, so that no request opens a file.
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { LockgateError } from '../../proto/errors.js';
 
 /** The pages: one for each port. */
@@ -18,6 +18,8 @@ export interface PageFile {
 
 /** The path below which the files are served. */
 export const PAGE_FILES_PATH = '/console/';
+
+const MANIFEST = 'manifest.json';
 
 /** What manifest.json says of an entry. */
 interface ManifestEntry {
@@ -57,6 +59,18 @@ export const PAGE_CSP = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+let loadedPages: Pages | undefined;
+
+/** The pages of this build, read once per process. @throws LockgateError `internal-pages` if the build lacks them */
+export function loadPages(): Pages {
+  // The compiled module is in dist/gateway/console/, or part of the program's bundle in dist/program/.
+  const folders = ['../console/', '../../console/'].map((path) => new URL(path, import.meta.url));
+  loadedPages ??= new Pages(
+    folders.find((folder) => existsSync(new URL(MANIFEST, folder))) ?? new URL(folders[0] ?? ''),
+  );
+  return loadedPages;
+}
+
 /** All pages and their files. */
 export class Pages {
   readonly #files = new Map<string, PageFile>();
@@ -92,7 +106,7 @@ export class Pages {
 
 function readManifest(folder: URL): Manifest {
   try {
-    return JSON.parse(readFileSync(new URL('manifest.json', folder), 'utf8')) as Manifest;
+    return JSON.parse(readFileSync(new URL(MANIFEST, folder), 'utf8')) as Manifest;
   } catch {
     throw new LockgateError('internal-pages', 'the pages of the console are missing from the build: run npm run build');
   }

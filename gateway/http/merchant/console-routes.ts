@@ -72,8 +72,13 @@ export const CONSOLE_ROUTES: readonly MerchantRoute[] = [
     method: 'GET',
     path: '/console/session',
     operationId: 'consoleSession',
-    summary: 'Who is logged in.',
-    handle: async (call) => json({ session: sessionJson(sessionOf(call), sessionOf(call).id) }),
+    summary: 'Who is logged in, and the time of locks.',
+    handle: async (call) =>
+      json({
+        session: sessionJson(sessionOf(call), sessionOf(call).id),
+        // The run's clock, which a demonstration lets run faster than the wall clock.
+        now: toDate(call.parts.ownData.runClock.now()),
+      }),
   }),
   consoleRoute({
     method: 'GET',

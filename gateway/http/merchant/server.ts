@@ -25,6 +25,7 @@ import type { ApiKey } from '../../store/contract/merchants/access-store.js';
 import type { HttpConnections } from '../connections/connections.js';
 import { checkHost } from '../connections/host-header.js';
 import { MAX_UNREAD_BODY_BYTES } from '../connections/unread-body.js';
+import { addConsolePages } from '../shared/console-pages.js';
 import { HEALTH_ROUTES } from '../shared/health-routes.js';
 import { HTTP_LIMITS } from '../shared/limits.js';
 import { listen } from '../shared/listen.js';
@@ -114,6 +115,7 @@ export class HttpServer {
     server.#setErrorHandlers();
     server.#addHooks();
     await addDocumentation(fastify);
+    addConsolePages(fastify, 'merchant', ['/', '/m/:merchant']);
     server.#addRoutes();
     await listen(fastify, 'the merchants’ interface', options.host, options.port);
     return server;

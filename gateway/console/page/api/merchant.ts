@@ -27,7 +27,7 @@ export const merchantApi = Object.freeze({
   logIn: (login: { merchant: string; username: string; password: string }) =>
     sendJson<{ session: Session }>('POST', '/console/login', login),
   logOut: () => sendJson<null>('POST', '/console/logout'),
-  session: () => getJson<{ session: Session }>('/console/session'),
+  session: () => getJson<{ session: Session; now: string }>('/console/session'),
   sessions: () => getJson<{ data: readonly Session[] }>('/console/sessions'),
   endSession: (id: number) => sendJson<null>('DELETE', `/console/sessions/${id}`),
   keys: () => getJson<{ data: readonly ApiKey[] }>('/console/keys'),

@@ -1,10 +1,11 @@
 /** Usage by lock in a month, and the monthly statements, as tables and CSV. */
+
 import type { JSX } from 'preact';
 import { useCallback } from 'preact/hooks';
-import { systemClock } from '../../../../proto/clock.js';
 import { merchantApi } from '../api/merchant.js';
 import type { LockUsage } from '../api/shapes.js';
 import { type Route, routeTo } from '../app/route.js';
+import { runClock } from '../app/run-clock.js';
 import { setQuery } from '../app/use-route.js';
 import { Age } from '../view/age.js';
 import { Empty, WhenLoaded } from '../view/parts.js';
@@ -14,7 +15,7 @@ import { useAnswer } from '../view/use-answer.js';
 const MAX_SHOWN = 1000;
 
 export function BillsScreen({ route }: { readonly route: Route }): JSX.Element {
-  const month = route.query.month ?? new Date(systemClock.now()).toISOString().slice(0, 'YYYY-MM'.length);
+  const month = route.query.month ?? new Date(runClock.now()).toISOString().slice(0, 'YYYY-MM'.length);
   const usage = useAnswer(useCallback(() => merchantApi.usage({ month, limit: MAX_SHOWN }), [month]));
   return (
     <section class="screen" aria-labelledby="bills-title">
@@ -95,7 +96,7 @@ function Statements(): JSX.Element {
             <ul>
               {data.map(({ month, closed_at }) => (
                 <li key={month}>
-                  {month}, closed <Age date={closed_at} />:{' '}
+                  {month}, closed <Age date={closed_at} clock="wall" />:{' '}
                   <a href={`/v1/statements/${month}?format=csv`} download={`statement-${month}.csv`}>
                     CSV
                   </a>

@@ -71,7 +71,7 @@ function UrlTable({ urls, chosen }: { readonly urls: readonly WebhookUrl[]; read
               <td class="number">{url.success_rate === null ? '–' : `${(url.success_rate * 100).toFixed(1)} %`}</td>
               <td class="number">{url.p95_ms === null ? '–' : `${url.p95_ms} ms`}</td>
               <td>
-                <Age date={url.last_success_at} />
+                <Age date={url.last_success_at} clock="wall" />
               </td>
               <td>{url.last_error?.error ?? ''}</td>
             </tr>
@@ -170,7 +170,7 @@ function DeliveryRow({ delivery, onResend }: RowProps): JSX.Element {
         <span class="grow hint">
           {next_attempt_at !== null && (
             <>
-              next attempt <Age date={next_attempt_at} />{' '}
+              next attempt <Age date={next_attempt_at} clock="wall" />{' '}
             </>
           )}
           {last?.error}
@@ -188,7 +188,7 @@ function DeliveryRow({ delivery, onResend }: RowProps): JSX.Element {
                 <tr key={number}>
                   <td>{number}.</td>
                   <td>
-                    <Age date={at} />
+                    <Age date={at} clock="wall" />
                   </td>
                   <td>{status ?? 'no answer'}</td>
                   <td class="number">{duration_ms} ms</td>

@@ -2,12 +2,14 @@
  * One lock: how it is, a timeline of what it did and what the model allows, commands with the count-down of their
  * expiry, wanted beside reported settings, its pings and its findings, each with its `why`.
  */
+
 import type { JSX } from 'preact';
 import { useCallback, useMemo, useState } from 'preact/hooks';
-import { Days, systemClock } from '../../../../proto/clock.js';
+import { Days, Minutes } from '../../../../proto/clock.js';
 import { merchantApi } from '../api/merchant.js';
 import type { Command, Finding, LockDetail, Ping } from '../api/shapes.js';
 import { type Route, routeTo } from '../app/route.js';
+import { runClock } from '../app/run-clock.js';
 import { useLive } from '../live/use-live.js';
 import { type LockPast, lockTimeline } from '../timeline/lock-timeline.js';
 import { Timeline } from '../timeline/timeline.js';
@@ -21,6 +23,9 @@ import { WhyPanel } from './lock/why-panel.js';
 
 /** The time that the timeline covers if the address does not say. */
 const DEFAULT_DAYS = 2;
+/** A lock that was heard for the first time lately has a shorter timeline, but none shorter than this. */
+const MIN_SHOWN = Minutes(10);
+const BEFORE_FIRST_PING = Minutes(1);
 /** The maximum number of pings, commands and findings that are loaded. */
 const MAX_LOADED = 1000;
 
@@ -90,7 +95,7 @@ interface HistoryProps {
 
 function LockHistory({ mac, version, days, onWhy }: HistoryProps): JSX.Element {
   const load = useCallback(async () => {
-    const toMs = systemClock.now();
+    const toMs = runClock.now();
     const fromMs = toMs - Days(days);
     const from = new Date(fromMs).toISOString();
     const [history, pings, findings, commands] = await Promise.all([
@@ -100,7 +105,8 @@ function LockHistory({ mac, version, days, onWhy }: HistoryProps): JSX.Element {
       merchantApi.commands({ mac_addr: mac, limit: MAX_LOADED }).catch(() => ({ data: [] as Command[] })),
     ]);
     const past = { history, pings: pings.data, findings: findings.data, commands: commands.data };
-    return { whole: { fromMs, toMs }, past };
+    const firstMs = Math.min(toMs - MIN_SHOWN, ...pings.data.map(({ received_at }) => Date.parse(received_at)));
+    return { whole: { fromMs: Math.max(fromMs, firstMs - BEFORE_FIRST_PING), toMs }, past };
   }, [mac, version, days]);
   const loaded = useAnswer(load);
   return <WhenLoaded loaded={loaded}>{(history) => <HistoryView mac={mac} {...history} onWhy={onWhy} />}</WhenLoaded>;

@@ -72,11 +72,13 @@ function LockRow({ lock }: { readonly lock: Lock }): JSX.Element {
   return (
     <span class="lock-row">
       <strong class="lock-name">{lockName(lock)}</strong>
-      <span class="mono lock-mac">{lock.mac_addr}</span>
+      <span class="mono lock-mac">{lock.name === null ? '' : lock.mac_addr}</span>
       <span class="lock-trouble">
         <TroubleBadge lock={lock} />
       </span>
-      <PresenceBadge lock={lock} />
+      <span>
+        <PresenceBadge lock={lock} />
+      </span>
       <span>{lock.power_state ?? ''}</span>
       <span>{lock.lock_state ?? ''}</span>
       <span class="number">{lock.battery_percent === null ? '' : `${Math.round(lock.battery_percent)} %`}</span>

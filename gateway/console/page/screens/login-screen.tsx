@@ -3,7 +3,6 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { ApiFailure } from '../api/http.js';
 import { merchantApi } from '../api/merchant.js';
-import type { Session } from '../api/shapes.js';
 import { Failure } from '../view/parts.js';
 import { asFailure } from '../view/use-answer.js';
 
@@ -17,7 +16,7 @@ function merchantOfAddress(): string {
   }
 }
 
-export function LoginScreen({ onLogin }: { readonly onLogin: (session: Session) => void }): JSX.Element {
+export function LoginScreen({ onLogin }: { readonly onLogin: () => void }): JSX.Element {
   const [failure, setFailure] = useState<ApiFailure | null>(null);
   const [isBusy, setBusy] = useState(false);
   const known = merchantOfAddress();
@@ -28,7 +27,7 @@ export function LoginScreen({ onLogin }: { readonly onLogin: (session: Session) 
     setBusy(true);
     merchantApi
       .logIn({ merchant: known || field('merchant'), username: field('username'), password: field('password') })
-      .then(({ session }) => onLogin(session))
+      .then(onLogin)
       .catch((error: unknown) => setFailure(asFailure(error)))
       .finally(() => setBusy(false));
   };

@@ -1,9 +1,11 @@
 /** All locks on a map. Map and list are one selection: the chosen lock is in the address, with its recent track. */
+
 import type { JSX } from 'preact';
 import { useCallback, useEffect, useRef } from 'preact/hooks';
-import { Hours, systemClock } from '../../../../proto/clock.js';
+import { Hours } from '../../../../proto/clock.js';
 import { merchantApi } from '../api/merchant.js';
 import { type Route, routeTo } from '../app/route.js';
+import { runClock } from '../app/run-clock.js';
 import { setQuery } from '../app/use-route.js';
 import { useLive } from '../live/use-live.js';
 import { LockMap } from '../map/lock-map.js';
@@ -75,7 +77,7 @@ const NO_TRACK: readonly (readonly [number, number])[] = [];
 function useTrack(mac: string | null, version: string | null): readonly (readonly [number, number])[] {
   const load = useCallback(async () => {
     if (mac === null || version === null) return NO_TRACK;
-    const from = new Date(systemClock.now() - TRACK_SPAN).toISOString();
+    const from = new Date(runClock.now() - TRACK_SPAN).toISOString();
     const { geometry } = await merchantApi.track(mac, { from });
     if (geometry === null || geometry.type !== 'LineString') return NO_TRACK;
     return geometry.coordinates.map(([longitude, latitude]) => [latitude, longitude] as const);

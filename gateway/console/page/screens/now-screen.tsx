@@ -105,7 +105,7 @@ function UrlTrouble({ url, onChange }: { readonly url: WebhookUrl; readonly onCh
       <a href={routeTo('deliveries', [String(id)])}>{origin}</a>{' '}
       {failing_since !== null && (
         <>
-          since <Age date={failing_since} />
+          since <Age date={failing_since} clock="wall" />
         </>
       )}{' '}
       <span class="hint">{disabled_why ?? last_error?.error}</span>{' '}

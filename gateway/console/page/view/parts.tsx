@@ -28,8 +28,9 @@ const PRESENCE_TONES: Readonly<Record<string, Tone>> = {
   'never-seen': 'quiet',
 };
 
-/** The presence of a lock. */
-export function PresenceBadge({ lock }: { readonly lock: Lock }): JSX.Element {
+/** The presence of a lock; nothing if {@link TroubleBadge} says the same. */
+export function PresenceBadge({ lock }: { readonly lock: Lock }): JSX.Element | null {
+  if (lock.presence === lock.trouble) return null;
   return <Badge tone={PRESENCE_TONES[lock.presence] ?? 'quiet'}>{lock.presence.replaceAll('-', ' ')}</Badge>;
 }
 

@@ -138,14 +138,14 @@ function KeyRow({ apiKey, onChange }: { readonly apiKey: ApiKey; readonly onChan
       <td class="mono">{id}</td>
       <td title={scopes.join(', ')}>{scopes.length === SCOPES.length ? 'all scopes' : scopes.join(', ')}</td>
       <td>
-        used <Age date={last_used_at} />
+        used <Age date={last_used_at} clock="wall" />
       </td>
       <td>
         {expires_at === null ? (
           'never expires'
         ) : (
           <>
-            expires <Age date={expires_at} />
+            expires <Age date={expires_at} clock="wall" />
           </>
         )}
       </td>

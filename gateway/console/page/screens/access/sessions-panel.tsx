@@ -22,7 +22,7 @@ export function SessionsPanel(): JSX.Element {
                     {current && <span class="hint"> (this one)</span>}
                   </td>
                   <td>
-                    since <Age date={created_at} />
+                    since <Age date={created_at} clock="wall" />
                   </td>
                   <td class="mono">{address}</td>
                   <td class="hint clip">{agent}</td>

@@ -134,7 +134,8 @@ function Invitations(): JSX.Element {
       <ul>
         {invitations.answer?.data.map(({ id, username, dashboard, expires_at }) => (
           <li key={id}>
-            Invited: {username ?? 'anybody with the link'} as {dashboard}, expires <Age date={expires_at} />{' '}
+            Invited: {username ?? 'anybody with the link'} as {dashboard}, expires{' '}
+            <Age date={expires_at} clock="wall" />{' '}
             <Action tone="quiet" act={() => merchantApi.withdrawInvitation(id).then(invitations.reload)}>
               Withdraw
             </Action>
