@@ -15,7 +15,7 @@ export type CellStyle = 'bold' | 'dim' | 'red' | 'green' | 'yellow';
 export type Mark = 'good' | 'bad' | 'warn' | 'alarm';
 
 /** The sign before a marked cell, which is also there without colours. */
-export const SIGNS: Readonly<Record<Mark, string>> = { good: '✓', bad: '✗', warn: '!', alarm: '!' };
+const SIGNS: Readonly<Record<Mark, string>> = { good: '✓', bad: '✗', warn: '!', alarm: '!' };
 const MARK_STYLES: Readonly<Record<Mark, CellStyle>> = {
   good: 'green',
   bad: 'red',

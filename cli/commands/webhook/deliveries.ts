@@ -2,10 +2,11 @@
 import { type Command, Option } from 'commander';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { print, printJson, printNote } from '../../terminal/output.js';
-import { addPageFlags, type PageFlags } from '../../terminal/paged-list.js';
+import { addPageFlags } from '../../terminal/paged-list.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
 import { printTable } from '../../terminal/table.js';
 import { addWatchFlag, repeatIfWatched } from '../../terminal/watch.js';
+import type { DeliveryFlags } from './delivery-list.js';
 import { readCount } from './flags.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
@@ -50,17 +51,6 @@ export function addDeliveryCommands(webhook: Command): void {
     .addHelpText('after', '\nExample:\n  $ lockgate webhook recover --since 2026-11-20T06:00:00Z --url 1')
     .action(recover);
 }
-
-/** The flags of `lockgate webhook deliveries`. */
-export type DeliveryFlags = Flags &
-  PageFlags & {
-    readonly mac?: string;
-    readonly url?: string;
-    readonly state?: string;
-    readonly since?: string;
-    readonly until?: string;
-    readonly body?: boolean;
-  };
 
 async function resend(event: string, flags: Flags & { url?: number }): Promise<void> {
   const answer = await new GatewayClient(flags).post<{ urls: { url_id: number; became: string }[] }>(

@@ -1,11 +1,22 @@
 /** `lockgate webhook deliveries`: prints deliveries as a table, with `--body` also their attempts, or as JSON. */
 import { systemClock } from '../../../proto/clock.js';
-import { GatewayClient } from '../../client.js';
+import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { printEmptyList } from '../../terminal/output.js';
-import { printPages, queryOf } from '../../terminal/paged-list.js';
+import { type PageFlags, printPages, queryOf } from '../../terminal/paged-list.js';
 import type { Column, Mark } from '../../terminal/table.js';
 import { agoText, readPastTime, whenText } from '../../terminal/time-text.js';
-import type { DeliveryFlags } from './deliveries.js';
+
+/** The flags of `lockgate webhook deliveries`. */
+export type DeliveryFlags = ConnectionFlags &
+  PageFlags & {
+    readonly json?: boolean;
+    readonly mac?: string;
+    readonly url?: string;
+    readonly state?: string;
+    readonly since?: string;
+    readonly until?: string;
+    readonly body?: boolean;
+  };
 
 interface AttemptJson {
   readonly number: number;

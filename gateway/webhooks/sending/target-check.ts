@@ -13,7 +13,7 @@ import type { LookupAll } from './name-service.js';
 const MAX_LOOKUP_WAIT = Seconds(2);
 
 /** The error code for an address to which webhooks may not be sent. */
-export const REFUSED_TARGET_CODE = 'input-webhook-address';
+const REFUSED_TARGET_CODE = 'input-webhook-address';
 
 export class TargetCheck {
   readonly #allowed: readonly AddressRange[];
