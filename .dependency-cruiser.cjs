@@ -54,8 +54,8 @@ const rooms = {
 
   gateway: [...gateway('fairness', 'mqtt', 'store', 'webhooks'), ...proto],
   'gateway/accounts': [
-    ...gateway('commands', 'console', 'data-folder', 'fairness', 'ingest', 'live', 'locks', 'mqtt', 'network'),
-    ...gateway('store', 'usage', 'webhooks'),
+    ...gateway('audit', 'commands', 'console', 'data-folder', 'fairness', 'ingest', 'live', 'locks', 'mqtt'),
+    ...gateway('network', 'store', 'usage', 'webhooks'),
     ...proto,
   ],
   'gateway/audit': [...gateway('log', 'store'), ...proto],

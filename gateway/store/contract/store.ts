@@ -17,7 +17,7 @@ import type { MarkStore } from './mark-store.js';
 import type { AccessStore } from './merchants/access-store.js';
 import type { Labels } from './merchants/device-labels.js';
 import type { InvitationStore } from './merchants/invitation-store.js';
-import type { MerchantStore } from './merchants/merchant-store.js';
+import type { Merchant, MerchantStore } from './merchants/merchant-store.js';
 import type { DescribeLock } from './merchants/merchant-write.js';
 import type { PeopleStore } from './merchants/people-store.js';
 import type { ScanStore } from './merchants/uplink-scan.js';
@@ -35,18 +35,9 @@ import type { WebhookFilter } from './webhooks/webhook-filter.js';
 import type { WhyStore } from './why-store.js';
 
 export type { LockEvent, LogEntry, QuarantinedMessage, StoredFinding } from './log-entry.js';
+export type { Merchant } from './merchants/merchant-store.js';
 export type { StoredUplink } from './stored-uplink.js';
 export type { WebhookUrl } from './webhook-store.js';
-
-export interface Merchant {
-  readonly id: number;
-  readonly name: string;
-  readonly createdAtMs: number;
-  /** Null while it is open. */
-  readonly closedAtMs: number | null;
-  /** When it was last opened again; null if never. */
-  readonly reopenedAtMs: number | null;
-}
 
 export interface Device {
   readonly id: number;

@@ -6,7 +6,16 @@
  * While a merchant is *closed*, its API keys, tokens and sessions are invalid and its locks can't connect, but nothing
  * of it is deleted. Its name stays taken.
  */
-import type { Merchant } from '../store.js';
+
+export interface Merchant {
+  readonly id: number;
+  readonly name: string;
+  readonly createdAtMs: number;
+  /** Null while it is open. */
+  readonly closedAtMs: number | null;
+  /** When it was last opened again; null if never. */
+  readonly reopenedAtMs: number | null;
+}
 
 /**
  * The stored reason of a webhook URL that is disabled because its merchant was closed. It must not change: stores
