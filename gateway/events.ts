@@ -1,6 +1,7 @@
 /**
  * The events of the gateway, as a typed event map. The gateway's parts emit them; the log, metrics, notices, `tail`,
- * the demo and tests listen, so that parts need not call each other. Times are by the run's clock, ms since the epoch.
+ * the demo and tests listen, so that parts need not call each other. Times are by the run's clock (wall-clock time,
+ * except in a sped-up simulation), ms since the epoch.
  */
 import { EventEmitter } from 'node:events';
 import type { DisconnectCause, Finding } from '../proto/power/judge/event.js';

@@ -25,7 +25,7 @@ export interface RetentionParts {
   readonly keepDays: number;
   /** Wall clock: times the intervals between steps and sweeps. */
   readonly clock: Clock;
-  /** The run's clock, which stamped the rows. */
+  /** The run's clock (wall-clock time, except in a sped-up simulation), which stamped the rows. */
   readonly runClock: Clock;
 }
 

@@ -30,7 +30,10 @@ export interface AddWebhookUrl {
   readonly ordered?: boolean | undefined;
   /** Which events the URL gets; all by default. */
   readonly filter?: FilterChange | undefined;
-  /** The URL gets the events received from this time on, by the run's clock; from now on if undefined. */
+  /**
+   * The URL gets the events received from this time on, by the run's clock (wall-clock time, except in a sped-up
+   * simulation); from now on if undefined.
+   */
   readonly sinceMs?: number | undefined;
 }
 

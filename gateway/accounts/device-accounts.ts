@@ -40,7 +40,7 @@ export interface DeviceAccountsParts {
   readonly keys: Keys;
   /** Wall-clock time, for credentials. */
   readonly clock: Clock;
-  /** The run's clock, for the states of locks. */
+  /** The run's clock (wall-clock time, except in a sped-up simulation), for the states of locks. */
   readonly runClock: Clock;
   readonly sessions: Pick<Sessions, 'end' | 'whenNone'>;
   readonly ingest: Pick<Ingest, 'runExclusive' | 'recordEvent' | 'rejudge'>;

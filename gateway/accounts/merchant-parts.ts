@@ -25,7 +25,7 @@ export interface MerchantParts {
   /** Sessions of the dashboard and of the operators' console. */
   readonly consoleSessions: ConsoleSessions;
   readonly tester: WebhookTester;
-  /** The run's clock, which stamps what locks send. */
+  /** The run's clock (wall-clock time, except in a sped-up simulation), which stamps what locks send. */
   readonly runClock: Clock;
   readonly idempotentCalls: IdempotentCalls;
   /** Wakes calls that wait for a merchant's next event. */

@@ -1,4 +1,7 @@
-/** Reacts to the clocks: when the machine's clock becomes doubtful or is confirmed, and when the run's clock steps. */
+/**
+ * Reacts to the clocks: when the machine's clock becomes doubtful or is confirmed, and when the run's clock (wall-clock
+ * time, except in a sped-up simulation) steps.
+ */
 import type { Commands } from '../commands/commands.js';
 import type { GatewayEvents } from '../events.js';
 import { type ListeningParts, recordClockStep } from '../locks/listening.js';

@@ -46,7 +46,7 @@ const EXPIRY_RETRY_DELAY = Seconds(1);
 export interface DispatcherParts {
   readonly store: Pick<Store, 'commands'>;
   readonly events: GatewayEvents;
-  /** The run's clock. */
+  /** The run's clock (wall-clock time, except in a sped-up simulation). */
   readonly clock: Clock;
   /** Wall-clock time. */
   readonly wallClock: Clock;
@@ -65,7 +65,7 @@ export class CommandDispatcher {
   readonly #queues = new Map<number, CommandQueue>();
   /** The queues by the time at which each is examined again. */
   readonly #deadlines = new Deadlines<CommandQueue>();
-  /** When each connection subscribed to `down`, in wall-clock time. */
+  /** When each connection subscribed to `down`, the topic of commands, in wall-clock time. */
   readonly #listeningSince = new WeakMap<Session, number>();
   /** Queues that wait for their turn to leave. */
   readonly #waitingToLeave = new Set<CommandQueue>();
@@ -332,7 +332,8 @@ export class CommandDispatcher {
     this.#parts.events.emit('command', { atMs, mac: record.mac, record: open.record });
     const { id, expiresAtMs: expiresMs, command } = record;
     if (this.#isStopped || this.#parts.clock.now() >= expiresMs) return;
-    // aedes loses a message that another follows too closely, so the next command waits until this one is written.
+    // The MQTT library (aedes) loses a message that another follows too closely, so the next command waits until this
+    // one is written.
     this.#writing.add(session);
     // The lock compares the expiry with its own clock. If the machine's clock jumped ahead, the lock's probably did
     // too.

@@ -20,7 +20,10 @@ import {
 /** For named locks, or for all locks of a merchant. */
 export type CommandTargets = { readonly macs: readonly Mac[] } | { readonly merchant: string };
 
-/** A checked request. Times are by the run's clock, ms since the epoch. */
+/**
+ * A checked request. Times are by the run's clock (wall-clock time, except in a sped-up simulation), ms since the
+ * epoch.
+ */
 export interface CommandRequest {
   readonly targets: CommandTargets;
   /** The number of locks that the caller expects; undefined if the request does not state it. */

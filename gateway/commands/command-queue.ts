@@ -17,7 +17,10 @@ export interface OpenCommand {
   sendsOnSession: number;
 }
 
-/** One lock's queue. `dueMs`: when to examine it again, by the run's clock. */
+/**
+ * One lock's queue. `dueMs`: when to examine it again, by the run's clock (wall-clock time, except in a sped-up
+ * simulation).
+ */
 export interface CommandQueue extends Due {
   readonly deviceId: number;
   readonly mac: Mac;

@@ -6,7 +6,10 @@ import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../proto/cl
 import { POWER_MODEL } from '../../proto/power/model.js';
 import type { Command } from '../../proto/wire/ping.js';
 
-/** For commands that move or sound a lock: a lock that wakes at dawn must not spring open for last night's tap. */
+/**
+ * For commands that move or sound a lock: a lock that wakes in the morning must not open for a tap on the app the
+ * evening before.
+ */
 const SHORT_LIFETIME = Minutes(2);
 const LONG_LIFETIME = Hours(24);
 

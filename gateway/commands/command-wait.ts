@@ -20,7 +20,10 @@ export interface Wait {
     | 'acknowledgement'
     | 'sending';
   readonly text: string;
-  /** When the wait is expected to end, ms since the epoch by the run's clock; absent if unknown. */
+  /**
+   * When the wait is expected to end, ms since the epoch by the run's clock (wall-clock time, except in a sped-up
+   * simulation); absent if unknown.
+   */
   readonly dueMs?: number;
 }
 

@@ -213,12 +213,12 @@ export class Commands implements CommandListener {
     this.#dispatcher.examineAll();
   }
 
-  /** Must be called when the run's clock has made a step. */
+  /** Must be called when the run's clock (wall-clock time, except in a sped-up simulation) has made a step. */
   clockStepped(step: RunStep): void {
     this.#dispatcher.stepped(step);
   }
 
-  /** Must be called when a lock has subscribed to `down`: it can receive commands from now on. */
+  /** Must be called when a lock has subscribed to the topic `down`: it can receive commands from now on. */
   listening(session: Session): void {
     this.#dispatcher.listening(session);
   }

@@ -35,7 +35,7 @@ export async function readTwin(
   belief: Belief | undefined,
   nowMs: number,
 ): Promise<Twin> {
-  const changes = await store.readPowerWishes(deviceId, nowMs, MAX_TWIN_COMMANDS);
+  const changes = await store.readPowerChanges(deviceId, nowMs, MAX_TWIN_COMMANDS);
   // The store returns the newest first, and a newer command overrides an older one.
   const combined: PowerChange = changes.reduceRight((older, newer) => Object.assign(older, newer), {} as PowerChange);
   const wanted = settingsJson(combined);

@@ -24,7 +24,10 @@ export interface HealthParts {
   readonly events: GatewayEvents;
   /** The wall clock: people and their machines read these times. */
   readonly clock: Clock;
-  /** The time for events' timestamps: the run's clock, once there is one. */
+  /**
+   * The time for events' timestamps: the run's clock (wall-clock time, except in a sped-up simulation), once there is
+   * one.
+   */
   readonly now: () => number;
 }
 

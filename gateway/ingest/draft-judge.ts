@@ -25,7 +25,7 @@ export interface Acknowledgement {
   readonly commandId: number;
   readonly state: AnsweredState;
   readonly detail: string;
-  /** When it was received, by the run's clock. */
+  /** When it was received, by the run's clock (wall-clock time, except in a sped-up simulation). */
   readonly atMs: number;
 }
 
@@ -103,6 +103,8 @@ export class DraftJudge {
     pending.findings = verdict.findings;
     const hasFindings = addVerdict(deviceId, verdict, draft);
     draft.touch(lock);
+    // A replay starts from a stored state. Without one, or if the replay would lead elsewhere, this commit stores the
+    // state.
     const isJudged = lock.state.unjudged === undefined;
     if (isJudged && isReplayable(pending) && !hasFindings && lock.isStored) locks.markDirty(lock);
     else if (isJudged) draft.changed.add(lock);

@@ -75,7 +75,7 @@ export interface CommandListener {
 export interface IngestParts {
   readonly store: Store;
   readonly locks: Locks;
-  /** The run's clock. */
+  /** The run's clock (wall-clock time, except in a sped-up simulation). */
   readonly clock: Clock;
   readonly events: GatewayEvents;
   /** Returns whether the store can't write now. Uplinks are then refused, so that the queue does not fill. */

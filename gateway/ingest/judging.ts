@@ -22,7 +22,7 @@ export const CURRENT_JUDGE: VersionedJudge = Object.freeze({ judge: judgeInPlace
 
 /** Why a lock is not judged. Stored with the lock's state. */
 export interface JudgingStop {
-  /** By the run's clock, ms since the epoch. */
+  /** By the run's clock (wall-clock time, except in a sped-up simulation), ms since the epoch. */
   readonly sinceMs: number;
   /** The message of the exception. */
   readonly why: string;

@@ -29,7 +29,10 @@ export type Answer = (error?: Error) => void;
 
 const NO_FINDINGS: readonly Finding[] = Object.freeze([]);
 
-/** It is the judge's input (`UplinkEvent`) and the store's (`IncomingUplink`). Both name some members differently. */
+/**
+ * An uplink is the judge's input (`UplinkEvent`) and the store's (`IncomingUplink`), which name some members
+ * differently.
+ */
 export class PendingUplink implements IncomingUplink, UplinkEvent {
   readonly type = 'uplink';
   readonly sender: Sender;

@@ -52,7 +52,10 @@ export interface DeviceState {
   unjudged?: JudgingStop | undefined;
   /** The troubles that its merchant was told of. Absent if there are none. */
   reported?: ReportedTroubles | undefined;
-  /** When the lock's last uplink was received, by the run's clock; null if none was. */
+  /**
+   * When the lock's last uplink was received, by the run's clock (wall-clock time, except in a sped-up simulation);
+   * null if none was.
+   */
   receivedAtMs: number | null;
   /**
    * Uplink keys up to this one may have been used before the state was erased or the lock moved to another merchant.
@@ -115,7 +118,10 @@ export function readDeviceState(json: string): Result<DeviceState> {
 }
 
 const KEY = { credential: 0, life: 0, boot: 0, sequence: 0 };
-/** A sample state with every member. Its values represent their types; null represents any value. */
+/**
+ * A sample state with every member, to compare the shape of stored states with. Its values represent their types; null
+ * represents any value.
+ */
 const SHAPE = {
   belief: {
     ...newBelief(POWER_MODEL, '', 0),

@@ -13,7 +13,7 @@ import type { KnownLock, Locks } from './locks.js';
 export interface ListeningParts {
   readonly locks: Locks;
   readonly ingest: Ingest;
-  /** The run's clock. */
+  /** The run's clock (wall-clock time, except in a sped-up simulation). */
   readonly clock: Clock;
   /** The last known time at which a gateway ran on this store, ms since the epoch; null if none ever ran. */
   readonly lastRanMs: number | null;

@@ -104,7 +104,7 @@ function copyReceiptBeliefs(belief: Belief, known: Belief): void {
   belief.isOverdueReported = known.isOverdueReported && isSameSilence('period-overdue', belief, known);
   belief.isWindowReported = known.isWindowReported && isSameSilence('window-offline', belief, known);
   belief.isRecoveryReported = known.isRecoveryReported && isSameSilence('recovery-offline', belief, known);
-  // A tick is due at once: it finds what is overdue by now.
+  // A tick (an event that only says what time it is) is due at once: it finds what is overdue by now.
   belief.dueMs = known.nowMs;
 }
 

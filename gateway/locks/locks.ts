@@ -40,7 +40,10 @@ export interface KnownLock {
   marks: readonly number[];
   /** The presence that was last announced. */
   presence: Presence;
-  /** When its next tick is due, ms since the epoch, by the run's clock. */
+  /**
+   * When its next tick is due, ms since the epoch, by the run's clock (wall-clock time, except in a sped-up
+   * simulation).
+   */
   dueMs: number;
   /** Whether the store has a state of the lock, however old. */
   isStored: boolean;

@@ -30,7 +30,7 @@ export interface LoadedState extends ReplayedLock {
 interface Loading {
   readonly store: Store;
   readonly judging: VersionedJudge;
-  /** The run's clock, ms since the epoch. */
+  /** The run's clock (wall-clock time, except in a sped-up simulation), ms since the epoch. */
   readonly nowMs: number;
 }
 

@@ -11,7 +11,10 @@ const MAX_OUTCOME_WAIT: Milliseconds = Seconds(1);
 export interface ReadFigures {
   readonly store: StoreFigures | undefined;
   readonly disk: DiskSpace | undefined;
-  /** The age of a URL's oldest event without an outcome, in ms by the run's clock; null if it has none. */
+  /**
+   * The age of a URL's oldest event without an outcome, in ms by the run's clock (wall-clock time, except in a sped-up
+   * simulation); null if it has none.
+   */
   readonly oldestAgeMs: (backlog: UrlBacklog) => Milliseconds | null;
 }
 

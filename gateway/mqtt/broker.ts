@@ -104,6 +104,7 @@ export class Broker {
     this.#guard = new ConnectionGuard({
       limits: { ...GUARD_LIMITS, ...options.limits },
       roomFor: options.roomFor,
+      // A run clock at normal speed follows real time, and never goes back.
       clock: options.guardClock ?? new RunClock(options.clock.now()),
       onConnect: ({ stream }) => void aedes.handle(stream),
       onRefused: (filter, what, why) => this.#endedByGuard(filter, 'gateway', what, why),

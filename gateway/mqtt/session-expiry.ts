@@ -1,4 +1,4 @@
-/** Ends sessions within seconds after their credential expires. */
+/** Ends sessions (authenticated MQTT connections) within seconds after their credential expires. */
 import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
 import type { Session } from './sessions.js';
 

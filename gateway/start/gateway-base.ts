@@ -15,7 +15,10 @@ import type { LookupAll } from '../webhooks/sending/name-service.js';
 
 /** Options of a gateway in addition to its settings. Most replace a clock or a part in tests. */
 export interface GatewayOptions {
-  /** The speed of the run's clock, 1 for real time (protocol.md §3, Sped-up runs). */
+  /**
+   * The speed of the run's clock (wall-clock time, except in a sped-up simulation), 1 for real time (protocol.md §3,
+   * Sped-up runs).
+   */
   readonly speed?: number;
   /** Replaces the run's clock, for tests that stop time while the network works. */
   readonly runClock?: Clock;

@@ -32,7 +32,7 @@ interface LockServiceParts {
   readonly store: Store;
   readonly keys: Keys;
   readonly events: GatewayEvents;
-  /** The run's clock. */
+  /** The run's clock (wall-clock time, except in a sped-up simulation). */
   readonly clock: Clock;
   readonly wallClock: Clock;
   readonly ingest: Ingest;

@@ -43,7 +43,10 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
   }
 }
 
-/** The error for a wrong URL. It quotes only the scheme: the part after it may contain a password. */
+/**
+ * The error for a wrong URL. It quotes only the scheme: the part after it may contain a password. `scheme` is null if
+ * that part is missing.
+ */
 function badUrl(scheme: string | null): LockgateError {
   const forms = [...ENGINES.values()].map(({ urlForm }) => urlForm).join(', ');
   const problem = { '': 'it has no scheme', null: 'nothing follows its scheme' }[String(scheme)];

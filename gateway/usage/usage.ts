@@ -35,7 +35,7 @@ export interface UsageParts {
   readonly store: Pick<Store, 'usage' | 'listMerchants' | 'readMetadata' | 'writeMetadata'>;
   /** The wall clock. */
   readonly clock: Clock;
-  /** The run's clock, for the times of events. */
+  /** The run's clock (wall-clock time, except in a sped-up simulation), for the times of events. */
   readonly runClock: Clock;
   readonly events: GatewayEvents;
 }

@@ -18,7 +18,10 @@ const MAX_DISORDER = Minutes(1);
 export interface EventPlace {
   /** The id of the last uplink that was read; 0 at the start of the log. */
   readonly afterId: number;
-  /** Every event that was received before this time, by the run's clock, has been read. */
+  /**
+   * Every event that was received before this time, by the run's clock (wall-clock time, except in a sped-up
+   * simulation), has been read.
+   */
   readonly completeToMs: number;
 }
 

@@ -21,7 +21,10 @@ export interface RedeliveryParts {
   readonly waits: Clock;
 }
 
-/** Selects the events to recover: received at or after `sinceMs` and before `untilMs`, by the run's clock. */
+/**
+ * Selects the events to recover: received at or after `sinceMs` and before `untilMs`, by the run's clock (wall-clock
+ * time, except in a sped-up simulation).
+ */
 export interface RecoveryRange {
   readonly sinceMs: number;
   readonly untilMs?: number | undefined;

@@ -37,7 +37,7 @@ export interface WebhookSettingsParts {
   /** The clock that deliveries wait by; the validity of secrets is by its wall clock. */
   readonly waits: DeliveryClock;
   readonly events: GatewayEvents;
-  /** The run's clock, for events. */
+  /** The run's clock (wall-clock time, except in a sped-up simulation), for events. */
   readonly runClock: Clock;
 }
 

@@ -75,7 +75,10 @@ export const WAIT_WHY: Readonly<Record<Wait['for'], WaitRow>> = Object.freeze({
   sending: { sentence: 'it is on its way', restsOn: SECTIONS.wire },
 });
 
-/** The steps that explain a command; times are by the run's clock. `wait` is null where the command is finished. */
+/**
+ * The steps that explain a command; times are by the run's clock (wall-clock time, except in a sped-up simulation).
+ * `wait` is null where the command is finished.
+ */
 export function commandSteps(record: CommandRecord, wait: Wait | null): WhyStep[] {
   const { id, mac, command, createdAtMs, notBeforeMs, expiresAtMs, askedBy } = record;
   const commandText = `Command ${id} asks lock ${formatMac(mac)} ${TYPE_WHY[command.type]}.`;

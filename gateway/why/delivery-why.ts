@@ -10,7 +10,10 @@ import { ADDRESS_REFUSED } from '../webhooks/sending/attempt.js';
 import { MAX_PROBE_WAIT } from '../webhooks/url/circuit.js';
 import { RETRY_DELAYS } from '../webhooks/url/schedule.js';
 
-/** Every state in which an event may be at a URL. If several apply, {@link outcomeOf} chooses. */
+/**
+ * Every state in which an event may be at a URL; {@link OUTCOME_WHY} says what each means. If several apply,
+ * {@link outcomeOf} chooses.
+ */
 export const OUTCOMES = [
   'not-its-own',
   'filtered',

@@ -23,7 +23,7 @@ export function quarantineSteps({ receivedAtMs, code, message, bytes }: Quaranti
   const reason = REJECTION_WHY[code as UplinkRejection['code']] ?? 'an earlier version of the gateway rejected it';
   const receivedText = `${bytes.length} bytes came at ${toDate(receivedAtMs)} and could not be accepted: ${message}.`;
   const storedText =
-    'They were put into quarantine and acknowledged all the same: a lock can’t repair its firmware, and would send ' +
+    'They were quarantined, but acknowledged: a lock can’t repair its firmware, and would send ' +
     `them for ever. The gateway stores ${MAX_QUARANTINED_PER_LOCK.toLocaleString('en')} such messages of a lock.`;
   return [
     step('quarantine', code, SECTIONS.wire, `${receivedText} The reason: ${reason}.`, receivedAtMs),

@@ -26,7 +26,9 @@ const SUBJECTS: Readonly<Record<Exclude<Refusal['what'], 'connect'>, string>> = 
   connection: 'connection that was closed',
 });
 
-/** The steps for the latest refusals up to `atMs`, by the run's clock. */
+/**
+ * The steps for the latest refusals up to `atMs`, by the run's clock (wall-clock time, except in a sped-up simulation).
+ */
 export function refusalSteps(refusals: readonly Refusal[], atMs: number): WhyStep[] {
   const startedBefore = refusals.filter(({ firstAtMs }) => firstAtMs <= atMs);
   return startedBefore.slice(0, MAX_SHOWN_REFUSALS).map((refusal) => {

@@ -1,4 +1,7 @@
-/** Parses the time of a "why" question, as an operator types or pastes it. The time is by the run's clock. */
+/**
+ * Parses the time of a "why" question, as an operator types or pastes it. The time is by the run's clock (wall-clock
+ * time, except in a sped-up simulation).
+ */
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 import { parseDate } from '../../proto/date.js';
 import { LockgateError } from '../../proto/errors.js';

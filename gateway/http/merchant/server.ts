@@ -378,7 +378,10 @@ function pathOf({ url }: FastifyRequest): string {
   return url.split('?', 1)[0] ?? '';
 }
 
-/** Refuses a request over a connection of the reserve. @throws LockgateError `busy` unless the request is a probe */
+/**
+ * Refuses a request over a connection of the reserve, which a full port still accepts for operators and probes. @throws
+ * LockgateError `busy` unless the request is a probe
+ */
 function refuseInReserve(request: FastifyRequest): void {
   if (PROBES.has(pathOf(request))) return;
   throw new LockgateError('busy', 'too many connections are open; try again in a moment');

@@ -91,8 +91,8 @@ export interface RouteTerms {
   readonly query?: TObject;
   /** The body's schema; undefined for a route without a body. */
   readonly body?: TSchema;
-  /** The handler validates the body itself, with better error messages than a schema gives. */
-  readonly isBodyReadByHand?: true;
+  /** The handler validates the body, with better error messages than a schema gives. */
+  readonly isBodyCheckedByHandler?: true;
   /** The answer's schema, if it is JSON. */
   readonly answer: TSchema;
 }

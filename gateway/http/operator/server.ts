@@ -235,9 +235,9 @@ export class OperatorServer {
   }
 
   #addRoute(options: OperatorServerOptions, route: Route): void {
-    const { method, path: url, query, body, isBodyReadByHand, bodyLimit, success, handle } = route;
+    const { method, path: url, query, body, isBodyCheckedByHandler, bodyLimit, success, handle } = route;
     const checkQuery = queryCheck(query);
-    const checkBody = body === undefined || isBodyReadByHand === true ? undefined : bodyCheck(body);
+    const checkBody = body === undefined || isBodyCheckedByHandler === true ? undefined : bodyCheck(body);
     this.#fastify.route({
       method,
       url,

@@ -25,7 +25,10 @@ export interface LockStates {
 
 const NEVER_SEEN: Presence = Object.freeze({ presence: 'never-seen' });
 
-/** Returns the lock with its present state. @param nowMs by the run's clock, ms since the epoch */
+/**
+ * Returns the lock with its present state. @param nowMs by the run's clock (wall-clock time, except in a sped-up
+ * simulation), ms since the epoch
+ */
 export function listedLock(device: Device, states: LockStates, nowMs: number): ListedLock {
   const state = states.find(device.id)?.state ?? null;
   if (state === null) return { device, state, presence: NEVER_SEEN, unjudged: undefined };

@@ -20,7 +20,7 @@ const LOCKS_PER_SLICE = 2_000;
 export interface LockListParts {
   readonly directory: LockDirectory;
   readonly states: LockStates;
-  /** The run's clock. */
+  /** The run's clock (wall-clock time, except in a sped-up simulation). */
   readonly clock: Clock;
   readonly turns: ReadTurns;
 }

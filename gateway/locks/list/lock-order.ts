@@ -58,6 +58,7 @@ function sortValue(lock: ListedLock, key: SortKey): Place['value'] {
     case 'trouble':
       return TROUBLES.indexOf(troubleOf(lock));
     case 'mac':
+      // All values are equal, so that only the MAC decides.
       return 0;
     case 'name':
       return device.name?.toLowerCase() ?? null;

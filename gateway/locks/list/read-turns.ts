@@ -15,7 +15,7 @@ export class ReadTurns {
   readonly #waiting: (() => void)[] = [];
   /** When this turn started its first slice; undefined if it has started none. */
   #firstStartAtMs: number | undefined;
-  /** Resolves when the last work of {@link alone} has ended. */
+  /** Resolves when the last work of {@link runExclusive} has ended. */
   #lastAlone: Promise<void> = Promise.resolve();
 
   /** `monotonic` reads a monotonic clock in ms; tests pass their own. */
@@ -37,11 +37,11 @@ export class ReadTurns {
 
   /**
    * Runs work that divides itself into turns of the event loop. Only one such work runs at a time, since several
-   * together would take a part each of every turn.
+   * together would make each turn longer.
    *
    * @throws the signal's reason if it is aborted before the work starts; what the work throws
    */
-  async alone<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  async runExclusive<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const previous = this.#lastAlone;
     let end = (): void => undefined;
     this.#lastAlone = new Promise((resolve) => {

@@ -15,7 +15,9 @@ export function budgetText(limits: BudgetLimits, limit: BudgetLimit, source: Sou
   return `${subject} more than ${exceeded} and ${verb} read at that pace`;
 }
 
-/** A watcher that emits `budget` events. @param clock the run's clock */
+/**
+ * A watcher that emits `budget` events. @param clock the run's clock (wall-clock time, except in a sped-up simulation)
+ */
 export function budgetWatcher(events: GatewayEvents, clock: Clock, limits: BudgetLimits): BudgetWatcher {
   return {
     now: () => clock.now(),

@@ -34,7 +34,7 @@ export interface HeldConnection {
 }
 
 export interface BudgetWatcher {
-  /** The run's clock, ms since the epoch. */
+  /** The run's clock (wall-clock time, except in a sped-up simulation), ms since the epoch. */
   now(): number;
   /** The lock exceeds its budget, or now also the daily limit. */
   over(budget: UplinkBudget): void;

@@ -25,7 +25,7 @@ export interface UplinkBudgetsOptions {
 export interface ExceededBudget {
   readonly source: Source;
   readonly limit: BudgetLimit;
-  /** By the run's clock, ms since the epoch. */
+  /** By the run's clock (wall-clock time, except in a sped-up simulation), ms since the epoch. */
   readonly sinceMs: number;
 }
 

@@ -1,9 +1,14 @@
-/** The reasons for which a client is refused: a closed set, for metrics and explanations. */
+/**
+ * The reasons for which a client is refused: a closed set, for metrics and explanations. Most are about its CONNECT;
+ * `topic`, `qos-2`, `retained` and `phone` are about a PUBLISH or SUBSCRIBE.
+ */
 
 export const REFUSAL_REASONS = [
+  // The CONNECT has a will message.
   'will',
   'malformed',
   'protocol-level',
+  // Client id and user name don't name one lock.
   'identity',
   'unknown-lock',
   'wrong-secret',
@@ -11,18 +16,24 @@ export const REFUSAL_REASONS = [
   'expired',
   'merchant-closed',
   'not-connect',
+  // A packet is too long, or of a type that is not allowed.
   'packet',
   'tls',
+  // The CONNECT took too long.
   'slow',
+  // There are too many connections.
   'crowd',
+  // File descriptors are short.
   'descriptors',
   'not-reading',
   'not-authenticated',
+  // The store can't read or write.
   'store',
   'stopping',
   'topic',
   'qos-2',
   'retained',
+  // A phone subscribed, which only locks may do.
   'phone',
   // Errors of the MQTT library.
   'other',

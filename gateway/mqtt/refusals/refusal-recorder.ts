@@ -29,7 +29,7 @@ export interface RefusalRecorderParts {
   readonly events: Pick<GatewayEvents, 'on'>;
   /** The wall clock, for the intervals between writes. */
   readonly clock: Clock;
-  /** The run's clock, for timestamps. */
+  /** The run's clock (wall-clock time, except in a sped-up simulation), for timestamps. */
   readonly now: () => number;
   readonly isStoreFailing: () => boolean;
 }

@@ -5,12 +5,12 @@
  */
 
 /**
- * The number of entries of operators, owners and the gateway that are retained, some 30 MB; a few more until the next
- * deletion. Entries of merchants don't count, so that no merchant can push these out.
+ * Maximum number of retained entries of operators, owners and the gateway, some 30 MB; exceeded by a few until the next
+ * deletion. Entries of merchants don't count, so that no merchant can cause the deletion of these.
  */
 export const MAX_AUDIT_ENTRIES = 100_000;
 
-/** The number of retained entries of one merchant's users and keys, and of all merchants' together. */
+/** Maximum number of retained entries of one merchant's users and keys, and of all merchants' together. */
 export const MAX_AUDIT_ENTRIES_PER_MERCHANT = 10_000;
 export const MAX_AUDIT_ENTRIES_OF_MERCHANTS = 500_000;
 

@@ -1,6 +1,7 @@
 /**
  * Commands to locks in the store (protocol.md §1 and §2, Commands), and their results. All times are ms since the epoch
- * by the run's clock, which locks use too (protocol.md §3, Sped-up runs).
+ * by the run's clock, which locks use too: it follows the wall clock, except in a sped-up simulation, and never goes
+ * back (protocol.md §3, Sped-up runs).
  */
 import { Hours } from '../../../proto/clock.js';
 import type { Mac } from '../../../proto/wire/mac.js';
@@ -47,9 +48,9 @@ export interface CommandRecord extends NewCommand {
 }
 
 /**
- * A commit's changes to commands. Only the first acknowledgement counts, and only from the lock that the command was
- * sent to. An acknowledgement counts for an expired or cancelled command too: the lock executed the command in time and
- * reported it late.
+ * A commit's changes to commands. Only the first acknowledgement (the lock's answer) counts, and only from the lock
+ * that the command was sent to. An acknowledgement counts for an expired or cancelled command too: the lock executed
+ * the command in time and reported it late.
  */
 export type CommandChange =
   | { readonly type: 'sent'; readonly id: number; readonly atMs: number }
@@ -124,7 +125,9 @@ export interface CommandStore {
   readUnfinished(): Promise<CommandRecord[]>;
   /** Marks those of the given commands that are unfinished as expired; returns their ids. */
   expire(ids: readonly number[], atMs: number): Promise<number[]>;
-  /** Moves creation and expiry of those of the given commands that are unfinished by `byMs`. */
+  /**
+   * Moves creation and expiry of those of the given commands that are unfinished by `byMs`, after a step of the clock.
+   */
   postpone(ids: readonly number[], byMs: number): Promise<void>;
   /** Cancels a command if it is still queued; returns whether it was. */
   cancel(id: number, atMs: number): Promise<boolean>;
@@ -132,5 +135,5 @@ export interface CommandStore {
    * Returns the set-power commands of the lock's current merchant that are done or may still be executed, and are due
    * by `nowMs`; newest first, at most `limit`.
    */
-  readPowerWishes(deviceId: number, nowMs: number, limit: number): Promise<PowerChange[]>;
+  readPowerChanges(deviceId: number, nowMs: number, limit: number): Promise<PowerChange[]>;
 }

@@ -41,7 +41,7 @@ export function openFailure(error: unknown): unknown {
   return failureKind(error) === 'other' || error instanceof StoreFailure ? error : new StoreFailure('open', error);
 }
 
-/** The error for a MAC that no device in service has. */
+/** The error for a MAC that no device in service (registered and not removed) has. */
 export function noSuchDevice(mac: Mac): LockgateError {
   return new LockgateError('no-such-device', `there is no device ${formatMac(mac)}`);
 }

@@ -8,7 +8,10 @@ import type { Mac } from '../../../proto/wire/mac.js';
 import type { Command } from '../../../proto/wire/ping.js';
 import type { StoredUplink } from './stored-uplink.js';
 
-/** An event in a lock's log, as in a trace. A connection without `source` is the lock's, not a phone's. */
+/**
+ * An event in a lock's log, as in a trace, a recorded history (docs/traces.md). A connection without `source` is the
+ * lock's, not a phone's.
+ */
 export type LockEvent =
   | { readonly event: 'connect'; readonly source?: 'phone' }
   | { readonly event: 'disconnect'; readonly source?: 'phone'; readonly cause: DisconnectCause }
@@ -21,7 +24,7 @@ export interface StoredFinding {
   readonly finding: Finding;
 }
 
-/** An entry of one lock's log, which is in the order of arrival. */
+/** An entry of one lock's log: an uplink (a message from the lock) or another event, in the order of arrival. */
 export type LogEntry =
   | { readonly type: 'uplink'; readonly uplink: StoredUplink }
   | { readonly type: 'lock-event'; readonly atMs: number; readonly event: LockEvent };

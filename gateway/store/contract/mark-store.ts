@@ -1,7 +1,7 @@
 /**
  * Reflash marks (protocol.md §1). A mark is the time at which a lock's flash memory was wiped; it starts a new "life"
- * of the lock, in which its counters start again. The promises of store.ts hold. Times are ms since the epoch, by the
- * clock of locks.
+ * of the lock, in which its counters start again. As in store.ts, a method that writes resolves after the write is on
+ * the disk. Times are ms since the epoch, by the clock of the locks: wall-clock time, except in a sped-up simulation.
  */
 
 export interface NewMark {

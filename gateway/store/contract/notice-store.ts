@@ -3,21 +3,34 @@
  * a rejected call has changed nothing. Times are ms since the epoch, wall-clock time.
  */
 
-/** What a notice is about. */
+/** What a notice is about. `url` is a webhook URL. */
 export const NOTICE_KINDS = [
   'url-disabled',
+  // A URL fails, and gets only probes.
   'circuit-open',
+  // A URL has many or old undelivered events.
   'url-behind',
+  // The gateway can't send webhooks, for a reason of its own.
   'cannot-send',
+  // The outcome of a delivery can't be stored.
   'cannot-record',
+  // A merchant's monthly statement of usage was made.
   'statement',
+  // The gateway is not ready.
   'degraded',
+  // File descriptors are scarce.
   'descriptors',
+  // A ping of a lock is overdue.
   'lock-late',
+  // A lock's boot counter went back, as after its flash was wiped.
   'boot-back',
+  // A stored ping differs from its checksum, and is not sent.
   'event-damaged',
+  // A lock or its phones send too much.
   'lock-over-budget',
+  // The machine's clock disagrees with other clocks.
   'clock-leapt',
+  // A lock's uplinks are no longer checked against the protocol's rules.
   'lock-unjudged',
   'store-damaged',
 ] as const;
@@ -32,7 +45,7 @@ export interface NoticeKey {
   readonly kind: NoticeKind;
   /**
    * Depends on the kind: a URL's id, a lock's MAC, the scarce resource, month and merchant, the reason why the gateway
-   * is not ready, an event's id, or `ahead`.
+   * is not ready, an event's id, or `ahead` or `behind` (the clock).
    */
   readonly subject: string;
 }

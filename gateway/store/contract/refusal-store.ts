@@ -1,6 +1,7 @@
 /**
  * Refused packets and connections of locks, in the store. As in store.ts, a method that writes resolves after the write
- * is on the disk. Times are ms since the epoch, by the run's clock.
+ * is on the disk. Times are ms since the epoch, by the run's clock: it follows the wall clock, except in a sped-up
+ * simulation.
  */
 import { Days } from '../../../proto/clock.js';
 import type { Mac } from '../../../proto/wire/mac.js';

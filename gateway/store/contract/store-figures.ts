@@ -4,14 +4,20 @@
 export interface UrlBacklog {
   readonly urlId: number;
   readonly isDisabled: boolean;
-  /** Events after the URL's cursor that have no outcome; for a disabled URL, events that are stored for it. */
+  /**
+   * Events after the URL's cursor (every event up to that id has an outcome) that have no outcome; for a disabled URL,
+   * events that are stored for it.
+   */
   readonly behind: number;
   /** Events that wait for a retry, or for an earlier event of their lock. */
   readonly pending: number;
   readonly dead: number;
   /** Events whose stored pings are damaged. */
   readonly damaged: number;
-  /** When the oldest event in `behind` or `pending` was received, by the run's clock; null if there is none. */
+  /**
+   * When the oldest event in `behind` or `pending` was received, by the run's clock (wall-clock time, except in a
+   * sped-up simulation); null if there is none.
+   */
   readonly oldestReceivedAtMs: number | null;
 }
 

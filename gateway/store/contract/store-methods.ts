@@ -169,7 +169,7 @@ export const STORE_METHODS: MethodTable<Store> = {
     expire: 'writes',
     postpone: 'writes',
     cancel: 'writes',
-    readPowerWishes: 'reads',
+    readPowerChanges: 'reads',
   },
 };
 

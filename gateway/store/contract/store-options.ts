@@ -2,9 +2,9 @@
 import type { Quota } from './merchants/quota.js';
 
 /**
- * When the newest uplinks, which are collected in a "run" in memory, are written to the indexes of the store's log. A
- * run is full at `minUplinks` uplinks if it has `uplinksPerCredential` uplinks of each credential on average, and at
- * `maxUplinks` uplinks in any case.
+ * When the newest uplinks (messages from locks), which are collected in a "run" in memory, are written to the indexes
+ * of the store's log. A run is full at `minUplinks` uplinks if it has `uplinksPerCredential` uplinks of each credential
+ * on average, and at `maxUplinks` uplinks in any case.
  */
 export interface RunSize {
   readonly minUplinks: number;

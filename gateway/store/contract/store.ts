@@ -4,6 +4,12 @@
  *
  * A method that writes resolves after the write is on the disk (fsynced), or rejects with a StoreFailure (errors.ts). A
  * rejected call has changed nothing. store-methods.ts lists which methods write.
+ *
+ * An *uplink* is a message from a lock: a ping, which is an event for its merchant's webhooks, or the acknowledgement
+ * of a command. Its *key* is its credential, boot (a counter of the lock's boots) and sequence (a counter within the
+ * boot). The *log* is the table of all uplinks in the order of arrival. The *run's clock* follows the wall clock,
+ * except in a sped-up simulation, and never goes back (protocol.md §3). *In service* is a lock that is registered and
+ * not removed.
  */
 
 import type { Finding, Withdrawal } from '../../../proto/power/judge/event.js';
@@ -236,7 +242,7 @@ export interface Judged {
 export interface Commit {
   /** Entries for the log, in order. An uplink that the log already has with the same bytes is skipped. */
   readonly incoming: readonly Incoming[];
-  /** Findings of the judge, in order. */
+  /** The results of judging, in order. */
   readonly judged: readonly Judged[];
   /** JSON of each changed lock's state after the commit, by device id. */
   readonly states: ReadonlyMap<number, string>;
@@ -275,7 +281,7 @@ export interface AttemptRecord {
   readonly status: number | null;
   readonly error: string | null;
   readonly answer: string | null;
-  /** Whether the table of deliveries already has a row for it, though this may be its first attempt. */
+  /** Whether the table of deliveries has a row for it. An event that waited for another has one before any attempt. */
   readonly hasRow?: boolean;
   /** The delivery's new state; `delivered` at the first attempt needs no row. */
   readonly outcome:

@@ -1,4 +1,4 @@
-/** An uplink as the store returns it from the log. */
+/** An uplink (a message from a lock) as the store returns it from the log, the table of all uplinks. */
 import { decodeUplink } from '../../../proto/wire/codec.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Source } from '../../../proto/wire/ping.js';
@@ -14,6 +14,7 @@ export interface StoredUplink {
   readonly credentialId: number;
   /** Whether the lock or a phone sent it, by the kind of its credential. */
   readonly source: Source;
+  /** A counter of the lock's boots, and one of its uplinks since the boot: with the credential, the uplink's key. */
   readonly boot: number;
   readonly sequence: number;
   /** Its kind: index into `UPLINK_KINDS`, or of another event (webhooks/merchant-event.ts). */

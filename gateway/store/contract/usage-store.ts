@@ -56,7 +56,7 @@ export interface StoredStatement {
 export interface UsagePage {
   readonly merchantId: number;
   readonly month: Month;
-  /** The MAC and the mark of the last row before the page; undefined for the first page. */
+  /** Identifies the last row before the page; undefined for the first page. */
   readonly after: { readonly mac: Mac; readonly simulated: boolean } | undefined;
   readonly limit: number;
 }

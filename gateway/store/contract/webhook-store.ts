@@ -1,6 +1,7 @@
 /**
  * Operators' work on webhooks: change and remove URLs, rotate secrets, inspect deliveries, send events again. The hot
- * paths of deliveries are in store.ts. As there, a method that writes resolves after the write is on the disk.
+ * paths of deliveries are in store.ts. As there, a method that writes resolves after the write is on the disk. An event
+ * is a stored ping of a lock; its uplink id is its id in the log of all messages from locks.
  */
 import type { EventKey } from '../../webhooks/event-id.js';
 import type { StoredUplink } from './stored-uplink.js';
@@ -12,7 +13,7 @@ export interface WebhookUrl {
   readonly merchantId: number;
   readonly merchantName: string;
   readonly url: string;
-  /** The custom headers: names unencrypted, values sealed, in base64 (payload/custom-headers.ts). */
+  /** The custom headers: names unencrypted, values sealed (encrypted), in base64 (payload/custom-headers.ts). */
   readonly headersSealed: Readonly<Record<string, string>>;
   /** The newest signing secret. */
   readonly secretSealed: Buffer;
@@ -47,7 +48,7 @@ export interface Failing {
 
 /** A pause that a receiver asked for with Retry-After. */
 export interface Hold {
-  /** The end, by the clock of deliveries. */
+  /** The end, by the clock of deliveries: wall-clock time at the gateway's start, and monotonic from then on. */
   readonly untilMs: number;
   /** The initial length. Clock changes never make the pause longer. */
   readonly spanMs: number;
@@ -58,7 +59,7 @@ export interface DeliveryWait {
   readonly uplinkId: number;
   /** Attempts since it was last resent. */
   readonly attempts: number;
-  /** The due time, by the clock of deliveries. */
+  /** The due time, by the clock of deliveries, as {@link Hold.untilMs}. */
   readonly atMs: number;
 }
 

@@ -33,7 +33,8 @@ export interface LogStart {
 
 export interface WhyStore {
   /**
-   * Returns the lock's uplinks with this boot and sequence, in the order of arrival; more than one if contents differ.
+   * Returns the lock's uplinks with this boot and sequence (counters in each uplink), in the order of arrival; more
+   * than one if contents differ.
    */
   findUplinks(deviceId: number, boot: number, sequence: number): Promise<StoredUplink[]>;
   findFinding(id: number): Promise<FindingOfLock | null>;

@@ -2,9 +2,9 @@
  * Deletes data in hand-written SQL: all data of one lock, or old rows chunk by chunk. Must be called inside a
  * transaction. Connections run with secure_delete, so that deleted content is overwritten and not only freed.
  *
- * The log is the table `uplink`. Its two indexes, by key and by lock, are tables too (`uplink_name`,
- * `uplink_of_device`), to which the newest uplinks are added later; until then these are in the memtable
- * (log/memtable/uplink-memtable.ts).
+ * The log is the table `uplink`, with all messages from locks. Its two indexes, by key and by lock, are tables too
+ * (`uplink_name`, `uplink_of_device`), to which the newest uplinks are added later; until then these are in the
+ * memtable (log/memtable/uplink-memtable.ts).
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { AgingChunk, AgingResult, Erased } from '../contract/store.js';

@@ -1,6 +1,7 @@
 /**
  * Opens writing connections. Every connection that writes, in any thread, must be opened here: commits are durable,
- * deleted content is overwritten, and the functions that the triggers call are registered.
+ * deleted content is overwritten, and the SQL functions that the store's triggers call, for example for checksums of
+ * rows, are registered.
  */
 import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { LockgateError } from '../../../proto/errors.js';

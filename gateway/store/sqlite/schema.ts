@@ -1,8 +1,9 @@
 /**
  * The types of the tables' rows. The steps of migrations.ts create the tables; a new step changes these types too.
  *
- * Times are integers, ms since the epoch. Columns named `received_at_ms` are by the run's clock (protocol.md §3),
- * others are wall-clock time unless a comment says otherwise. Booleans are 0 and 1.
+ * Times are integers, ms since the epoch. Columns named `received_at_ms` are by the run's clock, which follows the wall
+ * clock except in a sped-up simulation (protocol.md §3); others are wall-clock time unless a comment says otherwise.
+ * Booleans are 0 and 1.
  *
  * Each table also has a column `sum`, the checksum of its row. Triggers compute it (row-sum-triggers.ts); except for
  * uplinks and states of locks, only `db check` reads it.
@@ -66,6 +67,7 @@ export interface UplinkTable {
   device_id: number;
   merchant_id: number;
   credential_id: number;
+  /** A counter of the lock's boots, and one of its uplinks since that boot. */
   boot: number;
   sequence: number;
   /** The first 8 bytes of the SHA-256 of `bytes`: distinguishes a repeat from other content with the same key. */
@@ -98,6 +100,7 @@ export interface UplinkOfDeviceTable {
 
 /** Up to where the two indexes are complete; the table has one row. */
 export interface UplinkSettledTable {
+  /** The key of the only row. */
   one: 1;
   /** The indexes have every uplink up to this id. */
   settled_id: number;
@@ -189,7 +192,8 @@ export interface WebhookUrlTable {
   /** How long the URL has failed since then, counting only time in which a gateway ran and could send. */
   failing_for_ms: Generated<number>;
   /**
-   * The end, by the clock of deliveries, and the initial length of a pause that the receiver asked for; or null.
+   * The end, by the clock of deliveries (wall-clock time at the gateway's start, monotonic from then on), and the
+   * initial length of a pause that the receiver asked for; or null.
    */
   held_until_ms: Generated<number | null>;
   held_for_ms: Generated<number | null>;

@@ -118,7 +118,9 @@ export class DeliverySender {
   }
 }
 
-/** The gateway's event about an attempt; `atMs` by the run's clock. */
+/**
+ * The gateway's event about an attempt; `atMs` by the run's clock (wall-clock time, except in a sped-up simulation).
+ */
 export function deliveryEvent(
   event: StoredUplink,
   attemptRecord: AttemptRecord,

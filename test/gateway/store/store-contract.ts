@@ -382,13 +382,13 @@ function twinContract(engine: string, open: OpenStore): void {
     };
     const scheduled = power('MID', { notBeforeMs: 80 });
     await store.commands.add([scheduled, power('HIGH'), newCommand(), power('MID'), power('HIGH', { deviceId: 2 })]);
-    t.same(await store.commands.readPowerWishes(1, 79, 9), [{ mode: 'MID' }, { mode: 'HIGH' }]);
-    t.same(await store.commands.readPowerWishes(1, 80, 1), [{ mode: 'MID' }]);
+    t.same(await store.commands.readPowerChanges(1, 79, 9), [{ mode: 'MID' }, { mode: 'HIGH' }]);
+    t.same(await store.commands.readPowerChanges(1, 80, 1), [{ mode: 'MID' }]);
     await store.commands.expire([4], 20);
-    t.same(await store.commands.readPowerWishes(1, 79, 9), [{ mode: 'HIGH' }]);
+    t.same(await store.commands.readPowerChanges(1, 79, 9), [{ mode: 'HIGH' }]);
     await store.addMerchant('Basil', 1);
     await store.changeDevice({ mac: MAC, merchant: 'Basil' });
-    t.same(await store.commands.readPowerWishes(1, 79, 9), [], 'commands of another merchant don’t count');
+    t.same(await store.commands.readPowerChanges(1, 79, 9), [], 'commands of another merchant don’t count');
   });
 }
 

@@ -11,7 +11,7 @@ import { lockJson } from './lock-json.js';
 import { ownDataRoute } from './own-data-route.js';
 
 const MAX_SECONDS = 86_400;
-/** A longer `Last-Event-ID` is none of ours. */
+/** The gateway sends no longer ids, so a longer `Last-Event-ID` is ignored. */
 const MAX_ID_CHARS = 100;
 
 const StreamQuery = Type.Object({
@@ -87,7 +87,7 @@ function openStream(call: Call): HttpAnswer {
   return { status: 200, headers: STREAM_HEADERS, text: { type: EVENT_STREAM_TYPE, content: stream.out } };
 }
 
-/** The header `Last-Event-ID`; undefined if there is none, or it can't be one of ours. */
+/** The header `Last-Event-ID`; undefined if there is none, or the gateway can't have sent it. */
 export function lastEventIdOf(headers: Call['headers']): string | undefined {
   const id = headers['last-event-id'];
   return typeof id === 'string' && id.length <= MAX_ID_CHARS ? id : undefined;

@@ -1,6 +1,6 @@
 /**
- * The routes for what became of a merchant's webhooks (interfaces.md §2): its URLs, their deliveries, resending and
- * recovery. The URLs themselves are changed by operators only.
+ * The routes for a merchant's webhooks (interfaces.md §2): its URLs, their deliveries, resending and recovery. The URLs
+ * themselves are changed by operators only.
  */
 import { type Static, Type } from 'typebox';
 import { DATE_EXPECTED, parseDate } from '../../../../proto/date.js';
@@ -42,7 +42,7 @@ const Resent = Type.Object({
   }),
 });
 
-/** What became of webhooks. */
+/** All routes for webhooks. */
 export const WEBHOOK_ROUTES: readonly MerchantRoute[] = [
   ownDataRoute({
     method: 'GET',

@@ -11,7 +11,10 @@ import { type Call, type MerchantRoute, problemResponse } from '../route.js';
 import { nullable } from './lock-json.js';
 import { ownDataRoute } from './own-data-route.js';
 
-/** What an explanation is charged: it may judge 2,500 uplinks and as many connection events again. */
+/**
+ * What counts against the merchant's budget of rows: up to 2,500 uplinks and as many connection events are judged
+ * again.
+ */
 const ROWS_OF_EXPLANATION = 5_000;
 const MAX_TIME_CHARS = 100;
 
@@ -83,7 +86,7 @@ export const OWN_WHY_ROUTES: readonly MerchantRoute[] = [
       const { parts, merchantId, signal } = call;
       const { turns } = parts.ownData;
       parts.budgets.chargeRows(merchantId, ROWS_OF_EXPLANATION);
-      const { about, nowMs, steps } = await turns.alone(() => explainFor(call), signal);
+      const { about, nowMs, steps } = await turns.runExclusive(() => explainFor(call), signal);
       const mac = about.mac === null ? null : formatMac(about.mac);
       const body = { about: { kind: about.kind, id: about.id, mac_addr: mac }, now: toDate(nowMs) };
       return { status: 200, body: { ...body, steps: steps.map(stepToJson) } };

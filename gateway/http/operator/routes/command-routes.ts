@@ -71,7 +71,7 @@ export const COMMAND_ROUTES: readonly Route[] = [
     operation: 'command.send',
     success: 201,
     body: NewCommand,
-    isBodyReadByHand: true,
+    isBodyCheckedByHandler: true,
     answer: Type.Object({ commands: Type.Array(Type.Union([CommandAnswer, RefusedCommand])) }),
     audit: { object: targetOf, after: requestDetails },
     handle: async ({ commands, clock }, { body }) => {

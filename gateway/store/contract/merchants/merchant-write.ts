@@ -1,7 +1,8 @@
 /**
- * Writes of merchants over HTTP, as the log's writer gets them. The log's writer commits such writes in groups,
- * together with pings, so that no write costs a separate fsync (interfaces.md §2, Fairness). A refusal is a returned
- * value, not an error, since it must not roll back other writes in the same transaction.
+ * Writes of merchants over HTTP, in the form that the log's writer gets, the code that stores locks' pings
+ * (sqlite/log/log-writer.ts). It commits such writes in groups, together with pings, so that no write costs a separate
+ * fsync (interfaces.md §2, Fairness). A refusal is a returned value, not an error, since it must not roll back other
+ * writes in the same transaction.
  */
 import type { Mac } from '../../../../proto/wire/mac.js';
 import type { Fault } from '../../../faults.js';
@@ -43,7 +44,7 @@ export interface DescribeLock {
   readonly mac: Mac;
   /** Null removes the name. */
   readonly name?: string | null | undefined;
-  /** All labels. */
+  /** Replaces all labels. */
   readonly labels?: Labels | undefined;
 }
 
@@ -82,7 +83,10 @@ export interface MerchantWrite {
   readonly operation: MerchantOperation;
 }
 
-/** Why a write was refused. */
+/**
+ * Why a write was refused. `taken`: a user has the id or the name already. `last-owner`: the merchant would have no
+ * owner. `full`: the quota would be exceeded.
+ */
 export type MerchantRefusal =
   | { readonly code: 'taken'; readonly faults: readonly Fault[] }
   | { readonly code: 'last-owner' }

@@ -1,8 +1,8 @@
 /**
- * A merchant's users, their sessions, and its pets in the store. As in store.ts, a method that writes resolves after
- * the write is on the disk, and a rejected call has changed nothing. Every call has the merchant's id, so that a
- * merchant can't reach another merchant's data. Ids are int64, so bigints; times are ms since the epoch, wall-clock
- * time.
+ * A merchant's users, their sessions, and its pets in the store. (The specification of the merchants' interface
+ * includes a pet registry.) As in store.ts, a method that writes resolves after the write is on the disk, and a
+ * rejected call has changed nothing. Every call has the merchant's id, so that a merchant can't reach another
+ * merchant's data. Ids are int64, so bigints; times are ms since the epoch, wall-clock time.
  */
 
 import type { DashboardRole } from './dashboard-roles.js';

@@ -15,7 +15,7 @@ export interface Quota {
 /** The quota of interfaces.md §2. */
 export const DEFAULT_QUOTA: Quota = { pets: 100_000, petBytes: 16 * 1024, users: 1_000_000, bytes: 1024 ** 3 };
 
-/** The name of a limit that is exceeded. */
+/** The name of a limit that is exceeded; `kept-bytes` is the limit `bytes`. */
 export type ExceededQuota = 'pets' | 'users' | 'kept-bytes';
 
 /** The current use of a merchant. */

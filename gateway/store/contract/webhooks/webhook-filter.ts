@@ -12,7 +12,7 @@ import { type EventType, eventTypeOf } from './merchant-event.js';
 export interface WebhookFilter {
   /** The types of events. `reasons` and `pingTypes` are about pings only. */
   readonly events: readonly EventType[] | null;
-  /** Names of reasons. */
+  /** Names of the reasons why a lock sent the ping, such as `REASON_THEFT`. */
   readonly reasons: readonly string[] | null;
   /** Such as `cellular`. */
   readonly pingTypes: readonly string[] | null;
@@ -53,7 +53,7 @@ export function passesFilter(
   if (labels !== null && !hasLabels(labelsOf(deviceId), labels)) return false;
   if (type !== 'ping' || (reasons === null && pingTypes === null)) return true;
   const decoded = isDamaged ? undefined : decodeUplink(bytes);
-  // Of a damaged ping it is not known whether it passes: it is kept for the URL, and reported as damaged.
+  // Whether a damaged ping would pass is unknown. It counts as passing, so that it is reported as damaged, not lost.
   if (!decoded?.ok || !isPingUplink(decoded.value)) return true;
   const { kind, reason } = decoded.value.body;
   return (reasons?.includes(reason) ?? true) && (pingTypes?.includes(kind) ?? true);

@@ -92,7 +92,10 @@ export function requireRoom(folder: string, neededBytes: number, purpose: string
   );
 }
 
-/** Returns the last migration of a copy's schema, and the id of the key that its secrets are sealed with. */
+/**
+ * Returns the last migration of a copy's schema, and the id of the key that its secrets are sealed (encrypted) with.
+ * The table `fact` has the store's metadata.
+ */
 export function describeCopy(file: string): { schema: string | null; keyId: string | null } {
   const db = new SqliteDatabase(file, { readonly: true });
   try {

@@ -33,7 +33,9 @@ const MAGIC = 'SQLite format 3\0';
 /** A file with at least this many correct characters counts as a damaged SQLite file, not as another kind of file. */
 const MIN_MAGIC_MATCHES = 12;
 
-/** The unit of each check's count. */
+/**
+ * The unit of each check's count. `outbox` checks deliveries of webhooks, `kept` the counts of what merchants store.
+ */
 const UNITS: Readonly<Record<string, string>> = {
   blocks: 'blocks',
   'unused bytes': 'pages',

@@ -1,7 +1,8 @@
 /**
- * Checks the log's two indexes, by key and by lock (migration 0009). Their rows repeat columns of the log (the table
- * `uplink`) and have no checksums, so each row is compared with its uplink. The indexes are filled later than the log;
- * the table `uplink_settled` says up to which uplink they are complete. Up to there no row may be missing.
+ * Checks the two indexes of the log of all uplinks (messages from locks), by key (the columns below) and by lock
+ * (migration 0009). Their rows repeat columns of the log (the table `uplink`) and have no checksums, so each row is
+ * compared with its uplink. The indexes are filled later than the log; the table `uplink_settled` says up to which
+ * uplink they are complete. Up to there no row may be missing.
  */
 import type { CheckContext, CheckOutcome } from './context.js';
 

@@ -1,7 +1,8 @@
 /**
  * Checks the outbox: the log of uplinks, the cursor of each webhook URL (the id up to which it has an outcome for every
  * event, that is, stored ping), and the rows of deliveries that did not succeed at once. No cursor may have passed an
- * event without an outcome, and no row may refer to a missing event.
+ * event without an outcome, and no row may refer to a missing event. A gap is a range of events that a cursor skipped,
+ * since its URL was disabled when they arrived.
  */
 import { IS_PING } from '../log/uplink-row.js';
 import type { CheckContext, CheckOutcome } from './context.js';

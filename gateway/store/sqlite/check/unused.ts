@@ -84,6 +84,7 @@ function findFreePages({ size, count, read }: Pages): Set<number> {
   let trunk = count > 0 ? read(1).readUInt32BE(FIRST_TRUNK_OFFSET) : 0;
   while (trunk > 0 && trunk <= count && !trunks.has(trunk)) {
     trunks.add(trunk);
+    // Words of 4 bytes: the next trunk page, the number of pages that it lists, and these pages.
     const bytes = read(trunk);
     const leaves = Math.min(bytes.readUInt32BE(4), size / 4 - 2);
     for (let index = 0; index < leaves; index += 1) free.add(bytes.readUInt32BE(8 + 4 * index));
@@ -98,6 +99,7 @@ function unusedOf(bytes: Buffer, page: number): Buffer[] {
   const ranges = page === 1 ? [bytes.subarray(RESERVED_START, RESERVED_END)] : [];
   const headerBytes = HEADER_BYTES[bytes.readUInt8(start)];
   if (headerBytes === undefined) return ranges;
+  // The header has the first freed block at offset 1, the number of cells at 3, and their start at 5 (0 is 65,536).
   const pointersEnd = start + headerBytes + POINTER_BYTES * bytes.readUInt16BE(start + 3);
   const cellsStart = bytes.readUInt16BE(start + 5) || bytes.length;
   // Skips one pointer: the pointer to the last deleted cell may still be there.

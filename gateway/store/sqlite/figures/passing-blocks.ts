@@ -2,8 +2,8 @@
  * Finds which events (stored pings) of the log pass a webhook URL's filter, for figures. Must be used inside a read
  * transaction.
  *
- * Whether an event passes takes its bytes, and reading them for a long backlog at each figure would take seconds. An
- * uplink's bytes never change, so the result is remembered in blocks of the log: one bit for each id. A block is
+ * Whether an event passes depends on its bytes, and reading these for a long backlog at each count would take seconds.
+ * An uplink's bytes never change, so the result is remembered in blocks of the log: one bit for each id. A block is
  * examined again only if some of its events were erased or deleted, or the filter or the labels of locks changed.
  */
 import type { Database, Statement } from 'better-sqlite3';
@@ -15,7 +15,7 @@ import { readLabels } from '../tables/label-column.js';
 /** The number of ids of a block: 512 bytes of bits. */
 const BLOCK_IDS = 4_096;
 
-/** What one block of the log has; its ids are `number * BLOCK_IDS` and on. */
+/** One block of the log: {@link BLOCK_IDS} ids from `number * BLOCK_IDS` on. */
 interface Block {
   /** The last id that was examined, and the number of the merchant's events up to it. */
   examinedTo: number;
@@ -44,7 +44,7 @@ interface Statements {
 
 /** The blocks of one URL. */
 interface UrlBlocks {
-  /** The filter and the locks with its labels, as text: other blocks are needed after a change. */
+  /** The filter and the locks with its labels, as text. If this changes, the blocks are examined again. */
   readonly key: string;
   readonly blocks: Map<number, Block>;
 }
@@ -80,10 +80,10 @@ export class PassingBlocks {
       known = { key, blocks: new Map() };
       this.#byUrl.set(url.id, known);
     }
-    const first = Math.floor((afterId + 1) / BLOCK_IDS);
-    for (const number of known.blocks.keys()) if (number < first) known.blocks.delete(number);
-    const last = Math.floor((this.#statements.lastId.get() as number) / BLOCK_IDS);
-    for (let number = first; number <= last; number += 1)
+    const firstNumber = Math.floor((afterId + 1) / BLOCK_IDS);
+    for (const number of known.blocks.keys()) if (number < firstNumber) known.blocks.delete(number);
+    const lastNumber = Math.floor((this.#statements.lastId.get() as number) / BLOCK_IDS);
+    for (let number = firstNumber; number <= lastNumber; number += 1)
       known.blocks.set(number, this.#examined(url, number, known.blocks.get(number), locks));
     return new PassingEvents(known.blocks, afterId);
   }

@@ -19,7 +19,10 @@ interface UrlRow {
   readonly filter: string | null;
 }
 
-/** Events after the cursor without an outcome, and when the oldest was received, by the run's clock. */
+/**
+ * Events after the cursor without an outcome, and when the oldest was received, by the run's clock (wall-clock time,
+ * except in a sped-up simulation).
+ */
 interface Behind {
   readonly count: number;
   readonly oldestReceivedAtMs: number | undefined;

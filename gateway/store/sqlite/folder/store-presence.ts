@@ -39,8 +39,7 @@ export function isStoreNew(folder: string, makeNew: boolean): boolean {
     throw new LockgateError(
       'store-missing',
       `${problem}, though the folder has what belongs to a store (${signs.join(', ')}): restore a backup, ` +
-        `or create a ` +
-        'new, empty store there with --new',
+        'or create a new, empty store there with --new',
     );
   }
   for (const leftover of [`${file}-wal`, sumsFileOf(file), runningFileOf(file)])

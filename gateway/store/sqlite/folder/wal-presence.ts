@@ -120,6 +120,7 @@ function readNumberInWal(wal: string): number {
       const frame = readAt(handle, offset, FRAME_HEADER_BYTES);
       // Another salt: a frame from before the WAL's last restart.
       if (!frame.subarray(FRAME_SALT_OFFSET, FRAME_SALT_OFFSET + SALT_BYTES).equals(salt)) return 0;
+      // A frame starts with its page's number.
       if (frame.readUInt32BE(0) === 1)
         return readAt(handle, offset + FRAME_HEADER_BYTES + STORE_NUMBER_OFFSET, 4).readUInt32BE(0);
     }

@@ -1,6 +1,7 @@
 /**
- * The interface for writing the log, the table of all uplinks in the order of arrival, and its backend that writes in
- * the calling thread. ThreadLog (thread-log.ts) writes in a separate thread. Both use {@link LogWriter}.
+ * The interface for writing the log, the table of all uplinks (messages from locks) in the order of arrival, and its
+ * backend that writes in the calling thread. ThreadLog (thread-log.ts) writes in a separate thread. Both use {@link
+ * LogWriter}.
  */
 
 import type { Database } from 'better-sqlite3';
@@ -16,7 +17,7 @@ import type { PackedCommit } from './packed-commit.js';
 export interface LogBackend {
   /** The uplinks of finished commits that are not in the log's indexes (by key, by lock) yet. */
   readonly memtable: UplinkMemtable;
-  /** Appends a commit of the ingest to the log. */
+  /** Appends a commit of the ingest, which receives and checks uplinks, to the log. */
   append(commit: PackedCommit): Promise<void>;
   /** Makes a write that is not part of the log. It may wait up to some 20 ms to share a transaction. */
   writeBatched(write: BatchedWrite): Promise<void>;

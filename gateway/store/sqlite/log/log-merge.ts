@@ -1,8 +1,8 @@
 /**
- * Merges one lock's uplinks and connection events into one sequence, in the order of arrival. Each stored event has the
- * id of the newest uplink at its time, so all uplinks up to that id come before the event. An uplink is not visible
- * until its commit is answered. Until then an event after that uplink is left out too, since the event would appear
- * before the uplink.
+ * Merges one lock's uplinks (its messages) and connection events into one sequence, in the order of arrival. Each
+ * stored event has the id of the newest uplink at its time, so all uplinks up to that id come before the event. An
+ * uplink is not visible until its commit is answered. Until then an event after that uplink is left out too, since the
+ * event would appear before the uplink.
  */
 
 import type { LockEvent, LogEntry, StoredUplink } from '../../contract/store.js';

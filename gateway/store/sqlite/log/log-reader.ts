@@ -2,6 +2,8 @@
  * Reads the log (the table of all uplinks, in the order of arrival), locks with their credentials and their states
  * (what the judge has concluded from their uplinks), and the events for deliveries, in hand-written SQL. Reads only
  * committed data. Reading uplinks by key or by lock is in uplink-lookup.ts.
+ *
+ * In SQL, `kind > 0` selects pings, and `kind >= 0` all uplinks that are not erased.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { RuleName } from '../../../../proto/power/rules.js';

@@ -20,7 +20,9 @@ import type { AuditTable, Tables } from '../schema.js';
 import type { TableParts } from './access.js';
 import { findMerchant } from './registry.js';
 
-/** After how many entries those beyond a maximum are deleted: of others, and of one merchant. */
+/**
+ * Entries beyond a maximum are deleted when an entry's id is a multiple of this; those of one merchant, of the second.
+ */
 const ENTRIES_BETWEEN_DELETIONS = 100;
 const MERCHANT_ENTRIES_BETWEEN_DELETIONS = 20;
 /** Maximum number of a merchant's entries that are deleted at once. */

@@ -168,7 +168,7 @@ export class CommandTableStore implements CommandStore {
     return numUpdatedRows > 0n;
   }
 
-  async readPowerWishes(deviceId: number, nowMs: number, limit: number): Promise<PowerChange[]> {
+  async readPowerChanges(deviceId: number, nowMs: number, limit: number): Promise<PowerChange[]> {
     const rows = await this.#reader
       .selectFrom('command')
       .innerJoin('device', 'device.id', 'command.device_id')

@@ -139,7 +139,7 @@ export class SqlitePeople implements PeopleStore {
   }
 
   async endSession(merchantId: number, tokenHash: Buffer): Promise<void> {
-    // Most logouts are without a known session, and a lookup costs less than a write.
+    // Most logouts are without a known session, and a lookup costs less than a write. The time finds expired ones too.
     if (this.#session.get(tokenHash, merchantId, Number.MIN_SAFE_INTEGER) === undefined) return;
     await this.#write('end a session', { op: 'end-session', merchantId, tokenHash });
   }

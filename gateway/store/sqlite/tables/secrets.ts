@@ -1,6 +1,7 @@
 /**
  * Changes of all secrets of the SQLite store at once, in hand-written SQL: sealing (encrypting with the operator's
- * key), sealing with a new key, and forgetting. Every write holds the write mutex.
+ * key), sealing with a new key, and forgetting. Every write holds the write mutex. The table `fact` has the store's
+ * metadata.
  */
 import type { Database } from 'better-sqlite3';
 import type { Mac } from '../../../../proto/wire/mac.js';

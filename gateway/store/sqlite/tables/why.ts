@@ -22,7 +22,7 @@ interface QuarantineRow {
   readonly bytes: Buffer;
 }
 
-/** Maximum number of uplinks or findings with one key. */
+/** Maximum number of uplinks or findings that a lookup by key returns. */
 const MAX_RESULTS = 100;
 
 export class SqliteWhy implements WhyStore {

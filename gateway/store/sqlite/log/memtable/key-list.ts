@@ -1,4 +1,7 @@
-/** A list of the keys (boot, sequence) of one credential's uplinks with their ids, sorted by key. */
+/**
+ * A list of the keys of one credential's uplinks with their ids, sorted by key. A key consists of two counters in the
+ * uplink: boot, the lock's boots, and sequence, its uplinks since that boot.
+ */
 import { NumberRows } from './number-rows.js';
 
 /** The columns of a row. */

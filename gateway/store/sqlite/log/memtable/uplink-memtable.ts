@@ -133,6 +133,7 @@ export class UplinkMemtable {
   follow({ indexedId, runEndId }: MemtableMark): void {
     for (;;) {
       if (this.flushing !== undefined && this.flushing.lastId <= indexedId) this.finishFlush();
+      // The writer's older run ends at `runEndId`: a copy that has not grown beyond it is that run, complete.
       const isClosed = this.growing.count > 0 && this.growing.lastId <= Math.max(indexedId, runEndId);
       if (this.flushing !== undefined || !isClosed) return;
       this.startFlush();

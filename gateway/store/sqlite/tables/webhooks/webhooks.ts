@@ -40,7 +40,7 @@ const MAX_REPAIRED_PER_COMMIT = 200;
 /** Maximum number of a removed URL's rows that one commit deletes, since pings wait for a commit. */
 const MAX_REMOVED_PER_COMMIT = 200;
 
-/** The log's uplinks of which the deliveries at a URL with a filter are read together. */
+/** The number of uplink ids whose deliveries at a URL with a filter are read at once, before other work gets a turn. */
 const FILTERED_SLICE = 1_024;
 
 /** The columns of a URL without failures and pauses. */
