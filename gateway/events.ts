@@ -113,7 +113,7 @@ export interface BootBack {
 export interface LockReflashed {
   readonly atMs: number;
   readonly mac: Mac;
-  /** When the new life starts, by the lock's clock. */
+  /** When the lock's boots start to count anew, by the lock's clock. */
   readonly markMs: number;
   /** When a lower boot counter was first used that no mark explains; undefined if there is none. */
   readonly backSinceMs: number | undefined;
@@ -136,9 +136,12 @@ export interface DeliveryAttempted {
   readonly eventId: string;
   /** The number of the attempt, 1 for the first. */
   readonly number: number;
+  /** The HTTP status; null if there was no answer. */
   readonly status: number | null;
   readonly durationMs: number;
+  /** Why it failed; null if it was delivered. */
   readonly error: string | null;
+  /** `dead`: no further attempt follows. */
   readonly outcome: 'delivered' | 'pending' | 'dead';
   /** Wall-clock time of the next attempt; null if none follows. */
   readonly nextAttemptAtMs: number | null;
@@ -152,6 +155,7 @@ export interface EventDamaged {
   readonly urlId: number;
 }
 
+/** The gateway disabled a webhook URL. It gets no attempts until an operator activates it. */
 export interface UrlDisabled {
   readonly atMs: number;
   readonly urlId: number;
@@ -217,6 +221,7 @@ export interface StrayAck {
   readonly why: string;
 }
 
+/** The store failed to read or write. */
 export interface StoreFailed {
   readonly atMs: number;
   readonly why: string;
@@ -225,7 +230,7 @@ export interface StoreFailed {
 /** Old data was deleted. */
 export interface Swept {
   readonly atMs: number;
-  /** Data received before this time was deleted, ms since the epoch. */
+  /** Data received before this time was deleted. */
   readonly beforeMs: number;
   readonly uplinks: number;
   /** Lock events, findings and quarantined messages. */

@@ -1,7 +1,7 @@
 /**
  * Merchants and their webhook URLs, as operators set them up: checks the operator's input, makes the secrets, stores
- * the rows and reports new URLs. Each secret is returned once and stored only hashed or sealed. Locks and phones are in
- * device-accounts.ts.
+ * the rows and reports new URLs. Each secret is returned once and stored only hashed or sealed (encrypted). Locks and
+ * phones are in device-accounts.ts.
  */
 import { LockgateError } from '../../proto/errors.js';
 import type { Mac } from '../../proto/wire/mac.js';

@@ -24,7 +24,7 @@ export const MAX_INVITATION_LIFE: Milliseconds = Days(30);
 const PREFIX = 'lgi_';
 const TOKEN_BYTES = 32;
 const TOKEN_TEXT = /^lgi_[A-Za-z0-9_-]{43}$/;
-/** In place of a merchant's id: the guard counts wrong tokens for the address alone. */
+/** In place of a merchant's id, since the guard counts wrong tokens by address and not by merchant. */
 const NO_MERCHANT = 0;
 
 /** What an invitation offers. */

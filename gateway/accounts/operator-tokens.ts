@@ -1,7 +1,8 @@
 /**
  * Operators' named tokens (interfaces.md §4): each has a name, a role and perhaps an expiry, and is shown once. The
- * store has only its hash: a token is 32 random bytes, so a fast hash is enough. None needs the store's key, so that
- * tokens outlive its replacement. The token in the data folder is not one of these (http/operator/token.ts).
+ * store has only its hash: a token is 32 random bytes, so a fast hash is enough. The hash needs no key of the store, so
+ * that tokens stay valid when the store's key is replaced. The token in the data folder is not one of these
+ * (http/operator/token.ts).
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { type Clock, type Milliseconds, Minutes } from '../../proto/clock.js';
@@ -12,7 +13,7 @@ const TOKEN_BYTES = 32;
 const TOKEN_TEXT = /^lgo_[A-Za-z0-9_-]{43}$/;
 const MAX_NAME_CHARS = 60;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
-/** The audit log names the data folder's token so; a named token must not look like it. */
+/** The form of the name that the data folder's token has in the audit log; a named token must not look like it. */
 const HASH_PREFIX = /^[0-9a-f]{8}$/;
 /** How old a token's stored last use may be: a write for each call would cost more than the call. */
 const LAST_USE_WRITE_INTERVAL: Milliseconds = Minutes(1);

@@ -1,16 +1,18 @@
 /**
  * Reads the audit log in pages, newest entries first. Only reads, in slices of a few milliseconds, since a search for
- * few matching entries would otherwise hold up pings.
+ * few matching entries would otherwise delay pings.
  */
 import { systemClock } from '../../proto/clock.js';
 import type { AuditEntry, AuditFilter, AuditStore } from '../store/contract/audit-store.js';
 
-/** The ids that the first slice searches, and that any slice may always search. */
-const FIRST_WINDOW = 2_000;
+/** Number of entry ids that the first slice searches, and the minimum for every slice. */
+const MIN_WINDOW_IDS = 2_000;
 /** After a slice that took less than this many ms, the next one may search twice as much; after a slow one, half. */
 const QUICK_SLICE_MS = 1;
 const SLOW_SLICE_MS = 4;
-/** Slices of one page: a page that finds too little ends early, with a place to go on from. */
+/**
+ * Maximum number of slices of one page. A page that has too few entries by then is returned; the next one continues.
+ */
 const MAX_SLICES = 200;
 
 export interface AuditPageTerms {
@@ -35,11 +37,12 @@ export async function readAuditPage(audit: AuditStore, terms: AuditPageTerms): P
   const endId = (newest?.id ?? 0) + 1;
   const entries: AuditEntry[] = [];
   let beforeId = Math.min(terms.beforeId ?? endId, endId);
-  let window = FIRST_WINDOW;
+  let windowIds = MIN_WINDOW_IDS;
   for (let slice = 0; slice < MAX_SLICES && beforeId > 1; slice += 1) {
     await nextTurn();
     const startedMs = systemClock.now();
-    const fromId = Math.max(beforeId - window, 1);
+    const fromId = Math.max(beforeId - windowIds, 1);
+    // One entry more than the page has shows that there is a further page.
     entries.push(...(await audit.list({ ...filter, fromId, beforeId, limit: limit + 1 - entries.length })));
     if (entries.length > limit) {
       const shown = entries.slice(0, limit);
@@ -47,8 +50,8 @@ export async function readAuditPage(audit: AuditStore, terms: AuditPageTerms): P
     }
     beforeId = fromId;
     const tookMs = systemClock.now() - startedMs;
-    if (tookMs < QUICK_SLICE_MS) window *= 2;
-    else if (tookMs > SLOW_SLICE_MS) window = Math.max(window / 2, FIRST_WINDOW);
+    if (tookMs < QUICK_SLICE_MS) windowIds *= 2;
+    else if (tookMs > SLOW_SLICE_MS) windowIds = Math.max(windowIds / 2, MIN_WINDOW_IDS);
   }
   return { entries, nextBeforeId: beforeId > 1 ? beforeId : null };
 }

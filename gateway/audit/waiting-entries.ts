@@ -1,10 +1,12 @@
 /**
  * Entries of the audit log that are not written yet. Their number is limited; further ones are left out, and counted.
- * What merchants' users and keys do has limits of its own, so that no merchant leaves other entries without a place.
+ * Entries of merchants' users and keys are limited separately, so that no merchant takes the places of other entries.
  */
 import type { AuditResult, AuditStart } from '../store/contract/audit-store.js';
 
-/** Maximum numbers of waiting entries: of merchants and of all others each, and of one merchant. */
+/**
+ * Maximum number of waiting entries of all merchants together, and the same number of all others; and of one merchant.
+ */
 const MAX_WAITING = 1_000;
 const MAX_WAITING_OF_ONE_MERCHANT = 300;
 
@@ -13,10 +15,10 @@ export type FinishedEntry = AuditStart & AuditResult;
 export class WaitingEntries {
   #entries: FinishedEntry[] = [];
   #leftOut = 0;
-  /** How many wait of each merchant; under 0 those of all others. */
+  /** The number of waiting entries of each merchant, by id; id 0 has those that are not a merchant's. */
   readonly #counts = new Map<number, number>();
 
-  /** How many wait. */
+  /** The number of waiting entries. */
   get count(): number {
     return this.#entries.length;
   }

@@ -26,7 +26,7 @@ export async function openSecrets(store: Store, { data, keyFile }: SecretPaths):
   if (keys.id !== recorded.keyId || metadata.hashKeySealed !== recorded.hashKeySealed)
     await store.secrets.recordKeyId(keys.id);
   const sealed = await store.secrets.sealClearHeaders((value) => keys.seal(value));
-  // The overwritten text is no longer in the store's file, but still in its WAL.
+  // The overwritten text is no longer in the store's file, but still in its write-ahead log (WAL).
   if (sealed > 0) await store.scrub();
   return keys;
 }

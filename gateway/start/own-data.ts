@@ -16,7 +16,8 @@ type Given = Omit<OwnDataParts, 'runClock' | 'live' | 'lockList' | 'turns' | 'up
 /**
  * Returns the parts, with a new list of locks and a new feed of streams.
  *
- * @param parts `clock` is the run's clock (wall-clock time, except in a sped-up simulation); `started` gets the step that ends all streams
+ * @param parts `clock` is the run's clock (wall-clock time, except in a sped-up simulation); `started` gets the step
+ *   that ends all streams
  */
 export function makeOwnData(
   parts: Given & {

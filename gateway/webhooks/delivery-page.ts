@@ -1,24 +1,24 @@
 /**
  * Reads deliveries in pages, newest events first; of one event, in the order of the URLs. Only reads, in slices of a
- * few milliseconds, since a search for few matching deliveries in a long log would otherwise hold up pings.
+ * few milliseconds, since a search for few matching deliveries in a long log would otherwise delay pings.
  */
 import { systemClock } from '../../proto/clock.js';
 import type { Store } from '../store/contract/store.js';
 import type { DeliveryReading, DeliveryState } from '../store/contract/webhook-store.js';
 
-/** Deliveries of one slice. */
+/** Maximum number of deliveries that one slice reads. */
 const DELIVERIES_PER_SLICE = 100;
-/** URLs that are read in one turn. */
+/** Number of URLs whose deliveries are read in one turn of the event loop. */
 const URLS_PER_TURN = 20;
-/** The log's uplinks that the first slice may search, and that any slice may always search. */
-const FIRST_WINDOW = 4_096;
-const MIN_WINDOW = 256;
+/** Number of uplink ids that the first slice searches, and the minimum for every slice. */
+const FIRST_WINDOW_IDS = 4_096;
+const MIN_WINDOW_IDS = 256;
 /** After a slice that took less than this many ms, the next one may search twice as much; after a slow one, half. */
 const QUICK_SLICE_MS = 1;
 const SLOW_SLICE_MS = 4;
-/** Slices of one page: a page that finds too little ends early, with a place to go on from. */
+/** Maximum number of slices of one page. A page with too few deliveries by then is returned; the next one continues. */
 const MAX_SLICES = 200;
-/** A URL's id that is higher than any. */
+/** Higher than every URL's id: a position with this id comes after the deliveries of its event to all URLs. */
 const NO_MORE_URLS = Number.MAX_SAFE_INTEGER;
 
 /** A place in the list: after the delivery of this event to this URL. */
@@ -27,7 +27,7 @@ export interface DeliveryPosition {
   readonly urlId: number;
 }
 
-/** The position before all deliveries of events before this uplink. */
+/** The position after all deliveries of this uplink's event: the deliveries of earlier events follow. */
 export function beforeUplink(uplinkId: number): DeliveryPosition {
   return { uplinkId, urlId: NO_MORE_URLS };
 }
@@ -42,7 +42,7 @@ export interface DeliveryPageTerms {
   /** Where the page starts; undefined means at the newest event. */
   readonly after: DeliveryPosition | undefined;
   readonly limit: number;
-  /** Waits for the turn to read; rejects if nobody waits for the page any more. */
+  /** Waits for the turn to read; rejects if the caller has disconnected. */
   readonly nextTurn: () => Promise<void>;
 }
 
@@ -57,10 +57,11 @@ export async function readDeliveryPage(store: Store, terms: DeliveryPageTerms): 
   const { limit, fromId = 1 } = terms;
   const deliveries: DeliveryReading[] = [];
   let after = terms.after ?? beforeUplink(await store.webhooks.findFirstUplinkFrom(Number.MAX_SAFE_INTEGER));
-  let window = FIRST_WINDOW;
+  let windowIds = FIRST_WINDOW_IDS;
   for (let slice = 0; slice < MAX_SLICES && !isEnd(after, fromId); slice += 1) {
+    // One delivery more than the page has shows that there is a further page.
     const wanted = Math.min(limit + 1 - deliveries.length, DELIVERIES_PER_SLICE);
-    const { found, end, slowestMs } = await readSlice(store, terms, { after, window, wanted });
+    const { found, end, slowestMs } = await readSlice(store, terms, { after, windowIds, wanted });
     deliveries.push(...found);
     if (deliveries.length > limit) {
       const shown = deliveries.slice(0, limit);
@@ -68,15 +69,15 @@ export async function readDeliveryPage(store: Store, terms: DeliveryPageTerms): 
       return { deliveries: shown, next: last === undefined ? null : positionOf(last) };
     }
     after = end;
-    if (slowestMs < QUICK_SLICE_MS) window *= 2;
-    else if (slowestMs > SLOW_SLICE_MS) window = Math.max(window / 2, MIN_WINDOW);
+    if (slowestMs < QUICK_SLICE_MS) windowIds *= 2;
+    else if (slowestMs > SLOW_SLICE_MS) windowIds = Math.max(windowIds / 2, MIN_WINDOW_IDS);
   }
   return { deliveries, next: isEnd(after, fromId) ? null : after };
 }
 
 interface Slice {
   readonly after: DeliveryPosition;
-  readonly window: number;
+  readonly windowIds: number;
   readonly wanted: number;
 }
 
@@ -84,9 +85,9 @@ interface Slice {
 async function readSlice(
   { webhooks }: Store,
   { urlIds, states, deviceId, fromId = 1, nextTurn }: DeliveryPageTerms,
-  { after, window, wanted }: Slice,
+  { after, windowIds, wanted }: Slice,
 ): Promise<{ readonly found: readonly DeliveryReading[]; readonly end: DeliveryPosition; readonly slowestMs: number }> {
-  const firstId = Math.max(after.uplinkId - window, fromId);
+  const firstId = Math.max(after.uplinkId - windowIds, fromId);
   const found: DeliveryReading[] = [];
   let slowestMs = 0;
   const read = async (ids: readonly number[], from: number, to: number): Promise<void> => {
@@ -99,6 +100,7 @@ async function readSlice(
       slowestMs = Math.max(slowestMs, systemClock.now() - startedMs);
     }
   };
+  // The event of the position may have deliveries to further URLs; then come the earlier events.
   const otherUrls = urlIds.filter((id) => id > after.urlId);
   await read(otherUrls, after.uplinkId, after.uplinkId);
   await read(urlIds, firstId, after.uplinkId - 1);

@@ -1,4 +1,7 @@
-/** Checks what an operator wants a webhook URL to get, and puts it together with the URL's present filter. Pure. */
+/**
+ * Checks an operator's change of a webhook URL's filter, which says what events the URL gets, and applies the change.
+ * Pure.
+ */
 import { LockgateError } from '../../proto/errors.js';
 import type { PingType } from '../../proto/wire/ping-fields.js';
 import { REASONS } from '../../proto/wire/reasons.js';
@@ -6,7 +9,7 @@ import { type Labels, labelsFault, orderedLabels } from '../store/contract/merch
 import { EVENT_TYPES, type EventType } from '../store/contract/webhooks/merchant-event.js';
 import { NO_FILTER, type WebhookFilter } from '../store/contract/webhooks/webhook-filter.js';
 
-/** Members to change: an empty one removes the limit, undefined leaves it as it is. */
+/** Members to change: an empty one removes the limit; an undefined one changes nothing. */
 export interface FilterChange {
   readonly events?: readonly string[] | undefined;
   readonly reasons?: readonly string[] | undefined;
@@ -43,13 +46,13 @@ function checkEvents(events: readonly string[]): readonly EventType[] | null {
 function checkReasons(reasons: readonly string[]): readonly string[] | null {
   const wrong = reasons.find((each) => !REASON_NAMES.includes(each) && !UNRECOGNIZED_REASON.test(each));
   if (wrong !== undefined) throw wrongFilter('reason', wrong, REASON_NAMES.join(', '));
-  return differentOnes(reasons);
+  return distinct(reasons);
 }
 
 function checkPingTypes(pingTypes: readonly string[]): readonly string[] | null {
   const wrong = pingTypes.find((each) => !(PING_TYPES as readonly string[]).includes(each));
   if (wrong !== undefined) throw wrongFilter('ping type', wrong, PING_TYPES.join(', '));
-  return differentOnes(pingTypes);
+  return distinct(pingTypes);
 }
 
 function checkLabels(labels: Labels): Labels | null {
@@ -59,8 +62,8 @@ function checkLabels(labels: Labels): Labels | null {
   return Object.keys(labels).length === 0 ? null : orderedLabels(labels);
 }
 
-/** The different ones of the values; null if there is none. */
-function differentOnes(values: readonly string[]): readonly string[] | null {
+/** The values without repetitions; null if there are none. */
+function distinct(values: readonly string[]): readonly string[] | null {
   return values.length === 0 ? null : [...new Set(values)];
 }
 

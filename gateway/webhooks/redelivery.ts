@@ -51,7 +51,7 @@ export class Redelivery {
    * Sends an event again, whether it was delivered or not: to one URL, or to all active URLs of its merchant.
    *
    * @throws LockgateError `input-event`, `no-such-event`, `event-damaged`, `event-filtered`, `no-such-webhook`,
-   * `webhook-disabled`,   * `no-webhook-url`
+   * `webhook-disabled`, `no-webhook-url`
    */
   async resend(eventId: string, urlId?: number): Promise<{ urlId: number; became: ResendOutcome }[]> {
     return await this.#resend(await findEvent(this.#parts.store, eventId), eventId, urlId);

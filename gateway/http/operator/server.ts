@@ -52,8 +52,8 @@ import type { RecordParts } from './trace-record.js';
 /** The detail of 401. */
 const UNAUTHORIZED = 'the operator’s interface requires the token in the data folder, or a valid named token';
 
-/** The longest wait for a stream's expiry in one timer. */
-const LONGEST_WAIT = Days(1);
+/** The longest wait of one timer for a token's expiry: Node's timers can't wait for more than 24.8 days. */
+const MAX_EXPIRY_WAIT = Days(1);
 
 /** The route of the document itself. */
 const DOCUMENT_TERMS: DocumentedRoute = {
@@ -202,12 +202,12 @@ export class OperatorServer {
   #endAtExpiry(clock: Clock, request: FastifyRequest, reply: FastifyReply): void {
     const { expiresAtMs } = this.#callers.of(request);
     if (expiresAtMs === null) return;
-    const restMs = expiresAtMs - clock.now();
-    if (restMs <= 0) {
+    const remainingMs = expiresAtMs - clock.now();
+    if (remainingMs <= 0) {
       this.#streams.end((each) => each === request);
       return;
     }
-    const timer = clock.after(Math.min(restMs, LONGEST_WAIT), () => this.#endAtExpiry(clock, request, reply));
+    const timer = clock.after(Math.min(remainingMs, MAX_EXPIRY_WAIT), () => this.#endAtExpiry(clock, request, reply));
     reply.raw.once('close', () => timer.cancel());
   }
 

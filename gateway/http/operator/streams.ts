@@ -1,7 +1,7 @@
 /**
  * The streams of the operators' interface, as JSON Lines: live events, for `tail`, and traces, recorded live or read
- * from the store. A stream closes when the gateway stops, or when the
- * token that opened it is replaced, revoked or expires.
+ * from the store. A stream closes when the gateway stops, or when the token that opened it is replaced, revoked or
+ * expires.
  */
 
 import { PassThrough, Readable } from 'node:stream';

@@ -3,7 +3,7 @@
  * receipt. The header contains the state of each lock at the start of the range, so that the judge, which checks
  * uplinks by the firmware's rules, has the same findings for the trace as it had on receipt.
  *
- * An uplink whose stored bytes are damaged is replaced by a tick with a note.
+ * An uplink whose stored bytes are damaged is replaced by a tick (an event that only says what time it is) with a note.
  */
 
 import { Deadlines } from '../../../proto/deadlines.js';

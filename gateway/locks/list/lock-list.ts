@@ -45,7 +45,7 @@ export interface LockListPage {
   readonly rows: number;
 }
 
-/** A page that is being read. */
+/** A page that is being read; `rows` counts the locks that were read for it. */
 interface PageRead {
   readonly query: LockListQuery;
   readonly limit: number;

@@ -11,7 +11,7 @@ interface MemberSchema {
   readonly anyOf?: readonly MemberSchema[];
 }
 
-/** What the table says of one member, gathered from the bodies of all ping types. */
+/** The table's row for one member, gathered from the bodies of all ping types. */
 interface MemberRow {
   /** The ping types whose bodies have the member, and whether each of these bodies has it. */
   readonly bodies: { readonly pingType: string; readonly isAlways: boolean }[];

@@ -67,7 +67,10 @@ const SPECIAL_RANGES: readonly (readonly [range: string, kind: string])[] = [
   ['ff00::/8', 'multicast'],
 ];
 
-/** The range of a refused address, and what it is for; the address alone if it is in none of the well-known ones. */
+/**
+ * The range of a refused address, and what it is for; for an address in none of these ranges, a range with only the
+ * address.
+ */
 export function specialRangeOf(text: string): { readonly range: string; readonly kind: string } {
   const address = embeddedIpv4(ipaddr.parse(text));
   for (const [range, kind] of SPECIAL_RANGES) {
