@@ -20,7 +20,8 @@ export interface EventPlace {
   readonly afterId: number;
   /**
    * Every event that was received before this time, by the run's clock (wall-clock time, except in a sped-up
-   * simulation), has been read: if only older ones are deleted for their age, none is missed. */
+   * simulation), has been read: if only older ones are deleted for their age, none is missed.
+   */
   readonly completeToMs: number;
 }
 
