@@ -1,5 +1,5 @@
 /** Sessions of the console (console-session-store.ts) in the SQLite store, through Kysely. */
-import { type ExpressionBuilder, type Kysely, type Selectable, sql } from 'kysely';
+import type { ExpressionBuilder, Kysely, Selectable } from 'kysely';
 import {
   type ConsoleSession,
   type ConsoleSessionStore,
@@ -12,6 +12,7 @@ import {
 } from '../../contract/console-session-store.js';
 import { dashboardRole } from '../../contract/merchants/dashboard-roles.js';
 import { OPERATOR_ROLES } from '../../contract/operator-token-store.js';
+import { sql } from '../kysely.js';
 import type { ConsoleSessionTable, Tables } from '../schema.js';
 import type { TableParts } from './access.js';
 
