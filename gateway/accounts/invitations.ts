@@ -23,6 +23,7 @@ export const MAX_INVITATION_LIFE: Milliseconds = Days(30);
 
 const PREFIX = 'lgi_';
 const TOKEN_BYTES = 32;
+/** 32 bytes have 43 characters in base64url. */
 const TOKEN_TEXT = /^lgi_[A-Za-z0-9_-]{43}$/;
 /** In place of a merchant's id, since the guard counts wrong tokens by address and not by merchant. */
 const NO_MERCHANT = 0;

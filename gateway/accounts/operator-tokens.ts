@@ -10,6 +10,7 @@ import { LockgateError } from '../../proto/errors.js';
 import type { OperatorRole, OperatorTokenRecord, OperatorTokenStore } from '../store/contract/operator-token-store.js';
 
 const TOKEN_BYTES = 32;
+/** 32 bytes have 43 characters in base64url. */
 const TOKEN_TEXT = /^lgo_[A-Za-z0-9_-]{43}$/;
 const MAX_NAME_CHARS = 60;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;

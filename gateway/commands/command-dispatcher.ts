@@ -265,7 +265,10 @@ export class CommandDispatcher {
     this.#firstUplinkTimers.delete(queue);
   }
 
-  /** The lock's connection; undefined unless it has subscribed and the lock's state takes commands. */
+  /**
+   * The lock's connection; undefined unless it has subscribed, the lock's state takes commands, and the first uplink
+   * has arrived or the wait for it is over: it shows whether the battery allows commands.
+   */
   #reachable(queue: CommandQueue): Session | undefined {
     const session = this.#parts.sessionOf(queue.deviceId);
     if (session?.sender.source !== 'lock' || !session.isListening || session.connection.stream.destroyed)
@@ -396,6 +399,7 @@ export class CommandDispatcher {
   }
 
   #wake(): void {
+    // Equals no time, so that the timer is set again in any case.
     this.#timerDueMs = Number.NaN;
     const due: CommandQueue[] = [];
     const nowMs = this.#parts.clock.now();

@@ -1,7 +1,7 @@
 /**
- * Lets long reads take turns on the event loop: together they get a few milliseconds of each turn, in the order of
- * their requests, and other work runs in between. So the reads of all callers together delay a ping by little, however
- * many callers there are (interfaces.md §2, Fairness).
+ * Lets long reads take turns on the event loop. Each read is divided into slices; together the slices get a few
+ * milliseconds of each turn, in the order in which they ask for it, and other work runs in between. So the reads of all
+ * callers together delay a ping by little, however many callers there are (interfaces.md §2, Fairness).
  */
 import { afterThisTurn, type Milliseconds, monotonicMs } from '../../../proto/clock.js';
 
@@ -16,7 +16,7 @@ export class ReadTurns {
   /** When this turn started its first slice; undefined if it has started none. */
   #firstStartAtMs: number | undefined;
   /** Resolves when the last work of {@link runExclusive} has ended. */
-  #lastAlone: Promise<void> = Promise.resolve();
+  #lastExclusive: Promise<void> = Promise.resolve();
 
   /** `monotonic` reads a monotonic clock in ms; tests pass their own. */
   constructor(monotonic: () => number = monotonicMs) {
@@ -42,9 +42,9 @@ export class ReadTurns {
    * @throws the signal's reason if it is aborted before the work starts; what the work throws
    */
   async runExclusive<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const previous = this.#lastAlone;
+    const previous = this.#lastExclusive;
     let end = (): void => undefined;
-    this.#lastAlone = new Promise((resolve) => {
+    this.#lastExclusive = new Promise((resolve) => {
       end = resolve;
     });
     try {
@@ -68,7 +68,7 @@ export class ReadTurns {
     return true;
   }
 
-  /** Starts waiting slices in a new turn of the loop: one at once, the others in the next one. */
+  /** Starts waiting slices: the first one at once, the others in the next turn of the loop. */
   #startTurn(): void {
     this.#firstStartAtMs = undefined;
     this.#startNext();

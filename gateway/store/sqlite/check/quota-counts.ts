@@ -24,6 +24,7 @@ export function checkQuotaCounts({ db, damage }: CheckContext): CheckOutcome {
     counted.set(merchantId, counts);
   };
   for (const countedTable of COUNTED_TABLES) {
+    // `merchant` returns the SQL expression of a row's merchant.
     const { table, column, merchant } = countedTable;
     const rows = db.prepare(
       `SELECT ${merchant(table)} AS merchant_id, count(*) AS rows, sum(${countedBytes(countedTable, table)}) AS bytes

@@ -88,7 +88,7 @@ export class UserRows {
   #assignIds(merchantId: number, users: readonly NewUser[]): (bigint | undefined)[] {
     if (users.every(({ id }) => id !== null)) return [];
     const requestedIds = new Set(users.map(({ id }) => id));
-    /* The ids of stored users up to `checkedTo`. */
+    // The ids of stored users from the last assigned id up to `checkedTo`.
     const storedIds = new Set<bigint>();
     let last = this.#sequences.readLast(merchantId, 'user');
     let checkedTo = last;
