@@ -5,8 +5,8 @@
 import { DATE_EXPECTED, parseDate } from '../../../../../proto/date.js';
 import { decodeUplink } from '../../../../../proto/wire/codec.js';
 import { isPingUplink, type PingUplink } from '../../../../../proto/wire/ping.js';
-import type { StoredUplink } from '../../../../store/contract/store.js';
 import type { PingFilter } from '../../../../store/contract/merchants/uplink-scan.js';
+import type { StoredUplink } from '../../../../store/contract/store.js';
 import { Refusal } from '../../refusal.js';
 import type { Call } from '../../route.js';
 
