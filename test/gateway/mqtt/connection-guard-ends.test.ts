@@ -9,7 +9,14 @@ import { afterThisTurn, ManualClock, Seconds } from '../../../proto/clock.js';
 import { ChangeSignal } from '../../helpers/clocks/change-signal.js';
 import { withOverrides } from '../../helpers/durability/sabotage.js';
 import { openGateway, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
-import { connectPacket, pubackHex, publishPacket, RawLock, subscribePacket } from '../../helpers/mqtt/raw-lock.js';
+import {
+  connectPacket,
+  PINGREQ,
+  pubackHex,
+  publishPacket,
+  RawLock,
+  subscribePacket,
+} from '../../helpers/mqtt/raw-lock.js';
 import { startTestBroker } from '../../helpers/mqtt/test-broker.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
@@ -17,7 +24,9 @@ const [FROZEN, BUSY] = [testMac(1), testMac(2)];
 /** Together more bytes than the operating system buffers for a connection. */
 const COMMAND_COUNT = 600;
 const COMMAND_BYTES = 60_000;
-const PINGS = 100;
+/** SUBACK (packet id 1): the subscription is granted at QoS 1. */
+const SUBACK_GRANTED = '9003000101';
+const PINGREQ_COUNT = 100;
 /** The test closes a connection after 0 to this many turns of the event loop; a CONNECT takes fewer. */
 const MAX_TURNS_BEFORE_CLOSE = 60;
 
@@ -36,7 +45,7 @@ t.test('a lock that stops reading is disconnected within 10 s and delays no othe
   const frozen = await RawLock.connect(t, setup.broker.port, await setup.addLock(FROZEN));
   const busy = await RawLock.connect(t, setup.broker.port, await setup.addLock(BUSY));
   frozen.write(subscribePacket('down'));
-  await frozen.waitForHex('9003000101');
+  await frozen.waitForHex(SUBACK_GRANTED);
   busy.write(publishPacket('up', testBytes(1)));
   await busy.waitForHex(pubackHex());
 
@@ -47,7 +56,7 @@ t.test('a lock that stops reading is disconnected within 10 s and delays no othe
     sent.push(session?.send(Buffer.alloc(COMMAND_BYTES)) ?? Promise.reject());
   await runLoopTurns(200);
   t.ok((session?.connection.stream.writableLength ?? 0) > 0, 'the lock does not read everything');
-  frozen.write(Buffer.from('c000'.repeat(PINGS), 'hex'));
+  frozen.write(Buffer.concat(Array.from({ length: PINGREQ_COUNT }, () => PINGREQ)));
 
   guardClock.advance(Seconds(7));
   await runLoopTurns(20);
@@ -68,7 +77,7 @@ t.test('a lock that stops reading is disconnected within 10 s and delays no othe
   t.equal(setup.broker.sessions.count, 1);
   t.equal(setup.broker.refusals.connection, 1);
   await runLoopTurns(20);
-  t.equal(setup.broker.refusals.publish, 0, 'pings that could not be answered do not count as refused publishes');
+  t.equal(setup.broker.refusals.publish, 0, 'PINGREQs that could not be answered do not count as refused publishes');
 });
 
 t.test('a gateway that stops answers received uplinks and reads no more', async (t) => {

@@ -25,6 +25,9 @@ import { SeededChance } from '../../helpers/pair/seeded-chance.js';
 
 /** CONNACK: server unavailable. */
 const UNAVAILABLE = '20020003';
+const PINGRESP = 'd000';
+/** SUBACK (packet id 1): the subscription is granted at QoS 1, or refused. */
+const [SUBACK_GRANTED, SUBACK_REFUSED] = ['9003000101', '9003000180'];
 const [MAC, OTHER_MAC] = [testMac(1), testMac(2)];
 const KIB = 1024;
 
@@ -57,6 +60,7 @@ t.test('packets are counted correctly in chunks of any size', async (t) => {
     const counter = new FrameCounter();
     const faults: unknown[] = [];
     for (let at = 0; at < allBytes.length; ) {
+      // To the 4th power, so that small chunks are frequent.
       const chunkBytes = 1 + Math.floor(random.next() ** 4 * 3000);
       faults.push(counter.pass(allBytes.subarray(at, at + chunkBytes), 65_536));
       at += chunkBytes;
@@ -71,7 +75,9 @@ t.test('packets are counted correctly in chunks of any size', async (t) => {
   t.equal(why(0x30, ...encodeLength(65_536)), undefined);
   t.match(why(0x30, ...encodeLength(65_537)), /65,537 bytes/);
   t.match(why(0x30, 0x80, 0x80, 0x80, 0x80, 0x01), /more than 4 bytes/);
+  // Types 0 and 15 are reserved; a second CONNECT (1), answers of QoS 2 (5 to 7) and what only servers send are refused too.
   for (const type of [0, 1, 2, 5, 6, 7, 9, 11, 13, 15]) t.match(why(type << 4), /is not allowed/, `type ${type}`);
+  // The size includes the type's byte and the two bytes of the length.
   t.match(firstPacket(Buffer.from([0x10, ...encodeLength(4096)]), 4096), { state: 'incomplete', size: 4099 });
   t.match(firstPacket(Buffer.from([0x10, ...encodeLength(4097)]), 4096), { state: 'fault' });
   t.match(firstPacket(Buffer.from([0x10]), 4096), { state: 'incomplete' });
@@ -133,7 +139,7 @@ t.test('a connection without a complete CONNECT is closed after 5 s; one with a 
   await silent.waitForClose();
   t.match(await reported, [{ why: /not finished within 5 s/ }, { why: /not finished within 5 s/ }]);
   slow.write(PINGREQ);
-  await slow.waitForHex('d000');
+  await slow.waitForHex(PINGRESP);
 });
 
 t.test('when the bytes held for strangers exceed the limit, the newest connection is closed', async (t) => {
@@ -258,7 +264,10 @@ t.test('packets right after the CONNECT are processed only once the CONNECT is a
   const lock = await open();
   lock.write(Buffer.concat([connectPacket(credentials), subscribePacket('down'), ...uplinks]));
   await lock.waitForHex(pubackHex(100));
-  t.ok(lock.receivedHex.startsWith(`${CONNACK_ACCEPTED}9003000101`), 'accepted, subscribed, and all acknowledged');
+  t.ok(
+    lock.receivedHex.startsWith(`${CONNACK_ACCEPTED}${SUBACK_GRANTED}`),
+    'accepted, subscribed, and all acknowledged',
+  );
   t.equal((await gateway.store.readEvents(1, 0, 999)).length, 100);
 
   const wrongClient = await open();
@@ -294,8 +303,10 @@ t.test('a second CONNECT and packets that only servers send close the connection
 t.test('an uplink that is too long is quarantined and acknowledged', async (t) => {
   const { gateway, connectLock } = await setUpGateway(t);
   const lock = await connectLock();
+  // A PUBLISH has the topic with its length, and a packet id, before the payload; in all, at most 64 KiB.
   const head = 'up'.length + 2 + 2;
   const seen = waitForEvents(gateway, 'quarantined', 2);
+  // An uplink may have 1,024 bytes.
   for (const [id, length] of [1025, 64 * KIB - head].entries()) {
     lock.write(publishPacket('up', Buffer.alloc(length, 1), id + 1));
     await lock.waitForHex(pubackHex(id + 1));
@@ -309,6 +320,7 @@ t.test('an uplink that is too long is quarantined and acknowledged', async (t) =
 
 t.test('a silent client is disconnected after one and a half times its keepalive', async (t) => {
   const { gateway, clock, connectLock } = await setUpGateway(t);
+  // A keepalive of 0 (none) counts as 300 s, and one above an hour as an hour.
   const limits = [
     { keepalive: 10, seconds: 15 },
     { keepalive: 300, seconds: 450 },
@@ -319,10 +331,10 @@ t.test('a silent client is disconnected after one and a half times its keepalive
     const lock = await connectLock({ keepalive });
     clock.advance(Seconds(seconds - 1));
     lock.write(PINGREQ);
-    await lock.waitForHex('d000');
+    await lock.waitForHex(PINGRESP);
     clock.advance(Seconds(seconds - 1));
     lock.write(PINGREQ);
-    await lock.waitForHex('d000d000');
+    await lock.waitForHex(PINGRESP + PINGRESP);
     const ended = waitForEvents(gateway, 'disconnected', 1);
     clock.advance(Seconds(seconds + 1));
     await lock.waitForClose();
@@ -371,7 +383,7 @@ t.test('refusals are counted for operators', async (t) => {
     const lock = await connectLock();
     const reported = waitForEvents(gateway, 'refused', 1);
     lock.write(subscribePacket(topic));
-    await lock.waitForHex('9003000180');
+    await lock.waitForHex(SUBACK_REFUSED);
     t.match(await reported, [{ what: 'subscribe' }], topic);
     lock.socket.destroy();
   }

@@ -240,6 +240,7 @@ t.test('all phones of a lock share a separate budget', async (t) => {
 t.test('a connection that is not read does not count as silent', async (t) => {
   const [clock, guardClock] = [new ManualClock(), new ManualClock(Seconds(1000))];
   const watcher = { now: () => 0, over: () => undefined, within: () => undefined };
+  // 24 uplinks at once, then one an hour.
   const limits = { uplinksPerSecond: 0, burstUplinks: 1, uplinksPerDay: 24 };
   const budgets = new UplinkBudgets({ limits, clock, watcher });
   for (const fastPath of [true, false]) {
@@ -247,6 +248,7 @@ t.test('a connection that is not read does not count as silent', async (t) => {
     const { connect, ingest } = await startManualBroker(t, { budgets, guardClock, fastPath });
     const lock = await connect(mac);
     const uplink = (id: number): Buffer => publish('up', Buffer.from(`p${id}`), id);
+    // The first 8 hex digits are the CONNACK.
     const answers = (): string => lock.received.slice(8);
     const expected = (count: number): string => Array.from({ length: count }, (_, at) => pubackHex(at + 1)).join('');
     for (let id = 1; id <= 24; id++) {
