@@ -12,7 +12,8 @@ const ours = '^(proto|gateway|firmware-sim|cli|test)/';
 const threads = 'gateway/store/sqlite/(log/(log|wal)-thread|upkeep-thread|figures/figures-thread|scan/scan-thread)';
 const bench = 'test/bench/(main|peers/store-append)';
 const pages = 'gateway/console/page/(operator\\.tsx|merchant\\.tsx|(live|trace)-worker\\.ts|buffer\\.ts)';
-const entries = `^(cli/main\\.ts|${pages}|(${threads}|${bench})\\.ts|.*\\.mjs|test/(load-bundle|run-bundled)\\.cjs|test/.*\\.test\\.ts)$`;
+const tests = 'test/((load-bundle|run-bundled)\\.cjs|.*\\.test\\.ts)';
+const entries = `^(cli/main\\.ts|${pages}|(${threads}|${bench})\\.ts|.*\\.mjs|${tests})$`;
 
 /**
  * The plan of the rooms: what each may import of ours, besides itself. A folder of the first level, such as `gateway`,
