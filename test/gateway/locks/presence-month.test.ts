@@ -128,6 +128,7 @@ t.test('reported presence matches the truth for days and nights in all modes', a
       reported: month.presenceEvents.length,
     }),
   );
+  // How often each kind must occur in 30 days; in a shorter span, correspondingly less often.
   for (const [kind, minimum] of [
     ['period-overdue', 5],
     ['window-offline', 5],

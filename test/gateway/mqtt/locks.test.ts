@@ -48,6 +48,7 @@ t.test('an uplink is stored before it is acknowledged, and once', async (t) => {
   const lock = await connectedLock(t, gateway, MAC);
   const announced = waitForEvents(gateway, 'uplink', 3);
   await lock.send(testBytes(1));
+  // The first 9 events of merchant 1.
   t.match(await gateway.store.readEvents(1, 0, 9), [{ mac: MAC, boot: 1, sequence: 1, bytes: testBytes(1) }]);
   await lock.send(testBytes(1));
   await lock.send(testBytes(2));
@@ -76,6 +77,7 @@ t.test('bytes that are not an uplink are acknowledged, quarantined and visible',
   const seen = waitForEvents(gateway, 'quarantined', 3);
   await lock.send(Buffer.from('garbage'));
   await lock.send(Buffer.alloc(0));
+  // An uplink may have 1,024 bytes.
   await lock.send(Buffer.alloc(1025));
   t.match(await seen, [{ code: 'undecodable' }, { code: 'no-boot' }, { code: 'too-long' }]);
   const stored = await gateway.store.readQuarantine(1, 9);
@@ -182,6 +184,7 @@ t.test('a closing gateway answers received uplinks and accepts no more', async (
     });
   }
   await waitForEvents(gateway, 'uplink', 20);
+  // The description is `SQLite, FILE`.
   const folder = (gateway.store.description.split(', ')[1] ?? '').replace(/\/[^/]*$/, '');
   await gateway.close();
   await lock.closed;
