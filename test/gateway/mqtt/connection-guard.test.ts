@@ -75,7 +75,8 @@ t.test('packets are counted correctly in chunks of any size', async (t) => {
   t.equal(why(0x30, ...encodeLength(65_536)), undefined);
   t.match(why(0x30, ...encodeLength(65_537)), /65,537 bytes/);
   t.match(why(0x30, 0x80, 0x80, 0x80, 0x80, 0x01), /more than 4 bytes/);
-  // Types 0 and 15 are reserved; a second CONNECT (1), answers of QoS 2 (5 to 7) and what only servers send are refused too.
+  // Types 0 and 15 are reserved. A second CONNECT (1), answers of QoS 2 (5 to 7) and what only servers send are refused
+  // too.
   for (const type of [0, 1, 2, 5, 6, 7, 9, 11, 13, 15]) t.match(why(type << 4), /is not allowed/, `type ${type}`);
   // The size includes the type's byte and the two bytes of the length.
   t.match(firstPacket(Buffer.from([0x10, ...encodeLength(4096)]), 4096), { state: 'incomplete', size: 4099 });
