@@ -60,7 +60,7 @@ function LocksInTrouble({ locks }: { readonly locks: readonly Lock[] }): JSX.Ele
   if (locks.length === 0) return <p class="card good">✓ No lock needs attention.</p>;
   return (
     <section class="card" aria-label="Locks in trouble">
-      <h2>{locks.length.toLocaleString('en-US')} locks need attention</h2>
+      <h2>{locks.length === 1 ? '1 lock needs' : `${locks.length.toLocaleString('en-US')} locks need`} attention</h2>
       <table>
         <tbody>
           {locks.slice(0, MAX_SHOWN).map((lock) => (

@@ -1,0 +1,70 @@
+/**
+ * Drives Debian's Chromium through puppeteer-core, and checks pages with axe-core. Where Chromium is not installed, the
+ * tests that want it say so and are skipped.
+ */
+import { existsSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import { clientPath, loadClient } from './client-package.js';
+
+const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((path) => existsSync(path));
+
+/** Why tests with a browser are skipped; false if they are not. */
+export const NO_BROWSER: string | false = CHROMIUM === undefined && 'Chromium is not installed (Debian: chromium)';
+
+/** The members of puppeteer's pages that the tests use. */
+export interface BrowserPage {
+  goto(url: string): Promise<unknown>;
+  setViewport(size: { readonly width: number; readonly height: number }): Promise<void>;
+  emulateMediaFeatures(features: readonly { readonly name: string; readonly value: string }[]): Promise<void>;
+  type(selector: string, text: string): Promise<void>;
+  click(selector: string): Promise<void>;
+  waitForSelector(selector: string, options?: { readonly timeout?: number }): Promise<PageElement | null>;
+  waitForFunction(code: string, options?: { readonly timeout?: number }): Promise<unknown>;
+  evaluate<Result>(code: string): Promise<Result>;
+  $(selector: string): Promise<PageElement | null>;
+  on(event: 'request', take: (request: { url(): string }) => void): void;
+  on(event: 'pageerror', take: (error: Error) => void): void;
+  on(event: 'dialog', take: (dialog: { accept(): Promise<void> }) => void): void;
+}
+
+export interface PageElement {
+  uploadFile(path: string): Promise<void>;
+}
+
+interface Browser {
+  newPage(): Promise<BrowserPage>;
+  close(): Promise<void>;
+}
+
+interface Puppeteer {
+  launch(options: object): Promise<Browser>;
+}
+
+/** Starts a browser that ends with the test. It makes no call of its own to the internet. */
+export async function openBrowser(test: { teardown(end: () => Promise<void>): void }): Promise<Browser> {
+  const url = pathToFileURL(clientPath('puppeteer-core/lib/esm/puppeteer/puppeteer-core.js')).href;
+  const { default: puppeteer } = (await import(url)) as { default: Puppeteer };
+  const flags = [
+    '--no-sandbox',
+    '--disable-gpu',
+    '--disable-quic',
+    '--no-first-run',
+    '--disable-background-networking',
+  ];
+  const browser = await puppeteer.launch({
+    executablePath: CHROMIUM,
+    headless: true,
+    args: [...flags, '--disable-component-update', '--disable-sync'],
+  });
+  test.teardown(() => browser.close());
+  return browser;
+}
+
+/** The serious and critical findings of axe on the present view, one line each. */
+export async function seriousFindings(page: BrowserPage): Promise<string[]> {
+  const { source } = loadClient<{ readonly source: string }>('axe-core');
+  await page.evaluate<void>(source);
+  return await page.evaluate<string[]>(`axe.run().then(({ violations }) => violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html)))`);
+}

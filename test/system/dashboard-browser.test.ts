@@ -1,0 +1,175 @@
+/**
+ * A merchant's day on the dashboard, in a real browser on a real gateway (console.md): log in, see a theft come up, ask
+ * why, send a siren and see it done, make a key, use it, revoke it, check a trace. No screen has a serious finding of
+ * axe, nothing is loaded from another origin, and what a lock or merchant wrote is shown as text.
+ */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { systemClock } from '../../proto/clock.js';
+import { decodeDownlink, encodeUplink } from '../../proto/wire/codec.js';
+import { formatMac } from '../../proto/wire/mac.js';
+import { DEFAULT_POWER, type Uplink } from '../../proto/wire/ping.js';
+import { type BrowserPage, NO_BROWSER, openBrowser, seriousFindings } from '../clients/browser.js';
+import { runCommand } from '../helpers/cli/command-line.js';
+import { addUser, PASSWORD } from '../helpers/console/dashboard.js';
+import { MERCHANT, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
+import { root } from '../helpers/house/our-files.js';
+import { callMerchantApi } from '../helpers/http/merchant-call.js';
+import { TestLock } from '../helpers/mqtt/test-lock.js';
+
+const MAC = testMac();
+/** Would run if a page put it into its HTML. */
+const SCRIPT_NAME = '<img src=x onerror="window.isInjected=1">';
+const TIMEOUT = { timeout: 20_000 };
+
+/** An uplink of the lock, made now. */
+function uplink(sequence: number, body: Uplink['body']): Buffer {
+  const numbers = { boot: 1, sequence, timeMs: systemClock.now(), kept: 0, dropped: 0 };
+  return Buffer.from(encodeUplink({ ...numbers, power: DEFAULT_POWER, body }));
+}
+
+const SEEN = { lockState: 'locked', batteryPercent: 71, ebikeVolts: null, tetherState: 'detached' } as const;
+const THEFT = {
+  ...SEEN,
+  kind: 'gps',
+  reason: 'REASON_THEFT',
+  position: { latitudeDegrees: 52.37, longitudeDegrees: 4.89, uncertaintyMeters: 9 },
+  speedMetersPerSecond: 4,
+  directionDegrees: 80,
+} as const;
+const PERIOD = {
+  ...SEEN,
+  kind: 'cellular',
+  reason: 'REASON_PERIOD_TRACKING',
+  firmwareVersion: SCRIPT_NAME,
+  position: null,
+} as const;
+
+/** Waits until the page shows a text. */
+async function waitForText(page: BrowserPage, text: string): Promise<void> {
+  await page.waitForFunction(`document.body.innerText.includes(${JSON.stringify(text)})`, TIMEOUT);
+}
+
+/** Clicks the button with this text. */
+async function press(page: BrowserPage, text: string): Promise<void> {
+  const button = `[...document.querySelectorAll('button')].find((each) => each.innerText.trim() === ${JSON.stringify(text)})`;
+  await page.waitForFunction(`${button} !== undefined`, TIMEOUT);
+  await page.evaluate<void>(`${button}.click()`);
+}
+
+async function goTo(page: BrowserPage, address: string): Promise<void> {
+  await page.evaluate<void>(`{ location.hash = ${JSON.stringify(address)}; }`);
+}
+
+t.test('a merchant’s day on the dashboard', { skip: NO_BROWSER }, async (t) => {
+  const gateway = await testGateway(t);
+  await addUser(gateway, MERCHANT, 'ada', 'owner');
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC, merchant: MERCHANT, name: SCRIPT_NAME });
+  const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  await lock.client.subscribeAsync('down', { qos: 1 });
+  await lock.send(uplink(1, PERIOD));
+
+  const browser = await openBrowser(t);
+  const page = await browser.newPage();
+  const origin = `http://127.0.0.1:${gateway.httpPort}`;
+  const foreign: string[] = [];
+  const errors: string[] = [];
+  page.on('request', (request) => {
+    if (!request.url().startsWith(origin) && !request.url().startsWith('data:')) foreign.push(request.url());
+  });
+  page.on('pageerror', (error) => errors.push(error.message));
+  page.on('dialog', (dialog) => void dialog.accept());
+  await page.setViewport({ width: 1280, height: 900 });
+  await page.goto(origin);
+  await page.waitForSelector('input[name=merchant]', TIMEOUT);
+  t.same(await seriousFindings(page), [], 'axe: login');
+  await page.type('input[name=merchant]', MERCHANT);
+  await page.type('input[name=username]', 'ada');
+  await page.type('input[name=password]', PASSWORD);
+  await page.click('button[type=submit]');
+  await waitForText(page, 'No lock needs attention');
+
+  await t.test('a theft comes up by itself', async (t) => {
+    await lock.send(uplink(2, THEFT));
+    await waitForText(page, '1 lock needs attention');
+    await waitForText(page, 'theft');
+    t.ok(await page.evaluate<boolean>(`document.body.innerText.includes(${JSON.stringify(SCRIPT_NAME)})`), 'as text');
+    t.equal(await page.evaluate<unknown>('window.isInjected ?? null'), null);
+  });
+
+  await t.test('the lock has a timeline, a why, and a siren whose end is seen', async (t) => {
+    const commanded = new Promise<number>((resolve) => {
+      lock.client.on('message', (_topic, payload) => {
+        const downlink = decodeDownlink(payload);
+        if (downlink.ok) resolve(downlink.value.id);
+      });
+    });
+    await goTo(page, `#/lock/${formatMac(MAC)}`);
+    await page.waitForSelector('.timeline .state.MID', TIMEOUT);
+    t.ok(await page.$('.timeline .ping[data-item^="ping evt_"]'));
+    await press(page, 'Why?');
+    await page.waitForSelector('.why ol li', TIMEOUT);
+    await press(page, 'Siren');
+    const commandId = await commanded;
+    await page.waitForSelector('[data-command-state=sent]', TIMEOUT);
+    const ack = { kind: 'ack', commandId, result: 'ok', detail: '', highWindow: null } as const;
+    await lock.send(uplink(3, ack));
+    await page.waitForSelector('[data-command-state=done]', TIMEOUT);
+  });
+
+  await t.test('a key is made, used, and revoked', async (t) => {
+    await goTo(page, '#/access');
+    await page.waitForSelector('input[name=name]', TIMEOUT);
+    await page.type('input[name=name]', 'till');
+    await press(page, 'Make a key');
+    await page.waitForSelector('[data-new-key]', TIMEOUT);
+    const key = await page.evaluate<string>("document.querySelector('[data-new-key]').innerText");
+    t.match(await callMerchantApi(gateway, '/v1/locks', { key }), { status: 200 });
+    await press(page, 'Revoke');
+    await waitForText(page, 'revoked');
+    t.match(await callMerchantApi(gateway, '/v1/locks', { key }), { status: 401 });
+  });
+
+  await t.test('a trace is judged in the page as the CLI judges it', async (t) => {
+    const folder = join(root, 'test/traces');
+    const file = readdirSync(folder).find((name) => name.includes('.breaks-')) ?? '';
+    const { stdout } = await runCommand(['trace', 'check', join(folder, file), '--json']);
+    const { violations, warnings } = JSON.parse(stdout) as { violations: number; warnings: number };
+    await goTo(page, '#/trace');
+    await page.waitForSelector('input[type=file]', TIMEOUT);
+    await (await page.$('input[type=file]'))?.uploadFile(join(folder, file));
+    await page.waitForSelector('.counts', TIMEOUT);
+    const counts = await page.evaluate<string>("document.querySelector('.counts').innerText");
+    t.ok(counts.includes(violations === 0 ? 'no violations' : `${violations} violations`), counts);
+    t.ok(counts.includes(`${warnings} warnings`), counts);
+  });
+
+  await t.test('no screen has a serious finding of axe, light or dark', async (t) => {
+    for (const value of ['light', 'dark']) {
+      await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value }]);
+      for (const address of [
+        'now',
+        'locks',
+        'map',
+        `lock/${formatMac(MAC)}`,
+        'deliveries',
+        'access',
+        'bills',
+        'trace',
+      ]) {
+        await goTo(page, `#/${address}`);
+        await page.waitForFunction("document.querySelector('main h1, main .map, main .empty') !== null", TIMEOUT);
+        t.same(await seriousFindings(page), [], `${address}, ${value}`);
+      }
+    }
+  });
+
+  await t.test('the check of accessibility finds what is wrong', async (t) => {
+    await page.evaluate<void>("document.querySelector('main').append(document.createElement('img'))");
+    t.match(await seriousFindings(page), [/^image-alt: <img>/]);
+  });
+
+  t.same(foreign, [], 'nothing is loaded from elsewhere');
+  t.same(errors, [], 'no script failed');
+});
