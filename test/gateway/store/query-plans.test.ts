@@ -16,6 +16,9 @@ const SMALL = [
   'staged_event',
 ];
 
+/** Statements that the gateway makes by itself now and then, and no list. They may come while the test records. */
+const OF_TIMERS = ['select "kind", count(*) as "unread" from "notice"'];
+
 /** Statements that may sort in memory, since few rows of one lock match: its power settings to come, its refusals. */
 const SORTED = ['select "parameters" from "command"', 'select "refusal".* from "refusal"'];
 
@@ -56,6 +59,7 @@ t.test('no list of a merchant’s own data scans a table or sorts in memory', as
   t.teardown(() => db.close());
   t.ok(statements.size > 20, `${statements.size} statements`);
   for (const sql of statements) {
+    if (OF_TIMERS.some((start) => sql.startsWith(start))) continue;
     const faults = planOf(db, sql).filter((detail) => isFault(detail, sql));
     t.strictSame(faults, [], sql.replaceAll(/\s+/g, ' ').slice(0, 300));
   }
