@@ -170,6 +170,28 @@ t.test('a merchant’s day on the dashboard', { skip: NO_BROWSER }, async (t) =>
     t.match(await seriousFindings(page), [/^image-alt: <img>/]);
   });
 
+  await t.test('an invited person accepts and is logged in; the link works once', async (t) => {
+    await goTo(page, '#/access');
+    await press(page, 'Invite');
+    await waitForText(page, 'it works once');
+    const link = await page.evaluate<string>("document.querySelector('.once code').innerText");
+    await press(page, 'Log out');
+    await page.waitForSelector('input[name=merchant]', TIMEOUT);
+    const guest = await browser.newPage();
+    await guest.goto(link);
+    await guest.waitForSelector('input[name=repeated]', TIMEOUT);
+    t.same(await seriousFindings(guest), [], 'axe: invitation');
+    await guest.type('input[name=username]', 'grace');
+    await guest.type('input[name=password]', PASSWORD);
+    await guest.type('input[name=repeated]', PASSWORD);
+    await press(guest, 'Accept');
+    await waitForText(guest, 'grace (viewer)');
+    t.notOk(await guest.evaluate<boolean>("document.body.innerText.includes('Bills')"), 'a viewer sees no bills');
+    const second = await browser.newPage();
+    await second.goto(link);
+    await second.waitForSelector('[role=alert]', TIMEOUT);
+  });
+
   t.same(foreign, [], 'nothing is loaded from elsewhere');
   t.same(errors, [], 'no script failed');
 });

@@ -13,6 +13,7 @@ import { LiveProvider } from './live/use-live.js';
 import { AccessScreen } from './screens/access-screen.js';
 import { BillsScreen } from './screens/bills-screen.js';
 import { DeliveriesScreen } from './screens/deliveries-screen.js';
+import { InvitationScreen, takeInvitation } from './screens/invitation-screen.js';
 import { LockScreen } from './screens/lock-screen.js';
 import { LocksScreen } from './screens/locks-screen.js';
 import { LoginScreen } from './screens/login-screen.js';
@@ -31,6 +32,7 @@ type SessionState = Session | null | undefined;
 
 function Dashboard({ liveWorker, traceWorker }: PageAddresses): JSX.Element | null {
   const [session, setSession] = useState<SessionState>(undefined);
+  const [invitation, setInvitation] = useState(takeInvitation);
   const read = useCallback(
     () =>
       merchantApi.session().then(
@@ -54,6 +56,13 @@ function Dashboard({ liveWorker, traceWorker }: PageAddresses): JSX.Element | nu
   }, [read]);
   const end = useCallback(() => setSession(null), []);
   const screens = useMemo(() => (session ? screensOf(session, traceWorker) : []), [session, traceWorker]);
+  if (invitation !== null) {
+    const accepted = (): void => {
+      setInvitation(null);
+      void read();
+    };
+    return <InvitationScreen token={invitation} onLogin={accepted} />;
+  }
   if (session === undefined) return null;
   if (session === null) return <LoginScreen onLogin={() => void read()} />;
   return (

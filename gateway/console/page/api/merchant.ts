@@ -7,6 +7,7 @@ import type {
   Delivery,
   Finding,
   Invitation,
+  InvitationOffer,
   LockDetail,
   LockHistory,
   LockUsage,
@@ -61,6 +62,9 @@ export const merchantApi = Object.freeze({
   invitations: () => getJson<Page<Invitation>>('/v1/invitations'),
   invite: (invitation: { dashboard: DashboardRole; username?: string }) =>
     sendJson<Invitation & { readonly path: string }>('POST', '/v1/invitations', invitation),
+  lookUpInvitation: (token: string) => sendJson<InvitationOffer>('POST', '/v1/invitations/look-up', { token }),
+  acceptInvitation: (acceptance: { token: string; username?: string; password: string }) =>
+    sendJson<InvitationOffer>('POST', '/v1/invitations/accept', acceptance),
   withdrawInvitation: (id: number) => sendJson<null>('DELETE', `/v1/invitations/${id}`),
 
   usage: (query: Query) => getJson<Page<LockUsage>>('/v1/usage', query),

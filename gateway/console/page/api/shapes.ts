@@ -197,6 +197,14 @@ export interface Invitation {
   readonly expires_at: string;
 }
 
+/** What an invitation offers. */
+export interface InvitationOffer {
+  readonly merchant: string;
+  /** Null if the invited person chooses it. */
+  readonly username: string | null;
+  readonly dashboard: DashboardRole;
+}
+
 export interface LockUsage {
   readonly month: string;
   readonly mac_addr: string;

@@ -48,5 +48,6 @@ export function useAnswer<Answer>(load: () => Promise<Answer>, everyMs?: number)
 
 /** An error of ours, which no call explains, is shown too. */
 export function asFailure(error: unknown): ApiFailure {
-  return error instanceof ApiFailure ? error : new ApiFailure(0, 'internal', String(error));
+  if (error instanceof ApiFailure) return error;
+  return new ApiFailure(0, 'internal', error instanceof Error ? error.message : String(error));
 }

@@ -1,0 +1,88 @@
+/**
+ * What a person with an invitation's link sees: whose dashboard it is, and a form for a name and a password. Accepting
+ * it makes the user and logs in. The token is in the fragment of the address, which no server sees; it is removed at
+ * once.
+ */
+import type { JSX } from 'preact';
+import { useCallback, useState } from 'preact/hooks';
+import type { ApiFailure } from '../api/http.js';
+import { merchantApi } from '../api/merchant.js';
+import type { InvitationOffer } from '../api/shapes.js';
+import { Failure, WhenLoaded } from '../view/parts.js';
+import { asFailure, useAnswer } from '../view/use-answer.js';
+
+/** The token in the page's address, which is removed from it; null if there is none. */
+export function takeInvitation(): string | null {
+  const [, token] = /^#invitation=(.+)$/.exec(location.hash) ?? [];
+  if (token === undefined) return null;
+  history.replaceState(null, '', location.pathname);
+  return token;
+}
+
+interface InvitationProps {
+  readonly token: string;
+  /** Called once the person is logged in. */
+  readonly onLogin: () => void;
+}
+
+export function InvitationScreen({ token, onLogin }: InvitationProps): JSX.Element {
+  const offer = useAnswer(useCallback(() => merchantApi.lookUpInvitation(token), [token]));
+  return (
+    <main class="login">
+      <WhenLoaded loaded={offer}>{(found) => <AcceptForm token={token} offer={found} onLogin={onLogin} />}</WhenLoaded>
+    </main>
+  );
+}
+
+function AcceptForm({ token, offer, onLogin }: InvitationProps & { readonly offer: InvitationOffer }): JSX.Element {
+  const { merchant, username, dashboard } = offer;
+  const [failure, setFailure] = useState<ApiFailure | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget as HTMLFormElement);
+    const name = username ?? String(form.get('username') ?? '');
+    const password = String(form.get('password') ?? '');
+    if (password !== form.get('repeated')) {
+      setFailure(asFailure(new Error('The two passwords differ.')));
+      return;
+    }
+    setBusy(true);
+    merchantApi
+      .acceptInvitation({ token, password, ...(username === null && { username: name }) })
+      .then(() => merchantApi.logIn({ merchant, username: name, password }))
+      .then(onLogin)
+      .catch((error: unknown) => setFailure(asFailure(error)))
+      .finally(() => setBusy(false));
+  };
+  return (
+    <form class="card" onSubmit={submit}>
+      <h1>
+        <span class="brand-mark" aria-hidden="true" /> {merchant}
+      </h1>
+      <p>You are invited to the dashboard as {dashboard}.</p>
+      {username === null ? (
+        <label>
+          Your user name
+          <input name="username" autocomplete="username" required maxLength={200} />
+        </label>
+      ) : (
+        <p>
+          Your user name is <strong>{username}</strong>.
+        </p>
+      )}
+      <label>
+        Password
+        <input name="password" type="password" autocomplete="new-password" required maxLength={512} />
+      </label>
+      <label>
+        Password again
+        <input name="repeated" type="password" autocomplete="new-password" required maxLength={512} />
+      </label>
+      <Failure failure={failure} />
+      <button type="submit" class="primary" disabled={isBusy}>
+        Accept
+      </button>
+    </form>
+  );
+}
