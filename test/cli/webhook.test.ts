@@ -132,7 +132,7 @@ t.test('test prints each URL’s answer, and exits with 1 unless all accept', as
   await gateway.accounts.addWebhookUrl({ url: receiver.url });
   const { origin } = new URL(receiver.url);
   const accepted = await webhook('test', MAC);
-  t.match(accepted, { code: 0, stdout: new RegExp(`URL +ORIGIN .*\n1 +${origin} +204 +\\d+ ms +received`) });
+  t.match(accepted, { code: 0, stdout: new RegExp(`URL +ORIGIN .*\n1 +${origin} +204 +\\d+ ms +✓ received`) });
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   t.match(await webhook('test', MAC), { code: 1, stdout: /500 .*the receiver answered 500/ });
   const failed = await webhook('test', MAC, '--json');

@@ -265,8 +265,8 @@ t.test('“lockgate audit” lists entries', async (t) => {
   const listed = await command('audit', '--since', '1h', ...gatewayFlags);
   t.match(listed.stdout, [
     /^ID +WHEN +WHO +ACTION +OBJECT +OUTCOME +CHANGE +FROM$/,
-    /^3 .*operator +merchant\.add +Amber +refused \(merchant-exists\)/,
-    /^2 .*operator \S+ +device\.set +A4:C1:38:F0:E1:D2 +done .*simulated false → true.* 127\.0\.0\.1 lockgate\/\S+ \(/,
+    /^3 .*operator +merchant\.add +Amber +✗ refused \(merchant-exists\)/,
+    /^2 .*operator \S+ +device\.set +A4:C1:38:F0:E1:D2 +✓ done .*simulated false → true.* 127\.0\.0\.1 lockgate\/\S+ \(/,
     /^1 .*device\.add/,
   ]);
   const json = await command(

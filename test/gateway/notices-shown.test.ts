@@ -79,9 +79,9 @@ t.test('“lockgate notices” lists notices and marks them as read', async (t) 
   const listed = await run('--all', '--mark-read', ...dateBefore);
   t.match(listed.stdout, [
     /^ +ID +LAST +KIND +STATE +TIMES +WHAT$/,
-    /^\* +3 +(now|\d+ s ago) +url-disabled +open +1 +URL 3 is disabled: gone$/,
-    /^\* +2 +(now|\d+ s ago) +url-disabled +over +1 +URL 2/,
-    /^ +1 +(now|\d+ s ago) +url-disabled +open +1 +URL 1/,
+    /^\* +3 +(now|\d+ s ago) +url-disabled +! open +1 +URL 3 is disabled: gone$/,
+    /^\* +2 +(now|\d+ s ago) +url-disabled +✓ over +1 +URL 2/,
+    /^ +1 +(now|\d+ s ago) +url-disabled +! open +1 +URL 1/,
   ]);
   t.match(listed.stderr, ['2 marked as read.']);
   const json = await run('--all', '--since', '1h', '--limit', '2', '--json', ...dateBefore);

@@ -155,7 +155,7 @@ t.test('a command to a fleet must state its size, and airplane mode must be conf
     await ask(gateway, 'POST', '/commands', airplane),
     conflict(/nothing reaches it.*No command can switch airplane/),
   );
-  t.same((await ask(gateway, 'GET', '/commands')).body, { commands: [] }, 'no command was queued');
+  t.same((await ask(gateway, 'GET', '/commands')).body, { commands: [], next_cursor: null }, 'no command was queued');
   const sent = (await ask(gateway, 'POST', '/commands', { ...all, expected_count: 3 })).body as {
     commands: { mac: string }[];
   };
@@ -237,9 +237,9 @@ t.test('a wrong command line is refused with the reason', async (t) => {
   const cases: readonly (readonly [string[], RegExp])[] = [
     [['unlock'], /the lock is missing/],
     [[MAC, 'open'], /type is "open": expected one of unlock/],
-    [[MAC, 'siren'], /parameters.seconds is missing/],
+    [[MAC, 'siren'], /--seconds is missing/],
     [[MAC, 'unlock', '--expires', '5'], /--expires is "5": expected a span such as 90s/],
-    [[MAC, 'unlock', '--at', 'dawn'], /not_before is "dawn"/],
+    [[MAC, 'unlock', '--at', 'dawn'], /--at is "dawn"/],
     [[MAC, 'set-power', '--high-window', '07:00'], /--high-window is "07:00"/],
     [[MAC, 'set-power', '--utc-offset', '+01:00'], /--utc-offset requires --high-window/],
     [[MAC, 'set-power', '--airplane', 'off'], /--airplane is "off": expected on\./],

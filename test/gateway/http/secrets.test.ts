@@ -55,7 +55,7 @@ t.test('the command line adds and lists keys and users, as text and JSON, and re
   t.match(await callMerchantApi(gateway, '/v2/user/logout', { key: second }), { status: 401 });
   const listed = await lockgate('key', 'list', '--merchant', MERCHANT);
   t.match(listed.stdout, /^ID +MERCHANT +NAME +STATE +SCOPES +EXPIRES +LAST USED/);
-  t.match(listed.stdout, /shop backend +active +all +– +(now|\d+ (s|min) ago).*\n.*x +revoked +all +– +never/);
+  t.match(listed.stdout, /shop backend +✓ active +all +– +(now|\d+ (s|min) ago).*\n.*x +✗ revoked +all +– +never/);
   const json = (await lockgate('key', 'list', '--json')).stdout;
   t.match(JSON.parse(json), {
     keys: [

@@ -5,6 +5,7 @@
  * of power shows the difference (quality.md §2). That sabotage is in store/synchronous-normal.ts.
  */
 import type { CommandStore } from '../../../gateway/store/contract/command-record.js';
+import type { EventScan, PingScan } from '../../../gateway/store/contract/merchants/uplink-scan.js';
 import type { Commit, DueDelivery, Store, StoredUplink } from '../../../gateway/store/contract/store.js';
 
 /** Sabotages that break a promise about events. */
@@ -17,6 +18,7 @@ export type SabotageName = EventSabotageName | CommandSabotageName;
 const COMMIT_DELAY_MS = 150;
 /** One event in this many is skipped. */
 const SKIP_EVERY = 16;
+const isNotSkipped = ({ id }: StoredUplink): boolean => id % SKIP_EVERY !== 0;
 /** Added to command ids, which must not change. */
 const ID_OFFSET = 1_000_000;
 
@@ -29,12 +31,19 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
       },
     }),
 
-  /** Never delivers some pings. */
+  /** Never delivers some pings, to webhooks and to readers of events. */
   'skip-event': (store) =>
     withOverrides(store, {
       readEvents: async (merchantId: number, afterId: number, limit: number) => {
         const events = await store.readEvents(merchantId, afterId, limit);
-        return events.filter(({ id }) => id % SKIP_EVERY !== 0);
+        return events.filter(isNotSkipped);
+      },
+      scans: {
+        pings: (scan: PingScan) => store.scans.pings(scan),
+        events: async (scan: EventScan) => {
+          const found = await store.scans.events(scan);
+          return { ...found, pings: found.pings.filter(isNotSkipped) };
+        },
       },
     }),
 

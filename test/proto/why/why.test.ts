@@ -865,7 +865,7 @@ t.test('steps about quarantined bytes say what is wrong with them, and why they 
       first?.sentence,
       '2 bytes came at 2026-11-20T06:00:00.000Z and could not be accepted: no boot. The reason: an',
     );
-    t.match(kept?.sentence, 'acknowledged all the same: a lock can’t repair its firmware');
+    t.match(kept?.sentence, 'quarantined, but acknowledged: a lock can’t repair its firmware');
   }
 });
 
