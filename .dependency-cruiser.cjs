@@ -83,6 +83,7 @@ const rooms = {
       'mqtt',
       'network',
       'notices',
+      'notify',
       'store',
       'usage',
       'webhooks',
@@ -100,6 +101,7 @@ const rooms = {
   'gateway/mqtt': [...gateway('data-folder', 'ingest', 'log', 'network', 'store', 'usage'), ...proto],
   'gateway/network': [...gateway('webhooks'), ...proto],
   'gateway/notices': [...gateway('locks', 'store', 'webhooks'), ...proto],
+  'gateway/notify': [...gateway('accounts', 'data-folder', 'store', 'webhooks'), ...proto],
   // These two put the rooms together.
   'gateway/start': [
     ...gateway(
@@ -116,6 +118,8 @@ const rooms = {
       'metrics',
       'mqtt',
       'network',
+      'notices',
+      'notify',
       'store',
       'usage',
       'webhooks',
@@ -142,6 +146,7 @@ const rooms = {
       'mqtt',
       'network',
       'notices',
+      'notify',
       'start',
       'store',
       'usage',

@@ -2,11 +2,12 @@
  * The settings of the gateway: one table of key, flag, environment variable, default, unit and meaning. A flag
  * overrides the environment, which overrides the default. A wrong value stops the start with one sentence.
  */
+import { isIP } from 'node:net';
 import { didYouMean } from '../proto/did-you-mean.js';
 import { LockgateError } from '../proto/errors.js';
 import { FAIRNESS_SETTINGS, type Fairness, type FairnessKey, readFairness } from './fairness/fairness-settings.js';
 import type { TlsFiles } from './mqtt/tls-identity.js';
-import { type AddressRange, parseRange } from './webhooks/sending/address-rule.js';
+import { type AddressRange, isAllowedAddress, parseRange } from './webhooks/sending/address-rule.js';
 
 /** The key of a setting in {@link SETTINGS}. */
 export type SettingKey = Exclude<keyof Config, 'mqttTls' | 'fairness'> | 'mqttTlsCert' | 'mqttTlsKey' | FairnessKey;
@@ -56,6 +57,8 @@ export interface Config {
   readonly operatorHost: string;
   readonly operatorPort: number;
   readonly allowWebhookRange: readonly AddressRange[];
+  /** Where notices are sent; null for nowhere. */
+  readonly notifyUrl: string | null;
   /** How long pings, findings and deliveries are stored, in days; 0 for ever. */
   readonly keepDays: number;
   readonly logFormat: LogFormat;
@@ -244,6 +247,14 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     meaning: 'Address ranges that webhooks may be sent to in addition to public addresses, such as 127.0.0.0/8.',
   },
   {
+    key: 'notifyUrl',
+    flag: '--notify-url',
+    environment: 'LOCKGATE_NOTIFY_URL',
+    default: '',
+    unit: 'URL',
+    meaning: 'Where notices are sent as signed JSON when they open and when they end; empty: nowhere.',
+  },
+  {
     key: 'keepDays',
     flag: '--keep-days',
     environment: 'LOCKGATE_KEEP_DAYS',
@@ -313,6 +324,16 @@ export function misspeltVariables(environment: Readonly<Record<string, string | 
     .map(({ name, suggestion }) => `the environment has ${name}, which is not a setting.${suggestion}`);
 }
 
+/**
+ * The text of a setting for people, the log and `GET /config`. Of the notify URL only the origin is shown: its path may
+ * be a secret of the receiver, as with chat services.
+ */
+function shownText({ setting, text }: Pick<ResolvedSetting, 'setting' | 'text'>): string {
+  if (setting.key !== 'notifyUrl' || !URL.canParse(text)) return text;
+  const { origin, pathname, search } = new URL(text);
+  return pathname === '/' && search === '' ? origin : `${origin}/…`;
+}
+
 /** A setting in the JSON of `lockgate config` and `GET /config`. */
 export interface SettingInForce {
   /** The flag without its leading dashes and with underscores, as in the log. */
@@ -338,7 +359,9 @@ export function settingsInForce(
   resolved: readonly ResolvedSetting[],
   chosen: Readonly<Partial<Record<SettingKey, string | number | undefined>>> = {},
 ): SettingInForce[] {
-  return resolved.map(({ setting, text, source }) => {
+  return resolved.map((each) => {
+    const { setting, source } = each;
+    const text = shownText(each);
     const { key, flag, environment, unit, meaning } = setting;
     return {
       key: flag.replace(/^--/, '').replaceAll('-', '_'),
@@ -382,11 +405,8 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
     fairness: readFairness((key) => readLimit(settingOf(key))),
     operatorHost: settingOf('operatorHost').text,
     operatorPort: readPort(settingOf('operatorPort')),
-    allowWebhookRange: settingOf('allowWebhookRange')
-      .text.split(',')
-      .map((range) => range.trim())
-      .filter((range) => range !== '')
-      .map(parseRange),
+    allowWebhookRange: readRanges(settingOf('allowWebhookRange')),
+    notifyUrl: readNotifyUrl(settingOf('notifyUrl'), readRanges(settingOf('allowWebhookRange'))),
     keepDays: readKeepDays(settingOf('keepDays')),
     logFormat: readChoice(settingOf('logFormat'), LOG_FORMATS),
     logLevel: readChoice(settingOf('logLevel'), LOG_LEVELS),
@@ -403,6 +423,32 @@ function readKeepDays(resolved: ResolvedSetting): number {
   const days = Number(resolved.text);
   if (/^\d{1,5}$/.test(resolved.text) && (days === 0 || (days >= MIN_KEEP_DAYS && days <= MAX_KEEP_DAYS))) return days;
   throw wrongSetting(resolved, `days, ${MIN_KEEP_DAYS} to ${MAX_KEEP_DAYS}, or 0 for ever`);
+}
+
+function readRanges({ text }: ResolvedSetting): AddressRange[] {
+  return text
+    .split(',')
+    .map((range) => range.trim())
+    .filter((range) => range !== '')
+    .map(parseRange);
+}
+
+/** The error does not quote the URL: it may contain a password. */
+function readNotifyUrl(resolved: ResolvedSetting, allowed: readonly AddressRange[]): string | null {
+  const { setting, text, source } = resolved;
+  if (text === '') return null;
+  const where = source === 'environment' ? setting.environment : setting.flag;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '')
+    throw new LockgateError('input-setting', `${where} is no http or https URL without a user name and a password`);
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  if (isIP(host) !== 0 && !isAllowedAddress(host, allowed))
+    throw new LockgateError(
+      'input-setting',
+      `${where} is at an address that is not public: allow its range by --allow-webhook-range`,
+    );
+  url.hash = '';
+  return url.href;
 }
 
 function readOrigins(resolved: ResolvedSetting): string[] {

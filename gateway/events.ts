@@ -304,6 +304,16 @@ export interface Audited {
   readonly code: string | null;
 }
 
+/** A notify URL fails, or works again (gateway/notify/). */
+export interface NotifyUrlChanged {
+  readonly atMs: number;
+  /** Null for the operators' URL. */
+  readonly merchant: { readonly id: number; readonly name: string } | null;
+  readonly state: 'failing' | 'working';
+  /** For people. */
+  readonly why: string;
+}
+
 /** Notices for operators were written (gateway/notices/notices.ts). */
 export interface NoticesWritten {
   readonly atMs: number;
@@ -435,6 +445,7 @@ export interface GatewayEventMap {
   'statement-closed': [StatementClosed];
   descriptors: [DescriptorsChanged];
   notices: [NoticesWritten];
+  'notify-url': [NotifyUrlChanged];
   'catching-up': [StoreCatchingUp];
   'files-mended': [FilesMended];
   audited: [Audited];

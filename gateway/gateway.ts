@@ -33,11 +33,13 @@ import type { UplinkBudgets } from './mqtt/budget/uplink-budgets.js';
 import type { TlsIdentity } from './mqtt/tls-identity.js';
 import { DescriptorWatch } from './network/descriptor-watch.js';
 import { Descriptors } from './network/descriptors.js';
-import { Notices } from './notices/notices.js';
+import type { Notices } from './notices/notices.js';
+import type { Notifier } from './notify/notifier.js';
 import { makeWebhooks, startDeliveries, startFigures } from './start/deliveries.js';
 import type { GatewayBase, GatewayOptions } from './start/gateway-base.js';
 import { startInterfaces, startMerchants, startOperator } from './start/interfaces.js';
 import { makeBudgets, startIdentity, startIngest, startRefusals } from './start/lock-services.js';
+import { startNotifications } from './start/notifications.js';
 import { makeOwnData } from './start/own-data.js';
 import type { Store } from './store/contract/store.js';
 import { openStore, sqliteUrl } from './store/open-store.js';
@@ -58,6 +60,8 @@ export interface Gateway {
   readonly merchants: MerchantParts;
   /** The notices for operators. */
   readonly notices: Notices;
+  /** Sends notices to operators, and the troubles of webhook URLs to merchants. */
+  readonly notifier: Notifier;
   readonly store: Store;
   readonly usage: Usage;
   /** The run's clock, which stamps receipts. A demonstration can run it faster than real time. */
@@ -149,10 +153,9 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
   const { clocks, clock, wallClock } = await startClocks(options, base);
   const interfaces = await startInterfaces(config, options, base, metrics);
   const audit = await startAudit(base, wallClock);
-  const notices = await startNotices(base, wallClock);
-  // Usage stops after the last connection has closed, so that it counts all of its bytes.
-  const usage = await Usage.start({ store, clock: options.usageClock ?? clocks.wall, runClock: clock, events });
-  started.push(stopStep('the counting of usage', () => usage.stop()));
+  const notifyParts = { keys, clock, wallClock, dates: clocks.wall };
+  const { notices, notifier } = await startNotifications(config, options, base, notifyParts);
+  const usage = await startUsage(base, options.usageClock ?? clocks.wall, clock);
   const deliveryParts = { store, keys, events, runClock: clock };
   const { dispatcher, webhooks } = makeWebhooks(config, options, clocks.wall, deliveryParts);
   await startDeliveries(dispatcher, webhooks, started);
@@ -181,8 +184,7 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
   metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, notices, budgets, doubt, figures }));
   const served = { directory, webhooks, devices: accounts.devices, newEvents, wallClock, audit };
   const merchants = serveMerchants({ ...lockParts, ...served }, interfaces);
-  const token = OperatorToken.open(config.data, systemClock);
-  const operators = { token, operatorTokens: new OperatorTokens({ store, clock: wallClock }), audit, notices };
+  const operators = { ...openTokens(config, store, wallClock), audit, notices, notifier };
   const operator = await startOperator(
     config,
     { ...lockParts, ...operators, webhooks, merchants, accounts, clocks, broker, health, metrics, figures },
@@ -199,6 +201,7 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
     webhooks,
     merchants,
     notices,
+    notifier,
     store: currentStore,
     usage,
     clock,
@@ -207,7 +210,7 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
     mqttTlsPort: broker.tlsPort,
     httpPort: interfaces.http.port,
     operatorPort: operator.port,
-    operatorToken: token.text ?? '',
+    operatorToken: operators.token.text ?? '',
     reloadTls: () => reloadTls(broker, audit),
     close: stop,
   };
@@ -226,6 +229,18 @@ async function startClocks(options: GatewayOptions, { store, started, stampBy }:
   stampBy(clock);
   started.push(stopStep('the run’s clock', () => clocks.stop()));
   return { clocks, clock, wallClock };
+}
+
+/** Starts counting usage. It stops after the last connection has closed, so that it counts all of its bytes. */
+async function startUsage({ store, events, started }: GatewayBase, months: Clock, runClock: Clock): Promise<Usage> {
+  const usage = await Usage.start({ store, clock: months, runClock, events });
+  started.push(stopStep('the counting of usage', () => usage.stop()));
+  return usage;
+}
+
+/** Opens the token in the data folder, and the operators' named tokens. */
+function openTokens({ data }: Config, store: Store, clock: Clock) {
+  return { token: OperatorToken.open(data, systemClock), operatorTokens: new OperatorTokens({ store, clock }) };
 }
 
 /** Reads the TLS files again and notes this in the audit log. @throws LockgateError `tls-file` */
@@ -272,13 +287,6 @@ async function startAudit({ store, events, now, started }: GatewayBase, clock: C
   const audit = await Audit.start({ store, events, clock, now });
   started.push(stopStep('the audit log', () => audit.stop()));
   return audit;
-}
-
-/** Starts the notices, before the parts that cause notices: so they stop after them. */
-async function startNotices({ store, events, health, now, started }: GatewayBase, clock: Clock): Promise<Notices> {
-  const notices = await Notices.start({ store, events, clock, now, isStoreFailing: () => health.isStoreFailing });
-  started.push(stopStep('the notices', () => notices.stop()));
-  return notices;
 }
 
 /** The functions from which metrics read their values. */

@@ -8,6 +8,7 @@ import { addClientFlags } from '../terminal/shared-flags.js';
 import { printTable } from '../terminal/table.js';
 import { agoText } from '../terminal/time-text.js';
 import { addWatchFlag, repeatIfWatched } from '../terminal/watch.js';
+import { type SendingJson, sendingText } from './notices/sending.js';
 import { byteText } from './usage/text.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
@@ -20,6 +21,7 @@ interface StatusJson {
   readonly reasons: readonly { readonly code: string; readonly since: string; readonly why: string }[];
   readonly pings_per_second: number;
   readonly notices_unread: number;
+  readonly notices_sending: SendingJson | null;
   readonly mqtt: { readonly connected: number };
   readonly descriptors: { readonly open: number | null; readonly limit: number | null };
   readonly locks: { readonly in_service: number | null; readonly presence: Readonly<Record<string, number>> };
@@ -81,6 +83,7 @@ async function showStatus(flags: Flags): Promise<void> {
     print(labelled('Files', `${open}${limit === null ? '' : ` of ${limit.toLocaleString('en')}`} open`));
   const unread = status.notices_unread;
   print(labelled('Notices', unread === 0 ? 'none unread' : paint('yellow', `! ${unread} unread: lockgate notices`)));
+  if (status.notices_sending !== null) print(labelled('Sent to', sendingText(status.notices_sending)));
   await printUrls(client, status.urls);
 }
 

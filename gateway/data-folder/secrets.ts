@@ -19,7 +19,8 @@ export interface SecretPaths {
  */
 export async function openSecrets(store: Store, { data, keyFile }: SecretPaths): Promise<Keys> {
   const recorded = await store.secrets.readKeyMetadata();
-  const isInUse = (await store.listMerchants()).length > 0;
+  const isNotified = (await store.notifications.readRecipients()).length > 0;
+  const isInUse = isNotified || (await store.listMerchants()).length > 0;
   // While nothing depends on a key, any key is accepted, and a record of another key is ignored.
   const metadata = isInUse ? recorded : { keyId: null, hashKeySealed: null, sample: null };
   const keys = openKeys(data, isInUse, { file: keyFile, metadata });

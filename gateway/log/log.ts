@@ -149,6 +149,11 @@ function logOwnFailures(log: Logger, { onLimited }: Listeners): void {
     if (state === 'began') log.error(members, 'webhooks can’t be sent, because of a problem of this machine');
     else log.info(members, 'webhooks are sent again');
   });
+  onLimited('notify-url', ({ merchant, state, why }) => {
+    const members = { event: 'notify-url', merchant: merchant?.name ?? null, state, why };
+    if (state === 'failing') log.warn(members, 'a notify URL fails: notifications wait for their retries');
+    else log.info(members, 'a notify URL works again');
+  });
   onLimited('cannot-record', ({ urlId, state, why }) => {
     const members = { event: 'cannot-record', url_id: urlId, state, why };
     if (state === 'began') log.error(members, 'the outcome of a delivery can’t be stored: it is set aside');

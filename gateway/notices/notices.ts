@@ -13,10 +13,16 @@ import type { Presence } from '../../proto/power/judge/presence.js';
 import { formatMac } from '../../proto/wire/mac.js';
 import type { Source } from '../../proto/wire/ping.js';
 import { toDate } from '../../proto/wire/ping-json.js';
-import type { BudgetChanged, GatewayEvents } from '../events.js';
+import type { BudgetChanged, GatewayEvents, NotifyUrlChanged } from '../events.js';
 import type { KnownLock } from '../locks/locks.js';
 import { MERCHANT_CLOSED } from '../store/contract/merchants/merchant-store.js';
-import { NOTICE_KINDS, type Notice, type NoticeFilter, type NoticeKind } from '../store/contract/notice-store.js';
+import {
+  NOTICE_KINDS,
+  type Notice,
+  type NoticeFilter,
+  type NoticeKind,
+  OPERATOR_SUBJECT,
+} from '../store/contract/notice-store.js';
 import type { Store, WebhookUrl } from '../store/contract/store.js';
 import { DISABLED_BY_OPERATOR } from '../webhooks/webhook-settings.js';
 import { LockNotices } from './lock-notices.js';
@@ -47,6 +53,7 @@ const RESOLVED_AT_START: ReadonlySet<NoticeKind> = new Set([
   'descriptors',
   'lock-over-budget',
   'clock-leapt',
+  'notify-failing',
 ]);
 
 /** Why a URL is disabled, if operators wanted it: nothing to report. */
@@ -63,6 +70,8 @@ export interface NoticesParts {
   readonly now: () => number;
   /** While this returns true, nothing is written. */
   readonly isStoreFailing: () => boolean;
+  /** Called after a write: notifications may be due. */
+  readonly onWritten?: () => void;
 }
 
 /** The stored state that open notices must agree with. */
@@ -216,6 +225,7 @@ export class Notices {
       if (state === 'ended') this.#resolve('cannot-record', String(urlId));
       else this.#note('cannot-record', String(urlId), `URL ${urlId}: the outcome of a delivery is set aside: ${why}`);
     });
+    events.on('notify-url', (change) => this.#noteNotifyUrl(change));
     events.on('statement-closed', ({ merchant, month }) =>
       this.#note('statement', `${month} ${merchant}`, `${month} is closed for ${merchant}: usage statement shows it`),
     );
@@ -258,6 +268,17 @@ export class Notices {
     if (sources.size > 0) return;
     this.#sourcesOverBudget.delete(subject);
     this.#overBudget.close(subject);
+  }
+
+  /** A merchant's notify URL is named by the merchant's id: its name may change. */
+  #noteNotifyUrl({ merchant, state, why }: NotifyUrlChanged): void {
+    const subject = merchant === null ? OPERATOR_SUBJECT : String(merchant.id);
+    if (state === 'working') {
+      this.#resolve('notify-failing', subject);
+      return;
+    }
+    const whose = merchant === null ? 'the operators’ notify URL' : `the notify URL of ${merchant.name}`;
+    this.#note('notify-failing', subject, `${whose} fails, its notifications are retried: ${why}`);
   }
 
   #trackDamaged(eventId: string): void {
@@ -343,6 +364,7 @@ export class Notices {
       this.#pending.putBack(changes);
       return this.#setTimers(FAILED_WRITE_DELAY);
     }
+    this.#parts.onWritten?.();
     await this.#countUnread();
     this.#emitNotices(changes.filter(({ text }) => text !== null).length);
     this.#setTimers();

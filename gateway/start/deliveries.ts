@@ -71,6 +71,6 @@ export async function startDeliveries(
 }
 
 /** A random number of 32 bits in [0, 1). */
-function cryptoRandom(): number {
+export function cryptoRandom(): number {
   return (globalThis.crypto.getRandomValues(new Uint32Array(1))[0] as number) / 2 ** 32;
 }

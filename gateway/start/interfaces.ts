@@ -11,6 +11,7 @@ import { WorstDelay, watchEventLoop } from '../health/event-loop.js';
 import { HttpConnections } from '../http/connections/connections.js';
 import { HttpServer } from '../http/merchant/server.js';
 import { clockJson } from '../http/operator/json/clock.js';
+import { recipientJson } from '../http/operator/json/recipient.js';
 import { OperatorServer, type OperatorServerOptions } from '../http/operator/server.js';
 import { endJson, figuresJson, readinessJson } from '../http/operator/status.js';
 import { MAX_CONNECTIONS, RESERVED_CONNECTIONS } from '../http/shared/limits.js';
@@ -21,6 +22,8 @@ import type { Broker } from '../mqtt/broker.js';
 import type { DescriptorWatch } from '../network/descriptor-watch.js';
 import type { DescriptorRoom } from '../network/descriptors.js';
 import { TrustedProxies } from '../network/trusted-proxies.js';
+import type { Notifier } from '../notify/notifier.js';
+import { OPERATOR_RECIPIENT } from '../store/contract/notify/notification-store.js';
 import { VERSION } from '../version.js';
 import type { Dispatcher } from '../webhooks/dispatcher.js';
 import type { GatewayBase, GatewayOptions } from './gateway-base.js';
@@ -78,6 +81,12 @@ export async function startInterfaces(
   return startedInterfaces;
 }
 
+/** How sending of notices goes; null if they are not sent. */
+async function sendingJson(notifier: Notifier) {
+  const [recipient] = await notifier.read(OPERATOR_RECIPIENT);
+  return recipient === undefined ? null : recipientJson(recipient);
+}
+
 /** Starts serving merchants' calls. */
 export function startMerchants(
   parts: Omit<Parameters<typeof makeMerchantParts>[0], 'budgets'>,
@@ -121,6 +130,7 @@ export function startOperator(
       ...readinessJson(parts.health),
       pings_per_second: pingRate.perSecond(),
       notices_unread: sumCounts(parts.notices.unread()),
+      notices_sending: await sendingJson(parts.notifier),
       store: store.description,
       mqtt: {
         host: config.mqttHost,

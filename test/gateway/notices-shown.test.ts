@@ -36,21 +36,21 @@ t.test('a gateway’s notices are shown over HTTP, in a metric and on the comman
   gateway.events.emit('circuit', circuit(9, 'opened'));
   const answer = await callOperator(gateway, 'GET', '/notices');
   const [first, second, third] = (answer.body as { notices: { id: number }[] }).notices;
-  t.match(answer, { status: 200, body: { next: null, unread: 3 } });
+  t.match(answer, { status: 200, body: { next_cursor: null, unread: 3 } });
   const byKind = async (kind: string) => (await callOperator(gateway, 'GET', `/notices?kind=${kind}`)).body;
   t.match(await byKind('url-disabled'), {
     notices: [{ subject: String(urlId), text: /disabled: the receiver answered 410/, count: 1, read_at: null }],
   });
   t.match(await byKind('statement'), { notices: [{ subject: `2099-11 ${MERCHANT}`, at: /^20.*Z$/ }] });
   const page = await callOperator(gateway, 'GET', '/notices?limit=2&unread=true');
-  t.match(page.body, { notices: [{ id: first?.id }, { id: second?.id }], next: /^\d+-\d+$/ });
-  const { next } = page.body as { next: string };
-  t.match((await callOperator(gateway, 'GET', `/notices?limit=2&cursor=${next}`)).body, {
+  t.match(page.body, { notices: [{ id: first?.id }, { id: second?.id }], next_cursor: /^[\w-]+$/ });
+  const { next_cursor: next } = page.body as { next_cursor: string };
+  t.match((await callOperator(gateway, 'GET', `/notices?limit=2&unread=true&cursor=${next}`)).body, {
     notices: [{ id: third?.id }],
-    next: null,
+    next_cursor: null,
   });
   t.match((await callOperator(gateway, 'GET', '/notices?since=2100-01-01T00:00:00Z')).body, { notices: [] });
-  const wrong = ['kind=x', 'limit=0', 'limit=501', 'unread=1', 'since=x', 'cursor=1'];
+  const wrong = ['kind=x', 'limit=0', 'limit=1001', 'unread=1', 'since=x', 'cursor=1'];
   for (const query of wrong)
     t.match(
       await callOperator(gateway, 'GET', `/notices?${query}`),

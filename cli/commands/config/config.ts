@@ -136,17 +136,18 @@ async function forget(flags: Flags): Promise<void> {
 }
 
 /** What needs a new secret, as JSON. */
-function forgottenJson({ urls, locks, phones, apiKeys }: ForgottenSecrets) {
+function forgottenJson({ urls, locks, phones, apiKeys, notified }: ForgottenSecrets) {
   return {
     webhooks: urls,
     locks: locks.map(formatMac),
     phones: phones.map(({ mac, name }) => ({ mac: formatMac(mac), name })),
     api_keys: apiKeys,
+    notify_urls: notified.map((merchant) => ({ merchant })),
   };
 }
 
 /** Prints what needs a new secret, and the command that gives it one. */
-function printForgotten({ urls, locks, phones, apiKeys }: ForgottenSecrets): void {
+function printForgotten({ urls, locks, phones, apiKeys, notified }: ForgottenSecrets): void {
   const rows = [
     ...urls.map(({ id, merchant, headers }) => {
       const lost = headers.length > 0 ? `, with new values for ${headers.join(', ')}` : '';
@@ -155,6 +156,14 @@ function printForgotten({ urls, locks, phones, apiKeys }: ForgottenSecrets): voi
         how: `webhook rotate-secret ${id} --now, then set --enable${lost}`,
       };
     }),
+    ...notified.map((merchant) =>
+      merchant === null
+        ? { who: 'the operators’ notify URL', how: 'notices rotate-secret --now' }
+        : {
+            who: `the notify URL of ${merchant}, which was removed`,
+            how: `merchant set ${JSON.stringify(merchant)} --notify-url …`,
+          },
+    ),
     ...locks.map((mac) => ({ who: `lock ${formatMac(mac)}`, how: `device rotate-secret ${formatMac(mac)}` })),
     ...phones.map(({ mac, name }) => {
       return { who: `phone ${name} of ${formatMac(mac)}`, how: `device phone add ${formatMac(mac)} …` };

@@ -10,6 +10,7 @@ import { printTable } from '../../terminal/table.js';
 import { readPastTime } from '../../terminal/time-text.js';
 import { addWatchFlag, repeatIfWatched } from '../../terminal/watch.js';
 import { type NoticeJson, noticeColumns } from './notice-table.js';
+import { addSendingCommands, type SendingJson, sendingText } from './sending.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean; readonly all?: boolean };
 
@@ -25,6 +26,8 @@ interface Page {
   readonly notices: readonly NoticeJson[];
   readonly next_cursor: string | null;
   readonly unread: number;
+  /** Null if notices are not sent to a URL. */
+  readonly sending: SendingJson | null;
 }
 
 /** Repeats gateway/store/contract/notice-store.ts: help must not load that file. A test compares the two lists. */
@@ -44,6 +47,7 @@ const KINDS = [
   'clock-leapt',
   'lock-unjudged',
   'store-damaged',
+  'notify-failing',
 ];
 const DEFAULT_LIMIT = 50;
 /** Notices per request; the gateway allows no more. */
@@ -67,6 +71,7 @@ export function addNoticeCommands(program: Command): void {
     .option('--all', 'Mark all notices.')
     .addHelpText('after', '\nExample:\n  $ lockgate notices read 12 13\n  $ lockgate notices read --all')
     .action(read);
+  addSendingCommands(notices);
 }
 
 async function list(flags: ListFlags): Promise<void> {
@@ -80,7 +85,8 @@ async function list(flags: ListFlags): Promise<void> {
   const shown = notices.filter(({ read_at: readAt }) => readAt === null).map(({ id }) => id);
   const marked = flags.markRead === true ? await mark(client, shown) : 0;
   const unread = fetched.unread - marked;
-  if (flags.json) return printJson({ notices, next_cursor: next, unread });
+  const { sending } = fetched;
+  if (flags.json) return printJson({ notices, next_cursor: next, unread, sending });
   if (notices.length === 0 && flags.all === true)
     printEmptyList([kind, since], 'No notices match.', 'There is no notice yet.');
   else if (notices.length === 0)
@@ -92,6 +98,7 @@ async function list(flags: ListFlags): Promise<void> {
   else printTable(notices, noticeColumns(systemClock.now()));
   if (marked > 0) printNote(`${marked} marked as read.`);
   noteNextPage(flags, notices.length, next);
+  if (sending !== null) printNote(`Sent to ${sendingText(sending)}`);
 }
 
 interface Wanted {
@@ -101,6 +108,9 @@ interface Wanted {
   readonly all: boolean;
 }
 
+/** The notices of all pages, and the cursor of what follows. */
+type Fetched = Omit<Page, 'next_cursor'> & { readonly next: string | null };
+
 /** Before a cursor in the list of read notices, which follows that of unread ones with `--all`. */
 const READ_PREFIX = 'read.';
 
@@ -109,7 +119,7 @@ async function fetchNotices(
   client: GatewayClient,
   filter: Readonly<Record<string, string | undefined>>,
   { limit, cursor, all }: Wanted,
-): Promise<{ readonly notices: readonly NoticeJson[]; readonly next: string | null; readonly unread: number }> {
+): Promise<Fetched> {
   const notices: NoticeJson[] = [];
   let place = cursor;
   for (;;) {
@@ -128,7 +138,8 @@ async function fetchNotices(
     const prefix = isRead ? READ_PREFIX : '';
     const next = page.next_cursor === null ? null : `${prefix}${page.next_cursor}`;
     place = next ?? (all && !isRead ? READ_PREFIX : undefined);
-    if (place === undefined || notices.length >= limit) return { notices, next: place ?? null, unread: page.unread };
+    if (place !== undefined && notices.length < limit) continue;
+    return { notices, next: place ?? null, unread: page.unread, sending: page.sending };
   }
 }
 

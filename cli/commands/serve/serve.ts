@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Logger } from 'pino';
-import type { Config, ResolvedSetting, SettingKey } from '../../../gateway/config.js';
+import type { Config, SettingInForce, SettingKey } from '../../../gateway/config.js';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { VERSION } from '../../../gateway/version.js';
 import { systemClock } from '../../../proto/clock.js';
@@ -71,6 +71,7 @@ export const SETTING_FLAGS: readonly (readonly [flag: string, help: string])[] =
   ['--operator-host <address>', 'The address of the operator’s interface (default: 127.0.0.1).'],
   ['--operator-port <port>', 'The port of the operator’s interface (default: 8081).'],
   ['--allow-webhook-range <ranges>', 'Non-public addresses that webhooks may go to, such as 127.0.0.0/8.'],
+  ['--notify-url <url>', 'Where notices are sent, signed, when they open and when they end (default: nowhere).'],
   ['--keep-days <days>', 'Days to store pings and findings: 31 or more, or 0 for no limit (default: 400).'],
   ['--log-format <format>', 'The log format: auto, pretty or json; auto is pretty on a terminal (default: auto).'],
   ['--log-level <level>', 'The lowest level to log: debug, info, warn, error or fatal (default: info).'],
@@ -88,7 +89,9 @@ export function addServeCommand(program: Command): void {
 
 async function runGateway(flags: RunFlags): Promise<void> {
   collectRarely();
-  const { misspeltVariables, readConfig, resolveSettings } = await import('../../../gateway/config.js');
+  const { misspeltVariables, readConfig, resolveSettings, settingsInForce } = await import(
+    '../../../gateway/config.js'
+  );
   const { GatewayEvents } = await import('../../../gateway/events.js');
   const { startGateway } = await import('../../../gateway/gateway.js');
   const { logEvents } = await import('../../../gateway/log/log.js');
@@ -111,7 +114,7 @@ async function runGateway(flags: RunFlags): Promise<void> {
     void loadRequestChecks().catch(() => undefined);
     onHangUp(() => rereadFiles(config, gateway, log));
     // The text format needs no log line: printReady has printed the same.
-    if (isJson) log.info(startedMembers(settings, gateway), 'started');
+    if (isJson) log.info(startedMembers(settingsInForce(settings), gateway), 'started');
     await interrupted.happened;
     if (isJson) log.info({ event: 'stopping' }, 'stopping');
     else printNote('Stopping: pings that have arrived are stored and acknowledged first.');
@@ -144,9 +147,9 @@ function rereadFiles({ mqttTls }: Config, gateway: Gateway, log: Logger): void {
   }
 }
 
-/** The members of the log line "started": version, settings and ports in use. No setting is a secret. */
-function startedMembers(settings: readonly ResolvedSetting[], gateway: Gateway): Record<string, unknown> {
-  const texts = settings.map(({ setting, text }) => [setting.flag.replace(/^--/, '').replaceAll('-', '_'), text]);
+/** The members of the log line "started": version, settings and ports in use. What may be secret is left out. */
+function startedMembers(settings: readonly SettingInForce[], gateway: Gateway): Record<string, unknown> {
+  const texts = settings.map(({ key, given }) => [key, given]);
   const { mqttPort, mqttTlsPort, httpPort, operatorPort } = gateway;
   const ports = { mqtt: mqttPort, mqtts: mqttTlsPort, http: httpPort, operator: operatorPort };
   return { event: 'started', version: VERSION, settings: Object.fromEntries(texts), ports };

@@ -107,6 +107,11 @@ const LINE_PARTS: Readonly<Record<string, (event: EventJson) => LineParts>> = {
   notices: ({ noted, unread }) => {
     return { label: 'note', style: 'yellow', text: `new: ${noted}; ${unread} unread: lockgate notices` };
   },
+  'notify-url': ({ merchant, state, why }) => {
+    const whose = merchant === null ? 'the operators’ notify URL' : `the notify URL of ${merchant}`;
+    const text = state === 'failing' ? `${whose} fails: ${why}` : `${whose} works again`;
+    return { label: 'note', style: state === 'failing' ? 'red' : 'green', text };
+  },
   audited: ({ actor, os_user: osUser, merchant, user, key, action, object, outcome, code }) => {
     const name = user ?? key ?? osUser ?? null;
     const who = `${actor}${name === null ? '' : ` ${name}`}${merchant ? ` of ${merchant}` : ''}`;

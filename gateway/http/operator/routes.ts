@@ -1,5 +1,5 @@
 /**
- * The types of the operators' routes, and the routes for the gateway, merchants and single locks. Bodies are validated
+ * The types of the operators' routes, and the routes for the gateway and single locks. Bodies are validated
  * before a handler gets them; a handler refuses a request by throwing a LockgateError. JSON members are snake_case, as
  * everywhere in lockgate.
  */
@@ -25,9 +25,10 @@ import { budgetText } from '../../mqtt/budget/budget-events.js';
 import type { UplinkBudgets } from '../../mqtt/budget/uplink-budgets.js';
 import type { RefusalRecorder } from '../../mqtt/refusals/refusal-recorder.js';
 import type { Notices } from '../../notices/notices.js';
+import type { Notifier } from '../../notify/notifier.js';
 import { noSuchDevice } from '../../store/contract/errors.js';
 import type { Refusal } from '../../store/contract/refusal-store.js';
-import type { Merchant, QuarantinedMessage, Store, StoredUplink } from '../../store/contract/store.js';
+import type { QuarantinedMessage, Store, StoredUplink } from '../../store/contract/store.js';
 import { addCounts, countsJson, ZERO_USAGE } from '../../usage/counts.js';
 import type { Usage } from '../../usage/usage.js';
 import { eventId } from '../../webhooks/event-id.js';
@@ -35,16 +36,7 @@ import type { Webhooks } from '../../webhooks/webhooks.js';
 import { type AuditTerms, pick } from './json/audit-terms.js';
 import { deviceJson } from './json/device.js';
 import { findingJson } from './json/event.js';
-import {
-  DeviceDetailAnswer,
-  Exact,
-  LabelMap,
-  MacText,
-  MerchantAnswer,
-  Name,
-  NewDeviceAnswer,
-  OneOf,
-} from './schemas.js';
+import { DeviceDetailAnswer, Exact, LabelMap, MacText, Name, NewDeviceAnswer } from './schemas.js';
 import { type Status, StatusAnswer } from './status.js';
 
 /** Maximum number of rows of each list of `GET /devices/:mac`: uplinks, findings, quarantined messages. */
@@ -61,6 +53,7 @@ export interface OperatorParts {
   /** Operators' named tokens. */
   readonly operatorTokens: OperatorTokens;
   readonly notices: Notices;
+  readonly notifier: Notifier;
   readonly audit: Audit;
   /** Each lock's budget of uplinks. */
   readonly budgets: UplinkBudgets;
@@ -127,8 +120,6 @@ export interface RouteRequest {
   readonly body: unknown;
 }
 
-const NewMerchant = Exact({ name: Name });
-const ChangedMerchant = Exact({ name: Name });
 const NewDevice = Exact({
   mac: MacText,
   merchant: Type.Optional(Name),
@@ -145,7 +136,7 @@ export function withBody<Body extends TSchema>(
   return { body, handle: (parts, request) => handle(parts, request.body as Static<Body>) };
 }
 
-/** Routes for the gateway, merchants and single locks. Which role each needs is in roles.ts. */
+/** Routes for the gateway and single locks. Which role each needs is in roles.ts. */
 export const ROUTES: readonly Route[] = [
   {
     method: 'GET',
@@ -155,52 +146,6 @@ export const ROUTES: readonly Route[] = [
     success: 200,
     answer: StatusAnswer,
     handle: async ({ status }) => await status(),
-  },
-  {
-    method: 'POST',
-    path: '/merchants',
-    operation: 'merchant.add',
-    summary: 'Adds a merchant.',
-    success: 201,
-    answer: MerchantAnswer,
-    audit: {
-      object: ({ body }) => (body as Static<typeof NewMerchant>).name,
-      after: (_request, answer) => pick(answer, 'id'),
-      merchant: (_request, answer) => answer?.name as string | undefined,
-    },
-    ...withBody(NewMerchant, async ({ accounts }, body) => merchantJson(await accounts.addMerchant(body.name))),
-  },
-  {
-    method: 'GET',
-    path: '/merchants',
-    operation: 'merchant.list',
-    summary: 'Lists merchants, with `all` closed ones too.',
-    success: 200,
-    query: Exact({ all: Type.Optional(OneOf(['true', 'false'])) }),
-    answer: Type.Object({ merchants: Type.Array(MerchantAnswer) }),
-    handle: async ({ store }, { query }) => {
-      const merchants = await store.listMerchants();
-      const shown = merchants.filter(({ closedAtMs }) => closedAtMs === null || query.all === 'true');
-      return { merchants: shown.map(merchantJson) };
-    },
-  },
-  {
-    method: 'POST',
-    path: '/merchants/:name',
-    operation: 'merchant.set',
-    summary: 'Changes a merchant’s name. Nothing else depends on it.',
-    success: 200,
-    body: ChangedMerchant,
-    answer: MerchantAnswer,
-    audit: {
-      object: ({ params }) => params.name ?? '',
-      after: ({ body }) => pick(body, 'name'),
-      merchant: ({ params }, answer) => (answer?.name as string | undefined) ?? params.name,
-    },
-    handle: async ({ accounts }, { params, body }) => {
-      const { name } = body as Static<typeof ChangedMerchant>;
-      return merchantJson(await accounts.merchants.rename(params.name ?? '', name));
-    },
   },
   {
     method: 'POST',
@@ -234,10 +179,6 @@ export function readMac(text: string): Mac {
   const mac = parseMac(text);
   if (!mac.ok) throw new LockgateError('input-mac', mac.error.message);
   return mac.value;
-}
-
-function merchantJson({ id, name, createdAtMs, closedAtMs }: Merchant) {
-  return { id, name, created_at: toDate(createdAtMs), closed_at: closedAtMs === null ? null : toDate(closedAtMs) };
 }
 
 /** The lock's usage in the current month, summed over all merchants that had it. */

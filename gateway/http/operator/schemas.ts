@@ -51,13 +51,6 @@ export function Described(description: string) {
 
 const Ping = Described('A ping, as in traces (proto/README.md).');
 
-export const MerchantAnswer = Type.Object({
-  id: Type.Integer(),
-  name: Type.String(),
-  created_at: Time,
-  closed_at: MaybeTime,
-});
-
 /** A lock's presence. The value of `presence` determines which other members exist. */
 const presence = {
   presence: OneOf(['online', 'asleep', 'late', 'low-battery', 'airplane', 'never-seen']),

@@ -36,6 +36,7 @@ import { addHealthRoutes, HEALTH_TERMS, type HealthRouteParts, isHealthPath } fr
 import { INVITATION_ROUTES } from './routes/invitation-routes.js';
 import { KEY_ROUTES } from './routes/key-routes.js';
 import { MERCHANT_CLOSING_ROUTES } from './routes/merchant-closing-routes.js';
+import { MERCHANT_ROUTES } from './routes/merchant-routes.js';
 import { NOTICE_ROUTES } from './routes/notice-routes.js';
 import { TOKEN_ROUTES } from './routes/token-routes.js';
 import { USAGE_ROUTES } from './routes/usage-routes.js';
@@ -68,6 +69,7 @@ const DOCUMENT_TERMS: DocumentedRoute = {
 export const OPERATOR_ROUTES: readonly Route[] = [
   ...ROUTES,
   ...MERCHANT_CLOSING_ROUTES,
+  ...MERCHANT_ROUTES,
   ...DEVICE_ROUTES,
   ...COMMAND_ROUTES,
   ...USAGE_ROUTES,

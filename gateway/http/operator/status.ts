@@ -7,6 +7,7 @@ import type { Health } from '../../health/health.js';
 import type { ReadFigures } from '../../metrics/figures.js';
 import type { UrlBacklog } from '../../store/contract/store-figures.js';
 import { ClockAnswer } from './json/clock.js';
+import { RecipientAnswer } from './json/recipient.js';
 import { Count, Described, MaybeTime, OneOf, OrNull, Time } from './schemas.js';
 
 /** The undelivered events of a webhook URL. */
@@ -39,6 +40,7 @@ export const StatusAnswer = Type.Object({
   }),
   pings_per_second: Type.Number({ minimum: 0, description: 'Stored uplinks, on average over the last minute.' }),
   notices_unread: Count,
+  notices_sending: OrNull(RecipientAnswer),
   store: Type.String(),
   mqtt: Type.Object({
     host: Type.String(),

@@ -18,6 +18,8 @@ const CONFLICTS = new Set([
   'commands-full',
   'command-sent',
   'no-webhook-url',
+  'no-notify-url',
+  'notify-secrets',
   'webhook-disabled',
   'event-damaged',
   'event-filtered',

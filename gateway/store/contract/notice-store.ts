@@ -33,9 +33,13 @@ export const NOTICE_KINDS = [
   // A lock's uplinks are no longer checked against the protocol's rules.
   'lock-unjudged',
   'store-damaged',
+  'notify-failing',
 ] as const;
 
 export type NoticeKind = (typeof NOTICE_KINDS)[number];
+
+/** The subject of `notify-failing` for the operators' URL; for a merchant's it is the merchant's id. */
+export const OPERATOR_SUBJECT = 'operator';
 
 /** The number of notices retained. Beyond it the oldest read notices are deleted first, then the oldest. */
 export const MAX_NOTICES = 10_000;
@@ -93,7 +97,8 @@ export interface NoticeStore {
   /**
    * Stores changes, each with a different kind and subject, in one commit. If a notice of this kind and subject is
    * unresolved or unread, the change is counted in that notice, which becomes unread; otherwise a new notice is added.
-   * Deletes notices beyond {@link MAX_NOTICES}.
+   * Deletes notices beyond {@link MAX_NOTICES}. Queues a notification for each notice that opens or is resolved, if
+   * operators have a notify URL.
    */
   write(changes: readonly NoticeChange[]): Promise<void>;
   /** Returns notices, latest first. */

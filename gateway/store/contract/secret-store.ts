@@ -43,6 +43,8 @@ export interface ForgottenSecrets {
   }[];
   readonly locks: readonly Mac[];
   readonly phones: readonly { readonly mac: Mac; readonly name: string }[];
+  /** Who had a notify URL: the merchants' names, and null for the operators. */
+  readonly notified: readonly (string | null)[];
   /** API keys, by their public ids. */
   readonly apiKeys: readonly { readonly id: string; readonly merchant: string; readonly name: string }[];
 }
@@ -55,6 +57,9 @@ export interface SecretStore {
   sealClearHeaders(seal: (value: string) => Buffer): Promise<number>;
   /** Seals every secret with another key; returns the number of secrets. */
   reseal(reseal: (sealed: Buffer) => Buffer, key: { keyId: string; hashKeySealed: Buffer }): Promise<number>;
-  /** Discards every secret and what depends on secrets: disables URLs, revokes credentials and API keys. */
+  /**
+   * Discards every secret and what depends on secrets: disables URLs, revokes credentials and API keys, and removes
+   * merchants' notify URLs.
+   */
   forget(request: ForgetRequest): Promise<ForgottenSecrets>;
 }

@@ -28,6 +28,7 @@ import type { DescribeLock } from './merchants/merchant-write.js';
 import type { PeopleStore } from './merchants/people-store.js';
 import type { ScanStore } from './merchants/uplink-scan.js';
 import type { NoticeStore } from './notice-store.js';
+import type { NotificationStore } from './notify/notification-store.js';
 import type { OperatorTokenStore } from './operator-token-store.js';
 import type { RefusalStore } from './refusal-store.js';
 import type { SecretStore } from './secret-store.js';
@@ -343,6 +344,8 @@ export interface Store {
   readonly invitations: InvitationStore;
   /** Notices for operators. */
   readonly notices: NoticeStore;
+  /** Messages about troubles to the URLs of operators and merchants. */
+  readonly notifications: NotificationStore;
   /** What the command `why` reads. */
   readonly why: WhyStore;
   /** Reads of many uplinks of which few may be wanted. */

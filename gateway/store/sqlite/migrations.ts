@@ -34,6 +34,7 @@ import { invitations } from './migrations/0021-0040/0027-invitations.js';
 import { consoleSessions } from './migrations/0021-0040/0028-console-sessions.js';
 import { merchantEvents } from './migrations/0021-0040/0029-merchant-events.js';
 import { merchantClosing } from './migrations/0021-0040/0030-merchant-closing.js';
+import { notifications } from './migrations/0021-0040/0031-notifications.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -66,6 +67,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0028-console-sessions': consoleSessions,
   '0029-merchant-events': merchantEvents,
   '0030-merchant-closing': merchantClosing,
+  '0031-notifications': notifications,
 };
 
 /** The names of all steps, in order. */

@@ -538,6 +538,49 @@ export interface ConsoleSessionTable {
   session_ends_at_ms: number | null;
 }
 
+/** A recipient of notifications (notify/notification-store.ts): operators, id 0, or the merchant with this id. */
+export interface NotifyRecipientTable {
+  id: number;
+  /** Null while nothing is sent to it. */
+  url: string | null;
+  last_success_at_ms: number | null;
+  last_error_at_ms: number | null;
+  /** HTTP status; null if there was no answer. */
+  last_error_status: number | null;
+  last_error: string | null;
+}
+
+/** A recipient's signing secret, encrypted. The newest has no end. */
+export interface NotifySecretTable {
+  id: Generated<number>;
+  recipient_id: number;
+  secret_sealed: Buffer;
+  valid_until_ms: number | null;
+}
+
+/** A trouble, with the messages about its opening and its end. */
+export interface NotificationTable {
+  id: Generated<number>;
+  recipient_id: number;
+  /** The random part of its messages' ids. */
+  public_id: string;
+  kind: string;
+  subject: string;
+  text: string;
+  /** JSON of NotificationDetails. */
+  details: string;
+  opened_at_ms: number;
+  ended_at_ms: number | null;
+  ended_how: string | null;
+  opened_state: 'held' | 'pending' | 'delivered' | 'dead' | 'skipped';
+  /** Null until the trouble has ended. */
+  ended_state: 'pending' | 'delivered' | 'dead' | 'skipped' | null;
+  /** Attempts at the message that is pending. */
+  attempts: number;
+  /** By the clock of deliveries; null if no message is pending. */
+  next_attempt_at_ms: number | null;
+}
+
 export interface Tables {
   merchant: MerchantTable;
   device: DeviceTable;
@@ -575,5 +618,8 @@ export interface Tables {
   reflash_mark: ReflashMarkTable;
   operator_token: OperatorTokenTable;
   console_session: ConsoleSessionTable;
+  notify_recipient: NotifyRecipientTable;
+  notify_secret: NotifySecretTable;
+  notification: NotificationTable;
   idempotent_answer: IdempotentAnswerTable;
 }

@@ -8,11 +8,13 @@ const compiled = (name) => import(new URL(`dist/${name}.js`, root).href);
 const { payloadSchemaText, payloadTypesText } = await compiled('gateway/webhooks/payload/documents');
 const { memberTable } = await compiled('gateway/webhooks/payload/member-table');
 const { markdownTable, withGeneratedParts } = await compiled('proto/reference/generated-parts');
+const { notificationSchemaText } = await compiled('gateway/notify/schema');
 const { head, rows } = memberTable();
 
 const documents = {
   'docs/webhook-payload.schema.json': payloadSchemaText(),
   'docs/webhook-payload.d.ts': payloadTypesText(),
+  'docs/notification.schema.json': notificationSchemaText(),
   'docs/webhooks.md': withGeneratedParts(readOrEmpty(new URL('docs/webhooks.md', root)), {
     members: markdownTable(head, rows),
   }),
@@ -22,7 +24,7 @@ for (const [path, text] of Object.entries(documents)) {
   const file = new URL(path, root);
   if (!process.argv.includes('--check')) writeFileSync(file, text);
   else if (readOrEmpty(file) !== text) {
-    console.error(`${path} does not match payload/schema.ts. Run npm run gen and commit the result.`);
+    console.error(`${path} does not match its schema.ts. Run npm run gen and commit the result.`);
     process.exitCode = 1;
   }
 }

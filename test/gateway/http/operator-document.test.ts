@@ -116,6 +116,10 @@ const CALLS: readonly Call[] = [
   ['POST', '/merchants/{name}/close', '/merchants/Blue/close'],
   ['GET', '/merchants', '/merchants?all=true'],
   ['POST', '/merchants/{name}/reopen', '/merchants/Blue/reopen'],
+  ['POST', '/merchants/{name}', '/merchants/Blue', { notify_url: 'http://127.0.0.1:9/' }],
+  ['POST', '/merchants/{name}/rotate-notify-secret', '/merchants/Blue/rotate-notify-secret', { grace_seconds: 60 }],
+  ['POST', '/merchants/{name}/test-notify', '/merchants/Blue/test-notify'],
+  ['GET', '/merchants'],
   ['GET', '/devices'],
   ['GET', '/devices/{mac}', `/devices/${MAC}`],
   ['POST', '/devices', '/devices', { mac: 'A4C138F0E1D2', merchant: 'Blue' }],
@@ -179,6 +183,8 @@ const CALLS: readonly Call[] = [
   ['GET', '/why', `/why?id=${MAC}`],
   ['GET', '/why', '/why?id=EVENT'],
   ['POST', '/notices/read', '/notices/read', { all: true }],
+  ['POST', '/notices/rotate-secret', '/notices/rotate-secret', {}],
+  ['POST', '/notices/test', '/notices/test'],
   ['GET', '/audit'],
   ['POST', '/devices/{mac}/rejudge', `/devices/${MAC}/rejudge`],
   ['POST', '/devices/{mac}/reflashed', '/devices/A4C138F0E1D2/reflashed', { at: '2026-11-20T06:00:00Z' }],
@@ -201,7 +207,7 @@ function failingOnce(): VersionedJudge {
 }
 
 t.test('every answer matches the document', async (t) => {
-  const gateway = await testGateway(t, { judging: failingOnce() });
+  const gateway = await testGateway(t, { judging: failingOnce() }, { notifyUrl: 'http://127.0.0.1:9/' });
   const receiver = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ merchant: MERCHANT, url: receiver.url });
   const delivered = waitForEvents(gateway, 'delivery', 1);

@@ -81,7 +81,7 @@ t.test('commands: of all, of one lock, in one state, of a merchant', async (t) =
 
 t.test('notices: latest first', async (t) => {
   const { tables, takePlans } = await recordedStore(t);
-  const notices = new SqliteNotices({ mutex: undefined as never, tables, readTables: tables });
+  const notices = new SqliteNotices({ mutex: undefined as never, tables, readTables: tables, queue: () => undefined });
   for (const filter of [{}, { unread: true }, { unread: false, kind: 'statement' as const, sinceMs: 1 }]) {
     await notices.list({ ...filter, after: { lastAtMs: 9, id: 9 }, limit: 50 });
     const [plan = ''] = takePlans();

@@ -49,6 +49,16 @@ const STORE_SIZE = [
   [/("(?:bytes|count)": )\d+/g, '$1"N"'],
   [/bytes \d+ to \d+|of page \d+/g, 'N'],
 ] as const;
+/** How sending of notices goes. */
+const SENDING = [
+  [/Sent to .*/, 'Sent to N'],
+  [/("(?:notices_)?sending": )\{[\s\S]*?\n {2}\}/, '$1"N"'],
+] as const;
+/** How long an answer took. */
+const ANSWER_TIME = [
+  [/after \d+ ms/, 'after N ms'],
+  [/("duration_ms": )\d+/, '$1"N"'],
+] as const;
 /** Deletes the key file of the closed data folder. */
 const loseKey = ({ folder }: CommandSite): void => rmSync(path.join(folder, 'closed/key'));
 /** Damages the file of checksums, so that it does not match its own checksum. */
@@ -105,13 +115,21 @@ const GENERAL: readonly CommandCase[] = [
       [/\d+\.\d\/s/, 'N/s'],
       [/started .* ago|started now/, 'started N ago'],
       [/(none unread|! \d+ unread: .*)/, 'N unread'],
+      ...SENDING,
       [
         /("(?:store_bytes|free_bytes|open|limit|worst_delay_ms|pings_per_second|notices_unread|port)": )[\d.]+/g,
         '$1"N"',
       ],
     ],
   },
-  { command: 'notices', shows: '--all', wrong: ['--kind lost', /--kind is "lost": expected url-disabled/] },
+  {
+    command: 'notices',
+    shows: '--all',
+    wrong: ['--kind lost', /--kind is "lost": expected url-disabled/],
+    varies: SENDING,
+  },
+  { command: 'notices rotate-secret', shows: '--grace 1h', json: '--now', wrong: ['--grace long', /such as 90s, 15m/] },
+  { command: 'notices test', shows: '', wrong: ['--loud', /unknown option '--loud'/], varies: ANSWER_TIME },
   { command: 'notices read', shows: '1', json: '--all', wrong: ['', /expected ids of notices, or --all/] },
   { command: 'audit', shows: '--limit 5', wrong: ['--since yesterday', /--since is "yesterday": expected a span/] },
   {
@@ -123,10 +141,26 @@ const GENERAL: readonly CommandCase[] = [
   },
   {
     command: 'merchant set',
-    shows: '"Cargo Bikes" --name "Canal Bikes"',
-    json: '"Canal Bikes" --name "Cargo Bikes"',
-    wrong: ['"Cargo Bikes"', /required option '--name <name>' not specified/],
+    shows: '"Amber Bikes" --notify-url http://127.0.0.1:9/ops',
+    json: '"Basil Bikes" --notify-url http://127.0.0.1:9/ops',
+    wrong: ['"Amber Bikes"', /nothing to change: give --name NAME, --notify-url URL or --no-notify-url/],
     refused: '"Cargo Bikes" --name "Amber Bikes"',
+  },
+  {
+    command: 'merchant rotate-notify-secret',
+    shows: '"Amber Bikes" --grace 1h',
+    json: '"Amber Bikes" --now',
+    wrong: ['"Amber Bikes" --grace long', /such as 90s, 15m, 1h or 2d/],
+    refused: 'Nobody',
+  },
+  {
+    command: 'merchant test-notify',
+    shows: '"Amber Bikes"',
+    wrong: ['', /missing required argument 'name'/],
+    no: '"Basil Bikes"',
+    refused: 'Nobody',
+    before: async ({ gateway, receiver }) => void (await gateway.notifier.setMerchantUrl(1, receiver.url)),
+    varies: ANSWER_TIME,
   },
   {
     command: 'merchant close',
@@ -135,7 +169,12 @@ const GENERAL: readonly CommandCase[] = [
     wrong: ['"Cargo Bikes"', /confirm with --yes/],
     refused: '"Cargo Bikes" --yes',
   },
-  { command: 'merchant list', shows: '--all', wrong: ['--watch', /in a pipe add --json/] },
+  {
+    command: 'merchant list',
+    shows: '--all',
+    wrong: ['--watch', /in a pipe add --json/],
+    before: async ({ gateway }) => void (await gateway.notifier.setMerchantUrl(2, null)),
+  },
   {
     command: 'merchant reopen',
     shows: '"Cargo Bikes"',

@@ -68,7 +68,9 @@ export async function commandSite(test: Test): Promise<CommandSite> {
   const folder = tempFolder(test);
   const receiver = await testReceiver(test);
   const machine = { wall: () => nowMs, monotonic: () => nowMs, after: systemClock.after };
-  const gateway = await openGateway(test, data, { runClock: systemClock, machine, random: () => 0.5 });
+  const notified = await testReceiver(test);
+  const options = { runClock: systemClock, machine, random: () => 0.5 };
+  const gateway = await openGateway(test, data, options, { notifyUrl: notified.url });
   writeFileSync(addressFile(data), `http://127.0.0.1:${gateway.operatorPort}\n`);
   const listenersBefore = gateway.events.listenerCount('connected');
   let sequence = 13;
@@ -81,6 +83,7 @@ export async function commandSite(test: Test): Promise<CommandSite> {
     [`127.0.0.1:${gateway.mqttPort}`, '127.0.0.1:1883'],
     [`127.0.0.1:${gateway.httpPort}`, '127.0.0.1:8080'],
     [new URL(receiver.url).host, '127.0.0.1:54321'],
+    [new URL(notified.url).host, '127.0.0.1:54322'],
   ]);
   const site: CommandSite = {
     gateway,

@@ -24,6 +24,8 @@ export interface GatewayRequest {
   readonly fault?: StoreFault | undefined;
   /** How fast the gateway's clock runs; 1, real time, if undefined. */
   readonly speed?: number | undefined;
+  /** Where notices are sent; nowhere if undefined. */
+  readonly notifyUrl?: string | undefined;
   /** Prints a line `usage […]` for each commit of counted usage when it is on disk. */
   readonly printsUsage?: boolean | undefined;
   /** After how many uplinks the store sorts them into its indexes; by default the gateway's numbers. */
@@ -70,7 +72,7 @@ async function main(): Promise<void> {
   process.stdin.on('end', () => process.exit(1)).resume();
   (process.stdin as NodeJS.ReadStream & { unref?: () => void }).unref?.();
   const request = JSON.parse(process.argv[2] ?? '') as GatewayRequest;
-  const { sabotage, fault, printsUsage, runSize, speed = 1, ...place } = request;
+  const { sabotage, fault, printsUsage, runSize, speed = 1, notifyUrl = null, ...place } = request;
   const gateway = await startGateway(
     {
       ...place,
@@ -93,6 +95,7 @@ async function main(): Promise<void> {
       logFormat: 'json',
       logLevel: 'info',
       allowWebhookRange: [parseRange('127.0.0.0/8')],
+      notifyUrl,
       keepDays: 0,
     },
     { ...storeWrapper(sabotage, fault, printsUsage, place.data), speed, runSize, onBroken: exitBroken },

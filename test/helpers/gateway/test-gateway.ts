@@ -38,6 +38,7 @@ export function testConfig(data: string): Config {
     logFormat: 'json',
     logLevel: 'info',
     allowWebhookRange: [parseRange('127.0.0.0/8')],
+    notifyUrl: null,
     keepDays: 0,
   };
 }
@@ -46,8 +47,12 @@ export function testConfig(data: string): Config {
 export const NO_THREADS: GatewayOptions = { logThread: false, figuresThread: false, scanThread: false };
 
 /** Starts a gateway that is closed after the test; closing it earlier is fine. */
-export async function testGateway(test: Teardown, options: GatewayOptions = {}): Promise<Gateway> {
-  const gateway = await openGateway(test, tempFolder(test), options);
+export async function testGateway(
+  test: Teardown,
+  options: GatewayOptions = {},
+  settings: Partial<Config> = {},
+): Promise<Gateway> {
+  const gateway = await openGateway(test, tempFolder(test), options, settings);
   await gateway.accounts.addMerchant(MERCHANT);
   return gateway;
 }

@@ -99,6 +99,9 @@ const CONVERTERS: { readonly [Name in StreamedName]: Converter<Name> } = {
   },
   descriptors: ({ atMs, state, limit, why }) => ({ at: toDate(atMs), event: 'descriptors', state, limit, why }),
   notices: ({ atMs, noted, unread }) => ({ at: toDate(atMs), event: 'notices', noted, unread }),
+  'notify-url': ({ atMs, merchant, state, why }) => {
+    return { at: toDate(atMs), event: 'notify-url', merchant: merchant?.name ?? null, state, why };
+  },
   audited: ({ atMs, actor, address, osUser, merchant, user, key, action, object, outcome, code }) => {
     const who = { actor, address, os_user: osUser, merchant, user, key };
     return { at: toDate(atMs), event: 'audited', ...who, action, object, outcome, code };

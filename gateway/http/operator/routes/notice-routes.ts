@@ -6,12 +6,15 @@ import { Type } from 'typebox';
 import { LockgateError } from '../../../../proto/errors.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
 import { NOTICE_KINDS, type Notice, type NoticeFilter } from '../../../store/contract/notice-store.js';
+import { OPERATOR_RECIPIENT } from '../../../store/contract/notify/notification-store.js';
 import { pick } from '../json/audit-terms.js';
+import { NotifySecretAnswer, NotifyTestAnswer, RecipientAnswer, recipientJson, testedJson } from '../json/recipient.js';
 import { cutPage, NextCursor, nextCursor, pageQuery, readPage } from '../page.js';
 import { readDate, textOf, wordOf } from '../query.js';
 import type { OperatorParts, Query, Route } from '../routes.js';
 import { withBody } from '../routes.js';
-import { Count, DateText, Exact, MaybeTime, OneOf, Time } from '../schemas.js';
+import { Count, DateText, Exact, MaybeTime, OneOf, OrNull, Time } from '../schemas.js';
+import { rotateNotifySecret } from './merchant-routes.js';
 
 /** The number of notices in one answer: by default, and at most. */
 const DEFAULT_LISTED = 50;
@@ -35,6 +38,7 @@ const Notices = Type.Object({
   ),
   next_cursor: NextCursor,
   unread: Count,
+  sending: OrNull(RecipientAnswer),
 });
 const ListQuery = Exact({
   unread: Type.Optional(OneOf(['true', 'false'])),
@@ -73,9 +77,33 @@ export const NOTICE_ROUTES: readonly Route[] = [
       return { read: await notices.markRead(ids ?? 'all') };
     }),
   },
+  {
+    method: 'POST',
+    path: '/notices/rotate-secret',
+    operation: 'notice.rotate-secret',
+    summary: 'Makes a new secret that signs sent notices, with the old one valid for a while; returns it, once.',
+    success: 200,
+    answer: NotifySecretAnswer,
+    audit: { object: () => '', after: ({ body }) => pick(body, 'grace_seconds') },
+    body: Exact({ grace_seconds: Type.Optional(Type.Number()) }),
+    handle: (parts, { body }) => rotateNotifySecret(parts, OPERATOR_RECIPIENT, body),
+  },
+  {
+    method: 'POST',
+    path: '/notices/test',
+    operation: 'notice.test',
+    summary: 'Sends a test message to the operators’ notify URL and waits for the answer.',
+    success: 200,
+    answer: NotifyTestAnswer,
+    audit: { object: () => '', after: (_request, answer) => pick(answer, 'status') },
+    handle: async ({ notifier }) => testedJson(await notifier.test(OPERATOR_RECIPIENT)),
+  },
 ];
 
-async function showNotices({ notices }: OperatorParts, { query }: { readonly query: Query }): Promise<unknown> {
+async function showNotices(
+  { notices, notifier }: OperatorParts,
+  { query }: { readonly query: Query },
+): Promise<unknown> {
   const filter = readFilter(query);
   // Not by --since, which people often give as an age, so that it differs from page to page.
   const list = `notices ${JSON.stringify([filter.unread ?? null, filter.kind ?? null])}`;
@@ -86,7 +114,9 @@ async function showNotices({ notices }: OperatorParts, { query }: { readonly que
   const { shown, end } = cutPage(found, limit, (notice) => [notice.lastAtMs, notice.id]);
   let unread = 0;
   for (const [, count] of notices.unread()) unread += count;
-  return { notices: shown.map(noticeJson), next_cursor: nextCursor(list, end), unread };
+  const [recipient] = await notifier.read(OPERATOR_RECIPIENT);
+  const sending = recipient === undefined ? null : recipientJson(recipient);
+  return { notices: shown.map(noticeJson), next_cursor: nextCursor(list, end), unread, sending };
 }
 
 /** @throws LockgateError `input-date` */

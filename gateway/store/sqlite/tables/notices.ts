@@ -10,7 +10,9 @@ import {
   type NoticeKey,
   type NoticeKind,
   type NoticeStore,
+  OPERATOR_SUBJECT,
 } from '../../contract/notice-store.js';
+import { type NotificationChange, OPERATOR_RECIPIENT } from '../../contract/notify/notification-store.js';
 import { sql } from '../kysely.js';
 import type { NoticeTable, Tables } from '../schema.js';
 import type { TableParts } from './access.js';
@@ -18,10 +20,15 @@ import type { TableParts } from './access.js';
 /** A change that adds or repeats a notice, and does not only resolve it. */
 type Occurrence = NoticeChange & { readonly text: string };
 
-export class SqliteNotices implements NoticeStore {
-  readonly #parts: TableParts;
+export interface SqliteNoticesParts extends TableParts {
+  /** Queues notifications of the operators within the running transaction. */
+  readonly queue: (changes: readonly NotificationChange[]) => void;
+}
 
-  constructor(parts: TableParts) {
+export class SqliteNotices implements NoticeStore {
+  readonly #parts: SqliteNoticesParts;
+
+  constructor(parts: SqliteNoticesParts) {
     this.#parts = parts;
   }
 
@@ -29,10 +36,18 @@ export class SqliteNotices implements NoticeStore {
     return this.#transaction(async (db) => {
       const occurrences = changes.filter((change): change is Occurrence => change.text !== null);
       for (const group of groupResolved(changes)) await resolve(db, group);
-      if (occurrences.length === 0) return;
-      await insert(db, occurrences);
-      await deleteOldest(db);
+      if (occurrences.length > 0) await insert(db, occurrences);
+      await this.#notify(db, changes, occurrences.length > 0);
+      if (occurrences.length > 0) await deleteOldest(db);
     });
+  }
+
+  /** Queues a message for each notice that opens or is resolved. */
+  async #notify(db: Kysely<Tables>, changes: readonly NoticeChange[], hasOccurrences: boolean): Promise<void> {
+    const recipient = db.selectFrom('notify_recipient').select('url').where('id', '=', OPERATOR_RECIPIENT);
+    if ((await recipient.executeTakeFirst()) === undefined) return;
+    const ids = hasOccurrences ? await findUnreadIds(db, changes) : new Map<string, number>();
+    this.#parts.queue(changes.filter(isSent).flatMap((change) => notificationsOf(change, ids)));
   }
 
   async list({ unread, kind, sinceMs, after, limit }: NoticeFilter): Promise<Notice[]> {
@@ -187,4 +202,39 @@ function toNotice(row: Selectable<NoticeTable>): Notice {
     readAtMs: row.read_at_ms,
     resolvedAtMs: row.resolved_at_ms,
   };
+}
+
+/** A notice that the operators' URL fails is not sent to that URL. */
+function isSent({ kind, subject }: NoticeChange): boolean {
+  return kind !== 'notify-failing' || subject !== OPERATOR_SUBJECT;
+}
+
+/** The ids of the unread notices that the changes opened or repeated, by kind and subject. */
+async function findUnreadIds(
+  db: Kysely<Tables>,
+  changes: readonly NoticeChange[],
+): Promise<ReadonlyMap<string, number>> {
+  const subjects = changes.filter(({ text }) => text !== null).map(({ subject }) => subject);
+  const rows = await db
+    .selectFrom('notice')
+    .select(['id', 'kind', 'subject'])
+    .where('kind', 'in', [...new Set(changes.map(({ kind }) => kind))])
+    .where('subject', 'in', subjects)
+    .where('read_at_ms', 'is', null)
+    .execute();
+  return new Map(rows.map(({ id, kind, subject }) => [`${kind} ${subject}`, id]));
+}
+
+function notificationsOf(change: NoticeChange, ids: ReadonlyMap<string, number>): NotificationChange[] {
+  const { kind, subject, text, firstAtMs, resolvedAtMs } = change;
+  const trouble = { recipientId: OPERATOR_RECIPIENT, kind, subject };
+  const notifications: NotificationChange[] = [];
+  if (text !== null) {
+    const noticeId = ids.get(`${kind} ${subject}`);
+    const details = noticeId === undefined ? {} : { noticeId };
+    notifications.push({ ...trouble, atMs: firstAtMs, change: { type: 'open', text, details, mayHold: true } });
+  }
+  if (resolvedAtMs !== null)
+    notifications.push({ ...trouble, atMs: resolvedAtMs, change: { type: 'end', how: 'resolved' } });
+  return notifications;
 }

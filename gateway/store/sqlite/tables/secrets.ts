@@ -6,6 +6,7 @@
 import type { Database } from 'better-sqlite3';
 import type { Mac } from '../../../../proto/wire/mac.js';
 import { StoreFailure } from '../../contract/errors.js';
+import { OPERATOR_RECIPIENT } from '../../contract/notify/notification-store.js';
 import {
   type ForgetRequest,
   type ForgottenSecrets,
@@ -38,7 +39,10 @@ export class SqliteSecrets implements SecretStore {
     const { reader } = this.#parts;
     const metadata = reader.prepare('SELECT value FROM fact WHERE name = ?').pluck();
     const hashKey = metadata.get(HASH_KEY_METADATA) as string | undefined;
-    const sample = reader.prepare('SELECT secret_sealed FROM webhook_url ORDER BY id LIMIT 1').pluck().get();
+    const sample = reader
+      .prepare('SELECT secret_sealed FROM webhook_url UNION ALL SELECT secret_sealed FROM notify_secret LIMIT 1')
+      .pluck()
+      .get();
     return {
       keyId: (metadata.get(KEY_ID_METADATA) as string | undefined) ?? null,
       hashKeySealed: hashKey === undefined ? null : Buffer.from(hashKey, 'base64'),
@@ -71,7 +75,7 @@ export class SqliteSecrets implements SecretStore {
   reseal(reseal: (sealed: Buffer) => Buffer, key: { keyId: string; hashKeySealed: Buffer }): Promise<number> {
     return this.#write('seal secrets again', (db) => {
       let count = 0;
-      for (const table of ['webhook_url', 'webhook_old_secret']) {
+      for (const table of ['webhook_url', 'webhook_old_secret', 'notify_secret']) {
         const rows = db.prepare(`SELECT id, secret_sealed FROM ${table}`).all();
         const writeSecret = db.prepare(`UPDATE ${table} SET secret_sealed = ? WHERE id = ?`);
         for (const { id, secret_sealed } of rows as { id: number; secret_sealed: Buffer }[]) {
@@ -97,7 +101,9 @@ export class SqliteSecrets implements SecretStore {
   forget({ keyId, unknownSecret, disabledWhy, nowMs }: ForgetRequest): Promise<ForgottenSecrets> {
     return this.#write('forget secrets', (db) => {
       const forgotten = readForgotten(db, nowMs);
-      db.exec('DELETE FROM webhook_old_secret');
+      db.exec(`DELETE FROM webhook_old_secret; DELETE FROM notify_secret;
+        DELETE FROM notification WHERE recipient_id > ${OPERATOR_RECIPIENT};
+        DELETE FROM notify_recipient WHERE id > ${OPERATOR_RECIPIENT}`);
       const clearUrl = db.prepare(
         `UPDATE webhook_url SET secret_sealed = ?, headers = '{}', headers_sealed = 1 WHERE id = ?`,
       );
@@ -160,7 +166,14 @@ function readForgotten(db: Database, nowMs: number): ForgottenSecrets {
        WHERE k.revoked_at_ms IS NULL ORDER BY k.id`,
     )
     .all() as ForgottenSecrets['apiKeys'][number][];
+  const notified = db
+    .prepare(
+      `SELECT r.id, m.name AS merchant FROM notify_recipient r LEFT JOIN merchant m ON m.id = r.id
+       WHERE r.url IS NOT NULL ORDER BY r.id`,
+    )
+    .all() as { id: number; merchant: string | null }[];
   return {
+    notified: notified.map(({ merchant }) => merchant),
     apiKeys,
     urls: urls.map(({ headers, ...url }) => ({ ...url, headers: Object.keys(JSON.parse(headers)) })),
     locks: [...new Set(credentials.filter(({ kind }) => kind === 'lock').map(({ mac }) => mac))],

@@ -1,0 +1,191 @@
+/**
+ * Follows the merchants' webhook URLs by the gateway's events, and queues a notification for the merchant when one of
+ * its URLs fails, is disabled, or works again. A URL *fails* when its circuit opens, or when an event has failed three
+ * times; it works again with the first attempt that succeeds. A URL that is disabled is no longer failing.
+ *
+ * What a merchant gets names the URL as GET /v1/webhooks does: by id and origin. Changes that can't be stored wait.
+ */
+import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
+import type { DeliveryAttempted, GatewayEvents } from '../events.js';
+import type { EndedHow, NotificationChange, UrlTrouble } from '../store/contract/notify/notification-store.js';
+import type { Store, WebhookUrl } from '../store/contract/store.js';
+import { DISABLED_BY_OPERATOR } from '../webhooks/webhook-settings.js';
+
+/** An event that has failed this often makes its URL count as failing: after some five minutes. */
+const FAILED_ATTEMPTS = 3;
+/** The wait after a failed write. */
+const FAILED_WRITE_DELAY: Milliseconds = Seconds(5);
+/** Maximum number of changes that wait for the store; beyond it the oldest is dropped. */
+const MAX_WAITING_STEPS = 1_000;
+
+type State = 'failing' | 'disabled';
+
+/** A change of a URL's state. */
+interface Step {
+  readonly urlId: number;
+  readonly to: State | Exclude<EndedHow, 'resolved'>;
+  readonly why: string;
+  readonly atMs: number;
+}
+
+/** In which state a URL must be for a step; undefined stands for a URL without trouble. */
+const STATES_BEFORE: Readonly<Record<Step['to'], readonly (State | undefined)[]>> = {
+  failing: [undefined],
+  disabled: [undefined, 'failing'],
+  working: ['failing'],
+  enabled: ['disabled'],
+  removed: ['failing', 'disabled'],
+};
+
+export interface UrlTroublesParts {
+  readonly store: Pick<Store, 'webhooks' | 'listWebhookUrls' | 'notifications'>;
+  readonly events: GatewayEvents;
+  /** Wall-clock time. */
+  readonly clock: Clock;
+  /** Called after changes were stored. */
+  readonly onStored: () => void;
+}
+
+export class UrlTroubles {
+  readonly #parts: UrlTroublesParts;
+  /** The URLs in trouble. */
+  readonly #states = new Map<number, State>();
+  /** The merchants of URLs in trouble: a removed URL can't be looked up. */
+  readonly #merchantIds = new Map<number, number>();
+  readonly #waiting: Step[] = [];
+  #storing: Promise<void> | undefined;
+  #timer: Timer | undefined;
+  #isStopped = false;
+
+  constructor(parts: UrlTroublesParts) {
+    this.#parts = parts;
+  }
+
+  /** Reads the open troubles, corrects those that a crash left behind, and follows events from now on. */
+  async start(): Promise<void> {
+    const { store } = this.#parts;
+    const urls = new Map((await store.listWebhookUrls()).map((url) => [url.id, url]));
+    for (const { recipientId, kind, subject } of await store.notifications.readOpenTroubles()) {
+      const urlId = Number(subject);
+      this.#states.set(urlId, kind === 'webhook-disabled' ? 'disabled' : 'failing');
+      this.#merchantIds.set(urlId, recipientId);
+      if (!urls.has(urlId)) this.#step(urlId, 'removed', 'removed');
+      else if (urls.get(urlId)?.state === 'active') this.#step(urlId, 'enabled', 'enabled');
+    }
+    for (const url of urls.values()) this.#noteDisabled(url);
+    this.#listen();
+  }
+
+  /** Queues the present troubles of a merchant's URLs: it has a notify URL now. */
+  async report(merchantId: number): Promise<void> {
+    const urls = (await this.#parts.store.listWebhookUrls()).filter((url) => url.merchantId === merchantId);
+    for (const url of urls) {
+      const before = this.#states.get(url.id);
+      this.#states.delete(url.id);
+      if (url.state === 'disabled') this.#noteDisabled(url);
+      else if (before === 'failing') this.#step(url.id, 'failing', 'its last attempts failed');
+    }
+    await this.stored();
+  }
+
+  /** Resolves when the waiting changes are stored, or could not be. */
+  async stored(): Promise<void> {
+    await this.#storing;
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    await this.stored();
+  }
+
+  #noteDisabled({ id, state, disabledWhy }: WebhookUrl): void {
+    if (state === 'disabled') this.#step(id, 'disabled', disabledWhy ?? 'the reason is unknown');
+  }
+
+  #listen(): void {
+    const { events } = this.#parts;
+    events.on('url-disabled', ({ urlId, why }) => this.#step(urlId, 'disabled', why));
+    events.on('url-changed', ({ urlId, state }) => {
+      if (state === 'disabled') this.#step(urlId, 'disabled', DISABLED_BY_OPERATOR);
+      else this.#step(urlId, state === 'active' ? 'enabled' : 'removed', state);
+    });
+    events.on('circuit', ({ urlId, state, why }) => this.#step(urlId, state === 'opened' ? 'failing' : 'working', why));
+    events.on('delivery', (attempt) => this.#noteAttempt(attempt));
+  }
+
+  /** Runs for each attempt, so it must be cheap. */
+  #noteAttempt({ urlId, number, outcome, error }: DeliveryAttempted): void {
+    if (outcome === 'delivered') {
+      if (this.#states.size > 0) this.#step(urlId, 'working', 'an attempt succeeded');
+    } else if (number >= FAILED_ATTEMPTS) this.#step(urlId, 'failing', error ?? 'attempts fail');
+  }
+
+  #step(urlId: number, to: Step['to'], why: string): void {
+    if (this.#isStopped || !STATES_BEFORE[to].includes(this.#states.get(urlId))) return;
+    if (to === 'failing' || to === 'disabled') this.#states.set(urlId, to);
+    else this.#states.delete(urlId);
+    this.#waiting.push({ urlId, to, why, atMs: this.#parts.clock.now() });
+    if (this.#waiting.length > MAX_WAITING_STEPS) this.#waiting.shift();
+    if (this.#timer === undefined) this.#store();
+  }
+
+  #store(): void {
+    this.#storing ??= this.#storeWaiting().finally(() => {
+      this.#storing = undefined;
+      // A change may have come after the last look.
+      if (this.#waiting.length > 0 && this.#timer === undefined && !this.#isStopped) this.#store();
+    });
+  }
+
+  async #storeWaiting(): Promise<void> {
+    try {
+      for (let step = this.#waiting[0]; step !== undefined; step = this.#waiting[0]) {
+        const changes = await this.#changesOf(step);
+        if (changes.length > 0) await this.#parts.store.notifications.record(changes);
+        if (this.#waiting[0] === step) this.#waiting.shift();
+      }
+    } catch {
+      // The store reports its own failures.
+      if (this.#isStopped) return;
+      this.#timer = this.#parts.clock.after(FAILED_WRITE_DELAY, () => {
+        this.#timer = undefined;
+        this.#store();
+      });
+      return;
+    }
+    this.#parts.onStored();
+  }
+
+  async #changesOf({ urlId, to, why, atMs }: Step): Promise<NotificationChange[]> {
+    const url = to === 'removed' ? null : await this.#parts.store.webhooks.find(urlId);
+    const recipientId = url?.merchantId ?? this.#merchantIds.get(urlId);
+    if (recipientId === undefined) return [];
+    if (to === 'removed') this.#merchantIds.delete(urlId);
+    else this.#merchantIds.set(urlId, recipientId);
+    const about = (kind: UrlTrouble) => ({ recipientId, kind, subject: String(urlId), atMs });
+    const end = (kind: UrlTrouble, how: EndedHow | null): NotificationChange => {
+      return { ...about(kind), change: { type: 'end', how } };
+    };
+    const origin = url === null ? '' : new URL(url.url).origin;
+    const details = { webhookId: urlId, origin };
+    const name = `Webhook URL ${urlId} (${origin})`;
+    switch (to) {
+      case 'failing': {
+        const text = `${name} fails: ${why}. Its events are stored, and attempts go on.`;
+        return [{ ...about('webhook-failing'), change: { type: 'open', text, details, mayHold: true } }];
+      }
+      case 'disabled': {
+        const text = `${name} is disabled: ${url?.disabledWhy ?? why}. Its events are stored.`;
+        const opening: NotificationChange['change'] = { type: 'open', text, details, mayHold: false };
+        return [end('webhook-failing', null), { ...about('webhook-disabled'), change: opening }];
+      }
+      case 'working':
+        return [end('webhook-failing', 'working')];
+      case 'enabled':
+        return [end('webhook-disabled', 'enabled')];
+      case 'removed':
+        return [end('webhook-failing', 'removed'), end('webhook-disabled', 'removed')];
+    }
+  }
+}

@@ -1,0 +1,51 @@
+/** Builds and starts the parts for notices and notifications. Only gateway.ts may import this file. */
+import { type Clock, Seconds } from '../../proto/clock.js';
+import type { Config } from '../config.js';
+import type { Keys } from '../data-folder/keys.js';
+import { stopStep } from '../graceful-stop.js';
+import { Notices } from '../notices/notices.js';
+import { Notifier } from '../notify/notifier.js';
+import { VERSION } from '../version.js';
+import { makeGuardedAgents } from '../webhooks/sending/guarded-agents.js';
+import { DeliveryClock } from '../webhooks/url/delivery-clock.js';
+import { cryptoRandom } from './deliveries.js';
+import type { GatewayBase, GatewayOptions } from './gateway-base.js';
+
+/** How long a running attempt may continue when the gateway stops. */
+const NOTIFICATION_GRACE = Seconds(1);
+
+/** What the notices and the notifier need besides the base. */
+interface NotificationParts {
+  readonly keys: Keys;
+  /** The run's clock. */
+  readonly clock: Clock;
+  /** Wall-clock time, for notices. */
+  readonly wallClock: Clock;
+  /** The confirmed wall clock, for deliveries. */
+  readonly dates: Clock;
+}
+
+/** Starts the notices and the notifier before the parts that cause notices: so they stop after them. */
+export async function startNotifications(
+  config: Config,
+  options: GatewayOptions,
+  { store, events, health, now, started }: GatewayBase,
+  { keys, clock, wallClock, dates }: NotificationParts,
+): Promise<{ readonly notices: Notices; readonly notifier: Notifier }> {
+  const notifier = await Notifier.start(
+    {
+      ...{ store, keys, events, runClock: clock },
+      agents: makeGuardedAgents(config.allowWebhookRange, options.lookUp),
+      waits: new DeliveryClock(options.deliveryDates ?? options.deliveryClock ?? dates, options.deliveryClock),
+      userAgent: `lockgate/${VERSION}`,
+      random: options.random ?? cryptoRandom,
+    },
+    config.notifyUrl,
+  );
+  started.push(stopStep('the notifications', () => notifier.stop(NOTIFICATION_GRACE)));
+  const isStoreFailing = (): boolean => health.isStoreFailing;
+  const onWritten = (): void => notifier.wake();
+  const notices = await Notices.start({ store, events, clock: wallClock, now, isStoreFailing, onWritten });
+  started.push(stopStep('the notices', () => notices.stop()));
+  return { notices, notifier };
+}

@@ -1,0 +1,100 @@
+/**
+ * Writes troubles into the queue of notifications, in hand-written SQL: several hundred notices may open in one commit.
+ * The caller holds the write mutex and an open transaction on the same connection.
+ */
+import { randomBytes } from 'node:crypto';
+import type { Database, Statement } from 'better-sqlite3';
+import {
+  FLAP_HOLD,
+  FLAP_WINDOW,
+  MAX_NOTIFICATIONS,
+  type NotificationChange,
+} from '../../../contract/notify/notification-store.js';
+
+const PUBLIC_ID_BYTES = 16;
+
+type OpenChange = NotificationChange & { readonly change: { readonly type: 'open' } };
+type EndChange = NotificationChange & { readonly change: { readonly type: 'end' } };
+
+interface LatestRow {
+  readonly id: number;
+  readonly opened_state: string;
+  readonly ended_at_ms: number | null;
+}
+
+export class NotificationQueue {
+  readonly #hasUrl: Statement;
+  readonly #latest: Statement;
+  readonly #insert: Statement;
+  readonly #reopen: Statement;
+  readonly #end: Statement;
+  readonly #drop: Statement;
+  readonly #prune: Statement;
+
+  constructor(writer: Database) {
+    this.#hasUrl = writer.prepare('SELECT 1 FROM notify_recipient WHERE id = ? AND url IS NOT NULL');
+    this.#latest = writer.prepare(
+      `SELECT id, opened_state, ended_at_ms FROM notification
+       WHERE recipient_id = @recipientId AND kind = @kind AND subject = @subject ORDER BY id DESC LIMIT 1`,
+    );
+    this.#insert = writer.prepare(
+      `INSERT INTO notification (recipient_id, public_id, kind, subject, text, details, opened_at_ms, opened_state,
+         attempts, next_attempt_at_ms)
+       VALUES (@recipientId, @publicId, @kind, @subject, @text, @details, @atMs, @state, 0, @dueAtMs)`,
+    );
+    this.#reopen = writer.prepare(
+      `UPDATE notification SET text = @text, details = @details, opened_at_ms = @atMs, ended_at_ms = NULL,
+         ended_how = NULL, ended_state = NULL, opened_state = @state, next_attempt_at_ms = @dueAtMs WHERE id = @id`,
+    );
+    this.#end = writer.prepare(
+      `UPDATE notification SET ended_at_ms = @atMs, ended_how = @how, ended_state = 'pending',
+         next_attempt_at_ms = CASE opened_state WHEN 'pending' THEN next_attempt_at_ms ELSE 0 END WHERE id = @id`,
+    );
+    this.#drop = writer.prepare(
+      `UPDATE notification SET ended_at_ms = @atMs, ended_how = @how, ended_state = 'skipped',
+         opened_state = CASE WHEN opened_state IN ('held', 'pending') THEN 'skipped' ELSE opened_state END,
+         next_attempt_at_ms = NULL WHERE id = @id`,
+    );
+    this.#prune = writer.prepare(
+      `DELETE FROM notification WHERE id IN (
+         SELECT id FROM notification WHERE recipient_id = @recipientId
+         ORDER BY ended_at_ms IS NULL OR next_attempt_at_ms IS NOT NULL, id
+         LIMIT max(0, (SELECT count(*) FROM notification WHERE recipient_id = @recipientId) - ${MAX_NOTIFICATIONS}))`,
+    );
+  }
+
+  /** Stores the changes, in order. A recipient without a URL gets no new notifications. */
+  record(changes: readonly NotificationChange[]): void {
+    const grown = new Set<number>();
+    for (const each of changes) {
+      if (each.change.type === 'end') this.#recordEnd(each as EndChange);
+      else if (this.#recordOpen(each as OpenChange)) grown.add(each.recipientId);
+    }
+    for (const recipientId of grown) this.#prune.run({ recipientId });
+  }
+
+  /** Returns whether it added a notification. */
+  #recordOpen({ recipientId, kind, subject, atMs, change: { text, details, mayHold } }: OpenChange): boolean {
+    if (this.#hasUrl.get(recipientId) === undefined) return false;
+    const latest = this.#latest.get({ recipientId, kind, subject }) as LatestRow | undefined;
+    if (latest?.ended_at_ms === null) return false;
+    const isFlapping = mayHold && latest !== undefined && atMs - latest.ended_at_ms < FLAP_WINDOW;
+    const state = isFlapping ? 'held' : 'pending';
+    const row = { text, details: JSON.stringify(details), atMs, state, dueAtMs: isFlapping ? atMs + FLAP_HOLD : 0 };
+    // A row of which nothing was sent serves again, so that flapping does not fill the table.
+    if (latest?.opened_state === 'skipped') {
+      this.#reopen.run({ ...row, id: latest.id });
+      return false;
+    }
+    const publicId = `ntf_${randomBytes(PUBLIC_ID_BYTES).toString('base64url')}`;
+    this.#insert.run({ ...row, publicId, recipientId, kind, subject });
+    return true;
+  }
+
+  #recordEnd({ recipientId, kind, subject, atMs, change: { how } }: EndChange): void {
+    const latest = this.#latest.get({ recipientId, kind, subject }) as LatestRow | undefined;
+    if (latest === undefined || latest.ended_at_ms !== null) return;
+    const isSent = how !== null && latest.opened_state !== 'held';
+    (isSent ? this.#end : this.#drop).run({ id: latest.id, atMs, how });
+  }
+}

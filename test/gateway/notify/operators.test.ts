@@ -1,0 +1,227 @@
+/**
+ * Notices sent to the operators' notify URL: once when a notice opens and once when it ends, signed, guarded, retried
+ * and durable (interfaces.md §3, §4). Merchants' notifications are in merchants.test.ts.
+ */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormatsModule from 'ajv-formats';
+import t from 'tap';
+import { notificationSchemaText } from '../../../gateway/notify/schema.js';
+import { FLAP_HOLD, FLAP_WINDOW } from '../../../gateway/store/contract/notify/notification-store.js';
+import { Minutes, Seconds } from '../../../proto/clock.js';
+import { formatMac } from '../../../proto/wire/mac.js';
+import { Webhook } from '../../clients/webhook-libraries.js';
+import { callOperator } from '../../helpers/cli/operator-call.js';
+import { GatewayChild } from '../../helpers/gateway/gateway-child.js';
+import { openNotifying, receivedIds, receivedTypes, settled, setUpNotify } from '../../helpers/gateway/notify-setup.js';
+import { testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { testReceiver } from '../../helpers/gateway/test-receiver.js';
+import { eventually } from '../../helpers/gateway/webhook-setup.js';
+import { root } from '../../helpers/house/our-files.js';
+import { TestLock } from '../../helpers/mqtt/test-lock.js';
+
+const addFormats = addFormatsModule as unknown as (ajv: Ajv2020) => void;
+const disabled = (urlId: number) => ({ atMs: 0, urlId, why: 'gone' });
+const enabled = (urlId: number) => ({ atMs: 0, urlId, state: 'active' as const });
+const circuit = (urlId: number, state: 'opened' | 'closed') => ({ atMs: 0, urlId, state, why: 'it answered 500' });
+
+t.test('a notice is sent once when it opens and once when it ends, signed, as the schema says', async (t) => {
+  const { gateway, receiver } = await setUpNotify(t);
+  const { body } = await callOperator(gateway, 'POST', '/notices/rotate-secret', { grace_seconds: 0 });
+  const { notify_secret: secret } = body as { notify_secret: string };
+  gateway.events.emit('url-disabled', disabled(3));
+  await gateway.notices.store();
+  await receiver.waitForRequests(1);
+  gateway.events.emit('url-disabled', disabled(3));
+  await gateway.notices.store();
+  gateway.events.emit('url-changed', enabled(3));
+  await gateway.notices.store();
+  await receiver.waitForRequests(2);
+  t.match(
+    receiver.requests.map(({ json }) => json),
+    [
+      {
+        type: 'notice.opened',
+        notice_id: 1,
+        kind: 'url-disabled',
+        subject: '3',
+        text: 'URL 3 is disabled: gone',
+        opened_at: /^20.*Z$/,
+        resolved_at: null,
+      },
+      { type: 'notice.resolved', notice_id: 1, text: 'Resolved: URL 3 is disabled: gone', resolved_at: /^20.*Z$/ },
+    ],
+  );
+  const [opened, resolved] = receivedIds(receiver);
+  t.match(opened, /^ntf_[\w-]{22}_opened$/);
+  t.match(resolved, /^ntf_[\w-]{22}_ended$/);
+  const ajv = new Ajv2020();
+  addFormats(ajv);
+  const isValid = ajv.compile(JSON.parse(notificationSchemaText()));
+  for (const { headers, body: text, json } of receiver.requests) {
+    t.same(new Webhook(secret).verify(text, headers as Record<string, string>), json, 'standardwebhooks verifies it');
+    t.equal(json.message_id, headers['webhook-id']);
+    t.ok(isValid(json), JSON.stringify(isValid.errors));
+    t.match(headers, { 'content-type': 'application/json', 'user-agent': /^lockgate\// });
+  }
+  t.throws(() => new Webhook(`whsec_${'A'.repeat(44)}`).verify(receiver.requests[0]?.body ?? '', {}));
+  t.equal(
+    readFileSync(path.join(root, 'docs/notification.schema.json'), 'utf8'),
+    notificationSchemaText(),
+    'npm run gen',
+  );
+  t.match((await callOperator(gateway, 'GET', '/notices')).body, {
+    sending: { origin: new URL(receiver.url).origin, state: 'working', pending: 0, dead: 0, last_error: null },
+  });
+});
+
+t.test('a notice that flaps is sent again only once it stays open', async (t) => {
+  const { gateway, receiver, clock } = await setUpNotify(t);
+  const turn = async (state: 'opened' | 'closed') => {
+    gateway.events.emit('circuit', circuit(4, state));
+    await gateway.notices.store();
+  };
+  await turn('opened');
+  await receiver.waitForRequests(1);
+  await turn('closed');
+  await settled(gateway);
+  for (let round = 0; round < 5; round += 1) {
+    await turn('opened');
+    await turn('closed');
+  }
+  await turn('opened');
+  clock.advance(FLAP_HOLD - Minutes(1));
+  t.equal(await gateway.store.notifications.readDue(0, clock.now()), null, 'nothing is due while it flaps');
+  t.same(receivedTypes(receiver), ['notice.opened', 'notice.resolved']);
+  clock.advance(Minutes(2));
+  await receiver.waitForRequests(3);
+  await turn('closed');
+  await receiver.waitForRequests(4);
+  t.same(receivedTypes(receiver).slice(2), ['notice.opened', 'notice.resolved'], 'it stayed open, and is sent again');
+  t.equal(new Set(receivedIds(receiver)).size, 4);
+  t.ok(FLAP_WINDOW > FLAP_HOLD);
+});
+
+t.test('what the URL refuses is retried with the delays of webhooks under its id, in order, and shown', async (t) => {
+  const { gateway, receiver, clock } = await setUpNotify(t);
+  receiver.answer = (_request, response) => void response.writeHead(500).end();
+  gateway.events.emit('url-disabled', disabled(3));
+  await gateway.notices.store();
+  const pendingDelay = async (): Promise<number> => {
+    await eventually('the outcome is stored', async () => {
+      const dueAtMs = await gateway.store.notifications.nextDueAtMs(0);
+      return dueAtMs !== null && dueAtMs > clock.now();
+    });
+    return ((await gateway.store.notifications.nextDueAtMs(0)) ?? 0) - clock.now();
+  };
+  const delays: number[] = [];
+  for (let attempt = 1; attempt <= 3; attempt += 1) {
+    await receiver.waitForRequests(attempt);
+    const delay = await pendingDelay();
+    delays.push(delay);
+    if (attempt < 3) clock.advance(delay);
+  }
+  t.same(delays, [Seconds(5), Minutes(5), Minutes(30)]);
+  gateway.events.emit('url-changed', enabled(3));
+  await gateway.notices.store();
+  const { body } = await callOperator(gateway, 'GET', '/status');
+  t.match(body, {
+    notices_sending: { state: 'failing', pending: 1, last_error: { status: 500, error: 'the receiver answered 500' } },
+  });
+  await eventually('a notice about the URL itself', async () => {
+    await gateway.notices.store();
+    return (await gateway.notices.list({ limit: 9, kind: 'notify-failing' })).length > 0;
+  });
+  t.match(await gateway.notices.list({ limit: 9, kind: 'notify-failing' }), [{ subject: 'operator', count: 1 }]);
+  t.equal(receiver.requests.length, 3, 'which is not sent');
+  receiver.answer = (_request, response) => void response.writeHead(204).end();
+  clock.advance(Minutes(30));
+  await receiver.waitForRequests(5);
+  t.same(receivedTypes(receiver), [...Array(4).fill('notice.opened'), 'notice.resolved']);
+  t.equal(new Set(receivedIds(receiver)).size, 2);
+  await eventually('the notice is over', async () => {
+    await gateway.notices.store();
+    const [notice] = await gateway.notices.list({ limit: 9, kind: 'notify-failing' });
+    return notice?.resolvedAtMs !== null;
+  });
+  t.equal(receiver.requests.length, 5);
+});
+
+t.test('an address that is not allowed gets nothing, and 410 gives the message up', async (t) => {
+  const { gateway, receiver, folder } = await setUpNotify(t);
+  receiver.answer = (_request, response) => void response.writeHead(410).end();
+  gateway.events.emit('url-disabled', disabled(3));
+  await gateway.notices.store();
+  await eventually('it is given up', async () => (await gateway.store.notifications.countMessages(0)).dead === 1);
+  t.same(await gateway.store.notifications.countMessages(0), { pending: 0, dead: 1 });
+  await gateway.close();
+  // A name is looked up only when the socket is made, so the start can't refuse it.
+  const lookUp = ((_name: string, _options: unknown, done: (error: null, found: object[]) => void) =>
+    done(null, [{ address: '10.1.2.3', family: 4 }])) as never;
+  const { gateway: second } = await openNotifying(t, folder, 'http://intranet.example/hook', { lookUp });
+  second.events.emit('url-disabled', disabled(5));
+  await second.notices.store();
+  await eventually('the attempt is refused', async () => (await second.notifier.read(0))[0]?.lastError !== null);
+  t.match(await second.notifier.read(0), [{ lastError: { error: 'the address is not allowed', status: null } }]);
+  t.match(await callOperator(second, 'POST', '/notices/test', {}), {
+    status: 200,
+    body: { origin: 'http://intranet.example', status: null, duration_ms: null, error: 'the address is not allowed' },
+  });
+});
+
+t.test(
+  'a notice raised before a kill -9 is sent after the restart, under the id of the interrupted attempt',
+  async (t) => {
+    const receiver = await testReceiver(t);
+    const merchant = await testReceiver(t);
+    merchant.answer = (_request, response) => void response.writeHead(410).end();
+    // The first attempt gets no answer.
+    receiver.answer = () => undefined;
+    const child = await GatewayChild.create(t);
+    Object.assign(child.request, { notifyUrl: receiver.url });
+    await child.start();
+    await child.post('/merchants', { name: 'Amber' });
+    await child.addWebhook(merchant.url);
+    const secret = await child.addLock(formatMac(testMac()));
+    const lock = await TestLock.connect(t, child.mqttPort, testMac(), secret);
+    await lock.send(testBytes(1));
+    // A busy machine may cause other notices, about the event loop.
+    const requests = () => receiver.requests.filter(({ json }) => json.kind === 'url-disabled');
+    await eventually('the first attempt', () => requests().length === 1);
+    await child.kill();
+    receiver.answer = (_request, response) => void response.writeHead(204).end();
+    await child.start();
+    await eventually('the second attempt', () => requests().length === 2);
+    const [first, second] = requests();
+    t.match(first?.json, { type: 'notice.opened', kind: 'url-disabled', subject: '1' });
+    t.equal(second?.body, first?.body);
+    t.equal(second?.headers['webhook-id'], first?.headers['webhook-id']);
+    await child.stop(10);
+    t.equal(requests().length, 2, 'and only once');
+  },
+);
+
+t.test('without a notify URL, nothing is queued; notices of a time without one are not sent later', async (t) => {
+  const { gateway, folder, receiver } = await setUpNotify(t);
+  receiver.answer = (_request, response) => void response.writeHead(500).end();
+  gateway.events.emit('url-disabled', disabled(3));
+  await gateway.notices.store();
+  await receiver.waitForRequests(1);
+  await gateway.close();
+  const silent = await openNotifying(t, folder, null);
+  silent.gateway.events.emit('url-disabled', disabled(6));
+  await silent.gateway.notices.store();
+  t.match((await callOperator(silent.gateway, 'GET', '/notices')).body, { sending: null });
+  t.match(await callOperator(silent.gateway, 'POST', '/notices/test', {}), {
+    status: 409,
+    body: { code: 'no-notify-url' },
+  });
+  await silent.gateway.close();
+  const seen = receiver.requests.length;
+  receiver.answer = (_request, response) => void response.writeHead(204).end();
+  const again = await openNotifying(t, folder, receiver.url);
+  again.clock.advance(Seconds(6));
+  await receiver.waitForRequests(seen + 1);
+  t.match(receiver.requests.at(-1)?.json, { subject: '3' });
+});

@@ -1,0 +1,54 @@
+/** What tests of notifications share: gateways with a notify URL on a manual clock, and what its receiver got. */
+import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
+import { ManualClock, systemClock } from '../../../proto/clock.js';
+import { type Teardown, tempFolder } from '../store/temp-folder.js';
+import { openGateway } from './test-gateway.js';
+import { type TestReceiver, testReceiver } from './test-receiver.js';
+import { eventually } from './webhook-setup.js';
+
+export interface NotifySetup {
+  readonly folder: string;
+  /** The clock of attempts and retries. */
+  readonly clock: ManualClock;
+  readonly gateway: Gateway;
+  /** The operators' receiver. */
+  readonly receiver: TestReceiver;
+}
+
+/** A gateway that sends its notices to a receiver. */
+export async function setUpNotify(test: Teardown, options: GatewayOptions = {}): Promise<NotifySetup> {
+  const folder = tempFolder(test);
+  const receiver = await testReceiver(test);
+  const { gateway, clock } = await openNotifying(test, folder, receiver.url, options);
+  await gateway.accounts.addMerchant('Amber');
+  return { folder, clock, gateway, receiver };
+}
+
+/** Starts a gateway on a folder that may hold data already. */
+export async function openNotifying(
+  test: Teardown,
+  folder: string,
+  notifyUrl: string | null,
+  options: GatewayOptions = {},
+): Promise<{ readonly gateway: Gateway; readonly clock: ManualClock }> {
+  const clock = new ManualClock(systemClock.now());
+  const gatewayOptions = { deliveryClock: clock, random: () => 0.5, ...options };
+  return { gateway: await openGateway(test, folder, gatewayOptions, { notifyUrl }), clock };
+}
+
+/** The types of the messages that a receiver got, in order. */
+export function receivedTypes(receiver: TestReceiver): unknown[] {
+  return receiver.requests.map(({ json }) => json.type);
+}
+
+/** The ids of the messages that a receiver got, in order. */
+export function receivedIds(receiver: TestReceiver): unknown[] {
+  return receiver.requests.map(({ headers }) => headers['webhook-id']);
+}
+
+/** Resolves when no message of a recipient (0: the operators) waits. */
+export async function settled({ store }: Gateway, recipientId = 0): Promise<void> {
+  await eventually('every message has an outcome', async () => {
+    return (await store.notifications.countMessages(recipientId)).pending === 0;
+  });
+}
