@@ -31,7 +31,7 @@ export interface PageElement {
   uploadFile(path: string): Promise<void>;
 }
 
-interface Browser {
+export interface Browser {
   newPage(): Promise<BrowserPage>;
   close(): Promise<void>;
 }

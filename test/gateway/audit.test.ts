@@ -266,7 +266,7 @@ t.test('“lockgate audit” lists entries', async (t) => {
   t.match(listed.stdout, [
     /^ID +WHEN +WHO +ACTION +OBJECT +OUTCOME +CHANGE +FROM$/,
     /^3 .*operator +merchant\.add +Amber +✗ refused \(merchant-exists\)/,
-    /^2 .*operator \S+ +device\.set +A4:C1:38:F0:E1:D2 +✓ done .*simulated false → true.* 127\.0\.0\.1 lockgate\/\S+ \(/,
+    /^2 .*operator \S+ +device\.set +A4:C1:38:F0:E1:D2 +✓ done .*simulated false → true.* 127\.0\.0\.1 lockgate\//,
     /^1 .*device\.add/,
   ]);
   const json = await command(

@@ -116,6 +116,6 @@ t.test('the table fits into 80 columns, and shows how long ago notices opened', 
   };
   const lines = tableLines([row], noticeColumns(NOW), 80);
   t.ok(lines.every((line) => [...line].length <= 80));
-  t.match(lines[1], /^\* {2}12345 {2}119 min ago {2}url-disabled {2}open {3}URL 3 is disabled: why/);
+  t.match(lines[1], /^\* {2}12345 {2}119 min ago {2}url-disabled {2}! open {2}URL 3 is disabled: why/);
   t.equal(lines.join(' ').match(/why/g)?.length, 40, 'the complete sentence is wrapped');
 });

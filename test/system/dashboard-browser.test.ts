@@ -5,12 +5,13 @@
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import t, { type Test } from 'tap';
+import type { Gateway } from '../../gateway/gateway.js';
 import { systemClock } from '../../proto/clock.js';
 import { decodeDownlink, encodeUplink } from '../../proto/wire/codec.js';
 import { formatMac } from '../../proto/wire/mac.js';
 import { DEFAULT_POWER, type Uplink } from '../../proto/wire/ping.js';
-import { type BrowserPage, NO_BROWSER, openBrowser, seriousFindings } from '../clients/browser.js';
+import { type Browser, type BrowserPage, NO_BROWSER, openBrowser, seriousFindings } from '../clients/browser.js';
 import { runCommand } from '../helpers/cli/command-line.js';
 import { addUser, PASSWORD } from '../helpers/console/dashboard.js';
 import { MERCHANT, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
@@ -53,13 +54,115 @@ async function waitForText(page: BrowserPage, text: string): Promise<void> {
 
 /** Clicks the button with this text. */
 async function press(page: BrowserPage, text: string): Promise<void> {
-  const button = `[...document.querySelectorAll('button')].find((each) => each.innerText.trim() === ${JSON.stringify(text)})`;
+  const isWanted = `each.innerText.trim() === ${JSON.stringify(text)}`;
+  const button = `[...document.querySelectorAll('button')].find((each) => ${isWanted})`;
   await page.waitForFunction(`${button} !== undefined`, TIMEOUT);
   await page.evaluate<void>(`${button}.click()`);
 }
 
 async function goTo(page: BrowserPage, address: string): Promise<void> {
   await page.evaluate<void>(`{ location.hash = ${JSON.stringify(address)}; }`);
+}
+
+/** What the parts of the day share: a page that is logged in as an owner, and the merchant's lock. */
+interface Day {
+  readonly gateway: Gateway;
+  readonly lock: TestLock;
+  readonly browser: Browser;
+  readonly page: BrowserPage;
+}
+
+async function seeTheft(t: Test, { lock, page }: Day): Promise<void> {
+  await lock.send(uplink(2, THEFT));
+  await waitForText(page, '1 lock needs attention');
+  await waitForText(page, 'theft');
+  t.ok(await page.evaluate<boolean>(`document.body.innerText.includes(${JSON.stringify(SCRIPT_NAME)})`), 'as text');
+  t.equal(await page.evaluate<unknown>('window.isInjected ?? null'), null);
+}
+
+async function soundSiren(t: Test, { lock, page }: Day): Promise<void> {
+  const commanded = new Promise<number>((resolve) => {
+    lock.client.on('message', (_topic, payload) => {
+      const downlink = decodeDownlink(payload);
+      if (downlink.ok) resolve(downlink.value.id);
+    });
+  });
+  await goTo(page, `#/lock/${formatMac(MAC)}`);
+  await page.waitForSelector('.timeline .state.MID', TIMEOUT);
+  t.ok(await page.$('.timeline .ping[data-item^="ping evt_"]'));
+  await press(page, 'Why?');
+  await page.waitForSelector('.why ol li', TIMEOUT);
+  await press(page, 'Siren');
+  const commandId = await commanded;
+  await page.waitForSelector('[data-command-state=sent]', TIMEOUT);
+  const ack = { kind: 'ack', commandId, result: 'ok', detail: '', highWindow: null } as const;
+  await lock.send(uplink(3, ack));
+  await page.waitForSelector('[data-command-state=done]', TIMEOUT);
+}
+
+async function useKey(t: Test, { gateway, page }: Day): Promise<void> {
+  await goTo(page, '#/access');
+  await page.waitForSelector('input[name=name]', TIMEOUT);
+  await page.type('input[name=name]', 'till');
+  await press(page, 'Make a key');
+  await page.waitForSelector('[data-new-key]', TIMEOUT);
+  const key = await page.evaluate<string>("document.querySelector('[data-new-key]').innerText");
+  t.match(await callMerchantApi(gateway, '/v1/locks', { key }), { status: 200 });
+  await press(page, 'Revoke');
+  await waitForText(page, 'revoked');
+  t.match(await callMerchantApi(gateway, '/v1/locks', { key }), { status: 401 });
+}
+
+async function judgeTrace(t: Test, { page }: Day): Promise<void> {
+  const folder = join(root, 'test/traces');
+  const file = readdirSync(folder).find((name) => name.includes('.breaks-')) ?? '';
+  const { stdout } = await runCommand(['trace', 'check', join(folder, file), '--json']);
+  const { violations, warnings } = JSON.parse(stdout) as { violations: number; warnings: number };
+  await goTo(page, '#/trace');
+  await page.waitForSelector('input[type=file]', TIMEOUT);
+  await (await page.$('input[type=file]'))?.uploadFile(join(folder, file));
+  await page.waitForSelector('.counts', TIMEOUT);
+  const counts = await page.evaluate<string>("document.querySelector('.counts').innerText");
+  t.ok(counts.includes(violations === 0 ? 'no violations' : `${violations} violations`), counts);
+  t.ok(counts.includes(`${warnings} warnings`), counts);
+}
+
+async function checkScreens(t: Test, { page }: Day): Promise<void> {
+  for (const value of ['light', 'dark']) {
+    await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value }]);
+    for (const address of ['now', 'locks', 'map', `lock/${formatMac(MAC)}`, 'deliveries', 'access', 'bills', 'trace']) {
+      await goTo(page, `#/${address}`);
+      await page.waitForFunction("document.querySelector('main h1, main .map, main .empty') !== null", TIMEOUT);
+      t.same(await seriousFindings(page), [], `${address}, ${value}`);
+    }
+  }
+}
+
+async function checkTheCheck(t: Test, { page }: Day): Promise<void> {
+  await page.evaluate<void>("document.querySelector('main').append(document.createElement('img'))");
+  t.match(await seriousFindings(page), [/^image-alt: <img>/]);
+}
+
+async function invite(t: Test, { browser, page }: Day): Promise<void> {
+  await goTo(page, '#/access');
+  await press(page, 'Invite');
+  await waitForText(page, 'it works once');
+  const link = await page.evaluate<string>("document.querySelector('.once code').innerText");
+  await press(page, 'Log out');
+  await page.waitForSelector('input[name=merchant]', TIMEOUT);
+  const guest = await browser.newPage();
+  await guest.goto(link);
+  await guest.waitForSelector('input[name=repeated]', TIMEOUT);
+  t.same(await seriousFindings(guest), [], 'axe: invitation');
+  await guest.type('input[name=username]', 'grace');
+  await guest.type('input[name=password]', PASSWORD);
+  await guest.type('input[name=repeated]', PASSWORD);
+  await press(guest, 'Accept');
+  await waitForText(guest, 'grace (viewer)');
+  t.notOk(await guest.evaluate<boolean>("document.body.innerText.includes('Bills')"), 'a viewer sees no bills');
+  const second = await browser.newPage();
+  await second.goto(link);
+  await second.waitForSelector('[role=alert]', TIMEOUT);
 }
 
 t.test('a merchant’s day on the dashboard', { skip: NO_BROWSER }, async (t) => {
@@ -90,107 +193,14 @@ t.test('a merchant’s day on the dashboard', { skip: NO_BROWSER }, async (t) =>
   await page.click('button[type=submit]');
   await waitForText(page, 'No lock needs attention');
 
-  await t.test('a theft comes up by itself', async (t) => {
-    await lock.send(uplink(2, THEFT));
-    await waitForText(page, '1 lock needs attention');
-    await waitForText(page, 'theft');
-    t.ok(await page.evaluate<boolean>(`document.body.innerText.includes(${JSON.stringify(SCRIPT_NAME)})`), 'as text');
-    t.equal(await page.evaluate<unknown>('window.isInjected ?? null'), null);
-  });
-
-  await t.test('the lock has a timeline, a why, and a siren whose end is seen', async (t) => {
-    const commanded = new Promise<number>((resolve) => {
-      lock.client.on('message', (_topic, payload) => {
-        const downlink = decodeDownlink(payload);
-        if (downlink.ok) resolve(downlink.value.id);
-      });
-    });
-    await goTo(page, `#/lock/${formatMac(MAC)}`);
-    await page.waitForSelector('.timeline .state.MID', TIMEOUT);
-    t.ok(await page.$('.timeline .ping[data-item^="ping evt_"]'));
-    await press(page, 'Why?');
-    await page.waitForSelector('.why ol li', TIMEOUT);
-    await press(page, 'Siren');
-    const commandId = await commanded;
-    await page.waitForSelector('[data-command-state=sent]', TIMEOUT);
-    const ack = { kind: 'ack', commandId, result: 'ok', detail: '', highWindow: null } as const;
-    await lock.send(uplink(3, ack));
-    await page.waitForSelector('[data-command-state=done]', TIMEOUT);
-  });
-
-  await t.test('a key is made, used, and revoked', async (t) => {
-    await goTo(page, '#/access');
-    await page.waitForSelector('input[name=name]', TIMEOUT);
-    await page.type('input[name=name]', 'till');
-    await press(page, 'Make a key');
-    await page.waitForSelector('[data-new-key]', TIMEOUT);
-    const key = await page.evaluate<string>("document.querySelector('[data-new-key]').innerText");
-    t.match(await callMerchantApi(gateway, '/v1/locks', { key }), { status: 200 });
-    await press(page, 'Revoke');
-    await waitForText(page, 'revoked');
-    t.match(await callMerchantApi(gateway, '/v1/locks', { key }), { status: 401 });
-  });
-
-  await t.test('a trace is judged in the page as the CLI judges it', async (t) => {
-    const folder = join(root, 'test/traces');
-    const file = readdirSync(folder).find((name) => name.includes('.breaks-')) ?? '';
-    const { stdout } = await runCommand(['trace', 'check', join(folder, file), '--json']);
-    const { violations, warnings } = JSON.parse(stdout) as { violations: number; warnings: number };
-    await goTo(page, '#/trace');
-    await page.waitForSelector('input[type=file]', TIMEOUT);
-    await (await page.$('input[type=file]'))?.uploadFile(join(folder, file));
-    await page.waitForSelector('.counts', TIMEOUT);
-    const counts = await page.evaluate<string>("document.querySelector('.counts').innerText");
-    t.ok(counts.includes(violations === 0 ? 'no violations' : `${violations} violations`), counts);
-    t.ok(counts.includes(`${warnings} warnings`), counts);
-  });
-
-  await t.test('no screen has a serious finding of axe, light or dark', async (t) => {
-    for (const value of ['light', 'dark']) {
-      await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value }]);
-      for (const address of [
-        'now',
-        'locks',
-        'map',
-        `lock/${formatMac(MAC)}`,
-        'deliveries',
-        'access',
-        'bills',
-        'trace',
-      ]) {
-        await goTo(page, `#/${address}`);
-        await page.waitForFunction("document.querySelector('main h1, main .map, main .empty') !== null", TIMEOUT);
-        t.same(await seriousFindings(page), [], `${address}, ${value}`);
-      }
-    }
-  });
-
-  await t.test('the check of accessibility finds what is wrong', async (t) => {
-    await page.evaluate<void>("document.querySelector('main').append(document.createElement('img'))");
-    t.match(await seriousFindings(page), [/^image-alt: <img>/]);
-  });
-
-  await t.test('an invited person accepts and is logged in; the link works once', async (t) => {
-    await goTo(page, '#/access');
-    await press(page, 'Invite');
-    await waitForText(page, 'it works once');
-    const link = await page.evaluate<string>("document.querySelector('.once code').innerText");
-    await press(page, 'Log out');
-    await page.waitForSelector('input[name=merchant]', TIMEOUT);
-    const guest = await browser.newPage();
-    await guest.goto(link);
-    await guest.waitForSelector('input[name=repeated]', TIMEOUT);
-    t.same(await seriousFindings(guest), [], 'axe: invitation');
-    await guest.type('input[name=username]', 'grace');
-    await guest.type('input[name=password]', PASSWORD);
-    await guest.type('input[name=repeated]', PASSWORD);
-    await press(guest, 'Accept');
-    await waitForText(guest, 'grace (viewer)');
-    t.notOk(await guest.evaluate<boolean>("document.body.innerText.includes('Bills')"), 'a viewer sees no bills');
-    const second = await browser.newPage();
-    await second.goto(link);
-    await second.waitForSelector('[role=alert]', TIMEOUT);
-  });
+  const day = { gateway, lock, browser, page };
+  await t.test('a theft comes up by itself', (t) => seeTheft(t, day));
+  await t.test('the lock has a timeline, a why, and a siren whose end is seen', (t) => soundSiren(t, day));
+  await t.test('a key is made, used, and revoked', (t) => useKey(t, day));
+  await t.test('a trace is judged in the page as the CLI judges it', (t) => judgeTrace(t, day));
+  await t.test('no screen has a serious finding of axe, light or dark', (t) => checkScreens(t, day));
+  await t.test('the check of accessibility finds what is wrong', (t) => checkTheCheck(t, day));
+  await t.test('an invited person accepts and is logged in; the link works once', (t) => invite(t, day));
 
   t.same(foreign, [], 'nothing is loaded from elsewhere');
   t.same(errors, [], 'no script failed');
