@@ -5,13 +5,14 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import { toAscii, unbundled } from '../cli/prepare/bundles.mjs';
+// clonePath: an absolute path in this clone of the repository. fingerprint: a hash of these texts.
 import { clonePath, fingerprint, readOrNull, UserError } from '../cli/prepare/workplace.mjs';
 
 const bundleFile = 'dist/tests/all.cjs';
 /** A top-level `await` in compiled code: a CommonJS file cannot have one. Such a test runs by itself. */
 const topLevelAwait = /^(?! )(?!.*\basync\b).*\bawait\b/m;
 
-/** The start of an import of a module that is named at run time. */
+/** The start of an import whose module is named by a variable. */
 const importOfVariable = /\bimport\((?=[a-z])/gi;
 
 /** Which of the compiled test files (paths from the root) can be in the bundle. */
@@ -37,7 +38,7 @@ export async function bundleTests(files) {
   writeFileSync(stampFile, stamp);
 }
 
-/** The positions of the sources in the bundle: a promise, made by the first failure. */
+/** A promise of the bundle's source map; null until the first failure needs it. */
 let sourceMap = null;
 
 async function makeSourceMap(files) {
@@ -86,8 +87,8 @@ async function build(files, sourcemap) {
 }
 
 /**
- * An esbuild plugin: a module that asks for its own place learns where it was compiled to, and not the bundle's. What
- * it names at run time is imported by load-bundle.cjs.
+ * An esbuild plugin: a module that reads `import.meta` gets the path of its own compiled file, not that of the bundle.
+ * Imports whose module is named at run time become calls of `__import`, which load-bundle.cjs provides.
  */
 function keepOwnPaths({ onLoad }) {
   onLoad({ filter: /[\\/]dist[\\/].*\.js$/ }, ({ path }) => {

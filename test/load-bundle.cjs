@@ -10,10 +10,10 @@ const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 const vm = require('node:vm');
 
-/** The names that a bundle may use besides those of JavaScript and Node.js. */
+/** The bundle's parameters: those of CommonJS, and the functions that bundling puts in place of `import.meta`. */
 const PARAMETERS = 'exports, require, module, __ownUrl, __fileUrl, __resolveUrl, __import';
 const root = path.join(__dirname, '..');
-/** By then a gateway has started. */
+/** The delay before the compiled code is written: by then a gateway has started. */
 const KEEP_AFTER_MS = 2000;
 
 /**

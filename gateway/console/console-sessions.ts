@@ -1,6 +1,7 @@
 /**
  * Sessions of the console: users of merchants log in with their passwords, operators with a one-time link (console.md,
- * Login). A session's token is 32 random bytes, so the store has a fast hash of it, which needs no key.
+ * Login). A session's token is 32 random bytes that nobody can guess, so a fast hash of it without a key is
+ * stored.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { type Clock, Hours, type Milliseconds, Minutes } from '../../proto/clock.js';
@@ -35,7 +36,7 @@ export interface ConsoleSessionsParts {
 /** The client of a login. */
 export interface LoginClient {
   readonly address: string;
-  /** What it calls itself. */
+  /** The User-Agent header. */
   readonly agent: string | undefined;
 }
 
@@ -44,6 +45,7 @@ export interface NamedLogin extends LoginClient, Omit<Login, 'merchantId'> {
   readonly merchant: string;
 }
 
+/** The result of a login. `no-role`: the password is right, but the user has no role on the dashboard. */
 export type ConsoleLogin =
   | { readonly result: 'logged-in'; readonly token: string; readonly session: UserConsoleSession }
   | { readonly result: 'refused' | 'no-role' }
@@ -80,6 +82,7 @@ export class ConsoleSessions {
     const client = { address, agent: agent?.slice(0, MAX_AGENT_CHARS) ?? null };
     await store.consoleSessions.addForUser(named.id, user.id, { tokenHash, ...times, ...client });
     const session = await store.consoleSessions.find(tokenHash, clock.now());
+    // The store finds no session if the user has lost the role meanwhile.
     if (session?.kind === 'user') return { result: 'logged-in', token, session };
     return { result: 'no-role' };
   }

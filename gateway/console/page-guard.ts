@@ -5,8 +5,8 @@
  * - The Host must be one of ours. Otherwise a foreign name that was made to point here (DNS rebinding) would be an
  *   origin of its own, whose page could log in and read.
  * - A change needs our exact Origin and a header that only a script of our own page can set.
- * - Sessions exist over HTTPS, and over plain HTTP on the loopback interface alone: elsewhere anybody on the way could
- *   read the cookie.
+ * - Sessions exist over HTTPS, and over plain HTTP only on the loopback interface: on other networks, machines between
+ *   browser and gateway could read the cookie.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
@@ -38,7 +38,7 @@ export class PageGuard {
     return this.#proxies.isHttps(request);
   }
 
-  /** Whether the request was made by a page of ours, as far as it says so. Such a call must cause no login dialog. */
+  /** Whether the request's headers say that our page made it. Its answer must not open the browser's login dialog. */
   isOfPage({ headers }: PageRequest): boolean {
     return headers[PAGE_HEADER] !== undefined || headers['sec-fetch-site'] === 'same-origin';
   }
@@ -50,7 +50,7 @@ export class PageGuard {
    */
   check(request: PageRequest): void {
     this.#checkHost(request);
-    this.#checkPlace(request);
+    this.#checkConnection(request);
     const { method, headers } = request;
     const site = headers['sec-fetch-site'];
     if (site !== undefined && site !== 'same-origin' && site !== 'none') throw crossSite('it comes from another site');
@@ -71,7 +71,7 @@ export class PageGuard {
     });
   }
 
-  #checkPlace(request: PageRequest): void {
+  #checkConnection(request: PageRequest): void {
     const name = hostName(request.headers.host);
     const isLoopback = isLoopbackName(name) && isLoopbackName(this.#proxies.clientOf(request as never));
     if (this.isHttps(request) || isLoopback) return;

@@ -21,7 +21,7 @@ export const PAGE_FILES_PATH = '/console/';
 
 const MANIFEST = 'manifest.json';
 
-/** What manifest.json says of an entry. */
+/** An entry of manifest.json: a script that a page or a worker starts with. */
 interface ManifestEntry {
   readonly script: string;
   readonly style: string | null;

@@ -1,4 +1,7 @@
-/** For whom a stream is: which locks it has, and how it shows them. Also the parts of a stream as text. Pure. */
+/**
+ * An audience: the clients whose streams have the same content. It says which locks its streams have, and how they show
+ * them. This file also renders the parts of a stream as text. Pure.
+ */
 import type { Mac } from '../../proto/wire/mac.js';
 import type { ListedLock } from '../locks/list/listed-lock.js';
 import type { LockChange, LockDeparture } from './change-log.js';
@@ -6,7 +9,7 @@ import { sseEvent } from './server-sent-events.js';
 
 /** The readers of streams with the same content: one merchant, or the operators. */
 export interface Audience {
-  /** Names the audience. What is rendered for one stream is used for the others of the same audience. */
+  /** Identifies the audience: all streams whose audience has this name share the rendered text. */
   readonly name: string;
   /** Whose locks; all locks if undefined. */
   readonly merchantId: number | undefined;
@@ -36,9 +39,9 @@ export interface SnapshotPart {
 
 /**
  * A part of a snapshot as an event of a stream. The first one removes the client's last id: a client that is
- * interrupted within a snapshot must get a new one. The last part sets the id.
+ * interrupted within a snapshot must get a new snapshot. The last part sets the id.
  *
- * @param id the id of the position at which the snapshot was begun
+ * @param id the id of the position at which the snapshot was started
  */
 export function snapshotText(audience: Audience, { part, isLast, locks }: SnapshotPart, id: string): string {
   const data = { part, last: isLast, locks: locks.map(audience.lockJson) };

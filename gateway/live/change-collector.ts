@@ -30,15 +30,15 @@ export class ChangeCollector {
   readonly #parts: CollectorParts;
   readonly #onBatch: (batch: LiveBatch) => void;
   readonly #log = new ChangeLog();
-  /** The locks that changed since they were last read. */
+  /** The device ids of the locks that changed since they were last read. */
   readonly #changed = new Set<number>();
   readonly #added = new Set<Mac>();
   readonly #departed: LockDeparted[] = [];
-  /** When locks were sent, in the last {@link CHANGE_INTERVAL}; oldest first. */
+  /** When locks were sent in the last {@link CHANGE_INTERVAL}, by device id; oldest first. */
   readonly #sentAtMs = new Map<number, number>();
-  /** Whose lock each was when it was last read. */
+  /** The merchant of each lock when it was last read; both are ids. */
   readonly #owners = new Map<number, number>();
-  /** The merchants that have streams; all if undefined. */
+  /** The ids of the merchants that have had streams; undefined if a stream has all locks. */
   #merchants: Set<number> | undefined = new Set();
   #timer: Timer | undefined;
   #isFlushing = false;
@@ -90,7 +90,7 @@ export class ChangeCollector {
     this.#timer = this.#parts.clock.after(FLUSH_DELAY, () => {
       this.#timer = undefined;
       this.#isFlushing = true;
-      // If the store can't be read, what was noted stays noted.
+      // If the store can't be read, the changes stay in the sets, and the next flush reads them.
       void this.#flush()
         .catch(() => undefined)
         .then(() => {
@@ -108,6 +108,7 @@ export class ChangeCollector {
       if (deviceId !== null) this.#changed.add(deviceId);
     }
     const nowMs = this.#parts.clock.now();
+    // A time in the future comes from a clock that was set back.
     for (const [deviceId, sentAtMs] of this.#sentAtMs)
       if (nowMs - sentAtMs >= CHANGE_INTERVAL || sentAtMs > nowMs) this.#sentAtMs.delete(deviceId);
       else break;
@@ -139,7 +140,7 @@ export class ChangeCollector {
   }
 
   async #flushSlice(deviceIds: readonly number[]): Promise<void> {
-    // Before the read: a change that happens meanwhile is read again.
+    // Deleted before the read, so that a lock that changes during the read is read again.
     for (const deviceId of deviceIds) this.#changed.delete(deviceId);
     const locks = await this.reads.locksOf(deviceIds).catch((error: unknown) => {
       for (const deviceId of deviceIds) this.#changed.add(deviceId);
@@ -153,6 +154,7 @@ export class ChangeCollector {
       const { merchantId } = lock.device;
       this.#owners.set(deviceId, merchantId);
       if (this.#merchants?.has(merchantId) === false) continue;
+      // Deleted first, so that it becomes the last entry of the map.
       this.#sentAtMs.delete(deviceId);
       this.#sentAtMs.set(deviceId, nowMs);
       deltas.push({ ...this.#log.noteChange(deviceId, merchantId), lock });

@@ -7,7 +7,7 @@
  */
 import type { Mac } from '../../proto/wire/mac.js';
 
-/** Maximum number of departures that are kept. A stream that missed more needs a new snapshot. */
+/** Maximum number of stored departures. A stream that missed more needs a new snapshot. */
 const MAX_DEPARTURES = 10_000;
 
 /** A lock changed or was added. */
@@ -15,7 +15,7 @@ export interface LockChange {
   readonly kind: 'change';
   readonly sequence: number;
   readonly deviceId: number;
-  /** Whose lock it was then. */
+  /** The lock's merchant at that time. */
   readonly merchantId: number;
 }
 
@@ -24,7 +24,7 @@ export interface LockDeparture {
   readonly kind: 'departure';
   readonly sequence: number;
   readonly mac: Mac;
-  /** Who lost it. */
+  /** The merchant that lost it. */
   readonly merchantId: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The gateway's events for operators' streams: what `tail` shows. An event is only kept when it happens; it is turned
- * into JSON later, in slices between other work, once for all streams.
+ * The gateway's events for operators' streams: what `tail` shows. When an event happens, it is only stored in
+ * memory; it is turned into JSON later, in slices between other work, once for all streams.
  */
 import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
 import type { ReadTurns } from '../locks/list/read-turns.js';
@@ -24,9 +24,9 @@ export interface TailParts {
 }
 
 export interface TailOutput {
-  /** Sends some events to all streams. @param count how many */
+  /** Sends events to all streams. @param count the number of events in `bytes` */
   readonly send: (bytes: Buffer, count: number) => void;
-  /** Says that events were left out for all streams. */
+  /** Reports that `count` events were left out for all streams. */
   readonly skip: (count: number) => void;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Some changes that follow each other, for all streams. They are rendered once for each audience, and all streams of
+ * Changes with consecutive sequences, for all streams. They are rendered once for each audience, and all streams of
  * the audience share the bytes.
  */
 import { type Audience, type Delta, deltaText } from './audience.js';
@@ -17,7 +17,7 @@ export class LiveBatch {
     this.last = deltas.at(-1)?.sequence ?? 0;
   }
 
-  /** The events for an audience; empty if no change concerns it. @param idOf the id of a sequence */
+  /** The events for an audience; empty if no change concerns it. @param idOf returns the event id of a sequence */
   bytesFor(audience: Audience, idOf: (sequence: number) => string): Buffer {
     const known = this.#rendered.get(audience.name);
     if (known !== undefined) return known;

@@ -1,8 +1,8 @@
 /**
  * The open streams of locks, and the changes for them (interfaces.md §2). While no stream is open, nothing listens to
  * the gateway's events. While streams are open, an event of the gateway only notes which locks changed: what is sent is
- * read and rendered later, in slices between other work, once for all streams of a merchant. So streams cost a ping
- * next to nothing, however many there are.
+ * read and rendered later, in slices between other work, once for all streams of a merchant. So open streams hardly
+ * delay a ping, however many there are.
  *
  * Each lock is sent at most once in {@link CHANGE_INTERVAL}.
  */
@@ -19,9 +19,10 @@ export const MAX_STREAMS_PER_MERCHANT = 16;
 export const MAX_STREAMS = 256;
 /** How long changes are still collected after the last stream has ended, for clients that come back. */
 const LINGER: Milliseconds = Minutes(1);
-/** How often streams are looked after, and every how many times their callers' rights are checked. */
-const ROUND: Milliseconds = Seconds(1);
-const ROUNDS_PER_CHECK = 2;
+/** How often the time limits of all streams are checked: one round. */
+const ROUND_INTERVAL: Milliseconds = Seconds(1);
+/** The rights of the streams' callers are checked in every second round. */
+const ROUNDS_PER_RIGHTS_CHECK = 2;
 
 export interface LiveFeedParts extends CollectorParts {
   /** The gateway's events as JSON, for operators' streams. */
@@ -69,7 +70,7 @@ export class LiveFeed {
     this.#streams.add(stream);
     stream.out.once('close', () => this.#closed(stream));
     if (request.hasEvents === true) this.#startTail();
-    this.#roundTimer ??= this.#clock.after(ROUND, () => this.#round());
+    this.#roundTimer ??= this.#clock.after(ROUND_INTERVAL, () => this.#round());
     stream.start();
     return stream;
   }
@@ -87,11 +88,12 @@ export class LiveFeed {
   #checkRoom(merchantId: number | undefined): void {
     const open = [...this.#streams].filter(({ hasEnded }) => !hasEnded);
     const isOperator = (stream: LiveStream): boolean => stream.request.audience.merchantId === undefined;
-    const rivals = open.filter((stream) => isOperator(stream) === (merchantId === undefined));
-    if (rivals.length >= MAX_STREAMS)
+    // Merchants and operators have separate limits.
+    const ofSameKind = open.filter((stream) => isOperator(stream) === (merchantId === undefined));
+    if (ofSameKind.length >= MAX_STREAMS)
       throw new LockgateError('busy', `${MAX_STREAMS} streams are open, the maximum; try again in a moment`);
     if (merchantId === undefined) return;
-    const own = rivals.filter((stream) => stream.request.audience.merchantId === merchantId);
+    const own = ofSameKind.filter((stream) => stream.request.audience.merchantId === merchantId);
     if (own.length < MAX_STREAMS_PER_MERCHANT) return;
     const detail = `${MAX_STREAMS_PER_MERCHANT} streams of this merchant are open, the maximum: let one end first`;
     throw OverBudget.rate('streams', detail, Seconds(1));
@@ -127,9 +129,9 @@ export class LiveFeed {
 
   #round(): void {
     this.#rounds += 1;
-    for (const stream of this.#streams) stream.keepUp();
-    if (this.#rounds % ROUNDS_PER_CHECK === 0) void this.#checkRights();
-    this.#roundTimer = this.#clock.after(ROUND, () => this.#round());
+    for (const stream of this.#streams) stream.checkTimes();
+    if (this.#rounds % ROUNDS_PER_RIGHTS_CHECK === 0) void this.#checkRights();
+    this.#roundTimer = this.#clock.after(ROUND_INTERVAL, () => this.#round());
   }
 
   /** Ends the streams whose callers have lost their rights. If the store can't be read, streams go on. */

@@ -20,6 +20,7 @@ import { sseEvent } from './server-sent-events.js';
 export const LOCKS_PER_SLICE = 100;
 const SECRET_BYTES = 16;
 const TAG_CHARS = 16;
+/** The id of an event: the audience's tag and the sequence of a change. */
 const ID = /^([\w-]{16})\.(\d{1,15})$/;
 
 export interface LiveReadsParts {
@@ -30,17 +31,20 @@ export interface LiveReadsParts {
   readonly turns: ReadTurns;
 }
 
-/** A text to send, and how many locks were read for it. */
+/** A text to send, and how many locks were read from the store for it. */
 export interface LiveText {
   readonly text: string;
-  readonly rows: number;
+  readonly locksRead: number;
 }
 
 export class LiveReads {
   readonly #parts: LiveReadsParts;
   readonly #log: ChangeLog;
   readonly #secret = randomBytes(SECRET_BYTES);
-  /** The tag of each audience that was asked for, by its name. */
+  /**
+   * The tags of audiences, by name. A tag is part of each event id, so that an id of another audience or of an earlier
+   * run of the gateway is recognised.
+   */
   readonly #tags = new Map<string, string>();
 
   constructor(parts: LiveReadsParts, log: ChangeLog) {
@@ -65,7 +69,7 @@ export class LiveReads {
     return tag === this.#tagOf(audience) && position <= this.#log.last ? position : undefined;
   }
 
-  /** The changes after a position; undefined if some are no longer known. */
+  /** The changes after a position; undefined if the log no longer has all of them. */
   missed({ merchantId }: Audience, position: number): readonly (LockChange | LockDeparture)[] | undefined {
     return this.#log.after(position, merchantId);
   }
@@ -81,7 +85,7 @@ export class LiveReads {
       const isLast = devices.length < LOCKS_PER_SLICE;
       const nowMs = this.#parts.runClock.now();
       const locks = devices.map((device) => listedLock(device, this.#parts.states, nowMs));
-      yield { text: snapshotText(audience, { part, isLast, locks }, id), rows: devices.length };
+      yield { text: snapshotText(audience, { part, isLast, locks }, id), locksRead: devices.length };
       if (isLast) return;
       afterMac = devices.at(-1)?.mac;
     }
@@ -98,15 +102,15 @@ export class LiveReads {
         const id = this.idOf(audience, entry.sequence);
         if (entry.kind === 'departure') return deltaText(audience, entry, id);
         const lock = locks.get(entry.deviceId);
-        // A lock that has left meanwhile has an entry further on.
+        // A lock that has left meanwhile has a later entry, its departure.
         if (lock === undefined || lock.device.merchantId !== entry.merchantId) return '';
         return deltaText(audience, { ...entry, lock }, id);
       });
-      yield { text: texts.join(''), rows: ids.length };
+      yield { text: texts.join(''), locksRead: ids.length };
     }
   }
 
-  /** Those of these locks that are in service, with their present states, by device id. */
+  /** The locks with these ids that are in service, with their present states, by device id. */
   async locksOf(deviceIds: readonly number[]): Promise<ReadonlyMap<number, ListedLock>> {
     const { store, states, runClock } = this.#parts;
     const devices = await store.findDevices(deviceIds);

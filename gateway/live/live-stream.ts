@@ -1,11 +1,13 @@
 /**
  * One stream of locks to one client: first a snapshot, then changes. It is in one of these phases:
  *
- * - *reading*: it sends a snapshot, or the changes that the client missed, as fast as the client reads. It ignores new
- *   changes: the change log has them. It ends when the stream has sent everything in the log.
- * - *live*: it sends each batch of changes as it is made. It ends when the client has not read the batch before.
- * - *blocked*: it sends nothing until the client has read. Then it is reading again: the changes that were missed, or,
- *   after {@link MAX_LAG}, a new snapshot.
+ * - *reading*: the stream reads from the store and sends a snapshot, or the changes that the client missed, as fast as
+ *   the client takes them. It ignores new changes: the change log has them. The phase ends when the stream has sent
+ *   everything in the log.
+ * - *live*: the stream sends each batch of changes as it is made. The phase ends if the client has not yet taken the
+ *   previous batch when the next is made.
+ * - *blocked*: the stream sends nothing until the client has taken everything. Then it is reading again: the changes
+ *   that the client missed, or, after {@link MAX_LAG}, a new snapshot.
  * - *ended*.
  *
  * So what waits for a slow client is at most one part of a snapshot or one batch.
@@ -35,8 +37,8 @@ export interface StreamRequest {
   readonly duration?: Milliseconds | undefined;
   /** Whether the caller still has the right to the stream; asked every few seconds. */
   readonly isAllowed: () => Promise<boolean>;
-  /** Called with the number of locks read from the store for this stream alone. */
-  readonly onRows?: ((rows: number) => void) | undefined;
+  /** Called with the number of locks read from the store for this stream only. */
+  readonly onLocksRead?: ((count: number) => void) | undefined;
   /** Whether the stream has the gateway's events too. */
   readonly hasEvents?: boolean | undefined;
   /** Whether the stream has locks; true by default. */
@@ -58,7 +60,7 @@ export class LiveStream {
   #commentedAtMs: number;
   #blockedSinceMs: number | undefined;
   readonly #endsAtMs: number;
-  /** Set while the stream is live: called when it is blocked or has ended. */
+  /** Set while the stream is live; called when the stream becomes blocked or ended. */
   #wake: (() => void) | undefined;
   /** Events of the gateway that were not sent. */
   #skippedEvents = 0;
@@ -69,6 +71,7 @@ export class LiveStream {
     this.#clock = clock;
     this.#commentedAtMs = clock.now();
     this.#endsAtMs = clock.now() + (request.duration ?? Number.POSITIVE_INFINITY);
+    // An error is followed by `close`, which ends the stream.
     this.out.on('error', () => undefined);
     this.out.once('close', () => this.#enterEnded());
   }
@@ -125,8 +128,8 @@ export class LiveStream {
     this.#skippedEvents = 0;
   }
 
-  /** Does what depends on time. Called every second. */
-  keepUp(): void {
+  /** Ends the stream at its time limit or if its client reads nothing, and sends comments. Called every second. */
+  checkTimes(): void {
     if (this.hasEnded) return;
     const nowMs = this.#clock.now();
     if (nowMs >= this.#endsAtMs && this.#phase !== 'reading') {
@@ -177,12 +180,12 @@ export class LiveStream {
     await this.#whileLive();
   }
 
-  /** Sends all locks, and sets the position to that of the snapshot's begin. */
+  /** Sends all locks, and sets the position to that of the snapshot's start. */
   async #sendSnapshot(): Promise<void> {
-    const { audience, onRows } = this.request;
+    const { audience, onLocksRead } = this.request;
     this.#position = this.#reads.last;
-    for await (const { text, rows } of this.#reads.snapshot(audience, this.#idOf(this.#position))) {
-      onRows?.(rows);
+    for await (const { text, locksRead } of this.#reads.snapshot(audience, this.#idOf(this.#position))) {
+      onLocksRead?.(locksRead);
       await this.#write(text);
     }
   }
@@ -192,20 +195,20 @@ export class LiveStream {
    * are no longer known.
    */
   async #catchUp(): Promise<boolean> {
-    const { audience, onRows } = this.request;
+    const { audience, onLocksRead } = this.request;
     for (;;) {
-      // Read before the entries: a later change must not be skipped.
+      // Read before the log's entries, so that a change that is added meanwhile is not skipped.
       const { last } = this.#reads;
       const missed = this.#reads.missed(audience, this.#position);
       if (missed === undefined) return false;
       if (missed.length === 0) {
-        // In the same turn, so that no batch is offered in between.
+        // In the same turn of the event loop as the check, so that no batch is offered in between.
         this.#position = last;
         if (!this.hasEnded) this.#phase = 'live';
         return true;
       }
-      for await (const { text, rows } of this.#reads.changes(audience, missed)) {
-        onRows?.(rows);
+      for await (const { text, locksRead } of this.#reads.changes(audience, missed)) {
+        onLocksRead?.(locksRead);
         await this.#write(text);
       }
       this.#position = last;

@@ -8,7 +8,7 @@ import { OTHERS } from './pending-notices.js';
 export const MAX_SINGLE_NOTICES = 1_000;
 
 export interface LockNoticesListener {
-  /** `subject` is the lock's MAC, or {@link OTHERS}. */
+  /** Opens a notice, or changes its text. `subject` is the lock's MAC, or {@link OTHERS} for the shared notice. */
   readonly note: (subject: string, text: string) => void;
   /** The notice is resolved. */
   readonly close: (subject: string) => void;
@@ -24,7 +24,7 @@ export class LockNotices {
   /** The shared notice is open in the store from an earlier run, and its locks are not known yet. */
   #isSharedOpen = false;
 
-  /** @param sharedText the text of the shared notice, which follows a number: "locks are late" */
+  /** @param sharedText the end of the shared notice's text, after "more than 1,000": "locks are late" */
   constructor(sharedText: string, listener: LockNoticesListener) {
     this.#sharedText = sharedText;
     this.#listener = listener;
@@ -64,6 +64,7 @@ export class LockNotices {
   reconcile(textByMac: ReadonlyMap<string, string>): void {
     for (const mac of [...this.#single, ...this.#sharing]) if (!textByMac.has(mac)) this.close(mac);
     for (const [mac, text] of textByMac) if (!this.#single.has(mac) && !this.#sharing.has(mac)) this.open(mac, text);
+    // The locks above now share it instead of the unknown locks of the earlier run.
     if (this.#isSharedOpen) this.#closeShared();
   }
 

@@ -3,8 +3,8 @@
  * events, so no other code calls this file to create one, and are stored.
  *
  * Nothing waits for a notice. Changes are collected in memory and written once a second, in one commit of a bounded
- * size; then a `notices` event is emitted. While the store can't write, they wait, as one change for each kind and
- * subject. A crash may lose the changes of the last second; the next start restores them from the stored state:
+ * size; then a `notices` event is emitted. While the store can't write, the changes wait, merged to one for each kind
+ * and subject (what the notice is about: a MAC, a URL's id). A crash may lose the changes of the last second; the next start restores them from the stored state:
  * disabled URLs, late locks.
  */
 import { type Clock, type Milliseconds, Minutes, Seconds, type Timer } from '../../proto/clock.js';
@@ -56,8 +56,8 @@ const RESOLVED_AT_START: ReadonlySet<NoticeKind> = new Set([
   'notify-failing',
 ]);
 
-/** Why a URL is disabled, if operators wanted it: nothing to report. */
-const WANTED: ReadonlySet<string> = new Set([DISABLED_BY_OPERATOR, MERCHANT_CLOSED]);
+/** Reasons for which an operator disabled a URL on purpose: such a URL gets no notice. */
+const INTENDED_REASONS: ReadonlySet<string> = new Set([DISABLED_BY_OPERATOR, MERCHANT_CLOSED]);
 
 type Late = Extract<Presence, { presence: 'late' }>;
 
@@ -66,7 +66,7 @@ export interface NoticesParts {
   readonly events: GatewayEvents;
   /** Wall-clock time. */
   readonly clock: Clock;
-  /** Stamps the events. */
+  /** The time that the emitted events carry, ms since the epoch. */
   readonly now: () => number;
   /** While this returns true, nothing is written. */
   readonly isStoreFailing: () => boolean;
@@ -87,6 +87,7 @@ export class Notices {
   readonly #pending = new PendingNotices();
   readonly #late: LockNotices;
   readonly #overBudget: LockNotices;
+  /** Notices of locks whose messages the judge (the check against the power model) no longer checks, after an error. */
   readonly #unjudged: LockNotices;
   /** Per MAC, who exceeds the budget: the lock, its phones, or both. */
   readonly #sourcesOverBudget = new Map<string, Set<Source>>();
@@ -96,9 +97,10 @@ export class Notices {
   #disabledAtStart: ReadonlySet<string> = new Set();
   /** The ids of events with an open `event-damaged` notice; at most {@link MAX_TRACKED_DAMAGED_EVENTS}. */
   readonly #damaged = new Set<string>();
-  /** The MACs of locks with an open `boot-back` notice at the start. */
+  /** The MACs of locks with an open `boot-back` notice (the lock's boot counter went back) at the start. */
   #bootBacksAtStart: ReadonlySet<string> = new Set();
-  #storing: Promise<void> = Promise.resolve();
+  /** Resolves when the last commit that was asked for has ended. */
+  #writing: Promise<void> = Promise.resolve();
   #timer: Timer | undefined;
   #lateCheckTimer: Timer | undefined;
   #isStopped = false;
@@ -139,7 +141,9 @@ export class Notices {
     this.#locks = locks;
     this.#reconcileLate();
     this.#reconcileBootBacks();
-    const disabled = urls.filter(({ state, disabledWhy }) => state === 'disabled' && !WANTED.has(disabledWhy ?? ''));
+    const disabled = urls.filter(
+      ({ state, disabledWhy }) => state === 'disabled' && !INTENDED_REASONS.has(disabledWhy ?? ''),
+    );
     const ids = new Set(disabled.map(({ id }) => String(id)));
     for (const id of this.#disabledAtStart) if (!ids.has(id)) this.#resolve('url-disabled', id);
     for (const { id, disabledWhy } of disabled)
@@ -148,14 +152,14 @@ export class Notices {
 
   /** The stored notices, latest first. Waiting changes are written first, if the store can write. */
   async list(filter: NoticeFilter): Promise<Notice[]> {
-    await this.store();
+    await this.writePending();
     return await this.#parts.store.notices.list(filter);
   }
 
   /** Marks notices as read, and returns how many were unread before. @throws LockgateError `no-such-notice` */
   async markRead(ids: readonly number[] | 'all'): Promise<number> {
     const { store, clock } = this.#parts;
-    await this.store();
+    await this.writePending();
     const count = await store.notices.markRead(ids, clock.now());
     await this.#countUnread();
     return count;
@@ -167,9 +171,9 @@ export class Notices {
   }
 
   /** Writes waiting changes, at most one commit. Never rejects: changes that can't be written continue to wait. */
-  store(): Promise<void> {
-    this.#storing = this.#storing.then(() => this.#storePending());
-    return this.#storing;
+  writePending(): Promise<void> {
+    this.#writing = this.#writing.then(() => this.#writeOneCommit());
+    return this.#writing;
   }
 
   /** Writes all waiting changes, if the store can write. Call it after the last event. */
@@ -180,7 +184,7 @@ export class Notices {
     let pendingBefore: number;
     do {
       pendingBefore = this.#pending.size;
-      await this.store();
+      await this.writePending();
     } while (this.#pending.size > 0 && this.#pending.size < pendingBefore);
   }
 
@@ -191,7 +195,7 @@ export class Notices {
       this.#resolve('circuit-open', String(urlId));
     });
     events.on('url-changed', ({ urlId, state }) => {
-      // A change closes the URL's circuit.
+      // A change closes the URL's circuit (while open, the failing URL gets only single events as probes).
       this.#resolve('circuit-open', String(urlId));
       if (state !== 'disabled') this.#resolve('url-disabled', String(urlId));
     });
@@ -344,7 +348,7 @@ export class Notices {
     if (this.#pending.size > 0)
       this.#timer ??= clock.after(delay, () => {
         this.#timer = undefined;
-        void this.store();
+        void this.writePending();
       });
     if (!this.#late.isEmpty && this.#locks !== undefined)
       this.#lateCheckTimer ??= clock.after(LATE_CHECK_INTERVAL, () => {
@@ -353,7 +357,7 @@ export class Notices {
       });
   }
 
-  async #storePending(): Promise<void> {
+  async #writeOneCommit(): Promise<void> {
     const { store, isStoreFailing } = this.#parts;
     const changes = isStoreFailing() ? [] : this.#pending.take(MAX_CHANGES_PER_COMMIT);
     if (changes.length === 0) return this.#setTimers();

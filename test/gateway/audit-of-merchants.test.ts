@@ -39,11 +39,15 @@ t.test('each change that a merchant makes with an API key has one entry, which n
   const { text: key, key: row } = await gateway.merchants.apiKeys.create(amber.merchant, 'shop backend');
   for (const { method, path: route, audit } of OWN_DATA_ROUTES) {
     const operation = `${method} ${route}`;
-    const call = OWN_DATA_CALLS[operation];
-    if (call === undefined) continue;
+    const ownDataCall = OWN_DATA_CALLS[operation];
+    if (ownDataCall === undefined) continue;
     const before = (await entries('?limit=1'))[0]?.id ?? 0;
-    const [where, terms] = call.make(amber);
-    t.match(await callMerchantApi(gateway, where, { method, ...terms, key }), { status: call.status }, operation);
+    const [where, terms] = ownDataCall.call(amber);
+    t.match(
+      await callMerchantApi(gateway, where, { method, ...terms, key }),
+      { status: ownDataCall.status },
+      operation,
+    );
     const [entry, ...others] = (await entries()).filter(({ id }) => id > before);
     if (method === 'GET') {
       t.equal(entry, undefined, `${operation} changes nothing`);

@@ -26,9 +26,11 @@ import { openStore } from '../helpers/store/new-store.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const NOW = Date.UTC(2026, 10, 21, 9);
+/** Since when late locks are late. */
+const LATE_SINCE = Date.UTC(2026, 10, 21, 8);
+/** More than the store holds. */
 const ALL_NOTICES = { limit: 20_000 };
 const NO_CONDITIONS: NoticeSources = { locks: () => [], urls: [] };
-const SINCE = Date.UTC(2026, 10, 21, 8);
 
 interface NoticesSetup {
   readonly clock: ManualClock;
@@ -39,7 +41,9 @@ interface NoticesSetup {
   readonly writes: number[];
   /** The number of changes of each failed commit. */
   readonly failures: number[];
+  /** The `notices` events so far. */
   readonly reported: NoticesWritten[];
+  /** Makes writes fail (`write`), or the gateway know that the store fails (`known`). */
   failing: { kind: 'write' | 'known' } | undefined;
   list(): Promise<Notice[]>;
 }
@@ -76,7 +80,7 @@ async function setUpNotices(test: Test, folder = tempFolder(test), conditions = 
 }
 
 function late(mac: Mac) {
-  const presence = { presence: 'late', sinceMs: SINCE, rule: 'period-overdue' } as const;
+  const presence = { presence: 'late', sinceMs: LATE_SINCE, rule: 'period-overdue' } as const;
   return { atMs: 0, mac, presence };
 }
 
@@ -88,6 +92,7 @@ const disabled = (urlId: number) => ({ atMs: 0, urlId, why: 'gone' });
 const circuit = (urlId: number, state: 'opened' | 'closed') => ({ atMs: 0, urlId, state, why: 'it answered 500' });
 const degradedEvent = { atMs: 0, reason: 'store', why: 'no room' } as const;
 
+/** Each notice as its kind, its subject, and `open` or `over` (resolved). */
 function states(notices: readonly Notice[]): string[] {
   return notices.map(({ kind, subject, resolvedAtMs }) => {
     return `${kind} ${subject} ${resolvedAtMs === null ? 'open' : 'over'}`;
@@ -292,11 +297,11 @@ t.test('a failing store causes no error, and the waiting notices are written whe
   t.same(await list(), [], 'no error');
   events.emit('circuit', circuit(1, 'closed'));
   events.emit('circuit', circuit(2, 'opened'));
-  await setup.notices.store();
+  await setup.notices.writePending();
   events.emit('circuit', circuit(1, 'opened'));
   setup.failing = { kind: 'known' };
   clock.advance(Minutes(1));
-  await setup.notices.store();
+  await setup.notices.writePending();
   t.same(setup.failures, [1, 2], 'nothing is written while the store is known to fail');
   setup.failing = undefined;
   clock.advance(Seconds(5));

@@ -16,6 +16,8 @@ const seed = chooseSeed();
 t.comment(`seed ${seed}; repeat: LOCKGATE_SEED=${seed} node dist/test/long/db.test.js`);
 t.setTimeout(800_000);
 
+// Flips in unused bytes of a page may be missed, hence the limits below 100 %.
+
 t.test('at least 99 % of 2,000 flipped bits of a closed store are found', async (t) => {
   t.setTimeout(600_000);
   const folder = tempFolder(t);
@@ -32,6 +34,7 @@ t.test('at least 99 % of 2,000 flipped bits of a closed store are found', async 
 
 t.test('most flipped bits of a killed store and its WAL are found', async (t) => {
   t.setTimeout(600_000);
+  // 120 commits are only in the WAL.
   const killed = await killedStore(t, { locks: 60, pings: 2000 }, 120, new SeededChance(seed));
   const wal = await flipWalBits(killed.file, 300, new SeededChance(seed), killed.commitEnds.at(-1) as number);
   t.ok(wal.found >= 0.98 * wal.count, `${wal.found} of ${wal.count} in the WAL; missed: ${wal.missed.join('; ')}`);
@@ -51,7 +54,7 @@ t.test('a backup under load has every ping acknowledged before it', async (t) =>
   t.equal(run.code, 0);
   t.ok(run.ackedDuringBackup > 0, `${run.ackedDuringBackup} pings were acknowledged during the backup`);
   t.same(
-    run.acked.filter((name) => !run.restored.has(name)),
+    run.acked.filter((ping) => !run.restored.has(ping)),
     [],
     'none is missing',
   );

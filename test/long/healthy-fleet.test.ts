@@ -13,6 +13,8 @@ const DAYS = Number(process.env.HEALTHY_DAYS ?? 365);
 
 t.setTimeout(Minutes(120));
 
+// The pace says how eventful the simulated days of a lock are: `everyday` has ordinary days, `lively` a fast demo.
+
 function summary({ uplinks, connections, commands, explained }: HealthyRun): string {
   const counts = `${uplinks} uplinks over ${connections} connections, ${commands} commands`;
   return `${counts}, warnings explained: ${JSON.stringify([...explained])}`;
@@ -38,6 +40,7 @@ t.test('a bad network and many commands do not make healthy lively locks look wr
     const faults = FAULTS.map(({ name }) => name);
     const run = healthyRun({ seed, locks: 12, days: 3, pace: 'lively', commandsPerDay: 40, faults });
     t.same(run.violations, [], `seed ${seed}`);
+    // What locks should have sent, and did not (the rule `owed`).
     t.same(run.owed, [], `seed ${seed}`);
   }
 });

@@ -19,8 +19,9 @@ const options: KillRunOptions = {
   locks: 50,
   maxUnacked: 8,
   kills,
-  // On average 1.5 times as many lines come between two kills; after the last kill the locks send until `minAcked`.
+  // Diary lines (sent, acknowledged or arrived) from a start to the next kill. On average there are 1.5 times as many; after the last kill the locks send until `minAcked`.
   minLinesPerKill: Math.ceil(minAcked / kills / 2),
+  // Locks pause while the merchant lacks this many acknowledged pings.
   maxBacklog: 5000,
   minAcked,
   // The retry of a failed delivery comes after five seconds, so some retries are interrupted by kills.

@@ -20,6 +20,7 @@ t.setTimeout(900_000);
 
 t.test('a gateway that is stopped again and again loses nothing', async (t) => {
   t.setTimeout(900_000);
+  // The last outage ends after 115 min. From this time on, nothing new happens to the locks.
   const calmAfterMs = Minutes(130);
   const result = await OutageRun.run(t, { seed, locks: 60, speed: 60, outages, calmAfterMs, worldOf: livelyWorld });
   const unacked = result.unackedAtRestart.join(', ');

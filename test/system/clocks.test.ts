@@ -26,14 +26,14 @@ async function assertNothingExpired(t: Test, site: ClockSetup, commandId: number
 }
 
 /** Requests a command that expires in a day, for a lock that is not connected. Returns the command's id. */
-async function waitingCommand(site: ClockSetup): Promise<number> {
+async function requestCommand(site: ClockSetup): Promise<number> {
   const body = { macs: [formatMac(site.first.mac)], type: 'set-power', parameters: { mode: 'HIGH' } };
   const { commands } = await site.client.post<{ commands: { id: number }[] }>('/commands', body);
   return commands[0]?.id ?? 0;
 }
 
 /** Every lock sends a ping, stamped `offMs` ahead of real time; asserts that the merchant receives all of them. */
-async function allPing(t: Test, site: ClockSetup, offMs = 0): Promise<void> {
+async function pingFromAllLocks(t: Test, site: ClockSetup, offMs = 0): Promise<void> {
   for (const lock of site.locks) await site.ping(lock, offMs);
   await site.waitForDelivery();
   const made = site.locks.map((lock) => lock.pingCount);
@@ -43,7 +43,7 @@ async function allPing(t: Test, site: ClockSetup, offMs = 0): Promise<void> {
 
 t.test('after a start 401 days ahead nothing expires until five locks confirm the clock', { skip }, async (t) => {
   const site = await ClockSetup.open(t, 6);
-  const command = await waitingCommand(site);
+  const command = await requestCommand(site);
   await site.stop();
 
   site.clock.set('+401d');
@@ -51,9 +51,12 @@ t.test('after a start 401 days ahead nothing expires until five locks confirm th
   await assertNothingExpired(t, site, command);
   t.match(await site.clockStatus(), { state: 'ahead', locks_agreeing: 0, locks_needed: 5 });
   t.match(await site.clockNotice('ahead'), { text: /401 d.*confirm-clock/, resolved_at: null });
-  await allPing(t, site);
+  await pingFromAllLocks(t, site);
   const { run_clock } = await site.client.get<{ run_clock: string }>('/status');
-  t.ok(Math.abs(Date.parse(run_clock) - systemClock.now()) < Hours(1), 'the run’s clock did not leap');
+  t.ok(
+    Math.abs(Date.parse(run_clock) - systemClock.now()) < Hours(1),
+    'the run’s clock, by which locks are judged, did not leap',
+  );
   t.match(
     await site.clockStatus(),
     { state: 'ahead', locks_agreeing: 0 },
@@ -65,18 +68,18 @@ t.test('after a start 401 days ahead nothing expires until five locks confirm th
   t.match(await site.clockNotice('ahead'), { resolved_at: /^2/ });
   await site.nextEvent('command', ({ state }) => state === 'expired');
   await site.nextEvent('statement-closed');
-  await allPing(t, site, LEAP);
+  await pingFromAllLocks(t, site, LEAP);
   await site.stop();
 });
 
 t.test('a wrong clock 401 days ahead leaves no trace after it is corrected', { skip }, async (t) => {
   const site = await ClockSetup.open(t, 2);
-  const command = await waitingCommand(site);
+  const command = await requestCommand(site);
   await site.stop();
   site.clock.set('+401d');
   await site.start();
   t.match(await site.clockStatus(), { state: 'ahead', locks_needed: 2 }, 'with fewer than five locks, all must agree');
-  await allPing(t, site);
+  await pingFromAllLocks(t, site);
   await site.stop();
 
   site.clock.set('+0');
@@ -86,7 +89,7 @@ t.test('a wrong clock 401 days ahead leaves no trace after it is corrected', { s
   t.match(await site.clockNotice('ahead'), { resolved_at: /^2/ }, 'the notice is resolved');
   const { run_clock } = await site.client.get<{ run_clock: string }>('/status');
   t.ok(Math.abs(Date.parse(run_clock) - systemClock.now()) < Hours(1), 'the run’s clock shows real time');
-  await allPing(t, site);
+  await pingFromAllLocks(t, site);
   await site.stop();
 });
 
@@ -95,7 +98,7 @@ t.test(
   { skip },
   async (t) => {
     const site = await ClockSetup.open(t, 3);
-    const command = await waitingCommand(site);
+    const command = await requestCommand(site);
     for (const [offset, state] of [
       ['+5d', 'ahead'],
       ['+401d', 'ahead'],
@@ -104,7 +107,7 @@ t.test(
     ] as const) {
       site.clock.set(offset);
       await site.waitForClockState(state);
-      await allPing(t, site);
+      await pingFromAllLocks(t, site);
       await assertNothingExpired(t, site, command);
       t.match(await site.clockNotice(state), { resolved_at: null }, offset);
       site.clock.set('+0');
@@ -116,7 +119,7 @@ t.test(
     const confirmed = await site.serve.json('config', 'confirm-clock');
     t.match(confirmed, { confirmed: true, before: { state: 'ahead' }, clock: { state: 'agrees' } });
     await site.waitForClockState('agrees');
-    await allPing(t, site, Days(5));
+    await pingFromAllLocks(t, site, Days(5));
     t.match(await site.client.get('/audit?limit=1'), { entries: [{ action: 'clock.confirm', outcome: 'done' }] });
     await site.stop();
   },

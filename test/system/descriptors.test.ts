@@ -13,6 +13,7 @@ import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const MAX_DESCRIPTORS = 200;
 const LOCK_COUNT = 400;
+/** More than {@link MAX_DESCRIPTORS}, so that the sockets of one port could use up all descriptors. */
 const SILENT_SOCKETS_PER_PORT = 250;
 /** CONNACK: server unavailable. */
 const UNAVAILABLE = '20020003';
@@ -81,6 +82,7 @@ t.test('a gateway with 200 descriptors and 400 locks serves operators and loses 
   const { body } = await callOperator(data, '/status');
   const { open, limit } = (body as { readonly descriptors: Figures }).descriptors;
   t.equal(limit, MAX_DESCRIPTORS);
+  // The locks' sockets and the gateway's files use most descriptors; the gateway reserves 32.
   t.ok(open > MAX_DESCRIPTORS * 0.7 && open <= MAX_DESCRIPTORS, `${open} descriptors are open`);
   const { text: figures } = await callOperator(data, '/metrics');
   t.match(figures, new RegExp(`^process_max_fds ${MAX_DESCRIPTORS}$`, 'm'));

@@ -20,7 +20,10 @@ const LOCKS = 8;
 const KILLS = byLength(1, 20);
 /** Pings that are acknowledged after each start, before the gateway is killed or the test ends. */
 const PINGS_PER_START = 150;
+/** Maximum time that each step of the test may take. */
 const PHASE_SECONDS = 60;
+/** At the end: after this time without a new arrival, missing events are considered lost. */
+const STALL_SECONDS = 3;
 /** How long a reader that loses its answer, or finds no gateway, waits before its next call. */
 const RETRY_MS = 20;
 /**
@@ -109,6 +112,7 @@ async function runReaders(t: Test, kills: number, sabotage?: SabotageName) {
     locks.push(new DiaryLock({ ...options, chance: new SeededChance(seed + number) }));
   }
   t.teardown(() => locks.forEach((lock) => void lock.cut()));
+  // One reader takes large pages and waits long for new events, the other takes small pages.
   const readers = ['limit=1000&wait=5', 'limit=7&wait=1'].map((query) => {
     return new EventReader(gateway, key, query, new SeededChance(seed), onLine);
   });
@@ -137,7 +141,7 @@ async function runReaders(t: Test, kills: number, sabotage?: SabotageName) {
   await changes.waitUntil(isSettled, PHASE_SECONDS, () => 'an acknowledgement for every ping');
   const hasAll = (): boolean => readers.every(({ diary }) => diary.length >= ackedCount());
   const readCount = (): number => readers.reduce((sum, { diary }) => sum + diary.length, merchant.accepted);
-  await changes.waitUntilOrStalled(() => hasAll() && merchant.accepted >= ackedCount(), readCount, 3);
+  await changes.waitUntilOrStalled(() => hasAll() && merchant.accepted >= ackedCount(), readCount, STALL_SECONDS);
   const diaries = locks.map(({ mac, acked }) => ({ mac, acked, unacked: [] }));
   return { diaries, readers, merchant, minAcked: PINGS_PER_START * (kills + 1) };
 }

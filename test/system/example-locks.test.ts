@@ -1,7 +1,7 @@
 /**
- * The example locks of docs/firmware, in C and in Python, each a process of its own, go through a simulated day against
- * a gateway. The judge finds no violation, the certificate of the day has no failed row, and `sim shadow`, which runs
- * beside the lock, sees no difference.
+ * The example locks of docs/firmware, in C and in Python, each a separate process, go through a simulated day against a
+ * gateway. The judge finds no violation, the certificate of the day has no failed row, and `sim shadow`, which
+ * simulates the same lock from what the gateway receives, sees no difference.
  */
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
@@ -23,6 +23,10 @@ const MIDNIGHT_MS = Date.UTC(2026, 10, 20);
 const RUN_TIME = Hours(29);
 const HIGH = { mode: 'HIGH', high_window: { from: '12:00', to: '15:00', utc_offset_minutes: 0 } };
 
+/**
+ * The events of the day. The numbers are those of the lock's input: `move` has m/s and degrees, `ebike` has millivolts
+ * (−1: none), `battery` has per cent (docs/firmware.md).
+ */
 const DAY: readonly DayEvent[] = [
   // A ride without ride tracking, then one with it, switched on by a command that waited for the lock.
   { at: '06:00', event: 'unlock' },
@@ -106,7 +110,7 @@ function missingRows(certificate: string): string[] {
   );
 }
 
-/** Runs the lock for the day with `sim shadow` beside it, then judges and certifies what the gateway stored. */
+/** Runs the lock for the day while `sim shadow` watches it, then judges and certifies what the gateway stored. */
 async function testDay(t: Test, mac: Mac, { command, before, after }: Example): Promise<void> {
   const folder = tempFolder(t);
   const clock = new ManualClock(MIDNIGHT_MS);
@@ -114,6 +118,7 @@ async function testDay(t: Test, mac: Mac, { command, before, after }: Example): 
   const { secret } = await gateway.accounts.addDevice({ mac });
   const gatewayFlags = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const lock = new SteppedLock({ test: t, gateway, clock, mac, secret, command, before, after });
+  // It ends before the lock does, which runs for 29 h.
   const shadow = await runCommand(['sim', 'shadow', formatMac(mac), '--json', '--for', '28h', ...gatewayFlags], {
     whileRunning: async (running) => {
       await running.waitUntil(/"event":"begin"/);

@@ -17,6 +17,7 @@ const options: KillRunOptions = {
   locks: 10,
   maxUnacked: 3,
   kills: 1,
+  // Diary lines (sent, acknowledged or arrived) from a start to the kill.
   minLinesPerKill: 90,
   // Lost events count as backlog too, and must not slow down the load.
   maxBacklog: 5000,
@@ -32,14 +33,14 @@ t.comment(`seed ${seed}, options ${JSON.stringify(options)}; repeat: ${repeat}`)
 
 t.test('the check reports each broken promise', async (t) => {
   const mac = 'A4C138000001';
-  const [one, two, three] = [1, 2, 3].map((sequence) => ({ boot: 1, sequence }));
+  const pingKey = (sequence: number) => ({ boot: 1, sequence });
   const arrival = (webhookId: string, sequence: number, members = {}) => {
     return { webhookId, mac, boot: 1, sequence, bodyHash: `hash ${sequence}`, accepted: true, ...members };
   };
   const good = [arrival('a', 1), arrival('b', 2)];
-  const locks = [{ mac, acked: [one, two].flatMap((name) => name ?? []), unacked: [three].flatMap((n) => n ?? []) }];
-  const broken = (arrivals: typeof good, floor = 2): BrokenPromise[] =>
-    checkDeliveries(locks, arrivals, floor).map((finding) => finding.broken);
+  const locks = [{ mac, acked: [pingKey(1), pingKey(2)], unacked: [pingKey(3)] }];
+  const broken = (arrivals: typeof good, minAcked = 2): BrokenPromise[] =>
+    checkDeliveries(locks, arrivals, minAcked).map((finding) => finding.broken);
   t.same(broken(good), [], 'each event arrived once');
   t.same(broken([...good, arrival('a', 1)]), [], 'a repeat under the same id is fine');
   t.same(broken([...good, arrival('c', 3)]), [], 'an event of a ping that was sent but not acknowledged is fine');

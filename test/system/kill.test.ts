@@ -16,7 +16,9 @@ const options: KillRunOptions = {
   locks: 50,
   maxUnacked: 3,
   kills: 3,
+  // Diary lines (sent, acknowledged or arrived) from a start to the next kill; at most twice as many.
   minLinesPerKill: 150,
+  // Locks pause while the merchant lacks this many acknowledged pings.
   maxBacklog: 300,
   minAcked: 1000,
   faultShare: 0.01,

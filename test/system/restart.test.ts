@@ -25,7 +25,9 @@ const options: KillRunOptions = {
   maxUnacked: 3,
   kills: 3,
   signal: 'SIGTERM',
+  // Diary lines (sent, acknowledged or arrived) from a start to the next kill; at most twice as many.
   minLinesPerKill: 100,
+  // Locks pause while the merchant lacks this many acknowledged pings.
   maxBacklog: 300,
   minAcked: 400,
   faultShare: 0,

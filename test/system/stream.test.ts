@@ -1,7 +1,7 @@
 /**
- * A theft as pages see it: the merchant's and the operators' stream of a gateway in a process of its own show the theft
- * and the ride, at most one change a second; and after a kill, a client that comes back with its last id has it too
- * (interfaces.md §2).
+ * A theft as pages see it: the merchant's stream and the operators' stream of a gateway in a separate process show the
+ * theft and the ride, at most one change a second. After a kill, a client that reconnects with its last event id sees
+ * the theft too (interfaces.md §2).
  */
 import t from 'tap';
 import { monotonicMs, systemClock } from '../../proto/clock.js';
@@ -21,6 +21,7 @@ const MAC = formatMac(testMac());
 const MAX_DELAY_MS = 2_000;
 const RIDE_PINGS = 12;
 const RIDE_INTERVAL_MS = 250;
+/** A lock is sent at most once a second; arrivals may be a little closer. */
 const MIN_GAP_MS = 900;
 
 /** A ping of a ride, some metres after the one before. */
@@ -41,7 +42,7 @@ function ridePing(reason: Ping['reason'], step: number): Ping {
 const longitudeOf = ({ data }: StreamEvent): number =>
   (data.position as { longitude: number } | null)?.longitude ?? Number.NaN;
 
-t.test('a theft and its ride come up on the streams, and survive a kill', async (t) => {
+t.test('a theft and its ride appear on the streams, and survive a kill', async (t) => {
   const gateway = await GatewayChild.start(t);
   const { secret } = await gateway.post<{ secret: string }>('/devices', { mac: MAC });
   const { key } = await gateway.post<{ key: string }>('/keys', { name: 'page' });
@@ -71,6 +72,7 @@ t.test('a theft and its ride come up on the streams, and survive a kill', async 
     await send(3 + step, 'REASON_THEFT');
     await realDelay(RIDE_INTERVAL_MS);
   }
+  // The longitude of the last ping's position.
   const end = 13.4 + (2 + RIDE_PINGS) / 1_000;
   await stream.until((event) => Math.abs(longitudeOf(event) - end) < 1e-4);
   const changes = stream.named('lock');

@@ -1,7 +1,7 @@
 /** What the power model lets a lock do in a state, in words for people. Pure. */
 import type { StateRow } from '../../../proto/power/model.js';
 
-/** Such as `allows theft pings, daily pings, commands`. */
+/** Such as `allows theft pings, daily pings, commands`. @param row a state's row in the power model's table */
 export function describeAllowed(row: StateRow): string {
   const allowed = [
     row.theft && 'theft pings',

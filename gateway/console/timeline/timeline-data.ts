@@ -1,7 +1,7 @@
 /**
  * What a lock's timeline shows: its power states, connections, pings, commands, deliveries and findings over a span of
- * time. The report of `trace check` and the screens of the console make these from traces and from the gateway's
- * answers. Types only.
+ * time. The report of `trace check` makes this data from a trace, the screens of the console make it from the
+ * gateway's answers. Types only.
  */
 import type { StateRow } from '../../../proto/power/model.js';
 
@@ -15,6 +15,7 @@ export interface TimeRange {
 export interface EnteredState {
   /** By the gateway's clock, ms since the epoch. */
   readonly atMs: number;
+  /** The state's row in the power model's table. */
   readonly row: StateRow;
 }
 

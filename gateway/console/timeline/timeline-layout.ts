@@ -1,8 +1,8 @@
 /**
  * Lays out one lock's timeline as plain shapes: a band of its power states, its connections, a row of marks for each
- * reason of its pings, its commands, deliveries and findings, and an axis of time. Marks differ in shape as well as in
+ * ping reason, its commands, deliveries and findings, and an axis of time. Marks differ in shape as well as in
  * colour. timeline-svg.ts prints the shapes as text for a report; the console's page draws them and reacts to clicks.
- * Pure.
+ * The small numbers in the code are distances in the drawing's units, chosen by eye. Pure.
  */
 import { Minutes } from '../../../proto/clock.js';
 import { describeSpan, describeTime } from '../../../proto/power/judge/words.js';
@@ -143,8 +143,8 @@ function stateBands({ states }: TimelineData, axis: TimeAxis, top: number): Shap
     const start = axis.x(atMs);
     const width = Math.max(axis.x(endMs) - start, 0.5);
     const title = `${row.state} from ${describeTime(atMs)} for ${describeSpan(endMs - atMs)}: ${describeAllowed(row)}`;
-    const place = { x: start, y: top, width, height: BAND_HEIGHT - 4 };
-    const band: Shape = { kind: 'rect', className: `state ${row.state}`, attributes: place, title };
+    const box = { x: start, y: top, width, height: BAND_HEIGHT - 4 };
+    const band: Shape = { kind: 'rect', className: `state ${row.state}`, attributes: box, title };
     const isNamed = width > row.state.length * UNITS_PER_CHARACTER;
     return isNamed ? [band, textShape('name', start + 5, top + 15, row.state, 'start')] : [band];
   });
@@ -158,8 +158,8 @@ function spanRow(name: string, item: string, spans: readonly TimelineSpan[], axi
       const endMs = toMs ?? axis.range.toMs;
       if (endMs < axis.range.fromMs || fromMs > axis.range.toMs) return [];
       const x = axis.x(fromMs);
-      const place = { x, y: top + 5, width: Math.max(axis.x(endMs) - x, 3), height: ROW_HEIGHT - 10, rx: 2 };
-      return [selectable({ kind: 'rect', className: `${item} ${outcome}`, attributes: place, title }, item, id)];
+      const box = { x, y: top + 5, width: Math.max(axis.x(endMs) - x, 3), height: ROW_HEIGHT - 10, rx: 2 };
+      return [selectable({ kind: 'rect', className: `${item} ${outcome}`, attributes: box, title }, item, id)];
     });
   return [{ name, height: ROW_HEIGHT, shapes }];
 }
@@ -175,8 +175,8 @@ function pingRows({ pings }: TimelineData, axis: TimeAxis): Row[] {
       ofRow
         .filter(({ atMs }) => axis.isShown(atMs))
         .map(({ atMs, id, title }) => {
-          const place = { x: axis.x(atMs) - 1, y: top + 4, width: 2, height: ROW_HEIGHT - 6 };
-          return selectable({ kind: 'rect', className: 'ping', attributes: place, title }, 'ping', id);
+          const box = { x: axis.x(atMs) - 1, y: top + 4, width: 2, height: ROW_HEIGHT - 6 };
+          return selectable({ kind: 'rect', className: 'ping', attributes: box, title }, 'ping', id);
         });
     return { name: name.replace('REASON_', ''), height: ROW_HEIGHT, shapes };
   });

@@ -1,7 +1,7 @@
 /**
  * Collects from a trace what the timelines of its locks show (timeline-data.ts): power states, connections, pings and
- * commands. Memory is bounded: of many pings only every second, fourth and so on is stored, and of a large fleet only
- * some locks. Pure: the caller passes the header and each event in order.
+ * commands. Memory is bounded: of a lock with many pings only every second, fourth and so on is stored, and of a large
+ * fleet only some locks. Pure: the caller passes the header and each event in order.
  */
 import { stateRow } from '../../../proto/power/judge/state.js';
 import type { PowerModel, StateRow } from '../../../proto/power/model.js';
@@ -126,7 +126,7 @@ export class TraceTimelines {
     this.#headerLocks = locks;
   }
 
-  /** Takes the event of a line. Phones' events are left out: they say nothing about the lock's state. */
+  /** Adds the event of a line. Phones' events are left out: they carry no power state of the lock. */
   event(event: TraceEvent, line: number): void {
     if (Number.isNaN(this.fromMs)) this.#start(event.atMs);
     this.toMs = event.atMs;

@@ -92,7 +92,7 @@ function floodOf(route: HttpRoute, hasKey: boolean): NamedFlood {
       const { key, token } = merchant;
       const ownCall = OWN_DATA_CALLS[`${route.method} ${route.path}`];
       if (ownCall !== undefined)
-        return ownDataRequest(route.method, ownCall.make(merchant.subject), hasKey ? key : null);
+        return ownDataRequest(route.method, ownCall.call(merchant.subject), hasKey ? key : null);
       if (route.path.includes('{')) throw new Error(`${route.path} has no call in test/helpers/http/own-data`);
       const body = needsCredentials ? bodyOf(route.operationId, route.bodyExample, token) : '';
       const type =

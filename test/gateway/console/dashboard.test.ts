@@ -144,7 +144,7 @@ t.test('each operation answers each role, for its own merchant alone', async (t)
   const others = await Dashboard.open(gateway, basil.merchant, 'other');
   for (const { method, path, scope, scheme } of MERCHANT_ROUTES) {
     const row = OWN_DATA_CALLS[`${method} ${path}`];
-    const [where, terms] = row?.make(amber) ?? [path, {}];
+    const [where, terms] = row?.call(amber) ?? [path, {}];
     for (const [role, page] of pages) {
       const { status } = await page.call(where, { method, ...terms });
       const name = `${role}: ${method} ${path}`;
@@ -155,7 +155,7 @@ t.test('each operation answers each role, for its own merchant alone', async (t)
     }
     if (row === undefined) continue;
     const seen = await others.call(where, { method, ...terms });
-    t.equal(seen.status, row.ofOthers, `another merchant’s owner: ${method} ${path}`);
+    t.equal(seen.status, row.statusForOthers, `another merchant’s owner: ${method} ${path}`);
     t.notMatch(seen.text, amber.mac);
   }
   for (const { method, path, isLogin, roles } of CONSOLE_ROUTES.filter((each) => each.isLogin !== true)) {

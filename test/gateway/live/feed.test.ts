@@ -20,7 +20,7 @@ t.test('without streams nothing listens, and for a minute after the last one cha
   await settle();
   t.equal(site.feed.count, 0);
   t.ok(site.listeners > 0, 'a client may come back');
-  await site.pass(Minutes(1));
+  await site.advance(Minutes(1));
   t.equal(site.listeners, 0);
   t.equal(site.clock.pending, 0, 'and no timer runs');
 });
@@ -32,9 +32,9 @@ t.test('a ping costs no reading and no rendering, whose amount does not grow wit
   await settle();
   Object.assign(site.work, { locksRead: 0, locksRendered: 0, eventsRendered: 0 });
   for (let ping = 0; ping < 1_000; ping += 1) site.change((ping % 50) + 1);
-  site.happen(500);
+  site.emitGatewayEvents(500);
   t.strictSame(site.work, { locksRead: 0, locksRendered: 0, eventsRendered: 0 }, 'while pings arrive, nothing');
-  await site.pass(300);
+  await site.advance(300);
   t.strictSame(
     site.work,
     { locksRead: 50, locksRendered: 50, eventsRendered: 500 },
@@ -50,11 +50,11 @@ t.test('locks of merchants without a stream are not read again', async (t) => {
   reader(site.open(1).out);
   await settle();
   site.change(...site.devices.keys());
-  await site.pass(300);
+  await site.advance(300);
   site.work.locksRead = 0;
-  await site.pass(Seconds(2));
+  await site.advance(Seconds(2));
   site.change(...site.devices.keys());
-  await site.pass(300);
+  await site.advance(300);
   t.equal(site.work.locksRead, 2);
   site.feed.stop();
 });
@@ -69,10 +69,10 @@ t.test('a stream begins with a snapshot and has each lock at most once a second'
   read.text = '';
   for (let turn = 0; turn < 30; turn += 1) {
     site.change(7);
-    await site.pass(100);
+    await site.advance(100);
   }
   t.strictSame(eventsIn(read.text), ['lock 7', 'lock 7', 'lock 7']);
-  await site.pass(Seconds(2));
+  await site.advance(Seconds(2));
   t.equal(eventsIn(read.text).length, 4, 'the last change comes too');
   site.feed.stop();
 });
@@ -88,7 +88,7 @@ t.test('a merchant gets its own locks, also when they move and are added', async
   site.change(1);
   site.setDevice(4, 1);
   site.events.emit('locks-added', { macs: [testMac(4)] });
-  await site.pass(300);
+  await site.advance(300);
   t.strictSame(eventsIn(own?.text ?? ''), ['removed', 'lock 4']);
   t.strictSame(eventsIn(others?.text ?? ''), ['lock 1']);
   t.strictSame(eventsIn(all?.text ?? ''), ['removed', 'lock 1', 'lock 4']);
@@ -101,14 +101,14 @@ t.test('a client that comes back gets what it missed, with its own id alone', as
   const read = reader(stream.out);
   await settle();
   site.change(1);
-  await site.pass(300);
+  await site.advance(300);
   const lastEventId = [...read.text.matchAll(/^id: (.+)$/gm)].at(-1)?.[1] ?? '';
   stream.end();
   await settle();
   site.change(2, 3);
-  await site.pass(Seconds(2));
+  await site.advance(Seconds(2));
   site.change(3);
-  await site.pass(Seconds(2));
+  await site.advance(Seconds(2));
   const resumed = reader(site.open(1, { lastEventId }).out);
   await settle();
   t.strictSame(eventsIn(resumed.text), ['lock 2', 'lock 3'], 'each changed lock once');
@@ -144,7 +144,7 @@ t.test('a slow client holds little memory, and gets a new snapshot', async (t) =
   let most = 0;
   for (let second = 0; second < 20; second += 1) {
     site.change(...site.devices.keys());
-    await site.pass(Seconds(1));
+    await site.advance(Seconds(1));
     most = Math.max(most, stream.out.readableLength + stream.out.writableLength);
   }
   t.ok(most < 1_000_000, `${most} bytes wait, although 8 MB were to be sent`);
@@ -155,7 +155,7 @@ t.test('a slow client holds little memory, and gets a new snapshot', async (t) =
   t.equal(events.at(-1), 'snapshot of 20', 'then the present state');
   read.text = '';
   site.change(3);
-  await site.pass(Seconds(1));
+  await site.advance(Seconds(1));
   t.strictSame(eventsIn(read.text), ['lock 3'], 'and then changes again');
   site.feed.stop();
 });
@@ -165,12 +165,12 @@ t.test('a client that was slow for a moment gets the present state of what chang
   for (let id = 1; id <= 30; id += 1) site.setDevice(id, 1, 'x'.repeat(20_000));
   const stream = site.open(1);
   let read = reader(stream.out);
-  await site.pass(Seconds(2));
+  await site.advance(Seconds(2));
   stream.out.removeAllListeners('data').pause();
   site.change(...site.devices.keys());
-  await site.pass(300);
+  await site.advance(300);
   site.change(2);
-  await site.pass(MAX_LAG - 1_500);
+  await site.advance(MAX_LAG - 1_500);
   read.text = '';
   read = reader(stream.out);
   stream.out.resume();
@@ -185,9 +185,9 @@ t.test('a client that reads nothing is disconnected in the end', async (t) => {
   const site = new LiveSite(20);
   for (let id = 1; id <= 20; id += 1) site.setDevice(id, 1, 'x'.repeat(20_000));
   site.open(1);
-  await site.pass(Minutes(1));
+  await site.advance(Minutes(1));
   t.equal(site.feed.count, 1);
-  await site.pass(Minutes(1) + Seconds(10));
+  await site.advance(Minutes(1) + Seconds(10));
   t.equal(site.feed.count, 0);
   site.feed.stop();
 });
@@ -195,7 +195,7 @@ t.test('a client that reads nothing is disconnected in the end', async (t) => {
 t.test('a comment comes every 15 seconds', async (t) => {
   const site = new LiveSite(1);
   const read = reader(site.open(1).out);
-  await site.pass(COMMENT_INTERVAL * 4);
+  await site.advance(COMMENT_INTERVAL * 4);
   t.equal(read.text.split('\n\n').filter((block) => block === ':').length, 4);
   site.feed.stop();
 });
@@ -208,12 +208,12 @@ t.test('a caller that loses its rights loses its stream within 5 seconds; a fail
     return outcome === 'allowed';
   };
   for (const { out } of [site.open(1, { isAllowed }), site.open(1)]) reader(out);
-  await site.pass(Seconds(10));
+  await site.advance(Seconds(10));
   outcome = 'failing';
-  await site.pass(Seconds(10));
+  await site.advance(Seconds(10));
   t.equal(site.feed.count, 2);
   outcome = 'refused';
-  await site.pass(Seconds(4));
+  await site.advance(Seconds(4));
   t.equal(site.feed.count, 1);
   site.feed.stop();
 });
@@ -237,9 +237,9 @@ t.test('a stream may last a set time, or only for the present state', async (t) 
   await settle();
   t.strictSame([eventsIn(once.text), site.feed.count], [['snapshot of 1'], 0]);
   reader(site.open(1, { duration: Seconds(3) }).out);
-  await site.pass(Seconds(2));
+  await site.advance(Seconds(2));
   t.equal(site.feed.count, 1);
-  await site.pass(Seconds(2));
+  await site.advance(Seconds(2));
   t.equal(site.feed.count, 0);
   site.feed.stop();
 });
@@ -248,13 +248,13 @@ t.test('events of the gateway that come too fast are counted', async (t) => {
   const site = new LiveSite(1);
   const read = reader(site.open(undefined, { hasEvents: true, hasLocks: false }).out);
   await settle();
-  site.happen(3);
-  await site.pass(300);
+  site.emitGatewayEvents(3);
+  await site.advance(300);
   t.strictSame(eventsIn(read.text), ['event', 'event', 'event']);
-  site.happen(1_300);
-  await site.pass(Seconds(1));
-  site.happen(1);
-  await site.pass(300);
+  site.emitGatewayEvents(1_300);
+  await site.advance(Seconds(1));
+  site.emitGatewayEvents(1);
+  await site.advance(300);
   t.match(read.text, /event: skipped\ndata: \{"events":300\}/);
   t.equal(site.work.eventsRendered, 1_004);
   site.feed.stop();

@@ -42,8 +42,8 @@ t.test('no list of a merchant’s own data scans a table or sorts in memory', as
   const { mac, webhookId, key } = amber;
   statements.clear();
   const calls = Object.entries(OWN_DATA_CALLS).filter(([operation]) => operation.startsWith('GET'));
-  for (const [operation, { make, status }] of calls) {
-    const [where, terms = {}] = make(amber);
+  for (const [operation, { call, status }] of calls) {
+    const [where, terms = {}] = call(amber);
     t.equal((await callMerchantApi(gateway, where, { ...terms, key })).status, status, operation);
   }
   for (const pathOf of FURTHER) {

@@ -264,7 +264,7 @@ for (const { title, status } of [
     t.equal(degraded, 0, 'the gateway keeps taking pings');
     const answered = receiver.requests.length;
     clock.advance(Minutes(20));
-    await gateway.notices.store();
+    await gateway.notices.writePending();
     t.equal(receiver.requests.length, answered, 'the event whose outcome is refused is not sent again meanwhile');
     isRefused = false;
     await eventually('it is recorded', async () => {

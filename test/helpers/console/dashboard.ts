@@ -25,7 +25,7 @@ export async function addUser(
   return (await gateway.store.people.findLogin(merchantId, username))?.id ?? 0n;
 }
 
-/** Logs in, with what the test changes. */
+/** Logs in; `changes` replaces the password and adds or replaces headers. */
 export async function logIn(
   gateway: Gateway,
   merchant: string,

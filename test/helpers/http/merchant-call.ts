@@ -49,9 +49,9 @@ export function callMerchantApi(
   };
   const method = options.method ?? (payload === undefined ? 'GET' : 'POST');
   return new Promise((resolve, reject) => {
-    const place = { host: '127.0.0.1', port: gateway.httpPort, path: path, agent: false as const };
+    const target = { host: '127.0.0.1', port: gateway.httpPort, path: path, agent: false as const };
     const request = httpRequest(
-      { ...place, method, headers, ...(fromAddress && { localAddress: fromAddress }) },
+      { ...target, method, headers, ...(fromAddress && { localAddress: fromAddress }) },
       (answer) => {
         const chunks: Buffer[] = [];
         answer.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', reject);

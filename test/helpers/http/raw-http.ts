@@ -36,7 +36,7 @@ export class RawHttp {
     });
   }
 
-  /** Connects, from the address `from` where given: Linux accepts all of 127.0.0.0/8. */
+  /** Connects, from `fromAddress` if given: Linux accepts all of 127.0.0.0/8. */
   static async open(port: number, fromAddress?: string): Promise<RawHttp> {
     const socket = connect({
       port,

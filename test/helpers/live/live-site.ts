@@ -9,10 +9,12 @@ import type { Device } from '../../../gateway/store/contract/store.js';
 import { afterThisTurn, ManualClock, type Milliseconds } from '../../../proto/clock.js';
 import { testMac } from '../gateway/test-gateway.js';
 
-/** Enough turns of the event loop for everything that is under way: twenty snapshots of three parts, two turns each. */
+/** Turns of the event loop that suffice for all work under way: 20 snapshots of 3 parts need 2 turns each, so 120. */
 const TURNS = 150;
+/** Shorter than the feed's timers, so that work started by one timer ends before the next fires. */
+const STEP_MS = 100;
 
-/** What a test looks at: how much was done. */
+/** How much work the feed has done. */
 export interface Work {
   /** Locks read from the store. */
   locksRead: number;
@@ -28,6 +30,7 @@ export class LiveSite {
   readonly work: Work = { locksRead: 0, locksRendered: 0, eventsRendered: 0 };
   readonly devices = new Map<number, Device>();
   readonly feed: LiveFeed;
+  /** The listeners for the gateway's events. */
   readonly #tails = new Set<(toJson: () => unknown) => void>();
 
   /** @param locks how many locks the first merchant has */
@@ -64,8 +67,8 @@ export class LiveSite {
 
   setDevice(id: number, merchantId: number, name: string | null = null): void {
     const merchantName = `merchant ${merchantId}`;
-    const rest = { mac: testMac(id), simulated: false, createdAtMs: 0, labels: {} };
-    this.devices.set(id, { id, merchantId, merchantName, name, ...rest });
+    const otherFields = { mac: testMac(id), simulated: false, createdAtMs: 0, labels: {} };
+    this.devices.set(id, { id, merchantId, merchantName, name, ...otherFields });
   }
 
   /** How many functions listen for the gateway's events. */
@@ -80,7 +83,7 @@ export class LiveSite {
   }
 
   /** Announces events of the gateway. */
-  happen(count: number): void {
+  emitGatewayEvents(count: number): void {
     for (let number = 0; number < count; number += 1)
       for (const listener of this.#tails)
         listener(() => {
@@ -105,21 +108,21 @@ export class LiveSite {
     return this.feed.open({ audience: this.audience(merchantId), isAllowed: async () => true, ...request });
   }
 
-  /** Lets time pass and everything be sent that is due. */
-  async pass(span: Milliseconds): Promise<void> {
-    for (let rest = span; rest > 0; rest -= 100) {
-      this.clock.advance(Math.min(rest, 100));
+  /** Advances the clock in steps of 100 ms, and lets the feed finish its work after each step. */
+  async advance(span: Milliseconds): Promise<void> {
+    for (let leftMs = span; leftMs > 0; leftMs -= STEP_MS) {
+      this.clock.advance(Math.min(leftMs, STEP_MS));
       await settle();
     }
   }
 }
 
-/** Resolves when what is under way has been done. */
+/** Resolves when all work under way is done. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < TURNS; turn += 1) await new Promise<void>((resolve) => afterThisTurn(resolve));
 }
 
-/** Reads a stream from now on; the text grows. */
+/** Reads a stream from now on. The returned object's `text` grows. */
 export function reader(out: Readable): { text: string } {
   const read = { text: '' };
   out.on('data', (chunk: Buffer) => {
@@ -128,7 +131,7 @@ export function reader(out: Readable): { text: string } {
   return read;
 }
 
-/** The names of the events in a text, each with the ids of its locks. */
+/** The events in a stream's text: `snapshot of 3` (its number of locks), `lock 7` (its id), or only the name. */
 export function eventsIn(text: string): string[] {
   return [...text.matchAll(/^event: (.+)\n(?:id: .*\n)?data: (.+)$/gm)].map(([, name, json = '']) => {
     const { locks, id } = JSON.parse(json) as { locks?: readonly { id: number }[]; id?: number };

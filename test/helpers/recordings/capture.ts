@@ -29,7 +29,7 @@ export function mqtt(packet: Packet): Buffer {
   return mqttPacket.generate(packet);
 }
 
-/** An Ethernet frame with an IPv4 packet with the segment. */
+/** The segment in an IPv4 packet in an Ethernet frame. The numbers are offsets and values of these protocols' headers. */
 export function frameOf(segment: TestSegment): Buffer {
   const { from, offset, bytes = Buffer.alloc(0), flags = 0, acknowledges, clientPort = 50_000 } = segment;
   const { serverPort = 1883 } = segment;
@@ -55,7 +55,7 @@ export function frameOf(segment: TestSegment): Buffer {
 /** The time of the first packet: 2026-11-20 08:00 UTC. */
 const START_SECONDS = 1_795_161_600;
 
-/** A classic capture with microseconds. */
+/** A pcap file with microseconds. */
 export function pcapOf(segments: readonly TestSegment[]): Buffer {
   const header = Buffer.alloc(24);
   header.writeUInt32LE(0xa1b2c3d4, 0);
@@ -72,7 +72,7 @@ export function pcapOf(segments: readonly TestSegment[]): Buffer {
   return Buffer.concat([header, ...records]);
 }
 
-/** A classic little-endian capture with the same packets in another format. */
+/** The packets of a little-endian pcap file in another format. */
 export function convertCapture(pcap: Buffer, format: 'big-endian' | 'nanoseconds' | 'pcapng'): Buffer {
   const linkType = pcap.readUInt32LE(20);
   const isBig = format === 'big-endian';
@@ -104,7 +104,7 @@ export function convertCapture(pcap: Buffer, format: 'big-endian' | 'nanoseconds
   return Buffer.concat(blocks);
 }
 
-/** A section, an interface with nanoseconds, and a block that is not a packet, which readers must skip. */
+/** The first blocks of a pcapng file: a section, an interface with nanoseconds, and a block that readers must skip. */
 function pcapngHeader(u32: (...values: number[]) => Buffer, linkType: number): Buffer[] {
   const section = u32(0x0a0d0d0a, 28, 0x1a2b3c4d, 1, 0xffffffff, 0xffffffff, 28);
   const resolution = Buffer.from([9, 0, 1, 0, 9, 0, 0, 0]);

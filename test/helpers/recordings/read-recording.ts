@@ -42,11 +42,10 @@ async function* chunksOf(bytes: Buffer, chunkBytes: number): AsyncGenerator<Uint
 export function eventLines(events: readonly RecordedEvent[]): string[] {
   const startMs = events[0]?.event.atMs ?? 0;
   return events.map(({ event }) => {
-    const words = [event.event];
-    if (event.event === 'disconnect') words.push(event.cause as never);
-    if (event.event === 'ping' || event.event === 'ack')
-      words.push(`${event.uplink.boot}/${event.uplink.sequence}` as never);
-    if (event.event === 'command') words.push(`${event.id} ${event.command.type}` as never);
+    const words: string[] = [event.event];
+    if (event.event === 'disconnect') words.push(event.cause);
+    if (event.event === 'ping' || event.event === 'ack') words.push(`${event.uplink.boot}/${event.uplink.sequence}`);
+    if (event.event === 'command') words.push(`${event.id} ${event.command.type}`);
     const source = event.event !== 'command' && event.source === 'phone' ? ' phone' : '';
     return `${(event.atMs - startMs) / 1000} ${event.mac.slice(-2)}${source} ${words.join(' ')}`;
   });

@@ -220,13 +220,13 @@ class SoakLocks {
 }
 
 async function main(argument: string): Promise<void> {
-  const crowd = new SoakLocks(JSON.parse(argument) as SoakRequest);
-  await crowd.stopSending();
+  const soakLocks = new SoakLocks(JSON.parse(argument) as SoakRequest);
+  await soakLocks.stopSending();
   console.log('{}');
   for await (const line of createInterface({ input: process.stdin })) {
-    if (line === 'go') crowd.startSending();
-    else await crowd.stopSending();
-    console.log(JSON.stringify(line === 'go' ? {} : crowd.tally()));
+    if (line === 'go') soakLocks.startSending();
+    else await soakLocks.stopSending();
+    console.log(JSON.stringify(line === 'go' ? {} : soakLocks.tally()));
   }
   process.exit(0);
 }

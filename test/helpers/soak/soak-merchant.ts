@@ -14,7 +14,9 @@ const MAX_PINGS_PER_LOCK = 16_384;
 const MAX_MISTAKES = 20;
 
 interface LockPings {
+  /** How often each ping arrived, by its index; at most 255. */
   readonly counts: Uint8Array;
+  /** The hash of each ping's first webhook. */
   readonly hashes: Uint32Array;
 }
 
@@ -50,7 +52,7 @@ export class SoakMerchant {
   }
 
   /** The number of pings of a lock up to `last` that were not received, and of received pings that it never sent. */
-  compare(mac: string, last: number): { readonly missing: number; readonly never_sent: number } {
+  compare(mac: string, last: number): { readonly missing: number; readonly neverSent: number } {
     const pings = this.#pingsByMac.get(mac);
     let [missing, neverSent] = [0, 0];
     for (let index = 0; index < MAX_PINGS_PER_LOCK; index += 1) {
@@ -59,7 +61,7 @@ export class SoakMerchant {
       if (isSent && count === 0) missing += 1;
       if (!isSent && count > 0) neverSent += 1;
     }
-    return { missing, never_sent: neverSent };
+    return { missing, neverSent };
   }
 
   async close(): Promise<void> {

@@ -59,9 +59,10 @@ type Test = Teardown & { comment(line: string): void };
 
 const LOCKS_PROGRAM = fileURLToPath(new URL('./soak-locks.js', import.meta.url));
 const STOP_SECONDS = 10;
-/** The operating system shows a closed connection with a short delay. */
+/** The operating system shows with a short delay that a connection has closed. */
 const SOCKET_DELAY_MS = 300;
 const MAX_SOCKET_READINGS = 5;
+/** The state of an established connection in `/proc/net/tcp`. */
 const ESTABLISHED = '01';
 const MEGABYTE = 1e6;
 
@@ -125,7 +126,7 @@ async function conclude(run: {
     acked,
     arrivals: merchant.arrivals,
     missing: compared.reduce((sum, { missing }) => sum + missing, 0),
-    neverSent: compared.reduce((sum, { never_sent }) => sum + never_sent, 0),
+    neverSent: compared.reduce((sum, { neverSent }) => sum + neverSent, 0),
     mistakes: merchant.mistakes,
     errorLines: gateway.errorLines,
     exitCode,
@@ -159,7 +160,10 @@ export function establishedConnections(port: number): number {
   return countEstablished(readFileSync('/proc/net/tcp', 'utf8'), port);
 }
 
-/** Counts such connections in the text of `/proc/net/tcp`. A row may occur twice if others ended during the reading. */
+/**
+ * Counts the established connections to a port of 127.0.0.1 in the text of `/proc/net/tcp`. The system may list a
+ * connection twice if another one closes while the text is read.
+ */
 export function countEstablished(table: string, port: number): number {
   const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   const clients = new Set<string>();

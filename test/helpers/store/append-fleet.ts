@@ -7,6 +7,8 @@ import { SeededChance } from '../pair/seeded-chance.js';
 
 /** Encoding each uplink would dominate a measurement, so this many encoded payloads are used in turn. */
 const SAMPLE_PAYLOADS = 512;
+/** Any time; uplinks arrive 1 ms apart from here. */
+const START_MS = Date.UTC(2025, 10, 20, 6);
 
 export class UplinkSource {
   readonly #locks: number;
@@ -43,7 +45,7 @@ export class UplinkSource {
       digest: this.#digests[sample] as Buffer,
       kind: 2,
       bytes: this.#payloads[sample] as Buffer,
-      receivedAtMs: 1_763_618_400_000 + this.#sent,
+      receivedAtMs: START_MS + this.#sent,
       buffered: false,
     };
   }

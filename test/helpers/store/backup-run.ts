@@ -20,8 +20,9 @@ export interface BackupRunOptions {
 }
 
 export interface BackupRun {
-  /** The command's output and exit code. */
+  /** The exit code of the command. */
   readonly code: number | null;
+  /** The JSON that the command printed. */
   readonly printed: Record<string, unknown>;
   /** Pings, as `MAC sequence`, that were acknowledged before the backup started. */
   readonly acked: readonly string[];
@@ -65,26 +66,26 @@ export async function runBackup(test: Teardown, { locks, ackedBeforeBackup }: Ba
   const out = path.join(tempFolder(test), 'backup.sqlite');
   const ackedBefore = [...acked];
   const gatewayFlags = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
-  const made = await runLockgate(['db', 'backup', '--out', out, ...gatewayFlags, '--json']);
+  const backup = await runLockgate(['db', 'backup', '--out', out, ...gatewayFlags, '--json']);
   const ackedDuringBackup = acked.length - ackedBefore.length;
   isBackupDone = true;
   await Promise.all(sending);
   await gateway.close();
-  const printed = JSON.parse(made.stdout.join('') || '{}') as Record<string, unknown>;
+  const printed = JSON.parse(backup.stdout.join('') || '{}') as Record<string, unknown>;
   const restoredStore = await restore(test, data, out);
-  const ids = new Map<string, Set<unknown>>();
+  const idsByPing = new Map<string, Set<unknown>>();
   for (const { json } of receiver.requests) {
-    const name = `${String(json.mac_addr).replaceAll(':', '')} ${json.sequence}`;
-    ids.set(name, (ids.get(name) ?? new Set()).add(json.event_id));
+    const ping = `${String(json.mac_addr).replaceAll(':', '')} ${json.sequence}`;
+    idsByPing.set(ping, (idsByPing.get(ping) ?? new Set()).add(json.event_id));
   }
   return {
-    code: made.exit?.code ?? null,
+    code: backup.exit?.code ?? null,
     printed,
     acked: ackedBefore,
     ackedDuringBackup,
     ...restoredStore,
-    withSeveralIds: [...ids].filter(([, of]) => of.size > 1).map(([name]) => name),
-    undelivered: [...restoredStore.restored].filter((name) => !ids.has(name)),
+    withSeveralIds: [...idsByPing].filter(([, ids]) => ids.size > 1).map(([ping]) => ping),
+    undelivered: [...restoredStore.restored].filter((ping) => !idsByPing.has(ping)),
   };
 }
 

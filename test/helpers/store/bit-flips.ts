@@ -11,7 +11,7 @@ export interface FlipResult {
   readonly found: number;
   /** The flipped bits that were not found: byte and bit. */
   readonly missed: readonly string[];
-  /** The flips that change a row or make a row unreadable. Other flips hit unused bytes of a page. */
+  /** The missed flips that change a row or make it unreadable. The other missed flips hit unused bytes of a page. */
   readonly harmful: readonly string[];
 }
 
@@ -24,7 +24,7 @@ interface Files {
 /**
  * Flips `count` random bits of the database file, one at a time, and finally restores the file.
  *
- * @param carriesInformation whether a byte carries information
+ * @param carriesInformation whether the byte at this offset is used; only such bytes are flipped; by default all
  */
 export async function flipBits(
   file: string,
@@ -115,7 +115,7 @@ function readFiles(file: string): Files {
   return { main: readFileSync(file), wal: existsSync(wal) ? readFileSync(wal) : null };
 }
 
-/** Deletes the files that SQLite left next to the previous file. */
+/** Writes the files. Deletes first what SQLite left next to the previous file. */
 function restore(file: string, { main, wal }: Files): void {
   for (const suffix of ['-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
   writeFileSync(file, main);

@@ -2,7 +2,6 @@
  * Makes a store with rows in each table, as after months of work: uplinks of several locks, failed deliveries, changed
  * and deleted rows.
  */
-
 import type { AttemptRecord, Incoming, Store } from '../../../gateway/store/contract/store.js';
 import { NO_FILTER } from '../../../gateway/store/contract/webhooks/webhook-filter.js';
 import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
@@ -12,13 +11,14 @@ import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { testBytes, testMac } from '../gateway/test-gateway.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
 
-/** The time of its first row, ms since the epoch. */
+/** The time of the store's first row, ms since the epoch. */
 export const STOCK_START_MS = Date.UTC(2099, 9, 1);
 const OCTOBER = '2099-10' as Month;
 const HASH = Buffer.alloc(32, 7);
 const UPLINKS_PER_COMMIT = 40;
+/** Every seventh delivery fails. */
 const FAIL_EVERY = 7;
-/** A small size of runs, so that most uplinks are in the indexes. */
+/** Small runs (groups of uplinks that are indexed together), so that the indexes contain most uplinks. */
 const SMALL_RUN_SIZE = { minUplinks: 30, uplinksPerCredential: 1, maxUplinks: 60 };
 
 export interface StockSize {
@@ -26,7 +26,7 @@ export interface StockSize {
   readonly pings: number;
 }
 
-/** Makes such a store in `folder` and closes it. */
+/** Makes the store in `folder` and closes it. */
 export async function stockStore(folder: string, stock: StockSize, chance: SeededChance): Promise<void> {
   const store = await openSqliteStore(folder, { runSize: SMALL_RUN_SIZE });
   try {
@@ -85,9 +85,17 @@ async function stockLog(store: Store, { locks, pings }: StockSize, chance: Seede
       const sequence = (sequences.get(deviceId) ?? 0) + 1;
       sequences.set(deviceId, sequence);
       const bytes = testBytes(sequence, { dropped: deviceId });
-      const name = { deviceId, merchantId: 1, credentialId: deviceId, boot: 1, sequence, digest: uplinkDigest(bytes) };
+      const uplinkKey = {
+        deviceId,
+        merchantId: 1,
+        credentialId: deviceId,
+        boot: 1,
+        sequence,
+        digest: uplinkDigest(bytes),
+      };
       const receivedAtMs = STOCK_START_MS + (made + index) * 1000;
-      incoming.push({ type: 'uplink', ...name, kind: 1, bytes, receivedAtMs, buffered: false });
+      incoming.push({ type: 'uplink', ...uplinkKey, kind: 1, bytes, receivedAtMs, buffered: false });
+      // The state is a text of 600 to 800 bytes plus its frame: its content does not matter.
       states.set(
         deviceId,
         JSON.stringify({ belief: { sequence, runs: 'x'.repeat(600 + Math.floor(chance.next() * 200)) } }),
@@ -118,16 +126,16 @@ async function stockLog(store: Store, { locks, pings }: StockSize, chance: Seede
   await store.append({ incoming: [{ type: 'quarantine', ...notAnUplink }], judged, states: new Map() });
 }
 
-/** Records attempts of each event of the commit at both URLs; some failed, and some of these are final. */
-async function stockDeliveries(store: Store, made: number): Promise<void> {
-  const ids = Array.from({ length: UPLINKS_PER_COMMIT }, (_, index) => made + index + 1);
+/** Records an attempt for each of the last commit's events at both URLs. Every {@link FAIL_EVERY}th waits for a retry. */
+async function stockDeliveries(store: Store, storedBefore: number): Promise<void> {
+  const ids = Array.from({ length: UPLINKS_PER_COMMIT }, (_, index) => storedBefore + index + 1);
   for (const urlId of [1, 2]) {
     const attempts = ids.map((uplinkId): AttemptRecord => {
-      const first = { urlId, uplinkId, number: 1, atMs: STOCK_START_MS, durationMs: 3 };
+      const attempt = { urlId, uplinkId, number: 1, atMs: STOCK_START_MS, durationMs: 3 };
       if (uplinkId % FAIL_EVERY !== 0)
-        return { ...first, status: 204, error: null, answer: '', outcome: { state: 'delivered' } };
+        return { ...attempt, status: 204, error: null, answer: '', outcome: { state: 'delivered' } };
       const outcome = { state: 'pending', nextAttemptAtMs: STOCK_START_MS + 5000 } as const;
-      return { ...first, status: 500, error: 'it answered 500', answer: 'no', outcome };
+      return { ...attempt, status: 500, error: 'it answered 500', answer: 'no', outcome };
     });
     await store.recordProgress([{ urlId, attempts, cursor: ids.at(-1) as number }]);
   }

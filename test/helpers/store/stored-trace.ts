@@ -21,7 +21,7 @@ import { root } from '../house/our-files.js';
 export interface StoredTrace {
   readonly mac: Mac;
   readonly deviceId: number;
-  /** The id of its first finding of each rule. */
+  /** The id of a finding of each rule that the trace breaks. */
   readonly findings: ReadonlyMap<string, number>;
 }
 
@@ -46,7 +46,7 @@ export function readTraceLines(lines: readonly string[]): { readonly events: Tra
   return { events, lock: [...(reader.header?.locks.values() ?? [])][0] ?? UNNAMED_LOCK };
 }
 
-/** What a trace's event tells the judge. */
+/** A trace's event as an input of the judge, which checks a lock's messages against the power model. */
 export function judgeEventOf(event: TraceEvent): JudgeEvent {
   const { atMs } = event;
   switch (event.event) {
@@ -66,7 +66,10 @@ export function judgeEventOf(event: TraceEvent): JudgeEvent {
   }
 }
 
-/** Stores the events as those of a new lock of the merchant. The judge starts from the state that `lock` describes. */
+/**
+ * Stores the events as those of a new lock of the merchant. The judge's belief (what it
+ * assumes of the lock) starts from the state that `lock` describes.
+ */
 export async function storeEvents(
   store: Store,
   mac: Mac,

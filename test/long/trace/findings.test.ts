@@ -13,7 +13,7 @@ import { root } from '../../helpers/house/our-files.js';
 
 const FINDINGS = 500_000;
 const LOCKS = 100;
-/** The findings alone have over 400 MB as JSON. */
+/** Less than the findings alone, which have over 400 MB as JSON. */
 const MAX_RESIDENT_MIB = 330;
 
 const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-findings-'));
@@ -53,14 +53,14 @@ interface Measured {
 async function run(...args: string[]): Promise<Measured> {
   const child = spawn(process.execPath, [path.join(root, 'dist/cli/main.js'), 'trace', 'check', ...args]);
   let [bytes, residentMib] = [0, 0];
-  const look = async (): Promise<void> => {
+  const readResident = async (): Promise<void> => {
     const status = await readFile(`/proc/${child.pid}/status`, 'utf8').catch(() => '');
     residentMib = Math.max(residentMib, Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1024);
   };
   child.stderr.resume();
   for await (const chunk of child.stdout) {
     bytes += (chunk as Buffer).length;
-    await look();
+    await readResident();
   }
   const code = child.exitCode ?? (await new Promise<number | null>((resolve) => child.once('exit', resolve)));
   return { bytes, code, residentMib };

@@ -81,7 +81,7 @@ function openStream(call: Call): HttpAnswer {
     lastEventId: lastEventIdOf(headers),
     duration: seconds === undefined ? undefined : Seconds(seconds),
     isAllowed: isStillAllowed,
-    onRows: (rows) => parts.budgets.chargeRows(merchantId, rows),
+    onLocksRead: (count) => parts.budgets.chargeRows(merchantId, count),
   });
   signal.addEventListener('abort', () => stream.end(), { once: true });
   return { status: 200, headers: STREAM_HEADERS, text: { type: EVENT_STREAM_TYPE, content: stream.out } };

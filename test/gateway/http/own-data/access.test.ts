@@ -34,7 +34,7 @@ t.test('each operation answers its callers by key, scope and merchant', async (t
       const row = OWN_DATA_CALLS[`${method} ${path}`];
       if (row === undefined) return;
       const callOperation = (key: string | undefined, about = amber) => {
-        const [where, terms] = row.make(about);
+        const [where, terms] = row.call(about);
         return callMerchantApi(gateway, where, { method, ...terms, key });
       };
       for (const [name, key] of [
@@ -56,10 +56,10 @@ t.test('each operation answers its callers by key, scope and merchant', async (t
           `scope ${given}`,
         );
       const others = await callOperation(basil.key);
-      t.equal(others.status, row.ofOthers, 'another merchant’s key');
+      t.equal(others.status, row.statusForOthers, 'another merchant’s key');
       t.notMatch(others.text, amber.mac, 'which sees nothing of this lock');
       const nobodys = await callOperation(basil.key, { ...amber, mac: 'A4:C1:38:00:00:63' });
-      if (row.makesNew !== true)
+      if (row.createsNew !== true)
         t.strictSame(comparable(others), comparable(nobodys), 'the same answer as for a lock that does not exist');
       t.equal((await callOperation(basil.key, basil)).status, row.status, 'but its own');
     });

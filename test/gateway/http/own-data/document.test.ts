@@ -41,7 +41,7 @@ t.test('each documented status is answered, by an answer that fits its schema', 
   for (const route of OWN_DATA_ROUTES) {
     const { method, path } = route;
     const row = OWN_DATA_CALLS[`${method} ${path}`];
-    const makers = { ...row?.further, ...(row && { [row.status]: row.make }) };
+    const makers = { ...row?.otherStatuses, ...(row && { [row.status]: row.call }) };
     const expected = statusesOf(route).map(String);
     t.strictSame(Object.keys(makers).sort(), expected.sort(), `${method} ${path}: a call for each documented status`);
     for (const [status, make] of Object.entries(makers)) {

@@ -1,22 +1,22 @@
-/** The type of the table of calls to the operations on a merchant's own data. */
+/** The type of the table of calls to the operations on a merchant's own data (interfaces.md §2). Types only. */
 import type { MerchantCall } from '../merchant-call.js';
 import type { Subject } from './site.js';
 
-/** A path with its query, and the rest of the call without a key. */
-export type CallTerms = readonly [where: string, terms?: MerchantCall];
+/** A path with its query, and the method, headers and body of the call; the test adds the key. */
+export type CallTerms = readonly [path: string, call?: MerchantCall];
 
 /** How one operation is called in tests. */
 export interface OwnDataCall {
   /** A call about a merchant and its lock, which succeeds with that merchant's key. It may be made repeatedly. */
-  readonly make: (about: Subject) => CallTerms;
+  readonly call: (about: Subject) => CallTerms;
   /** The status of that call. */
   readonly status: number;
-  /** The status of that call with the key of a merchant who has no such lock: 404, or that of a list without it. */
-  readonly ofOthers: number;
-  /** Whether each call makes another object, so that no two answers are the same. */
-  readonly makesNew?: true;
-  /** A call for each further documented status, such as 400, made by the owner. */
-  readonly further?: Readonly<Record<number, (about: Subject) => CallTerms>>;
+  /** The status of that call with the key of another merchant: 404, or 200 for a list, which then lacks the lock. */
+  readonly statusForOthers: number;
+  /** Whether each call makes a new object, so that no two answers are the same. */
+  readonly createsNew?: true;
+  /** A call for each other documented status, such as 400, made with the merchant's own key. */
+  readonly otherStatuses?: Readonly<Record<number, (about: Subject) => CallTerms>>;
 }
 
 /** Calls by operation: `GET /v1/locks/{mac}`. */

@@ -4,10 +4,10 @@ import { testMac } from '../../gateway/test-gateway.js';
 import type { MerchantCall } from '../merchant-call.js';
 import type { CallTable } from './call-table.js';
 
-/** Of no lock. */
+/** The MAC of no lock. */
 const UNKNOWN = formatMac(testMac(99));
 /** The same key in each call, so that a repeated call has the same effect as one call. */
-const ONCE = { 'idempotency-key': 'call 1' };
+const IDEMPOTENCY_KEY = { 'idempotency-key': 'call 1' };
 
 const send = (body: unknown, headers: MerchantCall['headers'] = {}): MerchantCall => ({
   method: 'POST',
@@ -17,35 +17,38 @@ const send = (body: unknown, headers: MerchantCall['headers'] = {}): MerchantCal
 
 export const COMMAND_CALLS: CallTable = {
   'POST /v1/locks/{mac}/commands': {
-    make: ({ mac }) => [`/v1/locks/${mac}/commands`, send({ type: 'unlock' }, ONCE)],
+    call: ({ mac }) => [`/v1/locks/${mac}/commands`, send({ type: 'unlock' }, IDEMPOTENCY_KEY)],
     status: 202,
-    ofOthers: 404,
-    further: {
+    statusForOthers: 404,
+    otherStatuses: {
+      // A siren may sound for at most 600 s.
       400: ({ mac }) => [`/v1/locks/${mac}/commands`, send({ type: 'siren', parameters: { seconds: 601 } })],
       404: () => [`/v1/locks/${UNKNOWN}/commands`, send({ type: 'unlock' })],
+      // Airplane mode must be confirmed.
       409: ({ mac }) => [`/v1/locks/${mac}/commands`, send({ type: 'set-power', parameters: { airplane: true } })],
       413: ({ mac }) => [`/v1/locks/${mac}/commands`, send({ type: 'unlock', note: 'x'.repeat(5_000) })],
       415: ({ mac }) => [`/v1/locks/${mac}/commands`, send('type=unlock', { 'content-type': 'text/csv' })],
-      422: ({ mac }) => [`/v1/locks/${mac}/commands`, send({ type: 'lock' }, ONCE)],
+      // Another command under a key that was used before.
+      422: ({ mac }) => [`/v1/locks/${mac}/commands`, send({ type: 'lock' }, IDEMPOTENCY_KEY)],
     },
   },
   'GET /v1/commands': {
-    make: ({ mac }) => [`/v1/commands?mac_addr=${mac}&limit=1`],
+    call: ({ mac }) => [`/v1/commands?mac_addr=${mac}&limit=1`],
     status: 200,
-    ofOthers: 404,
-    further: { 400: () => ['/v1/commands?state=lost'], 404: () => [`/v1/commands?mac_addr=${UNKNOWN}`] },
+    statusForOthers: 404,
+    otherStatuses: { 400: () => ['/v1/commands?state=lost'], 404: () => [`/v1/commands?mac_addr=${UNKNOWN}`] },
   },
   'GET /v1/commands/{id}': {
-    make: ({ queuedCommand }) => [`/v1/commands/${queuedCommand}`],
+    call: ({ queuedCommand }) => [`/v1/commands/${queuedCommand}`],
     status: 200,
-    ofOthers: 404,
-    further: { 404: () => ['/v1/commands/4000000000'] },
+    statusForOthers: 404,
+    otherStatuses: { 404: () => ['/v1/commands/4000000000'] },
   },
   'POST /v1/commands/{id}/cancel': {
-    make: ({ queuedCommand }) => [`/v1/commands/${queuedCommand}/cancel`, { method: 'POST' }],
+    call: ({ queuedCommand }) => [`/v1/commands/${queuedCommand}/cancel`, { method: 'POST' }],
     status: 200,
-    ofOthers: 404,
-    further: {
+    statusForOthers: 404,
+    otherStatuses: {
       404: () => ['/v1/commands/x/cancel', { method: 'POST' }],
       409: ({ expiredCommand }) => [`/v1/commands/${expiredCommand}/cancel`, { method: 'POST' }],
     },

@@ -5,11 +5,12 @@ import { SITE_SWEPT_MS } from './site.js';
 
 export const EVENT_CALLS: CallTable = {
   'GET /v1/events': {
-    make: () => ['/v1/events?limit=1&types=cellular,gps'],
+    call: () => ['/v1/events?limit=1&types=cellular,gps'],
     status: 200,
-    ofOthers: 200,
-    further: {
+    statusForOthers: 200,
+    otherStatuses: {
       400: () => ['/v1/events?reasons=theft'],
+      // A cursor before the time of deletion by age.
       410: ({ merchantId }) => [`/v1/events?after=${encodeCursor(`events ${merchantId}`, [1, SITE_SWEPT_MS - 1])}`],
     },
   },

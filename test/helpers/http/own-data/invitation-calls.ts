@@ -3,17 +3,17 @@ import type { CallTable } from './call-table.js';
 
 export const INVITATION_CALLS: CallTable = {
   'GET /v1/invitations': {
-    make: () => ['/v1/invitations?limit=1'],
+    call: () => ['/v1/invitations?limit=1'],
     status: 200,
-    ofOthers: 200,
-    further: { 400: () => ['/v1/invitations?limit=0'] },
+    statusForOthers: 200,
+    otherStatuses: { 400: () => ['/v1/invitations?limit=0'] },
   },
   'POST /v1/invitations': {
-    make: () => ['/v1/invitations', { body: { dashboard: 'viewer', username: 'eve', expires_in: 3_600 } }],
+    call: () => ['/v1/invitations', { body: { dashboard: 'viewer', username: 'eve', expires_in: 3_600 } }],
     status: 201,
-    ofOthers: 201,
-    makesNew: true,
-    further: {
+    statusForOthers: 201,
+    createsNew: true,
+    otherStatuses: {
       400: () => ['/v1/invitations', { body: { dashboard: 'admin' } }],
       409: () => ['/v1/invitations', { body: { dashboard: 'owner', username: 'ADA' } }],
       413: () => ['/v1/invitations', { body: { dashboard: 'owner', username: 'x'.repeat(1_024) } }],
@@ -21,9 +21,9 @@ export const INVITATION_CALLS: CallTable = {
     },
   },
   'DELETE /v1/invitations/{id}': {
-    make: ({ invitationId }) => [`/v1/invitations/${invitationId}`],
+    call: ({ invitationId }) => [`/v1/invitations/${invitationId}`],
     status: 200,
-    ofOthers: 404,
-    further: { 404: () => ['/v1/invitations/x'] },
+    statusForOthers: 404,
+    otherStatuses: { 404: () => ['/v1/invitations/x'] },
   },
 };

@@ -3,27 +3,27 @@ import { formatMac } from '../../../../proto/wire/mac.js';
 import { testMac } from '../../gateway/test-gateway.js';
 import type { CallTable } from './call-table.js';
 
-/** Of no lock. */
+/** The MAC of no lock. */
 const UNKNOWN = formatMac(testMac(99));
 
 export const LOCK_CALLS: CallTable = {
   'GET /v1/locks': {
-    make: () => ['/v1/locks?sort=trouble&presence=asleep,late'],
+    call: () => ['/v1/locks?sort=trouble&presence=asleep,late'],
     status: 200,
-    ofOthers: 200,
-    further: { 400: () => ['/v1/locks?sort=colour'] },
+    statusForOthers: 200,
+    otherStatuses: { 400: () => ['/v1/locks?sort=colour'] },
   },
   'GET /v1/locks/{mac}': {
-    make: ({ mac }) => [`/v1/locks/${mac}`],
+    call: ({ mac }) => [`/v1/locks/${mac}`],
     status: 200,
-    ofOthers: 404,
-    further: { 404: () => [`/v1/locks/${UNKNOWN}`] },
+    statusForOthers: 404,
+    otherStatuses: { 404: () => [`/v1/locks/${UNKNOWN}`] },
   },
   'PATCH /v1/locks/{mac}': {
-    make: ({ mac }) => [`/v1/locks/${mac}`, { body: { name: 'Harbour 7', labels: { city: 'Hamburg' } } }],
+    call: ({ mac }) => [`/v1/locks/${mac}`, { body: { name: 'Harbour 7', labels: { city: 'Hamburg' } } }],
     status: 200,
-    ofOthers: 404,
-    further: {
+    statusForOthers: 404,
+    otherStatuses: {
       400: ({ mac }) => [`/v1/locks/${mac}`, { body: { labels: { 'a b': 'c' } } }],
       404: () => [`/v1/locks/${UNKNOWN}`, { body: {} }],
       413: ({ mac }) => [`/v1/locks/${mac}`, { body: { name: 'x'.repeat(9_000) } }],
@@ -31,43 +31,43 @@ export const LOCK_CALLS: CallTable = {
     },
   },
   'GET /v1/locks/{mac}/pings': {
-    make: ({ mac }) => [`/v1/locks/${mac}/pings?limit=2&ping_type=gps,cellular&from=2026-11-20T06:00:00Z`],
+    call: ({ mac }) => [`/v1/locks/${mac}/pings?limit=2&ping_type=gps,cellular&from=2026-11-20T06:00:00Z`],
     status: 200,
-    ofOthers: 404,
-    further: {
+    statusForOthers: 404,
+    otherStatuses: {
       400: ({ mac }) => [`/v1/locks/${mac}/pings?from=yesterday`],
       404: () => [`/v1/locks/${UNKNOWN}/pings`],
     },
   },
   'GET /v1/locks/{mac}/history': {
-    make: ({ mac }) => [`/v1/locks/${mac}/history?from=2026-11-20T06:00:00Z`],
+    call: ({ mac }) => [`/v1/locks/${mac}/history?from=2026-11-20T06:00:00Z`],
     status: 200,
-    ofOthers: 404,
-    further: {
+    statusForOthers: 404,
+    otherStatuses: {
       400: ({ mac }) => [`/v1/locks/${mac}/history?to=tomorrow`],
       404: () => [`/v1/locks/${UNKNOWN}/history`],
     },
   },
   'GET /v1/locks/{mac}/track': {
-    make: ({ mac }) => [`/v1/locks/${mac}/track`],
+    call: ({ mac }) => [`/v1/locks/${mac}/track`],
     status: 200,
-    ofOthers: 404,
-    further: {
+    statusForOthers: 404,
+    otherStatuses: {
       400: ({ mac }) => [`/v1/locks/${mac}/track?format=kml`],
       404: () => [`/v1/locks/${UNKNOWN}/track`],
     },
   },
   'GET /v1/why/{id}': {
-    make: ({ mac }) => [`/v1/why/${mac}`],
+    call: ({ mac }) => [`/v1/why/${mac}`],
     status: 200,
-    ofOthers: 404,
-    further: { 400: () => ['/v1/why/7'], 404: () => ['/v1/why/finding:99999'] },
+    statusForOthers: 404,
+    otherStatuses: { 400: () => ['/v1/why/7'], 404: () => ['/v1/why/finding:99999'] },
   },
   'GET /v1/locks/{mac}/findings': {
-    make: ({ mac }) => [`/v1/locks/${mac}/findings?limit=1`],
+    call: ({ mac }) => [`/v1/locks/${mac}/findings?limit=1`],
     status: 200,
-    ofOthers: 404,
-    further: {
+    statusForOthers: 404,
+    otherStatuses: {
       400: ({ mac }) => [`/v1/locks/${mac}/findings?cursor=x`],
       404: () => [`/v1/locks/${UNKNOWN}/findings`],
     },

@@ -1,6 +1,6 @@
 /**
  * A gateway with two merchants, each with a lock that sent some pings, for tests of the operations on a merchant's own
- * data. The clocks stand still, so that answers are the same in each run.
+ * data. The clocks do not advance, so that answers are the same in each run.
  */
 import { DEFAULT_FAIRNESS } from '../../../../gateway/fairness/fairness-settings.js';
 import type { Gateway, GatewayOptions } from '../../../../gateway/gateway.js';
@@ -21,7 +21,7 @@ export const SITE_NOW_MS = Date.UTC(2026, 10, 20, 6, 30);
 /** A month with statements. */
 export const SITE_CLOSED_MONTH = '2026-10' as Month;
 
-/** Rows from before this time may be deleted. */
+/** The store says that rows from before this time were deleted because of their age. */
 export const SITE_SWEPT_MS = SITE_NOW_MS - Days(90);
 
 /** A merchant with a lock. */
@@ -92,7 +92,7 @@ export async function ownDataSite(test: Teardown, options: GatewayOptions = {}):
   const folder = tempFolder(test);
   const machine = { wall: () => SITE_NOW_MS, monotonic: () => SITE_NOW_MS, after: systemClock.after };
   const clocks = { runClock: new ManualClock(SITE_NOW_MS), machine, httpBudgetClock: new ManualClock() };
-  // Budgets do not refill, and every operation is called by many callers.
+  // Request budgets do not refill, since their clock does not advance. 2,000 is more calls than any test makes.
   const fairness = { ...DEFAULT_FAIRNESS, requests: { perSecond: 50, burst: 2_000 } };
   const gateway = await openGateway(test, folder, { ...clocks, ...options }, { fairness });
   const amber = await addSubject(test, gateway, 'Amber', 1);
@@ -107,7 +107,7 @@ export async function ownDataSite(test: Teardown, options: GatewayOptions = {}):
 
 const dashboardRole = 'owner' as const;
 
-/** Adds a merchant with a lock that sends its pings, the oldest an hour ago. */
+/** Adds a merchant with a lock that sends its pings, one second apart, the last a second before the site's time. */
 async function addSubject(test: Teardown, gateway: Gateway, merchant: string, number: number): Promise<Subject> {
   const { id: merchantId } = await gateway.accounts.addMerchant(merchant);
   const mac = testMac(number);
@@ -116,23 +116,37 @@ async function addSubject(test: Teardown, gateway: Gateway, merchant: string, nu
   for (const [index, body] of PINGS.entries())
     await lock.send(testBytes(index + 1, { timeMs: SITE_NOW_MS + (index - PINGS.length) * 1_000, body }));
   await lock.client.endAsync();
-  const absent = { firstName: null, lastName: null, email: null, phone: null, userStatus: null, passwordHash: null };
+  const emptyFields = {
+    firstName: null,
+    lastName: null,
+    email: null,
+    phone: null,
+    userStatus: null,
+    passwordHash: null,
+  };
   const users = ['ada', 'bo', 'cy'].map((username, index) => {
-    return { ...absent, id: BigInt(merchantId * 10 + index + 1), username, ...(index === 0 && { dashboardRole }) };
+    return { ...emptyFields, id: BigInt(merchantId * 10 + index + 1), username, ...(index === 0 && { dashboardRole }) };
   });
   await gateway.store.people.addUsers(merchantId, users, SITE_NOW_MS);
   const { apiKeys, invitations } = gateway.merchants;
-  const { text } = await apiKeys.create(merchant, 'test');
+  const { text: key } = await apiKeys.create(merchant, 'test');
   const { invitation } = await invitations.create(merchantId, { username: 'zoe', role: 'staff' });
   const { id: deviceId } = (await gateway.store.findDevice(mac))?.device ?? { id: 0 };
-  const order = { expiresAtMs: SITE_NOW_MS + Days(1), notBeforeMs: null, askedBy: 'the site' };
+  const commandTerms = { expiresAtMs: SITE_NOW_MS + Days(1), notBeforeMs: null, askedBy: 'the site' };
   const command = { type: 'lock' } as const;
   const queued = await gateway.commands.sendTo(
     { deviceId, merchantId, mac },
-    { ...order, command, confirmsAirplane: false },
+    { ...commandTerms, command, confirmsAirplane: false },
   );
   const [expired] = await gateway.store.commands.add([
-    { ...order, deviceId, merchantId, command, createdAtMs: SITE_NOW_MS - Days(2), expiresAtMs: SITE_NOW_MS - Days(1) },
+    {
+      ...commandTerms,
+      deviceId,
+      merchantId,
+      command,
+      createdAtMs: SITE_NOW_MS - Days(2),
+      expiresAtMs: SITE_NOW_MS - Days(1),
+    },
   ]);
   await gateway.store.commands.expire([expired?.id ?? 0], SITE_NOW_MS - Days(1));
   const url = 'http://127.0.0.1:9/secret-path';
@@ -149,5 +163,5 @@ async function addSubject(test: Teardown, gateway: Gateway, merchant: string, nu
     queuedCommand: queued.id,
     expiredCommand: expired?.id ?? 0,
   };
-  return { merchant, ...ids, mac: formatMac(mac), key: text };
+  return { merchant, ...ids, mac: formatMac(mac), key };
 }

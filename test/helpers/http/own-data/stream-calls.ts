@@ -3,9 +3,9 @@ import type { CallTable } from './call-table.js';
 
 export const STREAM_CALLS: CallTable = {
   'GET /v1/stream': {
-    make: () => ['/v1/stream?seconds=0'],
+    call: () => ['/v1/stream?seconds=0'],
     status: 200,
-    ofOthers: 200,
-    further: { 400: () => ['/v1/stream?seconds=-1'] },
+    statusForOthers: 200,
+    otherStatuses: { 400: () => ['/v1/stream?seconds=-1'] },
   },
 };

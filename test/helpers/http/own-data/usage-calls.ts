@@ -4,22 +4,22 @@ import { SITE_CLOSED_MONTH } from './site.js';
 
 export const USAGE_CALLS: CallTable = {
   'GET /v1/usage': {
-    make: () => ['/v1/usage?limit=1'],
+    call: () => ['/v1/usage?limit=1'],
     status: 200,
-    ofOthers: 200,
-    further: { 400: () => ['/v1/usage?month=2026-13'] },
+    statusForOthers: 200,
+    otherStatuses: { 400: () => ['/v1/usage?month=2026-13'] },
   },
   'GET /v1/statements': {
-    make: () => ['/v1/statements?limit=1'],
+    call: () => ['/v1/statements?limit=1'],
     status: 200,
-    ofOthers: 200,
-    further: { 400: () => ['/v1/statements?cursor=x'] },
+    statusForOthers: 200,
+    otherStatuses: { 400: () => ['/v1/statements?cursor=x'] },
   },
   'GET /v1/statements/{month}': {
-    make: () => [`/v1/statements/${SITE_CLOSED_MONTH}`],
+    call: () => [`/v1/statements/${SITE_CLOSED_MONTH}`],
     status: 200,
-    ofOthers: 200,
-    further: {
+    statusForOthers: 200,
+    otherStatuses: {
       400: () => [`/v1/statements/${SITE_CLOSED_MONTH}?format=pdf`],
       404: () => ['/v1/statements/2020-01'],
     },

@@ -2,32 +2,34 @@
 import type { CallTable } from './call-table.js';
 import type { Subject } from './site.js';
 
-/** The site's users: an owner, and two without a role. Their ids differ between merchants. */
+/** The id of one of a merchant's users in site.ts: 1 is an owner, 2 and 3 have no role. */
 export const siteUserId = ({ merchantId }: Pick<Subject, 'merchantId'>, number: 1 | 2 | 3): string =>
   String(merchantId * 10 + number);
 
-/** Makes each new name different. */
-let added = 0;
+/** The number of users added so far; makes each new name different. */
+let addedUsers = 0;
 
+/** Longer than a request body may be. */
 const TOO_LONG = 'x'.repeat(9_000);
+/** A media type that the operations refuse. */
 const CSV = { 'content-type': 'text/csv' };
 
 export const USER_CALLS: CallTable = {
   'GET /v1/users': {
-    make: () => ['/v1/users?limit=1'],
+    call: () => ['/v1/users?limit=1'],
     status: 200,
-    ofOthers: 200,
-    further: { 400: () => ['/v1/users?limit=0'] },
+    statusForOthers: 200,
+    otherStatuses: { 400: () => ['/v1/users?limit=0'] },
   },
   'POST /v1/users': {
-    make: () => {
-      added += 1;
-      return ['/v1/users', { body: { username: `user-${added}`, email: 'eve@example.com' } }];
+    call: () => {
+      addedUsers += 1;
+      return ['/v1/users', { body: { username: `user-${addedUsers}`, email: 'eve@example.com' } }];
     },
     status: 201,
-    ofOthers: 201,
-    makesNew: true,
-    further: {
+    statusForOthers: 201,
+    createsNew: true,
+    otherStatuses: {
       400: () => ['/v1/users', { body: { email: 'eve@example.com' } }],
       409: () => ['/v1/users', { body: { username: 'ADA' } }],
       413: () => ['/v1/users', { body: { username: TOO_LONG } }],
@@ -35,22 +37,23 @@ export const USER_CALLS: CallTable = {
     },
   },
   'PATCH /v1/users/{id}': {
-    make: (about) => [`/v1/users/${siteUserId(about, 2)}`, { body: { dashboard: 'staff', email: 'bo@example.com' } }],
+    call: (about) => [`/v1/users/${siteUserId(about, 2)}`, { body: { dashboard: 'staff', email: 'bo@example.com' } }],
     status: 200,
-    ofOthers: 404,
-    further: {
+    statusForOthers: 404,
+    otherStatuses: {
       400: (about) => [`/v1/users/${siteUserId(about, 2)}`, { body: { dashboard: 'admin' } }],
       404: () => ['/v1/users/99', { body: {} }],
+      // The last owner must remain an owner.
       409: (about) => [`/v1/users/${siteUserId(about, 1)}`, { body: { dashboard: 'none' } }],
       413: (about) => [`/v1/users/${siteUserId(about, 2)}`, { body: { email: TOO_LONG } }],
       415: (about) => [`/v1/users/${siteUserId(about, 2)}`, { body: '{}', headers: CSV }],
     },
   },
   'DELETE /v1/users/{id}': {
-    make: (about) => [`/v1/users/${siteUserId(about, 3)}`],
+    call: (about) => [`/v1/users/${siteUserId(about, 3)}`],
     status: 200,
-    ofOthers: 404,
-    further: {
+    statusForOthers: 404,
+    otherStatuses: {
       404: () => ['/v1/users/x'],
       409: (about) => [`/v1/users/${siteUserId(about, 1)}`],
     },

@@ -4,6 +4,7 @@ import type { CallTable } from './call-table.js';
 import type { Subject } from './site.js';
 
 const POST: MerchantCall = { method: 'POST' };
+/** A well-formed event id that no event has. */
 const UNKNOWN_EVENT = 'evt_A4C138000063_1_1_1_0123456789abcdef';
 
 const recover = (id: number, body: unknown, headers: MerchantCall['headers'] = {}) =>
@@ -13,34 +14,34 @@ const SINCE = { since: '2026-11-20T00:00:00Z' };
 
 export const WEBHOOK_CALLS: CallTable = {
   'GET /v1/webhooks': {
-    make: () => ['/v1/webhooks?limit=1'],
+    call: () => ['/v1/webhooks?limit=1'],
     status: 200,
-    ofOthers: 200,
-    further: { 400: () => ['/v1/webhooks?limit=0'] },
+    statusForOthers: 200,
+    otherStatuses: { 400: () => ['/v1/webhooks?limit=0'] },
   },
   'GET /v1/webhooks/{id}/deliveries': {
-    make: ({ webhookId }) => [`/v1/webhooks/${webhookId}/deliveries?limit=2`],
+    call: ({ webhookId }) => [`/v1/webhooks/${webhookId}/deliveries?limit=2`],
     status: 200,
-    ofOthers: 404,
-    further: {
+    statusForOthers: 404,
+    otherStatuses: {
       400: ({ webhookId }) => [`/v1/webhooks/${webhookId}/deliveries?state=lost`],
       404: () => ['/v1/webhooks/x/deliveries'],
     },
   },
   'POST /v1/webhooks/{id}/deliveries/{event}/resend': {
-    make: ({ webhookId, event }) => [`/v1/webhooks/${webhookId}/deliveries/${event}/resend`, POST],
+    call: ({ webhookId, event }) => [`/v1/webhooks/${webhookId}/deliveries/${event}/resend`, POST],
     status: 202,
-    ofOthers: 404,
-    further: {
+    statusForOthers: 404,
+    otherStatuses: {
       404: ({ webhookId }) => [`/v1/webhooks/${webhookId}/deliveries/${UNKNOWN_EVENT}/resend`, POST],
       409: ({ disabledWebhookId, event }) => [`/v1/webhooks/${disabledWebhookId}/deliveries/${event}/resend`, POST],
     },
   },
   'POST /v1/webhooks/{id}/recover': {
-    make: ({ webhookId }) => recover(webhookId, SINCE),
+    call: ({ webhookId }) => recover(webhookId, SINCE),
     status: 202,
-    ofOthers: 404,
-    further: {
+    statusForOthers: 404,
+    otherStatuses: {
       400: ({ webhookId }) => recover(webhookId, { since: 'yesterday' }),
       404: () => recover(4_000_000_000, SINCE),
       409: ({ disabledWebhookId }: Subject) => recover(disabledWebhookId, SINCE),

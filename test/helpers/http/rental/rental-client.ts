@@ -1,11 +1,11 @@
 /**
- * The operations that a rental business uses, as clients that others generate from the OpenAPI document offer them.
+ * The operations that a rental business uses, through clients that third-party generators make from the OpenAPI document.
  * Each function returns the body of a successful answer, and throws otherwise.
  */
 import { openapiClient, swaggerClient } from '../../../clients/openapi-tools.js';
 import { basicAuthorization } from '../merchant-call.js';
 
-/** A call by its path and its operation id, which different clients use. */
+/** An operation of the OpenAPI document: openapi-fetch uses its path, swagger-client its tag and operation id. */
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'PATCH';
   readonly path: string;
@@ -23,7 +23,7 @@ export interface CallInput {
 /** Makes a call with a generated client. */
 export type RentalClient = (operation: Operation, input?: CallInput) => Promise<unknown>;
 
-/** openapi-fetch. */
+/** A client made with openapi-fetch. */
 export function fetchClient(baseUrl: string, key: string): RentalClient {
   const client = openapiClient({ baseUrl, headers: { authorization: basicAuthorization(key) } });
   return async ({ method, path }, { path: pathNames = {}, query = {}, header = {}, body } = {}) => {
@@ -34,7 +34,7 @@ export function fetchClient(baseUrl: string, key: string): RentalClient {
   };
 }
 
-/** swagger-client. */
+/** A client made with swagger-client. */
 export async function swaggerRentalClient(baseUrl: string, key: string): Promise<RentalClient> {
   const client = await swaggerClient(`${baseUrl}/openapi.json`, {
     requestInterceptor: (request: { headers: Record<string, string> }) => {

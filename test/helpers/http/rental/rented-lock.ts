@@ -9,7 +9,7 @@ import { testBytes } from '../../gateway/test-gateway.js';
 import { TestLock } from '../../mqtt/test-lock.js';
 import type { Teardown } from '../../store/temp-folder.js';
 
-/** Where the ride goes. */
+/** The positions of a ride, in degrees. */
 export const RIDE: readonly (readonly [latitude: number, longitude: number])[] = [
   [52.52, 13.404],
   [52.521, 13.405],
