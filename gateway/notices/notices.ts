@@ -4,8 +4,8 @@
  *
  * Nothing waits for a notice. Changes are collected in memory and written once a second, in one commit of a bounded
  * size; then a `notices` event is emitted. While the store can't write, the changes wait, merged to one for each kind
- * and subject (what the notice is about: a MAC, a URL's id). A crash may lose the changes of the last second; the next start restores them from the stored state:
- * disabled URLs, late locks.
+ * and subject (what the notice is about: a MAC, a URL's id). A crash may lose the changes of the last second; the next
+ * start restores them from the stored state: disabled URLs, late locks.
  */
 import { type Clock, type Milliseconds, Minutes, Seconds, type Timer } from '../../proto/clock.js';
 import { bootBackSinceMs } from '../../proto/power/judge/boots.js';

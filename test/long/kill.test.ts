@@ -19,7 +19,8 @@ const options: KillRunOptions = {
   locks: 50,
   maxUnacked: 8,
   kills,
-  // Diary lines (sent, acknowledged or arrived) from a start to the next kill. On average there are 1.5 times as many; after the last kill the locks send until `minAcked`.
+  // Diary lines (sent, acknowledged or arrived) from a start to the next kill. On average there are 1.5 times as many;
+  // after the last kill the locks send until `minAcked`.
   minLinesPerKill: Math.ceil(minAcked / kills / 2),
   // Locks pause while the merchant lacks this many acknowledged pings.
   maxBacklog: 5000,

@@ -29,7 +29,9 @@ export function mqtt(packet: Packet): Buffer {
   return mqttPacket.generate(packet);
 }
 
-/** The segment in an IPv4 packet in an Ethernet frame. The numbers are offsets and values of these protocols' headers. */
+/**
+ * The segment in an IPv4 packet in an Ethernet frame. The numbers are offsets and values of these protocols' headers.
+ */
 export function frameOf(segment: TestSegment): Buffer {
   const { from, offset, bytes = Buffer.alloc(0), flags = 0, acknowledges, clientPort = 50_000 } = segment;
   const { serverPort = 1883 } = segment;

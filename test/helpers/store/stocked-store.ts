@@ -126,7 +126,9 @@ async function stockLog(store: Store, { locks, pings }: StockSize, chance: Seede
   await store.append({ incoming: [{ type: 'quarantine', ...notAnUplink }], judged, states: new Map() });
 }
 
-/** Records an attempt for each of the last commit's events at both URLs. Every {@link FAIL_EVERY}th waits for a retry. */
+/**
+ * Records an attempt for each of the last commit's events at both URLs. Every {@link FAIL_EVERY}th waits for a retry.
+ */
 async function stockDeliveries(store: Store, storedBefore: number): Promise<void> {
   const ids = Array.from({ length: UPLINKS_PER_COMMIT }, (_, index) => storedBefore + index + 1);
   for (const urlId of [1, 2]) {

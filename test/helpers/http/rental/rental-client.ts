@@ -1,6 +1,6 @@
 /**
- * The operations that a rental business uses, through clients that third-party generators make from the OpenAPI document.
- * Each function returns the body of a successful answer, and throws otherwise.
+ * The operations that a rental business uses, through clients that third-party generators make from the OpenAPI
+ * document. Each function returns the body of a successful answer, and throws otherwise.
  */
 import { openapiClient, swaggerClient } from '../../../clients/openapi-tools.js';
 import { basicAuthorization } from '../merchant-call.js';
