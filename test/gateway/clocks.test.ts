@@ -133,11 +133,11 @@ t.test('five locks confirm the clock, or all locks if there are fewer', async (t
   amongTwo.noteUplink(reportedTime(2), START);
   t.ok(amongTwo.hasEnough);
 
-  const played = witnessesOf(0, 1);
-  played.noteUplink(reportedTime(1, { simulated: true }), START);
-  t.ok(played.hasEnough, 'simulated locks count only if there are no others');
-  const nobody = witnessesOf(0, 0);
-  t.same([nobody.needed, nobody.hasEnough], [null, false]);
+  const simulatedOnly = witnessesOf(0, 1);
+  simulatedOnly.noteUplink(reportedTime(1, { simulated: true }), START);
+  t.ok(simulatedOnly.hasEnough, 'simulated locks count only if there are no others');
+  const withoutLocks = witnessesOf(0, 0);
+  t.same([withoutLocks.needed, withoutLocks.hasEnough], [null, false]);
   const uncounted = new ClockWitnesses();
   for (const id of [1, 2, 3, 4]) uncounted.noteUplink(reportedTime(id), START);
   t.notOk(uncounted.hasEnough, 'before the locks are counted, five are needed');
@@ -191,14 +191,15 @@ t.test('the store has only confirmed times, so a wrong date does not affect a la
     await clocks.stop();
     return state;
   };
-  const noted = (): number[] => ['run-clock-ms', 'wall-clock-ms'].map((name) => Number(metadata.get(name)) - START);
+  const recordedOffsets = (): number[] =>
+    ['run-clock-ms', 'wall-clock-ms'].map((name) => Number(metadata.get(name)) - START);
   t.equal(await startGatewayAt(new ManualMachine(START), Hours(1)), 'agrees');
   t.equal(await startGatewayAt(new ManualMachine(START + Days(401)), Hours(1)), 'ahead');
-  t.same(noted(), [Hours(2), Hours(2)]);
+  t.same(recordedOffsets(), [Hours(2), Hours(2)]);
   t.equal(await startGatewayAt(new ManualMachine(START - TEN_YEARS), Hours(1)), 'behind');
-  t.same(noted(), [Hours(3), Hours(3)]);
+  t.same(recordedOffsets(), [Hours(3), Hours(3)]);
   t.equal(await startGatewayAt(new ManualMachine(START + Hours(20)), Hours(1)), 'agrees');
-  t.same(noted(), [Hours(21), Hours(21)], 'the machine’s clock is set right');
+  t.same(recordedOffsets(), [Hours(21), Hours(21)], 'the machine’s clock is set right');
 });
 
 t.test('a store without a recorded date continues from its run’s clock', async (t) => {

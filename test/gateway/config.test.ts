@@ -17,6 +17,7 @@ import { ServeProgram } from '../helpers/cli/serve-program.js';
 import { openGateway, testGateway } from '../helpers/gateway/test-gateway.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
+/** An environment in which the CLI finds no gateway. Port 9 of 127.0.0.1 below is one on which nothing listens. */
 const NO_GATEWAY = {
   LOCKGATE_DATA: '/nonexistent',
   LOCKGATE_GATEWAY: '',
@@ -106,8 +107,8 @@ t.test('with a running gateway, config shows the values in use, with the ports t
   t.match(await showConfig(['--data', data]), { running: false }, 'the address of a gateway that has stopped');
 });
 
-/** The gateway and token that a CLI command uses with these flags in this environment. */
-async function listMerchantsWith(flags: ConnectionFlags, environment: NodeJS.ProcessEnv): Promise<number | unknown> {
+/** Lists the merchants with the CLI's client. Returns the answer, or the exit code and message of the error. */
+async function listMerchantsWith(flags: ConnectionFlags, environment: NodeJS.ProcessEnv): Promise<unknown> {
   const before = { ...process.env };
   Object.assign(process.env, NO_GATEWAY, environment);
   try {
@@ -164,8 +165,8 @@ t.test('a variable that looks like a misspelt setting is reported, and no other'
   const sentence = 'the environment has LOCKGATE_MQTT_PROT, which is not a setting. Did you mean LOCKGATE_MQTT_PORT?';
   t.same(misspeltVariables(environment), [sentence]);
   const data = tempFolder(t);
-  const showConfig = await lockgate(['config', '--data', data], { LOCKGATE_MQTT_PROT: '1' });
-  t.match(showConfig, { exit: { code: 0 }, stderr: [`Warning: ${sentence}`, /would use/] });
+  const shown = await lockgate(['config', '--data', data], { LOCKGATE_MQTT_PROT: '1' });
+  t.match(shown, { exit: { code: 0 }, stderr: [`Warning: ${sentence}`, /would use/] });
 });
 
 t.test('the CLI warns before it sends a token over a network unencrypted', async (t) => {

@@ -162,23 +162,29 @@ t.test('disabling, changing or removing a URL resolves its circuit-open notice',
 
 t.test('a repeat counts in a notice that is open or unread, and makes it unread', async (t) => {
   const { events, list, clock, notices } = await setUpNotices(t);
-  const turn = async (state: 'opened' | 'closed'): Promise<Notice[]> => {
+  const changeCircuit = async (state: 'opened' | 'closed'): Promise<Notice[]> => {
     clock.advance(Minutes(1));
     events.emit('circuit', circuit(1, state));
     return await list();
   };
-  t.match(await turn('opened'), [{ id: 1, count: 1 }]);
-  t.match(await turn('opened'), [{ id: 1, count: 2, firstAtMs: NOW + Minutes(1), lastAtMs: NOW + Minutes(2) }]);
-  await turn('closed');
-  const again = await turn('opened');
+  t.match(await changeCircuit('opened'), [{ id: 1, count: 1 }]);
+  t.match(await changeCircuit('opened'), [
+    { id: 1, count: 2, firstAtMs: NOW + Minutes(1), lastAtMs: NOW + Minutes(2) },
+  ]);
+  await changeCircuit('closed');
+  const again = await changeCircuit('opened');
   t.match(again, [{ id: 1, count: 3, resolvedAtMs: null }], 'resolved but unread: the same notice');
   t.equal(again.length, 1);
   t.equal(await notices.markRead([1]), 1);
   t.equal(await notices.markRead([1]), 0, 'it was read already');
-  t.match(await turn('opened'), [{ id: 1, count: 4, readAtMs: null }], 'read but open: the same notice, unread again');
+  t.match(
+    await changeCircuit('opened'),
+    [{ id: 1, count: 4, readAtMs: null }],
+    'read but open: the same notice, unread again',
+  );
   await notices.markRead('all');
-  t.match(await turn('closed'), [{ id: 1, resolvedAtMs: clock.now(), readAtMs: clock.now() - Minutes(1) }]);
-  const next = await turn('opened');
+  t.match(await changeCircuit('closed'), [{ id: 1, resolvedAtMs: clock.now(), readAtMs: clock.now() - Minutes(1) }]);
+  const next = await changeCircuit('opened');
   t.match(next, [{ count: 1 }, { id: 1, count: 4 }], 'read and resolved: a new notice');
   await t.rejects(notices.markRead([next[0]?.id ?? 0, 99]), { code: 'no-such-notice' });
   t.same(
@@ -261,6 +267,7 @@ t.test('10,000 locks that are late at once need few commits, and beyond 1,000 th
       () => reported.length === written && (written === 3 || clock.pending === 2),
     );
   }
+  // 1,000 single notices and the shared one, at most 500 changes a commit.
   t.same(writes, [500, 500, 1]);
   const listed = await store.notices.list(ALL_NOTICES);
   t.equal(listed.length, MAX_SINGLE_NOTICES + 1);
@@ -327,8 +334,7 @@ t.test(
         const times = { firstAtMs: atMs, lastAtMs: atMs, resolvedAtMs: null };
         return { kind: 'statement', subject: String(from + index), text: 'x', count: 1, ...times };
       });
-      for (let dateBefore = 0; dateBefore < count; dateBefore += 2_000)
-        await store.notices.write(changes.slice(dateBefore, dateBefore + 2_000));
+      for (let start = 0; start < count; start += 2_000) await store.notices.write(changes.slice(start, start + 2_000));
     };
     await add(1, MAX_NOTICES);
     await notices.markRead([5, 7]);

@@ -72,10 +72,10 @@ class ManyLocks {
     return new Promise((resolve) => {
       let bytes = 0;
       const socket = connect({ port: this.#request.port, host: '127.0.0.1', noDelay: true });
-      socket.on('data', (piece: Buffer) => {
-        if (bytes < CONNACK_BYTES && bytes + piece.length >= CONNACK_BYTES && piece[3 - bytes] !== 0)
+      socket.on('data', (chunk: Buffer) => {
+        if (bytes < CONNACK_BYTES && bytes + chunk.length >= CONNACK_BYTES && chunk[3 - bytes] !== 0)
           throw new Error('a lock was refused');
-        bytes += piece.length;
+        bytes += chunk.length;
         if (bytes >= expected) resolve(true);
       });
       socket.on('error', () => undefined);

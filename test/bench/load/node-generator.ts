@@ -64,12 +64,12 @@ class Lock implements PacedLock {
   #sequence: number;
   #scheduledMs = NOT_IN_FLIGHT;
 
-  private constructor(plan: Plan, topic: string, open: (take: (piece: Buffer) => void) => Socket) {
+  private constructor(plan: Plan, topic: string, open: (take: (chunk: Buffer) => void) => Socket) {
     this.#plan = plan;
     this.#packet = publishPacket(topic, plan.uplink);
     this.#packetIdOffset = this.#packet.length - plan.uplink.length - 2;
     this.#sequence = plan.firstSequence;
-    this.#socket = open((piece) => this.#onData(piece));
+    this.#socket = open((chunk) => this.#onData(chunk));
   }
 
   static connect(plan: Plan, { mac, secret, topic }: Plan['locks'][number]): Promise<Lock> {
@@ -125,8 +125,8 @@ class Lock implements PacedLock {
     if (this.isBusy) fail('a connection was ended');
   }
 
-  #onData(piece: Buffer): void {
-    if (piece.length !== PUBACK_BYTES || piece[0] !== PUBACK || piece.readUInt16BE(2) !== this.#packetId)
+  #onData(chunk: Buffer): void {
+    if (chunk.length !== PUBACK_BYTES || chunk[0] !== PUBACK || chunk.readUInt16BE(2) !== this.#packetId)
       fail('an answer other than the expected PUBACK');
     this.latencyMs = performance.now() - this.#scheduledMs;
     this.#scheduledMs = NOT_IN_FLIGHT;

@@ -12,7 +12,7 @@ export interface PacedLock {
   /** From the scheduled time of the last ping to its acknowledgement. */
   readonly latencyMs: number;
   onAck: () => void;
-  /** Sends a ping. `intendedMs` is its scheduled time, by the clock of the schedule. */
+  /** Sends a ping. `scheduledMs` is its scheduled time, by the clock of the schedule. */
   send(scheduledMs: number): void;
 }
 

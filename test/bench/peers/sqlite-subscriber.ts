@@ -99,9 +99,9 @@ class Subscriber {
       });
     }
     this.#awaited = Number.POSITIVE_INFINITY;
-    const waitForStored = this.#stored;
+    const stored = this.#stored;
     this.#stored = 0;
-    return waitForStored;
+    return stored;
   }
 }
 

@@ -56,6 +56,7 @@ async function measureAppends(store: Store, commits: readonly Commit[]): Promise
   return { latencies };
 }
 
+/** Stores `rows` uplinks, rounded up to ten commits. */
 async function fill(store: Store, fleet: UplinkSource, rows: number): Promise<void> {
   for (let filled = 0; filled < rows; filled += UPLINKS_PER_COMMIT * 10)
     await measureAppends(
@@ -78,6 +79,7 @@ async function main(): Promise<void> {
   const store = await openStore(sqliteUrl(folder), { logThread: true });
   try {
     const fleet = new UplinkSource(locks);
+    // At least 20 commits, so that the code is compiled before the measurement.
     await fill(store, fleet, Math.max(rows, 20 * UPLINKS_PER_COMMIT));
     const commits = Array.from({ length: batches }, () => fleet.nextCommit(UPLINKS_PER_COMMIT));
     const before = readThreadUsage();

@@ -12,6 +12,7 @@ import { type BenchOptions, type BenchRow, ratioTo } from '../row.js';
 import { type FloodFigures, ServeSetup } from '../serve-setup.js';
 import { BENCH_LOCKS, floodDetails, roundDurationMs } from './ingest.js';
 
+/** The age limit, and the age of the old pings. */
 const KEEP_DAYS = 31;
 const OLD_DAYS = 40;
 const POLL_EVERY_MS = 100;
@@ -41,13 +42,13 @@ export function benchRetention({ quick, profiles }: BenchOptions): Promise<Bench
       if (round > 0 && !hasDeletionStarted()) ratesBefore.push(rate);
     }
     await waitUntil(hasDeletionStarted);
-    const [beganAt, first] = [performance.now(), setup.stored.firstId()];
+    const [startedAt, firstIdAtStart] = [performance.now(), setup.stored.firstId()];
     for (let round = 0; round < roundCount(quick); round++) {
       last = await setup.floodFor(roundDurationMs(quick));
       if (!isDeletionDone()) ratesDuring.push(last.rate);
     }
-    const seconds = (performance.now() - beganAt) / 1000;
-    const deleted = Math.min(setup.stored.firstId(), newestOldId) - first;
+    const seconds = (performance.now() - startedAt) / 1000;
+    const deleted = Math.min(setup.stored.firstId(), newestOldId) - firstIdAtStart;
     await setup.stop();
     if (last === undefined || ratesBefore.length === 0 || ratesDuring.length === 0)
       throw new Error('no round was entirely before the deletion, or none entirely during it');

@@ -106,8 +106,8 @@ t.test('the command line adds and lists keys and users, as text and JSON, and re
 /** All bytes of the files in a folder, except files that hold a secret on purpose. */
 function bytesOf(folder: string): string {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-  const others = files.filter(({ name }) => name !== 'key' && name !== 'operator-token');
-  return others.map(({ parentPath, name }) => readFileSync(path.join(parentPath, name), 'latin1')).join('\n');
+  const withoutSecrets = files.filter(({ name }) => name !== 'key' && name !== 'operator-token');
+  return withoutSecrets.map(({ parentPath, name }) => readFileSync(path.join(parentPath, name), 'latin1')).join('\n');
 }
 
 const PASSWORD = 'Canary-Pa55word';
@@ -130,7 +130,7 @@ async function sendSecretsEverywhere(
   for (const body of [...texts, `{"password":"${PASSWORD}"}`]) t.equal(await sendCall(create, { key, body }), 400);
   const login = `/v2/user/login?username=ada&password=${PASSWORD}`;
   const { body: session, headers } = await callMerchantApi(gateway, login, { key });
-  const statuses = {
+  const expectedStatuses = {
     [login.replace('ada', 'nobody')]: 400,
     [login.replace('Canary', 'canary')]: 400,
     [login.replace('login', `login/${PASSWORD}`)]: 404,
@@ -138,7 +138,8 @@ async function sendSecretsEverywhere(
     [`/${key}`]: 404,
     [`/v1/pet?access_token=${token}`]: 405,
   };
-  for (const [route, status] of Object.entries(statuses)) t.equal(await sendCall(route, { key }), status, route);
+  for (const [route, status] of Object.entries(expectedStatuses))
+    t.equal(await sendCall(route, { key }), status, route);
   t.equal(await sendCall(login), 401);
   for (const authorization of [
     basicAuthorization('x', PASSWORD),

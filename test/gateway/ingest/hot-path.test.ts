@@ -32,7 +32,11 @@ async function emptyFile(test: Teardown): Promise<string> {
   return path.join(folder, 'lockgate.sqlite');
 }
 
-/** Counts the frames of a WAL that was not copied yet, and the commits in it. Each commit is an fsync. */
+/**
+ * Counts the frames of a WAL that was not copied yet, and the commits in it. Each commit is an fsync. SQLite's format:
+ * the file's header has 32 bytes, with the page size at byte 8; a frame is a header of 24 bytes and a page, and its
+ * number at byte 4 is positive only in the last frame of a commit.
+ */
 function readWal(file: string): { readonly frames: number; readonly commits: number; readonly bytes: number } {
   const wal = readFileSync(`${file}-wal`);
   const frameBytes = 24 + wal.readUInt32BE(8);

@@ -21,7 +21,9 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
 const OTHER_MAC = testMac(2);
+/** The CONNACK code of a refused login. */
 const NOT_AUTHORIZED = 5;
+/** How long a connection that the gateway closes may stay open. */
 const MAX_WAIT_SECONDS = 5;
 
 async function traceOf(gateway: Gateway): Promise<string> {
@@ -31,7 +33,7 @@ async function traceOf(gateway: Gateway): Promise<string> {
   return await response.text();
 }
 
-t.test('a lock that moves leaves its history behind', async (t) => {
+t.test('a lock that is moved to another merchant shows nothing of its history there', async (t) => {
   const gateway = await testGateway(t);
   await gateway.accounts.addMerchant('Basil');
   const [amber, basil] = [await testReceiver(t), await testReceiver(t)];
@@ -40,6 +42,7 @@ t.test('a lock that moves leaves its history behind', async (t) => {
   const { secret } = await gateway.accounts.addDevice({ mac: MAC, merchant: 'Amber' });
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   await lock.send(gpsBytes(1, SECRET_POSITION));
+  // An impossible latitude makes a finding, and bytes that are no ping are quarantined.
   await lock.send(gpsBytes(2, { ...SECRET_POSITION, latitudeDegrees: 91 }));
   await lock.send(Buffer.from('junk'));
   const shownBefore = await callOperator(gateway, 'GET', `/devices/${MAC}`);
@@ -52,7 +55,11 @@ t.test('a lock that moves leaves its history behind', async (t) => {
   t.equal(device.merchant, 'Basil');
   t.same(historyOf(device), NO_HISTORY);
   t.match(device.state, { received_at: null, latitude: null, longitude: null, reason: null, battery_percent: null });
-  t.notMatch(await traceOf(gateway), /12\.345|junk|"connect"|"ping"|"disconnect"/, 'and the trace does not have it');
+  t.notMatch(
+    await traceOf(gateway),
+    /12\.345|junk|"connect"|"ping"|"disconnect"/,
+    'the trace has no event from before the move',
+  );
 
   const reconnected = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   const stored = waitForEvents(gateway, 'uplink', 2);
@@ -96,13 +103,14 @@ t.test('events from before a move still go to the previous merchant', async (t) 
   amber.answer = (_request, response) => void response.writeHead(204).end();
   const delivered = waitForEvents(gateway, 'delivery', 1);
   while (deliveryClock.pending === 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
+  // More than the 5 s until the first retry.
   deliveryClock.advance(60_000);
   t.match(await delivered, [{ outcome: 'delivered', number: 2 }]);
   t.equal(amber.requests.length, 2);
   t.equal(basil.requests.length, 0);
 });
 
-t.test('which settings of a lock can be changed', async (t) => {
+t.test('an operator can change a lock’s settings; wrong changes are refused', async (t) => {
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(1));
@@ -115,7 +123,7 @@ t.test('which settings of a lock can be changed', async (t) => {
   });
   t.match(await callOperator(gateway, 'PATCH', `/devices/${OTHER_MAC}`, { simulated: true }), { status: 404 });
   await lock.send(testBytes(2));
-  t.pass('a change that is refused ends nothing');
+  t.pass('a refused change does not disconnect the lock');
   t.match(await callOperator(gateway, 'PATCH', route, { simulated: true }), { status: 200, body: { simulated: true } });
   await within(MAX_WAIT_SECONDS, () => 'the end of the session', lock.closed);
   t.match((await callOperator(gateway, 'GET', route)).body, { uplinks: [{}, {}], state: { lock_state: 'locked' } });
@@ -131,7 +139,7 @@ t.test('a removed lock is not listed, its history stays, and it can be added aga
   const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', phoneSecret);
   await lock.send(testBytes(1));
   t.match(await callOperator(gateway, 'DELETE', `/devices/${MAC}`), { status: 200, body: { removed: true } });
-  await within(MAX_WAIT_SECONDS, () => 'the end of both', Promise.all([lock.closed, phone.closed]));
+  await within(MAX_WAIT_SECONDS, () => 'the end of both sessions', Promise.all([lock.closed, phone.closed]));
   const lockLogin = { clientId: MAC, username: MAC, password: secret };
   t.equal(await connackCode(gateway.mqttPort, lockLogin), NOT_AUTHORIZED);
   const phoneLogin = { clientId: `phone-${MAC}-a`, username: MAC, password: phoneSecret };

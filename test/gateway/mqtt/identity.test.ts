@@ -19,6 +19,7 @@ import { connackCode, connectedLock, TestLock } from '../../helpers/mqtt/test-lo
 
 const MAC = testMac();
 const OTHER_MAC = testMac(2);
+/** The CONNACK code of a refused login. */
 const NOT_AUTHORIZED = 5;
 /** The time limit for ending a revoked session (quality.md §2). */
 const MAX_CLOSE_SECONDS = 5;
@@ -118,9 +119,9 @@ t.test('anything but PHONE from a phone, and PHONE from a lock, is stored with a
   const stored = waitForEvents(gateway, 'uplink', 2);
   await phone.send(testBytes(1));
   await lock.send(testBytes(1, { body: PHONE_PING }));
-  const [ofPhone, ofLock] = await stored;
-  t.match(ofPhone?.findings, [{ rule: 'wrong-source' }]);
-  t.ok(ofLock?.findings.some(({ rule }) => rule === 'wrong-source'));
+  const [phoneUplink, lockUplink] = await stored;
+  t.match(phoneUplink?.findings, [{ rule: 'wrong-source' }]);
+  t.ok(lockUplink?.findings.some(({ rule }) => rule === 'wrong-source'));
   t.equal((await gateway.store.readEvents(1, 0, 9)).length, 2);
 });
 

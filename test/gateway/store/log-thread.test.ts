@@ -49,7 +49,10 @@ async function emptyStore(test: Teardown): Promise<{ file: string; reader: Sqlit
   return { file, reader };
 }
 
-/** Counts the commits in the WAL; each was an fsync. */
+/**
+ * Counts the commits in the WAL; each was an fsync. In SQLite's format the file's header has 32 bytes, and a frame's
+ * number at byte 4 is positive only in the last frame of a commit.
+ */
 function commitsIn(file: string): number {
   const wal = readFileSync(`${file}-wal`);
   let commits = 0;
@@ -57,6 +60,7 @@ function commitsIn(file: string): number {
   return commits;
 }
 
+// Metadata is in the table `fact`.
 t.test('batched writes share the commits of uplinks', async (t) => {
   const { file, reader } = await emptyStore(t);
   const log = await ThreadLog.open({ file, runSize: undefined }, reader);

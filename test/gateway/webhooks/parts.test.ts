@@ -63,8 +63,11 @@ t.test('the wait is the longer of Retry-After (at most 24 h) and the schedule’
   for (const nonsense of [undefined, 'soon', '-5', '']) t.equal(parseRetryAfter(nonsense, 0), undefined);
 });
 
+/** When the stored pings were received. */
+const RECEIVED_AT_MS = Date.UTC(2025, 10, 20, 6, 1, 40);
+
 /** A stored ping with some members replaced. */
-function stored(members: Partial<Uplink>, receivedAtMs = 1_763_618_500_000): StoredUplink {
+function stored(members: Partial<Uplink>, receivedAtMs = RECEIVED_AT_MS): StoredUplink {
   const bytes = testBytes(12, { boot: 41, ...members });
   const key = { mac: testMac(), credentialId: 7, boot: 41, sequence: 12, digest: uplinkDigest(bytes) };
   return {
@@ -128,6 +131,7 @@ t.test('the body is one flat object with the members of its ping type', async (t
 });
 
 t.test('a ping with a time outside the years 1970–9999 is dated by its receipt', async (t) => {
+  // 253,402,300,800,000 ms is the start of the year 10000.
   for (const timeMs of [-1, 253_402_300_800_000, -(2 ** 60)])
     t.equal(webhookBody(stored({ timeMs })).date, '2025-11-20T06:01:40.000Z');
   t.equal(webhookBody(stored({ timeMs: 253_402_300_799_999 })).date, '9999-12-31T23:59:59.999Z');

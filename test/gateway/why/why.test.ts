@@ -140,21 +140,21 @@ t.test('why explains the events of a URL that is gone, disabled, enabled again, 
     await waitForOutcome(gateway, waiting, urlId, 'pending-disabled'),
     `waiting: the URL is disabled (${why410}); the attempts continue when it is enabled.`,
   );
-  const keptEvent = await ping(gateway, lock, 3);
+  const unsentEvent = await ping(gateway, lock, 3);
   t.equal(
-    await waitForOutcome(gateway, keptEvent, urlId, 'kept-disabled'),
+    await waitForOutcome(gateway, unsentEvent, urlId, 'kept-disabled'),
     `not sent: the URL is disabled (${why410}). The event is stored; when the URL is enabled, “lockgate ` +
       'webhook recover” sends it.',
   );
   receiver.answer = (_request, response) => void response.writeHead(204).end();
   await postAsOperator(gateway, `/webhooks/${urlId}`, { state: 'active' });
   t.equal(
-    await waitForOutcome(gateway, keptEvent, urlId, 'kept-gap'),
+    await waitForOutcome(gateway, unsentEvent, urlId, 'kept-gap'),
     'not sent: the URL was disabled when the event came. The event is stored, and “lockgate webhook recover” sends it.',
   );
   await postAsOperator(gateway, '/deliveries/recover', { since: '2026-01-01T00:00:00Z' });
   t.equal(
-    await waitForOutcome(gateway, keptEvent, urlId, 'delivered-recovered'),
+    await waitForOutcome(gateway, unsentEvent, urlId, 'delivered-recovered'),
     'delivered late: the URL was disabled when the event came, and an operator requested it later (recover or resend).',
   );
 });

@@ -27,6 +27,7 @@ export function testDeliveryKills(t: Test, kills: number, file: string): void {
   t.setTimeout(600_000);
   t.test(`${kills} kills in the middle of 100 deliveries lose none`, async (t) => {
     t.setTimeout(600_000);
+    // On average 75 pings arrive before a kill.
     const result = await KillRun.run(t, { ...HUNDRED_DELIVERIES, seed, kills, minAcked: 75 * kills });
     t.comment(`${result.acked} acknowledged, ${result.arrivals} webhooks, ${kills} kills`);
     t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);

@@ -104,6 +104,7 @@ export class FloodLocks {
   /** Lets all locks send, for a limited time in ms. Resolves when as many pings are acknowledged as there are locks. */
   async flood(milliseconds: number): Promise<void> {
     const program = this.#program as ChildProgram;
+    // `life` is the generator's command for a flood that the gateway's end may interrupt (ping-generator.cc).
     await program.ask(`life ${milliseconds}`);
     this.#floodResult = program.readAnswer();
     // The result is read when the flood has ended.

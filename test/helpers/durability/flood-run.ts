@@ -49,6 +49,8 @@ export interface FloodRunResult {
   readonly exitCode: number | null;
 }
 
+/** Longer than any run: a kill or a stop of the gateway ends the flood. */
+const UNLIMITED_FLOOD_MS = 60_000;
 /** quality.md §2, graceful stop. */
 const STOP_SECONDS = 10;
 /** The merchant is considered to have everything after this time without a webhook. */
@@ -111,7 +113,7 @@ export class FloodRun {
   async #floodAndKill(): Promise<void> {
     const { maxRunMs, powerLoss } = this.#options;
     await this.#locks.connect(this.#gateway.mqttPort, 'last');
-    await this.#locks.flood(60_000);
+    await this.#locks.flood(UNLIMITED_FLOOD_MS);
     await realDelay(this.#chance.between(maxRunMs / 4, maxRunMs));
     await this.#gateway.kill();
     powerLoss?.undoUnsynced(this.#chance);
@@ -136,7 +138,7 @@ export class FloodRun {
       STALL_SECONDS,
     );
     await this.#locks.connect(this.#gateway.mqttPort, 'last');
-    await this.#locks.flood(60_000);
+    await this.#locks.flood(UNLIMITED_FLOOD_MS);
     await realDelay(this.#chance.between(maxRunMs / 4, maxRunMs));
     const exitCode = await this.#gateway.stop(STOP_SECONDS);
     await this.#locks.waitForEnd();

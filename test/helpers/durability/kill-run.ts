@@ -70,14 +70,15 @@ export interface KillRunResult {
 const STALL_SECONDS = 8;
 /** The same if the merchant fails no webhook, so that there are no retries. */
 const STALL_SECONDS_WITHOUT_FAULTS = 3;
+/** Maximum time of each phase of the run. */
 const PHASE_SECONDS = 60;
 /** The gateway stops within 5 s and loses nothing (interfaces.md §1). */
 const STOP_SECONDS = 5;
 /** Maximum random delay of a kill after its diary line, so that not all kills hit the end of a commit. */
 const MAX_KILL_DELAY_MS = 15;
-/** Some starts are killed too, within this time. */
-const MAX_START_MS = 400;
+/** The share of kills after which the next start is killed too, and within which time. */
 const START_KILL_SHARE = 0.25;
+const MAX_START_MS = 400;
 /** The MAC of the first lock, as a number; further locks have the next numbers. */
 const FIRST_MAC = 0xa4c138000001;
 
@@ -234,6 +235,7 @@ export class KillRun {
     const target = Math.max(minAcked, this.#count('acked') + minLinesPerKill);
     await this.#changeSignal.waitUntil(
       () => this.#count('acked') >= target,
+      // Even a slow machine acknowledges 100 pings a second.
       PHASE_SECONDS + minAcked / 100,
       () => `${target} acknowledged pings, ${this.#count('acked')} are`,
     );

@@ -107,6 +107,7 @@ function makeStream(chance: SeededChance): PacketStream {
   const count = chance.between(1, 14);
   let [closesConnection, fails] = [false, false];
   const publish = (letter: string, id: number | undefined, flags: number): Buffer => {
+    // From 122 bytes on, the packet's length takes two bytes.
     const length = chance.pick([1, 10, 20, 30, 60, 118, 119, 120, 121, 122, 140]);
     const payload = Buffer.alloc(length, letter + String(chance.between(0, 1000)));
     if (!closesConnection) uplinks.push({ payload: payload.toString('latin1'), id });
@@ -157,7 +158,10 @@ const OTHER_PACKETS: readonly Buffer[] = [
   packet(0x40, Buffer.from([0, 5])),
 ];
 
-/** Packets that close a connection. */
+/**
+ * Packets that close a connection. The first byte of a packet is its type and flags: 0x32 is a PUBLISH at QoS 1, 0x82 a
+ * SUBSCRIBE, 0xa2 an UNSUBSCRIBE, 0x40 a PUBACK, 0x10 a CONNECT, 0x62 a PUBREL.
+ */
 const ENDING_PACKETS: readonly Buffer[] = [
   DISCONNECT,
   publishPacket('up', Buffer.from('twice'), 3, QOS_2),

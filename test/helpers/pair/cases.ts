@@ -21,8 +21,11 @@ const STAGE_CHECK_INTERVAL_MS = 100;
 /** How long the lock may take to reach a stage of the connection. */
 const STAGE_TIMEOUT_MS = Seconds(90);
 
+/** 07:00 to 19:00, in minutes of the local day. */
 const DAY: HighWindow = { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: 0 };
+/** 22:00 to 06:00. */
 const NIGHT: HighWindow = { fromMinute: 1320, toMinute: 360, utcOffsetMinutes: 0 };
+/** Windows that are open (`inside`) or closed (`outside`) at the start of the run, noon UTC, by their UTC offset. */
 const WINDOWS: Readonly<Record<string, HighWindow>> = {
   inside: DAY,
   outside: { ...DAY, utcOffsetMinutes: 600 },
@@ -43,6 +46,7 @@ interface Situation {
 function situations(): Situation[] {
   const off: PowerSettings = { mode: 'MID', rideTracking: false, airplane: false, recovery: false };
   const all: PowerSettings = { mode: 'HIGH', rideTracking: false, airplane: false, recovery: true };
+  // 10 % is the lowest charge that does not count as a low battery.
   const base = { highWindow: DAY, batteryPercent: 10 };
   const result: Situation[] = [
     { ...base, name: 'AIRPLANE', state: 'AIRPLANE', power: { ...off, airplane: true } },

@@ -41,7 +41,9 @@ export interface UplinkParts {
   sequence?: number;
   timeMs?: number;
   power?: Partial<PowerSettings>;
+  /** How many earlier uplinks still wait in the lock. */
   kept?: number;
+  /** How many uplinks the lock has discarded because its buffer was full. */
   dropped?: number;
   body?: Ping | CommandAck;
 }
@@ -63,6 +65,7 @@ export function uplink(parts: UplinkParts = {}): Uplink {
 export class JudgedRun {
   readonly belief: Belief;
   readonly findings: Finding[] = [];
+  /** By key, the contents received so far, each with its life: the number of reflashes of the lock before it. */
   readonly #contents = new Map<string, Map<string, number>>();
   readonly #marks: readonly number[];
 

@@ -40,6 +40,7 @@ export const CONNECTION_SCENARIOS: readonly Scenario[] = [
     name: 'a day in HIGH',
     citation:
       'HIGH inside its window (07:00–19:00 at UTC offset 0): REASON_NETWORK_PING on connecting and every 15 min',
+    // Just after the daily ping, so that the day has no other.
     hour: PERIOD_HOUR + 0.1,
     lock: HIGH,
     play: (run) => run.advance(Hours(23)),
@@ -85,6 +86,7 @@ export const CONNECTION_SCENARIOS: readonly Scenario[] = [
       firstDifference(omitEvents(eventLines, 'keepalive', 'dropped'), [
         '0 connect',
         '0 cellular NETWORK_PING',
+        // The lock publishes at 200 s, gives the connection up 300 s later, and tries again after 10 s.
         '510 connect',
         '510 cellular STATE_PING',
         '510 cellular NETWORK_PING',
