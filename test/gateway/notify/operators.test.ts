@@ -31,12 +31,12 @@ t.test('a notice is sent once when it opens and once when it ends, signed, as th
   const { body } = await callOperator(gateway, 'POST', '/notices/rotate-secret', { grace_seconds: 0 });
   const { notify_secret: secret } = body as { notify_secret: string };
   gateway.events.emit('url-disabled', disabled(3));
-  await gateway.notices.store();
+  await gateway.notices.writePending();
   await receiver.waitForRequests(1);
   gateway.events.emit('url-disabled', disabled(3));
-  await gateway.notices.store();
+  await gateway.notices.writePending();
   gateway.events.emit('url-changed', enabled(3));
-  await gateway.notices.store();
+  await gateway.notices.writePending();
   await receiver.waitForRequests(2);
   t.match(
     receiver.requests.map(({ json }) => json),
@@ -80,7 +80,7 @@ t.test('a notice that flaps is sent again only once it stays open', async (t) =>
   const { gateway, receiver, clock } = await setUpNotify(t);
   const turn = async (state: 'opened' | 'closed') => {
     gateway.events.emit('circuit', circuit(4, state));
-    await gateway.notices.store();
+    await gateway.notices.writePending();
   };
   await turn('opened');
   await receiver.waitForRequests(1);
@@ -107,7 +107,7 @@ t.test('what the URL refuses is retried with the delays of webhooks under its id
   const { gateway, receiver, clock } = await setUpNotify(t);
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   gateway.events.emit('url-disabled', disabled(3));
-  await gateway.notices.store();
+  await gateway.notices.writePending();
   const pendingDelay = async (): Promise<number> => {
     await eventually('the outcome is stored', async () => {
       const dueAtMs = await gateway.store.notifications.nextDueAtMs(0);
@@ -124,13 +124,13 @@ t.test('what the URL refuses is retried with the delays of webhooks under its id
   }
   t.same(delays, [Seconds(5), Minutes(5), Minutes(30)]);
   gateway.events.emit('url-changed', enabled(3));
-  await gateway.notices.store();
+  await gateway.notices.writePending();
   const { body } = await callOperator(gateway, 'GET', '/status');
   t.match(body, {
     notices_sending: { state: 'failing', pending: 1, last_error: { status: 500, error: 'the receiver answered 500' } },
   });
   await eventually('a notice about the URL itself', async () => {
-    await gateway.notices.store();
+    await gateway.notices.writePending();
     return (await gateway.notices.list({ limit: 9, kind: 'notify-failing' })).length > 0;
   });
   t.match(await gateway.notices.list({ limit: 9, kind: 'notify-failing' }), [{ subject: 'operator', count: 1 }]);
@@ -141,7 +141,7 @@ t.test('what the URL refuses is retried with the delays of webhooks under its id
   t.same(receivedTypes(receiver), [...Array(4).fill('notice.opened'), 'notice.resolved']);
   t.equal(new Set(receivedIds(receiver)).size, 2);
   await eventually('the notice is over', async () => {
-    await gateway.notices.store();
+    await gateway.notices.writePending();
     const [notice] = await gateway.notices.list({ limit: 9, kind: 'notify-failing' });
     return notice?.resolvedAtMs !== null;
   });
@@ -152,7 +152,7 @@ t.test('an address that is not allowed gets nothing, and 410 gives the message u
   const { gateway, receiver, folder } = await setUpNotify(t);
   receiver.answer = (_request, response) => void response.writeHead(410).end();
   gateway.events.emit('url-disabled', disabled(3));
-  await gateway.notices.store();
+  await gateway.notices.writePending();
   await eventually('it is given up', async () => (await gateway.store.notifications.countMessages(0)).dead === 1);
   t.same(await gateway.store.notifications.countMessages(0), { pending: 0, dead: 1 });
   await gateway.close();
@@ -161,7 +161,7 @@ t.test('an address that is not allowed gets nothing, and 410 gives the message u
     done(null, [{ address: '10.1.2.3', family: 4 }])) as never;
   const { gateway: second } = await openNotifying(t, folder, 'http://intranet.example/hook', { lookUp });
   second.events.emit('url-disabled', disabled(5));
-  await second.notices.store();
+  await second.notices.writePending();
   await eventually('the attempt is refused', async () => (await second.notifier.read(0))[0]?.lastError !== null);
   t.match(await second.notifier.read(0), [{ lastError: { error: 'the address is not allowed', status: null } }]);
   t.match(await callOperator(second, 'POST', '/notices/test', {}), {
@@ -206,12 +206,12 @@ t.test('without a notify URL, nothing is queued; notices of a time without one a
   const { gateway, folder, receiver } = await setUpNotify(t);
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   gateway.events.emit('url-disabled', disabled(3));
-  await gateway.notices.store();
+  await gateway.notices.writePending();
   await receiver.waitForRequests(1);
   await gateway.close();
   const silent = await openNotifying(t, folder, null);
   silent.gateway.events.emit('url-disabled', disabled(6));
-  await silent.gateway.notices.store();
+  await silent.gateway.notices.writePending();
   t.match((await callOperator(silent.gateway, 'GET', '/notices')).body, { sending: null });
   t.match(await callOperator(silent.gateway, 'POST', '/notices/test', {}), {
     status: 409,
