@@ -5,6 +5,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fleetMacs } from '../../../firmware-sim/fleet/fleet.js';
+import { invitationPath } from '../../../gateway/console/invitation-link.js';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { LockgateError } from '../../../proto/errors.js';
 import type { Mac } from '../../../proto/wire/mac.js';
@@ -48,6 +49,22 @@ export async function openDemoAccounts(
   if (apiKey !== undefined && (await gateway.merchants.apiKeys.check(apiKey)) !== undefined)
     return { ...stored, apiKey, isNew: false };
   return { ...writeAccounts(file, { ...stored, apiKey: await createKey(gateway) }), isNew: false };
+}
+
+/** The name of the dashboard's user. */
+const DASHBOARD_USER = 'demo';
+
+/**
+ * How to open the dashboard: a link with which its user chooses a password, once; later the page where the user logs in.
+ */
+export async function dashboardText(gateway: Gateway, address: string): Promise<string> {
+  const { store, merchants } = gateway;
+  const merchantId = (await store.listMerchants()).find(({ name }) => name === MERCHANT)?.id ?? 0;
+  if ((await store.people.findLogin(merchantId, DASHBOARD_USER)) !== null)
+    return `${address}/ (log in as ${DASHBOARD_USER} of the merchant ${MERCHANT})`;
+  // This replaces the link that an earlier start printed.
+  const { token } = await merchants.invitations.create(merchantId, { username: DASHBOARD_USER, role: 'owner' });
+  return `${address}${invitationPath(token)} (one use: choose a password)`;
 }
 
 function writeAccounts(file: string, accounts: DemoAccounts): DemoAccounts {

@@ -31,7 +31,7 @@ import { openLog } from '../serve/serve-log.js';
 import { eventLines } from '../tail/event-line.js';
 import { type Receiver, startReceiver } from '../webhook/receiver.js';
 import { webhookLine } from '../webhook/webhook-line.js';
-import { type DemoAccounts, openDemoAccounts } from './accounts.js';
+import { type DemoAccounts, dashboardText, openDemoAccounts } from './accounts.js';
 import type { DemoFlags } from './flags.js';
 
 const HOST = '127.0.0.1';
@@ -63,7 +63,8 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
     const receiver = await startDemoReceiver(accounts);
     // First in the list, so closed last: the gateway still delivers webhooks to the receiver while it closes.
     closers.unshift(() => receiver.close());
-    printReady(config, gateway, accounts, flags);
+    const dashboard = await dashboardText(gateway, `http://${HOST}:${gateway.httpPort}`);
+    printReady(config, gateway, accounts, { ...flags, dashboard });
     listenToAll(gateway.events, (event) => {
       // The receiver prints successful deliveries.
       if (event.event === 'delivery' && event.outcome === 'delivered') return;
@@ -150,7 +151,12 @@ function startFleet(gateway: Gateway, config: Config, accounts: DemoAccounts): F
   return fleet;
 }
 
-function printReady(config: Config, gateway: Gateway, accounts: DemoAccounts, { speed }: DemoFlags): void {
+function printReady(
+  config: Config,
+  gateway: Gateway,
+  accounts: DemoAccounts,
+  { speed, dashboard }: Pick<DemoFlags, 'speed'> & { readonly dashboard: string },
+): void {
   const { locks, webhookPort, isNew, apiKey } = accounts;
   print(paint('bold', `lockgate demo: ${locks.length} simulated locks at ${speed} × speed`));
   print(`  data       ${config.data}${isNew ? '' : ' (existing data)'}`);
@@ -158,6 +164,7 @@ function printReady(config: Config, gateway: Gateway, accounts: DemoAccounts, { 
   print(`  webhooks   http://${HOST}:${webhookPort}/ (a receiver that verifies and prints)`);
   print(`  merchants  http://${HOST}:${gateway.httpPort}`);
   print(`  operators  http://${HOST}:${gateway.operatorPort}`);
+  print(`  dashboard  ${dashboard}`);
   print(`  API key    ${apiKey} (of the merchant Demo)`);
   print(`Try it: curl -u ${apiKey}: http://${HOST}:${gateway.httpPort}/v1/pet \\`);
   print(`  -H 'content-type: application/json' -d '{"name":"Rex"}'`);

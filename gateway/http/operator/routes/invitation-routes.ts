@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import { LockgateError } from '../../../../proto/errors.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
-import { invitationPath } from '../../../accounts/invitation-link.js';
+import { invitationPath } from '../../../console/invitation-link.js';
 import { DASHBOARD_ROLES } from '../../../store/contract/merchants/dashboard-roles.js';
 import { type Invitation, MAX_INVITATIONS_PER_MERCHANT } from '../../../store/contract/merchants/invitation-store.js';
 import { pick } from '../json/audit-terms.js';

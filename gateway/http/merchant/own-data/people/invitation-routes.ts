@@ -5,8 +5,8 @@
 import { type Static, Type } from 'typebox';
 import { Seconds } from '../../../../../proto/clock.js';
 import { toDate } from '../../../../../proto/wire/ping-json.js';
-import { invitationPath } from '../../../../accounts/invitation-link.js';
 import { INVITATION_LIFE, MAX_INVITATION_LIFE } from '../../../../accounts/invitations.js';
+import { invitationPath } from '../../../../console/invitation-link.js';
 import { DASHBOARD_ROLES, type DashboardRole } from '../../../../store/contract/merchants/dashboard-roles.js';
 import type { Invitation } from '../../../../store/contract/merchants/invitation-store.js';
 import { Refusal } from '../../refusal.js';
