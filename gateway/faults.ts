@@ -20,3 +20,8 @@ export class RequestFaults extends LockgateError {
     this.faults = faults;
   }
 }
+
+/** The fault of one member: the command line names the member's flag. */
+export function faultAt(code: string, pointer: string, detail: string): RequestFaults {
+  return new RequestFaults(code, detail, [{ pointer, detail }]);
+}

@@ -6,7 +6,7 @@ import { EXIT_CODE } from '../terminal/exit-codes.js';
 import { paint, print, printJson, sanitizeLine } from '../terminal/output.js';
 import { addClientFlags } from '../terminal/shared-flags.js';
 import { printTable } from '../terminal/table.js';
-import { agoText } from '../terminal/time-text.js';
+import { agoText, secondsAgoText } from '../terminal/time-text.js';
 import { addWatchFlag, repeatIfWatched } from '../terminal/watch.js';
 import { type SendingJson, sendingText } from './notices/sending.js';
 import { byteText } from './usage/text.js';
@@ -46,7 +46,7 @@ interface UrlStatusJson {
 interface UrlJson {
   readonly id: number;
   readonly merchant: string;
-  readonly origin: string;
+  readonly url: string;
 }
 
 /** A URL whose oldest undelivered event is older than this is in trouble. */
@@ -112,11 +112,12 @@ function locksText({ locks, mqtt }: StatusJson): string {
 async function printUrls(client: GatewayClient, urls: StatusJson['urls']): Promise<void> {
   if (urls === null) return print(labelled('URLs', 'their backlogs can’t be read now'));
   if (urls.length === 0) return print(labelled('URLs', 'none'));
-  const troubled = urls.filter(isInTrouble);
-  if (troubled.length === 0) return print(labelled('URLs', `${paint('green', '✓')} ${urls.length} in order`));
+  const suspects = urls.filter(isInTrouble);
+  const known = suspects.length === 0 ? new Map<number, UrlJson>() : await urlsOfOpenMerchants(client);
+  const troubled = suspects.filter(({ id }) => known.has(id));
+  if (troubled.length === 0)
+    return print(labelled('URLs', `${paint('green', '✓')} ${urls.length - suspects.length} in order`));
   print(labelled('URLs', paint('red', `✗ ${troubled.length} of ${urls.length} in trouble:`)));
-  const { webhooks } = await client.get<{ webhooks: readonly UrlJson[] }>('/webhooks');
-  const known = new Map(webhooks.map((url) => [url.id, url]));
   printTable(troubled, [
     { title: 'URL', show: ({ id }) => String(id) },
     { title: 'STATE', show: stateText, mark: () => 'bad' },
@@ -128,8 +129,20 @@ async function printUrls(client: GatewayClient, urls: StatusJson['urls']): Promi
     { title: 'OLDEST', show: ({ backlog }) => ageText(backlog.oldest_seconds), right: true },
     { title: 'DEAD', show: ({ backlog }) => backlog.dead.toLocaleString('en'), right: true },
     { title: 'MERCHANT', show: ({ id }) => known.get(id)?.merchant ?? '' },
-    { title: 'ORIGIN', show: ({ id }) => known.get(id)?.origin ?? '', optional: true },
+    { title: 'ORIGIN', show: ({ id }) => originText(known.get(id)), optional: true },
   ]);
+}
+
+/** The URLs by id, without those of closed merchants: these are disabled on purpose. */
+async function urlsOfOpenMerchants(client: GatewayClient): Promise<Map<number, UrlJson>> {
+  const { merchants } = await client.get<{ merchants: readonly { readonly name: string }[] }>('/merchants');
+  const open = new Set(merchants.map(({ name }) => name));
+  const { webhooks } = await client.get<{ webhooks: readonly UrlJson[] }>('/webhooks');
+  return new Map(webhooks.filter(({ merchant }) => open.has(merchant)).map((url) => [url.id, url]));
+}
+
+function originText(url: UrlJson | undefined): string {
+  return url === undefined ? '' : new URL(url.url).origin;
 }
 
 function isInTrouble({ state, circuit, backlog }: UrlStatusJson): boolean {
@@ -145,7 +158,5 @@ function stateText({ state, circuit, backlog }: UrlStatusJson): string {
 }
 
 function ageText(seconds: number | null): string {
-  if (seconds === null) return '–';
-  const nowMs = systemClock.now();
-  return agoText(new Date(nowMs - seconds * Seconds(1)).toISOString(), nowMs);
+  return seconds === null ? '–' : secondsAgoText(seconds, systemClock.now());
 }

@@ -72,6 +72,11 @@ export function agoText(date: string, nowMs: number): string {
   return span === undefined ? 'now' : `${span} ago`;
 }
 
+/** {@link agoText} of a time so many seconds ago. */
+export function secondsAgoText(seconds: number, nowMs: number): string {
+  return agoText(toDate(nowMs - Math.round(Seconds(seconds))), nowMs);
+}
+
 /** `in 3 min`, for example, for a future time; {@link agoText} for a past time. */
 export function whenText(date: string, nowMs: number): string {
   const span = spanText(Date.parse(date) - nowMs);

@@ -5,6 +5,7 @@
  */
 import { LockgateError } from '../../proto/errors.js';
 import type { Mac } from '../../proto/wire/mac.js';
+import { faultAt } from '../faults.js';
 import type { Device, Merchant, WebhookUrl } from '../store/contract/store.js';
 import { changedFilter, type FilterChange } from '../webhooks/filter-input.js';
 import { checkHeaders, sealHeaders } from '../webhooks/payload/custom-headers.js';
@@ -116,7 +117,7 @@ export class Accounts {
     const [only, ...others] = merchants.filter(({ closedAtMs }) => closedAtMs === null);
     if (only !== undefined && others.length === 0) return only.name;
     const why = only === undefined ? 'there is none yet: add one first' : `there are ${others.length + 1}: name one`;
-    throw new LockgateError('merchant-needed', `which merchant? ${why}`);
+    throw faultAt('merchant-needed', '/merchant', `which merchant? ${why}`);
   }
 }
 

@@ -10,6 +10,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { type Clock, type Milliseconds, Minutes } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { Keys } from '../data-folder/keys.js';
+import { faultAt } from '../faults.js';
 import type { ApiKey } from '../store/contract/merchants/access-store.js';
 import { ALL_KEY_SCOPES, isKeyScope, type KeyScope, orderedScopes } from '../store/contract/merchants/key-scopes.js';
 import type { Store } from '../store/contract/store.js';
@@ -75,7 +76,7 @@ export class ApiKeys {
     const { store, keys, clock } = this.#parts;
     const nowMs = clock.now();
     if (expiresAtMs !== null && expiresAtMs <= nowMs)
-      throw new LockgateError('input-expiry', 'a key must expire in the future, or never');
+      throw faultAt('input-expiry', '/expires_at', 'a key must expire in the future, or never');
     const secretHash = keys.hashSecret(text);
     const row = { merchant, publicId, name: trimmed, secretHash, scopes: wanted, expiresAtMs, nowMs };
     return { key: await store.access.addKey(row), text };

@@ -16,6 +16,7 @@ import { MAX_REFLASH_MARKS, PLAUSIBLE_FROM_MS } from '../../proto/wire/uplink-li
 import type { Commands } from '../commands/commands.js';
 import { type Keys, makeLockSecret, makePhoneSecret } from '../data-folder/keys.js';
 import type { GatewayEvents } from '../events.js';
+import { faultAt } from '../faults.js';
 import type { Ingest, Sender } from '../ingest/ingest.js';
 import { resetState } from '../locks/device-state.js';
 import { LivesReplay } from '../locks/lives-replay.js';
@@ -141,7 +142,7 @@ export class DeviceAccounts {
       );
     const nowMs = clock.now();
     if (expiresAtMs !== null && expiresAtMs <= nowMs)
-      throw new LockgateError('input-expiry', 'a phone credential must expire in the future, or never');
+      throw faultAt('input-expiry', '/expires_at', 'a phone credential must expire in the future, or never');
     const secret = makePhoneSecret();
     const secretHash = keys.hashSecret(secret);
     return { phone: await store.addPhone({ mac, name: trimmed, secretHash, expiresAtMs, nowMs }), secret };

@@ -8,7 +8,7 @@ import { type Clock, Days, type Milliseconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { Keys } from '../data-folder/keys.js';
 import { OverBudget } from '../fairness/over-budget.js';
-import { type Fault, RequestFaults } from '../faults.js';
+import { type Fault, faultAt, RequestFaults } from '../faults.js';
 import { addressGroup } from '../network/address-group.js';
 import type { DashboardRole } from '../store/contract/merchants/dashboard-roles.js';
 import type { Invitation } from '../store/contract/merchants/invitation-store.js';
@@ -84,7 +84,7 @@ export class Invitations {
     const nowMs = clock.now();
     const endMs = expiresAtMs ?? nowMs + INVITATION_LIFE;
     if (endMs <= nowMs || endMs > nowMs + MAX_INVITATION_LIFE)
-      throw new LockgateError('input-expiry', 'an invitation must expire in the future, and within 30 days');
+      throw faultAt('input-expiry', '/expires_at', 'an invitation must expire in the future, and within 30 days');
     if (username !== undefined) await this.#checkName(merchantId, username);
     const token = PREFIX + randomBytes(TOKEN_BYTES).toString('base64url');
     const tokenHash = keys.hashSecret(token);

@@ -7,6 +7,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type Clock, type Milliseconds, Minutes } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
+import { faultAt } from '../faults.js';
 import type { OperatorRole, OperatorTokenRecord, OperatorTokenStore } from '../store/contract/operator-token-store.js';
 
 const TOKEN_BYTES = 32;
@@ -62,7 +63,7 @@ export class OperatorTokens {
       );
     const nowMs = this.#parts.clock.now();
     if (expiresAtMs !== null && expiresAtMs <= nowMs)
-      throw new LockgateError('input-expiry', 'a token must expire in the future, or never');
+      throw faultAt('input-expiry', '/expires_at', 'a token must expire in the future, or never');
     const text = `lgo_${randomBytes(TOKEN_BYTES).toString('base64url')}`;
     const row = { name, role, tokenHash: hashOf(text), expiresAtMs, nowMs };
     return { token: await this.#parts.store.operatorTokens.add(row), text };

@@ -2,9 +2,9 @@
  * Checks an operator's change of a webhook URL's filter, which says what events the URL gets, and applies the change.
  * Pure.
  */
-import { LockgateError } from '../../proto/errors.js';
 import type { PingType } from '../../proto/wire/ping-fields.js';
 import { REASONS } from '../../proto/wire/reasons.js';
+import { faultAt, type RequestFaults } from '../faults.js';
 import { type Labels, labelsFault, orderedLabels } from '../store/contract/merchants/device-labels.js';
 import { EVENT_TYPES, type EventType } from '../store/contract/webhooks/merchant-event.js';
 import { NO_FILTER, type WebhookFilter } from '../store/contract/webhooks/webhook-filter.js';
@@ -38,27 +38,27 @@ export function changedFilter(change: FilterChange, before: WebhookFilter = NO_F
 /** The types in their usual order; null if they are pings only, as by default. */
 function checkEvents(events: readonly string[]): readonly EventType[] | null {
   const wrong = events.find((each) => !(EVENT_TYPES as readonly string[]).includes(each));
-  if (wrong !== undefined) throw wrongFilter('type of event', wrong, EVENT_TYPES.join(', '));
+  if (wrong !== undefined) throw wrongFilter('/events', 'type of event', wrong, EVENT_TYPES.join(', '));
   const chosen = EVENT_TYPES.filter((type) => events.includes(type));
   return chosen.length === 0 || (chosen.length === 1 && chosen[0] === 'ping') ? null : chosen;
 }
 
 function checkReasons(reasons: readonly string[]): readonly string[] | null {
   const wrong = reasons.find((each) => !REASON_NAMES.includes(each) && !UNRECOGNIZED_REASON.test(each));
-  if (wrong !== undefined) throw wrongFilter('reason', wrong, REASON_NAMES.join(', '));
+  if (wrong !== undefined) throw wrongFilter('/reasons', 'reason', wrong, REASON_NAMES.join(', '));
   return distinct(reasons);
 }
 
 function checkPingTypes(pingTypes: readonly string[]): readonly string[] | null {
   const wrong = pingTypes.find((each) => !(PING_TYPES as readonly string[]).includes(each));
-  if (wrong !== undefined) throw wrongFilter('ping type', wrong, PING_TYPES.join(', '));
+  if (wrong !== undefined) throw wrongFilter('/ping_types', 'ping type', wrong, PING_TYPES.join(', '));
   return distinct(pingTypes);
 }
 
 function checkLabels(labels: Labels): Labels | null {
   const fault = labelsFault(labels);
   if (fault !== undefined)
-    throw new LockgateError('input-filter', `the label ${JSON.stringify(fault.key)}: ${fault.detail}`);
+    throw faultAt('input-filter', '/labels', `the label ${JSON.stringify(fault.key)}: ${fault.detail}`);
   return Object.keys(labels).length === 0 ? null : orderedLabels(labels);
 }
 
@@ -67,6 +67,6 @@ function distinct(values: readonly string[]): readonly string[] | null {
   return values.length === 0 ? null : [...new Set(values)];
 }
 
-function wrongFilter(what: string, value: string, expected: string): LockgateError {
-  return new LockgateError('input-filter', `${JSON.stringify(value.slice(0, 80))} is no ${what}: expected ${expected}`);
+function wrongFilter(pointer: string, what: string, value: string, expected: string): RequestFaults {
+  return faultAt('input-filter', pointer, `${JSON.stringify(value.slice(0, 80))} is no ${what}: expected ${expected}`);
 }

@@ -26,6 +26,7 @@ interface EntryJson {
   readonly address: string | null;
   readonly agent: string | null;
   readonly os_user: string | null;
+  readonly token: string | null;
   readonly merchant: string | null;
   readonly user: string | null;
   readonly key: string | null;
@@ -82,10 +83,15 @@ function columns(nowMs: number): readonly Column<EntryJson>[] {
   ];
 }
 
-/** Who acted: `operator jo`, `user ada of Amber Bikes`, `key shop backend of Amber Bikes`. */
-function whoText({ actor, os_user: osUser, merchant, user, key }: EntryJson): string {
+/** The start of the hash of the data folder's token; no named token has such a name. */
+const FIRST_TOKEN = /^[0-9a-f]{8}$/;
+
+/** Who acted: `operator jo`, `token prometheus`, `user ada of Amber Bikes`, `key shop backend of Amber Bikes`. */
+function whoText({ actor, os_user: osUser, token, merchant, user, key }: EntryJson): string {
   const name = user ?? key;
   if (name !== null) return `${actor} ${name} of ${merchant}`;
+  const isNamed = actor === 'operator' && token !== null && !FIRST_TOKEN.test(token);
+  if (isNamed) return osUser === null ? `token ${token}` : `token ${token} (${osUser})`;
   return osUser === null ? actor : `${actor} ${osUser}`;
 }
 

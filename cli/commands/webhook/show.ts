@@ -4,7 +4,7 @@ import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { print, printJson } from '../../terminal/output.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
-import { agoText, whenText } from '../../terminal/time-text.js';
+import { agoText, secondsAgoText, whenText } from '../../terminal/time-text.js';
 import { filterText } from './filter-flags.js';
 import { readCount } from './flags.js';
 
@@ -73,17 +73,17 @@ function linesOf(webhook: ShownWebhookJson, nowMs: number): [label: string, text
     ['Gets', filterText(webhook) || 'all pings'],
     ['Ordered', webhook.ordered ? 'yes' : 'no'],
     ['Headers', webhook.headers.join(', ') || 'none'],
-    ['Backlog', backlogText(webhook)],
+    ['Backlog', backlogText(webhook, nowMs)],
     ['Last 24 hours', dayText(webhook)],
     ['Last error', errorText(webhook, nowMs)],
     ['Next attempt', next === null ? 'none is planned' : whenText(next, nowMs)],
   ];
 }
 
-function backlogText({ backlog }: ShownWebhookJson): string {
+function backlogText({ backlog }: ShownWebhookJson, nowMs: number): string {
   if (backlog === null) return 'can’t be counted now';
   const { behind, pending, dead, damaged, oldest_seconds: oldest } = backlog;
-  const age = oldest === null ? '' : `, the oldest received ${Math.round(oldest)} s ago`;
+  const age = oldest === null ? '' : `, the oldest received ${secondsAgoText(oldest, nowMs)}`;
   return `${behind + pending} undelivered (${pending} wait for a retry)${age}; ${dead} dead, ${damaged} damaged`;
 }
 
