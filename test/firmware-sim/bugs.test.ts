@@ -9,6 +9,7 @@ import { ScriptedWorld, type World, type WorldEvent } from '../../firmware-sim/w
 import { Days, Hours, Minutes, Seconds } from '../../proto/clock.js';
 import { RULES } from '../../proto/power/rules.js';
 import { DEFAULT_POWER, type PowerSettings } from '../../proto/wire/ping.js';
+import { byLength } from '../helpers/house/test-length.js';
 import { findingsIn, RUN_STARTS_MS, rulesBroken, traceOf } from '../helpers/sim/judged-run.js';
 
 /** One lock of each kind: in MID with ride tracking, in HIGH, in recovery. */
@@ -67,11 +68,16 @@ function scriptedWorld(power: PowerSettings): World {
   return new ScriptedWorld(initialState, events, { position, speedMetersPerSecond: 0.5, directionDegrees: 0 });
 }
 
-/** The rules that the scripted fleet breaks, which has two locks of each kind. */
+/** How many locks of each kind the scripted fleet has, and how many locks the fleet in a generated world. */
+const [LOCKS_OF_KIND, GENERATED_LOCKS] = byLength([1, 6], [2, 9]);
+
+/** The rules that the scripted fleet breaks. */
 function brokenByScript(...bugs: Bug[]): string[] {
   const worldOf = (_mac: string, index: number): World => scriptedWorld(KINDS[index % KINDS.length] ?? DEFAULT_POWER);
   const assignments = bugs.map((bug) => ({ bug, locks: null }));
-  return rulesBroken(findingsIn(traceOf({ seed: 1, locks: 2 * KINDS.length, days: DAYS, worldOf, bugs: assignments })));
+  return rulesBroken(
+    findingsIn(traceOf({ seed: 1, locks: LOCKS_OF_KIND * KINDS.length, days: DAYS, worldOf, bugs: assignments })),
+  );
 }
 
 t.test('each rule has a bug that breaks it, and each bug has a name and a description', async (t) => {
@@ -112,7 +118,7 @@ t.test('in a generated world each bug adds only findings of the rules that belon
   const run = (mix: string | undefined, days: number, bug?: Bug): string[] => {
     const parts = mix === undefined ? {} : { mix: parseMix(mix) };
     const bugs = bug === undefined ? [] : [{ bug, locks: null }];
-    return rulesBroken(findingsIn(traceOf({ seed: 3, locks: 9, days, pace: 'lively', ...parts, bugs })));
+    return rulesBroken(findingsIn(traceOf({ seed: 3, locks: GENERATED_LOCKS, days, pace: 'lively', ...parts, bugs })));
   };
   const healthy = new Map<string, string[]>();
   for (const bug of BUGS) {

@@ -35,7 +35,7 @@ t.test('the check reports each broken promise', async (t) => {
   t.same(broken({ sentAfterAnswer: [2] }), ['sent-after-answer 2']);
 });
 
-testCommandsDown(t, { seed, locks: 40, commandsPerLock: 15, kills: 2, stallSeconds: 20 }, FILE);
+testCommandsDown(t, { seed, locks: 20, commandsPerLock: 12, kills: 1, stallSeconds: 20 }, FILE);
 
 t.test('the same check detects each sabotage', async (t) => {
   const small: CommandRunOptions = { seed, locks: 10, commandsPerLock: 10, kills: 1, stallSeconds: 3 };

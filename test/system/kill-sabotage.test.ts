@@ -6,6 +6,7 @@ import t, { type Test } from 'tap';
 import { type BrokenPromise, checkDeliveries, summarize } from '../helpers/durability/delivery-check.js';
 import { KillRun, type KillRunOptions } from '../helpers/durability/kill-run.js';
 import type { EventSabotageName } from '../helpers/durability/sabotage.js';
+import { byLength } from '../helpers/house/test-length.js';
 import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 
 const seed = chooseSeed();
@@ -18,10 +19,10 @@ const options: KillRunOptions = {
   maxUnacked: 3,
   kills: 1,
   // Diary lines (sent, acknowledged or arrived) from a start to the kill.
-  minLinesPerKill: 90,
+  minLinesPerKill: byLength(60, 90),
   // Lost events count as backlog too, and must not slow down the load.
   maxBacklog: 5000,
-  minAcked: 180,
+  minAcked: byLength(120, 180),
   faultShare: 0,
   maxAnswerMs: 25,
   // kill.test.ts checks the file.
@@ -87,6 +88,10 @@ t.test('the same check detects each sabotage', async (t) => {
     t.ok(hits > 0, `${name}: ${summarize(findings)}\nrepeat: ${repeat}`);
     t.equal(findings.length, hits, `${name} breaks only this promise`);
   });
-  const [{ findings }] = await Promise.all([KillRun.run(t, options), ...runs]);
-  t.same(findings, [], `without sabotage there are no findings: ${summarize(findings)}\nrepeat: ${repeat}`);
+  // In the quick form kill.test.ts alone shows that there are no findings without sabotage.
+  const healthy = byLength<readonly KillRunOptions[]>([], [options]).map(async (unspoiled) => {
+    const { findings } = await KillRun.run(t, unspoiled);
+    t.same(findings, [], `without sabotage there are no findings: ${summarize(findings)}\nrepeat: ${repeat}`);
+  });
+  await Promise.all([...healthy, ...runs]);
 });

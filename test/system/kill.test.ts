@@ -15,12 +15,12 @@ const options: KillRunOptions = {
   seed,
   locks: 50,
   maxUnacked: 3,
-  kills: 3,
+  kills: 2,
   // Diary lines (sent, acknowledged or arrived) from a start to the next kill; at most twice as many.
   minLinesPerKill: 150,
   // Locks pause while the merchant lacks this many acknowledged pings.
   maxBacklog: 300,
-  minAcked: 1000,
+  minAcked: 600,
   faultShare: 0.01,
   maxAnswerMs: 3,
 };

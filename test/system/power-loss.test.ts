@@ -2,5 +2,5 @@
 import t from 'tap';
 import { testPowerLoss } from '../helpers/durability/power-run.js';
 
-const load = { locks: 20, maxUnacked: 3, kills: 2, minLinesPerKill: 150, maxBacklog: 5000, minAcked: 400 };
+const load = { locks: 20, maxUnacked: 3, kills: 1, minLinesPerKill: 150, maxBacklog: 5000, minAcked: 400 };
 testPowerLoss(t, { ...load, faultShare: 0, maxAnswerMs: 0 }, 1, 'dist/test/system/power-loss.test.js');

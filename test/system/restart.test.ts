@@ -12,6 +12,7 @@ import { ChangeSignal } from '../helpers/clocks/change-signal.js';
 import { summarize } from '../helpers/durability/delivery-check.js';
 import { DiaryLock } from '../helpers/durability/diary-lock.js';
 import { KillRun, type KillRunOptions } from '../helpers/durability/kill-run.js';
+import { byLength } from '../helpers/house/test-length.js';
 import { chooseSeed, SeededChance } from '../helpers/pair/seeded-chance.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
@@ -23,13 +24,13 @@ const options: KillRunOptions = {
   seed,
   locks: 30,
   maxUnacked: 3,
-  kills: 3,
+  kills: byLength(1, 3),
   signal: 'SIGTERM',
   // Diary lines (sent, acknowledged or arrived) from a start to the next kill; at most twice as many.
   minLinesPerKill: 100,
   // Locks pause while the merchant lacks this many acknowledged pings.
   maxBacklog: 300,
-  minAcked: 400,
+  minAcked: byLength(200, 400),
   faultShare: 0,
   maxAnswerMs: 20,
 };
@@ -54,7 +55,8 @@ async function refusesPort(t: Test, second: ServeProgram): Promise<void> {
     ['http', /^lockgate: the merchants’ interface can't listen on 127\.0\.0\.1:\d+/],
     ['operator', /^lockgate: the operator’s interface can't listen on 127\.0\.0\.1:\d+/],
   ] as const;
-  for (const [name, why] of refusals) {
+  // The quick form tries only the last port, when the other two are open.
+  for (const [name, why] of refusals.slice(byLength(2, 0))) {
     const elsewhere = path.join(tempFolder(t), 'data');
     const ports = refusals.flatMap(([each]) => [`--${each}-port`, each === name ? taken : '0']);
     const args = ['serve', '--data', elsewhere, ...ports];
@@ -95,7 +97,7 @@ t.test('SIGTERM under load loses nothing that was acknowledged', async (t) => {
   t.setTimeout(170_000);
   const result = await KillRun.run(t, options);
   t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);
-  t.same(result.exitCodes, [0, 0, 0, 0], 'the gateway stops normally each time');
+  t.same(result.exitCodes, Array(options.kills + 1).fill(0), 'the gateway stops normally each time');
   t.same(result.errorLines, [], 'the gateway logged no complaint');
 });
 

@@ -4,6 +4,7 @@ import { chooseSeed } from '../helpers/pair/seeded-chance.js';
 import { countEstablished, runSoak } from '../helpers/soak/soak-run.js';
 
 const seed = chooseSeed();
+const LOCKS = 100;
 /** The expected result: no ping is missing, none was invented, and the gateway stops without a complaint. */
 const EXPECTED_RESULT = { missing: 0, neverSent: 0, mistakes: [], errorLines: [], exitCode: 0 };
 
@@ -14,13 +15,13 @@ t.setTimeout(120_000);
 t.comment(`repeat: LOCKGATE_SEED=${seed} node dist/test/system/soak.test.js`);
 
 t.test('connections that come and go leak nothing, and every ping arrives once', async (t) => {
-  const run = await runSoak(t, { seed, locks: 200, measurements: 3, secondsBetweenMeasurements: 2, stallSeconds: 3 });
+  const run = await runSoak(t, { seed, locks: LOCKS, measurements: 3, secondsBetweenMeasurements: 2, stallSeconds: 3 });
   for (const { connections, sockets } of run.measurements) {
-    t.equal(sockets, 200);
+    t.equal(sockets, LOCKS);
     t.equal(connections, sockets);
   }
-  t.ok(run.acked > 200, `${run.acked} pings were acknowledged`);
-  t.ok(run.tally.connects > 200, 'some locks reconnected');
+  t.ok(run.acked > LOCKS, `${run.acked} pings were acknowledged`);
+  t.ok(run.tally.connects > LOCKS, 'some locks reconnected');
   const { missing, neverSent, mistakes, errorLines, exitCode } = run;
   t.same({ missing, neverSent, mistakes, errorLines, exitCode }, EXPECTED_RESULT);
   const [before, after] = [run.measurements.at(1), run.measurements.at(-1)];
@@ -48,7 +49,7 @@ t.test('a connection that the system lists twice counts once', async (t) => {
 t.test('the check detects a gateway that skips events', async (t) => {
   const run = await runSoak(t, {
     seed,
-    locks: 200,
+    locks: LOCKS,
     measurements: 1,
     secondsBetweenMeasurements: 1,
     stallSeconds: 3,

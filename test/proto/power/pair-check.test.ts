@@ -9,7 +9,7 @@ import type { EffectiveState } from '../../../proto/power/model.js';
 import { caseEvents, cases } from '../../helpers/pair/cases.js';
 import { mistakesInCase, mistakesOnWalk, PairStatistics } from '../../helpers/pair/report.js';
 
-const WALKS = 120;
+const WALKS = 60;
 /** How long a case is observed after its input. */
 const OBSERVED_FOR = Hours(1);
 /** How long a single case is observed when it is repeated: until after the next Period Ping. */
