@@ -5,4 +5,4 @@
 import t from 'tap';
 import { testDeliveryKills } from '../helpers/durability/delivery-kill.js';
 
-testDeliveryKills(t, 2, 'dist/test/system/delivery-kill.test.js');
+testDeliveryKills(t, 1, 'dist/test/system/delivery-kill.test.js');
