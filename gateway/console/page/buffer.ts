@@ -25,7 +25,7 @@ function fromText(text: string, encoding: string | number | undefined): PageBuff
   if (encoding !== 'base64') return PageBuffer.from(new TextEncoder().encode(text)) as PageBuffer;
   const standard = text.replaceAll('-', '+').replaceAll('_', '/');
   const digits = standard.replace(/=.*$/s, '').replaceAll(/[^A-Za-z0-9+/]/g, '');
-  // One digit left over is not a byte.
+  // A single last digit has only 6 bits, which are no byte, and `atob` refuses it.
   const complete = digits.length % 4 === 1 ? digits.slice(0, -1) : digits;
   return PageBuffer.from(atob(complete), (letter: string) => letter.charCodeAt(0)) as PageBuffer;
 }

@@ -5,7 +5,7 @@
 import { type Milliseconds, Seconds, systemClock } from '../../../proto/clock.js';
 import { type LiveChange, LiveLocks, type LiveMessage, type LiveState } from './live/live-locks.js';
 
-/** How often changes are passed on to the tabs. */
+/** How long changes are collected before the tabs get them. */
 const BATCH_SPAN: Milliseconds = 250;
 /** The wait before a stream that failed is opened again. `EventSource` tries again by itself while it can. */
 const RETRY_AFTER = Seconds(2);
@@ -17,7 +17,7 @@ let source: EventSource | null = null;
 let batch: LiveChange[] = [];
 let isBatchDue = false;
 
-/** What a tab says: the stream to follow, or that the tab is closed. */
+/** A message from a tab: the path of the stream to follow, or that the tab is being closed. */
 type TabMessage = { readonly type: 'follow'; readonly path: string } | { readonly type: 'bye' };
 
 addEventListener('connect', (event) => {

@@ -1,17 +1,19 @@
 /**
- * The time of locks as the page knows it: the gateway's clock of the run, which a demonstration lets run faster than
- * the wall clock. Ages and count-downs are by this clock. It is set by what the gateway says now and then; two readings
- * show how fast it runs. Pure, but for the page's monotonic time.
+ * The page's copy of the run's clock: the gateway's time for locks, which runs faster than real time in a
+ * demonstration. The page computes ages and count-downs with it. Answers of the gateway set the clock now and then; the
+ * speed follows from two of these readings. Reads only the page's own clocks; makes no calls.
  */
 import { type Milliseconds, monotonicMs, Seconds, systemClock } from '../../../../proto/clock.js';
 
-/** Two readings closer together say too little about the speed. */
+/** From two readings that are closer together, the speed can't be computed precisely. */
 const MIN_BETWEEN_READINGS = Seconds(1);
 /** Below this, the clock runs at the speed of real time: the difference is the network's delay. */
 const MIN_SPEED_UP = 1.5;
 
 interface Reading {
+  /** The gateway's time, ms since the epoch. */
   readonly runMs: number;
+  /** The page's monotonic time. */
   readonly atMs: Milliseconds;
 }
 
@@ -29,7 +31,7 @@ export class PageRunClock {
     this.#reading = { runMs, atMs };
   }
 
-  /** Ms since the epoch; the machine's clock until the gateway has said its time. */
+  /** Ms since the epoch; the machine's clock until the first reading. */
   now(atMs: Milliseconds = monotonicMs()): number {
     if (this.#reading === null) return systemClock.now();
     return this.#reading.runMs + (atMs - this.#reading.atMs) * this.#speed;

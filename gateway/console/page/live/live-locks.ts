@@ -71,13 +71,14 @@ export class LiveLocks {
   }
 }
 
-/** The kinds of trouble, the worst first; others come before `none`. */
+/** The kinds of trouble, worst first. Kinds that this list lacks rank after it and before `none`. */
 export const TROUBLE_ORDER: readonly string[] = ['theft', 'unjudged', 'late', 'low-battery'];
 
 /** The worst trouble first, then by name, then by MAC. */
 export function compareByTrouble(a: Lock, b: Lock): number {
   const byTrouble = troubleRank(a) - troubleRank(b);
   if (byTrouble !== 0) return byTrouble;
+  // Locks without a name come last.
   const byName = (a.name ?? '￿').localeCompare(b.name ?? '￿');
   return byName !== 0 ? byName : a.mac_addr < b.mac_addr ? -1 : 1;
 }

@@ -11,7 +11,7 @@ const CARRIAGE_RETURN = 13;
 /** The first two bytes of a gzip file (RFC 1952 §2.3.1). */
 const GZIP_MAGIC = [0x1f, 0x8b] as const;
 
-/** Takes a line: its bytes are from `start` up to but not including `end`. Returns whether reading goes on. */
+/** Takes a line: its bytes are from `start` up to but not including `end`. Returns whether to read further lines. */
 export type LineTaker = (bytes: Uint8Array, start: number, end: number) => boolean;
 
 /** Passes each line of a file to `take`. @throws Error with a sentence if the file can't be read or is too large */
@@ -46,29 +46,30 @@ async function* chunksOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uin
 /** Finds the ends of lines across chunks. */
 class LineSplitter {
   readonly #take: LineTaker;
-  /** The start of a line whose end has not come yet. */
-  #rest: Uint8Array = new Uint8Array();
+  /** The bytes of an unfinished line. */
+  #unfinished: Uint8Array = new Uint8Array();
 
   constructor(take: LineTaker) {
     this.#take = take;
   }
 
-  /** Returns whether reading goes on. */
+  /** Adds a chunk and passes on its complete lines. Returns whether to read further chunks. */
   add(chunk: Uint8Array): boolean {
-    const bytes = this.#rest.length === 0 ? chunk : joined(this.#rest, chunk);
+    const bytes = this.#unfinished.length === 0 ? chunk : joined(this.#unfinished, chunk);
     let start = 0;
     for (let end = bytes.indexOf(NEWLINE); end !== -1; end = bytes.indexOf(NEWLINE, start)) {
       if (!this.#takeLine(bytes, start, end)) return false;
       start = end + 1;
     }
-    this.#rest = bytes.slice(start);
-    if (this.#rest.length > MAX_LINE_BYTES) throw new Error('A line of the file has over 32 MiB: it is no trace.');
+    this.#unfinished = bytes.slice(start);
+    if (this.#unfinished.length > MAX_LINE_BYTES)
+      throw new Error('A line of the file has over 32 MiB: it is no trace.');
     return true;
   }
 
-  /** The last line may lack its end. */
+  /** Passes on the last line, if it has no line break. */
   end(): void {
-    if (this.#rest.length > 0) this.#takeLine(this.#rest, 0, this.#rest.length);
+    if (this.#unfinished.length > 0) this.#takeLine(this.#unfinished, 0, this.#unfinished.length);
   }
 
   #takeLine(bytes: Uint8Array, start: number, end: number): boolean {

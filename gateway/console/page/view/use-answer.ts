@@ -1,4 +1,4 @@
-/** Loads an answer of the interface for a view, and loads it again on demand or now and then. */
+/** A hook that loads an answer of the gateway's HTTP interface for a view, and reloads it on demand or regularly. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ApiFailure } from '../api/http.js';
 import { repeat } from './repeat.js';
@@ -46,7 +46,7 @@ export function useAnswer<Answer>(load: () => Promise<Answer>, everyMs?: number)
   return { answer, failure, reload };
 }
 
-/** An error of ours, which no call explains, is shown too. */
+/** The error as a failure that a view can show; an error in the page's own code becomes `internal`. */
 export function asFailure(error: unknown): ApiFailure {
   if (error instanceof ApiFailure) return error;
   return new ApiFailure(0, 'internal', error instanceof Error ? error.message : String(error));
