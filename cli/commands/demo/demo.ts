@@ -21,7 +21,6 @@ import { GatewayEvents } from '../../../gateway/events.js';
 import { type Gateway, startGateway } from '../../../gateway/gateway.js';
 import { listenToAll } from '../../../gateway/http/operator/json/event.js';
 import { logEvents } from '../../../gateway/log/log.js';
-import { parseRange } from '../../../gateway/webhooks/sending/address-rule.js';
 import { systemClock } from '../../../proto/clock.js';
 import { untilInterrupted } from '../../terminal/interrupt.js';
 import { paint, print, printNote } from '../../terminal/output.js';
@@ -91,8 +90,8 @@ function lineWidth(): number | undefined {
 const LOOPBACK = '127.0.0.0/8';
 
 /** The settings. Occupied default ports are replaced by free ones, and webhooks may go to loopback. */
-async function demoConfig(flags: DemoFlags): Promise<{ config: Config; settings: ResolvedSetting[] }> {
-  const resolved = resolveSettings(flags, process.env);
+export async function demoConfig(flags: DemoFlags): Promise<{ config: Config; settings: ResolvedSetting[] }> {
+  const resolved = resolveSettings(flags, process.env).map(withLoopback);
   const config = readConfig(resolved);
   const isChosen = (key: SettingKey): boolean => {
     return resolved.some(({ setting, source }) => setting.key === key && source !== 'default');
@@ -105,13 +104,14 @@ async function demoConfig(flags: DemoFlags): Promise<{ config: Config; settings:
     mqttPort: await freePort('mqttPort', config.mqttHost),
     httpPort: await freePort('httpPort', config.httpHost),
     operatorPort: await freePort('operatorPort', config.operatorHost),
-    allowWebhookRange: [...config.allowWebhookRange, parseRange(LOOPBACK)],
   };
-  const settings = resolved.map((each) => {
-    if (each.setting.key !== 'allowWebhookRange') return each;
-    return { ...each, text: [each.text, LOOPBACK].filter((range) => range !== '').join(',') };
-  });
-  return { config: demoSettings, settings };
+  return { config: demoSettings, settings: resolved };
+}
+
+/** The setting of the ranges with loopback, so that other URLs than the receiver's may be there too. */
+function withLoopback(each: ResolvedSetting): ResolvedSetting {
+  if (each.setting.key !== 'allowWebhookRange') return each;
+  return { ...each, text: [each.text, LOOPBACK].filter((range) => range !== '').join(',') };
 }
 
 async function choosePort(wanted: number | undefined): Promise<number> {
