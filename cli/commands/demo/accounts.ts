@@ -55,7 +55,8 @@ export async function openDemoAccounts(
 const DASHBOARD_USER = 'demo';
 
 /**
- * How to open the dashboard: a link with which its user chooses a password, once; later the page where the user logs in.
+ * How to open the dashboard: a link with which its user chooses a password, once; later the page where the user logs
+ * in.
  */
 export async function dashboardText(gateway: Gateway, address: string): Promise<string> {
   const { store, merchants } = gateway;
