@@ -1,7 +1,7 @@
 /** The demo's settings: its webhooks and its notify URL may be on this machine. */
 import t from 'tap';
-import { demoConfig } from '../../cli/commands/demo/demo.js';
-import { isAllowedAddress } from '../../gateway/webhooks/sending/address-rule.js';
+import { demoConfig } from '../../../cli/commands/demo/demo.js';
+import { isAllowedAddress } from '../../../gateway/webhooks/sending/address-rule.js';
 
 t.test('notices may be sent to this machine, as webhooks are', async (t) => {
   const ports = { mqttPort: '0', httpPort: '0', operatorPort: '0' };
