@@ -25,6 +25,7 @@ export const FLAGS_OF_MEMBERS: Readonly<Record<string, string>> = {
   password: '--password-file',
   remove_headers: '--remove-header',
   set_headers: '--header',
+  timeout_seconds: '--timeout',
   url_id: '--url',
   utc_offset_minutes: '--utc-offset',
 };

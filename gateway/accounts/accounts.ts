@@ -8,6 +8,7 @@ import type { Mac } from '../../proto/wire/mac.js';
 import { faultAt } from '../faults.js';
 import type { Device, Merchant, WebhookUrl } from '../store/contract/store.js';
 import { changedFilter, type FilterChange } from '../webhooks/filter-input.js';
+import { checkLimits, type LimitsChange } from '../webhooks/limit-input.js';
 import { checkHeaders, sealHeaders } from '../webhooks/payload/custom-headers.js';
 import { makeWebhookSecret } from '../webhooks/payload/signature.js';
 import { type AddDevice, DeviceAccounts, type DeviceAccountsParts } from './device-accounts.js';
@@ -23,7 +24,7 @@ export interface AccountsParts extends DeviceAccountsParts {
   readonly onWebhookUrl: (url: WebhookUrl) => void;
 }
 
-export interface AddWebhookUrl {
+export interface AddWebhookUrl extends LimitsChange {
   readonly url: string;
   readonly merchant?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -99,6 +100,7 @@ export class Accounts {
       secretSealed: keys.seal(secret),
       ordered,
       filter: changedFilter(request.filter ?? {}),
+      ...checkLimits(request, clock.now()),
       fromUplinkId: sinceMs === undefined ? undefined : await store.webhooks.findFirstUplinkFrom(sinceMs),
       nowMs: clock.now(),
     });

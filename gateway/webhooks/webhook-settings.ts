@@ -12,6 +12,7 @@ import type { Store, WebhookUrl } from '../store/contract/store.js';
 import type { WebhookChange } from '../store/contract/webhook-store.js';
 import type { Dispatcher } from './dispatcher.js';
 import { changedFilter, type FilterChange } from './filter-input.js';
+import { checkLimits, type LimitsChange } from './limit-input.js';
 import { checkHeaderCount, checkHeaders, sealHeaders, unsealHeaders } from './payload/custom-headers.js';
 import { makeWebhookSecret } from './payload/signature.js';
 import type { DeliveryClock } from './url/delivery-clock.js';
@@ -42,7 +43,7 @@ export interface WebhookSettingsParts {
 }
 
 /** The settings to change; a setting that is undefined stays unchanged. */
-export interface WebhookSettingsChange {
+export interface WebhookSettingsChange extends LimitsChange {
   readonly url?: string | undefined;
   /** Headers to add. A header replaces one of the same name, in upper or lower case. */
   readonly setHeaders?: Readonly<Record<string, string>> | undefined;
@@ -91,17 +92,19 @@ export class WebhookSettings {
     const { store, keys, dispatcher } = this.#parts;
     const before = await this.#find(urlId);
     const { url, ordered, state } = wanted;
+    const limits = checkLimits(wanted, this.#parts.waits.wall.now());
     const filter = changedFilter(wanted.filter ?? {}, before.filter ?? undefined);
     const headers = changedHeaders(before.id, unsealHeaders(keys, before.headersSealed), wanted);
     const change: WebhookChange = {
       url: url === undefined ? undefined : checkUrl(url),
       headersSealed: headers && sealHeaders(keys, headers),
       ordered,
+      ...limits,
       filter,
       disabledWhy:
         state === undefined || state === before.state ? undefined : state === 'active' ? null : DISABLED_BY_OPERATOR,
     };
-    if ([url, headers, ordered, filter, state].every((each) => each === undefined))
+    if ([url, headers, ordered, filter, state, ...Object.values(limits)].every((each) => each === undefined))
       throw new LockgateError('input-webhook', 'nothing to change: name at least one setting');
     if (state === 'active') await this.#requireOpenMerchant(before);
     const after = await store.webhooks.change(urlId, change);

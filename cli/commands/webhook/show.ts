@@ -7,9 +7,10 @@ import { addClientFlags } from '../../terminal/shared-flags.js';
 import { agoText, secondsAgoText, whenText } from '../../terminal/time-text.js';
 import { filterText } from './filter-flags.js';
 import { readCount } from './flags.js';
+import { type LimitsJson, limitLines } from './limit-flags.js';
 
 /** The URL, as the operator interface returns it. */
-interface ShownWebhookJson {
+interface ShownWebhookJson extends LimitsJson {
   readonly id: number;
   readonly merchant: string;
   readonly url: string;
@@ -72,6 +73,7 @@ function linesOf(webhook: ShownWebhookJson, nowMs: number): [label: string, text
     ['Circuit', heldUntil === null ? webhook.circuit : `${webhook.circuit}, held until ${whenText(heldUntil, nowMs)}`],
     ['Gets', filterText(webhook) || 'all pings'],
     ['Ordered', webhook.ordered ? 'yes' : 'no'],
+    ...limitLines(webhook, nowMs),
     ['Headers', webhook.headers.join(', ') || 'none'],
     ['Backlog', backlogText(webhook, nowMs)],
     ['Last 24 hours', dayText(webhook)],

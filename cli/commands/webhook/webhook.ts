@@ -11,6 +11,15 @@ import { addWatchFlag, repeatIfWatched } from '../../terminal/watch.js';
 import { addDeliveryCommands } from './deliveries.js';
 import { FILTER_FLAGS, type FilterFlags, filterBody, filterText, readLabelList, readNames } from './filter-flags.js';
 import { collect, readCount, readOnOff, readSpan } from './flags.js';
+import {
+  LIMIT_FLAGS,
+  type LimitFlags,
+  type LimitsJson,
+  limitBody,
+  limitLines,
+  limitsText,
+  readLimit,
+} from './limit-flags.js';
 import { addListenCommand } from './listen.js';
 import { addSchemaCommand } from './schema.js';
 import { addShowCommand } from './show.js';
@@ -20,7 +29,7 @@ import { addTestCommand } from './try.js';
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
 /** A webhook URL, as the operator interface returns it. */
-interface WebhookJson {
+interface WebhookJson extends LimitsJson {
   readonly id: number;
   readonly merchant: string;
   readonly url: string;
@@ -50,6 +59,9 @@ export function addWebhookCommands(program: Command): void {
     .option('--merchant <name>', 'The merchant; optional if the gateway has only one.')
     .option('--header <name: value>', 'Add a custom header to every request; can be repeated.', collect, [])
     .option('--ordered', 'Make a lock’s later events wait while an earlier one fails.')
+    .option('--rate <n>', LIMIT_FLAGS.rate, readLimit)
+    .option('--timeout <seconds>', LIMIT_FLAGS.timeout, readLimit)
+    .option('--ca <file>', LIMIT_FLAGS.ca)
     .option('--events <list>', FILTER_FLAGS.events, readNames)
     .option('--reasons <list>', FILTER_FLAGS.reasons, readNames)
     .option('--ping-types <list>', FILTER_FLAGS.pingTypes, readNames)
@@ -79,6 +91,9 @@ function addChangeCommands(webhook: Command): void {
     .option('--header <name: value>', 'Add or replace a header; can be repeated.', collect, [])
     .option('--remove-header <name>', 'Remove a header; can be repeated.', collect, [])
     .option('--ordered <on|off>', 'Whether a lock’s later events wait while an earlier one fails.', readOnOff)
+    .option('--rate <n>', LIMIT_FLAGS.rate, readLimit)
+    .option('--timeout <seconds>', LIMIT_FLAGS.timeout, readLimit)
+    .option('--ca <file>', LIMIT_FLAGS.ca)
     .option('--events <list>', FILTER_FLAGS.events, readNames)
     .option('--reasons <list>', FILTER_FLAGS.reasons, readNames)
     .option('--ping-types <list>', FILTER_FLAGS.pingTypes, readNames)
@@ -107,7 +122,7 @@ function addChangeCommands(webhook: Command): void {
     .action(rotate);
 }
 
-interface AddFlags extends ConnectionFlags, FilterFlags {
+interface AddFlags extends ConnectionFlags, FilterFlags, LimitFlags {
   readonly json?: boolean;
   readonly merchant?: string;
   readonly header: readonly string[];
@@ -124,13 +139,21 @@ async function add(url: string, flags: AddFlags): Promise<void> {
     ...(merchant !== undefined && { merchant }),
     ...(ordered !== undefined && { ordered }),
     ...filterBody(flags),
+    ...(await limitBody(flags)),
     ...(since !== undefined && { since }),
   });
   if (flags.json) return printJson(webhook);
   print(`Added webhook URL ${webhook.id} of ${webhook.merchant}: ${webhook.url}`);
   if (filterText(webhook) !== '') print(`It gets only ${filterText(webhook)}.`);
+  printLimits(webhook);
   print(`Signing secret: ${paint('bold', webhook.secret)}`);
   printNote('The secret is shown only once. The receiver needs it to verify webhooks (Standard Webhooks).');
+}
+
+/** The limits, if the URL has any of its own. */
+function printLimits(webhook: WebhookJson): void {
+  if (limitsText(webhook) === '') return;
+  for (const [label, text] of limitLines(webhook, systemClock.now())) print(`${label}: ${text}`);
 }
 
 /** The `--header` flags of a call. @throws LockgateError `input-header` if one is malformed or repeated */
@@ -169,6 +192,7 @@ async function list(flags: Flags): Promise<void> {
     },
     { title: 'ORDERED', show: (row) => (row.ordered ? 'yes' : 'no'), optional: true },
     { title: 'ONLY', show: filterText, optional: true },
+    { title: 'LIMITS', show: limitsText, optional: true },
     { title: 'HEADERS', show: (row) => row.headers.join(', '), optional: true },
     { title: 'NOTE', show: (row) => noteOf(row, nowMs), below: 'if-narrow' },
   ]);
@@ -194,7 +218,7 @@ function noteOf(webhook: WebhookJson, nowMs: number): string {
   return last === undefined ? '' : `${others.length + 2} secrets valid; the old ends ${whenText(last, nowMs)}`;
 }
 
-interface SetFlags extends ConnectionFlags, FilterFlags {
+interface SetFlags extends ConnectionFlags, FilterFlags, LimitFlags {
   readonly json?: boolean;
   readonly url?: string;
   readonly header: readonly string[];
@@ -214,6 +238,7 @@ async function set(id: number, flags: SetFlags): Promise<void> {
     ...(removeHeader.length > 0 && { remove_headers: removeHeader }),
     ...(ordered !== undefined && { ordered }),
     ...filterBody(flags),
+    ...(await limitBody(flags)),
     ...(state !== undefined && { state }),
   });
   if (flags.json) return printJson(webhook);
@@ -223,6 +248,7 @@ async function set(id: number, flags: SetFlags): Promise<void> {
     webhook.ordered ? 'A lock’s later events wait while an earlier one fails.' : 'Events do not wait for earlier ones.',
   );
   if (filterText(webhook) !== '') print(`It gets only ${filterText(webhook)}.`);
+  printLimits(webhook);
   if (enable)
     printNote(`To send the events stored meanwhile: lockgate webhook recover --url ${webhook.id} --since TIME`);
 }

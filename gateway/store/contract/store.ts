@@ -523,6 +523,10 @@ export interface NewWebhookUrl {
   readonly ordered?: boolean | undefined;
   /** Which events the URL gets; all by default. */
   readonly filter?: WebhookFilter | undefined;
+  /** Limits, as in {@link WebhookUrl}. */
+  readonly attemptsPerSecond?: number | null | undefined;
+  readonly timeoutMs?: number | null | undefined;
+  readonly ca?: string | null | undefined;
   /** The first uplink that the URL gets; by default it gets uplinks from now on. */
   readonly fromUplinkId?: number | undefined;
   readonly nowMs: number;

@@ -29,6 +29,12 @@ export interface WebhookUrl {
   readonly filter: WebhookFilter | null;
   /** Whether it has or had a filter, so that its cursor may have passed events that were not sent. */
   readonly wasFiltered: boolean;
+  /** The most attempts per second; null for no limit. */
+  readonly attemptsPerSecond: number | null;
+  /** The time limit of an attempt; null for that of every attempt. */
+  readonly timeoutMs: number | null;
+  /** PEM: the only certificate authorities that its certificate may come from; null for the usual ones. */
+  readonly ca: string | null;
   /** When the first attempt since the last success failed, wall-clock time; null if no attempt failed since. */
   readonly failingSinceMs: number | null;
   /** How long the URL has failed since then, counting only time in which a gateway ran and could send. */
@@ -76,6 +82,10 @@ export interface WebhookChange {
   /** All headers, with sealed values. */
   readonly headersSealed?: Readonly<Record<string, string>> | undefined;
   readonly ordered?: boolean | undefined;
+  /** Limits; null removes one. */
+  readonly attemptsPerSecond?: number | null | undefined;
+  readonly timeoutMs?: number | null | undefined;
+  readonly ca?: string | null | undefined;
   /** Which events the URL gets from now on. */
   readonly filter?: WebhookFilter | undefined;
   /** A sentence disables the URL and says why; null makes it active again, from the log's current end on. */

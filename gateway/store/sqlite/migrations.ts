@@ -35,6 +35,7 @@ import { consoleSessions } from './migrations/0021-0040/0028-console-sessions.js
 import { merchantEvents } from './migrations/0021-0040/0029-merchant-events.js';
 import { merchantClosing } from './migrations/0021-0040/0030-merchant-closing.js';
 import { notifications } from './migrations/0021-0040/0031-notifications.js';
+import { webhookLimits } from './migrations/0021-0040/0032-webhook-limits.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -68,6 +69,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0029-merchant-events': merchantEvents,
   '0030-merchant-closing': merchantClosing,
   '0031-notifications': notifications,
+  '0032-webhook-limits': webhookLimits,
 };
 
 /** The names of all steps, in order. */

@@ -187,6 +187,11 @@ export interface WebhookUrlTable {
   filtered_after: Generated<number | null>;
   /** The end of those; null while the URL has a filter, or if it never had one. */
   filtered_until: Generated<number | null>;
+  attempts_per_second: Generated<number | null>;
+  /** The time limit of an attempt. */
+  timeout_ms: Generated<number | null>;
+  /** PEM: the only certificate authorities that the URL's certificate may come from. */
+  ca: Generated<string | null>;
   /** When the first attempt since the last success failed; null if no attempt failed since. */
   failing_since_ms: Generated<number | null>;
   /** How long the URL has failed since then, counting only time in which a gateway ran and could send. */

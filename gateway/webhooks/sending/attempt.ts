@@ -27,6 +27,10 @@ export interface AttemptRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** The time limit; that of every attempt if undefined. */
+  readonly timeoutMs?: Milliseconds | undefined;
+  /** PEM: the certificate authorities to trust instead of the usual ones. */
+  readonly ca?: string | undefined;
 }
 
 /** The result. `error` is a sentence for people, null if the receiver answered 2xx. */
@@ -63,7 +67,8 @@ export async function attemptDelivery(
   } catch (error) {
     const ownFailure = await ownFailureOf(error as Error, new URL(request.url).hostname, agents.names);
     const { code } = error as NodeJS.ErrnoException;
-    const sentence = ownFailure === undefined ? explain(error as Error) : ownFailureText(ownFailure, code);
+    const sentence =
+      ownFailure === undefined ? explain(error as Error, request.timeoutMs) : ownFailureText(ownFailure, code);
     const result = { status: null, durationMs: elapsedMs(), error: sentence, answer: null, retryAfter: undefined };
     return { ...result, isAddressRefused: code === ADDRESS_REFUSED_CODE, ownFailure };
   }
@@ -117,7 +122,7 @@ function post(request: AttemptRequest, agents: GuardedAgents, clock: Clock, sign
       const isLookingUp = call?.socket?.connecting === true && agents.names.isLookingUp(hostname);
       return isLookingUp ? new LookupTimedOut() : new AttemptTimedOut();
     };
-    const timer = clock.after(ATTEMPT_TIMEOUT, () => fail(timedOut()));
+    const timer = clock.after(request.timeoutMs ?? ATTEMPT_TIMEOUT, () => fail(timedOut()));
     signal.addEventListener('abort', cutOff);
     send();
   });
@@ -136,7 +141,8 @@ function sendRequest(request: AttemptRequest, agents: GuardedAgents, ends: Reque
   const isSecure = url.protocol === 'https:';
   const headers = { ...request.headers, 'content-length': String(Buffer.byteLength(request.body)) };
   const options = { method: 'POST', headers, agent: isSecure ? agents.https : agents.http };
-  const call = (isSecure ? https : http).request(url, options);
+  const trust = isSecure && request.ca !== undefined ? { ca: request.ca } : {};
+  const call = (isSecure ? https : http).request(url, { ...options, ...trust });
   let answer: http.IncomingMessage | undefined;
   call.on('error', (error) => {
     // After an error that follows a complete answer, such as a body after a 204, the answer is still valid.
@@ -211,12 +217,12 @@ function readLimited(response: http.IncomingMessage): Promise<Buffer> {
 }
 
 /** A sentence for people about the failure. */
-function explain(error: Error): string {
+function explain(error: Error, timeoutMs = ATTEMPT_TIMEOUT): string {
   const { code } = error as NodeJS.ErrnoException;
   if (code === ADDRESS_REFUSED_CODE) return ADDRESS_REFUSED;
   if (isUnanswered(error)) return `the name service resolves other names but not this one (${code})`;
   if (code === 'ETIMEDOUT' || error instanceof AttemptTimedOut)
-    return `no complete answer within ${ATTEMPT_TIMEOUT / 1000} s`;
+    return `no complete answer within ${timeoutMs / 1000} s`;
   if (code === 'ECONNREFUSED') return 'nothing listens there (connection refused)';
   if (code === 'ECONNRESET') return 'the receiver reset the connection';
   if (code === 'ENOTFOUND') return 'the host name is unknown';

@@ -70,6 +70,7 @@ export class DeliverySender {
   /** Sends a body with an id, signed with every secret that is valid at `nowMs`. */
   async send(id: string, body: string, nowMs: number, signal: AbortSignal): Promise<AttemptResult> {
     const { waits, agents, userAgent } = this.#parts;
+    const { url, timeoutMs, ca } = this.#url;
     const secrets = this.#secrets.signing.filter(({ validUntilMs = Number.POSITIVE_INFINITY }) => validUntilMs > nowMs);
     const headers = {
       ...this.#secrets.headers,
@@ -82,7 +83,12 @@ export class DeliverySender {
         body,
       ),
     };
-    return await attemptDelivery({ url: this.#url.url, headers, body }, agents, waits.wall, signal);
+    return await attemptDelivery(
+      { url, headers, body, timeoutMs: timeoutMs ?? undefined, ca: ca ?? undefined },
+      agents,
+      waits.wall,
+      signal,
+    );
   }
 
   /**

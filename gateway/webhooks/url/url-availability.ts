@@ -15,6 +15,7 @@
 import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 import type { Failing, Hold, WebhookUrl } from '../../store/contract/webhook-store.js';
 import type { AttemptResult } from '../sending/attempt.js';
+import { AttemptRate } from './attempt-rate.js';
 import { Circuit } from './circuit.js';
 import { ConcurrencyLimiter } from './concurrency-limiter.js';
 import { FailingTime } from './failing-time.js';
@@ -36,18 +37,21 @@ export interface AvailabilityChange {
   readonly disabledWhy?: string;
 }
 
+/** The stored values of a URL that its availability depends on. */
+export type AvailabilityUrl = Pick<WebhookUrl, 'failingSinceMs' | 'failingForMs' | 'hold'> &
+  Partial<Pick<WebhookUrl, 'attemptsPerSecond'>>;
+
 export class UrlAvailability {
   readonly #circuit = new Circuit();
   readonly #limiter = new ConcurrencyLimiter();
   readonly #failing: FailingTime;
+  readonly #rate: AttemptRate | undefined;
   #heldUntilMs: number;
   #stall: { readonly untilMs: number; readonly waitMs: Milliseconds } | undefined;
 
   /** Continues from the URL's stored values. */
-  constructor(
-    { failingSinceMs, failingForMs, hold }: Pick<WebhookUrl, 'failingSinceMs' | 'failingForMs' | 'hold'>,
-    nowMs: number,
-  ) {
+  constructor({ failingSinceMs, failingForMs, hold, attemptsPerSecond = null }: AvailabilityUrl, nowMs: number) {
+    this.#rate = attemptsPerSecond === null ? undefined : new AttemptRate(attemptsPerSecond, nowMs);
     this.#failing = new FailingTime(failingSinceMs === null ? null : { sinceMs: failingSinceMs, forMs: failingForMs });
     // The stored end may be far off if the machine's clock was changed since: the wait is never longer than asked for.
     this.#heldUntilMs = hold === null ? nowMs : Math.min(hold.untilMs, nowMs + hold.spanMs);
@@ -72,14 +76,21 @@ export class UrlAvailability {
 
   /** The earliest time at which an attempt may start; undefined if one may start now. */
   opensAtMs(nowMs: number): number | undefined {
-    const atMs = Math.max(this.#heldUntilMs, this.#stall?.untilMs ?? 0, this.#circuit.probeAtMs ?? 0);
+    const rateOpensAtMs = this.#rate?.opensAtMs(nowMs) ?? 0;
+    const atMs = Math.max(this.#heldUntilMs, this.#stall?.untilMs ?? 0, this.#circuit.probeAtMs ?? 0, rateOpensAtMs);
     return atMs > nowMs ? atMs : undefined;
   }
 
   /** How many attempts may start in addition to those under way. */
   freeAttempts(nowMs: number, underWay: number): number {
     if (this.opensAtMs(nowMs) !== undefined) return 0;
-    return (this.mode(nowMs) === 'open' ? this.#limiter.limit : 1) - underWay;
+    const free = (this.mode(nowMs) === 'open' ? this.#limiter.limit : 1) - underWay;
+    return Math.min(free, this.#rate?.free(nowMs) ?? free);
+  }
+
+  /** Must be called when an attempt starts. */
+  attemptStarted(nowMs: number): void {
+    this.#rate?.started(nowMs);
   }
 
   /** How many of the running attempts may be retries. */

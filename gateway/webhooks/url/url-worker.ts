@@ -81,6 +81,8 @@ export class UrlWorker implements AttemptOwner {
   #jobs = 0;
   #mode: Mode = 'asleep';
   #timer: Timer | undefined;
+  /** Whether an attempt could not start in this pass because the URL was held, probed or at its rate. */
+  #wasClosed = false;
   #onIdle: (() => void)[] = [];
 
   constructor(url: WebhookUrl, secrets: UrlSecrets, parts: WorkerParts) {
@@ -212,6 +214,7 @@ export class UrlWorker implements AttemptOwner {
   async #runPass(): Promise<void> {
     const { order, retries } = this.#state;
     const nowMs = this.#parts.waits.now();
+    this.#wasClosed = false;
     try {
       await retries.shortenWaits(nowMs, this.heldUntilMs);
       await order?.load();
@@ -229,8 +232,11 @@ export class UrlWorker implements AttemptOwner {
   #freeAttempts(): number {
     const { availability, retries } = this.#state;
     if (this.#unrecorded >= MAX_UNRECORDED_DELIVERIES || retries.setAsideCount >= MAX_SET_ASIDE_EVENTS) return 0;
-    const free = availability.freeAttempts(this.#parts.waits.now(), this.#running);
-    return free <= 0 ? 0 : Math.min(free, this.#parts.throttle.freeAttempts(this));
+    const nowMs = this.#parts.waits.now();
+    const free = availability.freeAttempts(nowMs, this.#running);
+    if (free > 0) return Math.min(free, this.#parts.throttle.freeAttempts(this));
+    if (availability.opensAtMs(nowMs) !== undefined) this.#wasClosed = true;
+    return 0;
   }
 
   /** Starts as many due retries as may start. At an ordered URL, skips those of locks with an attempt under way. */
@@ -296,6 +302,7 @@ export class UrlWorker implements AttemptOwner {
 
   #startEvent(event: StoredUplink): void {
     this.#parts.throttle.attemptStarted(this);
+    this.#state.availability.attemptStarted(this.#parts.waits.now());
     this.#state.queue.started(event);
     this.#busyLocks.add(event.deviceId);
     this.#run(this.#runner.run({ event, number: 1, attemptsBefore: 0, hasRow: false }), () =>
@@ -306,6 +313,7 @@ export class UrlWorker implements AttemptOwner {
   #startRetry({ uplink: event, attempts, attemptsBefore }: DueDelivery): void {
     const { order, retries } = this.#state;
     this.#parts.throttle.attemptStarted(this);
+    this.#state.availability.attemptStarted(this.#parts.waits.now());
     retries.started(event.id);
     if (order !== undefined) this.#busyLocks.add(event.deviceId);
     this.#run(this.#runner.run({ event, number: attempts + 1, attemptsBefore, hasRow: true }), () => {
@@ -342,6 +350,8 @@ export class UrlWorker implements AttemptOwner {
       if (dueAtMs !== null) this.#sleep(Math.max(dueAtMs, opensAtMs) - waits.now());
       return;
     }
+    // It opened during the pass, after events were turned away.
+    if (this.#wasClosed) return this.wake();
     // Nothing more may start before an attempt ends or the throttle grants attempts; both wake the worker.
     if (retries.underWay >= availability.retryLimit || this.#freeAttempts() <= 0) return;
     const dueAtMs = await retries.nextAtMs();

@@ -343,7 +343,7 @@ const DEVICES: readonly CommandCase[] = [
 const WEBHOOKS: readonly CommandCase[] = [
   {
     command: 'webhook add',
-    shows: 'http://127.0.0.1:9/locks --merchant "Basil Bikes" --header "X-Team: bikes"',
+    shows: 'http://127.0.0.1:9/locks --merchant "Basil Bikes" --header "X-Team: bikes" --rate 5',
     json: 'http://127.0.0.1:9/more --merchant "Basil Bikes" --ordered --reasons REASON_THEFT --events ping,command',
     wrong: ['ftp://hooks.example.com/ --merchant "Basil Bikes"', /not an http or https URL/],
     refused: 'http://127.0.0.1:9/locks --merchant Nobody',
@@ -352,8 +352,8 @@ const WEBHOOKS: readonly CommandCase[] = [
   { command: 'webhook show', shows: '1', wrong: ['one', /Expected/], refused: '99' },
   {
     command: 'webhook set',
-    shows: '2 --ordered on --disable --ping-types gps --reasons REASON_THEFT,REASON_GPS_PING',
-    json: '2 --enable --ping-types all --reasons all --events ping,battery',
+    shows: '2 --ordered on --disable --ping-types gps --reasons REASON_THEFT,REASON_GPS_PING --timeout 3',
+    json: '2 --enable --ping-types all --reasons all --events ping,battery --timeout none',
     wrong: ['2 --enable --disable', /--enable and --disable exclude each other/],
     refused: '99 --enable',
   },

@@ -14,6 +14,7 @@ import type { TestOutcome } from '../../../webhooks/webhook-test.js';
 import { filterJson } from '../../shared/filter-json.js';
 import { countOf, originOf, pick } from '../json/audit-terms.js';
 import { DeliveriesAnswer, DeliveryQuery, readDeliveryQuery, showDeliveries } from '../json/delivery.js';
+import { LimitsInput, limitsJson, limitsMembers, splitLimits } from '../json/webhook-limits.js';
 import { readDate, readId } from '../query.js';
 import { type OperatorParts, type Route, type RouteRequest, readMac, withBody } from '../routes.js';
 import { Count, DateText, Described, Exact, MaybeText, MaybeTime, Name, OneOf, OrNull, Time } from '../schemas.js';
@@ -37,6 +38,7 @@ const Filter = {
 };
 const NewWebhook = Exact({
   ...Filter,
+  ...LimitsInput,
   url: Type.String(),
   merchant: Type.Optional(Name),
   headers: Type.Optional(Headers),
@@ -45,6 +47,7 @@ const NewWebhook = Exact({
 });
 const ChangedWebhook = Exact({
   ...Filter,
+  ...LimitsInput,
   url: Type.Optional(Type.String()),
   set_headers: Type.Optional(Headers),
   remove_headers: Type.Optional(Type.Array(Type.String())),
@@ -73,6 +76,7 @@ export const webhook = {
   headers: Type.Array(Type.String({ description: 'A name; values are not shown.' })),
   ordered: Type.Boolean(),
   ...filterMembers,
+  ...limitsMembers,
   state: OneOf(['active', 'disabled']),
   disabled_why: MaybeText,
   circuit: OneOf(['open', 'closed']),
@@ -114,10 +118,12 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     },
     ...withBody(
       NewWebhook,
-      async ({ accounts, webhooks }, { since, events, reasons, ping_types: pingTypes, labels, ...body }) => {
+      async ({ accounts, webhooks }, { since, events, reasons, ping_types: pingTypes, labels, ...others }) => {
+        const [limits, body] = splitLimits(others);
         await webhooks.targets.check(body.url);
         const filter = { events, reasons, pingTypes, labels };
-        const { url, secret } = await accounts.addWebhookUrl({ ...body, filter, sinceMs: readDate('since', since) });
+        const wanted = { ...body, ...limits, filter, sinceMs: readDate('since', since) };
+        const { url, secret } = await accounts.addWebhookUrl(wanted);
         return { ...webhookJson(await webhooks.settings.read(url)), secret };
       },
     ),
@@ -144,7 +150,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
   {
     method: 'POST',
     path: '/webhooks/:id',
-    summary: 'Changes a webhook URL: its address, headers, ordering, state, or which events it gets.',
+    summary: 'Changes a webhook URL: its address, headers, ordering, limits, state, or which events it gets.',
     operation: 'webhook.set',
     success: 200,
     answer: Type.Object(webhook),
@@ -256,13 +262,14 @@ function urlIdOf({ params }: RouteRequest): string {
   return String(readId(params.id));
 }
 
-/** What the audit log records: only the origin of the address, and only the names of headers. */
+/** What the audit log records: only the origin of the address, the names of headers, the subjects of certificates. */
 function webhookDetails(webhookMembers: object | undefined) {
-  const { url, ...others } = (webhookMembers ?? {}) as { readonly url?: unknown };
+  const { url, ca, ...others } = (webhookMembers ?? {}) as { readonly url?: unknown; readonly ca?: unknown };
   const origin = originOf(url);
   return {
     ...(origin !== undefined && { origin }),
-    ...pick(others, 'merchant', 'headers', 'ordered', 'state', ...Object.keys(Filter)),
+    ...pick(others, 'merchant', 'headers', 'ordered', 'state', ...Object.keys(Filter), 'rate', 'timeout_seconds'),
+    ...(typeof ca === 'object' && { ca }),
   };
 }
 
@@ -274,10 +281,12 @@ async function webhookBefore({ store, webhooks }: OperatorParts, { params }: Rou
 
 async function changeWebhook({ webhooks }: OperatorParts, { params, body }: RouteRequest) {
   const { set_headers: setHeaders, remove_headers: removeHeaders, ...others } = body as Static<typeof ChangedWebhook>;
-  const { events, reasons, ping_types: pingTypes, labels, ...rest } = others;
+  const { events, reasons, ping_types: pingTypes, labels, ...kept } = others;
+  const [limits, rest] = splitLimits(kept);
   if (rest.url !== undefined) await webhooks.targets.check(rest.url);
   const filter = { events, reasons, pingTypes, labels };
-  return webhookJson(await webhooks.settings.set(readId(params.id), { ...rest, setHeaders, removeHeaders, filter }));
+  const wanted = { ...rest, ...limits, setHeaders, removeHeaders, filter };
+  return webhookJson(await webhooks.settings.set(readId(params.id), wanted));
 }
 
 /** Sends a test webhook: with the lock's latest ping, or with the ping of the request. */
@@ -310,6 +319,7 @@ export function webhookJson({ url, isCircuitOpen, heldUntilMs, oldSecretsUntilMs
     headers: Object.keys(url.headersSealed),
     ordered: url.ordered,
     ...filterJson(url),
+    ...limitsJson(url),
     state: url.state,
     disabled_why: url.disabledWhy,
     circuit: isCircuitOpen ? 'open' : 'closed',

@@ -65,6 +65,9 @@ export class Registry {
         created_at_ms: url.nowMs,
         ordered: url.ordered === true ? 1 : 0,
         started_after: startAfterId,
+        attempts_per_second: url.attemptsPerSecond ?? null,
+        timeout_ms: url.timeoutMs ?? null,
+        ca: url.ca ?? null,
         ...filterColumns(url.filter ?? NO_FILTER, { filtered_after: null }, startAfterId, startAfterId),
       };
       const added = await db.insertInto('webhook_url').values(row).returningAll().executeTakeFirstOrThrow();
@@ -149,6 +152,9 @@ export function toWebhookUrl(row: Selectable<WebhookUrlTable> & { merchant_name:
     startedAfter: row.started_after,
     filter: row.filter === null ? null : { ...NO_FILTER, ...(JSON.parse(row.filter) as Partial<WebhookFilter>) },
     wasFiltered: row.filtered_after !== null,
+    attemptsPerSecond: row.attempts_per_second,
+    timeoutMs: row.timeout_ms,
+    ca: row.ca,
     failingSinceMs: row.failing_since_ms,
     failingForMs: row.failing_for_ms,
     hold:

@@ -368,7 +368,7 @@ async function requireUrl(db: Kysely<Tables>, urlId: number): Promise<WebhookUrl
 /** Changes a URL in a transaction. @throws LockgateError `no-such-webhook` */
 export async function changeUrl(db: Kysely<Tables>, urlId: number, change: WebhookChange): Promise<WebhookUrl> {
   const before = await requireUrl(db, urlId);
-  const { url, headersSealed, ordered, filter, disabledWhy } = change;
+  const { url, headersSealed, ordered, filter, disabledWhy, attemptsPerSecond, timeoutMs, ca } = change;
   const enabling = disabledWhy === null && before.state === 'disabled';
   // An enabled URL gets events from now on; those that arrived while it was disabled become a gap.
   const cursor = enabling ? await endOfLog(db, before.cursor) : before.cursor;
@@ -380,6 +380,9 @@ export async function changeUrl(db: Kysely<Tables>, urlId: number, change: Webho
     ...(url !== undefined && { url }),
     ...(headersSealed !== undefined && { headers: JSON.stringify(headersSealed), headers_sealed: 1 }),
     ...(ordered !== undefined && { ordered: ordered ? 1 : 0 }),
+    ...(attemptsPerSecond !== undefined && { attempts_per_second: attemptsPerSecond }),
+    ...(timeoutMs !== undefined && { timeout_ms: timeoutMs }),
+    ...(ca !== undefined && { ca }),
     ...(filter !== undefined && (await changedFilterColumns(db, before, filter))),
     ...(typeof disabledWhy === 'string' && { state: 'disabled' as const, disabled_why: disabledWhy }),
     ...(enabling && { state: 'active' as const, disabled_why: null, cursor }),

@@ -1,0 +1,99 @@
+/** The flags that limit attempts at a webhook URL: rate, time limit, certificate authority. */
+import { createReadStream } from 'node:fs';
+import { InvalidArgumentError } from 'commander';
+import { LockgateError } from '../../../proto/errors.js';
+import { whenText } from '../../terminal/time-text.js';
+
+/** A value that removes a limit. */
+const NONE = 'none';
+
+/** A longer file holds no certificates that the gateway takes. */
+const MAX_CA_FILE_LENGTH = 64 * 1024;
+/** The time limit of an attempt at a URL without one of its own. */
+const USUAL_TIMEOUT_SECONDS = 15;
+/** The characters of a date without its time. */
+const DATE_LENGTH = 10;
+
+/** The texts of `--help`. */
+export const LIMIT_FLAGS = {
+  rate: 'The most attempts per second, 0.1 to 1000; "none" for no limit.',
+  timeout: 'The time limit of an attempt in seconds, 1 to 15; "none" for 15.',
+  ca: 'A file with PEM certificates, or -: for https only these authorities are trusted; "none" for the usual ones.',
+};
+
+export interface LimitFlags {
+  readonly rate?: number | typeof NONE;
+  readonly timeout?: number | typeof NONE;
+  readonly ca?: string;
+}
+
+/** A number, or "none". Commander would turn null into an empty text. */
+export function readLimit(text: string): number | typeof NONE {
+  if (text === NONE) return NONE;
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isFinite(value) && value > 0) return value;
+  throw new InvalidArgumentError('Expected a number above 0, or none.');
+}
+
+/** The members of a request that set what the flags name. @throws LockgateError `input-file` */
+export async function limitBody({ rate, timeout, ca }: LimitFlags): Promise<object> {
+  return {
+    ...(rate !== undefined && { rate: rate === NONE ? null : rate }),
+    ...(timeout !== undefined && { timeout_seconds: timeout === NONE ? null : timeout }),
+    ...(ca !== undefined && { ca: ca === NONE ? null : await readCertificates(ca) }),
+  };
+}
+
+/** The text of a file. The gateway checks the certificates; a private key must not get that far. */
+async function readCertificates(file: string): Promise<string> {
+  const text = await readStart(file);
+  if (text.length > MAX_CA_FILE_LENGTH)
+    throw new LockgateError('input-file', `--ca ${file}: longer than ${MAX_CA_FILE_LENGTH / 1024} KiB`);
+  if (!text.includes('PRIVATE KEY')) return text;
+  throw new LockgateError('input-file', `--ca ${file}: it has a private key: expected certificates alone`);
+}
+
+/** The text of a file, or its start if it is too long. */
+async function readStart(file: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  try {
+    const stream = file === '-' ? process.stdin : createReadStream(file, { end: MAX_CA_FILE_LENGTH });
+    let length = 0;
+    for await (const chunk of stream) {
+      chunks.push(chunk as Buffer);
+      length += (chunk as Buffer).length;
+      if (length > MAX_CA_FILE_LENGTH) break;
+    }
+  } catch (error) {
+    throw new LockgateError('input-file', `--ca ${file}: ${(error as Error).message}`);
+  }
+  return Buffer.concat(chunks).toString('latin1');
+}
+
+/** The limits of a URL, as the operator interface returns them. */
+export interface LimitsJson {
+  readonly rate: number | null;
+  readonly timeout_seconds: number | null;
+  readonly ca: { readonly subjects: readonly string[]; readonly valid_to: string } | null;
+}
+
+/** The limits in short, such as `5/s, 3 s, own CA`; empty if it has none. */
+export function limitsText({ rate, timeout_seconds: seconds, ca }: LimitsJson): string {
+  const parts = [rate !== null && `${rate}/s`, seconds !== null && `${seconds} s`, ca !== null && 'own CA'];
+  return parts.filter((part) => part !== false).join(', ');
+}
+
+/** A line for each limit. Without one of its own, what holds for every URL. */
+export function limitLines(limits: LimitsJson, nowMs: number): [label: string, text: string][] {
+  const { rate, timeout_seconds: seconds, ca } = limits;
+  return [
+    ['Rate', rate === null ? 'no limit' : `at most ${rate} attempts per second`],
+    ['Time limit', `${seconds ?? USUAL_TIMEOUT_SECONDS} s for an attempt`],
+    ['CA', ca === null ? 'the usual ones' : `only ${ca.subjects.join('; ')}; ${endText(ca.valid_to, nowMs)}`],
+  ];
+}
+
+function endText(validTo: string, nowMs: number): string {
+  const has = Date.parse(validTo) > nowMs ? 'ends' : 'ended';
+  return `${has} ${validTo.slice(0, DATE_LENGTH)}, ${whenText(validTo, nowMs)}`;
+}
