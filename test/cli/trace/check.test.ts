@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import t, { type Test } from 'tap';
-import { checkTraces } from '../../cli/commands/trace/check/check.js';
-import { FindingIndex } from '../../cli/commands/trace/check/findings/finding-index.js';
-import { SpillFile } from '../../cli/commands/trace/check/findings/spill-file.js';
-import type { CheckFlags } from '../../cli/commands/trace/check/options.js';
-import { LockgateError } from '../../proto/errors.js';
-import { root } from '../helpers/house/our-files.js';
+import { checkTraces } from '../../../cli/commands/trace/check/check.js';
+import { FindingIndex } from '../../../cli/commands/trace/check/findings/finding-index.js';
+import { SpillFile } from '../../../cli/commands/trace/check/findings/spill-file.js';
+import type { CheckFlags } from '../../../cli/commands/trace/check/options.js';
+import { LockgateError } from '../../../proto/errors.js';
+import { root } from '../../helpers/house/our-files.js';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-check-'));
 t.teardown(() => rmSync(folder, { recursive: true, force: true }));

@@ -5,11 +5,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import t from 'tap';
-import { runLockgate } from '../helpers/cli/program.js';
-import { root } from '../helpers/house/our-files.js';
-import { traceOf } from '../helpers/sim/judged-run.js';
-import { mutantOf } from '../helpers/sim/mutant-trace.js';
-import { tempFolder } from '../helpers/store/temp-folder.js';
+import { runLockgate } from '../../helpers/cli/program.js';
+import { root } from '../../helpers/house/our-files.js';
+import { traceOf } from '../../helpers/sim/judged-run.js';
+import { mutantOf } from '../../helpers/sim/mutant-trace.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const folder = tempFolder(t);
 const pathOf = (name: string): string => path.join(folder, name);

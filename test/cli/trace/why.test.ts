@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import t from 'tap';
-import { type CommandResult, runCommand } from '../helpers/cli/command-line.js';
-import { root } from '../helpers/house/our-files.js';
+import { type CommandResult, runCommand } from '../../helpers/cli/command-line.js';
+import { root } from '../../helpers/house/our-files.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'lockgate-why-'));
 t.teardown(() => rmSync(folder, { recursive: true, force: true }));

@@ -2,15 +2,15 @@
 import { request } from 'node:http';
 import got from 'got';
 import t from 'tap';
-import type { Gateway } from '../../gateway/gateway.js';
-import { afterThisTurn, Hours, ManualClock, Minutes, Seconds } from '../../proto/clock.js';
-import { POWER_MODEL } from '../../proto/power/model.js';
-import { TraceCheck } from '../../proto/trace/check.js';
-import type { TraceFinding } from '../../proto/trace/findings.js';
-import { TraceReader } from '../../proto/trace/reader.js';
-import type { TraceEvent, TraceHeader } from '../../proto/trace/trace.js';
-import type { CellularPing, LockState } from '../../proto/wire/ping.js';
-import { callOperator } from '../helpers/cli/operator-call.js';
+import type { Gateway } from '../../../gateway/gateway.js';
+import { afterThisTurn, Hours, ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
+import { POWER_MODEL } from '../../../proto/power/model.js';
+import { TraceCheck } from '../../../proto/trace/check.js';
+import type { TraceFinding } from '../../../proto/trace/findings.js';
+import { TraceReader } from '../../../proto/trace/reader.js';
+import type { TraceEvent, TraceHeader } from '../../../proto/trace/trace.js';
+import type { CellularPing, LockState } from '../../../proto/wire/ping.js';
+import { callOperator } from '../../helpers/cli/operator-call.js';
 import {
   MERCHANT,
   openGateway,
@@ -18,9 +18,9 @@ import {
   testGateway,
   testMac,
   waitForEvents,
-} from '../helpers/gateway/test-gateway.js';
-import { connectedLock, TestLock } from '../helpers/mqtt/test-lock.js';
-import { tempFolder } from '../helpers/store/temp-folder.js';
+} from '../../helpers/gateway/test-gateway.js';
+import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
 const OTHER = testMac(2);
