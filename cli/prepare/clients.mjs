@@ -24,9 +24,10 @@ export function clientsStep() {
     title: `Installing ${paths.length} packages of foreign clients for tests`,
     work: async () => {
       rmSync(stampFile, { force: true });
-      // Some packages have install scripts that compile or report; the tests need neither.
+      // Some packages have install scripts that compile parts of them or send statistics; the tests need neither.
       await runNpm(['ci', '--ignore-scripts'], {
         folder,
+        // Counted while npm installs them, to show the progress.
         packages: paths.map((path) => clonePath('test', 'clients', path)),
       });
       writeFileSync(stampFile, fingerprint([lockText()]));

@@ -1,4 +1,4 @@
-/** Calendar months in UTC, for usage counts and statements (interfaces.md §5). Pure. */
+/** Calendar months in UTC, for usage counts and monthly bills, called statements (interfaces.md §5). Pure. */
 import { ok, problem, type Result } from '../../proto/errors.js';
 
 declare const monthBrand: unique symbol;
@@ -13,7 +13,10 @@ export function monthOf(timeMs: number): Month {
   return new Date(timeMs).toISOString().slice(0, 7) as Month;
 }
 
-/** Reads a month of the years 1970 to 9998. The error's sentence quotes at most 20 characters of what was given. */
+/**
+ * Reads a month of the years 1970 to 9998: the month after it must have a year of four digits too. The error's sentence quotes at most 20 characters of what
+ * was given.
+ */
 export function parseMonth(text: string): Result<Month> {
   const year = Number(SPELLING.exec(text)?.[1]);
   if (year >= 1970 && year <= 9998) return ok(text as Month);

@@ -1,4 +1,7 @@
-/** The battery of an e-bike. Its motor drains it with the distance ridden; its rider charges it overnight. */
+/**
+ * The battery of an e-bike. Its motor drains it with the distance ridden; its rider charges it
+ * between rides, once little is left. Pure but for the given random numbers.
+ */
 import type { Prng } from '../../prng.js';
 
 /** 36 V and 14 Ah, as in many city e-bikes. */
@@ -10,6 +13,8 @@ const EMPTY_VOLTS = 30;
 const FULL_VOLTS = 42;
 /** Below this charge (0…1) the rider recharges the battery before the next ride. */
 const RECHARGE_BELOW = 0.25;
+/** Batteries start somewhere between this charge and full, so that not all of a fleet are recharged at once. */
+const MIN_FIRST_CHARGE = 0.4;
 
 /** See the head of this file. */
 export class EbikeBattery {
@@ -18,7 +23,7 @@ export class EbikeBattery {
   #charge: number;
 
   constructor(prng: Prng) {
-    this.#charge = prng.between(0.4, 1);
+    this.#charge = prng.between(MIN_FIRST_CHARGE, 1);
     this.#whPerKm = prng.between(...WH_PER_KM);
   }
 

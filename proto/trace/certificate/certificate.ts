@@ -63,8 +63,8 @@ export interface Certificate {
 }
 
 /**
- * Rules whose findings fail a row whatever the row's `reasons`: they are about another ping than the one that is
- * missing or wrong, so the reason of that ping says nothing.
+ * Rules whose findings fail a row whatever the row's `reasons`. Their findings name a ping near the one that is missing
+ * or wrong, so the reason of the named ping says nothing about the row.
  */
 const ANY_REASON: ReadonlySet<string> = new Set<RuleName>([
   'change-untold',
@@ -76,9 +76,11 @@ interface OpenTrace {
   readonly file: string;
   readonly check: TraceCheck;
   readonly evidence: Evidence;
+  /** Holds findings until no later line can withdraw them. */
   readonly findings: RowFindings;
   readonly notes: LineNotes;
   readonly header: TraceHeader;
+  /** Compares the trace with what truly happened, and finds uplinks that the lock owed: those it should have sent. */
   owed: OwedCheck;
   /** Whether the truth is another file, so that `world` events of the trace are ignored. */
   hasOtherTruth: boolean;
@@ -132,8 +134,8 @@ export class CertificateMaker {
     });
     const notes = new LineNotes(this.#model);
     const findings = new RowFindings((found) => this.#attribute({ file, evidence, notes }, found));
-    const [withCoverage, observer] = [false, null];
-    const check = new TraceCheck(this.#model, header, withCoverage, observer, findings);
+    // Without counts of states and reasons, and without an observer.
+    const check = new TraceCheck(this.#model, header, false, null, findings);
     const owed = this.#newOwedCheck({ file, evidence, header }, { truthName: null });
     const open = { file, header, check, evidence, findings, notes, owed, hasOtherTruth: false };
     this.#open = { ...open, fromMs: null, toMs: null };
@@ -141,10 +143,11 @@ export class CertificateMaker {
   }
 
   /**
-   * To be called after {@link start} if the truth is another file. The caller passes its events to the check that is
-   * returned, each before the events of the trace that come later.
+   * To be called after {@link start} if the truth is another file. The caller passes each event of the truth to the
+   * returned check, before it judges events of the trace that happened later.
    *
    * @param truthName as findings are to show it
+   * @param truthHeader null if the file has no header; then the header of the trace applies
    */
   useTruth(truthName: string, truthHeader: TraceHeader | null): OwedCheck {
     const open = this.#open;
@@ -160,6 +163,7 @@ export class CertificateMaker {
   ): OwedCheck {
     return new OwedCheck({
       ...{ model: this.#model, header, ...truth },
+      // This check makes no other kind of finding.
       findings: { add: (found) => this.#attributeOwed({ file, evidence }, found as OwedFinding) },
       onPosition: (mac, line, isTrue) => {
         if (isTrue) this.#tallyOf(evidence.firmwareOf(mac)).see(POSITION_TRUE_ROW, file, line);
@@ -248,7 +252,7 @@ export class CertificateMaker {
     this.#reported.set(version, (count ?? 0) + 1);
   }
 
-  /** Makes the rows fail that a finding of the rule `owed` is about: a missing uplink, or a wrong position. */
+  /** Fails the rows of a finding of the rule `owed`: an uplink is missing, or a position is not the true one. */
   #attributeOwed({ file, evidence }: Pick<OpenTrace, 'file' | 'evidence'>, found: OwedFinding): void {
     const { line, mac, rule, message, missing } = found;
     if (this.#ignored.has(rule)) return;
@@ -258,8 +262,8 @@ export class CertificateMaker {
   }
 
   /**
-   * Makes the rows fail that a finding of the judge is about: of the rows of its rule, those for the uplink's state and
-   * reason, or all if there are none.
+   * Fails the rows of a finding of the check: of the rows of its rule, those for the uplink's power state and reason, or
+   * all if there are none.
    */
   #attribute(
     { file, evidence, notes }: Pick<OpenTrace, 'file' | 'evidence' | 'notes'>,

@@ -1,7 +1,8 @@
 /**
- * Remembers, in one byte for each line of a trace, the reason and state of the line's uplink, and whether other
- * firmware than the certified one made it. A finding names only a line, often an earlier one; from the note follows
- * which rows of the certificate the finding is about. Pure.
+ * Remembers, in one byte for each line of a trace, the reason of the line's uplink, the power state that it reports,
+ * and whether other firmware than the certified one made it. A finding (a broken rule) names only a line, which may have
+ * been read long before. The note of that line tells which rows of the certificate (its requirements) the finding
+ * concerns. Does no I/O.
  */
 import type { EffectiveState, PowerModel } from '../../power/model.js';
 import { type KnownReason, REASONS, type Reason } from '../../wire/reasons.js';
@@ -9,7 +10,8 @@ import { type KnownReason, REASONS, type Reason } from '../../wire/reasons.js';
 /** Lines in a chunk. A chunk without uplinks takes no memory. */
 const LINES_PER_CHUNK = 65_536;
 
-/** The maximum number of lines, and of bytes. A finding about a later line counts for every row of its rule. */
+/** The maximum number of lines, and of bytes. A finding about a later line counts for every row that its
+ * rule can fail. */
 const MAX_LINES = 64 * 1024 * 1024;
 
 /** This bit marks an uplink that other firmware than the certified one made. */
@@ -17,12 +19,14 @@ const OTHER_FIRMWARE = 128;
 
 /** What is remembered of an uplink. */
 export interface LineNote {
+  /** The power state in effect, by the lock's settings and battery. */
   readonly state: EffectiveState;
   /** Null for an acknowledgement, and for a reason outside the specification. */
   readonly reason: KnownReason | null;
   readonly isOtherFirmware: boolean;
 }
 
+/** The reasons of the specification. A lock may send others, which are noted as null. */
 const REASON_NAMES: readonly Reason[] = REASONS.map(({ name }) => name);
 
 /** See the head of this file. */
@@ -43,7 +47,8 @@ export class LineNotes {
       chunk = new Uint8Array(LINES_PER_CHUNK);
       this.#chunks[index] = chunk;
     }
-    // 0 means that nothing was noted. Reason and state together are one number, which is below 128.
+    // 0 means that nothing was noted. Reason and state together are one number: with 5 states and fewer than 24 reasons
+    // it is below 128, the bit of other firmware.
     const reasonIndex = reason === null ? -1 : REASON_NAMES.indexOf(reason);
     const code = 1 + (reasonIndex + 1) * this.#states.length + this.#states.indexOf(state);
     chunk[line % LINES_PER_CHUNK] = code | (isOtherFirmware ? OTHER_FIRMWARE : 0);
