@@ -14,8 +14,8 @@ export function monthOf(timeMs: number): Month {
 }
 
 /**
- * Reads a month of the years 1970 to 9998: the month after it must have a year of four digits too. The error's sentence quotes at most 20 characters of what
- * was given.
+ * Reads a month of the years 1970 to 9998: the month after it must have a year of four digits too. The error's sentence
+ * quotes at most 20 characters of what was given.
  */
 export function parseMonth(text: string): Result<Month> {
   const year = Number(SPELLING.exec(text)?.[1]);

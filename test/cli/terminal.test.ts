@@ -157,10 +157,17 @@ t.test('tables and help fit 80 and 200 columns, and have colours only if wanted'
   wide.typeLine('lockgate device list; NO_COLOR=1 lockgate merchant list; TERM=dumb lockgate merchant list; echo end');
   const styled = await wide.waitForScreen(/^end$/m, true);
   t.match(styled, new RegExp(`${ESCAPE}\\[1mMAC .* MERCHANT .* RECEIVED`));
-  t.match(styled, /^NAME +ADDED\n.*\n.*\n.*\nNAME +ADDED$/m, 'no colours with NO_COLOR or TERM=dumb');
-  t.match(styled, /^東京自転車 {32}(now|\d+ s ago)$/m, 'wide letters are two columns');
+  t.match(
+    styled,
+    /^NAME +ADDED +NOTIFIED AT\n.*\n.*\n.*\nNAME +ADDED +NOTIFIED AT$/m,
+    'no colours with NO_COLOR or TERM=dumb',
+  );
+  t.match(styled, /^東京自転車 {32}(now|\d+ s ago) +–$/m, 'wide letters are two columns');
   wide.typeLine('clear; lockgate merchant list | cat; FORCE_COLOR=1 lockgate merchant list | cat; echo end');
-  t.match(await wide.waitForScreen(/^end$/m, true), new RegExp(`^NAME +ADDED\n.*\n.*\n.*\n${ESCAPE}\\[1mNAME`, 'm'));
+  t.match(
+    await wide.waitForScreen(/^end$/m, true),
+    new RegExp(`^NAME +ADDED +NOTIFIED AT\n.*\n.*\n.*\n${ESCAPE}\\[1mNAME`, 'm'),
+  );
 });
 
 t.test('a terminal is asked for confirmation, and Ctrl-C cancels', { skip: NO_TERMINAL }, async (t) => {

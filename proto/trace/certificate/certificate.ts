@@ -262,8 +262,8 @@ export class CertificateMaker {
   }
 
   /**
-   * Fails the rows of a finding of the check: of the rows of its rule, those for the uplink's power state and reason, or
-   * all if there are none.
+   * Fails the rows of a finding of the check: of the rows of its rule, those for the uplink's power state and reason,
+   * or all if there are none.
    */
   #attribute(
     { file, evidence, notes }: Pick<OpenTrace, 'file' | 'evidence' | 'notes'>,

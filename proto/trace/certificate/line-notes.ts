@@ -1,7 +1,7 @@
 /**
  * Remembers, in one byte for each line of a trace, the reason of the line's uplink, the power state that it reports,
- * and whether other firmware than the certified one made it. A finding (a broken rule) names only a line, which may have
- * been read long before. The note of that line tells which rows of the certificate (its requirements) the finding
+ * and whether other firmware than the certified one made it. A finding (a broken rule) names only a line, which may
+ * have been read long before. The note of that line tells which rows of the certificate (its requirements) the finding
  * concerns. Does no I/O.
  */
 import type { EffectiveState, PowerModel } from '../../power/model.js';
