@@ -29,6 +29,10 @@ interface StatusJson {
   readonly disk: { readonly store_bytes: number; readonly free_bytes: number } | null;
 }
 
+/**
+ * The state of a webhook URL. The circuit is `open` after many failures in a row: then nothing is sent for a while. Of
+ * the backlog, `behind` events were never tried, `pending` ones wait for a retry, `dead` ones are given up.
+ */
 interface UrlStatusJson {
   readonly id: number;
   readonly state: string;

@@ -50,7 +50,7 @@ export function withFlagNames({ sentence, pointers }: MemberError, command: Comm
   return flag?.startsWith('--') && !sentence.includes(flag) ? `${flag}: ${sentence}` : sentence;
 }
 
-/** The flag or argument that sets the innermost member of a path that has one. */
+/** The name of the flag or argument that sets a member of the path; if several members have one, of the innermost. */
 function nameOf(path: readonly string[], command: Command): string | undefined {
   const flags = new Set(command.options.map(({ long }) => long));
   const names = new Set(command.registeredArguments.map((argument) => argument.name()));

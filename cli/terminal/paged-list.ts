@@ -1,6 +1,6 @@
 /**
- * Lists that the gateway answers page by page: the flags `--limit` and `--cursor`, and their output. A page is printed
- * before the next but one is fetched, so that a list of any length needs no more memory than two pages.
+ * Lists that the gateway answers page by page: the flags `--limit` and `--cursor`, and their output. While a page is
+ * printed, only the next one is fetched, so that a list of any length needs the memory of two pages.
  */
 import { type Command, InvalidArgumentError } from 'commander';
 import { isCapturing, print, printJson, printNote, terminalWidth, untilStdoutDrained } from './output.js';
@@ -77,16 +77,17 @@ export async function printPages<Item>(
   if (columnsFor === undefined) return await printAsJson(pages, list.member);
   let count = 0;
   let cursor: string | null = null;
-  let waiting: Item[] = [];
+  let unprinted: Item[] = [];
   for await (const { items, next } of pages) {
-    waiting.push(...items);
+    unprinted.push(...items);
     count += items.length;
     cursor = next;
-    if (waiting.length < list.pageSize) continue;
-    await printItems(waiting, columnsFor);
-    waiting = [];
+    // Pages that are not full, as a search may return, are joined into one table.
+    if (unprinted.length < list.pageSize) continue;
+    await printItems(unprinted, columnsFor);
+    unprinted = [];
   }
-  await printItems(waiting, columnsFor);
+  await printItems(unprinted, columnsFor);
   noteNextPage(flags, count, cursor);
   return count;
 }
@@ -112,22 +113,22 @@ async function* readPages<Item>(
   { path, query, member, pageSize }: PagedList,
   { limit, cursor: start }: PageFlags,
 ): AsyncGenerator<Page<Item>> {
-  const fetchPage = async (cursor: string | null, left: number): Promise<Page<Item>> => {
-    const asked = new URLSearchParams(query);
-    asked.set('limit', String(Math.min(left, pageSize)));
-    if (cursor !== null) asked.set('cursor', cursor);
-    const answer = await client.get<Record<string, unknown>>(`${path}?${asked}`);
+  const fetchPage = async (cursor: string | null, remaining: number): Promise<Page<Item>> => {
+    const pageQuery = new URLSearchParams(query);
+    pageQuery.set('limit', String(Math.min(remaining, pageSize)));
+    if (cursor !== null) pageQuery.set('cursor', cursor);
+    const answer = await client.get<Record<string, unknown>>(`${path}?${pageQuery}`);
     return { items: answer[member] as readonly Item[], next: answer.next_cursor as string | null };
   };
-  let left = limit;
-  let coming: Promise<Page<Item>> | undefined = fetchPage(start ?? null, left);
-  while (coming !== undefined) {
-    const page: Page<Item> = await coming;
-    left -= page.items.length;
-    const isLast = page.next === null || left <= 0;
-    coming = isLast ? undefined : fetchPage(page.next, left);
+  let remaining = limit;
+  let nextPage: Promise<Page<Item>> | undefined = fetchPage(start ?? null, remaining);
+  while (nextPage !== undefined) {
+    const page: Page<Item> = await nextPage;
+    remaining -= page.items.length;
+    const isLast = page.next === null || remaining <= 0;
+    nextPage = isLast ? undefined : fetchPage(page.next, remaining);
     // A failure is thrown when the page is awaited.
-    coming?.catch(() => undefined);
+    nextPage?.catch(() => undefined);
     yield page;
   }
 }
@@ -145,7 +146,7 @@ async function printAsJson<Item>(pages: AsyncGenerator<Page<Item>>, member: stri
     : await streamAsJson(pages, [first, second], member);
 }
 
-/** For `--watch`, which needs the whole document. */
+/** Prints the document when all pages are read: `--watch`, which captures output, takes only complete documents. */
 async function collectAsJson<Item>(
   pages: AsyncGenerator<Page<Item>>,
   read: readonly Page<Item>[],

@@ -11,7 +11,7 @@ import { wrapWords } from './word-wrap.js';
 /** The style of a cell, if the terminal takes colours. */
 export type CellStyle = 'bold' | 'dim' | 'red' | 'green' | 'yellow';
 
-/** What a state means for the reader: all is well, something failed, it needs attention, or that at once. */
+/** What a state means for the reader: `good`, `bad` (it failed), `warn` (look at it), `alarm` (look at it at once). */
 export type Mark = 'good' | 'bad' | 'warn' | 'alarm';
 
 /** The sign before a marked cell, which is also there without colours. */
@@ -37,8 +37,8 @@ export interface Column<Row> {
   /** Whether never to cut the cells, for ids and MACs. */
   readonly neverCut?: boolean;
   /**
-   * Whether the cells stand on lines of their own below the rows, without a title: in a narrow terminal, for long ids,
-   * or always, for text of several lines.
+   * Whether the cells are printed on separate lines below the rows, without a title: only in a narrow terminal (for
+   * long ids), or always (for text of several lines).
    */
   readonly below?: 'if-narrow' | 'always';
   /** Whether the cells are aligned at the right, for numbers and amounts. */
@@ -60,7 +60,7 @@ export interface TableOutput {
 
 /** Blanks between two columns. */
 const GAP = 2;
-/** The line between the parts and their total. */
+/** The line between the rows and their total. */
 const RULE = '─';
 /** Before cells below their rows. */
 const BELOW_INDENT = '    ';
@@ -97,12 +97,12 @@ export function tableLines<Row>(
 
 /** As {@link tableLines}, but the caller says how to colour and clean cells. */
 export function linesOfTable<Row>(
-  parts: readonly Row[],
+  summedRows: readonly Row[],
   columns: readonly Column<Row>[],
   output: TableOutput,
   total?: Row,
 ): string[] {
-  const rows = total === undefined ? parts : [...parts, total];
+  const rows = total === undefined ? summedRows : [...summedRows, total];
   const all = columns.map((column): SizedColumn<Row> => {
     const cells = cellsOf(rows, column, output);
     return { column, cells, width: widest(column.title, cells) };
@@ -117,10 +117,10 @@ export function linesOfTable<Row>(
   const head = rowLines(shown, titles).map((line) => output.paint('bold', line));
   const linesBelow = (row: Row): string[] => below.flatMap(({ column }) => cellBelow(column.show(row), output));
   const linesOf = (row: Row, index: number): string[] => [...cellLines(row, index, shown, output), ...linesBelow(row)];
-  const body = parts.flatMap(linesOf);
+  const body = summedRows.flatMap(linesOf);
   if (total === undefined) return [...head, ...body];
   const rule = shown.map(({ width }) => RULE.repeat(width)).join(' '.repeat(GAP));
-  return [...head, ...body, output.paint('dim', rule), ...linesOf(total, parts.length)];
+  return [...head, ...body, output.paint('dim', rule), ...linesOf(total, summedRows.length)];
 }
 
 /** The lines of a cell below its row. */

@@ -38,7 +38,7 @@ export interface BackupFlags extends ConnectionFlags {
   readonly json?: boolean;
 }
 
-/** What a backup does not contain. */
+/** What a backup does not contain; the first has a sentence of its own. */
 const NOT_INCLUDED = ['the key', 'the operator’s token', 'TLS certificates'] as const;
 
 /** Writes the backup to `--out`. @throws LockgateError `input-out`, `no-room`, or the gateway's error */
@@ -158,12 +158,12 @@ async function download(tempFile: string, flags: BackupFlags): Promise<BlockSums
     const interrupted = untilInterrupted();
     const answer = await client.download('/backup', interrupted.signal);
     const total = Number(answer.headers['content-length']);
-    const summer = new BlockSummer();
+    const blockSums = new BlockSummer();
     let bytes = 0;
     // A broken connection is not thrown: the checksum below detects it and gives a better message.
     await pipeline(answer, async (chunks: AsyncIterable<Buffer>) => {
       for await (const chunk of chunks) {
-        summer.add(chunk);
+        blockSums.add(chunk);
         writeAll(handle, chunk);
         bytes += chunk.length;
         text = `Receiving: ${percent(bytes, total)} of ${total.toLocaleString('en')} bytes`;
@@ -171,7 +171,7 @@ async function download(tempFile: string, flags: BackupFlags): Promise<BlockSums
     }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ECONNRESET' && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
     });
-    const sums = summer.finish();
+    const sums = blockSums.finish();
     if (sumOfSums(sums) !== answer.headers[SUM_HEADER])
       throw new LockgateError('gateway-answer', `the backup is incomplete: ${bytes} of ${total} bytes arrived`);
     fsyncSync(handle);

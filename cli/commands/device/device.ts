@@ -35,7 +35,7 @@ interface UplinkJson {
 interface ShownDevice extends DeviceJson {
   readonly uplinks: readonly UplinkJson[];
   readonly phone_uplinks: readonly UplinkJson[];
-  /** The power settings that commands have set (`wanted`), compared with what the lock reports. */
+  /** The device twin: the power settings that commands have set (`wanted`), compared with what the lock reports. */
   readonly twin: {
     readonly wanted: Readonly<Record<string, unknown>>;
     /** The members of `wanted` that the lock reports differently, or not at all. */

@@ -17,6 +17,7 @@ import { presenceText } from '../tail/event-line.js';
 const PAGE_LOCKS = 1_000;
 const DEFAULT_LIMIT = 100;
 const PRESENCES = 'online, asleep, late, low-battery, airplane, never-seen';
+/** The states of the lock itself; power states, such as LOW_BATTERY, are in upper case. */
 const LOWER_CASE_STATES = ['locked', 'unlocked', 'theft'];
 
 /** Labels by key. */
@@ -77,7 +78,7 @@ export function addListCommand(device: Command): void {
     .action(repeatIfWatched(listDevices));
 }
 
-/** Words separated by commas; the gateway knows which there are. */
+/** Words separated by commas; the gateway checks them. */
 function readWords(text: string): readonly string[] {
   return text.split(',').map((word) => word.trim());
 }

@@ -101,7 +101,8 @@ async function list(flags: ListFlags): Promise<void> {
   if (sending !== null) printNote(`Sent to ${sendingText(sending)}`);
 }
 
-interface Wanted {
+/** Which notices to fetch. */
+interface NoticeRange {
   readonly limit: number;
   readonly cursor: string | undefined;
   /** Whether read notices follow the unread ones. */
@@ -111,19 +112,22 @@ interface Wanted {
 /** The notices of all pages, and the cursor of what follows. */
 type Fetched = Omit<Page, 'next_cursor'> & { readonly next: string | null };
 
-/** Before a cursor in the list of read notices, which follows that of unread ones with `--all`. */
+/**
+ * The gateway lists unread and read notices separately. With `--all` the read ones follow; this prefix marks a cursor
+ * of their list.
+ */
 const READ_PREFIX = 'read.';
 
 /** Requests pages until there are `limit` notices or no more pages. */
 async function fetchNotices(
   client: GatewayClient,
   filter: Readonly<Record<string, string | undefined>>,
-  { limit, cursor, all }: Wanted,
+  { limit, cursor, all }: NoticeRange,
 ): Promise<Fetched> {
   const notices: NoticeJson[] = [];
-  let place = cursor;
+  let position = cursor;
   for (;;) {
-    const isRead = place?.startsWith(READ_PREFIX) === true;
+    const isRead = position?.startsWith(READ_PREFIX) === true;
     if (isRead && !all) throw new LockgateError('input-cursor', '--cursor is of a list with --all: add --all');
     const page = await client.get<Page>(
       `/notices?${queryOf({
@@ -131,15 +135,15 @@ async function fetchNotices(
         unread: String(!isRead),
         limit: Math.min(limit - notices.length, MAX_PAGE_NOTICES),
         // The list of read notices starts without a cursor.
-        cursor: (isRead ? place?.slice(READ_PREFIX.length) : place) || undefined,
+        cursor: (isRead ? position?.slice(READ_PREFIX.length) : position) || undefined,
       })}`,
     );
     notices.push(...page.notices);
     const prefix = isRead ? READ_PREFIX : '';
     const next = page.next_cursor === null ? null : `${prefix}${page.next_cursor}`;
-    place = next ?? (all && !isRead ? READ_PREFIX : undefined);
-    if (place !== undefined && notices.length < limit) continue;
-    return { notices, next: place ?? null, unread: page.unread, sending: page.sending };
+    position = next ?? (all && !isRead ? READ_PREFIX : undefined);
+    if (position !== undefined && notices.length < limit) continue;
+    return { notices, next: position ?? null, unread: page.unread, sending: page.sending };
   }
 }
 

@@ -9,7 +9,10 @@ import { commandText } from '../command/listing.js';
 /** An event, as the operator interface streams it. */
 export type EventJson = Readonly<Record<string, unknown>>;
 
-/** Labels have up to five letters. */
+/**
+ * Labels have up to five letters: `no` a refusal, `slow` a limit exceeded, `quar` a quarantined uplink (it can't be
+ * decoded), `pres` the presence of a lock, `hook` webhooks, `keep` the deletion of expired history.
+ */
 const LABEL_WIDTH = 5;
 
 /** The parts of a line: a label of up to {@link LABEL_WIDTH} letters, its style, and the text. */
@@ -129,6 +132,7 @@ function phonePrefix(source: unknown): string {
 
 function commandEventText({ command, state, sent_count: count }: EventJson): string {
   const { id, type, ...parameters } = command as EventJson;
+  // A command is sent again until the lock acknowledges it.
   const again = state === 'sent' && Number(count) > 1 ? `, for the ${count}. time` : '';
   const how = state === undefined ? '' : `: ${state}`;
   return `command ${id} ${commandText({ type: String(type), parameters })}${how}${again}`;

@@ -5,12 +5,12 @@
  * - Each MAC gets one replacement, used throughout the copy.
  * - All places are shifted by the same offset, so that a ride's shape does not change. A value that is no latitude or
  *   longitude on Earth is copied unchanged.
- * - All times are shifted by the same number of whole days, because windows and daily pings depend on the time of day.
- *   A time is copied unchanged if it is, or would then be, outside the years 1970–9999. So is a time before 2020: such
- *   a lock's clock was not set, and rules ignore its times (protocol.md §3).
+ * - All times are shifted by the same number of whole days, because daily pings and the hours in which a lock stays
+ *   connected depend on the time of day. A time is copied unchanged if it is, or would then be, outside the years
+ *   1970–9999. So is a time before 2020: such a lock's clock was not set, and rules ignore its times (protocol.md §3).
  * - Text that people typed (notes, details) is removed or becomes a meaningless word. Raw bytes are dropped, because
- *   they contain everything. An event of the simulated world becomes a tick (a line that
- *   only has a time), so that line numbers do not change.
+ *   they contain everything. An event of the simulated world becomes a tick (a line that only has a time), so that line
+ *   numbers do not change.
  */
 
 import { createHmac, randomBytes } from 'node:crypto';
@@ -77,6 +77,7 @@ export class TraceAnonymiser {
   constructor(seed: string) {
     this.#seed = seed;
     this.#timeShiftMs = Days(1 + (this.#seededNumber('days') % MAX_SHIFT_DAYS));
+    // A factor from -1 to 1.
     this.#latitudeShiftDegrees = ((this.#seededNumber('latitude') % 2001) / 1000 - 1) * MAX_LATITUDE_SHIFT_DEGREES;
     this.#longitudeShiftDegrees = (this.#seededNumber('longitude') % 360_000) / 1000;
   }
@@ -145,6 +146,7 @@ export class TraceAnonymiser {
     return isDatable(timeMs) && isDatable(timeMs + this.#timeShiftMs) ? timeMs + this.#timeShiftMs : timeMs;
   }
 
+  /** A command that was sent before the trace starts; the header lists it. */
   #commandBefore({ id, command, atMs, expiresMs }: CommandBefore): CommandBefore {
     const expires = expiresMs === undefined ? {} : { expiresMs: this.time(expiresMs) };
     return { id, command, atMs: this.time(atMs), ...expires };

@@ -1,6 +1,6 @@
 /**
  * Citations and rules as HTML links, for the report of `trace check` and for certificates. A link is a path from
- * lockgate's folder, because a page has no place of its own: the page says so. Pure.
+ * lockgate's folder, because the page itself may be anywhere; {@link LINKS_NOTE} tells its readers. Pure.
  */
 import { type Citation, citationsOf, ruleLink } from '../../../proto/citations.js';
 import { ruleRow } from '../../../proto/power/rules.js';

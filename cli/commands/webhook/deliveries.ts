@@ -12,7 +12,11 @@ import { readCount } from './flags.js';
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
 const DEFAULT_LIMIT = 50;
-/** A copy of the states in gateway/store/contract/webhook-store.ts, which help must not load; a test compares them. */
+/**
+ * The states of a delivery: `dead` if all attempts failed, `kept` if the URL was disabled, `damaged` if the stored ping
+ * is corrupt. A copy of those in gateway/store/contract/webhook-store.ts, which help must not load; a test compares
+ * them.
+ */
 const STATES = ['pending', 'delivered', 'dead', 'kept', 'damaged'];
 
 /** Adds the three commands to the group. */

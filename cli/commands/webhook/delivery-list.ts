@@ -43,7 +43,7 @@ interface DeliveryJson {
 /** The gateway answers with at most this many deliveries. */
 const PAGE_DELIVERIES = 500;
 
-/** By the delivery's state. */
+/** By the delivery's state. `kept`: the URL was disabled; `damaged`: the stored ping is corrupt. */
 const MARKS: Readonly<Record<string, Mark>> = {
   delivered: 'good',
   pending: 'warn',

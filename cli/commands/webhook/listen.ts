@@ -55,8 +55,9 @@ async function listen(flags: ListenFlags): Promise<void> {
   const expectationMet = new Promise<void>((resolve) => {
     reportMet = resolve;
   });
-  const ids = new Set<string>();
-  const isMet = (): boolean => flags.expect === undefined || ids.size >= flags.expect;
+  // By id, so that a webhook that arrives twice counts once for --expect.
+  const acceptedIds = new Set<string>();
+  const isMet = (): boolean => flags.expect === undefined || acceptedIds.size >= flags.expect;
   const receiver = await startReceiver({
     host: '127.0.0.1',
     port: flags.port,
@@ -67,7 +68,7 @@ async function listen(flags: ListenFlags): Promise<void> {
     onWebhook: (webhook, answered) => {
       show(webhook, answered, flags);
       if (flags.expect === undefined || webhook.verified === false || !isAccepted(answered)) return;
-      ids.add(webhook.id);
+      acceptedIds.add(webhook.id);
       if (isMet()) reportMet();
     },
   });
@@ -80,7 +81,7 @@ async function listen(flags: ListenFlags): Promise<void> {
   await Promise.race([interrupted.happened, expectationMet, deadlinePassed]);
   deadline?.cancel();
   await receiver.close();
-  if (!isMet()) printNote(`${ids.size} of ${flags.expect} webhooks arrived.`);
+  if (!isMet()) printNote(`${acceptedIds.size} of ${flags.expect} webhooks arrived.`);
   process.exitCode = isMet() ? EXIT_CODE.done : EXIT_CODE.negativeAnswer;
 }
 

@@ -22,9 +22,11 @@ interface ShownWebhookJson extends LimitsJson {
   readonly labels: Readonly<Record<string, string>> | null;
   readonly state: string;
   readonly disabled_why: string | null;
+  /** `open` after many failures in a row: then nothing is sent until `held_until`. */
   readonly circuit: string;
   readonly held_until: string | null;
   readonly failing_since: string | null;
+  /** Undelivered events: `behind` were never tried, `pending` wait for a retry; null if they can't be counted now. */
   readonly backlog: {
     readonly behind: number;
     readonly pending: number;

@@ -28,13 +28,14 @@ export interface TriggerFlags extends ConnectionFlags {
 }
 
 /**
- * The boot number of a story's pings. Real locks count from 1, so test pings sort before all real pings and don't
- * disturb their order.
+ * The boot number of a story's pings. A lock numbers its uplinks by boot (its restarts, from 1) and sequence, so test
+ * pings sort before all real pings and don't disturb their order.
  */
 const STORY_BOOT = 0;
 /**
  * The first sequence of a story is the current time in units of 10 ms. No story has more than 100 pings per second, so
- * each story has higher sequences than the one before. After 497 days the field is full and sequences start again.
+ * each story has higher sequences than the one before. After 497 days the field of 32 bits is full and sequences start
+ * again, in time for a story of up to 100 pings.
  */
 const SEQUENCE_UNIT_MS: Milliseconds = 10;
 const SEQUENCE_LIMIT = 2 ** 32 - 100;

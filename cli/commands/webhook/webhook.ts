@@ -214,6 +214,7 @@ function noteOf(webhook: WebhookJson, nowMs: number): string {
   const { disabled_why: why, failing_since: since, old_secrets_until: until } = webhook;
   if (why !== null) return why;
   if (since !== null) return `first failure ${agoText(since, nowMs)}`;
+  // The new secret is valid too, so there is one more than there are old ones.
   const [last, ...others] = until;
   return last === undefined ? '' : `${others.length + 2} secrets valid; the old ends ${whenText(last, nowMs)}`;
 }

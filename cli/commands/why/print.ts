@@ -70,6 +70,7 @@ function timeText({ at, clock }: WhyStepJson, current: CurrentTimes | null): str
 /** `3 min ago`, `in 3 min` or `now`. */
 function relativeTime(at: string, nowMs: number): string {
   if (Date.parse(at) <= nowMs) return agoText(at, nowMs);
+  // agoText has no future: the same distance in the past has the same words.
   const mirrored = toDate(2 * nowMs - Date.parse(at));
   const ago = agoText(mirrored, nowMs);
   return ago === 'now' ? ago : `in ${ago.replace(/ ago$/, '')}`;

@@ -1,4 +1,4 @@
-/** The result of checking one trace file. file-check.ts makes it, and the forms of the report print it. */
+/** The result of checking one trace file. file-check.ts makes it, and the formats of the report print it. */
 
 import type { TraceTimelines } from '../../../../gateway/console/timeline/trace-timelines.js';
 import type { CoverageCell } from '../../../../proto/trace/coverage.js';

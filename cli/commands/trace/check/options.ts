@@ -4,9 +4,9 @@
 import { type Command, Option } from 'commander';
 import { appendValue } from '../command-line.js';
 
-/** The forms of the report. */
+/** The formats of the report. */
 export const FORMATS = ['text', 'json', 'junit', 'github', 'html'] as const;
-/** The name of a form. */
+/** The name of a format. */
 export type FormatName = (typeof FORMATS)[number];
 
 /** The flags as commander parses them. */
@@ -27,7 +27,7 @@ export interface CheckFlags {
   readonly world?: string;
 }
 
-/** The form of the report that the flags select. */
+/** The format of the report that the flags select. */
 export function formatOf({ format, json, junit }: CheckFlags): FormatName {
   return json ? 'json' : junit ? 'junit' : (format ?? 'text');
 }

@@ -1,7 +1,7 @@
 /**
- * The findings of one rule in a trace, of which `trace shrink` needs one. To need little memory it keeps no uplinks,
- * and only three kinds of findings: those that a later line may still withdraw, the first ones, and the one at the
- * requested line. It counts the findings of the other rules.
+ * Collects the findings of one rule in a trace, from which `trace shrink` takes one. To need little memory it stores no
+ * uplinks, and only three kinds of findings: those that a later line may still withdraw, the first ones, and the one at
+ * the requested line. Findings of other rules are only counted.
  */
 import type { UplinkKey } from '../../../../proto/power/judge/event.js';
 import type { RuleName } from '../../../../proto/power/rules.js';
@@ -10,9 +10,12 @@ import { type FindingSink, findingKey, isWithdrawable, type TraceFinding } from 
 /** A finding without its uplink. */
 export type RuleFinding = Pick<TraceFinding, 'line' | 'mac' | 'rule' | 'severity' | 'message'>;
 
-/** How many of the first findings are kept; an error lists their lines. */
-const MAX_FIRST = 6;
+/**
+ * The maximum number of first findings: one more than an error lists, so that the error can say that there are more.
+ */
+const MAX_FIRST_FINDINGS = 6;
 
+/** Receives a trace's findings from its check. */
 export class RuleFindings implements FindingSink {
   readonly #rule: string;
   readonly #line: number | undefined;
@@ -68,10 +71,10 @@ export class RuleFindings implements FindingSink {
 
   #keep(finding: RuleFinding): void {
     if (finding.line === this.#line) this.#atLine ??= finding;
-    const last = this.#first[MAX_FIRST - 1];
+    const last = this.#first[MAX_FIRST_FINDINGS - 1];
     if (last !== undefined && last.line <= finding.line) return;
     this.#first.push(finding);
     this.#first.sort((a, b) => a.line - b.line);
-    this.#first.length = Math.min(this.#first.length, MAX_FIRST);
+    this.#first.length = Math.min(this.#first.length, MAX_FIRST_FINDINGS);
   }
 }

@@ -48,6 +48,7 @@ export async function compareSettings(file: string, flags: WhatIfFlags): Promise
     ['what-if', settings],
   ] as const) {
     const { fromMs, untilMs } = traces;
+    // The commands of the trace are sent again; otherwise their effects would be part of the world.
     const locks = locksFromTrace(traces, { commandReplay: 'sent' });
     const run = new SettingsRun({ locks, settings: changes, fromMs, untilMs, wire });
     const percentDone = (): number => Math.floor((100 * (run.nowMs - fromMs)) / Math.max(1, untilMs - fromMs));
@@ -116,14 +117,15 @@ function rowsOf({ today, changed }: Outcomes, days: number): Row[] {
     return { title, today: figureOf(today), changed: figureOf(changed), digits };
   };
   const reasons = [...new Set([...today.pings.keys(), ...changed.pings.keys()])].sort();
-  const perDay = Math.max(days, Number.MIN_VALUE);
+  // A trace of one moment has no days; nothing may be divided by 0.
+  const divisorDays = Math.max(days, Number.MIN_VALUE);
   return [
     ...reasons.map((reason) => row(reason, ({ pings }) => pings.get(reason) ?? 0)),
     row('all pings', totalPings),
     row('connections', ({ connections }) => connections),
     row('bytes to the gateway', ({ bytesUp }) => bytesUp),
     row('bytes to the locks', ({ bytesDown }) => bytesDown),
-    row('bytes a day', ({ bytesUp, bytesDown }) => (bytesUp + bytesDown) / perDay),
+    row('bytes a day', ({ bytesUp, bytesDown }) => (bytesUp + bytesDown) / divisorDays),
     row('mAh a day and lock', ({ battery }) => battery?.mahPerDay ?? 0, 2),
     row('battery days', ({ battery }) => battery?.days ?? 0, 1),
     row('hours with a low battery', ({ lowBatteryMs }) => lowBatteryMs / Hours(1), 1),
@@ -137,6 +139,7 @@ function totalPings({ pings }: SettingsOutcome): number {
 function printReport(file: string, settings: WhatIfSettings, traces: LockTraces, outcomes: Outcomes): void {
   const days = daysOf(traces);
   const { locks } = traces;
+  // Without world events (the ground truth) a lock's surroundings were inferred from its pings.
   const inferredLocks = locks.filter(({ groundTruth }) => groundTruth.length === 0).length;
   const changes = Object.entries(settingsToJson(settings)).map(([name, value]) => `${name} ${textOf(value)}`);
   print(sanitizeLine(`${file}: ${plural(locks.length, 'lock')}, ${days.toFixed(1)} days`));

@@ -8,7 +8,9 @@ import { type JudgeEvent, newVerdict, type Verdict } from '../../../../proto/pow
 import type { CheckObserver } from '../../../../proto/trace/check.js';
 import type { JudgedHistory } from '../../../../proto/why/history.js';
 
-/** The maximum numbers of events per lock that are recorded before and after the line. */
+/**
+ * The maximum numbers of events per lock that are recorded before and after the line: a trace may exceed the memory.
+ */
 const MAX_EVENTS_BEFORE = 5_000;
 const MAX_EVENTS_AFTER = 500;
 
@@ -82,6 +84,7 @@ export class LineRecorder implements CheckObserver {
     if (lock === undefined || lock.event === null || lock.beliefBefore === null || lock.belief === null) return null;
     const { before, isCut, beliefBefore, belief, event, verdict, after } = lock;
     const target = event.type === 'uplink' ? event : null;
+    // `failures` counts errors of a gateway's judge, of which a trace has none.
     const history = { before, isCut, beliefBefore, target, verdict, belief, after, failures: 0 };
     return { event, history, firstLine: firstLineOf(lock, event) };
   }

@@ -20,7 +20,7 @@ export interface IndexEntry {
 }
 
 const INITIAL_CAPACITY = 64;
-/** The end of a chain. */
+/** Marks the end of a chain of the hash table. */
 const NONE = -1;
 /**
  * The members of an entry that are integers below 2³², each stored in an array. `life` counts the factory resets of the
@@ -46,6 +46,7 @@ export class FindingIndex {
     this.#count += 1;
     this.#positions[index] = entry.position;
     for (const name of ['line', 'lock', 'rule', 'firmware', 'length'] as const) this.#set(name, index, entry[name]);
+    // Such an entry can't be withdrawn, so it is never looked up.
     if (entry.key === null) return;
     const { credential, life = FIRST_LIFE, boot, sequence } = entry.key;
     this.#set('credential', index, credential);
@@ -111,7 +112,9 @@ export class FindingIndex {
     this.#heads[slot] = index;
   }
 
-  /** The slot of the hash table for a key. */
+  /**
+   * The slot of the hash table for a key. The multiplier is a prime near 2³² / golden ratio, which spreads keys well.
+   */
   #slot(...values: readonly number[]): number {
     let hash = 0;
     for (const value of values) {

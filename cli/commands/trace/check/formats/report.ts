@@ -1,4 +1,4 @@
-/** The content of the report of `trace check`, which each form (text, JSON, JUnit, GitHub, HTML) prints. */
+/** The content of the report of `trace check`, which each format (text, JSON, JUnit, GitHub, HTML) prints. */
 import type { FileReport } from '../checked-file.js';
 import type { RequiredRow } from '../required-rows.js';
 

@@ -1,5 +1,6 @@
 /**
- * The style sheet of the HTML report. Its colours also differ in lightness, so that the page can be printed in grey.
+ * The style sheet of the HTML report of `trace check`. Its colours also differ in lightness, so that the page can be
+ * printed in grey.
  */
 export const STYLE = `
 :root { color-scheme: light; font: 15px/1.45 system-ui, sans-serif; color: #1b1f24; background: #fff; }

@@ -1,6 +1,7 @@
 /**
  * Reads a truth side by side with a trace, in order of time: before each event of the trace come the events of the
- * world up to its time. The caller passes the events of the trace as it reads them.
+ * world up to its time. A truth is a trace with world events: what really happened around simulated locks. The caller
+ * passes the events of the trace as it reads them.
  */
 import { LockgateError } from '../../../../../proto/errors.js';
 import type { OwedCheck } from '../../../../../proto/trace/owed/owed-check.js';
@@ -10,7 +11,7 @@ import { type TruthLine, TruthStream } from './truth-stream.js';
 
 export const STANDARD_INPUT = '-';
 
-/** What takes the events of both. */
+/** Receives the events of the trace. The check that `begin` returns receives those of the world. */
 export interface SideBySideTarget {
   /** Called before the first event. @param truthHeader null if the truth has none */
   begin(truthHeader: TraceHeader | null): OwedCheck;
@@ -18,14 +19,16 @@ export interface SideBySideTarget {
   event(event: TraceEvent, line: number): void;
 }
 
-/** See the head of this file. */
+/** One truth and one trace that are read side by side. */
 export class SideBySide {
   readonly #name: string;
   readonly #stream: TruthStream;
   readonly #target: SideBySideTarget;
+  /** Checks which uplinks the locks owe (should have sent) for the world events; null before the first event. */
   #owed: OwedCheck | null = null;
   /** Events of the trace for which the truth has not been read far enough: at most those of one part of the file. */
   #events: { readonly event: TraceEvent; readonly line: number }[] = [];
+  /** The part of the truth that was read last, and the index of its first event that was not passed on. */
   #truth: readonly TruthLine[] = [];
   #next = 0;
   #isTruthOver = false;
@@ -76,7 +79,7 @@ export class SideBySide {
     return this.#owed;
   }
 
-  /** Takes what is known of the world up to a moment. Returns whether more of the truth must be read. */
+  /** Passes on the world events that were read, up to a time. Returns whether more of the truth must be read. */
   #isBehind(owed: OwedCheck, atMs: number): boolean {
     for (let next = this.#truth[this.#next]; next !== undefined; next = this.#truth[this.#next]) {
       if (next.event.atMs > atMs) return false;
