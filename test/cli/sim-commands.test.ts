@@ -132,6 +132,7 @@ t.test('--bug prints which locks have the bug, and warns if it can hardly show i
   const some = await run('--days', '1', '--mix', 'mid', '--bug', 'no-period-gps:2', '--bug', 'no-network-pings');
   t.match(
     some.stderr,
+    // Simulated locks have MACs that start with A6.
     /^Bug no-period-gps: 2 of 6 locks, A6(:[0-9A-F]{2}){5}, A6(:[0-9A-F]{2}){5}; breaks gps-missing\.$/m,
   );
   t.match(

@@ -81,6 +81,7 @@ function measureFleet({ mix, sample = 1000, worldOf, ...options }: FleetOptions)
 }
 
 /** Bytes of MQTT frames by the standard: a fixed header of 2 bytes, and the remaining length. */
+/** Frame, variable header, then client id and user name (a MAC, 12 letters) and password (36), each with its length. */
 const CONNECT = 2 + 10 + (2 + 12) + (2 + 12) + (2 + 36);
 const SUBSCRIBE = 2 + 2 + (2 + 4) + 1;
 const DISCONNECT = 2;
@@ -180,6 +181,7 @@ t.test('a sample is scaled by part of the mix, with the standard error of strati
   const fleet = { locks: 300, mix: 'mid=3,high=2,recovery=1', days: 2 };
   const complete = measureFleet(fleet);
   const scaled = measureFleet({ ...fleet, sample: 100 });
+  // 100 by share of the mix are 50, 33 and 17; the last part is raised to 30.
   t.same([complete.sampled, scaled.sampled], [300, 113]);
   const isNear = (estimate: Estimate, exact: Estimate): boolean => {
     // Four standard errors: a deviation beyond that happens by chance once in 16,000 samples.
@@ -273,6 +275,7 @@ t.test('the command prints tables, JSON, a chart, and the command that repeats i
   parser.write(chart).close();
   for (const text of ['mean', 'peak', 'Connections at once', 'hour of the day (UTC)', '23'])
     t.ok(texts.includes(text), text);
+  // The key has two; each of the two charts has a mean and a peak for each hour.
   t.equal(chart.match(/<rect class="(mean|peak)"/g)?.length, 2 + 2 * 2 * 24);
 
   const shown = await run(...PLAN, '--locks', '80', '--sample', '40', ...prices);

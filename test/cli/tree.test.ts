@@ -303,7 +303,8 @@ t.test('tables fit, and their first column is not cut', async (t) => {
       const lines = tableLines(rows, columns, room);
       const text = lines.join('\n');
       const words = rows.flatMap(({ why, url }) => [...why.split(' '), url]).map(widthOf);
-      // A word that is too long for a block is not cut.
+      // A narrow table becomes blocks: the widest title and a gap (9 + 2 columns), then the cell. A word too long for
+      // that is not cut.
       const bound = Math.max(room, 11 + Math.max(0, ...words));
       return (
         lines.every((line) => widthOf(line) <= bound) &&

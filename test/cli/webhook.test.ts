@@ -82,12 +82,13 @@ t.test('set, rotate-secret and remove print text and JSON, and fail with a sente
 t.test('deliveries, resend and recover print text and JSON, and fail with a sentence', async (t) => {
   const { gateway, webhook } = await setUpGateway(t);
   const receiver = await testReceiver(t);
+  // The first ping fails, the second succeeds.
   receiver.answer = ({ json }, response) => void response.writeHead(json.sequence === 1 ? 500 : 200).end('fine\n');
   await gateway.accounts.addWebhookUrl({ url: receiver.url });
   const lock = await connectedLock(t, gateway, MAC);
   for (const sequence of [1, 2]) await lock.send(testBytes(sequence));
   const ofState = (state: 'pending' | 'delivered') => readDeliveries(gateway, [state]);
-  await eventually('one of each', async () => {
+  await eventually('one delivery is pending and one is delivered', async () => {
     return (await ofState('pending'))[0]?.attempts.length === 1 && (await ofState('delivered')).length === 1;
   });
   const { deliveries } = JSON.parse((await webhook('deliveries', '--json')).stdout);

@@ -122,7 +122,7 @@ t.test('a connection that the trace does not close is closed at the end, and a n
 t.test('a clean trace arrives unchanged in the store, without differences', async (t) => {
   const gateway = await testGateway(t);
   const [one, two] = [testMac(1), testMac(2)];
-  // Unknown fields stay, because the original bytes are sent.
+  // Field 127 with the value 5, which the protocol does not define. It stays, because the original bytes are sent.
   const withUnknownField = Buffer.concat([encodeUplink(uplink(2)), Buffer.from([0xf8, 0x07, 0x05])]);
   const file = traceFile('clean.jsonl', [
     connect(one, 0),
@@ -355,8 +355,8 @@ t.test('duplicates, conflicts and takeovers are no differences; uplinks known be
   t.equal(once.report.same, true, 'both find the conflict');
   t.same(once.report.differences, []);
   t.same(causes, ['takeover', 'takeover', 'closed']);
-  const names = (await stored(gateway, mac)).map(({ sequence }) => sequence);
-  t.same(names, [1, 2, 2, 3]);
+  const sequences = (await stored(gateway, mac)).map(({ sequence }) => sequence);
+  t.same(sequences, [1, 2, 2, 3], 'the repeat of 1 is not stored, the conflict with 2 is');
   const again = await replay(gateway, file, { secrets });
   t.equal(again.report.same, true);
   t.match(
@@ -473,6 +473,7 @@ t.test('uplinks sent to another gateway’s MQTT port are reported as missing', 
   const mqtt = { host: '127.0.0.1', port: receiving.mqttPort };
   const { report } = await replay(watched, file, { secrets, mqtt });
   t.equal(report.same, false);
+  // The gateway whose event stream the replay reads reported no such uplink.
   t.match(report.differences, [{ kind: 'untold' }]);
 });
 

@@ -1,7 +1,8 @@
 /**
  * The calls of every command of the command line, whose output the contract test compares with snapshots: for people,
  * as JSON, with a mistake, without a gateway, and with a negative answer. The calls run in this order on one site
- * (command-site.ts), so that later calls see the results of earlier ones. A command without a case fails the test.
+ * (command-site.ts), so that later calls see the results of earlier ones. The site has the files that the calls name,
+ * such as fine.jsonl. Nothing listens on port 9, so webhooks to it fail. A command without a case fails the test.
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -101,6 +102,7 @@ const GENERAL: readonly CommandCase[] = [
   },
   {
     command: 'why',
+    // The lock’s second ping, by boot and sequence.
     shows: `${LOCK} 41/13`,
     wrong: [`${LOCK} --url 1`, /--url requires an event’s id/],
     no: 'finding:99',
@@ -332,6 +334,7 @@ const DEVICES: readonly CommandCase[] = [
     json: `${LOCK} unlock`,
     wrong: [`${LOCK} siren --seconds loud`, NOT_A_NUMBER],
     no: `${LOCK} lock --wait`,
+    // A cancelled command is not done, so --wait ends with a negative answer.
     duringNo: async (_running, { gateway, waitForQueued }) =>
       void (await gateway.commands.cancel(await waitForQueued('lock'))),
   },
@@ -507,6 +510,7 @@ const SIMULATOR: readonly CommandCase[] = [
   },
   {
     command: 'ping decode',
+    // A close-connection ping of boot 41, sequence 14.
     shows: '0829100e18b8b4acbc9f344a0408011051',
     wrong: ['08', /the bytes are no protobuf Uplink|the uplink/],
   },
@@ -586,6 +590,7 @@ const HOUSEKEEPING: readonly CommandCase[] = [
     json: '--out tuesday.sqlite',
     wrong: ['--out fine.jsonl', /exists already; --force overwrites it/],
     down: '--out friday.sqlite',
+    // The gateway makes one backup at a time: waits until it has removed the last one.
     before: async ({ data }) => {
       while (existsSync(path.join(data, 'backup.part'))) await new Promise<void>((resolve) => afterThisTurn(resolve));
     },

@@ -73,6 +73,7 @@ export async function commandSite(test: Test): Promise<CommandSite> {
   const gateway = await openGateway(test, data, options, { notifyUrl: notified.url });
   writeFileSync(addressFile(data), `http://127.0.0.1:${gateway.operatorPort}\n`);
   const listenersBefore = gateway.events.listenerCount('connected');
+  // The sequence of the last ping that fillGateway sends.
   let sequence = 13;
   let secret = '';
   const replacements = new Map<string, string>([
@@ -148,11 +149,11 @@ async function fillGateway(test: Teardown, site: CommandSite): Promise<string> {
   const october = parseMonth('2026-10');
   if (!october.ok) throw new Error(october.error.message);
   const counts = { messagesUp: 900, messagesDown: 12, connections: 31, bytesUp: 1_234_567, bytesDown: 98_765 };
-  const row = { month: october.value, simulated: false, ...counts };
+  const octoberUsage = { month: october.value, simulated: false, ...counts };
   await store.usage.add(
     [
-      { ...row, mac: LOCK, merchantId: 1 },
-      { ...row, mac: OTHER_LOCK, merchantId: basil.id, messagesUp: 31, bytesUp: 61_000, bytesDown: 4000 },
+      { ...octoberUsage, mac: LOCK, merchantId: 1 },
+      { ...octoberUsage, mac: OTHER_LOCK, merchantId: basil.id, messagesUp: 31, bytesUp: 61_000, bytesDown: 4000 },
     ],
     STARTED_AT_MS,
   );
@@ -165,6 +166,7 @@ async function fillGateway(test: Teardown, site: CommandSite): Promise<string> {
   const timeMs = SHOWN_AT_MS - Minutes(5);
   await lock.send(testBytes(12, { boot: 41, timeMs, body: PERIOD_PING }));
   await lock.send(testBytes(13, { boot: 41, timeMs: timeMs + Seconds(30), body: GPS_PING }));
+  // The start of an uplink, which can't be decoded and is quarantined.
   await lock.send(Buffer.from('0829', 'hex'));
   await lock.client.endAsync();
   await delivered;
