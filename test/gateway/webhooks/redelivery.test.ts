@@ -299,8 +299,13 @@ t.test('recover after an outage of two hours sends exactly the missing events', 
   receiver.answer = working;
   const [recovered] = await gateway.webhooks.redelivery.recover({ sinceMs: downMs, untilMs: backMs });
   t.equal(recovered?.urlId, urlId);
-  t.ok(await advanceToNextTimer(clock), 'the circuit is open: the next attempt is a probe, which succeeds');
-  await eventually('the missing events have arrived', () => accepted.length === sequence);
+  // The circuit is open: the next attempt is a probe, which succeeds. Other timers of the gateway may be due before it.
+  // A timer in 15 s is the limit of an attempt that is in progress, which must not run out.
+  const isAttempting = (): boolean => clock.nextDueMs === clock.now() + Seconds(15);
+  await eventually('the missing events have arrived', async () => {
+    if (accepted.length === 6 && !isAttempting()) await advanceToNextTimer(clock);
+    return accepted.length === sequence;
+  });
   for (let each = 1; each <= 6; each++) await send();
   await eventually('everything is delivered', async () => {
     return (await readDeliveries(gateway, ['delivered'])).length === sequence;
