@@ -50,7 +50,7 @@ export interface DeviceState {
   firmware?: ReportedFirmware;
   /** Why the lock is not judged; the belief is then the one before the failure. Absent if the lock is judged. */
   unjudged?: JudgingStop | undefined;
-  /** The troubles that its merchant was told of. Absent if there are none. */
+  /** The troubles for which its merchant got an event that is still true. Absent if there are none. */
   reported?: ReportedTroubles | undefined;
   /**
    * When the lock's last uplink was received, by the run's clock (wall-clock time, except in a sped-up simulation);

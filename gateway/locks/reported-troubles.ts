@@ -1,7 +1,8 @@
 /**
- * Which troubles of a lock its merchant was told of as events: that it is late, that its battery is low (interfaces.md
- * §3, "What a URL gets"). An event is made when the lock's state differs from what was told, and is stored together
- * with the new state, so that it is neither lost nor made twice. Pure, except that `takeEvents` updates the state.
+ * The troubles of a lock that were reported to its merchant as events: that it is late, that its battery is low
+ * (interfaces.md §3, "What a URL gets"). An event is made when the lock's state differs from what was reported, and is
+ * stored together with the new state, so that it is neither lost nor made twice. Pure, except that `takeEvents` updates
+ * the state.
  */
 
 import type { Presence } from '../../proto/power/judge/presence.js';

@@ -177,7 +177,7 @@ t.test('only our own page uses a session, for reads and changes', async (t) => {
   t.match(anonymous, NOT_LOGGED_IN);
   t.equal(anonymous.headers['www-authenticate'], undefined);
   const program = await callPage(gateway, '/merchants', { headers: { 'x-lockgate-console': '' } });
-  t.equal(program.headers['www-authenticate'], 'Bearer', 'programs are told what is needed');
+  t.equal(program.headers['www-authenticate'], 'Bearer', 'the answer names the scheme that a program needs');
 });
 
 t.test('sessions are listed and ended, and their streams with them', async (t) => {

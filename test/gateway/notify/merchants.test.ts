@@ -24,7 +24,7 @@ interface MerchantJson {
 }
 
 t.test(
-  'a merchant is told once that its URL fails, is disabled and is enabled, without what is the operator’s',
+  'a merchant gets one message when its URL fails, is disabled and is enabled, without the operator’s data',
   async (t) => {
     const {
       gateway,
@@ -94,7 +94,7 @@ t.test(
 );
 
 t.test(
-  'one event that fails three times is enough; a success ends it; a failing URL that is disabled is told as that',
+  'three failures of one event are reported; a success ends that; a disabled URL is reported as disabled',
   async (t) => {
     const { gateway, receiver: hooks, clock, urlId } = await setUpWebhooks(t);
     const notified = await testReceiver(t);
