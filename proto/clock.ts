@@ -124,6 +124,11 @@ export class ManualClock implements Clock {
     return this.#pending.size;
   }
 
+  /** Whether a callback is due at exactly this time, ms since the epoch. */
+  isDueAt(atMs: number): boolean {
+    return [...this.#pending].some(({ dueMs }) => dueMs === atMs);
+  }
+
   /** When the next callback is due, ms since the epoch; undefined if none is pending. */
   get nextDueMs(): number | undefined {
     return this.#next()?.dueMs;

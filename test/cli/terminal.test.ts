@@ -146,10 +146,12 @@ t.test('tables and help fit 80 and 200 columns, and have colours only if wanted'
   const table = await narrow.waitForScreen(/^end$/m);
   t.match(table, /\nA4:C1:38:00:00:03 .*\nend\n/, 'each row is one line');
   t.notMatch(table, /MERCHANT/, 'optional columns are dropped');
-  narrow.typeLine('clear; lockgate model show; echo end');
+  await narrow.clear();
+  narrow.typeLine('lockgate model show; echo end');
   t.notMatch(await narrow.waitForScreen(/^end$/m), /…/, 'no word of the model is cut');
   t.match(narrow.screen(), /network ping every: 15 min/);
-  narrow.typeLine('clear; lockgate command send --help; echo end');
+  await narrow.clear();
+  narrow.typeLine('lockgate command send --help; echo end');
   const help = await narrow.waitForScreen(/^end$/m);
   t.match(help, /^A lock gets its commands one at a time, in order, when it is next reachable, and$/m);
   t.match(help, /^executes each once\. Unlock, lock and siren expire/m, 'paragraphs are rewrapped');
@@ -163,7 +165,8 @@ t.test('tables and help fit 80 and 200 columns, and have colours only if wanted'
     'no colours with NO_COLOR or TERM=dumb',
   );
   t.match(styled, /^東京自転車 {32}(now|\d+ s ago) +–$/m, 'wide letters are two columns');
-  wide.typeLine('clear; lockgate merchant list | cat; FORCE_COLOR=1 lockgate merchant list | cat; echo end');
+  await wide.clear();
+  wide.typeLine('lockgate merchant list | cat; FORCE_COLOR=1 lockgate merchant list | cat; echo end');
   t.match(
     await wide.waitForScreen(/^end$/m, true),
     new RegExp(`^NAME +ADDED +NOTIFIED AT\n.*\n.*\n.*\n${ESCAPE}\\[1mNAME`, 'm'),

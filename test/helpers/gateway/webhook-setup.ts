@@ -22,7 +22,7 @@ export interface WebhookSetup {
 /** A gateway on a manual clock, without jitter, with a receiver as its merchant's URL. */
 export async function setUpWebhooks(
   test: Teardown,
-  url: { readonly ordered?: boolean; readonly headers?: Record<string, string> } = {},
+  url: { readonly ordered?: boolean; readonly headers?: Record<string, string>; readonly timeoutMs?: number } = {},
   options: GatewayOptions = {},
 ): Promise<WebhookSetup> {
   const clock = new ManualClock(systemClock.now());
