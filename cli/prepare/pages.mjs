@@ -10,9 +10,40 @@ import { clonePath, filesBelow, readOrNull } from './workplace.mjs';
 export const pagesFolder = 'dist/console';
 /** The path below which the gateway serves the folder. */
 const publicPath = '/console/';
-/** A page for each port, and the worker that all tabs of a browser share. */
-const entries = ['operator', 'merchant', 'live-worker', 'trace-worker'];
 const sourceFolder = 'gateway/console/page';
+/** A page for each port, the workers, and the style sheet that both pages share. */
+const entries = {
+  operator: 'operator.tsx',
+  merchant: 'merchant.tsx',
+  'live-worker': 'live-worker.ts',
+  'trace-worker': 'trace-worker.ts',
+  console: 'style/console.css',
+};
+
+/**
+ * The parts of Leaflet that the map uses. All of Leaflet would be twice as large, since most of its modules register
+ * themselves when they are loaded and so can't be left out. Without this list, `import * as L from 'leaflet'` has all.
+ */
+const leafletParts = `
+  import 'leaflet/src/layer/vector/Renderer.getRenderer.js';
+  import 'leaflet/src/map/handler/Map.BoxZoom.js';
+  import 'leaflet/src/map/handler/Map.DoubleClickZoom.js';
+  import 'leaflet/src/map/handler/Map.Drag.js';
+  import 'leaflet/src/map/handler/Map.Keyboard.js';
+  import 'leaflet/src/map/handler/Map.ScrollWheelZoom.js';
+  import 'leaflet/src/map/handler/Map.TouchZoom.js';
+  import 'leaflet/src/control/Control.Zoom.js';
+  import { control } from 'leaflet/src/control/Control.js';
+  import { scale } from 'leaflet/src/control/Control.Scale.js';
+  control.scale = scale;
+  export { control };
+  export { toLatLngBounds as latLngBounds } from 'leaflet/src/geo/LatLngBounds.js';
+  export { geoJSON } from 'leaflet/src/layer/GeoJSON.js';
+  export { circle } from 'leaflet/src/layer/vector/Circle.js';
+  export { circleMarker } from 'leaflet/src/layer/vector/CircleMarker.js';
+  export { polyline } from 'leaflet/src/layer/vector/Polyline.js';
+  export { createMap as map } from 'leaflet/src/map/Map.js';
+`;
 
 const options = {
   bundle: true,
@@ -24,6 +55,8 @@ const options = {
   jsx: 'automatic',
   jsxImportSource: 'preact',
   logLevel: 'warning',
+  // A part of Leaflet that is not in the list above fails the build instead of the page.
+  logOverride: { 'import-is-undefined': 'error' },
   metafile: true,
   loader: { '.png': 'file', '.svg': 'file', '.geojson': 'file' },
   entryNames: '[name]-[hash]',
@@ -43,34 +76,31 @@ export async function bundlePages({ build }) {
   const { metafile } = await build({
     ...options,
     absWorkingDir: clonePath(),
-    entryPoints: entries.map((name) => `${sourceFolder}/${entryFile(name)}`),
+    entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: `${sourceFolder}/${file}` })),
     outdir: pagesFolder,
     // proto/ uses Node's Buffer for base64 and UTF-8.
     plugins: [
-      { name: 'one-build', setup: chooseBuilds },
+      { name: 'one-build', setup: chooseBuild },
+      { name: 'leaflet-parts', setup: chooseLeafletParts },
       { name: 'map-data', setup: keepMapData },
     ],
     inject: [`${sourceFolder}/buffer.ts`],
   });
-  const manifest = Object.fromEntries(entries.map((name) => [name, filesOfEntry(name, metafile.outputs)]));
+  const manifest = Object.fromEntries(Object.keys(entries).map((name) => [name, filesOfEntry(name, metafile.outputs)]));
   const files = Object.keys(metafile.outputs).map((path) => path.slice(pagesFolder.length + 1));
   writeFileSync(clonePath(pagesFolder, 'manifest.json'), JSON.stringify({ entries: manifest, files }, null, 2));
   removeOthers(files);
   await Promise.all(files.map(compress));
 }
 
-function entryFile(name) {
-  const tsx = `${name}.tsx`;
-  return existsSync(clonePath(sourceFolder, tsx)) ? tsx : `${name}.ts`;
+/** Chooses one build of long for all imports: the CommonJS code of protobufjs would bring a second one. */
+function chooseBuild({ onResolve }) {
+  onResolve({ filter: /^long$/ }, () => ({ path: clonePath('node_modules/long/umd/index.js') }));
 }
 
-/**
- * Chooses one build of a package for all imports: the CommonJS code of protobufjs would bring a second one of long, and
- * only Leaflet's module lets unused parts be left out.
- */
-function chooseBuilds({ onResolve }) {
-  const builds = { long: 'long/umd/index.js', leaflet: 'leaflet/dist/leaflet-src.esm.js' };
-  onResolve({ filter: /^(long|leaflet)$/ }, ({ path }) => ({ path: clonePath('node_modules', builds[path]) }));
+function chooseLeafletParts({ onResolve, onLoad }) {
+  onResolve({ filter: /^leaflet$/ }, ({ path }) => ({ path, namespace: 'leaflet-parts' }));
+  onLoad({ filter: /.*/, namespace: 'leaflet-parts' }, () => ({ contents: leafletParts, resolveDir: clonePath() }));
 }
 
 /** Map data is fetched when a map is shown, so importing it gives its address. */
@@ -82,14 +112,14 @@ function keepMapData({ onResolve, onLoad }) {
   onLoad({ filter: /.*/, namespace: 'map-data' }, ({ path }) => ({ contents: readFileSync(path), loader: 'file' }));
 }
 
-/** The script of an entry, its style sheet or null, and the scripts that it always imports. */
+/** The file of an entry, and the scripts that it always imports. */
 function filesOfEntry(name, outputs) {
   const nameOf = (path) => path.slice(pagesFolder.length + 1);
-  const [script, output] = Object.entries(outputs).find(
-    ([, { entryPoint }]) => entryPoint === `${sourceFolder}/${entryFile(name)}`,
+  const [file, output] = Object.entries(outputs).find(
+    ([, { entryPoint }]) => entryPoint === `${sourceFolder}/${entries[name]}`,
   );
   const imports = output.imports.filter(({ kind }) => kind === 'import-statement').map(({ path }) => nameOf(path));
-  return { script: nameOf(script), style: output.cssBundle ? nameOf(output.cssBundle) : null, imports };
+  return { file: nameOf(file), imports };
 }
 
 /** Removes what earlier builds left behind. */

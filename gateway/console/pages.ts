@@ -8,6 +8,8 @@ import { LockgateError } from '../../proto/errors.js';
 /** The pages: one for each port. */
 export type PageName = 'operator' | 'merchant';
 
+type WorkerName = 'live-worker' | 'trace-worker';
+
 /** A file of the pages. Its name has a hash of its content, so a browser may keep it for ever. */
 export interface PageFile {
   readonly type: string;
@@ -21,16 +23,15 @@ export const PAGE_FILES_PATH = '/console/';
 
 const MANIFEST = 'manifest.json';
 
-/** An entry of manifest.json: a script that a page or a worker starts with. */
+/** An entry of manifest.json: a script that a page or a worker starts with, or the style sheet. */
 interface ManifestEntry {
-  readonly script: string;
-  readonly style: string | null;
+  readonly file: string;
   /** The scripts that the entry's script imports. */
   readonly imports: readonly string[];
 }
 
 interface Manifest {
-  readonly entries: Readonly<Record<PageName | 'live-worker' | 'trace-worker', ManifestEntry>>;
+  readonly entries: Readonly<Record<PageName | WorkerName | 'console', ManifestEntry>>;
   readonly files: readonly string[];
 }
 
@@ -120,9 +121,9 @@ function readFile(folder: URL, name: string): PageFile {
 
 /** The page's HTML. Names of files are letters, digits, dots and hyphens, so they need no escaping. */
 function pageHtml({ entries }: Manifest, page: PageName): string {
-  const { script, style, imports } = entries[page];
+  const { file, imports } = entries[page];
   const address = (name: string): string => `${PAGE_FILES_PATH}${name}`;
-  const worker = (name: 'live-worker' | 'trace-worker'): string => `data-${name}="${address(entries[name].script)}"`;
+  const worker = (name: WorkerName): string => `data-${name}="${address(entries[name].file)}"`;
   return [
     '<!doctype html>',
     '<html lang="en">',
@@ -132,9 +133,9 @@ function pageHtml({ entries }: Manifest, page: PageName): string {
     '<meta name="color-scheme" content="light dark">',
     `<title>lockgate</title>`,
     '<link rel="icon" href="data:,">',
-    ...(style === null ? [] : [`<link rel="stylesheet" href="${address(style)}">`]),
+    `<link rel="stylesheet" href="${address(entries.console.file)}">`,
     ...imports.map((name) => `<link rel="modulepreload" href="${address(name)}">`),
-    `<script type="module" src="${address(script)}"></script>`,
+    `<script type="module" src="${address(file)}"></script>`,
     '</head>',
     '<body>',
     `<div id="app" ${worker('live-worker')} ${worker('trace-worker')}></div>`,

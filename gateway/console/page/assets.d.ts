@@ -1,4 +1,4 @@
-/** Files that are no scripts: importing one gives its address, or bundles a style sheet (cli/prepare/pages.mjs). */
+/** Files that are no scripts: importing one gives its address (cli/prepare/pages.mjs). */
 
 declare module 'world-atlas/countries-110m.json' {
   const address: string;
@@ -8,4 +8,3 @@ declare module 'world-atlas/countries-50m.json' {
   const address: string;
   export = address;
 }
-declare module '*.css';

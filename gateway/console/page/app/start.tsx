@@ -1,6 +1,5 @@
 /** Starts a page: the colours, and its root component in the element that the gateway's HTML has for it. */
 import { type ComponentChild, render } from 'preact';
-import '../style/console.css';
 import { applyTheme, storedTheme } from './theme.js';
 
 /** The addresses of the workers, which the HTML names because their file names have hashes. */

@@ -3,7 +3,6 @@
  * lock's state, a ring a theft, a circle the uncertainty of a chosen lock's position, a line its recent track.
  */
 import * as L from 'leaflet';
-import 'leaflet/dist/leaflet.css';
 import type { Lock } from '../api/shapes.js';
 import { coastFor } from './coast.js';
 
