@@ -40,6 +40,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     load: async () => (await import('./commands/status.js')).addStatusCommand,
   },
   {
+    name: 'console',
+    description: 'Open the operators’ page by a one-time link.',
+    load: async () => (await import('./commands/console/console.js')).addConsoleCommand,
+  },
+  {
     name: 'notices',
     description: 'Show unread notices for the operator.',
     load: async () => (await import('./commands/notices/notices.js')).addNoticeCommands,

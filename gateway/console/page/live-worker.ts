@@ -4,6 +4,7 @@
  */
 import { type Milliseconds, Seconds, systemClock } from '../../../proto/clock.js';
 import { type LiveChange, LiveLocks, type LiveMessage, type LiveState } from './live/live-locks.js';
+import { readChange } from './live/read-change.js';
 
 /** How long changes are collected before the tabs get them. */
 const BATCH_SPAN: Milliseconds = 250;
@@ -44,8 +45,7 @@ function follow(path: string): void {
   source = opened;
   const take = (type: LiveChange['type']) => (event: MessageEvent<string>) => {
     setState('live');
-    const data = JSON.parse(event.data);
-    add(type === 'lock' ? { type, lock: data } : { type, ...data });
+    add(readChange(type, event.data));
   };
   opened.addEventListener('snapshot', take('snapshot'));
   opened.addEventListener('lock', take('lock'));

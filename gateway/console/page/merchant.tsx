@@ -1,14 +1,12 @@
 /** The dashboard: the page of the merchants' port. Users with a dashboard role log in; the role decides the screens. */
 import type { JSX } from 'preact';
-import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
-import { Seconds, systemClock } from '../../../proto/clock.js';
-import type { ApiFailure } from './api/http.js';
+import { useMemo, useState } from 'preact/hooks';
 import { merchantApi } from './api/merchant.js';
 import type { Session } from './api/shapes.js';
-import { runClock } from './app/run-clock.js';
 import type { Screen } from './app/screen.js';
 import { Shell } from './app/shell.js';
 import { type PageAddresses, startPage } from './app/start.js';
+import { useSession } from './app/use-session.js';
 import { LiveProvider } from './live/use-live.js';
 import { AccessScreen } from './screens/access-screen.js';
 import { BillsScreen } from './screens/bills-screen.js';
@@ -21,50 +19,20 @@ import { MapScreen } from './screens/map-screen.js';
 import { NowScreen } from './screens/now-screen.js';
 import { TraceScreen } from './screens/trace-screen.js';
 import { Action } from './view/parts.js';
-import { repeat } from './view/repeat.js';
-
-/** How often the page asks for the time of locks, and whether its session is still open. */
-const CLOCK_EVERY = Seconds(10);
-const SECOND_READING_AFTER = Seconds(2);
-
-/** The session: undefined until the gateway has answered, null if there is none. */
-type SessionState = Session | null | undefined;
 
 function Dashboard({ liveWorker, traceWorker }: PageAddresses): JSX.Element | null {
-  const [session, setSession] = useState<SessionState>(undefined);
+  const { session, read, end } = useSession(merchantApi.session);
   const [invitation, setInvitation] = useState(takeInvitation);
-  const read = useCallback(
-    () =>
-      merchantApi.session().then(
-        ({ session: open, now }) => {
-          runClock.set(Date.parse(now));
-          setSession((before) => before ?? open);
-        },
-        ({ status }: ApiFailure) => (status === 401 ? setSession(null) : undefined),
-      ),
-    [],
-  );
-  // The first two readings show how fast the clock runs.
-  useEffect(() => {
-    void read();
-    const second = systemClock.after(SECOND_READING_AFTER, () => void read());
-    const stop = repeat(CLOCK_EVERY, () => void read());
-    return () => {
-      second.cancel();
-      stop();
-    };
-  }, [read]);
-  const end = useCallback(() => setSession(null), []);
   const screens = useMemo(() => (session ? screensOf(session, traceWorker) : []), [session, traceWorker]);
   if (invitation !== null) {
     const accepted = (): void => {
       setInvitation(null);
-      void read();
+      read();
     };
     return <InvitationScreen token={invitation} onLogin={accepted} />;
   }
   if (session === undefined) return null;
-  if (session === null) return <LoginScreen onLogin={() => void read()} />;
+  if (session === null) return <LoginScreen onLogin={read} />;
   return (
     <LiveProvider workerUrl={liveWorker} path="/v1/stream" onEnded={end}>
       <Shell title={session.merchant} screens={screens} account={<Account session={session} onEnd={end} />} />

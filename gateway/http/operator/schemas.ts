@@ -71,9 +71,11 @@ const DeviceState = Type.Object({
   reason: MaybeText,
   lock_state: MaybeText,
   battery_percent: MaybeNumber,
+  firmware_version: MaybeText,
   latitude: MaybeNumber,
   longitude: MaybeNumber,
   uncertainty: MaybeNumber,
+  position_date: MaybeTime,
 });
 
 /** Labels by key. */

@@ -14,6 +14,7 @@ import type { AuditWho } from '../../store/contract/audit-store.js';
 import type { HttpConnections } from '../connections/connections.js';
 import { checkHost } from '../connections/host-header.js';
 import { notLoggedIn } from '../merchant/user-session.js';
+import { addConsolePages, PAGE_FILE_ROUTE } from '../shared/console-pages.js';
 import { HTTP_LIMITS } from '../shared/limits.js';
 import { listen } from '../shared/listen.js';
 import { dropNulls } from '../shared/null-members.js';
@@ -55,6 +56,10 @@ const UNAUTHORIZED = 'the operator’s interface requires the token in the data 
 
 /** The longest wait of one timer for a token's expiry: Node's timers can't wait for more than 24.8 days. */
 const MAX_EXPIRY_WAIT = Days(1);
+
+/** The paths of the console's page and of its files, which have no data and need no token. */
+const PAGE_PATH = '/';
+const PAGE_PATHS: readonly string[] = [PAGE_PATH, PAGE_FILE_ROUTE];
 
 /** The route of the document itself. */
 const DOCUMENT_TERMS: DocumentedRoute = {
@@ -145,13 +150,15 @@ export class OperatorServer {
       const { token } = options;
       checkHost(request.raw, reply.raw);
       const isNewToken = token.refresh();
-      const caller = await server.#callers.authenticate(request);
+      const isOfPage = PAGE_PATHS.includes(request.routeOptions.url ?? '');
+      const caller = isOfPage ? undefined : await server.#callers.authenticate(request);
       // The first caller with the new token most likely changed it: the command line calls right after the change.
       if (isNewToken) {
         const who = whoOf(request, options.proxies, null);
         server.#tokenChanged(options, caller?.tokenId === null ? { ...who, actor: 'owner' } : OWNER);
       }
-      if (caller === undefined && !isConsoleLogin(request.routeOptions.url)) throw server.#unauthorized(request);
+      const needsCaller = !isOfPage && !isConsoleLogin(request.routeOptions.url);
+      if (caller === undefined && needsCaller) throw server.#unauthorized(request);
       // While stopping, only health requests are answered.
       if (options.health.isStopping && !isHealthPath(request.url))
         throw new LockgateError('stopping', 'the gateway is stopping');
@@ -159,6 +166,7 @@ export class OperatorServer {
       if (terms !== undefined && caller !== undefined) checkRole(caller.role, roleNeeded(terms));
     });
     addHealthRoutes(fastify, options);
+    addConsolePages(fastify, 'operator', [PAGE_PATH]);
     addBackupRoute(fastify, server.#callers, options);
     addConsoleRoutes(fastify, {
       ...options,

@@ -7,6 +7,7 @@ import { request as httpRequest } from 'node:http';
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
+import { PAGE_CSP } from '../../../gateway/console/pages.js';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { resetOperatorToken } from '../../../gateway/http/operator/token.js';
 import { Hours, ManualClock, Minutes } from '../../../proto/clock.js';
@@ -76,6 +77,32 @@ async function makeToken(gateway: Gateway, name: string, role: string, expiresAt
   const body = { name, role, ...(expiresAt !== undefined && { expires_at: expiresAt }) };
   return ((await callOperator(gateway, 'POST', '/tokens', body)).body as { token: string }).token;
 }
+
+t.test('the page and its files need no token, everything else does', async (t) => {
+  const gateway = await testGateway(t);
+  const anonymous = { 'x-lockgate-console': '', origin: '' };
+  const get = (where: string, method = 'GET') => callPage(gateway, where, { method, headers: anonymous });
+  const page = await get('/');
+  t.match(page, { status: 200, headers: { 'content-type': /^text\/html/, 'content-security-policy': PAGE_CSP } });
+  const files = [...String(page.body).matchAll(/"(\/console\/[^"]+)"/g)].map(([, file = '']) => file);
+  t.ok(files.length > 3);
+  for (const file of files) t.match(await get(file), { status: 200, headers: { 'cache-control': /immutable/ } }, file);
+  t.match(await get('/console/nothing.js'), { status: 404 });
+  const spoiled = await callPage(gateway, '/', { cookie: `lockgate_operator=lgc_${'x'.repeat(43)}` });
+  t.match(spoiled, { status: 200 }, 'whatever the cookie');
+  for (const where of [
+    '/devices',
+    '/stream',
+    '/console/session',
+    '/console/sessions',
+    '/m/x',
+    '/openapi.json',
+    '/metrics',
+  ])
+    t.match(await get(where), { status: 401 }, where);
+  t.match(await get('/', 'POST'), { status: 401 });
+  t.match(await get('/console/links', 'POST'), { status: 401 });
+});
 
 t.test('a link opens one session, once, within five minutes', async (t) => {
   const clock = new ManualClock(Date.UTC(2026, 10, 20, 6));

@@ -125,6 +125,16 @@ const GENERAL: readonly CommandCase[] = [
     ],
   },
   {
+    command: 'console',
+    shows: '--no-open',
+    wrong: ['--browser firefox', /unknown option '--browser'/],
+    varies: [
+      [/:\d+\/#lgl_[\w-]+/g, ':8081/#lgl_N'],
+      [/in \d min/, 'in 4 min'],
+      [/("expires_at": )"[^"]*"/, '$1"N"'],
+    ],
+  },
+  {
     command: 'notices',
     shows: '--all',
     wrong: ['--kind lost', /--kind is "lost": expected url-disabled/],

@@ -15,6 +15,8 @@ export interface Lock {
   readonly mac_addr: string;
   readonly name: string | null;
   readonly labels: Readonly<Record<string, string>>;
+  /** Whose lock it is; operators' answers alone have it. */
+  readonly merchant?: string;
   readonly simulated: boolean;
   /** `none`, or what needs attention most, such as `theft`. */
   readonly trouble: string;

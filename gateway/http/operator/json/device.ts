@@ -2,7 +2,7 @@
 import { type Presence, presence } from '../../../../proto/power/judge/presence.js';
 import { POWER_MODEL } from '../../../../proto/power/model.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
-import { highWindowToJson, powerToJson, toDate } from '../../../../proto/wire/ping-json.js';
+import { highWindowToJson, isDatable, powerToJson, toDate } from '../../../../proto/wire/ping-json.js';
 import type { JudgingStop } from '../../../ingest/judging.js';
 import { type DeviceState, parseDeviceState } from '../../../locks/device-state.js';
 import { troubleOf } from '../../../locks/list/lock-order.js';
@@ -65,7 +65,7 @@ function presenceOf(state: DeviceState | null, nowMs: number): Presence {
 
 function stateJson(state: DeviceState | null, now: Presence) {
   if (state === null) return { presence: 'never-seen', state: null };
-  const { belief, ping, receivedAtMs } = state;
+  const { belief, ping, firmware, receivedAtMs } = state;
   const { position } = belief;
   return {
     ...presenceJson(now),
@@ -78,9 +78,12 @@ function stateJson(state: DeviceState | null, now: Presence) {
       reason: ping?.reason ?? null,
       lock_state: belief.lockState,
       battery_percent: belief.batteryPercent,
+      firmware_version: firmware?.version ?? null,
       latitude: position?.latitudeDegrees ?? null,
       longitude: position?.longitudeDegrees ?? null,
       uncertainty: position?.uncertaintyMeters ?? null,
+      // When the lock was there, by its own clock.
+      position_date: position && isDatable(position.timeMs) ? toDate(position.timeMs) : null,
     },
   };
 }

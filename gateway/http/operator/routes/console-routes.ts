@@ -5,7 +5,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { Seconds } from '../../../../proto/clock.js';
+import { type Clock, Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
 import type { Audit } from '../../../audit/audit.js';
@@ -51,6 +51,8 @@ export interface ConsoleRouteParts {
   readonly guard: PageGuard;
   readonly audit: Audit;
   readonly proxies: TrustedProxies;
+  /** The run's clock, which a demonstration lets run faster than the wall clock. */
+  readonly clock: Clock;
   /** Closes the streams that a session opened. */
   readonly endStreamsOf: (sessionId: number) => void;
 }
@@ -73,7 +75,7 @@ export function addConsoleRoutes(fastify: FastifyInstance, parts: ConsoleRoutePa
     const id = sessionIdOf(parts, request);
     const session = (await sessions.list('operators')).find((each) => each.id === id);
     if (session === undefined) throw notLoggedIn();
-    return { session: sessionJson(session, id) };
+    return { session: sessionJson(session, id), now: toDate(parts.clock.now()) };
   });
   fastify.get('/console/sessions', async (request) => {
     const id = sessionIdOf(parts, request);

@@ -1,0 +1,50 @@
+/**
+ * Whether the page has an open session, asked again and again. The answers also set the page's copy of the run's clock.
+ */
+import { useCallback, useEffect, useState } from 'preact/hooks';
+import { Seconds, systemClock } from '../../../../proto/clock.js';
+import type { ApiFailure } from '../api/http.js';
+import { repeat } from '../view/repeat.js';
+import { runClock } from './run-clock.js';
+
+/** How often the page asks for the time of locks, and whether its session is still open. */
+const ASK_EVERY = Seconds(10);
+const SECOND_READING_AFTER = Seconds(2);
+
+/** A page's session as far as it is known. */
+export interface SessionState<Session> {
+  /** Undefined until the gateway has answered; null if there is none. */
+  readonly session: Session | null | undefined;
+  /** Asks now. */
+  readonly read: () => void;
+  /** The session is over. */
+  readonly end: () => void;
+}
+
+/** @param ask makes the call; the same function each time */
+export function useSession<Session>(
+  ask: () => Promise<{ readonly session: Session; readonly now: string }>,
+): SessionState<Session> {
+  const [session, setSession] = useState<Session | null | undefined>(undefined);
+  const read = useCallback((): void => {
+    ask().then(
+      ({ session: open, now }) => {
+        runClock.set(Date.parse(now));
+        setSession((before) => before ?? open);
+      },
+      ({ status }: ApiFailure) => (status === 401 ? setSession(null) : undefined),
+    );
+  }, [ask]);
+  // The first two readings show how fast the clock runs.
+  useEffect(() => {
+    read();
+    const second = systemClock.after(SECOND_READING_AFTER, read);
+    const stop = repeat(ASK_EVERY, read);
+    return () => {
+      second.cancel();
+      stop();
+    };
+  }, [read]);
+  const end = useCallback(() => setSession(null), []);
+  return { session, read, end };
+}
