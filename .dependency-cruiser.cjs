@@ -215,9 +215,9 @@ module.exports = {
     ),
     forbid(
       'pages-run-in-browsers',
-      'what runs in browsers imports only proto and the timeline',
+      'what runs in browsers imports only proto, the timeline and the wording',
       { path: '^gateway/console/page/' },
-      { path: ours, pathNot: ['^gateway/console/(page|timeline)/', '^proto/'] },
+      { path: ours, pathNot: ['^gateway/console/(page|timeline|wording)/', '^proto/'] },
     ),
     forbid(
       'nothing-imports-pages',

@@ -1,4 +1,5 @@
 /** `lockgate audit`: prints the audit log as a table or as JSON. */
+import { type AuditEntryJson, changeText, whoText } from '../../../gateway/console/wording/audit-text.js';
 import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { printEmptyList } from '../../terminal/output.js';
@@ -15,29 +16,6 @@ export interface AuditFlags extends ConnectionFlags, PageFlags {
   readonly json?: boolean;
 }
 
-/** Members of the changed object, by name. */
-type Members = Readonly<Record<string, unknown>>;
-
-/** An entry of the audit log, as the operator interface returns it. */
-interface EntryJson {
-  readonly id: number;
-  readonly at: string;
-  readonly actor: string;
-  readonly address: string | null;
-  readonly agent: string | null;
-  readonly os_user: string | null;
-  readonly token: string | null;
-  readonly merchant: string | null;
-  readonly user: string | null;
-  readonly key: string | null;
-  readonly action: string;
-  readonly object: string;
-  readonly before: Members | null;
-  readonly after: Members | null;
-  readonly outcome: string;
-  readonly code: string | null;
-}
-
 /** The gateway answers with at most this many entries. */
 const PAGE_ENTRIES = 500;
 
@@ -48,7 +26,7 @@ export async function listAudit(flags: AuditFlags): Promise<void> {
   const filter = { since, action, object, merchant };
   const list = { path: '/audit', query: queryOf(filter), member: 'entries', pageSize: PAGE_ENTRIES };
   const shown = flags.json ? undefined : () => columns(systemClock.now());
-  const count = await printPages<EntryJson>(new GatewayClient(flags), list, flags, shown);
+  const count = await printPages<AuditEntryJson>(new GatewayClient(flags), list, flags, shown);
   if (count === 0 && !flags.json) printEmptyList(Object.values(filter), 'No entries match.', 'There is no entry yet.');
 }
 
@@ -61,7 +39,7 @@ const OUTCOME_MARKS: Readonly<Record<string, Mark>> = {
   unknown: 'warn',
 };
 
-function columns(nowMs: number): readonly Column<EntryJson>[] {
+function columns(nowMs: number): readonly Column<AuditEntryJson>[] {
   return [
     { title: 'ID', show: ({ id }) => String(id), neverCut: true },
     { title: 'WHEN', show: ({ at }) => agoText(at, nowMs) },
@@ -81,37 +59,4 @@ function columns(nowMs: number): readonly Column<EntryJson>[] {
       optional: true,
     },
   ];
-}
-
-/** The start of the hash of the data folder's token; no named token has such a name. */
-const FIRST_TOKEN = /^[0-9a-f]{8}$/;
-
-/** Who acted: `operator jo`, `token prometheus`, `user ada of Amber Bikes`, `key shop backend of Amber Bikes`. */
-function whoText({ actor, os_user: osUser, token, merchant, user, key }: EntryJson): string {
-  const name = user ?? key;
-  if (name !== null) return `${actor} ${name} of ${merchant}`;
-  const isNamed = actor === 'operator' && token !== null && !FIRST_TOKEN.test(token);
-  if (isNamed) return osUser === null ? `token ${token}` : `token ${token} (${osUser})`;
-  return osUser === null ? actor : `${actor} ${osUser}`;
-}
-
-/** The changed members as `name before → after`. If the state before is unknown, the requested values. */
-function changeText({ before, after }: EntryJson): string {
-  const names = Object.keys({ ...before, ...after });
-  const parts = names.map((name) => {
-    const [oldText, newText] = [textOf(before?.[name]), textOf(after?.[name])];
-    if (oldText === newText) return undefined;
-    const hasBefore = before?.[name] !== undefined && after?.[name] !== undefined;
-    return hasBefore ? `${name} ${oldText ?? '–'} → ${newText ?? '–'}` : `${name} ${newText ?? oldText}`;
-  });
-  return parts.filter((part) => part !== undefined).join(', ');
-}
-
-/** A value in words; undefined if there is none. */
-function textOf(value: unknown): string | undefined {
-  if (value === undefined || value === null || typeof value === 'string') return value ?? undefined;
-  if (Array.isArray(value)) return value.map(textOf).join(' ') || 'none';
-  if (typeof value !== 'object') return JSON.stringify(value);
-  const members = Object.entries(value).map(([name, member]) => `${name}=${textOf(member) ?? '–'}`);
-  return members.join(' ') || 'none';
 }

@@ -1,4 +1,5 @@
 /** `lockgate command list|show|cancel`: lists, shows and cancels commands. */
+import { commandText } from '../../../gateway/console/wording/command-text.js';
 import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { paint, print, printEmptyList, printJson, sanitizeLine } from '../../terminal/output.js';
@@ -90,21 +91,6 @@ export async function cancelCommand(id: number, flags: Flags): Promise<void> {
   const command = await new GatewayClient(flags).post<CommandJson>(`/commands/${id}/cancel`, {});
   if (flags.json) return printJson(command);
   print(`Command ${command.id} (${commandText(command)} for ${command.mac}) is cancelled.`);
-}
-
-/** The type and its parameters, such as `siren seconds=20`. */
-export function commandText({ type, parameters }: Pick<CommandJson, 'type' | 'parameters'>): string {
-  const words = Object.entries(parameters).map(([name, value]) => `${name}=${parameterText(value)}`);
-  return [type, ...words].join(' ');
-}
-
-/**
- * A value as text. An object is a high window, the daily hours in which a lock stays connected: `07:00-19:00+60min`.
- */
-function parameterText(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return String(value);
-  const { from, to, utc_offset_minutes: offset } = value as Readonly<Record<string, unknown>>;
-  return `${from}-${to}${Number(offset) < 0 ? '' : '+'}${offset}min`;
 }
 
 /** The state with its reason, if there is one. */

@@ -1,6 +1,7 @@
 /**
  * `lockgate command send`: parses the flags, asks for confirmation if necessary, sends the command, and waits for it.
  */
+import { commandText } from '../../../gateway/console/wording/command-text.js';
 import { Seconds, systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
@@ -8,7 +9,7 @@ import { confirm } from '../../terminal/confirmation.js';
 import { EXIT_CODE } from '../../terminal/exit-codes.js';
 import { print, printJson, printNote, sanitizeLine } from '../../terminal/output.js';
 import { printTable } from '../../terminal/table.js';
-import { type CommandJson, commandText, STATE_MARKS, stateText } from './listing.js';
+import { type CommandJson, STATE_MARKS, stateText } from './listing.js';
 
 /** The flags of `lockgate command send`. */
 export interface SendFlags extends ConnectionFlags {

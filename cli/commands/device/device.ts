@@ -1,12 +1,13 @@
 /** `lockgate device …`: the group, and its commands add, list, show and rotate-secret. */
+
 import type { Command } from 'commander';
+import { commandText } from '../../../gateway/console/wording/command-text.js';
+import { presenceText } from '../../../gateway/console/wording/event-text.js';
 import { Seconds } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { paint, print, printJson, printNote, sanitizeLine } from '../../terminal/output.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
 import { readSpan } from '../../terminal/time-text.js';
-import { commandText } from '../command/listing.js';
-import { presenceText } from '../tail/event-line.js';
 import { byteText } from '../usage/text.js';
 import { addListCommand, type DeviceJson, labelsText, percent } from './list.js';
 import { addMaintenanceCommands } from './maintenance.js';

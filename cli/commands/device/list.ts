@@ -2,7 +2,9 @@
  * `lockgate device list`: lists locks with their latest state, by default what needs attention first. Locks are fetched
  * and printed page by page, so that a hundred thousand of them need no more memory than a thousand.
  */
+
 import type { Command } from 'commander';
+import { presenceText } from '../../../gateway/console/wording/event-text.js';
 import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { printEmptyList } from '../../terminal/output.js';
@@ -11,7 +13,6 @@ import { addClientFlags } from '../../terminal/shared-flags.js';
 import type { Column, Mark } from '../../terminal/table.js';
 import { agoText } from '../../terminal/time-text.js';
 import { addWatchFlag, repeatIfWatched } from '../../terminal/watch.js';
-import { presenceText } from '../tail/event-line.js';
 
 /** The gateway answers with at most this many locks. */
 const PAGE_LOCKS = 1_000;

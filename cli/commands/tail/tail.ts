@@ -1,11 +1,13 @@
 /** `lockgate tail`: prints a gateway's events as they happen. */
+
 import type { Command } from 'commander';
+import type { EventJson } from '../../../gateway/console/wording/event-text.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { untilInterrupted } from '../../terminal/interrupt.js';
 import { print, printNote } from '../../terminal/output.js';
 import { addClientFlags, readMacText } from '../../terminal/shared-flags.js';
-import { type EventJson, eventLines, hexLine } from './event-line.js';
+import { eventLines, hexLine } from './event-line.js';
 
 interface Flags extends ConnectionFlags {
   readonly json?: boolean;

@@ -2,6 +2,7 @@
  * `lockgate trace show --all`: prints all events of a trace in order, and below each line the findings about it. The
  * trace is read twice, because a later line may show that an earlier line broke a rule, or that it did not.
  */
+import { commandText } from '../../../gateway/console/wording/command-text.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import { TraceCheck } from '../../../proto/trace/check.js';
@@ -13,7 +14,6 @@ import { formatMac } from '../../../proto/wire/mac.js';
 import { toDate } from '../../../proto/wire/ping-json.js';
 import { paint, print, printJsonLine, type Style, sanitizeLine } from '../../terminal/output.js';
 import { ProgressLine } from '../../terminal/progress-line.js';
-import { commandText } from '../command/listing.js';
 import { type SpooledTrace, withSpooledTrace } from './spooled-trace.js';
 
 /** The flags of a timeline. */

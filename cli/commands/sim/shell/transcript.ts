@@ -2,13 +2,14 @@
 
 import type { DiaryEntry } from '../../../../firmware-sim/lock/diary.js';
 import { headerLockOf, TraceRecorder } from '../../../../firmware-sim/trace/trace-recorder.js';
+import type { EventJson } from '../../../../gateway/console/wording/event-text.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import type { StepState } from '../../../../proto/power/step/state.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
 import { isPingUplink, type Ping, type PingUplink, type Uplink } from '../../../../proto/wire/ping.js';
 import { LineSink } from '../../../terminal/line-sink.js';
 import { paint, print, sanitizeLine } from '../../../terminal/output.js';
-import { type EventJson, eventLines } from '../../tail/event-line.js';
+import { eventLines } from '../../tail/event-line.js';
 
 /** The maximum number of lines of a session's trace. */
 const MAX_LINES = 1_000_000;
