@@ -14,7 +14,7 @@ import { ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import { ChangeSignal } from '../../helpers/clocks/change-signal.js';
 import { NO_COMMANDS } from '../../helpers/commands/no-commands.js';
 import { withOverrides } from '../../helpers/durability/sabotage.js';
-import { BAD, FailingJudge, WHY } from '../../helpers/gateway/failing-judge.js';
+import { BAD_MAC, ERROR_MESSAGE, FailingJudge } from '../../helpers/gateway/failing-judge.js';
 import { MERCHANT, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
 import { lockSender } from '../../helpers/mqtt/lock-sender.js';
 import { RIDE_PING, RIDE_POWER } from '../../helpers/sim/ride-ping.js';
@@ -72,13 +72,13 @@ for (const event of DEVICE_EVENTS)
     await ingest.idle();
     t.same(
       [...locks.unjudged()].map(({ lock }) => lock.mac),
-      [BAD],
+      [BAD_MAC],
     );
     t.equal(locks.find(bad.deviceId)?.dueMs, Number.POSITIVE_INFINITY, 'the lock gets no more ticks');
     const state = JSON.parse((await opened.readDeviceState(bad.deviceId)) ?? '');
     t.match(
       state,
-      { unjudged: { why: WHY }, ping: { sequence: 1 }, belief: { uplinks: 1 } },
+      { unjudged: { why: ERROR_MESSAGE }, ping: { sequence: 1 }, belief: { uplinks: 1 } },
       'the state before the failure',
     );
   });
@@ -125,7 +125,7 @@ t.test('a gateway starts even if the judge fails at a lock’s log', async (t) =
   const [badLock, goodLock] = [locks.find(bad.deviceId)?.state, locks.find(good.deviceId)?.state];
   t.match(
     badLock,
-    { ping: { sequence: 3 }, belief: { uplinks: 3 }, unjudged: { why: WHY } },
+    { ping: { sequence: 3 }, belief: { uplinks: 3 }, unjudged: { why: ERROR_MESSAGE } },
     'judged up to where it fails',
   );
   t.match(goodLock, { ping: { sequence: 5 }, belief: { uplinks: 5 } });
@@ -197,7 +197,7 @@ t.test('locks whose states can’t be read wait to be judged, and their uplinks 
     MAX_WAIT_SECONDS,
     () => judgingChanges.join(),
   );
-  t.equal(judgingChanges[1], `${BAD} resumed `);
+  t.equal(judgingChanges[1], `${BAD_MAC} resumed `);
   t.equal(await send(bad, 4), 'acked');
   await ingest.idle();
   t.match(locks.find(bad.deviceId)?.state, { ping: { sequence: 4 }, belief: { uplinks: 4 } }, 'nothing is missing');

@@ -13,7 +13,7 @@ import type { JudgeEvent } from '../../../proto/power/judge/event.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { ChangeSignal } from '../../helpers/clocks/change-signal.js';
-import { BAD, FailingJudge, WHY } from '../../helpers/gateway/failing-judge.js';
+import { BAD_MAC, ERROR_MESSAGE, FailingJudge } from '../../helpers/gateway/failing-judge.js';
 import { MERCHANT, openGateway, testBytes, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../../helpers/gateway/test-receiver.js';
 import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
@@ -65,7 +65,7 @@ t.test('pings of an unjudged lock are stored, acknowledged and delivered, and op
   const receiver = await testReceiver(t);
   await gateway.accounts.addMerchant(MERCHANT);
   await gateway.accounts.addWebhookUrl({ url: receiver.url });
-  const bad = await connectedLock(t, gateway, BAD);
+  const bad = await connectedLock(t, gateway, BAD_MAC);
   const good = await connectedLock(t, gateway, GOOD);
   const arrived = receiver.waitForRequests(8);
   for (let sequence = 1; sequence <= 4; sequence++) {
@@ -73,17 +73,17 @@ t.test('pings of an unjudged lock are stored, acknowledged and delivered, and op
     await good.send(testBytes(sequence));
   }
   await waitForChanges(1);
-  t.match(judgingChanges, [{ mac: BAD, state: 'stopped', why: WHY }]);
+  t.match(judgingChanges, [{ mac: BAD_MAC, state: 'stopped', why: ERROR_MESSAGE }]);
   await arrived;
-  const { id: badId, merchantId } = (await gateway.store.findDevice(BAD))?.device ?? { id: 0, merchantId: 0 };
+  const { id: badId, merchantId } = (await gateway.store.findDevice(BAD_MAC))?.device ?? { id: 0, merchantId: 0 };
   const stored = (await gateway.store.readEvents(merchantId, 0, 100)).map(({ mac, sequence }) => `${mac} ${sequence}`);
-  t.same(stored.filter((each) => each.startsWith(BAD)).length, 4);
+  t.same(stored.filter((each) => each.startsWith(BAD_MAC)).length, 4);
   t.equal((await got(`http://127.0.0.1:${gateway.httpPort}/readyz`)).statusCode, 200);
-  const mac = formatMac(BAD);
-  t.match(await body(gateway, '/readyz'), { status: 'ready', reasons: [], unjudged: [{ mac, why: WHY }] });
+  const mac = formatMac(BAD_MAC);
+  t.match(await body(gateway, '/readyz'), { status: 'ready', reasons: [], unjudged: [{ mac, why: ERROR_MESSAGE }] });
   t.same(await unjudgedNotices(gateway), [`${mac} open`]);
   t.match(await body(gateway, `/devices/${mac}`), {
-    unjudged: { why: WHY, version: '1.0.0' },
+    unjudged: { why: ERROR_MESSAGE, version: '1.0.0' },
     presence: 'online',
     uplinks: [{}, {}, {}, {}],
     state: { reason: 'REASON_STATE_PING' },
@@ -92,14 +92,14 @@ t.test('pings of an unjudged lock are stored, acknowledged and delivered, and op
   const state = JSON.parse((await gateway.store.readDeviceState(badId)) ?? '');
   t.match(
     state,
-    { belief: { uplinks: 1 }, ping: { sequence: 1 }, unjudged: { why: WHY } },
+    { belief: { uplinks: 1 }, ping: { sequence: 1 }, unjudged: { why: ERROR_MESSAGE } },
     'the state before the failure',
   );
   const steps = (await body(gateway, `/why?id=${mac}`)).steps as { code: string }[];
   t.ok(steps.some(({ code }) => code === 'unjudged') && steps.some(({ code }) => code === 'judge-failed'));
   t.equal((await callOperator(gateway, 'GET', `/why?id=${encodeURIComponent(`${mac} 1/2`)}`)).status, 200);
   await bad.send(testBytes(4));
-  const again = (await gateway.store.readEvents(merchantId, 0, 100)).filter((each) => each.mac === BAD);
+  const again = (await gateway.store.readEvents(merchantId, 0, 100)).filter((each) => each.mac === BAD_MAC);
   t.equal(again.length, 4, 'a repeat is recognised');
   const trace = await got(`http://127.0.0.1:${gateway.operatorPort}/trace?mac=${mac}&since=2100-01-01T00:00:00Z`, {
     headers: { authorization: `Bearer ${gateway.operatorToken}` },
@@ -116,14 +116,14 @@ for (const type of ['connect', 'disconnect', 'gateway'] as const)
       const { gateway, waitForChanges } = await gatewayWith(t, judging, folder);
       await gateway.accounts.addMerchant(MERCHANT);
       const good = await connectedLock(t, gateway, GOOD);
-      const { secret } = await gateway.accounts.addDevice({ mac: BAD });
-      const bad = await TestLock.connect(t, gateway.mqttPort, BAD, secret);
+      const { secret } = await gateway.accounts.addDevice({ mac: BAD_MAC });
+      const bad = await TestLock.connect(t, gateway.mqttPort, BAD_MAC, secret);
       await bad.send(testBytes(1));
       const gone = waitForEvents(gateway, 'disconnected', 1);
       await bad.client.endAsync();
       await gone;
       await good.send(testBytes(1));
-      const back = await TestLock.connect(t, gateway.mqttPort, BAD, secret);
+      const back = await TestLock.connect(t, gateway.mqttPort, BAD_MAC, secret);
       await back.send(testBytes(2));
       await good.send(testBytes(2));
       // This event is reported when the gateway stops and when the next one starts.
@@ -131,9 +131,12 @@ for (const type of ['connect', 'disconnect', 'gateway'] as const)
       t.match(await body(gateway, '/readyz'), { status: 'ready' });
       await gateway.close();
       const next = (await gatewayWith(t, judging, folder)).gateway;
-      const later = await TestLock.connect(t, next.mqttPort, BAD, secret);
+      const later = await TestLock.connect(t, next.mqttPort, BAD_MAC, secret);
       await later.send(testBytes(3));
-      t.match(await body(next, '/readyz'), { status: 'ready', unjudged: [{ mac: formatMac(BAD), why: WHY }] });
+      t.match(await body(next, '/readyz'), {
+        status: 'ready',
+        unjudged: [{ mac: formatMac(BAD_MAC), why: ERROR_MESSAGE }],
+      });
     },
   );
 
@@ -141,23 +144,23 @@ t.test('a lock stays unjudged after a restart, and another version tries once to
   const judging = new FailingJudge(isUplink);
   const { gateway, waitForChanges, folder } = await gatewayWith(t, judging);
   await gateway.accounts.addMerchant(MERCHANT);
-  const bad = await connectedLock(t, gateway, BAD);
+  const bad = await connectedLock(t, gateway, BAD_MAC);
   await bad.send(testBytes(1));
   await bad.send(testBytes(2));
   await waitForChanges(1);
-  t.same(await unjudgedNotices(gateway), [`${formatMac(BAD)} open`]);
+  t.same(await unjudgedNotices(gateway), [`${formatMac(BAD_MAC)} open`]);
   await gateway.close();
 
   judging.callCount = 0;
   const sameVersion = await gatewayWith(t, judging, folder);
-  t.match(await body(sameVersion.gateway, '/readyz'), { unjudged: [{ mac: formatMac(BAD) }] });
+  t.match(await body(sameVersion.gateway, '/readyz'), { unjudged: [{ mac: formatMac(BAD_MAC) }] });
   t.equal(judging.callCount, 0, 'the same version does not try to judge');
   await sameVersion.gateway.close();
 
   judging.version = '1.0.1';
   const newerVersion = await gatewayWith(t, judging, folder);
   t.ok(judging.callCount > 0, 'another version tries');
-  t.match(await body(newerVersion.gateway, '/readyz'), { unjudged: [{ mac: formatMac(BAD), version: '1.0.1' }] });
+  t.match(await body(newerVersion.gateway, '/readyz'), { unjudged: [{ mac: formatMac(BAD_MAC), version: '1.0.1' }] });
   await newerVersion.gateway.close();
   judging.callCount = 0;
   await (await gatewayWith(t, judging, folder)).gateway.close();
@@ -167,15 +170,15 @@ t.test('a lock stays unjudged after a restart, and another version tries once to
   judging.throwsAt = () => false;
   const repaired = await gatewayWith(t, judging, folder);
   t.match(await body(repaired.gateway, '/readyz'), { unjudged: [] });
-  t.match(await body(repaired.gateway, `/devices/${formatMac(BAD)}`), { unjudged: null, presence: 'asleep' });
-  t.same(await unjudgedNotices(repaired.gateway), [`${formatMac(BAD)} over`]);
+  t.match(await body(repaired.gateway, `/devices/${formatMac(BAD_MAC)}`), { unjudged: null, presence: 'asleep' });
+  t.same(await unjudgedNotices(repaired.gateway), [`${formatMac(BAD_MAC)} over`]);
 });
 
 t.test('device rejudge rebuilds a lock’s state from the log and stores the findings', async (t) => {
   const judging = new FailingJudge((event) => event.type === 'uplink' && event.uplink.sequence === 2);
   const { gateway, judgingChanges, waitForChanges } = await gatewayWith(t, judging);
   await gateway.accounts.addMerchant(MERCHANT);
-  const bad = await connectedLock(t, gateway, BAD);
+  const bad = await connectedLock(t, gateway, BAD_MAC);
   const good = await connectedLock(t, gateway, GOOD);
   // The second, third and fourth ping repeat the previous lock state, which is a violation.
   for (let sequence = 1; sequence <= 4; sequence++) {
@@ -184,14 +187,14 @@ t.test('device rejudge rebuilds a lock’s state from the log and stores the fin
   }
   await waitForChanges(1);
   const rejudge = (mac: string) => callOperator(gateway, 'POST', `/devices/${mac}/rejudge`);
-  const mac = formatMac(BAD);
-  t.match(await rejudge(mac), { status: 409, body: { code: 'judge-failed', detail: new RegExp(WHY) } });
+  const mac = formatMac(BAD_MAC);
+  t.match(await rejudge(mac), { status: 409, body: { code: 'judge-failed', detail: new RegExp(ERROR_MESSAGE) } });
   t.match(await rejudge(formatMac(GOOD)), { status: 409, body: { code: 'lock-is-judged' } });
   t.match(await rejudge(formatMac(testMac(7))), { status: 404 });
   judging.throwsAt = () => false;
   t.match(await rejudge(mac), { status: 200, body: { mac, judged: true } });
   await waitForChanges(2);
-  t.match(judgingChanges.at(-1), { mac: BAD, state: 'resumed' });
+  t.match(judgingChanges.at(-1), { mac: BAD_MAC, state: 'resumed' });
   t.match(await body(gateway, '/readyz'), { unjudged: [] });
   t.same(await unjudgedNotices(gateway), [`${mac} over`]);
   const shown = async (of: string) => (await body(gateway, `/devices/${of}`)) as Record<string, unknown>;

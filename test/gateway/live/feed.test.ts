@@ -7,17 +7,17 @@ import { MAX_STREAMS, MAX_STREAMS_PER_MERCHANT } from '../../../gateway/live/liv
 import { COMMENT_INTERVAL, MAX_LAG } from '../../../gateway/live/live-stream.js';
 import { Minutes, Seconds } from '../../../proto/clock.js';
 import { testMac } from '../../helpers/gateway/test-gateway.js';
-import { eventsIn, LiveSite, reader, settle } from '../../helpers/live/live-site.js';
+import { eventsIn, finishWork, LiveSite, readText } from '../../helpers/live/live-site.js';
 
 t.test('without streams nothing listens, and for a minute after the last one changes are collected', async (t) => {
   const site = new LiveSite(3);
   t.equal(site.listeners, 0);
   const stream = site.open(undefined, { hasEvents: true });
-  reader(stream.out);
-  await settle();
+  readText(stream.out);
+  await finishWork();
   t.ok(site.listeners > 0);
   stream.end();
-  await settle();
+  await finishWork();
   t.equal(site.feed.count, 0);
   t.ok(site.listeners > 0, 'a client may come back');
   await site.advance(Minutes(1));
@@ -28,8 +28,8 @@ t.test('without streams nothing listens, and for a minute after the last one cha
 t.test('a ping costs no reading and no rendering, whose amount does not grow with the streams', async (t) => {
   const site = new LiveSite(200);
   const streams = Array.from({ length: 20 }, () => site.open(undefined, { hasEvents: true }));
-  const readers = streams.map(({ out }) => reader(out));
-  await settle();
+  const readers = streams.map(({ out }) => readText(out));
+  await finishWork();
   Object.assign(site.work, { locksRead: 0, locksRendered: 0, eventsRendered: 0 });
   for (let ping = 0; ping < 1_000; ping += 1) site.change((ping % 50) + 1);
   site.emitGatewayEvents(500);
@@ -47,8 +47,8 @@ t.test('a ping costs no reading and no rendering, whose amount does not grow wit
 t.test('locks of merchants without a stream are not read again', async (t) => {
   const site = new LiveSite(2);
   for (let id = 3; id <= 100; id += 1) site.setDevice(id, 2);
-  reader(site.open(1).out);
-  await settle();
+  readText(site.open(1).out);
+  await finishWork();
   site.change(...site.devices.keys());
   await site.advance(300);
   site.work.locksRead = 0;
@@ -61,8 +61,8 @@ t.test('locks of merchants without a stream are not read again', async (t) => {
 
 t.test('a stream begins with a snapshot and has each lock at most once a second', async (t) => {
   const site = new LiveSite(250);
-  const read = reader(site.open(1).out);
-  await settle();
+  const read = readText(site.open(1).out);
+  await finishWork();
   t.strictSame(eventsIn(read.text), ['snapshot of 100', 'snapshot of 100', 'snapshot of 50']);
   const ids = [...read.text.matchAll(/^id: (.*)$/gm)].map(([, id]) => id);
   t.match(ids, ['', /^[\w-]{16}\.0$/], 'the first part clears the last id, the last one sets it');
@@ -80,8 +80,8 @@ t.test('a stream begins with a snapshot and has each lock at most once a second'
 t.test('a merchant gets its own locks, also when they move and are added', async (t) => {
   const site = new LiveSite(2);
   site.setDevice(3, 2);
-  const [own, others, all] = [1, 2, undefined].map((merchantId) => reader(site.open(merchantId).out));
-  await settle();
+  const [own, others, all] = [1, 2, undefined].map((merchantId) => readText(site.open(merchantId).out));
+  await finishWork();
   for (const read of [own, others, all]) if (read !== undefined) read.text = '';
   site.setDevice(1, 2, 'moved');
   site.events.emit('lock-departed', { deviceId: 1, mac: testMac(1), merchantId: 1 });
@@ -98,19 +98,19 @@ t.test('a merchant gets its own locks, also when they move and are added', async
 t.test('a client that comes back gets what it missed, with its own id alone', async (t) => {
   const site = new LiveSite(5);
   const stream = site.open(1);
-  const read = reader(stream.out);
-  await settle();
+  const read = readText(stream.out);
+  await finishWork();
   site.change(1);
   await site.advance(300);
   const lastEventId = [...read.text.matchAll(/^id: (.+)$/gm)].at(-1)?.[1] ?? '';
   stream.end();
-  await settle();
+  await finishWork();
   site.change(2, 3);
   await site.advance(Seconds(2));
   site.change(3);
   await site.advance(Seconds(2));
-  const resumed = reader(site.open(1, { lastEventId }).out);
-  await settle();
+  const resumed = readText(site.open(1, { lastEventId }).out);
+  await finishWork();
   t.strictSame(eventsIn(resumed.text), ['lock 2', 'lock 3'], 'each changed lock once');
   const [tag = '', sequence = ''] = lastEventId.split('.');
   for (const [name, request] of [
@@ -120,14 +120,14 @@ t.test('a client that comes back gets what it missed, with its own id alone', as
     ['a sequence to come', { merchantId: 1, lastEventId: `${tag}.999` }],
     ['no id at all', { merchantId: 1, lastEventId: '1 OR 1' }],
   ] as const) {
-    const fresh = reader(site.open(request.merchantId, { lastEventId: request.lastEventId }).out);
-    await settle();
+    const fresh = readText(site.open(request.merchantId, { lastEventId: request.lastEventId }).out);
+    await finishWork();
     t.match(eventsIn(fresh.text)[0], /^snapshot/, name);
   }
   site.feed.stop();
   const other = new LiveSite(5);
-  const elsewhere = reader(other.open(1, { lastEventId }).out);
-  await settle();
+  const elsewhere = readText(other.open(1, { lastEventId }).out);
+  await finishWork();
   t.match(eventsIn(elsewhere.text)[0], /^snapshot/, 'another gateway');
   other.feed.stop();
 });
@@ -137,8 +137,8 @@ t.test('a slow client holds little memory, and gets a new snapshot', async (t) =
   const name = 'x'.repeat(20_000);
   for (let id = 1; id <= 20; id += 1) site.setDevice(id, 1, name);
   const stream = site.open(1);
-  const read = reader(stream.out);
-  await settle();
+  const read = readText(stream.out);
+  await finishWork();
   stream.out.pause();
   read.text = '';
   let most = 0;
@@ -149,7 +149,7 @@ t.test('a slow client holds little memory, and gets a new snapshot', async (t) =
   }
   t.ok(most < 1_000_000, `${most} bytes wait, although 8 MB were to be sent`);
   stream.out.resume();
-  await settle();
+  await finishWork();
   const events = eventsIn(read.text);
   t.equal(events.filter((each) => each.startsWith('lock ')).length, 20, 'one batch was sent');
   t.equal(events.at(-1), 'snapshot of 20', 'then the present state');
@@ -164,7 +164,7 @@ t.test('a client that was slow for a moment gets the present state of what chang
   const site = new LiveSite(30);
   for (let id = 1; id <= 30; id += 1) site.setDevice(id, 1, 'x'.repeat(20_000));
   const stream = site.open(1);
-  let read = reader(stream.out);
+  let read = readText(stream.out);
   await site.advance(Seconds(2));
   stream.out.removeAllListeners('data').pause();
   site.change(...site.devices.keys());
@@ -172,9 +172,9 @@ t.test('a client that was slow for a moment gets the present state of what chang
   site.change(2);
   await site.advance(MAX_LAG - 1_500);
   read.text = '';
-  read = reader(stream.out);
+  read = readText(stream.out);
   stream.out.resume();
-  await settle();
+  await finishWork();
   const events = eventsIn(read.text);
   t.notOk(events.some((each) => each.startsWith('snapshot')));
   t.equal(events.at(-1), 'lock 2');
@@ -194,7 +194,7 @@ t.test('a client that reads nothing is disconnected in the end', async (t) => {
 
 t.test('a comment comes every 15 seconds', async (t) => {
   const site = new LiveSite(1);
-  const read = reader(site.open(1).out);
+  const read = readText(site.open(1).out);
   await site.advance(COMMENT_INTERVAL * 4);
   t.equal(read.text.split('\n\n').filter((block) => block === ':').length, 4);
   site.feed.stop();
@@ -207,7 +207,7 @@ t.test('a caller that loses its rights loses its stream within 5 seconds; a fail
     if (outcome === 'failing') throw new Error('the store can’t be read');
     return outcome === 'allowed';
   };
-  for (const { out } of [site.open(1, { isAllowed }), site.open(1)]) reader(out);
+  for (const { out } of [site.open(1, { isAllowed }), site.open(1)]) readText(out);
   await site.advance(Seconds(10));
   outcome = 'failing';
   await site.advance(Seconds(10));
@@ -220,7 +220,7 @@ t.test('a caller that loses its rights loses its stream within 5 seconds; a fail
 
 t.test('streams are limited for each merchant and in all', async (t) => {
   const site = new LiveSite(1);
-  const open = (merchantId: number | undefined): void => void reader(site.open(merchantId).out);
+  const open = (merchantId: number | undefined): void => void readText(site.open(merchantId).out);
   for (let count = 0; count < MAX_STREAMS_PER_MERCHANT; count += 1) open(1);
   t.throws(() => open(1), { code: 'rate-limited', budget: 'streams' });
   for (let merchantId = 2; site.feed.count < MAX_STREAMS; merchantId += 1)
@@ -233,10 +233,10 @@ t.test('streams are limited for each merchant and in all', async (t) => {
 
 t.test('a stream may last a set time, or only for the present state', async (t) => {
   const site = new LiveSite(1);
-  const once = reader(site.open(1, { duration: 0 }).out);
-  await settle();
+  const once = readText(site.open(1, { duration: 0 }).out);
+  await finishWork();
   t.strictSame([eventsIn(once.text), site.feed.count], [['snapshot of 1'], 0]);
-  reader(site.open(1, { duration: Seconds(3) }).out);
+  readText(site.open(1, { duration: Seconds(3) }).out);
   await site.advance(Seconds(2));
   t.equal(site.feed.count, 1);
   await site.advance(Seconds(2));
@@ -246,8 +246,8 @@ t.test('a stream may last a set time, or only for the present state', async (t) 
 
 t.test('events of the gateway that come too fast are counted', async (t) => {
   const site = new LiveSite(1);
-  const read = reader(site.open(undefined, { hasEvents: true, hasLocks: false }).out);
-  await settle();
+  const read = readText(site.open(undefined, { hasEvents: true, hasLocks: false }).out);
+  await finishWork();
   site.emitGatewayEvents(3);
   await site.advance(300);
   t.strictSame(eventsIn(read.text), ['event', 'event', 'event']);

@@ -10,7 +10,7 @@ import { FAILURES_TO_OPEN } from '../../../gateway/webhooks/url/circuit.js';
 import { Minutes, Seconds } from '../../../proto/clock.js';
 import { Webhook } from '../../clients/webhook-libraries.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
-import { openNotifying, receivedTypes, settled } from '../../helpers/gateway/notify-setup.js';
+import { openNotifying, receivedTypes, waitForOutcomes } from '../../helpers/gateway/notify-setup.js';
 import { testBytes, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../../helpers/gateway/test-receiver.js';
 import { eventually, setUpWebhooks } from '../../helpers/gateway/webhook-setup.js';
@@ -47,11 +47,11 @@ t.test(
     for (let sequence = 1; sequence <= FAILURES_TO_OPEN; sequence += 1) await lock.send(testBytes(sequence));
     await opened;
     await notified.waitForRequests(1);
-    await settled(gateway, 1);
+    await waitForOutcomes(gateway, 1);
     hooks.answer = (_request, response) => void response.writeHead(204).end();
     clock.advance(Seconds(5));
     await notified.waitForRequests(2);
-    await settled(gateway, 1);
+    await waitForOutcomes(gateway, 1);
     hooks.answer = (_request, response) => void response.writeHead(410).end();
     const disabled = waitForEvents(gateway, 'url-disabled', 1);
     await lock.send(testBytes(50));
@@ -63,7 +63,7 @@ t.test(
     await notified.waitForRequests(5);
     await gateway.webhooks.settings.remove(urlId);
     await notified.waitForRequests(6);
-    await settled(gateway, 1);
+    await waitForOutcomes(gateway, 1);
     t.same(receivedTypes(notified), [
       'webhook.failing',
       'webhook.working',
@@ -115,10 +115,10 @@ t.test(
       await attempted;
     }
     await notified.waitForRequests(1);
-    await settled(gateway, 1);
+    await waitForOutcomes(gateway, 1);
     await gateway.webhooks.settings.set(urlId, { state: 'disabled' });
     await notified.waitForRequests(2);
-    await settled(gateway, 1);
+    await waitForOutcomes(gateway, 1);
     t.same(receivedTypes(notified), ['webhook.failing', 'webhook.disabled']);
   },
 );
@@ -146,7 +146,7 @@ t.test(
     await second.gateway.webhooks.settings.set(url.id, { state: 'active' });
     await notified.waitForRequests(3);
     t.equal(receivedTypes(notified)[2], 'webhook.enabled');
-    await settled(second.gateway, 1);
+    await waitForOutcomes(second.gateway, 1);
     const cleared = await callOperator(second.gateway, 'POST', '/merchants/Amber', { notify_url: '' });
     t.match(cleared, { status: 200, body: { notify_url: null, notify: null } });
     t.same(await second.gateway.store.notifications.readRecipients(), []);

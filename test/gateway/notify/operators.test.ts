@@ -14,7 +14,13 @@ import { formatMac } from '../../../proto/wire/mac.js';
 import { Webhook } from '../../clients/webhook-libraries.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { GatewayChild } from '../../helpers/gateway/gateway-child.js';
-import { openNotifying, receivedIds, receivedTypes, settled, setUpNotify } from '../../helpers/gateway/notify-setup.js';
+import {
+  openNotifying,
+  receivedIds,
+  receivedTypes,
+  setUpNotify,
+  waitForOutcomes,
+} from '../../helpers/gateway/notify-setup.js';
 import { testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../../helpers/gateway/test-receiver.js';
 import { eventually } from '../../helpers/gateway/webhook-setup.js';
@@ -85,7 +91,7 @@ t.test('a notice that flaps is sent again only once it stays open', async (t) =>
   await turn('opened');
   await receiver.waitForRequests(1);
   await turn('closed');
-  await settled(gateway);
+  await waitForOutcomes(gateway);
   for (let round = 0; round < 5; round += 1) {
     await turn('opened');
     await turn('closed');

@@ -62,7 +62,7 @@ export async function runCommand(
 async function runNow(args: readonly string[], environment: CommandEnvironment): Promise<CommandResult> {
   const writes: OutputWrite[] = [];
   const changeSignal = new ChangeSignal();
-  const undo: Undo[] = [
+  const undoList: Undo[] = [
     captureWrites('stdout', writes, changeSignal),
     captureWrites('stderr', writes, changeSignal),
     replace(process.stdout, 'isTTY', environment.columns === undefined ? undefined : true),
@@ -100,7 +100,7 @@ async function runNow(args: readonly string[], environment: CommandEnvironment):
     };
   } finally {
     process.exitCode = before;
-    for (const each of undo.reverse()) each();
+    for (const undo of undoList.reverse()) undo();
   }
 }
 

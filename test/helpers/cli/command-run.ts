@@ -18,7 +18,7 @@ export interface CommandRunOptions {
   readonly locks: number;
   readonly commandsPerLock: number;
   readonly kills: number;
-  /** After this time without a new line in any diary, nothing more is expected. Must be long on a busy machine. */
+  /** The run gives up waiting after this time without a new line in any diary. Must be long on a busy machine. */
   readonly stallSeconds: number;
   readonly sabotage?: SabotageName;
 }
@@ -90,6 +90,7 @@ export class CommandRun {
   static async run(test: Test, options: CommandRunOptions): Promise<CommandRunResult> {
     const run = new CommandRun(options);
     await run.#setUp(test);
+    // Two lines for each command: the lock carries it out, and answers it.
     const total = options.locks * options.commandsPerLock * 2;
     for (let kill = 1; kill <= options.kills; kill += 1) {
       await run.#killAfterLines((total * kill) / (options.kills + 1));

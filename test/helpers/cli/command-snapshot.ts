@@ -19,8 +19,8 @@ export const isWriting = process.env.TAP_SNAPSHOT === '1';
 export type Normaliser = (text: string) => string;
 
 /** Formats a call with its output and exit code. */
-export function callText(title: string, end: CommandResult, normalise: Normaliser, isJson = false): string {
-  const { writes, code } = end;
+export function callText(title: string, result: CommandResult, normalise: Normaliser, isJson = false): string {
+  const { writes, code } = result;
   const lines: string[] = [];
   let stream: 'stdout' | 'stderr' = 'stdout';
   let text = '';
@@ -30,10 +30,10 @@ export function callText(title: string, end: CommandResult, normalise: Normalise
     if (text !== '') lines.push(...shortened.map((line) => (stream === 'stderr' ? `! ${line}` : line).trimEnd()));
     text = '';
   };
-  for (const each of writes) {
-    if (each.to !== stream) flush();
-    stream = each.to;
-    text += each.text;
+  for (const write of writes) {
+    if (write.to !== stream) flush();
+    stream = write.to;
+    text += write.text;
   }
   flush();
   return [`$ ${title}`, ...lines, `=> ${code}`].join('\n');

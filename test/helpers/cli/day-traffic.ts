@@ -37,6 +37,7 @@ export function eventfulWorld(): World {
   ]);
 }
 
+/** The keepalive interval of locks (protocol.md §1). */
 const KEEPALIVE = Seconds(300);
 
 type DayMessage =

@@ -132,7 +132,7 @@ export async function runProgram(
   return program;
 }
 
-/** The end of a command: the parts of a {@link Program} that ended which tests read. */
+/** The output and the exit of a command that has finished, with the same names as in {@link Program}. */
 export type CommandOutput = Pick<Program, 'name' | 'stdout' | 'stderr'> & { readonly exit: ProgramExit };
 
 /**

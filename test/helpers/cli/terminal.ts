@@ -13,6 +13,7 @@ import { LOCKGATE } from './program.js';
 export const NO_TERMINAL = spawnSync('tmux', ['-V']).error === undefined ? false : 'no tmux here';
 
 const POLL_INTERVAL = Seconds(0.05);
+/** 30 s. */
 const MAX_POLLS = 600;
 
 export class Terminal {
@@ -51,8 +52,8 @@ export class Terminal {
   }
 
   /** Presses keys, given by tmux's names (`Tab`, `C-c`, `Enter`); any other text is typed. */
-  pressKeys(...pressKeys: readonly string[]): void {
-    this.#tmux('send-keys', ...pressKeys);
+  pressKeys(...keys: readonly string[]): void {
+    this.#tmux('send-keys', ...keys);
   }
 
   /** Types a line and Enter. */

@@ -85,9 +85,9 @@ export class ClockSetup {
     this.serve = await ServeProgram.start(this.#test, this.data, this.clock.environment);
     this.client = new GatewayClient({ data: this.data });
     this.#unreadEvents.length = 0;
-    const ended = new AbortController();
-    this.#test.teardown(() => ended.abort());
-    void this.#collectEvents(await this.client.listen('/events', ended.signal)).catch(() => undefined);
+    const listening = new AbortController();
+    this.#test.teardown(() => listening.abort());
+    void this.#collectEvents(await this.client.listen('/events', listening.signal)).catch(() => undefined);
   }
 
   async #collectEvents(lines: AsyncIterable<string>): Promise<void> {
@@ -98,7 +98,7 @@ export class ClockSetup {
     }
   }
 
-  /** Resolves with the next unread event of this name for which `fits` returns true. Skips events before it. */
+  /** Resolves with the next unread event of this name for which `matches` returns true. Skips events before it. */
   async nextEvent(
     event: string,
     matches: (nextEvent: PrintedEvent) => boolean = () => true,
@@ -140,11 +140,11 @@ export class ClockSetup {
     await this.serve.program.waitForExit();
   }
 
-  /** Sends a fresh ping by a lock's clock that is wrong by `offMs`; resolves at its PUBACK. */
-  async ping(lock: FleetLock, offMs = 0): Promise<void> {
+  /** Sends a ping made now by the lock's clock, which is wrong by `clockErrorMs`. Resolves when it is acknowledged. */
+  async ping(lock: FleetLock, clockErrorMs = 0): Promise<void> {
     lock.connection ??= await TestLock.connect(this.#test, this.serve.mqttPort, lock.mac, lock.secret);
     lock.pingCount += 1;
-    await lock.connection.send(testBytes(lock.pingCount, { timeMs: systemClock.now() + offMs }));
+    await lock.connection.send(testBytes(lock.pingCount, { timeMs: systemClock.now() + clockErrorMs }));
   }
 
   async clockStatus(): Promise<ClockStatus> {

@@ -1,4 +1,6 @@
-/** A user of the dashboard, as the page in a browser calls: with its cookie, its Origin and its header. */
+/**
+ * Calls the gateway as the dashboard's page in a browser does: with the user's cookie, the page's Origin and header.
+ */
 import type { Gateway } from '../../../gateway/gateway.js';
 import type { DashboardRole } from '../../../gateway/store/contract/merchants/dashboard-roles.js';
 import { callMerchantApi, type MerchantAnswer, type MerchantCall } from '../http/merchant-call.js';
@@ -43,7 +45,7 @@ export function cookieOf({ headers }: MerchantAnswer): string {
   return String(headers['set-cookie'] ?? '').split(';')[0] ?? '';
 }
 
-/** A page that is logged in. */
+/** The page of a user who is logged in. */
 export class Dashboard {
   readonly cookie: string;
   readonly #gateway: Gateway;

@@ -1,6 +1,7 @@
 /**
  * Compares the diaries of locks (which pings were acknowledged) with the diary of the merchant (which webhooks
- * arrived), without asking the gateway, and returns every broken promise.
+ * arrived), without asking the gateway. Returns every broken promise of the gateway: an acknowledged ping arrives, with
+ * one id and one body, and in the order in which the lock made it.
  */
 import type { PingKey } from './diary-lock.js';
 import type { Arrival } from './diary-merchant.js';
@@ -49,7 +50,9 @@ export function checkDeliveries(
   const accepted = new Set<string>();
   /** For each lock, the latest ping that arrived for the first time; later first arrivals must be newer pings. */
   const lastNewPing = new Map<string, PingKey>();
-  const overtaking = new Set(locks.flatMap((lock) => (lock.overtaking ?? []).map((each) => keyOf(lock.mac, each))));
+  const overtaking = new Set(
+    locks.flatMap((lock) => (lock.overtaking ?? []).map((pingKey) => keyOf(lock.mac, pingKey))),
+  );
   for (const arrival of arrivals) {
     const { webhookId, bodyHash } = arrival;
     const ping = keyOf(arrival.mac, arrival);
@@ -57,23 +60,26 @@ export function checkDeliveries(
     const id = idOfPing.get(ping);
     if (id === undefined) {
       idOfPing.set(ping, webhookId);
-      const before = lastNewPing.get(arrival.mac);
-      if (before !== undefined && isAfter(before, arrival))
-        addFinding('out-of-order', `ping ${ping} came for the first time after ${keyOf(arrival.mac, before)} had`);
+      const newestBefore = lastNewPing.get(arrival.mac);
+      if (newestBefore !== undefined && isAfter(newestBefore, arrival))
+        addFinding(
+          'out-of-order',
+          `ping ${ping} came for the first time after ${keyOf(arrival.mac, newestBefore)} had`,
+        );
       if (!overtaking.has(ping)) lastNewPing.set(arrival.mac, arrival);
     } else if (id !== webhookId) addFinding('two-ids-for-a-ping', `ping ${ping} came as ${id} and as ${webhookId}`);
-    const first = firstArrivalOfId.get(webhookId);
-    if (first === undefined) firstArrivalOfId.set(webhookId, { ping, bodyHash });
-    else if (first.ping !== ping)
-      addFinding('one-id-for-two-pings', `${webhookId} came for ${first.ping} and for ${ping}`);
-    else if (first.bodyHash !== bodyHash) addFinding('changed-on-repeat', `${webhookId} came with two bodies`);
+    const firstArrival = firstArrivalOfId.get(webhookId);
+    if (firstArrival === undefined) firstArrivalOfId.set(webhookId, { ping, bodyHash });
+    else if (firstArrival.ping !== ping)
+      addFinding('one-id-for-two-pings', `${webhookId} came for ${firstArrival.ping} and for ${ping}`);
+    else if (firstArrival.bodyHash !== bodyHash) addFinding('changed-on-repeat', `${webhookId} came with two bodies`);
   }
 
   const sent = new Set<string>();
   for (const { mac, acked, unacked } of locks) {
-    for (const each of [...acked, ...unacked]) sent.add(keyOf(mac, each));
-    for (const each of acked) {
-      const ping = keyOf(mac, each);
+    for (const pingKey of [...acked, ...unacked]) sent.add(keyOf(mac, pingKey));
+    for (const pingKey of acked) {
+      const ping = keyOf(mac, pingKey);
       if (!accepted.has(ping)) addFinding('missing', `ping ${ping} was acknowledged and never arrived`);
     }
   }

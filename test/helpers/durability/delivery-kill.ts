@@ -24,6 +24,7 @@ const HUNDRED_DELIVERIES: Omit<KillRunOptions, 'seed' | 'kills' | 'minAcked'> = 
 export function testDeliveryKills(t: Test, kills: number, file: string): void {
   const seed = chooseSeed();
   const repeat = `LOCKGATE_SEED=${seed} npm test -- ${file}`;
+  // Ten minutes: the long form has many kills.
   t.setTimeout(600_000);
   t.test(`${kills} kills in the middle of 100 deliveries lose none`, async (t) => {
     t.setTimeout(600_000);
@@ -36,7 +37,7 @@ export function testDeliveryKills(t: Test, kills: number, file: string): void {
   });
 }
 
-/** Adds a test of the test: the same run must find missing pings if the gateway skips events on purpose. */
+/** Adds a test that the check works: the same run must find missing pings if the gateway skips events on purpose. */
 export function testSkippedEvents(t: Test, file: string): void {
   const seed = chooseSeed();
   t.test('the same run finds missing pings if events are skipped on purpose', async (t) => {

@@ -27,7 +27,7 @@ export interface DiaryLockOptions {
   readonly chance: SeededChance;
   /** Whether the lock may make new uplinks now: the run pauses while the merchant is far behind. */
   readonly mayCreateUplinks: () => boolean;
-  /** Called with each line of the diary. */
+  /** Called with each line of the diary: an uplink was sent, or acknowledged. */
   readonly onLine: (what: 'sent' | 'acked') => void;
 }
 
@@ -38,6 +38,7 @@ const RECONNECT_MS = 50;
 /** The share of connects before which the lock reboots. */
 const REBOOT_SHARE = 0.1;
 
+/** One lock with its diary. */
 export class DiaryLock {
   readonly mac: string;
   /** The acknowledged uplinks, in the order of their acknowledgements. */
@@ -148,7 +149,7 @@ export class DiaryLock {
 
   #send(client: MqttClient, uplink: SentUplink): void {
     client.publish('up', uplink.bytes, { qos: 1 }, (error) => {
-      // Called without an error only for the PUBACK.
+      // The callback has no error only if the gateway acknowledged the uplink (PUBACK).
       if (error || !this.#unacked.includes(uplink)) return;
       this.#unacked = this.#unacked.filter((each) => each !== uplink);
       this.acked.push({ boot: uplink.boot, sequence: uplink.sequence });
@@ -161,7 +162,7 @@ export class DiaryLock {
 
 function randomPing(chance: SeededChance): Ping {
   const head = { lockState: 'unlocked', batteryPercent: chance.between(10, 101), ebikeVolts: null } as const;
-  // Mostly cellular pings: GPS pings at this rate, all over the world, break rules of the power model.
+  // Most pings are cellular, since GPS pings so often, and from all over the world, break rules of the power model.
   if (chance.next() < 0.9) {
     const tail = { firmwareVersion: '2.4.1', tetherState: 'detached', position: null } as const;
     return { kind: 'cellular', reason: 'REASON_UNLOCKED_MOVEMENT', ...head, ...tail };

@@ -33,18 +33,19 @@ export interface DiaryMerchantOptions {
   readonly maxAnswerMs: number;
 }
 
+/** The merchant's HTTP server and its diary. */
 export class DiaryMerchant {
   readonly arrivals: Arrival[] = [];
   /** Why webhooks did not verify, a sentence for each. */
   readonly invalid: string[] = [];
   /** How many pings were answered with 2xx at least once. */
   get accepted(): number {
-    return this.#accepted.size;
+    return this.#acceptedPings.size;
   }
   readonly #options: DiaryMerchantOptions;
   readonly #server: Server;
-  readonly #seen = new Set<string>();
-  readonly #accepted = new Set<string>();
+  readonly #seenIds = new Set<string>();
+  readonly #acceptedPings = new Set<string>();
   #webhook: Webhook | undefined;
 
   private constructor(options: DiaryMerchantOptions) {
@@ -88,11 +89,14 @@ export class DiaryMerchant {
     this.#options.onLine();
   }
 
-  /** Each webhook fails at most once: after a second failure the retry would come five minutes later. */
+  /**
+   * How this webhook fails; undefined if it does not. Each fails at most once, since the gateway retries five minutes
+   * after a second failure.
+   */
   #chooseFault(id: string): 'hang-up' | 'error' | undefined {
     const { chance, faultShare } = this.#options;
-    const isFirst = !this.#seen.has(id);
-    this.#seen.add(id);
+    const isFirst = !this.#seenIds.has(id);
+    this.#seenIds.add(id);
     if (!isFirst || chance.next() >= faultShare) return undefined;
     return chance.pick(['hang-up', 'error']);
   }
@@ -109,6 +113,6 @@ export class DiaryMerchant {
     const mac = mac_addr.replaceAll(':', '');
     const bodyHash = createHash('sha256').update(body).digest('base64url').slice(0, 12);
     this.arrivals.push({ webhookId, mac, boot, sequence, bodyHash, accepted });
-    if (accepted) this.#accepted.add(`${mac}/${boot}/${sequence}`);
+    if (accepted) this.#acceptedPings.add(`${mac}/${boot}/${sequence}`);
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Makes random uplinks (messages) of locks over some boots, and the order in which they arrive. Locks' clocks may be
- * years off and jump at a boot; uplinks may arrive twice, and long after later uplinks.
+ * years off and jump at a boot. Uplinks may arrive twice, and long after uplinks that were made later.
  */
 import type { Prng } from '../../../firmware-sim/prng.js';
 import { Days, Minutes, Seconds } from '../../../proto/clock.js';
@@ -30,29 +30,29 @@ const REASONS: readonly Reason[] = [
 /** Returns 20 to 30 uplinks of a lock, over some boots, in the order in which the lock makes them. */
 export function fleetUplinks(random: Prng, startMs: number): FleetUplink[] {
   const count = random.integer(20, 30);
-  const isClockOff = random.chance(0.3);
+  const isClockWrong = random.chance(0.3);
   const uplinks: FleetUplink[] = [];
   let boot = random.integer(0, 1000);
   let sequence = 0;
-  let offset = isClockOff ? randomOffset(random) : 0;
+  let clockErrorMs = isClockWrong ? randomClockErrorMs(random) : 0;
   let power = DEFAULT_POWER;
   for (let index = 0; index < count; index++) {
     if (index > 0 && random.chance(0.1)) {
       boot += random.integer(1, 3);
       sequence = 0;
-      if (isClockOff) offset = randomOffset(random);
+      if (isClockWrong) clockErrorMs = randomClockErrorMs(random);
     }
     if (random.chance(0.1)) power = randomPower(random);
     sequence += 1;
     const trueMs = startMs + Minutes(10) * index + random.integer(0, Minutes(10) - 1);
     const body: Uplink['body'] = random.chance(0.08) ? randomAck(random) : randomPing(random);
-    const uplink = { boot, sequence, timeMs: trueMs + offset, power, kept: 0, dropped: 0, body };
+    const uplink = { boot, sequence, timeMs: trueMs + clockErrorMs, power, kept: 0, dropped: 0, body };
     uplinks.push({ trueMs, uplink, bytes: Buffer.from(encodeUplink(uplink)) });
   }
   return uplinks;
 }
 
-function randomOffset(random: Prng): number {
+function randomClockErrorMs(random: Prng): number {
   return Math.round(random.between(-TEN_YEARS, TEN_YEARS));
 }
 
@@ -85,10 +85,10 @@ function randomPing(random: Prng): Ping {
     longitudeDegrees: random.integer(-180_0000000, 180_0000000) / 1e7,
     uncertaintyMeters: random.integer(1, 50),
   };
-  const rest = { ebikeVolts: null, tetherState: 'detached' } as const;
+  const sensors = { ebikeVolts: null, tetherState: 'detached' } as const;
   if (random.chance(0.5))
-    return { kind: 'gps', reason, ...head, ...rest, position, speedMetersPerSecond: 4, directionDegrees: 90 };
-  return { kind: 'cellular', reason, ...head, ...rest, firmwareVersion: '2.4.1', position: null };
+    return { kind: 'gps', reason, ...head, ...sensors, position, speedMetersPerSecond: 4, directionDegrees: 90 };
+  return { kind: 'cellular', reason, ...head, ...sensors, firmwareVersion: '2.4.1', position: null };
 }
 
 /**

@@ -1,4 +1,7 @@
-/** Compares the locks' acknowledged pings with the file of the store, which is read directly with SQLite. */
+/**
+ * Compares the locks' acknowledged pings with the file of the store after a flood (flood-run.ts). Reads the file
+ * directly with SQLite, without the gateway.
+ */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import { FIRST_SEQUENCE } from '../../bench/load/ping-template.js';
@@ -7,12 +10,10 @@ import { FLOOD_BOOT, type FloodLock } from './flood-locks.js';
 /** What the store has of one lock. */
 interface LockRow {
   readonly mac: string;
-  /** The number of stored pings. */
-  readonly events: number;
+  readonly storedPings: number;
   readonly distinctSequences: number;
-  /** The lowest and the highest stored sequence. */
-  readonly first: number;
-  readonly last: number;
+  readonly lowestSequence: number;
+  readonly highestSequence: number;
 }
 
 /** SQL: whether a row `t` of an index table belongs to the row `u` of the table `uplink`. */
@@ -21,10 +22,10 @@ const BELONGS_TO = {
   uplink_of_device: 't.device_id = u.device_id',
 } as const;
 
-/** SQL for each index table: uplinks that the table lacks although it should be complete up to `settled_id`. */
+/** SQL for each index table: uplinks that the table lacks, although it must have all uplinks up to `settled_id`. */
 const MISSING = Object.entries(BELONGS_TO).map(
-  ([table, fits]) => `SELECT count(*) FROM uplink u, uplink_settled s WHERE u.id <= s.settled_id
-    AND NOT EXISTS (SELECT 1 FROM ${table} t WHERE t.uplink_id = u.id AND ${fits})`,
+  ([table, belongsTo]) => `SELECT count(*) FROM uplink u, uplink_settled s WHERE u.id <= s.settled_id
+    AND NOT EXISTS (SELECT 1 FROM ${table} t WHERE t.uplink_id = u.id AND ${belongsTo})`,
 );
 /** SQL for each index table: rows without a row in the table `uplink`. */
 const STRAY = Object.keys(BELONGS_TO).map(
@@ -40,12 +41,13 @@ export function floodFaults(data: string, locks: readonly FloodLock[]): string[]
   const faults: string[] = [];
   const rows = db
     .prepare(
-      `SELECT d.mac, count(*) AS events, count(DISTINCT u.sequence) AS distinctSequences, min(u.sequence) AS "first",
-         max(u.sequence) AS "last"
+      `SELECT d.mac, count(*) AS storedPings, count(DISTINCT u.sequence) AS distinctSequences,
+         min(u.sequence) AS lowestSequence, max(u.sequence) AS highestSequence
        FROM uplink u JOIN device d ON d.id = u.device_id WHERE u.boot = ${FLOOD_BOOT} GROUP BY d.id`,
     )
     .all() as LockRow[];
   const rowsByMac = new Map(rows.map((row) => [row.mac.replaceAll(':', '').toUpperCase(), row]));
+  // The first ping of each lock has the sequence FIRST_SEQUENCE + 1.
   for (const { mac, lastAcked } of locks) {
     const row = rowsByMac.get(mac);
     if (row === undefined) {
@@ -53,15 +55,16 @@ export function floodFaults(data: string, locks: readonly FloodLock[]): string[]
         faults.push(`${mac} got PUBACKs up to ${lastAcked}, and the store has no ping of it`);
       continue;
     }
-    const expectedCount = row.last - FIRST_SEQUENCE;
-    if (row.last < lastAcked)
-      faults.push(`${mac} got the PUBACK of ${lastAcked}, and the stored pings end at ${row.last}`);
-    if (row.last > lastAcked + 1)
-      faults.push(`${mac} has the stored ping ${row.last}, and got PUBACKs up to ${lastAcked}`);
-    if (row.first !== FIRST_SEQUENCE + 1 || row.distinctSequences !== expectedCount)
-      faults.push(`${mac} has ${row.distinctSequences} of ${expectedCount} sequences`);
-    if (row.events !== row.distinctSequences)
-      faults.push(`${mac} has ${row.events} stored pings with ${row.distinctSequences} sequences`);
+    const { storedPings, distinctSequences, lowestSequence, highestSequence } = row;
+    const expectedCount = highestSequence - FIRST_SEQUENCE;
+    if (highestSequence < lastAcked)
+      faults.push(`${mac} got the PUBACK of ${lastAcked}, and the stored pings end at ${highestSequence}`);
+    if (highestSequence > lastAcked + 1)
+      faults.push(`${mac} has the stored ping ${highestSequence}, and got PUBACKs up to ${lastAcked}`);
+    if (lowestSequence !== FIRST_SEQUENCE + 1 || distinctSequences !== expectedCount)
+      faults.push(`${mac} has ${distinctSequences} of ${expectedCount} sequences`);
+    if (storedPings !== distinctSequences)
+      faults.push(`${mac} has ${storedPings} stored pings with ${distinctSequences} sequences`);
   }
   for (const sql of [...MISSING, ...STRAY]) {
     const count = db.prepare(sql).pluck().get() as number;

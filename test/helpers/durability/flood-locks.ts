@@ -1,8 +1,8 @@
 /**
- * Plays very many locks in one separate process that uses little CPU (the bench's load generator): each sends its next
- * ping as soon as the previous one is acknowledged. Records the last acknowledged ping of each lock. After a kill of
- * the gateway each lock continues a few pings before its last acknowledged ping, with the same bytes, as a lock does
- * that lost the acknowledgements.
+ * Plays very many locks in one separate process that uses little CPU (the bench's load generator). In a flood, each
+ * lock sends its next ping as soon as the previous one is acknowledged. Records the last acknowledged ping of each
+ * lock. After a kill of the gateway each lock first repeats a few acknowledged pings with the same bytes, as a lock
+ * does that lost the acknowledgements.
  */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -37,6 +37,7 @@ export interface FloodLock extends LockLogin {
   lastAcked: number;
 }
 
+/** The locks of a flood, and the generator that plays them. */
 export class FloodLocks {
   readonly locks: readonly FloodLock[];
   readonly #generator: string;
@@ -91,7 +92,7 @@ export class FloodLocks {
     return this.locks.reduce((sum, { lastAcked }) => sum + lastAcked - FIRST_SEQUENCE, 0);
   }
 
-  /** Connects all locks. They continue after their last ping, or send every ping again from the first. */
+  /** Connects all locks. They continue near their last ping, or send every ping again from the first. */
   async connect(port: number, from: 'last' | 'first'): Promise<void> {
     const plan = path.join(tempFolder(this.#test), 'plan');
     writeFileSync(plan, this.#planText(port, from));

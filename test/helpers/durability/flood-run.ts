@@ -56,6 +56,7 @@ const STOP_SECONDS = 10;
 /** The merchant is considered to have everything after this time without a webhook. */
 const STALL_SECONDS = 4;
 
+/** One run, from the first start of the gateway to its last stop. */
 export class FloodRun {
   readonly #options: FloodRunOptions;
   readonly #chance: SeededChance;
@@ -127,13 +128,13 @@ export class FloodRun {
     await this.#locks.connect(this.#gateway.mqttPort, 'first');
     await this.#locks.flood(maxRunMs);
     await this.#locks.waitForEnd();
-    this.#check('after everything came once more');
+    this.#check('after all locks sent every ping again');
     const { locks } = this.#locks;
     const lastAckedOfWebhookLocks = locks.slice(0, locksWithUrl).map(({ lastAcked }) => lastAcked);
-    const expected = lastAckedOfWebhookLocks.reduce((sum, last) => sum + last - FIRST_SEQUENCE, 0);
+    const expectedWebhooks = lastAckedOfWebhookLocks.reduce((sum, lastAcked) => sum + lastAcked - FIRST_SEQUENCE, 0);
     const { arrivals } = this.#merchant;
     await this.#changeSignal.waitUntilOrStalled(
-      () => this.#merchant.accepted >= expected,
+      () => this.#merchant.accepted >= expectedWebhooks,
       () => arrivals.length,
       STALL_SECONDS,
     );

@@ -1,4 +1,7 @@
-/** Adds the tests of a gateway that is killed during a flood of pings (quality.md §2), in a quick or a long form. */
+/**
+ * Adds the tests of a gateway that is killed during a flood of pings (quality.md §2), in a quick or a long form. Tests
+ * with a sabotage, which makes the gateway lose pings on purpose, prove that the check finds a loss.
+ */
 import type { Test } from 'tap';
 import { chooseSeed } from '../pair/seeded-chance.js';
 import { SYNCHRONOUS_NORMAL } from '../store/synchronous-normal.js';

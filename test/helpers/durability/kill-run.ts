@@ -1,6 +1,6 @@
 /**
- * The durability run: locks record sent and acknowledged uplinks in diaries, a merchant records arrived webhooks, while
- * the gateway between them is killed repeatedly. Then the faults end, the remaining uplinks and webhooks arrive, and
+ * The durability run: locks record sent and acknowledged uplinks (messages) in diaries, and a merchant records arrived
+ * webhooks, while the gateway is killed repeatedly. After the last kill, the remaining uplinks and webhooks arrive, and
  * the run compares the diaries, without asking the gateway.
  */
 import path from 'node:path';
@@ -66,9 +66,9 @@ export interface KillRunResult {
   readonly exitCodes: readonly (number | null)[];
 }
 
-/** After this time without a new diary line the run is considered drained: a first retry takes at most 5.5 s. */
+/** After this time without a webhook no further one is expected: a webhook's first retry comes within 5.5 s. */
 const STALL_SECONDS = 8;
-/** The same if the merchant fails no webhook, so that there are no retries. */
+/** The same time if the merchant fails no webhook, so that there are no retries. */
 const STALL_SECONDS_WITHOUT_FAULTS = 3;
 /** Maximum time of each phase of the run. */
 const PHASE_SECONDS = 60;
@@ -82,6 +82,7 @@ const MAX_START_MS = 400;
 /** The MAC of the first lock, as a number; further locks have the next numbers. */
 const FIRST_MAC = 0xa4c138000001;
 
+/** One run, from the first start of the gateway to the comparison of the diaries. */
 export class KillRun {
   readonly #options: KillRunOptions;
   readonly #chance: SeededChance;
@@ -92,7 +93,7 @@ export class KillRun {
   #gateway!: GatewayChild;
   #merchant!: DiaryMerchant;
   #locks: DiaryLock[] = [];
-  /** Whether locks make no new pings since the merchant is too far behind. */
+  /** Whether locks make no new pings, because the merchant is too far behind. */
   #isPaused = false;
   /** Lines in the diaries of all locks. */
   readonly #lineCounts = { sent: 0, acked: 0 };
@@ -111,7 +112,7 @@ export class KillRun {
       test.comment(`kill ${kill}: ${run.#tally()}`);
     }
     await run.#reachMinAcked();
-    test.comment(`no more faults: ${run.#tally()}`);
+    test.comment(`no more kills: ${run.#tally()}`);
     await run.#drain();
     test.comment(`drained: ${run.#tally()}`);
     return await run.#conclude();

@@ -23,7 +23,7 @@ export function testKilledStarts(t: Test, folders: number, seed: number, repeat:
       await gateway.start();
       t.ok(await gateway.post('/merchants', { name: 'Amber' }), `repeat: ${repeat}`);
       t.equal(await gateway.stop(5), 0);
-      t.same(gateway.errorLines, []);
+      t.same(gateway.errorLines, [], 'the gateway wrote nothing to stderr');
     }
   });
 }

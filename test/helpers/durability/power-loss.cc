@@ -22,15 +22,15 @@
 
 namespace {
 
-// One for all files. Held during a write and its record, and during an fsync and the emptying of the journal, so that
-// no other thread writes in between.
+// One mutex for all files. A thread holds it during a write and its record, and during an fsync and the emptying of the
+// journal, so that no other thread writes in between.
 std::mutex mutex;
 // The path of a recorded file, and the descriptor of its journal.
 struct Journal {
   std::string path;
   int file;
 };
-// By inode.
+// The journals of this process, by the inode of the recorded file.
 std::map<ino_t, Journal> *journals = nullptr;
 
 bool endsWith(const std::string &text, const std::string &end) {

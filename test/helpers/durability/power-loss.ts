@@ -17,7 +17,7 @@ import { type Teardown, tempFolder } from '../store/temp-folder.js';
 /** The bytes that a disk writes either completely or not at all. */
 const SECTOR_BYTES = 512;
 /** The header of a record: the offset, the length of the old bytes and the file's old size, 64 bits each. */
-const NOTE_HEADER_BYTES = 24;
+const RECORD_HEADER_BYTES = 24;
 
 /** A write that was not synced: the bytes that it overwrote, and the file's size before it. */
 interface UnsyncedWrite {
@@ -74,14 +74,16 @@ export class PowerLoss {
 
 function readUnsyncedWrites(bytes: Buffer): UnsyncedWrite[] {
   const writes: UnsyncedWrite[] = [];
-  for (let at = 0; at < bytes.length; ) {
-    const [offset, length, size] = [0, 8, 16].map((place) => Number(bytes.readBigInt64LE(at + place)));
+  for (let position = 0; position < bytes.length; ) {
+    const [offset, length, size] = [0, 8, 16].map((fieldOffset) =>
+      Number(bytes.readBigInt64LE(position + fieldOffset)),
+    );
     writes.push({
       offset: offset ?? 0,
-      oldBytes: bytes.subarray(at + NOTE_HEADER_BYTES, at + NOTE_HEADER_BYTES + (length ?? 0)),
+      oldBytes: bytes.subarray(position + RECORD_HEADER_BYTES, position + RECORD_HEADER_BYTES + (length ?? 0)),
       size: size ?? 0,
     });
-    at += NOTE_HEADER_BYTES + (length ?? 0);
+    position += RECORD_HEADER_BYTES + (length ?? 0);
   }
   return writes;
 }
@@ -107,11 +109,11 @@ function contentAtLastSync(current: Buffer, writes: readonly UnsyncedWrite[]): B
 /** Returns each sector at random either as last synced or with its current bytes; the same for the file's length. */
 function mixSectors(synced: Buffer, current: Buffer, chance: SeededChance): Buffer {
   const after = Buffer.alloc(chance.pick([synced, current]).length);
-  for (let at = 0; at < after.length; at += SECTOR_BYTES)
+  for (let position = 0; position < after.length; position += SECTOR_BYTES)
     chance
       .pick([synced, current])
-      .subarray(at, at + SECTOR_BYTES)
-      .copy(after, at);
+      .subarray(position, position + SECTOR_BYTES)
+      .copy(after, position);
   return after;
 }
 

@@ -1,7 +1,8 @@
 /**
  * Adds the tests of losses of power, in a quick or a long form: the gateway is killed repeatedly as in kill.test.ts,
- * but each kill also undoes all writes without an fsync (quality.md §2). With SQLite's setting synchronous NORMAL,
- * which survives kills, the same run must lose acknowledged pings; the gateway may also refuse the store as damaged.
+ * but each kill also undoes all writes without an fsync (quality.md §2). A second test proves that the run finds a
+ * loss: with SQLite's setting synchronous NORMAL, which loses nothing in kills, the same run must lose acknowledged
+ * pings. The gateway may then also refuse the store as damaged.
  */
 import type { Test } from 'tap';
 import { chooseSeed } from '../pair/seeded-chance.js';

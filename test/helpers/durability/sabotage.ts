@@ -1,8 +1,8 @@
 /**
- * Stores that break a promise on purpose, to test the durability tests: each test must fail with them.
+ * Sabotages: stores that break a promise on purpose. They test the durability tests, each of which must fail with them.
  *
- * SQLite's setting synchronous NORMAL is not among them: after kill -9 nothing is lost with NORMAL or FULL; only a loss
- * of power shows the difference (quality.md §2). That sabotage is in store/synchronous-normal.ts.
+ * The sabotage with SQLite's setting synchronous NORMAL is in store/synchronous-normal.ts. It differs, since only a
+ * loss of power shows it: after kill -9 nothing is lost with NORMAL or FULL (quality.md §2).
  */
 import type { CommandStore } from '../../../gateway/store/contract/command-record.js';
 import type { EventScan, PingScan } from '../../../gateway/store/contract/merchants/uplink-scan.js';
@@ -106,10 +106,10 @@ function withCommandOverrides(store: Store, changed: Partial<CommandStore>): Sto
 export function withOverrides<T extends object>(store: T, changed: Partial<T>): T {
   return new Proxy(store, {
     get: (target, name) => {
-      const own = (changed as Record<string | symbol, unknown>)[name];
-      if (own !== undefined) return own;
-      const inherited = Reflect.get(target, name, target) as unknown;
-      return typeof inherited === 'function' ? inherited.bind(target) : inherited;
+      const replaced = (changed as Record<string | symbol, unknown>)[name];
+      if (replaced !== undefined) return replaced;
+      const original = Reflect.get(target, name, target) as unknown;
+      return typeof original === 'function' ? original.bind(target) : original;
     },
   });
 }

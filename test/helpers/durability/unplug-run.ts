@@ -1,8 +1,8 @@
 /**
  * A run with outages of the gateway: simulated locks continue, faster than real time, while the gateway is stopped for
  * minutes of simulated time. Then the gateway starts again, and the locks send their stored uplinks (messages). The run
- * compares the diaries, in which the locks and the merchant record what they sent and received. Only findings and
- * presence are read from the gateway.
+ * compares the diaries, in which the locks and the merchant record what they sent and received. Only two things are
+ * read from the gateway: the findings of its judge, which checks the locks' messages, and the presence of each lock.
  */
 import path from 'node:path';
 import Database from 'better-sqlite3';
@@ -41,6 +41,7 @@ export interface OutageRunOptions {
   readonly outages: readonly Outage[];
   /** The time from the start of the run after which nothing more happens to any lock, so that the run ends. */
   readonly calmAfterMs: Milliseconds;
+  /** The simulated surroundings of each lock: what happens to it. */
   readonly worldOf: (index: number, startMs: number, seed: number) => World;
   readonly sabotage?: SabotageName;
 }
@@ -54,7 +55,7 @@ export interface OutageRunResult {
   readonly unackedAtRestart: readonly number[];
   /** The number of the judge's findings, by rule. */
   readonly rules: ReadonlyMap<string, { readonly count: number; readonly message: string }>;
-  /** Locks whose presence in the gateway differs from the lock itself at the end. */
+  /** Locks that the gateway shows as online at the end although they are asleep, or the reverse. */
   readonly disagreements: readonly string[];
   readonly errorLines: readonly string[];
 }
@@ -67,9 +68,9 @@ const STALL_SECONDS = 3;
 const POLL_INTERVAL_MS = 100;
 
 /**
- * The surroundings of a lock that become calm: at a certain time all faults end, and nothing happens after that. Last,
- * the lock is opened and closed, so that a lock that has just left a silent state (airplane, low battery) sends a ping
- * with its new state.
+ * The surroundings of a lock that become calm: at a certain time all faults end, and nothing happens after that. The
+ * last event is that the lock is opened and closed, so that a lock that has just left a silent state (airplane, low
+ * battery) sends a ping with its new state.
  */
 class CalmingWorld implements World {
   readonly #inner: World;
@@ -101,8 +102,8 @@ class CalmingWorld implements World {
 
   take(): WorldEvent | undefined {
     if (this.#inner.nextAtMs() < this.#calmMs) return this.#inner.take();
-    const [change, ...left] = this.#remainingChanges;
-    this.#remainingChanges = left;
+    const [change, ...remaining] = this.#remainingChanges;
+    this.#remainingChanges = remaining;
     return change && { atMs: this.#calmMs, change };
   }
 
@@ -125,6 +126,7 @@ interface RunParts {
   readonly merchant: DiaryMerchant;
 }
 
+/** One run with all its outages. */
 export class OutageRun {
   readonly #options: OutageRunOptions;
   readonly #test: Test;
@@ -196,8 +198,8 @@ export class OutageRun {
 
   /** Resolves at this time after the start of the run, by the run's clock. */
   #waitUntilRunTime(afterMs: Milliseconds): Promise<void> {
-    const left = this.#startMs + afterMs - this.#clock.now();
-    return new Promise((resolve) => void this.#clock.after(left, resolve));
+    const remaining = this.#startMs + afterMs - this.#clock.now();
+    return new Promise((resolve) => void this.#clock.after(remaining, resolve));
   }
 
   /** Stops the gateway and starts it again. Returns how many uplinks wait in the locks at its start. */
@@ -246,7 +248,7 @@ export class OutageRun {
    * Reads presences until all agree, since the gateway notices a disconnect late; returns the remaining differences.
    */
   async #comparePresence(): Promise<string[]> {
-    for (let times = 0; ; times += 1) {
+    for (let polls = 0; ; polls += 1) {
       const { devices } = await this.#gateway.get<{ devices: { mac: string; presence: string }[] }>('/devices');
       const presences = new Map(devices.map(({ mac, presence }) => [mac, presence]));
       const differences = this.#fleet.locks.flatMap(({ mac, state }) => {
@@ -256,7 +258,7 @@ export class OutageRun {
           ? []
           : [`${formatMac(mac)} is ${ownPresence} according to itself, and the gateway says ${gatewayPresence}`];
       });
-      if (differences.length === 0 || times >= PHASE_SECONDS) return differences;
+      if (differences.length === 0 || polls >= PHASE_SECONDS) return differences;
       await realDelay(POLL_INTERVAL_MS);
     }
   }

@@ -1,6 +1,6 @@
 /**
  * A diary of the uplinks (messages) of simulated locks: which uplinks each lock made, which were acknowledged, and
- * which the lock discarded. Checks that locks discard only if their buffer is full (protocol.md §2).
+ * which the lock discarded. Also checks that locks discard uplinks only if their buffer is full (protocol.md §2).
  */
 import type { Diary } from '../../../firmware-sim/lock/diary.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
@@ -8,6 +8,7 @@ import type { Mac } from '../../../proto/wire/mac.js';
 import type { Uplink } from '../../../proto/wire/ping.js';
 import type { LockDiary } from './delivery-check.js';
 
+/** The diary of one lock. */
 interface LockPage {
   /** Uplinks that are neither acknowledged nor discarded, by key. */
   readonly unacked: Map<string, Uplink>;
@@ -19,7 +20,7 @@ interface LockPage {
 
 /** The diaries of all locks. */
 export class UplinkDiary {
-  /** Violations of these rules, as sentences. */
+  /** Violations by a lock of the rules for its buffer, as sentences. */
   readonly violations: string[] = [];
   created = 0;
   discarded = 0;
@@ -100,9 +101,9 @@ export class UplinkDiary {
       this.violations.push(`${mac} discarded ${keyOf(uplink)}, which it did not have`);
     if (unackedBefore < POWER_MODEL.bufferUplinks)
       this.violations.push(`${mac} discarded an uplink although it stored only ${unackedBefore}`);
-    const others = [...page.unacked.values()].filter((each) => !isTheft(each)).length;
-    if (isTheft(uplink) && others > 1)
-      this.violations.push(`${mac} discarded a theft ping although it stored ${others} other uplinks`);
+    const otherUplinks = [...page.unacked.values()].filter((each) => !isTheft(each)).length;
+    if (isTheft(uplink) && otherUplinks > 1)
+      this.violations.push(`${mac} discarded a theft ping although it stored ${otherUplinks} other uplinks`);
   }
 }
 

@@ -1,4 +1,4 @@
-/** A judge (the code that checks locks' events against the power model) that throws at events of one lock. */
+/** A judge (the gateway's code that checks locks' events against the power model) that throws at events of one lock. */
 import type { VersionedJudge } from '../../../gateway/ingest/judging.js';
 import type { JudgeEvent } from '../../../proto/power/judge/event.js';
 import { judgeInPlace } from '../../../proto/power/judge/judge.js';
@@ -6,16 +6,16 @@ import { formatMac } from '../../../proto/wire/mac.js';
 import { testMac } from './test-gateway.js';
 
 /** The lock at whose events the judge throws. */
-export const BAD = testMac(1);
+export const BAD_MAC = testMac(1);
 /** The message of the thrown errors. */
-export const WHY = 'a mistake of ours';
+export const ERROR_MESSAGE = 'a mistake of ours';
 
 /** A judge that throws at some events of one lock, and leaves its belief (the lock's state) half written. */
 export class FailingJudge implements VersionedJudge {
   version = '1.0.0';
-  /** The events of {@link BAD} at which the judge throws. */
+  /** The events of {@link BAD_MAC} at which the judge throws. */
   throwsAt: (event: JudgeEvent) => boolean;
-  /** How often the judge was called for {@link BAD}. */
+  /** How often the judge was called for {@link BAD_MAC}. */
   callCount = 0;
 
   constructor(throwsAt: FailingJudge['throwsAt'] = () => true) {
@@ -23,11 +23,11 @@ export class FailingJudge implements VersionedJudge {
   }
 
   judge: typeof judgeInPlace = (model, belief, event, out) => {
-    if (belief.mac === formatMac(BAD)) {
+    if (belief.mac === formatMac(BAD_MAC)) {
       this.callCount += 1;
       if (this.throwsAt(event)) {
         Object.assign(belief, { uplinks: -1, runs: undefined, powerFrom: undefined });
-        throw new Error(WHY);
+        throw new Error(ERROR_MESSAGE);
       }
     }
     judgeInPlace(model, belief, event, out);

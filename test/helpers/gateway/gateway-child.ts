@@ -18,7 +18,7 @@ const MERCHANT = 'Amber';
 
 export class GatewayChild {
   readonly request: GatewayRequest;
-  /** What all processes of this gateway wrote to stderr; no line if there was no error. */
+  /** What all processes of this gateway wrote to stderr. A gateway without errors writes nothing. */
   readonly errorLines: string[] = [];
   /** Additional environment variables of the gateway's processes. */
   environment: NodeJS.ProcessEnv = {};
@@ -53,7 +53,7 @@ export class GatewayChild {
     return child;
   }
 
-  /** The same, with a clock that runs at this speed. */
+  /** A gateway as {@link create} makes it, with a clock that runs at this speed. */
   static async createWithSpeed(test: Teardown, speed: number, sabotage?: SabotageName): Promise<GatewayChild> {
     const { request } = await GatewayChild.create(test, sabotage);
     return new GatewayChild(test, { ...request, speed });

@@ -39,6 +39,7 @@ export interface GatewayReady {
   readonly operatorToken: string;
 }
 
+/** The store's wrapper that the request asks for; at most one of the three. */
 function storeWrapper(
   sabotage: SabotageName | undefined,
   fault: StoreFault | undefined,
@@ -72,10 +73,10 @@ async function main(): Promise<void> {
   process.stdin.on('end', () => process.exit(1)).resume();
   (process.stdin as NodeJS.ReadStream & { unref?: () => void }).unref?.();
   const request = JSON.parse(process.argv[2] ?? '') as GatewayRequest;
-  const { sabotage, fault, printsUsage, runSize, speed = 1, notifyUrl = null, ...place } = request;
+  const { sabotage, fault, printsUsage, runSize, speed = 1, notifyUrl = null, ...locations } = request;
   const gateway = await startGateway(
     {
-      ...place,
+      ...locations,
       keyFile: null,
       mqttHost: '127.0.0.1',
       mqttTlsHost: '127.0.0.1',
@@ -98,7 +99,7 @@ async function main(): Promise<void> {
       notifyUrl,
       keepDays: 0,
     },
-    { ...storeWrapper(sabotage, fault, printsUsage, place.data), speed, runSize, onBroken: exitBroken },
+    { ...storeWrapper(sabotage, fault, printsUsage, locations.data), speed, runSize, onBroken: exitBroken },
   );
   gateway.events.on('store-failed', ({ why }) => process.stderr.write(`store failed: ${why}\n`));
   gateway.events.on('store-broken', ({ why }) => process.stderr.write(`store broken: ${why}\n`));

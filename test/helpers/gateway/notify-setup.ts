@@ -1,4 +1,7 @@
-/** What tests of notifications share: gateways with a notify URL on a manual clock, and what its receiver got. */
+/**
+ * What tests of notifications share. A gateway sends its notices (reports of problems) to the operators' notify URL.
+ * The test has a receiver at that URL and a manual clock.
+ */
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
 import { ManualClock, systemClock } from '../../../proto/clock.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
@@ -24,7 +27,7 @@ export async function setUpNotify(test: Teardown, options: GatewayOptions = {}):
   return { folder, clock, gateway, receiver };
 }
 
-/** Starts a gateway on a folder that may hold data already. */
+/** Starts a gateway, without jitter in its retries, on a folder that may hold data already. */
 export async function openNotifying(
   test: Teardown,
   folder: string,
@@ -46,8 +49,8 @@ export function receivedIds(receiver: TestReceiver): unknown[] {
   return receiver.requests.map(({ headers }) => headers['webhook-id']);
 }
 
-/** Resolves when no message of a recipient (0: the operators) waits. */
-export async function settled({ store }: Gateway, recipientId = 0): Promise<void> {
+/** Resolves when every message to a recipient (0: the operators) is delivered or given up. */
+export async function waitForOutcomes({ store }: Gateway, recipientId = 0): Promise<void> {
   await eventually('every message has an outcome', async () => {
     return (await store.notifications.countMessages(recipientId)).pending === 0;
   });

@@ -43,7 +43,7 @@ export function testConfig(data: string): Config {
   };
 }
 
-/** The store works in the test's thread: starting two threads for each gateway would cost CPU time. */
+/** Without threads the store works in the test's thread. Starting three threads for each gateway costs CPU time. */
 export const NO_THREADS: GatewayOptions = { logThread: false, figuresThread: false, scanThread: false };
 
 /** Starts a gateway that is closed after the test; closing it earlier is fine. */
@@ -90,12 +90,15 @@ const CELLULAR: Ping = {
   position: null,
 };
 
-/** A valid uplink (a lock's message), with some members replaced. */
+/** The time of an uplink with sequence number 1, ms since the epoch. */
+const FIRST_UPLINK_MS = Date.UTC(2025, 10, 20, 6, 0, 1);
+
+/** A valid uplink (a lock's message), with some members replaced. Each is made a second after the previous one. */
 export function testUplink(sequence: number, members: Partial<Uplink> = {}): Uplink {
   return {
     boot: 1,
     sequence,
-    timeMs: 1_763_618_400_000 + sequence * 1000,
+    timeMs: FIRST_UPLINK_MS + (sequence - 1) * 1000,
     power: DEFAULT_POWER,
     kept: 0,
     dropped: 0,
@@ -109,7 +112,7 @@ export function testBytes(sequence: number, members: Partial<Uplink> = {}): Buff
   return Buffer.from(encodeUplink(testUplink(sequence, members)));
 }
 
-/** Resolves when the gateway has emitted `count` events of this name for which `fits` returns true. */
+/** Resolves when the gateway has emitted `count` events of this name for which `matches` returns true. */
 export function waitForEvents<Name extends keyof GatewayEventMap>(
   gateway: Gateway,
   name: Name,

@@ -1,5 +1,5 @@
 /**
- * A merchant's endpoint for tests: answers as the test sets, and records the requests.
+ * A merchant's webhook endpoint for tests: answers as the test decides, and records the requests.
  */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -22,16 +22,16 @@ export class TestReceiver {
 
   /** Resolves when `count` requests have arrived in all. */
   async waitForRequests(count: number): Promise<void> {
-    while (this.requests.length < count) await this.#next();
+    while (this.requests.length < count) await this.#nextRequest();
   }
 
   readonly #waiting: (() => void)[] = [];
 
-  #next(): Promise<void> {
+  #nextRequest(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  async take(message: IncomingMessage, response: ServerResponse): Promise<void> {
+  async handle(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of message) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks).toString('utf8');
@@ -45,7 +45,7 @@ export class TestReceiver {
 /** Starts a receiver on a free loopback port; it is closed after the test. */
 export async function testReceiver(test: Teardown): Promise<TestReceiver> {
   const receiver = new TestReceiver();
-  const server = createServer((message, response) => void receiver.take(message, response));
+  const server = createServer((message, response) => void receiver.handle(message, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
   test.teardown(() => {

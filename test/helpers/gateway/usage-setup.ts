@@ -1,6 +1,6 @@
 /**
- * The parts of a gateway that receive pings and count usage, without the rest: real sockets, with and without TLS, and
- * a manual clock for months. The parts are connected as in gateway.ts; parts that do not affect bills are left out.
+ * Only those parts of a gateway that receive pings and count usage, which merchants are billed for. They are connected
+ * as in gateway.ts, with real sockets, with and without TLS, and with a manual clock for months.
  */
 
 import { once } from 'node:events';
@@ -72,18 +72,18 @@ export async function setUpUsage(test: Teardown, options: UsageSetupOptions = {}
   });
   if ((await store.listMerchants()).length === 0) await accounts.addMerchant(MERCHANT);
   const sockets: Socket[] = [];
-  const ends: (() => Promise<unknown>)[] = [];
+  const closeListeners: (() => Promise<unknown>)[] = [];
   const closeAll = async (): Promise<void> => {
-    const ended = ends.map((end) => end());
+    const listenersClosed = closeListeners.map((closeListener) => closeListener());
     await parts.stop();
-    await Promise.all(ended);
+    await Promise.all(listenersClosed);
   };
   let closed: Promise<void> | undefined;
   const close = (): Promise<void> => (closed ??= closeAll());
   test.teardown(close);
   const openPort = async (how: 'tcp' | 'tls'): Promise<number> => {
-    const { port, end } = await listen(broker, sockets, how === 'tls' ? await certificate() : undefined);
-    ends.push(end);
+    const { port, closeListener } = await listen(broker, sockets, how === 'tls' ? await certificate() : undefined);
+    closeListeners.push(closeListener);
     return port;
   };
   const waitForSocketsClosed = async (): Promise<void> => {
@@ -110,7 +110,7 @@ async function listen(
   broker: Broker,
   sockets: Socket[],
   tls: Certificate | undefined,
-): Promise<{ port: number; end: () => Promise<unknown> }> {
+): Promise<{ port: number; closeListener: () => Promise<unknown> }> {
   const context = tls && createSecureContext(tls);
   const listener = await Listener.start({
     host: '127.0.0.1',
@@ -121,5 +121,5 @@ async function listen(
       broker.take(connection);
     },
   });
-  return { port: listener.port, end: () => listener.close() };
+  return { port: listener.port, closeListener: () => listener.close() };
 }

@@ -10,8 +10,8 @@ type Tally = { passed: number; failed: number; skipped: string[] };
 /** The counts of a run. `notes` has a sentence for each failure that no assertion reported. */
 export type Count = Tally & { notes: string[] };
 
-/** A test point, and the counts of the subtest that it closes; null if it closes none. */
-type Point = { result: Result; inside: Tally | null };
+/** A test point (an `ok` or `not ok` line), and the counts of the subtest that it closes; null if it closes none. */
+type Point = { result: Result; subtest: Tally | null };
 
 /** The outcome of a test file: its TAP output, and a phrase on how its process ended, null for status 0. */
 export type FileRun = { readonly file: string; readonly tap: string; readonly ending: string | null };
@@ -33,12 +33,12 @@ function addFile(count: Count, { file, tap, ending }: FileRun): void {
   const { points, bailout, results } = parse(tap);
   const counted = tally(points);
   add(count, counted);
-  const ok = results?.ok === true && ending === null;
+  const hasPassed = results?.ok === true && ending === null;
   const reason = results?.plan.skipReason ?? '';
   if (bailout !== null) fail(count, `${file}: gave up: ${bailout}`);
-  else if (!ok && counted.failed === 0) {
+  else if (!hasPassed && counted.failed === 0) {
     fail(count, `${file}: failed without a failing assertion${ending === null ? '' : `: it ${ending}`}.`);
-  } else if (ok && isEmpty(counted)) {
+  } else if (hasPassed && isEmpty(counted)) {
     // A file that gives a reason for running nothing (`t.plan(0, reason)`) is skipped; any other is a failure.
     if (isReason(reason)) count.skipped.push(`${file}: ${reason}`);
     else fail(count, `${file}: ran no assertion.`);
@@ -57,7 +57,7 @@ function isReason(reason: string): boolean {
 
 function parse(tap: string): { points: Point[]; bailout: string | null; results: FinalResults | null } {
   const parser = new Parser();
-  const points = collect(parser);
+  const points = collectPoints(parser);
   let bailout: string | null = null;
   parser.on('bailout', (reason: string) => {
     bailout = reason || 'no reason given';
@@ -67,14 +67,14 @@ function parse(tap: string): { points: Point[]; bailout: string | null; results:
 }
 
 /** Returns a list that the parser fills later. The parser reports a subtest before the test point that closes it. */
-function collect(parser: Parser): Point[] {
+function collectPoints(parser: Parser): Point[] {
   const points: Point[] = [];
   let open: Point[] | null = null;
   parser.on('child', (child: Parser) => {
-    open = collect(child);
+    open = collectPoints(child);
   });
   parser.on('assert', (result: Result) => {
-    points.push({ result, inside: open && tally(open) });
+    points.push({ result, subtest: open && tally(open) });
     open = null;
   });
   return points;
@@ -82,17 +82,17 @@ function collect(parser: Parser): Point[] {
 
 function tally(points: readonly Point[]): Tally {
   const sum: Tally = { passed: 0, failed: 0, skipped: [] };
-  for (const { result, inside } of points) add(sum, inside && !isEmpty(inside) ? inside : leaf(result));
+  for (const { result, subtest } of points) add(sum, subtest && !isEmpty(subtest) ? subtest : countPoint(result));
   return sum;
 }
 
 /** The count of a test point. A subtest without assertions counts as one: it may check something by throwing. */
-function leaf({ ok, skip, todo, fullname }: Result): Tally {
+function countPoint({ ok: hasPassed, skip, todo, fullname }: Result): Tally {
   const reason = skip || todo;
   if (reason !== false) {
     return { passed: 0, failed: 0, skipped: [`${fullname}: ${reason === true ? 'no reason given' : reason}`] };
   }
-  return { passed: ok ? 1 : 0, failed: ok ? 0 : 1, skipped: [] };
+  return { passed: hasPassed ? 1 : 0, failed: hasPassed ? 0 : 1, skipped: [] };
 }
 
 function add(sum: Tally, part: Tally): void {

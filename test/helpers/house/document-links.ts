@@ -22,7 +22,7 @@ function slugOf(heading: string): string {
   return plain.replace(/[^\p{L}\p{N}\s_-]/gu, '').replaceAll(' ', '-');
 }
 
-/** The anchors of a document. A heading that comes again has a number behind its slug. */
+/** The anchors of a document. GitHub adds a number to the slug of a heading that has occurred before. */
 export function anchorsOf(text: string): Set<string> {
   const anchors = new Set<string>();
   for (const [, heading = ''] of withoutCode(text).matchAll(/^#{1,6} (.+)$/gm)) {
@@ -36,7 +36,8 @@ export function anchorsOf(text: string): Set<string> {
 }
 
 /**
- * Follows a link from the project's folder, such as `docs/traces.md#ping`. Null if it leads somewhere, else why not.
+ * Follows a link from the project's folder, such as `docs/traces.md#ping`. Returns null if its file and anchor exist,
+ * else a sentence that says what is missing.
  */
 export function followLink(link: string): string | null {
   const [file = '', anchor] = link.split('#');

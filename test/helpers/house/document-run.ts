@@ -1,8 +1,8 @@
 /**
  * Runs the examples of a document in order, in a real bash, so that quotes, pipes and variables work as in a reader's
- * shell. In the script `lockgate` (and `npx lockgate`) is a function that passes its words to this process, where a
- * command takes only a few milliseconds (command-line.ts). Each line of the script is the same line of the document, so
- * a failure is reported with its line.
+ * shell. In the script `lockgate` (and `npx lockgate`) is a function that passes its arguments to this process, where a
+ * command takes only a few milliseconds (command-line.ts). The script has each example on the line that it has in the
+ * document, so a failure is reported with its line.
  */
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';

@@ -1,11 +1,11 @@
-// Lists the project's own files: those that git tracks or would track, or without git all that are not generated.
+// Lists the project's own files: those that git tracks or does not ignore. Without git, all that are not generated.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const MAX_LIST_BYTES = 16 * 1024 * 1024;
-const OTHER_FOLDERS = ['node_modules', 'dist', 'data', '.git', '.tap', '.prepare'];
+const SKIPPED_FOLDERS = ['node_modules', 'dist', 'data', '.git', '.tap', '.prepare'];
 
 /** The top folder of the clone: the first folder above this file with a tsconfig.json, so not `dist`. */
 export const root = findRoot(dirname(fileURLToPath(import.meta.url)));
@@ -17,8 +17,8 @@ function findRoot(folder: string): string {
 /** The paths of the project's files from the root, sorted, with forward slashes. */
 export function ourFiles(): string[] {
   // git also lists files whose deletion is not committed.
-  const isThere = (path: string) => statSync(join(root, path), { throwIfNoEntry: false })?.isFile();
-  return (gitFiles() ?? walk('')).filter(isThere).sort();
+  const exists = (path: string) => statSync(join(root, path), { throwIfNoEntry: false })?.isFile();
+  return (gitFiles() ?? listFolder('')).filter(exists).sort();
 }
 
 /** The files that git lists; null if git is missing, refuses the folder, or there is no clone. */
@@ -37,10 +37,10 @@ function gitFiles(): string[] | null {
   }
 }
 
-function walk(folder: string): string[] {
+function listFolder(folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
-    if (OTHER_FOLDERS.includes(entry.name) || entry.name.endsWith('.log')) return [];
+    if (SKIPPED_FOLDERS.includes(entry.name) || entry.name.endsWith('.log')) return [];
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
-    return entry.isDirectory() ? walk(path) : [path];
+    return entry.isDirectory() ? listFolder(path) : [path];
   });
 }

@@ -1,5 +1,6 @@
 /**
- * Sizes of tests that have a quick and a long form in one file. The files in test/long/sizes switch the long form on.
+ * Chooses sizes for tests that have a quick and a long form in one file. The files in test/long/sizes run the long
+ * form.
  */
 
 /** `quick` for `npm test`; `long` if the environment variable LOCKGATE_LONG is 1. */

@@ -19,7 +19,7 @@ const exceptions: readonly Exception[] = [
   { path: /^test\/helpers\//, allowed: /^(?!Math)/, why: 'helpers set deadlines for real processes and sockets' },
 ];
 
-const replacement = 'take a Clock from proto/clock.ts';
+const timeReplacement = 'take a Clock from proto/clock.ts';
 const randomReplacement = 'take a Prng from firmware-sim/prng.ts, or node:crypto in the gateway';
 const timers = ['setTimeout', 'setInterval', 'setImmediate'];
 const members = ['Date.now', 'performance.now', 'process.hrtime', 'Math.random', 'AbortSignal.timeout'];
@@ -88,10 +88,10 @@ function functionName(node: ts.SignatureDeclaration): string {
 export function findLongFunctions(long: readonly LongFunction[], allowed: readonly LongFunction[]): string[] {
   const same = (a: LongFunction, b: LongFunction) => a.path === b.path && a.name === b.name;
   const grown = long
-    .filter((one) => one.lines > (allowed.find((entry) => same(entry, one))?.lines ?? 0))
+    .filter((longFunction) => longFunction.lines > (allowed.find((entry) => same(entry, longFunction))?.lines ?? 0))
     .map(({ path, name, lines }) => `${path}: ${name} has ${lines} lines; at most ${MAX_FUNCTION_LINES}, so cut it.`);
   const stale = allowed
-    .filter((entry) => long.find((one) => same(entry, one))?.lines !== entry.lines)
+    .filter((entry) => long.find((longFunction) => same(entry, longFunction))?.lines !== entry.lines)
     .map(({ path, name, lines }) => `${path}: ${name} no longer has ${lines} lines; correct the list.`);
   return [...grown, ...new Set(stale)];
 }
@@ -103,8 +103,8 @@ export function findTimeAndRandom(file: SourceFile): string[] {
     const used = timeOrRandomSource(node);
     if (used === null) return;
     if (exceptions.some(({ path, allowed }) => path.test(file.path) && allowed.test(used))) return;
-    const instead = used === 'Math.random' ? randomReplacement : replacement;
-    findings.push(`${file.path}:${lineOf(node)}: ${instead} instead of ${used}.`);
+    const replacement = used === 'Math.random' ? randomReplacement : timeReplacement;
+    findings.push(`${file.path}:${lineOf(node)}: ${replacement} instead of ${used}.`);
   });
   return findings;
 }
@@ -125,7 +125,7 @@ function timeOrRandomSource(node: ts.Node): string | null {
   return ts.isIdentifier(node) && timers.includes(node.text) && isFreeName(node) ? node.text : null;
 }
 
-/** Whether the identifier is the global, not a member, type or key of the same name such as a clock's setTimeout. */
+/** Whether the identifier is the global, and not a member, type or key with the same name (a clock's setTimeout). */
 function isFreeName({ parent }: ts.Identifier): boolean {
   if (ts.isPropertyAccessExpression(parent) || ts.isTypeQueryNode(parent) || ts.isTypeReferenceNode(parent))
     return false;

@@ -13,8 +13,8 @@ interface Line {
 interface CodePosition {
   readonly file: SourceFile;
   readonly lines: readonly Line[];
-  /** The index in `lines` at which the copied code starts. */
-  readonly from: number;
+  /** The index in `lines` at which the equal code starts. */
+  readonly start: number;
 }
 
 /**
@@ -26,17 +26,17 @@ export function findCopies(files: readonly SourceFile[]): string[] {
   const first = new Map<string, CodePosition>();
   for (const file of files) {
     const lines = codeLines(file.text);
-    for (let from = 0; from + MAX_EQUAL_LINES < lines.length; from++) {
-      const key = textAt(lines, from);
-      const other = first.get(key);
-      if (other === undefined) {
-        first.set(key, { file, lines, from });
+    for (let start = 0; start + MAX_EQUAL_LINES < lines.length; start++) {
+      const key = textAt(lines, start);
+      const earlier = first.get(key);
+      if (earlier === undefined) {
+        first.set(key, { file, lines, start });
         continue;
       }
-      if (isOverlap(other, { file, lines, from })) continue;
-      const length = sharedLength(other, { file, lines, from });
-      if (!isExplained(file, other.file)) findings.push(sentence(other, { file, lines, from }, length));
-      from += length - 1;
+      if (isOverlap(earlier, { file, lines, start })) continue;
+      const length = sharedLength(earlier, { file, lines, start });
+      if (!isExplained(file, earlier.file)) findings.push(sentence(earlier, { file, lines, start }, length));
+      start += length - 1;
     }
   }
   return findings;
@@ -59,31 +59,34 @@ function importLines(lines: readonly Line[]): boolean[] {
   });
 }
 
-function textAt(lines: readonly Line[], from: number): string {
+function textAt(lines: readonly Line[], start: number): string {
   return lines
-    .slice(from, from + MAX_EQUAL_LINES + 1)
+    .slice(start, start + MAX_EQUAL_LINES + 1)
     .map(({ text }) => text)
     .join('\n');
 }
 
-function isOverlap(one: CodePosition, other: CodePosition): boolean {
-  return one.file === other.file && other.from - one.from <= MAX_EQUAL_LINES;
+function isOverlap(earlier: CodePosition, current: CodePosition): boolean {
+  return earlier.file === current.file && current.start - earlier.start <= MAX_EQUAL_LINES;
 }
 
-function sharedLength(one: CodePosition, other: CodePosition): number {
+function sharedLength(earlier: CodePosition, current: CodePosition): number {
   let length = 0;
-  while (one.lines[one.from + length]?.text === other.lines[other.from + length]?.text) {
-    if (other.lines[other.from + length] === undefined) break;
+  while (earlier.lines[earlier.start + length]?.text === current.lines[current.start + length]?.text) {
+    if (current.lines[current.start + length] === undefined) break;
     length += 1;
   }
   return length;
 }
 
-function isExplained(one: SourceFile, other: SourceFile): boolean {
-  return one.text.includes(`Repeats ${other.path}: `) || other.text.includes(`Repeats ${one.path}: `);
+function isExplained(earlier: SourceFile, current: SourceFile): boolean {
+  return earlier.text.includes(`Repeats ${current.path}: `) || current.text.includes(`Repeats ${earlier.path}: `);
 }
 
-function sentence(one: CodePosition, other: CodePosition, length: number): string {
-  const at = ({ file, lines, from }: CodePosition) => `${file.path}:${lines[from]?.number}`;
-  return `${at(other)}: ${length} lines are the same as from ${at(one)}; share them, or say why: "Repeats PATH: why".`;
+function sentence(earlier: CodePosition, current: CodePosition, length: number): string {
+  const at = ({ file, lines, start }: CodePosition) => `${file.path}:${lines[start]?.number}`;
+  return (
+    `${at(current)}: ${length} lines are the same as from ${at(earlier)}; ` +
+    'share them, or say why: "Repeats PATH: why".'
+  );
 }

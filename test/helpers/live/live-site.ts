@@ -1,4 +1,7 @@
-/** A feed of streams over a store in memory that counts its reads, with clocks that the test moves. */
+/**
+ * A live feed, which sends changed locks and events to open HTTP streams, with a store in memory that counts its reads
+ * and with clocks that the test moves.
+ */
 import type { Readable } from 'node:stream';
 import { GatewayEvents } from '../../../gateway/events.js';
 import type { Audience } from '../../../gateway/live/audience.js';
@@ -9,7 +12,9 @@ import type { Device } from '../../../gateway/store/contract/store.js';
 import { afterThisTurn, ManualClock, type Milliseconds } from '../../../proto/clock.js';
 import { testMac } from '../gateway/test-gateway.js';
 
-/** Turns of the event loop that suffice for all work under way: 20 snapshots of 3 parts need 2 turns each, so 120. */
+/**
+ * Turns of the event loop that suffice for all work under way: 20 snapshots of 3 parts, 2 turns for a part, take 120.
+ */
 const TURNS = 150;
 /** Shorter than the feed's timers, so that work started by one timer ends before the next fires. */
 const STEP_MS = 100;
@@ -112,18 +117,18 @@ export class LiveSite {
   async advance(span: Milliseconds): Promise<void> {
     for (let leftMs = span; leftMs > 0; leftMs -= STEP_MS) {
       this.clock.advance(Math.min(leftMs, STEP_MS));
-      await settle();
+      await finishWork();
     }
   }
 }
 
 /** Resolves when all work under way is done. */
-export async function settle(): Promise<void> {
+export async function finishWork(): Promise<void> {
   for (let turn = 0; turn < TURNS; turn += 1) await new Promise<void>((resolve) => afterThisTurn(resolve));
 }
 
 /** Reads a stream from now on. The returned object's `text` grows. */
-export function reader(out: Readable): { text: string } {
+export function readText(out: Readable): { text: string } {
   const read = { text: '' };
   out.on('data', (chunk: Buffer) => {
     read.text += chunk.toString('utf8');

@@ -14,8 +14,8 @@ import { type ManualIngest, runLoopTurns, type SimulatedSocket, startManualBroke
 import { encodeLength, PINGREQ, packet, publishPacket, subscribePacket } from './raw-lock.js';
 
 const DISCONNECT = Buffer.from([0xe0, 0]);
-/** Flags of a PUBLISH: QoS 1, QoS 1 with DUP, QoS 2, retained. */
-const [FIRST, FIRST_DUP, QOS_2, RETAINED] = [0x02, 0x0a, 0x04, 0x03];
+/** Flags of a PUBLISH. DUP marks a repetition; retained is QoS 1 with the flag RETAIN. */
+const [QOS_1, QOS_1_DUP, QOS_2, RETAINED] = [0x02, 0x0a, 0x04, 0x03];
 /** The first letter of payloads that must not be acknowledged. */
 const FAILING_PREFIX = 'f';
 
@@ -38,12 +38,12 @@ interface PacketStream {
 
 /** The result of a stream. */
 interface StreamResult {
-  /** The payloads that the gateway's ingest received, in order. */
+  /** The payloads that the gateway's ingest (the part that stores uplinks) received, in order. */
   readonly taken: readonly string[];
   /** The packet ids of the PUBACKs, in order. */
   readonly pubacks: readonly number[];
   /** The other answers, hex. The library may reorder them: it answers a PINGREQ before a SUBSCRIBE. */
-  readonly others: readonly string[];
+  readonly otherAnswers: readonly string[];
   /** The recorded cause of the disconnect. */
   readonly cause: string | undefined;
   /** Whether the gateway left the connection open. */
@@ -117,13 +117,13 @@ function makeStream(chance: SeededChance): PacketStream {
   for (let index = 0; index < count; index++) {
     const random = chance.next();
     if (random < 0.6)
-      packets.push(publish('a', chance.between(1, 65_536), chance.pick([FIRST, FIRST, FIRST, FIRST_DUP])));
+      packets.push(publish('a', chance.between(1, 65_536), chance.pick([QOS_1, QOS_1, QOS_1, QOS_1_DUP])));
     else if (random < 0.68) packets.push(publish('b', undefined, 0));
-    else if (random < 0.71) packets.push(withOverlongLength(publish('c', chance.between(1, 128), FIRST)));
+    else if (random < 0.71) packets.push(withOverlongLength(publish('c', chance.between(1, 128), QOS_1)));
     else if (random < 0.96 || answersLate) packets.push(chance.pick(OTHER_PACKETS));
-    else if (random < 0.98) packets.push(publish(FAILING_PREFIX, 9, FIRST));
+    else if (random < 0.98) packets.push(publish(FAILING_PREFIX, 9, QOS_1));
     else {
-      packets.push(chance.pick(ENDING_PACKETS));
+      packets.push(chance.pick(CLOSING_PACKETS));
       closesConnection = true;
     }
   }
@@ -162,7 +162,7 @@ const OTHER_PACKETS: readonly Buffer[] = [
  * Packets that close a connection. The first byte of a packet is its type and flags: 0x32 is a PUBLISH at QoS 1, 0x82 a
  * SUBSCRIBE, 0xa2 an UNSUBSCRIBE, 0x40 a PUBACK, 0x10 a CONNECT, 0x62 a PUBREL.
  */
-const ENDING_PACKETS: readonly Buffer[] = [
+const CLOSING_PACKETS: readonly Buffer[] = [
   DISCONNECT,
   publishPacket('up', Buffer.from('twice'), 3, QOS_2),
   publishPacket('up', Buffer.from('kept'), 3, RETAINED),
@@ -203,8 +203,8 @@ function cutIntoChunks(chance: SeededChance, packets: readonly Buffer[]): Buffer
 async function playStream(stream: PacketStream, socket: SimulatedSocket, ingest: ManualIngest, mac: Mac) {
   ingest.failureOf = (payload) =>
     payload.startsWith(FAILING_PREFIX) ? new LockgateError('test', 'it can’t be stored') : undefined;
-  const before = ingest.taken.length;
-  const from = socket.received.length;
+  const takenBefore = ingest.taken.length;
+  const receivedBefore = socket.received.length;
   for (const [index, chunk] of stream.chunks.entries()) {
     // A separate buffer, as sockets have.
     socket.send(Buffer.from(chunk));
@@ -220,11 +220,11 @@ async function playStream(stream: PacketStream, socket: SimulatedSocket, ingest:
   const isOpen = !socket.destroyed;
   socket.endSending();
   await runLoopTurns();
-  const { pubacks, others } = packetsOf(Buffer.from(socket.received.slice(from), 'hex'));
+  const { pubacks, otherAnswers } = packetsOf(Buffer.from(socket.received.slice(receivedBefore), 'hex'));
   const end = ingest.recordedEvents.findLast((each) => each.mac === mac && each.event.type === 'disconnect')?.event;
-  const taken = ingest.taken.slice(before).map(({ payload }) => payload);
+  const taken = ingest.taken.slice(takenBefore).map(({ payload }) => payload);
   const cause = end?.type === 'disconnect' ? end.cause : undefined;
-  return { taken, pubacks, others, cause, isOpen } satisfies StreamResult;
+  return { taken, pubacks, otherAnswers, cause, isOpen } satisfies StreamResult;
 }
 
 /**
@@ -251,7 +251,8 @@ function faultOf(
   if (!isExpected(byFastPath.pubacks, ids)) return 'wrong PUBACKs';
   if (!isExpected(byLibrary.pubacks, byFastPath.pubacks)) return 'other PUBACKs';
   // The library answers concurrently, so the order of its other answers may vary.
-  const isAnswered = closesConnection || isSame([...byFastPath.others].sort(), [...byLibrary.others].sort());
+  const isAnswered =
+    closesConnection || isSame([...byFastPath.otherAnswers].sort(), [...byLibrary.otherAnswers].sort());
   return isAnswered ? undefined : 'other answers';
 }
 
@@ -269,13 +270,13 @@ function isEitherPrefix(one: readonly unknown[], other: readonly unknown[]): boo
 }
 
 /** Splits the gateway's packets. They are short, so their length has one byte. */
-function packetsOf(received: Buffer): { pubacks: number[]; others: string[] } {
-  const [pubacks, others]: [number[], string[]] = [[], []];
+function packetsOf(received: Buffer): { pubacks: number[]; otherAnswers: string[] } {
+  const [pubacks, otherAnswers]: [number[], string[]] = [[], []];
   for (let at = 0; at < received.length; ) {
     const end = at + 2 + (received[at + 1] as number);
     if (received[at] === 0x40) pubacks.push(received.readUInt16BE(at + 2));
-    else others.push(received.subarray(at, end).toString('hex'));
+    else otherAnswers.push(received.subarray(at, end).toString('hex'));
     at = end;
   }
-  return { pubacks, others };
+  return { pubacks, otherAnswers };
 }

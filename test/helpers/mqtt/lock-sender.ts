@@ -1,4 +1,6 @@
-/** Makes the sender with which a lock's uplinks (messages) enter ingest, for tests of ingest without a broker. */
+/**
+ * Makes the sender (the identity) of a lock's uplinks (messages), for tests that give them to ingest without a broker.
+ */
 import type { Sender } from '../../../gateway/ingest/ingest.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
 import type { Mac } from '../../../proto/wire/mac.js';

@@ -1,7 +1,7 @@
 /**
- * A broker that a test controls completely: sockets are simulated, so that the test decides into which chunks bytes are
- * cut, and ingest (the part that stores uplinks) answers when the test calls it. After each step the test awaits
- * {@link runLoopTurns}; then the broker has finished its work.
+ * A broker that a test controls completely. Sockets are simulated, so that the test decides into which chunks bytes are
+ * cut. Ingest (the part that stores uplinks, the locks' messages) answers when the test tells it to. After each step
+ * the test awaits {@link runLoopTurns}; then the broker has finished its work.
  */
 import { Duplex } from 'node:stream';
 import type { Keys } from '../../../gateway/data-folder/keys.js';
@@ -27,7 +27,7 @@ export async function runLoopTurns(count = 6): Promise<void> {
 
 /** The gateway's side of a connection; the other side is the test. */
 export class SimulatedSocket extends Duplex {
-  /** There is no operating system's socket whose bytes could be counted. */
+  /** The gateway counts bytes at `_handle`, the operating system's socket, which a simulated socket does not have. */
   readonly _handle = null;
   readonly bytesRead = 0;
   bytesWritten = 0;

@@ -48,7 +48,7 @@ export function makeMutated(chance: SeededChance, identity: Identity): MutatedSt
     else if (chance.next() > PAYLOAD_ONLY_SHARE) packets.push(mutate(valid));
     else {
       mutated.add(packets.length);
-      packets.push(mutateWithin(chance, publishPacket('up', Buffer.alloc(40, count), count)));
+      packets.push(mutatePayload(chance, publishPacket('up', Buffer.alloc(40, count), count)));
     }
   }
   const bytes = Buffer.concat(packets);
@@ -61,14 +61,15 @@ export function cutAnywhere(chance: SeededChance, { bytes, packets }: MutatedStr
   const maxChunkBytes = chance.pick([0, 0, 1e6, 200, 20]);
   if (maxChunkBytes === 0) return packets.map((each) => Buffer.from(each));
   const chunks: Buffer[] = [];
-  for (let at = 0; at < bytes.length; ) {
+  for (let position = 0; position < bytes.length; ) {
     const length = chance.between(1, maxChunkBytes + 1);
-    chunks.push(Buffer.from(bytes.subarray(at, at + length)));
-    at += length;
+    chunks.push(Buffer.from(bytes.subarray(position, position + length)));
+    position += length;
   }
   return chunks;
 }
 
+/** A random packet that a lock may send. */
 function validPacket(chance: SeededChance): Buffer {
   const random = chance.next();
   const id = chance.between(1, 65_536);
@@ -81,23 +82,23 @@ function validPacket(chance: SeededChance): Buffer {
   return chance.pick([PINGREQ, PINGREQ, Buffer.from([0xe0, 0])]);
 }
 
-/** Flips a bit in the second half, which is only payload. */
-function mutateWithin(chance: SeededChance, bytes: Buffer): Buffer {
+/** Flips a bit in the second half of an uplink, which is only payload. */
+function mutatePayload(chance: SeededChance, bytes: Buffer): Buffer {
   const changed = Buffer.from(bytes);
-  const at = chance.between(bytes.length >> 1, bytes.length);
-  changed[at] = (changed[at] as number) ^ (1 << chance.between(0, 8));
+  const position = chance.between(bytes.length >> 1, bytes.length);
+  changed[position] = (changed[position] as number) ^ (1 << chance.between(0, 8));
   return changed;
 }
 
 function mutateOnce(chance: SeededChance, bytes: Buffer): Buffer {
-  const at = chance.between(0, bytes.length);
-  const until = Math.min(bytes.length, at + chance.between(1, 9));
-  const [before, within, after] = [bytes.subarray(0, at), bytes.subarray(at, until), bytes.subarray(until)];
+  const position = chance.between(0, bytes.length);
+  const until = Math.min(bytes.length, position + chance.between(1, 9));
+  const [before, within, after] = [bytes.subarray(0, position), bytes.subarray(position, until), bytes.subarray(until)];
   const changed = Buffer.from(bytes);
   const random = chance.next();
-  if (bytes.length === 0 || random < 0.1) return Buffer.concat([before, randomBytes(chance), bytes.subarray(at)]);
-  if (random < 0.3) changed[at] = (changed[at] as number) ^ (1 << chance.between(0, 8));
-  else if (random < 0.5) changed[at] = chance.pick(EXTREME_BYTES);
+  if (bytes.length === 0 || random < 0.1) return Buffer.concat([before, randomBytes(chance), bytes.subarray(position)]);
+  if (random < 0.3) changed[position] = (changed[position] as number) ^ (1 << chance.between(0, 8));
+  else if (random < 0.5) changed[position] = chance.pick(EXTREME_BYTES);
   else if (random < 0.6) return Buffer.concat([before, after]);
   else if (random < 0.7) return Buffer.concat([before, within, within, after]);
   else if (random < 0.8) return before;
@@ -127,27 +128,27 @@ export interface AllowedReaction {
 export function allowedReaction(sentBytes: Buffer): AllowedReaction {
   const pubacks: number[] = [];
   let [packetCount, uplinks] = [0, 0];
-  for (let rest = sentBytes; ; packetCount++) {
-    const next = nextPacket(rest);
-    if (next === 'ends') return { pubacks, packetCount, uplinks, mayClose: true };
+  for (let remaining = sentBytes; ; packetCount++) {
+    const nextRead = nextPacket(remaining);
+    if (nextRead === 'ends') return { pubacks, packetCount, uplinks, mayClose: true };
     // An incomplete packet may or may not close the connection.
-    if (next === undefined) return { pubacks, packetCount, uplinks, mayClose: rest.length > 0 };
-    const { header, body } = next;
+    if (nextRead === undefined) return { pubacks, packetCount, uplinks, mayClose: remaining.length > 0 };
+    const { header, body } = nextRead;
     const uplink = readUplink(header, body);
     if (uplink === undefined && !isValid(header, body)) return { pubacks, packetCount, uplinks, mayClose: true };
     if (uplink !== undefined) uplinks += 1;
     if (uplink !== undefined && uplink > 0) pubacks.push(uplink);
-    rest = next.rest;
+    remaining = nextRead.remaining;
   }
 }
 
 /** The offset after the first CONNECT; undefined if it is incomplete. */
 export function endOfConnect(sentBytes: Buffer): number | undefined {
-  const next = nextPacket(sentBytes);
-  return next === 'ends' || next === undefined ? undefined : sentBytes.length - next.rest.length;
+  const nextRead = nextPacket(sentBytes);
+  return nextRead === 'ends' || nextRead === undefined ? undefined : sentBytes.length - nextRead.remaining.length;
 }
 
-function nextPacket(bytes: Buffer): { header: number; body: Buffer; rest: Buffer } | 'ends' | undefined {
+function nextPacket(bytes: Buffer): { header: number; body: Buffer; remaining: Buffer } | 'ends' | undefined {
   let length = 0;
   for (let index = 1; index <= 4; index++) {
     const byte = bytes[index];
@@ -160,7 +161,7 @@ function nextPacket(bytes: Buffer): { header: number; body: Buffer; rest: Buffer
     return {
       header: bytes[0] as number,
       body: bytes.subarray(from, from + length),
-      rest: bytes.subarray(from + length),
+      remaining: bytes.subarray(from + length),
     };
   }
   return 'ends';
@@ -181,12 +182,12 @@ function isValid(header: number, body: Buffer): boolean {
   if (header === 0x40) return body.length === 2 && body.readUInt16BE(0) > 0;
   if (header !== 0x82 && header !== 0xa2) return false;
   if (body.length < 5 || body.readUInt16BE(0) === 0) return false;
-  for (let at = 2; at < body.length; ) {
-    if (at + 2 > body.length) return false;
-    const end = at + 2 + body.readUInt16BE(at);
-    if (end === at + 2 || end > body.length || !isFilter(body.subarray(at + 2, end))) return false;
-    at = end;
-    if (header === 0x82 && (body[at++] ?? 3) > 2) return false;
+  for (let position = 2; position < body.length; ) {
+    if (position + 2 > body.length) return false;
+    const end = position + 2 + body.readUInt16BE(position);
+    if (end === position + 2 || end > body.length || !isFilter(body.subarray(position + 2, end))) return false;
+    position = end;
+    if (header === 0x82 && (body[position++] ?? 3) > 2) return false;
   }
   return true;
 }
@@ -203,11 +204,11 @@ function isFilter(bytes: Buffer): boolean {
 /** Splits the gateway's packets, which are short; undefined if the received bytes are not complete packets. */
 export function packetsOf(receivedBytes: Buffer): Buffer[] | undefined {
   const packets: Buffer[] = [];
-  for (let at = 0; at < receivedBytes.length; ) {
-    const end = at + 2 + (receivedBytes[at + 1] ?? 0);
+  for (let position = 0; position < receivedBytes.length; ) {
+    const end = position + 2 + (receivedBytes[position + 1] ?? 0);
     if (end > receivedBytes.length) return undefined;
-    packets.push(receivedBytes.subarray(at, end));
-    at = end;
+    packets.push(receivedBytes.subarray(position, end));
+    position = end;
   }
   return packets;
 }

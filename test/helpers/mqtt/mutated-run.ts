@@ -61,18 +61,19 @@ export async function runMutated(test: Teardown, seed: number, mutated: number):
   return { ...totals, openConnections: broker.broker.connected - HONEST_LOCKS };
 }
 
-interface HonestLock {
+/** The honest lock's ping during a stream: its socket, its packet id, and the totals to add to. */
+interface HonestPing {
   readonly honestSocket: SimulatedSocket;
   readonly id: number;
   readonly totals: { maxTurns: number; accepted: number; closed: number; uplinks: number };
 }
 
-/** Sends a stream while an honest lock pings. Returns a fault of the answers; undefined if there is none. */
+/** Sends a stream while an honest lock sends a ping. Returns a fault of the answers; undefined if there is none. */
 async function sendStream(
   { open, ingest }: Awaited<ReturnType<typeof startManualBroker>>,
   stream: MutatedStream,
   chance: SeededChance,
-  { honestSocket, id, totals }: HonestLock,
+  { honestSocket, id, totals }: HonestPing,
 ): Promise<string | undefined> {
   const socket = open();
   const receivedBefore = honestSocket.received.length;

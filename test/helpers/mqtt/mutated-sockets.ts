@@ -63,10 +63,10 @@ export async function runOverSockets(
 /** The number of open descriptors of a process, once it has not changed for two seconds. Only on Linux. */
 export async function stableDescriptorCount(pid: number): Promise<number> {
   let count = 0;
-  for (let same = 0; same < 20; same++) {
-    const now = readdirSync(`/proc/${pid}/fd`).length;
-    if (now !== count) same = 0;
-    count = now;
+  for (let unchangedPolls = 0; unchangedPolls < 20; unchangedPolls++) {
+    const current = readdirSync(`/proc/${pid}/fd`).length;
+    if (current !== count) unchangedPolls = 0;
+    count = current;
     await realDelay(100);
   }
   return count;
@@ -112,7 +112,7 @@ async function sendChunks(port: number, chunks: readonly Buffer[], isAuthenticat
     isClosed = true;
     changeSignal.notify();
   });
-  const until = (holds: () => boolean, what: string): Promise<void> =>
+  const waitUntil = (holds: () => boolean, what: string): Promise<void> =>
     changeSignal.waitUntil(
       () => isClosed || holds(),
       DEADLINE_SECONDS,
@@ -123,11 +123,11 @@ async function sendChunks(port: number, chunks: readonly Buffer[], isAuthenticat
   for (const chunk of chunks) {
     socket.write(chunk);
     sentBytes += chunk.length;
-    // After the CONNECT, wait for the CONNACK: bytes in the same chunk are processed then too.
+    // Bytes after the CONNECT wait for the CONNACK, except bytes in the same chunk.
     if (isAuthenticated && sentBytes >= connectBytes)
-      await until(() => received.length >= CONNACK_BYTES, 'the CONNACK');
+      await waitUntil(() => received.length >= CONNACK_BYTES, 'the CONNACK');
   }
   socket.end();
-  await until(() => false, 'the end of the connection');
+  await waitUntil(() => false, 'the end of the connection');
   return received;
 }

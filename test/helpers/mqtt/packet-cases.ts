@@ -28,6 +28,7 @@ export function bytes(...parts: readonly Part[]): Buffer {
   );
 }
 
+/** A text as an MQTT string, for {@link bytes}. */
 export const text = (value: string | Buffer) => ({ text: value });
 /** A packet: a header in hex, the length, and the parts after it. */
 export const makePacket = (header: string, ...parts: readonly Part[]): Buffer =>

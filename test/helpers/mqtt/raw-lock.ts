@@ -1,6 +1,6 @@
 /**
  * A client that sends exactly the bytes of the test, complete, in chunks or malformed, and records the received bytes.
- * Packets are built by hand after MQTT 3.1.1, so that they can be packets that no MQTT library would send.
+ * Packets are built here after MQTT 3.1.1, without a library, since no library would send malformed packets.
  */
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';

@@ -49,7 +49,7 @@ export class RawLock {
     socket.on('error', () => undefined);
   }
 
-  /** Connects and waits for the CONNACK. `ring` is called for each PUBACK. */
+  /** Connects and waits for the CONNACK. `onPuback` is called when PUBACKs have arrived. */
   static async connect(
     port: number,
     mac: string,

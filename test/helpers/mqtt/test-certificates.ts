@@ -11,8 +11,8 @@ export interface TestCertificate {
 export async function testCertificate(): Promise<TestCertificate> {
   // Loaded with the first certificate: many tests import this file and make none.
   const { generate } = await import('selfsigned');
-  const made = await generate([{ name: 'commonName', value: 'localhost' }], { keyType: 'ec', curve: 'P-256' });
-  return { cert: made.cert, key: made.private };
+  const generated = await generate([{ name: 'commonName', value: 'localhost' }], { keyType: 'ec', curve: 'P-256' });
+  return { cert: generated.cert, key: generated.private };
 }
 
 /** Writes the certificate into a folder and overwrites previous files. */

@@ -1,7 +1,8 @@
 /**
- * Enumerates every state with every input, for the pair check, which runs a simulated lock against the judge (run.ts).
- * A case is one of the five effective states in one of its variations, at one stage of a connection. In each case, each
- * event that can happen to a lock is applied.
+ * Enumerates every state with every input, for the pair check, which runs a simulated lock against the judge: the
+ * gateway's code that checks a lock's messages (run.ts). A case is one of the five effective power states, with the
+ * settings that lead to it, at one stage of a connection. In each case, each event that can happen to a lock is
+ * applied.
  */
 import { Hours, type Milliseconds, Minutes, Seconds } from '../../../proto/clock.js';
 import type { EffectiveState } from '../../../proto/power/model.js';
@@ -34,8 +35,8 @@ const WINDOWS: Readonly<Record<string, HighWindow>> = {
   'all day': { fromMinute: 90, toMinute: 90, utcOffsetMinutes: 0 },
 };
 
-/** Settings and battery by which a lock is in a state. */
-interface Situation {
+/** The settings and the battery charge that put a lock into a power state. */
+interface PowerSituation {
   readonly name: string;
   readonly state: EffectiveState;
   readonly power: PowerSettings;
@@ -43,23 +44,35 @@ interface Situation {
   readonly batteryPercent: number;
 }
 
-function situations(): Situation[] {
-  const off: PowerSettings = { mode: 'MID', rideTracking: false, airplane: false, recovery: false };
-  const all: PowerSettings = { mode: 'HIGH', rideTracking: false, airplane: false, recovery: true };
+function powerSituations(): PowerSituation[] {
+  const switchesOff: PowerSettings = { mode: 'MID', rideTracking: false, airplane: false, recovery: false };
+  const recoveryAndHigh: PowerSettings = { mode: 'HIGH', rideTracking: false, airplane: false, recovery: true };
   // 10 % is the lowest charge that does not count as a low battery.
   const base = { highWindow: DAY, batteryPercent: 10 };
-  const result: Situation[] = [
-    { ...base, name: 'AIRPLANE', state: 'AIRPLANE', power: { ...off, airplane: true } },
-    { ...base, name: 'AIRPLANE over all', state: 'AIRPLANE', power: { ...all, airplane: true }, batteryPercent: 9 },
-    { ...base, name: 'LOW_BATTERY', state: 'LOW_BATTERY', power: off, batteryPercent: 9 },
-    { ...base, name: 'LOW_BATTERY over all', state: 'LOW_BATTERY', power: all, batteryPercent: 0 },
-    { ...base, name: 'RECOVERY', state: 'RECOVERY', power: { ...off, recovery: true } },
-    { ...base, name: 'MID', state: 'MID', power: off },
+  const result: PowerSituation[] = [
+    { ...base, name: 'AIRPLANE', state: 'AIRPLANE', power: { ...switchesOff, airplane: true } },
+    {
+      ...base,
+      name: 'AIRPLANE before other states',
+      state: 'AIRPLANE',
+      power: { ...recoveryAndHigh, airplane: true },
+      batteryPercent: 9,
+    },
+    { ...base, name: 'LOW_BATTERY', state: 'LOW_BATTERY', power: switchesOff, batteryPercent: 9 },
+    {
+      ...base,
+      name: 'LOW_BATTERY before other states',
+      state: 'LOW_BATTERY',
+      power: recoveryAndHigh,
+      batteryPercent: 0,
+    },
+    { ...base, name: 'RECOVERY', state: 'RECOVERY', power: { ...switchesOff, recovery: true } },
+    { ...base, name: 'MID', state: 'MID', power: switchesOff },
   ];
   for (const [name, highWindow] of Object.entries(WINDOWS)) {
-    result.push({ ...base, name: `HIGH ${name}`, state: 'HIGH', power: { ...off, mode: 'HIGH' }, highWindow });
+    result.push({ ...base, name: `HIGH ${name}`, state: 'HIGH', power: { ...switchesOff, mode: 'HIGH' }, highWindow });
     if (name.startsWith('outside'))
-      result.push({ ...base, name: `RECOVERY, HIGH ${name}`, state: 'RECOVERY', power: all, highWindow });
+      result.push({ ...base, name: `RECOVERY, HIGH ${name}`, state: 'RECOVERY', power: recoveryAndHigh, highWindow });
   }
   return result.flatMap((situation) =>
     [false, true].map((rideTracking) => ({
@@ -79,16 +92,16 @@ type LockState = 'locked' | 'unlocked';
 /** A situation at one stage of the connection, with a lock that moves or stands. */
 export interface Case {
   readonly name: string;
-  readonly situation: Situation;
+  readonly situation: PowerSituation;
   readonly stage: Stage;
   readonly lockState: LockState;
   readonly moving: boolean;
 }
 
-/** All combinations, including impossible ones, for which {@link playCase} returns undefined. */
+/** All cases, including impossible ones, for which {@link playCase} returns undefined. */
 export function cases(): Case[] {
   const result: Case[] = [];
-  for (const situation of situations()) {
+  for (const situation of powerSituations()) {
     for (const stage of STAGES) {
       for (const lockState of ['locked', 'unlocked'] as const) {
         for (const moving of [false, true]) {
@@ -164,7 +177,7 @@ function commandEvents(): CaseEvent[] {
     },
   };
   const locateWithoutSky: CaseEvent = {
-    name: 'locate by GPS without a sky',
+    name: 'locate by GPS without reception of satellites',
     apply: (run) => {
       run.input({ type: 'sky', open: false });
       run.enqueueCommand({ id: 103, command: { type: 'locate-gps' }, expiresMs: run.nowMs + Hours(24) });
@@ -195,8 +208,8 @@ export function caseEvents(): CaseEvent[] {
 }
 
 /**
- * Brings a lock into the case, applies the event, and lets the lock settle. Returns undefined if a lock is never at
- * that stage in that situation.
+ * Brings a lock into the case, applies the event, removes all obstacles 17 min later, and runs for `settleMs` more, so
+ * that the lock can send all its messages. Returns undefined if a lock is never at that stage in that situation.
  */
 export function playCase(testCase: Case, event: CaseEvent, settleMs: Milliseconds): PairRun | undefined {
   const run = enterCase(testCase);
@@ -221,23 +234,24 @@ function enterCase({ situation, stage, lockState, moving }: Case): PairRun | und
     lock: { lockState: isWoken ? otherLockState : lockState, batteryPercent, power, highWindow },
   });
   run.isOperatedManually = true;
+  // After three minutes the pings of the boot are sent and the connection of a sleeping lock is closed.
   run.advance(Minutes(3));
   if (run.state.stateName !== situation.state) throw new Error(`in ${run.state.stateName}, not in ${situation.state}`);
   if (stage === 'uncovered') run.input({ type: 'coverage', covered: false });
-  if (isWoken) wake(run, lockState, stage);
+  if (isWoken) wakeLock(run, lockState, stage);
   if (!seekStage(run, stage)) return undefined;
   if (moving !== run.state.moving) run.input({ type: 'motion', moving });
   return run;
 }
 
 /** Makes a sleeping lock connect. */
-function wake(run: PairRun, lockState: LockState, stage: Stage): void {
+function wakeLock(run: PairRun, lockState: LockState, stage: Stage): void {
   run.input({ type: 'lock-state', lockState });
   if (run.state.stateName === 'LOW_BATTERY') run.input({ type: 'motion', moving: true }).advance(Seconds(6));
   else if (stage === 'connecting' && run.state.link === 'up') run.network.cut('both');
 }
 
-/** Advances the clock until the connection is at this stage; returns whether it came to that. */
+/** Advances the clock until the connection is at this stage; returns false if that takes too long. */
 function seekStage(run: PairRun, stage: Stage): boolean {
   const untilMs = run.nowMs + STAGE_TIMEOUT_MS;
   for (; run.nowMs < untilMs; run.advance(STAGE_CHECK_INTERVAL_MS)) {

@@ -1,5 +1,6 @@
 /**
- * The gateway's side of a pair check: the judge, which checks a lock's messages, and the uplinks that a gateway would
+ * The gateway's side of a pair check, which runs a simulated lock against the judge: the gateway's code that checks a
+ * lock's messages (uplinks) against the power model. This side has the judge, and the uplinks that a gateway would
  * store. The judge uses the true power model by default, even if the lock's model is altered.
  */
 
@@ -24,13 +25,15 @@ export class PairJudge {
   /** What the judge believes about the lock's state. */
   readonly belief: Belief;
   readonly #model: PowerModel;
+  /** The different uplinks received, by {@link keyNumber}. */
   readonly #received = new Map<number, Uplink>();
   readonly #verdict: Verdict = newVerdict();
   readonly #onFinding: (finding: Finding) => void;
   readonly #onWithdrawal: (rule: string, key: number) => void;
 
   /**
-   * `onFinding` and `onWithdrawal` are called during the judgement. The number is the {@link keyNumber} of the uplink.
+   * `onFinding` is called for each objection of the judge, and `onWithdrawal` when a late uplink shows that an earlier
+   * objection was wrong. `key` is the {@link keyNumber} of the uplink that the withdrawn finding is about.
    */
   constructor(
     atMs: number,
@@ -65,7 +68,7 @@ export class PairJudge {
     verdict.findings.length = 0;
   }
 
-  /** Judges an uplink, as new, as a repeat or as a conflict with a stored one. */
+  /** Judges an uplink as new, as a repeat, or as a conflict: the same key as a stored uplink, but other content. */
   receive(uplink: Uplink, atMs: number): void {
     const key = keyNumber(uplink);
     const stored = this.#received.get(key);
@@ -83,6 +86,7 @@ export class PairJudge {
   /** The keys of uplinks that are missing between received uplinks of the same boot. */
   missing(): number[] {
     const keys: number[] = [];
+    // A run is a boot of the lock. Its spans are the ranges of received sequence numbers, so gaps are between spans.
     for (const { boot, spans } of this.belief.runs) {
       for (let index = 1; index < spans.length; index++) {
         const [below, above] = [spans[index - 1]?.high ?? 0, spans[index]?.low ?? 0];

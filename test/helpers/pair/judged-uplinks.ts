@@ -1,5 +1,6 @@
-// Makes uplinks for tests of the judge, which checks a lock's messages and keeps a belief about the lock's state. Also
-// a judge that collects its findings, without those that it has withdrawn.
+// Makes uplinks (a lock's messages) for tests of the judge, the code that checks them against the power model. Also a
+// judge that collects its findings (objections) except the withdrawn ones. The judge's belief is what it concludes from
+// the uplinks about the lock's state.
 
 import { type Belief, type InitialBelief, newBelief } from '../../../proto/power/judge/belief.js';
 import {
@@ -35,8 +36,8 @@ export function cellular(change: Partial<CellularPing> = {}): CellularPing {
   return { ...CELLULAR, ...change };
 }
 
-/** Changes of the default uplink. */
-export interface UplinkParts {
+/** The members of an uplink that differ from the default. */
+export interface UplinkChanges {
   boot?: number;
   sequence?: number;
   timeMs?: number;
@@ -49,15 +50,15 @@ export interface UplinkParts {
 }
 
 /** An uplink with boot 1 and sequence 1, made at {@link START_MS}, with the given changes. */
-export function uplink(parts: UplinkParts = {}): Uplink {
+export function uplink(changes: UplinkChanges = {}): Uplink {
   return {
-    boot: parts.boot ?? 1,
-    sequence: parts.sequence ?? 1,
-    timeMs: parts.timeMs ?? START_MS,
-    power: { ...DEFAULT_POWER, ...parts.power },
-    kept: parts.kept ?? 0,
-    dropped: parts.dropped ?? 0,
-    body: parts.body ?? cellular(),
+    boot: changes.boot ?? 1,
+    sequence: changes.sequence ?? 1,
+    timeMs: changes.timeMs ?? START_MS,
+    power: { ...DEFAULT_POWER, ...changes.power },
+    kept: changes.kept ?? 0,
+    dropped: changes.dropped ?? 0,
+    body: changes.body ?? cellular(),
   };
 }
 
@@ -65,18 +66,21 @@ export function uplink(parts: UplinkParts = {}): Uplink {
 export class JudgedRun {
   readonly belief: Belief;
   readonly findings: Finding[] = [];
-  /** By key, the contents received so far, each with its life: the number of reflashes of the lock before it. */
-  readonly #contents = new Map<string, Map<string, number>>();
-  readonly #marks: readonly number[];
+  /**
+   * The contents received so far, by the uplink's key. Each content has its life: the number of reflashes (new firmware
+   * that restarts the numbers) of the lock before it.
+   */
+  readonly #livesByContent = new Map<string, Map<string, number>>();
+  readonly #reflashTimesMs: readonly number[];
 
-  /** @param marks when the lock was reflashed, ms since the epoch; its uplink numbers restart then */
+  /** @param reflashTimesMs when the lock was reflashed, ms since the epoch; its uplink numbers restart then */
   constructor(
     atMs = START_MS,
     initial: InitialBelief = { listeningSinceMs: START_MS },
-    marks: readonly number[] = NO_MARKS,
+    reflashTimesMs: readonly number[] = NO_MARKS,
   ) {
     this.belief = newBelief(POWER_MODEL, 'A4:C1:38:F0:E1:D2', atMs, initial);
-    this.#marks = marks;
+    this.#reflashTimesMs = reflashTimesMs;
   }
 
   /** Judges an event, and returns the rules of its findings. */
@@ -96,12 +100,12 @@ export class JudgedRun {
 
   /** Judges an uplink of the lock. Whether it is new, a repeat or a conflict is looked up, as a store would do. */
   receive(message: Uplink, atMs: number, credential = 0): string[] {
-    const life = lifeOf(this.#marks, message.timeMs, atMs);
+    const life = lifeOf(this.#reflashTimesMs, message.timeMs, atMs);
     const novelty = this.#noveltyOf(message, credential, life);
     return this.judge({ type: 'uplink', source: 'lock', atMs, credential, life, novelty, uplink: message });
   }
 
-  /** The findings whose rules depend only on content, as rule and uplink, sorted and without repeats. */
+  /** The findings of rules that depend only on the uplinks' content, as rule and uplink, sorted and without repeats. */
   get contentFindings(): string[] {
     const findingTexts = this.findings
       .filter((finding) => ruleRow(finding.rule)?.restsOn === 'content')
@@ -112,21 +116,21 @@ export class JudgedRun {
   }
 
   /** The belief about the lock's state, and the uplinks that reported it. */
-  get device(): unknown {
+  get deviceBelief(): unknown {
     const { power, powerFrom, batteryPercent, batteryFrom, lockState, lockStateFrom } = this.belief;
     const { position, positionFrom, highWindow, windowFrom, state } = this.belief;
     const from = [powerFrom, batteryFrom, lockStateFrom, positionFrom, windowFrom];
     return structuredClone({ power, batteryPercent, lockState, position, highWindow, state, from });
   }
 
-  /** Whether the uplink is new. One with the same key and other content is a conflict, unless a reflash is between. */
+  /** Whether the uplink is new. Two uplinks with one key and different content are a conflict within one life. */
   #noveltyOf(message: Uplink, credential: number, life: number): UplinkNovelty {
     const key = `${credential}/${message.boot}/${message.sequence}`;
     const content = JSON.stringify(message);
-    const contents = this.#contents.get(key) ?? new Map<string, number>();
-    if (contents.has(content)) return 'repeat';
-    const isConflict = [...contents.values()].includes(life);
-    this.#contents.set(key, contents.set(content, life));
+    const lives = this.#livesByContent.get(key) ?? new Map<string, number>();
+    if (lives.has(content)) return 'repeat';
+    const isConflict = [...lives.values()].includes(life);
+    this.#livesByContent.set(key, lives.set(content, life));
     return isConflict ? 'conflict' : 'new';
   }
 }

@@ -8,14 +8,14 @@ import type { Command, Uplink } from '../../../proto/wire/ping.js';
 import type { Alteration } from './scenario.js';
 import { pairWalk } from './walk.js';
 
-/** The uplinks and commands of one lock's walk. */
+/** The uplinks and commands of one lock's walk, and what the judge knows of the lock at its start. */
 export interface SentUplinks {
   readonly initial: InitialBelief;
   readonly uplinks: readonly Uplink[];
   readonly commands: readonly { readonly id: number; readonly command: Command }[];
 }
 
-/** Runs a random walk; returns the lock's uplinks and the commands sent to the lock. */
+/** Runs a random walk with a correct or altered lock; returns the lock's uplinks and the commands sent to the lock. */
 export function sentOnWalk(seed: number, days: number, alteration: Alteration = {}): SentUplinks {
   const commands: { id: number; command: Command }[] = [];
   const run = pairWalk(seed, days, {
@@ -32,7 +32,7 @@ export function shuffled<T>(random: Prng, items: readonly T[]): T[] {
   return displaced(random, items, items.length);
 }
 
-/** The items in an order in which no item has moved by more than about `places`. */
+/** The items in a random order in which no item has moved by more than `places`. */
 export function displaced<T>(random: Prng, items: readonly T[], places: number): T[] {
   return items
     .map((item, index) => ({ item, place: index + random.between(0, places) }))

@@ -1,7 +1,7 @@
 /**
- * Scenarios of a lock's connection: kept open, lost, used for commands, closed; and of a full buffer (protocol.md §2).
- * Each scenario cites the sentence from which its expected lines follow. A line has the seconds since the start, and
- * the event that a gateway or a person at the lock observes.
+ * Scenarios for a lock's connection (kept open, lost, used for commands, closed) and for a full buffer (protocol.md
+ * §2). Each scenario cites the sentence of protocol.md from which its expected lines follow. A line has the seconds
+ * since the start, and the event that a gateway or a person at the lock observes.
  */
 import { Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import {
@@ -31,6 +31,7 @@ const networkPings = (from: number, to: number): string[] => {
   return lines;
 };
 
+/** The lines without those of these events. */
 const omitEvents = (eventLines: EventLines, ...events: string[]): string[] =>
   eventLines.filter((line) => !events.some((event) => line.endsWith(event)));
 
@@ -40,18 +41,18 @@ export const CONNECTION_SCENARIOS: readonly Scenario[] = [
     name: 'a day in HIGH',
     citation:
       'HIGH inside its window (07:00–19:00 at UTC offset 0): REASON_NETWORK_PING on connecting and every 15 min',
-    // Just after the daily ping, so that the day has no other.
+    // The scenario starts 0.1 h after the lock's daily Period Ping, so that its 23 hours have none.
     hour: PERIOD_HOUR + 0.1,
     lock: HIGH,
     play: (run) => run.advance(Hours(23)),
     expect: (eventLines) => {
-      // The window opens at 07:00 and closes 12 h later.
-      const opens = Math.round((7 - PERIOD_HOUR - 0.1) * 3600);
+      // The window opens at 07:00 and closes 12 h later, in seconds since the start.
+      const opensAt = Math.round((7 - PERIOD_HOUR - 0.1) * 3600);
       const expected = [
-        `${opens} connect`,
-        ...networkPings(opens, opens + 12 * 3600),
-        `${opens + 12 * 3600} close`,
-        `${opens + 12 * 3600} disconnect closed`,
+        `${opensAt} connect`,
+        ...networkPings(opensAt, opensAt + 12 * 3600),
+        `${opensAt + 12 * 3600} close`,
+        `${opensAt + 12 * 3600} disconnect closed`,
       ];
       return firstDifference(eventLines, expected);
     },
@@ -86,7 +87,7 @@ export const CONNECTION_SCENARIOS: readonly Scenario[] = [
       firstDifference(omitEvents(eventLines, 'keepalive', 'dropped'), [
         '0 connect',
         '0 cellular NETWORK_PING',
-        // The lock publishes at 200 s, gives the connection up 300 s later, and tries again after 10 s.
+        // The lock publishes at 200 s, gives the connection up 300 s later (keepalive), and tries again after 10 s.
         '510 connect',
         '510 cellular STATE_PING',
         '510 cellular NETWORK_PING',

@@ -1,7 +1,7 @@
 /**
- * The mutants of the mutation check. A mutant is a lock with one fault: a power model with one altered row, reason,
- * number or rank, or a firmware fault outside the model. The check proves that the scenarios or the judge find each
- * one.
+ * The mutants of the mutation check. A mutant is a simulated lock with one fault: a power model (the table of states,
+ * triggers and timings that firmware follows) with one altered row, reason, number or rank, or a firmware fault outside
+ * the model. The check proves that the scenarios, or the judge of the gateway, find each mutant.
  */
 import type { StepWrapper } from '../../../firmware-sim/faults/bug-wrappers.js';
 import {
@@ -27,33 +27,36 @@ export interface Mutant extends Alteration {
   readonly name: string;
 }
 
-/** A power model that can be altered. */
-type Mutable<T> = T extends number | string | boolean | null ? T : { -readonly [Key in keyof T]: Mutable<T[Key]> };
+/** The same type with members that can be altered. */
+type Altered<T> = T extends number | string | boolean | null ? T : { -readonly [Key in keyof T]: Altered<T[Key]> };
 
 /** A mutant whose power model is altered. */
-function altered(name: string, alter: (model: Mutable<PowerModel>) => void): Mutant {
-  const model = structuredClone(POWER_MODEL) as Mutable<PowerModel>;
+function modelMutant(name: string, alter: (model: Altered<PowerModel>) => void): Mutant {
+  const model = structuredClone(POWER_MODEL) as Altered<PowerModel>;
   alter(model);
   return { name, model: model as PowerModel };
 }
 
 /** The members of a state's row that are true or false. */
 const FLAGS = ['theft', 'period', 'stateChange', 'cellOnInRide', 'rideTracking', 'commands'] as const;
-const KEPT: readonly StateRow['connectionKept'][] = ['never', 'in-window', 'always'];
+/** When a lock in a state keeps its connection open. */
+const CONNECTION_KEPT: readonly StateRow['connectionKept'][] = ['never', 'in-window', 'always'];
 
 /** Mutants with one altered member in the row of a state. */
 function stateMutants(): Mutant[] {
   const mutantList: Mutant[] = [];
   for (const [index, row] of POWER_MODEL.states.entries()) {
-    const alter = (name: string, change: (row: Mutable<StateRow>) => void): void => {
-      mutantList.push(altered(`${row.state}: ${name}`, (model) => change(model.states[index] as Mutable<StateRow>)));
+    const alter = (name: string, change: (row: Altered<StateRow>) => void): void => {
+      mutantList.push(
+        modelMutant(`${row.state}: ${name}`, (model) => change(model.states[index] as Altered<StateRow>)),
+      );
     };
     for (const flag of FLAGS) {
       alter(`${flag} ${row[flag] ? 'off' : 'on'}`, (mutable) => {
         mutable[flag] = !mutable[flag];
       });
     }
-    for (const kept of KEPT.filter((other) => other !== row.connectionKept)) {
+    for (const kept of CONNECTION_KEPT.filter((other) => other !== row.connectionKept)) {
       alter(`connection kept ${kept}`, (mutable) => {
         mutable.connectionKept = kept;
       });
@@ -75,27 +78,27 @@ function conditionsInsteadOf({ when }: StateRow): StateRow['when'][] {
   return switches.filter((other) => other !== when.switch).map((other) => ({ switch: other }));
 }
 
-/** Mutants in which two states are exchanged. */
+/** Mutants in which two states are exchanged: the first state of the table whose condition holds takes effect. */
 function orderMutants(): Mutant[] {
   const { states } = POWER_MODEL;
   return states.flatMap((upper, high) =>
     states.slice(high + 1).map((lower, gap) =>
-      altered(`${upper.state} and ${lower.state} change places`, (model) => {
+      modelMutant(`${upper.state} and ${lower.state} change places`, (model) => {
         const low = high + 1 + gap;
-        const upperRow = model.states[high] as Mutable<StateRow>;
-        model.states[high] = model.states[low] as Mutable<StateRow>;
+        const upperRow = model.states[high] as Altered<StateRow>;
+        model.states[high] = model.states[low] as Altered<StateRow>;
         model.states[low] = upperRow;
       }),
     ),
   );
 }
 
-/** Mutants in which a trigger and the next one are exchanged. */
+/** Mutants in which a trigger and the next one are exchanged: pings of triggers are sent in the order of the table. */
 function rankMutants(): Mutant[] {
   return POWER_MODEL.triggers.slice(1).map((lower, high) =>
-    altered(`${POWER_MODEL.triggers[high]?.trigger} and ${lower.trigger} change places`, (model) => {
-      const upperRow = model.triggers[high] as Mutable<TriggerRow>;
-      model.triggers[high] = model.triggers[high + 1] as Mutable<TriggerRow>;
+    modelMutant(`${POWER_MODEL.triggers[high]?.trigger} and ${lower.trigger} change places`, (model) => {
+      const upperRow = model.triggers[high] as Altered<TriggerRow>;
+      model.triggers[high] = model.triggers[high + 1] as Altered<TriggerRow>;
       model.triggers[high + 1] = upperRow;
     }),
   );
@@ -108,8 +111,8 @@ function reasonMutants(): Mutant[] {
     for (const which of ['cellularReason', 'gpsReason'] as const) {
       for (const reason of reasonsInsteadOf(row[which])) {
         mutantList.push(
-          altered(`${row.trigger}: ${which} ${reason ?? 'none'}`, (model) => {
-            (model.triggers[index] as Mutable<TriggerRow>)[which] = reason;
+          modelMutant(`${row.trigger}: ${which} ${reason ?? 'none'}`, (model) => {
+            (model.triggers[index] as Altered<TriggerRow>)[which] = reason;
           }),
         );
       }
@@ -132,20 +135,20 @@ function timingMutants(): Mutant[] {
     for (const [name, value] of Object.entries(POWER_MODEL.timings)) {
       if (typeof value !== 'number') continue;
       mutantList.push(
-        altered(`${name} × ${factor}`, ({ timings }) => {
+        modelMutant(`${name} × ${factor}`, ({ timings }) => {
           Object.assign(timings, { [name]: value * factor });
         }),
       );
     }
     for (const [index, wait] of POWER_MODEL.timings.retryAfter.entries()) {
       mutantList.push(
-        altered(`retryAfter, the ${index + 1}. wait × ${factor}`, ({ timings }) => {
+        modelMutant(`retryAfter, wait ${index + 1} × ${factor}`, ({ timings }) => {
           (timings.retryAfter as number[])[index] = wait * factor;
         }),
       );
     }
     mutantList.push(
-      altered(`bufferUplinks × ${factor}`, (model) => {
+      modelMutant(`bufferUplinks × ${factor}`, (model) => {
         model.bufferUplinks *= factor;
       }),
     );
@@ -157,35 +160,35 @@ function timingMutants(): Mutant[] {
 function extremeMutants(): Mutant[] {
   const { highWindow } = POWER_MODEL;
   return [
-    altered('closes never', ({ timings }) => {
+    modelMutant('never closes', ({ timings }) => {
       timings.closeAfterIdle = Number.POSITIVE_INFINITY;
     }),
-    altered('closes at once', ({ timings }) => {
+    modelMutant('closes at once', ({ timings }) => {
       timings.closeAfterIdle = 0;
     }),
-    altered('no retries but the first three', ({ timings }) => {
+    modelMutant('no retries but the first three', ({ timings }) => {
       timings.retryThenEvery = Number.POSITIVE_INFINITY;
     }),
-    altered('retries not spread', ({ timings }) => {
+    modelMutant('retries not spread', ({ timings }) => {
       timings.retryJitter = 0;
     }),
-    altered('a buffer of 10', (model) => {
+    modelMutant('a buffer of 10', (model) => {
       model.bufferUplinks = 10;
     }),
-    altered('no refresh', ({ timings }) => {
+    modelMutant('no refresh', ({ timings }) => {
       timings.refreshEvery = Number.POSITIVE_INFINITY;
     }),
     ...(['fromMinute', 'toMinute', 'utcOffsetMinutes'] as const).flatMap((name) =>
       [-60, 60].map((minutes) =>
-        altered(`high window ${name} ${minutes > 0 ? '+' : '−'} 1 h`, (model) => {
+        modelMutant(`high window ${name} ${minutes > 0 ? '+' : '−'} 1 h`, (model) => {
           model.highWindow[name] = highWindow[name] + minutes;
         }),
       ),
     ),
-    altered('periodTooSoonUnder × 2', ({ bounds }) => {
+    modelMutant('periodTooSoonUnder × 2', ({ bounds }) => {
       bounds.periodTooSoonUnder *= 2;
     }),
-    altered('periodTooSoonUnder × 0.5', ({ bounds }) => {
+    modelMutant('periodTooSoonUnder × 0.5', ({ bounds }) => {
       bounds.periodTooSoonUnder *= 0.5;
     }),
   ];
@@ -213,28 +216,28 @@ const FAULTS: readonly Mutant[] = [
     },
   },
   {
-    name: 'numbers that begin again after 3',
+    name: 'sequence numbers that restart after 3',
     tamper: (state, wakeAtMs) => {
       if (state.sequence === 3) state.sequence = 0;
       return wakeAtMs;
     },
   },
   {
-    name: 'numbers that skip one',
+    name: 'sequence numbers that skip 3',
     tamper: (state, wakeAtMs) => {
       if (state.sequence === 2) state.sequence = 3;
       return wakeAtMs;
     },
   },
   {
-    name: 'what was kept is forgotten with the connection',
+    name: 'the buffer is lost with the connection',
     tamper: (state, wakeAtMs) => {
       if (state.link === 'down') state.waiting = [];
       return wakeAtMs;
     },
   },
   {
-    name: 'a GPS receiver that never finds anything',
+    name: 'a GPS receiver that never has a fix',
     tamper: (state, wakeAtMs) => {
       state.skyOpen = false;
       return wakeAtMs;
@@ -242,14 +245,14 @@ const FAULTS: readonly Mutant[] = [
   },
 ];
 
-/** Firmware faults that only a wrapped step can express: of what a lock must do (protocol.md §3). */
+/** Firmware faults made by a wrapper around the lock's step function (protocol.md §3, "What a lock must do"). */
 const WRAPPED: Readonly<Record<string, StepWrapper>> = {
-  'the GPS pings of a ride come as cellular ones': sendRideGpsAsCellular,
+  'cellular pings instead of the GPS pings of a ride': sendRideGpsAsCellular,
   'no close-connection pings': closeWithoutPing,
   'network pings in MID': sendNetworkPingInMid,
-  'a GPS ping that nobody asked for': sendUnaskedLocate,
-  'an acknowledgement that nobody asked for': acknowledgeUnasked,
-  'ok to commands that are not carried out': acknowledgeWithoutDoing,
+  'a locate ping without a command': sendUnaskedLocate,
+  'an acknowledgement without a command': acknowledgeUnasked,
+  'the answer ok to commands that are not carried out': acknowledgeWithoutDoing,
   'commands are ignored': ignoreCommands,
   'a clock that steps back at each close': stepClockBackAtClose,
   'a clock 2 h behind': setClockBehind(Hours(2)),
@@ -270,7 +273,7 @@ export function mutants(): Mutant[] {
   ];
 }
 
-/** Models with one altered bound, for the judge only. */
+/** Power models with one altered bound (a limit by which the judge decides), for the judge only. */
 export function boundMutants(): { readonly name: string; readonly model: PowerModel }[] {
   return Object.entries(POWER_MODEL.bounds).flatMap(([name, value]) =>
     [2, 0.5].map((factor) => {

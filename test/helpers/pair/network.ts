@@ -43,9 +43,9 @@ interface Connection {
   phase: 'connecting' | 'up' | 'ending' | 'dead';
   /** Whether the gateway considers the connection open. */
   gatewayUp: boolean;
-  /** Whether messages to the gateway are lost. */
+  /** Whether messages up (to the gateway) are lost. */
   isUpDead: boolean;
-  /** Whether messages to the lock are lost. */
+  /** Whether messages down (to the lock) are lost. */
   isDownDead: boolean;
   /** The event that cut the connection; null if it was not cut. */
   cutBy: string | null;
@@ -71,11 +71,11 @@ export class PairNetwork {
   #gatewayConnection: Connection | undefined;
 
   /** @param latency the shortest and longest time that a message takes, whole ms */
-  constructor(clock: VirtualClock, random: Prng, latency: readonly [number, number], ends: NetworkEndpoints) {
+  constructor(clock: VirtualClock, random: Prng, latency: readonly [number, number], endpoints: NetworkEndpoints) {
     this.#clock = clock;
     this.#random = random;
     this.#latency = latency;
-    this.#endpoints = ends;
+    this.#endpoints = endpoints;
   }
 
   /** Whether the gateway considers a connection of the lock open. */
@@ -147,7 +147,7 @@ export class PairNetwork {
 
   /* Called for the gateway. */
 
-  /** Sends a command; returns false without a connection. */
+  /** Sends a command; returns false if the gateway has no open connection. */
   send(downlink: Downlink): boolean {
     const connection = this.#gatewayConnection;
     if (connection?.gatewayUp !== true) return false;
@@ -233,6 +233,7 @@ export class PairNetwork {
     });
   }
 
+  /** Sends a message to the gateway: calls `arrive` after the latency, unless the message is lost. */
   #sendUp(connection: Connection, arrive: () => void): void {
     const nowMs = this.#clock.now();
     connection.upArrivalMs = Math.max(connection.upArrivalMs, nowMs + this.#delay());
@@ -243,6 +244,7 @@ export class PairNetwork {
     });
   }
 
+  /** Sends a message to the lock. */
   #sendDown(connection: Connection, arrive: () => void): void {
     const nowMs = this.#clock.now();
     connection.downArrivalMs = Math.max(connection.downArrivalMs, nowMs + this.#delay());
@@ -251,6 +253,7 @@ export class PairNetwork {
     });
   }
 
+  /** A random latency, ms. */
   #delay(): number {
     const [shortest, longest] = this.#latency;
     return shortest === longest ? shortest : this.#random.integer(shortest, longest);
@@ -262,6 +265,7 @@ export class PairNetwork {
     connection.upDeadMs = Math.min(connection.upDeadMs, this.#clock.now());
   }
 
+  /** The gateway notices that the connection is closed. */
   #closeAtGateway(connection: Connection, cause: DisconnectCause): void {
     if (!connection.gatewayUp) return;
     connection.gatewayUp = false;

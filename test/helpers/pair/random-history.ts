@@ -2,10 +2,11 @@
  * A random history of some locks, which runs through the gateway's ingest and store without a broker. It consists of
  * uplinks in order, late, repeated and conflicting; phones, connections, commands and answers; the passing of time;
  * failing commits; and locks that are moved to another merchant, erased, removed and added again. A commit takes some
- * turns of the event loop, in which the gateway judges more events.
+ * turns of the event loop, in which the gateway's judge checks more events.
  *
- * The gateway has a belief about the state of each lock. A test can compare the beliefs of the running gateway with
- * those of a gateway that starts on the stored data. The history makes this comparison after each commit too.
+ * The gateway has a belief about each lock: the state that it concludes from the lock's messages. A test can compare
+ * the beliefs of the running gateway with those of a gateway that starts on the stored data. The history makes this
+ * comparison after each commit too.
  */
 import { Prng } from '../../../firmware-sim/prng.js';
 import { GatewayEvents } from '../../../gateway/events.js';
@@ -32,7 +33,9 @@ const START_MS = Date.UTC(2026, 10, 20);
 /** One of the locks, with its true state. */
 interface HistoryLock {
   readonly mac: Mac;
+  /** The lock's identity, under which the gateway ingests its uplinks. */
   sender: Sender;
+  /** The identity of a phone that sends uplinks for the lock. */
   phone: Sender;
   ownerIndex: number;
   isRegistered: boolean;
@@ -40,6 +43,7 @@ interface HistoryLock {
   sequence: number;
   /** The bytes of the lock's last uplinks. */
   readonly sent: Buffer[];
+  /** The ids of commands that the lock has not acknowledged. */
   readonly commands: number[];
 }
 
@@ -54,9 +58,10 @@ export class RandomHistory {
   readonly #locks: HistoryLock[] = [];
   #store!: Store;
   #ingest!: Ingest;
+  /** The beliefs of the running gateway. */
   #known!: Locks;
   #failsNextCommit = false;
-  #nextCommand = 1;
+  #nextCommandId = 1;
   /** The number of acknowledged uplinks. */
   acked = 0;
   /** The number of states written with commits. */
@@ -77,10 +82,11 @@ export class RandomHistory {
     history.#store = await openStore(folder);
     for (const merchant of MERCHANTS) await history.#store.addMerchant(merchant, START_MS);
     for (let index = 0; index < LOCK_COUNT; index++) await history.#add(testMac(index + 1), 0);
-    await history.#listen();
+    await history.#startIngest();
     return history;
   }
 
+  /** Registers a lock and a phone for it. `owner` is the index of its merchant. */
   async #add(mac: Mac, owner: number): Promise<void> {
     const merchant = MERCHANTS[owner] as string;
     const nowMs = START_MS;
@@ -106,7 +112,8 @@ export class RandomHistory {
       });
   }
 
-  async #listen(): Promise<void> {
+  /** Starts the gateway's ingest on the store. */
+  async #startIngest(): Promise<void> {
     const clock = this.#clock;
     const store = withOverrides(this.#store, {
       append: async (commit: Commit) => {
@@ -136,7 +143,8 @@ export class RandomHistory {
   }
 
   /**
-   * Stores a commit, and checks that a starting gateway has the beliefs of the moment when the commit was handed over.
+   * Stores a commit, and checks that a gateway that starts now has the beliefs that the running gateway had when it
+   * made the commit.
    */
   async #append(commit: Commit): Promise<void> {
     const number = ++this.#commits;
@@ -151,6 +159,7 @@ export class RandomHistory {
     if (JSON.stringify(this.#statesOf(this.#known, () => true)) !== JSON.stringify(believed)) this.overlapped += 1;
   }
 
+  /** Waits a random number of turns of the event loop. */
   async #waitTurns(maxTurns: number): Promise<void> {
     for (let turn = this.#random.integer(0, maxTurns); turn > 0; turn--)
       await new Promise<void>((resolve) => afterThisTurn(resolve));
@@ -173,7 +182,7 @@ export class RandomHistory {
     this.#known.stop();
     await this.#store.close();
     this.#store = await openStore(this.#folder);
-    await this.#listen();
+    await this.#startIngest();
   }
 
   async end(): Promise<void> {
@@ -216,15 +225,16 @@ export class RandomHistory {
       if (random.chance(0.2)) await this.#add(lock.mac, random.integer(0, 1));
       return;
     }
-    const drawn = random.fraction();
-    if (drawn < 0.78) this.#uplink(lock);
-    else if (drawn < 0.8) this.#repeat(lock);
-    else if (drawn < 0.82) this.#ingestUplink(lock.phone, this.#bytes(900, random.integer(1, 40), 'PHONE'));
-    else if (drawn < 0.87) this.#connection(lock);
-    else if (drawn < 0.885) this.#command(lock);
+    const drawnFraction = random.fraction();
+    if (drawnFraction < 0.78) this.#sendUplink(lock);
+    else if (drawnFraction < 0.8) this.#repeatUplink(lock);
+    // Uplinks of phones have boot 900, which no lock reaches.
+    else if (drawnFraction < 0.82) this.#ingestUplink(lock.phone, this.#bytes(900, random.integer(1, 40), 'PHONE'));
+    else if (drawnFraction < 0.87) this.#connectOrDisconnect(lock);
+    else if (drawnFraction < 0.885) this.#sendCommand(lock);
     // A single byte is no uplink, so the gateway must reject it.
-    else if (drawn < 0.89) this.#ingestUplink(lock.sender, Buffer.from([1]));
-    else if (drawn < 0.99)
+    else if (drawnFraction < 0.89) this.#ingestUplink(lock.sender, Buffer.from([1]));
+    else if (drawnFraction < 0.99)
       this.#clock.advance(
         random.chance(0.7) ? random.integer(5, 5000) : random.pick([Seconds(40), Minutes(7), Hours(3), Hours(26)]),
       );
@@ -237,14 +247,14 @@ export class RandomHistory {
     });
   }
 
-  /** Ingests mostly the next uplink; sometimes skips one, sends a skipped one late, or boots the lock first. */
-  #uplink(lock: HistoryLock): void {
+  /** Mostly ingests the next uplink. Sometimes skips an uplink, sends a skipped one late, or boots the lock first. */
+  #sendUplink(lock: HistoryLock): void {
     const random = this.#random;
     if (random.chance(0.02)) Object.assign(lock, { boot: lock.boot + 1, sequence: 0 });
     let sequence = lock.sequence + (random.chance(0.05) ? 2 : 1);
     if (random.chance(0.05)) sequence = Math.max(1, lock.sequence - 1);
     lock.sequence = Math.max(lock.sequence, sequence);
-    // Mostly a ping without findings.
+    // The judge has no findings about most pings, which are REASON_UNLOCKED_PING.
     const reasons = ['REASON_GPS_PING', 'REASON_PERIOD_TRACKING', 'REASON_THEFT'] as const;
     const reason = random.chance(0.9) ? 'REASON_UNLOCKED_PING' : random.pick(reasons);
     const command = lock.commands.shift();
@@ -261,7 +271,7 @@ export class RandomHistory {
   }
 
   /** The lock repeats one of its last uplinks. */
-  #repeat(lock: HistoryLock): void {
+  #repeatUplink(lock: HistoryLock): void {
     if (lock.sent.length > 0) this.#ingestUplink(lock.sender, this.#random.pick(lock.sent));
   }
 
@@ -292,7 +302,7 @@ export class RandomHistory {
   }
 
   /** The lock or a phone connects or disconnects. */
-  #connection({ sender: { deviceId, mac } }: HistoryLock): void {
+  #connectOrDisconnect({ sender: { deviceId, mac } }: HistoryLock): void {
     const atMs = this.#clock.now();
     const source = this.#random.chance(0.8) ? 'lock' : 'phone';
     const cause = this.#random.pick(['closed', 'dropped', 'keepalive'] as const);
@@ -303,9 +313,9 @@ export class RandomHistory {
   }
 
   /** The gateway sends a command, which the lock may acknowledge later. */
-  #command(lock: HistoryLock): void {
+  #sendCommand(lock: HistoryLock): void {
     const { deviceId, mac } = lock.sender;
-    const id = this.#nextCommand++;
+    const id = this.#nextCommandId++;
     lock.commands.push(id);
     const command = { type: 'set-power', airplane: this.#random.chance(0.5) } as const;
     this.#ingest.recordEvent(deviceId, mac, { type: 'command', id, command, atMs: this.#clock.now() });

@@ -1,9 +1,9 @@
 /**
  * A pair check (architecture.md, "Pair check") runs the two implementations of the power model against each other on a
  * virtual clock: `step`, which simulates one lock, and `judge`, which checks the lock's messages as the gateway does. A
- * simulated network is between them. Each finding of the judge is compared with the simulated world, that is with what
- * happened to lock and network. A violation is always a mistake. A warning is a mistake unless the world cut the lock
- * off.
+ * simulated network connects them. Each finding (objection) of the judge is compared with the simulated world, that is
+ * with what happened to lock and network. A violation is always a mistake of one implementation. A warning is a mistake
+ * unless the world cut the lock off.
  */
 
 import type { StepWrapper } from '../../../firmware-sim/faults/bug-wrappers.js';
@@ -95,13 +95,14 @@ export class PairRun {
   /** The last events, as a ring buffer. */
   readonly #log: LoggedEvent[] = [];
   /** The number of events logged so far. */
-  #logged = 0;
+  #loggedCount = 0;
   /** When the lock wants to wake up. */
   #wakeAtMs = Number.POSITIVE_INFINITY;
-  /** When the lock's timer fires; Infinity if no timer is scheduled. The same for the judge's timer. */
-  #armedMs = Number.POSITIVE_INFINITY;
-  #judgeArmedMs = Number.POSITIVE_INFINITY;
-  /** Until when the host of the lock delays wake-ups. */
+  /** When the lock's timer fires; Infinity if no timer is scheduled. */
+  #lockTimerMs = Number.POSITIVE_INFINITY;
+  /** When the judge's timer fires; Infinity if no timer is scheduled. */
+  #judgeTimerMs = Number.POSITIVE_INFINITY;
+  /** Until when the program that runs the lock delays its wake-ups. */
   #lateUntilMs = Number.NEGATIVE_INFINITY;
   #lastTickMs = Number.NEGATIVE_INFINITY;
   #ticksAtThisMoment = 0;
@@ -113,8 +114,8 @@ export class PairRun {
   #lostWindow: HighWindow | null = null;
   /** The commands that the gateway has queued for the lock. */
   #commands: Downlink[] = [];
-  /** The ids of the commands that have reached the lock since they were last sent. */
-  readonly #reached = new Set<number>();
+  /** The ids of the commands that have reached the lock since the gateway last sent them. */
+  readonly #reachedIds = new Set<number>();
 
   constructor(options: PairOptions) {
     const { seed, startMs, lock } = options;
@@ -156,7 +157,7 @@ export class PairRun {
     this.clock.after(delay, change);
   }
 
-  /** Advances the clock while the host of the lock is late: wake-ups of this span come at its end. */
+  /** Advances the clock while the program that runs the lock is late: wake-ups of this span come at its end. */
   advanceWithLateWakeUps(span: Milliseconds): this {
     this.#lateUntilMs = this.nowMs + span;
     return this.advance(span);
@@ -166,14 +167,14 @@ export class PairRun {
   input(input: StepInput): this {
     if (input.type !== 'tick') this.#logEvent(input);
     if (CUTTING_INPUTS.has(input.type)) this.recordTrouble();
-    if (input.type === 'command') this.#reached.add(input.downlink.id);
+    if (input.type === 'command') this.#reachedIds.add(input.downlink.id);
     const effects = this.#effects;
     this.steps++;
     const wakeAtMs = this.#step(this.#model, this.state, input, this.nowMs, effects);
     this.#wakeAtMs = this.#options.tamper?.(this.state, wakeAtMs) ?? wakeAtMs;
     for (const effect of effects) this.#perform(effect, input);
     effects.length = 0;
-    this.#armTimer();
+    this.#scheduleLockTick();
     return this;
   }
 
@@ -194,10 +195,10 @@ export class PairRun {
     if (!this.network.gatewayUp) return;
     const { id, command, expiresMs } = downlink;
     this.#logEvent(downlink);
-    this.#reached.delete(id);
+    this.#reachedIds.delete(id);
     this.#options.observe?.(this.nowMs, { type: 'command', downlink });
     this.judge.judge({ type: 'command', id, command, expiresMs, atMs: this.nowMs });
-    this.#armJudge();
+    this.#scheduleJudgeTick();
     this.network.send(downlink);
   }
 
@@ -209,7 +210,7 @@ export class PairRun {
     this.judge.judge({ type: 'gateway', state: listens ? 'start' : 'stop', atMs: this.nowMs });
     if (listens) this.network.accepts = true;
     else this.network.stopListening();
-    this.#armJudge();
+    this.#scheduleJudgeTick();
   }
 
   /** Records that the world disturbs the lock's connection at this moment. */
@@ -219,9 +220,9 @@ export class PairRun {
 
   /** The last events, one line each. */
   events(): string[] {
-    const first = Math.max(0, this.#logged - MAX_LOGGED_EVENTS);
+    const first = Math.max(0, this.#loggedCount - MAX_LOGGED_EVENTS);
     const lines: string[] = [];
-    for (let index = first; index < this.#logged; index++) {
+    for (let index = first; index < this.#loggedCount; index++) {
       const { atMs, event } = this.#log[index % MAX_LOGGED_EVENTS] as LoggedEvent;
       lines.push(`${new Date(atMs).toISOString()} ${typeof event === 'string' ? event : JSON.stringify(event)}`);
     }
@@ -229,7 +230,7 @@ export class PairRun {
   }
 
   #logEvent(event: unknown): void {
-    this.#log[this.#logged++ % MAX_LOGGED_EVENTS] = { atMs: this.nowMs, event };
+    this.#log[this.#loggedCount++ % MAX_LOGGED_EVENTS] = { atMs: this.nowMs, event };
   }
 
   #endpoints(): NetworkEndpoints {
@@ -240,14 +241,14 @@ export class PairRun {
         this.#options.observe?.(this.nowMs, { type: 'connect' });
         this.judge.judge({ type: 'connect', source: 'lock', atMs: this.nowMs });
         this.#sendQueuedCommands();
-        this.#armJudge();
+        this.#scheduleJudgeTick();
       },
       disconnected: (cause, cutBy) => {
         this.#logEvent(`gateway: disconnect ${cause}${cutBy === null ? '' : `, by ${cutBy}`}`);
         this.#options.observe?.(this.nowMs, { type: 'disconnect', cause });
         this.#cutBy = cutBy;
         this.judge.judge({ type: 'disconnect', source: 'lock', cause, atMs: this.nowMs });
-        this.#armJudge();
+        this.#scheduleJudgeTick();
       },
       received: (uplink) => this.#received(uplink),
       recordTrouble: () => this.recordTrouble(),
@@ -261,7 +262,7 @@ export class PairRun {
     const { body } = uplink;
     if (body.kind === 'ack') this.#commands = this.#commands.filter(({ id }) => id !== body.commandId);
     this.judge.receive(uplink, this.nowMs);
-    this.#armJudge();
+    this.#scheduleJudgeTick();
   }
 
   /** Sends the queued commands when the lock connects. */
@@ -270,6 +271,7 @@ export class PairRun {
     for (const downlink of this.#commands) this.sendCommand(downlink);
   }
 
+  /** Carries out what the lock does at a step. */
   #perform(effect: StepEffect, input: StepInput): void {
     this.#options.observe?.(this.nowMs, { type: 'effect', effect });
     switch (effect.type) {
@@ -300,19 +302,20 @@ export class PairRun {
     }
   }
 
-  #armTimer(): void {
-    if (this.#wakeAtMs >= this.#armedMs || this.#wakeAtMs === Number.POSITIVE_INFINITY) return;
-    this.#armedMs = Math.max(this.#wakeAtMs, this.#lateUntilMs);
-    const armedMs = this.#armedMs;
-    this.clock.after(armedMs - this.nowMs, () => {
-      if (this.#armedMs !== armedMs) return;
-      this.#armedMs = Number.POSITIVE_INFINITY;
-      if (this.#wakeAtMs <= this.nowMs && this.#lateUntilMs <= this.nowMs) this.#tick();
-      else this.#armTimer();
+  /** Schedules the lock's next wake-up, unless an earlier one is scheduled. */
+  #scheduleLockTick(): void {
+    if (this.#wakeAtMs >= this.#lockTimerMs || this.#wakeAtMs === Number.POSITIVE_INFINITY) return;
+    this.#lockTimerMs = Math.max(this.#wakeAtMs, this.#lateUntilMs);
+    const timerMs = this.#lockTimerMs;
+    this.clock.after(timerMs - this.nowMs, () => {
+      if (this.#lockTimerMs !== timerMs) return;
+      this.#lockTimerMs = Number.POSITIVE_INFINITY;
+      if (this.#wakeAtMs <= this.nowMs && this.#lateUntilMs <= this.nowMs) this.#wakeLock();
+      else this.#scheduleLockTick();
     });
   }
 
-  #tick(): void {
+  #wakeLock(): void {
     this.#ticksAtThisMoment = this.nowMs === this.#lastTickMs ? this.#ticksAtThisMoment + 1 : 0;
     this.#lastTickMs = this.nowMs;
     if (this.#ticksAtThisMoment > MAX_WAKE_UPS_PER_MOMENT) throw new Error('the lock wakes up endlessly at one moment');
@@ -325,15 +328,15 @@ export class PairRun {
   }
 
   /** Schedules a tick of the judge just after each moment at which a deadline may expire. */
-  #armJudge(): void {
+  #scheduleJudgeTick(): void {
     const dueMs = this.judge.belief.dueMs + 1;
-    if (dueMs >= this.#judgeArmedMs || dueMs - this.nowMs > MAX_TIMER_MS) return;
-    this.#judgeArmedMs = dueMs;
+    if (dueMs >= this.#judgeTimerMs || dueMs - this.nowMs > MAX_TIMER_MS) return;
+    this.#judgeTimerMs = dueMs;
     this.clock.after(dueMs - this.nowMs, () => {
-      if (this.#judgeArmedMs !== dueMs) return;
-      this.#judgeArmedMs = Number.POSITIVE_INFINITY;
+      if (this.#judgeTimerMs !== dueMs) return;
+      this.#judgeTimerMs = Number.POSITIVE_INFINITY;
       if (this.judge.belief.dueMs < this.nowMs) this.judge.judge({ type: 'tick', atMs: this.nowMs });
-      this.#armJudge();
+      this.#scheduleJudgeTick();
     });
   }
 
@@ -403,7 +406,7 @@ export class PairRun {
 
   /** Whether the command that the finding names has reached the lock since it was last sent. */
   #hasReachedLock(message: string): boolean {
-    return this.#reached.has(Number(/^Command (\d+) /.exec(message)?.[1]));
+    return this.#reachedIds.has(Number(/^Command (\d+) /.exec(message)?.[1]));
   }
 
   /** Whether a missing uplink may still arrive, or the uplink that reports how many were dropped. */

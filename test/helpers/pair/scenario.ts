@@ -1,8 +1,8 @@
 /**
- * A scenario scripts what happens to a lock, and lists the events that a correct lock then shows. The mutation check
- * plays all scenarios with faulty locks, and each fault must show. Expectations are derived from protocol.md §2, whose
- * sentence each scenario cites, never from the code. The network has no latency, so that times are those of the
- * protocol.
+ * A scenario scripts what happens to a simulated lock, and lists the events that a correct lock then shows. The
+ * mutation check plays all scenarios with faulty locks, and at least one scenario must reveal each fault. The expected
+ * events follow from protocol.md §2, whose sentence each scenario cites, and never from the code. The network has no
+ * latency, so that times are those of the protocol.
  */
 
 import type { StepWrapper } from '../../../firmware-sim/faults/bug-wrappers.js';
@@ -113,7 +113,7 @@ export function sendCommand(run: PairRun, id: number, command: Command): void {
   run.forceCommand({ id, command, expiresMs: run.nowMs + Minutes(2) });
 }
 
-/** The hour of the day at which the test's lock makes its Period Ping, derived from its MAC. */
+/** The hour of the UTC day at which the test's lock sends its daily Period Ping. Firmware derives it from the MAC. */
 export const PERIOD_HOUR = 6.35;
 
 /** The given settings; by default MID with all switches off. */
@@ -126,10 +126,12 @@ export function moveFor(run: PairRun, span: number): PairRun {
   return run.input({ type: 'motion', moving: true }).advance(span).input({ type: 'motion', moving: false });
 }
 
+/** A person locks the lock. */
 export function lockManually(run: PairRun): PairRun {
   return run.input({ type: 'lock-state', lockState: 'locked' });
 }
 
+/** A person unlocks the lock. */
 export function unlockManually(run: PairRun): PairRun {
   return run.input({ type: 'lock-state', lockState: 'unlocked' });
 }

@@ -16,18 +16,18 @@ function causeAllEvents(run: PairRun): void {
   run.input({ type: 'motion', moving: false }).advance(Hours(48));
 }
 
-// The kinds of events of all states that allow them, as event lines without times.
-const AWAKE = ['STATE_PING', 'PERIOD_TRACKING'].flatMap((reason) => [`cellular ${reason}`, `gps ${reason}`]);
-const MOVED = ['cellular THEFT', 'cellular UNLOCKED_MOVEMENT', 'gps THEFT', 'gps UNLOCKED_PING'];
-const ANSWERS = ['ack 1 ok', 'siren 1 s'];
-const SLEEPS = ['close', 'disconnect closed'];
+// The kinds of events that causeAllEvents leads to, as event lines without times. A state shows those that it allows.
+const STATE_AND_PERIOD = ['STATE_PING', 'PERIOD_TRACKING'].flatMap((reason) => [`cellular ${reason}`, `gps ${reason}`]);
+const THEFT_AND_RIDE = ['cellular THEFT', 'cellular UNLOCKED_MOVEMENT', 'gps THEFT', 'gps UNLOCKED_PING'];
+const COMMAND_ANSWERS = ['ack 1 ok', 'siren 1 s'];
+const CLOSE = ['close', 'disconnect closed'];
 const RIDE_TRACKING = { rideTracking: true };
 
 /** The scenario for a row of the state table in protocol.md §2: the kinds of events that a lock in that state shows. */
 function stateScenario(name: string, lock: Scenario['lock'], expectedKinds: readonly string[]): Scenario {
   const expected = JSON.stringify([...expectedKinds].sort());
   return {
-    name: `all that happens, in ${name}`,
+    name: `all events in ${name}`,
     citation: `the table's row ${name}`,
     hour: NOON,
     ...(lock && { lock }),
@@ -42,12 +42,12 @@ function stateScenario(name: string, lock: Scenario['lock'], expectedKinds: read
 const STATE_SCENARIOS: readonly Scenario[] = [
   stateScenario('AIRPLANE', { power: power({ ...RIDE_TRACKING, airplane: true }) }, []),
   stateScenario(
-    'AIRPLANE over the others',
+    'AIRPLANE before RECOVERY and HIGH',
     { power: power({ ...RIDE_TRACKING, airplane: true, recovery: true, mode: 'HIGH' }) },
     [],
   ),
   stateScenario(
-    'AIRPLANE over LOW_BATTERY',
+    'AIRPLANE before LOW_BATTERY',
     { power: power({ ...RIDE_TRACKING, airplane: true }), batteryPercent: 5 },
     [],
   ),
@@ -55,34 +55,34 @@ const STATE_SCENARIOS: readonly Scenario[] = [
     'connect',
     'cellular THEFT',
     'gps THEFT',
-    ...SLEEPS,
+    ...CLOSE,
   ]),
   stateScenario(
-    'LOW_BATTERY over the others',
+    'LOW_BATTERY before RECOVERY and HIGH',
     { power: power({ ...RIDE_TRACKING, recovery: true, mode: 'HIGH' }), batteryPercent: 9 },
-    ['connect', 'cellular THEFT', 'gps THEFT', ...SLEEPS],
+    ['connect', 'cellular THEFT', 'gps THEFT', ...CLOSE],
   ),
   stateScenario('RECOVERY', { power: power({ ...RIDE_TRACKING, recovery: true }) }, [
     'connect',
     'cellular NETWORK_PING',
-    ...AWAKE,
-    ...MOVED,
-    ...ANSWERS,
+    ...STATE_AND_PERIOD,
+    ...THEFT_AND_RIDE,
+    ...COMMAND_ANSWERS,
   ]),
   stateScenario('HIGH', { power: power({ ...RIDE_TRACKING, mode: 'HIGH' }) }, [
     'connect',
     'cellular NETWORK_PING',
-    ...AWAKE,
-    ...MOVED,
-    ...ANSWERS,
-    ...SLEEPS,
+    ...STATE_AND_PERIOD,
+    ...THEFT_AND_RIDE,
+    ...COMMAND_ANSWERS,
+    ...CLOSE,
   ]),
   stateScenario('MID at exactly 10 %', { power: power(RIDE_TRACKING), batteryPercent: 10 }, [
     'connect',
-    ...AWAKE,
-    ...MOVED,
-    ...ANSWERS,
-    ...SLEEPS,
+    ...STATE_AND_PERIOD,
+    ...THEFT_AND_RIDE,
+    ...COMMAND_ANSWERS,
+    ...CLOSE,
   ]),
 ];
 

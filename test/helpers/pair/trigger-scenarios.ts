@@ -1,7 +1,8 @@
 /**
  * Scenarios for the triggers of a lock's pings, and for the ranks of triggers (protocol.md §2, "Triggers"). Each
  * scenario cites the sentence from which its expected lines follow. A line has the seconds since the start, and the
- * event.
+ * event. A motion must last for more than 6 s, so that a theft starts at 6.001 s. A motion counts for 2 min after it
+ * has stopped, so that the connection closes 120 s later.
  */
 import { Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import { lockManually, moveFor, PERIOD_HOUR, power, type Scenario, secondsOf, unlockManually } from './scenario.js';
@@ -10,7 +11,7 @@ import { lockManually, moveFor, PERIOD_HOUR, power, type Scenario, secondsOf, un
 const NOON = 12;
 
 /** The lines of a connection with one cellular and one GPS ping, which closes 20 s after the last ping. */
-function visit(fromSeconds: number, reason: string, fixAfterSeconds: number): string[] {
+function connectionWithFix(fromSeconds: number, reason: string, fixAfterSeconds: number): string[] {
   const closeSeconds = fromSeconds + fixAfterSeconds + 20;
   return [
     `${fromSeconds} connect`,
@@ -72,7 +73,12 @@ export const TRIGGER_SCENARIOS: readonly Scenario[] = [
       lockManually(run).advance(Seconds(5) + Minutes(130));
       unlockManually(run).advance(Minutes(10));
     },
-    expect: [...visit(0, 'STATE_PING', 30), ...visit(6630, 'STATE_PING', 5), ...visit(14_435, 'STATE_PING', 30)],
+    // Locked after 30 s + 110 min, when the last fix is under 2 h old; unlocked 5 s + 130 min later.
+    expect: [
+      ...connectionWithFix(0, 'STATE_PING', 30),
+      ...connectionWithFix(6630, 'STATE_PING', 5),
+      ...connectionWithFix(14_435, 'STATE_PING', 30),
+    ],
   },
   {
     name: 'unlocked under a roof',
@@ -118,10 +124,11 @@ export const TRIGGER_SCENARIOS: readonly Scenario[] = [
     citation: 'once daily, at a minute of the day of the lock’s own',
     hour: PERIOD_HOUR,
     play: (run) => run.advance(Hours(71)),
-    expect: [0, 86_400, 172_800].flatMap((seconds) => visit(seconds, 'PERIOD_TRACKING', 30)),
+    // Once a day, from the first day on.
+    expect: [0, 86_400, 172_800].flatMap((seconds) => connectionWithFix(seconds, 'PERIOD_TRACKING', 30)),
   },
   {
-    name: 'a host that is late',
+    name: 'a program that runs the lock late',
     citation: 'period-too-soon: a sequence begins less than 23 h after another',
     hour: PERIOD_HOUR - 1,
     play: (run) => run.advanceWithLateWakeUps(Hours(3)).advance(Hours(24)),

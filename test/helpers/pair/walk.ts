@@ -1,7 +1,7 @@
 /**
- * Random walks for the pair check, which runs a simulated lock against the judge (run.ts). A walk is some days of one
- * lock with random events, all drawn from the seed. Walks have different styles: without network trouble, without
- * manual changes of settings, or with many troubles at once.
+ * Random walks for the pair check, which runs a simulated lock against the judge: the gateway's code that checks a
+ * lock's messages (run.ts). A walk is some days of one lock with random events, all drawn from the seed. Walks have
+ * different styles: without network trouble, without manual changes of settings, or with many troubles at once.
  */
 import { Prng } from '../../../firmware-sim/prng.js';
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../../proto/clock.js';
@@ -13,7 +13,7 @@ import { type PairOptions, PairRun } from './run.js';
 
 export const WALK_DAYS = 30;
 
-/** So few ids that some commands reuse an id, as a gateway that has lost its data does. */
+/** So few ids that some commands reuse an id, as commands of a gateway that has lost its data do. */
 const COMMAND_ID_COUNT = 2000;
 const WINDOWS: readonly HighWindow[] = [
   { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: 0 },
@@ -80,11 +80,11 @@ function newRandomRun(seed: number, random: Prng, options: Partial<PairOptions>)
     airplane: random.chance(0.05),
     recovery: random.chance(0.1),
   };
-  const slow = random.chance(0.3) ? Seconds(4) : 300;
+  const maxLatencyMs = random.chance(0.3) ? Seconds(4) : 300;
   return new PairRun({
     seed,
     startMs: MIDNIGHT_MS + random.integer(0, Days(1)),
-    latency: [random.integer(0, 40), slow],
+    latency: [random.integer(0, 40), maxLatencyMs],
     lock: {
       lockState: random.pick(['locked', 'unlocked']),
       batteryPercent: random.chance(0.1) ? 8 : 60,
@@ -115,19 +115,19 @@ function doRandomEvent(run: PairRun, random: Prng, style: WalkStyle): void {
   else if (kind < 46) blockSky(run, random);
   else if (kind < 54) changeBattery(run, random);
   else if (kind < 58) run.input(drawSensorChange(random));
-  else if (kind < 82) command(run, random);
+  else if (kind < 82) sendRandomCommand(run, random);
   else if (kind < 86) {
     if (style.changeSettings) changeSettings(run, random);
-  } else if (style.troubles !== 'none') trouble(run, random, style);
+  } else if (style.troubles !== 'none') causeTrouble(run, random, style);
 }
 
 function causeMotion(run: PairRun, random: Prng, style: WalkStyle): void {
   const moving = random.chance(0.8);
   run.input({ type: 'motion', moving });
   if (!moving) return;
-  const longest =
+  const maxSpan =
     style.longMotions && random.chance(0.05) ? Hours(3) : random.pick([Seconds(8), Minutes(3), Minutes(25)]);
-  run.schedule(random.integer(1, longest), () => run.input({ type: 'motion', moving: false }));
+  run.schedule(random.integer(1, maxSpan), () => run.input({ type: 'motion', moving: false }));
 }
 
 function blockSky(run: PairRun, random: Prng): void {
@@ -149,19 +149,19 @@ function drawSensorChange(random: Prng): StepInput {
 }
 
 /** Sends a new command, an expired one, or one that reuses an id. Some are sent several times. */
-function command(run: PairRun, random: Prng): void {
+function sendRandomCommand(run: PairRun, random: Prng): void {
   const id = random.integer(1, COMMAND_ID_COUNT);
   // The id determines the command.
   const command = COMMANDS[id % COMMANDS.length] as (typeof COMMANDS)[number];
   const validForMs = random.chance(0.15) ? -random.integer(0, Hours(1)) : random.pick([Minutes(2), Hours(24)]);
   const downlink = { id, command, expiresMs: run.nowMs + validForMs };
-  // Airplane mode is switched off at the lock later, since a lock in airplane mode does nothing more.
+  // Airplane mode is rare and is switched off at the lock later, since a lock in airplane mode does nothing more.
   if (command.type === 'set-power' && command.airplane === true) {
     if (random.chance(0.7)) return;
     run.schedule(random.integer(1, Hours(40)), () => run.input({ type: 'settings', change: { airplane: false } }));
   }
   run.enqueueCommand(downlink);
-  for (let again = random.integer(0, 9) - 7; again > 0; again--)
+  for (let repeats = random.integer(0, 9) - 7; repeats > 0; repeats--)
     run.schedule(random.integer(0, random.pick([20, Seconds(10), Hours(2)])), () => run.sendCommand(downlink));
 }
 
@@ -184,13 +184,13 @@ function changeSettings(run: PairRun, random: Prng): void {
 }
 
 /** Breaks the coverage, the connection, the power or the gateway for some time. */
-function trouble(run: PairRun, random: Prng, style: WalkStyle): void {
+function causeTrouble(run: PairRun, random: Prng, style: WalkStyle): void {
   const kind = random.integer(0, style.troubles === 'some' ? 7 : 13);
   if (style.troubles === 'many' && random.chance(0.02)) overflowBuffer(run, random);
   if (kind < 4) {
-    const longest = random.pick([Seconds(30), Minutes(20), Hours(5), Hours(5), Days(3)]);
+    const maxSpan = random.pick([Seconds(30), Minutes(20), Hours(5), Hours(5), Days(3)]);
     run.input({ type: 'coverage', covered: false });
-    run.schedule(random.integer(1, longest), () => run.input({ type: 'coverage', covered: true }));
+    run.schedule(random.integer(1, maxSpan), () => run.input({ type: 'coverage', covered: true }));
   } else if (kind < 7) run.network.cut(random.pick(CUTS));
   else if (kind < 8) run.input({ type: random.pick(['modem-reset', 'boot']) });
   else if (kind < 9) run.input({ type: 'boot' });
@@ -198,7 +198,7 @@ function trouble(run: PairRun, random: Prng, style: WalkStyle): void {
     run.setListening(false);
     run.schedule(random.integer(1, random.pick([Seconds(30), Minutes(30), Hours(9)])), () => run.setListening(true));
   } else
-    for (let more = random.integer(1, 6); more > 0; more--)
+    for (let cuts = random.integer(1, 6); cuts > 0; cuts--)
       run.schedule(random.integer(0, Minutes(5)), () => run.network.cut(random.pick(CUTS)));
 }
 
@@ -236,7 +236,10 @@ export function repairWorld(run: PairRun): PairRun {
   return run;
 }
 
-/** The mistakes after the repair, one sentence each: every uplink must have arrived, and the judge's belief be true. */
+/**
+ * The mistakes after the repair, one sentence each. Every uplink must have arrived, and the judge's belief (what it
+ * concludes about the lock's state) must be true.
+ */
 export function mistakesAfterRepair(run: PairRun): string[] {
   const { outstanding, judge, newest, state } = run;
   const mistakes = [...outstanding.values()].map(({ boot, sequence }) => `${boot}/${sequence} never arrived`);

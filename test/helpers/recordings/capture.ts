@@ -86,8 +86,9 @@ export function convertCapture(pcap: Buffer, format: 'big-endian' | 'nanoseconds
   };
   const magic = format === 'nanoseconds' ? 0xa1b23c4d : 0xa1b2c3d4;
   const blocks = format === 'pcapng' ? pcapngHeader(u32, linkType) : [u32(magic, 0, 0, 0, 65_535, linkType)];
+  // A pcap file has a header of 24 bytes, and a header of 16 bytes before each packet.
   for (let at = 24; at < pcap.length; ) {
-    const [seconds, micros, length, original] = [0, 4, 8, 12].map((each) => pcap.readUInt32LE(at + each)) as [
+    const [seconds, micros, length, original] = [0, 4, 8, 12].map((field) => pcap.readUInt32LE(at + field)) as [
       number,
       number,
       number,

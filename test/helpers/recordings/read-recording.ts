@@ -1,4 +1,7 @@
-/** Reads test recordings with a reader of cli/recordings, and collects the events, skipped rows and faults. */
+/**
+ * Reads test recordings (files of other programs with messages of locks) with a reader of cli/recordings, and collects
+ * the events, the skipped rows and the faults.
+ */
 import type { RecordedEvent, RecordingFault, RecordingReader } from '../../../cli/recordings/recording.js';
 
 /** What a reader read. */

@@ -12,13 +12,13 @@ import type { RowVerdict } from '../../../proto/trace/certificate/row.js';
 import { TraceReader } from '../../../proto/trace/reader.js';
 
 /** A trace, with the file name that the certificate states. */
-export interface LinesOfTrace {
+export interface NamedTrace {
   readonly file: string;
   readonly lines: Iterable<string>;
 }
 
 /** The certificate of the traces. @throws Error where a line can't be read */
-export function certificateOf(traces: readonly LinesOfTrace[], firmware: string | null = null): Certificate {
+export function certificateOf(traces: readonly NamedTrace[], firmware: string | null = null): Certificate {
   const maker = new CertificateMaker(POWER_MODEL, firmware);
   for (const { file, lines } of traces) {
     const reader = new TraceReader();
@@ -48,6 +48,7 @@ export function rowsWith({ rows }: Certificate, verdict: RowVerdict): string[] {
 /**
  * The traces of all built-in scenarios, in the order of their names.
  *
+ * @param bugs errors of the locks' firmware; by default those of the scenario
  * @param world whether the traces have `world` events, which say what truly happened
  */
 export async function scenarioLines(bugs?: readonly BugAssignment[], world = false): Promise<string[][]> {

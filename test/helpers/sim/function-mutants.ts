@@ -1,7 +1,8 @@
 /**
  * Firmware that lacks or falsifies one function (protocol.md §3, "What a lock must do"). For each such firmware: how to
- * make its trace from the trace of a healthy fleet, the bug of the simulator that does the same, and which check must
- * find it.
+ * make its trace (the recorded messages of its locks) from the trace of a healthy fleet, the bug of the simulator that
+ * does the same, and what each of the three checks of a trace must say: the judge, the certificate and the `owed`
+ * check.
  */
 import type { Bug } from '../../../firmware-sim/faults/bug.js';
 import { BUGS } from '../../../firmware-sim/faults/bugs.js';
@@ -16,9 +17,12 @@ export interface FunctionMutant {
   readonly mutate: (lines: readonly string[]) => string[];
   /** The same firmware in the simulator. */
   readonly bug: Bug;
-  /** The rule of the judge, which sees only messages, that finds the fault; null if no rule can find it. */
+  /** The rule of the judge that finds the fault; null if no rule can, since the judge sees only messages. */
   readonly rule: RuleName | null;
-  /** The row of the certificate, without its state, that no longer passes. `position-true` needs `world` events. */
+  /**
+   * The requirement (row) of the certificate that no longer passes, without the lock's state. `position-true` needs
+   * `world` events, which say what truly happened.
+   */
   readonly row: string;
   /**
    * What the finding of the `owed` check says, which compares the trace with its `world` events; null for no finding.

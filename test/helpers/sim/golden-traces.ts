@@ -1,7 +1,8 @@
 /**
- * Repeats a few small virtual runs and computes the SHA-256 of their traces. The same seed and options give the same
- * bytes on every machine and with every version of Node (interfaces.md §4), so a file contains the expected hashes.
- * After an intended change of the simulated world or the power model, renew them:
+ * Repeats a few small virtual runs and computes the SHA-256 of their traces (the recorded events of the locks, one JSON
+ * line each). The same seed and options give the same bytes on every machine and with every version of Node
+ * (interfaces.md §4), so a file contains the expected hashes. After an intended change of the simulated world or the
+ * power model, renew them:
  *
  * npm run build && node dist/test/helpers/sim/golden-traces.js --write
  */
@@ -21,10 +22,15 @@ export interface GoldenTrace {
   readonly locks: number;
   readonly days: number;
   readonly start: string;
+  /** How much happens to the locks. */
   readonly pace: 'everyday' | 'lively';
+  /** Whether the trace has `world` events, which say what truly happened. */
   readonly world: boolean;
+  /** The shares of the locks' settings, such as `mid=30,high=15`; null for the default. */
   readonly mix: string | null;
+  /** Errors of the locks' firmware. */
   readonly bugs: readonly string[];
+  /** Faults of the network. */
   readonly faults: readonly string[];
   /** The number of lines of the trace including the header, which shows the size of a difference. */
   readonly lines: number;

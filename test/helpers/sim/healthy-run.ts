@@ -18,13 +18,13 @@ import type { Command } from '../../../proto/wire/ping.js';
 import { RUN_STARTS_MS } from './judged-run.js';
 import { WorldTruth } from './world-truth.js';
 
-/** Every mode and switch, and some combinations. */
+/** The percentages of locks that start with these settings: every mode and switch, and some combinations. */
 const MIX = parseMix(
   'mid=30,mid+ride=20,high=15,high+ride=10,recovery=8,recovery+ride=5,low-battery=6,high+low-battery=2,airplane=4',
 );
 
 const UTC = { utcOffsetMinutes: 0 };
-/** Every command except airplane mode, which no command can switch off again. */
+/** Every command except airplane mode: a lock in that mode receives no command that could switch it off. */
 const COMMANDS: readonly Command[] = [
   { type: 'unlock' },
   { type: 'lock' },
@@ -52,6 +52,7 @@ export interface HealthyRunOptions {
   readonly seed: string | number;
   readonly locks: number;
   readonly days: number;
+  /** How much happens to the locks. */
   readonly pace: 'everyday' | 'lively';
   /** The mean number of commands per lock and day. */
   readonly commandsPerDay: number;
@@ -73,7 +74,7 @@ export interface HealthyRun {
   readonly unexplained: readonly TimedFinding[];
   /** The number of warnings that an event of the world explains, by rule and reason. */
   readonly explained: ReadonlyMap<string, number>;
-  /** The pings that the events of the world require and that the locks did not send. */
+  /** The pings that the events of the world require and that the locks did not send, found by the `owed` check. */
   readonly owed: readonly OwedFinding[];
   /** The number of GPS positions that were compared with the world. */
   readonly comparedPositions: number;

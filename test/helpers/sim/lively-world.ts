@@ -9,16 +9,17 @@ import type { World } from '../../../firmware-sim/world/world.js';
 import { DEFAULT_POWER } from '../../../proto/wire/ping.js';
 
 /**
- * A world with one of the demo's scripts. Locks with an odd index are in recovery with ride tracking, for more uplinks.
+ * A world with one of the demo's scripts, which fix the lock's first settings and events. Locks with an odd index are
+ * in recovery with ride tracking, so that they send more uplinks.
  */
 export function livelyWorld(index: number, startMs: number, seed: number): World {
   const script = DEMO_SCRIPTS[index % DEMO_SCRIPTS.length];
-  const recovering = { ...DEFAULT_POWER, recovery: true, rideTracking: true };
+  const recoveryPower = { ...DEFAULT_POWER, recovery: true, rideTracking: true };
   return new PlannedWorld({
     prng: new Prng(seed).fork(index),
     city: AMSTERDAM,
     startMs,
     pace: LIVELY,
-    ...(script && { script: index % 2 === 0 ? script : { ...script, power: recovering } }),
+    ...(script && { script: index % 2 === 0 ? script : { ...script, power: recoveryPower } }),
   });
 }

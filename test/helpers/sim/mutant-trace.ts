@@ -1,6 +1,7 @@
 /**
- * Makes the trace of firmware that lacks a function, from the trace of a healthy fleet. Some pings are omitted or
- * changed. The remaining uplinks are renumbered as if the lock had never made the omitted pings.
+ * Makes the trace (recorded events) of firmware that lacks a function (a mutant), from the trace of a healthy fleet.
+ * Some pings are omitted or changed. The remaining uplinks (pings and acknowledgements) are renumbered as if the lock
+ * had never made the omitted pings.
  */
 
 /** A ping line of a trace, as JSON. */
@@ -20,7 +21,8 @@ interface Numbered {
 }
 
 /**
- * The lines of the mutant. The line of an omitted ping becomes empty, so that the other lines have their old numbers.
+ * The mutant's trace. The line of an omitted ping becomes empty, so that the remaining lines keep their line numbers.
+ * Messages of phones are unchanged.
  */
 export function mutantOf(lines: readonly string[], mutate: Mutation): string[] {
   const omittedByBoot = new Map<string, number[]>();

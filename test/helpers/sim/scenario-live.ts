@@ -1,7 +1,7 @@
 /**
  * Plays built-in scenarios over MQTT with a real gateway, and compares them with the same scenarios without a gateway.
- * The clock is either a fast clock, or a synchronised clock: a virtual clock that gateway and locks share, and that
- * stops while any message is in transit.
+ * A scenario scripts what happens to some simulated locks, and lists expectations. The clock is either a fast clock, or
+ * a synchronised clock: a virtual clock that gateway and locks share, and that stops while any message is in transit.
  */
 import { GatewayClient } from '../../../cli/client.js';
 import { LiveActors } from '../../../cli/commands/sim/scenario/actors.js';
@@ -55,11 +55,12 @@ export async function playLiveAgainst(gateway: Gateway, name: string, speed: num
 interface SynchronisedPlay {
   readonly scenario: Scenario;
   readonly play: ScenarioPlay;
+  /** What sends the commands and the messages of phones that the scenario contains. */
   readonly actors: LiveActors;
   /** The number of commands sent to each lock, by MAC. */
   readonly sent: Map<Mac, number>;
   isOver: boolean;
-  /** The gateway's findings up to the end of the scenario. Later findings, when the locks are off, are ignored. */
+  /** The number of the gateway's findings by rule. Findings after the scenario, when the locks are off, are ignored. */
   findings: ReadonlyMap<string, number>;
 }
 
@@ -168,7 +169,7 @@ function pendingWork({ play, actors, sent }: SynchronisedPlay): string {
   return `${actors.inProgress} actions in progress, links ${links.join('; ')}, commands sent: ${sentTo}`;
 }
 
-/** Counts findings by lock and rule. */
+/** Adds findings to the counts by lock and rule. */
 function addFindings(
   findingsByMac: Map<string, Map<string, number>>,
   mac: Mac | string,

@@ -18,17 +18,15 @@ export type DayEvent =
   | { readonly at: string; readonly restart: true };
 
 /** The lock's program, and the gateway to which it connects. */
-export interface SteppedLockParts {
+export interface SteppedLockOptions {
   readonly test: Teardown;
   readonly gateway: Gateway;
   readonly clock: ManualClock;
   readonly mac: Mac;
   readonly secret: string;
-  /** The program. */
+  /** The lock's program. Its arguments are `before`, the MAC, the host, the port, and `after`. */
   readonly command: string;
-  /** Its arguments before the MAC, the host and the port. */
   readonly before: readonly string[];
-  /** Its arguments after the port. */
   readonly after: readonly string[];
 }
 
@@ -37,8 +35,9 @@ const STEP_TIMEOUT_SECONDS = 30;
 /** The line in which the lock says, at a time, when it next wants to wake. */
 const WAKE_LINE = /^at (\d+) wake (\d+|never)$/;
 
+/** One run of an example lock with its gateway. */
 export class SteppedLock {
-  readonly #parts: SteppedLockParts;
+  readonly #options: SteppedLockOptions;
   readonly #changeSignal = new ChangeSignal();
   #program!: Program;
   /** The number of the program's output lines that were read. */
@@ -53,8 +52,8 @@ export class SteppedLock {
   /** Commands that the gateway has for the lock, and that the lock has not received. */
   readonly #undeliveredCommands = new Set<number>();
 
-  constructor(parts: SteppedLockParts) {
-    this.#parts = parts;
+  constructor(parts: SteppedLockOptions) {
+    this.#options = parts;
     parts.gateway.events.on('disconnected', ({ mac }) => {
       if (mac !== parts.mac) return;
       this.#disconnectsByGateway += 1;
@@ -64,16 +63,16 @@ export class SteppedLock {
 
   /** Switches the lock on. */
   async start(): Promise<void> {
-    const { test, gateway, mac, secret, command, before, after } = this.#parts;
+    const { test, gateway, mac, secret, command, before, after } = this.#options;
     const args = [...before, mac, '127.0.0.1', String(gateway.mqttPort), ...after];
     this.#program = new Program(test, command, args, { LOCK_SECRET: secret });
     this.#readCount = 0;
     await this.#sendEvent('tick');
   }
 
-  /** Runs lock and gateway for `span`, and applies the events. The current time counts as midnight. */
+  /** Runs lock and gateway for `span`, and applies the events. Their times count from now as if now were midnight. */
   async live(events: readonly DayEvent[], span: Milliseconds): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock } = this.#options;
     const startMs = clock.now();
     const untilMs = startMs + span;
     let next = 0;
@@ -100,7 +99,7 @@ export class SteppedLock {
     }
     // The lock gets the time first, since a command must not arrive before the lock's clock has reached its time.
     await this.#sendEvent('tick');
-    const { gateway, mac } = this.#parts;
+    const { gateway, mac } = this.#options;
     const { status, body } = await callOperator(gateway, 'POST', '/commands', {
       macs: [formatMac(mac)],
       type: event.command,
@@ -115,14 +114,14 @@ export class SteppedLock {
 
   /** Sends the lock the time and an event, and waits until lock and gateway have nothing left to do. */
   async #sendEvent(event: string): Promise<void> {
-    const nowMs = this.#parts.clock.now();
+    const nowMs = this.#options.clock.now();
     this.#wake = undefined;
     this.#program.writeStdin(`${nowMs} ${event}\n`);
     await this.#waitUntilSettled(event);
   }
 
   async #waitUntilSettled(event: string): Promise<void> {
-    const nowMs = this.#parts.clock.now();
+    const nowMs = this.#options.clock.now();
     const describeDeadline = (): string => `${nowMs} ${event}: ${this.#program.stdout.slice(-5).join(' | ')}`;
     for (;;) {
       await this.#program.waitUntil(

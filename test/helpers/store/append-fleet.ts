@@ -1,4 +1,7 @@
-/** Makes commits with uplinks (messages) of many locks in random order, for tests and benchmarks of the store. */
+/**
+ * Makes commits with uplinks (messages) of many locks in random order, for tests and benchmarks of the store. A commit
+ * is what the gateway stores in one transaction.
+ */
 
 import type { Commit, IncomingUplink } from '../../../gateway/store/contract/store.js';
 import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
@@ -10,8 +13,10 @@ const SAMPLE_PAYLOADS = 512;
 /** Any time; uplinks arrive 1 ms apart from here. */
 const START_MS = Date.UTC(2025, 10, 20, 6);
 
+/** Makes the commits of a fleet of this number of locks. */
 export class UplinkSource {
   readonly #locks: number;
+  /** The seed is fixed, so that every run stores the same uplinks. */
   readonly #chance = new SeededChance(7);
   readonly #sequences: number[];
   readonly #payloads: readonly Buffer[];
@@ -34,7 +39,9 @@ export class UplinkSource {
     const lock = Math.floor(this.#chance.next() * this.#locks);
     const sequence = (this.#sequences[lock] ?? 0) + 1;
     this.#sequences[lock] = sequence;
-    const [id, sample] = [lock + 1, this.#sent++ % this.#payloads.length];
+    // Ids in the store start at 1.
+    const id = lock + 1;
+    const sample = this.#sent++ % this.#payloads.length;
     return {
       type: 'uplink',
       deviceId: id,

@@ -97,16 +97,17 @@ async function restore(test: Teardown, data: string, backup: string): Promise<Pi
   copyFileSync(backup, file);
   copyFileSync(`${backup}.sums`, `${file}.sums`);
   copyFileSync(path.join(data, 'key'), path.join(folder, 'key'));
-  const first = await checkDatabase(file);
+  const checkBeforeStart = await checkDatabase(file);
   const gateway = await openGateway(test, folder);
   const events = await gateway.store.readEvents(1, 0, 1e6);
-  // Deliveries that were under way at the moment of the backup are repeated.
-  const last = events.at(-1)?.id ?? 0;
-  await eventually('the last webhook', async () => ((await gateway.store.webhooks.find(1))?.cursor ?? 0) >= last);
+  // Deliveries that were under way at the moment of the backup are repeated. The cursor of a webhook URL is the id of
+  // the last event whose delivery is finished.
+  const lastId = events.at(-1)?.id ?? 0;
+  await eventually('the last webhook', async () => ((await gateway.store.webhooks.find(1))?.cursor ?? 0) >= lastId);
   await gateway.close();
-  const second = await checkDatabase(file);
+  const checkAfterClose = await checkDatabase(file);
   return {
     restored: new Set(events.map(({ mac, sequence }) => `${mac} ${sequence}`)),
-    damage: [...first.damage, ...second.damage],
+    damage: [...checkBeforeStart.damage, ...checkAfterClose.damage],
   };
 }

@@ -7,15 +7,16 @@ import { checkDatabase } from '../../../gateway/store/sqlite/check/check.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
 
 export interface FlipResult {
+  /** The number of flips, and how many of them `db check` found. */
   readonly count: number;
   readonly found: number;
-  /** The flipped bits that were not found: byte and bit. */
+  /** The flips that were not found, as byte and bit. */
   readonly missed: readonly string[];
   /** The missed flips that change a row or make it unreadable. The other missed flips hit unused bytes of a page. */
   readonly harmful: readonly string[];
 }
 
-/** A store's file and its WAL; null if there is none. */
+/** A store's file and its write-ahead log (WAL); null if there is none. */
 interface Files {
   readonly main: Buffer;
   readonly wal: Buffer | null;
@@ -30,13 +31,13 @@ export async function flipBits(
   file: string,
   count: number,
   chance: SeededChance,
-  carriesInformation: (at: number) => boolean = () => true,
+  carriesInformation: (offset: number) => boolean = () => true,
 ): Promise<FlipResult> {
   const files = readFiles(file);
   return await flipEach(file, count, () => {
-    const at = chooseByte(files.main, chance, carriesInformation);
+    const offset = chooseByte(files.main, chance, carriesInformation);
     const bit = chance.between(0, 8);
-    return { files: { ...files, main: flip(files.main, at, bit) }, name: `byte ${at}, bit ${bit}` };
+    return { files: { ...files, main: flip(files.main, offset, bit) }, name: `byte ${offset}, bit ${bit}` };
   });
 }
 
@@ -45,22 +46,27 @@ export async function flipWalBits(file: string, count: number, chance: SeededCha
   const files = readFiles(file);
   const wal = files.wal ?? Buffer.alloc(0);
   return await flipEach(file, count, () => {
-    const at = chance.between(0, end);
+    const offset = chance.between(0, end);
     const bit = chance.between(0, 8);
-    return { files: { ...files, wal: flip(wal, at, bit) }, name: `byte ${at} of the WAL, bit ${bit}` };
+    return { files: { ...files, wal: flip(wal, offset, bit) }, name: `byte ${offset} of the WAL, bit ${bit}` };
   });
 }
 
-async function flipEach(file: string, count: number, next: () => { files: Files; name: string }): Promise<FlipResult> {
+async function flipEach(
+  file: string,
+  count: number,
+  nextFlip: () => { files: Files; name: string },
+): Promise<FlipResult> {
   const original = readFiles(file);
   const rows = digestRows(file);
   const missed: string[] = [];
   const harmful: string[] = [];
   for (let flips = 0; flips < count; flips += 1) {
-    const { files, name } = next();
+    const { files, name } = nextFlip();
     restore(file, files);
     if (await isFound(file)) continue;
     missed.push(name);
+    // The check may have changed the files: to open a database, SQLite empties its WAL.
     restore(file, files);
     if (digestRows(file) !== rows) harmful.push(name);
   }
@@ -90,16 +96,16 @@ function digestRows(file: string): string {
   }
 }
 
-function chooseByte({ length }: Buffer, chance: SeededChance, carriesInformation: (at: number) => boolean): number {
+function chooseByte({ length }: Buffer, chance: SeededChance, carriesInformation: (offset: number) => boolean): number {
   for (;;) {
-    const at = chance.between(0, length);
-    if (carriesInformation(at)) return at;
+    const offset = chance.between(0, length);
+    if (carriesInformation(offset)) return offset;
   }
 }
 
-function flip(bytes: Buffer, at: number, bit: number): Buffer {
+function flip(bytes: Buffer, offset: number, bit: number): Buffer {
   const flipped = Buffer.from(bytes);
-  flipped.writeUInt8(flipped.readUInt8(at) ^ (1 << bit), at);
+  flipped.writeUInt8(flipped.readUInt8(offset) ^ (1 << bit), offset);
   return flipped;
 }
 

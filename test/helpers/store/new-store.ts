@@ -36,7 +36,7 @@ async function createStoreBytes(): Promise<Buffer> {
   try {
     await (await openSqliteStore(folder)).close();
     const bytes = readFileSync(path.join(folder, FILE));
-    // Test files run at the same time, so the file appears complete.
+    // Other test files run at the same time and may read the file: the rename makes it appear complete.
     const unfinished = `${CACHED_FILE}.${process.pid}`;
     writeFileSync(unfinished, bytes);
     renameSync(unfinished, CACHED_FILE);

@@ -1,6 +1,6 @@
 /**
- * Makes a store with rows in each table, as after months of work: uplinks of several locks, failed deliveries, changed
- * and deleted rows.
+ * Makes a store with rows in each table, as after months of work: uplinks (messages) of several locks, failed
+ * deliveries, changed and deleted rows. For tests of the file itself, so most values are arbitrary.
  */
 import type { AttemptRecord, Incoming, Store } from '../../../gateway/store/contract/store.js';
 import { NO_FILTER } from '../../../gateway/store/contract/webhooks/webhook-filter.js';
@@ -16,7 +16,7 @@ export const STOCK_START_MS = Date.UTC(2099, 9, 1);
 const OCTOBER = '2099-10' as Month;
 const HASH = Buffer.alloc(32, 7);
 const UPLINKS_PER_COMMIT = 40;
-/** Every seventh delivery fails. */
+/** Every seventh delivery fails once. */
 const FAIL_EVERY = 7;
 /** Small runs (groups of uplinks that are indexed together), so that the indexes contain most uplinks. */
 const SMALL_RUN_SIZE = { minUplinks: 30, uplinksPerCredential: 1, maxUplinks: 60 };
@@ -30,9 +30,9 @@ export interface StockSize {
 export async function stockStore(folder: string, stock: StockSize, chance: SeededChance): Promise<void> {
   const store = await openSqliteStore(folder, { runSize: SMALL_RUN_SIZE });
   try {
-    await stockRegistry(store, stock);
-    await stockPeople(store);
-    await stockLog(store, stock, chance);
+    await stockAccounts(store, stock);
+    await stockUsers(store);
+    await stockUplinks(store, stock, chance);
     await stockUsage(store, stock);
     await stockNotices(store);
   } finally {
@@ -40,7 +40,7 @@ export async function stockStore(folder: string, stock: StockSize, chance: Seede
   }
 }
 
-async function stockRegistry(store: Store, { locks }: StockSize): Promise<void> {
+async function stockAccounts(store: Store, { locks }: StockSize): Promise<void> {
   await store.addMerchant('Amber', STOCK_START_MS);
   const device = { merchant: 'Amber', simulated: false, secretHash: HASH, nowMs: STOCK_START_MS };
   await store.addDevices(Array.from({ length: locks }, (_, index) => ({ ...device, mac: testMac(index + 1) })));
@@ -61,23 +61,26 @@ async function stockRegistry(store: Store, { locks }: StockSize): Promise<void> 
   await store.webhooks.change(1, { filter: NO_FILTER });
 }
 
-async function stockPeople({ access, people }: Store): Promise<void> {
+async function stockUsers({ access, people }: Store): Promise<void> {
   const key = { merchant: 'Amber', publicId: 'abcdefgh', name: 'till', secretHash: HASH, nowMs: STOCK_START_MS };
   const { id } = await access.addKey({ ...key, scopes: ['spec', 'locks:read'], expiresAtMs: STOCK_START_MS + 1e12 });
   const expiresAtMs = STOCK_START_MS + 1e9;
   await access.addToken({ keyId: id, tokenHash: HASH, scopes: ['pets:write'], nowMs: STOCK_START_MS, expiresAtMs });
-  const unnamed = { lastName: null, email: null, phone: null, userStatus: 1, passwordHash: null };
-  const user = { ...unnamed, id: 9_223_372_036_854_775_807n, username: 'ann', firstName: 'Zoë' };
-  await people.addUsers(1, [user, { ...unnamed, id: null, username: 'böb', firstName: null }], STOCK_START_MS);
+  const emptyProfile = { lastName: null, email: null, phone: null, userStatus: 1, passwordHash: null };
+  const user = { ...emptyProfile, id: 9_223_372_036_854_775_807n, username: 'ann', firstName: 'Zoë' };
+  await people.addUsers(1, [user, { ...emptyProfile, id: null, username: 'böb', firstName: null }], STOCK_START_MS);
   const session = { merchantId: 1, userId: user.id, tokenHash: HASH, nowMs: STOCK_START_MS, expiresAtMs };
   await people.addSession(session);
   await people.addPet(1, { name: 'Rex', ownerId: 'o1', species: 'dog', breed: null }, STOCK_START_MS);
 }
 
-/** Appends uplinks of random locks, so that the index by key grows everywhere, as in real use. */
-async function stockLog(store: Store, { locks, pings }: StockSize, chance: SeededChance): Promise<void> {
+/**
+ * Appends uplinks of random locks, so that the index by lock grows everywhere, as in real use. Also connections, a
+ * message that is no uplink, and findings (objections to a lock).
+ */
+async function stockUplinks(store: Store, { locks, pings }: StockSize, chance: SeededChance): Promise<void> {
   const sequences = new Map<number, number>();
-  for (let made = 0; made < pings; made += UPLINKS_PER_COMMIT) {
+  for (let storedCount = 0; storedCount < pings; storedCount += UPLINKS_PER_COMMIT) {
     const incoming: Incoming[] = [];
     const states = new Map<number, string>();
     for (let index = 0; index < UPLINKS_PER_COMMIT; index += 1) {
@@ -93,7 +96,7 @@ async function stockLog(store: Store, { locks, pings }: StockSize, chance: Seede
         sequence,
         digest: uplinkDigest(bytes),
       };
-      const receivedAtMs = STOCK_START_MS + (made + index) * 1000;
+      const receivedAtMs = STOCK_START_MS + (storedCount + index) * 1000;
       incoming.push({ type: 'uplink', ...uplinkKey, kind: 1, bytes, receivedAtMs, buffered: false });
       // The state is a text of 600 to 800 bytes plus its frame: its content does not matter.
       states.set(
@@ -104,11 +107,11 @@ async function stockLog(store: Store, { locks, pings }: StockSize, chance: Seede
     const event = {
       type: 'lock-event',
       deviceId: 1,
-      atMs: STOCK_START_MS + made,
+      atMs: STOCK_START_MS + storedCount,
       event: { event: 'connect' },
     } as const;
     await store.append({ incoming: [...incoming, event], judged: [], states });
-    await stockDeliveries(store, made);
+    await stockDeliveries(store, storedCount);
   }
   const bytes = Buffer.from('nonsense');
   const notAnUplink = {
@@ -153,8 +156,8 @@ async function stockUsage({ usage }: Store, { locks }: StockSize): Promise<void>
   await usage.close(1, OCTOBER, monthEndMs(OCTOBER), (basis) => JSON.stringify(makeStatement(basis)));
   // Late usage is billed on the next statement.
   await usage.add(deltas.slice(0, 3), monthEndMs(OCTOBER));
-  const november = '2099-11' as Month;
-  await usage.close(1, november, monthEndMs(november), (basis) => JSON.stringify(makeStatement(basis)));
+  const NOVEMBER = '2099-11' as Month;
+  await usage.close(1, NOVEMBER, monthEndMs(NOVEMBER), (basis) => JSON.stringify(makeStatement(basis)));
 }
 
 async function stockNotices({ notices, commands, refusals }: Store): Promise<void> {
@@ -165,7 +168,7 @@ async function stockNotices({ notices, commands, refusals }: Store): Promise<voi
     refusalRows.map((each) => ({ ...each, mac: testMac(1) })),
     STOCK_START_MS,
   );
-  const change = {
+  const notice = {
     kind: 'lock-late',
     text: 'it is late',
     count: 1,
@@ -173,7 +176,7 @@ async function stockNotices({ notices, commands, refusals }: Store): Promise<voi
     lastAtMs: 2,
     resolvedAtMs: null,
   } as const;
-  await notices.write(Array.from({ length: 20 }, (_, index) => ({ ...change, subject: `lock ${index}` })));
+  await notices.write(Array.from({ length: 20 }, (_, index) => ({ ...notice, subject: `lock ${index}` })));
   await notices.markRead([1, 2, 3], 9);
   const command = { deviceId: 1, merchantId: 1, command: { type: 'lock' }, createdAtMs: 1, notBeforeMs: null } as const;
   await commands.add([1, 2, 3].map(() => ({ ...command, expiresAtMs: 2, askedBy: 'a test' })));

@@ -1,6 +1,6 @@
 /**
- * Stores a trace (recorded events of a lock) as if the gateway had received it: uplinks, events, findings and the
- * lock's state, in one commit. For tests that read from a store.
+ * Stores a trace (recorded events of a lock) as if the gateway had received it: uplinks (the lock's messages), events,
+ * findings (objections to the lock) and the lock's state, in one commit. For tests that read from a store.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,9 +39,9 @@ export function readTraceLines(lines: readonly string[]): { readonly events: Tra
   const reader = new TraceReader();
   const events: TraceEvent[] = [];
   for (const line of lines) {
-    const read = reader.read(line);
-    if (!read.ok) throw new Error(read.error.message);
-    if (read.value !== null) events.push(read.value);
+    const event = reader.read(line);
+    if (!event.ok) throw new Error(event.error.message);
+    if (event.value !== null) events.push(event.value);
   }
   return { events, lock: [...(reader.header?.locks.values() ?? [])][0] ?? UNNAMED_LOCK };
 }
@@ -67,8 +67,8 @@ export function judgeEventOf(event: TraceEvent): JudgeEvent {
 }
 
 /**
- * Stores the events as those of a new lock of the merchant. The judge's belief (what it
- * assumes of the lock) starts from the state that `lock` describes.
+ * Stores the events as those of a new lock of the merchant. The judge's belief (the state that it concludes from the
+ * lock's messages) starts from the state that `lock` describes.
  */
 export async function storeEvents(
   store: Store,
@@ -86,9 +86,9 @@ export async function storeEvents(
   const state = { ...newDeviceState(mac, nowMs, nowMs), belief };
   const incoming: Incoming[] = [];
   const judged: Judged[] = [];
-  const digestsByKey = new Map<string, Buffer>();
-  for (const each of events) {
-    const judgeEvent = judgeEventOf(each);
+  const storedKeys = new Set<string>();
+  for (const traceEvent of events) {
+    const judgeEvent = judgeEventOf(traceEvent);
     const verdict = newVerdict();
     let event: JudgeEvent = judgeEvent;
     if (judgeEvent.type === 'uplink') {
@@ -96,8 +96,8 @@ export async function storeEvents(
       const { boot, sequence, body } = judgeEvent.uplink;
       const digest = uplinkDigest(bytes);
       const uplinkKey = `${boot}/${sequence}`;
-      event = { ...judgeEvent, credential, novelty: digestsByKey.has(uplinkKey) ? 'conflict' : 'new' };
-      digestsByKey.set(uplinkKey, digest);
+      event = { ...judgeEvent, credential, novelty: storedKeys.has(uplinkKey) ? 'conflict' : 'new' };
+      storedKeys.add(uplinkKey);
       noteUplink(state, credential, judgeEvent.uplink, judgeEvent.atMs);
       incoming.push({
         ...{ type: 'uplink', deviceId: device.id, merchantId: device.merchantId, credentialId: credential },

@@ -127,7 +127,7 @@ t.test('any order and repetition of uplinks leads to the same belief and the sam
       const late = judgeArrivals(arrivals, initial);
       if (inOrder.contentFindings.length > 0) withFindings += 1;
       return (
-        JSON.stringify(late.device) === JSON.stringify(inOrder.device) &&
+        JSON.stringify(late.deviceBelief) === JSON.stringify(inOrder.deviceBelief) &&
         JSON.stringify(late.contentFindings) === JSON.stringify(inOrder.contentFindings)
       );
     }),

@@ -49,7 +49,7 @@ function judged({ initial, commands }: SentUplinks, arrivals: readonly Uplink[])
 }
 
 /** The result that must not depend on the order: what the judge believes of the lock, and findings about content. */
-const stateText = (run: JudgedRun): string => JSON.stringify([run.device, run.contentFindings]);
+const stateText = (run: JudgedRun): string => JSON.stringify([run.deviceBelief, run.contentFindings]);
 
 /** How many walks, months and orders of arrival are tried. */
 const [WALKS, MONTHS, ORDERS] = byLength([4, 2, 1], [12, 8, 3]);
