@@ -110,24 +110,24 @@ class Calls {
       during,
       columns: undefined,
     });
-    const { learns } = this.#case;
-    if (learns === undefined) return;
-    const [, value = ''] = learns.from.exec(end.stdout) ?? [];
-    this.#test.not(value, '', `${command}: ${learns.name}`);
-    learnedValues.set(learns.name, value);
+    const { remembers } = this.#case;
+    if (remembers === undefined) return;
+    const [, value = ''] = remembers.from.exec(end.stdout) ?? [];
+    this.#test.not(value, '', `${command}: ${remembers.name}`);
+    learnedValues.set(remembers.name, value);
   }
 
   async failures(): Promise<void> {
-    const { command, wrong, no, duringNo, refused, shows } = this.#case;
+    const { command, wrong, negative, duringNegative, refused, shows } = this.#case;
     const [typed, says] = wrong;
     const { stderr, stdout } = await this.#call(`${command} ${typed}`, 2, '', { columns: undefined });
     this.#test.match(stderr, says, `${command}: which input was wrong`);
     this.#test.match(stderr, /^lockgate: [^\n]+\n$/m, `${command}: in a sentence`);
     this.#test.equal(stdout, '', `${command}: on stderr alone`);
     if (refused !== undefined) await this.#call(`${command} ${refused}`, 3, '');
-    if (no !== undefined) await this.#call(`${command} ${no}`, 1, '', { during: duringNo });
+    if (negative !== undefined) await this.#call(`${command} ${negative}`, 1, '', { during: duringNegative });
     if (!flagsOf(command).includes('--gateway')) return;
-    const down = this.#case.down ?? (typeof shows === 'string' ? shows : '');
+    const down = this.#case.withoutGateway ?? (typeof shows === 'string' ? shows : '');
     const end = await this.#call(`${command} ${down}`, 3, 'without a gateway', { environment: NOWHERE });
     this.#test.match(end.stderr, /^lockgate: no gateway at http:\/\/127\.0\.0\.1:9 \(nothing listens there\)/m);
     this.#test.match(end.stderr, /Start one with "lockgate serve", or name another with --gateway/, 'what to do');

@@ -38,17 +38,17 @@ t.test('a command is queued, sent and answered, with the times of each', async (
     const { id } = await setup.command(lock, 'locate-gps', { asked_by: 'ann' });
     const times = { createdAtMs: setup.clock.now(), firstSentAtMs: null, finishedAtMs: null };
     t.match(await setup.store.commands.find(id), { state: 'queued', sentCount: 0, askedBy: 'ann', ...times });
-    await setup.pass(Seconds(5));
-    await setup.online(lock);
+    await setup.advance(Seconds(5));
+    await setup.connectAndPing(lock);
     const sentAt = setup.clock.now();
     t.match(setup.sent, [{ mac: lock.mac, downlink: { id, command: { type: 'locate-gps' } } }]);
     t.match(await setup.store.commands.find(id), { state: 'sent', sentCount: 1, firstSentAtMs: sentAt });
-    await setup.pass(Seconds(5));
+    await setup.advance(Seconds(5));
     await setup.ack(lock, id, result, detail);
     t.match(await setup.store.commands.find(id), { state, detail, sentCount: 1, finishedAtMs: setup.clock.now() });
     t.same(setup.takeReported(), [`${id} queued`, `${id} sent`, `${id} ${state}`]);
     t.same(setup.takeSent(), [id], 'it is not sent again');
-    await setup.drop(lock);
+    await setup.loseConnection(lock);
   }
 });
 
@@ -56,18 +56,18 @@ t.test('every command is sent with its parameters, and expires after its default
   for (const [type, parameters, lifetime] of COMMANDS) {
     const setup = await CommandBench.open(t);
     const lock = await setup.lock();
-    await setup.online(lock);
+    await setup.connectAndPing(lock);
     const { id } = await setup.command(lock, type, { parameters });
     t.match(setup.sent, [{ downlink: { id, expiresMs: START_MS + lifetime, command: { type, ...parameters } } }], type);
     setup.takeSent();
-    await setup.drop(lock);
+    await setup.loseConnection(lock);
     const unsent = await setup.command(lock, type, { parameters });
-    await setup.pass(lifetime - 1);
+    await setup.advance(lifetime - 1);
     t.equal((await setup.store.commands.find(unsent.id))?.state, 'queued', `${type} lives until then`);
-    await setup.pass(1);
+    await setup.advance(1);
     t.equal((await setup.store.commands.find(id))?.state, 'expired', `${type}, sent and not answered`);
     t.match(await setup.store.commands.find(unsent.id), { state: 'expired', finishedAtMs: START_MS + lifetime }, type);
-    await setup.online(lock);
+    await setup.connectAndPing(lock);
     t.same(setup.takeSent(), [], `an expired ${type} is not sent`);
     t.same(setup.takeReported(), [
       `${id} queued`,
@@ -84,15 +84,15 @@ t.test('a lock gets commands one at a time, in the order of their requests', asy
   const [lock, other] = [await setup.lock(1), await setup.lock(2)];
   for (const type of ['unlock', 'lock', 'reset']) await setup.command(lock, type);
   await setup.command(other, 'reset');
-  await setup.online(lock);
+  await setup.connectAndPing(lock);
   t.same(setup.takeSent(), [1]);
   await setup.ping(lock);
   t.same(setup.takeSent(), [], 'another uplink is no answer');
   await setup.ack(lock, 1);
   t.same(setup.takeSent(), [2]);
-  await setup.pass(Minutes(2));
+  await setup.advance(Minutes(2));
   t.same(setup.takeSent().at(-1), 3, 'the next one after an expiry');
-  await setup.online(other);
+  await setup.connectAndPing(other);
   t.same(setup.takeSent(), [4], 'another lock has another queue');
 });
 
@@ -101,9 +101,9 @@ t.test('an unanswered command is sent again under its id, on the next connection
   const lock = await setup.lock();
   await setup.command(lock, 'reset');
   await setup.command(lock, 'locate-gps');
-  await setup.online(lock);
-  await setup.drop(lock);
-  await setup.online(lock);
+  await setup.connectAndPing(lock);
+  await setup.loseConnection(lock);
+  await setup.connectAndPing(lock);
   await setup.connect(lock);
   await setup.ping(lock);
   t.same(
@@ -111,20 +111,20 @@ t.test('an unanswered command is sent again under its id, on the next connection
     [1, 1, 1],
     'the unfinished command first, whether or not the end of the old connection was reported',
   );
-  await setup.pass(Seconds(30) - 1);
+  await setup.advance(Seconds(30) - 1);
   t.same(setup.takeSent(), []);
-  await setup.pass(1);
+  await setup.advance(1);
   t.same(setup.takeSent(), [1], 'after 30 s');
-  await setup.pass(Seconds(59));
+  await setup.advance(Seconds(59));
   t.same(setup.takeSent(), []);
-  await setup.pass(Seconds(1));
+  await setup.advance(Seconds(1));
   t.same(setup.takeSent(), [1], 'after twice as long');
   t.match(await setup.store.commands.find(1), { state: 'sent', sentCount: 5, firstSentAtMs: START_MS });
   await setup.ack(lock, 1);
   t.same(setup.takeSent(), [2]);
-  await setup.pass(Seconds(149));
+  await setup.advance(Seconds(149));
   t.same(setup.takeSent(), [], 'a search for a fix gets its 120 s first');
-  await setup.pass(Seconds(1));
+  await setup.advance(Seconds(1));
   t.same(setup.takeSent(), [2]);
   const reported = setup.takeReported().filter((line) => line.startsWith('1 '));
   t.same(reported, ['1 queued', ...Array(5).fill('1 sent'), '1 done']);
@@ -138,15 +138,15 @@ t.test('a lock whose first uplink on a connection shows a low battery gets no co
   await setup.connect(lock);
   t.same(setup.takeSent(), [], 'it waits for the first uplink');
   await setup.ping(lock, 9);
-  await setup.pass(Minutes(5));
+  await setup.advance(Minutes(5));
   t.same(setup.takeSent(), []);
   t.match(setup.commands.waitOf(record), { for: 'low-battery', text: 'low battery' });
   await setup.ping(lock, 10);
   t.same(setup.takeSent(), [1], 'exactly 10 % is not low');
   await setup.ping(lock, 9);
-  await setup.drop(lock);
+  await setup.loseConnection(lock);
   await setup.connect(lock);
-  await setup.pass(Seconds(10));
+  await setup.advance(Seconds(10));
   t.same(setup.takeSent(), [], 'a command that was sent before waits too');
   await setup.ping(lock, 55);
   t.same(setup.takeSent(), [1]);
@@ -157,9 +157,9 @@ t.test('a lock that connects and sends nothing gets its command after a second',
   const lock = await setup.lock();
   await setup.command(lock, 'reset');
   await setup.connect(lock);
-  await setup.pass(Seconds(1) - 1);
+  await setup.advance(Seconds(1) - 1);
   t.same(setup.takeSent(), []);
-  await setup.pass(1);
+  await setup.advance(1);
   t.same(setup.takeSent(), [1]);
   await setup.ack(lock, 1);
   await setup.command(lock, 'reset');
@@ -169,7 +169,7 @@ t.test('a lock that connects and sends nothing gets its command after a second',
 t.test('nothing is sent to a lock in airplane mode, nor to a phone', async (t) => {
   const setup = await CommandBench.open(t);
   const lock = await setup.lock();
-  await setup.online(lock);
+  await setup.connectAndPing(lock);
   await setup.ping(lock, 80, { ...DEFAULT_POWER, airplane: true });
   const record = await setup.command(lock, 'unlock');
   t.match(setup.commands.waitOf(record), { for: 'airplane' });
@@ -181,7 +181,7 @@ t.test('nothing is sent to a lock in airplane mode, nor to a phone', async (t) =
   await setup.command(phone, 'unlock');
   await setup.connect(phone);
   await setup.ping(phone);
-  await setup.pass(Seconds(10));
+  await setup.advance(Seconds(10));
   t.same(setup.takeSent(), [], 'a phone’s connection gets no command');
   await setup.ack(phone, 2);
   t.equal((await setup.store.commands.find(2))?.state, 'queued', 'a phone can’t answer a command');
@@ -192,8 +192,8 @@ t.test('only the first answer of the lock that got a command counts', async (t) 
   const [lock, other] = [await setup.lock(1), await setup.lock(2)];
   await setup.command(lock, 'unlock');
   await setup.command(lock, 'reset');
-  await setup.online(lock);
-  await setup.online(other);
+  await setup.connectAndPing(lock);
+  await setup.connectAndPing(other);
   setup.takeReported();
   await setup.ack(other, 1);
   await setup.ack(lock, 99);
@@ -207,7 +207,7 @@ t.test('only the first answer of the lock that got a command counts', async (t) 
   t.match(await setup.store.commands.find(2), { state: 'queued' });
   await setup.ack(lock, 1);
   const finishedAtMs = setup.clock.now();
-  await setup.pass(Seconds(1));
+  await setup.advance(Seconds(1));
   await setup.ack(lock, 1, 'failed', 'again');
   await setup.take(lock, testBytes(lock.sequence, { timeMs: 5 }));
   t.match(await setup.store.commands.find(1), { state: 'done', detail: '', finishedAtMs }, 'the first answer counts');
@@ -222,8 +222,8 @@ t.test('tail shows each change of a command, and stray answers', async (t) => {
     if (event.event === 'command' || event.event === 'stray-ack') lines.push(eventLine(event).slice(27));
   });
   await setup.command(lock, 'siren', { parameters: { seconds: 9 } });
-  await setup.online(lock);
-  await setup.online(lock);
+  await setup.connectAndPing(lock);
+  await setup.connectAndPing(lock);
   await setup.ack(lock, 1, 'failed', 'broken');
   await setup.ack(lock, 8);
   t.same(lines, [
@@ -239,9 +239,9 @@ t.test('an answer that comes after the expiry still counts', async (t) => {
   const setup = await CommandBench.open(t);
   const lock = await setup.lock();
   await setup.command(lock, 'unlock');
-  await setup.online(lock);
-  await setup.drop(lock);
-  await setup.pass(Minutes(3));
+  await setup.connectAndPing(lock);
+  await setup.loseConnection(lock);
+  await setup.advance(Minutes(3));
   t.equal((await setup.store.commands.find(1))?.state, 'expired');
   await setup.connect(lock);
   await setup.ack(lock, 1);
@@ -255,7 +255,7 @@ t.test('a restart loses no command, and no id is used twice', async (t) => {
   for (const type of ['reset', 'unlock', 'locate-cell']) await first.command(lock, type);
   const later = new Date(START_MS + Hours(2)).toISOString();
   await first.command(lock, 'siren', { parameters: { seconds: 5 }, not_before: later });
-  await first.online(lock);
+  await first.connectAndPing(lock);
   t.same(first.takeSent(), [1]);
   await first.close();
   await first.clock.advance(Minutes(3));
@@ -263,7 +263,7 @@ t.test('a restart loses no command, and no id is used twice', async (t) => {
   const second = await CommandBench.open(t, first);
   await second.settle();
   t.same(second.takeReported(), ['2 expired'], 'a command whose time passed meanwhile expires');
-  await second.online(lock);
+  await second.connectAndPing(lock);
   t.same(second.takeSent(), [1], 'the unanswered command is sent again under its id');
   await second.ack(lock, 1);
   t.same(second.takeSent(), [3]);
@@ -271,11 +271,11 @@ t.test('a restart loses no command, and no id is used twice', async (t) => {
   await second.close();
 
   const third = await CommandBench.open(t, first);
-  await third.online(lock);
+  await third.connectAndPing(lock);
   t.same(third.takeSent(), [], 'an answered command is not sent again');
   t.equal((await third.command(lock, 'reset')).id, 5);
   await third.ack(lock, 5);
-  await third.pass(START_MS + Hours(2) - third.clock.now());
+  await third.advance(START_MS + Hours(2) - third.clock.now());
   t.same(third.takeSent(), [5, 4], 'a scheduled command is sent at its time');
 });
 
@@ -290,7 +290,7 @@ t.test('while the store fails, no command is sent and no answer is acknowledged'
     });
   const setup = await CommandBench.open(t, undefined, wrap);
   const lock = await setup.lock();
-  await setup.online(lock);
+  await setup.connectAndPing(lock);
   const failed = new Promise<void>((resolve) => setup.events.once('store-failed', () => resolve()));
   fails = true;
   const request = setup.commands.send(readCommandRequest({ macs: [lock.mac], type: 'reset' }, setup.clock.now()));

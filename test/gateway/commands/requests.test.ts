@@ -15,7 +15,7 @@ import { MERCHANT, testMac } from '../../helpers/gateway/test-gateway.js';
 t.test('a request may set a later expiry or a later start', async (t) => {
   const setup = await CommandBench.open(t);
   const lock = await setup.lock();
-  await setup.online(lock);
+  await setup.connectAndPing(lock);
   const dawn = new Date(START_MS + Hours(18)).toISOString();
   const atDawn = await setup.command(lock, 'unlock', { not_before: dawn });
   t.equal(atDawn.expiresAtMs, START_MS + Hours(18) + Minutes(2), 'its validity starts when it may first be sent');
@@ -27,11 +27,11 @@ t.test('a request may set a later expiry or a later start', async (t) => {
   );
   t.same(setup.takeSent(), [3], 'a scheduled command does not delay others');
   await setup.ack(lock, 3);
-  await setup.pass(Hours(18) - 1);
+  await setup.advance(Hours(18) - 1);
   t.same(setup.takeSent(), [], 'not before its time');
-  await setup.pass(1);
+  await setup.advance(1);
   t.same(setup.takeSent(), [atDawn.id], 'at its time');
-  await setup.pass(Minutes(2));
+  await setup.advance(Minutes(2));
   t.same(setup.takeSent().at(-1), patient.id, 'after an expiry the next command is sent');
 });
 
@@ -40,7 +40,7 @@ t.test('a queued command can be cancelled, a sent one can’t', async (t) => {
   const lock = await setup.lock();
   await setup.command(lock, 'unlock');
   await setup.command(lock, 'reset');
-  await setup.online(lock);
+  await setup.connectAndPing(lock);
   t.match(await setup.commands.cancel(2), { state: 'cancelled', finishedAtMs: START_MS });
   await t.rejects(setup.commands.cancel(1), { code: 'command-sent', message: /has been sent/ });
   await t.rejects(setup.commands.cancel(2), { code: 'command-sent', message: /it is cancelled/ });
@@ -56,7 +56,7 @@ t.test('a lock’s queue has a maximum length', async (t) => {
   await t.rejects(setup.command(lock, 'reset'), { code: 'commands-full', message: /100 commands wait for A4:/ });
   const both = await setup.request({ macs: [lock.mac, other.mac], type: 'reset' });
   t.match(both, [{ refusal: { code: 'commands-full' } }, { record: { mac: other.mac, state: 'queued' } }]);
-  await setup.online(lock);
+  await setup.connectAndPing(lock);
   await setup.ack(lock, 1);
   await setup.command(lock, 'reset');
 });
@@ -64,7 +64,7 @@ t.test('a lock’s queue has a maximum length', async (t) => {
 t.test('waitOf says what a command waits for', async (t) => {
   const setup = await CommandBench.open(t);
   const lock = await setup.lock();
-  await setup.online(lock);
+  await setup.connectAndPing(lock);
   const body = { reason: 'REASON_PERIOD_TRACKING', lockState: 'locked', batteryPercent: 80 } as const;
   const tail = { firmwareVersion: '', ebikeVolts: null, tetherState: 'detached', position: null } as const;
   await setup.send(lock, { kind: 'cellular', ...body, ...tail });
@@ -76,7 +76,7 @@ t.test('waitOf says what a command waits for', async (t) => {
   t.match(setup.commands.waitOf(sent), { for: 'acknowledgement' });
   t.match(setup.commands.waitOf(second), { for: 'turn', text: 'behind command 1' });
   t.match(setup.commands.waitOf(third), { for: 'schedule', text: `scheduled for ${noon}`, dueMs: START_MS + Days(1) });
-  await setup.drop(lock);
+  await setup.loseConnection(lock);
   t.match(setup.commands.waitOf(sent), { for: 'connection', text: `lock not connected, due at ${noon}` });
   t.equal(setup.commands.waitOf({ ...first, state: 'done' }), null);
 });
@@ -99,9 +99,9 @@ t.test('the twin of a lock has its requested and reported settings, and their di
   const request = { mode: 'HIGH', recovery: false, high_window: window };
   t.same((await twin()).wanted, { ...request, ride_tracking: true });
   t.same((await twin()).differs.length, 4, 'a lock that never sent an uplink has no reported settings');
-  await setup.pass(Minutes(1));
+  await setup.advance(Minutes(1));
   t.same((await twin()).wanted, request, 'an expired command asks for nothing');
-  await setup.online(lock);
+  await setup.connectAndPing(lock);
   t.same((await twin()).differs.toSorted(), ['high_window', 'mode']);
   const high = { ...DEFAULT_POWER, mode: 'HIGH' } as const;
   const ack = { kind: 'ack', result: 'ok', detail: '' } as const;
@@ -110,7 +110,7 @@ t.test('the twin of a lock has its requested and reported settings, and their di
   await setup.send(lock, { ...ack, commandId: 2, highWindow: inForce }, high);
   const reported = { mode: 'HIGH', ride_tracking: false, airplane: false, recovery: false, high_window: window };
   t.same(await twin(), { wanted: request, reported, differs: [] });
-  await setup.pass(Hours(1));
+  await setup.advance(Hours(1));
   t.same((await twin()).differs, ['mode'], 'a scheduled command counts from its time');
   await setup.ack(lock, 4, 'rejected', 'no');
   t.same((await twin()).wanted, request, 'a rejected command asks for nothing');

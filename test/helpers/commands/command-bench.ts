@@ -23,7 +23,7 @@ import { type Teardown, tempFolder } from '../store/temp-folder.js';
 /** A time of day at which no deadline of the power model is near. */
 export const START_MS = Date.UTC(2026, 10, 20, 12);
 
-/** A lock whose actions the test performs. */
+/** A lock that exists only in the test, which acts for it. */
 export interface PlayedLock {
   readonly mac: Mac;
   readonly sender: Sender;
@@ -31,14 +31,14 @@ export interface PlayedLock {
   session: Session | undefined;
 }
 
-/** The parts of the gateway, and functions that play a lock or an operator. */
+/** The parts of the gateway, and functions that act as a lock or an operator. */
 export class CommandBench {
   readonly clock: ManualClock;
   readonly events = new GatewayEvents();
   readonly folder: string;
   /** The commands that were sent, with the MAC of the lock. */
   readonly sent: { readonly mac: Mac; readonly downlink: Downlink }[] = [];
-  /** The reported changes of commands: `7 sent`. */
+  /** The changes of commands that the gateway reported, such as `7 sent`. */
   readonly reported: string[] = [];
   readonly sessions = new Sessions();
   store!: Store;
@@ -54,8 +54,8 @@ export class CommandBench {
   }
 
   /** Opens a bench on a new folder, or on the folder of a closed bench. `wrap` may replace methods of the store. */
-  static async open(test: Teardown, before?: CommandBench, wrap = (store: Store) => store): Promise<CommandBench> {
-    const bench = new CommandBench(before?.folder ?? tempFolder(test), before?.clock ?? new ManualClock(START_MS));
+  static async open(test: Teardown, previous?: CommandBench, wrap = (store: Store) => store): Promise<CommandBench> {
+    const bench = new CommandBench(previous?.folder ?? tempFolder(test), previous?.clock ?? new ManualClock(START_MS));
     const opened = await openStore(bench.folder);
     test.teardown(() => opened.close().catch(() => undefined));
     const { clock, events, sessions } = bench;
@@ -64,7 +64,7 @@ export class CommandBench {
     bench.locks = new Locks(store, clock, () => undefined);
     await bench.locks.load();
     // Commands and Ingest need each other, so Commands gets the ingest through this object.
-    const late: { ingest?: Ingest } = {};
+    const holder: { ingest?: Ingest } = {};
     bench.commands = new Commands({
       store,
       events,
@@ -72,13 +72,13 @@ export class CommandBench {
       wallClock: clock,
       findLock: (deviceId) => bench.locks.find(deviceId),
       sessionOf: (deviceId) => sessions.ofLock(deviceId),
-      recordEvent: (...eventArguments) => late.ingest?.recordEvent(...eventArguments),
+      recordEvent: (...eventArguments) => holder.ingest?.recordEvent(...eventArguments),
     });
     const { commands, locks } = bench;
     bench.ingest = new Ingest({ store, locks, clock, events, commands, onStored: () => undefined });
-    late.ingest = bench.ingest;
+    holder.ingest = bench.ingest;
     await commands.load();
-    if (before === undefined) await store.addMerchant(MERCHANT, clock.now());
+    if (previous === undefined) await store.addMerchant(MERCHANT, clock.now());
     return bench;
   }
 
@@ -130,7 +130,7 @@ export class CommandBench {
   }
 
   /** The lock's connection is lost. */
-  async drop(lock: PlayedLock): Promise<void> {
+  async loseConnection(lock: PlayedLock): Promise<void> {
     const { deviceId, mac, source } = lock.sender;
     this.#endSession(lock);
     this.ingest.recordEvent(deviceId, mac, { type: 'disconnect', source, cause: 'dropped', atMs: this.clock.now() });
@@ -146,14 +146,14 @@ export class CommandBench {
   }
 
   /** The lock connects and sends a ping. */
-  async online(lock: PlayedLock, batteryPercent = 80): Promise<void> {
+  async connectAndPing(lock: PlayedLock, batteryPercent = 80): Promise<void> {
     await this.connect(lock);
     await this.ping(lock, batteryPercent);
   }
 
   /** The lock sends a ping: of a theft if its battery is low, otherwise of a movement. */
   async ping(lock: PlayedLock, batteryPercent = 80, power: PowerSettings = DEFAULT_POWER): Promise<void> {
-    const commonMembers = {
+    const sensorValues = {
       firmwareVersion: '2.4.1',
       ebikeVolts: null,
       tetherState: 'detached',
@@ -161,7 +161,7 @@ export class CommandBench {
     } as const;
     const reason = batteryPercent < 10 ? 'REASON_THEFT' : 'REASON_UNLOCKED_MOVEMENT';
     const lockState = batteryPercent < 10 ? 'locked' : 'unlocked';
-    await this.send(lock, { kind: 'cellular', reason, lockState, batteryPercent, ...commonMembers }, power);
+    await this.send(lock, { kind: 'cellular', reason, lockState, batteryPercent, ...sensorValues }, power);
   }
 
   /** The lock answers a command. */
@@ -198,7 +198,7 @@ export class CommandBench {
   }
 
   /** Advances the clock, and waits until everything that was due is done. */
-  async pass(span: number): Promise<void> {
+  async advance(span: number): Promise<void> {
     this.clock.advance(span);
     await this.settle();
   }

@@ -1,8 +1,9 @@
 /**
- * The calls of every command of the command line, whose output the contract test compares with snapshots: for people,
- * as JSON, with a mistake, without a gateway, and with a negative answer. The calls run in this order on one site
- * (command-site.ts), so that later calls see the results of earlier ones. The site has the files that the calls name,
- * such as fine.jsonl. Nothing listens on port 9, so webhooks to it fail. A command without a case fails the test.
+ * The calls of every command of the command line. The contract test (test/cli/contract.test.ts) compares their output
+ * with snapshots: for people, as JSON, with a mistake, without a gateway, and with a negative answer. The calls run in
+ * this order on one site (command-site.ts: a gateway with data), so that later calls see the results of earlier ones.
+ * The site has the files that the calls name, such as fine.jsonl. Nothing listens on port 9, so webhooks to it fail. A
+ * command without a case fails the test.
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -20,22 +21,22 @@ export interface CommandCase {
   /** Wrong arguments (exit code 2), and the expected error. */
   readonly wrong: readonly [args: string, error: RegExp];
   /** Arguments with a negative answer: exit code 1. */
-  readonly no?: string;
+  readonly negative?: string;
   /** Arguments that the gateway refuses: exit code 3. */
   readonly refused?: string;
   /** The arguments of the call without a gateway; by default those of `shows`, for commands with --gateway. */
-  readonly down?: string;
+  readonly withoutGateway?: string;
   readonly stdin?: string;
   /** Runs before the call for people, and again before the call with --json. */
   readonly before?: (site: CommandSite) => Promise<void> | void;
   /** Runs during the call with the negative answer. */
-  readonly duringNo?: (running: RunningCommand, site: CommandSite) => Promise<void>;
+  readonly duringNegative?: (running: RunningCommand, site: CommandSite) => Promise<void>;
   /** Runs during the other calls. */
   readonly during?: (running: RunningCommand, site: CommandSite) => Promise<void>;
   /** Parts of the output that vary from run to run, and their replacements in the snapshot. */
   readonly varies?: readonly (readonly [pattern: RegExp, replacement: string])[];
   /** A value of the JSON output that later calls use as `{name}`. */
-  readonly learns?: { readonly name: string; readonly from: RegExp };
+  readonly remembers?: { readonly name: string; readonly from: RegExp };
 }
 
 const LOCK = 'A4:C1:38:F0:E1:D2';
@@ -43,6 +44,7 @@ const NOT_A_MAC = /"A4:C1" is no MAC: expected 12 hex digits/;
 const NOT_A_NUMBER = /Expected a (whole )?number|expected a number/;
 const PRICE = '--per-mb 0.12 --per-sim 0.80 --currency EUR';
 
+// Parts of the output that vary, for `varies`.
 /** The sizes and the version of a store. */
 const STORE_SIZE = [
   [/\b\d{4}-[a-z]+(-[a-z]+)*/g, '0012-its-version'],
@@ -50,7 +52,7 @@ const STORE_SIZE = [
   [/("(?:bytes|count)": )\d+/g, '$1"N"'],
   [/bytes \d+ to \d+|of page \d+/g, 'N'],
 ] as const;
-/** How sending of notices goes. */
+/** The state of the sending of notices. */
 const SENDING = [
   [/Sent to .*/, 'Sent to N'],
   [/("(?:notices_)?sending": )\{[\s\S]*?\n {2}\}/, '$1"N"'],
@@ -90,7 +92,7 @@ const GENERAL: readonly CommandCase[] = [
   },
   {
     command: 'tail',
-    // Only one lock: events of the gateway itself depend on how busy the machine is.
+    // Only the events of one lock, since events of the gateway itself depend on how busy the machine is.
     shows: `--mac ${LOCK} --hex`,
     wrong: ['--mac A4:C1', NOT_A_MAC],
     during: async (running, site) => {
@@ -102,10 +104,10 @@ const GENERAL: readonly CommandCase[] = [
   },
   {
     command: 'why',
-    // The lock’s second ping, by boot and sequence.
+    // The lock’s second ping, named by its boot and sequence numbers.
     shows: `${LOCK} 41/13`,
     wrong: [`${LOCK} --url 1`, /--url requires an event’s id/],
-    no: 'finding:99',
+    negative: 'finding:99',
   },
   {
     command: 'status',
@@ -169,7 +171,7 @@ const GENERAL: readonly CommandCase[] = [
     command: 'merchant test-notify',
     shows: '"Amber Bikes"',
     wrong: ['', /missing required argument 'name'/],
-    no: '"Basil Bikes"',
+    negative: '"Basil Bikes"',
     refused: 'Nobody',
     before: async ({ gateway, receiver }) => void (await gateway.notifier.setMerchantUrl(1, receiver.url)),
     varies: ANSWER_TIME,
@@ -247,7 +249,7 @@ const GENERAL: readonly CommandCase[] = [
     shows: '"shop backend" --merchant "Amber Bikes"',
     json: '"shop frontend" --merchant "Amber Bikes" --expires 90d',
     wrong: ['"shop backend"', /which merchant\?/],
-    learns: { name: 'key', from: /"id":\s*"([0-9a-f]{12})"/ },
+    remembers: { name: 'key', from: /"id":\s*"([0-9a-f]{12})"/ },
   },
   { command: 'key list', shows: '', wrong: ['--merchant', /argument missing/] },
   {
@@ -289,7 +291,7 @@ const DEVICES: readonly CommandCase[] = [
     shows: 'locks.csv --merchant "Amber Bikes" --out secrets.csv',
     json: 'more.csv --merchant "Amber Bikes"',
     wrong: ['nowhere.csv --merchant "Amber Bikes"', /nowhere\.csv/],
-    down: 'locks.csv --out other.csv',
+    withoutGateway: 'locks.csv --out other.csv',
   },
   {
     command: 'device set',
@@ -321,7 +323,7 @@ const DEVICES: readonly CommandCase[] = [
     shows: { reason: 'The judge fails at no lock here; test/gateway/ingest/unjudged.test.ts has one.' },
     wrong: ['A4:C1', NOT_A_MAC],
     refused: LOCK,
-    down: LOCK,
+    withoutGateway: LOCK,
   },
   {
     command: 'device phone add',
@@ -343,9 +345,9 @@ const DEVICES: readonly CommandCase[] = [
     shows: `${LOCK} siren --seconds 20`,
     json: `${LOCK} unlock`,
     wrong: [`${LOCK} siren --seconds loud`, NOT_A_NUMBER],
-    no: `${LOCK} lock --wait`,
+    negative: `${LOCK} lock --wait`,
     // A cancelled command is not done, so --wait ends with a negative answer.
-    duringNo: async (_running, { gateway, waitForQueued }) =>
+    duringNegative: async (_running, { gateway, waitForQueued }) =>
       void (await gateway.commands.cancel(await waitForQueued('lock'))),
   },
   { command: 'command list', shows: '', wrong: ['--state gone', /--state is "gone": expected queued, sent/] },
@@ -382,7 +384,7 @@ const WEBHOOKS: readonly CommandCase[] = [
     shows: '',
     wrong: ['--state lost', /--state is "lost": expected pending, delivered, dead, kept/],
     refused: '--url 99',
-    learns: { name: 'event', from: /"event_id":\s*"(evt_[^"]*)"/ },
+    remembers: { name: 'event', from: /"event_id":\s*"(evt_[^"]*)"/ },
   },
   {
     command: 'webhook resend',
@@ -405,7 +407,7 @@ const WEBHOOKS: readonly CommandCase[] = [
     command: 'webhook test',
     shows: LOCK,
     wrong: ['A4:C1', NOT_A_MAC],
-    no: 'A4:C1:38:F0:E1:D3 --url 2',
+    negative: 'A4:C1:38:F0:E1:D3 --url 2',
     // The width of the column before it depends on the measured times.
     varies: [[/ +(?=RESULT|refused\))/g, '  ']],
     refused: `${LOCK} --url 99`,
@@ -415,14 +417,14 @@ const WEBHOOKS: readonly CommandCase[] = [
     shows: `theft ${LOCK} --fast`,
     json: '--list',
     wrong: [`thef ${LOCK}`, /Did you mean theft\?/],
-    no: 'theft A4:C1:38:F0:E1:D3 --fast --url 2',
+    negative: 'theft A4:C1:38:F0:E1:D3 --fast --url 2',
   },
   { command: 'webhook remove', shows: '2', json: '3', wrong: ['two', NOT_A_NUMBER], refused: '99' },
   {
     command: 'webhook listen',
     shows: '--port 0',
     wrong: ['--port 99999', /Expected a port/],
-    no: '--port 0 --expect 1 --within 1s',
+    negative: '--port 0 --expect 1 --within 1s',
     during: interruptAfter(/Listening/),
   },
   {
@@ -438,8 +440,8 @@ const SIMULATOR: readonly CommandCase[] = [
     command: 'sim run',
     shows: '--virtual --locks 3 --days 1 --seed 7 --out week.jsonl',
     wrong: ['--virtual --mix warp=100', /warp/],
-    no: '--virtual --scenario hopeless.yaml',
-    down: '--locks 1',
+    negative: '--virtual --scenario hopeless.yaml',
+    withoutGateway: '--locks 1',
   },
   {
     command: 'sim plan',
@@ -451,7 +453,7 @@ const SIMULATOR: readonly CommandCase[] = [
     shows: '',
     stdin: 'steal for 1 min\nstate\n',
     wrong: ['--battery full', /Expected a whole number, 0 to 100/],
-    down: '--gateway http://127.0.0.1:9',
+    withoutGateway: '--gateway http://127.0.0.1:9',
   },
   {
     command: 'sim shadow',
@@ -467,7 +469,7 @@ const SIMULATOR: readonly CommandCase[] = [
     command: 'trace check',
     shows: 'fine.jsonl --coverage',
     wrong: ['nowhere.jsonl', /nowhere\.jsonl/],
-    no: 'broken.jsonl',
+    negative: 'broken.jsonl',
   },
   {
     command: 'trace show',
@@ -479,7 +481,7 @@ const SIMULATOR: readonly CommandCase[] = [
     command: 'trace certify',
     shows: 'fine.jsonl --firmware 2.4.1',
     wrong: ['fine.jsonl --verify fine.jsonl', /fine\.jsonl is not a certificate/],
-    no: 'broken.jsonl',
+    negative: 'broken.jsonl',
   },
   { command: 'trace anonymise', shows: 'fine.jsonl --seed 1', json: null, wrong: ['nowhere.jsonl', /nowhere\.jsonl/] },
   { command: 'trace export', shows: '', json: null, wrong: ['--since noon', /noon/] },
@@ -505,13 +507,13 @@ const SIMULATOR: readonly CommandCase[] = [
     shows: 'broken.jsonl --rule after-close',
     json: 'broken.jsonl --rule after-close --out small.jsonl',
     wrong: ['broken.jsonl --rule after-clos', /there is no rule after-clos: .*Did you mean after-close\?/],
-    no: 'fine.jsonl --rule after-close',
+    negative: 'fine.jsonl --rule after-close',
   },
   {
     command: 'trace diff',
     shows: 'fine.jsonl fine.jsonl --tolerance 1s',
     wrong: ['fine.jsonl broken.jsonl --tolerance soon', /--tolerance is "soon": expected a span such as 5s/],
-    no: 'fine.jsonl broken.jsonl',
+    negative: 'fine.jsonl broken.jsonl',
   },
   {
     command: 'trace what-if',
@@ -591,7 +593,7 @@ const HOUSEKEEPING: readonly CommandCase[] = [
     varies: STORE_SIZE,
     shows: '--data closed',
     wrong: ['nowhere.sqlite', /nowhere\.sqlite/],
-    no: 'rotten.sqlite',
+    negative: 'rotten.sqlite',
   },
   {
     command: 'db backup',
@@ -599,7 +601,7 @@ const HOUSEKEEPING: readonly CommandCase[] = [
     shows: '--out monday.sqlite',
     json: '--out tuesday.sqlite',
     wrong: ['--out fine.jsonl', /exists already; --force overwrites it/],
-    down: '--out friday.sqlite',
+    withoutGateway: '--out friday.sqlite',
     // The gateway makes one backup at a time: waits until it has removed the last one.
     before: async ({ data }) => {
       while (existsSync(path.join(data, 'backup.part'))) await new Promise<void>((resolve) => afterThisTurn(resolve));

@@ -1,7 +1,8 @@
 /**
- * A simulated lock that executes commands and records what it did: it connects, receives commands, executes each id
- * once, answers, and loses its connection at random moments. Executed ids and unsent uplinks are in its flash, which
- * survives lost connections. It sends one uplink at a time, the same bytes until they are acknowledged.
+ * A simulated lock that executes commands and records what it did. It connects, receives commands, executes each id
+ * once, answers, and loses its connection at random moments. Its flash, which survives lost connections, has the
+ * executed ids and the unsent uplinks (messages). It sends one uplink at a time, the same bytes until they are
+ * acknowledged.
  */
 import { connect, type MqttClient } from 'mqtt';
 import { decodeDownlink, encodeUplink } from '../../../proto/wire/codec.js';
@@ -14,7 +15,7 @@ export interface CommandLockOptions {
   readonly secret: string;
   readonly port: number;
   readonly chance: SeededChance;
-  /** Called whenever a record of the lock changes. */
+  /** Called for each new line of the lock's record: a command was executed, or its answer was acknowledged. */
   readonly onLine: () => void;
 }
 
@@ -29,23 +30,25 @@ const PING_PROBABILITY = 0.2;
 
 interface FlashEntry {
   readonly bytes: Buffer;
-  /** The command that it answers. */
+  /** The command that the uplink answers; undefined for a ping. */
   readonly commandId: number | undefined;
 }
 
+/** One lock with its record. */
 export class CommandLock {
   readonly mac: string;
   /** Ids in the order in which they were executed. An id that is here twice was executed twice. */
   readonly carriedOut: number[] = [];
   /** Ids whose answer was acknowledged. */
   readonly answered = new Set<number>();
-  /** Ids that were received again on a later connection than the one that acknowledged the answer. */
+  /** Ids that the gateway sent again on a new connection although it had acknowledged the answer: a mistake. */
   readonly sentAfterAnswer: number[] = [];
   /** How many commands were received, including repeats, and how many connections were lost on purpose. */
   received = 0;
   lost = 0;
   readonly #options: CommandLockOptions;
   readonly #executed = new Set<number>();
+  /** The connection on which the gateway acknowledged the answer, by the command's id. */
   readonly #answeredOn = new Map<number, MqttClient>();
   #flash: FlashEntry[] = [];
   #sequence = 0;
@@ -86,7 +89,7 @@ export class CommandLock {
     this.#client = client;
     client.on('connect', () => this.#onConnect(client));
     client.on('message', (_topic, payload) => this.#receive(client, payload));
-    // An error shows as missing records; `close` follows.
+    // An error is ignored: a lost command is missing in the record, and `close` follows.
     client.on('error', () => undefined);
     client.on('close', () => {
       client.end(true);
@@ -104,7 +107,7 @@ export class CommandLock {
     this.#inFlight = undefined;
     client.subscribe('down', { qos: 1 });
     this.#storeUplink(PING, undefined);
-    if (!this.#mayLose('connected')) this.#sendNext(client);
+    if (!this.#losesConnection('connected')) this.#sendNext(client);
   }
 
   #receive(client: MqttClient, payload: Uint8Array): void {
@@ -115,14 +118,14 @@ export class CommandLock {
     this.received += 1;
     const answeredOn = this.#answeredOn.get(id);
     if (answeredOn !== undefined && answeredOn !== client) this.sentAfterAnswer.push(id);
-    if (this.#mayLose('received')) return;
+    if (this.#losesConnection('received')) return;
     if (!this.#executed.has(id)) {
       this.#executed.add(id);
       this.carriedOut.push(id);
       this.#options.onLine();
     }
     // The lock has executed the command, but loses the connection before it makes the answer.
-    if (this.#mayLose('done')) return;
+    if (this.#losesConnection('done')) return;
     this.#storeUplink({ kind: 'ack', commandId: id, result: 'ok', detail: '', highWindow: null }, id);
     if (this.#options.chance.next() < PING_PROBABILITY) this.#storeUplink(PING, undefined);
     this.#sendNext(client);
@@ -156,13 +159,16 @@ export class CommandLock {
         this.answered.add(next.commandId);
         this.#answeredOn.set(next.commandId, client);
       }
-      if (!this.#mayLose('acknowledged')) this.#sendNext(client);
+      if (!this.#losesConnection('acknowledged')) this.#sendNext(client);
     });
-    this.#mayLose('answered');
+    this.#losesConnection('answered');
   }
 
-  /** Loses the connection at random, without a DISCONNECT. Bytes under way may or may not arrive. */
-  #mayLose(_moment: Moment): boolean {
+  /**
+   * Loses the connection at random, without a DISCONNECT, and returns whether it did. Bytes under way may or may not
+   * arrive.
+   */
+  #losesConnection(_moment: Moment): boolean {
     if (this.#options.chance.next() >= LOSS_PROBABILITY) return false;
     const client = this.#client;
     this.#client = undefined;

@@ -20,7 +20,7 @@ import { root } from '../house/our-files.js';
 import { TestLock } from '../mqtt/test-lock.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 
-/** The frozen time at which the commands run, and the time at which the gateway starts. */
+/** The frozen time at which the commands run, and the earlier time at which the gateway starts. */
 const SHOWN_AT_MS = Date.UTC(2026, 10, 21, 10);
 const STARTED_AT_MS = Date.UTC(2026, 9, 15, 8);
 
@@ -50,9 +50,9 @@ export interface CommandSite {
 }
 
 function mac(text: string): Mac {
-  const read = parseMac(text);
-  if (!read.ok) throw new Error(read.error.message);
-  return read.value;
+  const parsed = parseMac(text);
+  if (!parsed.ok) throw new Error(parsed.error.message);
+  return parsed.value;
 }
 
 const LOCK = mac('A4:C1:38:F0:E1:D2');
@@ -222,11 +222,11 @@ expect:
 /** Writes traces, lists, a closed data folder, and a store with a flipped bit. */
 async function writeFiles(test: Teardown, folder: string): Promise<void> {
   const traces = path.join(root, 'test/traces');
-  for (const [name, given] of [
+  for (const [name, sourceName] of [
     ['fine', 'after-close.holds-1'],
     ['broken', 'after-close.breaks-1'],
   ]) {
-    const text = readFileSync(path.join(traces, `${given}.jsonl`), 'utf8');
+    const text = readFileSync(path.join(traces, `${sourceName}.jsonl`), 'utf8');
     writeFileSync(path.join(folder, `${name}.jsonl`), text.replaceAll('A4:C1:38:F0:E1:D2', 'A4:C1:38:F0:E1:F2'));
   }
   copyFileSync(path.join(root, 'test/recordings/mosquitto-sub.txt'), path.join(folder, 'sub.txt'));
@@ -270,7 +270,7 @@ const RANDOM_TEXTS: readonly (readonly [pattern: RegExp, replacements: string])[
 
 function normalise(text: string, replacements: ReadonlyMap<string, string>): string {
   let result = text;
-  for (const [given, replacement] of replacements) result = result.replaceAll(given, replacement);
+  for (const [sourceName, replacement] of replacements) result = result.replaceAll(sourceName, replacement);
   for (const [pattern, replacement] of RANDOM_TEXTS) result = result.replace(pattern, replacement);
   return result;
 }

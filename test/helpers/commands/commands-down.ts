@@ -7,10 +7,10 @@ import type { Test } from 'tap';
 import { CommandRun, type CommandRunOptions } from '../cli/command-run.js';
 
 /**
- * Temporary folders in memory, where possible: kill -9 does not lose unsynced pages, so a disk would only be slower.
+ * The folder for temporary files, in memory if the system has it: kill -9 loses no data there, and a disk is slower.
  */
-const MEMORY = '/dev/shm';
-if (existsSync(MEMORY)) process.env.TMPDIR = MEMORY;
+const MEMORY_FOLDER = '/dev/shm';
+if (existsSync(MEMORY_FOLDER)) process.env.TMPDIR = MEMORY_FOLDER;
 
 /** Adds the test. `file` is the test file, for the command that repeats the run. */
 export function testCommandsDown(t: Test, options: CommandRunOptions, file: string): void {

@@ -15,6 +15,7 @@ export interface ProxiedConnection {
   isClosed: boolean;
 }
 
+/** The proxy, and the counts of its connections. */
 export class CountingProxy {
   readonly connections: ProxiedConnection[] = [];
   readonly #server: Server;

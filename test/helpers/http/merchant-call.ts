@@ -2,6 +2,7 @@
 import { request as httpRequest } from 'node:http';
 import type { Gateway } from '../../../gateway/gateway.js';
 
+/** A call; without a method it is a GET, or a POST if it has a body. */
 export interface MerchantCall {
   readonly method?: string;
   /** An API key, sent as HTTP basic authentication with an empty password. */

@@ -1,5 +1,6 @@
 /**
- * Writes and reads HTTP on a plain socket, for what no client library does: pipelined requests, partly read answers.
+ * Writes and reads HTTP on a plain socket, for requests that no client library makes: pipelined requests, and answers
+ * that the client reads only partly.
  */
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';

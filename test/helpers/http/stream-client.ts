@@ -1,4 +1,4 @@
-/** Reads a stream of server-sent events, as a browser does, and remembers everything. */
+/** Reads a stream of server-sent events, as a browser does, and stores all events. */
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { monotonicMs } from '../../../proto/clock.js';
 import type { Teardown } from '../store/temp-folder.js';
@@ -74,16 +74,16 @@ export class StreamClient {
     return this.events.filter((event) => event.name === name);
   }
 
-  /** Resolves when an event from the index `from` on fits. */
-  async until(fits: (event: StreamEvent) => boolean, from = 0): Promise<StreamEvent> {
+  /** Resolves with the first event, from the index `from` on, for which `matches` returns true. */
+  async until(matches: (event: StreamEvent) => boolean, from = 0): Promise<StreamEvent> {
     for (;;) {
-      const found = this.events.slice(from).find(fits);
+      const found = this.events.slice(from).find(matches);
       if (found !== undefined) return found;
       const next = new Promise<'event'>((resolve) => {
         this.#onEvent = () => resolve('event');
       });
       const outcome = await Promise.race([next, this.ended.then(() => 'ended' as const)]);
-      if (outcome === 'ended' && this.events.slice(from).find(fits) === undefined)
+      if (outcome === 'ended' && this.events.slice(from).find(matches) === undefined)
         throw new Error(`the stream ended after ${this.events.map(({ name }) => name).join(', ') || 'nothing'}`);
     }
   }

@@ -1,8 +1,8 @@
 /**
- * A simulated connection between a simulated lock and a gateway's ingest, in one process and on one clock: it does what
- * MQTT and the broker do, without sockets. It records what truly happens (connects, uplinks, commands), so that a test
- * can compare the presence that the gateway reports. Events that the gateway had not stored before a crash do not
- * count.
+ * A simulated connection between a simulated lock and a gateway's ingest (the part that stores events), in one process
+ * and on one clock. The connection does what MQTT and the broker do, without sockets. It records what truly happens
+ * (connects, uplinks, commands), so that a test can check the presence that the gateway reports. Events that the
+ * gateway had not stored before a crash do not count.
  */
 import type { Link, LinkEvents } from '../../../firmware-sim/link/link.js';
 import type { VirtualClock } from '../../../firmware-sim/virtual-clock.js';
@@ -39,6 +39,7 @@ interface Session {
   isLockUp: boolean;
 }
 
+/** The connections of one lock, one after another. */
 export class PresenceLink implements Link {
   readonly #sender: Sender;
   readonly #events: LinkEvents;
@@ -50,10 +51,10 @@ export class PresenceLink implements Link {
   #pending: Downlink[] = [];
   lostAcks = 0;
 
-  constructor(sender: Sender, events: LinkEvents, board: PresenceNetwork) {
+  constructor(sender: Sender, events: LinkEvents, network: PresenceNetwork) {
     this.#sender = sender;
     this.#events = events;
-    this.#network = board;
+    this.#network = network;
   }
 
   /** The stored events in order of time. */
@@ -153,6 +154,7 @@ export class PresenceLink implements Link {
     });
   }
 
+  /** The gateway notices the end of the connection. */
   #end(cause: DisconnectCause): void {
     if (this.#session === undefined) return;
     this.#session = undefined;
@@ -160,16 +162,19 @@ export class PresenceLink implements Link {
     this.#reportToGateway({ type: 'disconnect', source: 'lock', cause, atMs: this.#nowMs }, recorded);
   }
 
+  /** A crashed gateway records no disconnect. */
   #forget(): void {
     this.#session = undefined;
   }
 
+  /** Ends the connection for the gateway by `end`, and reports the loss to the lock. */
   #lose(end: () => void): void {
     const wasUp = this.#session?.isLockUp === true;
     end();
     if (wasUp) this.#events.disconnected({ message: 'the connection broke' });
   }
 
+  /** Sends a command, unless it has expired. */
   #deliver(downlink: Downlink): void {
     const { id, expiresMs, command } = downlink;
     if (this.#nowMs >= expiresMs) {

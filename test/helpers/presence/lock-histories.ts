@@ -1,6 +1,6 @@
 /**
  * Generates what happens to each lock in a simulated month (month.ts): rides, outages, commands, changed settings. The
- * lock's profile says which of these, a seed says when.
+ * lock's profile says what happens, and the seed of the random numbers says when.
  */
 import type { Prng } from '../../../firmware-sim/prng.js';
 import {
@@ -34,6 +34,7 @@ interface Profile {
   readonly name: string;
   readonly power?: Partial<PowerSettings>;
   readonly commands?: readonly Command[];
+  /** A switch that a person changes at the lock, for some hours at a time. */
   readonly changedOnLock?: 'airplane' | 'recovery';
   readonly lowBattery?: boolean;
   readonly rides?: boolean;
@@ -100,27 +101,28 @@ export function makeHistory(index: number, random: Prng, startMs: number, span: 
   const poweredOnMs = startMs + (random.chance(0.15) ? random.between(Days(1), Days(5)) : random.between(0, Hours(1)));
   const endMs = startMs + span;
   const events: WorldEvent[] = [];
-  const add = (atMs: number, change: WorldChange): void => void events.push({ atMs: Math.round(atMs), change });
-  const repeatAtRandom = (everyMs: Milliseconds, happen: (atMs: number) => void): void => {
+  const addChange = (atMs: number, change: WorldChange): void => void events.push({ atMs: Math.round(atMs), change });
+  const repeatAtRandom = (everyMs: Milliseconds, addEvent: (atMs: number) => void): void => {
     for (
       let atMs = poweredOnMs + random.between(0, 2 * everyMs);
       atMs < endMs;
       atMs += random.between(0.3, 1.7) * everyMs
     )
-      happen(atMs);
+      addEvent(atMs);
   };
-  repeatAtRandom(profile.outageEvery ?? Days(6), (atMs) => addOutage(add, random, atMs));
-  if (profile.rides === true) repeatAtRandom(Days(2), (atMs) => addRide(add, random, atMs));
-  if (profile.lowBattery === true) repeatAtRandom(Days(8), (atMs) => lowBattery(add, random, atMs));
-  if (profile.changedOnLock !== undefined) addLockSettingChanges(profile.changedOnLock, add, random, repeatAtRandom);
-  repeatAtRandom(Days(12), (atMs) => add(atMs, { type: random.chance(0.5) ? 'modem-reset' : 'boot' }));
+  repeatAtRandom(profile.outageEvery ?? Days(6), (atMs) => addOutage(addChange, random, atMs));
+  if (profile.rides === true) repeatAtRandom(Days(2), (atMs) => addRide(addChange, random, atMs));
+  if (profile.lowBattery === true) repeatAtRandom(Days(8), (atMs) => addLowBattery(addChange, random, atMs));
+  if (profile.changedOnLock !== undefined)
+    addLockSettingChanges(profile.changedOnLock, addChange, random, repeatAtRandom);
+  repeatAtRandom(Days(12), (atMs) => addChange(atMs, { type: random.chance(0.5) ? 'modem-reset' : 'boot' }));
   const commands: TimedCommand[] = [];
   for (const [number, command] of (profile.commands ?? []).entries())
     commands.push({ atMs: poweredOnMs + random.between(0.2, 1) * ((number + 1) * Days(7)), command });
   if (profile.silenceCommandOnDay !== undefined) {
     const connectionDiesMs = startMs + Days(profile.silenceCommandOnDay) + Hours(12);
-    add(connectionDiesMs, { type: 'coverage', covered: false });
-    add(connectionDiesMs + Hours(20), { type: 'coverage', covered: true });
+    addChange(connectionDiesMs, { type: 'coverage', covered: false });
+    addChange(connectionDiesMs + Hours(20), { type: 'coverage', covered: true });
     commands.push({ atMs: connectionDiesMs + 1, command: { type: 'set-power', airplane: true } });
   }
   events.sort((a, b) => a.atMs - b.atMs);
@@ -136,43 +138,43 @@ export function makeHistory(index: number, random: Prng, startMs: number, span: 
   };
 }
 
-type Add = (atMs: number, change: WorldChange) => void;
+type AddChange = (atMs: number, change: WorldChange) => void;
 
 /** Adds an outage of coverage of minutes, hours or days. */
-function addOutage(add: Add, random: Prng, atMs: number): void {
+function addOutage(addChange: AddChange, random: Prng, atMs: number): void {
   const span = random.pick([Minutes(4), Minutes(15), Hours(3), Hours(30), Days(2.5)]) * random.between(0.7, 1.3);
-  add(atMs, { type: 'coverage', covered: false });
-  add(atMs + span, { type: 'coverage', covered: true });
+  addChange(atMs, { type: 'coverage', covered: false });
+  addChange(atMs + span, { type: 'coverage', covered: true });
 }
 
-function addRide(add: Add, random: Prng, atMs: number): void {
+function addRide(addChange: AddChange, random: Prng, atMs: number): void {
   const endsMs = atMs + Minutes(random.integer(2, 6));
-  add(atMs, { type: 'lock-state', lockState: 'unlocked' });
-  add(atMs + Seconds(5), { type: 'motion', moving: true });
-  add(endsMs, { type: 'motion', moving: false });
-  add(endsMs + Seconds(10), { type: 'lock-state', lockState: 'locked' });
+  addChange(atMs, { type: 'lock-state', lockState: 'unlocked' });
+  addChange(atMs + Seconds(5), { type: 'motion', moving: true });
+  addChange(endsMs, { type: 'motion', moving: false });
+  addChange(endsMs + Seconds(10), { type: 'lock-state', lockState: 'locked' });
 }
 
 /** Adds a low battery for hours or days, sometimes with a movement, which is reported despite the low battery. */
-function lowBattery(add: Add, random: Prng, atMs: number): void {
+function addLowBattery(addChange: AddChange, random: Prng, atMs: number): void {
   const span = random.between(Hours(3), Days(3));
-  add(atMs, { type: 'battery', percent: 9 });
+  addChange(atMs, { type: 'battery', percent: 9 });
   if (random.chance(0.5)) {
-    add(atMs + span / 2, { type: 'motion', moving: true });
-    add(atMs + span / 2 + Seconds(40), { type: 'motion', moving: false });
+    addChange(atMs + span / 2, { type: 'motion', moving: true });
+    addChange(atMs + span / 2 + Seconds(40), { type: 'motion', moving: false });
   }
-  add(atMs + span, { type: 'battery', percent: 70 });
+  addChange(atMs + span, { type: 'battery', percent: 70 });
 }
 
 function addLockSettingChanges(
   which: 'airplane' | 'recovery',
-  add: Add,
+  addChange: AddChange,
   random: Prng,
-  repeatAtRandom: (everyMs: Milliseconds, happen: (atMs: number) => void) => void,
+  repeatAtRandom: (everyMs: Milliseconds, addEvent: (atMs: number) => void) => void,
 ): void {
   repeatAtRandom(Days(7), (atMs) => {
-    add(atMs, { type: 'settings', change: { [which]: true } });
-    add(atMs + random.between(Hours(2), Days(1.5)), { type: 'settings', change: { [which]: false } });
+    addChange(atMs, { type: 'settings', change: { [which]: true } });
+    addChange(atMs + random.between(Hours(2), Days(1.5)), { type: 'settings', change: { [which]: false } });
   });
 }
 

@@ -44,6 +44,7 @@ export interface GatewayOutage {
   readonly how: 'stop' | 'crash';
 }
 
+/** The locks and the gateway of one month. */
 export class PresenceMonth {
   readonly clock: VirtualClock;
   readonly startMs: number;
@@ -56,6 +57,7 @@ export class PresenceMonth {
   #store: Store | undefined;
   #gateway: { readonly ingest: Ingest; readonly locks: Locks } | undefined;
   #hasCrashed = false;
+  /** When the gateway last ran, as it recorded before its stop or crash. */
   #lastRanMs: number | null = null;
 
   private constructor(seed: number, folder: string, startMs: number) {
@@ -158,9 +160,14 @@ export class PresenceMonth {
     }
   }
 
-  #startLock(one: Omit<MonthLock, 'link'>, sender: ConstructorParameters<typeof PresenceLink>[0], flash: MemoryFlash) {
+  /** Creates a simulated lock and schedules its history. */
+  #startLock(
+    provisioned: Omit<MonthLock, 'link'>,
+    sender: ConstructorParameters<typeof PresenceLink>[0],
+    flash: MemoryFlash,
+  ) {
     const { clock } = this;
-    const { mac, history } = one;
+    const { mac, history } = provisioned;
     const links: PresenceLink[] = [];
     const lock = new Lock({
       mac,
@@ -182,7 +189,7 @@ export class PresenceMonth {
     for (const [index, { atMs, command }] of history.commands.entries())
       at(atMs, () => link.command(index + 1, command));
     for (const atMs of history.connectionLossesMs) at(atMs, () => link.breakConnection());
-    return { ...one, link };
+    return { ...provisioned, link };
   }
 }
 
@@ -196,5 +203,5 @@ export function randomOutages(random: Prng, startMs: number, endMs: number): Gat
     outages.push({ atMs: Math.round(atMs), span, how: random.chance(0.5) ? 'crash' : 'stop' });
     atMs += span + random.between(Hours(12), Days(4));
   }
-  return outages.filter((absence) => absence.atMs + absence.span < endMs - Days(1));
+  return outages.filter((outage) => outage.atMs + outage.span < endMs - Days(1));
 }

@@ -10,13 +10,17 @@
 import { Days, Hours, Minutes } from '../../../proto/clock.js';
 import type { HighWindow, Uplink } from '../../../proto/wire/ping.js';
 
-/** An event that truly happened; `listens` and `ends` are the gateway's start and stop. */
+/**
+ * An event that truly happened. `listens` and `ends` are the start and the stop of the gateway; `asked-for-silence` is
+ * an airplane command that the gateway sent, and `answered` the lock's answer.
+ */
 export type TrueEvent = { readonly atMs: number } & (
   | { readonly what: 'listens' | 'ends' | 'connected' | 'disconnected' }
   | { readonly what: 'asked-for-silence' | 'answered'; readonly id: number }
   | { readonly what: 'received'; readonly uplink: Uplink }
 );
 
+/** A rule about how long a lock may be silent. */
 export type SilenceRule = 'period-overdue' | 'window-offline' | 'recovery-offline';
 
 /** A time in which a rule was broken. */
@@ -42,14 +46,16 @@ type State = 'AIRPLANE' | 'LOW_BATTERY' | 'RECOVERY' | 'HIGH' | 'MID';
 const MAX_SILENCE_MS = { period: Hours(25), window: Minutes(10), recovery: Minutes(10) };
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** The state after some events. */
+/** The state after some events. All times are ms since the epoch. */
 class TrueState {
+  /** When the gateway started; NEVER while it does not run. */
   listensSinceMs = NEVER;
   isConnected = false;
   firstConnectedMs = NEVER;
   offlineSinceMs = -NEVER;
   state: State = 'MID';
   stateSinceMs = -NEVER;
+  /** Since when the lock is in a state with (or without) daily Period Pings. */
   periodStateSinceMs = -NEVER;
   lastPeriodMs = -NEVER;
   window: HighWindow = { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: 0 };
@@ -57,8 +63,10 @@ class TrueState {
   silenceCommandSinceMs = NEVER;
   /** Earlier times in which an airplane command waited for its answer. */
   readonly suspensions: { fromMs: number; toMs: number }[] = [];
+  /** Whether each airplane command is answered, by its id. */
   readonly #silenceCommands = new Map<number, boolean>();
   readonly #seen = new Set<string>();
+  // The newest uplink that reported the power settings, the battery, the high window, and a Period Ping.
   #power: Uplink | undefined;
   #battery: Uplink | undefined;
   #window: Uplink | undefined;
@@ -110,9 +118,9 @@ class TrueState {
   }
 
   #receive(uplink: Uplink, atMs: number): void {
-    const name = `${uplink.boot}/${uplink.sequence}`;
-    if (this.#seen.has(name)) return;
-    this.#seen.add(name);
+    const key = `${uplink.boot}/${uplink.sequence}`;
+    if (this.#seen.has(key)) return;
+    this.#seen.add(key);
     const { body } = uplink;
     if (isNewer(uplink, this.#power)) this.#power = uplink;
     if (body.kind !== 'ack' && isNewer(uplink, this.#battery)) this.#battery = uplink;
@@ -161,6 +169,7 @@ class TrueState {
     return found;
   }
 
+  /** For how long since then airplane commands waited for an answer, which suspends the rule. */
   #suspendedSince(sinceMs: number): number {
     return this.suspensions.reduce((sum, { fromMs, toMs }) => sum + Math.max(0, toMs - Math.max(fromMs, sinceMs)), 0);
   }
@@ -178,9 +187,9 @@ function hasPeriod(state: State): boolean {
   return state !== 'AIRPLANE' && state !== 'LOW_BATTERY';
 }
 
-function isNewer(uplink: Uplink, than: Uplink | undefined): boolean {
-  if (than === undefined) return true;
-  return uplink.boot === than.boot ? uplink.sequence > than.sequence : uplink.boot > than.boot;
+function isNewer(uplink: Uplink, other: Uplink | undefined): boolean {
+  if (other === undefined) return true;
+  return uplink.boot === other.boot ? uplink.sequence > other.sequence : uplink.boot > other.boot;
 }
 
 /** The first time after `sinceMs` at which 10 min of one opening of the window have passed. */
@@ -217,24 +226,28 @@ export function truthOf(events: readonly TrueEvent[], startMs: number, endMs: nu
       .filter(({ afterMs }) => afterMs < toMs)
       .sort((a, b) => a.afterMs - b.afterMs);
     for (const { rule, fromMs } of late) addLateness(latenesses, { rule, fromMs, toMs });
-    const first = late[0];
-    addPeriod(periods, { presence: trueState.presence(undefined), fromMs: event.atMs, toMs: first?.fromMs ?? toMs });
-    if (first !== undefined)
-      addPeriod(periods, { presence: trueState.presence(first.rule), fromMs: first.fromMs, toMs });
+    const firstBroken = late[0];
+    addPeriod(periods, {
+      presence: trueState.presence(undefined),
+      fromMs: event.atMs,
+      toMs: firstBroken?.fromMs ?? toMs,
+    });
+    if (firstBroken !== undefined)
+      addPeriod(periods, { presence: trueState.presence(firstBroken.rule), fromMs: firstBroken.fromMs, toMs });
   }
   return { latenesses, presence: periods };
 }
 
-function addLateness(known: Lateness[], next: Lateness): void {
-  const index = known.findLastIndex(({ rule }) => rule === next.rule);
-  const before = known[index];
-  if (before?.toMs === next.fromMs) known[index] = { ...before, toMs: next.toMs };
-  else known.push(next);
+function addLateness(collected: Lateness[], next: Lateness): void {
+  const index = collected.findLastIndex(({ rule }) => rule === next.rule);
+  const before = collected[index];
+  if (before?.toMs === next.fromMs) collected[index] = { ...before, toMs: next.toMs };
+  else collected.push(next);
 }
 
-function addPeriod(known: PresencePeriod[], next: PresencePeriod): void {
+function addPeriod(collected: PresencePeriod[], next: PresencePeriod): void {
   if (next.fromMs >= next.toMs) return;
-  const before = known.at(-1);
-  if (before?.presence === next.presence) known[known.length - 1] = { ...before, toMs: next.toMs };
-  else known.push(next);
+  const before = collected.at(-1);
+  if (before?.presence === next.presence) collected[collected.length - 1] = { ...before, toMs: next.toMs };
+  else collected.push(next);
 }

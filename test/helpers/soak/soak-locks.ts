@@ -159,6 +159,7 @@ class SoakLock {
   }
 }
 
+/** All locks of the test. */
 class SoakLocks {
   readonly locks: readonly SoakLock[];
   isSending = false;

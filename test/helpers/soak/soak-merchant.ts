@@ -51,12 +51,15 @@ export class SoakMerchant {
     this.#webhook = new Webhook(secret);
   }
 
-  /** The number of pings of a lock up to `last` that were not received, and of received pings that it never sent. */
-  compare(mac: string, last: number): { readonly missing: number; readonly neverSent: number } {
+  /**
+   * Compares with the sequence of the lock's last acknowledged ping. Returns the number of pings up to it that were not
+   * received, and the number of received pings that the lock never sent.
+   */
+  compare(mac: string, lastAcked: number): { readonly missing: number; readonly neverSent: number } {
     const pings = this.#pingsByMac.get(mac);
     let [missing, neverSent] = [0, 0];
     for (let index = 0; index < MAX_PINGS_PER_LOCK; index += 1) {
-      const isSent = index < last - FIRST_SEQUENCE;
+      const isSent = index < lastAcked - FIRST_SEQUENCE;
       const count = pings?.counts[index] ?? 0;
       if (isSent && count === 0) missing += 1;
       if (!isSent && count > 0) neverSent += 1;

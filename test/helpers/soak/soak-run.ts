@@ -143,7 +143,7 @@ async function measure(gateway: GatewayChild, seconds: number): Promise<SoakMeas
   const { mqtt } = await gateway.get<{ mqtt: { connected: number } }>('/status');
   let sockets = establishedConnections(gateway.mqttPort);
   // The system's list changes while it is read, so one reading may miss connections.
-  for (let again = 0; again < MAX_SOCKET_READINGS && sockets !== mqtt.connected; again += 1)
+  for (let retries = 0; retries < MAX_SOCKET_READINGS && sockets !== mqtt.connected; retries += 1)
     sockets = establishedConnections(gateway.mqttPort);
   return {
     atMinute: seconds / 60,
@@ -189,6 +189,6 @@ export function heapSlope(measurements: readonly SoakMeasurement[], fromMinute: 
   const later = measurements.filter(({ atMinute }) => atMinute >= fromMinute);
   const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
   const [x, y] = [mean(later.map(({ atMinute }) => atMinute)), mean(later.map(({ heapBytes }) => heapBytes))];
-  const above = later.reduce((sum, { atMinute, heapBytes }) => sum + (atMinute - x) * (heapBytes - y), 0);
-  return above / later.reduce((sum, { atMinute }) => sum + (atMinute - x) ** 2, 0);
+  const covariance = later.reduce((sum, { atMinute, heapBytes }) => sum + (atMinute - x) * (heapBytes - y), 0);
+  return covariance / later.reduce((sum, { atMinute }) => sum + (atMinute - x) ** 2, 0);
 }

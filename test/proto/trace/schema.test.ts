@@ -72,19 +72,19 @@ t.test('recorded and exported traces are valid', async (t) => {
   // The bench plays a lock against the gateway's code for commands, with a clock that the test moves.
   const bench = await CommandBench.open(t);
   const lock = await bench.lock();
-  await bench.online(lock);
+  await bench.connectAndPing(lock);
   await bench.command(lock, 'siren', { parameters: { seconds: 5 } });
   const recorded: string[] = [];
   const stop = await recordTrace(bench, undefined, (line) => recorded.push(line));
   await bench.command(lock, 'set-power', { parameters: { mode: 'HIGH' } });
   await bench.ack(lock, 1);
-  await bench.pass(Seconds(5));
+  await bench.advance(Seconds(5));
   await bench.ack(lock, 2, 'failed', 'a motor is stuck');
   const lowBatteryPercent = 8;
   await bench.ping(lock, lowBatteryPercent);
-  await bench.drop(lock);
-  await bench.pass(Minutes(5));
-  await bench.online(lock);
+  await bench.loseConnection(lock);
+  await bench.advance(Minutes(5));
+  await bench.connectAndPing(lock);
   stop();
   t.match(recorded.join('\n'), /"event":"ack"/);
   t.same(refusedLines(recorded), []);

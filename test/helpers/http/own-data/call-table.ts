@@ -1,4 +1,7 @@
-/** The type of the table of calls to the operations on a merchant's own data (interfaces.md §2). Types only. */
+/**
+ * The types of the tables of calls to the operations on a merchant's own data (interfaces.md §2). For each operation of
+ * the merchants' HTTP interface a table has a call, so that tests can make every call with different API keys.
+ */
 import type { MerchantCall } from '../merchant-call.js';
 import type { Subject } from './site.js';
 

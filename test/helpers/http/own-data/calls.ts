@@ -1,4 +1,4 @@
-/** Calls to every operation on a merchant's own data. */
+/** The table of calls to every operation on a merchant's own data, for tests that make each of them. */
 import type { CallTable } from './call-table.js';
 import { COMMAND_CALLS } from './command-calls.js';
 import { EVENT_CALLS } from './event-calls.js';

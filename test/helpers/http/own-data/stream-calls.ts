@@ -1,4 +1,4 @@
-/** Calls to the stream of a merchant's locks. With `seconds=0` the stream ends after the present state. */
+/** Calls to the stream of a merchant's locks. With `seconds=0` the stream ends after the locks' current state. */
 import type { CallTable } from './call-table.js';
 
 export const STREAM_CALLS: CallTable = {

@@ -17,6 +17,7 @@ export const RIDE: readonly (readonly [latitude: number, longitude: number])[] =
 ];
 const RIDE_INTERVAL_MS = 30_000;
 
+/** The lock, connected to a gateway. */
 export class RentedLock {
   /** The sequence numbers of the pings that were acknowledged: its diary. */
   readonly sentPings: number[] = [];
