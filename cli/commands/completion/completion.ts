@@ -24,10 +24,10 @@ interface Offer {
  * Answers a shell. Arguments: `bash` and the line up to the cursor; or `zsh` or `fish` and the words after the
  * program's name, the last of which is being typed.
  */
-export async function printCompletions([shell, ...rest]: readonly string[], load: LoadTree): Promise<void> {
+export async function printCompletions([shell, ...args]: readonly string[], load: LoadTree): Promise<void> {
   try {
-    const line = shell === 'bash' ? readBashLine(rest[0] ?? '') : null;
-    const words = line?.words.slice(1) ?? [...rest];
+    const line = shell === 'bash' ? readBashLine(args[0] ?? '') : null;
+    const words = line?.words.slice(1) ?? [...args];
     const typed = words.pop() ?? '';
     const { values, paths } = await offerFor(await load(words), words, typed);
     for (const { value, means = '' } of values.filter((each) => matchesStart(each.value, typed))) {
@@ -49,11 +49,11 @@ function matchesStart(value: string, typed: string): boolean {
   return MAC.test(value) && digits !== '' && value.replaceAll(':', '').startsWith(digits);
 }
 
-async function offerFor(program: Command, before: readonly string[], typed: string): Promise<Offer> {
-  const { command, awaitingOption, flags, afterDashes } = readWords(program, before);
-  const context = { flags, words: before };
+async function offerFor(program: Command, wordsBefore: readonly string[], typed: string): Promise<Offer> {
+  const { command, awaitingOption, flags, isAfterDashes } = readWords(program, wordsBefore);
+  const context = { flags, words: wordsBefore };
   if (awaitingOption !== undefined) return await valuesOf(command, awaitingOption, context);
-  if (!afterDashes && typed.startsWith('-')) {
+  if (!isAfterDashes && typed.startsWith('-')) {
     const [flag, value] = splitFlag(typed);
     if (value === undefined) return { values: flagsOf(command) };
     const option = findOption(command, flag);
@@ -62,7 +62,7 @@ async function offerFor(program: Command, before: readonly string[], typed: stri
     return { values: values.map((each) => ({ ...each, value: `${flag}=${each.value}` })) };
   }
   const commands = command.commands.map((each) => ({ value: each.name(), means: each.description() }));
-  const argument = argumentAt(command, countArguments(command, before));
+  const argument = argumentAt(command, countArguments(command, wordsBefore));
   const offer = argument === undefined ? { values: [] } : await valuesOf(command, argument, context);
   const isGroup = command.commands.length > 0;
   const help = isGroup && command.parent === null ? [{ value: 'help', means: 'Show help for a command.' }] : [];
@@ -76,37 +76,37 @@ interface WordsBefore {
   readonly awaitingOption: Option | undefined;
   /** The values of the flags. */
   readonly flags: ReadonlyMap<string, string>;
-  /** Whether `--` came before, after which no word is a flag. */
-  readonly afterDashes: boolean;
+  /** Whether `--` came before the cursor, after which no word is a flag. */
+  readonly isAfterDashes: boolean;
 }
 
 /** Interprets the words before the cursor. */
-function readWords(program: Command, before: readonly string[]): WordsBefore {
+function readWords(program: Command, wordsBefore: readonly string[]): WordsBefore {
   let command = program;
   let awaitingOption: Option | undefined;
-  let afterDashes = false;
+  let isAfterDashes = false;
   const flags = new Map<string, string>();
-  for (const word of before) {
+  for (const word of wordsBefore) {
     if (awaitingOption !== undefined) {
       flags.set(awaitingOption.long ?? '', word);
       awaitingOption = undefined;
-    } else if (word === '--') afterDashes = true;
-    else if (!afterDashes && word.startsWith('-')) {
+    } else if (word === '--') isAfterDashes = true;
+    else if (!isAfterDashes && word.startsWith('-')) {
       const [flag, value] = splitFlag(word);
       const option = findOption(command, flag);
       if (value !== undefined) flags.set(flag, value);
       else if (option?.required) awaitingOption = option;
     } else command = command.commands.find((each) => each.name() === word) ?? command;
   }
-  return { command, awaitingOption, flags, afterDashes };
+  return { command, awaitingOption, flags, isAfterDashes };
 }
 
 /** The number of words before the cursor that are arguments of the command: neither command names nor flags. */
-function countArguments(command: Command, before: readonly string[]): number {
+function countArguments(command: Command, wordsBefore: readonly string[]): number {
   const depth = depthOf(command);
   let count = -depth;
   let isValue = false;
-  for (const word of before) {
+  for (const word of wordsBefore) {
     if (isValue) isValue = false;
     else if (word.startsWith('-')) {
       const [flag, value] = splitFlag(word);
@@ -133,13 +133,13 @@ function splitFlag(word: string): [flag: string, value?: string] {
 
 /** Finds a flag of the command or of a group that it belongs to. */
 function findOption(command: Command, flag: string): Option | undefined {
-  const own = command.options.find(({ long, short }) => long === flag || short === flag);
-  return own ?? (command.parent === null ? undefined : findOption(command.parent, flag));
+  const ownFlag = command.options.find(({ long, short }) => long === flag || short === flag);
+  return ownFlag ?? (command.parent === null ? undefined : findOption(command.parent, flag));
 }
 
 function flagsOf(command: Command): WordValue[] {
-  const own = command.options.filter(({ hidden }) => !hidden);
-  const flags = own.map(({ long, description }) => ({ value: long ?? '', means: description }));
+  const ownFlags = command.options.filter(({ hidden }) => !hidden);
+  const flags = ownFlags.map(({ long, description }) => ({ value: long ?? '', means: description }));
   return [...flags, { value: '--help', means: 'Show help.' }];
 }
 
@@ -151,10 +151,10 @@ async function valuesOf(
 ): Promise<Offer> {
   if (target.argChoices !== undefined) return { values: target.argChoices.map((value) => ({ value })) };
   // What the value is: for a flag the name in angle brackets, such as <file>.
-  const what = 'flags' in target ? (/<([^>]+)>$/.exec(target.flags)?.[1] ?? '') : target.name();
-  if (what === 'file' || what === 'folder') return { values: [], paths: `${what}s` };
+  const valueName = 'flags' in target ? (/<([^>]+)>$/.exec(target.flags)?.[1] ?? '') : target.name();
+  if (valueName === 'file' || valueName === 'folder') return { values: [], paths: `${valueName}s` };
   const name = 'flags' in target ? (target.long ?? '') : `<${target.name()}>`;
-  return { values: await valuesFor(pathOf(command), name, what, context) };
+  return { values: await valuesFor(pathOf(command), name, valueName, context) };
 }
 
 /** The command's words without the program's name: `device show`. */

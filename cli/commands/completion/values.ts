@@ -27,102 +27,103 @@ const MAX_VALUES = 500;
 
 /** Sources of values, by command and flag or argument. A test checks that each key exists in the command tree. */
 export const VALUE_SOURCES: Readonly<Record<string, ValueSource>> = {
-  'trace check --ignore': rules,
-  'sim run --bug': bugs,
-  'sim run --fault': faults,
-  'sim run --scenario': scenarios,
-  'sim scenarios <name>': scenarios,
-  'webhook trigger <story>': stories,
-  'webhook set <id>': urls,
-  'webhook show <id>': urls,
-  'webhook remove <id>': urls,
-  'webhook rotate-secret <id>': urls,
-  'merchant set <name>': merchants,
-  'merchant rotate-notify-secret <name>': merchants,
-  'merchant test-notify <name>': merchants,
-  'usage plan set <merchant>': merchants,
-  'usage plan show <merchant>': merchants,
-  'key revoke <id>': keys,
-  'command show <id>': commands,
-  'command cancel <id>': commands,
-  'command send <words>': macsAndTypes,
-  'trace show --reason': reasons,
+  'trace check --ignore': listRules,
+  'sim run --bug': listBugs,
+  'sim run --fault': listFaults,
+  'sim run --scenario': listScenarios,
+  'sim scenarios <name>': listScenarios,
+  'webhook trigger <story>': listStories,
+  'webhook set <id>': listUrls,
+  'webhook show <id>': listUrls,
+  'webhook remove <id>': listUrls,
+  'webhook rotate-secret <id>': listUrls,
+  'merchant set <name>': listMerchants,
+  'merchant rotate-notify-secret <name>': listMerchants,
+  'merchant test-notify <name>': listMerchants,
+  'usage plan set <merchant>': listMerchants,
+  'usage plan show <merchant>': listMerchants,
+  'key revoke <id>': listKeys,
+  'command show <id>': listCommands,
+  'command cancel <id>': listCommands,
+  'command send <words>': listMacsAndTypes,
+  'trace show --reason': listReasons,
 };
 
-/** The values for a position; empty if unknown. @param what the name in the flag's angle brackets */
+/** The values for a position; empty if unknown. @param valueName the name in the flag's angle brackets */
 export async function valuesFor(
   path: string,
   name: string,
-  what: string,
+  valueName: string,
   typed: TypedWords,
 ): Promise<readonly WordValue[]> {
-  const source = VALUE_SOURCES[`${path} ${name}`] ?? sourceByName(name, what);
+  const source = VALUE_SOURCES[`${path} ${name}`] ?? sourceByName(name, valueName);
   return source === undefined ? [] : (await source(typed)).slice(0, MAX_VALUES);
 }
 
-function sourceByName(name: string, what: string): ValueSource | undefined {
-  if (what === 'mac') return macs;
-  if (name === '--merchant') return merchants;
-  if (name === '--url' && what === 'id') return urls;
-  return what === 'on|off' ? async () => [{ value: 'on' }, { value: 'off' }] : undefined;
+function sourceByName(name: string, valueName: string): ValueSource | undefined {
+  if (valueName === 'mac') return listMacs;
+  if (name === '--merchant') return listMerchants;
+  if (name === '--url' && valueName === 'id') return listUrls;
+  return valueName === 'on|off' ? async () => [{ value: 'on' }, { value: 'off' }] : undefined;
 }
 
-async function rules(): Promise<readonly WordValue[]> {
+async function listRules(): Promise<readonly WordValue[]> {
   const { RULES } = await import('../../../proto/power/rules.js');
   return RULES.map(({ rule, brokenWhen }) => ({ value: rule, means: brokenWhen }));
 }
 
-async function bugs(): Promise<readonly WordValue[]> {
+async function listBugs(): Promise<readonly WordValue[]> {
   const { BUGS } = await import('../../../firmware-sim/faults/bugs.js');
   return BUGS.map(({ name, sentence }) => ({ value: name, means: sentence }));
 }
 
-async function faults(): Promise<readonly WordValue[]> {
+async function listFaults(): Promise<readonly WordValue[]> {
   const { FAULTS } = await import('../../../firmware-sim/faults/faults.js');
   return FAULTS.map(({ name, sentence }) => ({ value: name, means: sentence }));
 }
 
-async function scenarios(): Promise<readonly WordValue[]> {
+async function listScenarios(): Promise<readonly WordValue[]> {
   const { builtInNames } = await import('../../../firmware-sim/scenario/built-in.js');
   return builtInNames().map((value) => ({ value }));
 }
 
-async function stories(): Promise<readonly WordValue[]> {
+/** The stories of `webhook trigger`: scripted sequences of pings, such as those of a theft. */
+async function listStories(): Promise<readonly WordValue[]> {
   const { STORIES } = await import('../../../firmware-sim/story/story.js');
   return STORIES.map(({ name }) => ({ value: name }));
 }
 
-async function reasons(): Promise<readonly WordValue[]> {
+async function listReasons(): Promise<readonly WordValue[]> {
   const { REASONS } = await import('../../../proto/wire/reasons.js');
   return REASONS.map(({ name }) => ({ value: name }));
 }
 
-async function macs(typed: TypedWords): Promise<readonly WordValue[]> {
+async function listMacs(typed: TypedWords): Promise<readonly WordValue[]> {
   const { devices } = await askGateway<{ devices: { mac: string; merchant: string }[] }>(
     '/devices?limit=1000&sort=mac',
     typed,
   );
-  const chosen = typed.flags.get('--merchant');
-  const offered = devices.filter(({ merchant }) => chosen === undefined || merchant === chosen);
+  const merchantFlag = typed.flags.get('--merchant');
+  const offered = devices.filter(({ merchant }) => merchantFlag === undefined || merchant === merchantFlag);
   return offered.map(({ mac, merchant }) => ({ value: mac, means: merchant }));
 }
 
-async function macsAndTypes(typed: TypedWords): Promise<readonly WordValue[]> {
+async function listMacsAndTypes(typed: TypedWords): Promise<readonly WordValue[]> {
   const types = ['unlock', 'lock', 'siren', 'locate-gps', 'locate-cell', 'set-power', 'reset'];
   const offered = types.map((value) => ({ value }));
   try {
-    return [...offered, ...(await macs(typed)).filter(({ value }) => !typed.words.includes(value))];
+    return [...offered, ...(await listMacs(typed)).filter(({ value }) => !typed.words.includes(value))];
   } catch {
     return offered;
   }
 }
 
-async function merchants(typed: TypedWords): Promise<readonly WordValue[]> {
+async function listMerchants(typed: TypedWords): Promise<readonly WordValue[]> {
   const answer = await askGateway<{ merchants: { name: string }[] }>('/merchants', typed);
   return answer.merchants.map(({ name }) => ({ value: name }));
 }
 
-async function urls(typed: TypedWords): Promise<readonly WordValue[]> {
+async function listUrls(typed: TypedWords): Promise<readonly WordValue[]> {
   const { webhooks } = await askGateway<{ webhooks: { id: number; url: string; merchant: string }[] }>(
     '/webhooks',
     typed,
@@ -130,12 +131,12 @@ async function urls(typed: TypedWords): Promise<readonly WordValue[]> {
   return webhooks.map(({ id, url, merchant }) => ({ value: String(id), means: `${url} (${merchant})` }));
 }
 
-async function keys(typed: TypedWords): Promise<readonly WordValue[]> {
+async function listKeys(typed: TypedWords): Promise<readonly WordValue[]> {
   const answer = await askGateway<{ keys: { id: string; name: string; state: string }[] }>('/keys', typed);
   return answer.keys.map(({ id, name, state }) => ({ value: id, means: `${name}, ${state}` }));
 }
 
-async function commands(typed: TypedWords): Promise<readonly WordValue[]> {
+async function listCommands(typed: TypedWords): Promise<readonly WordValue[]> {
   const answer = await askGateway<{ commands: { id: number; type: string; mac: string; state: string }[] }>(
     '/commands?limit=50',
     typed,

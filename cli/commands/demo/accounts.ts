@@ -7,10 +7,12 @@ import path from 'node:path';
 import { fleetMacs } from '../../../firmware-sim/fleet/fleet.js';
 import { invitationPath } from '../../../gateway/console/invitation-link.js';
 import type { Gateway } from '../../../gateway/gateway.js';
+import { Days, Minutes } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 
 const MERCHANT = 'Demo';
+const MINUTES_PER_DAY = Days(1) / Minutes(1);
 
 /** The content of the file. */
 export interface DemoAccounts {
@@ -88,7 +90,8 @@ function readAccounts(file: string): Omit<DemoAccounts, 'apiKey'> & { readonly a
 }
 
 async function createAccounts(gateway: Gateway, { seed, locks }: NewDemoOptions, port: number): Promise<DemoAccounts> {
-  const minuteOfDay = Math.floor(gateway.clock.now() / 60_000) % 1440;
+  // With the current minute, fleetMacs chooses MACs such that a lock soon sends its daily ping.
+  const minuteOfDay = Math.floor(gateway.clock.now() / Minutes(1)) % MINUTES_PER_DAY;
   const webhookPort = port === 0 ? await anyFreePort() : port;
   await ignoringCode('merchant-exists', () => gateway.accounts.addMerchant(MERCHANT));
   const { secret } = await gateway.accounts.addWebhookUrl({
@@ -102,7 +105,7 @@ async function createAccounts(gateway: Gateway, { seed, locks }: NewDemoOptions,
   return { seed, locks: provisioned, webhookPort, webhookSecret: secret, apiKey, isNew: true };
 }
 
-/** Adds the lock, or rotates its secret if an interrupted first start left it behind. */
+/** Adds the lock. If an interrupted first start has added it already, rotates its secret. */
 async function provision(gateway: Gateway, mac: Mac): Promise<string> {
   const added = await ignoringCode('device-exists', () => {
     return gateway.accounts.addDevice({ mac, merchant: MERCHANT, simulated: true });

@@ -51,7 +51,7 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
   events.on('files-mended', ({ what }) => printNote(what));
   const { speed, new: makeNew = false } = flags;
   const gateway = await startGateway(config, { speed, events, settings, onBroken, makeNew });
-  // Called from the last to the first.
+  // Called in reverse order.
   const closers: (() => Promise<void>)[] = [
     async () => stopLogging(),
     () => closeGateway(gateway, (why) => printNote(`lockgate: ${why}`)),
@@ -67,7 +67,7 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
     listenToAll(gateway.events, (event) => {
       // The receiver prints successful deliveries.
       if (event.event === 'delivery' && event.outcome === 'delivered') return;
-      // The lines about connecting and disconnecting already say this.
+      // The lines of the connect and disconnect events already say this.
       if (event.event === 'presence' && (event.presence === 'online' || event.presence === 'asleep')) return;
       for (const line of eventLines(event, lineWidth())) print(line);
     });
@@ -87,7 +87,7 @@ function lineWidth(): number | undefined {
 }
 
 /** The address range of the demo's webhook receiver. */
-const LOOPBACK = '127.0.0.0/8';
+const LOOPBACK_RANGE = '127.0.0.0/8';
 
 /** The settings. Occupied default ports are replaced by free ones, and webhooks may go to loopback. */
 export async function demoConfig(flags: DemoFlags): Promise<{ config: Config; settings: ResolvedSetting[] }> {
@@ -108,14 +108,17 @@ export async function demoConfig(flags: DemoFlags): Promise<{ config: Config; se
   return { config: demoSettings, settings: resolved };
 }
 
-/** The setting of the ranges with loopback, so that other URLs than the receiver's may be there too. */
-function withLoopback(each: ResolvedSetting): ResolvedSetting {
-  if (each.setting.key !== 'allowWebhookRange') return each;
-  return { ...each, text: [each.text, LOOPBACK].filter((range) => range !== '').join(',') };
+/**
+ * Adds loopback to the setting of the ranges that webhooks may go to: for the demo's receiver, and for others that the
+ * user starts. Returns any other setting unchanged.
+ */
+function withLoopback(resolved: ResolvedSetting): ResolvedSetting {
+  if (resolved.setting.key !== 'allowWebhookRange') return resolved;
+  return { ...resolved, text: [resolved.text, LOOPBACK_RANGE].filter((range) => range !== '').join(',') };
 }
 
-async function choosePort(wanted: number | undefined): Promise<number> {
-  if (wanted !== undefined) return wanted;
+async function choosePort(portFlag: number | undefined): Promise<number> {
+  if (portFlag !== undefined) return portFlag;
   return (await isFree(DEFAULT_WEBHOOK_PORT, HOST)) ? DEFAULT_WEBHOOK_PORT : 0;
 }
 

@@ -1,7 +1,7 @@
 /** The flags of `lockgate demo`, in a separate file so that its help does not load the demo. */
 import type { RunFlags } from '../serve/serve.js';
 
-/** The flags of `serve`, and those of the demo alone. */
+/** The flags of `serve`, and those that only the demo has. */
 export interface DemoFlags extends RunFlags {
   readonly locks: number;
   readonly speed: number;

@@ -18,9 +18,9 @@ interface OutcomeJson {
 
 const CLOSE_HELP = `
 At once, its API keys, tokens and sessions are refused, its locks lose their connections and can't connect, and its
-webhooks stop. Nothing is deleted: undelivered events stay as long as others (--keep-days), statements stay readable,
-and the month of the closing is billed. Its name stays taken. To let a lock work on, move it first or later:
-lockgate device set MAC --merchant NAME.
+webhooks stop. Nothing is deleted: undelivered events are stored as long as other events (--keep-days), statements stay
+readable, and the month of the closing is billed. No other merchant can take its name. To keep a lock in service, move
+it to another merchant, before or after the closing: lockgate device set MAC --merchant NAME.
 
 Example:
   $ lockgate merchant close "Amber Bikes" --yes`;
@@ -60,8 +60,8 @@ async function reopen(name: string, flags: Flags): Promise<void> {
   if (outcome.webhooks > 0) printNote('Undelivered events are sent by: lockgate webhook recover --since TIME');
 }
 
-async function post(name: string, what: 'close' | 'reopen', flags: Flags): Promise<OutcomeJson> {
-  return await new GatewayClient(flags).post<OutcomeJson>(`/merchants/${encodeURIComponent(name)}/${what}`, {});
+async function post(name: string, action: 'close' | 'reopen', flags: Flags): Promise<OutcomeJson> {
+  return await new GatewayClient(flags).post<OutcomeJson>(`/merchants/${encodeURIComponent(name)}/${action}`, {});
 }
 
 function countsText({ locks, webhooks }: OutcomeJson): string {

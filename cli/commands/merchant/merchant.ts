@@ -1,4 +1,6 @@
-/** `lockgate merchant add|set|list`: manages merchants; closing.ts has the others. */
+/**
+ * `lockgate merchant add|set|list`: manages merchants. closing.ts and notify-url.ts have the group's other commands.
+ */
 import type { Command } from 'commander';
 import { systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
@@ -51,7 +53,7 @@ export function addMerchantCommands(program: Command): void {
   addNotifyUrlCommands(merchant);
   addClosingCommands(merchant);
   addWatchFlag(addClientFlags(merchant.command('list').description('List merchants.')))
-    .option('--all', 'Closed merchants too.')
+    .option('--all', 'Also list closed merchants.')
     .addHelpText('after', '\nExample:\n  $ lockgate merchant list')
     .action(repeatIfWatched(list));
 }

@@ -1,4 +1,7 @@
-/** `lockgate merchant rotate-notify-secret|test-notify`: the URL at which a merchant learns of troubles of its URLs. */
+/**
+ * `lockgate merchant rotate-notify-secret|test-notify`: commands for the notify URL, to which the gateway reports
+ * problems with the merchant's webhook URLs.
+ */
 import type { Command } from 'commander';
 import type { ConnectionFlags } from '../../client.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';

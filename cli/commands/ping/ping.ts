@@ -1,4 +1,7 @@
-/** `lockgate ping decode|encode`: flags and help. uplink-text.ts does the work and is loaded on demand. */
+/**
+ * `lockgate ping decode|encode`: flags and help. uplink-text.ts does the work and is loaded on demand. An uplink is a
+ * message of a lock: a ping, or the acknowledgement of a command.
+ */
 import { type Command, Option } from 'commander';
 import type { DecodeFlags, EncodeFlags } from './uplink-text.js';
 

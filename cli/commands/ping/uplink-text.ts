@@ -1,4 +1,7 @@
-/** `lockgate ping decode|encode`: converts one uplink between its bytes (hex or base64) and JSON. */
+/**
+ * `lockgate ping decode|encode`: converts one uplink (a lock's ping or acknowledgement of a command) between its bytes
+ * (hex or base64) and JSON.
+ */
 
 import { LockgateError } from '../../../proto/errors.js';
 import { isObject } from '../../../proto/json-reader.js';
@@ -62,13 +65,16 @@ const HEX = /^(?:[0-9a-f]{2})*$/i;
 const BASE64 = /^(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2}(?:==)?|[A-Za-z0-9+/_-]{3}=?)?$/;
 
 /** Text that is both valid hex and valid base64 counts as hex, because most logs print hex. */
-function readBytes(text: string, form: DecodeFlags['from']): Buffer {
+function readBytes(text: string, encoding: DecodeFlags['from']): Buffer {
   const compact = text.replace(/[\s:]|0x/g, '');
   if (compact === '') throw new LockgateError('input-bytes', 'there are no bytes: expected hex or base64');
-  if (form !== 'base64' && HEX.test(compact)) return Buffer.from(compact, 'hex');
+  if (encoding !== 'base64' && HEX.test(compact)) return Buffer.from(compact, 'hex');
   const trimmed = text.replace(/\s/g, '');
-  if (form !== 'hex' && BASE64.test(trimmed)) return Buffer.from(trimmed, 'base64');
-  throw new LockgateError('input-bytes', `the text is not ${form ?? 'hex or base64'}: expected the bytes of an uplink`);
+  if (encoding !== 'hex' && BASE64.test(trimmed)) return Buffer.from(trimmed, 'base64');
+  throw new LockgateError(
+    'input-bytes',
+    `the text is not ${encoding ?? 'hex or base64'}: expected the bytes of an uplink`,
+  );
 }
 
 /** Also accepts the output of `ping decode --json` and a line of a trace, which have the uplink in `ping` or `ack`. */
@@ -79,8 +85,8 @@ function readJson(text: string): Uplink {
   } catch (error) {
     throw new LockgateError('input-json', `the text is not JSON (${(error as Error).message})`);
   }
-  const inner = isObject(json) ? (json.ping ?? json.ack ?? json) : json;
-  const uplink = uplinkFromJson(inner);
+  const uplinkJson = isObject(json) ? (json.ping ?? json.ack ?? json) : json;
+  const uplink = uplinkFromJson(uplinkJson);
   if (!uplink.ok) throw new LockgateError('input-uplink', uplink.error.message);
   return uplink.value;
 }
@@ -95,7 +101,7 @@ function encode(uplink: Uplink): Uint8Array {
   }
 }
 
-/** The size of an uplink alone, and as an MQTT packet. */
+/** The size of an encoded uplink, and of the MQTT packet with it. */
 interface Sizes {
   readonly protobuf_bytes: number;
   readonly publish_bytes: number;
@@ -106,10 +112,10 @@ const TOPIC_BYTES = 2 + 2;
 const PACKET_ID_BYTES = 2;
 
 function sizesOf(bytes: Uint8Array): Sizes {
-  const remaining = TOPIC_BYTES + PACKET_ID_BYTES + bytes.length;
+  const remainingBytes = TOPIC_BYTES + PACKET_ID_BYTES + bytes.length;
   // The remaining length takes a byte for each 7 bits (MQTT 3.1.1 §2.2.3).
-  const lengthBytes = remaining < 2 ** 7 ? 1 : remaining < 2 ** 14 ? 2 : 3;
-  return { protobuf_bytes: bytes.length, publish_bytes: 1 + lengthBytes + remaining };
+  const lengthBytes = remainingBytes < 2 ** 7 ? 1 : remainingBytes < 2 ** 14 ? 2 : 3;
+  return { protobuf_bytes: bytes.length, publish_bytes: 1 + lengthBytes + remainingBytes };
 }
 
 function describeSizes(sizes: Sizes): string {

@@ -10,6 +10,6 @@ import { setFlagsFromString } from 'node:v8';
 const HEAP_GROWTH_PERCENT = 150;
 
 /** Sets V8's flag. Must be called before the gateway starts: V8 reads the flag only after each full collection. */
-export function collectRarely(): void {
+export function makeFullCollectionsRare(): void {
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
 }

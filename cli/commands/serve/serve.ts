@@ -10,7 +10,7 @@ import { LockgateError } from '../../../proto/errors.js';
 import { addressFile } from '../../client.js';
 import { onHangUp, untilInterrupted } from '../../terminal/interrupt.js';
 import { print, printNote } from '../../terminal/output.js';
-import { collectRarely } from './heap-growth.js';
+import { makeFullCollectionsRare } from './heap-growth.js';
 
 /** The values of setting flags, by the keys of the settings table. */
 export type SettingFlags = Readonly<Partial<Record<SettingKey, string>>>;
@@ -88,7 +88,7 @@ export function addServeCommand(program: Command): void {
 }
 
 async function runGateway(flags: RunFlags): Promise<void> {
-  collectRarely();
+  makeFullCollectionsRare();
   const { misspeltVariables, readConfig, resolveSettings, settingsInForce } = await import(
     '../../../gateway/config.js'
   );
@@ -147,12 +147,12 @@ function rereadFiles({ mqttTls }: Config, gateway: Gateway, log: Logger): void {
   }
 }
 
-/** The members of the log line "started": version, settings and ports in use. What may be secret is left out. */
+/** The members of the log line "started": version, settings and ports in use. `given` never contains a secret. */
 function startedMembers(settings: readonly SettingInForce[], gateway: Gateway): Record<string, unknown> {
-  const texts = settings.map(({ key, given }) => [key, given]);
+  const entries = settings.map(({ key, given }) => [key, given]);
   const { mqttPort, mqttTlsPort, httpPort, operatorPort } = gateway;
   const ports = { mqtt: mqttPort, mqtts: mqttTlsPort, http: httpPort, operator: operatorPort };
-  return { event: 'started', version: VERSION, settings: Object.fromEntries(texts), ports };
+  return { event: 'started', version: VERSION, settings: Object.fromEntries(entries), ports };
 }
 
 /** Writes the gateway's address to the data folder, so that commands find this gateway without a flag. */

@@ -31,7 +31,7 @@ export interface BugNote {
   readonly warning: string | null;
 }
 
-/** The maximum number of locks named; the remaining locks are counted. */
+/** The maximum number of locks whose MACs are printed; the remaining locks are counted. */
 const MAX_NAMED_LOCKS = 5;
 
 /** Which locks have which bug: one note for each bug. `locks` is in the order of the fleet. */
@@ -42,25 +42,25 @@ export function bugNotes(
 ): readonly BugNote[] {
   const bugsOfLocks = assignBugs(assignments, locks.length);
   return [...new Set(assignments.map(({ bug }) => bug))].map((bug) => {
-    const buggy = locks.filter((_, index) => bugsOfLocks[index]?.includes(bug));
-    const names = buggy.map(({ mac }) => formatMac(mac));
-    return { bug: bug.name, rule: bug.rule, locks: names, warning: warningOf(bug, buggy, run) };
+    const buggyLocks = locks.filter((_, index) => bugsOfLocks[index]?.includes(bug));
+    const names = buggyLocks.map(({ mac }) => formatMac(mac));
+    return { bug: bug.name, rule: bug.rule, locks: names, warning: warningOf(bug, buggyLocks, run) };
   });
 }
 
-function warningOf(bug: Bug, buggy: readonly BugNoteLock[], run: BugNoteRun): string | null {
+function warningOf(bug: Bug, buggyLocks: readonly BugNoteLock[], run: BugNoteRun): string | null {
   if (run === 'scenario') return null;
-  return whyHidden(bug, { ...run, locks: buggy.map(({ state }) => state) });
+  return whyHidden(bug, { ...run, locks: buggyLocks.map(({ state }) => state) });
 }
 
 /** Prints the notes on stderr. `locks` is the number of locks in the run. */
 export function printBugNotes(notes: readonly BugNote[], locks: number): void {
-  for (const { bug, rule, locks: buggy, warning } of notes) {
-    const named = buggy.slice(0, MAX_NAMED_LOCKS).join(', ');
-    const more = buggy.length > MAX_NAMED_LOCKS ? ` and ${buggy.length - MAX_NAMED_LOCKS} more` : '';
-    const which =
-      buggy.length === locks ? `all ${plural(locks, 'lock')}` : `${buggy.length} of ${plural(locks, 'lock')}`;
-    printNote(`Bug ${bug}: ${which}, ${named}${more}; ${rule === null ? 'no rule detects it' : `breaks ${rule}`}.`);
+  for (const { bug, rule, locks: buggyLocks, warning } of notes) {
+    const namedMacs = buggyLocks.slice(0, MAX_NAMED_LOCKS).join(', ');
+    const moreText = buggyLocks.length > MAX_NAMED_LOCKS ? ` and ${buggyLocks.length - MAX_NAMED_LOCKS} more` : '';
+    const allOrSome = buggyLocks.length === locks ? 'all' : `${buggyLocks.length} of`;
+    const effect = rule === null ? 'no rule detects it' : `breaks ${rule}`;
+    printNote(`Bug ${bug}: ${allOrSome} ${plural(locks, 'lock')}, ${namedMacs}${moreText}; ${effect}.`);
     if (warning !== null) printNote(`Warning: ${bug} can hardly show here: ${warning}.`);
   }
 }

@@ -59,6 +59,7 @@ export async function runTracedLive(flags: TraceFlags, interrupted: Interruption
   }
   const { fromMs, untilMs } = traces;
   const clock = new RunClock(gateway.startMs, flags.speed);
+  // 'done-by-hand': the simulated locks don't receive the recorded commands; their effects happen at the lock.
   const traced = new TracedLocks(traces, 'done-by-hand', gateway.startMs - fromMs);
   const span = untilMs - fromMs;
   const endMs = gateway.startMs + span;

@@ -14,19 +14,12 @@ import { findGateway, type SimGateway } from './gateway.js';
 import { describeRun, plural, repeatCommand, runToJson } from './summary.js';
 import { SimTally } from './tally.js';
 
-/**
- * The interval between the starts of two locks, so that they don't all connect at once: its maximum in simulated time,
- * its maximum in real time, and the real time within which all locks must start.
- */
-const START_INTERVAL: {
-  readonly maxSimulated: Milliseconds;
-  readonly maxReal: Milliseconds;
-  readonly allWithin: Milliseconds;
-} = {
-  maxSimulated: Seconds(10),
-  maxReal: 5,
-  allWithin: Seconds(30),
-};
+/** Locks start one after another, so that they don't all connect at once. The maximum interval in simulated time. */
+const MAX_SIMULATED_START_INTERVAL: Milliseconds = Seconds(10);
+/** The maximum interval between the starts of two locks in real time. */
+const MAX_REAL_START_INTERVAL: Milliseconds = Seconds(0.005);
+/** The real time within which all locks start. */
+const MAX_STARTING_TIME: Milliseconds = Seconds(30);
 /** The number of open files that the process needs in addition to one connection per lock. */
 const OTHER_OPEN_FILES = 64;
 /** The interval of progress lines if standard error is not a terminal. */
@@ -43,7 +36,7 @@ export async function runLive(flags: SimFlags, plan: FleetPlan, interrupted: Int
   }
   if (!flags.json)
     printNote(`${describeRun(flags, gateway.macs.length)}, against ${gateway.url}. Press Ctrl-C to stop.`);
-  warnOfFiles(gateway.macs.length);
+  warnOfOpenFileLimit(gateway.macs.length);
   const memoryBefore = peakMemoryBytes();
   const listening = new AbortController();
   const tally = new SimTally(new Set(gateway.macs.map(formatMac)));
@@ -79,7 +72,7 @@ function peakMemoryBytes(): number {
 }
 
 /** Warns if the process may not open enough files: each connected lock needs one. */
-function warnOfFiles(locks: number): void {
+function warnOfOpenFileLimit(locks: number): void {
   const limit = readOpenFileLimit();
   const needed = locks + OTHER_OPEN_FILES;
   if (limit === undefined || limit >= needed) return;
@@ -107,10 +100,7 @@ function fleetOf({ flags, plan, gateway, clock, tally, network }: FleetParts): F
     openLink: network?.wrap(openLink) ?? openLink,
     diary: (_mac, _atMs, entry) => tally.note(entry),
     bugs: plan.bugs,
-    startEvery: Math.min(
-      START_INTERVAL.maxSimulated,
-      Math.min(START_INTERVAL.maxReal, START_INTERVAL.allWithin / gateway.macs.length) * flags.speed,
-    ),
+    startEvery: startIntervalOf(gateway.macs.length, flags.speed),
     // Boot numbers are not stored between runs. They start at the current second, which never repeats, because an
     // uplink's key (boot and sequence) must be unique.
     bootsBefore: Math.floor(systemClock.now() / Seconds(1)),
@@ -118,6 +108,12 @@ function fleetOf({ flags, plan, gateway, clock, tally, network }: FleetParts): F
     ...(plan.city && { city: plan.city }),
     ...(plan.path && { path: plan.path }),
   });
+}
+
+/** The interval between the starts of two locks, in simulated time. */
+function startIntervalOf(locks: number, speed: number): Milliseconds {
+  const realInterval = Math.min(MAX_REAL_START_INTERVAL, MAX_STARTING_TIME / locks);
+  return Math.min(MAX_SIMULATED_START_INTERVAL, realInterval * speed);
 }
 
 /** Shows progress: a line that changes on a terminal, otherwise a line from time to time. */
@@ -134,7 +130,7 @@ export function showProgress(tally: SimTally): { end(): void } {
   return { end: () => timer.cancel() };
 }
 
-/** Waits for the end of --days, or for Ctrl-C. */
+/** Waits until --days have passed, or for Ctrl-C. */
 async function waitForEnd({ happened }: Interruption, clock: RunClock, days: number | undefined): Promise<void> {
   if (days === undefined) return await happened;
   let timer: Timer | undefined;

@@ -37,7 +37,7 @@ function parseAround(text: string): City {
   throw new LockgateError('input-around', `--around is ${JSON.stringify(text)}: expected ${expected}`);
 }
 
-/** Whether the route is too far from the city. Checks only its start, because a route has at most 500 km. */
+/** Whether the route is too far from the city. Checking its start is enough: a route is at most 500 km long. */
 function isTooFar({ start }: WaypointPath): boolean {
   return Math.sqrt(start.eastMeters ** 2 + start.northMeters ** 2) > MAX_METERS_AWAY;
 }

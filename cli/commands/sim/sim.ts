@@ -5,6 +5,7 @@ import type { PlanFlags, SimFlags } from './flags.js';
 import { addSimShadow } from './shadow/command.js';
 import { addSimShell } from './shell/command.js';
 
+/** Limits of the flags. They catch mistyped numbers: a run at a limit still works, but takes hours. */
 const MAX_LOCKS = 100_000;
 const MAX_DAYS = 3660;
 const MAX_SPEED = 3600;
@@ -93,7 +94,7 @@ against a gateway, whose operator's interface then sends the scenario's commands
 The exit code is 1 if an expectation is not met, or if a rule finds something that the scenario does not allow.
 
 Exit codes: 0 done, 1 the scenario failed, 2 a flag or file is wrong, 3 the gateway can’t be reached or refuses,
-130 interrupted by Ctrl-C before --days were over.
+130 interrupted by Ctrl-C earlierValues --days were over.
 
 Example:
   $ lockgate sim run --virtual --locks 100 --days 7 --seed 7 --out week.jsonl.gz
@@ -156,10 +157,10 @@ function addRun(sim: Command): void {
 const MAX_PLANNED_LOCKS = 1_000_000;
 const MAX_PLANNED_DAYS = 366;
 const MAX_SAMPLED_LOCKS = 100_000;
-const MAX_COMMANDS = 3000;
+const MAX_COMMANDS_PER_MONTH = 3000;
 const MAX_CHAIN_BYTES = 100_000;
 /** Approximately the settings that "sim run" without --mix draws at random for each lock. */
-const PLAN_MIX = 'mid=55,mid+ride=23,high=14,high+ride=6,recovery=2';
+const DEFAULT_PLAN_MIX = 'mid=55,mid+ride=23,high=14,high+ride=6,recovery=2';
 
 const PLAN_HELP = `
 Simulates the fleet without a gateway and counts traffic as a gateway does: every MQTT frame in both directions,
@@ -180,16 +181,21 @@ Example:
 function addPlan(sim: Command): void {
   sim
     .command('plan')
-    .description('Estimate the connections, pings, data and costs of a fleet before you buy it.')
+    .description('Estimate the connections, pings, data and costs of a fleet earlierValues you buy it.')
     .requiredOption('--locks <n>', 'Number of locks.', wholeNumber(MAX_PLANNED_LOCKS))
-    .option('--mix <shares>', 'Shares of the locks’ first settings, such as mid=60,high+ride=20.', PLAN_MIX)
+    .option('--mix <shares>', 'Shares of the locks’ first settings, such as mid=60,high+ride=20.', DEFAULT_PLAN_MIX)
     .option('--days <n>', 'Number of days to measure.', wholeNumber(MAX_PLANNED_DAYS), 7)
     .option('--seed <text>', 'The seed of all random choices.', DEFAULT_SEED)
     .addOption(
       new Option('--pace <pace>', 'How eventful the days are.').choices(['everyday', 'lively']).default('everyday'),
     )
     .option('--sample <n>', 'Maximum number of locks to simulate.', wholeNumber(MAX_SAMPLED_LOCKS), 1000)
-    .option('--commands <n>', 'Number of commands (locate by GPS) per lock and month.', wholeNumber(MAX_COMMANDS), 0)
+    .option(
+      '--commands <n>',
+      'Number of commands (locate by GPS) per lock and month.',
+      wholeNumber(MAX_COMMANDS_PER_MONTH),
+      0,
+    )
     .option('--tls', 'Count connections over TLS.')
     .option('--chain <bytes>', 'With --tls: the bytes of further certificates.', wholeNumber(MAX_CHAIN_BYTES))
     .option('--per-mb <price>', 'The price per MB (1,000,000 bytes), with at most 6 decimals.')
@@ -223,6 +229,6 @@ function parseSpeed(text: string): number {
   throw new InvalidArgumentError(`Expected a number above 0, at most ${MAX_SPEED}.`);
 }
 
-function appendValue(value: string, before: string[]): string[] {
-  return [...before, value];
+function appendValue(value: string, earlierValues: string[]): string[] {
+  return [...earlierValues, value];
 }

@@ -1,6 +1,6 @@
 /**
  * Counts what happens in a live run: the locks' events, from their diaries (each simulated lock reports every step to a
- * callback, its diary), and the gateway's findings.
+ * callback, its diary), and the gateway's findings (each is a rule of the protocol that a lock has broken).
  */
 import type { DiaryEntry } from '../../../firmware-sim/lock/diary.js';
 import type { Lock } from '../../../firmware-sim/lock/lock.js';
@@ -10,10 +10,12 @@ import { plural } from './summary.js';
 
 /**
  * Whether the lock is connected, or sleeps because nothing is due. False while it connects or disconnects, if it has
- * uplinks but no connection, and after a failed connect. In a silent state a lock may sleep with uplinks.
+ * uplinks but no connection, and after a failed connect. In a silent power state, where only a theft makes a lock
+ * connect, the lock may sleep with unsent uplinks.
  */
 function isHealthy({ hasPower, state }: Lock): boolean {
-  if (!hasPower || state.link !== 'down') return hasPower && state.link === 'up';
+  if (!hasPower) return false;
+  if (state.link !== 'down') return state.link === 'up';
   const isSilent = state.stateName === 'AIRPLANE' || state.stateName === 'LOW_BATTERY';
   if (isSilent && state.tracking !== 'theft') return true;
   return state.waiting.length === 0 && state.failures === 0;
@@ -60,7 +62,7 @@ export class SimTally {
     this.#macs = macs;
   }
 
-  /** Call before the locks are stopped: findings about the connections that this cuts don't count. */
+  /** Call before the locks are stopped: findings about connections that the stop cuts don't count. */
   end(): void {
     this.#isEnding = true;
   }
@@ -88,7 +90,7 @@ export class SimTally {
     }
   }
 
-  /** Resolves when the gateway's event stream is open. Counts its findings about these locks until `signal` fires. */
+  /** Resolves when the gateway's event stream is open. Then counts findings about these locks until `signal` fires. */
   async listen(client: GatewayClient, signal: AbortSignal): Promise<void> {
     const lines = await client.listen('/events', signal);
     const findings = new Map<string, number>();
@@ -103,9 +105,9 @@ export class SimTally {
     for await (const line of lines) {
       // Most lines have no finding; they are skipped without parsing.
       if (!line.includes('"rule"')) continue;
-      const { mac = '', finding, findings: ofUplink = [] } = JSON.parse(line) as EventJson;
+      const { mac = '', finding, findings: findingsOfUplink = [] } = JSON.parse(line) as EventJson;
       if (!this.#macs.has(mac)) continue;
-      for (const { rule } of finding === undefined ? ofUplink : [finding]) {
+      for (const { rule } of finding === undefined ? findingsOfUplink : [finding]) {
         // A connection cut by the end of the run is not the lock's fault.
         if (this.#isEnding && rule === 'not-closed') continue;
         findings.set(rule, (findings.get(rule) ?? 0) + 1);
@@ -121,7 +123,7 @@ export class SimTally {
       `${formatCount(healthy)} of ${formatCount(this.locks.length)} connected or asleep`,
       `${formatCount(Math.round(this.#rate()))} pings/s`,
       this.#findings === null ? 'findings unknown' : plural(sumOf(this.#findings.values()), 'finding'),
-      `${formatCount(this.unacknowledged)} kept`,
+      `${formatCount(this.unacknowledged)} unacknowledged`,
     ];
     if (this.#refused > 0) parts.push(`${formatCount(this.#refused)} connects failed (${this.#refusalReason})`);
     return parts.join(', ');
@@ -137,13 +139,13 @@ export class SimTally {
     return rate;
   }
 
-  /** The result as a line of text. */
+  /** The result as a line of text. @param unacknowledged the number of unacknowledged uplinks when the run ended */
   line(unacknowledged = this.unacknowledged): string {
     const parts = [
       `${formatCount(this.locks.filter(({ state }) => state.link === 'up').length)} connected`,
       `${formatCount(this.#sent)} sent`,
       `${formatCount(this.#acknowledged)} acknowledged`,
-      `${formatCount(unacknowledged)} kept`,
+      `${formatCount(unacknowledged)} unacknowledged`,
     ];
     if (this.#refused > 0) parts.push(`${formatCount(this.#refused)} connects failed (${this.#refusalReason})`);
     if (this.#lost > 0) parts.push(`${formatCount(this.#lost)} connections lost`);

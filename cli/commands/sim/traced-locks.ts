@@ -28,7 +28,7 @@ const MAX_PRINTED_DIFFERENCES = 10;
 export async function readLockTraces(file: string): Promise<LockTraces> {
   let reader: LockTraceReader | undefined;
   // Adds file and line to the errors of `act`.
-  const inFile = <T>(line: number | null, act: () => T): T => {
+  const addingPosition = <T>(line: number | null, act: () => T): T => {
     try {
       return act();
     } catch (error) {
@@ -41,16 +41,21 @@ export async function readLockTraces(file: string): Promise<LockTraces> {
     header: (header) => {
       reader = new LockTraceReader(header);
     },
-    event: (event, line) => inFile(line, () => reader?.add(event)),
+    event: (event, line) => addingPosition(line, () => reader?.add(event)),
   });
-  return inFile(null, () => (reader as LockTraceReader).end());
+  return addingPosition(null, () => (reader as LockTraceReader).end());
 }
 
-/** The simulated locks of a trace, and the pings that they have made. */
+/** The locks of a trace, to be simulated, and the pings that the simulated locks have made. */
 export class TracedLocks {
   readonly locks: readonly TracedLock[];
   readonly #simulatedPings = new Map<Mac, PingUplink[]>();
 
+  /**
+   * @param commandReplay whether the simulated locks receive the recorded commands again (`sent`), or the commands'
+   *   effects happen at the lock (`done-by-hand`)
+   * @param shiftMs what is added to all times of the trace
+   */
   constructor(traces: LockTraces, commandReplay: CommandReplay, shiftMs = 0) {
     this.locks = locksFromTrace(traces, { commandReplay, shiftMs });
     for (const { mac } of this.locks) this.#simulatedPings.set(mac, []);
@@ -64,19 +69,21 @@ export class TracedLocks {
   /** Compares the collected pings with the trace, by lock and by reason. */
   compare(): TracedComparison {
     const simulated = [...this.#simulatedPings.values()].flat();
-    const trace = this.locks.flatMap(({ pings }) => pings);
+    const recorded = this.locks.flatMap(({ pings }) => pings);
     const differing = this.locks.flatMap(({ mac, pings }) => {
       const difference = firstDifference(pings, this.#simulatedPings.get(mac) ?? []);
       return difference === null ? [] : [{ mac, difference }];
     });
-    const counts = { trace: trace.length, simulated: simulated.length };
-    return { locks: this.locks.length, counts, reasons: countReasons(trace, simulated), differing };
+    const counts = { trace: recorded.length, simulated: simulated.length };
+    return { locks: this.locks.length, counts, reasons: countReasons(recorded, simulated), differing };
   }
 }
 
 /** The result of {@link TracedLocks.compare}. */
 export interface TracedComparison {
+  /** The number of locks. */
   readonly locks: number;
+  /** The numbers of pings in the trace and of the simulated locks. */
   readonly counts: { readonly trace: number; readonly simulated: number };
   readonly reasons: ReturnType<typeof countReasons>;
   readonly differing: readonly { readonly mac: Mac; readonly difference: FirstDifference }[];
@@ -133,8 +140,8 @@ function pingToJson(uplink: PingUplink | undefined): object | null {
   if (uplink === undefined) return null;
   const { kind, reason, lockState, batteryPercent } = uplink.body;
   const { boot, sequence } = uplink;
-  const what = { ping_type: kind, reason, lock_state: lockState, battery_percent: batteryPercent };
-  return { date: dateOf(uplink), ...what, boot, sequence };
+  const contents = { ping_type: kind, reason, lock_state: lockState, battery_percent: batteryPercent };
+  return { date: dateOf(uplink), ...contents, boot, sequence };
 }
 
 function dateOf({ timeMs }: PingUplink): string | null {

@@ -1,4 +1,7 @@
-/** Runs a fleet without a gateway and without waiting, and writes its trace to a file (interfaces.md §4). */
+/**
+ * Runs a fleet without a gateway and without waiting, and writes its trace to a file: all uplinks and connections, as
+ * JSON Lines (interfaces.md §4).
+ */
 import { VirtualTrace } from '../../../firmware-sim/fleet/virtual-trace.js';
 import { Days, type Milliseconds, monotonicMs, Seconds } from '../../../proto/clock.js';
 import { DATE_EXPECTED, parseDate } from '../../../proto/date.js';
@@ -52,13 +55,13 @@ export async function runVirtually(flags: SimFlags, plan: FleetPlan, interrupted
   const notes = bugNotes(plan.bugs, trace.locks, { pace: flags.pace, days, hasGateway: false });
   if (!flags.json) printBugNotes(notes, locks);
   const progress = (): string => {
-    return `${daysOf(trace.nowMs - startMs)} of ${plural(days, 'day')}, ${plural(trace.uplinks, 'uplink')}`;
+    return `${daysText(trace.nowMs - startMs)} of ${plural(days, 'day')}, ${plural(trace.uplinks, 'uplink')}`;
   };
   await advanceInSlices(trace, progress, interrupted.signal);
   sink?.end();
   report(flags, trace, notes, (monotonicMs() - startedAtMs) / Seconds(1));
   if (!interrupted.signal.aborted) return;
-  printNote(`Interrupted after ${daysOf(trace.nowMs - startMs)} of ${plural(days, 'day')}: the trace ends there.`);
+  printNote(`Interrupted after ${daysText(trace.nowMs - startMs)} of ${plural(days, 'day')}: the trace ends there.`);
   process.exitCode = interrupted.exitCode;
 }
 
@@ -70,7 +73,7 @@ function readStart(text: string, days: number): number {
   throw new LockgateError('input-start', `--start is "${text}": expected a run within the years 1970–9999`);
 }
 
-function daysOf(span: Milliseconds): string {
+function daysText(span: Milliseconds): string {
   return (span / Days(1)).toFixed(1);
 }
 

@@ -34,8 +34,6 @@ export interface PlanReport {
  * some weeks of a fleet, as measured by test/cli/sim-plan.test.ts.
  */
 export const STORED_PING_BYTES = 265;
-/** Converts an amount per month to an amount per day. */
-const PER_DAY = 1 / MONTH_DAYS;
 
 /** Prints the tables, which fit in 80 columns. */
 export function printPlan(sizing: Sizing, { title, prices, seconds, repeat }: PlanReport): void {
@@ -61,7 +59,7 @@ export function printPlan(sizing: Sizing, { title, prices, seconds, repeat }: Pl
 
 /** The growth of the gateway's store in bytes per day. */
 function storedPerDay({ total }: Sizing): number {
-  return total.messagesUp.value * PER_DAY * STORED_PING_BYTES;
+  return (total.messagesUp.value / MONTH_DAYS) * STORED_PING_BYTES;
 }
 
 /** A row of the table: a part of the mix (the locks with the same first settings), or all locks. */
@@ -87,7 +85,7 @@ function printParts({ parts, total, battery, locks, sampled }: Sizing, prices: P
     { title: 'DOWN', show: (row) => byteText(Math.round(row.month.bytesDown.value / row.locks)), optional: true },
     { title: 'MB', show: (row) => megabytes(row.month.bytes.value / row.locks) },
   ];
-  if (sampled < locks) columns.push({ title: '±', show: (row) => percent(row.month.bytes) });
+  if (sampled < locks) columns.push({ title: '±', show: (row) => errorText(row.month.bytes) });
   columns.push({
     title: 'BATTERY',
     show: ({ battery }) => (battery === null ? '–' : `${formatCount(battery.days)} d`),
@@ -112,7 +110,7 @@ function printHours(hours: readonly HourSize[]): void {
 
 /** The highest load, and the hour in which it occurs. */
 function peakLines({ hours }: Sizing): string[] {
-  const peakOf = (name: 'connectedPeak' | 'connectsPerMinutePeak' | 'uplinksPerSecondPeak'): [string, string] => {
+  const peakOf = (name: PeakName): [value: string, hourText: string] => {
     const { hour, [name]: value } = peakHour(hours, name);
     return [formatCount(value), `${String(hour).padStart(2, '0')}:00`];
   };
@@ -130,6 +128,7 @@ function peakLines({ hours }: Sizing): string[] {
 
 type PeakName = 'connectedPeak' | 'connectsPerMinutePeak' | 'uplinksPerSecondPeak';
 
+/** The hour with the highest value. */
 function peakHour(hours: readonly HourSize[], name: PeakName): HourSize {
   return hours.reduce((peak, hour) => (hour[name] > peak[name] ? hour : peak));
 }
@@ -147,7 +146,7 @@ function notes({ locks, sampled, total }: Sizing): string[] {
   if (sampled === locks) return [...lines, 'All locks were simulated: nothing is estimated.'];
   return [
     ...lines,
-    `Scaled from ${plural(sampled, 'simulated lock')}; ± is the standard error; of all bytes: ${percent(total.bytes)}.`,
+    `Scaled from ${plural(sampled, 'simulated lock')}; ± is the standard error; of all bytes: ${errorText(total.bytes)}.`,
     'Peaks are means plus three standard deviations for locks that act independently,',
     'or the measured peak for locks that act at the same time.',
   ];
@@ -164,7 +163,7 @@ function megabytes(bytes: number): string {
   return (bytes / 1e6).toFixed(4);
 }
 
-function percent({ value, standardError }: Estimate): string {
+function errorText({ value, standardError }: Estimate): string {
   return value === 0 ? '–' : `${((100 * standardError) / value).toFixed(1)} %`;
 }
 

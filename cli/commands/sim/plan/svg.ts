@@ -4,21 +4,23 @@
  */
 import type { HourSize, Sizing } from '../../../../firmware-sim/plan/sizing.js';
 
+/** All lengths are in pixels. */
 const WIDTH = 860;
-/** Margins around the diagrams. */
-const LEFT = 84;
-const RIGHT = 20;
-const TOP = 84;
+const LEFT_MARGIN = 84;
+const RIGHT_MARGIN = 20;
+const TOP_MARGIN = 84;
 const PANEL_HEIGHT = 190;
 const PANEL_GAP = 56;
-const BOTTOM = 52;
-const HEIGHT = TOP + 2 * PANEL_HEIGHT + PANEL_GAP + BOTTOM;
-/** The widths of the bars, as fractions of an hour's width. The mean's bar is drawn inside the peak's bar. */
-const PEAK_BAR_FRACTION = 0.72;
-const MEAN_BAR_FRACTION = 0.36;
+const BOTTOM_MARGIN = 52;
+const HEIGHT = TOP_MARGIN + 2 * PANEL_HEIGHT + PANEL_GAP + BOTTOM_MARGIN;
+/** The widths of the bars, in hours of the time axis. The mean's bar is drawn inside the peak's bar. */
+const PEAK_BAR_HOURS = 0.72;
+const MEAN_BAR_HOURS = 0.36;
 /** The approximate number of grid lines of a diagram. */
-const TICKS = 4;
+const GRID_LINES = 4;
 const MAX_TITLE_LETTERS = 110;
+/** Relative tolerance for rounding errors of floating-point division. */
+const ROUNDING_TOLERANCE = 1e-9;
 
 const STYLE = `
     text { font: 12px system-ui, sans-serif; fill: #24292f }
@@ -47,13 +49,13 @@ interface Panel {
 const PANELS: readonly Panel[] = [
   {
     title: 'Connections at once',
-    top: TOP,
+    top: TOP_MARGIN,
     mean: ({ connected }) => connected.value,
     peak: ({ connectedPeak }) => connectedPeak,
   },
   {
     title: 'Pings a second (peak: over 60 s)',
-    top: TOP + PANEL_HEIGHT + PANEL_GAP,
+    top: TOP_MARGIN + PANEL_HEIGHT + PANEL_GAP,
     mean: ({ uplinksPerSecond }) => uplinksPerSecond,
     peak: ({ uplinksPerSecondPeak }) => uplinksPerSecondPeak,
   },
@@ -68,8 +70,8 @@ export function planSvg({ hours, locks }: Sizing, title: string): string {
     `  <title>${xmlText(heading)}</title>`,
     `  <style>${STYLE}  </style>`,
     `  <rect class="page" ${sizeOf(WIDTH, HEIGHT)}/>`,
-    `  <text class="title" x="${LEFT}" y="28">${xmlText(heading)}</text>`,
-    `  <text x="${LEFT}" y="48">${xmlText(shortenTitle(title))}</text>`,
+    `  <text class="title" x="${LEFT_MARGIN}" y="28">${xmlText(heading)}</text>`,
+    `  <text x="${LEFT_MARGIN}" y="48">${xmlText(shortenTitle(title))}</text>`,
     ...legend(),
     ...PANELS.flatMap((panel) => panelLines(panel, hours)),
     ...hourLabels(hours),
@@ -79,8 +81,8 @@ export function planSvg({ hours, locks }: Sizing, title: string): string {
 }
 
 function legend(): string[] {
-  const x = WIDTH - RIGHT - 150;
-  const y = TOP - 24;
+  const x = WIDTH - RIGHT_MARGIN - 150;
+  const y = TOP_MARGIN - 24;
   return [
     `  <rect class="mean" x="${x}" y="${y}" width="12" height="12"/>`,
     `  <text x="${x + 18}" y="${y + 10}">mean</text>`,
@@ -90,27 +92,27 @@ function legend(): string[] {
 }
 
 function panelLines({ title, top, mean, peak }: Panel, hours: readonly HourSize[]): string[] {
-  const step = niceStep(Math.max(...hours.map((hour) => Math.max(peak(hour), mean(hour)))) / TICKS);
-  const maxValue = step * Math.ceil(Math.max(...hours.map(peak), ...hours.map(mean), step) / step - 1e-9);
+  const step = niceStep(Math.max(...hours.map((hour) => Math.max(peak(hour), mean(hour)))) / GRID_LINES);
+  const maxValue = step * Math.ceil(Math.max(...hours.map(peak), ...hours.map(mean), step) / step - ROUNDING_TOLERANCE);
   const yOf = (value: number): number => top + PANEL_HEIGHT * (1 - value / maxValue);
-  const lines = [`  <text x="${LEFT}" y="${top - 10}">${xmlText(title)}</text>`];
-  for (let tick = 0; tick * step <= maxValue + step / 1e6; tick += 1) {
+  const lines = [`  <text x="${LEFT_MARGIN}" y="${top - 10}">${xmlText(title)}</text>`];
+  for (let tick = 0; tick * step <= maxValue * (1 + ROUNDING_TOLERANCE); tick += 1) {
     const y = round(yOf(tick * step));
-    lines.push(`  <line class="grid" x1="${LEFT}" y1="${y}" x2="${WIDTH - RIGHT}" y2="${y}"/>`);
-    lines.push(`  <text x="${LEFT - 8}" y="${y + 4}" text-anchor="end">${tickText(tick * step)}</text>`);
+    lines.push(`  <line class="grid" x1="${LEFT_MARGIN}" y1="${y}" x2="${WIDTH - RIGHT_MARGIN}" y2="${y}"/>`);
+    lines.push(`  <text x="${LEFT_MARGIN - 8}" y="${y + 4}" text-anchor="end">${tickText(tick * step)}</text>`);
   }
   for (const hour of hours) {
-    lines.push(barOf('peak', hour.hour, PEAK_BAR_FRACTION, peak(hour), yOf));
-    lines.push(barOf('mean', hour.hour, MEAN_BAR_FRACTION, mean(hour), yOf));
+    lines.push(barOf('peak', hour.hour, PEAK_BAR_HOURS, peak(hour), yOf));
+    lines.push(barOf('mean', hour.hour, MEAN_BAR_HOURS, mean(hour), yOf));
   }
   return lines;
 }
 
-function barOf(name: string, hour: number, fraction: number, value: number, yOf: (value: number) => number): string {
-  const hourWidth = (WIDTH - LEFT - RIGHT) / 24;
-  const x = LEFT + hourWidth * (hour + (1 - fraction) / 2);
+function barOf(name: string, hour: number, widthHours: number, value: number, yOf: (value: number) => number): string {
+  const hourWidth = (WIDTH - LEFT_MARGIN - RIGHT_MARGIN) / 24;
+  const x = LEFT_MARGIN + hourWidth * (hour + (1 - widthHours) / 2);
   const height = yOf(0) - yOf(value);
-  return `  <rect class="${name}" x="${round(x)}" y="${round(yOf(value))}" ${sizeOf(hourWidth * fraction, height)}/>`;
+  return `  <rect class="${name}" x="${round(x)}" y="${round(yOf(value))}" ${sizeOf(hourWidth * widthHours, height)}/>`;
 }
 
 function sizeOf(width: number, height: number): string {
@@ -118,15 +120,15 @@ function sizeOf(width: number, height: number): string {
 }
 
 function hourLabels(hours: readonly HourSize[]): string[] {
-  const hourWidth = (WIDTH - LEFT - RIGHT) / 24;
+  const hourWidth = (WIDTH - LEFT_MARGIN - RIGHT_MARGIN) / 24;
   const labels = PANELS.flatMap(({ top }) => {
     return hours.map(({ hour }) => {
-      const x = round(LEFT + hourWidth * (hour + 0.5));
+      const x = round(LEFT_MARGIN + hourWidth * (hour + 0.5));
       const label = String(hour).padStart(2, '0');
       return `  <text x="${x}" y="${top + PANEL_HEIGHT + 16}" text-anchor="middle">${label}</text>`;
     });
   });
-  const middle = (LEFT + WIDTH - RIGHT) / 2;
+  const middle = (LEFT_MARGIN + WIDTH - RIGHT_MARGIN) / 2;
   return [...labels, `  <text x="${middle}" y="${HEIGHT - 14}" text-anchor="middle">hour of the day (UTC)</text>`];
 }
 
@@ -134,7 +136,7 @@ function hourLabels(hours: readonly HourSize[]): string[] {
 function niceStep(min: number): number {
   if (min <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(min));
-  return ([1, 2, 5, 10].find((times) => times * power >= min * (1 - 1e-9)) ?? 10) * power;
+  return ([1, 2, 5, 10].find((times) => times * power >= min * (1 - ROUNDING_TOLERANCE)) ?? 10) * power;
 }
 
 function tickText(value: number): string {

@@ -24,9 +24,10 @@ export class LiveActors implements Actors {
   readonly #secrets = new Map<Mac, string>();
   readonly #inProgress = new Set<Promise<void>>();
 
-  constructor(gateway: Gateway, bootsBefore: number) {
+  /** @param runNumber a number that no other run has; the phones are named after it */
+  constructor(gateway: Gateway, runNumber: number) {
     this.#gateway = gateway;
-    this.#phoneName = `sim${bootsBefore}`;
+    this.#phoneName = `sim${runNumber}`;
   }
 
   /** Creates a credential for a phone of each lock for which a phone acts. */

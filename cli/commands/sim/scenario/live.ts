@@ -29,6 +29,8 @@ const PREPARATION_TIME_PER_LOCK: Milliseconds = Seconds(0.05);
 /** How long to wait in real time for the last pings to be acknowledged. */
 const ARRIVAL_TIMEOUT: Milliseconds = Seconds(5);
 const POLL_INTERVAL: Milliseconds = Seconds(0.05);
+/** The scenario starts this late at most; daily pings depend on the minute. */
+const MAX_START_DELAY: Milliseconds = Minutes(1);
 const MINUTES_PER_DAY = Days(1) / Minutes(1);
 /** How long to wait for the gateway's last findings after the locks have stopped. */
 const FINDING_REPORT_TIMEOUT: Milliseconds = Seconds(0.3);
@@ -53,6 +55,7 @@ export interface LiveScenario {
 export async function playLive(live: LiveScenario): Promise<ScenarioOutcome | undefined> {
   const { flags, scenario, seed, interrupted } = live;
   const { signal } = interrupted;
+  // findGateway calls the function below only if it chooses the MACs; with --secrets startMs stays 0.
   let startMs = 0;
   const gateway = await findGateway({ ...flags, locks: scenario.locks.length }, signal, (runMs) => {
     startMs = startFrom(
@@ -115,7 +118,7 @@ function refuseWithoutOperator({ events, file }: Scenario, { client }: SimGatewa
   throw new LockgateError('input-scenario', `${file}:${operatorEvent.line}: ${why}: expected --gateway http://…`);
 }
 
-/** Warns if the MACs of --secrets lead to other minutes of the daily ping than the scenario expects. */
+/** Warns if a lock's daily ping comes at another minute than in the scenario: the minute follows from the MAC. */
 function warnOfDailyPingMinutes(scenario: Scenario, { macs }: SimGateway, startMs: number): void {
   const shiftMinutes = (startMs - scenario.startMs) / Minutes(1);
   const deviating = scenario.locks.filter(({ dailyPingMinute }, index) => {
@@ -143,7 +146,7 @@ interface PlayThrough {
 
 /** Plays the scenario, and returns whether it reached its end. */
 async function playThrough({ play, scenario, clock, startMs, interrupted, flags }: PlayThrough): Promise<boolean> {
-  if (clock.now() >= startMs + Minutes(1)) {
+  if (clock.now() >= startMs + MAX_START_DELAY) {
     const message = 'the gateway took too long to add the locks, so the start has passed: expected a lower --speed';
     throw new LockgateError('gateway-slow', message);
   }

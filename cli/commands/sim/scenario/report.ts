@@ -1,4 +1,4 @@
-/** Prints the result of a scenario: each expectation with its line, then the findings of the rules. */
+/** Prints the result of a scenario: each expectation with its line in the scenario's file, then the rules broken. */
 
 import type { ScenarioVerdict } from '../../../../firmware-sim/scenario/check.js';
 import type { LockRecord } from '../../../../firmware-sim/scenario/lock-record.js';
@@ -25,7 +25,7 @@ export interface ScenarioOutcome {
 }
 
 /** Whether the scenario passed. */
-export function isAsExpected(outcome: ScenarioOutcome): boolean {
+export function hasPassed(outcome: ScenarioOutcome): boolean {
   return outcome.verdicts.every(({ isMet }) => isMet) && problemsOf(outcome).length === 0;
 }
 
@@ -46,9 +46,9 @@ export function reportScenario(outcome: ScenarioOutcome, asJson: boolean, write 
   const problems = problemsOf(outcome);
   for (const problem of problems) write(`${paint('red', '✗')} ${sanitizeLine(problem)}`);
   const met = verdicts.filter(({ isMet }) => isMet).length;
-  const judged = outcome.findings === null ? 'findings are unknown' : findingsText(outcome.findings);
+  const findingsSummary = outcome.findings === null ? 'findings are unknown' : findingsText(outcome.findings);
   const summary = `${scenario.name}: ${met} of ${plural(verdicts.length, 'expectation')} met, ${plural(pings, 'ping')}`;
-  write(paint(isAsExpected(outcome) ? 'green' : 'red', `${summary}; ${judged}.`));
+  write(paint(hasPassed(outcome) ? 'green' : 'red', `${summary}; ${findingsSummary}.`));
   write(`Repeat with: ${outcome.repeat}`);
 }
 
@@ -77,7 +77,7 @@ function toJson(outcome: ScenarioOutcome): object {
     scenario: scenario.name,
     file: scenario.file,
     ...run,
-    passed: isAsExpected(outcome),
+    passed: hasPassed(outcome),
     expectations: verdicts.map(({ expectation, isMet, seen }) => {
       const { line, lock, sentence } = expectation;
       return { line, lock, expected: sentence, met: isMet, ...(!isMet && { seen }) };

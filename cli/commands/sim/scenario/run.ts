@@ -14,7 +14,7 @@ import { bugNotes, printBugNotes } from '../bug-notes.js';
 import type { SimFlags } from '../flags.js';
 import { quoteForShell } from '../summary.js';
 import { playLive } from './live.js';
-import { isAsExpected, reportScenario, type ScenarioOutcome } from './report.js';
+import { hasPassed, reportScenario, type ScenarioOutcome } from './report.js';
 
 /** Simulated time between checks for Ctrl-C. */
 const SLICE_MS = Hours(6);
@@ -81,7 +81,7 @@ function outcomeOf(
 function reportOutcome(outcome: ScenarioOutcome, flags: SimFlags): void {
   // With `--out -` the standard output must have nothing but the trace.
   reportScenario(outcome, flags.json ?? false, flags.out === '-' ? printNote : print);
-  if (!isAsExpected(outcome)) process.exitCode = EXIT_CODE.negativeAnswer;
+  if (!hasPassed(outcome)) process.exitCode = EXIT_CODE.negativeAnswer;
 }
 
 /** Reads the file. Prints all its mistakes except the last, and throws the last. */

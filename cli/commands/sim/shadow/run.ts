@@ -25,12 +25,12 @@ import { plural } from '../summary.js';
 import type { ShadowFlags } from './flags.js';
 
 /**
- * How often the locks are compared, in real time. A comparison covers the time up to the gateway's time at the previous
- * one, so that all events of that time have arrived.
+ * How often the two locks are compared, in real time. Each comparison covers the events up to the time when the
+ * previous comparison was made, since by now all of them have arrived.
  */
 const COMPARE_INTERVAL: Milliseconds = Seconds(5);
 /** The maximum time between two comparisons by the gateway's clock, which may be sped up. */
-const MAX_GATEWAY_TIME_BETWEEN: Milliseconds = Minutes(5);
+const MAX_GATEWAY_TIME_BETWEEN_COMPARISONS: Milliseconds = Minutes(5);
 
 /** The member of the gateway's status that the command needs. */
 interface Status {
@@ -55,7 +55,7 @@ export async function runShadow(macText: string, flags: ShadowFlags, interrupted
   const reader = new TraceReader();
   let shadow: LockShadow | undefined;
   let nowMs = startMs;
-  // Compares the locks up to a time of the gateway's clock.
+  // Compares the locks' uplinks up to a time of the gateway's clock.
   const compareUntil = (atMs: number): void => {
     nowMs = Math.max(nowMs, Math.min(atMs, endMs));
     if (shadow !== undefined) report.printChanges(shadow.compare(nowMs), nowMs);
@@ -73,9 +73,9 @@ export async function runShadow(macText: string, flags: ShadowFlags, interrupted
   );
   try {
     for await (const line of lines) {
-      const read = reader.read(line);
-      if (!read.ok) throw new LockgateError('gateway-answer', `the gateway’s stream: ${read.error.message}`);
-      const event = read.value;
+      const parsed = reader.read(line);
+      if (!parsed.ok) throw new LockgateError('gateway-answer', `the gateway’s stream: ${parsed.error.message}`);
+      const event = parsed.value;
       if (event === null) {
         if (reader.header === null || shadow !== undefined) continue;
         shadow = new LockShadow(reader.header, mac, startMs);
@@ -87,7 +87,7 @@ export async function runShadow(macText: string, flags: ShadowFlags, interrupted
         break;
       }
       // Uplinks that were due long before this event are compared before the event is added.
-      if (event.atMs - nowMs > MAX_GATEWAY_TIME_BETWEEN) compareUntil(event.atMs);
+      if (event.atMs - nowMs > MAX_GATEWAY_TIME_BETWEEN_COMPARISONS) compareUntil(event.atMs);
       shadow?.add(event);
       if (event.event === 'disconnect') compareUntil(event.atMs);
     }
@@ -139,9 +139,10 @@ class ShadowReport {
       printNote('The lock is connected: it is followed from its next connection, or its next network ping.');
   }
 
+  /** Prints new differences, and earlier differences that a later uplink has explained. */
   printChanges({ found, explained }: ShadowNews, atMs: number): void {
-    for (const each of found) this.#printDifference(each, atMs, false);
-    for (const each of explained) this.#printDifference(each, atMs, true);
+    for (const difference of found) this.#printDifference(difference, atMs, false);
+    for (const difference of explained) this.#printDifference(difference, atMs, true);
   }
 
   printEnd(shadow: LockShadow, span: Milliseconds): void {
@@ -181,7 +182,7 @@ class ShadowReport {
   }
 }
 
-/** What differs, in a sentence. */
+/** What differs, in a sentence. `what` is `sent` for an uplink of the real lock only, otherwise it is missing. */
 function sentenceOf({ what, uplink, isCertain }: ShadowDifference): string {
   const { body } = uplink;
   if (what === 'sent') return `${describeUplink(uplink)}: the model would not send it here.`;

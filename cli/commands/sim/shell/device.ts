@@ -51,6 +51,7 @@ export interface ShellInitialState extends Pick<InitialState, 'power' | 'battery
   readonly seed: string;
 }
 
+/** The version that the lock reports at its boot. */
 const FIRMWARE_VERSION = '2.4.1';
 /** The number of route files whose paths are held in memory. */
 const MAX_ROUTES = 10;
@@ -72,7 +73,7 @@ function lockOf(
   const { mac, clock, openLink, onEntry, bootsBefore } = parts;
   const prng = new Prng(seed).fork('shell');
   /** Paths of route files, by file name. */
-  const files = new Map<string, WaypointPath>();
+  const paths = new Map<string, WaypointPath>();
   const world = new DirectedWorld({
     prng: prng.fork('world'),
     city: AMSTERDAM,
@@ -87,7 +88,7 @@ function lockOf(
     },
     place: { eastMeters: 0, northMeters: 0 },
     places: new Map(),
-    files,
+    files: paths,
   });
   const lock = new Lock({
     mac,
@@ -102,9 +103,9 @@ function lockOf(
   const readRoute = async (file: string): Promise<void> => {
     const path = await readRouteInCity(file, AMSTERDAM);
     // A ride that has started no longer needs its path, so the oldest path can be dropped.
-    const [oldest] = files.keys();
-    if (files.size >= MAX_ROUTES && oldest !== undefined) files.delete(oldest);
-    files.set(file, path);
+    const [oldest] = paths.keys();
+    if (paths.size >= MAX_ROUTES && oldest !== undefined) paths.delete(oldest);
+    paths.set(file, path);
   };
   return { lock, world, mac, readRoute };
 }
@@ -140,6 +141,7 @@ export function virtualDevice(initialState: ShellInitialState, startMs: number, 
       lastCommandId += 1;
       waitingCommands.push({ id: lastCommandId, command, expiresMs: clock.now() + commandLifetime(command) });
       if (!gateway.isConnected(mac)) return `command ${lastCommandId} waits for the lock to connect`;
+      // Runs when the shell next lets time pass.
       clock.after(0, deliver);
       return `command ${lastCommandId} is sent`;
     },
@@ -180,12 +182,12 @@ export function liveDevice(
       if (client === null)
         throw new LockgateError('input-shell', 'a command needs the operator’s interface: omit --secrets');
       const { type, ...parameters } = commandToJson(command);
-      const airplane = command.type === 'set-power' && command.airplane === true;
+      const switchesAirplaneOn = command.type === 'set-power' && command.airplane === true;
       const { commands } = await client.post<{ commands: readonly SentJson[] }>('/commands', {
         type,
         parameters,
         macs: [formatMac(mac)],
-        ...(airplane && { confirm_airplane: true }),
+        ...(switchesAirplaneOn && { confirm_airplane: true }),
         asked_by: 'sim shell',
       });
       const [sent] = commands;
@@ -220,10 +222,11 @@ async function waitFor(clock: Clock, span: Milliseconds, signal: AbortSignal): P
 /** Whether the lock is quiet: it sleeps, or has a connection that it keeps open, and nothing else is in progress. */
 export function isQuiet({ lock: { state }, world }: ShellDevice, nowMs: number): boolean {
   if (world.isBusy || state.moving || state.tracking !== 'none' || state.inFlight) return false;
-  const searches =
+  const isSearchingGps =
     state.stateGpsUntilMs !== NEVER || state.periodGpsUntilMs !== NEVER || state.locatingByGps.length > 0;
-  if (searches || state.locking.length > 0 || state.locatingByCell.length > 0) return false;
-  const row = rowOfState(POWER_MODEL, state.stateName);
-  if (state.link === 'down') return !state.covered || isSilent(row) || (state.waiting.length === 0 && !state.resetDue);
-  return state.link === 'up' && state.waiting.length === 0 && keepsConnection(row, state.highWindow, nowMs);
+  if (isSearchingGps || state.locking.length > 0 || state.locatingByCell.length > 0) return false;
+  const powerState = rowOfState(POWER_MODEL, state.stateName);
+  if (state.link === 'down')
+    return !state.covered || isSilent(powerState) || (state.waiting.length === 0 && !state.resetDue);
+  return state.link === 'up' && state.waiting.length === 0 && keepsConnection(powerState, state.highWindow, nowMs);
 }

@@ -22,7 +22,7 @@ export function readHistory(): string[] {
     const text = readFileSync(historyFile(), 'utf8').slice(-MAX_HISTORY_CHARACTERS);
     return text.split('\n').filter(Boolean).slice(-MAX_HISTORY_LINES).reverse();
   } catch {
-    // Writing the history reports a lack of permissions.
+    // If permissions are missing, writeHistory reports it.
     return [];
   }
 }

@@ -10,8 +10,8 @@ import type { ShellTranscript } from './transcript.js';
 import { readShellLine, SHELL_VERBS, SHELL_WORDS, type ShellLine } from './words.js';
 
 /**
- * The simulated time that a line waits for the lock to become quiet: longer than the longest search for a GPS fix,
- * shorter than a ride of a day.
+ * The maximum simulated time that a line waits for the lock to become quiet: longer than any search for a GPS fix, but
+ * short enough that a ride of a day doesn't block the shell.
  */
 const QUIET_TIMEOUT: Milliseconds = Hours(3);
 /** The interval of checks whether the lock is quiet. */
@@ -46,7 +46,7 @@ export class ShellSession {
       case 'nothing':
         return true;
       case 'shell-word':
-        return this.#runShellWord(line.value.word, line.value.rest);
+        return this.#runShellWord(line.value.word, line.value.argument);
       case 'device-event':
         await this.#apply(line.value.event, line.value.span, signal);
         this.#options.transcript.showUnsent();
@@ -80,33 +80,33 @@ export class ShellSession {
     else if (waitsForQuiet) await this.waitUntilQuiet(signal);
   }
 
-  #runShellWord(word: Extract<ShellLine, { type: 'shell-word' }>['word'], rest: string): boolean {
+  #runShellWord(word: Extract<ShellLine, { type: 'shell-word' }>['word'], argument: string): boolean {
     const { device, transcript, asJson } = this.#options;
     if (word === 'quit') return false;
-    if (word === 'help') this.#help(rest);
+    if (word === 'help') this.#help(argument);
     else if (word === 'save') {
-      const lines = transcript.save(rest);
-      this.#printText(`${lines} lines in ${rest}; "lockgate trace check ${rest}" checks them`);
+      const lines = transcript.save(argument);
+      this.#printText(`${lines} lines in ${argument}; "lockgate trace check ${argument}" checks them`);
     } else if (word === 'why') this.#printText(whyText(transcript.lastPing));
     else if (asJson) printJsonLine(stateOf(device));
     else for (const line of stateLines(stateOf(device))) print(line);
     return true;
   }
 
-  /** Prints the help of one verb, or of all if `rest` is empty. */
-  #help(rest: string): void {
-    const rows = [...SHELL_VERBS, ...SHELL_WORDS];
-    const verb = rows.find(({ word }) => word === rest.toLowerCase());
-    if (rest !== '' && verb === undefined)
-      throw new LockgateError('input-shell', `there is no verb ${JSON.stringify(rest)}`);
-    if (verb !== undefined) {
-      this.#printText(`${verb.forms}: ${verb.sentence}`);
+  /** Prints the help of the word that `argument` names, or of all words if it is empty. */
+  #help(argument: string): void {
+    const words = [...SHELL_VERBS, ...SHELL_WORDS];
+    const shownWord = words.find(({ word }) => word === argument.toLowerCase());
+    if (argument !== '' && shownWord === undefined)
+      throw new LockgateError('input-shell', `there is no verb ${JSON.stringify(argument)}`);
+    if (shownWord !== undefined) {
+      this.#printText(`${shownWord.forms}: ${shownWord.sentence}`);
       return;
     }
     if (this.#options.asJson)
-      printJsonLine({ event: 'help', verbs: rows.map(({ word, forms, sentence }) => ({ word, forms, sentence })) });
+      printJsonLine({ event: 'help', verbs: words.map(({ word, forms, sentence }) => ({ word, forms, sentence })) });
     else {
-      printTable(rows, [
+      printTable(words, [
         { title: 'VERB', show: ({ word }) => word },
         { title: 'WHAT IT DOES', show: ({ sentence }) => sentence },
       ]);

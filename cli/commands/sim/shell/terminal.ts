@@ -57,7 +57,7 @@ export async function runTerminal({ session, transcript, keepsHistory, interrupt
   });
   if (keepsHistory) terminal.on('history', (lines: string[]) => writeHistory(lines));
   const prompt = new Prompt(terminal);
-  transcript.around = (show) => prompt.printAbove(show);
+  transcript.wrapOutput = (output) => prompt.printAbove(output);
   interrupted.signal.addEventListener('abort', () => terminal.close(), { once: true });
   await new Promise<void>((resolve, reject) => {
     terminal.on('close', resolve);
@@ -65,7 +65,7 @@ export async function runTerminal({ session, transcript, keepsHistory, interrupt
     terminal.on('line', (line: string) => void prompt.submit(line, session).catch(reject));
     prompt.ask();
   });
-  transcript.around = (show) => show();
+  transcript.wrapOutput = (output) => output();
   terminal.close();
   if (interrupted.signal.aborted) process.exitCode = interrupted.exitCode;
 }
@@ -76,7 +76,7 @@ class Prompt {
   /** Lines typed while another line is being carried out. */
   readonly #typedAhead: string[] = [];
   /** Cancels the line that is being carried out; null if there is none. */
-  #working: AbortController | null = null;
+  #cancelLine: AbortController | null = null;
   /** Whether the prompt is shown. */
   #isAsking = false;
   /** Whether the last key was Ctrl-C on an empty line. */
@@ -96,16 +96,16 @@ class Prompt {
   async submit(line: string, session: ShellSession): Promise<void> {
     this.#wasInterrupted = false;
     this.#typedAhead.push(line);
-    if (this.#working !== null) return;
+    if (this.#cancelLine !== null) return;
     this.#isAsking = false;
     for (let next = this.#typedAhead.shift(); next !== undefined; next = this.#typedAhead.shift()) {
-      this.#working = new AbortController();
-      if (!(await this.#run(next, session, this.#working.signal))) {
+      this.#cancelLine = new AbortController();
+      if (!(await this.#run(next, session, this.#cancelLine.signal))) {
         this.#terminal.close();
         return;
       }
     }
-    this.#working = null;
+    this.#cancelLine = null;
     this.ask();
   }
 
@@ -120,22 +120,22 @@ class Prompt {
   }
 
   /** Prints above the prompt. Typed text stays in the prompt. */
-  printAbove(show: () => void): void {
+  printAbove(output: () => void): void {
     if (!this.#isAsking) {
-      show();
+      output();
       return;
     }
     cursorTo(process.stdout, 0);
     clearLine(process.stdout, 0);
-    show();
+    output();
     this.#terminal.prompt(true);
   }
 
   /** Ctrl-C cancels the line being carried out; at the prompt it clears the input; twice on an empty line it quits. */
   interrupt(): void {
-    if (this.#working !== null) {
+    if (this.#cancelLine !== null) {
       this.#typedAhead.length = 0;
-      this.#working.abort();
+      this.#cancelLine.abort();
       return;
     }
     const isEmpty = this.#terminal.line === '';

@@ -28,7 +28,7 @@ export class ShellTranscript {
   /** Whether events are displayed; false until the shell has greeted the user. */
   isShown = false;
   /** Runs each output function. The terminal sets it to redraw the prompt after the output. */
-  around: (output: () => void) => void = (output) => output();
+  wrapOutput: (output: () => void) => void = (output) => output();
 
   constructor(mac: Mac, asJson: boolean) {
     this.#mac = mac;
@@ -51,7 +51,7 @@ export class ShellTranscript {
         break;
       case 'closed':
       case 'lost':
-        this.#end(atMs, entry.type === 'closed' ? 'closed' : 'dropped');
+        this.#endConnection(atMs, entry.type === 'closed' ? 'closed' : 'dropped');
         break;
       case 'received':
         this.#recorder.command(mac, atMs, entry.downlink);
@@ -61,8 +61,8 @@ export class ShellTranscript {
         break;
       case 'did':
         if (entry.effect.type === 'publish') this.#publish(atMs, entry.effect.uplink);
-        else if (entry.effect.type === 'made') this.#made(entry.effect.uplink);
-        else if (entry.effect.type === 'drop') this.#end(atMs, 'dropped');
+        else if (entry.effect.type === 'made') this.#noteMade(entry.effect.uplink);
+        else if (entry.effect.type === 'drop') this.#endConnection(atMs, 'dropped');
         break;
       case 'world':
         this.#recorder.world(mac, atMs, entry);
@@ -85,7 +85,7 @@ export class ShellTranscript {
     this.#recorder.uplink(this.#mac, atMs, uplink);
   }
 
-  #made(uplink: Uplink): void {
+  #noteMade(uplink: Uplink): void {
     if (!isPingUplink(uplink)) return;
     this.lastPing = uplink;
     this.#unsent.add(uplink);
@@ -102,7 +102,7 @@ export class ShellTranscript {
     }
   }
 
-  #end(atMs: number, cause: 'closed' | 'dropped'): void {
+  #endConnection(atMs: number, cause: 'closed' | 'dropped'): void {
     if (!this.#isConnected) return;
     this.#isConnected = false;
     this.#recorder.disconnect(this.#mac, atMs, cause);
@@ -122,7 +122,7 @@ export class ShellTranscript {
   }
 
   #show(output: () => void): void {
-    if (this.isShown) this.around(output);
+    if (this.isShown) this.wrapOutput(output);
   }
 }
 

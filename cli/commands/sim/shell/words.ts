@@ -36,14 +36,23 @@ export const SHELL_VERBS: readonly Verb[] = VERBS.filter(({ word }) => word !== 
 /** A typed line. */
 export type ShellLine =
   | { readonly type: 'nothing' }
-  | { readonly type: 'shell-word'; readonly word: ShellWord['word']; readonly rest: string }
+  | { readonly type: 'shell-word'; readonly word: ShellWord['word']; readonly argument: string }
   /** `span` is how long time runs after the event; null to run until the lock is quiet. */
   | { readonly type: 'device-event'; readonly event: DeviceEvent; readonly span: Milliseconds | null };
 
 /** A line that ends in a duration, such as `steal for 1 min`. */
-const FOR_SPAN = /^(.+?)\s+for\s+([\d.]+\s*[a-z].*)$/i;
+const EVENT_FOR_SPAN = /^(.+?)\s+for\s+([\d.]+\s*[a-z].*)$/i;
 /** Commands that completion offers, followed by `by command`. */
-const COMMANDS = ['unlock', 'lock', 'siren 5 s', 'locate gps', 'locate cell', 'reset', 'mode HIGH', 'airplane on'];
+const COMMAND_EXAMPLES = [
+  'unlock',
+  'lock',
+  'siren 5 s',
+  'locate gps',
+  'locate cell',
+  'reset',
+  'mode HIGH',
+  'airplane on',
+];
 
 /** Parses a line. An error says what was expected, or suggests what was probably meant. */
 export function readShellLine(text: string): Result<ShellLine> {
@@ -53,7 +62,7 @@ export function readShellLine(text: string): Result<ShellLine> {
   const typed = first.toLowerCase() === 'exit' ? 'quit' : first.toLowerCase();
   const shellWord = SHELL_WORDS.find(({ word }) => word === typed);
   if (shellWord !== undefined) return readShellWord(shellWord, rest.join(' '));
-  const [, eventText, spanText = ''] = FOR_SPAN.exec(line) ?? [];
+  const [, eventText, spanText = ''] = EVENT_FOR_SPAN.exec(line) ?? [];
   const span = eventText === undefined ? undefined : parseSpan(spanText);
   if (eventText !== undefined && span === undefined)
     return problem(
@@ -67,9 +76,10 @@ export function readShellLine(text: string): Result<ShellLine> {
   return problem('shell', `there is no verb ${JSON.stringify(first)}: did you mean ${suggestion}? ("help" lists all)`);
 }
 
-function readShellWord({ word, forms }: ShellWord, rest: string): Result<ShellLine> {
-  const isValid = word === 'help' || (word === 'save') === (rest !== '');
-  return isValid ? ok({ type: 'shell-word', word, rest }) : problem('shell', `expected ${forms}`);
+/** Only `help` and `save` have an argument; `help` may omit it. */
+function readShellWord({ word, forms }: ShellWord, argument: string): Result<ShellLine> {
+  const isValid = word === 'help' || (word === 'save') === (argument !== '');
+  return isValid ? ok({ type: 'shell-word', word, argument }) : problem('shell', `expected ${forms}`);
 }
 
 /** The first words of all lines. */
@@ -81,7 +91,7 @@ const LINES: readonly string[] = [
     return [word, ...examples.filter((form) => form.startsWith(`${word} `) && !/PLACE|FILE/.test(form))];
   }),
   ...SHELL_WORDS.map(({ word }) => word),
-  ...COMMANDS.map((command) => `${command} by command`),
+  ...COMMAND_EXAMPLES.map((command) => `${command} by command`),
 ];
 
 /** The completions of an incomplete line: words for its first word, otherwise lines. */
