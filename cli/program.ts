@@ -26,8 +26,8 @@ export function calledGroups(words: readonly string[]): ReadonlySet<string> {
   return new Set(firstWords.filter((word) => COMMAND_GROUPS.some(({ name }) => name === word)));
 }
 
-/** Builds the command tree; groups that are not `wanted` have only name and description. */
-export async function makeProgram(wanted: ReadonlySet<string> | 'all'): Promise<Command> {
+/** Builds the command tree. Groups that are not in `loadedGroups` have only name and description. */
+export async function makeProgram(loadedGroups: ReadonlySet<string> | 'all'): Promise<Command> {
   const program = new LockgateCommand('lockgate')
     .description('Device protocol gateway and simulator for cellular/GPS locks.')
     .version(VERSION, '-V, --version', 'Print the version.')
@@ -51,7 +51,7 @@ export async function makeProgram(wanted: ReadonlySet<string> | 'all'): Promise<
     .addHelpText('after', ROOT_HELP)
     .exitOverride();
   for (const { name, description, load } of COMMAND_GROUPS) {
-    if (wanted === 'all' || wanted.has(name)) (await load())(program);
+    if (loadedGroups === 'all' || loadedGroups.has(name)) (await load())(program);
     else program.command(name).description(description);
   }
   acceptMacSpellings(program);
@@ -74,25 +74,25 @@ const MIN_CONTINUED_LENGTH = 90;
 
 /** Wraps a help text for a terminal narrower than {@link HELP_WIDTH}: rewraps paragraphs, but not examples. */
 function fitHelp(text: string): string {
-  const room = terminalWidth();
-  if (room >= HELP_WIDTH) return text;
+  const columns = terminalWidth();
+  if (columns >= HELP_WIDTH) return text;
   const lines: string[] = [];
-  let continues = false;
+  let isContinued = false;
   for (const line of text.split('\n')) {
     const isExample = /^\s*\$ /.test(line);
-    if (continues && /^\S/.test(line)) lines.push(`${lines.pop() ?? ''} ${line}`);
+    if (isContinued && /^\S/.test(line)) lines.push(`${lines.pop() ?? ''} ${line}`);
     else lines.push(line);
-    continues = !isExample && line.length > MIN_CONTINUED_LENGTH;
+    isContinued = !isExample && line.length > MIN_CONTINUED_LENGTH;
   }
-  return lines.flatMap((line) => (/^\s*\$ /.test(line) ? [line] : fitLine(line, room))).join('\n');
+  return lines.flatMap((line) => (/^\s*\$ /.test(line) ? [line] : fitLine(line, columns))).join('\n');
 }
 
 /** Wraps a line. An entry of a list (`  --flag  description`) is continued below its description. */
-function fitLine(line: string, room: number): string[] {
+function fitLine(line: string, columns: number): string[] {
   const [, firstColumn = '', description = ''] = /^( {2,}\S.*? {2,})(\S.*)$/.exec(line) ?? [];
   const indent = firstColumn.length;
-  if (line.length <= room || indent === 0 || indent > room / 2) return wrapWords(line, room);
-  const [firstLine = '', ...moreLines] = wrapWords(description, room - indent);
+  if (line.length <= columns || indent === 0 || indent > columns / 2) return wrapWords(line, columns);
+  const [firstLine = '', ...moreLines] = wrapWords(description, columns - indent);
   return [firstColumn + firstLine, ...moreLines.map((each) => ' '.repeat(indent) + each)];
 }
 

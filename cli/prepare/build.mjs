@@ -30,7 +30,7 @@ import {
  * written last, so dist is complete if this file exists.
  */
 const stampFile = clonePath('dist', '.lockgate-build');
-/** tsc writes this file when a developer runs it by hand. Then dist has files that the stamp does not list. */
+/** tsc writes this file when a developer runs tsc directly. Then dist has files that the stamp does not list. */
 const tscStateFile = clonePath('dist', 'tsconfig.tsbuildinfo');
 
 const options = {
@@ -99,7 +99,7 @@ export function buildStep(scope) {
 
 async function build(scope) {
   const { changed, removed, files } = changes(scope);
-  const isFromNothing = Object.keys(readStamp()).length === 0;
+  const isFullBuild = Object.keys(readStamp()).length === 0;
   const esbuild = await import('esbuild');
   try {
     const outputs = await compileAll(
@@ -108,8 +108,8 @@ async function build(scope) {
     );
     rmSync(stampFile, { force: true });
     rmSync(tscStateFile, { force: true });
-    if (isFromNothing) await bundlePackages(esbuild);
-    if (scope === 'all') await bundleTap(esbuild, isFromNothing);
+    if (isFullBuild) await bundlePackages(esbuild);
+    if (scope === 'all') await bundleTap(esbuild, isFullBuild);
     for (const path of removed) delete files[path];
     for (const { path, code, map } of outputs) write(path, code, map);
     removeStaleOutputs(files);

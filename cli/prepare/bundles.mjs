@@ -2,7 +2,7 @@
 // modules one by one, which took more than half of the CPU time of a gateway's start.
 //
 // dist/packages has each package of many files as one file, and the imports in dist point there. dist/program has our
-// modules, joined to few files: `lockgate` runs from there. Tests import single modules and do so from the rest of
+// modules, joined to few files: `lockgate` runs from there. Tests import single modules, from the other folders of
 // dist. Sources name packages and modules as usual.
 import { rmSync, writeFileSync } from 'node:fs';
 import { posix } from 'node:path';
@@ -12,7 +12,7 @@ import { clonePath, filesBelow, readOrNull } from './workplace.mjs';
  * The bundled packages and the format of their modules. A package with a native part, one that finds files next to its
  * own, and one of few files stays in node_modules.
  */
-const formats = {
+const packageFormats = {
   '@fastify/fast-json-stringify-compiler': 'commonjs',
   '@fastify/swagger': 'commonjs',
   fastify: 'commonjs',
@@ -46,9 +46,9 @@ const { loadBundle } = createRequire(import.meta.url)('../../test/load-bundle.cj
 loadBundle(fileURLToPath(new URL('./gateway-process.cjs', import.meta.url)), { keepsCode: true });
 `;
 /** The imports in esbuild's output: `from "x"`, `import "x"` and `import("x")`. */
-const imports = /\b(from |import |import\()"([^".][^"]*)"/g;
-/** How a module of lockgate names the file of a thread that it starts. */
-const threadFile = /new Worker\(new URL\("\.\/([\w-]+\.js)", import\.meta\.url\)/g;
+const importPattern = /\b(from |import |import\()"([^".][^"]*)"/g;
+/** Matches how a module of lockgate names the file of a thread that it starts. */
+const threadFilePattern = /new Worker\(new URL\("\.\/([\w-]+\.js)", import\.meta\.url\)/g;
 /** Defines `require`, with which the CommonJS modules in a bundle load the modules of Node.js. */
 const banner = [
   "import { createRequire as makeRequire } from 'node:module';",
@@ -64,16 +64,17 @@ export function bundleInputs() {
 /** The code of a file in dist (a path from the root) with its imports of bundled packages pointing at the bundles. */
 export function importBundles(code, path) {
   const folder = posix.dirname(path);
-  const bundleOf = (name) => (name === 'tap' ? tapBundle : name in formats ? `${packagesFolder}/${name}.js` : null);
-  return code.replace(imports, (all, start, name) => {
+  const bundleOf = (name) =>
+    name === 'tap' ? tapBundle : name in packageFormats ? `${packagesFolder}/${name}.js` : null;
+  return code.replace(importPattern, (match, start, name) => {
     const bundle = bundleOf(name);
-    return bundle === null ? all : `${start}"${posix.relative(folder, bundle)}"`;
+    return bundle === null ? match : `${start}"${posix.relative(folder, bundle)}"`;
   });
 }
 
 /** Bundles tap, unless it is bundled already. */
-export async function bundleTap({ build }, isFromNothing) {
-  if (!isFromNothing && readOrNull(clonePath(tapBundle)) !== null) return;
+export async function bundleTap({ build }, isFullBuild) {
+  if (!isFullBuild && readOrNull(clonePath(tapBundle)) !== null) return;
   await build({
     ...options,
     absWorkingDir: clonePath(),
@@ -89,7 +90,7 @@ export async function bundlePackages({ build }) {
   await build({
     ...options,
     absWorkingDir: clonePath(),
-    entryPoints: Object.keys(formats).map((name) => ({ in: `bundle:${name}`, out: name })),
+    entryPoints: Object.keys(packageFormats).map((name) => ({ in: `bundle:${name}`, out: name })),
     plugins: [{ name: 'bundles', setup: readBundles }],
     outdir: packagesFolder,
     splitting: true,
@@ -101,7 +102,8 @@ export async function bundlePackages({ build }) {
 function readBundles({ onResolve, onLoad }) {
   onResolve({ filter: /^bundle:/ }, ({ path }) => ({ path: path.slice('bundle:'.length), namespace: 'bundle' }));
   onLoad({ filter: /.*/, namespace: 'bundle' }, async ({ path: name }) => ({
-    contents: formats[name] === 'esm' ? esmEntry(name, await import(name)) : commonjsEntry(name, await import(name)),
+    contents:
+      packageFormats[name] === 'esm' ? esmEntry(name, await import(name)) : commonjsEntry(name, await import(name)),
     resolveDir: clonePath(),
   }));
 }
@@ -125,7 +127,9 @@ export async function bundleProgram({ build }) {
   rmSync(clonePath(programFolder), { recursive: true, force: true });
   const modules = filesBelow('dist/gateway', '.js');
   const threads = modules.flatMap((path) =>
-    [...readOrNull(clonePath(path)).matchAll(threadFile)].map(([, file]) => posix.join(posix.dirname(path), file)),
+    [...readOrNull(clonePath(path)).matchAll(threadFilePattern)].map(([, file]) =>
+      posix.join(posix.dirname(path), file),
+    ),
   );
   const shared = { ...options, absWorkingDir: clonePath(), packages: 'external', external: [`./${packagesFolder}/*`] };
   const files = { outdir: programFolder, entryNames: '[name]', chunkNames: '[name]-[hash]', sourcemap: true };

@@ -23,9 +23,9 @@ export async function runNpm(args, { folder = clonePath(), packages = [], last =
   mkdirSync(clonePath('.prepare'), { recursive: true });
   const log = openSync(logFile, 'w');
   const stopProgress = showProgress(packages, last);
-  const [command, ...first] = npmCommand();
+  const [command, ...npmArguments] = npmCommand();
   const how = await new Promise((resolve) => {
-    const child = spawn(command, [...first, ...args, ...flags], {
+    const child = spawn(command, [...npmArguments, ...args, ...flags], {
       cwd: folder,
       env: npmEnvironment(),
       stdio: ['ignore', log, log],

@@ -30,11 +30,11 @@ async function acquire() {
 }
 
 function tryToAcquire() {
-  const mine = clonePath('.prepare', `lock-${process.pid}`);
-  mkdirSync(mine, { recursive: true });
-  writeFileSync(`${mine}/${process.pid}`, '');
-  if (succeeds(() => renameSync(mine, lock))) return true;
-  rmSync(mine, { recursive: true });
+  const ownFolder = clonePath('.prepare', `lock-${process.pid}`);
+  mkdirSync(ownFolder, { recursive: true });
+  writeFileSync(`${ownFolder}/${process.pid}`, '');
+  if (succeeds(() => renameSync(ownFolder, lock))) return true;
+  rmSync(ownFolder, { recursive: true });
   const previousOwner = owner();
   if (previousOwner === null || isAlive(previousOwner)) return false;
   return succeeds(() => renameSync(`${lock}/${previousOwner}`, `${lock}/${process.pid}`));

@@ -82,14 +82,14 @@ export async function bundlePages({ build }) {
     plugins: [
       { name: 'one-build', setup: chooseBuild },
       { name: 'leaflet-parts', setup: chooseLeafletParts },
-      { name: 'map-data', setup: keepMapData },
+      { name: 'map-data', setup: importMapDataAsAddress },
     ],
     inject: [`${sourceFolder}/buffer.ts`],
   });
   const manifest = Object.fromEntries(Object.keys(entries).map((name) => [name, filesOfEntry(name, metafile.outputs)]));
   const files = Object.keys(metafile.outputs).map((path) => path.slice(pagesFolder.length + 1));
   writeFileSync(clonePath(pagesFolder, 'manifest.json'), JSON.stringify({ entries: manifest, files }, null, 2));
-  removeOthers(files);
+  removeStaleFiles(files);
   await Promise.all(files.map(compress));
 }
 
@@ -104,7 +104,7 @@ function chooseLeafletParts({ onResolve, onLoad }) {
 }
 
 /** Map data is fetched when a map is shown, so importing it gives its address. */
-function keepMapData({ onResolve, onLoad }) {
+function importMapDataAsAddress({ onResolve, onLoad }) {
   onResolve({ filter: /^world-atlas\// }, ({ path }) => ({
     path: clonePath('node_modules', path),
     namespace: 'map-data',
@@ -123,13 +123,13 @@ function filesOfEntry(name, outputs) {
 }
 
 /** Removes what earlier builds left behind. */
-function removeOthers(files) {
+function removeStaleFiles(files) {
   const expected = new Set(files.flatMap((file) => [file, `${file}.br`, `${file}.gz`]).concat('manifest.json'));
   for (const path of filesBelow(pagesFolder, ''))
     if (!expected.has(path.slice(pagesFolder.length + 1))) rmSync(clonePath(path));
 }
 
-/** Writes a file compressed by brotli and gzip beside it. Its name has its hash, so this is done once. */
+/** Writes compressed copies of a file, by brotli and gzip. Its name has its hash, so an existing copy is up to date. */
 async function compress(file) {
   const path = clonePath(pagesFolder, file);
   if (existsSync(`${path}.br`) && existsSync(`${path}.gz`)) return;

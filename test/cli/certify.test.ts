@@ -133,7 +133,7 @@ t.test('--world compares with another file, and --verify wants that file as it w
   writeFileSync(truth, gzipSync(lines.slice(0, -1).join('\n')));
   t.match(await certify([trace], { verify: out, world: truth }), {
     code: 1,
-    text: /truth.* is not as it was certified/,
+    text: /truth.* differs from the certified truth/,
   });
   await t.rejects(certify([trace], { world: trace }), { code: 'input-world', message: /no events of the world/ });
 });

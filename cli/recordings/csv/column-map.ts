@@ -166,8 +166,8 @@ class MapReader {
       const sender = typeof mac === 'string' ? senderOf(mac) : undefined;
       if (sender !== undefined) devices.set(name, sender);
       else {
-        const read = parseMac(String(mac));
-        const message = read.ok ? '' : read.error.message;
+        const parsedMac = parseMac(String(mac));
+        const message = parsedMac.ok ? '' : parsedMac.error.message;
         this.#mistake(`/devices/${name}`, `devices: ${message}`);
       }
     }

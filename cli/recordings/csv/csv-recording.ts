@@ -53,14 +53,14 @@ export class CsvRecording implements RecordingReader {
       readError = error;
       parser.destroy(error);
     });
-    let rows: Rows | null = null;
+    let rows: RowsBelowHeader | null = null;
     try {
       for await (const { info, record } of source.pipe(parser) as AsyncIterable<CsvRow>) {
         if (rows !== null) rows.read(record, info.lines);
         else {
-          const started = this.#readHeader(record, info.lines, sink);
-          if (!started.ok) return started;
-          rows = started.value;
+          const rowsBelowHeader = this.#readHeader(record, info.lines, sink);
+          if (!rowsBelowHeader.ok) return rowsBelowHeader;
+          rows = rowsBelowHeader.value;
         }
       }
     } catch (error) {
@@ -79,7 +79,7 @@ export class CsvRecording implements RecordingReader {
   }
 
   /** Finds the map's columns in the header. */
-  #readHeader(header: readonly string[], line: number, sink: RecordingSink): Result<Rows, RecordingFault> {
+  #readHeader(header: readonly string[], line: number, sink: RecordingSink): Result<RowsBelowHeader, RecordingFault> {
     const columns = new Map(header.map((name, index) => [name.trim(), index]));
     const rules: readonly (ColumnRule | undefined)[] = [
       ...Object.values(this.#map.row),
@@ -98,12 +98,12 @@ export class CsvRecording implements RecordingReader {
     });
     const { unquotedColumn } = this.#map;
     const unquotedIndex = unquotedColumn === null ? undefined : columns.get(unquotedColumn);
-    return ok(new Rows(reader, header.length, unquotedIndex, sink));
+    return ok(new RowsBelowHeader(reader, header.length, unquotedIndex, sink));
   }
 }
 
 /** Turns the rows below a header into events. */
-class Rows {
+class RowsBelowHeader {
   readonly #reader: RowReader;
   readonly #columnCount: number;
   readonly #unquotedIndex: number | undefined;

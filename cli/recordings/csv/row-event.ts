@@ -23,7 +23,7 @@ const NO_LOCK = 'a row of an unknown lock (devices in the map, or --mac MAC, nam
 const BAD_VALUE = 'a row with a value that can’t be read';
 const LEFT_OUT = 'a row that the map leaves out';
 
-/** Members that are whole numbers: fractions are rounded. */
+/** Members of a ping that are whole numbers: fractions are rounded. */
 const WHOLE_NUMBERS = new Set<PingMember>(['battery_percent', 'uncertainty', 'boot', 'sequence', 'kept', 'dropped']);
 const NUMBERS = new Set<PingMember>([...WHOLE_NUMBERS, 'ebike_voltage', 'latitude', 'longitude', 'speed', 'direction']);
 const CAUSES: readonly DisconnectCause[] = ['closed', 'dropped', 'keepalive', 'takeover', 'gateway'];
@@ -31,13 +31,16 @@ const TRUE_WORDS = new Set(['true', 'yes', 'on', '1']);
 /** The start of invented MACs. They are locally administered addresses, which no manufacturer uses. */
 const INVENTED_PREFIX = '02';
 /** Invented MACs have 40 bits for the device's number. */
-const MAX_INVENTED = 2 ** 40;
+const MAX_DEVICE_NUMBER = 2 ** 40 - 1;
+/** The maximum length of a cell's text in an error. */
+const MAX_QUOTED_CHARACTERS = 40;
 
 /** Reads the rows of one file. */
 export class RowReader {
   readonly #map: ColumnMap;
   readonly #options: RecordingOptions;
-  readonly #indexOf: ReadonlyMap<string, number>;
+  /** The index of each column, by its name in the header. */
+  readonly #columnIndexes: ReadonlyMap<string, number>;
   readonly #onInvented: (name: string, mac: Mac) => void;
   /** The cells of the current row. */
   #cells: readonly string[] = [];
@@ -50,29 +53,29 @@ export class RowReader {
   ) {
     this.#map = map;
     this.#options = options;
-    this.#indexOf = columns;
+    this.#columnIndexes = columns;
     this.#onInvented = onInvented;
   }
 
   read(cells: readonly string[]): Result<RecordedEvent, RowProblem> {
     this.#cells = cells;
-    if (this.#map.row.only !== undefined && !TRUE_WORDS.has((this.#row('only') ?? '').toLowerCase()))
+    if (this.#map.row.only !== undefined && !TRUE_WORDS.has((this.#rowValue('only') ?? '').toLowerCase()))
       return problem(LEFT_OUT, `${this.#map.row.only.column} does not have the value that the map requires`);
-    const timeText = this.#row('time') ?? '';
+    const timeText = this.#rowValue('time') ?? '';
     const atMs = parseRecordedTime(timeText, this.#options.utcOffsetMs);
     if (Number.isNaN(atMs)) return problem(NO_TIME, `${quoted(timeText)}: expected ${TIME_EXPECTED}`);
     const sender = this.#sender();
-    if (sender === undefined) return problem(NO_LOCK, quoted(this.#row('mac') ?? ''));
-    const kind = this.#row('event') ?? 'ping';
+    if (sender === undefined) return problem(NO_LOCK, quoted(this.#rowValue('mac') ?? ''));
+    const kind = this.#rowValue('event') ?? 'ping';
     if (kind === 'connect') return ok({ event: { event: 'connect', ...sender, atMs }, isNumbered: true });
     if (kind === 'disconnect') return this.#disconnect(sender, atMs);
     if (kind !== 'ping') return problem(BAD_VALUE, `event ${quoted(kind)}: expected connect, disconnect or ping`);
-    const payload = this.#row('payload');
+    const payload = this.#rowValue('payload');
     return payload === null || payload === '' ? this.#ping(sender, atMs) : this.#uplink(sender, atMs, payload);
   }
 
   #disconnect(sender: Sender, atMs: number): Result<RecordedEvent, RowProblem> {
-    const causeText = this.#row('cause') ?? 'dropped';
+    const causeText = this.#rowValue('cause') ?? 'dropped';
     const cause = CAUSES.find((each) => each === causeText);
     if (cause === undefined)
       return problem(BAD_VALUE, `cause ${quoted(causeText)}: expected one of ${CAUSES.join(', ')}`);
@@ -97,7 +100,7 @@ export class RowReader {
     return ok({ event: { event: 'ping', ...sender, atMs, uplink: rounded.value }, isNumbered });
   }
 
-  /** The ping's members as in a trace. A member that the file does not have gets a neutral value. */
+  /** The ping's members as in a trace. A member that the file does not have gets a value that breaks no rule. */
   #pingMembers(atMs: number): Result<Record<string, unknown>, RowProblem> {
     const members: Record<string, unknown> = {
       lock_state: 'unknown',
@@ -146,9 +149,9 @@ export class RowReader {
 
   /** The lock or phone that the row is about. */
   #sender(): Sender | undefined {
-    const name = this.#row('mac') ?? '';
+    const name = this.#rowValue('mac') ?? '';
     const sender = this.#map.devices.get(name) ?? senderOf(name);
-    const source = this.#row('source') as Source | null;
+    const source = this.#rowValue('source') as Source | null;
     if (sender !== undefined) return source === 'phone' ? { ...sender, source } : sender;
     if (this.#options.mac !== null) return { mac: this.#options.mac, source: source === 'phone' ? source : 'lock' };
     const mac = this.#map.inventsMacs ? inventedMac(name) : undefined;
@@ -158,17 +161,18 @@ export class RowReader {
   }
 
   /** The value of a row's member; null if the file does not have it. */
-  #row(member: RowMember): string | null {
+  #rowValue(member: RowMember): string | null {
     const rule = this.#map.row[member];
     return rule === undefined ? null : this.#valueOf(rule);
   }
 
   #valueOf({ column, values, fallback }: ColumnRule): string | null {
-    const index = column === null ? undefined : this.#indexOf.get(column);
+    const index = column === null ? undefined : this.#columnIndexes.get(column);
     const cell = index === undefined ? '' : (this.#cells[index] ?? '').trim();
     const word = values?.get(cell);
     if (word !== undefined) return word;
-    return cell === '' || values !== null ? (fallback ?? (cell === '' ? null : cell)) : cell;
+    if (cell === '') return fallback;
+    return values === null ? cell : (fallback ?? cell);
   }
 }
 
@@ -185,11 +189,11 @@ function roundToWire(uplink: Uplink): Result<Uplink> {
 /** A MAC for a device that the file names by a number. */
 function inventedMac(name: string): Mac | undefined {
   const number = /^\d{1,13}$/.test(name) ? Number(name) : Number.NaN;
-  if (!(number < MAX_INVENTED)) return undefined;
+  if (!(number <= MAX_DEVICE_NUMBER)) return undefined;
   const mac = parseMac(`${INVENTED_PREFIX}${number.toString(16).padStart(10, '0')}`);
   return mac.ok ? mac.value : undefined;
 }
 
 function quoted(text: string): string {
-  return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
+  return JSON.stringify(text.length > MAX_QUOTED_CHARACTERS ? `${text.slice(0, MAX_QUOTED_CHARACTERS)}…` : text);
 }

@@ -94,6 +94,7 @@ export class MessageSenders {
     const key = `${bytes} ${topic}`;
     let waiting = this.#waiting.get(key);
     if (waiting === undefined) {
+      // With too many different topics and lengths, gives up on everything that waits.
       if (this.#waiting.size >= MAX_WAITING) this.finish();
       waiting = { messages: [], publishes: [] };
       this.#waiting.set(key, waiting);

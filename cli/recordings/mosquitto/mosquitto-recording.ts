@@ -105,7 +105,8 @@ export class MosquittoRecording implements RecordingReader {
   #disconnect(clientId: string, atMs: number, cause: DisconnectCause, sink: RecordingSink): void {
     const client = this.#clients.get(clientId);
     if (client === undefined) return;
-    // A disconnect is placed at the end of its second, after all messages of that second.
+    // A disconnect is placed at the end of its second, after all messages of that second. A takeover is not: the new
+    // connection starts in the same second.
     const disconnectMs = Math.max(client.lastMs, atMs + (cause === 'takeover' ? 0 : REST_OF_SECOND_MS));
     client.lastMs = disconnectMs;
     client.isConnected = false;

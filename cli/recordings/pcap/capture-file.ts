@@ -61,9 +61,9 @@ const PCAPNG_MAGIC = 0x0a0d0d0a;
 function formatOf(buffer: Buffer): CaptureFormat | null {
   const magic = buffer.readUInt32BE(0);
   if (magic === PCAPNG_MAGIC) return new PcapngFormat();
-  const isLittle = LITTLE_ENDIAN_CLASSIC_MAGIC.has(magic);
-  const unitsPerMs = CLASSIC_MAGIC.get(isLittle ? buffer.readUInt32LE(0) : magic);
-  return unitsPerMs === undefined ? null : new ClassicFormat(isLittle, unitsPerMs);
+  const isLittleEndian = LITTLE_ENDIAN_CLASSIC_MAGIC.has(magic);
+  const unitsPerMs = CLASSIC_MAGIC.get(isLittleEndian ? buffer.readUInt32LE(0) : magic);
+  return unitsPerMs === undefined ? null : new ClassicFormat(isLittleEndian, unitsPerMs);
 }
 
 /** The first four bytes of a classic pcap file, and how many units of its times are a millisecond. */
@@ -83,15 +83,18 @@ const RECORD_HEADER_BYTES = 16;
 /** The upper bits of the link type are flags. */
 const LINK_TYPE_MASK = 0x0fffffff;
 
-/** Classic pcap: a header, then records of a time, a length and a packet. */
+/**
+ * Classic pcap: a header with the link type at offset 20, then records. A record has the time (seconds, and their
+ * fraction at offset 4), the captured length at 8, the packet's length at 12, and the captured bytes.
+ */
 class ClassicFormat implements CaptureFormat {
-  readonly #isLittle: boolean;
+  readonly #isLittleEndian: boolean;
   readonly #unitsPerMs: number;
   #linkType: number | null = null;
   #packets = 0;
 
-  constructor(isLittle: boolean, unitsPerMs: number) {
-    this.#isLittle = isLittle;
+  constructor(isLittleEndian: boolean, unitsPerMs: number) {
+    this.#isLittleEndian = isLittleEndian;
     this.#unitsPerMs = unitsPerMs;
   }
 
@@ -121,6 +124,6 @@ class ClassicFormat implements CaptureFormat {
   }
 
   #number(buffer: Buffer, offset: number): number {
-    return this.#isLittle ? buffer.readUInt32LE(offset) : buffer.readUInt32BE(offset);
+    return this.#isLittleEndian ? buffer.readUInt32LE(offset) : buffer.readUInt32BE(offset);
   }
 }

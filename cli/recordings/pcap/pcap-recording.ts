@@ -34,10 +34,10 @@ interface Flow {
   readonly server: TcpStream;
   readonly session: ClientSession;
   hasClientBytes: boolean;
-  /** Where a side's FIN comes after its last byte; null before the FIN. */
-  readonly fins: Record<Side, number | null>;
+  /** The sequence number of each side's FIN, which follows the side's last byte; null before the FIN. */
+  readonly finPositions: Record<Side, number | null>;
   /** How many sides have ended. */
-  ended: number;
+  endedSides: number;
 }
 
 /** Who sends. */
@@ -128,7 +128,7 @@ export class PcapRecording implements RecordingReader {
     const known = this.#flows.get(key);
     const isStart = isFromClient && segment.isSyn;
     // A SYN that is repeated before the first byte belongs to the connection that it started.
-    if (known !== undefined && !(isStart && (known.hasClientBytes || known.ended > 0))) return known;
+    if (known !== undefined && !(isStart && (known.hasClientBytes || known.endedSides > 0))) return known;
     if (!isStart && segment.payloadBytes === 0) return null;
     if (known !== undefined) {
       this.#flows.delete(key);
@@ -167,8 +167,8 @@ export class PcapRecording implements RecordingReader {
       server: new TcpStream((bytes, isAfterGap) => down.push(bytes, isAfterGap)),
       session,
       hasClientBytes: false,
-      fins: { client: null, server: null },
-      ended: 0,
+      finPositions: { client: null, server: null },
+      endedSides: 0,
     };
     return flow;
   }
@@ -183,7 +183,7 @@ export class PcapRecording implements RecordingReader {
     if (segment.isSyn) sender.start(segment.sequence);
     if (segment.isAck) receiver.acknowledge(segment.acknowledged);
     sender.add(segment.isSyn ? (segment.sequence + 1) >>> 0 : segment.sequence, segment.payload, segment.payloadBytes);
-    if (segment.isFin) flow.fins[side] ??= (segment.sequence + segment.payloadBytes) >>> 0;
+    if (segment.isFin) flow.finPositions[side] ??= (segment.sequence + segment.payloadBytes) >>> 0;
     if (segment.isReset) {
       sender.end();
       flow.session.end(side, 'reset', this.#moment);
@@ -194,13 +194,13 @@ export class PcapRecording implements RecordingReader {
   /** A side has ended once all bytes before its FIN are there. */
   #endAtFin(key: string, flow: Flow): void {
     for (const side of ['client', 'server'] as const) {
-      const fin = flow.fins[side];
+      const fin = flow.finPositions[side];
       if (fin === null || fin === ENDED || !flow[side].hasAllBefore(fin)) continue;
-      flow.fins[side] = ENDED;
-      flow.ended += 1;
+      flow.finPositions[side] = ENDED;
+      flow.endedSides += 1;
       flow.session.end(side, 'fin', this.#moment);
     }
-    if (flow.ended === 2) this.#flows.delete(key);
+    if (flow.endedSides === 2) this.#flows.delete(key);
   }
 }
 

@@ -1,5 +1,6 @@
 /**
  * Reads the blocks of a pcapng file, the format of Wireshark and newer versions of tcpdump. For capture-file.ts only.
+ * Each block starts with its type and its length, and ends with its length again, 4 bytes each.
  */
 import { ok } from '../../../proto/errors.js';
 import type { CaptureFormat, PacketVisitor, Step } from './captured-packet.js';
@@ -38,11 +39,11 @@ interface PacketLayout {
   readonly dataOffset: number;
 }
 
-const LAYOUT: PacketLayout = { timeOffset: 12, lengthOffset: 20, dataOffset: 28 };
+const PACKET_LAYOUT: PacketLayout = { timeOffset: 12, lengthOffset: 20, dataOffset: 28 };
 
 /** A pcapng file that is being read. */
 export class PcapngFormat implements CaptureFormat {
-  #isLittle = true;
+  #isLittleEndian = true;
   #interfaces: CaptureInterface[] = [];
   #packets = 0;
 
@@ -53,7 +54,7 @@ export class PcapngFormat implements CaptureFormat {
       const order = buffer.readUInt32BE(BYTE_ORDER_OFFSET);
       if (order !== BYTE_ORDER_LITTLE && order !== BYTE_ORDER_BIG)
         return fault(BYTE_ORDER_OFFSET, 'the byte order is unknown: expected the mark 1a2b3c4d of pcapng');
-      this.#isLittle = order === BYTE_ORDER_LITTLE;
+      this.#isLittleEndian = order === BYTE_ORDER_LITTLE;
     }
     const bytes = this.#u32(buffer, 4);
     if (bytes < MIN_BLOCK_BYTES || bytes > MAX_BLOCK_BYTES || bytes % 4 !== 0)
@@ -71,11 +72,11 @@ export class PcapngFormat implements CaptureFormat {
       case INTERFACE:
         return this.#readInterface(block);
       case PACKET:
-        return block.length < LAYOUT.dataOffset + 4
+        return block.length < PACKET_LAYOUT.dataOffset + 4
           ? tooShort('a packet')
           : this.#readPacket(block, this.#u16(block, 8), visit);
       case ENHANCED_PACKET:
-        return block.length < LAYOUT.dataOffset + 4
+        return block.length < PACKET_LAYOUT.dataOffset + 4
           ? tooShort('a packet')
           : this.#readPacket(block, this.#u32(block, 8), visit);
       case SIMPLE_PACKET:
@@ -100,7 +101,7 @@ export class PcapngFormat implements CaptureFormat {
       if (code === OPTION_END || value + length > end) break;
       if (code === OPTION_RESOLUTION && length === 1) unitsPerSecond = resolution(block[value] as number);
       if (code === OPTION_TIME_OFFSET && length === 8)
-        offsetSeconds = this.#isLittle ? block.readBigInt64LE(value) : block.readBigInt64BE(value);
+        offsetSeconds = this.#isLittleEndian ? block.readBigInt64LE(value) : block.readBigInt64BE(value);
       // Options are padded to a multiple of 4 bytes.
       offset = value + Math.ceil(length / 4) * 4;
     }
@@ -111,28 +112,29 @@ export class PcapngFormat implements CaptureFormat {
   #readPacket(block: Buffer, index: number, visit: PacketVisitor): string | null {
     const source = this.#interfaces[index];
     if (source === undefined) return `a packet of interface ${index}, which no block describes`;
-    const length = this.#u32(block, LAYOUT.lengthOffset);
-    const end = LAYOUT.dataOffset + length;
+    const length = this.#u32(block, PACKET_LAYOUT.lengthOffset);
+    const end = PACKET_LAYOUT.dataOffset + length;
     if (end > block.length - 4) return `a packet of ${length} bytes in a block of ${block.length}`;
     const units =
-      (BigInt(this.#u32(block, LAYOUT.timeOffset)) << 32n) | BigInt(this.#u32(block, LAYOUT.timeOffset + 4));
+      (BigInt(this.#u32(block, PACKET_LAYOUT.timeOffset)) << 32n) |
+      BigInt(this.#u32(block, PACKET_LAYOUT.timeOffset + 4));
     this.#packets += 1;
     visit({
       number: this.#packets,
       atMs: Number((units * 1000n) / source.unitsPerSecond + source.offsetSeconds * 1000n),
       linkType: source.linkType,
-      bytes: block.subarray(LAYOUT.dataOffset, end),
-      isCut: length < this.#u32(block, LAYOUT.lengthOffset + 4),
+      bytes: block.subarray(PACKET_LAYOUT.dataOffset, end),
+      isCut: length < this.#u32(block, PACKET_LAYOUT.lengthOffset + 4),
     });
     return null;
   }
 
   #u16(buffer: Buffer, offset: number): number {
-    return this.#isLittle ? buffer.readUInt16LE(offset) : buffer.readUInt16BE(offset);
+    return this.#isLittleEndian ? buffer.readUInt16LE(offset) : buffer.readUInt16BE(offset);
   }
 
   #u32(buffer: Buffer, offset: number): number {
-    return this.#isLittle ? buffer.readUInt32LE(offset) : buffer.readUInt32BE(offset);
+    return this.#isLittleEndian ? buffer.readUInt32LE(offset) : buffer.readUInt32BE(offset);
   }
 }
 

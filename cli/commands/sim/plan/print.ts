@@ -144,9 +144,10 @@ function notes({ locks, sampled, total }: Sizing): string[] {
     'BATTERY: days from full to 10 %, by figures in public data sheets.',
   ];
   if (sampled === locks) return [...lines, 'All locks were simulated: nothing is estimated.'];
+  const simulated = plural(sampled, 'simulated lock');
   return [
     ...lines,
-    `Scaled from ${plural(sampled, 'simulated lock')}; ± is the standard error; of all bytes: ${errorText(total.bytes)}.`,
+    `Scaled from ${simulated}; ± is the standard error; of all bytes: ${errorText(total.bytes)}.`,
     'Peaks are means plus three standard deviations for locks that act independently,',
     'or the measured peak for locks that act at the same time.',
   ];

@@ -1,6 +1,7 @@
 /**
  * Makes a certificate from traces: reads the events and the SHA-256 of each file, one file after another. A certificate
- * says for each requirement on a lock's firmware whether the traces show that it holds.
+ * says for each requirement on a lock's firmware whether the traces show that it holds. A trace can be compared with
+ * the truth: a file with `world` events, which say what really happened to the locks.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -55,6 +56,7 @@ async function certifyTrace(
     const judged = maker.judge(event, line);
     if (!judged.ok) throw new LockgateError('input-world', `${sanitizeLine(file)}:${line}: ${judged.error.message}`);
   };
+  // Reads the truth in parallel with the trace, and passes the events of both to `judge`, in order of time.
   const world =
     truth &&
     new SideBySide(truth.file, truth.name, {

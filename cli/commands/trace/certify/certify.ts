@@ -1,4 +1,7 @@
-/** `lockgate trace certify`: makes a certificate from traces and prints or writes it, or verifies one. */
+/**
+ * `lockgate trace certify`: makes a certificate from traces and prints or writes it, or verifies one. Each row of a
+ * certificate is a requirement on the firmware, with a verdict.
+ */
 import { LockgateError } from '../../../../proto/errors.js';
 import type { Certificate } from '../../../../proto/trace/certificate/certificate.js';
 import { certificateJson } from '../../../../proto/trace/certificate/json.js';
@@ -59,8 +62,8 @@ export function firmwareNotice({ firmware, reported, leftOut }: Certificate): st
   if (firmware === null) return null;
   const versions = reported.map(({ version }) => version);
   if (!versions.includes(firmware)) {
-    const found = versions.length === 0 ? 'report none' : `report ${versions.join(', ')}`;
-    return `No ping reports firmware ${firmware}; the pings ${found}.`;
+    const reportedText = versions.length === 0 ? 'report none' : `report ${versions.join(', ')}`;
+    return `No ping reports firmware ${firmware}; the pings ${reportedText}.`;
   }
   if (leftOut === 0) return null;
   return `${leftOut.toLocaleString('en-US')} pings of other firmware than ${firmware} were left out.`;
@@ -84,8 +87,8 @@ function printCertificate({ rows, traces, pings, locks }: Certificate, out: stri
   }
   const count = (verdict: string): number => rows.filter((row) => row.verdict === verdict).length;
   const [passed, failed, notSeen] = [count('PASS'), count('FAIL'), count('NOT SEEN')];
-  const from = `${plural(pings, 'ping')} of ${plural(locks, 'lock')} in ${plural(traces.length, 'trace')}`;
-  const summary = `${passed} PASS, ${failed} FAIL, ${notSeen} NOT SEEN, from ${from}.`;
+  const sources = `${plural(pings, 'ping')} of ${plural(locks, 'lock')} in ${plural(traces.length, 'trace')}`;
+  const summary = `${passed} PASS, ${failed} FAIL, ${notSeen} NOT SEEN, from ${sources}.`;
   print(paint(failed > 0 ? 'red' : notSeen > 0 ? 'yellow' : 'green', summary));
   if (out !== undefined) print(`The certificate is in ${sanitizeLine(out)}.`);
 }

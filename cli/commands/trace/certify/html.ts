@@ -14,7 +14,7 @@ import { LINKS_NOTE, ruleHtml, sectionHtml } from '../citation-html.js';
 const DATA_START = '<template id="certificate-data">';
 const DATA_END = '</template>';
 
-/** The page. */
+/** The page. `says` of a certificate's row is the requirement as a sentence. */
 export function certificateHtml(certificate: Certificate): string {
   const { firmware, rows } = certificate;
   const title = `Firmware certificate${firmware === null ? '' : `: ${firmware}`}`;
@@ -32,13 +32,13 @@ export function certificateHtml(certificate: Certificate): string {
     '<body>',
     '<main>',
     `<h1>${escapeHtml(title)}</h1>`,
-    ...summary(certificate),
-    ...failures(rows),
-    ...notSeen(rows),
+    ...summaryHtml(certificate),
+    ...failedRowsHtml(rows),
+    ...unseenRowsHtml(rows),
     '<h2>All rows</h2>',
-    ...groups.flatMap((group) => groupTable(group, rows)),
-    ...traceTable(certificate),
-    ...explanation(),
+    ...groups.flatMap((group) => groupTableHtml(group, rows)),
+    ...traceTableHtml(certificate),
+    ...legendHtml(),
     LINKS_NOTE,
     '</main>',
     `${DATA_START}${escapeHtml(JSON.stringify(certificateJson(certificate)))}${DATA_END}`,
@@ -61,19 +61,21 @@ export function dataOfHtml(html: string): string | null {
 }
 
 /** The counts of verdicts, and what was certified. */
-function summary(certificate: Certificate): string[] {
+function summaryHtml(certificate: Certificate): string[] {
   const { firmware, reported, leftOut, lockgate, traces, locks, pings, fromMs, toMs, rows } = certificate;
   const count = (verdict: RowVerdict): number => rows.filter((row) => row.verdict === verdict).length;
-  const versions = reported.map(({ version, pings: number }) => `${version} (${plural(number, 'cellular ping')})`);
+  const versions = reported.map(
+    ({ version, pings: cellularPings }) => `${version} (${plural(cellularPings, 'cellular ping')})`,
+  );
   const isReported = firmware === null || reported.some(({ version }) => version === firmware);
-  const span = fromMs === null || toMs === null ? 'no events' : `${time(fromMs)} to ${time(toMs)}`;
+  const span = fromMs === null || toMs === null ? 'no events' : `${timeText(fromMs)} to ${timeText(toMs)}`;
   const properties: [string, string][] = [
     ['Firmware certified', firmware ?? 'not stated'],
     ['Firmware reported by the pings', versions.length === 0 ? 'none' : versions.join(', ')],
     ['Time span', span],
-    ['Locks', number(locks)],
-    ['Pings', number(pings)],
-    ['Traces', number(traces.length)],
+    ['Locks', countText(locks)],
+    ['Pings', countText(pings)],
+    ['Traces', countText(traces.length)],
     ['Made by', `lockgate ${lockgate}`],
   ];
   return [
@@ -91,14 +93,14 @@ function summary(certificate: Certificate): string[] {
 }
 
 /** Lists the failed rows with their first findings. */
-function failures(rows: readonly JudgedRow[]): string[] {
+function failedRowsHtml(rows: readonly JudgedRow[]): string[] {
   const failed = rows.filter(({ verdict }) => verdict === 'FAIL');
   if (failed.length === 0) return ['<h2>Failed</h2>', '<p>No row failed.</p>'];
   return [
     '<h2>Failed</h2>',
     ...failed.flatMap(({ row, says, failures: count, firstFailures }) => {
       const first = count > firstFailures.length ? `, of which the first ${firstFailures.length}` : '';
-      const items = firstFailures.map((found) => `<li>${finding(found)}</li>`);
+      const items = firstFailures.map((found) => `<li>${findingHtml(found)}</li>`);
       return [
         `<h3>${row}</h3>`,
         `<p>${escapeHtml(says)} ${plural(count, 'finding')}${first}:</p>`,
@@ -111,7 +113,7 @@ function failures(rows: readonly JudgedRow[]): string[] {
 }
 
 /** Lists the rows that nothing in the traces shows. */
-function notSeen(rows: readonly JudgedRow[]): string[] {
+function unseenRowsHtml(rows: readonly JudgedRow[]): string[] {
   const unseen = rows.filter(({ verdict }) => verdict === 'NOT SEEN');
   if (unseen.length === 0) return ['<h2>Not seen</h2>', '<p>Every row was seen.</p>'];
   return [
@@ -126,7 +128,7 @@ function notSeen(rows: readonly JudgedRow[]): string[] {
   ];
 }
 
-function groupTable(group: string, rows: readonly JudgedRow[]): string[] {
+function groupTableHtml(group: string, rows: readonly JudgedRow[]): string[] {
   return [
     '<div class="wide">',
     '<table>',
@@ -134,7 +136,7 @@ function groupTable(group: string, rows: readonly JudgedRow[]): string[] {
     '<thead><tr><th scope="col">Row</th><th scope="col">State</th><th scope="col">What must hold</th>' +
       '<th scope="col">Verdict</th><th scope="col" class="number">Seen</th><th scope="col">Lines</th></tr></thead>',
     '<tbody>',
-    ...rows.filter((row) => row.group === group).map(tableRow),
+    ...rows.filter((row) => row.group === group).map(rowHtml),
     '</tbody>',
     '</table>',
     '</div>',
@@ -144,21 +146,21 @@ function groupTable(group: string, rows: readonly JudgedRow[]): string[] {
 /** A mark before each verdict, which screen readers skip. */
 const MARKS: Readonly<Record<RowVerdict, string>> = { PASS: '✓', FAIL: '✗', 'NOT SEEN': '○' };
 
-function tableRow(row: JudgedRow): string {
+function rowHtml(row: JudgedRow): string {
   const { verdict, state, seen, noted, firstNoted, says, section } = row;
   const css = verdict.toLowerCase().replace(' ', '-');
   const lines = verdict === 'FAIL' ? row.firstFailures.map(({ at }) => at) : row.lines;
   const warnings =
     firstNoted[0] === undefined
       ? ''
-      : `<br><span class="noted">${plural(noted, 'warning')} noted, such as ${finding(firstNoted[0])}</span>`;
+      : `<br><span class="noted">${plural(noted, 'warning')} noted, such as ${findingHtml(firstNoted[0])}</span>`;
   return [
     `<tr class="${css}">`,
-    `<th scope="row"><code>${breakable(row.row)}</code></th>`,
+    `<th scope="row"><code>${breakableHtml(row.row)}</code></th>`,
     `<td>${state ?? 'all'}</td>`,
     `<td>${escapeHtml(says)}<br><span class="section">${sectionHtml(section)}</span>${warnings}</td>`,
     `<td class="verdict"><span aria-hidden="true">${MARKS[verdict]}</span> ${verdict}</td>`,
-    `<td class="number">${number(seen)}</td>`,
+    `<td class="number">${countText(seen)}</td>`,
     `<td class="lines">${lines.length === 0 ? 'none' : linesByFile(lines)}</td>`,
     '</tr>',
   ].join('');
@@ -174,10 +176,11 @@ function linesByFile(lines: readonly string[]): string {
     if (ofFile === undefined) numbers.set(file, [line.slice(colon + 1)]);
     else ofFile.push(line.slice(colon + 1));
   }
-  return [...numbers].map(([file, ofFile]) => `${breakable(file)}:<wbr>${ofFile.join(', ')}`).join('<br>');
+  return [...numbers].map(([file, ofFile]) => `${breakableHtml(file)}:<wbr>${ofFile.join(', ')}`).join('<br>');
 }
 
-function traceTable({ traces, world }: Certificate): string[] {
+function traceTableHtml({ traces, world }: Certificate): string[] {
+  const timeOrNone = (timeMs: number | null): string => (timeMs === null ? 'none' : timeText(timeMs));
   return [
     '<h2>Traces</h2>',
     '<div class="wide">',
@@ -188,10 +191,10 @@ function traceTable({ traces, world }: Certificate): string[] {
     '<tbody>',
     ...traces.map(({ file, sha256, locks, pings, fromMs, toMs }) =>
       [
-        `<tr><th scope="row">${breakable(file)}</th>`,
+        `<tr><th scope="row">${breakableHtml(file)}</th>`,
         `<td class="hash">${sha256.slice(0, 32)}<wbr>${sha256.slice(32)}</td>`,
-        `<td class="number">${number(locks)}</td><td class="number">${number(pings)}</td>`,
-        `<td>${fromMs === null ? 'none' : time(fromMs)}</td><td>${toMs === null ? 'none' : time(toMs)}</td></tr>`,
+        `<td class="number">${countText(locks)}</td><td class="number">${countText(pings)}</td>`,
+        `<td>${timeOrNone(fromMs)}</td><td>${timeOrNone(toMs)}</td></tr>`,
       ].join(''),
     ),
     '</tbody>',
@@ -200,12 +203,13 @@ function traceTable({ traces, world }: Certificate): string[] {
     ...(world === null
       ? []
       : [
-          `<p>Compared with the truth ${breakable(world.file)}, SHA-256 <span class="hash">${world.sha256}</span>.</p>`,
+          `<p>Compared with the truth ${breakableHtml(world.file)}, ` +
+            `SHA-256 <span class="hash">${world.sha256}</span>.</p>`,
         ]),
   ];
 }
 
-function explanation(): string[] {
+function legendHtml(): string[] {
   return [
     '<h2>How to read this</h2>',
     '<dl class="legend">',
@@ -220,26 +224,26 @@ function explanation(): string[] {
   ];
 }
 
-function finding({ at, mac, rule, message }: RowFinding): string {
-  return `<span class="lines">${breakable(at)}</span>, ${mac}, ${ruleHtml(rule)}: ${escapeHtml(message)}`;
+function findingHtml({ at, mac, rule, message }: RowFinding): string {
+  return `<span class="lines">${breakableHtml(at)}</span>, ${mac}, ${ruleHtml(rule)}: ${escapeHtml(message)}`;
 }
 
 function plural(count: number, noun: string): string {
-  return `${number(count)} ${noun}${count === 1 ? '' : 's'}`;
+  return `${countText(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-function number(count: number): string {
+function countText(count: number): string {
   return count.toLocaleString('en-US');
 }
 
-function time(timeMs: number): string {
+function timeText(timeMs: number): string {
   return toDate(timeMs)
     .replace('T', ' ')
     .replace(/\.\d+Z$/, ' UTC');
 }
 
-/** The text with allowed line breaks after slashes, hyphens, dots and colons. */
-function breakable(text: string): string {
+/** The text as HTML that may break into lines after slashes, hyphens, dots and colons. */
+function breakableHtml(text: string): string {
   return escapeHtml(text).replace(/([/\-.:])(?=.)/g, '$1<wbr>');
 }
 

@@ -70,8 +70,8 @@ function parseCertificate(text: string): CertificateJson | null {
   try {
     const data = JSON.parse(text) as CertificateJson | null;
     const isCertificate = data?.certificate === 'lockgate' && isStringOrNull(data.firmware) && Array.isArray(data.rows);
-    const isOfTraces = Array.isArray(data?.traces) && data.traces.every(isTraceJson);
-    return isCertificate && isOfTraces ? data : null;
+    const hasTraces = Array.isArray(data?.traces) && data.traces.every(isTraceJson);
+    return isCertificate && hasTraces ? data : null;
   } catch {
     return null;
   }
@@ -98,19 +98,21 @@ async function differencesOf(
   // The standard input can be read only once: its hash is computed, and compared, when the certificate is made again.
   for (const file of files) hashes.set(file, file === '-' ? '' : await hashOf(file));
   const { traces, differences } = matchTraces(data.traces, hashes);
-  const certified = data.world ?? null;
-  if (certified === null && world !== undefined) differences.push(`The certificate was made without --world ${world}.`);
-  if (certified !== null && world === undefined)
-    differences.push(`The certificate was made with --world ${certified.file}, which was not given.`);
-  if (certified !== null && world !== undefined && world !== '-') {
+  const certifiedTruth = data.world ?? null;
+  if (certifiedTruth === null && world !== undefined)
+    differences.push(`The certificate was made without --world ${world}.`);
+  if (certifiedTruth !== null && world === undefined)
+    differences.push(`The certificate was made with --world ${certifiedTruth.file}, which was not given.`);
+  if (certifiedTruth !== null && world !== undefined && world !== '-') {
     const hash = await hashOf(world);
-    if (hash !== certified.sha256)
+    if (hash !== certifiedTruth.sha256)
       differences.push(
-        `${world} is not as it was certified: its SHA-256 is ${hash}, the certificate says ${certified.sha256}.`,
+        `${world} differs from the certified truth: ` +
+          `its SHA-256 is ${hash}, the certificate says ${certifiedTruth.sha256}.`,
       );
   }
   if (differences.length > 0) return differences;
-  const truth = certified === null || world === undefined ? null : { file: world, name: certified.file };
+  const truth = certifiedTruth === null || world === undefined ? null : { file: world, name: certifiedTruth.file };
   const remade = await makeCertificate(traces, data.firmware, truth).catch((error: unknown) => {
     // A certified trace can be read to its end, so an unreadable standard input is not the certified trace.
     if (files.includes('-') && error instanceof LockgateError) return error;

@@ -1,4 +1,7 @@
-/** Counts what an import read, skipped and inferred, and prints the counts for people or as JSON. */
+/**
+ * Counts what an import read, skipped and inferred, and prints the counts for people or as JSON. A row is a line or a
+ * packet of the recording, depending on the format.
+ */
 
 import type { RecordedEvent, RowUnit } from '../../../recordings/recording.js';
 import { print, printJson, printNote, sanitizeLine } from '../../../terminal/output.js';
@@ -35,8 +38,8 @@ export class FileReport {
   /** Counts a row that was not imported. */
   skip(reason: string, row: number, detail?: string): void {
     const key = this.#skipped.has(reason) || this.#skipped.size < MAX_REASONS ? reason : OTHER_REASONS;
-    const known = this.#skipped.get(key);
-    if (known !== undefined) known.count += 1;
+    const skippedRows = this.#skipped.get(key);
+    if (skippedRows !== undefined) skippedRows.count += 1;
     else this.#skipped.set(key, { reason: key, count: 1, first: row, detail: shortenDetail(detail) });
   }
 
@@ -106,19 +109,19 @@ export class ImportReport {
     const { connect, disconnect, ping, ack, command } = this.#events;
     const rows = this.#files.reduce((sum, file) => sum + file.rows, 0);
     const parts = [
-      counted(ping, 'ping'),
-      counted(ack, 'acknowledgement'),
-      counted(command, 'command'),
-      counted(connect, 'connect'),
-      counted(disconnect, 'disconnect'),
+      countText(ping, 'ping'),
+      countText(ack, 'acknowledgement'),
+      countText(command, 'command'),
+      countText(connect, 'connect'),
+      countText(disconnect, 'disconnect'),
     ];
-    const lines = [`${counted(rows, this.#unit)} read: ${parts.join(', ')} of ${counted(this.locks, 'lock')}.`];
+    const lines = [`${countText(rows, this.#unit)} read: ${parts.join(', ')} of ${countText(this.locks, 'lock')}.`];
     if (this.locksWithoutConnections > 0) {
-      const locks = counted(this.locksWithoutConnections, 'lock');
+      const locks = countText(this.locksWithoutConnections, 'lock');
       lines.push(`Connections of ${locks} are not in the recording: they are inferred from the uplinks.`);
     }
     if (this.numberedUplinks > 0) {
-      const uplinks = counted(this.numberedUplinks, 'uplink');
+      const uplinks = countText(this.numberedUplinks, 'uplink');
       lines.push(`Boot and sequence of ${uplinks} are not in the recording: they are invented.`);
     }
     for (const sentence of this.#notes) lines.push(`Note: ${sanitizeLine(sentence)}.`);
@@ -156,6 +159,6 @@ export class ImportReport {
   }
 }
 
-function counted(count: number, noun: string): string {
+function countText(count: number, noun: string): string {
   return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
 }

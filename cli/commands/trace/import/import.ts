@@ -152,20 +152,21 @@ async function readAll(
   for (const [index, file] of files.entries()) {
     if (index > 0) current = report.addFile(displayName(file));
     const rows: Result<number, RecordingFault> = await reader.read(readRecording(file), sinkOf(current));
-    if (!rows.ok) throw faultOf(current.file, rows.error);
+    if (!rows.ok) throw errorOf(current.file, rows.error);
     current.rows = rows.value;
   }
   const fault = reader.finish(sinkOf(current));
-  if (fault !== null) throw faultOf(current.file, fault);
+  if (fault !== null) throw errorOf(current.file, fault);
 }
 
 /** The error for a recording that can't be read further. */
-function faultOf(file: string, { at, message }: RecordingFault): LockgateError {
+function errorOf(file: string, { at, message }: RecordingFault): LockgateError {
   const line = /^line (\d+)$/.exec(at)?.[1];
   return new LockgateError('input-recording', `${file}:${line ?? ` ${at}`}: ${message}`);
 }
 
 function noEventsError(files: readonly string[], report: ImportReport): LockgateError {
+  // The first line only says that no events were read.
   const [, ...details] = report.lines();
   const hint = details.map((line) => ` ${line.trim()}`).join('');
   const message = `${files.map(displayName).join(', ')}: no event of a lock was found, so no trace is written.${hint}`;

@@ -74,8 +74,8 @@ async function* merge(files: readonly string[]): AsyncGenerator<TimedLine> {
   for (;;) {
     let earliest = -1;
     for (let index = 0; index < nextLines.length; index++) {
-      const [line, best] = [nextLines[index], earliest === -1 ? null : nextLines[earliest]];
-      if (line != null && (best == null || line.atMs < best.atMs)) earliest = index;
+      const [line, earliestLine] = [nextLines[index], earliest === -1 ? null : nextLines[earliest]];
+      if (line != null && (earliestLine == null || line.atMs < earliestLine.atMs)) earliest = index;
     }
     if (earliest === -1) return;
     yield nextLines[earliest] as TimedLine;

@@ -41,7 +41,7 @@ export class ReplayConnection {
   readonly #closed: Promise<void>;
   #phase: 'connecting' | 'open' | 'closing' | 'closed' = 'connecting';
   /** Called with the outcome of the uplink in flight; like a lock, the connection has at most one. */
-  #answer: ((isAcknowledged: boolean) => void) | null = null;
+  #settleUplink: ((isAcknowledged: boolean) => void) | null = null;
 
   private constructor(client: MqttClient, onLost: () => void) {
     this.#client = client;
@@ -96,15 +96,16 @@ export class ReplayConnection {
   publish(bytes: Uint8Array): Promise<boolean> {
     if (this.#phase !== 'open') return Promise.resolve(false);
     return new Promise((resolve) => {
-      const timer: Timer = systemClock.after(ANSWER_TIMEOUT_MS, () => this.#answer?.(false));
-      this.#answer = (isAcknowledged) => {
+      const timer: Timer = systemClock.after(ANSWER_TIMEOUT_MS, () => this.#settleUplink?.(false));
+      this.#settleUplink = (isAcknowledged) => {
         timer.cancel();
-        this.#answer = null;
+        this.#settleUplink = null;
         resolve(isAcknowledged);
       };
-      const answer = this.#answer;
+      const settle = this.#settleUplink;
       this.#client.publish('up', Buffer.from(bytes), { qos: 1 }, (error) => {
-        if (this.#answer === answer) answer(!error);
+        // After a timeout the next uplink may be in flight already.
+        if (this.#settleUplink === settle) settle(!error);
       });
     });
   }
@@ -118,10 +119,10 @@ export class ReplayConnection {
   async disconnect(): Promise<void> {
     if (this.#phase === 'closed') return;
     this.#phase = 'closing';
-    const force = systemClock.after(CLOSE_TIMEOUT_MS, () => this.#client.stream.destroy());
+    const forceTimer = systemClock.after(CLOSE_TIMEOUT_MS, () => this.#client.stream.destroy());
     this.#client.end(false);
     await this.#closed;
-    force.cancel();
+    forceTimer.cancel();
   }
 
   /** Destroys the socket without DISCONNECT, and resolves when it is closed. */
@@ -138,7 +139,7 @@ export class ReplayConnection {
     // Stops the client's timers; its socket is closed already.
     this.#client.end(true);
     if (isLost) this.#onLost();
-    this.#answer?.(false);
+    this.#settleUplink?.(false);
   }
 }
 

@@ -90,8 +90,8 @@ export class ReplayLock {
   #reportRefusal({ message, code }: ConnectError): void {
     const { counts, target, fail } = this.#context;
     if (code === null && counts.connections === 0) {
-      const where = `${target.host}:${target.port}`;
-      fail(new LockgateError('gateway-down', `no MQTT at ${where} (${message}). Give the right address with --mqtt`));
+      const address = `${target.host}:${target.port}`;
+      fail(new LockgateError('gateway-down', `no MQTT at ${address} (${message}). Give the right address with --mqtt`));
       return;
     }
     this.#addDifference('refused', code === null ? message : `CONNACK ${code}: ${message}`);

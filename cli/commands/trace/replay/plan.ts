@@ -18,7 +18,7 @@ import type { Uplink } from '../../../../proto/wire/ping.js';
 import { isDatable } from '../../../../proto/wire/ping-json.js';
 import { readTraceFile } from '../trace-file.js';
 
-/** Steps of one file. A plan is in memory, with some 300 bytes per step. */
+/** The maximum number of steps of one file. A plan is in memory, with some 300 bytes per step. */
 const MAX_STEPS = 1_000_000;
 
 /** The highest boot number that an uplink can carry. */
@@ -39,7 +39,9 @@ export interface SendStep extends StepOrigin {
   readonly bytes: Uint8Array;
 }
 
-/** Ends a connection: `close` sends DISCONNECT, `drop` destroys the socket, `leave` lets the next one take over. */
+/**
+ * Ends a connection: `close` sends DISCONNECT, `drop` destroys the socket, `leave` lets the lock's next one replace it.
+ */
 export type EndStep = StepOrigin & { readonly do: 'close' | 'drop' | 'leave' };
 
 export type ReplayStep = SendStep | EndStep | (StepOrigin & { readonly do: 'connect' });
@@ -208,8 +210,8 @@ export interface PlanShift {
 }
 
 /**
- * The same plan with shifted times and boots. A time is unchanged if it is, or would then be, outside the years
- * 1970–9999: a broken clock stays broken. Unknown fields are lost, since the uplinks are encoded again.
+ * The same plan with shifted times and boots. A time outside the years 1970–9999, which comes from a broken clock, is
+ * not shifted, nor is a time that would leave these years. The uplinks are encoded again, so unknown fields are lost.
  *
  * @throws LockgateError `input-as-now` if a boot would exceed what an uplink can carry
  */
@@ -220,8 +222,8 @@ export function shiftPlan(plan: ReplayPlan, { shiftMs, bootShifts }: PlanShift):
     if (!decoded.ok) return step;
     const boot = step.boot + (bootShifts.get(step.mac) ?? 0);
     if (boot > MAX_BOOT) {
-      const where = `${plan.file}:${step.line}`;
-      throw new LockgateError('input-as-now', `${where}: no boot number is left above the gateway’s highest`);
+      const position = `${plan.file}:${step.line}`;
+      throw new LockgateError('input-as-now', `${position}: no boot number is left above the gateway’s highest`);
     }
     const { timeMs } = decoded.value;
     const shiftedMs = isDatable(timeMs) && isDatable(timeMs + shiftMs) ? timeMs + shiftMs : timeMs;
@@ -232,11 +234,11 @@ export function shiftPlan(plan: ReplayPlan, { shiftMs, bootShifts }: PlanShift):
 
 /** The lowest boot of each lock of the plan. */
 export function lowestBoots(plan: ReplayPlan): Map<Mac, number> {
-  const lowest = new Map<Mac, number>();
+  const lowestByMac = new Map<Mac, number>();
   for (const step of plan.steps) {
-    if (step.do === 'send') lowest.set(step.mac, Math.min(step.boot, lowest.get(step.mac) ?? step.boot));
+    if (step.do === 'send') lowestByMac.set(step.mac, Math.min(step.boot, lowestByMac.get(step.mac) ?? step.boot));
   }
-  return lowest;
+  return lowestByMac;
 }
 
 /** Identifies a finding by line, lock and rule. */

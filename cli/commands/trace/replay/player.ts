@@ -8,7 +8,7 @@ import { type ReplayContext, ReplayLock } from './lock.js';
 import type { ReplayPlan } from './plan.js';
 import type { Secrets } from './secrets.js';
 
-/** At this limit the replay falls behind schedule instead of starting more steps. */
+/** The maximum number of unfinished steps. At this limit the next step waits for one of them, even if it is due. */
 const MAX_STEPS_IN_PROGRESS = 1_000;
 
 /** How many times faster than the trace; `max` waits only for the gateway. */
@@ -23,13 +23,13 @@ export async function playReplay(
   secrets: Secrets,
   speed: ReplaySpeed,
   context: ReplayContext,
-  onStep: (done: number) => void,
+  onStep: (doneSteps: number) => void,
 ): Promise<void> {
   const locks = new Map<Mac, ReplayLock>();
   const startMs = plan.steps[0]?.atMs ?? 0;
   const startedAt = monotonicMs();
   const inProgress = new Set<Promise<void>>();
-  let done = 0;
+  let doneSteps = 0;
   for (const step of plan.steps) {
     if (speed !== 'max') await pause((step.atMs - startMs) / speed - (monotonicMs() - startedAt), context.signal);
     if (inProgress.size >= MAX_STEPS_IN_PROGRESS) await Promise.race(inProgress);
@@ -41,8 +41,8 @@ export async function playReplay(
     }
     const work = lock.enqueue(step).then(() => {
       inProgress.delete(work);
-      done += 1;
-      onStep(done);
+      doneSteps += 1;
+      onStep(doneSteps);
     });
     inProgress.add(work);
   }

@@ -33,7 +33,10 @@ export interface ReplayFlags extends ConnectionFlags {
 
 /** How long the gateway may take to report uplinks that it has acknowledged. */
 const UPLINK_REPORT_TIMEOUT_MS = Seconds(3);
-/** Findings about the end of a connection arrive one commit later, and no event marks the last one. */
+/**
+ * How long to wait for further findings. The gateway reports findings about the end of a connection later than the
+ * disconnect, and no event marks the last finding.
+ */
 const FINDING_REPORT_TIMEOUT_MS: Milliseconds = 250;
 /** Listeners of the stop signal in addition to one per lock. */
 const EXTRA_LISTENERS = 10;
@@ -98,12 +101,12 @@ async function planAsNow(client: GatewayClient, plan: ReplayPlan): Promise<Repla
   const devices = await listAllDevices<{ mac: string }>(client);
   const knownMacs = new Set(devices.map(({ mac }) => mac));
   const bootShifts = new Map<Mac, number>();
-  for (const [mac, lowest] of lowestBoots(plan)) {
-    const spelled = formatMac(mac);
-    if (!knownMacs.has(spelled)) continue;
-    const { uplinks } = await client.get<{ uplinks: { boot: number }[] }>(`/devices/${encodeURIComponent(spelled)}`);
-    const highest = Math.max(-1, ...uplinks.map(({ boot }) => boot));
-    if (lowest <= highest) bootShifts.set(mac, highest + 1 - lowest);
+  for (const [mac, lowestBoot] of lowestBoots(plan)) {
+    const macText = formatMac(mac);
+    if (!knownMacs.has(macText)) continue;
+    const { uplinks } = await client.get<{ uplinks: { boot: number }[] }>(`/devices/${encodeURIComponent(macText)}`);
+    const highestBoot = Math.max(-1, ...uplinks.map(({ boot }) => boot));
+    if (lowestBoot <= highestBoot) bootShifts.set(mac, highestBoot + 1 - lowestBoot);
   }
   const nowMs = Date.parse((await client.get<Status>('/status')).run_clock);
   return shiftPlan(plan, { shiftMs: nowMs - (plan.steps[0]?.atMs ?? nowMs), bootShifts });

@@ -2,9 +2,10 @@
  * The result of a replay: differences between the gateway's results and the trace, and notes about deviations that are
  * expected.
  *
- * Findings are compared by lock, rule and uplink. A deviating finding is a difference only if its rule is about content
- * and the finding follows from the uplinks' bytes. Otherwise it is a note: findings about receipt, connections or the
- * passing of time depend on the speed and the day, and a gateway does not see the trace's header and commands.
+ * A finding is a rule that a lock broke. Findings are compared by lock, rule and uplink. A finding that only one side
+ * made is a difference only if its rule is about the content of uplinks and the finding follows from the uplinks'
+ * bytes. Otherwise it is a note: findings about receipt, connections or the passing of time depend on the speed and the
+ * day, and a gateway does not see the trace's header and commands.
  */
 
 import { type RuleName, ruleRow } from '../../../../proto/power/rules.js';
@@ -58,11 +59,11 @@ export function compareWithGateway(
   const differences = quarantineDifferences(plan, watch);
   const notes = notesAboutPlan(plan, watch);
   const expected = new ExpectedFindings(plan);
-  const seen = new Set<string>();
+  const reportedKeys = new Set<string>();
   for (const finding of watch.findings) {
     const key = findingKey(finding.mac, finding.rule, finding.uplink);
-    if (seen.has(key)) continue;
-    seen.add(key);
+    if (reportedKeys.has(key)) continue;
+    reportedKeys.add(key);
     if (expected.isChecked(key)) continue;
     const message = `only the gateway found ${finding.rule}: ${finding.message}`;
     const { mac, rule } = finding;
@@ -76,7 +77,7 @@ export function compareWithGateway(
     });
   }
   for (const { key, finding, uplink } of expected.checked) {
-    if (seen.has(key)) continue;
+    if (reportedKeys.has(key)) continue;
     const { mac, rule, line } = finding;
     // A missing uplink is already reported as a difference. An uplink that the gateway had before was judged then.
     if (uplink !== null && (!watch.hasReceived(mac, uplink) || watch.hadBefore(mac, uplink))) continue;
@@ -98,7 +99,9 @@ function findingKey(mac: string, rule: string, uplink: ReportedFinding['uplink']
 /** The findings of `trace check` about the trace, by uplink key instead of line. */
 class ExpectedFindings {
   readonly checked: { key: string; finding: TraceFinding; uplink: SendStep | null }[] = [];
-  readonly #sends = new Map<number, SendStep>();
+  /** The sent uplinks by their line in the trace. */
+  readonly #sendsByLine = new Map<number, SendStep>();
+  /** The uplinks' lines in the trace by MAC, boot and sequence. */
   readonly #lines = new Map<string, number>();
   readonly #checkedKeys = new Set<string>();
   readonly #keysWithoutHeader = new Set<string>();
@@ -107,13 +110,13 @@ class ExpectedFindings {
   constructor({ steps, checked, checkedWithoutHeader }: ReplayPlan) {
     for (const step of steps) {
       if (step.do !== 'send') continue;
-      this.#sends.set(step.line, step);
+      this.#sendsByLine.set(step.line, step);
       this.#lines.set(`${formatMac(step.mac)} ${step.boot} ${step.sequence}`, step.line);
     }
     for (const finding of checked.findings()) {
       const key = this.#keyOf(finding);
       this.#checkedKeys.add(key);
-      this.checked.push({ key, finding, uplink: this.#sends.get(finding.line) ?? null });
+      this.checked.push({ key, finding, uplink: this.#sendsByLine.get(finding.line) ?? null });
     }
     // A gateway reports a finding at once, even if late data withdraws it later.
     for (const finding of checked.withdrawn()) this.#checkedKeys.add(this.#keyOf(finding));
@@ -124,14 +127,14 @@ class ExpectedFindings {
   }
 
   #keyOf({ line, mac, rule }: TraceFinding): string {
-    return findingKey(mac, rule, this.#sends.get(line) ?? null);
+    return findingKey(mac, rule, this.#sendsByLine.get(line) ?? null);
   }
 
   isChecked(key: string): boolean {
     return this.#checkedKeys.has(key);
   }
 
-  /** Whether the rules make or made this finding without the trace's header and commands. */
+  /** Whether the rules made this finding without the trace's header and commands, even if they withdrew it later. */
   isPossibleWithoutHeader(key: string): boolean {
     return this.#keysWithoutHeader.has(key);
   }
@@ -175,8 +178,13 @@ function notesAboutPlan(
   add('left-out', addedConnections, 'connection', 'added for uplinks outside a connection of the trace');
   const closing = 'closed at the end, since the trace has no disconnect event: a close-connection ping may be missing';
   add('left-out', unclosedConnections, 'connection', closing);
-  const known = watch.hadBeforeCount;
-  add('known', known, 'uplink', 'known to the gateway before, which judged them then (--as-now gives new numbers)');
+  const knownUplinks = watch.hadBeforeCount;
+  add(
+    'known',
+    knownUplinks,
+    'uplink',
+    'known to the gateway before, which judged them then (--as-now gives new numbers)',
+  );
   return notes;
 }
 

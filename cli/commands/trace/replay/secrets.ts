@@ -93,17 +93,17 @@ export async function provisionLocks(
 ): Promise<Secrets> {
   const devices = await listAllDevices<DeviceJson>(client);
   const known = new Map(devices.map(({ mac, simulated }) => [mac, simulated]));
-  const real = [...macs].filter((mac) => known.get(formatMac(mac)) === false);
-  if (real.length > 0) {
-    const are = `${nameLocks(real)} ${real.length === 1 ? 'is' : 'are'}`;
+  const realMacs = [...macs].filter((mac) => known.get(formatMac(mac)) === false);
+  if (realMacs.length > 0) {
+    const subject = `${nameLocks(realMacs)} ${realMacs.length === 1 ? 'is' : 'are'}`;
     throw new LockgateError(
       'input-provision',
-      `${are} not simulated, and a new secret would disconnect a real lock: give --secrets instead`,
+      `${subject} not simulated, and a new secret would disconnect a real lock: give --secrets instead`,
     );
   }
   const secrets = new Map<Mac, string>();
-  const unknown = [...macs].filter((mac) => !known.has(formatMac(mac)));
-  await addSimulated(client, unknown, merchant, { secrets, signal });
+  const unknownMacs = [...macs].filter((mac) => !known.has(formatMac(mac)));
+  await addSimulated(client, unknownMacs, merchant, { secrets, signal });
   await rotateSecrets(
     client,
     [...macs].filter((mac) => known.has(formatMac(mac))),
@@ -131,8 +131,8 @@ async function addSimulated(
       simulated: true,
       ...(merchant !== undefined && { merchant }),
     });
-    const bySpelling = new Map(devices.map(({ mac, secret }) => [mac, secret]));
-    for (const mac of batch) secrets.set(mac, bySpelling.get(formatMac(mac)) ?? '');
+    const secretsByMacText = new Map(devices.map(({ mac, secret }) => [mac, secret]));
+    for (const mac of batch) secrets.set(mac, secretsByMacText.get(formatMac(mac)) ?? '');
   }
 }
 

@@ -162,15 +162,15 @@ export class ReplayWatch {
   }
 
   #addUplink(mac: string, event: EventJson): void {
-    const envelope = event.ping ?? event.ack;
-    if (envelope === undefined) return;
+    const uplinkKey = event.ping ?? event.ack;
+    if (uplinkKey === undefined) return;
     this.#reported += 1;
-    const key = `${mac} ${envelope.boot} ${envelope.sequence}`;
+    const key = `${mac} ${uplinkKey.boot} ${uplinkKey.sequence}`;
     const known = this.#uplinks.get(key);
     const isNew = event.repeated !== true;
     if (known === undefined) this.#uplinks.set(key, { isNew });
     else known.isNew ||= isNew;
-    for (const finding of event.findings ?? []) this.#addFinding(mac, finding, envelope);
+    for (const finding of event.findings ?? []) this.#addFinding(mac, finding, uplinkKey);
   }
 
   #addFinding(mac: string, { rule, severity, message, uplink }: FindingJson, uplinkOfEvent: UplinkKey | null): void {
