@@ -121,7 +121,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
   },
   {
     name: 'db',
-    description: 'Check, back up, migrate or accept the store.',
+    description: 'Check, back up or migrate the store, or accept its damage.',
     load: async () => (await import('./commands/db/db.js')).addDbCommands,
   },
   {

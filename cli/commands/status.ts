@@ -117,8 +117,8 @@ async function printUrls(client: GatewayClient, urls: StatusJson['urls']): Promi
   if (urls === null) return print(labelled('URLs', 'their backlogs can’t be read now'));
   if (urls.length === 0) return print(labelled('URLs', 'none'));
   const suspects = urls.filter(isInTrouble);
-  const known = suspects.length === 0 ? new Map<number, UrlJson>() : await urlsOfOpenMerchants(client);
-  const troubled = suspects.filter(({ id }) => known.has(id));
+  const urlsById = suspects.length === 0 ? new Map<number, UrlJson>() : await urlsOfOpenMerchants(client);
+  const troubled = suspects.filter(({ id }) => urlsById.has(id));
   if (troubled.length === 0)
     return print(labelled('URLs', `${paint('green', '✓')} ${urls.length - suspects.length} in order`));
   print(labelled('URLs', paint('red', `✗ ${troubled.length} of ${urls.length} in trouble:`)));
@@ -132,17 +132,17 @@ async function printUrls(client: GatewayClient, urls: StatusJson['urls']): Promi
     },
     { title: 'OLDEST', show: ({ backlog }) => ageText(backlog.oldest_seconds), right: true },
     { title: 'DEAD', show: ({ backlog }) => backlog.dead.toLocaleString('en'), right: true },
-    { title: 'MERCHANT', show: ({ id }) => known.get(id)?.merchant ?? '' },
-    { title: 'ORIGIN', show: ({ id }) => originText(known.get(id)), optional: true },
+    { title: 'MERCHANT', show: ({ id }) => urlsById.get(id)?.merchant ?? '' },
+    { title: 'ORIGIN', show: ({ id }) => originText(urlsById.get(id)), optional: true },
   ]);
 }
 
 /** The URLs by id, without those of closed merchants: these are disabled on purpose. */
 async function urlsOfOpenMerchants(client: GatewayClient): Promise<Map<number, UrlJson>> {
   const { merchants } = await client.get<{ merchants: readonly { readonly name: string }[] }>('/merchants');
-  const open = new Set(merchants.map(({ name }) => name));
+  const openMerchants = new Set(merchants.map(({ name }) => name));
   const { webhooks } = await client.get<{ webhooks: readonly UrlJson[] }>('/webhooks');
-  return new Map(webhooks.filter(({ merchant }) => open.has(merchant)).map((url) => [url.id, url]));
+  return new Map(webhooks.filter(({ merchant }) => openMerchants.has(merchant)).map((url) => [url.id, url]));
 }
 
 function originText(url: UrlJson | undefined): string {

@@ -44,8 +44,9 @@ export function withFlagNames({ sentence, pointers }: MemberError, command: Comm
   const [, member] = FIRST_MEMBER.exec(sentence) ?? [];
   const name = member === undefined ? undefined : nameOf(member.split(/[.[\]]/), command);
   if (name !== undefined) return sentence.replace(FIRST_MEMBER, name);
-  const [only, ...others] = pointers;
-  const flag = only === undefined || others.length > 0 ? undefined : nameOf(only.split('/'), command);
+  const [onlyPointer, ...morePointers] = pointers;
+  const flag =
+    onlyPointer === undefined || morePointers.length > 0 ? undefined : nameOf(onlyPointer.split('/'), command);
   // The sentence may name the flag already, and needs no argument's name.
   return flag?.startsWith('--') && !sentence.includes(flag) ? `${flag}: ${sentence}` : sentence;
 }

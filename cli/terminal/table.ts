@@ -58,7 +58,7 @@ export interface TableOutput {
   readonly clean: (text: string) => string;
 }
 
-/** Blanks between two columns. */
+/** The number of blanks between two columns. */
 const GAP = 2;
 /** The line between the rows and their total. */
 const RULE = '─';
@@ -79,7 +79,7 @@ interface SizedColumn<Row> {
 /**
  * Prints a table that fits the terminal. In a pipe no cell is cut and no column is dropped.
  *
- * @param total a last row that sums the others up; a line sets it apart from them
+ * @param total a last row with the sums of all other rows, below a line
  */
 export function printTable<Row>(rows: readonly Row[], columns: readonly Column<Row>[], total?: Row): void {
   for (const line of tableLines(rows, columns, terminalWidth(), total)) print(line);
@@ -130,7 +130,7 @@ function cellBelow(text: string, { room, paint, clean }: TableOutput): string[] 
   return lines.map((line) => BELOW_INDENT + paint('dim', line));
 }
 
-/** The texts of a column. If any cell has a sign, the others are indented by its width. */
+/** The texts of a column. If any cell has a sign, cells without one are indented by its width. */
 function cellsOf<Row>(rows: readonly Row[], column: Column<Row>, { clean }: TableOutput): string[] {
   const texts = rows.map((row) => clean(column.show(row)));
   const marks = rows.map((row) => column.mark?.(row));

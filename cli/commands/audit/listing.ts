@@ -30,7 +30,7 @@ export async function listAudit(flags: AuditFlags): Promise<void> {
   if (count === 0 && !flags.json) printEmptyList(Object.values(filter), 'No entries match.', 'There is no entry yet.');
 }
 
-/** By the outcome. */
+/** The mark of each outcome. */
 const OUTCOME_MARKS: Readonly<Record<string, Mark>> = {
   done: 'good',
   refused: 'bad',

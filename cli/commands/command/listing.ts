@@ -49,7 +49,7 @@ export async function listCommands(flags: ListFlags): Promise<void> {
   printEmptyList([mac, state], 'No commands match.', nothingYet);
 }
 
-/** By the command's state; one that is under way or cancelled has none. */
+/** The mark of each state of a command; unfinished and cancelled commands have none. */
 export const STATE_MARKS: Readonly<Record<string, Mark>> = {
   done: 'good',
   rejected: 'bad',

@@ -24,10 +24,13 @@ export async function acceptStore(flags: AcceptFlags): Promise<void> {
       'input-confirmation',
       'the damage stays, and later starts don’t report it: restore a backup if you have one, or confirm with --yes',
     );
-  const { damage, kept } = await acceptDamage(dataFolder(flags), { who: localOwner(), onModesCorrected: printNote });
-  if (flags.json) return printJson({ accepted: true, damage, kept });
+  const { damage, kept: evidenceFiles } = await acceptDamage(dataFolder(flags), {
+    who: localOwner(),
+    onModesCorrected: printNote,
+  });
+  if (flags.json) return printJson({ accepted: true, damage, kept: evidenceFiles });
   print('Accepted, and recorded in the audit log:');
   for (const each of damage) print(`  ${each}`);
-  print(`The evidence is in ${kept.join(', ')}`);
+  print(`The evidence is in ${evidenceFiles.join(', ')}`);
   printNote('Damaged pings are never sent. To see all damage: lockgate db check');
 }

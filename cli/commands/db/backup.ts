@@ -38,8 +38,8 @@ export interface BackupFlags extends ConnectionFlags {
   readonly json?: boolean;
 }
 
-/** What a backup does not contain; the first has a sentence of its own. */
-const NOT_INCLUDED = ['the key', 'the operator’s token', 'TLS certificates'] as const;
+/** What a backup does not contain, in addition to the key. */
+const ALSO_NOT_INCLUDED = 'the operator’s token, TLS certificates';
 
 /** Writes the backup to `--out`. @throws LockgateError `input-out`, `no-room`, or the gateway's error */
 export async function backUp(flags: BackupFlags): Promise<void> {
@@ -70,7 +70,7 @@ export async function backUp(flags: BackupFlags): Promise<void> {
   print(`${flags.out} contains everything acknowledged before ${startedAt}: ${sums.bytes.toLocaleString('en')} bytes.`);
   const key = keyId === null ? 'The key' : `The key (${keyId})`;
   printNote(`${key} is not included: back it up separately. Without it the backup can’t be used.`);
-  printNote(`Also not included: ${NOT_INCLUDED.slice(1).join(', ')}. Next: lockgate db check ${flags.out}`);
+  printNote(`Also not included: ${ALSO_NOT_INCLUDED}. Next: lockgate db check ${flags.out}`);
 }
 
 /** Writes `tempFile`, then renames it to `out`. */

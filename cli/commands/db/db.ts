@@ -54,7 +54,7 @@ Example:
 
 /** Adds the group to the program. */
 export function addDbCommands(program: Command): void {
-  const db = program.command('db').description('Check, back up, migrate or accept the store.');
+  const db = program.command('db').description('Check, back up or migrate the store, or accept its damage.');
   db.command('check')
     .description('Check the store for damage and inconsistencies.')
     .argument('[file]', 'A store file or a backup (default: the store in the data folder).')

@@ -93,8 +93,8 @@ function readStates(text: string): readonly string[] {
   });
 }
 
-function collect(label: string, before: readonly string[] = []): readonly string[] {
-  return [...before, label];
+function collect(label: string, earlierLabels: readonly string[] = []): readonly string[] {
+  return [...earlierLabels, label];
 }
 
 async function listDevices(flags: ListFlags): Promise<void> {
@@ -121,7 +121,7 @@ const COLUMNS: readonly Column<DeviceJson>[] = [
   { title: 'SIM', show: (row) => row.sim.state, optional: true },
 ];
 
-/** Without the columns of names and labels where no lock has any. */
+/** The columns of the table: those for names and labels only if a lock has any. */
 function columnsFor(devices: readonly DeviceJson[]): readonly Column<DeviceJson>[] {
   const hidden = [
     ...(devices.some(({ name }) => name !== null) ? [] : ['NAME']),
@@ -137,7 +137,7 @@ const TROUBLE_MARKS: Readonly<Record<string, Mark>> = {
   unjudged: 'warn',
 };
 
-/** The presence, with what is wrong. */
+/** The presence; also whether the lock is being stolen, or is no longer judged. */
 function presenceCell(row: DeviceJson): string {
   const theft = row.trouble === 'theft' ? 'theft, ' : '';
   return `${theft}${presenceText({ ...row })}${row.unjudged === null ? '' : ', unjudged'}`;

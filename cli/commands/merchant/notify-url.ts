@@ -5,7 +5,7 @@
 import type { Command } from 'commander';
 import type { ConnectionFlags } from '../../client.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
-import { addGraceFlags, type RotateFlags, rotateNotifySecret, test } from '../notices/sending.js';
+import { addGraceFlags, type RotateFlags, rotateNotifySecret, sendTestMessage } from '../notices/sending.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
@@ -21,7 +21,7 @@ export function addNotifyUrlCommands(merchant: Command): void {
     .argument('<name>', 'The merchant’s name.')
     .addHelpText('after', '\nExit codes: 0 it was accepted, 1 it was not, 3 the gateway refuses or can’t be reached.')
     .addHelpText('after', '\nExample:\n  $ lockgate merchant test-notify "Amber Bikes"')
-    .action((name: string, flags: Flags) => test(`${pathOf(name)}/test-notify`, flags));
+    .action((name: string, flags: Flags) => sendTestMessage(`${pathOf(name)}/test-notify`, flags));
 }
 
 /** The merchant's path in the operator interface. */

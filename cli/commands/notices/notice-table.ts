@@ -31,7 +31,7 @@ export function noticeColumns(nowMs: number): readonly Column<NoticeJson>[] {
   ];
 }
 
-/** `open`, or `over` if the cause has ended; `–` for the news that a month's bill was made, which can't end. */
+/** `open`, or `over` if the cause has ended; `–` for a notice that a month's bill was made, which has no end. */
 function stateText({ kind, resolved_at: resolvedAt }: NoticeJson): string {
   if (kind === 'statement') return '–';
   return resolvedAt === null ? 'open' : 'over';

@@ -82,9 +82,9 @@ async function list(flags: ListFlags): Promise<void> {
   const client = new GatewayClient(flags);
   const fetched = await fetchNotices(client, { kind, since }, { limit, cursor, all: flags.all === true });
   const { notices, next } = fetched;
-  const shown = notices.filter(({ read_at: readAt }) => readAt === null).map(({ id }) => id);
-  const marked = flags.markRead === true ? await mark(client, shown) : 0;
-  const unread = fetched.unread - marked;
+  const unreadIds = notices.filter(({ read_at: readAt }) => readAt === null).map(({ id }) => id);
+  const markedCount = flags.markRead === true ? await markAsRead(client, unreadIds) : 0;
+  const unread = fetched.unread - markedCount;
   const { sending } = fetched;
   if (flags.json) return printJson({ notices, next_cursor: next, unread, sending });
   if (notices.length === 0 && flags.all === true)
@@ -96,7 +96,7 @@ async function list(flags: ListFlags): Promise<void> {
       'There are no unread notices. To see all: lockgate notices --all',
     );
   else printTable(notices, noticeColumns(systemClock.now()));
-  if (marked > 0) printNote(`${marked} marked as read.`);
+  if (markedCount > 0) printNote(`${markedCount} marked as read.`);
   noteNextPage(flags, notices.length, next);
   if (sending !== null) printNote(`Sent to ${sendingText(sending)}`);
 }
@@ -109,7 +109,7 @@ interface NoticeRange {
   readonly all: boolean;
 }
 
-/** The notices of all pages, and the cursor of what follows. */
+/** The notices of all fetched pages, and the cursor of the next page. */
 type Fetched = Omit<Page, 'next_cursor'> & { readonly next: string | null };
 
 /**
@@ -148,7 +148,7 @@ async function fetchNotices(
 }
 
 /** Marks notices as read. Returns how many of them were unread. */
-async function mark(client: GatewayClient, ids: readonly number[]): Promise<number> {
+async function markAsRead(client: GatewayClient, ids: readonly number[]): Promise<number> {
   let count = 0;
   for (let from = 0; from < ids.length; from += MAX_PAGE_NOTICES)
     count += (await client.post<{ read: number }>('/notices/read', { ids: ids.slice(from, from + MAX_PAGE_NOTICES) }))
@@ -165,7 +165,7 @@ async function read(ids: readonly string[], _flags: Flags, command: Command): Pr
   const client = new GatewayClient(flags);
   const count = flags.all
     ? (await client.post<{ read: number }>('/notices/read', { all: true })).read
-    : await mark(client, numbers);
+    : await markAsRead(client, numbers);
   if (flags.json) return printJson({ read: count });
   print(`${paint('bold', String(count))} marked as read.`);
 }

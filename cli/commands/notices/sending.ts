@@ -46,7 +46,7 @@ export function addSendingCommands(notices: Command): void {
   addClientFlags(notices.command('test').description('Send a test message to the notify URL, and wait for the answer.'))
     .addHelpText('after', '\nExit codes: 0 it was accepted, 1 it was not, 3 the gateway refuses or can’t be reached.')
     .addHelpText('after', '\nExample:\n  $ lockgate notices test')
-    .action((_flags: NotifyFlags, command: Command) => test('/notices/test', command.optsWithGlobals()));
+    .action((_flags: NotifyFlags, command: Command) => sendTestMessage('/notices/test', command.optsWithGlobals()));
 }
 
 /** Adds the flags of a command that replaces a secret. */
@@ -64,7 +64,7 @@ async function rotate(path: string, flags: RotateFlags): Promise<void> {
   await rotateNotifySecret(`${path}/rotate-secret`, flags);
 }
 
-/** Replaces the secret by a call of this path. */
+/** Replaces the secret by a request to this path of the operator interface, and prints the new secret. */
 export async function rotateNotifySecret(path: string, flags: RotateFlags): Promise<void> {
   const { grace, now } = flags;
   if (now && grace !== undefined) throw new LockgateError('input-grace', '--grace and --now exclude each other');
@@ -84,9 +84,9 @@ export async function rotateNotifySecret(path: string, flags: RotateFlags): Prom
   printNote('The new secret is shown only once.');
 }
 
-/** Sends a test message by a call of this path. The exit code says whether it was accepted. */
-export async function test(path: string, flags: NotifyFlags): Promise<void> {
-  const { origin, status, duration_ms: durationMs, error } = await sendTest(path, flags);
+/** Sends a test message by a request to this path. The exit code says whether the message was accepted. */
+export async function sendTestMessage(path: string, flags: NotifyFlags): Promise<void> {
+  const { origin, status, duration_ms: durationMs, error } = await postTest(path, flags);
   if (error !== null) process.exitCode = EXIT_CODE.negativeAnswer;
   if (flags.json) return printJson({ origin, status, duration_ms: durationMs, error });
   const took = durationMs === null ? '' : ` after ${durationMs} ms`;
@@ -94,7 +94,7 @@ export async function test(path: string, flags: NotifyFlags): Promise<void> {
   else print(`${paint('red', '✗')} ${origin}: ${sanitizeLine(error)}${took}.`);
 }
 
-async function sendTest(path: string, flags: NotifyFlags): Promise<TestJson> {
+async function postTest(path: string, flags: NotifyFlags): Promise<TestJson> {
   return await new GatewayClient(flags).post<TestJson>(path, {});
 }
 

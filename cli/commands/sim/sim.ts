@@ -94,7 +94,7 @@ against a gateway, whose operator's interface then sends the scenario's commands
 The exit code is 1 if an expectation is not met, or if a rule finds something that the scenario does not allow.
 
 Exit codes: 0 done, 1 the scenario failed, 2 a flag or file is wrong, 3 the gateway can’t be reached or refuses,
-130 interrupted by Ctrl-C earlierValues --days were over.
+130 interrupted by Ctrl-C before --days were over.
 
 Example:
   $ lockgate sim run --virtual --locks 100 --days 7 --seed 7 --out week.jsonl.gz
@@ -181,7 +181,7 @@ Example:
 function addPlan(sim: Command): void {
   sim
     .command('plan')
-    .description('Estimate the connections, pings, data and costs of a fleet earlierValues you buy it.')
+    .description('Estimate the connections, pings, data and costs of a fleet before you buy it.')
     .requiredOption('--locks <n>', 'Number of locks.', wholeNumber(MAX_PLANNED_LOCKS))
     .option('--mix <shares>', 'Shares of the locks’ first settings, such as mid=60,high+ride=20.', DEFAULT_PLAN_MIX)
     .option('--days <n>', 'Number of days to measure.', wholeNumber(MAX_PLANNED_DAYS), 7)

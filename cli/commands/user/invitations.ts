@@ -119,8 +119,8 @@ async function list(flags: Flags): Promise<void> {
 }
 
 async function withdraw(id: string, flags: Flags): Promise<void> {
-  const where = `/invitations/${encodeURIComponent(id)}${merchantQuery(flags)}`;
-  const invitation = await new GatewayClient(flags).delete<InvitationJson>(where);
+  const requestPath = `/invitations/${encodeURIComponent(id)}${merchantQuery(flags)}`;
+  const invitation = await new GatewayClient(flags).delete<InvitationJson>(requestPath);
   if (flags.json) return printJson(invitation);
   print(`Withdrew invitation ${paint('bold', String(invitation.id))} of ${invitation.merchant}.`);
 }

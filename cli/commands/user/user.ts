@@ -1,4 +1,4 @@
-/** `lockgate user add|list|set|set-password|remove`: manages merchants' users; invitations.ts has the others. */
+/** `lockgate user add|list|set|set-password|remove`: manages merchants' users. invitations.ts has the invitations. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
@@ -89,8 +89,8 @@ export function addUserCommands(program: Command): void {
 
 async function setRole(username: string, flags: Flags & { readonly dashboard: string }): Promise<void> {
   const { merchant, dashboard } = flags;
-  const where = `/users/${encodeURIComponent(username)}`;
-  const user = await new GatewayClient(flags).patch<UserJson>(where, { merchant, dashboard });
+  const requestPath = `/users/${encodeURIComponent(username)}`;
+  const user = await new GatewayClient(flags).patch<UserJson>(requestPath, { merchant, dashboard });
   if (flags.json) return printJson(user);
   const role = user.dashboard === null ? 'no role' : `the role ${user.dashboard}`;
   print(`${paint('bold', username)} of ${user.merchant} has ${role} on the dashboard.`);
@@ -98,29 +98,29 @@ async function setRole(username: string, flags: Flags & { readonly dashboard: st
 
 async function setPassword(username: string, flags: AddFlags): Promise<void> {
   const { merchant, passwordFile } = flags;
-  const chosen = passwordFile === undefined ? undefined : readPassword(passwordFile);
-  const password = chosen ?? randomBytes(PASSWORD_BYTES).toString('base64url');
-  const where = `/users/${encodeURIComponent(username)}`;
-  const user = await new GatewayClient(flags).patch<UserJson>(where, { merchant, password });
-  if (flags.json) return printJson(chosen === undefined ? { ...user, password } : user);
+  const givenPassword = passwordFile === undefined ? undefined : readPassword(passwordFile);
+  const password = givenPassword ?? randomBytes(PASSWORD_BYTES).toString('base64url');
+  const requestPath = `/users/${encodeURIComponent(username)}`;
+  const user = await new GatewayClient(flags).patch<UserJson>(requestPath, { merchant, password });
+  if (flags.json) return printJson(givenPassword === undefined ? { ...user, password } : user);
   print(`Changed the password of ${paint('bold', username)} of ${user.merchant}.`);
-  if (chosen !== undefined) return;
+  if (givenPassword !== undefined) return;
   print(`Password: ${paint('bold', password)}`);
   printNote('The password is shown only once.');
 }
 
 async function remove(username: string, flags: Flags): Promise<void> {
   const query = flags.merchant === undefined ? '' : `?merchant=${encodeURIComponent(flags.merchant)}`;
-  const where = `/users/${encodeURIComponent(username)}${query}`;
-  const user = await new GatewayClient(flags).delete<UserJson>(where);
+  const requestPath = `/users/${encodeURIComponent(username)}${query}`;
+  const user = await new GatewayClient(flags).delete<UserJson>(requestPath);
   if (flags.json) return printJson(user);
   print(`Removed user ${paint('bold', username)} of ${user.merchant}.`);
 }
 
 async function add(username: string, flags: AddFlags): Promise<void> {
   const { merchant, email, passwordFile, dashboard } = flags;
-  const chosen = passwordFile === undefined ? undefined : readPassword(passwordFile);
-  const password = chosen ?? randomBytes(PASSWORD_BYTES).toString('base64url');
+  const givenPassword = passwordFile === undefined ? undefined : readPassword(passwordFile);
+  const password = givenPassword ?? randomBytes(PASSWORD_BYTES).toString('base64url');
   const client = new GatewayClient(flags);
   const user = await client.post<Pick<UserJson, 'username' | 'merchant'>>('/users', {
     username,
@@ -129,9 +129,9 @@ async function add(username: string, flags: AddFlags): Promise<void> {
     password,
     dashboard,
   });
-  if (flags.json) return printJson(chosen === undefined ? { ...user, password } : user);
+  if (flags.json) return printJson(givenPassword === undefined ? { ...user, password } : user);
   print(`Added user ${paint('bold', username)} of ${user.merchant}.`);
-  if (chosen !== undefined) return;
+  if (givenPassword !== undefined) return;
   print(`Password: ${paint('bold', password)}`);
   printNote('The password is shown only once.');
 }

@@ -43,7 +43,7 @@ interface DeliveryJson {
 /** The gateway answers with at most this many deliveries. */
 const PAGE_DELIVERIES = 500;
 
-/** By the delivery's state. `kept`: the URL was disabled; `damaged`: the stored ping is corrupt. */
+/** The mark of each state of a delivery. `kept`: the URL was disabled; `damaged`: the stored ping is corrupt. */
 const MARKS: Readonly<Record<string, Mark>> = {
   delivered: 'good',
   pending: 'warn',
@@ -98,7 +98,7 @@ function answerText({ status, error, duration_ms: ms }: AttemptJson): string {
   return error ?? `${status ?? 'no answer'} in ${Math.round(ms)} ms`;
 }
 
-/** Each attempt of a delivery on a line of its own, with the beginning of the answer. */
+/** Each attempt of a delivery on a separate line, with the beginning of the answer. */
 function attemptLines({ attempts }: DeliveryJson, nowMs: number): string {
   const lines = attempts.map((attempt) => {
     const { number, at, answer } = attempt;

@@ -7,18 +7,18 @@ import { whenText } from '../../terminal/time-text.js';
 /** A value that removes a limit. */
 const NONE = 'none';
 
-/** A longer file holds no certificates that the gateway takes. */
-const MAX_CA_FILE_LENGTH = 64 * 1024;
-/** The time limit of an attempt at a URL without one of its own. */
-const USUAL_TIMEOUT_SECONDS = 15;
+/** The maximum length of the file for --ca. The gateway accepts fewer certificates than fit into it. */
+const MAX_CA_FILE_BYTES = 64 * 1024;
+/** The time limit of an attempt at a URL that has no separate time limit. */
+const DEFAULT_TIMEOUT_SECONDS = 15;
 /** The characters of a date without its time. */
 const DATE_LENGTH = 10;
 
 /** The texts of `--help`. */
 export const LIMIT_FLAGS = {
-  rate: 'The most attempts per second, 0.1 to 1000; "none" for no limit.',
+  rate: 'Maximum number of attempts per second, 0.1 to 1000; "none" for no limit.',
   timeout: 'The time limit of an attempt in seconds, 1 to 15; "none" for 15.',
-  ca: 'A file with PEM certificates, or -: for https only these authorities are trusted; "none" for the usual ones.',
+  ca: 'A file with PEM certificates, or -: for https only these authorities are trusted; "none" for the default ones.',
 };
 
 export interface LimitFlags {
@@ -47,22 +47,22 @@ export async function limitBody({ rate, timeout, ca }: LimitFlags): Promise<obje
 /** The text of a file. The gateway checks the certificates; a private key must not get that far. */
 async function readCertificates(file: string): Promise<string> {
   const text = await readStart(file);
-  if (text.length > MAX_CA_FILE_LENGTH)
-    throw new LockgateError('input-file', `--ca ${file}: longer than ${MAX_CA_FILE_LENGTH / 1024} KiB`);
+  if (text.length > MAX_CA_FILE_BYTES)
+    throw new LockgateError('input-file', `--ca ${file}: longer than ${MAX_CA_FILE_BYTES / 1024} KiB`);
   if (!text.includes('PRIVATE KEY')) return text;
-  throw new LockgateError('input-file', `--ca ${file}: it has a private key: expected certificates alone`);
+  throw new LockgateError('input-file', `--ca ${file}: it has a private key: expected only certificates`);
 }
 
 /** The text of a file, or its start if it is too long. */
 async function readStart(file: string): Promise<string> {
   const chunks: Buffer[] = [];
   try {
-    const stream = file === '-' ? process.stdin : createReadStream(file, { end: MAX_CA_FILE_LENGTH });
+    const stream = file === '-' ? process.stdin : createReadStream(file, { end: MAX_CA_FILE_BYTES });
     let length = 0;
     for await (const chunk of stream) {
       chunks.push(chunk as Buffer);
       length += (chunk as Buffer).length;
-      if (length > MAX_CA_FILE_LENGTH) break;
+      if (length > MAX_CA_FILE_BYTES) break;
     }
   } catch (error) {
     throw new LockgateError('input-file', `--ca ${file}: ${(error as Error).message}`);
@@ -83,13 +83,13 @@ export function limitsText({ rate, timeout_seconds: seconds, ca }: LimitsJson): 
   return parts.filter((part) => part !== false).join(', ');
 }
 
-/** A line for each limit. Without one of its own, what holds for every URL. */
+/** A line for each limit; a limit that the URL does not set has its default. */
 export function limitLines(limits: LimitsJson, nowMs: number): [label: string, text: string][] {
   const { rate, timeout_seconds: seconds, ca } = limits;
   return [
     ['Rate', rate === null ? 'no limit' : `at most ${rate} attempts per second`],
-    ['Time limit', `${seconds ?? USUAL_TIMEOUT_SECONDS} s for an attempt`],
-    ['CA', ca === null ? 'the usual ones' : `only ${ca.subjects.join('; ')}; ${endText(ca.valid_to, nowMs)}`],
+    ['Time limit', `${seconds ?? DEFAULT_TIMEOUT_SECONDS} s for an attempt`],
+    ['CA', ca === null ? 'the default ones' : `only ${ca.subjects.join('; ')}; ${endText(ca.valid_to, nowMs)}`],
   ];
 }
 

@@ -113,13 +113,13 @@ export function forwardedAnswers(url: string): Answerer {
       void request.on('downloadProgress', ({ transferred }) => {
         if (transferred > MAX_FORWARDED_BYTES) request.cancel();
       });
-      const { statusCode: status, headers: answered, body } = await request;
-      const passed: Record<string, string> = {};
+      const { statusCode: status, headers: answerHeaders, body } = await request;
+      const passedHeaders: Record<string, string> = {};
       for (const name of FORWARDED_HEADERS) {
-        const value = answered[name];
-        if (value !== undefined) passed[name] = value;
+        const value = answerHeaders[name];
+        if (value !== undefined) passedHeaders[name] = value;
       }
-      return { status, headers: passed, body };
+      return { status, headers: passedHeaders, body };
     } catch {
       return BAD_GATEWAY_STATUS;
     }

@@ -12,12 +12,12 @@ export function webhookLine(webhook: ReceivedWebhook, width?: number, answer = '
     undefined: ['yellow', 'unverified'],
   } as const;
   const [style, word] = verdict[`${webhook.verified}`];
-  const at = typeof body.received_at === 'string' ? body.received_at.slice(11, 19) : '--:--:--';
+  const timeOfDay = typeof body.received_at === 'string' ? body.received_at.slice(11, 19) : '--:--:--';
   const mac = typeof body.mac_addr === 'string' ? body.mac_addr : '?';
-  const head = `${at} ${mac.padEnd(17)} `;
+  const head = `${timeOfDay} ${mac.padEnd(17)} `;
   const test = body.test === true ? 'test' : '';
-  const what = [test, body.reason, body.lock_state, `${body.battery_percent}%`, webhook.why ?? '', answer, webhook.id];
-  const text = sanitizeLine(what.filter((part) => part !== '').join(' '));
+  const words = [test, body.reason, body.lock_state, `${body.battery_percent}%`, webhook.why ?? '', answer, webhook.id];
+  const text = sanitizeLine(words.filter((part) => part !== '').join(' '));
   const room = width === undefined ? Number.POSITIVE_INFINITY : width - head.length - 'hook  '.length - word.length - 1;
   return `${head}${paint('magenta', 'hook')}  ${paint(style, word)} ${cutToWidth(text, room)}`;
 }

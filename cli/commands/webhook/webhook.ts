@@ -150,7 +150,7 @@ async function add(url: string, flags: AddFlags): Promise<void> {
   printNote('The secret is shown only once. The receiver needs it to verify webhooks (Standard Webhooks).');
 }
 
-/** The limits, if the URL has any of its own. */
+/** Prints the limits, if the URL sets any. */
 function printLimits(webhook: WebhookJson): void {
   if (limitsText(webhook) === '') return;
   for (const [label, text] of limitLines(webhook, systemClock.now())) print(`${label}: ${text}`);
@@ -214,9 +214,10 @@ function noteOf(webhook: WebhookJson, nowMs: number): string {
   const { disabled_why: why, failing_since: since, old_secrets_until: until } = webhook;
   if (why !== null) return why;
   if (since !== null) return `first failure ${agoText(since, nowMs)}`;
-  // The new secret is valid too, so there is one more than there are old ones.
-  const [last, ...others] = until;
-  return last === undefined ? '' : `${others.length + 2} secrets valid; the old ends ${whenText(last, nowMs)}`;
+  const [lastEnd] = until;
+  // The old secrets, and the new one.
+  const validSecrets = until.length + 1;
+  return lastEnd === undefined ? '' : `${validSecrets} secrets valid; the old ends ${whenText(lastEnd, nowMs)}`;
 }
 
 interface SetFlags extends ConnectionFlags, FilterFlags, LimitFlags {

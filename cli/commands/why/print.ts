@@ -35,7 +35,7 @@ export function printWhy(answer: WhyJson): void {
   printSteps(mac === null || mac === id ? id : `${id}  ${mac}`, answer.steps, answer);
 }
 
-/** The current times of the run's clock and the wall clock. */
+/** The current time by the gateway's clock, which may be sped up, and wall-clock time. */
 type CurrentTimes = Pick<WhyJson, 'now' | 'wall_now'>;
 
 /** Prints steps below a title. Without `current` a step's time is not compared with the current time. */

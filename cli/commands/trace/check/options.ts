@@ -53,5 +53,8 @@ export function addCheckOptions(command: Command): Command {
     .option('--ignore <rule>', 'Ignore findings of this rule; can be repeated.', appendValue, [])
     .option('--require <rows>', 'Exit with 1 unless these rows are seen, by id: see "trace certify".', appendValue, [])
     .option('--baseline <file>', 'Leave out the findings of this file, which --json printed before.')
-    .option('--world <truth>', 'Find what the locks owe for the world events of this trace (may be the same file).');
+    .option(
+      '--world <truth>',
+      'Find uplinks that are missing, given the world events of this trace (may be the same file).',
+    );
 }

@@ -37,7 +37,7 @@ export class RuleFindings implements FindingSink {
     this.#count(rule, 1);
     const ruleFinding = rule === this.#rule ? { line, mac, rule, severity, message } : null;
     if (about !== null && isWithdrawable(finding)) this.#withdrawable.set(findingKey(rule, mac, about), ruleFinding);
-    else if (ruleFinding !== null) this.#keep(ruleFinding);
+    else if (ruleFinding !== null) this.#addToFirst(ruleFinding);
   }
 
   withdraw(rule: RuleName, mac: string, about: UplinkKey): void {
@@ -46,7 +46,7 @@ export class RuleFindings implements FindingSink {
 
   /** To be called at the end of the trace: nothing can be withdrawn any more. */
   end(): void {
-    for (const finding of this.#withdrawable.values()) if (finding !== null) this.#keep(finding);
+    for (const finding of this.#withdrawable.values()) if (finding !== null) this.#addToFirst(finding);
     this.#withdrawable.clear();
   }
 
@@ -69,7 +69,7 @@ export class RuleFindings implements FindingSink {
     this.#counts.set(rule, (this.#counts.get(rule) ?? 0) + change);
   }
 
-  #keep(finding: RuleFinding): void {
+  #addToFirst(finding: RuleFinding): void {
     if (finding.line === this.#line) this.#atLine ??= finding;
     const last = this.#first[MAX_FIRST_FINDINGS - 1];
     if (last !== undefined && last.line <= finding.line) return;

@@ -187,10 +187,10 @@ function checkLines(lines: readonly string[]): TraceFinding[] {
   const reader = new TraceReader();
   let check: TraceCheck | undefined;
   for (const text of lines) {
-    const read = reader.read(text);
-    if (!read.ok) throw new Error(`the shrunk trace can't be read: ${read.error.message}`);
+    const parsed = reader.read(text);
+    if (!parsed.ok) throw new Error(`the shrunk trace can't be read: ${parsed.error.message}`);
     if (reader.header !== null) check ??= new TraceCheck(POWER_MODEL, reader.header);
-    if (read.value !== null) check?.judge(read.value, reader.line);
+    if (parsed.value !== null) check?.judge(parsed.value, reader.line);
   }
   return check?.findings() ?? [];
 }

@@ -3,13 +3,15 @@ import { type Command, Option } from 'commander';
 import type { WhatIfFlags } from './what-if.js';
 
 const HELP = `
-Simulates the locks of the trace twice in the same world, under the settings of the trace and under the changed ones,
-and prints both side by side. The world is that of the trace's world events ("sim run --world"); for a lock without
-them it is inferred from its pings. Settings given here hold from start to end. The battery is drained by the simulated
-lock and charged as in the trace. Bytes include MQTT, and TLS with --tls, but not TCP/IP headers.
+Simulates the locks of the trace twice in the same world, with the settings of the trace and with the changed ones, and
+prints both results side by side. The world, what happens to a lock, comes from the trace's world events ("sim run
+--world"); for a lock without them it is inferred from its pings. Settings given here apply from start to end. The
+battery is drained by the simulated lock and charged as in the trace. Bytes include MQTT, and TLS with --tls, but not
+TCP/IP headers.
 
-With world events, a fleet-week in MID under --mode HIGH agrees with one that was in HIGH from its start: all pings,
-connections, bytes and mAh a day within 5 %, the pings of each reason (of those with over 100) within 10 %.
+Accuracy with world events: a week of a fleet in MID, simulated with --mode HIGH, agrees with a week of the same fleet
+in HIGH. All pings, connections, bytes and mAh a day agree within 5 %, the pings of each reason (if over 100) within
+10 %.
 
 Exit codes: 0 done, 2 the file or a flag is wrong.
 

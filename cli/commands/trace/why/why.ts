@@ -78,8 +78,8 @@ function printExplanation(
     return;
   }
   const about = { kind: 'line', id, file, line, event: event.event, mac };
-  const broken = findings.map(({ rule, severity, message, mac: of }) => {
-    return { line, mac: of, rule, severity, message, link: ruleLink(rule) };
+  const broken = findings.map(({ rule, severity, message, mac: findingMac }) => {
+    return { line, mac: findingMac, rule, severity, message, link: ruleLink(rule) };
   });
   printJson({ about, at, findings: broken, steps: steps.map(stepToJson) });
 }
@@ -146,8 +146,8 @@ const EXPECTED = 'expected the line of a ping, an ack, a connect, a disconnect, 
 
 /** The locks that the line is about: that of its event, and those of its findings. */
 function macsOf({ event, findings }: FoundLine): string[] {
-  const own = 'mac' in event && event.mac !== null && event.event !== 'world' ? [formatMac(event.mac)] : [];
-  return [...new Set([...own, ...findings.map(({ mac }) => mac)])];
+  const eventMacs = 'mac' in event && event.mac !== null && event.event !== 'world' ? [formatMac(event.mac)] : [];
+  return [...new Set([...eventMacs, ...findings.map(({ mac }) => mac)])];
 }
 
 /** Why a line without findings has nothing to explain, by its event. */
