@@ -60,10 +60,10 @@ export class HttpBudgets {
     if (furtherRequests > 0) this.#requests.charge(String(merchantId), furtherRequests);
   }
 
-  /** Counts a long read as several requests. @param rows how many rows were read */
+  /** Counts the rows of a read in addition to its request. @param rows how many rows this part of the read examined */
   chargeRows(merchantId: number, rows: number): void {
-    const more = Math.ceil(rows / ROWS_PER_REQUEST) - 1;
-    if (more > 0) this.#requests.charge(String(merchantId), more);
+    // A part counts exactly: a long read in many short parts costs as much as in one.
+    this.#requests.charge(String(merchantId), rows / ROWS_PER_REQUEST);
   }
 
   /** Counts passwords to be hashed or compared. @throws OverBudget `password-hashes` */

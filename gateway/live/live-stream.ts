@@ -52,6 +52,12 @@ export class LiveStream {
   readonly request: StreamRequest;
   /** What the client reads. */
   readonly out = new PassThrough({ highWaterMark: MAX_WAITING_BYTES });
+  /**
+   * Resolves when the stream first has to wait: for its client, for changes, or because it has ended. Until then, it
+   * reads from the store.
+   */
+  readonly firstWait: Promise<void>;
+  #onFirstWait: () => void = () => undefined;
   readonly #reads: LiveReads;
   readonly #clock: Clock;
   #phase: 'reading' | 'live' | 'blocked' | 'ended' = 'reading';
@@ -70,6 +76,9 @@ export class LiveStream {
     this.#reads = reads;
     this.#clock = clock;
     this.#commentedAtMs = clock.now();
+    this.firstWait = new Promise((resolve) => {
+      this.#onFirstWait = resolve;
+    });
     this.#endsAtMs = clock.now() + (request.duration ?? Number.POSITIVE_INFINITY);
     // An error is followed by `close`, which ends the stream.
     this.out.on('error', () => undefined);
@@ -217,6 +226,7 @@ export class LiveStream {
 
   /** Resolves when the stream is no longer live. */
   async #whileLive(): Promise<void> {
+    this.#onFirstWait();
     if (this.#phase === 'live')
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
@@ -232,6 +242,7 @@ export class LiveStream {
   #enterEnded(): void {
     this.#phase = 'ended';
     this.#wake?.();
+    this.#onFirstWait();
   }
 
   async #write(text: string): Promise<void> {
@@ -241,6 +252,7 @@ export class LiveStream {
 
   /** Resolves when the client has read. @throws StreamEnded */
   async #drained(): Promise<void> {
+    if (this.out.writableNeedDrain) this.#onFirstWait();
     if (this.out.writableNeedDrain && !this.hasEnded)
       await new Promise<void>((resolve) => {
         const done = (): void => {

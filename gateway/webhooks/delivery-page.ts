@@ -7,7 +7,7 @@ import type { Store } from '../store/contract/store.js';
 import type { DeliveryReading, DeliveryState } from '../store/contract/webhook-store.js';
 
 /** Maximum number of deliveries that one slice reads. */
-const DELIVERIES_PER_SLICE = 100;
+const DELIVERIES_PER_SLICE = 25;
 /** Number of URLs whose deliveries are read in one turn of the event loop. */
 const URLS_PER_TURN = 20;
 /** Number of uplink ids that the first slice searches, and the minimum for every slice. */

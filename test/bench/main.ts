@@ -54,7 +54,7 @@ const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<BenchR
 };
 
 /** Rows that can profile their gateway, to show where the time of a ping goes. */
-const PROFILED_ROWS = ['ingest', 'urls', 'ack', 'retention', 'reads'];
+const PROFILED_ROWS = ['ingest', 'urls', 'ack', 'retention', 'reads', 'neighbour'];
 
 const EXIT_INTERRUPTED = 130;
 const EXIT_BROKEN = 4;
@@ -66,14 +66,14 @@ interface Measured {
   readonly broken: readonly string[];
 }
 
-async function measureAll({ names, output, quick }: Flags, profiles: string | null): Promise<Measured> {
+async function measureAll({ names, output, quick, flood }: Flags, profiles: string | null): Promise<Measured> {
   const [rows, broken]: [BenchRow[], string[]] = [[], []];
   if (output === 'table') console.log(headLine());
   for (const [index, name] of names.entries()) {
     const beganAt = performance.now();
     console.error(`${index + 1} of ${names.length}: ${name} …`);
     try {
-      const row = (await BENCHES[name]?.({ quick, profiles })) as BenchRow;
+      const row = (await BENCHES[name]?.({ quick, profiles, flood })) as BenchRow;
       rows.push(row);
       if (output === 'table') console.log(rowLines(row).join('\n'));
     } catch (error) {

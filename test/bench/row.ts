@@ -48,6 +48,8 @@ export interface BenchOptions {
   readonly quick: boolean;
   /** The folder for profiles of the gateway; null for none. */
   readonly profiles: string | null;
+  /** Of the row `neighbour`, only the floods whose names contain this text; null for all. */
+  readonly flood: string | null;
 }
 
 const NUMBERS = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });

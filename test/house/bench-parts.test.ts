@@ -289,7 +289,7 @@ t.test('the JSON and Markdown outputs agree with the table', async (t) => {
 
 t.test('flags choose rows, and a wrong flag gives an error', async (t) => {
   const read = (...args: string[]) => readFlags(args, ['ingest', 'idle', 'start'], ['ingest']);
-  const all = { names: ['ingest', 'idle', 'start'], output: 'table', quick: false, profile: null };
+  const all = { names: ['ingest', 'idle', 'start'], output: 'table', quick: false, profile: null, flood: null };
   t.same(read(), all);
   t.same(read('--only', 'idle,start', '--json', '--quick'), {
     ...all,
@@ -299,6 +299,7 @@ t.test('flags choose rows, and a wrong flag gives an error', async (t) => {
   });
   t.same(read('--markdown'), { ...all, output: 'markdown' });
   t.same(read('--profile', 'ingest'), { ...all, names: ['ingest'], profile: 'ingest' });
+  t.same(read('--only', 'idle', '--flood', '/v1/events'), { ...all, names: ['idle'], flood: '/v1/events' });
   t.match(read('--help'), { isHelp: true, text: /ingest, idle, start/ });
   for (const args of [['--only', 'ingest,nothing'], ['--only'], ['--fast'], ['--json', '--markdown'], ['idle']])
     t.match(read(...args), { isHelp: false, text: /npm run bench/ }, args.join(' '));

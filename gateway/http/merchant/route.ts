@@ -54,6 +54,8 @@ export interface Call {
   readonly takeRequest: (merchantId: number) => void;
   /** Aborts when the client has hung up. */
   readonly signal: AbortSignal;
+  /** Runs `wait` while other calls run in this call's place; for calls that wait for an event. */
+  readonly waitOutside: <T>(wait: () => Promise<T>) => Promise<T>;
   /** Resolves to whether the caller may still make this call; for calls that last long. */
   readonly isStillAllowed: () => Promise<boolean>;
 }

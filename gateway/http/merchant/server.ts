@@ -14,6 +14,7 @@ import { LockgateError } from '../../../proto/errors.js';
 import type { MerchantParts } from '../../accounts/merchant-parts.js';
 import { PageGuard } from '../../console/page-guard.js';
 import type { RequestAnswered } from '../../events.js';
+import { CallPlaces } from '../../fairness/call-places.js';
 import type { Fairness } from '../../fairness/fairness-settings.js';
 import type { HttpBudgets } from '../../fairness/http-budgets.js';
 import { OverBudget } from '../../fairness/over-budget.js';
@@ -86,6 +87,8 @@ export class HttpServer {
   /** Requests that were charged to their address. */
   readonly #chargedToAddress = new WeakSet<FastifyRequest>();
   readonly #heavyTurns = new HeavyTurns();
+  /** The places of running calls of authenticated merchants. */
+  readonly #places = new CallPlaces();
   /** Checks the requests of the dashboard's page. */
   readonly #guard: PageGuard;
 
@@ -279,6 +282,8 @@ export class HttpServer {
         reply.raw.once('close', () => hangUp.abort());
         const caller = this.#callers.get(request) ?? UNAUTHENTICATED;
         const address = proxies.clientOf(request.raw);
+        const isMerchants = caller.merchantId !== UNAUTHENTICATED.merchantId;
+        const place = isMerchants ? await this.#places.enter(caller.merchantId, hangUp.signal) : undefined;
         const call: Call = {
           parts: this.#merchants(),
           ...caller,
@@ -296,9 +301,10 @@ export class HttpServer {
             this.#options.budgets.takeRequest(merchantId, lengthOf(request));
           },
           signal: hangUp.signal,
+          waitOutside: place?.waitOutside ?? ((wait) => wait()),
           isStillAllowed: () => this.#isStillAllowed(route, caller, request),
         };
-        const answer = await route.handle(call);
+        const answer = await route.handle(call).finally(() => place?.leave());
         noteChange(route, call, answer);
         return await send(reply, answer);
       },

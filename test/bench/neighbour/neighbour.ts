@@ -31,9 +31,9 @@ interface FloodResult {
 }
 
 /** The row `neighbour`. */
-export function benchNeighbour({ quick }: BenchOptions): Promise<BenchRow> {
+export function benchNeighbour({ quick, profiles, flood: text }: BenchOptions): Promise<BenchRow> {
   return withResources(async (resources) => {
-    const setup = await ServeSetup.open(resources, { locks: 1, urls: 0 });
+    const setup = await ServeSetup.open(resources, { locks: 1, urls: 0, profiles });
     const neighbour = resources.startScript('neighbour/flood-host.js', {
       role: 'neighbour',
     } satisfies FloodHostRequest);
@@ -42,7 +42,9 @@ export function benchNeighbour({ quick }: BenchOptions): Promise<BenchRow> {
     const runner = new FloodRunner(resources, setup, neighbour, quick ? QUICK_FLOOD_SECONDS : FLOOD_SECONDS);
     await runner.warmUp();
     const results: FloodResult[] = [];
-    for (const [index, flood] of floods().entries()) results.push(await runner.measureBoth(flood, index, otherPort));
+    const chosen = floods().filter(({ name }) => text === null || name.includes(text));
+    if (chosen.length === 0) throw new Error(`no flood has ${JSON.stringify(text)} in its name`);
+    for (const [index, flood] of chosen.entries()) results.push(await runner.measureBoth(flood, index, otherPort));
     await setup.stop();
     return rowOf(results);
   });

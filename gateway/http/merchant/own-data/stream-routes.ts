@@ -62,11 +62,11 @@ export const STREAM_ROUTES: readonly MerchantRoute[] = [
       200: { description: 'The stream.', otherTypes: { [EVENT_STREAM_TYPE]: EXAMPLE } },
       400: problemResponse('A parameter is not valid.'),
     },
-    handle: async (call) => openStream(call),
+    handle: openStream,
   }),
 ];
 
-function openStream(call: Call): HttpAnswer {
+async function openStream(call: Call): Promise<HttpAnswer> {
   const { parts, merchantId, query, headers, signal, isStillAllowed } = call;
   const { seconds } = query as Static<typeof StreamQuery>;
   const { live, usage } = parts.ownData;
@@ -84,6 +84,8 @@ function openStream(call: Call): HttpAnswer {
     onLocksRead: (count) => parts.budgets.chargeRows(merchantId, count),
   });
   signal.addEventListener('abort', () => stream.end(), { once: true });
+  // The call counts as running while the stream reads.
+  await stream.firstWait;
   return { status: 200, headers: STREAM_HEADERS, text: { type: EVENT_STREAM_TYPE, content: stream.out } };
 }
 

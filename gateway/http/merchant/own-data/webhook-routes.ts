@@ -154,7 +154,7 @@ async function listWebhooks(call: Call): Promise<HttpAnswer> {
 }
 
 async function listDeliveries(call: Call): Promise<HttpAnswer> {
-  const { parts, query, signal } = call;
+  const { parts, merchantId, query, signal } = call;
   const { webhooks, turns } = parts.ownData;
   const { id: urlId } = await findOwnUrl(call);
   const { state } = query as { state?: DeliveryState };
@@ -168,6 +168,7 @@ async function listDeliveries(call: Call): Promise<HttpAnswer> {
     limit,
     nextTurn: () => turns.next(signal),
   });
+  parts.budgets.chargeRows(merchantId, deliveries.length);
   return await longPageAnswer(call, list, {
     items: deliveries,
     toJson: (each) => deliveryJson(each, webhooks.nextAttemptAtMs(each)),

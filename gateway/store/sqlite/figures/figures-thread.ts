@@ -4,10 +4,12 @@
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import SqliteDatabase from 'better-sqlite3';
+import { lowerPriority } from '../low-priority.js';
 import { prepareFigures } from './figures-count.js';
 import { type FiguresAnswer, OPENED } from './figures-in-thread.js';
 
 const port = parentPort as MessagePort;
+lowerPriority();
 const db = new SqliteDatabase(workerData as string, { readonly: true });
 const readAll = prepareFigures(db);
 

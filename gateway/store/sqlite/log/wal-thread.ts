@@ -3,19 +3,16 @@
  * store's file, without delaying commits, and writes nothing else. Its connection is durable too: the file is on the
  * disk before SQLite overwrites that part of the WAL.
  */
-import { setPriority } from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
 import { openDurable } from '../durable-file.js';
+import { lowerPriority } from '../low-priority.js';
 import type { LogError } from './log-thread-message.js';
 import type { CheckpointAnswer, CheckpointRequest, WalThreadData } from './wal-thread-message.js';
 
 const port = parentPort as MessagePort;
 const { file, checkpointing } = workerData as WalThreadData;
 let db: Database | undefined;
-
-/** On Linux each thread has a priority: with few processors, the threads that answer pings run first. */
-const LOW_PRIORITY = 10;
 
 function checkpoint(): CheckpointAnswer {
   try {
@@ -29,11 +26,7 @@ function checkpoint(): CheckpointAnswer {
   }
 }
 
-try {
-  if (process.platform === 'linux') setPriority(LOW_PRIORITY);
-} catch {
-  // If the system forbids that, checkpoints run at normal priority.
-}
+lowerPriority();
 port.on('message', (request: CheckpointRequest) => {
   if (request === 'close') {
     db?.close();

@@ -1,6 +1,7 @@
 /** The main module of the thread that scans uplinks, on a separate read-only connection. One answer to each request. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import SqliteDatabase from 'better-sqlite3';
+import { lowerPriority } from '../low-priority.js';
 import type { ScanAnswer, ScanMessage } from './scan-queue.js';
 import { UplinkScanner } from './uplink-scanner.js';
 
@@ -21,6 +22,7 @@ function answer({ number, request }: Exclude<ScanMessage, 'close'>): ScanAnswer 
   }
 }
 
+lowerPriority();
 port.on('message', (sent: ScanMessage) => {
   if (sent !== 'close') {
     port.postMessage(answer(sent));

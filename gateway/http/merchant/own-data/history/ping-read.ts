@@ -70,13 +70,24 @@ export async function readPingPage(
   deviceId: number,
   page: { readonly filter: PingFilter; readonly beforeId: number | undefined; readonly limit: number },
 ): Promise<PingPage> {
-  const { filter, beforeId, limit } = page;
-  const terms = { merchantId, deviceId, filter, beforeId, signal, maxExamined: MAX_EXAMINED_PER_PAGE };
-  // One ping more shows whether there is another page.
-  const { pings, examined, lastId, isAtEnd } = await parts.store.scans.pings({ ...terms, limit: limit + 1 });
-  parts.budgets.chargeRows(merchantId, examined);
-  if (pings.length > limit) return { pings: pings.slice(0, limit), nextBeforeId: pings[limit - 1]?.id ?? null };
-  return { pings, nextBeforeId: isAtEnd ? null : lastId };
+  const { filter, limit } = page;
+  const terms = { merchantId, deviceId, filter, signal };
+  const pings: StoredUplink[] = [];
+  let { beforeId } = page;
+  for (let examined = 0; ; ) {
+    // One ping more shows whether there is another page.
+    const scanLimit = Math.min(limit + 1 - pings.length, PINGS_PER_SCAN);
+    const maxExamined = MAX_EXAMINED_PER_PAGE - examined;
+    const scanned = await parts.store.scans.pings({ ...terms, limit: scanLimit, maxExamined, beforeId });
+    parts.budgets.chargeRows(merchantId, scanned.examined);
+    examined += scanned.examined;
+    pings.push(...scanned.pings);
+    if (pings.length > limit) return { pings: pings.slice(0, limit), nextBeforeId: pings[limit - 1]?.id ?? null };
+    if (scanned.isAtEnd) return { pings, nextBeforeId: null };
+    beforeId = scanned.lastId ?? beforeId;
+    if (examined >= MAX_EXAMINED_PER_PAGE) return { pings, nextBeforeId: scanned.lastId };
+    await parts.ownData.turns.next(signal);
+  }
 }
 
 /**
