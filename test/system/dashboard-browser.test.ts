@@ -15,6 +15,7 @@ import { type Browser, type BrowserPage, NO_BROWSER, openBrowser, seriousFinding
 import { runCommand } from '../helpers/cli/command-line.js';
 import { addUser, PASSWORD } from '../helpers/console/dashboard.js';
 import { MERCHANT, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
+import { testReceiver } from '../helpers/gateway/test-receiver.js';
 import { root } from '../helpers/house/our-files.js';
 import { callMerchantApi } from '../helpers/http/merchant-call.js';
 import { TestLock } from '../helpers/mqtt/test-lock.js';
@@ -80,6 +81,26 @@ async function seeTheft(t: Test, { lock, page }: Day): Promise<void> {
   t.equal(await page.evaluate<unknown>('window.isInjected ?? null'), null);
 }
 
+/** Drags over the timeline before the only position: the map beside it has none while the drag lasts. */
+async function brushTimeline(t: Test, page: BrowserPage): Promise<void> {
+  await page.waitForSelector('.path[data-places="1"] .map canvas', TIMEOUT);
+  await waitForText(page, '1 position; the last one ± 9 m');
+  const svg = "document.querySelector('.timeline svg')";
+  const mouse = (type: string, x: number) =>
+    page.evaluate<void>(
+      `{ const box = ${svg}.getBoundingClientRect();
+         const at = { clientX: box.left + ${x}, clientY: box.top + 10, bubbles: true };
+         ${svg}.dispatchEvent(new MouseEvent(${JSON.stringify(type)}, at)); }`,
+    );
+  await mouse('mousedown', 215);
+  await mouse('mousemove', 235);
+  await page.waitForSelector('.path[data-places="0"]', TIMEOUT);
+  await waitForText(page, 'No position in this time');
+  await mouse('mouseleave', 235);
+  await page.waitForSelector('.path[data-places="1"]', TIMEOUT);
+  t.pass('the drag ended without a choice, so the whole time is shown again');
+}
+
 async function soundSiren(t: Test, { lock, page }: Day): Promise<void> {
   const commanded = new Promise<number>((resolve) => {
     lock.client.on('message', (_topic, payload) => {
@@ -90,6 +111,8 @@ async function soundSiren(t: Test, { lock, page }: Day): Promise<void> {
   await goTo(page, `#/lock/${formatMac(MAC)}`);
   await page.waitForSelector('.timeline .state.MID', TIMEOUT);
   t.ok(await page.$('.timeline .ping[data-item^="ping evt_"]'));
+  await page.waitForSelector('.timeline .delivery.good[data-item^="delivery evt_"]', TIMEOUT);
+  await brushTimeline(t, page);
   await press(page, 'Why?');
   await page.waitForSelector('.why ol li', TIMEOUT);
   await press(page, 'Siren');
@@ -169,6 +192,8 @@ t.test('a merchant’s day on the dashboard', { skip: NO_BROWSER }, async (t) =>
   const gateway = await testGateway(t);
   await addUser(gateway, MERCHANT, 'ada', 'owner');
   const { secret } = await gateway.accounts.addDevice({ mac: MAC, merchant: MERCHANT, name: SCRIPT_NAME });
+  const receiver = await testReceiver(t);
+  await gateway.accounts.addWebhookUrl({ url: receiver.url, headers: {} });
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   await lock.client.subscribeAsync('down', { qos: 1 });
   await lock.send(uplink(1, PERIOD));

@@ -42,8 +42,14 @@ export interface TimelineSpan {
 
 /** A delivery of an event to a webhook URL. */
 export interface TimelineDelivery {
-  readonly atMs: number;
+  /** When the event was received. */
+  readonly fromMs: number;
+  /** Oldest first. */
+  readonly attempts: readonly { readonly atMs: number; readonly isGood: boolean }[];
+  /** `good`: delivered; `bad`: given up; `open`: a further attempt is planned. */
   readonly outcome: 'good' | 'bad' | 'open';
+  /** Names the URL. */
+  readonly target: string;
   readonly id: string | null;
   readonly title: string;
 }

@@ -4,25 +4,13 @@
  * colour. timeline-svg.ts prints the shapes as text for a report; the console's page draws them and reacts to clicks.
  * The small numbers in the code are distances in the drawing's units, chosen by eye. Pure.
  */
-import { Minutes } from '../../../proto/clock.js';
 import { describeSpan, describeTime } from '../../../proto/power/judge/words.js';
 import { describeAllowed } from './allowed.js';
+import { deliveryRows } from './delivery-rows.js';
+import { ROW_HEIGHT, type Row } from './row.js';
+import { type Shape, selectable, textShape } from './shapes.js';
+import { TimeAxis } from './time-axis.js';
 import type { TimelineData, TimelineSpan, TimeRange } from './timeline-data.js';
-
-/** One shape of a drawing, in its units: a rectangle, a path, a circle, or a text. */
-export interface Shape {
-  readonly kind: 'rect' | 'path' | 'circle' | 'text';
-  /** The classes of the style sheet. */
-  readonly className: string;
-  /** The attributes of the SVG element of this kind, `text-anchor` included. */
-  readonly attributes: Readonly<Record<string, string | number>>;
-  /** The content of a text; undefined for the other kinds. */
-  readonly text?: string;
-  /** What a pointer that rests on the shape shows. */
-  readonly title?: string;
-  /** What the shape represents, such as `ping 12`; undefined for what can't be selected. */
-  readonly item?: string;
-}
 
 export interface TimelineLayout {
   readonly width: number;
@@ -43,23 +31,12 @@ const NARROW_WIDTH = 640;
 const MARGIN = 10;
 const TOP = 8;
 const BAND_HEIGHT = 26;
-const ROW_HEIGHT = 18;
 /** The height of the name above a row of a narrow drawing. */
 const NAME_HEIGHT = 13;
 /** The width of a character of a state's name; the name is shown only if it fits into its band. */
 const UNITS_PER_CHARACTER = 8;
 /** The maximum number of rows of pings; further reasons share the last row. */
 const MAX_REASON_ROWS = 12;
-/** The space between two times of the axis. */
-const AXIS_MARK_WIDTH = 190;
-const MIN_AXIS_MARKS = 2;
-
-/** A row of the drawing: its name, and the shapes at its vertical position. */
-interface Row {
-  readonly name: string;
-  readonly height: number;
-  readonly shapes: (top: number) => Shape[];
-}
 
 /** Lays out the timeline for a drawing of this width. */
 export function layoutTimeline(data: TimelineData, range: TimeRange, width: number): TimelineLayout {
@@ -82,56 +59,13 @@ export function layoutTimeline(data: TimelineData, range: TimeRange, width: numb
   return { width, height: top + 26, left, right: width - MARGIN, shapes, description: describeChart(data, range) };
 }
 
-/** Converts times to horizontal positions. */
-class TimeAxis {
-  readonly range: TimeRange;
-  readonly left: number;
-  readonly right: number;
-
-  constructor(range: TimeRange, left: number, right: number) {
-    this.range = range;
-    this.left = left;
-    this.right = right;
-  }
-
-  /** The horizontal position of a time; that of the nearer end if the time is outside the range. */
-  x(atMs: number): number {
-    const { fromMs, toMs } = this.range;
-    const fraction = toMs > fromMs ? (atMs - fromMs) / (toMs - fromMs) : 0;
-    return Math.round((this.left + Math.min(Math.max(fraction, 0), 1) * (this.right - this.left)) * 10) / 10;
-  }
-
-  isShown(atMs: number): boolean {
-    return atMs >= this.range.fromMs && atMs <= this.range.toMs;
-  }
-
-  shapes(top: number): Shape[] {
-    const { fromMs, toMs } = this.range;
-    const markCount = Math.max(MIN_AXIS_MARKS, Math.floor((this.right - this.left) / AXIS_MARK_WIDTH) + 1);
-    const hasSeconds = toMs - fromMs < Minutes(markCount);
-    const shapes = [pathShape('axis', `M${this.left} ${top}H${this.right}`)];
-    for (let mark = 0; mark < markCount; mark += 1) {
-      const atMs = fromMs + (mark / (markCount - 1)) * (toMs - fromMs);
-      const anchor = mark === 0 ? 'start' : mark === markCount - 1 ? 'end' : 'middle';
-      const time = describeTime(Math.round(atMs))
-        .replace('T', ' ')
-        .slice(0, hasSeconds ? 'YYYY-MM-DD hh:mm:ss'.length : 'YYYY-MM-DD hh:mm'.length);
-      shapes.push(
-        pathShape('axis', `M${this.x(atMs)} ${top}v4`),
-        textShape('time', this.x(atMs), top + 16, time, anchor),
-      );
-    }
-    return shapes;
-  }
-}
-
 function rowsOf(data: TimelineData, axis: TimeAxis): Row[] {
   return [
     { name: 'state', height: BAND_HEIGHT, shapes: (top) => stateBands(data, axis, top) },
     ...spanRow('connected', 'connection', data.connections, axis),
     ...pingRows(data, axis),
     ...spanRow('commands', 'command', data.commands, axis),
-    ...deliveryRow(data, axis),
+    ...deliveryRows(data, axis),
     { name: 'findings', height: ROW_HEIGHT, shapes: (top) => findingMarks(data, axis, top + ROW_HEIGHT / 2) },
   ];
 }
@@ -182,24 +116,6 @@ function pingRows({ pings }: TimelineData, axis: TimeAxis): Row[] {
   });
 }
 
-/** A delivered event is a filled dot, a failed one a cross, a waiting one a ring. */
-function deliveryRow({ deliveries }: TimelineData, axis: TimeAxis): Row[] {
-  if (deliveries.length === 0) return [];
-  const shapes = (top: number): Shape[] =>
-    deliveries
-      .filter(({ atMs }) => axis.isShown(atMs))
-      .map(({ atMs, outcome, id, title }) => {
-        const [x, y] = [axis.x(atMs), top + ROW_HEIGHT / 2];
-        const className = `delivery ${outcome}`;
-        const shape: Shape =
-          outcome === 'bad'
-            ? { kind: 'path', className, attributes: { d: `M${x - 4} ${y - 4}l8 8m0 -8l-8 8` }, title }
-            : { kind: 'circle', className, attributes: { cx: x, cy: y, r: 4 }, title };
-        return selectable(shape, 'delivery', id);
-      });
-  return [{ name: 'deliveries', height: ROW_HEIGHT, shapes }];
-}
-
 /** A violation is a filled triangle, a warning an open circle. */
 function findingMarks({ findings }: TimelineData, axis: TimeAxis, y: number): Shape[] {
   return findings
@@ -212,18 +128,6 @@ function findingMarks({ findings }: TimelineData, axis: TimeAxis, y: number): Sh
           : { kind: 'circle', className: severity, attributes: { cx: x, cy: y, r: 5 }, title };
       return selectable(shape, 'finding', id);
     });
-}
-
-function selectable(shape: Shape, kind: string, id: string | null): Shape {
-  return id === null ? shape : { ...shape, item: `${kind} ${id}` };
-}
-
-function pathShape(className: string, d: string): Shape {
-  return { kind: 'path', className, attributes: { d } };
-}
-
-function textShape(className: string, x: number, y: number, text: string, anchor: 'start' | 'middle' | 'end'): Shape {
-  return { kind: 'text', className, attributes: { x, y, 'text-anchor': anchor }, text };
 }
 
 function describeChart({ states, pingCount, findings }: TimelineData, range: TimeRange): string {

@@ -1,8 +1,9 @@
 /** The layout of a lock's timeline: rows, positions of times, selectable marks, wide and narrow drawings. */
 import t from 'tap';
 import { parseRoute, routeTo } from '../../../gateway/console/page/app/route.js';
+import type { Shape } from '../../../gateway/console/timeline/shapes.js';
 import type { TimelineData } from '../../../gateway/console/timeline/timeline-data.js';
-import { layoutTimeline, type Shape } from '../../../gateway/console/timeline/timeline-layout.js';
+import { layoutTimeline } from '../../../gateway/console/timeline/timeline-layout.js';
 import { Hours, Minutes } from '../../../proto/clock.js';
 import { POWER_MODEL, type StateRow } from '../../../proto/power/model.js';
 
@@ -30,7 +31,19 @@ const DATA: TimelineData = {
   ],
   pingCount: 3,
   commands: [{ fromMs: START_MS + Hours(6), toMs: null, outcome: 'open', id: '7', title: 'command siren' }],
-  deliveries: [{ atMs: START_MS + Hours(2), outcome: 'bad', id: 'evt_1', title: 'failed' }],
+  deliveries: [
+    {
+      fromMs: START_MS + Hours(2),
+      attempts: [
+        { atMs: START_MS + Hours(3), isGood: false },
+        { atMs: START_MS + Hours(4), isGood: false },
+      ],
+      outcome: 'bad',
+      target: 'https://hooks.example.com',
+      id: 'evt_1',
+      title: 'failed',
+    },
+  ],
   findings: [{ atMs: START_MS + Hours(10), severity: 'violation', id: '4 theft-unexpected', title: '' }],
 };
 
@@ -58,6 +71,47 @@ t.test('kinds that the caller does not have take no row', async (t) => {
   const bare = { ...DATA, connections: [], commands: [], deliveries: [] };
   const names = withClass(layoutTimeline(bare, RANGE, WIDTH).shapes, 'label').map(({ text }) => text);
   t.same(names, ['state', 'PERIOD_TRACKING', 'THEFT', 'findings']);
+});
+
+t.test('a delivery is drawn from its event to its last attempt, in a row for each URL', async (t) => {
+  const [bad] = DATA.deliveries;
+  if (bad === undefined) throw new Error('no delivery');
+  const open = { ...bad, outcome: 'open', id: 'evt_2', target: 'https://b.example.com' } as const;
+  const attempts = [{ atMs: START_MS + Hours(2) + 40, isGood: true }];
+  const good = { ...bad, outcome: 'good', id: 'evt_3', attempts } as const;
+  const { shapes, left, right } = layoutTimeline({ ...DATA, deliveries: [bad, open, good] }, RANGE, WIDTH);
+  const at = (hours: number): number => Math.round((left + (hours / 10) * (right - left)) * 10) / 10;
+  const labels = withClass(shapes, 'label').map(({ text }) => text);
+  t.same(labels.slice(-3), ['to https://hooks.example.com', 'to https://b.example.com', 'findings']);
+  const paths = (name: string) => withClass(shapes, name).map(({ attributes }) => String(attributes.d));
+  const [failedWait, openWait, ...others] = paths('wait');
+  t.match(failedWait, new RegExp(`^M${at(2)} .*H${at(4)}$`), 'to the last attempt');
+  t.match(openWait, new RegExp(`^M${at(2)} .*H${at(10)}$`), 'what still waits, to the end of the shown time');
+  t.same(others, [], 'what was delivered at once has no line');
+  t.match(paths('failed-attempt'), [new RegExp(`^M${at(3)} `), new RegExp(`^M${at(3)} `), new RegExp(`^M${at(4)} `)]);
+  t.match(
+    withClass(shapes, 'delivery').map(({ item, attributes }) => [item, attributes.cx ?? attributes.d]),
+    [
+      ['delivery evt_1', new RegExp(`^M${at(4) - 4} `)],
+      ['delivery evt_3', at(2)],
+      ['delivery evt_2', at(2)],
+    ],
+  );
+  const late = layoutTimeline({ ...DATA, deliveries: [bad] }, { ...RANGE, fromMs: START_MS + Hours(5) }, WIDTH);
+  t.same(withClass(late.shapes, 'delivery'), [], 'a delivery that ended before the shown time is left out');
+});
+
+t.test('further URLs share the last row of deliveries', async (t) => {
+  const [bad] = DATA.deliveries;
+  if (bad === undefined) throw new Error('no delivery');
+  const deliveries = ['a', 'b', 'c', 'd', 'e'].map((target) => ({ ...bad, target }));
+  const { shapes } = layoutTimeline({ ...DATA, deliveries }, RANGE, WIDTH);
+  const names = withClass(shapes, 'label').map(({ text }) => text ?? '');
+  t.same(
+    names.filter((name) => name.startsWith('to ')),
+    ['to a', 'to b', 'to c', 'to other URLs'],
+  );
+  t.equal(withClass(shapes, 'delivery').length, 5);
 });
 
 t.test('a narrow drawing has the names above its rows, and nothing outside', async (t) => {

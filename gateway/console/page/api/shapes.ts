@@ -144,8 +144,11 @@ export interface WebhookUrl {
 export interface Delivery {
   readonly event_id: string;
   readonly mac_addr: string;
-  readonly ping_type: string;
-  readonly reason: string;
+  /** `ping`, `command`, `presence` or `battery`. */
+  readonly type: string;
+  /** Null for other events than pings, and if the stored ping is damaged. */
+  readonly ping_type: string | null;
+  readonly reason: string | null;
   readonly received_at: string;
   readonly state: 'pending' | 'delivered' | 'dead' | 'kept' | 'damaged';
   readonly next_attempt_at: string | null;
@@ -153,7 +156,8 @@ export interface Delivery {
     readonly number: number;
     readonly at: string;
     readonly status: number | null;
-    readonly duration_ms: number;
+    /** Null if the address is not allowed. */
+    readonly duration_ms: number | null;
     readonly error: string | null;
   }[];
 }

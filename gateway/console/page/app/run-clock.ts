@@ -31,6 +31,16 @@ export class PageRunClock {
     this.#reading = { runMs, atMs };
   }
 
+  /**
+   * A wall-clock time, such as that of an attempt to deliver, by the run's clock. Unchanged where both run at the same
+   * speed, since they are the same clock of the gateway then.
+   *
+   * @param nowMs the wall-clock time now
+   */
+  fromWall(wallMs: number, nowMs: number = systemClock.now(), atMs: Milliseconds = monotonicMs()): number {
+    return this.#speed === 1 ? wallMs : this.now(atMs) - (nowMs - wallMs) * this.#speed;
+  }
+
   /** Ms since the epoch; the machine's clock until the first reading. */
   now(atMs: Milliseconds = monotonicMs()): number {
     if (this.#reading === null) return systemClock.now();

@@ -1,62 +1,53 @@
 /**
- * A map of locks, drawn by Leaflet on a canvas: thousands of points move without a stutter. A point's colour is the
- * lock's state, a ring a theft, a circle the uncertainty of a chosen lock's position, a line its recent track.
+ * A map of locks: thousands of points move without a stutter. A point's colour is the lock's state, a ring a theft, a
+ * line the recent track of the chosen lock. A faint point has an old position. Circles show how uncertain positions
+ * are: that of the chosen lock, and when the reader looks closely, those of all locks in view.
  */
 import * as L from 'leaflet';
-import type { Lock } from '../api/shapes.js';
-import { coastFor } from './coast.js';
+import { Hours } from '../../../../proto/clock.js';
+import type { Lock, Position } from '../api/shapes.js';
+import { runClock } from '../app/run-clock.js';
+import { BaseMap, type ColourName, colour } from './base-map.js';
 
 const POINT_PIXELS = 6;
 const CHOSEN_PIXELS = 9;
 /** The zoom at which a chosen lock is shown. */
 const STREET_ZOOM = 15;
-const MAX_ZOOM = 19;
-/** The whole world, for an account without positions. */
-const WORLD: L.LatLngBoundsLiteral = [
-  [-55, -160],
-  [70, 170],
-];
-
-/** The custom properties of the style sheet that the canvas uses. */
-type ColourName =
-  | '--good'
-  | '--bad'
-  | '--warn'
-  | '--theft'
-  | '--quiet'
-  | '--accent'
-  | '--land'
-  | '--line'
-  | '--surface';
+/** From this zoom on, every lock in view has its circle; the number of circles is limited. */
+const CIRCLES_FROM_ZOOM = 14;
+const MAX_CIRCLES = 300;
+/** An older position is drawn faintly. */
+const OLD_AFTER = Hours(26);
+const FRESH_OPACITY = 0.95;
+const OLD_OPACITY = 0.4;
 
 export class LockMap {
+  readonly #base: BaseMap;
   readonly #map: L.Map;
   readonly #points = new Map<string, L.CircleMarker>();
   readonly #onChoose: (mac: string) => void;
-  #coast: L.GeoJSON | null = null;
-  #coastZoom = -1;
-  #chosen: string | null = null;
-  #uncertainty: L.Circle | null = null;
+  #locks: readonly Lock[] = [];
+  #circles: L.Circle[] = [];
+  #chosen: Lock | null = null;
   #track: L.Polyline | null = null;
   #isFitted = false;
 
   /** @param onChoose called with the MAC of a clicked point */
   constructor(element: HTMLElement, onChoose: (mac: string) => void) {
     this.#onChoose = onChoose;
-    this.#map = L.map(element, { preferCanvas: true, zoomControl: true, maxZoom: MAX_ZOOM, attributionControl: false });
-    this.#map.fitBounds(WORLD);
-    L.control.scale().addTo(this.#map);
-    this.#map.on('zoomend', () => void this.#drawCoast());
-    void this.#drawCoast();
+    this.#base = new BaseMap(element, () => this.#restyle());
+    this.#map = this.#base.leaflet;
+    this.#map.on('moveend', () => this.#drawCircles());
   }
 
   /** Shows these locks; those without a position are left out. Points that are there already move. */
   show(locks: readonly Lock[]): void {
+    this.#locks = locks;
     const shown = new Set<string>();
     for (const lock of locks) {
       if (lock.position === null) continue;
       shown.add(lock.mac_addr);
-      this.#place(lock, [lock.position.latitude, lock.position.longitude]);
+      this.#place(lock, lock.position);
     }
     for (const [mac, point] of this.#points)
       if (!shown.has(mac)) {
@@ -64,6 +55,7 @@ export class LockMap {
         this.#points.delete(mac);
       }
     if (!this.#isFitted && this.#points.size > 0) this.fit();
+    this.#drawCircles();
   }
 
   /** Moves the map so that all locks are in it. */
@@ -81,72 +73,80 @@ export class LockMap {
    * @param track its recent positions, oldest first, as latitude and longitude
    */
   choose(lock: Lock | null, track: readonly (readonly [number, number])[]): void {
-    const isOther = this.#chosen !== (lock?.mac_addr ?? null);
-    this.#chosen = lock?.mac_addr ?? null;
-    this.#uncertainty?.remove();
+    const before = this.#chosen;
+    this.#chosen = lock;
+    if (before !== null && before.mac_addr !== lock?.mac_addr && before.position !== null)
+      this.#place(before, before.position);
     this.#track?.remove();
+    this.#drawCircles();
     if (lock?.position == null) return;
-    const place: L.LatLngTuple = [lock.position.latitude, lock.position.longitude];
-    const accent = colour('--accent');
-    this.#track = L.polyline(
-      track.map(([latitude, longitude]): L.LatLngTuple => [latitude, longitude]),
-      {
-        color: accent,
-        weight: 3,
-      },
-    ).addTo(this.#map);
-    this.#uncertainty = L.circle(place, {
-      radius: lock.position.uncertainty,
-      color: accent,
-      weight: 1,
-      fillOpacity: 0.12,
-      interactive: false,
-    }).addTo(this.#map);
-    this.#place(lock, place);
-    if (isOther) this.#map.setView(place, Math.max(this.#map.getZoom(), STREET_ZOOM));
-  }
-
-  /** To be called when the element has another size. */
-  resized(): void {
-    this.#map.invalidateSize();
+    const path = track.map(([latitude, longitude]): L.LatLngTuple => [latitude, longitude]);
+    this.#track = L.polyline(path, { color: colour('--accent'), weight: 3 }).addTo(this.#map);
+    this.#place(lock, lock.position);
+    if (before?.mac_addr !== lock.mac_addr)
+      this.#map.setView(placeOf(lock.position), Math.max(this.#map.getZoom(), STREET_ZOOM));
   }
 
   remove(): void {
-    this.#map.remove();
+    this.#base.remove();
   }
 
-  #place(lock: Lock, place: L.LatLngTuple): void {
-    const style = this.#styleOf(lock);
+  #place(lock: Lock, position: Position): void {
+    const style = this.#styleOf(lock, position);
     const known = this.#points.get(lock.mac_addr);
     if (known !== undefined) {
       const { lat, lng } = known.getLatLng();
-      if (lat !== place[0] || lng !== place[1]) known.setLatLng(place);
-      if (known.options.color !== style.color || known.options.radius !== style.radius) known.setStyle(style);
+      if (lat !== position.latitude || lng !== position.longitude) known.setLatLng(placeOf(position));
+      const { color, fillColor, fillOpacity, radius } = known.options;
+      const isSame = color === style.color && fillColor === style.fillColor && fillOpacity === style.fillOpacity;
+      if (!isSame || radius !== style.radius) known.setStyle(style);
       return;
     }
-    const point = L.circleMarker(place, style).addTo(this.#map);
+    const point = L.circleMarker(placeOf(position), style).addTo(this.#map);
     point.on('click', () => this.#onChoose(lock.mac_addr));
     this.#points.set(lock.mac_addr, point);
   }
 
-  #styleOf({ mac_addr, trouble, presence }: Lock): L.CircleMarkerOptions {
+  #styleOf({ mac_addr, trouble, presence }: Lock, { date }: Position): L.CircleMarkerOptions {
     const isTheft = trouble === 'theft';
     const fill = COLOURS[trouble] ?? COLOURS[presence] ?? '--quiet';
-    const radius = mac_addr === this.#chosen || isTheft ? CHOSEN_PIXELS : POINT_PIXELS;
-    const ring = isTheft ? '--theft' : '--surface';
-    return { radius, color: colour(ring), weight: isTheft ? 4 : 1, fillColor: colour(fill), fillOpacity: 0.95 };
+    const radius = mac_addr === this.#chosen?.mac_addr || isTheft ? CHOSEN_PIXELS : POINT_PIXELS;
+    const isOld = date === null || runClock.now() - Date.parse(date) > OLD_AFTER;
+    const ring = colour(isTheft ? '--theft' : '--surface');
+    const fillOpacity = isOld ? OLD_OPACITY : FRESH_OPACITY;
+    return { radius, color: ring, weight: isTheft ? 4 : 1, fillColor: colour(fill), fillOpacity };
   }
 
-  async #drawCoast(): Promise<void> {
-    const zoom = this.#map.getZoom();
-    const countries = await coastFor(zoom).catch(() => null);
-    if (countries === null || (this.#coast !== null && this.#coastZoom >= zoom)) return;
-    this.#coast?.remove();
-    const style = { color: colour('--line'), weight: 1, fillColor: colour('--land'), fillOpacity: 1 };
-    this.#coast = L.geoJSON(countries, { style, interactive: false }).addTo(this.#map);
-    this.#coast.bringToBack();
-    this.#coastZoom = zoom;
+  #drawCircles(): void {
+    for (const each of this.#circles) each.remove();
+    const style = { color: colour('--accent'), weight: 1, fillOpacity: 0.12, interactive: false };
+    this.#circles = this.#circledPositions().map((position) =>
+      L.circle(placeOf(position), { radius: position.uncertainty, ...style }).addTo(this.#map),
+    );
   }
+
+  /** The positions whose uncertainty is drawn. */
+  #circledPositions(): Position[] {
+    const chosen = this.#chosen?.position ?? null;
+    if (this.#map.getZoom() < CIRCLES_FROM_ZOOM) return chosen === null ? [] : [chosen];
+    const view = this.#map.getBounds();
+    const positions: Position[] = [];
+    for (const { position } of this.#locks) {
+      if (position !== null && view.contains(placeOf(position))) positions.push(position);
+      if (positions.length === MAX_CIRCLES) break;
+    }
+    return positions;
+  }
+
+  #restyle(): void {
+    for (const lock of this.#locks) if (lock.position !== null) this.#place(lock, lock.position);
+    this.#track?.setStyle({ color: colour('--accent') });
+    this.#drawCircles();
+  }
+}
+
+function placeOf({ latitude, longitude }: Position): L.LatLngTuple {
+  return [latitude, longitude];
 }
 
 /** The colour of a point by what is wrong with the lock, else by its presence. */
@@ -156,8 +156,3 @@ const COLOURS: Readonly<Record<string, ColourName>> = {
   'low-battery': '--warn',
   online: '--good',
 };
-
-/** The value of a colour of the style sheet, since a canvas knows no custom properties. */
-function colour(name: ColourName): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-}

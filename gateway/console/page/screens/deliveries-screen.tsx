@@ -154,7 +154,7 @@ interface RowProps {
 
 function DeliveryRow({ delivery, onResend }: RowProps): JSX.Element {
   const [isOpen, setOpen] = useState(false);
-  const { event_id, mac_addr, reason, received_at, state, next_attempt_at, attempts } = delivery;
+  const { event_id, mac_addr, type, reason, received_at, state, next_attempt_at, attempts } = delivery;
   const last = attempts.at(-1);
   return (
     <li>
@@ -165,7 +165,7 @@ function DeliveryRow({ delivery, onResend }: RowProps): JSX.Element {
         <a class="mono" href={routeTo('lock', [mac_addr])}>
           {mac_addr}
         </a>
-        <span>{reason.replace('REASON_', '')}</span>
+        <span>{reason?.replace('REASON_', '') ?? type}</span>
         <Age date={received_at} />
         <span class="grow hint">
           {next_attempt_at !== null && (
@@ -191,7 +191,7 @@ function DeliveryRow({ delivery, onResend }: RowProps): JSX.Element {
                     <Age date={at} clock="wall" />
                   </td>
                   <td>{status ?? 'no answer'}</td>
-                  <td class="number">{duration_ms} ms</td>
+                  <td class="number">{duration_ms === null ? '' : `${duration_ms} ms`}</td>
                   <td>{error}</td>
                 </tr>
               ))}

@@ -28,12 +28,7 @@ export function MapScreen({ route }: { readonly route: Route }): JSX.Element {
     if (element.current === null) return;
     const drawn = new LockMap(element.current, (mac) => setQuery({ lock: mac }));
     map.current = drawn;
-    const observer = new ResizeObserver(() => drawn.resized());
-    observer.observe(element.current);
-    return () => {
-      observer.disconnect();
-      drawn.remove();
-    };
+    return () => drawn.remove();
   }, []);
   useEffect(() => map.current?.show(locks.sorted), [locks, version]);
   useEffect(() => map.current?.choose(chosen, track), [chosen, track]);
@@ -51,18 +46,16 @@ export function MapScreen({ route }: { readonly route: Route }): JSX.Element {
                 {lockName(lock)}
               </button>
               <TroubleBadge lock={lock} /> <PresenceBadge lock={lock} />
-              {lock.mac_addr === chosen?.mac_addr && (
-                <p class="hint">
-                  {lock.position === null ? (
-                    'no position yet'
-                  ) : (
-                    <>
-                      ± {lock.position.uncertainty} m, <Age date={lock.position.date} />
-                    </>
-                  )}{' '}
-                  <a href={routeTo('lock', [lock.mac_addr])}>Open</a>
-                </p>
-              )}
+              <p class="hint">
+                {lock.position === null ? (
+                  'no position yet'
+                ) : (
+                  <>
+                    ± {lock.position.uncertainty} m, <Age date={lock.position.date} />
+                  </>
+                )}{' '}
+                {lock.mac_addr === chosen?.mac_addr && <a href={routeTo('lock', [lock.mac_addr])}>Open</a>}
+              </p>
             </li>
           ))}
         </ul>

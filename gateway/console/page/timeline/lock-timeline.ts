@@ -1,7 +1,7 @@
 /** A lock's timeline from the gateway's answers. Pure. */
 import { POWER_MODEL } from '../../../../proto/power/model.js';
-import type { EnteredState, TimelineData, TimelineSpan } from '../../timeline/timeline-data.js';
-import type { Command, Finding, LockHistory, Ping } from '../api/shapes.js';
+import type { EnteredState, TimelineData, TimelineDelivery, TimelineSpan } from '../../timeline/timeline-data.js';
+import type { Command, Delivery, Finding, LockHistory, Ping } from '../api/shapes.js';
 
 /** What the gateway's answers say of a lock's past. */
 export interface LockPast {
@@ -10,9 +10,22 @@ export interface LockPast {
   readonly pings: readonly Ping[];
   readonly findings: readonly Finding[];
   readonly commands: readonly Command[];
+  readonly deliveries: readonly LockDelivery[];
 }
 
-export function lockTimeline(mac: string, { history, pings, findings, commands }: LockPast): TimelineData {
+/** A delivery of one of the lock's events. */
+export interface LockDelivery {
+  /** The URL's origin; URLs of the same origin have their id after it. */
+  readonly target: string;
+  readonly delivery: Delivery;
+}
+
+/** @param fromWall converts a wall-clock time, which attempts have, to the run's clock */
+export function lockTimeline(
+  mac: string,
+  { history, pings, findings, commands, deliveries }: LockPast,
+  fromWall: (wallMs: number) => number,
+): TimelineData {
   return {
     mac,
     states: history.states.flatMap(enteredState),
@@ -25,7 +38,7 @@ export function lockTimeline(mac: string, { history, pings, findings, commands }
     })),
     pingCount: pings.length,
     commands: commands.map(commandSpan),
-    deliveries: [],
+    deliveries: deliveries.map((each) => timelineDelivery(each, fromWall)),
     findings: findings.map(({ id, at, rule, severity, message }) => ({
       atMs: Date.parse(at),
       severity,
@@ -45,6 +58,33 @@ function connectionSpan({ from, to, cause }: LockHistory['connections'][number])
   const outcome = to === null ? 'open' : cause === 'closed' ? 'good' : 'bad';
   const title = cause === null ? 'connected' : `connected, ended by ${cause}`;
   return { fromMs: Date.parse(from), toMs: to === null ? null : Date.parse(to), outcome, id: null, title };
+}
+
+const OUTCOMES: Readonly<Record<Delivery['state'], TimelineDelivery['outcome']>> = {
+  pending: 'open',
+  delivered: 'good',
+  dead: 'bad',
+  kept: 'open',
+  damaged: 'bad',
+};
+
+function timelineDelivery({ target, delivery }: LockDelivery, fromWall: (wallMs: number) => number): TimelineDelivery {
+  const { event_id, reason, type, received_at, state, attempts } = delivery;
+  const fromMs = Date.parse(received_at);
+  const answer = attempts.at(-1)?.error ?? '';
+  const count = attempts.length === 1 ? '1 attempt' : `${attempts.length} attempts`;
+  return {
+    fromMs,
+    // The two clocks are read at different moments, so an attempt could seem to precede its event.
+    attempts: attempts.map(({ at, error }) => ({
+      atMs: Math.max(fromWall(Date.parse(at)), fromMs),
+      isGood: error === null,
+    })),
+    outcome: OUTCOMES[state],
+    target,
+    id: event_id,
+    title: [`${reason ?? type} to ${target}: ${state}, ${count}`, answer].filter(Boolean).join('; '),
+  };
 }
 
 function commandSpan({ id, type, state, created_at, finished_at }: Command): TimelineSpan {

@@ -5,8 +5,9 @@
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Seconds } from '../../../../proto/clock.js';
+import type { Shape } from '../../timeline/shapes.js';
 import type { TimelineData, TimeRange } from '../../timeline/timeline-data.js';
-import { layoutTimeline, type Shape, type TimelineLayout } from '../../timeline/timeline-layout.js';
+import { layoutTimeline, type TimelineLayout } from '../../timeline/timeline-layout.js';
 
 interface TimelineProps {
   readonly data: TimelineData;
@@ -15,6 +16,8 @@ interface TimelineProps {
   /** The shown part of it. */
   readonly range: TimeRange;
   readonly onRange: (range: TimeRange) => void;
+  /** Called with the part that the reader drags over, while the drag lasts, then with null. */
+  readonly onBrush?: (range: TimeRange | null) => void;
   /** The selected item, such as `ping 12`; null if none is. */
   readonly selected: string | null;
   readonly onSelect: (item: string | null) => void;
@@ -30,7 +33,7 @@ const KEY_STEP = 0.2;
 const MIN_DRAG_PIXELS = 5;
 const DEFAULT_WIDTH = 900;
 
-export function Timeline({ data, whole, range, onRange, selected, onSelect }: TimelineProps): JSX.Element {
+export function Timeline({ data, whole, range, onRange, onBrush, selected, onSelect }: TimelineProps): JSX.Element {
   const [container, width] = useWidth();
   const layout = useMemo(() => layoutTimeline(data, range, width), [data, range, width]);
   const [drag, setDrag] = useState<{ readonly from: number; readonly to: number } | null>(null);
@@ -41,9 +44,19 @@ export function Timeline({ data, whole, range, onRange, selected, onSelect }: Ti
   const startDrag = (event: MouseEvent): void => {
     if (event.button === 0) setDrag({ from: positionOf(event), to: positionOf(event) });
   };
+  const moveDrag = (event: MouseEvent): void => {
+    if (drag === null) return;
+    const ends = [drag.from, positionOf(event)].sort((a, b) => a - b) as [number, number];
+    setDrag({ ...drag, to: positionOf(event) });
+    onBrush?.({ fromMs: timeAt(layout, range, ends[0]), toMs: timeAt(layout, range, ends[1]) });
+  };
+  const leaveDrag = (): void => {
+    setDrag(null);
+    onBrush?.(null);
+  };
   const endDrag = (event: MouseEvent): void => {
     if (drag === null) return;
-    setDrag(null);
+    leaveDrag();
     const ends = [drag.from, positionOf(event)].sort((a, b) => a - b) as [number, number];
     if (ends[1] - ends[0] >= MIN_DRAG_PIXELS) show(timeAt(layout, range, ends[0]), timeAt(layout, range, ends[1]));
     else onSelect((event.target as Element).closest('[data-item]')?.getAttribute('data-item') ?? null);
@@ -84,9 +97,9 @@ export function Timeline({ data, whole, range, onRange, selected, onSelect }: Ti
         width={layout.width}
         height={layout.height}
         onMouseDown={startDrag}
-        onMouseMove={(event) => drag !== null && setDrag({ ...drag, to: positionOf(event) })}
+        onMouseMove={moveDrag}
         onMouseUp={endDrag}
-        onMouseLeave={() => setDrag(null)}
+        onMouseLeave={leaveDrag}
         onDblClick={() => show(whole.fromMs, whole.toMs)}
         onWheel={zoom}
       >

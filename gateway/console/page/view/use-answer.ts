@@ -14,8 +14,13 @@ export interface Loaded<Answer> {
 /**
  * @param load makes the call; a new function makes a new call, so wrap it in `useCallback`
  * @param everyMs how often to load it again; undefined for never
+ * @param version a change of it loads the answer again, while the last one stays
  */
-export function useAnswer<Answer>(load: () => Promise<Answer>, everyMs?: number): Loaded<Answer> {
+export function useAnswer<Answer>(
+  load: () => Promise<Answer>,
+  everyMs?: number,
+  version: string | number = '',
+): Loaded<Answer> {
   const [answer, setAnswer] = useState<Answer | null>(null);
   const [failure, setFailure] = useState<ApiFailure | null>(null);
   const newestCall = useRef(0);
@@ -36,6 +41,11 @@ export function useAnswer<Answer>(load: () => Promise<Answer>, everyMs?: number)
     reload();
     return everyMs === undefined ? undefined : repeat(everyMs, reload);
   }, [reload, everyMs]);
+  const loadedVersion = useRef(version);
+  useEffect(() => {
+    if (loadedVersion.current !== version) reload();
+    loadedVersion.current = version;
+  }, [reload, version]);
   // An answer that comes after the view was closed changes nothing.
   useEffect(
     () => () => {

@@ -10,8 +10,9 @@ import { SUMMED_ATTEMPTS, sumUpAttempts } from '../../../webhooks/attempt-figure
 import { beforeUplink, readDeliveryPage } from '../../../webhooks/delivery-page.js';
 import { Refusal } from '../refusal.js';
 import { type Call, type HttpAnswer, type MerchantRoute, problemResponse, tooLarge, WRONG_TYPE } from '../route.js';
+import { readSpan } from './history/ping-read.js';
 import { longPageAnswer, PAGE_QUERY, pageAnswer, pageResponse, readPage } from './list.js';
-import { ownDataRoute } from './own-data-route.js';
+import { findOwnLock, ownDataRoute } from './own-data-route.js';
 import {
   DELIVERY_EXAMPLE,
   DeliverySchema,
@@ -67,11 +68,16 @@ export const WEBHOOK_ROUTES: readonly MerchantRoute[] = [
     summary: 'Lists the deliveries to a webhook URL with their attempts, newest events first.',
     description: 'A search that takes long answers with what it found so far, and a `next_cursor` to go on from.',
     params: Type.Object({ id }),
-    query: Type.Object({ state: Type.Optional(DeliveryStateWord), ...PAGE_QUERY }),
+    query: Type.Object({
+      state: Type.Optional(DeliveryStateWord),
+      mac_addr: Type.Optional(Type.String({ description: 'Only events of this lock.' })),
+      from: Type.Optional(Type.String({ description: 'Only events received at this time or later, RFC 3339.' })),
+      ...PAGE_QUERY,
+    }),
     responses: {
       200: pageResponse('The deliveries.', DeliverySchema, DELIVERY_EXAMPLE),
-      400: problemResponse('`state`, `limit` or `cursor` is not valid.'),
-      404: NO_SUCH_URL,
+      400: problemResponse('`state`, `from`, `limit` or `cursor` is not valid.'),
+      404: problemResponse('The merchant has no such webhook URL or no such lock.'),
     },
     handle: listDeliveries,
   }),
@@ -157,13 +163,17 @@ async function listDeliveries(call: Call): Promise<HttpAnswer> {
   const { parts, merchantId, query, signal } = call;
   const { webhooks, turns } = parts.ownData;
   const { id: urlId } = await findOwnUrl(call);
-  const { state } = query as { state?: DeliveryState };
-  const list = `deliveries ${urlId} ${state ?? ''}`;
+  const { state, mac_addr: mac, from } = query as { state?: DeliveryState; mac_addr?: string; from?: string };
+  const device = mac === undefined ? undefined : (await findOwnLock({ ...call, params: { mac } })).device;
+  const { fromMs } = readSpan(call);
+  const list = JSON.stringify(['deliveries', urlId, state ?? null, device?.id ?? null, from ?? null]);
   const { limit, after } = readPage(call, list, ['number']);
   const beforeId = after?.[0] as number | undefined;
   const { deliveries, next } = await readDeliveryPage(parts.store, {
     urlIds: [urlId],
     states: state === undefined ? DELIVERY_STATES : [state],
+    deviceId: device?.id,
+    fromId: from === undefined ? undefined : await parts.store.webhooks.findFirstUplinkFrom(fromMs),
     after: beforeId === undefined ? undefined : beforeUplink(beforeId),
     limit,
     nextTurn: () => turns.next(signal),

@@ -4,6 +4,8 @@ import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
 import { NEWEST_ATTEMPTS } from '../../../../gateway/store/sqlite/tables/webhooks/webhook-rows.js';
 import { type AttemptFigures, sumUpAttempts } from '../../../../gateway/webhooks/attempt-figures.js';
+import { Hours } from '../../../../proto/clock.js';
+import { formatMac } from '../../../../proto/wire/mac.js';
 import { MERCHANT, testBytes, testGateway, testMac } from '../../../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../../../helpers/gateway/test-receiver.js';
 import { eventually, receivedSequences } from '../../../helpers/gateway/webhook-setup.js';
@@ -14,7 +16,13 @@ import type { Teardown } from '../../../helpers/store/temp-folder.js';
 
 /** A page of a list, as far as these tests read it. */
 interface Listed {
-  readonly data: readonly { readonly event_id: string; readonly state: string; readonly attempts: unknown }[];
+  readonly data: readonly {
+    readonly event_id: string;
+    readonly mac_addr: string;
+    readonly received_at: string;
+    readonly state: string;
+    readonly attempts: unknown;
+  }[];
   readonly next_cursor: string | null;
 }
 
@@ -78,6 +86,29 @@ t.test('deliveries come in pages, newest first, each once while events arrive', 
     whole.data.map(({ event_id }) => event_id),
   );
   t.match(paged[0], /_7_/);
+});
+
+t.test('deliveries are selected by lock and by time of receipt', async (t) => {
+  const { gateway, receiver, url, lock, call, list } = await bench(t);
+  const other = await connectedLock(t, gateway, testMac(2));
+  await lock.send(testBytes(1));
+  await other.send(testBytes(2));
+  await receiver.waitForRequests(2);
+  const all = `/v1/webhooks/${url.id}/deliveries`;
+  const [own] = (await list(`${all}?mac_addr=${formatMac(testMac())}`)).data;
+  t.equal(own?.mac_addr, formatMac(testMac()));
+  t.equal((await list(`${all}?mac_addr=${formatMac(testMac())}`)).data.length, 1);
+  t.equal((await list(`${all}?mac_addr=${formatMac(testMac(2))}&from=${own?.received_at}`)).data.length, 1);
+  const later = new Date(Date.parse(own?.received_at ?? '') + Hours(1)).toISOString();
+  t.equal((await list(`${all}?from=${later}`)).data.length, 0);
+  t.match(await call(`${all}?from=soon`), { status: 400, body: { errors: [{ pointer: '/from' }] } });
+  await gateway.accounts.addMerchant('Basil');
+  await gateway.accounts.addDevice({ mac: testMac(3), merchant: 'Basil' });
+  for (const mac of [formatMac(testMac(3)), formatMac(testMac(4)), 'x'])
+    t.match(await call(`${all}?mac_addr=${mac}`), { status: 404, body: { code: 'no-such-device' } }, mac);
+  const { next_cursor: cursor } = await list(`${all}?limit=1`);
+  t.not(cursor, null);
+  t.match(await call(`${all}?limit=1&cursor=${cursor}&from=${later}`), { status: 400 }, 'a cursor fits one query');
 });
 
 t.test('deliveries are selected by state, resent and recovered', async (t) => {

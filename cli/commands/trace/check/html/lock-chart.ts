@@ -4,8 +4,9 @@
  */
 
 import { describeAllowed } from '../../../../../gateway/console/timeline/allowed.js';
+import type { Shape } from '../../../../../gateway/console/timeline/shapes.js';
 import type { TimeRange } from '../../../../../gateway/console/timeline/timeline-data.js';
-import { layoutTimeline, type Shape } from '../../../../../gateway/console/timeline/timeline-layout.js';
+import { layoutTimeline } from '../../../../../gateway/console/timeline/timeline-layout.js';
 import type { LockTimeline } from '../../../../../gateway/console/timeline/trace-timelines.js';
 import { POWER_MODEL } from '../../../../../proto/power/model.js';
 import { escapeXml } from '../../../../terminal/xml-text.js';

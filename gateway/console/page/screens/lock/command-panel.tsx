@@ -48,8 +48,8 @@ interface PanelProps {
 
 export function CommandPanel({ mac, version, onWhy }: PanelProps): JSX.Element {
   const [sentCount, setSentCount] = useState(0);
-  const load = useCallback(() => merchantApi.commands({ mac_addr: mac, limit: MAX_SHOWN }), [mac, version, sentCount]);
-  const commands = useAnswer(load, Seconds(2));
+  const load = useCallback(() => merchantApi.commands({ mac_addr: mac, limit: MAX_SHOWN }), [mac]);
+  const commands = useAnswer(load, Seconds(2), `${version} ${sentCount}`);
   const send = async ({ body }: SendableCommand): Promise<void> => {
     // A press that is repeated by the network, not by the person, sends one command.
     await merchantApi.sendCommand(mac, body, crypto.randomUUID());

@@ -1,0 +1,82 @@
+/**
+ * A map with coasts and borders, drawn by Leaflet on a canvas: what all maps of the pages have in common. It follows the
+ * size of its element and the colours of the page.
+ */
+import * as L from 'leaflet';
+import { coastFor } from './coast.js';
+
+const MAX_ZOOM = 19;
+/** The whole world, shown until there is something to show. */
+const WORLD: L.LatLngBoundsLiteral = [
+  [-55, -160],
+  [70, 170],
+];
+
+/** The custom properties of the style sheet that maps use. */
+export type ColourName =
+  | '--good'
+  | '--bad'
+  | '--warn'
+  | '--theft'
+  | '--quiet'
+  | '--accent'
+  | '--land'
+  | '--line'
+  | '--surface';
+
+/** The value of a colour of the style sheet, since a canvas knows no custom properties. */
+export function colour(name: ColourName): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+export class BaseMap {
+  readonly leaflet: L.Map;
+  readonly #sizes: ResizeObserver;
+  readonly #colours: MutationObserver;
+  readonly #system = matchMedia('(prefers-color-scheme: dark)');
+  readonly #restyle: () => void;
+  #coast: L.GeoJSON | null = null;
+  #coastZoom = -1;
+  #isRemoved = false;
+
+  /** @param restyle draws what is on the map in the present colours; called when they have changed */
+  constructor(element: HTMLElement, restyle: () => void) {
+    this.leaflet = L.map(element, { preferCanvas: true, maxZoom: MAX_ZOOM, attributionControl: false });
+    this.leaflet.fitBounds(WORLD);
+    L.control.scale().addTo(this.leaflet);
+    this.leaflet.on('zoomend', () => void this.#drawCoast());
+    void this.#drawCoast();
+    this.#restyle = () => {
+      this.#coast?.setStyle(coastStyle());
+      restyle();
+    };
+    this.#sizes = new ResizeObserver(() => this.leaflet.invalidateSize());
+    this.#sizes.observe(element);
+    this.#colours = new MutationObserver(this.#restyle);
+    this.#colours.observe(document.documentElement, { attributeFilter: ['data-theme'] });
+    this.#system.addEventListener('change', this.#restyle);
+  }
+
+  remove(): void {
+    this.#isRemoved = true;
+    this.#sizes.disconnect();
+    this.#colours.disconnect();
+    this.#system.removeEventListener('change', this.#restyle);
+    // Leaflet cancels only the last frame that it requested; earlier ones must still find the canvas.
+    requestAnimationFrame(() => this.leaflet.remove());
+  }
+
+  async #drawCoast(): Promise<void> {
+    const zoom = this.leaflet.getZoom();
+    const countries = await coastFor(zoom).catch(() => null);
+    if (countries === null || this.#isRemoved || (this.#coast !== null && this.#coastZoom >= zoom)) return;
+    this.#coast?.remove();
+    this.#coast = L.geoJSON(countries, { style: coastStyle(), interactive: false }).addTo(this.leaflet);
+    this.#coast.bringToBack();
+    this.#coastZoom = zoom;
+  }
+}
+
+function coastStyle(): L.PathOptions {
+  return { color: colour('--line'), weight: 1, fillColor: colour('--land'), fillOpacity: 1 };
+}

@@ -1,0 +1,87 @@
+/**
+ * A lock's past: the timeline, and beside it a map of where the lock was in the shown time. Dragging over the timeline
+ * moves the map at once. Below are the findings and pings of the shown time.
+ */
+import type { JSX } from 'preact';
+import { useCallback, useMemo, useState } from 'preact/hooks';
+import type { TimeRange } from '../../../timeline/timeline-data.js';
+import { runClock } from '../../app/run-clock.js';
+import { type LockPast, lockTimeline } from '../../timeline/lock-timeline.js';
+import { Timeline } from '../../timeline/timeline.js';
+import { WhenLoaded } from '../../view/parts.js';
+import { useAnswer } from '../../view/use-answer.js';
+import { type LoadedPast, loadPast } from './load-past.js';
+import { FindingTable, PingTable } from './past-tables.js';
+import { PathPanel } from './path-panel.js';
+
+interface HistoryProps {
+  readonly mac: string;
+  /** Changes when the lock does. */
+  readonly version: string;
+  /** How much time is loaded. */
+  readonly days: number;
+  readonly onWhy: (id: string) => void;
+}
+
+export function HistoryPanel({ mac, version, days, onWhy }: HistoryProps): JSX.Element {
+  const loaded = useAnswer(
+    useCallback(() => loadPast(mac, days), [mac, days]),
+    undefined,
+    version,
+  );
+  return <WhenLoaded loaded={loaded}>{(history) => <HistoryView mac={mac} {...history} onWhy={onWhy} />}</WhenLoaded>;
+}
+
+interface HistoryViewProps extends LoadedPast {
+  readonly mac: string;
+  readonly onWhy: (id: string) => void;
+}
+
+function HistoryView({ mac, whole, past, onWhy }: HistoryViewProps): JSX.Element {
+  // Without a choice of the reader, the shown time follows the present.
+  const [chosen, setChosen] = useState<TimeRange | null>(null);
+  const [brushed, setBrushed] = useState<TimeRange | null>(null);
+  const [selected, setSelected] = useState<string | null>(null);
+  const range = chosen ?? whole;
+  const data = useMemo(() => lockTimeline(mac, past, (wallMs) => runClock.fromWall(wallMs)), [mac, past]);
+  const show = (next: TimeRange): void =>
+    setChosen(next.fromMs <= whole.fromMs && next.toMs >= whole.toMs ? null : next);
+  const select = (item: string | null): void => {
+    setSelected(item);
+    if (item !== null) onWhy(item.replace(/^(?:ping|finding|delivery) /, '').replace(/^command /, 'command:'));
+  };
+  const shown = useMemo(() => within(past, range), [past, range.fromMs, range.toMs]);
+  return (
+    <>
+      <div class="past">
+        <section class="card" aria-label="Timeline">
+          <Timeline
+            data={data}
+            whole={whole}
+            range={range}
+            onRange={show}
+            onBrush={setBrushed}
+            selected={selected}
+            onSelect={select}
+          />
+        </section>
+        <PathPanel
+          pings={past.pings}
+          range={brushed ?? range}
+          selected={selected?.startsWith('ping ') ? selected.slice('ping '.length) : null}
+          onSelect={(id) => select(`ping ${id}`)}
+        />
+      </div>
+      <FindingTable findings={shown.findings} onWhy={onWhy} />
+      <PingTable pings={shown.pings} onWhy={onWhy} />
+    </>
+  );
+}
+
+function within({ findings, pings }: LockPast, { fromMs, toMs }: TimeRange) {
+  const isShown = (date: string): boolean => Date.parse(date) >= fromMs && Date.parse(date) <= toMs;
+  return {
+    findings: findings.filter(({ at }) => isShown(at)),
+    pings: pings.filter(({ received_at }) => isShown(received_at)),
+  };
+}

@@ -1,0 +1,96 @@
+/** A lock's findings and pings as tables, each row with its `why`. */
+import type { Finding, Ping } from '../../api/shapes.js';
+import { routeTo } from '../../app/route.js';
+import { Age } from '../../view/age.js';
+import { Badge } from '../../view/parts.js';
+import { localTimeText } from '../../view/time-text.js';
+
+/** The maximum number of rows of a table. */
+const MAX_FINDINGS = 50;
+const MAX_PINGS = 200;
+/** A longer table of pings is closed at first. */
+const MAX_OPEN_PINGS = 30;
+
+export function FindingTable({
+  findings,
+  onWhy,
+}: {
+  readonly findings: readonly Finding[];
+  readonly onWhy: (id: string) => void;
+}) {
+  if (findings.length === 0) return null;
+  return (
+    <section class="card" aria-label="Findings">
+      <h2>Findings</h2>
+      <table>
+        <tbody>
+          {findings.slice(0, MAX_FINDINGS).map(({ id, at, rule, severity, message }) => (
+            <tr key={id}>
+              <td>
+                <Badge tone={severity === 'violation' ? 'bad' : 'warn'}>{rule}</Badge>
+              </td>
+              <td title={localTimeText(at)}>
+                <Age date={at} />
+              </td>
+              <td>{message}</td>
+              <td>
+                <button type="button" class="quiet" onClick={() => onWhy(id)}>
+                  Why?
+                </button>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+export function PingTable({ pings, onWhy }: { readonly pings: readonly Ping[]; readonly onWhy: (id: string) => void }) {
+  if (pings.length === 0)
+    return (
+      <p class="card hint">
+        No pings in this time. <a href={routeTo('locks')}>All locks</a>
+      </p>
+    );
+  return (
+    <details class="card" open={pings.length < MAX_OPEN_PINGS}>
+      <summary>{pings.length} pings</summary>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Received</th>
+            <th scope="col">Reason</th>
+            <th scope="col">State</th>
+            <th scope="col">Battery</th>
+            <th scope="col">Position</th>
+            <th scope="col">
+              <span class="hidden">Explanation</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {pings.slice(0, MAX_PINGS).map((ping) => (
+            <tr key={ping.event_id}>
+              <td title={ping.received_at}>{localTimeText(ping.received_at)}</td>
+              <td>{ping.reason.replace('REASON_', '')}</td>
+              <td>{ping.lock_state}</td>
+              <td class="number">{ping.battery_percent} %</td>
+              <td class="mono">{positionText(ping)}</td>
+              <td>
+                <button type="button" class="quiet" onClick={() => onWhy(ping.event_id)}>
+                  Why?
+                </button>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </details>
+  );
+}
+
+function positionText({ latitude, longitude, uncertainty }: Ping): string {
+  if (latitude === undefined || longitude === undefined) return '';
+  return `${latitude.toFixed(5)}, ${longitude.toFixed(5)} ± ${uncertainty ?? 0} m`;
+}

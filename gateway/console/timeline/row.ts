@@ -1,0 +1,12 @@
+/** A row of a timeline. Types and its usual height only. */
+import type { Shape } from './shapes.js';
+
+/** In the drawing's units. */
+export const ROW_HEIGHT = 18;
+
+/** A row of the drawing: its name, and the shapes at its vertical position. */
+export interface Row {
+  readonly name: string;
+  readonly height: number;
+  readonly shapes: (top: number) => Shape[];
+}
