@@ -1,6 +1,6 @@
 /**
- * The rows of a timeline that show deliveries, one for each webhook URL: a line from the receipt of an event to its last
- * attempt, a tick for each failed attempt before that, and a mark at the end. A delivered event is a filled dot, a
+ * The rows of a timeline that show deliveries, one for each webhook URL: a line from the receipt of an event to its
+ * last attempt, a tick for each failed attempt before that, and a mark at the end. A delivered event is a filled dot, a
  * failed one a cross, a waiting one a ring. Pure.
  */
 import { ROW_HEIGHT, type Row } from './row.js';

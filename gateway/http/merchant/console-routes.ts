@@ -42,6 +42,11 @@ const NewKeyBody = Type.Object({
   expires_at: Type.Optional(Type.String({ maxLength: MAX_DATE_CHARS })),
 });
 
+const NewPasswordBody = Type.Object({
+  present: Type.String({ minLength: 1, maxLength: MAX_PASSWORD_CHARS }),
+  password: Type.String({ minLength: 1, maxLength: MAX_PASSWORD_CHARS }),
+});
+
 const IdParam = Type.Object({ id: Type.String() });
 
 /** The routes of the dashboard. */
@@ -104,6 +109,15 @@ export const CONSOLE_ROUTES: readonly MerchantRoute[] = [
     audit: ({ params }) => ({ action: 'session.end', object: params.id ?? '', after: null }),
   }),
   consoleRoute({
+    method: 'POST',
+    path: '/console/password',
+    operationId: 'changeConsolePassword',
+    summary: 'Changes one’s own password, and ends one’s other sessions.',
+    body: NewPasswordBody,
+    handle: changePassword,
+    audit: (call) => ({ action: 'user.password', object: String(sessionOf(call).userId), after: null }),
+  }),
+  consoleRoute({
     method: 'GET',
     path: '/console/keys',
     operationId: 'consoleKeys',
@@ -152,8 +166,7 @@ async function logIn(call: Call): Promise<HttpAnswer> {
     address,
     agent: agentOf(call),
   });
-  if (outcome.result === 'retry-later')
-    throw OverBudget.rate('login-guesses', 'too many wrong passwords: try again later', outcome.retryAfterMs);
+  if (outcome.result === 'retry-later') throw tooManyGuesses(outcome.retryAfterMs);
   if (outcome.result === 'refused') {
     const detail = 'the merchant, the user or the password is wrong';
     throw new Refusal({ status: 401, code: 'wrong-login', detail });
@@ -168,6 +181,23 @@ async function logIn(call: Call): Promise<HttpAnswer> {
   const who = userWho(session, { address, agent: agentOf(call) ?? null });
   parts.audit.note('session.open', session.username, null, who);
   return { ...json({ session: sessionJson(session, session.id) }), headers: { 'set-cookie': cookie } };
+}
+
+/** The present password is asked for, so that a page that is left open gives nobody the account. */
+async function changePassword(call: Call): Promise<HttpAnswer> {
+  const { parts, body, address, signal } = call;
+  const { id, merchantId, userId, username } = sessionOf(call);
+  const { present, password } = body as Static<typeof NewPasswordBody>;
+  const outcome = await parts.users.checkPassword({ merchantId, username, password: present, address });
+  if (outcome.result === 'retry-later') throw tooManyGuesses(outcome.retryAfterMs);
+  if (outcome.result !== 'right' || outcome.userId !== userId)
+    throw new Refusal({ status: 403, code: 'wrong-password', detail: 'the present password is wrong' });
+  await parts.users.change(merchantId, userId, { password, keptSessionId: id }, signal);
+  return { status: 204 };
+}
+
+function tooManyGuesses(retryAfterMs: number): OverBudget {
+  return OverBudget.rate('login-guesses', 'too many wrong passwords: try again later', retryAfterMs);
 }
 
 function agentOf({ headers }: Call): string | undefined {

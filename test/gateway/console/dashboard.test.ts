@@ -8,7 +8,7 @@ import { MERCHANT_ROUTES } from '../../../gateway/http/merchant/routes.js';
 import { DASHBOARD_ROLES, type DashboardRole } from '../../../gateway/store/contract/merchants/dashboard-roles.js';
 import { parseRange } from '../../../gateway/webhooks/sending/address-rule.js';
 import { Hours, ManualClock, Minutes } from '../../../proto/clock.js';
-import { addUser, cookieOf, Dashboard, logIn, pageHeaders } from '../../helpers/console/dashboard.js';
+import { addUser, cookieOf, Dashboard, logIn, PASSWORD, pageHeaders } from '../../helpers/console/dashboard.js';
 import { MERCHANT, openGateway, testGateway, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { basicAuthorization, callMerchantApi } from '../../helpers/http/merchant-call.js';
 import { OWN_DATA_CALLS } from '../../helpers/http/own-data/calls.js';
@@ -252,6 +252,41 @@ t.test('a session ends with its time, its user, its role and its password, and w
   clock.advance(Minutes(1));
   t.match(await ada.call('/console/session'), NOT_LOGGED_IN, 'after 12 hours');
   t.ok(owner > 0n);
+});
+
+t.test('a user changes the own password: with the present one, and the other sessions end', async (t) => {
+  const gateway = await testGateway(t);
+  const id = await addUser(gateway, MERCHANT, 'ada', 'viewer');
+  await addUser(gateway, MERCHANT, 'bo', 'viewer');
+  const open = (name: string) => Dashboard.open(gateway, MERCHANT, name);
+  const [page, other, bo] = [await open('ada'), await open('ada'), await open('bo')];
+  const change = (body: unknown) => page.call('/console/password', { body });
+  const wrong = await change({ present: 'wrong', password: 'new one' });
+  t.match(wrong, { status: 403, body: { code: 'wrong-password' } });
+  t.match(await other.call('/console/session'), { status: 200 }, 'a refused change ends nothing');
+  for (const body of [{ password: 'new one' }, { present: PASSWORD, password: '' }, { present: PASSWORD }])
+    t.match(await change(body), { status: 400 }, JSON.stringify(body));
+  const sealed = { body: { present: PASSWORD, password: 'x' }, headers: { origin: 'https://evil.example' } };
+  t.match(await page.call('/console/password', sealed), { status: 403, body: { code: 'cross-site' } });
+  const audited = waitForEvents(gateway, 'audited', 1);
+  t.match(await change({ present: PASSWORD, password: 'new one' }), { status: 204 });
+  t.match(await audited, [{ action: 'user.password', object: String(id), user: 'ada' }]);
+  t.notMatch(JSON.stringify(await gateway.store.audit.list({ limit: 20 })), /new one|correct horse/);
+  t.match(await page.call('/console/session'), { status: 200 }, 'the own session stays');
+  t.match(await other.call('/console/session'), NOT_LOGGED_IN, 'the other one has ended');
+  t.match(await bo.call('/console/session'), { status: 200 }, 'another user’s stays');
+  t.match(await logIn(gateway, MERCHANT, 'ada'), { status: 401 });
+  t.match(await logIn(gateway, MERCHANT, 'ada', { password: 'new one' }), { status: 200 });
+});
+
+t.test('guesses at the present password are limited as at a login', async (t) => {
+  const gateway = await testGateway(t);
+  await addUser(gateway, MERCHANT, 'ada', 'owner');
+  const page = await Dashboard.open(gateway, MERCHANT, 'ada');
+  const guess = (present: string) => page.call('/console/password', { body: { present, password: 'mine' } });
+  for (let count = 0; count < 10; count += 1) await guess(`${count}`);
+  t.match(await guess(PASSWORD), { status: 429, body: { budget: 'login-guesses' } });
+  t.match(await page.call('/console/session'), { status: 200 });
 });
 
 t.test('a stream that a session opened ends with it', async (t) => {

@@ -29,6 +29,8 @@ export const merchantApi = Object.freeze({
     sendJson<{ session: Session }>('POST', '/console/login', login),
   logOut: () => sendJson<null>('POST', '/console/logout'),
   session: () => getJson<{ session: Session; now: string }>('/console/session'),
+  changePassword: (change: { present: string; password: string }) =>
+    sendJson<null>('POST', '/console/password', change),
   sessions: () => getJson<{ data: readonly Session[] }>('/console/sessions'),
   endSession: (id: number) => sendJson<null>('DELETE', `/console/sessions/${id}`),
   keys: () => getJson<{ data: readonly ApiKey[] }>('/console/keys'),

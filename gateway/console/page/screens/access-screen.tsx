@@ -1,12 +1,15 @@
-/** API keys, users, invitations and sessions of a merchant. Owners change them; others see their own sessions. */
+/** API keys, users, invitations and sessions of a merchant. Owners change them; others see what is their own. */
 import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
 import type { Session } from '../api/shapes.js';
 import { KeysPanel } from './access/keys-panel.js';
+import { PasswordPanel } from './access/password-panel.js';
 import { SessionsPanel } from './access/sessions-panel.js';
 import { UsersPanel } from './access/users-panel.js';
 
 export function AccessScreen({ session }: { readonly session: Session }): JSX.Element {
   const isOwner = session.role === 'owner';
+  const [changeCount, setChangeCount] = useState(0);
   return (
     <section class="screen" aria-labelledby="access-title">
       <header class="screen-head">
@@ -15,7 +18,8 @@ export function AccessScreen({ session }: { readonly session: Session }): JSX.El
       {!isOwner && <p class="hint">Owners make keys and invite users. You are {session.role}.</p>}
       {isOwner && <KeysPanel />}
       {isOwner && <UsersPanel self={session.username} />}
-      <SessionsPanel />
+      <PasswordPanel username={session.username} onChange={() => setChangeCount((before) => before + 1)} />
+      <SessionsPanel version={changeCount} />
     </section>
   );
 }

@@ -39,6 +39,8 @@ export interface UserChange {
   readonly email?: string | undefined;
   /** A new password also ends the user's sessions. */
   readonly passwordHash?: string | undefined;
+  /** The session of the dashboard that a new password does not end. */
+  readonly keptSessionId?: number | undefined;
   /** Null takes the role away. */
   readonly dashboardRole?: DashboardRole | null | undefined;
 }

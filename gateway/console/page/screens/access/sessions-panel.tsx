@@ -6,8 +6,9 @@ import { Age } from '../../view/age.js';
 import { Action, WhenLoaded } from '../../view/parts.js';
 import { useAnswer } from '../../view/use-answer.js';
 
-export function SessionsPanel(): JSX.Element {
-  const sessions = useAnswer(useCallback(merchantApi.sessions, []));
+/** @param version a change of it loads the sessions again */
+export function SessionsPanel({ version }: { readonly version: number }): JSX.Element {
+  const sessions = useAnswer(useCallback(merchantApi.sessions, []), undefined, version);
   return (
     <section class="card" aria-label="Sessions">
       <h2>Sessions</h2>

@@ -37,7 +37,7 @@ export class UserRows {
     );
     this.#remove = db.prepare('DELETE FROM user_account WHERE merchant_id = ? AND id = ?');
     this.#endConsoleSessions = db.prepare(
-      "DELETE FROM console_session WHERE kind = 'user' AND merchant_id = ? AND user_id = ?",
+      "DELETE FROM console_session WHERE kind = 'user' AND merchant_id = ? AND user_id = ? AND id IS NOT ?",
     );
     this.#endSessions = db.prepare('DELETE FROM user_session WHERE merchant_id = ? AND user_id = ?');
     this.#idsBetween = db
@@ -51,25 +51,25 @@ export class UserRows {
     return this.#role.get(merchantId, id) === 'owner' && this.#otherOwner.get(merchantId, id) === undefined;
   }
 
-  /** Changes a user. A new password ends its sessions. */
-  change(merchantId: number, id: bigint, { email, passwordHash, dashboardRole }: UserChange): void {
+  /** Changes a user. A new password ends its sessions, but for the one that is to be kept. */
+  change(merchantId: number, id: bigint, { email, passwordHash, dashboardRole, keptSessionId }: UserChange): void {
     const [setsEmail, setsPassword, setsRole] = [email, passwordHash, dashboardRole].map((each) =>
       Number(each !== undefined),
     );
     const sets = { setsEmail, setsPassword, setsRole };
     const values = { email: email ?? null, passwordHash: passwordHash ?? null, role: dashboardRole ?? null };
     this.#change.run({ merchantId, id, ...sets, ...values });
-    if (passwordHash !== undefined) this.#endAllSessions(merchantId, id);
+    if (passwordHash !== undefined) this.#endSessionsOf(merchantId, id, keptSessionId ?? null);
   }
 
-  #endAllSessions(merchantId: number, id: bigint): void {
+  #endSessionsOf(merchantId: number, id: bigint, keptSessionId: number | null): void {
     this.#endSessions.run(merchantId, id);
-    this.#endConsoleSessions.run(merchantId, id);
+    this.#endConsoleSessions.run(merchantId, id, keptSessionId);
   }
 
   /** Removes a user and its sessions. */
   remove(merchantId: number, id: bigint): void {
-    this.#endAllSessions(merchantId, id);
+    this.#endSessionsOf(merchantId, id, null);
     this.#remove.run(merchantId, id);
   }
 
