@@ -70,7 +70,7 @@ async function measureAll({ names, output, quick, flood }: Flags, profiles: stri
   const [rows, broken]: [BenchRow[], string[]] = [[], []];
   if (output === 'table') console.log(headLine());
   for (const [index, name] of names.entries()) {
-    const beganAt = performance.now();
+    const startedAt = performance.now();
     console.error(`${index + 1} of ${names.length}: ${name} …`);
     try {
       const row = (await BENCHES[name]?.({ quick, profiles, flood })) as BenchRow;
@@ -82,7 +82,7 @@ async function measureAll({ names, output, quick, flood }: Flags, profiles: stri
       broken.push(name);
       console.error(`The measurement of ${name} failed: ${(error as Error).stack}`);
     }
-    console.error(`  ${((performance.now() - beganAt) / 1000).toFixed(0)} s`);
+    console.error(`  ${((performance.now() - startedAt) / 1000).toFixed(0)} s`);
   }
   return { rows, broken };
 }
@@ -96,11 +96,11 @@ async function main(args: readonly string[]): Promise<void> {
     return;
   }
   const { output, quick, profile } = flags;
-  const beganAt = performance.now();
+  const startedAt = performance.now();
   const profiles = profile === null ? null : mkdtempSync(path.join(tmpdir(), `lockgate-profile-${profile}-`));
   const { rows, broken } = await measureAll(flags, profiles);
   await releaseAllResources();
-  const seconds = Math.round((performance.now() - beganAt) / 1000);
+  const seconds = Math.round((performance.now() - startedAt) / 1000);
   const closing = closingLine(rows, broken);
   const environment = machine();
   if (output === 'json')

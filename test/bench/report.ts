@@ -37,8 +37,8 @@ function valueText({ value, measure, unit }: Comparison): string {
 }
 
 function verdict(comparison: Comparison): string {
-  const held = holds(comparison);
-  return held === null ? '–' : held ? 'yes' : 'no';
+  const heldFloors = holds(comparison);
+  return heldFloors === null ? '–' : heldFloors ? 'yes' : 'no';
 }
 
 function boundText(bound: Bound | null): string {
@@ -55,9 +55,9 @@ function comparisonLines(comparison: Comparison): string[] {
     verdict(comparison),
   ];
   const label = name === '' ? 'a fixed limit' : name;
-  const named = wrapWords(label, NAME_WIDTH).map((line) => `  ${line}`);
-  const last = named.pop() ?? '';
-  const lines = [...named, `${last.padEnd(NAME_WIDTH + 2)} ${cells.join(' ')}`.trimEnd()];
+  const nameLines = wrapWords(label, NAME_WIDTH).map((line) => `  ${line}`);
+  const last = nameLines.pop() ?? '';
+  const lines = [...nameLines, `${last.padEnd(NAME_WIDTH + 2)} ${cells.join(' ')}`.trimEnd()];
   if (missing !== undefined) lines.push(...wrapWords(missing, COLUMNS - 4).map((line) => `    ${line}`));
   return lines;
 }
@@ -83,17 +83,17 @@ export function headLine(): string {
 
 /** One sentence: how many floors hold, do not hold, and were not measured. */
 export function closingLine(rows: readonly BenchRow[], broken: readonly string[]): string {
-  const all = rows.flatMap((row) => row.against.map((comparison) => ({ row, comparison })));
-  const held = all.filter(({ comparison }) => holds(comparison) === true);
-  const missed = all.filter(({ comparison }) => holds(comparison) === false);
-  const open = all.filter(({ comparison }) => comparison.value === null);
-  const names = (list: typeof all): string =>
+  const comparisons = rows.flatMap((row) => row.against.map((comparison) => ({ row, comparison })));
+  const heldFloors = comparisons.filter(({ comparison }) => holds(comparison) === true);
+  const missedFloors = comparisons.filter(({ comparison }) => holds(comparison) === false);
+  const unmeasured = comparisons.filter(({ comparison }) => comparison.value === null);
+  const names = (list: typeof comparisons): string =>
     list.length === 0 ? '' : ` (${[...new Set(list.map(({ row }) => row.name))].join(', ')})`;
   const failures = broken.length === 0 ? '' : `, ${broken.length} rows failed (${broken.join(', ')})`;
   const counts = [
-    `${held.length} floors hold`,
-    `${missed.length} do not${names(missed)}`,
-    `${open.length} not measured${names(open)}`,
+    `${heldFloors.length} floors hold`,
+    `${missedFloors.length} do not${names(missedFloors)}`,
+    `${unmeasured.length} not measured${names(unmeasured)}`,
   ];
   return `${counts.join(', ')}${failures}.`;
 }

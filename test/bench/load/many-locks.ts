@@ -15,7 +15,7 @@ export interface ManyLocksRequest {
   readonly subscribes: boolean;
 }
 
-/** The MAC of the lock with this number, as written in its CONNECT. */
+/** The MAC of the lock with this number, as written in its CONNECT: the prefix A4:C1:38 and the number. */
 export function lockMac(number: number): string {
   return (0xa4c138000000 + number).toString(16).toUpperCase();
 }
@@ -31,8 +31,10 @@ const KEEPALIVE_SECONDS = 300;
 const CONNACK_BYTES = 4;
 const SUBACK_BYTES = 5;
 
+/** SUBSCRIBE with packet id 1 to the topic `down`, QoS 1 (MQTT 3.1.1 §3.8). */
 const SUBSCRIBE_DOWN = Buffer.from([0x82, 9, 0, 1, 0, 4, ...Buffer.from('down'), 1]);
 
+/** CONNECT with a clean session, user name and password (flags 0xc2; MQTT 3.1.1 §3.1). */
 function connectPacket(mac: string): Buffer {
   // Client id, user name and password, each with its length in two bytes.
   const payload = [mac, mac, lockSecret(mac)].flatMap((text) => [0, text.length, ...Buffer.from(text)]);
@@ -55,9 +57,9 @@ class ManyLocks {
 
   async connect(): Promise<{ retries: number; ms: number }> {
     const startedAt = performance.now();
-    let [next, retries] = [0, 0];
+    let [nextNumber, retries] = [0, 0];
     const connectRemaining = async (): Promise<void> => {
-      for (let number = next++; number < this.#request.locks; number = next++) {
+      for (let number = nextNumber++; number < this.#request.locks; number = nextNumber++) {
         const packet = this.#packets[number] as Buffer;
         // Like a real lock, tries again if the connection was dropped.
         while (!(await this.#connectOne(packet))) retries += 1;

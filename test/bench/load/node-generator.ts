@@ -110,19 +110,19 @@ class Lock implements PacedLock {
 
   send(scheduledMs: number): void {
     this.#sequence += 1;
-    if (this.#socket.destroyed) fail('a connection was ended');
+    if (this.#socket.destroyed) fail('the broker closed a connection');
     if (this.#sequence >= SEQUENCE_LIMIT) fail('a lock has used up its sequences');
-    const uplinkAt = this.#packetIdOffset + 2;
+    const uplinkOffset = this.#packetIdOffset + 2;
     this.#packet.writeUInt16BE(this.#packetId, this.#packetIdOffset);
-    writeVarint(this.#packet, uplinkAt + this.#plan.sequenceAt, this.#sequence, SEQUENCE_BYTES);
-    writeVarint(this.#packet, uplinkAt + this.#plan.timeAt, systemClock.now(), TIME_BYTES);
+    writeVarint(this.#packet, uplinkOffset + this.#plan.sequenceAt, this.#sequence, SEQUENCE_BYTES);
+    writeVarint(this.#packet, uplinkOffset + this.#plan.timeAt, systemClock.now(), TIME_BYTES);
     this.#scheduledMs = scheduledMs;
     this.#socket.write(this.#packet);
   }
 
   /** Not an error between two rounds, since the gateway may stop before the generator. */
   #closed(): void {
-    if (this.isBusy) fail('a connection was ended');
+    if (this.isBusy) fail('the broker closed a connection');
   }
 
   #onData(chunk: Buffer): void {

@@ -41,30 +41,30 @@ export function sendBySchedule(
 ): Promise<void> {
   const startedAt = now();
   // For each lock: how many of its pings are due, and how many were sent.
-  const [due, sent] = [locks.map(() => 0), locks.map(() => 0)];
-  let [next, acked] = [0, 0];
+  const [dueCounts, sentCounts] = [locks.map(() => 0), locks.map(() => 0)];
+  let [nextPing, ackedPings] = [0, 0];
   const sendDue = (index: number): void => {
     const lock = locks[index] as PacedLock;
-    const sentByLock = sent[index] ?? 0;
-    if (lock.isBusy || sentByLock >= (due[index] ?? 0)) return;
-    sent[index] = sentByLock + 1;
+    const sentByLock = sentCounts[index] ?? 0;
+    if (lock.isBusy || sentByLock >= (dueCounts[index] ?? 0)) return;
+    sentCounts[index] = sentByLock + 1;
     lock.send(startedAt + dueMs(sentByLock * locks.length + index, rate));
   };
   return new Promise((resolve) => {
     for (const [index, lock] of locks.entries())
       lock.onAck = () => {
-        acked += 1;
+        ackedPings += 1;
         onAck(lock.latencyMs);
-        if (acked === count) resolve();
+        if (ackedPings === count) resolve();
         else sendDue(index);
       };
     const sendAllDue = (): void => {
-      for (const until = dueCount(now() - startedAt, rate, count); next < until; next++) {
-        const index = next % locks.length;
-        due[index] = (due[index] ?? 0) + 1;
+      for (const until = dueCount(now() - startedAt, rate, count); nextPing < until; nextPing++) {
+        const index = nextPing % locks.length;
+        dueCounts[index] = (dueCounts[index] ?? 0) + 1;
         sendDue(index);
       }
-      if (next < count) clock.after(startedAt + dueMs(next, rate) - now(), sendAllDue);
+      if (nextPing < count) clock.after(startedAt + dueMs(nextPing, rate) - now(), sendAllDue);
     };
     sendAllDue();
   });

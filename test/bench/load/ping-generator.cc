@@ -68,6 +68,7 @@ constexpr long kMaxReservedLatencies = 1000000;
 struct Lock {
   int fd = -1;
   std::string connect;
+  // The PUBLISH; the next members are offsets in it: of the packet id, and of the uplink's sequence and time.
   std::vector<uint8_t> packet;
   size_t id_at = 0, sequence_at = 0, time_at = 0;
   uint32_t sequence = 0;
@@ -176,6 +177,7 @@ class LoadGenerator {
     std::fflush(stdout);
   }
 
+  // Sends at most `count` pings, for at most `span` ns, and waits for the PUBACKs of all of them.
   void send_and_wait(long count, long span) {
     start(std::min(count, kMaxReservedLatencies));
     long sent = 0;
@@ -195,6 +197,7 @@ class LoadGenerator {
     }
   }
 
+  // Sends `count` pings by a schedule, `rate` a second.
   void pace(long count, double rate) {
     start(count);
     const long begin = nanoseconds(CLOCK_MONOTONIC);
@@ -248,6 +251,7 @@ class LoadGenerator {
     if (epoll_ctl(epoll_, EPOLL_CTL_ADD, locks_[index].fd, &event) < 0) fail("epoll");
   }
 
+  // Resets the counters for a round of up to `count` pings.
   void start(long count) {
     acked_ = givenUp_ = 0;
     latencies_.clear();
@@ -319,6 +323,7 @@ class LoadGenerator {
     return count;
   }
 
+  // The latency, ms, that `part` of all latencies don't exceed: 0.99 gives the 99th percentile.
   float percentile(double part) {
     const double rank = std::max(static_cast<double>(latencies_.size()) * part, 1.0);
     const auto at = latencies_.begin() + static_cast<long>(rank + 0.999999) - 1;
@@ -326,6 +331,7 @@ class LoadGenerator {
     return *at;
   }
 
+  // Prints the result of a round.
   void finish() {
     const double ms = static_cast<double>(nanoseconds(CLOCK_MONOTONIC) - startedAt_) / 1e6;
     std::printf("{\"pings\":%ld,\"ms\":%.3f,\"p50_ms\":%.3f,\"p99_ms\":%.3f,\"max_ms\":%.3f}\n", acked_, ms,

@@ -25,14 +25,14 @@ export interface WebhookHostRequest {
   readonly receivers: readonly ReceiverBehaviour[];
 }
 
-/** The webhooks that arrived at the good receivers. */
+/** The webhooks that arrived at the good receivers since the last question about them. */
 export interface ReceivedSoFar {
   readonly count: number;
   /** The delay of the last webhook, from the time of its ping, ms. */
   readonly last_lag_ms: number;
 }
 
-/** Just before the gateway gives up, which it does after 15 s. */
+/** Just before the gateway gives up, which it does 15 s after it started the attempt. */
 const SLOW_ANSWER_AFTER = Seconds(14.9);
 const GIGABYTE_BYTES = 1e9;
 const CHUNK = Buffer.alloc(64 * 1024, 'x');
@@ -44,7 +44,8 @@ class ReceiverHost {
   #count = 0;
   #firstAt = 0;
   #awaited = Number.POSITIVE_INFINITY;
-  #arrived: () => void = () => undefined;
+  /** Called when as many webhooks have arrived as {@link await} waits for. */
+  #onAwaitedCount: () => void = () => undefined;
 
   async open(behaviour: ReceiverBehaviour): Promise<string> {
     const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
@@ -71,14 +72,14 @@ class ReceiverHost {
     this.#count += 1;
     const date = /"date":"([^"]+)"/.exec(body)?.[1] ?? '';
     this.lags.push(now - Date.parse(date));
-    if (this.#count >= this.#awaited) this.#arrived();
+    if (this.#count >= this.#awaited) this.#onAwaitedCount();
   }
 
   async await(count: number): Promise<{ ms: number }> {
     if (this.#count < count)
       await new Promise<void>((resolve) => {
         this.#awaited = count;
-        this.#arrived = resolve;
+        this.#onAwaitedCount = resolve;
       });
     const ms = performance.now() - this.#firstAt;
     this.#count = 0;

@@ -107,10 +107,10 @@ function floodOf(route: HttpRoute, hasKey: boolean): NamedFlood {
 }
 
 /** A call to a merchant's own data, with the longest page if it is a list. @param key null for a call without one */
-function ownDataRequest(routeMethod: string, [where, terms = {}]: CallTerms, key: string | null): FloodRequest {
-  const { method = routeMethod, body, headers = {} } = terms;
+function ownDataRequest(routeMethod: string, [examplePath, options = {}]: CallTerms, key: string | null): FloodRequest {
+  const { method = routeMethod, body, headers = {} } = options;
   const text = body === undefined || typeof body === 'string' ? (body ?? '') : JSON.stringify(body);
-  const path = where.replace(/\blimit=\d+/, `limit=${LONGEST_PAGE}`);
+  const path = examplePath.replace(/\blimit=\d+/, `limit=${LONGEST_PAGE}`);
   const authorization = key === null ? {} : { authorization: basicAuthorization(key) };
   const type = text === '' ? {} : { 'content-type': 'application/json' };
   return { method, path, headers: { ...type, ...headers, ...authorization }, body: text };

@@ -56,7 +56,7 @@ async function measureAppends(store: Store, commits: readonly Commit[]): Promise
   return { latencies };
 }
 
-/** Stores `rows` uplinks, rounded up to ten commits. */
+/** Stores `rows` uplinks, rounded up to a multiple of ten commits. */
 async function fill(store: Store, fleet: UplinkSource, rows: number): Promise<void> {
   for (let filled = 0; filled < rows; filled += UPLINKS_PER_COMMIT * 10)
     await measureAppends(

@@ -64,6 +64,7 @@ interface Template {
   readonly bytes: Buffer;
 }
 
+/** Offsets in a ping's bytes: the sequence follows the boot, which takes two bytes, and its own tag. */
 const SEQUENCE_AT = 3;
 const TIME_AT = SEQUENCE_AT + SEQUENCE_BYTES + 1;
 
@@ -175,8 +176,19 @@ class HistoryFiller {
 
   async #addUsers(): Promise<void> {
     const { merchantId } = this.#accounts[0] as LockAccount;
-    const absent = { firstName: null, lastName: null, email: null, phone: null, userStatus: null, passwordHash: null };
-    const users = Array.from({ length: USERS }, (_, number) => ({ ...absent, id: null, username: `user-${number}` }));
+    const noDetails = {
+      firstName: null,
+      lastName: null,
+      email: null,
+      phone: null,
+      userStatus: null,
+      passwordHash: null,
+    };
+    const users = Array.from({ length: USERS }, (_, number) => ({
+      ...noDetails,
+      id: null,
+      username: `user-${number}`,
+    }));
     await inChunks(users, (chunk) => this.#store.people.addUsers(merchantId, chunk, this.#startMs));
   }
 

@@ -11,10 +11,12 @@ export interface ReadSubject {
   /** The number of the merchant's locks. */
   readonly locks: number;
   readonly merchantId: number;
-  /** The ids of the first lock, the others following; the id of the last stored ping; when it was received. */
+  /** The id of the first lock; the locks' ids are consecutive. */
   readonly firstDeviceId: number;
+  /** The id of the last stored ping, and the time when it was received. */
   readonly lastPingId: number;
   readonly endMs: number;
+  /** The days over which the stored pings are spread. */
   readonly historyDays: number;
   /** A URL with dead deliveries. */
   readonly webhookId: number;

@@ -38,12 +38,15 @@ interface Answer {
   readonly bytes: number;
 }
 
+/** How much of the end of an answer is searched for its `next_cursor`. */
 const TAIL_CHARS = 400;
+/** Any fixed seed: each run makes the same random choices. */
+const SEED = 19;
 
 class Readers {
   readonly #request: ReadersRequest;
   readonly #agent: Agent;
-  readonly #chance = new SeededChance(19);
+  readonly #chance = new SeededChance(SEED);
   readonly #timesMs = new Map<string, number[]>();
   #newestCursor: string;
   #refused: Record<string, number> = {};
@@ -79,12 +82,12 @@ class Readers {
     // The readers do not start together.
     await pause((pauseMs * reader) / readers);
     for (let next = reader; this.#isReading; next += 1) {
-      await this.#make(READ_CALLS[next % READ_CALLS.length] as ReadCall);
+      await this.#makeCall(READ_CALLS[next % READ_CALLS.length] as ReadCall);
       await pause(pauseMs);
     }
   }
 
-  async #make({ name, path }: ReadCall): Promise<void> {
+  async #makeCall({ name, path }: ReadCall): Promise<void> {
     const startedAtMs = performance.now();
     const { status, tail, bytes } = await this.#get(
       path(this.#request.subject, this.#chance.next(), this.#newestCursor),

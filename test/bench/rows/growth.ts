@@ -10,7 +10,7 @@ import { atLeast, type BenchOptions, type BenchRow, ratioTo } from '../row.js';
 import { type FloodFigures, ServeSetup } from '../serve-setup.js';
 import { BENCH_LOCKS, roundDurationMs } from './ingest.js';
 
-const CONNECTIONS = [100, 1000, 10_000] as const;
+const LOCK_COUNTS = [100, 1000, 10_000] as const;
 
 interface SetupFigures {
   readonly rates: Rates;
@@ -67,10 +67,10 @@ export function benchGrowth({ quick }: BenchOptions): Promise<BenchRow> {
 export function benchConnections({ quick }: BenchOptions): Promise<BenchRow> {
   return withResources(async (resources) => {
     const setups: ServeSetup[] = [];
-    for (const locks of CONNECTIONS) setups.push(await ServeSetup.open(resources, { locks, urls: 1 }));
+    for (const locks of LOCK_COUNTS) setups.push(await ServeSetup.open(resources, { locks, urls: 1 }));
     const [few, usual, many] = await floodAll(setups, quick);
     if (few === undefined || usual === undefined || many === undefined) throw new Error('nothing was measured');
-    const [fewText, usualText, manyText] = CONNECTIONS.map((count) => count.toLocaleString('en'));
+    const [fewText, usualText, manyText] = LOCK_COUNTS.map((count) => count.toLocaleString('en'));
     return {
       name: 'connections',
       title: `durable pings of ${manyText} locks`,

@@ -20,21 +20,21 @@ class Setup {
   readonly #broker: ChildProgram;
   readonly #locks: ChildProgram;
 
-  private constructor(name: string, host: ChildProgram, locks: ChildProgram) {
+  private constructor(name: string, brokerProgram: ChildProgram, locks: ChildProgram) {
     this.#name = name;
-    this.#broker = host;
+    this.#broker = brokerProgram;
     this.#locks = locks;
   }
 
   static async open(resources: Resources, request: BrokerHostRequest): Promise<Setup> {
-    const host = resources.startScript('load/broker-host.js', request);
-    const { port } = await host.readAnswer<{ port: number }>();
+    const brokerProgram = resources.startScript('load/broker-host.js', request);
+    const { port } = await brokerProgram.readAnswer<{ port: number }>();
     const locks = resources.startScript('load/many-locks.js', {
       port,
       locks: LOCKS,
       subscribes: true,
     } satisfies ManyLocksRequest);
-    return new Setup(request.host, host, locks);
+    return new Setup(request.host, brokerProgram, locks);
   }
 
   /** Resident memory, bytes, once this number of locks is connected and nothing changes any more. */
@@ -65,8 +65,8 @@ export function benchIdleLocks({ quick }: BenchOptions): Promise<BenchRow> {
   return withResources(async (resources) => {
     const data = resources.makeFolder();
     await registerLocks(data, LOCKS);
-    const growth = (host: BrokerHostRequest['host']) => async (): Promise<number> => {
-      const setup = await Setup.open(resources, { host, data });
+    const measureGrowthWith = (brokerName: BrokerHostRequest['host']) => async (): Promise<number> => {
+      const setup = await Setup.open(resources, { host: brokerName, data });
       const before = await setup.waitForMemory(0);
       await setup.connect();
       const after = await setup.waitForMemory(LOCKS);
@@ -75,7 +75,7 @@ export function benchIdleLocks({ quick }: BenchOptions): Promise<BenchRow> {
     };
     // No warm-up, since each round starts new processes.
     const [rates, peerRates] = (
-      await measureAlternating([growth('gateway'), growth('aedes')], roundCount(quick), 0)
+      await measureAlternating([measureGrowthWith('gateway'), measureGrowthWith('aedes')], roundCount(quick), 0)
     ).map(summarizeRates);
     if (rates === undefined || peerRates === undefined) throw new Error('nothing was measured');
     return {
@@ -96,7 +96,7 @@ export function benchReconnect({ quick }: BenchOptions): Promise<BenchRow> {
     await registerLocks(data, LOCKS);
     const gatewaySetup = await Setup.open(resources, { host: 'gateway', data });
     const aedesSetup = await Setup.open(resources, { host: 'aedes', data });
-    const reconnect = (setup: Setup) => async (): Promise<number> => {
+    const measureReconnectOf = (setup: Setup) => async (): Promise<number> => {
       await setup.waitForMemory(0);
       const ms = await setup.connect();
       await setup.waitForMemory(LOCKS);
@@ -105,7 +105,7 @@ export function benchReconnect({ quick }: BenchOptions): Promise<BenchRow> {
     };
     // In the warm-up the locks connect for the first time.
     const [rates, peerRates] = (
-      await measureAlternating([reconnect(gatewaySetup), reconnect(aedesSetup)], roundCount(quick))
+      await measureAlternating([measureReconnectOf(gatewaySetup), measureReconnectOf(aedesSetup)], roundCount(quick))
     ).map(summarizeRates);
     if (rates === undefined || peerRates === undefined) throw new Error('nothing was measured');
     return {

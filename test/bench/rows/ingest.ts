@@ -75,11 +75,11 @@ export function benchIngest({ quick, profiles }: BenchOptions): Promise<BenchRow
     const setup = await ServeSetup.open(resources, { locks: BENCH_LOCKS, urls: 1, profiles });
     const aedes = await AedesSetup.open(resources, BENCH_LOCKS);
     const mosquitto = await MosquittoSetup.open(resources, BENCH_LOCKS);
-    let last: FloodFigures | undefined;
+    let lastFlood: FloodFigures | undefined;
     const cpuLines: string[] = [];
     const runLockgate = async (): Promise<number> => {
-      last = await setup.floodFor(durationMs);
-      return last.rate;
+      lastFlood = await setup.floodFor(durationMs);
+      return lastFlood.rate;
     };
     const measurePeer =
       (index: number, run: () => Promise<{ rate: number; cpuLine: string }>) => async (): Promise<number> => {
@@ -89,13 +89,14 @@ export function benchIngest({ quick, profiles }: BenchOptions): Promise<BenchRow
       };
     const measurements = [runLockgate, measurePeer(0, () => aedes.run(durationMs))];
     if (mosquitto !== null) measurements.push(measurePeer(1, () => runMosquitto(mosquitto, durationMs)));
-    const [rates, bare, withSubscriber] = (await measureAlternating(measurements, roundCount(quick))).map(
+    const [rates, aedesRates, mosquittoRates] = (await measureAlternating(measurements, roundCount(quick))).map(
       summarizeRates,
     );
     const findings = setup.stored.findings();
     await setup.stop();
-    if (rates === undefined || bare === undefined || last === undefined) throw new Error('nothing was measured');
-    const name = 'Mosquitto and a subscriber that writes SQLite';
+    if (rates === undefined || aedesRates === undefined || lastFlood === undefined)
+      throw new Error('nothing was measured');
+    const mosquittoName = 'Mosquitto and a subscriber that writes SQLite';
     const [floor, aim] = [atLeast(1), atLeast(2)];
     return {
       name: 'ingest',
@@ -103,13 +104,13 @@ export function benchIngest({ quick, profiles }: BenchOptions): Promise<BenchRow
       unit: 'pings/s',
       rates,
       against: [
-        ratioTo('bare aedes', rates, bare, { floor: atLeast(0.6), aim: atLeast(1) }),
-        withSubscriber === undefined
-          ? notMeasured(name, { floor, aim }, MOSQUITTO_MISSING)
-          : ratioTo(name, rates, withSubscriber, { floor, aim }),
+        ratioTo('bare aedes', rates, aedesRates, { floor: atLeast(0.6), aim: atLeast(1) }),
+        mosquittoRates === undefined
+          ? notMeasured(mosquittoName, { floor, aim }, MOSQUITTO_MISSING)
+          : ratioTo(mosquittoName, rates, mosquittoRates, { floor, aim }),
       ],
       details: [
-        ...floodDetails(last),
+        ...floodDetails(lastFlood),
         ...cpuLines,
         `the load generator is in ${setup.generator.kind}; every ping that was acknowledged was found in the store, ` +
           `with ${findings} findings in all`,
@@ -122,26 +123,27 @@ export function benchIngest({ quick, profiles }: BenchOptions): Promise<BenchRow
 export function benchUrls({ quick, profiles }: BenchOptions): Promise<BenchRow> {
   return withResources(async (resources) => {
     const durationMs = roundDurationMs(quick);
-    const five = await ServeSetup.open(resources, { locks: BENCH_LOCKS, urls: 5, profiles });
-    const one = await ServeSetup.open(resources, { locks: BENCH_LOCKS, urls: 1 });
-    let last: FloodFigures | undefined;
+    const fiveUrlSetup = await ServeSetup.open(resources, { locks: BENCH_LOCKS, urls: 5, profiles });
+    const oneUrlSetup = await ServeSetup.open(resources, { locks: BENCH_LOCKS, urls: 1 });
+    let lastFlood: FloodFigures | undefined;
     const runFiveUrls = async (): Promise<number> => {
-      last = await five.floodFor(durationMs);
-      return last.rate;
+      lastFlood = await fiveUrlSetup.floodFor(durationMs);
+      return lastFlood.rate;
     };
-    const runOneUrl = async (): Promise<number> => (await one.floodFor(durationMs)).rate;
+    const runOneUrl = async (): Promise<number> => (await oneUrlSetup.floodFor(durationMs)).rate;
     const [rates, peerRates] = (await measureAlternating([runFiveUrls, runOneUrl], roundCount(quick))).map(
       summarizeRates,
     );
-    await five.stop();
-    if (rates === undefined || peerRates === undefined || last === undefined) throw new Error('nothing was measured');
+    await fiveUrlSetup.stop();
+    if (rates === undefined || peerRates === undefined || lastFlood === undefined)
+      throw new Error('nothing was measured');
     return {
       name: 'urls',
       title: 'durable pings, 5 webhook URLs',
       unit: 'pings/s',
       rates,
       against: [ratioTo('itself with 1 URL', rates, peerRates, { floor: atLeast(0.8), aim: atLeast(0.95) })],
-      details: floodDetails(last, 5),
+      details: floodDetails(lastFlood, 5),
     };
   });
 }

@@ -53,7 +53,10 @@ async function measure(resources: Resources, serve: ServeProgram, locks: number)
   await delay(OBSERVED_SECONDS * 1000);
   const seconds = (monotonicMs() - observedSinceMs) / 1000;
   const share = (now: number, earlier: number): string => `${((100 * (now - earlier)) / seconds).toFixed(0)} %`;
-  const [ofServe, ofSim] = [share(cpuSeconds(serve.program.pid), before[0]), share(cpuSeconds(sim.pid), before[1])];
+  const [serveShare, simShare] = [
+    share(cpuSeconds(serve.program.pid), before[0]),
+    share(cpuSeconds(sim.pid), before[1]),
+  ];
   sim.kill('SIGINT');
   await sim.waitForExit();
   const { memory_bytes_per_lock, acknowledged, refused } = JSON.parse(sim.stdout.join('\n')) as Summary;
@@ -68,7 +71,7 @@ async function measure(resources: Resources, serve: ServeProgram, locks: number)
     details: [
       `99 % connected after ${connected.toFixed(1)} s, ${refused} tries to connect failed; until then the gateway ` +
         `took ${serveSeconds} s of a core, the simulator ${simSeconds} s`,
-      `connected and idle: gateway ${ofServe} of a core, simulator ${ofSim}; ${acknowledged} pings in all`,
+      `connected and idle: gateway ${serveShare} of a core, simulator ${simShare}; ${acknowledged} pings in all`,
     ],
   };
 }

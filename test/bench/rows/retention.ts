@@ -35,7 +35,7 @@ export function benchRetention({ quick, profiles }: BenchOptions): Promise<Bench
     const [oldestId, newestOldId] = [setup.stored.firstId(), setup.stored.lastId()];
     const hasDeletionStarted = (): boolean => setup.stored.firstId() > oldestId;
     const isDeletionDone = (): boolean => setup.stored.firstId() > newestOldId;
-    let last: FloodFigures | undefined;
+    let lastFlood: FloodFigures | undefined;
     const [ratesBefore, ratesDuring]: [number[], number[]] = [[], []];
     for (let round = 0; round <= roundCount(quick); round++) {
       const { rate } = await setup.floodFor(roundDurationMs(quick));
@@ -44,13 +44,13 @@ export function benchRetention({ quick, profiles }: BenchOptions): Promise<Bench
     await waitUntil(hasDeletionStarted);
     const [startedAt, firstIdAtStart] = [performance.now(), setup.stored.firstId()];
     for (let round = 0; round < roundCount(quick); round++) {
-      last = await setup.floodFor(roundDurationMs(quick));
-      if (!isDeletionDone()) ratesDuring.push(last.rate);
+      lastFlood = await setup.floodFor(roundDurationMs(quick));
+      if (!isDeletionDone()) ratesDuring.push(lastFlood.rate);
     }
     const seconds = (performance.now() - startedAt) / 1000;
     const deleted = Math.min(setup.stored.firstId(), newestOldId) - firstIdAtStart;
     await setup.stop();
-    if (last === undefined || ratesBefore.length === 0 || ratesDuring.length === 0)
+    if (lastFlood === undefined || ratesBefore.length === 0 || ratesDuring.length === 0)
       throw new Error('no round was entirely before the deletion, or none entirely during it');
     const [rates, peerRates] = [summarizeRates(ratesDuring), summarizeRates(ratesBefore)];
     return {
@@ -62,7 +62,7 @@ export function benchRetention({ quick, profiles }: BenchOptions): Promise<Bench
       details: [
         `${Math.round(deleted / seconds).toLocaleString('en')} pings were deleted each second, in ` +
           `${ratesDuring.length} rounds; ${ratesBefore.length} rounds before`,
-        ...floodDetails(last),
+        ...floodDetails(lastFlood),
       ],
     };
   });

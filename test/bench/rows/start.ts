@@ -25,16 +25,16 @@ export function benchStart({ quick }: BenchOptions): Promise<BenchRow> {
       await setup.floodFor(roundDurationMs(true));
       await setup.stop();
     });
-    const start = (data: string) => async (): Promise<number> => {
-      const beganAt = performance.now();
+    const measureStart = (data: string) => async (): Promise<number> => {
+      const startedAt = performance.now();
       const { program } = await startServe(resources, data);
-      const ms = performance.now() - beganAt;
+      const ms = performance.now() - startedAt;
       program.kill('SIGTERM');
       await program.waitForExit(STOP_SECONDS);
       return ms;
     };
     const [rates, peerRates] = (
-      await measureAlternating([start(largerFolder.data), start(empty)], roundCount(quick))
+      await measureAlternating([measureStart(largerFolder.data), measureStart(empty)], roundCount(quick))
     ).map(summarizeRates);
     if (rates === undefined || peerRates === undefined) throw new Error('nothing was measured');
     return {

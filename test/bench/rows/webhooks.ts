@@ -33,8 +33,8 @@ export function benchDeliveries({ quick }: BenchOptions): Promise<BenchRow> {
     await setup.generator.flood(DELIVERIES);
     const { host, urls } = await startReceivers(resources, 1);
     const body = JSON.stringify({ event_id: 'x'.repeat(50), padding: 'x'.repeat(400) });
-    const peer = { url: urls[0] ?? '', body, concurrency: CONCURRENCY } satisfies SenderRequest;
-    const sender = resources.startScript('load/got-sender.js', peer);
+    const senderRequest = { url: urls[0] ?? '', body, concurrency: CONCURRENCY } satisfies SenderRequest;
+    const sender = resources.startScript('load/got-sender.js', senderRequest);
     await sender.readAnswer();
     const deliverWithLockgate = async (): Promise<number> => {
       const { id } = await setup.client.post<{ id: number }>('/webhooks', { url: urls[0], since: BEFORE_ALL_PINGS });
@@ -47,17 +47,17 @@ export function benchDeliveries({ quick }: BenchOptions): Promise<BenchRow> {
       await sender.ask(String(DELIVERIES));
       return DELIVERIES / ((await arrived).ms / 1000);
     };
-    const [rates, bare] = (await measureAlternating([deliverWithLockgate, deliverWithGot], roundCount(quick))).map(
+    const [rates, gotRates] = (await measureAlternating([deliverWithLockgate, deliverWithGot], roundCount(quick))).map(
       summarizeRates,
     );
-    if (rates === undefined || bare === undefined) throw new Error('nothing was measured');
+    if (rates === undefined || gotRates === undefined) throw new Error('nothing was measured');
     return {
       name: 'deliveries',
       title: 'webhook deliveries to one healthy receiver',
       unit: 'a second',
       rates,
       against: [
-        ratioTo('plain got, signing and storing nothing', rates, bare, { floor: atLeast(0.5), aim: atLeast(0.9) }),
+        ratioTo('plain got, signing and storing nothing', rates, gotRates, { floor: atLeast(0.5), aim: atLeast(0.9) }),
       ],
       details: [],
     };
