@@ -28,7 +28,7 @@ interface HttpAnswer {
   readonly body: unknown;
 }
 
-async function ask(port: number, route: string, token?: string): Promise<HttpAnswer> {
+async function callPort(port: number, route: string, token?: string): Promise<HttpAnswer> {
   const { statusCode, headers, body } = await got(`http://127.0.0.1:${port}${route}`, {
     throwHttpErrors: false,
     retry: { limit: 0 },
@@ -37,9 +37,9 @@ async function ask(port: number, route: string, token?: string): Promise<HttpAns
   return { status: statusCode, headers, body: JSON.parse(body) };
 }
 
-const getFromMerchantPort = (gateway: Gateway, route: string) => ask(gateway.httpPort, route);
+const getFromMerchantPort = (gateway: Gateway, route: string) => callPort(gateway.httpPort, route);
 const getFromOperatorPort = (gateway: Gateway, route: string) =>
-  ask(gateway.operatorPort, route, gateway.operatorToken);
+  callPort(gateway.operatorPort, route, gateway.operatorToken);
 
 /** Sends bytes to a local port, and returns everything received until the other side closes. */
 function exchangeBytes(port: number, bytes: string): Promise<string> {
@@ -84,7 +84,7 @@ t.test('operators see the reasons, and need the token', async (t) => {
   t.match(await getFromOperatorPort(gateway, '/healthz'), { status: 200, body: { status: 'up' } });
   t.match(await getFromOperatorPort(gateway, '/readyz'), { status: 200, body: { status: 'ready', reasons: [] } });
   for (const route of ['/healthz', '/readyz', '/metrics'])
-    t.match(await ask(gateway.operatorPort, route), { status: 401 }, route);
+    t.match(await callPort(gateway.operatorPort, route), { status: 401 }, route);
 });
 
 /** A store whose writes throw the error that `failure` returns, if any. */
@@ -100,7 +100,7 @@ function withFailingWrites(failure: () => Error | undefined): (store: Store) => 
     return withOverrides(store, {
       append: failOr('append', (commit) => store.append(commit)),
       recordProgress: failOr('record deliveries', (progress) => store.recordProgress(progress)),
-      writeMetadata: failOr('write a fact', (name: string, value: string) => store.writeMetadata(name, value)),
+      writeMetadata: failOr('write metadata', (name: string, value: string) => store.writeMetadata(name, value)),
     });
   };
 }
@@ -120,13 +120,13 @@ function sendWithoutWaiting(lock: TestLock, bytes: Buffer): () => boolean {
 t.test(
   'with a full disk the gateway acknowledges nothing and is not ready, and recovers when there is room',
   async (t) => {
-    let disk: Error | undefined;
-    const gateway = await testGateway(t, { wrapStore: withFailingWrites(() => disk) });
+    let diskError: Error | undefined;
+    const gateway = await testGateway(t, { wrapStore: withFailingWrites(() => diskError) });
     const { secret } = await gateway.accounts.addDevice({ mac: testMac() });
     const lock = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
     await lock.send(testBytes(1));
 
-    disk = sqliteError('SQLITE_FULL', 'database or disk is full');
+    diskError = sqliteError('SQLITE_FULL', 'database or disk is full');
     const degraded = waitForEvents(gateway, 'degraded', 1);
     const hasAck = sendWithoutWaiting(lock, testBytes(2));
     await lock.closed;
@@ -144,11 +144,11 @@ t.test(
     t.equal(await connackCode(gateway.mqttPort, identity), 3, 'a CONNECT is refused: server unavailable');
 
     const recovered = waitForEvents(gateway, 'recovered', 1);
-    disk = undefined;
+    diskError = undefined;
     t.match(await recovered, [{ reason: 'store' }], 'a probe finds the recovery');
     t.match(await getFromMerchantPort(gateway, '/readyz'), { status: 200 });
-    const again = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
-    await again.send(testBytes(2));
+    const reconnected = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
+    await reconnected.send(testBytes(2));
     t.match(
       await gateway.store.readEvents(1, 0, 9),
       [{ sequence: 1 }, { sequence: 2 }],
@@ -158,15 +158,15 @@ t.test(
 );
 
 t.test('after an I/O error nothing more is written, and no later success is trusted', async (t) => {
-  let disk: Error | undefined;
-  let wrote = 0;
+  let diskError: Error | undefined;
+  let writeCount = 0;
   const breaking = withFailingWrites(() => {
-    wrote += 1;
-    return disk;
+    writeCount += 1;
+    return diskError;
   });
   // SQLite writes when it is closed.
   const close = async (): Promise<void> => {
-    wrote += 1;
+    writeCount += 1;
   };
   const wrapStore = (store: Store): Store => withOverrides(breaking(store), { close });
   const broken: StoreFailure[] = [];
@@ -174,20 +174,20 @@ t.test('after an I/O error nothing more is written, and no later success is trus
   const lock = await connectedLock(t, gateway, testMac());
   await lock.send(testBytes(1));
   const reported = waitForEvents(gateway, 'store-broken', 1);
-  disk = sqliteError('SQLITE_IOERR_FSYNC', 'disk I/O error');
+  diskError = sqliteError('SQLITE_IOERR_FSYNC', 'disk I/O error');
   const hasAck = sendWithoutWaiting(lock, testBytes(2));
   t.match(await reported, [{ why: /disk I\/O error; what is on the disk is uncertain now/ }]);
   t.match(broken, [{ kind: 'io' }], 'the caller is notified, once');
   // The disk reports success again, which means nothing after a failed fsync.
-  disk = undefined;
-  wrote = 0;
+  diskError = undefined;
+  writeCount = 0;
   await lock.closed;
   t.notOk(hasAck());
   await t.rejects(gateway.store.writeMetadata('a', 'b'), { message: /disk I\/O error/ });
   t.match(await getFromOperatorPort(gateway, '/healthz'), { status: 503, body: { status: 'down' } });
   t.match(await getFromMerchantPort(gateway, '/healthz'), { status: 503, body: { status: 'down' } });
   await gateway.close();
-  t.equal(wrote, 0, 'closing the store writes nothing either');
+  t.equal(writeCount, 0, 'closing the store writes nothing either');
   t.equal(broken.length, 1);
 });
 
@@ -263,17 +263,17 @@ t.test('a blocked event loop makes the gateway unready until there was no such d
   const health = new Health({ events, clock, now: () => clock.now() });
   health.started();
   const delays: number[] = [];
-  let stoodStill = 0;
+  let blockedMs = 0;
   const stop = watchEventLoop({
     clock,
     health,
     onDelay: (delay) => delays.push(delay),
-    monotonic: () => clock.now() + stoodStill,
+    monotonic: () => clock.now() + blockedMs,
   });
   clock.advance(Seconds(1));
   t.ok(health.isReady);
   t.same(delays, new Array(10).fill(0));
-  stoodStill = Seconds(2.5);
+  blockedMs = Seconds(2.5);
   clock.advance(Seconds(0.1));
   t.match(health.reasons, [{ code: 'event-loop', why: 'the event loop was blocked for 2.5 s' }]);
   t.equal(delays.at(-1), 2500);

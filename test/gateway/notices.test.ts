@@ -1,6 +1,7 @@
 /**
- * Notices, the gateway's list of conditions that operators should know, such as a disabled URL (interfaces.md §4): they
- * open and resolve with the gateway's events, survive restarts, and neither delay nor fail anything else.
+ * Notices, the gateway's list of conditions that operators should know, such as a disabled URL or an open circuit (a
+ * URL that fails and gets only probes). They open and resolve with the gateway's events, survive restarts, and neither
+ * delay nor fail anything else (interfaces.md §4).
  */
 import t, { type Test } from 'tap';
 import { GatewayEvents, type NoticesWritten } from '../../gateway/events.js';
@@ -79,21 +80,21 @@ async function setUpNotices(test: Test, folder = tempFolder(test), conditions = 
   return setup;
 }
 
-function late(mac: Mac) {
+function lateEvent(mac: Mac) {
   const presence = { presence: 'late', sinceMs: LATE_SINCE, rule: 'period-overdue' } as const;
   return { atMs: 0, mac, presence };
 }
 
-function online(mac: Mac) {
+function onlineEvent(mac: Mac) {
   return { atMs: 0, mac, presence: { presence: 'online', sinceMs: NOW } as const };
 }
 
-const disabled = (urlId: number) => ({ atMs: 0, urlId, why: 'gone' });
-const circuit = (urlId: number, state: 'opened' | 'closed') => ({ atMs: 0, urlId, state, why: 'it answered 500' });
+const disabledEvent = (urlId: number) => ({ atMs: 0, urlId, why: 'gone' });
+const circuitEvent = (urlId: number, state: 'opened' | 'closed') => ({ atMs: 0, urlId, state, why: 'it answered 500' });
 const degradedEvent = { atMs: 0, reason: 'store', why: 'no room' } as const;
 
 /** Each notice as its kind, its subject, and `open` or `over` (resolved). */
-function states(notices: readonly Notice[]): string[] {
+function describeNotices(notices: readonly Notice[]): string[] {
   return notices.map(({ kind, subject, resolvedAtMs }) => {
     return `${kind} ${subject} ${resolvedAtMs === null ? 'open' : 'over'}`;
   });
@@ -101,11 +102,11 @@ function states(notices: readonly Notice[]): string[] {
 
 t.test('a notice of each kind opens, and is resolved when its condition ends', async (t) => {
   const { events, list, clock } = await setUpNotices(t);
-  events.emit('url-disabled', disabled(3));
-  events.emit('circuit', circuit(4, 'opened'));
+  events.emit('url-disabled', disabledEvent(3));
+  events.emit('circuit', circuitEvent(4, 'opened'));
   events.emit('statement-closed', { atMs: 0, merchant: 'Amber', month: '2026-10', byItself: true });
   events.emit('degraded', degradedEvent);
-  events.emit('presence', late(testMac()));
+  events.emit('presence', lateEvent(testMac()));
   const descriptors = { atMs: 0, limit: 200, why: 'of the 200 descriptors only the 32 that are reserved are free' };
   events.emit('descriptors', { ...descriptors, state: 'few' });
   events.emit('descriptors', { ...descriptors, state: 'short' });
@@ -123,9 +124,9 @@ t.test('a notice of each kind opens, and is resolved when its condition ends', a
     t.match(each, { count: 1, firstAtMs: NOW, lastAtMs: NOW, readAtMs: null, resolvedAtMs: null });
   clock.advance(Minutes(1));
   events.emit('url-changed', { atMs: 0, urlId: 3, state: 'active' });
-  events.emit('circuit', circuit(4, 'closed'));
+  events.emit('circuit', circuitEvent(4, 'closed'));
   events.emit('recovered', { atMs: 0, reason: 'store', lastedMs: 5 });
-  events.emit('presence', online(testMac()));
+  events.emit('presence', onlineEvent(testMac()));
   events.emit('descriptors', { ...descriptors, state: 'enough' });
   const over = await list();
   t.same(
@@ -145,13 +146,13 @@ t.test('a notice of each kind opens, and is resolved when its condition ends', a
 
 t.test('disabling, changing or removing a URL resolves its circuit-open notice', async (t) => {
   const { events, list } = await setUpNotices(t);
-  for (const urlId of [1, 2, 3]) events.emit('circuit', circuit(urlId, 'opened'));
-  events.emit('url-disabled', disabled(1));
+  for (const urlId of [1, 2, 3]) events.emit('circuit', circuitEvent(urlId, 'opened'));
+  events.emit('url-disabled', disabledEvent(1));
   events.emit('url-changed', { atMs: 0, urlId: 2, state: 'disabled' });
   await list();
-  events.emit('url-disabled', disabled(3));
+  events.emit('url-disabled', disabledEvent(3));
   events.emit('url-changed', { atMs: 0, urlId: 3, state: 'removed' });
-  t.same(states(await list()).sort(), [
+  t.same(describeNotices(await list()).sort(), [
     'circuit-open 1 over',
     'circuit-open 2 over',
     'circuit-open 3 over',
@@ -164,7 +165,7 @@ t.test('a repeat counts in a notice that is open or unread, and makes it unread'
   const { events, list, clock, notices } = await setUpNotices(t);
   const changeCircuit = async (state: 'opened' | 'closed'): Promise<Notice[]> => {
     clock.advance(Minutes(1));
-    events.emit('circuit', circuit(1, state));
+    events.emit('circuit', circuitEvent(1, state));
     return await list();
   };
   t.match(await changeCircuit('opened'), [{ id: 1, count: 1 }]);
@@ -172,9 +173,9 @@ t.test('a repeat counts in a notice that is open or unread, and makes it unread'
     { id: 1, count: 2, firstAtMs: NOW + Minutes(1), lastAtMs: NOW + Minutes(2) },
   ]);
   await changeCircuit('closed');
-  const again = await changeCircuit('opened');
-  t.match(again, [{ id: 1, count: 3, resolvedAtMs: null }], 'resolved but unread: the same notice');
-  t.equal(again.length, 1);
+  const reopened = await changeCircuit('opened');
+  t.match(reopened, [{ id: 1, count: 3, resolvedAtMs: null }], 'resolved but unread: the same notice');
+  t.equal(reopened.length, 1);
   t.equal(await notices.markRead([1]), 1);
   t.equal(await notices.markRead([1]), 0, 'it was read already');
   t.match(
@@ -184,9 +185,9 @@ t.test('a repeat counts in a notice that is open or unread, and makes it unread'
   );
   await notices.markRead('all');
   t.match(await changeCircuit('closed'), [{ id: 1, resolvedAtMs: clock.now(), readAtMs: clock.now() - Minutes(1) }]);
-  const next = await changeCircuit('opened');
-  t.match(next, [{ count: 1 }, { id: 1, count: 4 }], 'read and resolved: a new notice');
-  await t.rejects(notices.markRead([next[0]?.id ?? 0, 99]), { code: 'no-such-notice' });
+  const newNotices = await changeCircuit('opened');
+  t.match(newNotices, [{ count: 1 }, { id: 1, count: 4 }], 'read and resolved: a new notice');
+  await t.rejects(notices.markRead([newNotices[0]?.id ?? 0, 99]), { code: 'no-such-notice' });
   t.same(
     [...notices.unread()].filter(([, unread]) => unread > 0),
     [['circuit-open', 1]],
@@ -196,37 +197,37 @@ t.test('a repeat counts in a notice that is open or unread, and makes it unread'
 
 t.test('notices survive a restart, and those that a crash lost are restored from the stored state', async (t) => {
   const folder = tempFolder(t);
-  const [lost, back, dead] = [testMac(1), testMac(2), testMac(3)];
+  const [lost, backOnline, neverBack] = [testMac(1), testMac(2), testMac(3)];
   const first = await setUpNotices(t, folder);
-  for (const mac of [back, dead]) first.events.emit('presence', late(mac));
+  for (const mac of [backOnline, neverBack]) first.events.emit('presence', lateEvent(mac));
   first.events.emit('degraded', degradedEvent);
-  first.events.emit('circuit', circuit(1, 'opened'));
-  for (const urlId of [1, 2]) first.events.emit('url-disabled', disabled(urlId));
-  first.events.emit('circuit', circuit(3, 'opened'));
+  first.events.emit('circuit', circuitEvent(1, 'opened'));
+  for (const urlId of [1, 2]) first.events.emit('url-disabled', disabledEvent(urlId));
+  first.events.emit('circuit', circuitEvent(3, 'opened'));
   t.same(first.reported, [], 'no event before the notices are durable');
   first.clock.advance(Seconds(1));
   await eventually('the write is reported', () => first.reported.length === 1);
   t.match(first.reported, [{ noted: 7, unread: 7 }]);
   // These are lost in the crash.
-  first.events.emit('presence', late(lost));
-  first.events.emit('url-disabled', disabled(4));
+  first.events.emit('presence', lateEvent(lost));
+  first.events.emit('url-disabled', disabledEvent(4));
   await first.store.close();
 
-  const lates = [lost, dead].map((mac) => ({ mac, presence: late(mac).presence }));
+  const lateLocks = [lost, neverBack].map((mac) => ({ mac, presence: lateEvent(mac).presence }));
   const urls = [
     { id: 1, state: 'disabled', disabledWhy: 'gone' },
     { id: 2, state: 'active', disabledWhy: null },
     { id: 4, state: 'disabled', disabledWhy: 'gone' },
     { id: 5, state: 'disabled', disabledWhy: 'disabled by the operator' },
   ] as const;
-  const second = await setUpNotices(t, folder, { locks: () => lates, urls });
-  t.same(states(await second.list()).sort(), [
+  const second = await setUpNotices(t, folder, { locks: () => lateLocks, urls });
+  t.same(describeNotices(await second.list()).sort(), [
     'circuit-open 1 over',
     'circuit-open 3 over',
     'degraded store over',
     `lock-late ${formatMac(lost)} open`,
-    `lock-late ${formatMac(back)} over`,
-    `lock-late ${formatMac(dead)} open`,
+    `lock-late ${formatMac(backOnline)} over`,
+    `lock-late ${formatMac(neverBack)} open`,
     'url-disabled 1 open',
     'url-disabled 2 over',
     'url-disabled 4 open',
@@ -237,8 +238,8 @@ t.test('notices survive a restart, and those that a crash lost are restored from
   );
 
   // A stop writes the waiting changes. A removed lock is not late any more, although no event reports it.
-  second.events.emit('circuit', circuit(1, 'opened'));
-  lates.shift();
+  second.events.emit('circuit', circuitEvent(1, 'opened'));
+  lateLocks.shift();
   second.clock.advance(Minutes(10));
   await second.notices.stop();
   t.equal(second.clock.pending, 0, 'no timer is left');
@@ -250,13 +251,13 @@ t.test('notices survive a restart, and those that a crash lost are restored from
     storedNotices.find(({ subject, kind }) => kind === 'circuit-open' && subject === '1'),
     { count: 2 },
   );
-  t.ok(states(storedNotices).includes(`lock-late ${formatMac(lost)} over`));
+  t.ok(describeNotices(storedNotices).includes(`lock-late ${formatMac(lost)} over`));
 });
 
 t.test('10,000 locks that are late at once need few commits, and beyond 1,000 they share a notice', async (t) => {
   const { events, clock, writes, reported, store, list } = await setUpNotices(t);
   const macs = Array.from({ length: 10_000 }, (_, index) => testMac(index));
-  for (const mac of macs) events.emit('presence', late(mac));
+  for (const mac of macs) events.emit('presence', lateEvent(mac));
   t.same(writes, [], 'nothing is written at once');
   for (let written = 1; written <= 3; written++) {
     clock.advance(Seconds(1) - 1);
@@ -278,11 +279,11 @@ t.test('10,000 locks that are late at once need few commits, and beyond 1,000 th
       text: 'more than 1,000 locks are late: device list shows each',
     },
   );
-  for (const mac of macs.slice(0, -1)) events.emit('presence', online(mac));
+  for (const mac of macs.slice(0, -1)) events.emit('presence', onlineEvent(mac));
   for (let commits = 0; commits < 3; commits++) await list();
-  const open = async (): Promise<string[]> => states(await list()).filter((each) => each.endsWith('open'));
+  const open = async (): Promise<string[]> => describeNotices(await list()).filter((each) => each.endsWith('open'));
   t.same(await open(), [`lock-late ${OTHERS} open`]);
-  events.emit('presence', online(macs.at(-1) as Mac));
+  events.emit('presence', onlineEvent(macs.at(-1) as Mac));
   t.same(await open(), [], 'resolved when no lock is late');
 });
 
@@ -300,12 +301,12 @@ t.test('a failing store causes no error, and the waiting notices are written whe
   const setup = await setUpNotices(t);
   const { events, clock, writes, list } = setup;
   setup.failing = { kind: 'write' };
-  events.emit('circuit', circuit(1, 'opened'));
+  events.emit('circuit', circuitEvent(1, 'opened'));
   t.same(await list(), [], 'no error');
-  events.emit('circuit', circuit(1, 'closed'));
-  events.emit('circuit', circuit(2, 'opened'));
+  events.emit('circuit', circuitEvent(1, 'closed'));
+  events.emit('circuit', circuitEvent(2, 'opened'));
   await setup.notices.writePending();
-  events.emit('circuit', circuit(1, 'opened'));
+  events.emit('circuit', circuitEvent(1, 'opened'));
   setup.failing = { kind: 'known' };
   clock.advance(Minutes(1));
   await setup.notices.writePending();
@@ -314,13 +315,13 @@ t.test('a failing store causes no error, and the waiting notices are written whe
   clock.advance(Seconds(5));
   await eventually('it is written', () => writes.length === 1);
   const storedNotices = await list();
-  t.same(states(storedNotices).sort(), ['circuit-open 1 open', 'circuit-open 2 open']);
+  t.same(describeNotices(storedNotices).sort(), ['circuit-open 1 open', 'circuit-open 2 open']);
   t.match(
     storedNotices.find(({ subject }) => subject === '1'),
     { count: 2, firstAtMs: NOW, lastAtMs: NOW },
   );
   setup.failing = { kind: 'write' };
-  events.emit('circuit', circuit(3, 'opened'));
+  events.emit('circuit', circuitEvent(3, 'opened'));
   await setup.notices.stop();
 });
 
@@ -359,22 +360,22 @@ t.test('attempts under way when a URL is changed open no circuit', async (t) => 
     locks.push(await connectedLock(t, gateway, testMac(number)));
   const waiting: (() => void)[] = [];
   receiver.answer = (_request, response) => void waiting.push(() => response.writeHead(204).end());
-  const grown = waitForEvents(gateway, 'delivery', FAILURES_TO_OPEN * PINGS_BEFORE);
+  const enoughDelivered = waitForEvents(gateway, 'delivery', FAILURES_TO_OPEN * PINGS_BEFORE);
   for (const lock of locks)
     for (let sequence = 1; sequence <= PINGS_BEFORE; sequence++) await lock.send(testBytes(sequence));
   receiver.answer = (_request, response) => void response.writeHead(204).end();
   for (const answer of waiting) answer();
-  await grown;
+  await enoughDelivered;
   const heldAnswers: (() => void)[] = [];
   receiver.answer = (_request, response) => void heldAnswers.push(() => response.writeHead(500).end());
-  const turns: string[] = [];
-  gateway.events.on('circuit', ({ state }) => turns.push(state));
+  const circuitChanges: string[] = [];
+  gateway.events.on('circuit', ({ state }) => circuitChanges.push(state));
   const failed = waitForEvents(gateway, 'delivery', FAILURES_TO_OPEN);
   for (const lock of locks) await lock.send(testBytes(PINGS_BEFORE + 1));
   await receiver.waitForRequests(FAILURES_TO_OPEN * (PINGS_BEFORE + 1));
   await gateway.webhooks.settings.set(urlId, { ordered: true });
   for (const answer of heldAnswers) answer();
   await failed;
-  t.same(turns, []);
+  t.same(circuitChanges, []);
   t.same(await gateway.notices.list(ALL_NOTICES), []);
 });

@@ -1,4 +1,7 @@
-/** Commands through the public interfaces: over HTTP, from the command line, and by a simulated lock over MQTT. */
+/**
+ * Commands to locks through the gateway's public interfaces (protocol.md §1, interfaces.md §2): operators request them
+ * over HTTP and on the command line, and a simulated lock executes them over MQTT.
+ */
 import { spawn } from 'node:child_process';
 import got, { type Method } from 'got';
 import t from 'tap';
@@ -24,7 +27,7 @@ interface OperatorAnswer {
   readonly body: unknown;
 }
 
-async function ask(gateway: Gateway, method: Method, path: string, json?: unknown): Promise<OperatorAnswer> {
+async function callOperators(gateway: Gateway, method: Method, path: string, json?: unknown): Promise<OperatorAnswer> {
   const answer = await got(`http://127.0.0.1:${gateway.operatorPort}${path}`, {
     method,
     headers: { authorization: `Bearer ${gateway.operatorToken}` },
@@ -73,7 +76,7 @@ t.test('commands are requested, listed, shown and cancelled over HTTP', async (t
   const done = waitForEvents(gateway, 'command', 1, ({ record }) => record.state === 'done');
   const siren = { type: 'siren', parameters: { seconds: 20 }, asked_by: 'ann' };
   const macs = [formatMac(MAC), testMac(2)];
-  const sent = await ask(gateway, 'POST', '/commands', { macs, ...siren });
+  const sent = await callOperators(gateway, 'POST', '/commands', { macs, ...siren });
   t.match(sent, {
     status: 201,
     body: {
@@ -85,20 +88,23 @@ t.test('commands are requested, listed, shown and cancelled over HTTP', async (t
   });
   await done;
   t.match(received, [{ id: 1, command: { type: 'siren', seconds: 20 } }]);
-  t.match(await ask(gateway, 'GET', '/commands/1'), {
+  t.match(await callOperators(gateway, 'GET', '/commands/1'), {
     status: 200,
     body: { state: 'done', waits: null, sent_count: 1 },
   });
   const waits = { for: 'connection', text: 'lock not connected, ever', due_at: null };
-  t.match(await ask(gateway, 'GET', `/commands?mac=${testMac(2)}`), {
+  t.match(await callOperators(gateway, 'GET', `/commands?mac=${testMac(2)}`), {
     body: { commands: [{ id: 2, state: 'queued', waits }] },
   });
-  t.match(await ask(gateway, 'GET', '/commands?state=done'), { body: { commands: [{ id: 1 }] } });
-  const newest = (await ask(gateway, 'GET', '/commands?limit=1')).body as { commands: unknown[] };
+  t.match(await callOperators(gateway, 'GET', '/commands?state=done'), { body: { commands: [{ id: 1 }] } });
+  const newest = (await callOperators(gateway, 'GET', '/commands?limit=1')).body as { commands: unknown[] };
   t.match(newest.commands, [{ id: 2 }]);
   t.equal(newest.commands.length, 1);
-  t.match(await ask(gateway, 'POST', '/commands/2/cancel', {}), { status: 200, body: { id: 2, state: 'cancelled' } });
-  t.match(await ask(gateway, 'POST', '/commands/1/cancel', {}), {
+  t.match(await callOperators(gateway, 'POST', '/commands/2/cancel', {}), {
+    status: 200,
+    body: { id: 2, state: 'cancelled' },
+  });
+  t.match(await callOperators(gateway, 'POST', '/commands/1/cancel', {}), {
     status: 409,
     body: { detail: /can't be cancelled: it is done/ },
   });
@@ -109,21 +115,23 @@ t.test('commands are requested, listed, shown and cancelled over HTTP', async (t
     ['/commands?limit=0', 400, /limit is "0": expected a number, 1 to 1000/],
     [`/commands?mac=${testMac(9)}`, 404, /no device/],
   ] as const)
-    t.match(await ask(gateway, 'GET', path), { status, body: { detail } }, path);
-  const refused = await ask(gateway, 'POST', '/commands', { macs: [testMac(9)], type: 'lock' });
+    t.match(await callOperators(gateway, 'GET', path), { status, body: { detail } }, path);
+  const refused = await callOperators(gateway, 'POST', '/commands', { macs: [testMac(9)], type: 'lock' });
   t.match(refused, { status: 404, body: { detail: /no device A4:C1:38:00:00:09/ } });
-  t.match(await ask(gateway, 'POST', '/commands', []), { status: 400 });
+  t.match(await callOperators(gateway, 'POST', '/commands', []), { status: 400 });
 });
 
 t.test('a command to a connected lock that has not subscribed to down waits for the subscription', async (t) => {
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(1));
-  await ask(gateway, 'POST', '/commands', { macs: [MAC], type: 'locate-gps', asked_by: 'ann' });
-  const waitsNow = async () => ((await ask(gateway, 'GET', '/commands/1')).body as { waits: object }).waits;
-  const text = /^lock connected since 20\S+Z, has not subscribed to `down`$/;
-  t.match(await waitsNow(), { for: 'subscription', text, due_at: null });
-  const why = (await ask(gateway, 'GET', '/why?id=command:1')).body as { steps: { code: string; sentence: string }[] };
+  await callOperators(gateway, 'POST', '/commands', { macs: [MAC], type: 'locate-gps', asked_by: 'ann' });
+  const waitsNow = async () => ((await callOperators(gateway, 'GET', '/commands/1')).body as { waits: object }).waits;
+  const waitText = /^lock connected since 20\S+Z, has not subscribed to `down`$/;
+  t.match(await waitsNow(), { for: 'subscription', text: waitText, due_at: null });
+  const why = (await callOperators(gateway, 'GET', '/why?id=command:1')).body as {
+    steps: { code: string; sentence: string }[];
+  };
   const expectedSentence =
     /^It waits: lock connected since \S+, has not subscribed to `down`; a lock gets commands once it has/;
   t.match(why.steps.find(({ code }) => code === 'waits-subscription')?.sentence, expectedSentence);
@@ -131,7 +139,10 @@ t.test('a command to a connected lock that has not subscribed to down waits for 
   await lock.client.subscribeAsync('down', { qos: 1 });
   await sent;
   await lock.client.unsubscribeAsync('down');
-  t.match(await waitsNow(), { for: 'subscription', text: /^lock connected since \S+, has unsubscribed from `down`$/ });
+  t.match(await waitsNow(), {
+    for: 'subscription',
+    text: /^lock connected since \S+, has unsubscribed from `down`$/,
+  });
   const ended = waitForEvents(gateway, 'disconnected', 1);
   await lock.client.endAsync();
   await ended;
@@ -143,28 +154,37 @@ t.test('a command to a fleet must state its size, and airplane mode must be conf
   await gateway.accounts.addMerchant('Other');
   for (const number of [1, 2, 3]) await gateway.accounts.addDevice({ mac: testMac(number), merchant: MERCHANT });
   await gateway.accounts.addDevice({ mac: testMac(4), merchant: 'Other' });
-  t.match(await ask(gateway, 'GET', `/merchants/${MERCHANT}/fleet`), { body: { merchant: MERCHANT, locks: 3 } });
-  const all = { merchant: MERCHANT, all: true, type: 'unlock' };
+  t.match(await callOperators(gateway, 'GET', `/merchants/${MERCHANT}/fleet`), {
+    body: { merchant: MERCHANT, locks: 3 },
+  });
+  const toAllLocks = { merchant: MERCHANT, all: true, type: 'unlock' };
   const conflict = (detail: RegExp) => ({ status: 409, body: { detail } });
-  t.match(await ask(gateway, 'POST', '/commands', all), conflict(/Amber has 3 locks, and no expected_count was given/));
-  const wrong = await ask(gateway, 'POST', '/commands', { ...all, expected_count: 4 });
+  t.match(
+    await callOperators(gateway, 'POST', '/commands', toAllLocks),
+    conflict(/Amber has 3 locks, and no expected_count was given/),
+  );
+  const wrong = await callOperators(gateway, 'POST', '/commands', { ...toAllLocks, expected_count: 4 });
   t.match(wrong, conflict(/Amber has 3 locks, and expected_count is 4/));
-  t.match(await ask(gateway, 'POST', '/commands', { ...all, merchant: 'No' }), { status: 404 });
+  t.match(await callOperators(gateway, 'POST', '/commands', { ...toAllLocks, merchant: 'No' }), { status: 404 });
   const airplane = { macs: [MAC], type: 'set-power', parameters: { airplane: true } };
   t.match(
-    await ask(gateway, 'POST', '/commands', airplane),
+    await callOperators(gateway, 'POST', '/commands', airplane),
     conflict(/nothing reaches it.*No command can switch airplane/),
   );
-  t.same((await ask(gateway, 'GET', '/commands')).body, { commands: [], next_cursor: null }, 'no command was queued');
-  const sent = (await ask(gateway, 'POST', '/commands', { ...all, expected_count: 3 })).body as {
+  t.same(
+    (await callOperators(gateway, 'GET', '/commands')).body,
+    { commands: [], next_cursor: null },
+    'no command was queued',
+  );
+  const sent = (await callOperators(gateway, 'POST', '/commands', { ...toAllLocks, expected_count: 3 })).body as {
     commands: { mac: string }[];
   };
   t.same(
     sent.commands.map(({ mac }) => mac),
     [1, 2, 3].map((number) => formatMac(testMac(number))),
   );
-  t.match(await ask(gateway, 'POST', '/commands', { ...airplane, confirm_airplane: true }), { status: 201 });
-  const { body } = await ask(gateway, 'GET', `/devices/${MAC}`);
+  t.match(await callOperators(gateway, 'POST', '/commands', { ...airplane, confirm_airplane: true }), { status: 201 });
+  const { body } = await callOperators(gateway, 'GET', `/devices/${MAC}`);
   t.match(body, { twin: { wanted: { airplane: true }, reported: null, differs: ['airplane'] } });
 });
 
@@ -197,9 +217,18 @@ t.test('the command line sends commands and waits, lists, shows and cancels them
   await gateway.accounts.addDevice({ mac: testMac(2) });
   const run = (...args: string[]) => lockgate(gateway, 'command', ...args);
   t.match(await run('send', mac, 'unlock', '--wait'), { code: 0, stdout: `Command 1, unlock for ${mac}: done\n` });
-  const power = ['--mode', 'HIGH', '--high-window', '22:00-05:30', '--utc-offset', '-03:30', '--ride-tracking', 'on'];
-  const set = await run('send', mac, 'set-power', ...power, '--recovery', 'off', '--wait', '--json');
-  t.match(JSON.parse(set.stdout), { commands: [{ id: 2, state: 'done' }] });
+  const powerFlags = [
+    '--mode',
+    'HIGH',
+    '--high-window',
+    '22:00-05:30',
+    '--utc-offset',
+    '-03:30',
+    '--ride-tracking',
+    'on',
+  ];
+  const setPower = await run('send', mac, 'set-power', ...powerFlags, '--recovery', 'off', '--wait', '--json');
+  t.match(JSON.parse(setPower.stdout), { commands: [{ id: 2, state: 'done' }] });
   const highWindow = { fromMinute: 1320, toMinute: 330, utcOffsetMinutes: -210 };
   t.match(received[1], {
     command: { type: 'set-power', mode: 'HIGH', rideTracking: true, recovery: false, highWindow },
@@ -217,10 +246,10 @@ t.test('the command line sends commands and waits, lists, shows and cancels them
   t.match(await run('show', '4'), { code: 0, stdout: /Command 4 {2}reset {2}A4:.*\nqueued \(waiting: lock not conn/ });
   t.match(await run('cancel', '4'), { code: 0, stdout: /Command 4 \(reset for .*\) is cancelled/ });
   t.match(await run('cancel', '4'), { code: 3, stderr: /it is cancelled/ });
-  const all = ['send', 'locate-cell', '--merchant', MERCHANT, '--all'];
-  t.match(await run(...all), { code: 2, stderr: /confirm with --count 2 that all 2 locks of Amber get/ });
-  t.match(await run(...all, '--count', '3'), { code: 3, stderr: /Amber has 2 locks, and expected_count is 3/ });
-  t.match(await run(...all, '--count', '2'), { code: 0, stdout: /A4:C1:38:00:00:02 +6 / });
+  const toAllLocks = ['send', 'locate-cell', '--merchant', MERCHANT, '--all'];
+  t.match(await run(...toAllLocks), { code: 2, stderr: /confirm with --count 2 that all 2 locks of Amber get/ });
+  t.match(await run(...toAllLocks, '--count', '3'), { code: 3, stderr: /Amber has 2 locks, and expected_count is 3/ });
+  t.match(await run(...toAllLocks, '--count', '2'), { code: 0, stdout: /A4:C1:38:00:00:02 +6 / });
   const airplane = ['send', other, 'set-power', '--airplane', 'on'];
   t.match(await run(...airplane), { code: 2, stderr: /nothing reaches it.*--yes/ });
   t.match(await run(...airplane, '--yes'), { code: 0, stdout: /Command 7, set-power airplane=true/ });
@@ -283,7 +312,7 @@ t.test('a simulated lock executes commands over MQTT, and the judge finds no vio
   });
   t.teardown(() => lock.stop());
   const finished = waitForEvents(gateway, 'command', 6, ({ record }) => record.finishedAtMs !== null);
-  const silent = waitForEvents(gateway, 'presence', 1, ({ presence }) => presence.presence === 'airplane');
+  const airplaneReported = waitForEvents(gateway, 'presence', 1, ({ presence }) => presence.presence === 'airplane');
   const requests = [
     { type: 'unlock' },
     { type: 'siren', parameters: { seconds: 3 } },
@@ -293,14 +322,14 @@ t.test('a simulated lock executes commands over MQTT, and the judge finds no vio
     { type: 'set-power', parameters: { airplane: true }, confirm_airplane: true },
   ];
   for (const request of requests)
-    await ask(gateway, 'POST', '/commands', { macs: [MAC], expires_in: 3600, ...request });
+    await callOperators(gateway, 'POST', '/commands', { macs: [MAC], expires_in: 3600, ...request });
   lock.start();
   t.same(
     (await finished).map(({ record }) => `${record.command.type} ${record.state}`),
     requests.map(({ type }) => `${type} done`),
     'all commands are done, in order',
   );
-  await silent;
+  await airplaneReported;
   t.ok(
     ['unlock', 'siren', 'tone', 'lock'].every((effect) => effects.includes(effect)),
     effects.join(' '),
@@ -326,10 +355,10 @@ function readTrace(lines: readonly string[]): { commands: number[]; acks: number
   const acks: number[] = [];
   let check: TraceCheck | undefined;
   lines.forEach((line, index) => {
-    const read = reader.read(line);
-    if (!read.ok) throw new Error(`line ${index + 1}: ${read.error.message}`);
+    const parsedLine = reader.read(line);
+    if (!parsedLine.ok) throw new Error(`line ${index + 1}: ${parsedLine.error.message}`);
     if (index === 0 || reader.header === null) return;
-    const event = read.value as TraceEvent;
+    const event = parsedLine.value as TraceEvent;
     if (event.event === 'command' && !commands.includes(event.id)) commands.push(event.id);
     if (event.event === 'ack' && commands.includes(event.uplink.body.commandId)) acks.push(event.uplink.body.commandId);
     check ??= new TraceCheck(POWER_MODEL, reader.header, false);

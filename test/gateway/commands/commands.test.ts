@@ -1,8 +1,7 @@
 /**
  * Commands to locks (protocol.md §1, interfaces.md §2): how they are queued, sent, repeated, answered and expired, in
- * every state of the lock, on a manual clock. `CommandBench` is a gateway's command queue without MQTT: `online`
- * connects a lock and lets it send a ping, `pass` advances the clock, `takeSent` returns the ids of the commands sent
- * since its last call.
+ * every state of the lock, on a manual clock. `CommandBench` is a gateway's command queue without MQTT, with a lock
+ * that the test acts for. `takeSent` returns the ids of the commands that the gateway has sent since its last call.
  */
 import t from 'tap';
 import { eventLine } from '../../../cli/commands/tail/event-line.js';
@@ -63,7 +62,7 @@ t.test('every command is sent with its parameters, and expires after its default
     await setup.loseConnection(lock);
     const unsent = await setup.command(lock, type, { parameters });
     await setup.advance(lifetime - 1);
-    t.equal((await setup.store.commands.find(unsent.id))?.state, 'queued', `${type} lives until then`);
+    t.equal((await setup.store.commands.find(unsent.id))?.state, 'queued', `${type} is valid until then`);
     await setup.advance(1);
     t.equal((await setup.store.commands.find(id))?.state, 'expired', `${type}, sent and not answered`);
     t.match(await setup.store.commands.find(unsent.id), { state: 'expired', finishedAtMs: START_MS + lifetime }, type);
@@ -253,8 +252,8 @@ t.test('a restart loses no command, and no id is used twice', async (t) => {
   const first = await CommandBench.open(t);
   const lock = await first.lock();
   for (const type of ['reset', 'unlock', 'locate-cell']) await first.command(lock, type);
-  const later = new Date(START_MS + Hours(2)).toISOString();
-  await first.command(lock, 'siren', { parameters: { seconds: 5 }, not_before: later });
+  const laterDate = new Date(START_MS + Hours(2)).toISOString();
+  await first.command(lock, 'siren', { parameters: { seconds: 5 }, not_before: laterDate });
   await first.connectAndPing(lock);
   t.same(first.takeSent(), [1]);
   await first.close();

@@ -31,7 +31,7 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 const FILE = 'lockgate.sqlite';
 /** The id of a user who owns no files: nobody on Linux. */
 const NOBODY = 65_534;
-const execute = promisify(execFile);
+const runFile = promisify(execFile);
 t.setTimeout(170_000);
 
 async function startTestGateway(t: Test, data: string, options: GatewayOptions = {}): Promise<Gateway> {
@@ -71,7 +71,7 @@ const lockgate = (...args: readonly string[]): Promise<CommandOutput> => runLock
 const PORTS = ['--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
 
 t.test('a missing or empty store is refused if other files show that there was a store', async (t) => {
-  const signs: readonly (readonly [what: string, leave: (folder: string) => void])[] = [
+  const traces: readonly (readonly [what: string, leave: (folder: string) => void])[] = [
     ['key', (folder) => deleteAllExcept(folder, ['key'])],
     [`${FILE}.sums`, (folder) => deleteAllExcept(folder, [`${FILE}.sums`])],
     [
@@ -90,7 +90,7 @@ t.test('a missing or empty store is refused if other files show that there was a
     ],
   ];
   const { folder: undamaged } = await closedFolder(t);
-  for (const [what, leave] of signs)
+  for (const [what, leave] of traces)
     for (const isEmpty of [false, true]) {
       const folder = copyOf(t, undamaged);
       leave(folder);
@@ -215,9 +215,9 @@ t.test('after db accept a damaged store starts, and the evidence is retained', a
   const sums = readFileSync(`${file}.sums`);
   // A bit of a stored ping: SQLite reads the row without an error.
   flipBit(file, readFileSync(file).lastIndexOf(testBytes(7)) + 3);
-  const unsure = await lockgate('db', 'accept', '--data', folder);
-  t.equal(unsure.exit?.code, 2);
-  t.match(unsure.stderr[0], /--yes/);
+  const unconfirmed = await lockgate('db', 'accept', '--data', folder);
+  t.equal(unconfirmed.exit?.code, 2);
+  t.match(unconfirmed.stderr[0], /--yes/);
   const accepted = await lockgate('db', 'accept', '--data', folder, '--yes', '--json');
   t.equal(accepted.exit?.code, 0, accepted.stderr.join('\n'));
   const { kept, damage } = JSON.parse(accepted.stdout.join('\n'));
@@ -348,7 +348,7 @@ async function runAsOtherUser(folder: string, ...args: readonly string[]): Promi
   const user = isRoot ? { uid: NOBODY, gid: NOBODY } : {};
   const options = { ...user, env: { ...process.env, NO_COLOR: '1', HOME: '/nonexistent' } };
   try {
-    const { stderr } = await execute(process.execPath, [LOCKGATE, ...args], options);
+    const { stderr } = await runFile(process.execPath, [LOCKGATE, ...args], options);
     return { code: 0, stderr };
   } catch (error) {
     const { code, stderr } = error as { code: number; stderr: string };
@@ -373,13 +373,13 @@ t.test('a data folder that is another user’s or read-only is refused in one se
     t.match(stderr, /^lockgate: the data folder .* can't be used: this user may not write there\n$/);
   }
   writeFileSync(path.join(folder, 'operator-address'), 'http://127.0.0.1:1', { mode: 0o600 });
-  const asked = await runAsOtherUser(folder, 'device', 'list', '--data', folder);
-  t.equal(asked.code, 3, asked.stderr);
-  t.match(asked.stderr, /^lockgate: [^\n]*operator-address[^\n]*can't be read[^\n]*--gateway[^\n]*\n$/);
+  const deviceList = await runAsOtherUser(folder, 'device', 'list', '--data', folder);
+  t.equal(deviceList.code, 3, deviceList.stderr);
+  t.match(deviceList.stderr, /^lockgate: [^\n]*operator-address[^\n]*can't be read[^\n]*--gateway[^\n]*\n$/);
   for (const name of [FILE, `${FILE}.sums`]) chmodSync(path.join(folder, name), 0o644);
   const before = readdirSync(folder);
-  const checked = await runAsOtherUser(folder, 'db', 'check', file);
-  t.equal(checked.code, 0, checked.stderr);
+  const dbCheck = await runAsOtherUser(folder, 'db', 'check', file);
+  t.equal(dbCheck.code, 0, dbCheck.stderr);
   t.same(readdirSync(folder), before);
   flipBit(file, readFileSync(file).lastIndexOf(testBytes(7)) + 3);
   t.equal((await runAsOtherUser(folder, 'db', 'check', '--data', folder)).code, 1);

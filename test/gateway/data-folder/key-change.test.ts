@@ -134,7 +134,7 @@ function sealedSecrets(folder: string): Buffer[] {
 t.test('secrets and values of headers are not on the disk unencrypted', async (t) => {
   const setup = await copyFolder(t);
   await assertAllWorks(t, setup);
-  const text = filesOf(setup.folder);
+  const storeText = filesOf(setup.folder);
   for (const secret of [
     BEARER,
     'merchants-own-token',
@@ -142,8 +142,8 @@ t.test('secrets and values of headers are not on the disk unencrypted', async (t
     setup.lockSecret,
     setup.phoneSecret,
   ])
-    t.notOk(text.includes(secret), secret.slice(0, 12));
-  t.ok(text.includes('Authorization'), 'names are shown in lists');
+    t.notOk(storeText.includes(secret), secret.slice(0, 12));
+  t.ok(storeText.includes('Authorization'), 'names are shown in lists');
 });
 
 t.test(
@@ -194,18 +194,18 @@ t.test(
 t.test('an interrupted change of the key is completed or undone, after whichever step', async (t) => {
   for (const lastStep of STEPS) {
     const setup = await copyFolder(t);
-    const cut = new Error('cut off');
+    const interruption = new Error('cut off');
     const onStep = (step: KeyChangeStep): void => {
-      if (step === lastStep) throw cut;
+      if (step === lastStep) throw interruption;
     };
-    await t.rejects(rotateKey(setup.locations, { onStep }), cut);
+    await t.rejects(rotateKey(setup.locations, { onStep }), interruption);
     await assertAllWorks(t, setup);
     t.same(
       readdirSync(setup.folder).filter((name) => name.startsWith('key')),
       ['key'],
       `one key is left after ${lastStep}`,
     );
-    await t.rejects(rotateKey(setup.locations, { onStep }), cut);
+    await t.rejects(rotateKey(setup.locations, { onStep }), interruption);
     await rotateKey(setup.locations);
     await assertAllWorks(t, setup);
   }
@@ -220,7 +220,7 @@ t.test('a wrong or missing key is refused, and the key of a running gateway canâ
   await t.rejects(forgetSecrets(setup.locations), { code: 'data-in-use' });
   await gateway.close();
   const file = path.join(setup.folder, 'key');
-  const right = readFileSync(file);
+  const rightKey = readFileSync(file);
   writeFileSync(file, readFileSync(path.join(other.folder, 'key')), { mode: 0o600 });
   const refusal = { code: 'wrong-key', message: /does not hold the key of this store.* from a backup/ };
   await t.rejects(openGateway(t, setup.folder), refusal);
@@ -230,7 +230,7 @@ t.test('a wrong or missing key is refused, and the key of a running gateway canâ
   rmSync(file);
   await t.rejects(rotateKey(setup.locations), { code: 'key-missing' });
   await t.rejects(rotateKey({ data: path.join(setup.folder, 'none'), keyFile: null }), { code: 'input-data' });
-  writeFileSync(file, right, { mode: 0o600 });
+  writeFileSync(file, rightKey, { mode: 0o600 });
   await assertAllWorks(t, setup);
 });
 
@@ -246,14 +246,14 @@ t.test(
       const apiKeys = [{ id: setup.apiKey.slice(4, 16), merchant: MERCHANT, name: 'shop' }];
       const urls = [{ id: 1, merchant: MERCHANT, headers: ['Authorization', 'X-Team'] }];
       const lost = { urls, locks: [MAC], apiKeys };
-      const cut = new Error('cut off');
+      const interruption = new Error('cut off');
       const onStep = (step: KeyChangeStep): void => {
-        if (step === lastStep) throw cut;
+        if (step === lastStep) throw interruption;
       };
       if (lastStep === undefined)
         t.match(await forgetSecrets(setup.locations), { ...lost, phones: [{ mac: MAC, name: 'Ada' }] });
       else {
-        await t.rejects(forgetSecrets(setup.locations, { onStep }), cut);
+        await t.rejects(forgetSecrets(setup.locations, { onStep }), interruption);
         // Before the commit nothing is changed; after it, everything is.
         if (lastStep === 'key-made') t.match(await forgetSecrets(setup.locations), lost);
         else await t.rejects(forgetSecrets(setup.locations), { code: 'key-fits' });
@@ -306,11 +306,11 @@ t.test('a store without merchants accepts any key and any change of the key', as
     const folder = tempFolder(t);
     const locations = { data: folder, keyFile: null };
     await (await openGateway(t, folder)).close();
-    const cut = new Error('cut off');
+    const interruption = new Error('cut off');
     const onStep = (step: KeyChangeStep): void => {
-      if (step === lastStep) throw cut;
+      if (step === lastStep) throw interruption;
     };
-    await t.rejects(rotateKey(locations, { onStep }), cut);
+    await t.rejects(rotateKey(locations, { onStep }), interruption);
     await (await openGateway(t, folder)).close();
     await rotateKey(locations);
     rmSync(path.join(folder, 'key'));
@@ -327,15 +327,15 @@ t.test(
     for (const lastStep of [...STEPS, undefined]) {
       const setup = await copyFolder(t);
       const [file, other] = [path.join(setup.folder, 'key'), path.join((await createFolder(t)).folder, 'key')];
-      const text = readFileSync(other, 'utf8');
-      writeFileSync(file, text, { mode: 0o600 });
+      const otherKey = readFileSync(other, 'utf8');
+      writeFileSync(file, otherKey, { mode: 0o600 });
       const onStep = (step: KeyChangeStep): void => {
         if (step === lastStep) throw new Error('cut off');
       };
       await forgetSecrets(setup.locations, { onStep }).catch(() => undefined);
       if (lastStep === 'key-made') await forgetSecrets(setup.locations);
       await (await openGateway(t, setup.folder)).close();
-      t.equal(readFileSync(`${file}.of-another-store`, 'utf8'), text, `after ${lastStep}`);
+      t.equal(readFileSync(`${file}.of-another-store`, 'utf8'), otherKey, `after ${lastStep}`);
     }
   },
 );

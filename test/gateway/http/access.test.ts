@@ -102,15 +102,15 @@ t.test('updating a pet requires a token with the right scope', async (t) => {
   const { gateway, key } = await setUpGateway(t);
   await callMerchantApi(gateway, '/v1/pet', { key, body: PET });
   const put = { method: 'PUT', body: PET_CHANGE };
-  const tests = await accessToken(gateway, key, 'webhooks:test');
-  const pets = await accessToken(gateway, key, 'pets:write');
+  const testToken = await accessToken(gateway, key, 'webhooks:test');
+  const petToken = await accessToken(gateway, key, 'pets:write');
   for (const authorization of [
     undefined,
     'Bearer',
     'Bearer x',
     basicAuthorization(key),
     `Bearer ${key}`,
-    `Bearer ${pets}x`,
+    `Bearer ${petToken}x`,
   ]) {
     const answer = await callMerchantApi(gateway, '/v2/pet', {
       ...put,
@@ -118,9 +118,9 @@ t.test('updating a pet requires a token with the right scope', async (t) => {
     });
     t.match(answer, { status: 401, headers: { ...PROBLEM, 'www-authenticate': /^Bearer / } }, String(authorization));
   }
-  const lacks = await callMerchantApi(gateway, '/v2/pet', { ...put, token: tests });
-  t.match(lacks, { status: 403, headers: { 'www-authenticate': /insufficient_scope/ } });
-  t.match(await callMerchantApi(gateway, '/v2/pet', { ...put, token: pets }), { status: 200 });
+  const withoutScope = await callMerchantApi(gateway, '/v2/pet', { ...put, token: testToken });
+  t.match(withoutScope, { status: 403, headers: { 'www-authenticate': /insufficient_scope/ } });
+  t.match(await callMerchantApi(gateway, '/v2/pet', { ...put, token: petToken }), { status: 200 });
 });
 
 t.test('tokens are issued to OAuth clients, and expire or are revoked with their key', async (t) => {
@@ -162,13 +162,13 @@ t.test('tokens are issued to OAuth clients, and expire or are revoked with their
   t.match(await put(), { status: 200 });
   clock.advance(1);
   t.match(await put(), { status: 401, headers: { 'www-authenticate': /error="invalid_token"/ } });
-  const young = await accessToken(gateway, key);
+  const youngToken = await accessToken(gateway, key);
   const [{ publicId } = { publicId: '' }] = await gateway.merchants.apiKeys.list(MERCHANT);
-  t.match(await callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token: young, body: PET_CHANGE }), {
+  t.match(await callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token: youngToken, body: PET_CHANGE }), {
     status: 200,
   });
   await gateway.merchants.apiKeys.revoke(publicId);
-  t.match(await callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token: young, body: PET_CHANGE }), {
+  t.match(await callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token: youngToken, body: PET_CHANGE }), {
     status: 401,
   });
   t.match(
@@ -211,9 +211,9 @@ t.test('another merchant’s pet gets the same answer as one that does not exist
   const token = await accessToken(gateway, basil);
   const put = (id: number) =>
     callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token, body: { ...PET_CHANGE, id } });
-  const [theirs, nobodys] = [await put(2), await put(999)];
-  t.match(theirs, { status: 404 });
-  t.equal(theirs.text, nobodys.text);
+  const [othersPet, missingPet] = [await put(2), await put(999)];
+  t.match(othersPet, { status: 404 });
+  t.equal(othersPet.text, missingPet.text);
   t.same(
     storedPets(folder),
     [1, 2, 3].map((id) => [1, id, 'Rex']),
@@ -261,12 +261,12 @@ t.test('POST /test_webhook answers each outcome, and refuses wrong calls', async
   for (const bad of ['', 'x', key, `${token}x`]) t.match(await test(bad, mac), { status: 401, headers: PROBLEM });
   t.match(await test(await accessToken(gateway, key, 'pets:write'), mac), { status: 403 });
   const basil = await apiKey(gateway, (await gateway.accounts.addMerchant('Basil')).name);
-  const [theirs, nobodys] = [
+  const [othersPet, missingPet] = [
     await test(await accessToken(gateway, basil), mac),
     await test(await accessToken(gateway, basil), testMac(9)),
   ];
-  t.match(theirs, { status: 404 });
-  t.equal(theirs.text.replace('00:00:01', '00:00:09'), nobodys.text);
+  t.match(othersPet, { status: 404 });
+  t.equal(othersPet.text.replace('00:00:01', '00:00:09'), missingPet.text);
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   const failed = await test(token, mac);
   t.match(failed, { status: 502, headers: { 'content-type': /^application\/json/ } });

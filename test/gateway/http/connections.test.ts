@@ -1,6 +1,6 @@
 /**
- * The requests of a connection to one of the HTTP ports, merchants' and operators': pipelined requests, Host headers,
- * compressed files and unread bodies (quality.md §2).
+ * The requests of a connection to one of the gateway's HTTP ports, the merchants' and the operators': pipelined
+ * requests (sent without waiting for answers), Host headers, compressed files and unread bodies (quality.md §2).
  */
 import { get, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -127,7 +127,7 @@ t.test('1,000 pipelined requests are answered in order, one at a time', async (t
   t.equal(maxUnderWay, 1);
   client.write(getRequest('/more').repeat(2 * PIPELINED_REQUESTS));
   await client.waitForClose();
-  t.pass('who sends far more than may wait is ended');
+  t.pass('a client that sends far more requests than may wait is disconnected');
 });
 
 t.test('a request after the last answer of its connection is not served', async (t) => {
@@ -177,9 +177,9 @@ t.test(
       startedRequests.map(({ url }) => url).filter((url) => url !== abortedUrl),
       clients.map((_, index) => `/${index}`).filter((url) => url !== abortedUrl),
     );
-    const inTurn = new Map<number, number>();
-    for (const each of startedRequests) inTurn.set(each.turn, (inTurn.get(each.turn) ?? 0) + 1);
-    t.ok(Math.max(...inTurn.values()) <= 2, `in one turn: ${[...inTurn.values()]}`);
+    const countsByTurn = new Map<number, number>();
+    for (const each of startedRequests) countsByTurn.set(each.turn, (countsByTurn.get(each.turn) ?? 0) + 1);
+    t.ok(Math.max(...countsByTurn.values()) <= 2, `in one turn: ${[...countsByTurn.values()]}`);
   },
 );
 
@@ -211,21 +211,21 @@ t.test(
         headers: { etag: /^".{27}"$/, 'cache-control': 'no-cache', vary: 'Accept-Encoding' },
       });
       t.equal(plain.headers['content-encoding'], undefined);
-      const packed = await callForBytes(gateway, path, { 'accept-encoding': 'br, gzip;q=0.8' });
-      t.match(packed.headers, { 'content-encoding': 'gzip' }, path);
-      t.equal(gunzipSync(packed.bytes).toString(), plain.text);
-      t.not(packed.headers.etag, plain.headers.etag, 'the compressed bytes have another ETag');
-      for (const { headers } of [plain, packed]) {
+      const compressed = await callForBytes(gateway, path, { 'accept-encoding': 'br, gzip;q=0.8' });
+      t.match(compressed.headers, { 'content-encoding': 'gzip' }, path);
+      t.equal(gunzipSync(compressed.bytes).toString(), plain.text);
+      t.not(compressed.headers.etag, plain.headers.etag, 'the compressed bytes have another ETag');
+      for (const { headers } of [plain, compressed]) {
         const known = { 'if-none-match': `"other", W/${headers.etag}`, 'accept-encoding': 'gzip' };
-        const again = await callMerchantApi(gateway, path, {
+        const repeatedAnswer = await callMerchantApi(gateway, path, {
           headers: headers === plain.headers ? { 'if-none-match': String(headers.etag) } : known,
         });
-        t.match(again, { status: 304, text: '', headers: { etag: headers.etag } }, `${path} again`);
+        t.match(repeatedAnswer, { status: 304, text: '', headers: { etag: headers.etag } }, `${path} again`);
       }
       const head = await callMerchantApi(gateway, path, { method: 'HEAD' });
       t.match(head, { status: 200, text: '', headers: { 'content-length': plain.headers['content-length'] } });
-      const refusing = await callMerchantApi(gateway, path, { headers: { 'accept-encoding': 'gzip;q=0' } });
-      t.equal(refusing.headers['content-encoding'], undefined);
+      const withoutGzip = await callMerchantApi(gateway, path, { headers: { 'accept-encoding': 'gzip;q=0' } });
+      t.equal(withoutGzip.headers['content-encoding'], undefined);
     }
     t.match(await callMerchantApi(gateway, '/docs/static/csp.json'), { status: 404 });
     t.match(await callMerchantApi(gateway, '/docs/static/%2e%2e/package.json'), { status: 404 });
@@ -251,7 +251,7 @@ interface BytesAnswer {
 
 t.test('a missing, repeated or invalid Host header gets 400 and closes the connection', async (t) => {
   const gateway = await testGateway(t);
-  const wrong: Readonly<Record<string, readonly string[]>> = {
+  const wrongHosts: Readonly<Record<string, readonly string[]>> = {
     'two that differ': ['host: a', 'host: b'],
     'two of the same': ['host: a', 'Host: a'],
     none: [],
@@ -260,10 +260,10 @@ t.test('a missing, repeated or invalid Host header gets 400 and closes the conne
     'a path': ['host: a/b'],
   };
   const ports = { merchants: gateway.httpPort, operators: gateway.operatorPort };
-  const right = ['host: a', 'host: localhost:8080', 'host: [::1]:80', 'host: 127.0.0.1', 'host:'];
+  const validHosts = ['host: a', 'host: localhost:8080', 'host: [::1]:80', 'host: 127.0.0.1', 'host:'];
   for (const [name, port] of Object.entries(ports)) {
     const header = `authorization: Bearer ${gateway.operatorToken}`;
-    for (const [what, hosts] of Object.entries(wrong))
+    for (const [what, hosts] of Object.entries(wrongHosts))
       for (const path of ['/healthz', '/nowhere']) {
         const client = await RawHttp.open(port);
         client.write(getRequest(path, [...hosts, header]).repeat(2));
@@ -271,7 +271,7 @@ t.test('a missing, repeated or invalid Host header gets 400 and closes the conne
         t.same(client.statuses, [400], `${name}, ${path}, ${what}: ${client.received}`);
         t.match(client.received, /application\/problem\+json.*"code":"input-host"/s);
       }
-    for (const host of right) {
+    for (const host of validHosts) {
       const client = await RawHttp.open(port);
       client.write(getRequest('/healthz', [host, header, 'connection: close']));
       await client.waitForClose();
@@ -295,15 +295,15 @@ async function sendEndless({ socket }: RawHttp): Promise<number> {
   const chunk = `${CHUNK_BYTES.toString(16)}\r\n${'x'.repeat(CHUNK_BYTES)}\r\n`;
   let wake: () => void = () => undefined;
   socket.once('close', () => wake());
-  let sent = 0;
-  while (socket.writable && sent < ENDLESS_BYTES) {
+  let sentBytes = 0;
+  while (socket.writable && sentBytes < ENDLESS_BYTES) {
     await new Promise<void>((resolve) => {
       wake = resolve;
       socket.write(chunk, () => afterThisTurn(resolve));
     });
-    sent += chunk.length;
+    sentBytes += chunk.length;
   }
-  return sent;
+  return sentBytes;
 }
 
 t.test('a long body after an early answer is not read to its end', async (t) => {

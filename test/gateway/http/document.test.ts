@@ -107,7 +107,7 @@ function sectionsOf(text: string): Map<string, string> {
   return new Map(sections.map((section) => [section.slice(0, section.indexOf('\n')), section]));
 }
 
-/** The page up to the merchant's own data. */
+/** docs/http.md up to the section about the merchant's own data. */
 const [page = ''] = readFileSync(join(root, 'docs/http.md'), 'utf8').split('## The merchant’s own data\n');
 
 t.test('docs/http.md has a table with exactly the statuses of each route', async (t) => {
@@ -194,25 +194,29 @@ t.test('Prism finds no status and no shape that the document lacks', async (t) =
   // Budgets do not refill during the test.
   const { gateway, key, mac, receiver } = await setUpGateway(t, { httpBudgetClock: new ManualClock() });
   const proxy = await startPrism(t, gateway);
-  const seenStatuses = new Set<string>();
+  const answeredStatuses = new Set<string>();
   const callRoute = async (route: string, options: RequestInit & { query?: string } = {}): Promise<ProxiedAnswer> => {
     const [method = '', path = ''] = route.split(' ');
     const answer = await fetch(`${proxy}${path}${options.query ?? ''}`, { method, ...options });
     await answer.arrayBuffer();
     const violations = answer.headers.get('sl-violations') ?? '';
     t.equal(violations, '', `${route} ${answer.status}`);
-    seenStatuses.add(`${route} ${answer.status}`);
+    answeredStatuses.add(`${route} ${answer.status}`);
     return { status: answer.status, violations };
   };
   await callEveryStatus(callRoute, { gateway, key, mac, receiver });
   await exceedEveryBudget(callRoute, gateway, key);
-  const unseen = SPEC_ROUTES.flatMap(({ method, path, responses }) =>
+  const missingStatuses = SPEC_ROUTES.flatMap(({ method, path, responses }) =>
     Object.keys(responses)
       .map((status) => `${method} ${path} ${status}`)
       // These need a gateway that starts, stops or fails.
-      .filter((each) => !seenStatuses.has(each) && !each.endsWith(' 503')),
+      .filter((each) => !answeredStatuses.has(each) && !each.endsWith(' 503')),
   );
-  t.strictSame(unseen, [], 'every documented status was seen, except those of a starting, stopping or failing gateway');
+  t.strictSame(
+    missingStatuses,
+    [],
+    'every documented status was seen, except those of a starting, stopping or failing gateway',
+  );
 });
 
 type CallRoute = (route: string, options?: RequestInit & { query?: string }) => Promise<ProxiedAnswer>;
@@ -292,7 +296,7 @@ async function exceedEveryBudget(callRoute: CallRoute, gateway: Gateway, key: st
   await callRoute('PUT /v2/pet', { headers: { authorization: bearer } });
 }
 
-/** Calls `take` until the budget is exhausted. */
+/** Calls `take` until it throws, which means that the budget is exhausted. */
 function spend(take: () => void): void {
   try {
     for (;;) take();
@@ -315,21 +319,21 @@ async function callTestWebhooks(
 ): Promise<void> {
   const { json: headers, token, mac, receiver, tooLongBody, gateway, key } = setup;
   const route = 'POST /test_webhook';
-  const send = (members: Record<string, unknown>): Promise<ProxiedAnswer> =>
+  const sendTest = (members: Record<string, unknown>): Promise<ProxiedAnswer> =>
     callRoute(route, { headers, body: JSON.stringify({ access_token: token, mac_addr: mac, ...members }) });
-  await send({});
+  await sendTest({});
   receiver.answer = (_request, response) => void response.writeHead(500).end();
-  await send({});
-  await send({ mac_addr: 'x' });
-  await send({ mac_addr: formatMac(testMac(2)) });
-  await send({ access_token: 'x' });
-  await send({ access_token: await accessToken(gateway, key, 'pets:write') });
+  await sendTest({});
+  await sendTest({ mac_addr: 'x' });
+  await sendTest({ mac_addr: formatMac(testMac(2)) });
+  await sendTest({ access_token: 'x' });
+  await sendTest({ access_token: await accessToken(gateway, key, 'pets:write') });
   await callRoute(route, { headers: { 'content-type': 'application/xml' }, body: '<x/>' });
   await callRoute(route, { headers, body: tooLongBody });
   receiver.answer = (_request, response) => void response.writeHead(204).end();
-  for (let sent = 0; sent <= TESTS_PER_MINUTE; sent += 1) await send({});
+  for (let sent = 0; sent <= TESTS_PER_MINUTE; sent += 1) await sendTest({});
   await gateway.webhooks.settings.remove(1);
-  await send({});
+  await sendTest({});
 }
 
 t.test('a client generated from the public Petstore document gets the answers of that document', async (t) => {
@@ -365,9 +369,12 @@ t.test('a client generated from the public Petstore document gets the answers of
   const ada = { id: 10, username: 'ada', firstName: 'Ada', lastName: 'L', email: 'a@example.com', userStatus: 0 };
   empty(await user.createUsersWithArrayInput?.({ body: [{ ...ada, password: 'x y' }] }));
   empty(await user.createUsersWithListInput?.({ body: [{ username: 'bo' }] }));
-  const logged = await user.loginUser?.({ username: 'ada', password: 'x y' });
-  t.match(logged, { status: 200, body: /^logged in user session:/ });
-  t.match((logged as unknown as { headers: object }).headers, { 'x-rate-limit': /^\d+$/, 'x-expires-after': /Z$/ });
+  const loginAnswer = await user.loginUser?.({ username: 'ada', password: 'x y' });
+  t.match(loginAnswer, { status: 200, body: /^logged in user session:/ });
+  t.match((loginAnswer as unknown as { headers: object }).headers, {
+    'x-rate-limit': /^\d+$/,
+    'x-expires-after': /Z$/,
+  });
   t.equal(await refused(user.loginUser?.({ username: 'ada', password: 'y' })), 400);
   empty(await user.logoutUser?.({}));
 });

@@ -76,7 +76,7 @@ async function setUpMerchants(test: Test): Promise<RightsSetup> {
   const old = await gateway.merchants.apiKeys.create(MERCHANT, 'old');
   const revoked = { key: old.text, token: await accessToken(gateway, old.text) };
   await gateway.merchants.apiKeys.revoke(old.key.publicId);
-  const [own = revoked, theirs = revoked] = callers;
+  const [own = revoked, othersAnswer = revoked] = callers;
   return {
     gateway,
     folder,
@@ -85,7 +85,7 @@ async function setUpMerchants(test: Test): Promise<RightsSetup> {
       'no key': { key: undefined, token: undefined },
       'wrong key': { key: UNKNOWN_KEY, token: UNKNOWN_TOKEN },
       'revoked key': revoked,
-      'another merchant’s key': theirs,
+      'another merchant’s key': othersAnswer,
       'own key': own,
     },
   };
@@ -150,7 +150,7 @@ function documentedTable(): Map<string, Map<string, string>> {
   return new Map(
     operations.map(([operation = '', ...statuses]) => [
       operation,
-      new Map(columns.map((column, at) => [column, statuses[at] ?? ''])),
+      new Map(columns.map((column, index) => [column, statuses[index] ?? ''])),
     ]),
   );
 }
@@ -215,7 +215,7 @@ function storedOfBasil(folder: string): unknown {
 
 t.test('another merchant’s objects and unknown objects get the same answer, by every caller', async (t) => {
   /** The statuses for an authenticated caller: on their own objects, and on all others. */
-  const expected: Readonly<Record<string, readonly [own: number, rest: number]>> = {
+  const expected: Readonly<Record<string, readonly [own: number, statusForOthers: number]>> = {
     'POST /v1/pet': [201, 201],
     'PUT /v2/pet': [200, 404],
     'GET /v2/user/login': [200, 400],
@@ -229,23 +229,27 @@ t.test('another merchant’s objects and unknown objects get the same answer, by
   for (const operation of Object.keys(CALLS))
     await t.test(operation, async (t) => {
       const before = storedOfBasil(setup.folder);
-      const [own = 0, rest = 0] = expected[operation] ?? [];
-      const abouts = {
+      const [own = 0, statusForOthers = 0] = expected[operation] ?? [];
+      const subjects = {
         others: { ...SUBJECT_OF_BASIL, session: setup.sessions.Basil ?? '' },
-        nobodys: { ...UNKNOWN_SUBJECT, session: `lgu_${'x'.repeat(43)}` },
+        unknown: { ...UNKNOWN_SUBJECT, session: `lgu_${'x'.repeat(43)}` },
         own: { ...SUBJECT_OF_AMBER, session: setup.sessions.Amber ?? '' },
       };
       for (const name of CALLERS.filter((each) => each !== 'another merchant’s key')) {
         const caller = setup.callers[name];
-        const theirs = await callOperation(setup, operation, caller, abouts.others);
-        const nobodys = await callOperation(setup, operation, caller, abouts.nobodys);
-        const mine = await callOperation(setup, operation, caller, abouts.own);
+        const othersAnswer = await callOperation(setup, operation, caller, subjects.others);
+        const unknownAnswer = await callOperation(setup, operation, caller, subjects.unknown);
+        const ownAnswer = await callOperation(setup, operation, caller, subjects.own);
         const refused = operation === 'POST /test_webhook' && name === 'no key' ? 400 : 401;
-        const statuses = name === 'own key' ? [rest, rest, own] : [refused, refused, refused];
-        t.strictSame([theirs.status, nobodys.status, mine.status], statuses, name);
-        const [first, second] = [comparable(theirs, abouts.others), comparable(nobodys, abouts.nobodys)];
+        const statuses = name === 'own key' ? [statusForOthers, statusForOthers, own] : [refused, refused, refused];
+        t.strictSame([othersAnswer.status, unknownAnswer.status, ownAnswer.status], statuses, name);
+        const [first, second] = [
+          comparable(othersAnswer, subjects.others),
+          comparable(unknownAnswer, subjects.unknown),
+        ];
         t.strictSame(first, second, `${name}: another merchant’s and unknown objects get the same answer`);
-        if (name !== 'own key') t.strictSame(comparable(mine, abouts.own), second, `${name}: nor one’s own`);
+        if (name !== 'own key')
+          t.strictSame(comparable(ownAnswer, subjects.own), second, `${name}: so do the caller’s own objects`);
       }
       t.strictSame(storedOfBasil(setup.folder), before, 'the other merchant’s rows are unchanged');
     });
@@ -276,7 +280,7 @@ t.test('the int64 ids of users and pets are stored exactly, or refused', async (
   const db = openDurable(path.join(folder, 'lockgate.sqlite'));
   t.teardown(() => db.close());
   const ids = db.prepare('SELECT id FROM user_account WHERE merchant_id = 1 AND username = ?').safeIntegers().pluck();
-  const move = db.prepare('UPDATE pet SET id = ? WHERE merchant_id = 1');
+  const changePetId = db.prepare('UPDATE pet SET id = ? WHERE merchant_id = 1');
   for (const [typed, value] of INT64) {
     const list = `[{"id":${typed},"username":${JSON.stringify(`u${typed}`)}}]`;
     const { status } = await callMerchantApi(gateway, '/v2/user/createWithList', { key, body: list });
@@ -285,10 +289,10 @@ t.test('the int64 ids of users and pets are stored exactly, or refused', async (
     const update = () => callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token, body });
     if (value === undefined || value < 1n) t.match(await update(), { status: 400 }, `a pet’s: ${typed}`);
     else {
-      // First a neighbouring id, which a rounded one would hit; then the id itself.
-      move.run(value === 1n ? 2n : value - 1n);
-      t.match(await update(), { status: 404 }, `a pet’s: ${typed}, which is none`);
-      move.run(value);
+      // First the pet gets a neighbouring id, to which a gateway that rounds would answer; then the id itself.
+      changePetId.run(value === 1n ? 2n : value - 1n);
+      t.match(await update(), { status: 404 }, `a pet’s: ${typed}, which no pet has`);
+      changePetId.run(value);
       const updateAnswer = await update();
       t.match(
         [updateAnswer.status, updateAnswer.text],

@@ -39,7 +39,7 @@ function sessionOf({ body }: MerchantAnswer): string {
   return String(body).replace('logged in user session:', '');
 }
 
-const names = async ({ store }: Gateway): Promise<(string | null)[]> => {
+const listNames = async ({ store }: Gateway): Promise<(string | null)[]> => {
   return (await store.people.listUsers({ merchant: MERCHANT, afterId: null, limit: 9 })).map(
     ({ username }) => username,
   );
@@ -85,7 +85,7 @@ t.test('users are created all or none, by either operation', async (t) => {
     t.match(await callMerchantApi(gateway, LIST, { key, body }), { status, body: { status, errors } }, body);
   const many = await callMerchantApi(gateway, LIST, { key, body: Array.from({ length: 1001 }, () => ({})) });
   t.match(many, { status: 413, body: { detail: /1001 items: at most 1000/ } });
-  t.same(await names(gateway), [null, 'bo', null, null, 'ada'], 'the refused lists added no user');
+  t.same(await listNames(gateway), [null, 'bo', null, null, 'ada'], 'the refused lists added no user');
   t.match(await callMerchantApi(gateway, LIST, { key, body: Array.from({ length: 1000 }, () => ({})) }), empty);
 });
 
@@ -95,7 +95,7 @@ t.test('texts are stored unchanged', async (t) => {
   t.match(await callMerchantApi(gateway, LIST, { key, body: texts.map((username) => ({ username })) }), {
     status: 200,
   });
-  t.same(await names(gateway), texts);
+  t.same(await listNames(gateway), texts);
   const unusualBody = '[{"__proto__":{"username":"x"},"constructor":1,"username":"y"}]';
   t.match(await callMerchantApi(gateway, LIST, { key, body: unusualBody }), { status: 200 });
 });
@@ -105,7 +105,7 @@ t.test('null is the same as absent in a user', async (t) => {
   const members = ['id', 'username', 'firstName', 'lastName', 'email', 'password', 'phone', 'userStatus'];
   const nothing = Object.fromEntries(members.map((name) => [name, null]));
   t.match(await callMerchantApi(gateway, LIST, { key, body: [nothing, nothing] }), { status: 200 });
-  t.same(await names(gateway), [null, null]);
+  t.same(await listNames(gateway), [null, null]);
 });
 
 t.test('user names are compared without case and surrounding spaces, and after NFKC normalization', async (t) => {
@@ -126,7 +126,7 @@ t.test('user names are compared without case and surrounding spaces, and after N
   for (const typed of [' Zo\u00eb ', 'zo\u00eb', 'ZOE\u0308'])
     t.match(await logIn({ gateway, key }, typed, 'x'), { status: 200 }, typed);
   t.match(await logIn({ gateway, key }, 'zoe', 'x'), INVALID);
-  t.same(await names(gateway), [' Zo\u00eb ', 'zoe', '\u03a3\u03ac\u03c2'], 'each name is stored as typed');
+  t.same(await listNames(gateway), [' Zo\u00eb ', 'zoe', '\u03a3\u03ac\u03c2'], 'each name is stored as typed');
   // All spellings are one account to the guard.
   const guesses = ['zo\u00eb', 'ZO\u00cb'].flatMap((name) => Array.from({ length: 5 }, () => name));
   for (const name of guesses) t.match(await logIn({ gateway, key }, name, 'y'), INVALID);
@@ -152,19 +152,19 @@ t.test('a login gives a session, and a logout ends it at once', async (t) => {
   t.equal(await find(token), 9007199254740993n);
   const other = await gateway.accounts.addMerchant('Basil');
   const otherKey = await apiKey(gateway, other.name);
-  const out = (by: string, headers: Record<string, string>) =>
+  const logOut = (by: string, headers: Record<string, string>) =>
     callMerchantApi(gateway, '/v2/user/logout', { key: by, headers });
-  t.match(await out(otherKey, { 'x-session': token }), { status: 200, text: '' });
+  t.match(await logOut(otherKey, { 'x-session': token }), { status: 200, text: '' });
   t.equal(await find(token), 9007199254740993n, 'another merchant can’t end the session');
-  t.match(await out(key, { cookie: `a=b; ${cookie}` }), { status: 200, text: '' });
+  t.match(await logOut(key, { cookie: `a=b; ${cookie}` }), { status: 200, text: '' });
   t.equal(await find(token), null);
   const second = sessionOf(await logIn({ gateway, key }, user.username, user.password));
-  t.match(await out(key, { 'x-session': second }), { status: 200, text: '' });
+  t.match(await logOut(key, { 'x-session': second }), { status: 200, text: '' });
   t.equal(await find(second), null);
   const headers = { 'x-forwarded-proto': 'https' };
-  t.match(await out(key, headers), { status: 200, headers: { 'set-cookie': [/Max-Age=0;.*; SameSite=Strict$/] } });
+  t.match(await logOut(key, headers), { status: 200, headers: { 'set-cookie': [/Max-Age=0;.*; SameSite=Strict$/] } });
   for (const headers of [{}, { 'x-session': second }, { 'x-session': 'x' }, { cookie: 'lockgate_session=' }])
-    t.match(await out(key, headers), { status: 200, text: '' }, 'also without a session');
+    t.match(await logOut(key, headers), { status: 200, text: '' }, 'also without a session');
 });
 
 t.test('a session expires', async (t) => {
@@ -213,7 +213,7 @@ t.test('an address may guess wrong ten times in five minutes at an account', asy
       { username: 'bo', password: 'y' },
     ],
   });
-  const attacker = { gateway, key, from: '127.0.0.2' };
+  const attacker = { gateway, key, fromAddress: '127.0.0.2' };
   t.match(await logIn(attacker, 'ada', 'x'), { status: 200 }, 'a right password is not counted');
   clock.advance(Minutes(1));
   const guesses = await Promise.all(Array.from({ length: 14 }, (_, index) => logIn(attacker, 'ada', `guess ${index}`)));

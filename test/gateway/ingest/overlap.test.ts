@@ -1,6 +1,7 @@
 // While the store writes one commit, ingest already checks arriving uplinks against the power model ("judges" them) for
-// the next commit. Nothing is visible too early: no commit is sent before the previous one is stored, nothing is
-// reported or acknowledged before it is stored, and after a failed commit, everything judged on top of it is discarded.
+// the next commit (what the store writes in one transaction). Nothing is visible too early: no commit is sent before
+// the previous one is stored, nothing is reported or acknowledged before it is stored, and after a failed commit,
+// everything judged after it is discarded.
 import t from 'tap';
 import { GatewayEvents } from '../../../gateway/events.js';
 import { Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
@@ -18,7 +19,7 @@ import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
 const START_MS = 1_763_618_400_000;
 
-/** A ping without findings, so that only the log has it. */
+/** A ping to which the judge has no objection, so that the gateway stores only the ping, and the lock's state later. */
 function rideBytes(sequence: number): Buffer {
   return testBytes(sequence, { timeMs: START_MS, power: RIDE_POWER, body: RIDE_PING });
 }
@@ -38,7 +39,7 @@ class OverlapSetup {
   readonly senders: Sender[] = [];
   /** Commits, acknowledgements, refusals and reports, in order. */
   readonly log: string[] = [];
-  #nextPendingCommit: PendingCommit[] = [];
+  #pendingCommits: PendingCommit[] = [];
   #commits = 0;
   isStoreBlocked = true;
   locks!: Locks;
@@ -56,24 +57,24 @@ class OverlapSetup {
       await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash: Buffer.from(mac), nowMs: 1 });
       setup.senders.push(await lockSender(store, mac));
     }
-    const nextPendingCommit = withOverrides(store, {
+    const blockedStore = withOverrides(store, {
       append: async (commit: Commit) => {
         setup.log.push(`commit ${++setup.#commits}`);
         if (setup.isStoreBlocked)
           await new Promise<void>((resolve, reject) => {
             const fail = (): void => reject(new StoreFailure('append', new Error('no room')));
-            setup.#nextPendingCommit.push({ commit, complete: resolve, fail });
+            setup.#pendingCommits.push({ commit, complete: resolve, fail });
           });
         await store.append(commit);
       },
     });
     const { clock, events } = setup;
-    setup.locks = new Locks(nextPendingCommit, clock, () => undefined);
+    setup.locks = new Locks(blockedStore, clock, () => undefined);
     test.teardown(() => setup.locks.stop());
     const onStored = (): void => undefined;
     setup.ingest = new Ingest({
       commands: NO_COMMANDS,
-      store: nextPendingCommit,
+      store: blockedStore,
       locks: setup.locks,
       clock,
       events,
@@ -111,13 +112,13 @@ class OverlapSetup {
   }
 
   nextPendingCommit(): PendingCommit {
-    const nextPendingCommit = this.#nextPendingCommit.shift();
-    if (nextPendingCommit === undefined) throw new Error('the store has no commit');
-    return nextPendingCommit;
+    const pendingCommit = this.#pendingCommits.shift();
+    if (pendingCommit === undefined) throw new Error('the store has no commit');
+    return pendingCommit;
   }
 
   get pendingCount(): number {
-    return this.#nextPendingCommit.length;
+    return this.#pendingCommits.length;
   }
 
   currentStates(): string {
@@ -127,7 +128,7 @@ class OverlapSetup {
   /** Lets the store continue, and resolves when everything is stored. */
   async recover(): Promise<void> {
     this.isStoreBlocked = false;
-    while (this.#nextPendingCommit.length > 0) this.nextPendingCommit().complete();
+    while (this.#pendingCommits.length > 0) this.nextPendingCommit().complete();
     await this.runLoopTurns();
     this.clock.advance(Seconds(1));
     await this.ingest.idle();
@@ -135,8 +136,8 @@ class OverlapSetup {
 }
 
 function statesOf(locks: Locks): string {
-  const known = [...locks.all()].filter(({ state }) => state.receivedAtMs !== null);
-  return JSON.stringify(known.map(({ mac, state }) => [mac, state]).sort());
+  const locksWithPings = [...locks.all()].filter(({ state }) => state.receivedAtMs !== null);
+  return JSON.stringify(locksWithPings.map(({ mac, state }) => [mac, state]).sort());
 }
 
 t.test('the next commit is sent when the previous one is stored, before the previous one is answered', async (t) => {
@@ -222,7 +223,7 @@ t.test('when the next commit fails, the previous commit stays stored', async (t)
   t.equal(setup.currentStates(), await setup.statesAfterRestart());
 });
 
-t.test('a lock’s state that is being written stays dirty if an uplink is judged meanwhile', async (t) => {
+t.test('a lock’s state that is being written is written again if an uplink is judged meanwhile', async (t) => {
   const setup = await OverlapSetup.open(t);
   setup.isStoreBlocked = false;
   setup.connect(0);
@@ -238,11 +239,11 @@ t.test('a lock’s state that is being written stays dirty if an uplink is judge
   t.equal(commit.states.size, 1, 'the state is written');
   complete();
   await setup.runLoopTurns();
-  t.equal(JSON.parse(await setup.statesAfterRestart())[0][1].ping.sequence, 2, 'as it was at that commit');
+  t.equal(JSON.parse(await setup.statesAfterRestart())[0][1].ping.sequence, 2, 'the stored state is of that commit');
   t.equal(await setup.shownSequence(0), 3);
   setup.nextPendingCommit().complete();
   await setup.ingest.idle();
-  t.equal(await setup.shownSequence(0), 3, 'and the missing uplink follows it');
+  t.equal(await setup.shownSequence(0), 3, 'the missing uplink is added');
   t.equal(setup.currentStates(), await setup.statesAfterRestart());
 });
 

@@ -1,8 +1,9 @@
 /**
  * The normative statements of MQTT 3.1.1 about packets after the CONNECT, as far as they concern a client that may
  * PUBLISH to `up`, SUBSCRIBE to `down`, UNSUBSCRIBE, PINGREQ, PUBACK and DISCONNECT: bytes in, bytes out, and whether
- * the connection closes. Each case is sent in one chunk and byte by byte, through the gateway's fast path for uplinks
- * and through the library only. Also: mutated packets do not disturb honest locks (quality.md §2).
+ * the connection closes. Each case is sent in one chunk and byte by byte, through the gateway's fast path, which reads
+ * ordinary uplinks (a lock's messages) itself, and through the MQTT library only. Also: mutated packets do not disturb
+ * honest locks (quality.md §2).
  */
 import t from 'tap';
 import { runLoopTurns, startManualBroker } from '../../helpers/mqtt/manual-broker.js';
@@ -143,14 +144,14 @@ const PACKET_CASES: readonly PacketCase[] = [
   },
   {
     statements: '4.8.0-1',
-    title: 'no packet id, and another packet behind it',
+    title: 'no packet id, followed by another packet',
     send: [makePacket('32', text('up')), publish('2', 'up', '0007')],
     closes: true,
     reportedReason: /PUBLISH: it ends within its packet id/,
   },
   {
     statements: '4.8.0-1',
-    title: 'half a packet id, and another packet behind it',
+    title: 'half a packet id, followed by another packet',
     send: [makePacket('32', text('up'), '12'), bytes('3400')],
     closes: true,
     reportedReason: /PUBLISH: it ends within its packet id/,
@@ -334,13 +335,13 @@ const PACKET_CASES: readonly PacketCase[] = [
   },
   {
     statements: '3.10.4-5',
-    title: 'UNSUBSCRIBE from what it never subscribed to',
+    title: 'UNSUBSCRIBE from a filter without a subscription',
     send: makePacket('a2', '0012', text('other')),
     answer: unsuback('0012'),
   },
   {
     statements: '3.10.4-6',
-    title: 'UNSUBSCRIBE from two',
+    title: 'UNSUBSCRIBE from two filters',
     send: makePacket('a2', '0012', text('down'), text('other')),
     answer: unsuback('0012'),
   },
@@ -388,7 +389,7 @@ const PACKET_CASES: readonly PacketCase[] = [
   },
   {
     statements: '3.4',
-    title: 'a PUBACK that nobody waits for',
+    title: 'a PUBACK of a packet that the gateway did not send',
     send: [bytes('40020005'), bytes(PINGREQ)],
     answer: PINGRESP,
   },
@@ -433,7 +434,7 @@ const PACKET_CASES: readonly PacketCase[] = [
   { statements: '3.14.4-2', title: 'DISCONNECT', send: bytes(DISCONNECT), closes: true },
   {
     statements: '3.14.4-2',
-    title: 'an uplink behind a DISCONNECT',
+    title: 'an uplink after a DISCONNECT',
     send: [bytes(DISCONNECT), publish('2', 'up', '0001')],
     closes: true,
   },
@@ -460,7 +461,7 @@ const PACKET_CASES: readonly PacketCase[] = [
   },
   {
     statements: '3.13',
-    title: 'what servers say',
+    title: 'a PINGRESP, which only servers send',
     send: bytes('d000'),
     closes: true,
     reportedReason: /PINGRESP is not allowed/,

@@ -107,35 +107,40 @@ t.test('a handshake that is invalid or not finished in time is closed and report
     { why: /not finished within 10 s/ },
   ]);
 
-  const agreed = await RawLock.openTls(t, port, FIRST_CERTIFICATE.cert);
-  const late = waitForEvents(gateway, 'refused', 1);
-  agreed.write(connectPacket(credentials).subarray(0, 20));
+  const withHandshake = await RawLock.openTls(t, port, FIRST_CERTIFICATE.cert);
+  const lateRefusal = waitForEvents(gateway, 'refused', 1);
+  withHandshake.write(connectPacket(credentials).subarray(0, 20));
   await connectLock(t, port, credentials, FIRST_CERTIFICATE);
   clock.advance(Seconds(5.5));
-  await agreed.waitForClose();
-  t.match(await late, [{ why: /CONNECT was not finished within 5 s/ }]);
+  await withHandshake.waitForClose();
+  t.match(await lateRefusal, [{ why: /CONNECT was not finished within 5 s/ }]);
 });
 
 t.test('new connections get a reloaded certificate; a bad certificate changes nothing', async (t) => {
   const { gateway, files, port, credentials } = await setUpTlsGateway(t);
   const { secret } = await gateway.accounts.addDevice({ mac: testMac(2) });
-  const other = { user: testMac(2), secret };
+  const counterpart = { user: testMac(2), secret };
   const old = await connectLock(t, port, credentials, FIRST_CERTIFICATE);
   t.equal(old.fingerprint, fingerprintOf(files));
 
   writeCertificate(path.dirname(files.key), SECOND_CERTIFICATE);
   t.equal(gateway.reloadTls().fingerprint, fingerprintOf(files));
-  await t.rejects(connectLock(t, port, other, FIRST_CERTIFICATE), 'no new connection gets the old certificate');
-  const fresh = await connectLock(t, port, other, SECOND_CERTIFICATE);
-  t.equal(fresh.fingerprint, fingerprintOf(files));
-  t.not(fresh.fingerprint, old.fingerprint);
+  await t.rejects(connectLock(t, port, counterpart, FIRST_CERTIFICATE), 'no new connection gets the old certificate');
+  const newConnection = await connectLock(t, port, counterpart, SECOND_CERTIFICATE);
+  t.equal(newConnection.fingerprint, fingerprintOf(files));
+  t.not(newConnection.fingerprint, old.fingerprint);
 
   writeFileSync(files.certificate, FIRST_CERTIFICATE.cert);
   t.throws(() => gateway.reloadTls(), { code: 'tls-file' }, 'a certificate that the key does not belong to');
-  const again = await connectLock(t, port, other, SECOND_CERTIFICATE);
-  t.equal(again.fingerprint, fresh.fingerprint, 'the certificate in use stays');
+  const nextConnection = await connectLock(t, port, counterpart, SECOND_CERTIFICATE);
+  t.equal(nextConnection.fingerprint, newConnection.fingerprint, 'the certificate in use stays');
   const { entries } = (await callOperator(gateway, 'GET', '/audit')).body as { entries: object[] };
-  const reload = { action: 'tls.reload', actor: 'owner', after: { fingerprint: fresh.fingerprint }, outcome: 'done' };
+  const reload = {
+    action: 'tls.reload',
+    actor: 'owner',
+    after: { fingerprint: newConnection.fingerprint },
+    outcome: 'done',
+  };
   t.match(
     entries.filter((each) => 'action' in each && each.action === 'tls.reload'),
     [reload],
@@ -150,17 +155,17 @@ t.test('new connections get a reloaded certificate; a bad certificate changes no
 t.test('a wrong file stops the start with a sentence that names it', async (t) => {
   const folder = tempFolder(t);
   const files = writeCertificate(folder, FIRST_CERTIFICATE);
-  const nothing = path.join(folder, 'nothing.pem');
-  const garbage = path.join(folder, 'garbage.pem');
-  const foreign = path.join(folder, 'foreign.pem');
-  writeFileSync(garbage, 'no PEM at all');
-  writeFileSync(foreign, SECOND_CERTIFICATE.key);
+  const missingFile = path.join(folder, 'nothing.pem');
+  const garbageFile = path.join(folder, 'garbage.pem');
+  const foreignKeyFile = path.join(folder, 'foreign.pem');
+  writeFileSync(garbageFile, 'no PEM at all');
+  writeFileSync(foreignKeyFile, SECOND_CERTIFICATE.key);
   const wrongSettings = [
-    [{ ...files, certificate: nothing }, nothing],
-    [{ ...files, key: nothing }, nothing],
-    [{ ...files, certificate: garbage }, garbage],
-    [{ ...files, key: garbage }, garbage],
-    [{ ...files, key: foreign }, foreign],
+    [{ ...files, certificate: missingFile }, missingFile],
+    [{ ...files, key: missingFile }, missingFile],
+    [{ ...files, certificate: garbageFile }, garbageFile],
+    [{ ...files, key: garbageFile }, garbageFile],
+    [{ ...files, key: foreignKeyFile }, foreignKeyFile],
     [{ certificate: files.key, key: files.key }, files.key],
   ] as const;
   for (const [index, [mqttTls, wrongFile]] of wrongSettings.entries()) {
@@ -182,21 +187,21 @@ t.test('the counted bytes are those on the wire, including the handshake', async
   const files = writeCertificate(tempFolder(t), FIRST_CERTIFICATE);
   const setup = await startTestBroker(t, { tls: { host: '127.0.0.1', port: 0, files } });
   const wire = { up: 0, down: 0 };
-  const proxy = createServer((from) => {
-    const to = connect(setup.broker.tlsPort ?? 0, '127.0.0.1');
-    from.on('data', (chunk) => {
+  const proxy = createServer((lockSocket) => {
+    const gatewaySocket = connect(setup.broker.tlsPort ?? 0, '127.0.0.1');
+    lockSocket.on('data', (chunk) => {
       wire.up += chunk.length;
-      to.write(chunk);
+      gatewaySocket.write(chunk);
     });
-    to.on('data', (chunk) => {
+    gatewaySocket.on('data', (chunk) => {
       wire.down += chunk.length;
-      from.write(chunk);
+      lockSocket.write(chunk);
     });
-    for (const [one, other] of [
-      [from, to],
-      [to, from],
+    for (const [socket, counterpart] of [
+      [lockSocket, gatewaySocket],
+      [gatewaySocket, lockSocket],
     ] as const) {
-      one.on('error', () => undefined).on('close', () => other.destroy());
+      socket.on('error', () => undefined).on('close', () => counterpart.destroy());
     }
   });
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));

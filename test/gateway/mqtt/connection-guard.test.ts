@@ -26,7 +26,7 @@ import { SeededChance } from '../../helpers/pair/seeded-chance.js';
 /** CONNACK: server unavailable. */
 const UNAVAILABLE = '20020003';
 const PINGRESP = 'd000';
-/** SUBACK (packet id 1): the subscription is granted at QoS 1, or refused. */
+/** SUBACK of packet id 1: the subscription is granted at QoS 1, or refused. */
 const [SUBACK_GRANTED, SUBACK_REFUSED] = ['9003000101', '9003000180'];
 const [MAC, OTHER_MAC] = [testMac(1), testMac(2)];
 const KIB = 1024;
@@ -39,8 +39,8 @@ async function setUpGateway(t: Test, options: Parameters<typeof testGateway>[1] 
   const credentials = { user: MAC, secret };
   const port = gateway.mqttPort;
   const open = (): Promise<RawLock> => RawLock.open(t, port);
-  const connectLock = (more: { keepalive?: number } = {}): Promise<RawLock> =>
-    RawLock.connect(t, port, { ...credentials, ...more });
+  const connectLock = (changes: { keepalive?: number } = {}): Promise<RawLock> =>
+    RawLock.connect(t, port, { ...credentials, ...changes });
   return { clock, gateway, credentials, port, open, connectLock };
 }
 
@@ -60,14 +60,14 @@ t.test('packets are counted correctly in chunks of any size', async (t) => {
     const counter = new FrameCounter();
     const faults: unknown[] = [];
     for (let at = 0; at < allBytes.length; ) {
-      // To the 4th power, so that small chunks are frequent.
+      // The random number to the 4th power, so that small chunks are frequent.
       const chunkBytes = 1 + Math.floor(random.next() ** 4 * 3000);
       faults.push(counter.pass(allBytes.subarray(at, at + chunkBytes), 65_536));
       at += chunkBytes;
     }
     t.ok(
       faults.every((fault) => fault === undefined),
-      'none is at fault',
+      'no packet is at fault',
     );
     t.equal(counter.complete, 2 * lengths.length + 1);
   }
@@ -89,7 +89,7 @@ t.test(
   'a first packet that is not a CONNECT of at most 4 KiB closes the connection at once and is reported',
   async (t) => {
     const { gateway, open } = await setUpGateway(t);
-    const firsts = {
+    const firstPackets = {
       'a PUBLISH': publishPacket('up', testBytes(1)),
       'a SUBSCRIBE': subscribePacket('down'),
       'a PINGREQ': PINGREQ,
@@ -99,7 +99,7 @@ t.test(
       '4 KiB and a byte': Buffer.from([0x10, ...encodeLength(4 * KIB + 1)]),
       'a length without an end': Buffer.from([0x10, 0x80, 0x80, 0x80, 0x80, 0x80]),
     };
-    for (const [what, bytes] of Object.entries(firsts)) {
+    for (const [what, bytes] of Object.entries(firstPackets)) {
       const reported = waitForEvents(gateway, 'refused', 1);
       const stranger = await open();
       stranger.write(bytes);
@@ -158,22 +158,22 @@ t.test('when the bytes held for strangers exceed the limit, the newest connectio
   }
   await waitUntilAccepted(t, gateway);
   t.ok(refused >= 15 && refused <= 17, `of 32 strangers with 4 KiB each, ${refused} were refused`);
-  const stayed = strangers.length - refused;
-  await Promise.all(strangers.slice(stayed).map((stranger) => stranger.waitForClose()));
+  const heldConnections = strangers.length - refused;
+  await Promise.all(strangers.slice(heldConnections).map((stranger) => stranger.waitForClose()));
   await connectLock();
   t.pass('a CONNECT that arrives in one chunk needs no held bytes');
   for (const stranger of strangers) stranger.socket.destroy();
   await waitUntilAccepted(t, gateway);
-  const again = await open();
-  again.write(unfinished);
+  const newStranger = await open();
+  newStranger.write(unfinished);
   await waitUntilAccepted(t, gateway);
-  t.notOk(again.isClosed, 'the held bytes are released');
+  t.notOk(newStranger.isClosed, 'the held bytes are released');
 });
 
 t.test('the limit of connections per address applies', async (t) => {
   const { gateway, open } = await setUpGateway(t, { guardLimits: { perAddress: 3 } });
   const first = await open();
-  const others = [await open(), await open()];
+  const stayingOpen = [await open(), await open()];
   const reported = waitForEvents(gateway, 'refused', 1);
   const fourth = await open();
   await fourth.waitForClose();
@@ -187,7 +187,7 @@ t.test('the limit of connections per address applies', async (t) => {
     await next.waitForClose();
     isAccepted = next.receivedHex === CONNACK_NOT_AUTHORIZED;
   }
-  t.notOk(others.some(({ isClosed }) => isClosed));
+  t.notOk(stayingOpen.some(({ isClosed }) => isClosed));
 });
 
 t.test('at too many silent connections of an address, the oldest is closed, but no lock', async (t) => {
@@ -305,17 +305,17 @@ t.test('an uplink that is too long is quarantined and acknowledged', async (t) =
   const { gateway, connectLock } = await setUpGateway(t);
   const lock = await connectLock();
   // A PUBLISH has the topic with its length, and a packet id, before the payload; in all, at most 64 KiB.
-  const head = 'up'.length + 2 + 2;
-  const seen = waitForEvents(gateway, 'quarantined', 2);
+  const headBytes = 'up'.length + 2 + 2;
+  const quarantinedEvents = waitForEvents(gateway, 'quarantined', 2);
   // An uplink may have 1,024 bytes.
-  for (const [id, length] of [1025, 64 * KIB - head].entries()) {
+  for (const [id, length] of [1025, 64 * KIB - headBytes].entries()) {
     lock.write(publishPacket('up', Buffer.alloc(length, 1), id + 1));
     await lock.waitForHex(pubackHex(id + 1));
   }
-  t.match(await seen, [{ code: 'too-long' }, { code: 'too-long' }]);
+  t.match(await quarantinedEvents, [{ code: 'too-long' }, { code: 'too-long' }]);
   t.same(
     (await gateway.store.readQuarantine(1, 9)).map(({ bytes }) => bytes.length),
-    [64 * KIB - head, 1025],
+    [64 * KIB - headBytes, 1025],
   );
 });
 
@@ -351,10 +351,10 @@ t.test('unknown and wrong credentials get the same answer', async (t) => {
     'client id': { ...credentials, clientId: OTHER_MAC },
     'carries a will': { ...credentials, will: true },
   };
-  for (const [why, each] of Object.entries(logins)) {
+  for (const [why, login] of Object.entries(logins)) {
     const reported = waitForEvents(gateway, 'refused', 1);
     const stranger = await open();
-    stranger.write(connectPacket(each));
+    stranger.write(connectPacket(login));
     await stranger.waitForClose();
     t.equal(stranger.receivedHex, CONNACK_NOT_AUTHORIZED, why);
     t.match(await reported, [{ what: 'connect', why: new RegExp(why) }], 'only operators see the reason');

@@ -97,7 +97,7 @@ t.test(
   },
 );
 
-t.test('a phone’s connection is not the lock’s', async (t) => {
+t.test('a phone’s connection does not make the lock online', async (t) => {
   const gateway = await testGateway(t);
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
   const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', await addPhone(gateway));
@@ -196,7 +196,7 @@ t.test('every CONNECT costs one look-up and one hash, whether the credential exi
     'an unknown lock': null,
     'no phone': [],
     'one phone': [credential(1)],
-    'as many as may be': maximumPhones,
+    'the maximum number of phones': maximumPhones,
     'an expired one': [credential(1, { expiresAtMs: 5 })],
     'a revoked one': [credential(1, { isRevoked: true })],
   };
@@ -266,7 +266,7 @@ t.test('rotating the secret closes the lock’s connection; phones stay connecte
   t.equal(await connackCode(gateway.mqttPort, { clientId: MAC, username: MAC, password: newer }), 0);
 });
 
-t.test('an old secret stays valid beside the new one until its time ends', async (t) => {
+t.test('an old secret stays valid in addition to the new one until its time ends', async (t) => {
   const wallClock = new ManualClock(systemClock.now());
   const gateway = await testGateway(t, { wallClock });
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });

@@ -65,7 +65,8 @@ async function setUpGateway(t: Test) {
 t.test('refusals of a lock are stored with their reason, and repeats are counted in one row', async (t) => {
   const { gateway, secret, refusals, sendFirstPacket, connectLock } = await setUpGateway(t);
   t.same(await refusals(), []);
-  for (let times = 0; times < 3; times++) await sendFirstPacket(connectPacket({ user: MAC, secret: 'lgs_guess' }));
+  for (let attempt = 0; attempt < 3; attempt++)
+    await sendFirstPacket(connectPacket({ user: MAC, secret: 'lgs_guess' }));
   await sendFirstPacket(connectPacket({ user: MAC, clientId: 'ESP32', secret }));
   await sendFirstPacket(connectPacket({ user: MAC, clientId: formatMac(MAC).toLowerCase(), secret }));
   const lock = await connectLock();
@@ -73,16 +74,16 @@ t.test('refusals of a lock are stored with their reason, and repeats are counted
   await lock.waitForHex('9003000180');
   lock.write(publishPacket('down', testBytes(1)));
   await lock.waitForClose();
-  const kept = await refusals();
-  t.match(kept, [
+  const storedRefusals = await refusals();
+  t.match(storedRefusals, [
     { what: 'publish', reason: 'topic', why: /topic "down"/, source: 'lock', address: '127.0.0.1', count: 1 },
     { what: 'subscribe', reason: 'topic', why: 'topic "other"', count: 1 },
     { what: 'connect', reason: 'identity', count: 2 },
     { what: 'connect', reason: 'wrong-secret', why: 'wrong secret', count: 3 },
   ]);
-  const [{ first_at: first, last_at: last } = { first_at: '', last_at: '' }] = kept.slice(3);
+  const [{ first_at: first, last_at: last } = { first_at: '', last_at: '' }] = storedRefusals.slice(3);
   t.ok(first <= last && last <= toDate(gateway.clock.now()), `${first} to ${last}`);
-  t.notMatch(JSON.stringify(kept), /lgs_/, 'the rows contain no secret');
+  t.notMatch(JSON.stringify(storedRefusals), /lgs_/, 'the rows contain no secret');
   const { body } = await callOperator(gateway, 'GET', `/why?id=${MAC}`);
   const steps = (body as { steps: { kind: string; sentence: string }[] }).steps;
   const sentences = steps.filter(({ kind }) => kind === 'refused').map(({ sentence }) => sentence);
@@ -150,7 +151,8 @@ t.test('device show and tail --mac show refusals', async (t) => {
   const tail = new Program(t, process.execPath, [LOCKGATE, 'tail', '--mac', MAC.toLowerCase()], environment);
   await tail.waitForLine(/Watching/, 'stderr');
   await sendFirstPacket(connectPacket({ user: testMac(2), secret: 'x' }));
-  for (let times = 0; times < 2; times++) await sendFirstPacket(connectPacket({ user: MAC, secret: 'lgs_guess' }));
+  for (let attempt = 0; attempt < 2; attempt++)
+    await sendFirstPacket(connectPacket({ user: MAC, secret: 'lgs_guess' }));
   t.match(await tail.waitForLine(/refused/), /A4:C1:38:00:00:01 no +connect refused: wrong secret \(A4C138000001, 127/);
   const shown = await run('device', 'show', MAC);
   t.equal(shown.exit?.code, 0);
@@ -162,7 +164,7 @@ t.test('device show and tail --mac show refusals', async (t) => {
 interface RecorderSetup {
   readonly clock: ManualClock;
   readonly events: GatewayEvents;
-  readonly kept: RefusalRecorder;
+  readonly recorder: RefusalRecorder;
   readonly writes: (readonly RefusalChange[])[];
   failing: boolean;
 }
@@ -179,8 +181,14 @@ function setUpRecorder(): RecorderSetup {
     },
     read: async () => [],
   };
-  const kept = new RefusalRecorder({ store, events, clock, now: () => clock.now(), isStoreFailing: () => false });
-  const setup: RecorderSetup = { clock, events, kept, writes, failing: false };
+  const recorder = new RefusalRecorder({
+    store,
+    events,
+    clock,
+    now: () => clock.now(),
+    isStoreFailing: () => false,
+  });
+  const setup: RecorderSetup = { clock, events, recorder, writes, failing: false };
   return setup;
 }
 
@@ -196,11 +204,11 @@ const waitForWrites = (): Promise<void> => new Promise((resolve) => afterThisTur
 t.test(
   'at most one small write per second, however many refusals there are, with authenticated locks first',
   async (t) => {
-    const { clock, events, kept, writes } = setUpRecorder();
+    const { clock, events, recorder, writes } = setUpRecorder();
     for (let number = 1; number <= 5000; number++) for (const _ of [1, 2, 3]) events.emit('refused', refused(number));
     events.emit('refused', refused(7, { what: 'publish', reason: 'topic', why: 'topic "a"', isAuthenticated: true }));
     t.equal(
-      kept.waiting,
+      recorder.waiting,
       MAX_WAITING_ROWS + 1,
       'waiting rows are limited, and authenticated clients have their own limit',
     );
@@ -216,30 +224,30 @@ t.test(
       { mac: testMac(7), what: 'publish' },
       { mac: testMac(1), count: 3, firstAtMs: 1, lastAtMs: 1 },
     ]);
-    await kept.stop();
+    await recorder.stop();
   },
 );
 
 t.test('refusals that could not be written wait and are merged with later ones', async (t) => {
   const setup = setUpRecorder();
-  const { clock, events, kept, writes } = setup;
+  const { clock, events, recorder, writes } = setup;
   setup.failing = true;
   events.emit('refused', refused(1));
   clock.advance(WRITE_INTERVAL);
   await waitForWrites();
-  t.equal(kept.waiting, 1);
+  t.equal(recorder.waiting, 1);
   events.emit('refused', refused(1, { atMs: 9, address: '10.0.0.2' }));
   setup.failing = false;
-  await kept.stop();
+  await recorder.stop();
   t.match(writes, [[{ count: 2, firstAtMs: 1, lastAtMs: 9, address: '10.0.0.2' }]]);
 });
 
 t.test('old refusals are deleted, also when nothing more is refused', async (t) => {
-  const { clock, kept, writes } = setUpRecorder();
+  const { clock, recorder, writes } = setUpRecorder();
   clock.advance(Hours(1));
   await waitForWrites();
   t.same(writes, [[]]);
-  await kept.stop();
+  await recorder.stop();
 });
 
 t.test('the store keeps the latest refusals of each lock for 14 days', async (t) => {
@@ -262,10 +270,10 @@ t.test('the store keeps the latest refusals of each lock for 14 days', async (t)
   const many = Array.from({ length: MAX_REFUSALS_PER_LOCK + 30 }, (_, index) => change(1, `why ${index}`, 100 + index));
   await store.refusals.write(many, 300);
   await store.refusals.write([change(1, 'why 40', 400), change(9, 'no such lock', 400)], 400);
-  const kept = await store.refusals.read(1, 400);
-  t.equal(kept.length, MAX_REFUSALS_PER_LOCK);
-  t.match(kept[0], { why: 'why 40', count: 2, firstAtMs: 140, lastAtMs: 400 });
-  t.match(kept.at(-1), { why: 'why 30' });
+  const storedRefusals = await store.refusals.read(1, 400);
+  t.equal(storedRefusals.length, MAX_REFUSALS_PER_LOCK);
+  t.match(storedRefusals[0], { why: 'why 40', count: 2, firstAtMs: 140, lastAtMs: 400 });
+  t.match(storedRefusals.at(-1), { why: 'why 30' });
   t.match(await store.refusals.read(2, 400), [{ why: 'old' }]);
   await store.refusals.write([], 2 + REFUSALS_RETAINED_FOR);
   t.same(await store.refusals.read(2, 0), [], 'after 14 days it is deleted');

@@ -55,17 +55,20 @@ function countAllowed(budget: UplinkBudget, clock: ManualClock, span: number, st
 t.test('the budget allows a burst, then a rate per second, then a number per day', (t) => {
   const { clock, budget, reports } = budgetOf();
   t.equal(countAllowed(budget, clock, 1, 1), 2000, 'the burst');
-  const second = countAllowed(budget, clock, Seconds(100), 10) / 100;
-  t.ok(second > 190 && second < 205, `${second} a second`);
-  const first = 2000 + second * 100 + countAllowed(budget, clock, Days(1) - Seconds(100), Seconds(1));
-  t.ok(first >= 200_000 && first < 400_100, `${first} on the first day: the full bucket, and the day's refill`);
-  const next = countAllowed(budget, clock, Days(1), Seconds(1));
-  t.ok(next > 199_000 && next < 201_000, `${next} on each day after it`);
+  const perSecond = countAllowed(budget, clock, Seconds(100), 10) / 100;
+  t.ok(perSecond > 190 && perSecond < 205, `${perSecond} a second`);
+  const firstDay = 2000 + perSecond * 100 + countAllowed(budget, clock, Days(1) - Seconds(100), Seconds(1));
+  t.ok(
+    firstDay >= 200_000 && firstDay < 400_100,
+    `${firstDay} on the first day: the full bucket, and the day's refill`,
+  );
+  const laterDay = countAllowed(budget, clock, Days(1), Seconds(1));
+  t.ok(laterDay > 199_000 && laterDay < 201_000, `${laterDay} on each day after it`);
   t.same(reports, ['over by rate', 'over by day']);
-  const longest = Days(1) / 200_000;
+  const dayShare = Days(1) / 200_000;
   budget.take(1);
-  clock.advance(2 * longest + Seconds(1));
-  t.notOk(budget.isSpent, 'the next uplink is read after a second, not after a day');
+  clock.advance(2 * dayShare + Seconds(1));
+  t.notOk(budget.isSpent, 'the next uplink is read soon, not after a day');
   clock.advance(WITHIN_BUDGET_AFTER);
   t.equal(reports.at(-1), 'within');
   t.end();
@@ -109,7 +112,7 @@ async function setUpBudgets(test: Test, options: GatewayOptions = {}) {
     const lock = await RawLock.connect(gateway.mqttPort, MAC, secret, () => changeSignal.notify());
     test.teardown(() => lock.socket.destroy());
     lock.socket.write(
-      Buffer.concat(Array.from({ length: count }, (_, at) => publishPacket(at + 1, testBytes(at + 1)))),
+      Buffer.concat(Array.from({ length: count }, (_, index) => publishPacket(index + 1, testBytes(index + 1)))),
     );
     return lock;
   };
@@ -131,7 +134,7 @@ async function setUpBudgets(test: Test, options: GatewayOptions = {}) {
     }
   };
   /** Advances the clock until the lock has this many PUBACKs. */
-  const acked = async (lock: RawLock, count: number): Promise<number> => {
+  const advanceUntilAcked = async (lock: RawLock, count: number): Promise<number> => {
     const from = clock.now();
     while (lock.acked.length < count) {
       clock.advance(Seconds(0.5));
@@ -139,7 +142,17 @@ async function setUpBudgets(test: Test, options: GatewayOptions = {}) {
     }
     return clock.now() - from;
   };
-  return { clock, gateway, secret, budgetEvents, changeSignal, flood, waitForBudgetOr, waitForAccepted, acked };
+  return {
+    clock,
+    gateway,
+    secret,
+    budgetEvents,
+    changeSignal,
+    flood,
+    waitForBudgetOr,
+    waitForAccepted,
+    advanceUntilAcked,
+  };
 }
 
 const FLOOD_PINGS = 4500;
@@ -154,7 +167,7 @@ async function noticesOf(gateway: Gateway): Promise<string[]> {
 }
 
 t.test('a flooding lock is read at its budget’s rate, loses nothing, and is reported', async (t) => {
-  const { clock, gateway, budgetEvents, flood, waitForBudgetOr, acked } = await setUpBudgets(t);
+  const { clock, gateway, budgetEvents, flood, waitForBudgetOr, advanceUntilAcked } = await setUpBudgets(t);
   const lock = await flood(FLOOD_PINGS);
   await waitForBudgetOr(lock, FLOOD_PINGS);
   const atOnce = lock.acked.length;
@@ -171,14 +184,14 @@ t.test('a flooding lock is read at its budget’s rate, loses nothing, and is re
   t.match((await callOperator(gateway, 'GET', `/why?id=${mac}`)).body, {
     steps: [{}, {}, {}, {}, { kind: 'gateway', code: 'over-budget', sentence: /none is lost/ }],
   });
-  const took = await acked(lock, FLOOD_PINGS);
+  const waitedMs = await advanceUntilAcked(lock, FLOOD_PINGS);
   t.ok(
-    took >= Seconds((FLOOD_PINGS - atOnce - MAX_UPLINKS_PER_READ) / 200),
-    `the remaining ones took ${took / Seconds(1)} s`,
+    waitedMs >= Seconds((FLOOD_PINGS - atOnce - MAX_UPLINKS_PER_READ) / 200),
+    `the remaining ones took ${waitedMs / Seconds(1)} s`,
   );
   t.same(
     lock.acked,
-    Array.from({ length: FLOOD_PINGS }, (_, at) => at + 1),
+    Array.from({ length: FLOOD_PINGS }, (_, index) => index + 1),
     'each once, in order',
   );
   clock.advance(Minutes(2));
@@ -189,17 +202,17 @@ t.test('a flooding lock is read at its budget’s rate, loses nothing, and is re
 
 t.test('reconnecting does not refill the budget', async (t) => {
   const { clock, flood, waitForBudgetOr, waitForAccepted } = await setUpBudgets(t);
-  const first = await flood(FLOOD_PINGS);
-  await waitForBudgetOr(first, FLOOD_PINGS);
-  first.socket.destroy();
+  const firstDay = await flood(FLOOD_PINGS);
+  await waitForBudgetOr(firstDay, FLOOD_PINGS);
+  firstDay.socket.destroy();
   await waitForAccepted();
-  const second = await flood(100);
+  const perSecond = await flood(100);
   await waitForAccepted();
-  t.same(second.acked, [], 'no uplink is accepted, though there are few');
+  t.same(perSecond.acked, [], 'no uplink is accepted, though there are few');
   clock.advance(Seconds(20));
   await waitForAccepted();
   await waitForAccepted();
-  t.equal(second.acked.length, 100, 'the uplinks are accepted once the budget has refilled');
+  t.equal(perSecond.acked.length, 100, 'the uplinks are accepted once the budget has refilled');
 });
 
 t.test('all phones of a lock share a separate budget', async (t) => {
@@ -219,22 +232,22 @@ t.test('all phones of a lock share a separate budget', async (t) => {
       return phone;
     }),
   );
-  const [first, second] = phones as [RawLock, RawLock];
+  const [firstDay, perSecond] = phones as [RawLock, RawLock];
   const pings = (count: number): Buffer =>
-    Buffer.concat(Array.from({ length: count }, (_, at) => publishPacket(at + 1, testBytes(at + 1))));
-  first.socket.write(pings(FLOOD_PINGS));
-  await waitForBudgetOr(first, FLOOD_PINGS);
+    Buffer.concat(Array.from({ length: count }, (_, index) => publishPacket(index + 1, testBytes(index + 1))));
+  firstDay.socket.write(pings(FLOOD_PINGS));
+  await waitForBudgetOr(firstDay, FLOOD_PINGS);
   t.match(budgetEvents, [{ source: 'phone', state: 'over', why: /phones that act for it send more/ }]);
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   await lock.send(testBytes(1));
   t.pass('the lock’s own ping is acknowledged');
-  second.socket.write(pings(10));
+  perSecond.socket.write(pings(10));
   await waitForAccepted();
-  t.ok(second.acked.length <= 10);
+  t.ok(perSecond.acked.length <= 10);
   clock.advance(Minutes(2));
   await waitForAccepted();
   await waitForAccepted();
-  t.equal(second.acked.length, 10, 'the other phone’s pings are accepted once the budget has refilled');
+  t.equal(perSecond.acked.length, 10, 'the other phone’s pings are accepted once the budget has refilled');
 });
 
 t.test('a connection that is not read does not count as silent', async (t) => {
@@ -250,7 +263,8 @@ t.test('a connection that is not read does not count as silent', async (t) => {
     const uplink = (id: number): Buffer => publish('up', Buffer.from(`p${id}`), id);
     // The first 8 hex digits are the CONNACK.
     const answers = (): string => lock.received.slice(8);
-    const expected = (count: number): string => Array.from({ length: count }, (_, at) => pubackHex(at + 1)).join('');
+    const expected = (count: number): string =>
+      Array.from({ length: count }, (_, index) => pubackHex(index + 1)).join('');
     for (let id = 1; id <= 24; id++) {
       lock.send(uplink(id));
       await runLoopTurns(2);
@@ -311,10 +325,10 @@ t.test('a gateway at 3600 × speed allows 3600 times as many uplinks', async (t)
       changeSignal.notify();
     });
     const lock = await RawLock.connect(gateway.mqttPort, MAC, secret, () => changeSignal.notify());
-    for (let at = 0; at < sent && over === 0; at += inFlight) {
-      for (let id = at + 1; id <= at + inFlight; id++) lock.socket.write(publishPacket(id, testBytes(id)));
+    for (let index = 0; index < sent && over === 0; index += inFlight) {
+      for (let id = index + 1; id <= index + inFlight; id++) lock.socket.write(publishPacket(id, testBytes(id)));
       await changeSignal.waitUntil(
-        () => lock.acked.length >= at + inFlight || over > 0,
+        () => lock.acked.length >= index + inFlight || over > 0,
         MAX_WAIT_SECONDS,
         () => `${lock.acked.length} PUBACKs`,
       );

@@ -1,7 +1,8 @@
 /**
- * The fast path, which reads ordinary uplinks without the broker library (gateway/mqtt/uplink-fast-path.ts): the
- * guarantees of MQTT 3.1.1 hold whatever packets surround an uplink and however they are cut into chunks. A manual
- * broker with simulated sockets replaces the network; numbers such as (4.6) are sections of MQTT 3.1.1.
+ * The fast path, which reads ordinary uplinks (a lock's messages) without the MQTT library
+ * (gateway/mqtt/uplink-fast-path.ts): the guarantees of MQTT 3.1.1 hold whatever packets surround an uplink and however
+ * they are cut into chunks. A manual broker with simulated sockets replaces the network. The part that stores uplinks,
+ * ingest, answers when the test tells it to. Numbers such as (4.6) are sections of MQTT 3.1.1.
  */
 import t from 'tap';
 import { connectionFilterOf } from '../../../gateway/mqtt/connection-filter.js';
@@ -61,11 +62,11 @@ t.test('an ordinary uplink never reaches the library, and a burst of uplinks is 
   t.equal(lock.writes - before, 1);
   t.equal(connectionFilterOf(lock)?.passedToLibrary, 0);
   t.equal(counts.messagesUp, BURST + 1, 'each is counted');
-  t.equal(acknowledged, BURST + 1, 'and so is each PUBACK');
+  t.equal(acknowledged, BURST + 1, 'each PUBACK is counted');
   lock.send(Buffer.concat(uplinks(BURST + 1, 2 * BURST)));
   ingest.answer();
   await runLoopTurns();
-  t.equal(answersTo(lock), pubacks(1, 2 * BURST), 'many uplinks in one chunk do not reach it either');
+  t.equal(answersTo(lock), pubacks(1, 2 * BURST), 'many uplinks in one chunk do not reach the library either');
   t.equal(connectionFilterOf(lock)?.passedToLibrary, 0);
   lock.send(uplink(7, 'again', 0x0a));
   ingest.answer();
@@ -96,8 +97,8 @@ t.test('uplinks keep their order among a lock’s other packets', async (t) => {
   );
   const answers = answersTo(lock);
   t.ok(answers.includes(PINGRESP) && answers.includes(SUBACK));
-  const acks = answers.replace(PINGRESP, '').replace(SUBACK, '');
-  t.equal(acks, pubacks(1, 7));
+  const receivedPubacks = answers.replace(PINGRESP, '').replace(SUBACK, '');
+  t.equal(receivedPubacks, pubacks(1, 7));
 });
 
 t.test('an uplink may be cut into chunks anywhere', async (t) => {
@@ -151,10 +152,10 @@ t.test('bytes in a payload are never read as packets, wherever the packet is cut
 t.test('the library’s answers do not overtake earlier PUBACKs of the same turn', async (t) => {
   const { connect, ingest } = await startManualBroker(t);
   const lock = await connect(MAC);
-  const second = uplink(2);
-  lock.send(Buffer.concat([uplink(1), second.subarray(0, 5)]));
+  const nextUplink = uplink(2);
+  lock.send(Buffer.concat([uplink(1), nextUplink.subarray(0, 5)]));
   await runLoopTurns();
-  lock.send(Buffer.concat([second.subarray(5), uplink(3)]));
+  lock.send(Buffer.concat([nextUplink.subarray(5), uplink(3)]));
   await runLoopTurns();
   t.equal(connectionFilterOf(lock)?.passedToLibrary, 2, 'the library handles the packet that arrived in two chunks');
   ingest.answer();
@@ -174,14 +175,14 @@ t.test('nothing is accepted after a DISCONNECT (3.14.4) or after a packet that c
   const { connect, ingest, events } = await startManualBroker(t);
   const causes: string[] = [];
   events.on('disconnected', ({ cause }) => causes.push(cause));
-  const ends = {
+  const closingPackets = {
     DISCONNECT,
     'a foreign topic': publishPacket('other', Buffer.from('x'), 9),
-    'another one': publishPacket('uq', Buffer.from('x'), 9),
+    'another foreign topic': publishPacket('uq', Buffer.from('x'), 9),
   };
-  for (const [index, [what, end]] of Object.entries(ends).entries()) {
+  for (const [index, [what, closingPacket]] of Object.entries(closingPackets).entries()) {
     const lock = await connect(testMac(index + 1));
-    lock.send(Buffer.concat([uplink(1), end, QOS_0, uplink(2)]));
+    lock.send(Buffer.concat([uplink(1), closingPacket, QOS_0, uplink(2)]));
     lock.send(uplink(3));
     await runLoopTurns();
     ingest.answer();
@@ -209,14 +210,14 @@ t.test('an uplink that can’t be stored closes the connection; earlier stored o
   t.same(causes, ['gateway']);
 
   ingest.refusalOf = (payload) => (payload === 'p6' ? new LockgateError('overloaded', 'full') : undefined);
-  const again = await connect(MAC);
-  again.send(Buffer.concat(uplinks(4, 8)));
+  const secondLock = await connect(MAC);
+  secondLock.send(Buffer.concat(uplinks(4, 8)));
   await runLoopTurns();
-  t.ok(again.destroyed, 'closed at once if the uplink is refused at once');
+  t.ok(secondLock.destroyed, 'closed at once if the uplink is refused at once');
   t.equal(ingest.waitingCount, 2, 'nothing after it is accepted');
   ingest.answer();
   await runLoopTurns();
-  t.equal(answersTo(again), '');
+  t.equal(answersTo(secondLock), '');
   t.equal(broker.connected, 0);
   t.equal(broker.refusals.publish, 0);
 });
@@ -240,21 +241,21 @@ t.test(
 
     const first = await connect(testMac(2));
     first.send(uplink(3));
-    const second = await connect(testMac(2));
+    const nextUplink = await connect(testMac(2));
     first.send(uplink(4));
-    second.send(uplink(3));
+    nextUplink.send(uplink(3));
     ingest.answer();
     await runLoopTurns();
     t.equal(answersTo(first), '');
-    t.equal(answersTo(second), pubackHex(3));
+    t.equal(answersTo(nextUplink), pubackHex(3));
     t.ok(first.destroyed);
   },
 );
 
 t.test('a client with many unanswered uplinks, or that does not read, is not read', async (t) => {
   const { connect, ingest } = await startManualBroker(t);
-  const flood = await connect(MAC);
-  flood.send(...uplinks(1, 1000));
+  const floodingLock = await connect(MAC);
+  floodingLock.send(...uplinks(1, 1000));
   await runLoopTurns();
   const takenAtOnce = ingest.taken.length;
   t.ok(takenAtOnce >= 1 && takenAtOnce <= 100, `${takenAtOnce} of 1,000 are taken`);
@@ -262,7 +263,7 @@ t.test('a client with many unanswered uplinks, or that does not read, is not rea
     ingest.answer();
     await runLoopTurns();
   }
-  t.equal(answersTo(flood), pubacks(1, 1000), 'the remaining ones once these are answered');
+  t.equal(answersTo(floodingLock), pubacks(1, 1000), 'the other uplinks are taken once these are answered');
 
   const nonReading = await connect(testMac(2));
   nonReading.isReading = false;

@@ -31,8 +31,16 @@ t.setTimeout(120_000);
 
 function uplink(lock: number, boot: number, sequence: number, content = 0): IncomingUplink {
   const bytes = testBytes(sequence, { boot, kept: content });
-  const name = { deviceId: lock, merchantId: 1, credentialId: lock, boot, sequence };
-  return { type: 'uplink', ...name, digest: uplinkDigest(bytes), kind: 1, bytes, receivedAtMs: 5, buffered: false };
+  const uplinkKey = { deviceId: lock, merchantId: 1, credentialId: lock, boot, sequence };
+  return {
+    type: 'uplink',
+    ...uplinkKey,
+    digest: uplinkDigest(bytes),
+    kind: 1,
+    bytes,
+    receivedAtMs: 5,
+    buffered: false,
+  };
 }
 
 /** A model of the log: a plain list of uplinks. */
@@ -40,7 +48,8 @@ class LogModel {
   readonly uplinks: IncomingUplink[] = [];
 
   append(incoming: readonly IncomingUplink[]): void {
-    for (const one of incoming) if (!this.uplinks.some((other) => keyOf(other) === keyOf(one))) this.uplinks.push(one);
+    for (const uplink1 of incoming)
+      if (!this.uplinks.some((other) => keyOf(other) === keyOf(uplink1))) this.uplinks.push(uplink1);
   }
 
   ofLock(lock: number): IncomingUplink[] {
@@ -80,9 +89,9 @@ async function logOf(store: Store, lock: number): Promise<IncomingUplink[]> {
 async function compare(t: Test, store: Store, model: LogModel, random: SeededChance, when: string): Promise<void> {
   const lock = random.between(1, LOCKS + 1);
   const uplinks = model.ofLock(lock);
-  const names = (list: readonly IncomingUplink[]): string[] => list.map(shortKeyOf);
-  t.same(names(await logOf(store, lock)), names(uplinks), `${when}: the log of lock ${lock}`);
-  const sorted = uplinks.toSorted((one, other) => other.boot - one.boot || other.sequence - one.sequence);
+  const shortKeys = (list: readonly IncomingUplink[]): string[] => list.map(shortKeyOf);
+  t.same(shortKeys(await logOf(store, lock)), shortKeys(uplinks), `${when}: the log of lock ${lock}`);
+  const sorted = uplinks.toSorted((uplink1, other) => other.boot - uplink1.boot || other.sequence - uplink1.sequence);
   const latest = await store.readUplinks(lock, 15);
   const positions = (list: readonly { boot: number; sequence: number }[]): string[] =>
     list.map(({ boot, sequence }) => `${boot}/${sequence}`);
@@ -91,20 +100,20 @@ async function compare(t: Test, store: Store, model: LogModel, random: SeededCha
   const deliveries = await store.webhooks.readDeliveries(filter);
   t.same(
     deliveries.map(({ uplink }) => shortKeyOf(uplink)),
-    names(uplinks.toReversed().slice(0, 15)),
+    shortKeys(uplinks.toReversed().slice(0, 15)),
     `${when}: the deliveries of lock ${lock}`,
   );
   if (uplinks.length === 0) return;
-  const one = random.pick(uplinks);
-  const digests = await store.readDigests(lock, one.boot, one.sequence);
-  const withSameKey = uplinks.filter(({ boot, sequence }) => boot === one.boot && sequence === one.sequence);
+  const uplink1 = random.pick(uplinks);
+  const digests = await store.readDigests(lock, uplink1.boot, uplink1.sequence);
+  const withSameKey = uplinks.filter(({ boot, sequence }) => boot === uplink1.boot && sequence === uplink1.sequence);
   t.same(
     digests.map((digest) => digest.toString('hex')).sort(),
     withSameKey.map(({ digest }) => digest.toString('hex')).sort(),
-    `${when}: what is under ${shortKeyOf(one)}`,
+    `${when}: the contents with the key ${shortKeyOf(uplink1)}`,
   );
-  const event = await store.webhooks.findEvent({ ...one, mac: testMac(lock) });
-  t.equal(event && shortKeyOf(event), shortKeyOf(one), `${when}: the event`);
+  const event = await store.webhooks.findEvent({ ...uplink1, mac: testMac(lock) });
+  t.equal(event && shortKeyOf(event), shortKeyOf(uplink1), `${when}: the event`);
 }
 
 /** Makes uplinks in order, late, repeated, and with the same key but other content. */
@@ -112,13 +121,13 @@ function nextBatch(random: SeededChance, sent: Map<number, number>): IncomingUpl
   return Array.from({ length: random.between(0, 25) }, () => {
     const lock = random.between(1, LOCKS + 1);
     const last = sent.get(lock) ?? 0;
-    const kind = random.next();
-    if (kind < 0.6) {
+    const drawn = random.next();
+    if (drawn < 0.6) {
       sent.set(lock, last + 1);
       return uplink(lock, 1 + (last >> 6), last & 63);
     }
     const number = random.between(0, last + 3);
-    return uplink(lock, 1 + (number >> 6), number & 63, kind < 0.9 ? 0 : random.between(1, 3));
+    return uplink(lock, 1 + (number >> 6), number & 63, drawn < 0.9 ? 0 : random.between(1, 3));
   });
 }
 
@@ -186,7 +195,7 @@ t.test('after a full disk the retried uplinks get into the index tables', async 
   t.teardown(() => db.close());
   const writer = new LogWriter(db, SMALL_RUN_SIZE);
   const [random, sent, model] = [new SeededChance(3), new Map<number, number>(), new LogModel()];
-  let full = 0;
+  let fullDiskCount = 0;
   for (let round = 0; round < 300; round++) {
     const pages = db.pragma('page_count', { simple: true }) as number;
     const incoming = nextBatch(random, sent);
@@ -197,7 +206,7 @@ t.test('after a full disk the retried uplinks get into the index tables', async 
       commit();
     } catch (error) {
       t.match(error, { code: 'SQLITE_FULL' });
-      full += 1;
+      fullDiskCount += 1;
       db.pragma('max_page_count = 1000000');
       commit();
     }
@@ -207,7 +216,7 @@ t.test('after a full disk the retried uplinks get into the index tables', async 
   const count = (table: string): unknown => db.prepare(`SELECT count(*) FROM ${table}`).pluck().get();
   const all = model.uplinks.length;
   t.same([count('uplink'), count('uplink_name'), count('uplink_of_device')], [all, all, all]);
-  t.ok(full > 10, `${full} times it was full`);
+  t.ok(fullDiskCount > 10, `${fullDiskCount} times it was full`);
 });
 
 t.test('uplinks that are in the index tables are not held in memory', async (t) => {
@@ -241,7 +250,10 @@ t.test('a changed row does not match its checksum', async (t) => {
   const digest = Buffer.from(row.digest);
   digest[7] = (digest[7] as number) ^ 128;
   const columns = ['id', 'device_id', 'merchant_id', 'credential_id', 'boot', 'sequence', 'kind', 'received_at_ms'];
-  const changed = columns.map((name) => ({ ...row, [name]: (row[name as keyof SummedRow] as number) + 1 }));
+  const changed = columns.map((name) => ({
+    ...row,
+    [name]: (row[name as keyof SummedRow] as number) + 1,
+  }));
   for (const other of [...changed, { ...row, bytes }, { ...row, digest }, { ...row, buffered: 1 }])
     t.not(uplinkSum(other), row.sum);
 });

@@ -1,6 +1,7 @@
 /**
- * The contract suite of the store (gateway/store/contract). Each engine's test file calls it with a function that opens
- * the engine.
+ * The contract suite of the store (gateway/store/contract): the behaviour that every database engine must have. Each
+ * engine's test file calls it with a function that opens the engine. Uplinks are a lock's messages; those that are
+ * pings are the merchant's events.
  */
 import t from 'tap';
 import type { CommandChange, NewCommand } from '../../../gateway/store/contract/command-record.js';
@@ -22,6 +23,7 @@ import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 /** Opens the engine on a folder, creating the store if it doesn't exist. */
 export type OpenStore = (folder: string) => Promise<Store>;
 
+/** Any hash of a secret. */
 const HASH = Buffer.alloc(32, 7);
 const MAC = testMac();
 
@@ -43,10 +45,12 @@ function uplink(sequence: number, members: Partial<IncomingUplink> = {}): Incomi
   };
 }
 
+/** A commit (what one transaction stores) with these messages and events. */
 function commit(...incoming: Incoming[]): Commit {
   return { incoming, judged: [], states: new Map() };
 }
 
+/** A new store with a merchant and its lock, both with id 1. */
 async function withLock(test: Teardown, open: OpenStore): Promise<{ store: Store; folder: string }> {
   const folder = tempFolder(test);
   const store = await open(folder);
@@ -64,15 +68,16 @@ function attempt(uplinkId: number, number: number, outcome: AttemptRecord['outco
 export function storeContract(engine: string, open: OpenStore): void {
   logContract(engine, open);
   judgedContract(engine, open);
+  logOrderContract(engine, open);
   eventContract(engine, open);
   deliveryContract(engine, open);
   registryContract(engine, open);
   commandContract(engine, open);
   commandTargetContract(engine, open);
-  twinContract(engine, open);
+  powerChangeContract(engine, open);
   identityContract(engine, open);
-  forgettingContract(engine, open);
-  whyContract(engine, open);
+  deletionContract(engine, open);
+  explanationContract(engine, open);
 }
 
 function logContract(engine: string, open: OpenStore): void {
@@ -87,11 +92,11 @@ function logContract(engine: string, open: OpenStore): void {
     t.same(await store.readDigests(1, 9, 2), []);
     t.equal(await store.readLastReceivedAtMs(), 1001);
     await store.close();
-    const again = await open(folder);
-    t.teardown(() => again.close());
-    await again.append(commit(uplink(1), uplink(3)));
+    const reopened = await open(folder);
+    t.teardown(() => reopened.close());
+    await reopened.append(commit(uplink(1), uplink(3)));
     t.same(
-      (await again.readEvents(1, 0, 10)).map(({ boot, sequence }) => [boot, sequence]),
+      (await reopened.readEvents(1, 0, 10)).map(({ boot, sequence }) => [boot, sequence]),
       [
         [1, 1],
         [1, 2],
@@ -107,11 +112,11 @@ function logContract(engine: string, open: OpenStore): void {
 function judgedContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: uplinks after a lock's stored state are found among the newest uplinks`, async (t) => {
     const { store } = await withLock(t, open);
-    const afterStates = async (most: number): Promise<number[]> => {
-      const found: number[] = [];
-      for await (const piece of store.readUplinksAfterStates(most, 2))
-        found.push(...piece.map(({ sequence }) => sequence));
-      return found;
+    const afterStates = async (limit: number): Promise<number[]> => {
+      const periodFinding: number[] = [];
+      for await (const chunk of store.readUplinksAfterStates(limit, 2))
+        periodFinding.push(...chunk.map(({ sequence }) => sequence));
+      return periodFinding;
     };
     const states = new Map([[1, '{"a":1}']]);
     await store.append(commit(uplink(1)));
@@ -125,7 +130,7 @@ function judgedContract(engine: string, open: OpenStore): void {
     t.same(await afterStates(9), []);
     await store.append(commit(uplink(6)));
     await store.changeDevice({ mac: MAC, state: '{"b":1}' });
-    t.same(await afterStates(9), [], 'so does a state that an operator’s change replaces');
+    t.same(await afterStates(9), [], 'a state that an operator’s change replaces includes all earlier uplinks');
   });
 
   t.test(`${engine}: a lock's state and findings are stored in the same commit`, async (t) => {
@@ -133,38 +138,47 @@ function judgedContract(engine: string, open: OpenStore): void {
     t.equal(await store.readDeviceState(1), null);
     const mac = 'A4:C1:38:00:00:01';
     const about = { credential: 1, boot: 1, sequence: 1 };
-    const found: Finding = { rule: 'period-too-soon', severity: 'violation', message: 'm', mac, about, atMs: 7 };
-    const silent: Finding = { ...found, rule: 'period-overdue', severity: 'warning', about: null };
+    const periodFinding: Finding = {
+      rule: 'period-too-soon',
+      severity: 'violation',
+      message: 'm',
+      mac,
+      about,
+      atMs: 7,
+    };
+    const overdueFinding: Finding = { ...periodFinding, rule: 'period-overdue', severity: 'warning', about: null };
     const states = new Map([[1, '{"a":1}']]);
-    const judged = [{ deviceId: 1, withdrawn: [], findings: [found, silent] }];
+    const judged = [{ deviceId: 1, withdrawn: [], findings: [periodFinding, overdueFinding] }];
     await store.append({ incoming: [uplink(1)], judged, states });
     t.equal(await store.readDeviceState(1), '{"a":1}');
     t.same(await store.readDeviceStates(), [{ deviceId: 1, mac: MAC, state: '{"a":1}' }]);
     t.same(
       (await store.readFindings(1, 9)).map(({ finding }) => finding),
-      [silent, found],
+      [overdueFinding, periodFinding],
     );
-    const withdrawn = [{ rule: found.rule, mac, about }];
+    const withdrawn = [{ rule: periodFinding.rule, mac, about }];
     await store.append({ incoming: [], judged: [{ deviceId: 1, withdrawn, findings: [] }], states: new Map() });
     t.same(
       (await store.readFindings(1, 9)).map(({ finding }) => finding),
-      [silent],
+      [overdueFinding],
     );
   });
+}
 
+function logOrderContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: the log of a lock has uplinks and connection events in their order`, async (t) => {
     const { store } = await withLock(t, open);
     const connect = { event: 'connect' } as const;
     const disconnect = { event: 'disconnect', cause: 'closed' } as const;
-    const happened = (event: LockEvent): Incoming => ({ type: 'lock-event', deviceId: 1, atMs: 5, event });
-    await store.append(commit(happened(connect), uplink(1), uplink(2)));
+    const lockEvent = (event: LockEvent): Incoming => ({ type: 'lock-event', deviceId: 1, atMs: 5, event });
+    await store.append(commit(lockEvent(connect), uplink(1), uplink(2)));
     await store.append(
-      commit(uplink(3), happened(disconnect), happened(connect), uplink(4), uplink(9, { deviceId: 2 })),
+      commit(uplink(3), lockEvent(disconnect), lockEvent(connect), uplink(4), uplink(9, { deviceId: 2 })),
     );
     const seen: unknown[] = [];
-    for await (const piece of store.readLog(1, 2)) {
-      t.ok(piece.length <= 2);
-      seen.push(...piece.map((entry) => (entry.type === 'uplink' ? entry.uplink.sequence : entry.event)));
+    for await (const chunk of store.readLog(1, 2)) {
+      t.ok(chunk.length <= 2);
+      seen.push(...chunk.map((entry) => (entry.type === 'uplink' ? entry.uplink.sequence : entry.event)));
     }
     t.same(seen, [connect, 1, 2, 3, disconnect, connect, 4]);
   });
@@ -203,12 +217,12 @@ function eventContract(engine: string, open: OpenStore): void {
 
   t.test(`${engine}: quarantine retains the newest messages of each lock`, async (t) => {
     const { store } = await withLock(t, open);
-    const item = (deviceId: number, at: number): Incoming => {
+    const junkMessage = (deviceId: number, at: number): Incoming => {
       const bytes = Buffer.from(`junk ${at}`);
       return { type: 'quarantine', deviceId, credentialId: 1, receivedAtMs: at, code: 'no-body', message: 'm', bytes };
     };
-    const junk = Array.from({ length: MAX_QUARANTINED_PER_LOCK + 3 }, (_, at) => item(1, at));
-    await store.append(commit(item(2, 0), ...junk));
+    const junk = Array.from({ length: MAX_QUARANTINED_PER_LOCK + 3 }, (_, at) => junkMessage(1, at));
+    await store.append(commit(junkMessage(2, 0), ...junk));
     const quarantined = await store.readQuarantine(1, MAX_QUARANTINED_PER_LOCK * 2);
     t.equal(quarantined.length, MAX_QUARANTINED_PER_LOCK);
     t.equal(quarantined.at(-1)?.receivedAtMs, 3, 'the oldest are deleted first');
@@ -225,26 +239,26 @@ function deliveryContract(engine: string, open: OpenStore): void {
     const [first] = await store.readEvents(1, 0, 1);
     t.equal(url.cursor, first?.id, 'a new URL gets events from now on');
     await store.append(commit(uplink(2), uplink(3)));
-    const [two, three] = await store.readEvents(1, url.cursor, 9);
-    const [a, b] = [two?.id ?? 0, three?.id ?? 0];
+    const [secondEvent, thirdEvent] = await store.readEvents(1, url.cursor, 9);
+    const [secondId, thirdId] = [secondEvent?.id ?? 0, thirdEvent?.id ?? 0];
     const pending = { state: 'pending', nextAttemptAtMs: 50 } as const;
-    const attempts = [attempt(a, 1, pending), attempt(b, 1, { ...pending, nextAttemptAtMs: 40 })];
-    await store.recordProgress([{ urlId: url.id, attempts, cursor: b }]);
+    const attempts = [attempt(secondId, 1, pending), attempt(thirdId, 1, { ...pending, nextAttemptAtMs: 40 })];
+    await store.recordProgress([{ urlId: url.id, attempts, cursor: thirdId }]);
     t.equal(await store.nextDueAtMs(url.id), 40);
     t.same(await store.readDueDeliveries(url.id, 39, 9), []);
     const due = await store.readDueDeliveries(url.id, 50, 9);
     t.same(
       due.map(({ uplink, attempts }) => [uplink.id, attempts]),
       [
-        [b, 1],
-        [a, 1],
+        [thirdId, 1],
+        [secondId, 1],
       ],
       'the longest due first',
     );
-    const ends = [attempt(a, 2, { state: 'delivered' }), attempt(b, 2, { state: 'dead' })];
-    await store.recordProgress([{ urlId: url.id, attempts: ends, cursor: a }]);
+    const lastAttempts = [attempt(secondId, 2, { state: 'delivered' }), attempt(thirdId, 2, { state: 'dead' })];
+    await store.recordProgress([{ urlId: url.id, attempts: lastAttempts, cursor: secondId }]);
     t.equal(await store.nextDueAtMs(url.id), null);
-    t.equal((await store.listWebhookUrls())[0]?.cursor, b);
+    t.equal((await store.listWebhookUrls())[0]?.cursor, thirdId);
     await store.recordProgress([{ urlId: url.id, attempts: [], disabledWhy: 'gone' }]);
     t.match(await store.listWebhookUrls(), [{ state: 'disabled', disabledWhy: 'gone' }]);
   });
@@ -259,19 +273,19 @@ function registryContract(engine: string, open: OpenStore): void {
     await t.rejects(store.addDevice({ ...device, merchant: 'Nobody' }), { code: 'no-such-merchant' });
     t.match(await store.findLock(MAC), { deviceId: 1, merchantId: 1, credentials: [{ id: 1, secretHash: HASH }] });
     t.equal(await store.findLock(testMac(2)), null);
-    const newer = Buffer.alloc(32, 8);
-    await store.replaceLockCredential(MAC, newer, 9);
+    const newSecretHash = Buffer.alloc(32, 8);
+    await store.replaceLockCredential(MAC, newSecretHash, 9);
     const credentials = (await store.findLock(MAC))?.credentials;
     const member = { expiresAtMs: null };
     t.same(
       credentials,
       [
-        { id: 2, secretHash: newer, ...member, isRevoked: false },
+        { id: 2, secretHash: newSecretHash, ...member, isRevoked: false },
         { id: 1, secretHash: HASH, ...member, isRevoked: true },
       ],
       'the old credential is revoked',
     );
-    await t.rejects(store.replaceLockCredential(testMac(2), newer, 9), { code: 'no-such-device' });
+    await t.rejects(store.replaceLockCredential(testMac(2), newSecretHash, 9), { code: 'no-such-device' });
     t.match(await store.listDevices(), [{ device: { mac: MAC, merchantName: 'Amber' }, state: null }]);
     t.equal(await store.countDevices(), 1);
     t.equal(await store.findDevice(testMac(2)), null);
@@ -290,27 +304,35 @@ const newCommand = (members: Partial<NewCommand> = {}): NewCommand => {
   const [command, times] = [{ type: 'reset' } as const, { createdAtMs: 10, notBeforeMs: null, expiresAtMs: 99 }];
   return { deviceId: 1, merchantId: 1, command, ...times, askedBy: 'ann', ...members };
 };
-const change = (...commands: CommandChange[]): Commit => ({ incoming: [], judged: [], states: new Map(), commands });
+const commandCommit = (...commands: CommandChange[]): Commit => ({
+  incoming: [],
+  judged: [],
+  states: new Map(),
+  commands,
+});
 const doneAnswer = { type: 'acknowledged', deviceId: 1, state: 'done', detail: 'well', atMs: 30 } as const;
 
 function commandContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: a command's changes are part of the commit, and only its first answer counts`, async (t) => {
     const { store } = await withLock(t, open);
     const command = { type: 'set-power', mode: 'HIGH', recovery: false } as const;
-    const [one, two] = await store.commands.add([newCommand({ command }), newCommand()]);
-    t.match([one, two], [{ id: 1, mac: MAC, command, state: 'queued', sentCount: 0, askedBy: 'ann' }, { id: 2 }]);
-    await store.append(change({ ...doneAnswer, id: 2 }));
+    const [one, secondEvent] = await store.commands.add([newCommand({ command }), newCommand()]);
+    t.match(
+      [one, secondEvent],
+      [{ id: 1, mac: MAC, command, state: 'queued', sentCount: 0, askedBy: 'ann' }, { id: 2 }],
+    );
+    await store.append(commandCommit({ ...doneAnswer, id: 2 }));
     t.match(await store.commands.find(2), { state: 'queued' }, 'an unsent command can’t be answered');
-    await store.append(change({ type: 'sent', id: 1, atMs: 20 }, { type: 'sent', id: 1, atMs: 25 }));
+    await store.append(commandCommit({ type: 'sent', id: 1, atMs: 20 }, { type: 'sent', id: 1, atMs: 25 }));
     const sent = { sentCount: 2, firstSentAtMs: 20, lastSentAtMs: 25 };
     t.match(await store.commands.find(1), { state: 'sent', ...sent });
-    await store.append(change({ ...doneAnswer, id: 1, deviceId: 2 }));
+    await store.append(commandCommit({ ...doneAnswer, id: 1, deviceId: 2 }));
     t.match(await store.commands.find(1), { state: 'sent' }, 'another lock can’t answer it');
-    await store.append(change({ ...doneAnswer, id: 1 }, { ...doneAnswer, id: 1, state: 'failed', atMs: 31 }));
-    await store.append(change({ type: 'sent', id: 1, atMs: 40 }));
+    await store.append(commandCommit({ ...doneAnswer, id: 1 }, { ...doneAnswer, id: 1, state: 'failed', atMs: 31 }));
+    await store.append(commandCommit({ type: 'sent', id: 1, atMs: 40 }));
     t.match(await store.commands.find(1), { state: 'done', detail: 'well', finishedAtMs: 30, sentCount: 3 });
     const broken = { ...uplink(2), boot: Symbol('no number') as unknown as number };
-    await t.rejects(store.append({ ...change({ type: 'sent', id: 2, atMs: 50 }), incoming: [broken] }));
+    await t.rejects(store.append({ ...commandCommit({ type: 'sent', id: 2, atMs: 50 }), incoming: [broken] }));
     t.match(await store.commands.find(2), { state: 'queued' }, 'a commit that fails changes nothing');
   });
 
@@ -324,7 +346,7 @@ function commandContract(engine: string, open: OpenStore): void {
       'ids grow in the order given',
     );
     await store.append(
-      change({ type: 'sent', id: 2, atMs: 20 }, { type: 'sent', id: 3, atMs: 20 }, { ...doneAnswer, id: 3 }),
+      commandCommit({ type: 'sent', id: 2, atMs: 20 }, { type: 'sent', id: 3, atMs: 20 }, { ...doneAnswer, id: 3 }),
     );
     t.equal(await store.commands.cancel(1, 50), true);
     t.equal(await store.commands.cancel(2, 50), false, 'it was sent already');
@@ -334,7 +356,7 @@ function commandContract(engine: string, open: OpenStore): void {
     );
     t.equal(expired.length, 1998);
     t.notOk(expired.includes(1) || expired.includes(3), 'a finished command does not expire');
-    await store.append(change({ ...doneAnswer, id: 2, atMs: 70 }));
+    await store.append(commandCommit({ ...doneAnswer, id: 2, atMs: 70 }));
     t.match(await store.commands.find(2), { state: 'done', finishedAtMs: 70 }, 'an answer after the expiry counts');
     t.same(
       (await store.commands.list({ state: 'done', limit: 9 })).map(({ id }) => id),
@@ -342,14 +364,14 @@ function commandContract(engine: string, open: OpenStore): void {
     );
     t.same(await store.commands.list({ deviceId: 2, limit: 9 }), []);
     await store.close();
-    const again = await open(folder);
-    t.teardown(() => again.close());
+    const reopened = await open(folder);
+    t.teardown(() => reopened.close());
     t.same(
-      (await again.commands.readUnfinished()).map(({ id }) => id),
+      (await reopened.commands.readUnfinished()).map(({ id }) => id),
       records.map(({ id }) => id).slice(2000),
     );
-    t.match(await again.commands.add([newCommand()]), [{ id: 2501 }], 'no id is reused');
-    t.equal(await again.commands.find(9999), null);
+    t.match(await reopened.commands.add([newCommand()]), [{ id: 2501 }], 'no id is reused');
+    t.equal(await reopened.commands.find(9999), null);
   });
 }
 
@@ -373,7 +395,7 @@ function commandTargetContract(engine: string, open: OpenStore): void {
   });
 }
 
-function twinContract(engine: string, open: OpenStore): void {
+function powerChangeContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: requested power settings of a lock are read newest first`, async (t) => {
     const { store } = await withLock(t, open);
     await store.addDevice({ mac: testMac(2), merchant: 'Amber', simulated: true, secretHash: HASH, nowMs: 6 });
@@ -441,7 +463,7 @@ function identityContract(engine: string, open: OpenStore): void {
   });
 }
 
-function forgettingContract(engine: string, open: OpenStore): void {
+function deletionContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: a removed lock keeps its history and its id when it is added again`, async (t) => {
     const { store } = await withLock(t, open);
     await store.append({ ...commit(uplink(1)), states: new Map([[1, '{}']]) });
@@ -469,7 +491,7 @@ function forgettingContract(engine: string, open: OpenStore): void {
     await store.scrub();
     t.same(await store.readDigests(1, 1, 1), [Buffer.alloc(0)]);
     t.same([await store.readEvents(1, 0, 9), await store.readUplinks(1, 9)], [[], []]);
-    for await (const piece of store.readLog(1, 9)) t.same(piece, []);
+    for await (const chunk of store.readLog(1, 9)) t.same(chunk, []);
     t.equal(await store.readDeviceState(1), '{"a":1}');
     await store.append(commit(uplink(3)));
     t.same(
@@ -491,41 +513,44 @@ function forgettingContract(engine: string, open: OpenStore): void {
   });
 }
 
-function whyContract(engine: string, open: OpenStore): void {
-  t.test(`${engine}: why: rows are found by their public names, and the end of a log is read`, async (t) => {
-    const { store } = await withLock(t, open);
-    const connect: Incoming = { type: 'lock-event', deviceId: 1, atMs: 1000, event: { event: 'connect' } };
-    const disconnect: Incoming = { ...connect, atMs: 1005, event: { event: 'disconnect', cause: 'closed' } };
-    const other = testBytes(2, { dropped: 9 });
-    const twin = uplink(2, { bytes: other, digest: uplinkDigest(other), receivedAtMs: 1006 });
-    await store.append(commit(connect, uplink(1), uplink(2), uplink(3), uplink(4), disconnect, twin));
-    const sequencesOf = async (...[boot, sequence]: [number, number]): Promise<number[]> =>
-      (await store.why.findUplinks(1, boot, sequence)).map((each) => each.id);
-    t.same([await sequencesOf(1, 2), await sequencesOf(1, 9)], [[2, 5], []]);
-    const about = { credential: 1, boot: 1, sequence: 2 };
-    const mac = 'A4:C1:38:00:00:01';
-    const finding: Finding = { rule: 'clock-ahead', severity: 'warning', message: 'm', mac, about, atMs: 7 };
-    await store.append({
-      incoming: [],
-      judged: [{ deviceId: 1, withdrawn: [], findings: [finding] }],
-      states: new Map(),
-    });
-    t.same(await store.why.findFinding(1), { id: 1, finding, deviceId: 1, merchantId: 1, mac: MAC });
-    t.same(await store.why.findFindingsAbout(1, about), [{ id: 1, finding }]);
-    t.same(await store.why.findFindingsAbout(1, { ...about, sequence: 3 }), []);
-    t.same([await store.why.findFinding(2), await store.why.findQuarantined(1)], [null, null]);
-    t.equal(await store.why.findGap(1, 2), false);
-    const wholeLog = await store.why.findLogStart(1, 5, 1006, 100);
-    t.same(wholeLog, { afterUplinkId: 0, afterEventId: 0, isCut: false });
-    const cut = await store.why.findLogStart(1, 5, 1006, 2);
-    t.same(cut, { afterUplinkId: 3, afterEventId: 1, isCut: true }, 'events before the first uplink are left out');
-    const read: unknown[] = [];
-    for await (const piece of store.why.readLogFrom(1, cut, 2)) {
-      t.ok(piece.length <= 2);
-      read.push(...piece.map((entry) => (entry.type === 'uplink' ? entry.uplink.sequence : entry.event.event)));
-    }
-    t.same(read, [4, 'disconnect', 2]);
-  });
+function explanationContract(engine: string, open: OpenStore): void {
+  t.test(
+    `${engine}: explanations find rows by their public names, and read the last part of a lock’s log`,
+    async (t) => {
+      const { store } = await withLock(t, open);
+      const connect: Incoming = { type: 'lock-event', deviceId: 1, atMs: 1000, event: { event: 'connect' } };
+      const disconnect: Incoming = { ...connect, atMs: 1005, event: { event: 'disconnect', cause: 'closed' } };
+      const other = testBytes(2, { dropped: 9 });
+      const conflicting = uplink(2, { bytes: other, digest: uplinkDigest(other), receivedAtMs: 1006 });
+      await store.append(commit(connect, uplink(1), uplink(2), uplink(3), uplink(4), disconnect, conflicting));
+      const sequencesOf = async (...[boot, sequence]: [number, number]): Promise<number[]> =>
+        (await store.why.findUplinks(1, boot, sequence)).map((each) => each.id);
+      t.same([await sequencesOf(1, 2), await sequencesOf(1, 9)], [[2, 5], []]);
+      const about = { credential: 1, boot: 1, sequence: 2 };
+      const mac = 'A4:C1:38:00:00:01';
+      const finding: Finding = { rule: 'clock-ahead', severity: 'warning', message: 'm', mac, about, atMs: 7 };
+      await store.append({
+        incoming: [],
+        judged: [{ deviceId: 1, withdrawn: [], findings: [finding] }],
+        states: new Map(),
+      });
+      t.same(await store.why.findFinding(1), { id: 1, finding, deviceId: 1, merchantId: 1, mac: MAC });
+      t.same(await store.why.findFindingsAbout(1, about), [{ id: 1, finding }]);
+      t.same(await store.why.findFindingsAbout(1, { ...about, sequence: 3 }), []);
+      t.same([await store.why.findFinding(2), await store.why.findQuarantined(1)], [null, null]);
+      t.equal(await store.why.findGap(1, 2), false);
+      const completeLog = await store.why.findLogStart(1, 5, 1006, 100);
+      t.same(completeLog, { afterUplinkId: 0, afterEventId: 0, isCut: false });
+      const cut = await store.why.findLogStart(1, 5, 1006, 2);
+      t.same(cut, { afterUplinkId: 3, afterEventId: 1, isCut: true }, 'events before the first uplink are left out');
+      const read: unknown[] = [];
+      for await (const chunk of store.why.readLogFrom(1, cut, 2)) {
+        t.ok(chunk.length <= 2);
+        read.push(...chunk.map((entry) => (entry.type === 'uplink' ? entry.uplink.sequence : entry.event.event)));
+      }
+      t.same(read, [4, 'disconnect', 2]);
+    },
+  );
 }
 
 /** Tests that one lock can't fill the disk. With 105,000 entries it is slow, so it runs once for each engine. */
@@ -538,17 +563,20 @@ export function floodContract(engine: string, open: OpenStore): void {
     };
     const flood = Array.from({ length: MAX_LOCK_EVENTS_PER_LOCK + 5000 }, (_, at) => connect(1, at));
     await store.append(commit(connect(2, 7), ...flood));
-    let [keptCount, oldestMs] = [0, Number.POSITIVE_INFINITY];
-    for await (const piece of store.readLog(1, 10_000)) {
-      for (const entry of piece) {
-        keptCount += 1;
+    let [retainedCount, oldestMs] = [0, Number.POSITIVE_INFINITY];
+    for await (const chunk of store.readLog(1, 10_000)) {
+      for (const entry of chunk) {
+        retainedCount += 1;
         if (entry.type === 'lock-event') oldestMs = Math.min(oldestMs, entry.atMs);
       }
     }
-    t.ok(keptCount >= MAX_LOCK_EVENTS_PER_LOCK && keptCount < MAX_LOCK_EVENTS_PER_LOCK + 4000, `${keptCount} are kept`);
-    t.equal(oldestMs, MAX_LOCK_EVENTS_PER_LOCK + 5000 - keptCount, 'the newest events are retained');
-    let others = 0;
-    for await (const piece of store.readLog(2, 10)) others += piece.length;
-    t.equal(others, 1);
+    t.ok(
+      retainedCount >= MAX_LOCK_EVENTS_PER_LOCK && retainedCount < MAX_LOCK_EVENTS_PER_LOCK + 4000,
+      `${retainedCount} are retained`,
+    );
+    t.equal(oldestMs, MAX_LOCK_EVENTS_PER_LOCK + 5000 - retainedCount, 'the newest events are retained');
+    let otherLocksEvents = 0;
+    for await (const chunk of store.readLog(2, 10)) otherLocksEvents += chunk.length;
+    t.equal(otherLocksEvents, 1);
   });
 }

@@ -47,7 +47,7 @@ async function setUpBytes(t: Test, transport: 'tcp' | 'tls'): Promise<BytesSetup
   return { ...usage, proxy, secret, deviceId: device.id, connectLock };
 }
 
-/** The billed bytes of all months together. */
+/** The bytes that the gateway bills for the lock, in all months together. */
 async function billedBytes({ usage }: UsageSetup): Promise<{ up: number; down: number }> {
   const rows = await usage.read({ mac: MAC });
   const sum = (of: (row: UsageRow) => number): number => rows.map(of).reduce((a, b) => a + b, 0);
@@ -85,7 +85,7 @@ async function sendEveryPacket(setup: BytesSetup): Promise<void> {
 /** The ways in which a connection ends, each with the actions that cause it. */
 const CONNECTION_ENDS: Readonly<Record<string, (setup: BytesSetup) => Promise<void>>> = {
   'the lock’s DISCONNECT, after every kind of packet': sendEveryPacket,
-  'its DISCONNECT right after an uplink': async (setup) => {
+  'the lock’s DISCONNECT right after an uplink': async (setup) => {
     const lock = await setup.connectLock();
     lock.client.publish('up', testBytes(40), { qos: 0 });
     await lock.client.endAsync();
@@ -150,6 +150,7 @@ t.test('every message is counted, including repeats and undecodable ones', async
   await setup.proxy.waitForAllClosed(1);
   await setup.waitForSocketsClosed();
   t.match(await setup.usage.read({}), [
+    // sendEveryPacket sends 5 pings, a repeat, garbage and 20 more pings, and receives one command.
     { month: '2099-11', mac: MAC, simulated: false, messagesUp: 27, messagesDown: 1, connections: 1 },
   ]);
 });
@@ -168,12 +169,12 @@ t.test('a connection that lasts beyond the end of a month is split there', async
   await lock.client.endAsync();
   await setup.proxy.waitForAllClosed(1);
   await setup.waitForSocketsClosed();
-  const all = setup.proxy.bytes;
-  const [november, december, ...index] = await setup.usage.read({});
+  const allBytes = setup.proxy.bytes;
+  const [november, december, ...otherMonths] = await setup.usage.read({});
   t.match(november, { month: '2099-11', bytesUp: up, bytesDown: down, messagesUp: 1, connections: 1 });
-  const remainder = { bytesUp: all.up - up, bytesDown: all.down - down };
-  t.match(december, { month: '2099-12', ...remainder, messagesUp: 2, connections: 0 });
-  t.same(index, []);
+  const decemberBytes = { bytesUp: allBytes.up - up, bytesDown: allBytes.down - down };
+  t.match(december, { month: '2099-12', ...decemberBytes, messagesUp: 2, connections: 0 });
+  t.same(otherMonths, []);
 });
 
 t.test('a connection whose CONNECT is incomplete at the end of a month is split there', async (t) => {
@@ -198,8 +199,8 @@ t.test('a connection whose CONNECT is incomplete at the end of a month is split 
 function connectPacket(mac: Mac, secret: string): Buffer {
   const text = (value: string): Buffer => Buffer.concat([Buffer.from([0, value.length]), Buffer.from(value)]);
   const body = [text('MQTT'), Buffer.from([4, 0xc2, 0, 60]), text(mac), text(mac), text(secret)];
-  const remainder = Buffer.concat(body);
-  return Buffer.concat([Buffer.from([0x10, remainder.length]), remainder]);
+  const bodyBytes = Buffer.concat(body);
+  return Buffer.concat([Buffer.from([0x10, bodyBytes.length]), bodyBytes]);
 }
 
 t.test('a refused CONNECT is not billed', async (t) => {
@@ -302,7 +303,7 @@ t.test('kill -9 loses only counts that were not stored yet, and nothing is count
   // The lock has its last PUBACK, so the proxy has counted all bytes up to now.
   const before = proxy.bytes;
   await gateway.program.waitUntil((lines) => stored(lines).up === before.up && stored(lines).down === before.down);
-  t.pass('within a second of the clock it is all on the disk');
+  t.pass('all counts are on the disk within a second');
   for (let sequence = 21; sequence <= 30; sequence += 1) await first.send(testBytes(sequence));
   await gateway.kill();
   await first.closed;
@@ -319,10 +320,10 @@ t.test('kill -9 loses only counts that were not stored yet, and nothing is count
   await second.client.endAsync();
   await proxy.waitForAllClosed(2);
   const [after] = (await gateway.get<Answer>('/usage')).usage;
-  const index = proxy.connections[1] as ProxiedConnection;
+  const secondConnection = proxy.connections[1] as ProxiedConnection;
   t.match(
     after,
-    { bytes_up: up + index.up, bytes_down: down + index.down },
+    { bytes_up: up + secondConnection.up, bytes_down: down + secondConnection.down },
     'the restarted gateway continues the count',
   );
   type Shown = { sim: unknown };
@@ -378,11 +379,11 @@ t.test('a lock whose activation can’t be stored is not accepted', async (t) =>
 });
 
 t.test('first connections at the same time share their commits', async (t) => {
-  const sizes: number[] = [];
+  const commitSizes: number[] = [];
   const setup = await setUpUsage(t, {
     wrapStore: (store) => {
       const activate: typeof store.usage.activate = async (sims) => {
-        sizes.push(sims.length);
+        commitSizes.push(sims.length);
         await store.usage.activate(sims);
       };
       return withOverrides(store, { usage: withOverrides(store.usage, { activate }) });
@@ -391,5 +392,5 @@ t.test('first connections at the same time share their commits', async (t) => {
   const macs = Array.from({ length: 100 }, (_, index) => testMac(index));
   await Promise.all([...macs, ...macs].map((mac) => setup.usage.sims.activate(mac)));
   t.equal((await setup.store.usage.readActivations()).length, 100);
-  t.ok(sizes.length <= 2, `${sizes.length} commits`);
+  t.ok(commitSizes.length <= 2, `${commitSizes.length} commits`);
 });

@@ -31,7 +31,7 @@ function month(text: string): Month {
   return parsed.value;
 }
 
-function unbilled(mac: Mac, members: Partial<UnbilledUsage> = {}): UnbilledUsage {
+function unbilledUsage(mac: Mac, members: Partial<UnbilledUsage> = {}): UnbilledUsage {
   const counts = { messagesUp: 3, messagesDown: 1, connections: 2, bytesUp: 900_000, bytesDown: 100_000 };
   return { month: NOVEMBER, mac, simulated: false, ...counts, ...members };
 }
@@ -39,11 +39,15 @@ function unbilled(mac: Mac, members: Partial<UnbilledUsage> = {}): UnbilledUsage
 /* ------------------------------------------------------------------------------------- statements in the store */
 
 function delta(mac: Mac, members: Partial<UsageDelta> = {}): UsageDelta {
-  return { ...unbilled(mac), merchantId: 1, ...members };
+  return { ...unbilledUsage(mac), merchantId: 1, ...members };
 }
 
-async function statementsOf({ usage }: Pick<UsageSetup, 'usage'>, of: Month, merchant?: string): Promise<Statement[]> {
-  return (await usage.statements(of, merchant)).map(({ body }) => JSON.parse(body) as Statement);
+async function statementsOf(
+  { usage }: Pick<UsageSetup, 'usage'>,
+  usageOf: Month,
+  merchant?: string,
+): Promise<Statement[]> {
+  return (await usage.statements(usageOf, merchant)).map(({ body }) => JSON.parse(body) as Statement);
 }
 
 /** Adds a lock whose SIM was activated in November. */
@@ -69,7 +73,7 @@ async function endNovember(setup: ClosingSetup): Promise<void> {
   );
 }
 
-/** A bench that records which months were closed. */
+/** The gateway's parts for usage, which record the months that were closed. */
 async function setUpClosing(t: Test, data?: string, clock?: ManualClock): Promise<ClosingSetup> {
   const changeSignal = new ChangeSignal();
   const closed = new Set<Month>();
@@ -77,9 +81,9 @@ async function setUpClosing(t: Test, data?: string, clock?: ManualClock): Promis
     ...(data !== undefined && { data }),
     ...(clock !== undefined && { clock }),
     wrapStore: (store) => {
-      const close: typeof store.usage.close = async (merchantId, of, nowMs, make) => {
-        const isNew = await store.usage.close(merchantId, of, nowMs, make);
-        closed.add(of);
+      const close: typeof store.usage.close = async (merchantId, usageOf, nowMs, make) => {
+        const isNew = await store.usage.close(merchantId, usageOf, nowMs, make);
+        closed.add(usageOf);
         changeSignal.notify();
         return isNew;
       };
@@ -149,10 +153,10 @@ t.test('usage of a closed month is a correction on the next statement, once', as
 
 t.test('months that ended while the gateway was down are closed at the next start', async (t) => {
   const data = tempFolder(t);
-  const before = await setUpClosing(t, data);
-  const mac = await activeLock(before, 1);
-  await before.store.usage.add([delta(mac)], before.clock.now());
-  await before.close();
+  const firstRun = await setUpClosing(t, data);
+  const mac = await activeLock(firstRun, 1);
+  await firstRun.store.usage.add([delta(mac)], firstRun.clock.now());
+  await firstRun.close();
   const setup = await setUpClosing(t, data, new ManualClock(Date.UTC(2100, 2, 5)));
   t.same([...setup.closed], ['2099-11', '2099-12', '2100-01', '2100-02']);
   t.match(await statementsOf(setup, NOVEMBER), [
@@ -176,12 +180,12 @@ t.test(
     const unmoved = await activeLock(setup, 2, 'Blue');
     const removedMac = testMac(3);
     await setup.store.usage.activate([{ mac: removedMac, atMs: Date.UTC(2099, 10, 2) }]);
-    const of = (merchant: Pick<Merchant, 'id'>, mac: Mac, bytesUp: number): UsageDelta =>
+    const usageOf = (merchant: Pick<Merchant, 'id'>, mac: Mac, bytesUp: number): UsageDelta =>
       delta(mac, { merchantId: merchant.id, bytesUp, bytesDown: 0 });
     const amber = { id: 1 };
-    await setup.store.usage.add([of(amber, moved, 100), of(blue, removedMac, 7)], BEFORE_MONTH_END_MS - 2);
+    await setup.store.usage.add([usageOf(amber, moved, 100), usageOf(blue, removedMac, 7)], BEFORE_MONTH_END_MS - 2);
     await setup.store.usage.add(
-      [of(blue, moved, 20), of(blue, unmoved, 3), of(amber, removedMac, 8)],
+      [usageOf(blue, moved, 20), usageOf(blue, unmoved, 3), usageOf(amber, removedMac, 8)],
       BEFORE_MONTH_END_MS - 1,
     );
     await endNovember(setup);
@@ -247,8 +251,8 @@ t.test('“lockgate usage” shows usage, closes months, prints statements and s
   await gateway.accounts.addMerchant(MERCHANT);
   const mac = testMac();
   const { secret } = await gateway.accounts.addDevice({ mac });
-  const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
-  const run = (...args: string[]): Promise<CommandOutput> => runLockgate([...args, ...at]);
+  const gatewayFlags = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
+  const run = (...args: string[]): Promise<CommandOutput> => runLockgate([...args, ...gatewayFlags]);
   const json = async (...args: string[]): Promise<unknown> => JSON.parse((await run(...args)).stdout.join(''));
   const refused = async (code: number, why: RegExp, ...args: string[]): Promise<void> => {
     const { exit, stderr } = await run(...args);
@@ -296,14 +300,14 @@ t.test('“lockgate usage” shows usage, closes months, prints statements and s
 t.test('“usage show” lists the newest month first, the largest usage first, and the total last', async (t) => {
   const gateway = await openGateway(t, tempFolder(t), { usageClock: new ManualClock(BEFORE_MONTH_END_MS) });
   await gateway.accounts.addMerchant(MERCHANT);
-  const [one, two, three] = [testMac(1), testMac(2), testMac(3)];
+  const [lock1, lock2, lock3] = [testMac(1), testMac(2), testMac(3)];
   const october = month('2099-10');
   await gateway.store.usage.add(
     [
-      delta(one, { month: october, bytesUp: 8000, bytesDown: 0 }),
-      delta(one, { bytesUp: 1000, bytesDown: 0 }),
-      delta(two, { bytesUp: 3000, bytesDown: 1000 }),
-      delta(three, { bytesUp: 2000, bytesDown: 0, simulated: true }),
+      delta(lock1, { month: october, bytesUp: 8000, bytesDown: 0 }),
+      delta(lock1, { bytesUp: 1000, bytesDown: 0 }),
+      delta(lock2, { bytesUp: 3000, bytesDown: 1000 }),
+      delta(lock3, { bytesUp: 2000, bytesDown: 0, simulated: true }),
     ],
     BEFORE_MONTH_END_MS,
   );
@@ -325,18 +329,18 @@ t.test('“usage show” lists the newest month first, the largest usage first, 
       .filter(([first = '']) => !first.startsWith('─'));
   t.same(cells(await show('')), [
     ['MAC', 'MONTH', 'BYTES', 'MESSAGES', 'BILLED', 'CONNECTIONS', 'MERCHANT', 'UP', 'DOWN'],
-    [formatMac(two), '2099-11', '4.00 kB', '4', 'yes', '2', MERCHANT, '3.00 kB', '1.00 kB'],
-    [formatMac(three), '2099-11', '2.00 kB', '4', 'no: simulated', '2', MERCHANT, '2.00 kB', '0 B'],
-    [formatMac(one), '2099-11', '1.00 kB', '4', 'yes', '2', MERCHANT, '1.00 kB', '0 B'],
-    [formatMac(one), '2099-10', '8.00 kB', '4', 'yes', '2', MERCHANT, '8.00 kB', '0 B'],
+    [formatMac(lock2), '2099-11', '4.00 kB', '4', 'yes', '2', MERCHANT, '3.00 kB', '1.00 kB'],
+    [formatMac(lock3), '2099-11', '2.00 kB', '4', 'no: simulated', '2', MERCHANT, '2.00 kB', '0 B'],
+    [formatMac(lock1), '2099-11', '1.00 kB', '4', 'yes', '2', MERCHANT, '1.00 kB', '0 B'],
+    [formatMac(lock1), '2099-10', '8.00 kB', '4', 'yes', '2', MERCHANT, '8.00 kB', '0 B'],
     ['TOTAL', '15.00 kB', '16', '8', '14.00 kB', '1.00 kB'],
   ]);
   t.same(
     cells(await show('--by lock --limit 2')).map(([mac, months, bytes]) => [mac, months, bytes]),
     [
       ['MAC', 'MONTHS', 'BYTES'],
-      [formatMac(one), '2', '9.00 kB'],
-      [formatMac(two), '1', '4.00 kB'],
+      [formatMac(lock1), '2', '9.00 kB'],
+      [formatMac(lock2), '1', '4.00 kB'],
       ['TOTAL', '15.00 kB', '16'],
     ],
   );

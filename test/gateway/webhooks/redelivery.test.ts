@@ -33,7 +33,7 @@ t.test('each delivery is listed with its attempts, also one whose first attempt 
   const [lock, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, OTHER_MAC)];
   for (const sequence of [1, 2, 3]) await lock.send(testBytes(sequence));
   await other.send(testBytes(1));
-  await eventually('all are noted', async () => {
+  await eventually('all attempts are recorded', async () => {
     return (await readDeliveries(gateway)).every(({ attempts }) => attempts.length === 1);
   });
   const states = (await readDeliveries(gateway)).map(({ uplink, state, nextAttemptAtMs }) => {
@@ -69,7 +69,10 @@ t.test('resend sends an event again under its id, delivered or not, to one URL o
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(1));
   await Promise.all([receiver.waitForRequests(1), other.waitForRequests(1)]);
-  await eventually('both are noted', async () => (await readDeliveries(gateway, ['delivered'])).length === 2);
+  await eventually(
+    'both deliveries are recorded',
+    async () => (await readDeliveries(gateway, ['delivered'])).length === 2,
+  );
   const id = String(receiver.requests[0]?.headers['webhook-id']);
   const { redelivery } = gateway.webhooks;
   t.same(await redelivery.resend(id, url.id), [{ urlId: url.id, became: 'due' }]);
@@ -206,7 +209,7 @@ t.test(
     const receiver = await testReceiver(t);
     await first.accounts.addWebhookUrl({ url: receiver.url, sinceMs });
     await receiver.waitForRequests(2 * lastDay.length);
-    await eventually('all are noted', async () => {
+    await eventually('all deliveries are recorded', async () => {
       return (await readDeliveries(first, ['delivered'])).length === 2 * lastDay.length;
     });
     t.same(await readDeliveries(first, ['pending', 'dead', 'kept']), [], 'the URL gets no other events');
@@ -216,15 +219,15 @@ t.test(
     const lock = await TestLock.connect(t, second.mqttPort, testMac(3), secret);
     await lock.send(testBytes(1));
     await receiver.waitForRequests(2 * lastDay.length + 1);
-    const got = receiver.requests.map(({ json }) => `${json.mac_addr} ${json.sequence}`);
+    const receivedEvents = receiver.requests.map(({ json }) => `${json.mac_addr} ${json.sequence}`);
     for (const mac of [MAC, OTHER_MAC])
       t.same(
-        got.filter((each) => each.startsWith(formatMac(mac))),
+        receivedEvents.filter((each) => each.startsWith(formatMac(mac))),
         expectedOf(mac, lastDay),
         'each event of the day once, in order',
       );
-    t.same(got.at(-1), expectedOf(testMac(3), [1])[0], 'then the events after it was added');
-    t.equal(got.length, 2 * lastDay.length + 1);
+    t.same(receivedEvents.at(-1), expectedOf(testMac(3), [1])[0], 'then the events after it was added');
+    t.equal(receivedEvents.length, 2 * lastDay.length + 1);
   },
 );
 
@@ -239,15 +242,15 @@ async function writeHistory(folder: string, nowMs: number, sinceMs: number): Pro
     await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash: Buffer.alloc(32), nowMs: 0 });
   const [since, before]: [number[], number[]] = [[], []];
   let sequence = 0;
-  // One ping is received exactly at that time.
+  // One ping is received exactly at `sinceMs`.
   for (let receivedAtMs = sinceMs - Days(2); receivedAtMs < nowMs; receivedAtMs += Minutes(30)) {
     sequence += 1;
     (receivedAtMs >= sinceMs ? since : before).push(sequence);
     const incoming = [1, 2].flatMap((deviceId) =>
       [1, 0].map((kind): IncomingUplink => {
         const bytes = testBytes(sequence);
-        const name = { credentialId: deviceId, boot: kind === 1 ? 1 : 2, sequence, digest: uplinkDigest(bytes) };
-        return { type: 'uplink', deviceId, merchantId: 1, ...name, kind, bytes, receivedAtMs, buffered: false };
+        const uplinkKey = { credentialId: deviceId, boot: kind === 1 ? 1 : 2, sequence, digest: uplinkDigest(bytes) };
+        return { type: 'uplink', deviceId, merchantId: 1, ...uplinkKey, kind, bytes, receivedAtMs, buffered: false };
       }),
     );
     await store.append({ incoming, judged: [], states: new Map() });
@@ -258,13 +261,23 @@ async function writeHistory(folder: string, nowMs: number, sinceMs: number): Pro
   return [since, before];
 }
 
+/** Advances the clock by ten minutes, with every retry and probe that is due in them. */
+async function passTenMinutes(clock: ManualClock, isAttempting: () => boolean): Promise<void> {
+  const endMs = clock.now() + Minutes(10);
+  for (let nextMs = clock.now(); nextMs <= endMs; nextMs = clock.nextDueMs ?? Infinity) {
+    clock.advance(nextMs - clock.now());
+    await eventually('the next attempt is planned', () => clock.nextDueMs !== undefined && !isAttempting());
+  }
+  clock.advance(endMs - clock.now());
+}
+
 t.test('recover after an outage of two hours sends exactly the missing events', async (t) => {
   // No other wait is as long as an attempt's time limit, so that a timer that far away means an attempt in progress.
   const timeoutMs = Seconds(13);
   const { clock, gateway, receiver, urlId } = await setUpWebhooks(t, { timeoutMs });
   const lock = await connectedLock(t, gateway, MAC);
   const accepted: unknown[] = [];
-  const working: Answer = (request, response) => {
+  const acceptingReceiver: Answer = (request, response) => {
     accepted.push(request.json.sequence);
     succeeding(request, response);
   };
@@ -277,28 +290,25 @@ t.test('recover after an outage of two hours sends exactly the missing events', 
     return atMs;
   };
   const isAttempting = (): boolean => clock.isDueAt(clock.now() + timeoutMs);
-  /** Lets ten minutes pass, with every retry and probe that is due in them. */
-  const tenMinutes = async (): Promise<void> => {
-    const endMs = clock.now() + Minutes(10);
-    for (let nextMs = clock.now(); nextMs <= endMs; nextMs = clock.nextDueMs ?? Infinity) {
-      clock.advance(nextMs - clock.now());
-      await eventually('the next attempt is planned', () => clock.nextDueMs !== undefined && !isAttempting());
-    }
-    clock.advance(endMs - clock.now());
+  receiver.answer = acceptingReceiver;
+  const sendSix = async (): Promise<void> => {
+    for (let count = 0; count < 6; count++) await send();
+    await eventually(
+      'all are delivered',
+      async () => (await readDeliveries(gateway, ['delivered'])).length === sequence,
+    );
   };
-  receiver.answer = working;
-  for (let each = 1; each <= 6; each++) await send();
-  await eventually('all are delivered', async () => (await readDeliveries(gateway, ['delivered'])).length === 6);
+  await sendSix();
   receiver.answer = failing;
   const downMs = await send();
-  await tenMinutes();
-  for (let each = 1; each < 12; each++) {
+  await passTenMinutes(clock, isAttempting);
+  for (let count = 1; count < 12; count++) {
     await send();
-    await tenMinutes();
+    await passTenMinutes(clock, isAttempting);
   }
   const backMs = gateway.clock.now();
-  t.same(accepted, [1, 2, 3, 4, 5, 6], 'two hours in which nothing arrived');
-  receiver.answer = working;
+  t.same(accepted, [1, 2, 3, 4, 5, 6], 'nothing arrives during the outage of two hours');
+  receiver.answer = acceptingReceiver;
   const [recovered] = await gateway.webhooks.redelivery.recover({ sinceMs: downMs, untilMs: backMs });
   t.equal(recovered?.urlId, urlId);
   // The next attempt is the open circuit's probe. An event whose attempt failed meanwhile has its own next attempt.
@@ -308,10 +318,8 @@ t.test('recover after an outage of two hours sends exactly the missing events', 
     if (!isAttempting() && dueMs < Infinity) clock.advance(dueMs - clock.now());
     return accepted.length === sequence;
   });
-  for (let each = 1; each <= 6; each++) await send();
-  await eventually('everything is delivered', async () => {
-    return (await readDeliveries(gateway, ['delivered'])).length === sequence;
-  });
+  await sendSix();
+  // Six before the outage, twelve in it and six after it.
   const all = Array.from({ length: 24 }, (_, index) => index + 1);
   t.same(
     [...accepted].sort((a, b) => Number(a) - Number(b)),
@@ -326,5 +334,5 @@ t.test('recover after an outage of two hours sends exactly the missing events', 
   clock.advance(Days(2));
   await send();
   await eventually('the last one', () => accepted.length === 25);
-  t.equal(accepted.at(-1), 25, 'and no event is sent twice');
+  t.equal(accepted.at(-1), 25, 'no event is sent twice');
 });

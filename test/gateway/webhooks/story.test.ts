@@ -1,7 +1,7 @@
 /**
- * Stories, which are scripted series of pings that a merchant can trigger as test webhooks: they match the power
- * model's table (protocol.md §2), are sent like test webhooks (interfaces.md §3), and `lockgate webhook trigger` prints
- * them.
+ * Stories: scripted series of pings, such as a theft, that a merchant can trigger as test webhooks. They match the
+ * power model's table of triggers (protocol.md §2), are sent like test webhooks (interfaces.md §3), and `lockgate
+ * webhook trigger` prints them.
  */
 
 import t from 'tap';
@@ -26,8 +26,8 @@ const MAC = testMac();
 const AMSTERDAM = { latitudeDegrees: 52.3702, longitudeDegrees: 4.8952 };
 
 function lockOf(mac: Mac): StoryLock {
-  const known = { firmwareVersion: '3.1', batteryPercent: 64, ebikeVolts: 36.5, tetherState: 'attached' } as const;
-  return { mac, ...known, place: AMSTERDAM };
+  const reported = { firmwareVersion: '3.1', batteryPercent: 64, ebikeVolts: 36.5, tetherState: 'attached' } as const;
+  return { mac, ...reported, place: AMSTERDAM };
 }
 
 const STORY_START = { startMs: Date.UTC(2026, 10, 20, 6), boot: 0, firstSequence: 500 };
@@ -165,8 +165,8 @@ function gatewayFlags(gateway: Gateway): string[] {
 }
 
 async function trigger(test: Teardown, gateway: Gateway, ...args: string[]): Promise<TriggerResult> {
-  const words = [LOCKGATE, 'webhook', 'trigger', ...args, ...gatewayFlags(gateway)];
-  const program = await runProgram(test, process.execPath, words);
+  const programArguments = [LOCKGATE, 'webhook', 'trigger', ...args, ...gatewayFlags(gateway)];
+  const program = await runProgram(test, process.execPath, programArguments);
   const [stdout, stderr] = [program.stdout.join('\n'), program.stderr.join('\n')];
   return { code: program.exit?.code ?? null, stdout, stderr };
 }
@@ -235,7 +235,7 @@ t.test('trigger has exit codes, can send to one URL, and lists stories', async (
   t.equal(receiver.requests.length, 3, 'the other URLs got all pings');
   t.match(await trigger(t, gateway, 'gps', MAC, '--fast', '--url', '1'), { code: 0 });
   t.same([receiver.requests.length, other.requests.length], [4, 3]);
-  const wrong: [string[], number, RegExp][] = [
+  const wrongCalls: [string[], number, RegExp][] = [
     [['fire', MAC], 2, /there is no story "fire"\. Expected one of theft, commute/],
     [[], 2, /the story is missing/],
     [['theft'], 2, /the lock is missing/],
@@ -243,7 +243,7 @@ t.test('trigger has exit codes, can send to one URL, and lists stories', async (
     [['gps', 'A4C138F0E1D2'], 3, /no device/],
     [['gps', MAC, '--url', '7'], 3, /no webhook URL 7/],
   ];
-  for (const [args, code, stderr] of wrong)
+  for (const [args, code, stderr] of wrongCalls)
     t.match(await trigger(t, gateway, ...args), { code, stderr }, args.join(' '));
   const list = await trigger(t, gateway, '--list');
   for (const { name, sentence } of STORIES)
@@ -258,15 +258,15 @@ t.test('trigger has exit codes, can send to one URL, and lists stories', async (
 t.test('trigger waits for the time of each ping, and Ctrl-C ends it with 130', async (t) => {
   const { gateway, receiver } = await setUpWebhooks(t);
   await gateway.accounts.addDevice({ mac: MAC });
-  const words = [LOCKGATE, 'webhook', 'trigger', 'theft', MAC, ...gatewayFlags(gateway)];
-  const program = new Program(t, process.execPath, words);
+  const programArguments = [LOCKGATE, 'webhook', 'trigger', 'theft', MAC, ...gatewayFlags(gateway)];
+  const program = new Program(t, process.execPath, programArguments);
   await program.waitForLine(/URL 1/);
   program.kill('SIGINT');
   t.same(await program.waitForExit(), { code: 130, signal: null });
   t.match(program.stderr.join('\n'), /over 3:24(.|\n)*Interrupted: 1 of 8 pings were sent/);
   t.equal(receiver.requests.length, 1);
   receiver.answer = () => undefined;
-  const unanswered = new Program(t, process.execPath, [...words, '--fast']);
+  const unanswered = new Program(t, process.execPath, [...programArguments, '--fast']);
   await receiver.waitForRequests(2);
   unanswered.kill('SIGINT');
   t.same(await unanswered.waitForExit(), { code: 130, signal: null }, 'also while it waits for an answer');

@@ -1,6 +1,7 @@
 /**
  * Failures on the gateway's side of a delivery: no file descriptor left, no name service, a store that can't be read or
- * written. They do not count as failures of the URL, and do not delay other deliveries (interfaces.md §3).
+ * written. They do not count as failures of the webhook URL, open no circuit (after which a failing URL gets only
+ * probes), and do not delay other deliveries (interfaces.md §3).
  */
 import type { LookupAddress } from 'node:dns';
 import t from 'tap';
@@ -53,57 +54,60 @@ async function noticesOf(gateway: Gateway, kind: string) {
   return notices.filter((notice) => notice.kind === kind);
 }
 
-t.test('our own failures are no attempts, open no circuit, and are reported until they are over', async (t) => {
-  const cases = [
-    ['EMFILE', 'descriptors'],
-    ['ENFILE', 'descriptors'],
-    ['ENOBUFS', 'memory'],
-    ['ENOMEM', 'memory'],
-    ['EADDRNOTAVAIL', 'ports'],
-    ['EAI_AGAIN', 'name-service'],
-    ['ETIMEOUT', 'name-service'],
-    ['ECONNREFUSED', 'name-service'],
-  ] as const;
-  for (const [code, subject] of cases) {
-    const names = new TestNames();
-    const { clock, gateway, receiver, urlId } = await setUpWebhooks(t, {}, { lookUp: names.lookUp });
-    await gateway.webhooks.settings.set(urlId, { url: withHostName(receiver.url, 'merchant.test') });
-    names.failure = () => code;
-    let circuits = 0;
-    gateway.events.on('circuit', () => {
-      circuits += 1;
-    });
-    const lock = await connectedLock(t, gateway, MAC);
-    for (let sequence = 1; sequence <= FAILURES_TO_OPEN + 2; sequence++) await lock.send(testBytes(sequence));
-    await eventually('a delivery is tried', () => names.lookups > 0);
-    let before = 0;
-    for (let tries = 0; tries < FAILURES_TO_OPEN + 2; tries++) {
-      before = names.lookups;
-      t.ok((await advanceToNextTimer(clock)) <= Seconds(15), 'the next try comes soon');
-      await eventually('it is tried again', () => names.lookups > before);
+t.test(
+  'failures of the gateway’s machine are no attempts, open no circuit, and are reported until they end',
+  async (t) => {
+    const cases = [
+      ['EMFILE', 'descriptors'],
+      ['ENFILE', 'descriptors'],
+      ['ENOBUFS', 'memory'],
+      ['ENOMEM', 'memory'],
+      ['EADDRNOTAVAIL', 'ports'],
+      ['EAI_AGAIN', 'name-service'],
+      ['ETIMEOUT', 'name-service'],
+      ['ECONNREFUSED', 'name-service'],
+    ] as const;
+    for (const [code, subject] of cases) {
+      const names = new TestNames();
+      const { clock, gateway, receiver, urlId } = await setUpWebhooks(t, {}, { lookUp: names.lookUp });
+      await gateway.webhooks.settings.set(urlId, { url: withHostName(receiver.url, 'merchant.test') });
+      names.failure = () => code;
+      let circuitCount = 0;
+      gateway.events.on('circuit', () => {
+        circuitCount += 1;
+      });
+      const lock = await connectedLock(t, gateway, MAC);
+      for (let sequence = 1; sequence <= FAILURES_TO_OPEN + 2; sequence++) await lock.send(testBytes(sequence));
+      await eventually('a delivery is tried', () => names.lookups > 0);
+      let before = 0;
+      for (let attempt = 0; attempt < FAILURES_TO_OPEN + 2; attempt++) {
+        before = names.lookups;
+        t.ok((await advanceToNextTimer(clock)) <= Seconds(15), 'the next try comes soon');
+        await eventually('it is tried again', () => names.lookups > before);
+      }
+      await eventually('a notice', async () => (await noticesOf(gateway, 'cannot-send')).length > 0);
+      t.match(await noticesOf(gateway, 'cannot-send'), [{ subject, resolvedAtMs: null }]);
+      t.same(
+        (await readDeliveries(gateway)).flatMap(({ attempts }) => attempts),
+        [],
+        `${code}: no attempt`,
+      );
+      t.equal(circuitCount, 0, `${code}: no circuit`);
+      t.equal(receiver.requests.length, 0);
+      names.failure = () => undefined;
+      await advanceToNextTimer(clock);
+      await receiver.waitForRequests(FAILURES_TO_OPEN + 2);
+      t.same(
+        receivedSequences(receiver),
+        Array.from({ length: FAILURES_TO_OPEN + 2 }, (_, index) => index + 1),
+      );
+      await eventually('the notice is over', async () => {
+        return (await noticesOf(gateway, 'cannot-send')).every(({ resolvedAtMs }) => resolvedAtMs !== null);
+      });
+      await gateway.close();
     }
-    await eventually('a notice', async () => (await noticesOf(gateway, 'cannot-send')).length > 0);
-    t.match(await noticesOf(gateway, 'cannot-send'), [{ subject, resolvedAtMs: null }]);
-    t.same(
-      (await readDeliveries(gateway)).flatMap(({ attempts }) => attempts),
-      [],
-      `${code}: no attempt`,
-    );
-    t.equal(circuits, 0, `${code}: no circuit`);
-    t.equal(receiver.requests.length, 0);
-    names.failure = () => undefined;
-    await advanceToNextTimer(clock);
-    await receiver.waitForRequests(FAILURES_TO_OPEN + 2);
-    t.same(
-      receivedSequences(receiver),
-      Array.from({ length: FAILURES_TO_OPEN + 2 }, (_, index) => index + 1),
-    );
-    await eventually('the notice is over', async () => {
-      return (await noticesOf(gateway, 'cannot-send')).every(({ resolvedAtMs }) => resolvedAtMs !== null);
-    });
-    await gateway.close();
-  }
-});
+  },
+);
 
 t.test(
   'a name look-up that takes longer than an attempt may last does not count as a failure of the URL',
@@ -238,9 +242,9 @@ for (const { title, status } of [
     const [receiver, other] = [await testReceiver(t), await testReceiver(t)];
     receiver.answer = ({ json }, response) => void response.writeHead(json.sequence === 3 ? status : 204).end();
     await gateway.accounts.addWebhookUrl({ url: receiver.url });
-    let degraded = 0;
+    let degradedCount = 0;
     gateway.events.on('degraded', () => {
-      degraded += 1;
+      degradedCount += 1;
     });
     const lock = await connectedLock(t, gateway, MAC);
     for (const sequence of [1, 2, 3]) await lock.send(testBytes(sequence));
@@ -261,7 +265,7 @@ for (const { title, status } of [
       return (await noticesOf(gateway, 'cannot-record')).length > 0;
     });
     t.match(await noticesOf(gateway, 'cannot-record'), [{ subject: '1', text: /refused/, resolvedAtMs: null }]);
-    t.equal(degraded, 0, 'the gateway keeps taking pings');
+    t.equal(degradedCount, 0, 'the gateway keeps taking pings');
     const answered = receiver.requests.length;
     clock.advance(Minutes(20));
     await gateway.notices.writePending();
