@@ -14,6 +14,8 @@ export const NO_BROWSER: string | false = CHROMIUM === undefined && 'Chromium is
 /** The members of puppeteer's pages that the tests use. */
 export interface BrowserPage {
   goto(url: string): Promise<unknown>;
+  /** Closes the page; one behind another is not drawn. */
+  close(): Promise<void>;
   setViewport(size: { readonly width: number; readonly height: number }): Promise<void>;
   emulateMediaFeatures(features: readonly { readonly name: string; readonly value: string }[]): Promise<void>;
   type(selector: string, text: string): Promise<void>;

@@ -7,13 +7,20 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { Gateway } from '../../gateway/gateway.js';
-import { systemClock } from '../../proto/clock.js';
-import { decodeDownlink, encodeUplink } from '../../proto/wire/codec.js';
 import { formatMac } from '../../proto/wire/mac.js';
-import { DEFAULT_POWER, type Uplink } from '../../proto/wire/ping.js';
 import { type Browser, type BrowserPage, NO_BROWSER, openBrowser, seriousFindings } from '../clients/browser.js';
 import { runCommand } from '../helpers/cli/command-line.js';
 import { addUser, PASSWORD } from '../helpers/console/dashboard.js';
+import {
+  goTo,
+  nextCommand,
+  periodPing,
+  press,
+  THEFT,
+  TIMEOUT,
+  uplinkNow,
+  waitForText,
+} from '../helpers/console/page-actions.js';
 import { MERCHANT, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../helpers/gateway/test-receiver.js';
 import { root } from '../helpers/house/our-files.js';
@@ -23,47 +30,6 @@ import { TestLock } from '../helpers/mqtt/test-lock.js';
 const MAC = testMac();
 /** Would run if a page put it into its HTML. */
 const SCRIPT_NAME = '<img src=x onerror="window.isInjected=1">';
-const TIMEOUT = { timeout: 20_000 };
-
-/** An uplink of the lock, made now. */
-function uplink(sequence: number, body: Uplink['body']): Buffer {
-  const numbers = { boot: 1, sequence, timeMs: systemClock.now(), kept: 0, dropped: 0 };
-  return Buffer.from(encodeUplink({ ...numbers, power: DEFAULT_POWER, body }));
-}
-
-const SEEN = { lockState: 'locked', batteryPercent: 71, ebikeVolts: null, tetherState: 'detached' } as const;
-const THEFT = {
-  ...SEEN,
-  kind: 'gps',
-  reason: 'REASON_THEFT',
-  position: { latitudeDegrees: 52.37, longitudeDegrees: 4.89, uncertaintyMeters: 9 },
-  speedMetersPerSecond: 4,
-  directionDegrees: 80,
-} as const;
-const PERIOD = {
-  ...SEEN,
-  kind: 'cellular',
-  reason: 'REASON_PERIOD_TRACKING',
-  firmwareVersion: SCRIPT_NAME,
-  position: null,
-} as const;
-
-/** Waits until the page shows a text. */
-async function waitForText(page: BrowserPage, text: string): Promise<void> {
-  await page.waitForFunction(`document.body.innerText.includes(${JSON.stringify(text)})`, TIMEOUT);
-}
-
-/** Clicks the button with this text. */
-async function press(page: BrowserPage, text: string): Promise<void> {
-  const isWanted = `each.innerText.trim() === ${JSON.stringify(text)}`;
-  const button = `[...document.querySelectorAll('button')].find((each) => ${isWanted})`;
-  await page.waitForFunction(`${button} !== undefined`, TIMEOUT);
-  await page.evaluate<void>(`${button}.click()`);
-}
-
-async function goTo(page: BrowserPage, address: string): Promise<void> {
-  await page.evaluate<void>(`{ location.hash = ${JSON.stringify(address)}; }`);
-}
 
 /** What the parts of the day share: a page that is logged in as an owner, and the merchant's lock. */
 interface Day {
@@ -74,7 +40,7 @@ interface Day {
 }
 
 async function seeTheft(t: Test, { lock, page }: Day): Promise<void> {
-  await lock.send(uplink(2, THEFT));
+  await lock.send(uplinkNow(2, THEFT));
   await waitForText(page, '1 lock needs attention');
   await waitForText(page, 'theft');
   t.ok(await page.evaluate<boolean>(`document.body.innerText.includes(${JSON.stringify(SCRIPT_NAME)})`), 'as text');
@@ -102,12 +68,7 @@ async function brushTimeline(t: Test, page: BrowserPage): Promise<void> {
 }
 
 async function soundSiren(t: Test, { lock, page }: Day): Promise<void> {
-  const commanded = new Promise<number>((resolve) => {
-    lock.client.on('message', (_topic, payload) => {
-      const downlink = decodeDownlink(payload);
-      if (downlink.ok) resolve(downlink.value.id);
-    });
-  });
+  const commanded = nextCommand(lock);
   await goTo(page, `#/lock/${formatMac(MAC)}`);
   await page.waitForSelector('.timeline .state.MID', TIMEOUT);
   t.ok(await page.$('.timeline .ping[data-item^="ping evt_"]'));
@@ -119,7 +80,7 @@ async function soundSiren(t: Test, { lock, page }: Day): Promise<void> {
   const commandId = await commanded;
   await page.waitForSelector('[data-command-state=sent]', TIMEOUT);
   const ack = { kind: 'ack', commandId, result: 'ok', detail: '', highWindow: null } as const;
-  await lock.send(uplink(3, ack));
+  await lock.send(uplinkNow(3, ack));
   await page.waitForSelector('[data-command-state=done]', TIMEOUT);
 }
 
@@ -196,7 +157,7 @@ t.test('a merchant’s day on the dashboard', { skip: NO_BROWSER }, async (t) =>
   await gateway.accounts.addWebhookUrl({ url: receiver.url, headers: {} });
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   await lock.client.subscribeAsync('down', { qos: 1 });
-  await lock.send(uplink(1, PERIOD));
+  await lock.send(uplinkNow(1, periodPing(SCRIPT_NAME)));
 
   const browser = await openBrowser(t);
   const page = await browser.newPage();

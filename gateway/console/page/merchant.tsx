@@ -1,6 +1,7 @@
 /** The dashboard: the page of the merchants' port. Users with a dashboard role log in; the role decides the screens. */
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
+import { ApiProvider } from './api/console-api.js';
 import { merchantApi } from './api/merchant.js';
 import type { Session } from './api/shapes.js';
 import type { Screen } from './app/screen.js';
@@ -34,9 +35,11 @@ function Dashboard({ liveWorker, traceWorker }: PageAddresses): JSX.Element | nu
   if (session === undefined) return null;
   if (session === null) return <LoginScreen onLogin={read} />;
   return (
-    <LiveProvider workerUrl={liveWorker} path="/v1/stream" onEnded={end}>
-      <Shell title={session.merchant} screens={screens} account={<Account session={session} onEnd={end} />} />
-    </LiveProvider>
+    <ApiProvider value={merchantApi}>
+      <LiveProvider workerUrl={liveWorker} path="/v1/stream" onEnded={end}>
+        <Shell title={session.merchant} screens={screens} account={<Account session={session} onEnd={end} />} />
+      </LiveProvider>
+    </ApiProvider>
   );
 }
 

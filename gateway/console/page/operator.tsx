@@ -1,6 +1,7 @@
 /** The console: the page of the operators' port. A one-time link opens its session; the role decides what is allowed. */
 import type { JSX } from 'preact';
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { ApiProvider } from './api/console-api.js';
 import { operatorApi } from './api/operator.js';
 import type { OperatorSession } from './api/operator-shapes.js';
 import type { Screen } from './app/screen.js';
@@ -8,8 +9,12 @@ import { Shell } from './app/shell.js';
 import { type PageAddresses, startPage } from './app/start.js';
 import { useSession } from './app/use-session.js';
 import { LiveProvider } from './live/use-live.js';
+import { DeliveriesScreen } from './screens/deliveries-screen.js';
 import { LinkScreen, takeLink } from './screens/link-screen.js';
+import { LockScreen } from './screens/lock-screen.js';
 import { LocksScreen } from './screens/locks-screen.js';
+import { MapScreen } from './screens/map-screen.js';
+import { NowScreen } from './screens/now-screen.js';
 import { TraceScreen } from './screens/trace-screen.js';
 import { Action } from './view/parts.js';
 
@@ -19,24 +24,36 @@ const LOCK_STREAM = '/stream?only=locks';
 function Console({ liveWorker, traceWorker }: PageAddresses): JSX.Element | null {
   const { session, read, end } = useSession(operatorApi.session);
   const [link, setLink] = useState(takeLink);
+  // A link that is opened in a tab with this page changes the fragment alone.
+  useEffect(() => {
+    const take = (): void => setLink((before) => takeLink() ?? before);
+    addEventListener('hashchange', take);
+    return () => removeEventListener('hashchange', take);
+  }, []);
   const screens = useMemo(() => screensOf(traceWorker), [traceWorker]);
   const goOn = (): void => {
     setLink(null);
     read();
   };
-  if (link !== null) return <LinkScreen token={link} hasSession={Boolean(session)} onLogin={goOn} />;
+  if (link !== null) return <LinkScreen key={link} token={link} hasSession={Boolean(session)} onLogin={goOn} />;
   if (session === undefined) return null;
   if (session === null) return <LinkScreen token={null} hasSession={false} onLogin={goOn} />;
   return (
-    <LiveProvider workerUrl={liveWorker} path={LOCK_STREAM} onEnded={end}>
-      <Shell title="Operator" screens={screens} account={<Account session={session} onEnd={end} />} />
-    </LiveProvider>
+    <ApiProvider value={operatorApi}>
+      <LiveProvider workerUrl={liveWorker} path={LOCK_STREAM} onEnded={end}>
+        <Shell title="Operator" screens={screens} account={<Account session={session} onEnd={end} />} />
+      </LiveProvider>
+    </ApiProvider>
   );
 }
 
 function screensOf(traceWorker: string): readonly Screen[] {
   return [
+    { name: 'now', title: 'Now', key: 'n', isListed: true, view: NowScreen },
     { name: 'locks', title: 'Locks', key: 'l', isListed: true, view: LocksScreen },
+    { name: 'map', title: 'Map', key: 'm', isListed: true, view: MapScreen },
+    { name: 'lock', title: 'Lock', key: '', isListed: false, view: LockScreen },
+    { name: 'deliveries', title: 'Deliveries', key: 'd', isListed: true, view: DeliveriesScreen },
     { name: 'trace', title: 'Trace', key: 't', isListed: true, view: () => <TraceScreen workerUrl={traceWorker} /> },
   ];
 }

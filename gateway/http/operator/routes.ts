@@ -33,6 +33,7 @@ import { addCounts, countsJson, ZERO_USAGE } from '../../usage/counts.js';
 import type { Usage } from '../../usage/usage.js';
 import { eventId } from '../../webhooks/event-id.js';
 import type { Webhooks } from '../../webhooks/webhooks.js';
+import { believedJson } from '../merchant/own-data/lock-json.js';
 import { type AuditTerms, pick } from './json/audit-terms.js';
 import { deviceJson } from './json/device.js';
 import { findingJson } from './json/event.js';
@@ -194,7 +195,8 @@ async function showDevice(parts: OperatorParts, mac: Mac): Promise<unknown> {
   const reading = await store.findDevice(mac);
   if (reading === null) throw noSuchDevice(mac);
   const nowMs = clock.now();
-  const belief = reading.state === null ? undefined : parseDeviceState(reading.state).belief;
+  const state = reading.state === null ? null : parseDeviceState(reading.state);
+  const belief = state?.belief;
   const [uplinks, phoneUplinks, findings, quarantine, refused, twin] = await Promise.all([
     store.readUplinks(reading.device.id, MAX_SHOWN_ROWS),
     store.readUplinks(reading.device.id, MAX_SHOWN_ROWS, 'phone'),
@@ -205,6 +207,7 @@ async function showDevice(parts: OperatorParts, mac: Mac): Promise<unknown> {
   ]);
   return {
     ...deviceJson(reading, parts, nowMs),
+    believed: believedJson({ state }),
     usage: await usageJson(usage, mac),
     twin,
     over_budget: overBudgetJson(budgets, reading.device.id),

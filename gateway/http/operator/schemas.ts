@@ -4,6 +4,7 @@
  */
 import { type TProperties, type TSchema, Type } from 'typebox';
 import { TROUBLES } from '../../locks/list/lock-order.js';
+import { BelievedSchema } from '../merchant/own-data/lock-json.js';
 
 /** A merchant's name. */
 export const Name = Type.String({ minLength: 1, maxLength: 200 });
@@ -114,7 +115,9 @@ export const counts = {
   bytes_down: Count,
 };
 
-const Finding = Type.Object({
+/** A finding about a lock. */
+export const Finding = Type.Object({
+  id: Type.Integer({ description: 'For `GET /why`: `finding:` and this number.' }),
   rule: Type.String(),
   severity: Type.String(),
   message: Type.String(),
@@ -136,6 +139,7 @@ const Uplink = Type.Object({
 /** A lock with its history. */
 export const DeviceDetailAnswer = Type.Object({
   ...device,
+  believed: BelievedSchema,
   usage: Type.Object({ month: Type.String(), ...counts }),
   twin: Type.Object({
     wanted: Described('The power settings requested by commands.'),

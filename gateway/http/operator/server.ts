@@ -36,6 +36,7 @@ import { DEVICE_ROUTES } from './routes/device-routes.js';
 import { addHealthRoutes, HEALTH_TERMS, type HealthRouteParts, isHealthPath } from './routes/health-routes.js';
 import { INVITATION_ROUTES } from './routes/invitation-routes.js';
 import { KEY_ROUTES } from './routes/key-routes.js';
+import { LOCK_PAST_ROUTES } from './routes/lock-past-routes.js';
 import { MERCHANT_CLOSING_ROUTES } from './routes/merchant-closing-routes.js';
 import { MERCHANT_ROUTES } from './routes/merchant-routes.js';
 import { NOTICE_ROUTES } from './routes/notice-routes.js';
@@ -76,6 +77,7 @@ export const OPERATOR_ROUTES: readonly Route[] = [
   ...MERCHANT_CLOSING_ROUTES,
   ...MERCHANT_ROUTES,
   ...DEVICE_ROUTES,
+  ...LOCK_PAST_ROUTES,
   ...COMMAND_ROUTES,
   ...USAGE_ROUTES,
   ...WEBHOOK_ROUTES,

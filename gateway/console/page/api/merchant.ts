@@ -1,4 +1,5 @@
 /** The merchant's documented operations that the dashboard calls, and its own login, sessions and keys. */
+import { BEGINNING } from './beginning.js';
 import { getJson, type Page, sendJson } from './http.js';
 import type {
   ApiKey,
@@ -8,6 +9,7 @@ import type {
   Finding,
   Invitation,
   InvitationOffer,
+  LockDelivery,
   LockDetail,
   LockHistory,
   LockUsage,
@@ -16,6 +18,7 @@ import type {
   StatementMonth,
   Track,
   User,
+  WebhookFigures,
   WebhookUrl,
   Why,
 } from './shapes.js';
@@ -23,6 +26,23 @@ import type {
 /** A part of a path. */
 const part = encodeURIComponent;
 type Query = Readonly<Record<string, string | number | null>>;
+
+/** The maximum number of URLs whose deliveries are loaded for one lock, and of deliveries to each. */
+const MAX_URLS = 6;
+const MAX_DELIVERIES = 300;
+const NO_ATTEMPTS: WebhookFigures = {
+  ...{ attempts: 0, success_rate: null, p95_ms: null },
+  ...{ last_success_at: null, last_error: null },
+};
+
+/** A webhook URL in the merchants' answers. */
+interface MerchantWebhook extends WebhookFigures, Pick<WebhookUrl, 'id' | 'state' | 'disabled_why' | 'failing_since'> {
+  readonly origin: string;
+}
+
+function webhookOf({ id, origin, state, disabled_why, failing_since, ...figures }: MerchantWebhook): WebhookUrl {
+  return { id, name: origin, state, disabled_why, failing_since, figures };
+}
 
 export const merchantApi = Object.freeze({
   logIn: (login: { merchant: string; username: string; password: string }) =>
@@ -51,11 +71,16 @@ export const merchantApi = Object.freeze({
     sendJson<Command>('POST', `/v1/locks/${part(mac)}/commands`, command, { 'idempotency-key': idempotencyKey }),
   cancelCommand: (id: number) => sendJson<Command>('POST', `/v1/commands/${id}/cancel`),
 
-  webhooks: () => getJson<Page<WebhookUrl>>('/v1/webhooks', { limit: 1000 }),
+  webhooks: async () => {
+    const { data } = await getJson<Page<MerchantWebhook>>('/v1/webhooks', { limit: 1000 });
+    return { data: data.map(webhookOf) };
+  },
+  webhookFigures: async ({ figures }: WebhookUrl) => figures ?? NO_ATTEMPTS,
+  lockDeliveries: (mac: string, span: { from: string }) => loadLockDeliveries(mac, span.from),
   deliveries: (id: number, query: Query) => getJson<Page<Delivery>>(`/v1/webhooks/${id}/deliveries`, query),
   resend: (id: number, event: string) =>
     sendJson<unknown>('POST', `/v1/webhooks/${id}/deliveries/${part(event)}/resend`),
-  recover: (id: number) => sendJson<unknown>('POST', `/v1/webhooks/${id}/recover`),
+  recover: (id: number) => sendJson<unknown>('POST', `/v1/webhooks/${id}/recover`, { since: BEGINNING }),
 
   users: (query: Query) => getJson<Page<User>>('/v1/users', query),
   changeUser: (id: string, change: { dashboard: DashboardRole | null }) =>
@@ -72,3 +97,17 @@ export const merchantApi = Object.freeze({
   usage: (query: Query) => getJson<Page<LockUsage>>('/v1/usage', query),
   statements: () => getJson<Page<StatementMonth>>('/v1/statements'),
 });
+
+/** The deliveries of a lock's events to the merchant's first URLs. */
+async function loadLockDeliveries(mac: string, from: string): Promise<LockDelivery[]> {
+  const { data: urls } = await merchantApi.webhooks();
+  const loaded = urls.slice(0, MAX_URLS).map(async (url) => {
+    const { data } = await merchantApi.deliveries(url.id, { mac_addr: mac, from, limit: MAX_DELIVERIES });
+    return data.map((delivery) => ({ target: targetOf(url, urls), delivery }));
+  });
+  return (await Promise.all(loaded)).flat();
+}
+
+function targetOf({ id, name }: WebhookUrl, urls: readonly WebhookUrl[]): string {
+  return urls.some((url) => url.name === name && url.id !== id) ? `${name} (${id})` : name;
+}

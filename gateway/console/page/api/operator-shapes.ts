@@ -2,7 +2,17 @@
  * What the operators' interface answers, as far as the page needs it (docs/operator.md), and how it becomes what the
  * screens show, which both pages share. Pure.
  */
-import type { Lock, Presence, Settings } from './shapes.js';
+import type {
+  Backlog,
+  Command,
+  Delivery,
+  Finding,
+  Lock,
+  LockDetail,
+  Presence,
+  Settings,
+  WebhookUrl,
+} from './shapes.js';
 
 export type OperatorRole = 'read' | 'operate' | 'admin';
 
@@ -65,4 +75,63 @@ export function lockOf({ mac, state, since, due, ...lock }: OperatorLock): Lock 
     last_reason: state?.reason ?? null,
     received_at: state?.received_at ?? null,
   };
+}
+
+/** One lock: as lists have it, with what is believed of it and its twin. */
+export type OperatorLockDetail = OperatorLock & Pick<LockDetail, 'believed' | 'twin'>;
+
+export function lockDetailOf(lock: OperatorLockDetail): LockDetail {
+  return { ...lockOf(lock), believed: lock.believed, twin: lock.twin };
+}
+
+export type OperatorCommand = Omit<Command, 'mac_addr'> & { readonly mac: string };
+
+/** What became of a command for one lock. */
+export type CommandOutcome =
+  | OperatorCommand
+  | { readonly mac: string; readonly error: { readonly code: string; readonly detail: string } };
+
+export function commandOf({ mac, ...command }: OperatorCommand): Command {
+  return { mac_addr: mac, ...command };
+}
+
+export interface OperatorFinding extends Pick<Finding, 'at' | 'rule' | 'severity' | 'message'> {
+  readonly id: number;
+  readonly uplink: { readonly boot: number; readonly sequence: number } | null;
+}
+
+export function findingOf({ id, uplink, ...finding }: OperatorFinding): Finding {
+  const { boot = null, sequence = null } = uplink ?? {};
+  return { id: `finding:${id}`, ...finding, boot, sequence };
+}
+
+export interface OperatorWebhook extends Pick<WebhookUrl, 'id' | 'state' | 'disabled_why' | 'failing_since'> {
+  readonly url: string;
+  readonly merchant: string;
+  readonly backlog: Backlog | null;
+}
+
+export function webhookOf({ url, id, merchant, state, disabled_why, failing_since, backlog }: OperatorWebhook) {
+  return { id, name: url, merchant, state, disabled_why, failing_since, backlog, figures: null };
+}
+
+export interface DeliveryAnswer extends Omit<Delivery, 'mac_addr'> {
+  readonly mac: string;
+  readonly url_id: number;
+}
+
+export function deliveryOf({ mac, url_id: _url, ...delivery }: DeliveryAnswer): Delivery {
+  return { mac_addr: mac, ...delivery };
+}
+
+/** The members of `GET /status` that say what is wrong. */
+export interface GatewayStatus {
+  readonly reasons: readonly { readonly why: string }[];
+  readonly notices_unread: number;
+}
+
+/** What is wrong with the gateway, in sentences. */
+export function statusTroubles({ reasons, notices_unread: unread }: GatewayStatus): readonly string[] {
+  const notices = `${unread} unread ${unread === 1 ? 'notice' : 'notices'}: lockgate notices`;
+  return [...reasons.map(({ why }) => why), ...(unread > 0 ? [notices] : [])];
 }

@@ -129,12 +129,31 @@ export interface Why {
 
 export interface WebhookUrl {
   readonly id: number;
-  readonly origin: string;
+  /** Where it leads: merchants see the origin, operators the whole URL. */
+  readonly name: string;
+  /** Whose it is; operators' answers alone have it. */
+  readonly merchant?: string;
   readonly state: string;
   readonly disabled_why: string | null;
-  readonly circuit: string;
   readonly failing_since: string | null;
+  /** What waits for it; null if it is not counted. Operators' answers alone have it. */
+  readonly backlog?: Backlog | null;
+  /** Null if a further call has them. */
+  readonly figures: WebhookFigures | null;
+}
+
+/** Events that a URL has not taken. */
+export interface Backlog {
+  readonly behind: number;
+  readonly pending: number;
+  readonly dead: number;
+  readonly oldest_seconds: number | null;
+}
+
+/** How the newest attempts went. */
+export interface WebhookFigures {
   readonly attempts: number;
+  /** From 0 to 1; null without an attempt. */
   readonly success_rate: number | null;
   readonly p95_ms: number | null;
   readonly last_success_at: string | null;
@@ -147,7 +166,6 @@ export interface Delivery {
   /** `ping`, `command`, `presence` or `battery`. */
   readonly type: string;
   /** Null for other events than pings, and if the stored ping is damaged. */
-  readonly ping_type: string | null;
   readonly reason: string | null;
   readonly received_at: string;
   readonly state: 'pending' | 'delivered' | 'dead' | 'kept' | 'damaged';
@@ -159,7 +177,16 @@ export interface Delivery {
     /** Null if the address is not allowed. */
     readonly duration_ms: number | null;
     readonly error: string | null;
+    /** The start of the receiver's answer; operators' answers alone have it. */
+    readonly answer?: string | null;
   }[];
+}
+
+/** A delivery of one of the lock's events. */
+export interface LockDelivery {
+  /** The URL's origin; URLs of the same origin have their id after it. */
+  readonly target: string;
+  readonly delivery: Delivery;
 }
 
 export type DashboardRole = 'owner' | 'staff' | 'viewer';

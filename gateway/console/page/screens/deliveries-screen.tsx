@@ -2,19 +2,21 @@
 import type { JSX } from 'preact';
 import { useCallback, useState } from 'preact/hooks';
 import { Seconds } from '../../../../proto/clock.js';
-import { merchantApi } from '../api/merchant.js';
-import type { Delivery, WebhookUrl } from '../api/shapes.js';
+import { useApi } from '../api/console-api.js';
+import type { Backlog, Delivery, WebhookUrl } from '../api/shapes.js';
 import { type Route, routeTo } from '../app/route.js';
 import { setQuery } from '../app/use-route.js';
 import { Age } from '../view/age.js';
 import { Action, Badge, Empty, type Tone, WhenLoaded } from '../view/parts.js';
+import { spanText } from '../view/time-text.js';
 import { useAnswer } from '../view/use-answer.js';
 
 const MAX_SHOWN = 100;
 const STATES = ['pending', 'delivered', 'dead', 'kept', 'damaged'] as const;
 
 export function DeliveriesScreen({ route }: { readonly route: Route }): JSX.Element {
-  const urls = useAnswer(useCallback(merchantApi.webhooks, []), Seconds(5));
+  const api = useApi();
+  const urls = useAnswer(api.webhooks, Seconds(5));
   const [chosen = ''] = route.parts;
   return (
     <section class="screen" aria-labelledby="deliveries-title">
@@ -28,14 +30,15 @@ export function DeliveriesScreen({ route }: { readonly route: Route }): JSX.Elem
             return (
               <Empty title="No webhook URL yet">
                 <p>
-                  The operator sets the URLs that your locks' pings are sent to. Until then, read them with{' '}
-                  <code>GET /v1/events</code>.
+                  An operator sets the URLs that pings are sent to: <code>lockgate webhook add</code>. Until then,
+                  merchants read them with <code>GET /v1/events</code>.
                 </p>
               </Empty>
             );
           return (
             <>
               <UrlTable urls={data} chosen={url.id} />
+              {url.figures === null && <Figures key={url.id} url={url} />}
               <DeliveryList url={url} state={route.query.state ?? ''} onChange={urls.reload} />
             </>
           );
@@ -45,41 +48,89 @@ export function DeliveriesScreen({ route }: { readonly route: Route }): JSX.Elem
   );
 }
 
+const FIGURE_COLUMNS = ['Succeeded', 'p95', 'Last success', 'Last error'];
+const BACKLOG_COLUMNS = ['Waiting', 'Oldest', 'Dead'];
+
 function UrlTable({ urls, chosen }: { readonly urls: readonly WebhookUrl[]; readonly chosen: number }): JSX.Element {
+  const columns = urls.some(({ backlog }) => backlog !== undefined) ? BACKLOG_COLUMNS : FIGURE_COLUMNS;
   return (
     <section class="card scroll" aria-label="Webhook URLs">
       <table>
         <thead>
           <tr>
-            <th scope="col">URL</th>
-            <th scope="col">State</th>
-            <th scope="col">Succeeded</th>
-            <th scope="col">p95</th>
-            <th scope="col">Last success</th>
-            <th scope="col">Last error</th>
+            {['URL', 'State', ...columns].map((title) => (
+              <th key={title} scope="col">
+                {title}
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>
           {urls.map((url) => (
             <tr key={url.id} class={url.id === chosen ? 'is-chosen' : ''}>
               <td>
-                <a href={routeTo('deliveries', [String(url.id)])}>{url.origin}</a>
+                <a href={routeTo('deliveries', [String(url.id)])}>{url.name}</a>{' '}
+                <span class="hint">{url.merchant}</span>
               </td>
               <td>
                 <Badge tone={urlTone(url)}>{url.failing_since === null ? url.state : 'failing'}</Badge>
               </td>
-              <td class="number">{url.success_rate === null ? '–' : `${(url.success_rate * 100).toFixed(1)} %`}</td>
-              <td class="number">{url.p95_ms === null ? '–' : `${url.p95_ms} ms`}</td>
-              <td>
-                <Age date={url.last_success_at} clock="wall" />
-              </td>
-              <td>{url.last_error?.error ?? ''}</td>
+              {columns === BACKLOG_COLUMNS ? <BacklogCells backlog={url.backlog ?? null} /> : figureCells(url)}
             </tr>
           ))}
         </tbody>
       </table>
     </section>
   );
+}
+
+function figureCells({ figures }: WebhookUrl): JSX.Element | null {
+  if (figures === null) return null;
+  return (
+    <>
+      <td class="number">{rateText(figures.success_rate)}</td>
+      <td class="number">{figures.p95_ms === null ? '–' : `${figures.p95_ms} ms`}</td>
+      <td>
+        <Age date={figures.last_success_at} clock="wall" />
+      </td>
+      <td>{figures.last_error?.error ?? ''}</td>
+    </>
+  );
+}
+
+function BacklogCells({ backlog }: { readonly backlog: Backlog | null }): JSX.Element {
+  const { behind = 0, pending = 0, dead = 0, oldest_seconds = null } = backlog ?? {};
+  return (
+    <>
+      <td class="number">{(behind + pending).toLocaleString('en-US')}</td>
+      <td class="number">{oldest_seconds === null ? '–' : spanText(Seconds(oldest_seconds))}</td>
+      <td class="number">{dead.toLocaleString('en-US')}</td>
+    </>
+  );
+}
+
+/** How the newest attempts of the chosen URL went, where the list does not say it. */
+function Figures({ url }: { readonly url: WebhookUrl }): JSX.Element {
+  const api = useApi();
+  const figures = useAnswer(
+    useCallback(() => api.webhookFigures(url), [api, url.id]),
+    Seconds(30),
+  );
+  return (
+    <WhenLoaded loaded={figures}>
+      {({ attempts, success_rate, p95_ms, last_success_at, last_error }) => (
+        <p class="card">
+          {attempts.toLocaleString('en-US')} attempts in 24 h, {rateText(success_rate)} succeeded, p95{' '}
+          {p95_ms === null ? '–' : `${Math.round(p95_ms)} ms`}, last success <Age date={last_success_at} clock="wall" />
+          {last_error !== null && <span class="bad"> {last_error.error}</span>}
+        </p>
+      )}
+    </WhenLoaded>
+  );
+}
+
+function rateText(rate: number | null): string {
+  return rate === null ? '–' : `${(rate * 100).toFixed(1)} %`;
 }
 
 function urlTone({ state, failing_since }: WebhookUrl): Tone {
@@ -94,17 +145,18 @@ interface ListProps {
 }
 
 function DeliveryList({ url, state, onChange }: ListProps): JSX.Element {
-  const load = useCallback(() => merchantApi.deliveries(url.id, { state, limit: MAX_SHOWN }), [url.id, state]);
+  const api = useApi();
+  const load = useCallback(() => api.deliveries(url.id, { state, limit: MAX_SHOWN }), [api, url.id, state]);
   const deliveries = useAnswer(load, Seconds(5));
   const recover = async (): Promise<void> => {
-    await merchantApi.recover(url.id);
+    await api.recover(url.id);
     deliveries.reload();
     onChange();
   };
   return (
     <section class="card" aria-label="Deliveries">
       <header class="card-head">
-        <h2>{url.origin}</h2>
+        <h2>{url.name}</h2>
         <label>
           State{' '}
           <select value={state} onChange={(event) => setQuery({ state: event.currentTarget.value })}>
@@ -114,7 +166,7 @@ function DeliveryList({ url, state, onChange }: ListProps): JSX.Element {
             ))}
           </select>
         </label>
-        <Action act={recover} confirm={`Send everything again that ${url.origin} has not taken?`}>
+        <Action act={recover} confirm={`Send everything again that ${url.name} has not taken?`}>
           Recover
         </Action>
       </header>
@@ -128,7 +180,7 @@ function DeliveryList({ url, state, onChange }: ListProps): JSX.Element {
                 <DeliveryRow
                   key={delivery.event_id}
                   delivery={delivery}
-                  onResend={() => merchantApi.resend(url.id, delivery.event_id).then(deliveries.reload)}
+                  onResend={() => api.resend(url.id, delivery.event_id).then(deliveries.reload)}
                 />
               ))}
             </ul>
@@ -184,15 +236,17 @@ function DeliveryRow({ delivery, onResend }: RowProps): JSX.Element {
           <p class="mono hint">{event_id}</p>
           <table>
             <tbody>
-              {attempts.map(({ number, at, status, duration_ms, error }) => (
+              {attempts.map(({ number, at, status, duration_ms, error, answer }) => (
                 <tr key={number}>
                   <td>{number}.</td>
                   <td>
                     <Age date={at} clock="wall" />
                   </td>
                   <td>{status ?? 'no answer'}</td>
-                  <td class="number">{duration_ms === null ? '' : `${duration_ms} ms`}</td>
-                  <td>{error}</td>
+                  <td class="number">{duration_ms === null ? '–' : `${Math.round(duration_ms)} ms`}</td>
+                  <td>
+                    {error} {answer && <code>{answer}</code>}
+                  </td>
                 </tr>
               ))}
             </tbody>

@@ -5,7 +5,7 @@
 
 import type { JSX } from 'preact';
 import { useCallback, useState } from 'preact/hooks';
-import { merchantApi } from '../api/merchant.js';
+import { useApi } from '../api/console-api.js';
 import type { LockDetail } from '../api/shapes.js';
 import type { Route } from '../app/route.js';
 import { useLive } from '../live/use-live.js';
@@ -21,12 +21,13 @@ import { WhyPanel } from './lock/why-panel.js';
 const DEFAULT_DAYS = 2;
 
 export function LockScreen({ route }: { readonly route: Route }): JSX.Element {
+  const api = useApi();
   const [mac = ''] = route.parts;
   const live = useLive().locks.find(mac);
   // A change of the live lock loads the rest again.
   const version = live?.received_at ?? '';
   const detail = useAnswer(
-    useCallback(() => merchantApi.lock(mac), [mac]),
+    useCallback(() => api.lock(mac), [api, mac]),
     undefined,
     version,
   );
@@ -57,11 +58,12 @@ function daysOf({ query }: Route): number {
 }
 
 function LockHead({ lock }: { readonly lock: LockDetail }): JSX.Element {
-  const { mac_addr, name, lock_state, battery_percent, firmware_version, received_at, believed } = lock;
+  const { mac_addr, name, merchant, lock_state, battery_percent, firmware_version, received_at, believed } = lock;
   return (
     <header class="screen-head">
       <h1 id="lock-title">{lockName(lock)}</h1>
       {name !== null && <span class="mono hint">{mac_addr}</span>}
+      {merchant !== undefined && <span class="hint">{merchant}</span>}
       <TroubleBadge lock={lock} />
       <PresenceBadge lock={lock} />
       <span>

@@ -71,7 +71,9 @@ export function LocksScreen({ route }: { readonly route: Route }): JSX.Element {
 function LockRow({ lock }: { readonly lock: Lock }): JSX.Element {
   return (
     <span class="lock-row">
-      <strong class="lock-name">{lockName(lock)}</strong>
+      <span class="lock-name">
+        <strong>{lockName(lock)}</strong> <span class="hint">{lock.merchant}</span>
+      </span>
       <span class="mono lock-mac">{lock.name === null ? '' : lock.mac_addr}</span>
       <span class="lock-trouble">
         <TroubleBadge lock={lock} />
@@ -89,9 +91,9 @@ function LockRow({ lock }: { readonly lock: Lock }): JSX.Element {
   );
 }
 
-/** Whether each word is part of the lock's name, MAC, or a label. */
-function matches({ name, mac_addr, labels }: Lock, words: readonly string[]): boolean {
+/** Whether each word is part of the lock's name, MAC, merchant, or a label. */
+function matches({ name, mac_addr, labels, merchant = '' }: Lock, words: readonly string[]): boolean {
   if (words.length === 0) return true;
-  const text = `${name ?? ''} ${mac_addr} ${Object.entries(labels).flat().join(' ')}`.toLowerCase();
+  const text = `${name ?? ''} ${mac_addr} ${merchant} ${Object.entries(labels).flat().join(' ')}`.toLowerCase();
   return words.every((word) => text.includes(word));
 }

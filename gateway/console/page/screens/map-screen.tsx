@@ -3,7 +3,7 @@
 import type { JSX } from 'preact';
 import { useCallback, useEffect, useRef } from 'preact/hooks';
 import { Hours } from '../../../../proto/clock.js';
-import { merchantApi } from '../api/merchant.js';
+import { useApi } from '../api/console-api.js';
 import { type Route, routeTo } from '../app/route.js';
 import { runClock } from '../app/run-clock.js';
 import { setQuery } from '../app/use-route.js';
@@ -68,12 +68,13 @@ const NO_TRACK: readonly (readonly [number, number])[] = [];
 
 /** The recent positions of a lock, oldest first; none without a lock. A new message loads them again. */
 function useTrack(mac: string | null, version: string | null): readonly (readonly [number, number])[] {
+  const api = useApi();
   const load = useCallback(async () => {
     if (mac === null || version === null) return NO_TRACK;
     const from = new Date(runClock.now() - TRACK_SPAN).toISOString();
-    const { geometry } = await merchantApi.track(mac, { from });
+    const { geometry } = await api.track(mac, { from });
     if (geometry === null || geometry.type !== 'LineString') return NO_TRACK;
     return geometry.coordinates.map(([longitude, latitude]) => [latitude, longitude] as const);
-  }, [mac, version]);
+  }, [api, mac, version]);
   return useAnswer(load).answer ?? NO_TRACK;
 }

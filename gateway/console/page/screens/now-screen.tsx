@@ -1,13 +1,14 @@
 /** The first screen: trouble first, each with the one action that helps, then how all locks are. */
 import type { JSX } from 'preact';
-import { useCallback, useMemo } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import { Seconds } from '../../../../proto/clock.js';
-import { merchantApi } from '../api/merchant.js';
-import type { Lock, Presence, WebhookUrl } from '../api/shapes.js';
+import { useApi } from '../api/console-api.js';
+import type { Backlog, Lock, Presence, WebhookUrl } from '../api/shapes.js';
 import { routeTo } from '../app/route.js';
 import { useLive } from '../live/use-live.js';
 import { Age } from '../view/age.js';
-import { Action, Badge, Empty, lockName, PresenceBadge, TroubleBadge } from '../view/parts.js';
+import { Action, Badge, Empty, Failure, lockName, PresenceBadge, TroubleBadge } from '../view/parts.js';
+import { spanText } from '../view/time-text.js';
 import { useAnswer } from '../view/use-answer.js';
 
 /** The maximum number of locks in trouble that are listed here; the list of locks has all. */
@@ -16,13 +17,16 @@ const PRESENCES: readonly Presence[] = ['online', 'asleep', 'late', 'low-battery
 
 export function NowScreen(): JSX.Element {
   const { locks, state, version } = useLive();
-  const webhooks = useAnswer(useCallback(merchantApi.webhooks, []), Seconds(10));
+  const api = useApi();
+  const webhooks = useAnswer(api.webhooks, Seconds(10));
   const failing = webhooks.answer?.data.filter(isInTrouble) ?? [];
   const troubled = useMemo(() => locks.sorted.filter(({ trouble }) => trouble !== 'none'), [locks, version]);
   if (locks.size === 0 && state === 'live')
     return (
       <Empty title="No locks yet">
-        <p>The operator adds locks to your account. They are listed here as soon as they are yours.</p>
+        <p>
+          An operator adds locks to a merchant: <code>lockgate device add</code>. They are listed here at once.
+        </p>
       </Empty>
     );
   return (
@@ -31,6 +35,7 @@ export function NowScreen(): JSX.Element {
         <h1 id="now-title">Now</h1>
       </header>
       <PresenceCounts locks={locks.sorted} />
+      {api.gatewayTroubles !== undefined && <GatewayTroubles ask={api.gatewayTroubles} />}
       {failing.map((url) => (
         <UrlTrouble key={url.id} url={url} onChange={webhooks.reload} />
       ))}
@@ -69,7 +74,8 @@ function LocksInTrouble({ locks }: { readonly locks: readonly Lock[] }): JSX.Ele
                 <TroubleBadge lock={lock} />
               </td>
               <td>
-                <a href={routeTo('lock', [lock.mac_addr])}>{lockName(lock)}</a>
+                <a href={routeTo('lock', [lock.mac_addr])}>{lockName(lock)}</a>{' '}
+                <span class="hint">{lock.merchant}</span>
               </td>
               <td>
                 <PresenceBadge lock={lock} />
@@ -97,19 +103,44 @@ function isInTrouble({ state, failing_since }: WebhookUrl): boolean {
 }
 
 function UrlTrouble({ url, onChange }: { readonly url: WebhookUrl; readonly onChange: () => void }): JSX.Element {
-  const { id, origin, state, disabled_why, failing_since, last_error } = url;
-  const recover = (): Promise<void> => merchantApi.recover(id).then(onChange);
+  const api = useApi();
+  const { id, name, merchant, state, disabled_why, failing_since, backlog, figures } = url;
+  const recover = (): Promise<void> => api.recover(id).then(onChange);
   return (
     <p class="card">
       <Badge tone="bad">{state === 'active' ? 'failing' : state}</Badge>{' '}
-      <a href={routeTo('deliveries', [String(id)])}>{origin}</a>{' '}
+      <a href={routeTo('deliveries', [String(id)])}>{name}</a> <span class="hint">{merchant}</span>{' '}
       {failing_since !== null && (
         <>
           since <Age date={failing_since} clock="wall" />
         </>
       )}{' '}
-      <span class="hint">{disabled_why ?? last_error?.error}</span>{' '}
+      <span class="hint">
+        {backlog && backlogText(backlog)} {disabled_why ?? figures?.last_error?.error}
+      </span>{' '}
       {state === 'active' && <Action act={recover}>Send what is due again</Action>}
     </p>
+  );
+}
+
+function backlogText({ behind, pending, oldest_seconds }: Backlog): string {
+  const waiting = behind + pending;
+  if (waiting === 0) return '';
+  const oldest = oldest_seconds === null ? '' : `, the oldest for ${spanText(Seconds(oldest_seconds))}`;
+  return `${waiting.toLocaleString('en-US')} events wait${oldest}`;
+}
+
+/** What is wrong with the gateway itself; nothing if nothing is. */
+function GatewayTroubles({ ask }: { readonly ask: () => Promise<readonly string[]> }): JSX.Element {
+  const { answer, failure } = useAnswer(ask, Seconds(10));
+  return (
+    <>
+      <Failure failure={failure} />
+      {answer?.map((sentence) => (
+        <p key={sentence} class="card">
+          <Badge tone="bad">gateway</Badge> {sentence}
+        </p>
+      ))}
+    </>
   );
 }

@@ -1,7 +1,7 @@
 /** A lock's timeline from the gateway's answers. Pure. */
 import { POWER_MODEL } from '../../../../proto/power/model.js';
 import type { EnteredState, TimelineData, TimelineDelivery, TimelineSpan } from '../../timeline/timeline-data.js';
-import type { Command, Delivery, Finding, LockHistory, Ping } from '../api/shapes.js';
+import type { Command, Delivery, Finding, LockDelivery, LockHistory, Ping } from '../api/shapes.js';
 
 /** What the gateway's answers say of a lock's past. */
 export interface LockPast {
@@ -11,13 +11,6 @@ export interface LockPast {
   readonly findings: readonly Finding[];
   readonly commands: readonly Command[];
   readonly deliveries: readonly LockDelivery[];
-}
-
-/** A delivery of one of the lock's events. */
-export interface LockDelivery {
-  /** The URL's origin; URLs of the same origin have their id after it. */
-  readonly target: string;
-  readonly delivery: Delivery;
 }
 
 /** @param fromWall converts a wall-clock time, which attempts have, to the run's clock */

@@ -1,5 +1,5 @@
 /** Times for people: how long ago or ahead, and a date in the reader's own time. Pure. */
-import { Days, Hours, Minutes, Seconds } from '../../../../proto/clock.js';
+import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../../../proto/clock.js';
 
 const UNITS: readonly (readonly [span: number, name: string])[] = [
   [Days(1), 'd'],
@@ -11,10 +11,14 @@ const UNITS: readonly (readonly [span: number, name: string])[] = [
 /** `3 min ago`, `in 2 h`, or `now` for less than a second. */
 export function ageText(timeMs: number, nowMs: number): string {
   const span = Math.abs(nowMs - timeMs);
-  const [unit, name] = UNITS.find(([each]) => span >= each) ?? [];
-  if (unit === undefined) return 'now';
-  const text = `${Math.floor(span / unit)} ${name}`;
-  return timeMs > nowMs ? `in ${text}` : `${text} ago`;
+  if (span < Seconds(1)) return 'now';
+  return timeMs > nowMs ? `in ${spanText(span)}` : `${spanText(span)} ago`;
+}
+
+/** `3 min`, in whole units; `0 s` for less than a second. */
+export function spanText(span: Milliseconds): string {
+  const [unit, name] = UNITS.find(([each]) => span >= each) ?? [Seconds(1), 's'];
+  return `${Math.floor(span / unit)} ${name}`;
 }
 
 /** Minutes and seconds until a time, such as `1:05`; `0:00` for a past time. */

@@ -72,27 +72,30 @@ const settings: Record<string, TSchema> = {
 };
 const reported = Type.Object(settings);
 
+/** What the gateway believes of a lock. */
+export const BelievedSchema = nullable<object>(
+  {
+    type: 'object',
+    properties: {
+      power_state: { type: 'string', enum: STATES },
+      power_state_since: { anyOf: [TIME, { type: 'null' }] },
+      is_doubtful: { type: 'boolean', description: 'The lock dropped messages: its state may have changed.' },
+      connected: { type: 'boolean' },
+      connected_since: { anyOf: [TIME, { type: 'null' }] },
+      offline_since: { anyOf: [TIME, { type: 'null' }] },
+      last_period_ping_at: { anyOf: [TIME, { type: 'null' }] },
+      messages: { type: 'integer', description: 'Received since the lock is yours; repeats excluded.' },
+      power: reported,
+    },
+    required: ['power_state', 'is_doubtful', 'connected', 'messages', 'power'],
+  },
+  'What the gateway believes of the lock; null for a lock that never sent anything.',
+);
+
 export const LockDetailSchema = Type.Object(
   {
     ...MEMBERS,
-    believed: nullable<object>(
-      {
-        type: 'object',
-        properties: {
-          power_state: { type: 'string', enum: STATES },
-          power_state_since: { anyOf: [TIME, { type: 'null' }] },
-          is_doubtful: { type: 'boolean', description: 'The lock dropped messages: its state may have changed.' },
-          connected: { type: 'boolean' },
-          connected_since: { anyOf: [TIME, { type: 'null' }] },
-          offline_since: { anyOf: [TIME, { type: 'null' }] },
-          last_period_ping_at: { anyOf: [TIME, { type: 'null' }] },
-          messages: { type: 'integer', description: 'Received since the lock is yours; repeats excluded.' },
-          power: reported,
-        },
-        required: ['power_state', 'is_doubtful', 'connected', 'messages', 'power'],
-      },
-      'What the gateway believes of the lock; null for a lock that never sent anything.',
-    ),
+    believed: BelievedSchema,
     twin: Type.Object(
       {
         wanted: Type.Object(settings, { description: 'The power settings that commands asked for.' }),
@@ -143,7 +146,8 @@ export function lockDetailJson(lock: ListedLock, activatedAtMs: number | null, t
   return { ...lockJson(lock, activatedAtMs), believed: believedJson(lock), twin };
 }
 
-function believedJson({ state }: ListedLock) {
+/** What is believed of a lock; null for a lock that never sent anything. */
+export function believedJson({ state }: Pick<ListedLock, 'state'>) {
   if (state === null) return null;
   const { belief } = state;
   return {

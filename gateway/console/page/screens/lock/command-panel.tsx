@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useCallback, useState } from 'preact/hooks';
 import { Seconds } from '../../../../../proto/clock.js';
-import { merchantApi } from '../../api/merchant.js';
+import { useApi } from '../../api/console-api.js';
 import type { Command } from '../../api/shapes.js';
 import { Age, useNow } from '../../view/age.js';
 import { Action, Badge, CopyButton, type Tone, WhenLoaded } from '../../view/parts.js';
@@ -47,12 +47,13 @@ interface PanelProps {
 }
 
 export function CommandPanel({ mac, version, onWhy }: PanelProps): JSX.Element {
+  const api = useApi();
   const [sentCount, setSentCount] = useState(0);
-  const load = useCallback(() => merchantApi.commands({ mac_addr: mac, limit: MAX_SHOWN }), [mac]);
+  const load = useCallback(() => api.commands({ mac_addr: mac, limit: MAX_SHOWN }), [api, mac]);
   const commands = useAnswer(load, Seconds(2), `${version} ${sentCount}`);
   const send = async ({ body }: SendableCommand): Promise<void> => {
     // A press that is repeated by the network, not by the person, sends one command.
-    await merchantApi.sendCommand(mac, body, crypto.randomUUID());
+    await api.sendCommand(mac, body, crypto.randomUUID());
     setSentCount((before) => before + 1);
   };
   return (
@@ -107,6 +108,7 @@ interface RowProps {
 
 function CommandRow({ command, onWhy, onChange }: RowProps): JSX.Element {
   const { id, type, state, detail, waits, expires_at, created_at, asked_by } = command;
+  const api = useApi();
   const nowMs = useNow();
   const isOpen = state === 'queued' || state === 'sent';
   return (
@@ -125,7 +127,7 @@ function CommandRow({ command, onWhy, onChange }: RowProps): JSX.Element {
       <td>{detail || waits?.text}</td>
       <td>
         {state === 'queued' && (
-          <Action act={() => merchantApi.cancelCommand(id).then(onChange)} tone="quiet">
+          <Action act={() => api.cancelCommand(id).then(onChange)} tone="quiet">
             Cancel
           </Action>
         )}

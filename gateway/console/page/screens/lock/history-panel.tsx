@@ -5,6 +5,7 @@
 import type { JSX } from 'preact';
 import { useCallback, useMemo, useState } from 'preact/hooks';
 import type { TimeRange } from '../../../timeline/timeline-data.js';
+import { useApi } from '../../api/console-api.js';
 import { runClock } from '../../app/run-clock.js';
 import { type LockPast, lockTimeline } from '../../timeline/lock-timeline.js';
 import { Timeline } from '../../timeline/timeline.js';
@@ -24,8 +25,9 @@ interface HistoryProps {
 }
 
 export function HistoryPanel({ mac, version, days, onWhy }: HistoryProps): JSX.Element {
+  const api = useApi();
   const loaded = useAnswer(
-    useCallback(() => loadPast(mac, days), [mac, days]),
+    useCallback(() => loadPast(api, mac, days), [api, mac, days]),
     undefined,
     version,
   );

@@ -1,12 +1,13 @@
 /** The answer to “why” for an event, a finding, a command or a lock, step by step with its sources. */
 import type { JSX } from 'preact';
 import { useCallback } from 'preact/hooks';
-import { merchantApi } from '../../api/merchant.js';
+import { useApi } from '../../api/console-api.js';
 import { WhenLoaded } from '../../view/parts.js';
 import { useAnswer } from '../../view/use-answer.js';
 
 export function WhyPanel({ id, onClose }: { readonly id: string; readonly onClose: () => void }): JSX.Element {
-  const why = useAnswer(useCallback(() => merchantApi.why(id), [id]));
+  const api = useApi();
+  const why = useAnswer(useCallback(() => api.why(id), [api, id]));
   return (
     <section class="card why" aria-label="Why">
       <header class="card-head">

@@ -4,13 +4,8 @@ import { POWER_MODEL } from '../../../../../proto/power/model.js';
 import { type MerchantRoute, problemResponse } from '../../route.js';
 import { nullable } from '../lock-json.js';
 import { findOwnLock, MacParam, NO_SUCH_LOCK, ownDataRoute } from '../own-data-route.js';
-import { LockHistory } from './lock-history.js';
-import { readSpan } from './ping-read.js';
-
-/** Maximum number of uplinks that one call reads, and the same for connection events. */
-const MAX_ENTRIES = 10_000;
-/** A slice takes some 5 ms of the gateway's thread. */
-const ENTRIES_PER_SLICE = 250;
+import { readLockHistory } from './history-read.js';
+import { merchantReader, readSpan } from './ping-read.js';
 
 const TIME = { type: 'string', format: 'date-time' };
 const HistoryQuery = Type.Object({
@@ -18,7 +13,7 @@ const HistoryQuery = Type.Object({
   to: Type.Optional(Type.String({ description: 'What the gateway received before this time, RFC 3339.' })),
 });
 
-const HistorySchema = Type.Object(
+export const HistorySchema = Type.Object(
   {
     states: Type.Array(
       Type.Object({
@@ -65,25 +60,8 @@ export const HISTORY_ROUTES: readonly MerchantRoute[] = [
     },
     handle: async (call) => {
       const { device } = await findOwnLock(call);
-      const { store, ownData, budgets } = call.parts;
-      const span = readSpan(call);
-      const toMs = Math.min(span.toMs, ownData.runClock.now() + 1);
-      const toUplinkId = (await store.webhooks.findFirstUplinkFrom(toMs)) - 1;
-      const start = await store.why.findLogStart(device.id, toUplinkId, toMs, MAX_ENTRIES);
-      const history = new LockHistory({ fromMs: span.fromMs, toMs });
-      let examined = 0;
-      try {
-        reading: for await (const slice of store.why.readLogFrom(device.id, start, ENTRIES_PER_SLICE)) {
-          for (const entry of slice) {
-            examined += 1;
-            if (!history.take(entry)) break reading;
-          }
-          await ownData.turns.next(call.signal);
-        }
-      } finally {
-        budgets.chargeRows(call.merchantId, examined);
-      }
-      return { status: 200, body: history.json(start.isCut) };
+      const nowMs = call.parts.ownData.runClock.now();
+      return { status: 200, body: await readLockHistory(merchantReader(call), device.id, readSpan(call), nowMs) };
     },
   }),
 ];

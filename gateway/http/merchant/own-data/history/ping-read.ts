@@ -5,8 +5,9 @@
 import { DATE_EXPECTED, parseDate } from '../../../../../proto/date.js';
 import { decodeUplink } from '../../../../../proto/wire/codec.js';
 import { isPingUplink, type PingUplink } from '../../../../../proto/wire/ping.js';
+import type { ReadTurns } from '../../../../locks/list/read-turns.js';
 import type { PingFilter } from '../../../../store/contract/merchants/uplink-scan.js';
-import type { StoredUplink } from '../../../../store/contract/store.js';
+import type { Store, StoredUplink } from '../../../../store/contract/store.js';
 import { Refusal } from '../../refusal.js';
 import type { Call } from '../../route.js';
 
@@ -23,7 +24,24 @@ export interface Span {
   readonly toMs: number;
 }
 
-type ReadingCall = Pick<Call, 'parts' | 'merchantId' | 'signal'>;
+/** Who reads a lock's past, and what the reading counts against. */
+export interface PastReader {
+  readonly store: Pick<Store, 'scans' | 'webhooks' | 'why'>;
+  /** The turns in which long reads are made. */
+  readonly turns: Pick<ReadTurns, 'next'>;
+  /** The merchant whose turn a scan takes; 0 for operators. */
+  readonly merchantId: number;
+  readonly signal?: AbortSignal;
+  /** Called with the number of rows that were examined. */
+  readonly chargeRows: (rows: number) => void;
+}
+
+/** A merchant as the reader: what is examined counts against its budget. */
+export function merchantReader({ parts, merchantId, signal }: Pick<Call, 'parts' | 'merchantId' | 'signal'>) {
+  const { store, ownData, budgets } = parts;
+  const chargeRows = (rows: number): void => budgets.chargeRows(merchantId, rows);
+  return { store, turns: ownData.turns, merchantId, signal, chargeRows };
+}
 
 /** A ping with its stored bytes decoded. */
 export interface ReadPing {
@@ -66,7 +84,7 @@ export interface PingPage {
 
 /** Reads one page of pings that match, newest first. It may have fewer pings than its limit although there are more. */
 export async function readPingPage(
-  { parts, merchantId, signal }: ReadingCall,
+  { store, turns, merchantId, signal, chargeRows }: PastReader,
   deviceId: number,
   page: { readonly filter: PingFilter; readonly beforeId: number | undefined; readonly limit: number },
 ): Promise<PingPage> {
@@ -78,15 +96,15 @@ export async function readPingPage(
     // One ping more shows whether there is another page.
     const scanLimit = Math.min(limit + 1 - pings.length, PINGS_PER_SCAN);
     const maxExamined = MAX_EXAMINED_PER_PAGE - examined;
-    const scanned = await parts.store.scans.pings({ ...terms, limit: scanLimit, maxExamined, beforeId });
-    parts.budgets.chargeRows(merchantId, scanned.examined);
+    const scanned = await store.scans.pings({ ...terms, limit: scanLimit, maxExamined, beforeId });
+    chargeRows(scanned.examined);
     examined += scanned.examined;
     pings.push(...scanned.pings);
     if (pings.length > limit) return { pings: pings.slice(0, limit), nextBeforeId: pings[limit - 1]?.id ?? null };
     if (scanned.isAtEnd) return { pings, nextBeforeId: null };
     beforeId = scanned.lastId ?? beforeId;
     if (examined >= MAX_EXAMINED_PER_PAGE) return { pings, nextBeforeId: scanned.lastId };
-    await parts.ownData.turns.next(signal);
+    await turns.next(signal);
   }
 }
 
@@ -96,7 +114,7 @@ export async function readPingPage(
  * @returns the time of receipt of the last uplink that was examined, if not all were; otherwise null
  */
 export async function readTrackPings(
-  { parts, merchantId, signal }: ReadingCall,
+  { store, turns, merchantId, signal, chargeRows }: PastReader,
   deviceId: number,
   { fromMs, toMs }: Span,
   take: (ping: ReadPing) => boolean,
@@ -105,9 +123,9 @@ export async function readTrackPings(
   const maxExamined = MAX_EXAMINED_PER_PAGE;
   let beforeId: number | undefined;
   for (let examined = 0; ; ) {
-    const scanned = await parts.store.scans.pings({ ...terms, maxExamined, beforeId });
-    parts.budgets.chargeRows(merchantId, scanned.examined);
-    await parts.ownData.turns.next(signal);
+    const scanned = await store.scans.pings({ ...terms, maxExamined, beforeId });
+    chargeRows(scanned.examined);
+    await turns.next(signal);
     examined += scanned.examined;
     beforeId = scanned.lastId ?? beforeId;
     for (const stored of scanned.pings) {

@@ -6,7 +6,7 @@ import { type MerchantRoute, problemResponse } from '../../route.js';
 import { longPageAnswer, PAGE_QUERY, pageResponse, readPage } from '../list.js';
 import { PING_EXAMPLE } from '../lock-example.js';
 import { findOwnLock, MacParam, NO_SUCH_LOCK, ownDataRoute } from '../own-data-route.js';
-import { readPingPage, readSpan, readTrackPings } from './ping-read.js';
+import { merchantReader, readPingPage, readSpan, readTrackPings } from './ping-read.js';
 import { TRACK_EXAMPLE, TRACK_FORMATS, Track, TrackSchema } from './track.js';
 
 const Time = (description: string) => Type.Optional(Type.String({ description: `${description}, RFC 3339.` }));
@@ -53,7 +53,7 @@ const listPings = ownDataRoute({
     const { limit, after } = readPage(call, cursorOf, ['number']);
     const filter = { types, reasons, fromMs, toMs };
     const beforeId = after?.[0] as number | undefined;
-    const { pings, nextBeforeId } = await readPingPage(call, device.id, { filter, beforeId, limit });
+    const { pings, nextBeforeId } = await readPingPage(merchantReader(call), device.id, { filter, beforeId, limit });
     const data = await eventBodies(pings, call.parts.ownData.turns, call.signal);
     const next = nextBeforeId === null ? null : [nextBeforeId];
     return await longPageAnswer(call, cursorOf, { items: data, toJson: (body) => body, next });
@@ -94,7 +94,7 @@ const getTrack = ownDataRoute({
     const { device } = await findOwnLock(call);
     const span = readSpan(call);
     const track = new Track(device);
-    const cutAtMs = await readTrackPings(call, device.id, span, (ping) => track.add(ping));
+    const cutAtMs = await readTrackPings(merchantReader(call), device.id, span, (ping) => track.add(ping));
     const { format = 'geojson' } = call.query as Static<typeof TrackQuery>;
     return { status: 200, text: track.finish(format === 'gpx' ? 'gpx' : 'geojson', cutAtMs) };
   },

@@ -95,17 +95,21 @@ export class Track {
   /**
    * Returns the track as text with its content type.
    *
-   * @param cutAtMs if older pings of the span were not read, when the last one that was read was received
+   * @param cutAtMs as for {@link feature}
    */
   finish(format: TrackFormat, cutAtMs: number | null): { readonly type: string; readonly content: string } {
-    this.#points.sort((a, b) => a.timeMs - b.timeMs);
-    // A cut track without a point is complete from the time of the last uplink that was read.
-    const completeFrom = cutAtMs === null ? null : toDate(this.#points[0]?.timeMs ?? cutAtMs);
-    if (format === 'gpx') return { type: 'application/gpx+xml; charset=utf-8', content: this.#gpx(completeFrom) };
-    return { type: 'application/geo+json; charset=utf-8', content: JSON.stringify(this.#feature(completeFrom)) };
+    if (format === 'gpx')
+      return { type: 'application/gpx+xml; charset=utf-8', content: this.#gpx(this.#finish(cutAtMs)) };
+    return { type: 'application/geo+json; charset=utf-8', content: JSON.stringify(this.feature(cutAtMs)) };
   }
 
-  #feature(completeFrom: string | null) {
+  /**
+   * Returns the track as a GeoJSON feature.
+   *
+   * @param cutAtMs if older pings of the span were not read, when the last one that was read was received
+   */
+  feature(cutAtMs: number | null) {
+    const completeFrom = this.#finish(cutAtMs);
     const { mac, name } = this.#device;
     const coordinates = this.#points.map(({ longitude, latitude }) => [longitude, latitude]);
     const line = { type: 'LineString', coordinates };
@@ -123,6 +127,13 @@ export class Track {
         complete_from: completeFrom,
       },
     };
+  }
+
+  /** Puts the points into their order. Returns from when on the track is complete; null if it is in all. */
+  #finish(cutAtMs: number | null): string | null {
+    this.#points.sort((a, b) => a.timeMs - b.timeMs);
+    // A cut track without a point is complete from the time of the last uplink that was read.
+    return cutAtMs === null ? null : toDate(this.#points[0]?.timeMs ?? cutAtMs);
   }
 
   #gpx(completeFrom: string | null): string {

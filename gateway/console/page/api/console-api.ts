@@ -1,0 +1,60 @@
+/**
+ * The calls that the screens of both pages make: merchants' (merchant.ts) and operators' (operator.ts) answer them in
+ * the same shapes, and a screen does not know which page it is on.
+ */
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import type { Page } from './http.js';
+import type {
+  Command,
+  Delivery,
+  Finding,
+  LockDelivery,
+  LockDetail,
+  LockHistory,
+  Ping,
+  Track,
+  WebhookFigures,
+  WebhookUrl,
+  Why,
+} from './shapes.js';
+
+/** Every call rejects with an ApiFailure. Dates are RFC 3339. */
+export interface ConsoleApi {
+  readonly lock: (mac: string) => Promise<LockDetail>;
+  readonly history: (mac: string, query: { readonly from: string }) => Promise<LockHistory>;
+  readonly pings: (mac: string, query: { readonly from: string; readonly limit: number }) => Promise<Page<Ping>>;
+  readonly track: (mac: string, query: { readonly from: string }) => Promise<Track>;
+  readonly findings: (mac: string, query: { readonly limit: number }) => Promise<Page<Finding>>;
+  readonly why: (id: string) => Promise<Why>;
+  readonly commands: (query: { readonly mac_addr: string; readonly limit: number }) => Promise<Page<Command>>;
+  /** @param key a call that is repeated with the same key sends one command */
+  readonly sendCommand: (mac: string, command: Readonly<Record<string, unknown>>, key: string) => Promise<Command>;
+  readonly cancelCommand: (id: number) => Promise<Command>;
+  readonly webhooks: () => Promise<{ readonly data: readonly WebhookUrl[] }>;
+  /** How the newest attempts of one URL went. */
+  readonly webhookFigures: (url: WebhookUrl) => Promise<WebhookFigures>;
+  /** The deliveries of a lock's events. */
+  readonly lockDeliveries: (mac: string, query: { readonly from: string }) => Promise<readonly LockDelivery[]>;
+  readonly deliveries: (
+    id: number,
+    query: { readonly state: string; readonly limit: number },
+  ) => Promise<Page<Delivery>>;
+  readonly resend: (id: number, event: string) => Promise<unknown>;
+  /** Sends everything again that the URL has not taken. */
+  readonly recover: (id: number) => Promise<unknown>;
+  /** What is wrong with the gateway itself, in sentences; merchants do not see it. */
+  readonly gatewayTroubles?: () => Promise<readonly string[]>;
+}
+
+const ApiContext = createContext<ConsoleApi | null>(null);
+
+/** Gives the screens inside it their calls. */
+export const ApiProvider = ApiContext.Provider;
+
+/** The calls of this page. */
+export function useApi(): ConsoleApi {
+  const api = useContext(ApiContext);
+  if (api === null) throw new Error('the screen is outside of ApiProvider');
+  return api;
+}

@@ -1,0 +1,30 @@
+/** Reads a lock's power states and connections of a span of time from its log, in slices between which pings go on. */
+import { LockHistory } from './lock-history.js';
+import type { PastReader, Span } from './ping-read.js';
+
+/** Maximum number of uplinks that one call reads, and the same for connection events. */
+const MAX_ENTRIES = 10_000;
+/** A slice takes some 5 ms of the gateway's thread. */
+const ENTRIES_PER_SLICE = 250;
+
+/** @param nowMs the present time of the run's clock: nothing later is read */
+export async function readLockHistory(reader: PastReader, deviceId: number, span: Span, nowMs: number) {
+  const { store, turns, signal, chargeRows } = reader;
+  const toMs = Math.min(span.toMs, nowMs + 1);
+  const toUplinkId = (await store.webhooks.findFirstUplinkFrom(toMs)) - 1;
+  const start = await store.why.findLogStart(deviceId, toUplinkId, toMs, MAX_ENTRIES);
+  const history = new LockHistory({ fromMs: span.fromMs, toMs });
+  let examined = 0;
+  try {
+    reading: for await (const slice of store.why.readLogFrom(deviceId, start, ENTRIES_PER_SLICE)) {
+      for (const entry of slice) {
+        examined += 1;
+        if (!history.take(entry)) break reading;
+      }
+      await turns.next(signal);
+    }
+  } finally {
+    chargeRows(examined);
+  }
+  return history.json(start.isCut);
+}

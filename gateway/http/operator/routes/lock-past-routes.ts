@@ -1,0 +1,127 @@
+/**
+ * The operators' routes for the past of one lock, which the console's timeline and map show: power states and
+ * connections, pings, the track, findings. They read as the merchants' operations do (../../merchant/own-data/history),
+ * in slices, and at most as much.
+ */
+import { Type } from 'typebox';
+import { formatMac } from '../../../../proto/wire/mac.js';
+import { noSuchDevice } from '../../../store/contract/errors.js';
+import type { Device } from '../../../store/contract/store.js';
+import { eventBodies } from '../../../webhooks/event-bodies.js';
+import { PAYLOAD_SCHEMAS } from '../../../webhooks/payload/schema.js';
+import { readLockHistory } from '../../merchant/own-data/history/history-read.js';
+import { HistorySchema } from '../../merchant/own-data/history/history-routes.js';
+import { type PastReader, readPingPage, readTrackPings } from '../../merchant/own-data/history/ping-read.js';
+import { Track, TrackSchema } from '../../merchant/own-data/history/track.js';
+import { findingJson } from '../json/event.js';
+import { cutPage, NextCursor, nextCursor, pageQuery, readPage } from '../page.js';
+import { readDate, textOf } from '../query.js';
+import { type OperatorParts, type Query, type Route, type RouteRequest, readMac } from '../routes.js';
+import { DateText, Exact, Finding } from '../schemas.js';
+
+/** The number of pings or findings in one answer: by default, and at most. */
+const DEFAULT_LISTED = 100;
+const MAX_LISTED = 1000;
+/** Operators' scans take turns with those of merchants, under an id that no merchant has. */
+const OPERATORS = 0;
+
+const SpanQuery = { since: Type.Optional(DateText), until: Type.Optional(DateText) };
+
+/** The routes of this file. */
+export const LOCK_PAST_ROUTES: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '/devices/:mac/history',
+    operation: 'device.show-history',
+    summary: 'A lock’s power states and connections over time, by the time of receipt.',
+    success: 200,
+    query: Exact(SpanQuery),
+    answer: HistorySchema,
+    handle: async (parts, request) => {
+      const device = await findDevice(parts, request);
+      return await readLockHistory(readerOf(parts), device.id, readSpan(request.query), parts.clock.now());
+    },
+  },
+  {
+    method: 'GET',
+    path: '/devices/:mac/pings',
+    operation: 'device.list-pings',
+    summary:
+      'Lists a lock’s pings as webhooks have them, newest first; `since` and `until` are about when it made them.',
+    success: 200,
+    query: Exact({ ...SpanQuery, ...pageQuery(MAX_LISTED, DEFAULT_LISTED) }),
+    answer: Type.Object({ pings: Type.Array(Type.Unsafe({ anyOf: PAYLOAD_SCHEMAS })), next_cursor: NextCursor }),
+    handle: listPings,
+  },
+  {
+    method: 'GET',
+    path: '/devices/:mac/track',
+    operation: 'device.show-track',
+    summary: 'A lock’s GPS pings as a GeoJSON line with times, by when the lock made them.',
+    success: 200,
+    query: Exact(SpanQuery),
+    answer: TrackSchema,
+    handle: async (parts, request) => {
+      const device = await findDevice(parts, request);
+      const track = new Track(device);
+      const span = readSpan(request.query);
+      const cutAtMs = await readTrackPings(readerOf(parts), device.id, span, (ping) => track.add(ping));
+      return track.feature(cutAtMs);
+    },
+  },
+  {
+    method: 'GET',
+    path: '/devices/:mac/findings',
+    operation: 'device.list-findings',
+    summary: 'Lists what the judge found at a lock, newest first, page by page.',
+    success: 200,
+    query: Exact(pageQuery(MAX_LISTED, DEFAULT_LISTED)),
+    answer: Type.Object({ findings: Type.Array(Finding), next_cursor: NextCursor }),
+    handle: listFindings,
+  },
+];
+
+/** @throws LockgateError `input-mac`, `no-such-device` */
+async function findDevice({ store }: OperatorParts, { params }: RouteRequest): Promise<Device> {
+  const mac = readMac(params.mac ?? '');
+  const reading = await store.findDevice(mac);
+  if (reading === null) throw noSuchDevice(mac);
+  return reading.device;
+}
+
+function readerOf({ store, merchants }: OperatorParts): PastReader {
+  // What operators read counts against no merchant's budget.
+  return { store, turns: merchants.ownData.turns, merchantId: OPERATORS, chargeRows: () => undefined };
+}
+
+/** @throws LockgateError `input-date` */
+function readSpan(query: Query) {
+  return {
+    fromMs: readDate('since', textOf(query, 'since')) ?? -Number.MAX_VALUE,
+    toMs: readDate('until', textOf(query, 'until')) ?? Number.MAX_VALUE,
+  };
+}
+
+async function listPings(parts: OperatorParts, request: RouteRequest) {
+  const device = await findDevice(parts, request);
+  const span = readSpan(request.query);
+  const list = `pings ${formatMac(device.mac)} ${JSON.stringify([span.fromMs, span.toMs])}`;
+  const { limit, after } = readPage(request.query, list, ['number'], DEFAULT_LISTED);
+  const reader = readerOf(parts);
+  const page = { filter: span, beforeId: after?.[0] as number | undefined, limit };
+  const { pings, nextBeforeId } = await readPingPage(reader, device.id, page);
+  const end = nextBeforeId === null ? null : [nextBeforeId];
+  return { pings: await eventBodies(pings, reader.turns), next_cursor: nextCursor(list, end) };
+}
+
+async function listFindings(parts: OperatorParts, request: RouteRequest) {
+  const device = await findDevice(parts, request);
+  const list = `findings ${formatMac(device.mac)}`;
+  const { limit, after } = readPage(request.query, list, ['number'], DEFAULT_LISTED);
+  const found = await parts.store.readFindings(device.id, limit + 1, after?.[0] as number | undefined);
+  const { shown, end } = cutPage(found, limit, ({ id }) => [id]);
+  return {
+    findings: shown.map(({ id, finding }) => ({ id, ...findingJson(finding) })),
+    next_cursor: nextCursor(list, end),
+  };
+}
