@@ -1,7 +1,7 @@
 /**
  * The lock and the sender of uplinks, from memory where possible. None of it ever changes: a device keeps its MAC, and
- * a credential its kind. A connection drops its cached pages after each commit of another one, so joining both tables to
- * each event that is sent would read their pages from the file again and again.
+ * a credential its kind. SQLite drops the cached pages of a connection after each commit of another connection, so a
+ * join of both tables would read their pages from the file again for each event that is sent.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Source } from '../../../../proto/wire/ping.js';
