@@ -131,7 +131,11 @@ function Figures({ url }: { readonly url: WebhookUrl }): JSX.Element {
         <p class="card">
           {attempts.toLocaleString('en-US')} attempts in 24 h, {rateText(success_rate)} succeeded, p95{' '}
           {p95_ms === null ? '–' : `${Math.round(p95_ms)} ms`}, last success <Age date={last_success_at} clock="wall" />
-          {last_error !== null && <span class="bad"> {last_error.error}</span>}
+          {last_error !== null && (
+            <>
+              , last error <Age date={last_error.at} clock="wall" />: <span class="bad">{last_error.error}</span>
+            </>
+          )}
         </p>
       )}
     </WhenLoaded>

@@ -21,9 +21,10 @@ interface AgeProps {
 }
 
 export function Age({ date, clock = 'run' }: AgeProps): JSX.Element {
-  const runMs = useNow(Seconds(5));
-  const nowMs = clock === 'run' ? runMs : systemClock.now();
+  useNow(Seconds(5));
   if (date === null) return <span class="hint">never</span>;
+  // The run's clock makes no date ahead of it: such a date shows that the page's copy of it is a little late.
+  const nowMs = clock === 'run' ? Math.max(runClock.now(), Date.parse(date)) : systemClock.now();
   return (
     <time dateTime={date} title={localTimeText(date)}>
       {ageText(Date.parse(date), nowMs)}

@@ -69,8 +69,15 @@ export function CommandPanel({ mac, version, onWhy }: PanelProps): JSX.Element {
             {command.name}
           </Action>
         ))}
-        <CopyButton label="Copy as CLI" text={`lockgate command send ${mac} unlock`} />
       </p>
+      <details class="hint">
+        <summary>Copy as CLI</summary>
+        <p class="buttons">
+          {COMMANDS.map(({ name, cli }) => (
+            <CopyButton key={name} label={name} text={`lockgate command send ${mac} ${cli}`} />
+          ))}
+        </p>
+      </details>
       <WhenLoaded loaded={commands}>
         {({ data }) =>
           data.length === 0 ? (
