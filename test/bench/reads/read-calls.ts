@@ -144,6 +144,7 @@ export const READ_CALLS: readonly ReadCall[] = [
     'listDeliveries',
     ({ webhookId }) => `/v1/webhooks/${webhookId}/deliveries?state=dead&limit=${LIMIT}`,
   ),
+  call('hours of a URL', 'listDeliveryHours', ({ webhookId }) => `/v1/webhooks/${webhookId}/hours`),
   call('usage', 'listUsage', () => `/v1/usage?limit=${LIMIT}`),
   call('statements', 'listStatements', () => '/v1/statements'),
   call('one statement', 'getStatement', ({ closedMonth }) => `/v1/statements/${closedMonth}`),
