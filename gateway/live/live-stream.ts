@@ -137,7 +137,10 @@ export class LiveStream {
     this.#skippedEvents = 0;
   }
 
-  /** Ends the stream at its time limit or if its client reads nothing, and sends comments. Called every second. */
+  /**
+   * Ends the stream at its time limit or if its client reads nothing, and sends comments and how many events were left
+   * out. Called every second.
+   */
   checkTimes(): void {
     if (this.hasEnded) return;
     const nowMs = this.#clock.now();
@@ -151,6 +154,8 @@ export class LiveStream {
       return;
     }
     this.#blockedSinceMs = undefined;
+    // Otherwise a client would learn only with the next event that some are missing.
+    if (this.#phase === 'live') this.#sendSkipped();
     if (nowMs - this.#commentedAtMs < COMMENT_INTERVAL) return;
     this.#commentedAtMs = nowMs;
     this.out.write(COMMENT);

@@ -1,32 +1,44 @@
 /**
  * The worker that all tabs of a browser share. It holds one stream of live data for all of them, since a browser opens
- * only six connections to a server, and passes changes on a few times a second.
+ * only six connections to a server, and passes changes on a few times a second. The locks and the operators' events are
+ * two streams, so each has its own instance of this worker.
  */
 import { type Milliseconds, Seconds, systemClock } from '../../../proto/clock.js';
 import { type LiveChange, LiveLocks, type LiveMessage, type LiveState } from './live/live-locks.js';
 import { readChange } from './live/read-change.js';
+import { TailOutbox } from './live/tail-outbox.js';
 
 /** How long changes are collected before the tabs get them. */
 const BATCH_SPAN: Milliseconds = 250;
 /** The wait before a stream that failed is opened again. `EventSource` tries again by itself while it can. */
 const RETRY_AFTER = Seconds(2);
 
-const tabs = new Set<MessagePort>();
+/** Maximum number of events in a batch; more are only counted. */
+const MAX_BATCH_EVENTS = 5_000;
+
+const tabs = new Map<MessagePort, TailOutbox>();
 const locks = new LiveLocks();
 let state: LiveState = 'connecting';
 let source: EventSource | null = null;
 let batch: LiveChange[] = [];
+/** The gateway's events that the tabs will get next, as JSON, and how many were left out. */
+let events: string[] = [];
+let skipped = 0;
 let isBatchDue = false;
 
-/** A message from a tab: the path of the stream to follow, or that the tab is being closed. */
-type TabMessage = { readonly type: 'follow'; readonly path: string } | { readonly type: 'bye' };
+/** A message from a tab: the path of the stream to follow, that it has taken events, or that it is being closed. */
+type TabMessage =
+  | { readonly type: 'follow'; readonly path: string }
+  | { readonly type: 'taken' }
+  | { readonly type: 'bye' };
 
 addEventListener('connect', (event) => {
   const [tab] = (event as MessageEvent).ports;
   if (tab === undefined) return;
-  tabs.add(tab);
+  tabs.set(tab, new TailOutbox());
   tab.onmessage = ({ data }: MessageEvent<TabMessage>) => {
     if (data.type === 'bye') tabs.delete(tab);
+    else if (data.type === 'taken') tabs.get(tab)?.noteTaken();
     else welcome(tab, data.path);
     if (tabs.size === 0) close();
   };
@@ -50,6 +62,12 @@ function follow(path: string): void {
   opened.addEventListener('snapshot', take('snapshot'));
   opened.addEventListener('lock', take('lock'));
   opened.addEventListener('removed', take('removed'));
+  opened.addEventListener('event', ({ data }: MessageEvent<string>) => addEvent(data));
+  opened.addEventListener('skipped', ({ data }: MessageEvent<string>) => {
+    skipped += JSON.parse(data).events;
+    scheduleFlush();
+  });
+  opened.onopen = () => setState('open');
   opened.onerror = () => void recover(opened, path);
 }
 
@@ -74,6 +92,17 @@ function close(): void {
 function add(change: LiveChange): void {
   locks.apply(change);
   batch.push(change);
+  scheduleFlush();
+}
+
+function addEvent(json: string): void {
+  setState('live');
+  if (events.length < MAX_BATCH_EVENTS) events.push(json);
+  else skipped += 1;
+  scheduleFlush();
+}
+
+function scheduleFlush(): void {
   if (!isBatchDue) systemClock.after(BATCH_SPAN, flush);
   isBatchDue = true;
 }
@@ -81,14 +110,21 @@ function add(change: LiveChange): void {
 function flush(): void {
   isBatchDue = false;
   const changes = batch;
+  const tail = { events, skipped };
   batch = [];
-  for (const tab of tabs) post(tab, { type: 'changes', changes });
+  events = [];
+  skipped = 0;
+  for (const [tab, outbox] of tabs) {
+    if (changes.length > 0) post(tab, { type: 'changes', changes });
+    const offered = tail.events.length + tail.skipped > 0 ? outbox.offer(tail) : null;
+    if (offered !== null) post(tab, { type: 'tail', batch: offered });
+  }
 }
 
 function setState(next: LiveState): void {
   if (next === state) return;
   state = next;
-  for (const tab of tabs) post(tab, { type: 'state', state });
+  for (const tab of tabs.keys()) post(tab, { type: 'state', state });
 }
 
 function post(tab: MessagePort, message: LiveMessage): void {

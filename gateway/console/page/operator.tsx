@@ -1,4 +1,4 @@
-/** The console: the page of the operators' port. A one-time link opens its session; the role decides what is allowed. */
+/** The console: the page of the operators' port. A one-time link opens its session; its role decides what it may do. */
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { ApiProvider } from './api/console-api.js';
@@ -15,6 +15,7 @@ import { LockScreen } from './screens/lock-screen.js';
 import { LocksScreen } from './screens/locks-screen.js';
 import { MapScreen } from './screens/map-screen.js';
 import { NowScreen } from './screens/now-screen.js';
+import { gatewayScreens } from './screens/operator/gateway-screens.js';
 import { TraceScreen } from './screens/trace-screen.js';
 import { Action } from './view/parts.js';
 
@@ -30,7 +31,12 @@ function Console({ liveWorker, traceWorker }: PageAddresses): JSX.Element | null
     addEventListener('hashchange', take);
     return () => removeEventListener('hashchange', take);
   }, []);
-  const screens = useMemo(() => screensOf(traceWorker), [traceWorker]);
+  const sessionId = session?.id;
+  // Screens remember events, which another session must not see: each session gets screens of its own.
+  const screens = useMemo(
+    () => [...screensOf(traceWorker), ...gatewayScreens(liveWorker)],
+    [traceWorker, liveWorker, sessionId],
+  );
   const goOn = (): void => {
     setLink(null);
     read();

@@ -85,8 +85,6 @@ export const STORE_METHODS: MethodTable<Store> = {
     selectPassing: 'reads',
     readDeliveries: 'reads',
     readNewestAttempts: 'reads',
-    countAttempted: 'reads',
-    countPings: 'reads',
     resend: 'writes',
     releaseRepaired: 'writes',
     recover: 'writes',

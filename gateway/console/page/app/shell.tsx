@@ -100,6 +100,7 @@ function KeyHelp({ screens, onClose }: { readonly screens: readonly Screen[]; re
     ['j k', 'next and previous row of a list'],
     ['Enter', 'open the row'],
     ['/', 'search'],
+    ['p', 'stop live events on the screen, and go on'],
     ['+ − 0 ← →', 'in a timeline: closer, farther, everything, earlier, later'],
     ...screens.filter(({ isListed }) => isListed).map(({ key, title }) => [`g ${key}`, title] as const),
   ];

@@ -3,6 +3,7 @@
  * one version, so that a page is drawn a few times a second, however many locks change. Pure.
  */
 import type { Lock } from '../api/shapes.js';
+import type { TailBatch } from './tail-outbox.js';
 
 /** What the stream sends, and the worker passes on to each tab. */
 export type LiveChange =
@@ -11,12 +12,13 @@ export type LiveChange =
   | { readonly type: 'lock'; readonly lock: Lock }
   | { readonly type: 'removed'; readonly mac_addr: string };
 
-/** Whether the page follows the gateway: `ended` if the session did. */
-export type LiveState = 'connecting' | 'live' | 'interrupted' | 'ended';
+/** Whether the page follows the gateway: `open` until something has come, `ended` if the session did. */
+export type LiveState = 'connecting' | 'open' | 'live' | 'interrupted' | 'ended';
 
 /** From the worker to a tab. */
 export type LiveMessage =
   | { readonly type: 'changes'; readonly changes: readonly LiveChange[] }
+  | { readonly type: 'tail'; readonly batch: TailBatch }
   | { readonly type: 'state'; readonly state: LiveState };
 
 /** All locks, by MAC. */

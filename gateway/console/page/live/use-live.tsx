@@ -39,6 +39,7 @@ export function LiveProvider({ workerUrl, path, onEnded, children }: LiveProps):
         if (data.state === 'ended') onEnded();
         return;
       }
+      if (data.type !== 'changes') return;
       for (const change of data.changes) locks.apply(change);
       setVersion((before) => before + 1);
     };

@@ -4,6 +4,7 @@
  */
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { useKeys } from '../app/keys.js';
 
 interface VirtualListProps<Item> {
   readonly items: readonly Item[];
@@ -12,6 +13,8 @@ interface VirtualListProps<Item> {
   readonly keyOf: (item: Item) => string;
   readonly row: (item: Item) => ComponentChildren;
   readonly onOpen: (item: Item) => void;
+  /** Called when the reader moves through the list or scrolls away from its start. */
+  readonly onBrowse?: () => void;
   /** For screen readers. */
   readonly label: string;
 }
@@ -25,6 +28,7 @@ export function VirtualList<Item>({
   keyOf,
   row,
   onOpen,
+  onBrowse,
   label,
 }: VirtualListProps<Item>): JSX.Element {
   const container = useRef<HTMLDivElement>(null);
@@ -39,8 +43,13 @@ export function VirtualList<Item>({
     observer.observe(element);
     return () => observer.disconnect();
   }, [rowPixels]);
-  const scroll = (): void => setFirst(Math.floor((container.current?.scrollTop ?? 0) / rowPixels));
+  const scroll = (): void => {
+    const pixels = container.current?.scrollTop ?? 0;
+    if (pixels > 0) onBrowse?.();
+    setFirst(Math.floor(pixels / rowPixels));
+  };
   const move = (to: number): void => {
+    onBrowse?.();
     const index = Math.min(Math.max(to, 0), items.length - 1);
     setCurrent(index);
     const element = container.current;
@@ -50,10 +59,16 @@ export function VirtualList<Item>({
     if (top + rowPixels > element.scrollTop + element.clientHeight)
       element.scrollTop = top + rowPixels - element.clientHeight;
   };
+  // `j` and `k` work wherever the focus is, and bring it into the list.
+  const step = (by: number): void => {
+    container.current?.focus();
+    move(current + by);
+  };
+  useKeys({ j: () => step(1), k: () => step(-1) });
   const press = (event: KeyboardEvent): void => {
     const item = items[current];
-    if (event.key === 'j' || event.key === 'ArrowDown') move(current + 1);
-    else if (event.key === 'k' || event.key === 'ArrowUp') move(current - 1);
+    if (event.key === 'ArrowDown') move(current + 1);
+    else if (event.key === 'ArrowUp') move(current - 1);
     else if (event.key === 'Home') move(0);
     else if (event.key === 'End') move(items.length - 1);
     else if (event.key === 'Enter' && item !== undefined) onOpen(item);

@@ -1,0 +1,91 @@
+/** The webhook URLs in trouble: disabled, failing, or with events that wait for too long. */
+import type { JSX } from 'preact';
+import { useCallback } from 'preact/hooks';
+import { Seconds } from '../../../../../proto/clock.js';
+import { gatewayApi, type UrlStatus } from '../../api/operator-gateway.js';
+import { Badge } from '../../view/parts.js';
+import { ageText } from '../../view/time-text.js';
+import { useAnswer } from '../../view/use-answer.js';
+
+/** A URL whose oldest undelivered event is older than this is in trouble. */
+const TROUBLE_AGE_SECONDS = 60;
+const RELOAD_EVERY = Seconds(30);
+
+export function TroubledUrls({ urls }: { readonly urls: readonly UrlStatus[] | null }): JSX.Element {
+  const known = useAnswer(useCallback(gatewayApi.urls, []), RELOAD_EVERY).answer?.webhooks;
+  const merchants = useAnswer(useCallback(gatewayApi.merchants, []), RELOAD_EVERY).answer?.merchants;
+  // The URLs of closed merchants are disabled on purpose.
+  const isOpen = (id: number): boolean => {
+    const merchant = known?.find((url) => url.id === id)?.merchant;
+    return merchants?.some(({ name }) => name === merchant) ?? true;
+  };
+  const troubled = urls?.filter((url) => isInTrouble(url) && isOpen(url.id)) ?? [];
+  return (
+    <section class="card scroll" aria-label="Webhook URLs">
+      <h2>Webhook URLs</h2>
+      <p>{summaryOf(urls, troubled)}</p>
+      {troubled.length > 0 && (
+        <table class="stacked">
+          <thead>
+            <tr>
+              <th scope="col">URL</th>
+              <th scope="col">State</th>
+              <th scope="col">Undelivered</th>
+              <th scope="col">Oldest</th>
+              <th scope="col">Given up</th>
+              <th scope="col">Merchant</th>
+              <th scope="col">Address</th>
+            </tr>
+          </thead>
+          <tbody>
+            {troubled.map((url) => {
+              const { id, backlog } = url;
+              const { merchant = '', url: address = '' } = known?.find((each) => each.id === id) ?? {};
+              return (
+                <tr key={id}>
+                  <td class="number">{id}</td>
+                  <td>
+                    <Badge tone="bad">{stateText(url)}</Badge>
+                  </td>
+                  <td class="number">{(backlog.behind + backlog.pending).toLocaleString('en-US')}</td>
+                  <td>{backlog.oldest_seconds === null ? '–' : ageText(0, Seconds(backlog.oldest_seconds))}</td>
+                  <td class="number">{backlog.dead.toLocaleString('en-US')}</td>
+                  <td>{merchant}</td>
+                  <td class="mono wrap">{URL.canParse(address) ? new URL(address).origin : ''}</td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}
+
+function summaryOf(urls: readonly UrlStatus[] | null, troubled: readonly UrlStatus[]): JSX.Element {
+  if (urls === null) return <>Their backlogs can’t be read now.</>;
+  if (urls.length === 0)
+    return (
+      <>
+        There is none yet. Add one with <code>lockgate webhook add</code>.
+      </>
+    );
+  if (troubled.length === 0) return <Badge tone="good">{urls.length} in order</Badge>;
+  return (
+    <Badge tone="bad">
+      {troubled.length} of {urls.length} in trouble
+    </Badge>
+  );
+}
+
+function isInTrouble({ state, circuit, backlog }: UrlStatus): boolean {
+  const isOld = (backlog.oldest_seconds ?? 0) > TROUBLE_AGE_SECONDS;
+  return state !== 'active' || circuit === 'open' || isOld || backlog.dead + backlog.damaged > 0;
+}
+
+function stateText({ state, circuit, backlog }: UrlStatus): string {
+  if (state !== 'active') return state;
+  if (circuit === 'open') return 'circuit open';
+  if (backlog.damaged > 0) return 'damaged events';
+  return backlog.dead > 0 ? 'dead events' : 'behind';
+}
