@@ -43,7 +43,7 @@ t.test('a generated client compiles in a program, and knows misspelt members', {
   const types = join(tempFolder(t), 'lockgate.d.ts');
   writeFileSync(types, await openapiTypes(document as object));
   const program = rentalProgram(types);
-  const [found, foundOfWrong] = typeFaults(t, [program, program.replace('mac_addr', 'mac_address')]);
-  t.same(found, []);
-  t.match(foundOfWrong, [/mac_address/], 'the types know the members');
+  const [errors, errorsOfWrong] = typeFaults(t, [program, program.replace('mac_addr', 'mac_address')]);
+  t.same(errors, []);
+  t.match(errorsOfWrong, [/mac_address/], 'a misspelt member is an error');
 });

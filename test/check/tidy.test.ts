@@ -78,18 +78,25 @@ t.test('each folder of the second level has a README', async (t) => {
 });
 
 t.test('no code of over 12 lines occurs twice without a reason', async (t) => {
-  const piece = Array.from({ length: 13 }, (_, index) => `  step(${index});`);
-  const one = sample('cli/a.ts', "import { step } from './step.js';", 'function a() {', ...piece, '}');
-  const other = sample('cli/b.ts', '// Something else.', 'function b() {', ...piece.slice(0, 5), '', ...piece.slice(5));
-  t.match(findCopies([one, other]), [/^cli\/b\.ts:3: 13 lines are the same as from cli\/a\.ts:3;/]);
+  const repeatedLines = Array.from({ length: 13 }, (_, index) => `  step(${index});`);
+  const original = sample('cli/a.ts', "import { step } from './step.js';", 'function a() {', ...repeatedLines, '}');
+  const copy = sample(
+    'cli/b.ts',
+    '// Something else.',
+    'function b() {',
+    ...repeatedLines.slice(0, 5),
+    '',
+    ...repeatedLines.slice(5),
+  );
+  t.match(findCopies([original, copy]), [/^cli\/b\.ts:3: 13 lines are the same as from cli\/a\.ts:3;/]);
   t.same(
-    findCopies([one, sample('cli/b.ts', '// Repeats cli/a.ts: to show it.', ...piece)]),
+    findCopies([original, sample('cli/b.ts', '// Repeats cli/a.ts: to show it.', ...repeatedLines)]),
     [],
     'a comment gives the reason',
   );
-  t.same(findCopies([one, sample('cli/b.ts', ...piece.slice(1))]), [], '12 equal lines are allowed');
+  t.same(findCopies([original, sample('cli/b.ts', ...repeatedLines.slice(1))]), [], '12 equal lines are allowed');
   t.equal(
-    findCopies([sample('cli/a.ts', ...piece, 'between();', ...piece)]).length,
+    findCopies([sample('cli/a.ts', ...repeatedLines, 'between();', ...repeatedLines)]).length,
     1,
     'a copy in the same file is found',
   );
@@ -107,8 +114,8 @@ t.test('lines fit in 120 columns', async (t) => {
 });
 
 t.test('no comment marks unfinished work', async (t) => {
-  const left = ['TO', 'FIX', 'HA', 'XX'].map((half, index) => `// ${half}${['DO', 'ME', 'CK', 'X'][index]}: later`);
-  t.equal(findMarkers(sample('cli/a.ts', ...left)).length, 4);
+  const markers = ['TO', 'FIX', 'HA', 'XX'].map((half, index) => `// ${half}${['DO', 'ME', 'CK', 'X'][index]}: later`);
+  t.equal(findMarkers(sample('cli/a.ts', ...markers)).length, 4);
   t.same(files.flatMap(findMarkers), []);
 });
 

@@ -1,6 +1,6 @@
 /**
  * The audit log (interfaces.md §4): every change through the operators' interface, in the data folder, or by the
- * gateway itself has an entry with author, time, object and outcome; and no entry contains a secret.
+ * gateway itself has an entry with author, time, object and outcome. No entry contains a secret.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -39,9 +39,9 @@ async function entriesOf(gateway: Gateway, query = ''): Promise<readonly Entry[]
 
 t.test('every call of a route other than GET has an entry', async (t) => {
   const gateway = await testGateway(t);
-  const changing = OPERATOR_ROUTES.filter((route): route is ChangingRoute => route.method !== 'GET');
-  t.ok(changing.length >= 24, `${changing.length} of them`);
-  for (const { method, path: route, operation } of changing) {
+  const changingRoutes = OPERATOR_ROUTES.filter((route): route is ChangingRoute => route.method !== 'GET');
+  t.ok(changingRoutes.length >= 24, `${changingRoutes.length} of them`);
+  for (const { method, path: route, operation } of changingRoutes) {
     const path = route.replace(':mac', 'A4C138F0E1D9').replace(':id', '999').replace(':name', 'nobody');
     const before = (await entriesOf(gateway, '?limit=1'))[0]?.id ?? 0;
     const { status } = await callOperator(gateway, method, path, {});
@@ -51,8 +51,8 @@ t.test('every call of a route other than GET has an entry', async (t) => {
     t.match(entry, expected, `${method} ${route}: ${status}`);
     t.same(others, [], 'there is no other entry');
   }
-  const names = OPERATOR_ROUTES.map(({ operation }) => operation);
-  t.equal(new Set(names).size, names.length, 'each route has a different name');
+  const operationNames = OPERATOR_ROUTES.map(({ operation }) => operation);
+  t.equal(new Set(operationNames).size, operationNames.length, 'each route has a different name');
 });
 
 t.test('an entry has the author, action, object, previous state and outcome', async (t) => {
@@ -65,22 +65,42 @@ t.test('an entry has the author, action, object, previous state and outcome', as
   await callOperator(gateway, 'POST', '/webhooks', webhook);
   await callOperator(gateway, 'POST', '/webhooks/1', { state: 'disabled' });
   await callOperator(gateway, 'POST', '/webhooks/1/remove');
-  const [removed, disabled, added, refused, moved, made] = await entriesOf(gateway);
-  t.match(made, { action: 'device.add', object: MAC, before: null, after: { merchant: MERCHANT, simulated: false } });
-  t.match(moved, { object: MAC, before: { merchant: MERCHANT }, after: { merchant: 'Blue' }, outcome: 'done' });
-  t.match(refused, { before: { merchant: 'Blue' }, after: { merchant: 'Nobody' }, outcome: 'refused' });
-  t.match(refused, { code: 'no-such-merchant' });
+  const [removalEntry, disablingEntry, webhookAdditionEntry, refusedEntry, moveEntry, additionEntry] =
+    await entriesOf(gateway);
+  t.match(additionEntry, {
+    action: 'device.add',
+    object: MAC,
+    before: null,
+    after: { merchant: MERCHANT, simulated: false },
+  });
+  t.match(moveEntry, { object: MAC, before: { merchant: MERCHANT }, after: { merchant: 'Blue' }, outcome: 'done' });
+  t.match(refusedEntry, { before: { merchant: 'Blue' }, after: { merchant: 'Nobody' }, outcome: 'refused' });
+  t.match(refusedEntry, { code: 'no-such-merchant' });
   const reported = { origin: 'http://127.0.0.1:9', merchant: 'Blue', headers: ['X-Team'], state: 'active' };
-  t.match(added, { action: 'webhook.add', object: '1', after: reported });
-  t.match(disabled, { object: '1', before: reported, after: { ...reported, state: 'disabled' } });
-  t.match(removed, { action: 'webhook.remove', before: { state: 'disabled' } });
-  t.match(made, { address: '127.0.0.1', agent: /^got/, os_user: null, token: /^[0-9a-f]{8}$/, ended_at: /^20.*Z$/ });
-  t.match(await entriesOf(gateway, '?object=a4-c1-38-f0-e1-d2'), [refused, moved, made], 'a MAC in any spelling');
-  t.match(await entriesOf(gateway, '?action=webhook'), [removed, disabled, added], 'a group');
-  t.match(await entriesOf(gateway, '?action=webhook.set'), [disabled]);
+  t.match(webhookAdditionEntry, { action: 'webhook.add', object: '1', after: reported });
+  t.match(disablingEntry, { object: '1', before: reported, after: { ...reported, state: 'disabled' } });
+  t.match(removalEntry, { action: 'webhook.remove', before: { state: 'disabled' } });
+  t.match(additionEntry, {
+    address: '127.0.0.1',
+    agent: /^got/,
+    os_user: null,
+    token: /^[0-9a-f]{8}$/,
+    ended_at: /^20.*Z$/,
+  });
+  t.match(
+    await entriesOf(gateway, '?object=a4-c1-38-f0-e1-d2'),
+    [refusedEntry, moveEntry, additionEntry],
+    'the filter accepts a MAC in any spelling',
+  );
+  t.match(
+    await entriesOf(gateway, '?action=webhook'),
+    [removalEntry, disablingEntry, webhookAdditionEntry],
+    'the filter accepts a group of actions',
+  );
+  t.match(await entriesOf(gateway, '?action=webhook.set'), [disablingEntry]);
   t.same(await entriesOf(gateway, '?since=2100-01-01T00:00:00Z'), []);
   const page = (await callOperator(gateway, 'GET', '/audit?limit=2')).body as { next_cursor: string };
-  t.match(await entriesOf(gateway, `?limit=2&cursor=${page.next_cursor}`), [added, refused]);
+  t.match(await entriesOf(gateway, `?limit=2&cursor=${page.next_cursor}`), [webhookAdditionEntry, refusedEntry]);
 });
 
 /** Secrets that the calls send; none may appear in the log. Some have the form of lockgate's secrets, some don't. */
@@ -97,12 +117,12 @@ t.test('the log contains no secret of a request or an answer', async (t) => {
   const folder = tempFolder(t);
   const lines: string[] = [];
   const gateway = await openGateway(t, folder);
-  const end = logEvents(
+  const stopLogging = logEvents(
     makeLog('debug', (line) => lines.push(line)),
     gateway.events,
     systemClock,
   );
-  t.teardown(end);
+  t.teardown(stopLogging);
   await gateway.accounts.addMerchant(MERCHANT);
   const calls: readonly (readonly ['POST', string, object])[] = [
     ['POST', '/devices', { mac: MAC }],
@@ -118,7 +138,7 @@ t.test('the log contains no secret of a request or an answer', async (t) => {
     ['POST', '/webhooks/1/rotate-secret', {}],
     ['POST', '/keys', { name: 'till' }],
     ['POST', '/users', { username: 'ada', password: CANARIES.password }],
-    // The same in refused calls.
+    // The same secrets in refused calls.
     ['POST', '/users', { username: 7, password: CANARIES.password }],
     ['POST', '/users', { username: 'ada', password: CANARIES.password }],
     ['POST', '/users', { username: 'eve', pasword: CANARIES.password }],
@@ -155,9 +175,9 @@ t.test('a backup, which is a copy of everything, has an entry', async (t) => {
   const gateway = await testGateway(t);
   const route = `http://127.0.0.1:${gateway.operatorPort}/backup`;
   const headers = { authorization: `Bearer ${gateway.operatorToken}` };
-  const sent = await (await fetch(route, { headers })).arrayBuffer();
+  const backupBytes = await (await fetch(route, { headers })).arrayBuffer();
   const backupEntry = { action: 'store.backup', actor: 'operator', token: /^[0-9a-f]{8}$/, outcome: 'done' };
-  t.match(await entriesOf(gateway), [{ ...backupEntry, after: { bytes: sent.byteLength } }]);
+  t.match(await entriesOf(gateway), [{ ...backupEntry, after: { bytes: backupBytes.byteLength } }]);
   t.equal((await fetch(route)).status, 401);
   t.equal((await entriesOf(gateway)).length, 1, 'a call without the token makes no backup');
 });
@@ -196,10 +216,10 @@ t.test(
     const file = openDurable(path.join(folder, 'lockgate.sqlite'));
     file.prepare(`UPDATE sqlite_sequence SET seq = ? WHERE name = 'audit'`).run(MAX_AUDIT_ENTRIES - 1);
     file.close();
-    const again = await openStore(folder);
-    t.equal(await again.audit.begin(AUDIT_START), MAX_AUDIT_ENTRIES);
-    t.equal((await again.audit.list({ limit: 9 })).length, 2, 'the limit counts entries, not ids');
-    await again.close();
+    const reopened = await openStore(folder);
+    t.equal(await reopened.audit.begin(AUDIT_START), MAX_AUDIT_ENTRIES);
+    t.equal((await reopened.audit.list({ limit: 9 })).length, 2, 'the limit counts entries, not ids');
+    await reopened.close();
   },
 );
 
@@ -207,15 +227,17 @@ t.test(
   'a change without an entry is not made; a made change is answered even if its outcome can’t be written',
   async (t) => {
     let fails: 'begin' | 'end' | undefined;
-    const full = (what: string): never => {
+    const failWithFullDisk = (what: string): never => {
       throw new StoreFailure(what, Object.assign(new Error('no room'), { code: 'SQLITE_FULL' }));
     };
     const gateway = await testGateway(t, {
       wrapStore: (store) =>
         withOverrides(store, {
           audit: withOverrides(store.audit, {
-            begin: async (beginning) => (fails === 'begin' ? full('begin') : await store.audit.begin(beginning)),
-            end: async (id, end) => (fails === 'end' ? full('end') : await store.audit.end(id, end)),
+            begin: async (beginning) =>
+              fails === 'begin' ? failWithFullDisk('begin') : await store.audit.begin(beginning),
+            end: async (id, stopLogging) =>
+              fails === 'end' ? failWithFullDisk('end') : await store.audit.end(id, stopLogging),
           }),
         }),
     });
@@ -285,8 +307,8 @@ t.test('“lockgate audit” lists entries', async (t) => {
     exit: { code: 2 },
     stderr: [/--since is "x": expected/],
   });
-  const away = ['--gateway', 'http://127.0.0.1:9', '--token', 'x'];
-  t.match(await command('audit', ...away), { exit: { code: 3 }, stderr: [/no gateway.*lockgate serve/] });
+  const unreachableGateway = ['--gateway', 'http://127.0.0.1:9', '--token', 'x'];
+  t.match(await command('audit', ...unreachableGateway), { exit: { code: 3 }, stderr: [/no gateway.*lockgate serve/] });
   const event = { at: '2026-11-20T06:00:00.000Z', event: 'audited', actor: 'operator', os_user: 'ada' };
   const line = eventLine({ ...event, action: 'key.revoke', object: 'k1', outcome: 'refused', code: 'no-such-key' });
   t.match(line, /audit key\.revoke k1 refused \(no-such-key\), by operator ada$/, 'tail shows it');

@@ -18,9 +18,8 @@ const START = Date.UTC(2026, 10, 20, 12);
 const TEN_YEARS = Days(3652);
 
 /** Resolves when work that the manual clocks started is done. */
-async function turn(): Promise<void> {
-  for (let stateChanges = 0; stateChanges < 20; stateChanges += 1)
-    await new Promise<void>((resolve) => afterThisTurn(resolve));
+async function runLoopTurns(): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) await new Promise<void>((resolve) => afterThisTurn(resolve));
 }
 
 interface GatewayRun {
@@ -29,9 +28,9 @@ interface GatewayRun {
   readonly gateway: Gateway;
 }
 
-/** A gateway on a folder, on a machine whose date is `offMs` after {@link START}. */
-async function startGatewayAt(t: Test, folder: string, offMs: number): Promise<GatewayRun> {
-  const machine = new ManualMachine(START + offMs);
+/** A gateway on a folder, on a machine whose date is `aheadMs` after {@link START}. */
+async function startGatewayAt(t: Test, folder: string, aheadMs: number): Promise<GatewayRun> {
+  const machine = new ManualMachine(START + aheadMs);
   const gateway = await openGateway(t, folder, { machine }, { keepDays: 400 });
   return { folder, machine, gateway };
 }
@@ -58,7 +57,7 @@ t.test('a start 401 days ahead deletes no ping and closes no month before it is 
   gateway.events.on('statement-closed', ({ month }) => closed.push(month));
   for (let sweeps = 0; sweeps < 3; sweeps += 1) {
     machine.advance(Hours(1));
-    await turn();
+    await runLoopTurns();
   }
   t.same(await storedSequences(run), [1]);
   t.same(closed, []);
@@ -73,7 +72,7 @@ t.test('a start 401 days ahead deletes no ping and closes no month before it is 
   t.match(
     await gateway.notices.list({ kind: 'clock-leapt', limit: 9 }),
     [{ resolvedAtMs: Number }],
-    'and the notice is resolved',
+    'the notice is resolved',
   );
 });
 
@@ -88,7 +87,7 @@ t.test('after a week switched off, the first fresh ping confirms the date and is
   const { gateway, machine } = await startGatewayAt(t, folder, Days(7));
   t.match(gateway.clocks.reading(), { state: 'ahead' });
   machine.advance(Seconds(1));
-  await turn();
+  await runLoopTurns();
   t.match(gateway.clocks.reading(), { agreeing: 0, needed: 1 });
   const lock = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
   const taken = waitForEvents(gateway, 'uplink', 2);
@@ -98,7 +97,7 @@ t.test('after a week switched off, the first fresh ping confirms the date and is
   t.match(gateway.clocks.reading(), { state: 'agrees' });
   const [, fresh] = await taken;
   t.equal(fresh?.atMs, machine.wall());
-  t.same(rulesOf(fresh?.findings ?? []), [], 'and its lock has no findings');
+  t.same(rulesOf(fresh?.findings ?? []), [], 'the ping has no findings');
 });
 
 t.test('a jump that is confirmed while locks are connected does not count as their silence', async (t) => {
@@ -126,9 +125,9 @@ t.test('a jump that is confirmed while locks are connected does not count as the
 
 t.test('a command from before the jump waits; a later one is sent and keeps its remaining time', async (t) => {
   const { folder, gateway: first } = await startFirstGateway(t);
-  const ask = (gateway: Gateway, mac = testMac()) =>
+  const requestUnlock = (gateway: Gateway, mac = testMac()) =>
     gateway.commands.send(readCommandRequest({ macs: [mac], type: 'unlock' }, gateway.clock.now()));
-  await ask(first);
+  await requestUnlock(first);
   await first.close();
 
   const { gateway, machine } = await startGatewayAt(t, folder, Days(3));
@@ -140,8 +139,8 @@ t.test('a command from before the jump waits; a later one is sent and keeps its 
   await lock.send(testBytes(2, { timeMs: START }));
   t.match(gateway.commands.waitOf(await gateway.commands.find(1)), { for: 'clock', text: /may have expired/ });
   const sent = waitForEvents(gateway, 'command', 1, ({ record }) => record.state === 'sent');
-  await ask(gateway);
-  const [, later] = [await sent, await ask(gateway, testMac())];
+  await requestUnlock(gateway);
+  const [, later] = [await sent, await requestUnlock(gateway, testMac())];
   t.match(later, [{ record: { id: 3 } }]);
   t.same([await stateOf(1), await stateOf(2)], ['queued', 'sent'], 'last week’s command is not sent');
 
@@ -149,7 +148,7 @@ t.test('a command from before the jump waits; a later one is sent and keeps its 
   const expired = waitForEvents(gateway, 'command', 1, ({ record }) => record.state === 'expired');
   await gateway.clocks.confirm();
   t.match(await expired, [{ record: { id: 1 } }], 'after the confirmation it has expired');
-  t.match(await gateway.commands.find(3), { state: 'queued' }, 'and the later command has not');
+  t.match(await gateway.commands.find(3), { state: 'queued' }, 'the later command has not expired');
   const over = waitForEvents(gateway, 'command', 2, ({ record }) => record.state === 'expired');
   machine.advance(Minutes(1) + 1);
   await over;
@@ -160,31 +159,43 @@ t.test('an expired credential stays expired when the clock is set back', async (
   const { folder, gateway, machine } = await startFirstGateway(t);
   const key = await apiKey(gateway, MERCHANT);
   const token = await accessToken(gateway, key);
-  const addPhone = { mac: testMac(), name: 'guest', expiresAtMs: START + Hours(1) };
-  const phone = await gateway.accounts.devices.addPhone(addPhone);
-  const isTaken = async (by: Gateway): Promise<boolean> =>
+  const phoneInput = { mac: testMac(), name: 'guest', expiresAtMs: START + Hours(1) };
+  const phone = await gateway.accounts.devices.addPhone(phoneInput);
+  const isTokenAccepted = async (by: Gateway): Promise<boolean> =>
     (await callMerchantApi(by, '/v2/pet', { method: 'PUT', token, body: { id: 1, name: 'a', photoUrls: [] } }))
       .status !== 401;
-  const isLetIn = (by: Gateway): Promise<boolean> =>
+  const isPhoneAccepted = (by: Gateway): Promise<boolean> =>
     TestLock.connectPhone(t, by.mqttPort, testMac(), 'guest', phone.secret).then(
       () => true,
       () => false,
     );
-  t.same([await isTaken(gateway), await isLetIn(gateway)], [true, true]);
+  t.same([await isTokenAccepted(gateway), await isPhoneAccepted(gateway)], [true, true]);
   machine.step(Days(401));
   machine.advance(Seconds(1));
-  t.same([await isTaken(gateway), await isLetIn(gateway)], [true, true], 'and does not expire by a clock that jumped');
+  t.same(
+    [await isTokenAccepted(gateway), await isPhoneAccepted(gateway)],
+    [true, true],
+    'a credential does not expire by a clock that jumped',
+  );
   machine.step(-Days(401));
   machine.advance(Hours(1));
-  t.same([await isTaken(gateway), await isLetIn(gateway)], [false, false]);
+  t.same([await isTokenAccepted(gateway), await isPhoneAccepted(gateway)], [false, false]);
   machine.step(-TEN_YEARS);
   machine.advance(Seconds(1));
   t.match(gateway.clocks.reading(), { state: 'behind' });
-  t.same([await isTaken(gateway), await isLetIn(gateway)], [false, false], 'not while the gateway runs');
+  t.same(
+    [await isTokenAccepted(gateway), await isPhoneAccepted(gateway)],
+    [false, false],
+    'credentials stay expired while the gateway runs',
+  );
   await gateway.close();
   const { gateway: next } = await startGatewayAt(t, folder, -TEN_YEARS);
   t.match(next.clocks.reading(), { state: 'behind' });
-  t.same([await isTaken(next), await isLetIn(next)], [false, false], 'and not after a restart');
+  t.same(
+    [await isTokenAccepted(next), await isPhoneAccepted(next)],
+    [false, false],
+    'credentials stay expired after a restart',
+  );
   const fresh = await accessToken(next, key);
   const put = { method: 'PUT', token: fresh, body: { id: 1, name: 'a', photoUrls: [] } };
   t.equal((await callMerchantApi(next, '/v2/pet', put)).status, 404, 'a new credential is valid');

@@ -234,7 +234,7 @@ t.test('a sped-up run follows only its own clock and needs no confirmation', asy
   });
   later.advance(Hours(1));
   t.equal(again.run.now(), START + Hours(120), 'the run’s clock continues');
-  t.equal(again.wall.now(), later.wall(), 'and the date is the machine’s');
+  t.equal(again.wall.now(), later.wall(), 'the date is the machine’s');
   t.match(again.reading(), { state: 'agrees', sinceMs: null });
   t.notOk(again.doubt.isDoubted);
   await again.stop();

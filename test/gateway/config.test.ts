@@ -204,8 +204,8 @@ t.test('replacing the token of a running gateway invalidates the old one and its
   const oldToken = readFileSync(path.join(data, 'operator-token'), 'utf8').trim();
   const tail = serve.run('tail', '--json');
   // Wait until the stream is open: it does not contain earlier events.
-  for (let each = 1; tail.stdout.length === 0 && tail.exit === undefined; each += 1)
-    await operator(data, 'POST', '/merchants', { name: `Amber ${each}` });
+  for (let number = 1; tail.stdout.length === 0 && tail.exit === undefined; number += 1)
+    await operator(data, 'POST', '/merchants', { name: `Amber ${number}` });
   await tail.waitForLine(/"merchant.add"/);
   t.match(await serve.json('config'), { running: true, settings: [{ flag: '--data', value: data, source: 'flag' }] });
   const reset = await serve.json<{ file: string }>('config', 'reset-operator-token');

@@ -1,6 +1,6 @@
 /**
- * A closed merchant: keys, tokens and sessions are refused at once, locks can't connect, webhooks stop and keep what is
- * undelivered; the last month is still billed; and everything works again after reopening (docs/operator.md).
+ * A closed merchant (docs/operator.md): keys, tokens and sessions are refused at once, locks can't connect, webhooks
+ * stop and undelivered events stay stored, and the last month is still billed. Everything works again after reopening.
  */
 import path from 'node:path';
 import t from 'tap';
@@ -44,7 +44,7 @@ t.test('keys, tokens and sessions are refused at once, and valid again after reo
   const session = /lgu_[\w-]+/.exec(login.text)?.[0] ?? '';
   const { invitation, token: invited } = await gateway.merchants.invitations.create(1, { role: 'owner' });
   const pet = { method: 'PUT', body: { id: 1, name: 'Rex', photoUrls: [] } };
-  const statuses = async () => [
+  const statusesOfCalls = async () => [
     (await callMerchantApi(gateway, '/v1/users', { key })).status,
     (await callMerchantApi(gateway, '/v2/user/login?username=ada&password=x', { key })).status,
     (await callMerchantApi(gateway, '/v2/pet', { ...pet, token })).status,
@@ -52,16 +52,16 @@ t.test('keys, tokens and sessions are refused at once, and valid again after reo
     (await callMerchantApi(gateway, '/v1/invitations/look-up', { body: { token: invited } })).status,
     (await callMerchantApi(gateway, '/v1/users', { key: keyOfBasil })).status,
   ];
-  t.same(await statuses(), [200, 200, 404, 'open', 200, 200]);
+  t.same(await statusesOfCalls(), [200, 200, 404, 'open', 200, 200]);
   const closed = await close(gateway);
   t.match(closed, { status: 200, body: { name: MERCHANT, closed_at: /^20/, locks: 0, webhooks: 0 } });
-  t.same(await statuses(), [401, 401, 401, 'ended', 404, 200]);
+  t.same(await statusesOfCalls(), [401, 401, 401, 'ended', 404, 200]);
   t.equal(await accessToken(gateway, key), undefined);
   const listed = await callOperator(gateway, 'GET', `/keys?merchant=${MERCHANT}`);
   t.match(listed, { body: { keys: [{ state: 'closed' }] } });
   t.match(await close(gateway), { status: 409, body: { code: 'merchant-closed' } });
   t.match(await reopen(gateway), { status: 200, body: { closed_at: null } });
-  t.same(await statuses(), [200, 200, 404, 'open', 200, 200]);
+  t.same(await statusesOfCalls(), [200, 200, 404, 'open', 200, 200]);
   t.match(await reopen(gateway), { status: 409, body: { code: 'merchant-open' } });
   t.match(await callOperator(gateway, 'POST', '/merchants/Nobody/close'), { status: 404 });
   t.ok(invitation.id);
@@ -76,7 +76,7 @@ t.test('keys, tokens and sessions are refused at once, and valid again after reo
   });
 });
 
-t.test('sessions of the dashboard end, and nobody logs in to it', async (t) => {
+t.test('sessions of the dashboard end, and no user can log in to it', async (t) => {
   const gateway = await testGateway(t);
   const user = { username: 'ada', merchant: MERCHANT, password: 'x', dashboard: 'owner' };
   await callOperator(gateway, 'POST', '/users', user);
@@ -95,70 +95,85 @@ t.test('sessions of the dashboard end, and nobody logs in to it', async (t) => {
   t.match(await consoleSessions.find(token), { username: 'ada' });
 });
 
-t.test('locks and phones lose their connections and can’t connect, until they are moved or it reopens', async (t) => {
-  const gateway = await testGateway(t);
-  await gateway.accounts.addMerchant('Basil');
-  const secrets = new Map<number, string>();
-  for (const number of [1, 2, 3]) {
-    const merchant = number === 3 ? 'Basil' : MERCHANT;
-    const { secret } = await gateway.accounts.addDevice({ mac: testMac(number), merchant });
-    secrets.set(number, secret);
-  }
-  const connect = (number: number) => TestLock.connect(t, gateway.mqttPort, testMac(number), secrets.get(number) ?? '');
-  const code = (number: number) => {
-    const identity = { clientId: testMac(number), username: testMac(number), password: secrets.get(number) ?? '' };
-    return connackCode(gateway.mqttPort, identity);
-  };
-  const phone = await gateway.accounts.devices.addPhone({ mac: testMac(1), name: 'Ada', expiresAtMs: null });
-  const [lock, other] = [await connect(1), await connect(3)];
-  const byPhone = await TestLock.connectPhone(t, gateway.mqttPort, testMac(1), 'a', phone.secret);
-  const startedMs = monotonicMs();
-  const [{ body }] = await Promise.all([close(gateway), lock.closed, byPhone.closed]);
-  t.match(body, { locks: 2 });
-  t.ok(monotonicMs() - startedMs < SESSION_LIMIT);
-  t.equal(other.client.connected, true, 'another merchant’s lock stays connected');
-  const refused = waitForEvents(gateway, 'refused', 1);
-  t.equal(await code(1), NOT_AUTHORIZED);
-  t.match(await refused, [{ reason: 'merchant-closed', mac: testMac(1) }]);
-  const command = { macs: [testMac(1)], type: 'siren', parameters: { seconds: 3 } };
-  t.match(await callOperator(gateway, 'POST', '/commands', command), {
-    status: 409,
-    body: { code: 'merchant-closed' },
-  });
-  t.match(await callOperator(gateway, 'PATCH', `/devices/${testMac(2)}`, { merchant: 'Basil' }), { status: 200 });
-  t.equal(await code(2), 0, 'a lock that was moved connects');
-  t.match(await callOperator(gateway, 'PATCH', `/devices/${testMac(2)}`, { merchant: MERCHANT }), { status: 409 });
-  await reopen(gateway);
-  t.equal(await code(1), 0);
-});
+t.test(
+  'locks and phones are disconnected and can’t connect until they are moved or the merchant reopens',
+  async (t) => {
+    const gateway = await testGateway(t);
+    await gateway.accounts.addMerchant('Basil');
+    const secrets = new Map<number, string>();
+    for (const number of [1, 2, 3]) {
+      const merchant = number === 3 ? 'Basil' : MERCHANT;
+      const { secret } = await gateway.accounts.addDevice({ mac: testMac(number), merchant });
+      secrets.set(number, secret);
+    }
+    const connect = (number: number) =>
+      TestLock.connect(t, gateway.mqttPort, testMac(number), secrets.get(number) ?? '');
+    const connackOf = (number: number) => {
+      const identity = { clientId: testMac(number), username: testMac(number), password: secrets.get(number) ?? '' };
+      return connackCode(gateway.mqttPort, identity);
+    };
+    const phone = await gateway.accounts.devices.addPhone({ mac: testMac(1), name: 'Ada', expiresAtMs: null });
+    const [lock, other] = [await connect(1), await connect(3)];
+    const byPhone = await TestLock.connectPhone(t, gateway.mqttPort, testMac(1), 'a', phone.secret);
+    const startedMs = monotonicMs();
+    const [{ body }] = await Promise.all([close(gateway), lock.closed, byPhone.closed]);
+    t.match(body, { locks: 2 });
+    t.ok(monotonicMs() - startedMs < SESSION_LIMIT);
+    t.equal(other.client.connected, true, 'another merchant’s lock stays connected');
+    const refused = waitForEvents(gateway, 'refused', 1);
+    t.equal(await connackOf(1), NOT_AUTHORIZED);
+    t.match(await refused, [{ reason: 'merchant-closed', mac: testMac(1) }]);
+    const command = { macs: [testMac(1)], type: 'siren', parameters: { seconds: 3 } };
+    t.match(await callOperator(gateway, 'POST', '/commands', command), {
+      status: 409,
+      body: { code: 'merchant-closed' },
+    });
+    t.match(await callOperator(gateway, 'PATCH', `/devices/${testMac(2)}`, { merchant: 'Basil' }), { status: 200 });
+    t.equal(await connackOf(2), 0, 'a lock that was moved connects');
+    t.match(await callOperator(gateway, 'PATCH', `/devices/${testMac(2)}`, { merchant: MERCHANT }), { status: 409 });
+    await reopen(gateway);
+    t.equal(await connackOf(1), 0);
+  },
+);
 
-t.test('webhooks stop and keep what is undelivered; reopening enables them, and recover sends it', async (t) => {
-  const gateway = await testGateway(t);
-  const receiver = await testReceiver(t);
-  receiver.answer = (_request, response) => response.writeHead(500).end();
-  const { url } = await gateway.accounts.addWebhookUrl({ merchant: MERCHANT, url: receiver.url });
-  const { url: off } = await gateway.accounts.addWebhookUrl({ merchant: MERCHANT, url: receiver.url });
-  await gateway.webhooks.settings.set(off.id, { state: 'disabled' });
-  const { secret } = await gateway.accounts.addDevice({ mac: testMac(1), merchant: MERCHANT });
-  const lock = await TestLock.connect(t, gateway.mqttPort, testMac(1), secret);
-  const failed = waitForEvents(gateway, 'delivery', 1);
-  await lock.send(testBytes(1));
-  await failed;
-  t.match(await close(gateway), { body: { webhooks: 1 } });
-  t.match(await gateway.store.webhooks.find(url.id), { state: 'disabled', disabledWhy: MERCHANT_CLOSED });
-  const enable = await callOperator(gateway, 'POST', `/webhooks/${url.id}`, { state: 'active' });
-  t.match(enable, { status: 409, body: { code: 'merchant-closed' } });
-  t.same(await gateway.notices.list({ limit: 9, kind: 'url-disabled' }), [], 'this is no news for operators');
-  t.match(await reopen(gateway), { body: { webhooks: 1 } });
-  t.match(await gateway.store.webhooks.find(url.id), { state: 'active' });
-  t.match(await gateway.store.webhooks.find(off.id), { state: 'disabled' }, 'what an operator disabled stays so');
-  const sent = waitForEvents(gateway, 'delivery', 1);
-  const recovered = await callOperator(gateway, 'POST', '/deliveries/recover', { since: '2020-01-01T00:00:00Z' });
-  t.match(recovered, { body: { urls: [{ url_id: url.id, events: 1 }, { events: null }] } });
-  t.match(await sent, [{ urlId: url.id }]);
-});
+t.test(
+  'webhooks stop and undelivered events stay; reopening enables the URLs, and recover sends the events',
+  async (t) => {
+    const gateway = await testGateway(t);
+    const receiver = await testReceiver(t);
+    receiver.answer = (_request, response) => response.writeHead(500).end();
+    const { url } = await gateway.accounts.addWebhookUrl({ merchant: MERCHANT, url: receiver.url });
+    const { url: disabledUrl } = await gateway.accounts.addWebhookUrl({ merchant: MERCHANT, url: receiver.url });
+    await gateway.webhooks.settings.set(disabledUrl.id, { state: 'disabled' });
+    const { secret } = await gateway.accounts.addDevice({ mac: testMac(1), merchant: MERCHANT });
+    const lock = await TestLock.connect(t, gateway.mqttPort, testMac(1), secret);
+    const failed = waitForEvents(gateway, 'delivery', 1);
+    await lock.send(testBytes(1));
+    await failed;
+    t.match(await close(gateway), { body: { webhooks: 1 } });
+    t.match(await gateway.store.webhooks.find(url.id), { state: 'disabled', disabledWhy: MERCHANT_CLOSED });
+    const enable = await callOperator(gateway, 'POST', `/webhooks/${url.id}`, { state: 'active' });
+    t.match(enable, { status: 409, body: { code: 'merchant-closed' } });
+    t.same(
+      await gateway.notices.list({ limit: 9, kind: 'url-disabled' }),
+      [],
+      'an operator who closes a merchant needs no notice',
+    );
+    t.match(await reopen(gateway), { body: { webhooks: 1 } });
+    t.match(await gateway.store.webhooks.find(url.id), { state: 'active' });
+    t.match(
+      await gateway.store.webhooks.find(disabledUrl.id),
+      { state: 'disabled' },
+      'a URL that an operator had disabled stays disabled',
+    );
+    const sent = waitForEvents(gateway, 'delivery', 1);
+    const recovered = await callOperator(gateway, 'POST', '/deliveries/recover', { since: '2020-01-01T00:00:00Z' });
+    t.match(recovered, { body: { urls: [{ url_id: url.id, events: 1 }, { events: null }] } });
+    t.match(await sent, [{ urlId: url.id }]);
+  },
+);
 
-t.test('nothing new belongs to a closed merchant, and its name stays taken', async (t) => {
+t.test('a closed merchant gets no new locks, keys, users or URLs, and its name stays taken', async (t) => {
   const gateway = await testGateway(t);
   await gateway.accounts.addMerchant('Basil');
   await close(gateway);
@@ -206,15 +221,19 @@ t.test('a merchant gets another name, and nothing else changes', async (t) => {
       { name: 'Basil', closed_at: null },
     ],
   });
-  t.match(await rename('Cargo', 'Cargo (closed)'), { status: 200 }, 'a closed one too, which frees its name');
+  t.match(
+    await rename('Cargo', 'Cargo (closed)'),
+    { status: 200 },
+    'a closed merchant can be renamed too, which frees its name',
+  );
   t.match(await rename('Basil', 'Cargo'), { status: 200 });
 });
 
-t.test('the month of the closing is billed, no later one, and again from the month of reopening', async (t) => {
+t.test('the month of the closing is the last billed month until the month of the reopening', async (t) => {
   const clock = new ManualClock(Date.UTC(2026, 9, 20));
   const folder = tempFolder(t);
-  const wall = { wallClock: clock, usageClock: clock };
-  const gateway = await openGateway(t, folder, wall);
+  const clocks = { wallClock: clock, usageClock: clock };
+  const gateway = await openGateway(t, folder, clocks);
   await gateway.accounts.addMerchant(MERCHANT);
   await gateway.accounts.addMerchant('Basil');
   await gateway.accounts.addDevice({ mac: testMac(1), merchant: MERCHANT });

@@ -95,7 +95,7 @@ t.test('the error names every bad line and what was expected', async (t) => {
   const firstMac = testMac(1);
   const cases: readonly (readonly [string, string, RegExp])[] = [
     ['empty', '', /lists no lock/],
-    ['a header alone', 'mac\n', /lists no locks below its header/],
+    ['only a header', 'mac\n', /lists no locks below its header/],
     ['no MAC', 'hello\n', /:1: "hello" is no MAC: expected 12 hex digits/],
     ['a MAC too short', `${firstMac}\nA4:C1\n`, /:2: "A4:C1" is no MAC/],
     ['two bad lines', `x\n${firstMac}\ny\n`, /:1: "x" is no MAC.*:3: "y" is no MAC/],

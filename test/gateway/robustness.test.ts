@@ -60,27 +60,27 @@ t.test('a finished delivery leaves no listener, and a delivery under way can be 
 
 t.test('the run’s clock stops, whether it is writing its time or not', async (t) => {
   const waiting: (() => void)[] = [];
-  let holds = false;
-  let notes = 0;
+  let blocksWrites = false;
+  let timeWrites = 0;
   const store = {
     readMetadata: async () => null,
     readLastReceivedAtMs: async () => null,
     listDevices: async () => [],
     writeMetadata: async (name: string) => {
-      if (name === 'run-clock-ms') notes += 1;
-      if (holds) await new Promise<void>((resolve) => waiting.push(resolve));
+      if (name === 'run-clock-ms') timeWrites += 1;
+      if (blocksWrites) await new Promise<void>((resolve) => waiting.push(resolve));
     },
   };
   const machine = new ManualMachine(0);
   const clocks = await RecordedClocks.start({ store, speed: 1, machine });
-  t.equal(notes, 1, 'its time is written at once');
-  holds = true;
+  t.equal(timeWrites, 1, 'its time is written at once');
+  blocksWrites = true;
   machine.advance(Seconds(60));
-  t.equal(notes, 2, 'the next write waits for the one under way');
+  t.equal(timeWrites, 2, 'the next write waits for the one under way');
   const stopped = clocks.stop();
   for (const resolve of waiting) resolve();
   await stopped;
-  t.equal(notes, 3, 'its time is written at the stop');
+  t.equal(timeWrites, 3, 'its time is written at the stop');
   t.equal(machine.pending, 0, 'no timer is left that would keep the process running');
 });
 

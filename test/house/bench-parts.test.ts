@@ -1,6 +1,7 @@
 /**
- * Checks the measuring code of the bench. An error in it would affect every figure without being noticed. `npm run
- * bench` measures the figures themselves.
+ * Checks the measuring code of the bench: its statistics, its load generators (programs that send pings of many locks)
+ * and its output. An error in it would affect every figure without being noticed. `npm run bench` measures the figures
+ * themselves.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -146,21 +147,21 @@ async function uplinksOf(
 
 for (const { kind, missing } of GENERATORS) {
   t.test(`the generator in ${kind} sends valid pings that break no rule`, { skip: missing }, async (t) => {
-    const beganAt = systemClock.now();
-    const played: number[] = [];
+    const startMs = systemClock.now();
+    const pingCounts: number[] = [];
     const uplinks = await uplinksOf(kind, async (generator) => {
       const flood = await generator.flood(50);
       t.ok(flood.p50_ms <= flood.p99_ms && flood.p99_ms <= flood.max_ms && flood.max_ms <= flood.ms);
       const run = await generator.floodFor(5);
       const paced = await generator.sendBySchedule(20, 10_000);
       t.ok(paced.ms >= 1.9, 'the last of 20 leaves 1.9 ms after the first');
-      played.push(flood.pings, run.pings, paced.pings);
+      pingCounts.push(flood.pings, run.pings, paced.pings);
     });
-    t.equal(played[0], 50);
-    t.equal(played[2], 20);
+    t.equal(pingCounts[0], 50);
+    t.equal(pingCounts[2], 20);
     t.equal(
       uplinks.length,
-      played.reduce((sum, count) => sum + count),
+      pingCounts.reduce((sum, count) => sum + count),
       'the generator’s counts match the pings received',
     );
     t.same(
@@ -168,26 +169,26 @@ for (const { kind, missing } of GENERATORS) {
       lockLogins(3).map(({ mac }) => mac),
     );
     for (const { mac } of lockLogins(3)) {
-      const own = uplinks.filter((each) => each.mac === mac).map(({ uplink }) => uplink);
-      const sequences = own.map(({ sequence }) => sequence);
+      const ownUplinks = uplinks.filter((each) => each.mac === mac).map(({ uplink }) => uplink);
+      const sequences = ownUplinks.map(({ sequence }) => sequence);
       t.same(
         sequences,
         sequences.map((_, index) => FIRST_SEQUENCE + 1 + index),
         'each sequence once, in order',
       );
-      const run = new JudgedRun(beganAt, { listeningSinceMs: beganAt });
-      run.judge({ type: 'connect', source: 'lock', atMs: beganAt });
-      for (const uplink of own) run.receive(uplink, uplink.timeMs);
+      const run = new JudgedRun(startMs, { listeningSinceMs: startMs });
+      run.judge({ type: 'connect', source: 'lock', atMs: startMs });
+      for (const uplink of ownUplinks) run.receive(uplink, uplink.timeMs);
       t.same(run.findings, [], 'the judge finds nothing');
     }
     const times = uplinks.map(({ uplink }) => uplink.timeMs);
-    t.ok(Math.min(...times) >= beganAt - 1 && Math.max(...times) <= systemClock.now(), 'made when they were sent');
-    const ridden = uplinks.map(({ uplink }) => rideUplink(uplink.boot, uplink.sequence, uplink.timeMs));
+    t.ok(Math.min(...times) >= startMs - 1 && Math.max(...times) <= systemClock.now(), 'made when they were sent');
+    const expectedUplinks = uplinks.map(({ uplink }) => rideUplink(uplink.boot, uplink.sequence, uplink.timeMs));
     t.same(
       uplinks.map(({ uplink }) => uplink),
-      ridden,
+      expectedUplinks,
     );
-    const encoded = ridden.map((uplink) => Buffer.from(encodeUplink(uplink)).toString('hex'));
+    const encoded = expectedUplinks.map((uplink) => Buffer.from(encodeUplink(uplink)).toString('hex'));
     t.same(
       uplinks.map(({ payload }) => payload.toString('hex')),
       encoded,
@@ -198,11 +199,11 @@ for (const { kind, missing } of GENERATORS) {
   });
 
   t.test(`the generator in ${kind} counts only the PUBACK of its ping`, { skip: missing }, async (t) => {
-    const wrong = async (generator: LoadGenerator, broker: RecordingBroker): Promise<void> => {
+    const answerWrongly = async (generator: LoadGenerator, broker: RecordingBroker): Promise<void> => {
       broker.answer = (_puback, socket) => void socket.write(Buffer.from([0x40, 2, 0, 0]));
       await generator.flood(1);
     };
-    await t.rejects(uplinksOf(kind, wrong), /a program of the bench has ended/);
+    await t.rejects(uplinksOf(kind, answerWrongly), /a program of the bench has ended/);
   });
 }
 
@@ -220,6 +221,7 @@ t.test('the encoded length does not change with the sequence or the time', async
 
 const RATES = { median: 12_345, minimum: 9_990, maximum: 1_234_567 };
 
+/** A row of the bench. Each comparison with a peer has a floor, which must hold, and an aim, or neither. */
 const ROW: BenchRow = {
   name: 'sample',
   title: 'a row that is made up',
@@ -235,8 +237,8 @@ const ROW: BenchRow = {
       floor: atLeast(10_000, 'locks × days'),
       aim: atLeast(200_000, 'locks × days'),
     }),
-    notMeasured('somebody', { floor: atLeast(1), aim: atLeast(2) }, 'somebody is not installed'),
-    ratioTo('one without a floor', RATES, RATES),
+    notMeasured('another broker', { floor: atLeast(1), aim: atLeast(2) }, 'another broker is not installed'),
+    ratioTo('a peer without a floor', RATES, RATES),
   ],
   details: ['word '.repeat(40).trim()],
 };
@@ -251,7 +253,7 @@ t.test('a table fits in 80 columns, and says which requirements are met', async 
   const verdicts = lines.filter((line) => / (yes|no|–)$/.test(line)).map((line) => line.split(' ').at(-1));
   t.same(verdicts, ['yes', 'no', 'yes', 'yes', '–', '–']);
   t.ok(
-    lines.some((line) => line.includes('somebody is not installed')),
+    lines.some((line) => line.includes('another broker is not installed')),
     'the table says what is missing',
   );
   t.equal(closingLine([ROW], []), '3 floors hold, 1 do not (sample), 1 not measured (sample).');
@@ -281,7 +283,7 @@ t.test('the JSON and Markdown outputs agree with the table', async (t) => {
     against.map(({ reaches_aim: reaches }) => reaches),
     [false, null, null, false, null, null],
   );
-  t.equal(against[4]?.missing, 'somebody is not installed');
+  t.equal(against[4]?.missing, 'another broker is not installed');
   const markdown = markdownLines([ROW]);
   t.equal(markdown.length, 2 + ROW.against.length);
   t.equal(new Set(markdown.map((line) => line.split('|').length)).size, 1, 'each line has the same number of cells');
@@ -325,13 +327,13 @@ t.test('the shares in a profile are shares of the busy time', async (t) => {
 
 t.test('every script that a row starts exists', async (t) => {
   const sources = ourFiles().filter((file) => /^test\/bench\/.*\.ts$/.test(file));
-  const started = sources.flatMap((file) => {
+  const startedScripts = sources.flatMap((file) => {
     return [...readFileSync(path.join(root, file), 'utf8').matchAll(/resources\.startScript\('([^']*)'/g)].map(
       ([, name = '']) => name,
     );
   });
-  t.ok(started.length >= 8, `${started.length} scripts`);
-  for (const name of started) t.ok(existsSync(path.join(root, 'dist/test/bench', name)), name);
+  t.ok(startedScripts.length >= 8, `${startedScripts.length} scripts`);
+  for (const name of startedScripts) t.ok(existsSync(path.join(root, 'dist/test/bench', name)), name);
 });
 
 t.test('the readers of the bench call each GET of a merchant’s own data with parameters', async (t) => {
@@ -348,52 +350,65 @@ t.test('the readers of the bench call each GET of a merchant’s own data with p
   }
 });
 
-t.test('the noisy neighbour calls every route, with a key if it needs one, and counts the answers', async (t) => {
-  const namedFloods = floods();
-  const routes = HTTP_ROUTES.map(({ method, path: routePath }) => `${method} ${routePath}`);
-  const uncalled = routes.filter((route) => !namedFloods.some(({ name }) => name.startsWith(route)));
-  t.same(uncalled, [], 'all routes are called');
-  const [key, token] = ['lgk_key', 'lgt_token'];
-  const ids = {
-    merchantId: 3,
-    invitationId: 8,
-    webhookId: 4,
-    disabledWebhookId: 5,
-    queuedCommand: 6,
-    expiredCommand: 7,
-  };
-  const subject = { merchant: 'M', mac: 'A4:C1:38:00:00:01', key, event: 'evt_1', ...ids };
-  const merchant = { key, token, subject };
-  for (const { name, makeRequest } of namedFloods)
-    t.notMatch(makeRequest(merchant).path, /[{}]/, `${name}: no parameter`);
-  for (const { name, hasKey, makeRequest } of namedFloods) {
-    const text = JSON.stringify(makeRequest(merchant));
-    const isKnown = text.includes(basicAuthorization(key)) || text.includes(token);
-    t.equal(isKnown, hasKey, name);
-  }
+t.test(
+  'the load for the fairness row calls every route, with a key if the route needs one, and counts answers',
+  async (t) => {
+    const namedFloods = floods();
+    const routes = HTTP_ROUTES.map(({ method, path: routePath }) => `${method} ${routePath}`);
+    const uncalled = routes.filter((route) => !namedFloods.some(({ name }) => name.startsWith(route)));
+    t.same(uncalled, [], 'all routes are called');
+    const [key, token] = ['lgk_key', 'lgt_token'];
+    const ids = {
+      merchantId: 3,
+      invitationId: 8,
+      webhookId: 4,
+      disabledWebhookId: 5,
+      queuedCommand: 6,
+      expiredCommand: 7,
+    };
+    const subject = { merchant: 'M', mac: 'A4:C1:38:00:00:01', key, event: 'evt_1', ...ids };
+    const merchant = { key, token, subject };
+    for (const { name, makeRequest } of namedFloods)
+      t.notMatch(makeRequest(merchant).path, /[{}]/, `${name}: no parameter`);
+    for (const { name, hasKey, makeRequest } of namedFloods) {
+      const text = JSON.stringify(makeRequest(merchant));
+      const isKnown = text.includes(basicAuthorization(key)) || text.includes(token);
+      t.equal(isKnown, hasKey, name);
+    }
 
-  let requestCount = 0;
-  let onSixty: () => void = () => undefined;
-  const server = createServer((request, response) => {
-    requestCount += 1;
-    if (requestCount === 60) onSixty();
-    // Some answers close the connection, and all come in two chunks.
-    if (requestCount % 7 === 0) response.setHeader('connection', 'close');
-    request.resume().on('end', () => response.writeHead(requestCount % 2 === 0 ? 200 : 429, { 'content-length': '4' }));
-    request.on('end', () => response.write('ab')).on('end', () => response.end('cd'));
-  });
-  t.teardown(() => server.closeAllConnections());
-  t.teardown(() => server.close());
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  const sixtyRequests = new Promise<void>((resolve) => {
-    onSixty = resolve;
-  });
-  const terms = { port, sourceAddress: '127.0.0.1', connections: 3, method: 'POST', path: '/', headers: {}, body: 'x' };
-  const end = startFlood(terms satisfies Flood);
-  await sixtyRequests;
-  const answered: AnswerCounts = end();
-  t.same(Object.keys(answered).sort(), ['200', '429']);
-  const count = (answered['200'] ?? 0) + (answered['429'] ?? 0);
-  t.ok(count > 50 && count <= 60, `${count} of 60 calls were answered when it ended`);
-});
+    let requestCount = 0;
+    let onSixty: () => void = () => undefined;
+    const server = createServer((request, response) => {
+      requestCount += 1;
+      if (requestCount === 60) onSixty();
+      // Some answers close the connection, and all come in two chunks.
+      if (requestCount % 7 === 0) response.setHeader('connection', 'close');
+      request
+        .resume()
+        .on('end', () => response.writeHead(requestCount % 2 === 0 ? 200 : 429, { 'content-length': '4' }));
+      request.on('end', () => response.write('ab')).on('end', () => response.end('cd'));
+    });
+    t.teardown(() => server.closeAllConnections());
+    t.teardown(() => server.close());
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const sixtyRequests = new Promise<void>((resolve) => {
+      onSixty = resolve;
+    });
+    const floodOptions = {
+      port,
+      sourceAddress: '127.0.0.1',
+      connections: 3,
+      method: 'POST',
+      path: '/',
+      headers: {},
+      body: 'x',
+    };
+    const endFlood = startFlood(floodOptions satisfies Flood);
+    await sixtyRequests;
+    const answered: AnswerCounts = endFlood();
+    t.same(Object.keys(answered).sort(), ['200', '429']);
+    const count = (answered['200'] ?? 0) + (answered['429'] ?? 0);
+    t.ok(count > 50 && count <= 60, `${count} of 60 calls were answered when it ended`);
+  },
+);

@@ -1,4 +1,5 @@
-// Checks the count of passed and failed tests, with which a test run ends, on parts of real output of tap.
+// Checks the counts of passed, failed and skipped tests with which a test run ends. The inputs are parts of real output
+// of tap.
 import t from 'tap';
 import { closingLine, countTap } from '../helpers/house/count-tap.js';
 
@@ -35,9 +36,9 @@ t.test('a failing assertion counts once, however many subtests fail with it', as
 });
 
 t.test('a killed file counts as a failure, even if none of its assertions failed', async (t) => {
-  const cut = countTap([file('was ended by SIGKILL', '# Subtest: x', '    ok 1', '    1..1', 'ok 1 - x')]);
-  t.equal(closingLine(cut), '1 passed, 1 failed');
-  t.same(cut.notes, ['a.test.js: failed without a failing assertion: it was ended by SIGKILL.']);
+  const killedRun = countTap([file('was ended by SIGKILL', '# Subtest: x', '    ok 1', '    1..1', 'ok 1 - x')]);
+  t.equal(closingLine(killedRun), '1 passed, 1 failed');
+  t.same(killedRun.notes, ['a.test.js: failed without a failing assertion: it was ended by SIGKILL.']);
   t.equal(closing(file(FAILED, 'ok 1', '1..1')), '1 passed, 1 failed', 'an exit status other than 0 fails the file');
   t.equal(closing(file(null, 'ok 1')), '1 passed, 1 failed', 'a missing plan fails the file');
 });

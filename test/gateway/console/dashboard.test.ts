@@ -70,7 +70,11 @@ t.test('only our own page uses a session, for reads and changes', async (t) => {
     ['an opaque origin', { origin: 'null' }, 'cross-site'],
     ['no header of the page', { 'x-lockgate-console': '' }, 'cross-site'],
     ['a form of another site', { 'sec-fetch-site': 'cross-site' }, 'cross-site'],
-    ['a name that points here', { host: `evil.example:${port}`, origin: `http://evil.example:${port}` }, 'wrong-host'],
+    [
+      'a host name of a stranger that resolves to this address',
+      { host: `evil.example:${port}`, origin: `http://evil.example:${port}` },
+      'wrong-host',
+    ],
   ];
   for (const [name, headers, code] of refusals)
     t.match(await page.call('/console/keys', { ...change, headers }), { status: 403, body: { code } }, name);

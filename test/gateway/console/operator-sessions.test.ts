@@ -1,6 +1,7 @@
 /**
- * Sessions of the operators' console: one-time links, the rights of the token that asked, the guards of the page, and
- * what ends a session (console.md, Login). Each guard has a call that passes without it.
+ * Sessions of the operators' console (console.md, Login): one-time links, the rights of the token that created the
+ * link, protection against calls from other sites, and what ends a session. For each refused call there is a call that
+ * differs only in the refused part and succeeds.
  */
 import { readFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
@@ -39,11 +40,11 @@ function callPage(
 ): Promise<Answer> {
   const { body, cookie = '', method = body === undefined ? 'GET' : 'POST' } = call;
   const content = body === undefined ? {} : { 'content-type': 'application/json' };
-  const all = { ...pageHeaders(gateway.operatorPort, cookie), ...content, ...call.headers };
-  const headers = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ''));
+  const allHeaders = { ...pageHeaders(gateway.operatorPort, cookie), ...content, ...call.headers };
+  const headers = Object.fromEntries(Object.entries(allHeaders).filter(([, value]) => value !== ''));
   return new Promise((resolve, reject) => {
-    const place = { host: '127.0.0.1', port: gateway.operatorPort, path: where, method, headers };
-    const request = httpRequest({ ...place, agent: false }, (answer) => {
+    const target = { host: '127.0.0.1', port: gateway.operatorPort, path: where, method, headers };
+    const request = httpRequest({ ...target, agent: false }, (answer) => {
       let text = '';
       answer.setEncoding('utf8').on('data', (chunk: string) => {
         text += chunk;
@@ -88,8 +89,8 @@ t.test('the page and its files need no token, everything else does', async (t) =
   t.ok(files.length > 3);
   for (const file of files) t.match(await get(file), { status: 200, headers: { 'cache-control': /immutable/ } }, file);
   t.match(await get('/console/nothing.js'), { status: 404 });
-  const spoiled = await callPage(gateway, '/', { cookie: `lockgate_operator=lgc_${'x'.repeat(43)}` });
-  t.match(spoiled, { status: 200 }, 'whatever the cookie');
+  const withInvalidCookie = await callPage(gateway, '/', { cookie: `lockgate_operator=lgc_${'x'.repeat(43)}` });
+  t.match(withInvalidCookie, { status: 200 }, 'an invalid cookie does not matter');
   for (const where of [
     '/devices',
     '/stream',
@@ -121,11 +122,11 @@ t.test('a link opens one session, once, within five minutes', async (t) => {
   t.match(await redeem(gateway, `${link.slice(0, -1)}_`), WRONG_LINK, 'another token');
   t.match(await callPage(gateway, '/console/login', { body: {} }), WRONG_LINK);
   t.match(await redeem(gateway, gateway.operatorToken), WRONG_LINK, 'the operator’s token is no link');
-  const [late, intime] = [await makeLink(gateway), await makeLink(gateway)];
+  const [lateLogin, intime] = [await makeLink(gateway), await makeLink(gateway)];
   clock.advance(Minutes(5) - 1);
   t.match(await redeem(gateway, intime), { status: 200 });
   clock.advance(1);
-  t.match(await redeem(gateway, late), WRONG_LINK, 'expired');
+  t.match(await redeem(gateway, lateLogin), WRONG_LINK, 'expired');
   clock.advance(Hours(12) - Minutes(5));
   t.match(await callPage(gateway, '/merchants', { cookie }), NOT_LOGGED_IN, 'a session ends after 12 hours');
   const open = await makeLink(gateway);
@@ -148,11 +149,11 @@ t.test('a session has the rights of its token, and ends with it', async (t) => {
   const gateway = await openGateway(t, folder, { wallClock: clock });
   await gateway.accounts.addMerchant(MERCHANT);
   const [read, revoked] = [await makeToken(gateway, 'map', 'read'), await makeToken(gateway, 'old', 'operate')];
-  const short = await makeToken(gateway, 'short', 'read', new Date(clock.now() + Hours(1)).toISOString());
-  const [reader, lost, brief] = [
+  const expiringToken = await makeToken(gateway, 'short', 'read', new Date(clock.now() + Hours(1)).toISOString());
+  const [reader, sessionOfRevoked, sessionOfExpiring] = [
     await openSession(gateway, read),
     await openSession(gateway, revoked),
-    await openSession(gateway, short),
+    await openSession(gateway, expiringToken),
   ];
   t.match(await callPage(gateway, '/merchants', { cookie: reader }), { status: 200 });
   t.match(await callPage(gateway, '/config', { cookie: reader }), { status: 403, body: { code: 'insufficient-role' } });
@@ -160,43 +161,51 @@ t.test('a session has the rights of its token, and ends with it', async (t) => {
   t.match(
     await callPage(gateway, '/console/links', { cookie: reader, method: 'POST' }),
     { status: 403 },
-    'a session makes no link',
+    'a session can’t create a link',
   );
-  t.match(await callPage(gateway, '/merchants', { cookie: lost }), { status: 200 });
+  t.match(await callPage(gateway, '/merchants', { cookie: sessionOfRevoked }), { status: 200 });
   const unused = await makeLink(gateway, revoked);
   await callOperator(gateway, 'POST', '/tokens/old/revoke', {});
-  t.match(await callPage(gateway, '/merchants', { cookie: lost }), NOT_LOGGED_IN, 'the token was revoked');
-  const late = String((await redeem(gateway, unused)).headers['set-cookie']).split(';')[0] ?? '';
-  t.match(await callPage(gateway, '/merchants', { cookie: late }), NOT_LOGGED_IN, 'and its unused link');
-  t.match(await callPage(gateway, '/merchants', { cookie: brief }), { status: 200 });
+  t.match(await callPage(gateway, '/merchants', { cookie: sessionOfRevoked }), NOT_LOGGED_IN, 'the token was revoked');
+  const lateLogin = String((await redeem(gateway, unused)).headers['set-cookie']).split(';')[0] ?? '';
+  t.match(
+    await callPage(gateway, '/merchants', { cookie: lateLogin }),
+    NOT_LOGGED_IN,
+    'an unused link of the revoked token opens no valid session',
+  );
+  t.match(await callPage(gateway, '/merchants', { cookie: sessionOfExpiring }), { status: 200 });
   clock.advance(Hours(1));
-  t.match(await callPage(gateway, '/merchants', { cookie: brief }), NOT_LOGGED_IN, 'the token expired');
+  t.match(await callPage(gateway, '/merchants', { cookie: sessionOfExpiring }), NOT_LOGGED_IN, 'the token expired');
   const [admin, oldLink] = [await openSession(gateway), await makeLink(gateway)];
   resetOperatorToken(folder);
   t.match(await callPage(gateway, '/merchants', { cookie: admin }), NOT_LOGGED_IN, 'the token was replaced');
-  t.match(await redeem(gateway, oldLink), WRONG_LINK, 'and its link');
+  t.match(await redeem(gateway, oldLink), WRONG_LINK, 'a link of the replaced token is not valid');
   t.match(await callPage(gateway, '/merchants', { cookie: reader }), { status: 200 }, 'another token’s session stays');
 });
 
-t.test('only our own page uses a session, for reads and changes', async (t) => {
+t.test('only the gateway’s own page can use a session, for reads and changes', async (t) => {
   const gateway = await testGateway(t);
   const cookie = await openSession(gateway);
   const port = gateway.operatorPort;
-  const evil = `evil.example:${port}`;
+  const foreignHost = `evil.example:${port}`;
   const refusals: readonly [name: string, headers: Record<string, string>, code: string][] = [
     ['no Origin', { origin: '' }, 'cross-site'],
     ['another origin', { origin: 'https://evil.example' }, 'cross-site'],
     ['the merchants’ port', { origin: `http://127.0.0.1:${gateway.httpPort}` }, 'cross-site'],
     ['no header of the page', { 'x-lockgate-console': '' }, 'cross-site'],
     ['a form of another site', { 'sec-fetch-site': 'same-site' }, 'cross-site'],
-    ['a name that points here', { host: evil, origin: `http://${evil}` }, 'wrong-host'],
+    [
+      'a host name of a stranger that resolves to this address',
+      { host: foreignHost, origin: `http://${foreignHost}` },
+      'wrong-host',
+    ],
   ];
   for (const [name, headers, code] of refusals) {
     const changed = await callPage(gateway, '/merchants', { cookie, headers, body: { name: 'Basil' } });
     t.match(changed, { status: 403, body: { code } }, name);
     t.match(await redeem(gateway, await makeLink(gateway), headers), { status: 403, body: { code } }, `login: ${name}`);
   }
-  t.match(await callPage(gateway, '/merchants', { cookie, headers: { host: evil } }), { status: 403 });
+  t.match(await callPage(gateway, '/merchants', { cookie, headers: { host: foreignHost } }), { status: 403 });
   t.match(await callPage(gateway, '/merchants', { cookie, body: { name: 'Basil' } }), { status: 201 });
   const other = cookie.replace('operator', 'merchant');
   t.match(await callPage(gateway, '/merchants', { cookie: other }), NOT_LOGGED_IN, 'the dashboard’s cookie');
@@ -213,16 +222,16 @@ t.test('sessions are listed and ended, and their streams with them', async (t) =
   const admin = await openSession(gateway);
   const listOf = async (cookie: string) =>
     ((await callPage(gateway, '/console/sessions', { cookie })).body as { data: { id: number; token: string }[] }).data;
-  t.match(await listOf(reader), [{ token: 'map', role: 'read', current: true }], 'one’s own');
-  const all = await listOf(admin);
-  t.equal(all.length, 2, 'an admin sees all');
-  const idOf = (name: string) => all.find(({ token }) => (token === 'map') === (name === 'map'))?.id;
+  t.match(await listOf(reader), [{ token: 'map', role: 'read', current: true }], 'a reader sees only its own session');
+  const allHeaders = await listOf(admin);
+  t.equal(allHeaders.length, 2, 'an admin sees all');
+  const idOf = (name: string) => allHeaders.find(({ token }) => (token === 'map') === (name === 'map'))?.id;
   const headers = pageHeaders(gateway.operatorPort, reader);
   const stream = await StreamClient.open(t, gateway.operatorPort, '/stream?only=locks', headers);
   t.equal(stream.status, 200);
   const end = (cookie: string, id: number | undefined) =>
     callPage(gateway, `/console/sessions/${id}`, { cookie, method: 'DELETE' });
-  t.match(await end(reader, idOf('admin')), { status: 404 }, 'not another’s');
+  t.match(await end(reader, idOf('admin')), { status: 404 }, 'a reader can’t end another session');
   t.match(await end(admin, idOf('map')), { status: 204 });
   await stream.ended;
   t.match(await callPage(gateway, '/console/session', { cookie: reader }), NOT_LOGGED_IN);

@@ -108,10 +108,10 @@ t.test('a port whose connections are all busy answers only probes', async (t) =>
   busy.write(getRequest('/docs/static/swagger-ui-bundle.js').repeat(100));
   await busy.waitForText(/HTTP\/1\.1 200/);
   busy.socket.pause();
-  const asked = { httpPort: server.port };
-  const [probe, ready] = [await callMerchantApi(asked, '/healthz'), await callMerchantApi(asked, '/readyz')];
+  const target = { httpPort: server.port };
+  const [probe, ready] = [await callMerchantApi(target, '/healthz'), await callMerchantApi(target, '/readyz')];
   t.match([probe, ready], [{ status: 200, headers: { connection: 'close' } }, { status: 200 }]);
-  t.match(await callMerchantApi(asked, '/openapi.json'), {
+  t.match(await callMerchantApi(target, '/openapi.json'), {
     status: 503,
     headers: { 'retry-after': '5' },
     body: { code: 'busy' },
@@ -121,14 +121,14 @@ t.test('a port whose connections are all busy answers only probes', async (t) =>
 t.test('descriptors are reserved for operators, and a shortage is reported', async (t) => {
   const descriptors = new Descriptors(200);
   t.equal(descriptors.reserve, 32);
-  const rooms = (number: number) => {
+  const descriptorStates = (number: number) => {
     const socket = { _handle: { fd: number } } as unknown as Socket;
     return (['lock', 'merchant', 'operator'] as const).map((caller) => descriptors.roomFor(caller, socket));
   };
-  t.same(rooms(167), ['enough', 'enough', 'enough']);
-  t.same(rooms(168), ['short', 'enough', 'enough']);
-  t.same(rooms(184), ['none', 'short', 'enough']);
-  t.same(rooms(192), ['none', 'none', 'short']);
+  t.same(descriptorStates(167), ['enough', 'enough', 'enough']);
+  t.same(descriptorStates(168), ['short', 'enough', 'enough']);
+  t.same(descriptorStates(184), ['none', 'short', 'enough']);
+  t.same(descriptorStates(192), ['none', 'none', 'short']);
   t.same(new Descriptors(1_000_000).reserve, 256);
 
   const clock = new ManualClock();

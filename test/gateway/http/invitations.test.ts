@@ -1,6 +1,6 @@
 /**
- * One-time invitations: who has the link becomes a user of the dashboard, once; every other token gets the same answer,
- * and guesses are limited (interfaces.md §2, Users of the dashboard).
+ * One-time invitations (interfaces.md §2, Users of the dashboard): one person with the link can become a user of the
+ * dashboard. All tokens that are not valid get the same answer, and guesses are limited.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -32,24 +32,24 @@ interface Created {
   readonly token: string;
 }
 
-/** Starts a gateway whose time stands still until it is moved, and returns functions to invite and to accept. */
+/** Starts a gateway whose clock advances only by `advance`, and returns functions to invite and to accept. */
 async function setUp(test: Parameters<typeof testGateway>[0]) {
   let nowMs = START_MS;
   const machine = { wall: () => nowMs, monotonic: () => nowMs, after: systemClock.after };
   const gateway = await testGateway(test, { machine });
-  const invite = async (terms: object = {}): Promise<Created> => {
-    const { status, body } = await callOperator(gateway, 'POST', '/invitations', { dashboard: 'owner', ...terms });
+  const invite = async (options: object = {}): Promise<Created> => {
+    const { status, body } = await callOperator(gateway, 'POST', '/invitations', { dashboard: 'owner', ...options });
     if (status !== 201) throw new Error(JSON.stringify(body));
     return body as Created;
   };
-  const post = (what: 'look-up' | 'accept', body: unknown, terms: MerchantCall = {}) =>
-    callMerchantApi(gateway, `/v1/invitations/${what}`, { method: 'POST', body, ...terms });
-  const accept = (token: string, others: object = {}, terms: MerchantCall = {}) =>
-    post('accept', { token, username: 'ada', password: 'correct horse', ...others }, terms);
-  const pass = (ms: number): void => {
+  const post = (what: 'look-up' | 'accept', body: unknown, options: MerchantCall = {}) =>
+    callMerchantApi(gateway, `/v1/invitations/${what}`, { method: 'POST', body, ...options });
+  const accept = (token: string, members: object = {}, options: MerchantCall = {}) =>
+    post('accept', { token, username: 'ada', password: 'correct horse', ...members }, options);
+  const advance = (ms: number): void => {
     nowMs += ms;
   };
-  return { gateway, invite, post, accept, pass };
+  return { gateway, invite, post, accept, advance };
 }
 
 /** A problem document without its request id. */
@@ -85,7 +85,7 @@ t.test('an invited person chooses a name and a password, once', async (t) => {
 });
 
 t.test('an unknown, a used, a withdrawn, a replaced and an expired invitation get the same answer', async (t) => {
-  const { gateway, invite, post, accept, pass } = await setUp(t);
+  const { gateway, invite, post, accept, advance } = await setUp(t);
   const unknown = problemOf(await accept(UNKNOWN));
   t.match(unknown, { status: 404, body: { code: 'no-such-invitation' } });
   const used = await invite();
@@ -97,35 +97,38 @@ t.test('an unknown, a used, a withdrawn, a replaced and an expired invitation ge
   await invite({ username: ' BO ' });
   const expired = await invite({ username: 'cy', expires_at: new Date(START_MS + 1_000).toISOString() });
   const lasting = await invite({ username: 'dee' });
-  pass(1_000);
+  advance(1_000);
   for (const [name, { token }] of Object.entries({ used, withdrawn, replaced, expired })) {
     t.strictSame(problemOf(await accept(token, { username: undefined })), unknown, name);
     const lookedUp = await post('look-up', { token });
     t.strictSame(problemOf(lookedUp), unknown, `${name}, looked up`);
-    pass(10 * 60_000);
+    advance(10 * 60_000);
   }
   t.match(await callOperator(gateway, 'GET', '/invitations'), {
     body: { invitations: [{ username: ' BO ' }, { id: lasting.id }] },
   });
-  pass(INVITATION_LIFE);
+  advance(INVITATION_LIFE);
   t.strictSame((await callOperator(gateway, 'GET', '/invitations')).body, { invitations: [] });
 });
 
-t.test('an invitation for a name is for that name; a taken name ends no invitation', async (t) => {
-  const { gateway, invite, accept } = await setUp(t);
-  const { token } = await invite({ username: 'Ada' });
-  t.match(await accept(token, { username: 'bo' }), { status: 400, body: { errors: [{ pointer: '/username' }] } });
-  t.match(await accept(token), { status: 201, body: { username: 'Ada' } }, 'in another spelling it is the same name');
-  const open = await invite({ dashboard: 'viewer' });
-  const taken = await accept(open.token);
-  t.match(taken, { status: 409, body: { code: 'user-exists', errors: [{ pointer: '/username' }] } });
-  t.match(await accept(open.token, { username: ' ' }), { status: 400, body: { code: 'input-name' } });
-  t.match(await accept(open.token, { username: 'bo' }), { status: 201, body: { dashboard: 'viewer' } });
-  const refused = await callOperator(gateway, 'POST', '/invitations', { dashboard: 'owner', username: 'ADA' });
-  t.match(refused, { status: 409, body: { code: 'user-exists' } }, 'nobody is invited under a taken name');
-});
+t.test(
+  'an invitation with a name is valid only for that name; a taken name does not use the invitation up',
+  async (t) => {
+    const { gateway, invite, accept } = await setUp(t);
+    const { token } = await invite({ username: 'Ada' });
+    t.match(await accept(token, { username: 'bo' }), { status: 400, body: { errors: [{ pointer: '/username' }] } });
+    t.match(await accept(token), { status: 201, body: { username: 'Ada' } }, 'the name may be in another spelling');
+    const openInvitation = await invite({ dashboard: 'viewer' });
+    const refusedName = await accept(openInvitation.token);
+    t.match(refusedName, { status: 409, body: { code: 'user-exists', errors: [{ pointer: '/username' }] } });
+    t.match(await accept(openInvitation.token, { username: ' ' }), { status: 400, body: { code: 'input-name' } });
+    t.match(await accept(openInvitation.token, { username: 'bo' }), { status: 201, body: { dashboard: 'viewer' } });
+    const refused = await callOperator(gateway, 'POST', '/invitations', { dashboard: 'owner', username: 'ADA' });
+    t.match(refused, { status: 409, body: { code: 'user-exists' } }, 'an invitation for a taken name is refused');
+  },
+);
 
-t.test('of two people with the same link, one becomes a user', async (t) => {
+t.test('of several people with the same link, one becomes a user', async (t) => {
   const { gateway, invite, accept } = await setUp(t);
   const { token } = await invite();
   const answers = await Promise.all(
@@ -137,13 +140,13 @@ t.test('of two people with the same link, one becomes a user', async (t) => {
 });
 
 t.test('after ten wrong tokens an address waits, and no other does', async (t) => {
-  const { invite, accept, pass } = await setUp(t);
+  const { invite, accept, advance } = await setUp(t);
   const { token } = await invite();
   for (let guess = 0; guess < MAX_GUESSES; guess += 1) t.equal((await accept(UNKNOWN)).status, 404);
   const refused = await accept(token);
   t.match(refused, { status: 429, body: { budget: 'login-guesses' }, headers: { 'retry-after': '300' } });
   t.equal((await accept(UNKNOWN, {}, { fromAddress: '127.0.0.2' })).status, 404);
-  pass(300_000);
+  advance(300_000);
   t.equal((await accept(token)).status, 201);
 });
 
@@ -163,7 +166,7 @@ t.test('passwords, expiries and the number of invitations have the limits of use
   t.match(await create(START_MS + 1), { status: 409, body: { code: 'too-many-invitations' } });
 });
 
-t.test('an invitation’s token is in its answer, and nowhere else', async (t) => {
+t.test('an invitation’s token is only in the answer that creates it', async (t) => {
   const folder = tempFolder(t);
   const gateway = await openGateway(t, folder);
   await gateway.accounts.addMerchant(MERCHANT);
@@ -183,7 +186,7 @@ t.test('an invitation’s token is in its answer, and nowhere else', async (t) =
   t.notMatch(listed.text, token);
 });
 
-t.test('the two routes without a key have their answers in the document and on the page', async (t) => {
+t.test('the answers of the two routes without a key match the OpenAPI document and docs/http.md', async (t) => {
   const { invite, post, accept } = await setUp(t);
   const [, chapter = ''] = readFileSync(path.join(root, 'docs/http.md'), 'utf8').split('## Accept an invitation\n');
   const [section = ''] = chapter.split('\n## ');
@@ -214,10 +217,14 @@ t.test('the two routes without a key have their answers in the document and on t
     t.strictSame(Compile(body ?? {}).Errors(bodyExample), []);
     const [success = ''] = Object.keys(responses);
     t.strictSame(Compile(responses[Number(success)]?.schema ?? {}).Errors(responses[Number(success)]?.example), []);
-    const made = answers[route as keyof typeof answers];
+    const answersOfRoute = answers[route as keyof typeof answers];
     const expected = Object.keys(responses).filter((status) => status !== '429' && status !== '503');
-    t.strictSame([...new Set(made.map(({ status }) => String(status)))].sort(), expected, `${route}: its statuses`);
-    for (const { status, body: answer } of made)
+    t.strictSame(
+      [...new Set(answersOfRoute.map(({ status }) => String(status)))].sort(),
+      expected,
+      `${route}: its statuses`,
+    );
+    for (const { status, body: answer } of answersOfRoute)
       t.strictSame(Compile(responses[status]?.schema ?? {}).Errors(answer), [], `${route} ${status} fits`);
   }
 });
@@ -232,8 +239,8 @@ t.test('an older store gets a table of invitations', async (t) => {
   db.exec(`INSERT INTO merchant (id, name, created_at_ms) VALUES (1, '${MERCHANT}', 1)`);
   db.close();
   const store = await openStore(folder);
-  const terms = { merchantId: 1, username: null, dashboardRole: 'viewer', tokenHash: Buffer.alloc(32) } as const;
-  const id = await store.invitations.add({ ...terms, nowMs: 1, expiresAtMs: 9 });
+  const options = { merchantId: 1, username: null, dashboardRole: 'viewer', tokenHash: Buffer.alloc(32) } as const;
+  const id = await store.invitations.add({ ...options, nowMs: 1, expiresAtMs: 9 });
   t.match(await store.invitations.list({ merchantId: 1, afterId: 0, nowMs: 8, limit: 9 }), [{ id }]);
   t.equal(await store.invitations.remove(2, id), false, 'another merchant can’t withdraw it');
   await store.close();

@@ -1,6 +1,6 @@
 /**
  * The operators' long lists are read page by page: every item once and in order, while new ones arrive between two
- * pages; with a `Link` to the next page, and with cursors that are good for the same list only.
+ * pages; with a `Link` to the next page, and with cursors that are valid only for the same list.
  */
 import got from 'got';
 import t from 'tap';
@@ -65,7 +65,7 @@ async function addEntry({ store }: Gateway, number: number): Promise<void> {
   await store.audit.write([{ ...who, ...done, action: number % 2 ? 'x.odd' : 'y.even', object: `${number}` }]);
 }
 
-t.test('users by id: a new one comes at the end', async (t) => {
+t.test('pages of users are in the order of ids, and a new user comes at the end', async (t) => {
   const gateway = await testGateway(t);
   await addUsers(gateway, ['a', 'b', 'c', 'd', 'e']);
   const pages = await follow(gateway, '/users?limit=2', 'users', async (page) => {
@@ -79,7 +79,7 @@ t.test('users by id: a new one comes at the end', async (t) => {
   ]);
 });
 
-t.test('notices and audit: newest first, a new one changes no further page', async (t) => {
+t.test('pages of notices and audit entries are newest first, and a new one does not change later pages', async (t) => {
   const gateway = await testGateway(t);
   for (const number of [1, 2, 3, 4, 5]) {
     await addNotice(gateway, number);
@@ -97,7 +97,7 @@ t.test('notices and audit: newest first, a new one changes no further page', asy
   t.strictSame(objects, [['5', '3'], ['1']]);
 });
 
-t.test('commands: newest first, in one state', async (t) => {
+t.test('pages of the commands in one state are newest first', async (t) => {
   const gateway = await testGateway(t);
   const mac = testMac(1);
   await gateway.accounts.addDevice({ mac });
@@ -114,7 +114,7 @@ t.test('commands: newest first, in one state', async (t) => {
   t.strictSame(ids, [[5, 4], [3, 2], [1]]);
 });
 
-t.test('deliveries to several URLs: a page may end between two of one event', async (t) => {
+t.test('a page of deliveries to several URLs may end between two deliveries of one event', async (t) => {
   const gateway = await testGateway(t);
   const receiver = await testReceiver(t);
   for (let count = 0; count < 3; count += 1) await gateway.accounts.addWebhookUrl({ url: receiver.url });
@@ -126,7 +126,7 @@ t.test('deliveries to several URLs: a page may end between two of one event', as
   const pages = await follow(gateway, '/deliveries?limit=4', 'deliveries', async (page) => {
     if (page !== 1) return;
     await lock.send(testBytes(4));
-    await eventually('the new event too', () => areDelivered(12));
+    await eventually('the new event is delivered too', () => areDelivered(12));
   });
   const places = pages.map((page) =>
     page.map((each) => {
@@ -143,7 +143,7 @@ t.test('deliveries to several URLs: a page may end between two of one event', as
   t.match(none.body, { deliveries: [], next_cursor: null });
 });
 
-t.test('a cursor is good for the same list, and anything else is refused', async (t) => {
+t.test('a cursor is valid only for the same list, and anything else is refused', async (t) => {
   const gateway = await testGateway(t);
   for (const number of [1, 2, 3, 4]) await addEntry(gateway, number);
   const { body } = await get(gateway, '/audit?limit=1');

@@ -1,6 +1,6 @@
 /**
- * Operators' named tokens: every route of the operators' interface with every role, and how tokens are made, expire,
- * are revoked and named in the audit log.
+ * Operators' named tokens (interfaces.md §4): every route of the operators' interface with every role, and how tokens
+ * are created, expire, are revoked and are named in the audit log.
  */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -20,7 +20,7 @@ import { openGateway, testGateway } from '../../helpers/gateway/test-gateway.js'
 import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
-/** The roles that may call each route: those of interfaces.md §4, written out. */
+/** The roles that may call these routes, from interfaces.md §4 and not from the code. */
 const ALLOWED: Readonly<Record<string, readonly OperatorRole[]>> = {
   'GET /metrics': ['metrics', 'read', 'operate', 'admin'],
   'GET /backup': ['admin'],
@@ -30,13 +30,13 @@ const ALLOWED: Readonly<Record<string, readonly OperatorRole[]>> = {
 };
 
 /** The first parts of the paths whose changes `operate` may make. */
-const OPERATED = new Set(['commands', 'devices', 'webhooks', 'deliveries', 'events', 'users', 'invitations']);
+const OPERATE_PATHS = new Set(['commands', 'devices', 'webhooks', 'deliveries', 'events', 'users', 'invitations']);
 
 function mayCall(role: OperatorRole, method: string, where: string): boolean {
   const allowed = ALLOWED[`${method} ${where}`];
   if (allowed !== undefined) return allowed.includes(role);
   if (method === 'GET') return role !== 'metrics';
-  return role === 'admin' || (role === 'operate' && OPERATED.has(where.split('/')[1] ?? ''));
+  return role === 'admin' || (role === 'operate' && OPERATE_PATHS.has(where.split('/')[1] ?? ''));
 }
 
 async function makeToken(gateway: Gateway, role: OperatorRole, name: string = role): Promise<string> {
@@ -71,7 +71,7 @@ async function statusOf(gateway: Gateway, method: string, where: string, token: 
   });
 }
 
-t.test('every route with every role: what the role does not allow is 403', async (t) => {
+t.test('a call that its token’s role does not allow gets 403, on every route and with every role', async (t) => {
   const gateway = await testGateway(t);
   for (const role of OPERATOR_ROLES) {
     const token = await makeToken(gateway, role);
@@ -86,7 +86,7 @@ t.test('every route with every role: what the role does not allow is 403', async
   t.match(await statusOf(gateway, 'GET', '/healthz', 'lgo_x'), [401]);
 });
 
-t.test('a token is made with a role and an expiry, shown once, and named in the audit log', async (t) => {
+t.test('a token is created with a role and an expiry, shown once, and named in the audit log', async (t) => {
   const folder = tempFolder(t);
   let nowMs = Date.UTC(2026, 10, 20);
   const machine = { wall: () => nowMs, monotonic: () => nowMs, after: systemClock.after };

@@ -47,12 +47,12 @@ t.test('the command line adds and lists keys and users, as text and JSON, and re
   });
   const key = /lgk_\S+/.exec(created.stdout)?.[0] ?? '';
   t.match(await callMerchantApi(gateway, '/v2/user/logout', { key }), { status: 200 }, 'the printed key is valid');
-  const { id, key: second } = JSON.parse(
+  const { id, key: secondKey } = JSON.parse(
     (await lockgate('key', 'create', 'x', '--merchant', MERCHANT, '--json')).stdout,
   );
   t.match(await lockgate('key', 'revoke', id), { code: 0, stdout: `Revoked API key ${id} (x) of Amber.` });
   t.match(JSON.parse((await lockgate('key', 'revoke', id, '--json')).stdout), { id, state: 'revoked' }, 'again');
-  t.match(await callMerchantApi(gateway, '/v2/user/logout', { key: second }), { status: 401 });
+  t.match(await callMerchantApi(gateway, '/v2/user/logout', { key: secondKey }), { status: 401 });
   const listed = await lockgate('key', 'list', '--merchant', MERCHANT);
   t.match(listed.stdout, /^ID +MERCHANT +NAME +STATE +SCOPES +EXPIRES +LAST USED/);
   t.match(listed.stdout, /shop backend +✓ active +all +– +(now|\d+ (s|min) ago).*\n.*x +✗ revoked +all +– +never/);
@@ -186,11 +186,13 @@ t.test('a secret appears only in the answer that returns it', async (t) => {
     return status;
   };
   const session = await sendSecretsEverywhere(t, gateway, sendCall, key, token);
-  const route = ['/keys', '/users', '/status', '/merchants', '/readyz'];
+  const operatorPaths = ['/keys', '/users', '/status', '/merchants', '/readyz'];
   const texts = {
     answers: answerTexts.join('\n'),
     log: logged.join(''),
-    operators: JSON.stringify(await Promise.all(route.map((each) => callOperator(gateway, 'GET', each)))),
+    operators: JSON.stringify(
+      await Promise.all(operatorPaths.map((operatorPath) => callOperator(gateway, 'GET', operatorPath))),
+    ),
     metrics: await metricsOf(gateway),
     files: bytesOf(folder),
   };

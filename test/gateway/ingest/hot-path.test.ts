@@ -117,16 +117,16 @@ function objectsIn(value: unknown, found = new Set<object>()): Set<object> {
 t.test('a ping changes the belief in place and leaves no objects alive until the next ping', (t) => {
   const run = new JudgedRun();
   const state: DeviceState = { belief: run.belief, ping: null, receivedAtMs: null };
-  const take = (sequence: number): void => {
+  const receivePing = (sequence: number): void => {
     const position = { latitudeDegrees: 52 + sequence / 10000, longitudeDegrees: 13, uncertaintyMeters: sequence };
     const body = cellular({ reason: 'REASON_CELL_PING', batteryPercent: 80 - sequence, position });
     const ping = uplink({ sequence, timeMs: START_MS + sequence, body });
     run.receive(ping, START_MS + sequence);
     noteUplink(state, 0, ping, START_MS + sequence);
   };
-  take(1);
+  receivePing(1);
   const before = objectsIn(state);
-  take(2);
+  receivePing(2);
   t.same(
     [...objectsIn(state)].filter((object) => !before.has(object)),
     [],

@@ -99,12 +99,12 @@ t.test('pings of an unjudged lock are stored, acknowledged and delivered, and op
   t.ok(steps.some(({ code }) => code === 'unjudged') && steps.some(({ code }) => code === 'judge-failed'));
   t.equal((await callOperator(gateway, 'GET', `/why?id=${encodeURIComponent(`${mac} 1/2`)}`)).status, 200);
   await bad.send(testBytes(4));
-  const again = (await gateway.store.readEvents(merchantId, 0, 100)).filter((each) => each.mac === BAD_MAC);
-  t.equal(again.length, 4, 'a repeat is recognised');
+  const storedAfterRepeat = (await gateway.store.readEvents(merchantId, 0, 100)).filter((each) => each.mac === BAD_MAC);
+  t.equal(storedAfterRepeat.length, 4, 'a repeat is recognised');
   const trace = await got(`http://127.0.0.1:${gateway.operatorPort}/trace?mac=${mac}&since=2100-01-01T00:00:00Z`, {
     headers: { authorization: `Bearer ${gateway.operatorToken}` },
   });
-  t.equal(trace.body.split('\n').length, 2, 'a trace has its header');
+  t.equal(trace.body.split('\n').length, 2, 'a trace without events has its header');
 });
 
 for (const type of ['connect', 'disconnect', 'gateway'] as const)
@@ -164,7 +164,7 @@ t.test('a lock stays unjudged after a restart, and another version tries once to
   await newerVersion.gateway.close();
   judging.callCount = 0;
   await (await gatewayWith(t, judging, folder)).gateway.close();
-  t.equal(judging.callCount, 0, 'once');
+  t.equal(judging.callCount, 0, 'another version tries only once');
 
   judging.version = '1.0.2';
   judging.throwsAt = () => false;

@@ -80,10 +80,11 @@ t.test('erased data is removed from the files, and other data stays', async (t) 
   const filesAfter = filesOf(folder);
   for (const form of storedForms(SECRET_POSITION))
     t.notOk(filesAfter.includes(form), `${form.toString('hex')} is not in the files`);
-  t.notOk(filesAfter.includes(String(latitudeDegrees + 90)), 'and no finding mentions it');
-  for (const form of storedForms(OTHER_POSITION)) t.ok(filesAfter.includes(form), 'another lock’s are still there');
+  t.notOk(filesAfter.includes(String(latitudeDegrees + 90)), 'no finding mentions the position');
+  for (const form of storedForms(OTHER_POSITION))
+    t.ok(filesAfter.includes(form), 'another lock’s positions are still there');
 
-  await within(MAX_WAIT_SECONDS, () => 'the end of both', Promise.all([lock.closed, phone.closed]));
+  await within(MAX_WAIT_SECONDS, () => 'the end of both connections', Promise.all([lock.closed, phone.closed]));
   const shownAfter = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown>;
   t.equal(shownAfter.presence, 'never-seen');
   t.same(historyOf(shownAfter), NO_HISTORY);
@@ -93,7 +94,8 @@ t.test('erased data is removed from the files, and other data stays', async (t) 
   t.notOk(due.some(({ uplink }) => uplink.mac === MAC));
   await gateway.close();
   const filesAfterStop = filesOf(folder);
-  for (const form of storedForms(SECRET_POSITION)) t.notOk(filesAfterStop.includes(form), 'nor after the stop');
+  for (const form of storedForms(SECRET_POSITION))
+    t.notOk(filesAfterStop.includes(form), 'the position is not in the files after the stop');
 });
 
 t.test(
@@ -124,7 +126,7 @@ t.test(
     t.match(
       await callOperator(gateway, 'POST', `/devices/${MAC}/erase`),
       { status: 200, body: { uplinks: 1 } },
-      'when removed too',
+      'a removed lock can be erased too',
     );
     t.match(await callOperator(gateway, 'POST', `/devices/${OTHER_MAC}/erase`), { status: 404 });
   },
@@ -171,7 +173,7 @@ t.test('an erased event and the events that wait for it are dropped, and later e
   const lock = await connectedLock(t, gateway, MAC);
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   for (const sequence of [1, 2, 3]) await lock.send(gpsBytes(sequence, SECRET_POSITION));
-  await eventually('all wait', async () => (await readDeliveries(gateway, ['pending'])).length === 3);
+  await eventually('all three events wait', async () => (await readDeliveries(gateway, ['pending'])).length === 3);
   t.match(await gateway.accounts.devices.erase(MAC), { uplinks: 3, pendingDeliveries: 3 });
   t.same(await readDeliveries(gateway), [], 'none of them is listed');
   receiver.answer = (_request, response) => void response.writeHead(204).end();

@@ -115,7 +115,7 @@ t.test('reported presence matches the truth for days and nights in all modes', a
           truth,
         ),
         [],
-        'as lists show it',
+        'presence in lists',
       );
     });
   }

@@ -24,7 +24,12 @@ import {
 /** Packets that are sent as the first packet of a connection. */
 const CONNECT_CASES: readonly PacketCase[] = [
   { statements: '3.1.4-4, 3.2.0-1', title: 'a good CONNECT', send: connect(), answer: connack(0) },
-  { statements: '3.2.2-3', title: 'clean session 0, nothing kept', send: connect({ flags: 'c0' }), answer: connack(0) },
+  {
+    statements: '3.2.2-3',
+    title: 'clean session 0, without a stored session',
+    send: connect({ flags: 'c0' }),
+    answer: connack(0),
+  },
   { statements: '3.1.2-1', title: 'MQTT 3.1', send: connect({ name: 'MQIsdp', level: '03' }), answer: connack(0) },
   {
     statements: '3.1.2-2',
@@ -72,7 +77,7 @@ const CONNECT_CASES: readonly PacketCase[] = [
   })),
   {
     statements: '3.1.2-2',
-    title: 'a CONNECT of MQTT 5, whose fields stand elsewhere',
+    title: 'a CONNECT of MQTT 5, whose fields are at other offsets',
     send: connect({ level: '05', rest: ['05 11 00000078', text(MAC), text(MAC), text(SECRET)] }),
     answer: connack(1),
     closes: true,
@@ -245,7 +250,7 @@ const CONNECT_CASES: readonly PacketCase[] = [
   },
   {
     statements: '3.2.2-4, -5, 3.1.4-5',
-    title: 'a wrong password, and an uplink behind it',
+    title: 'a wrong password, followed by an uplink',
     send: [connect({ rest: [text(MAC), text(MAC), text('no')] }), publish('2', 'up', '0001')],
     answer: connack(5),
     closes: true,

@@ -37,10 +37,10 @@ t.test('a lock authenticates with its MAC as client id and user name, and its se
   for (const [title, options] of Object.entries(refused)) {
     const refusal = waitForEvents(gateway, 'refused', 1);
     t.equal(await connackCode(gateway.mqttPort, options), NOT_AUTHORIZED, title);
-    t.match(await refusal, [{ what: 'connect' }], `${title} is reported to operators`);
+    t.match(await refusal, [{ what: 'connect' }], `${title}: reported to operators`);
   }
   await gateway.accounts.rotateLockSecret(MAC);
-  t.equal(await connackCode(gateway.mqttPort, good), NOT_AUTHORIZED, 'an old secret after it was rotated');
+  t.equal(await connackCode(gateway.mqttPort, good), NOT_AUTHORIZED, 'an old secret is refused after it was rotated');
 });
 
 t.test('an uplink is stored before it is acknowledged, and once', async (t) => {
@@ -150,8 +150,8 @@ t.test('an uplink that could not be stored is not acknowledged; the next connect
   await lock.closed;
   t.equal(acknowledged, false);
   isStoreFailing = false;
-  const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-  await again.send(testBytes(1));
+  const reconnected = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  await reconnected.send(testBytes(1));
   t.match(await gateway.store.readEvents(1, 0, 9), [{ sequence: 1 }]);
 });
 
@@ -188,8 +188,8 @@ t.test('a closing gateway answers received uplinks and accepts no more', async (
   const folder = (gateway.store.description.split(', ')[1] ?? '').replace(/\/[^/]*$/, '');
   await gateway.close();
   await lock.closed;
-  const again = await openGateway(t, folder);
-  const stored = new Set((await again.store.readEvents(1, 0, 1000)).map(({ sequence }) => sequence));
+  const reopened = await openGateway(t, folder);
+  const stored = new Set((await reopened.store.readEvents(1, 0, 1000)).map(({ sequence }) => sequence));
   t.ok(acked.length >= 20, `${acked.length} were acknowledged`);
   t.same(
     acked.filter((sequence) => !stored.has(sequence)),

@@ -89,7 +89,7 @@ t.test(
       t.same(new Webhook(secret).verify(body, headers as Record<string, string>), json);
       t.notMatch(body, /header-canary|\/hook|Birch/);
     }
-    t.equal(bystander.requests.length, 0, 'another merchant is not told');
+    t.equal(bystander.requests.length, 0, 'another merchant is not notified');
   },
 );
 

@@ -84,25 +84,25 @@ t.test('a notice is sent once when it opens and once when it ends, signed, as th
 
 t.test('a notice that flaps is sent again only once it stays open', async (t) => {
   const { gateway, receiver, clock } = await setUpNotify(t);
-  const turn = async (state: 'opened' | 'closed') => {
+  const changeCircuit = async (state: 'opened' | 'closed') => {
     gateway.events.emit('circuit', circuit(4, state));
     await gateway.notices.writePending();
   };
-  await turn('opened');
+  await changeCircuit('opened');
   await receiver.waitForRequests(1);
-  await turn('closed');
+  await changeCircuit('closed');
   await waitForOutcomes(gateway);
   for (let round = 0; round < 5; round += 1) {
-    await turn('opened');
-    await turn('closed');
+    await changeCircuit('opened');
+    await changeCircuit('closed');
   }
-  await turn('opened');
+  await changeCircuit('opened');
   clock.advance(FLAP_HOLD - Minutes(1));
   t.equal(await gateway.store.notifications.readDue(0, clock.now()), null, 'nothing is due while it flaps');
   t.same(receivedTypes(receiver), ['notice.opened', 'notice.resolved']);
   clock.advance(Minutes(2));
   await receiver.waitForRequests(3);
-  await turn('closed');
+  await changeCircuit('closed');
   await receiver.waitForRequests(4);
   t.same(receivedTypes(receiver).slice(2), ['notice.opened', 'notice.resolved'], 'it stayed open, and is sent again');
   t.equal(new Set(receivedIds(receiver)).size, 4);
@@ -140,7 +140,7 @@ t.test('what the URL refuses is retried with the delays of webhooks under its id
     return (await gateway.notices.list({ limit: 9, kind: 'notify-failing' })).length > 0;
   });
   t.match(await gateway.notices.list({ limit: 9, kind: 'notify-failing' }), [{ subject: 'operator', count: 1 }]);
-  t.equal(receiver.requests.length, 3, 'which is not sent');
+  t.equal(receiver.requests.length, 3, 'that notice is not sent');
   receiver.answer = (_request, response) => void response.writeHead(204).end();
   clock.advance(Minutes(30));
   await receiver.waitForRequests(5);
@@ -204,7 +204,7 @@ t.test(
     t.equal(second?.body, first?.body);
     t.equal(second?.headers['webhook-id'], first?.headers['webhook-id']);
     await child.stop(10);
-    t.equal(requests().length, 2, 'and only once');
+    t.equal(requests().length, 2, 'the notice is sent only once');
   },
 );
 
@@ -224,10 +224,10 @@ t.test('without a notify URL, nothing is queued; notices of a time without one a
     body: { code: 'no-notify-url' },
   });
   await silent.gateway.close();
-  const seen = receiver.requests.length;
+  const requestCount = receiver.requests.length;
   receiver.answer = (_request, response) => void response.writeHead(204).end();
-  const again = await openNotifying(t, folder, receiver.url);
-  again.clock.advance(Seconds(6));
-  await receiver.waitForRequests(seen + 1);
+  const reopened = await openNotifying(t, folder, receiver.url);
+  reopened.clock.advance(Seconds(6));
+  await receiver.waitForRequests(requestCount + 1);
   t.match(receiver.requests.at(-1)?.json, { subject: '3' });
 });

@@ -56,7 +56,7 @@ t.test('the store keeps names and labels, and drops them with a removed lock', a
   t.match(await store.addDevice(device), { name: null, labels: {} }, 'a lock that returns starts without them');
 });
 
-t.test('locks of an older store have neither', async (t) => {
+t.test('locks of an older store have no name and no labels', async (t) => {
   const folder = tempFolder(t);
   const file = path.join(folder, 'lockgate.sqlite');
   const db = openDurable(file);

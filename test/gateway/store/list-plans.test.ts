@@ -60,7 +60,7 @@ async function recordedStore(test: Test): Promise<Recorded> {
 /** Whether the plan reads a whole table without an index, or sorts. */
 const IS_SLOW = /SCAN (?!\w+ USING)|TEMP B-TREE/;
 
-t.test('commands: of all, of one lock, in one state, of a merchant', async (t) => {
+t.test('pages of commands use an index: of all, of one lock, in one state, of a merchant', async (t) => {
   const { tables, takePlans } = await recordedStore(t);
   const commands = new CommandTableStore(undefined as never, tables, tables, async () => undefined);
   const page = { beforeId: 1_000, limit: 50 };
@@ -79,7 +79,7 @@ t.test('commands: of all, of one lock, in one state, of a merchant', async (t) =
   }
 });
 
-t.test('notices: latest first', async (t) => {
+t.test('pages of notices, latest first, use an index', async (t) => {
   const { tables, takePlans } = await recordedStore(t);
   const notices = new SqliteNotices({ mutex: undefined as never, tables, readTables: tables, queue: () => undefined });
   for (const filter of [{}, { unread: true }, { unread: false, kind: 'statement' as const, sinceMs: 1 }]) {
@@ -90,7 +90,7 @@ t.test('notices: latest first', async (t) => {
   }
 });
 
-t.test('the audit log: a slice of ids', async (t) => {
+t.test('pages of the audit log read a range of ids by an index', async (t) => {
   const { tables, takePlans } = await recordedStore(t);
   const audit = new SqliteAudit({ mutex: undefined as never, tables, readTables: tables });
   for (const filter of [
@@ -107,7 +107,7 @@ t.test('the audit log: a slice of ids', async (t) => {
   }
 });
 
-t.test('users of a merchant', async (t) => {
+t.test('pages of a merchant’s users use an index', async (t) => {
   const { db, tables, takePlans } = await recordedStore(t);
   const people = new SqlitePeople({ reader: db, readTables: tables, write: undefined as never, quota: {} as never });
   takePlans();
@@ -120,7 +120,7 @@ t.test('users of a merchant', async (t) => {
   t.notMatch(plan, IS_SLOW);
 });
 
-t.test('deliveries: a range of the log, of a merchant or a lock', async (t) => {
+t.test('pages of deliveries use an index: a range of the log, of a merchant or a lock', async (t) => {
   const { db, takePlans } = await recordedStore(t);
   const reader = new DeliveryReader(db, new UplinkMemtable(0, 0), new PassingEvents(db));
   const url = { id: 1, merchantId: 1, state: 'active', cursor: 50, startedAfter: 0, filter: null } as WebhookUrl;

@@ -46,7 +46,7 @@ async function openWithLocks(folder: string, logThread: boolean): Promise<Store>
   return store;
 }
 
-/** Returns the log of a lock as a list of entries. `meanwhile` is awaited after each chunk. */
+/** Returns the log of a lock as a list of entries. `betweenChunks` is awaited after each chunk. */
 async function logOf(
   store: Store,
   lock: number,

@@ -80,7 +80,7 @@ t.test('batched writes share the commits of uplinks', async (t) => {
   t.equal(
     reader.prepare(`SELECT value FROM fact WHERE name = 'fact-0'`).pluck().get(),
     'last',
-    'also without a further commit of uplinks',
+    'metadata is written also without a further commit of uplinks',
   );
   await log.close();
 });
@@ -144,7 +144,7 @@ t.test('a failed write does not make other writes in the same commit fail', asyn
   t.same(reader.prepare(`SELECT name FROM fact WHERE name IN ('bad', 'good')`).pluck().all(), ['good']);
   const ids = reader.prepare('SELECT id FROM uplink ORDER BY id').pluck().all();
   t.same(ids, [1, 2, 3, 4, 5, 6, 7, 8]);
-  t.equal(log.memtable.growing.lastId, 8, 'and the copy of the memtable has them under these ids');
+  t.equal(log.memtable.growing.lastId, 8, 'the copy of the memtable has the uplinks under these ids');
   await log.close();
 });
 
@@ -182,7 +182,7 @@ t.test('scrub removes deleted data from the WAL also during a checkpoint', async
   // Only page 1 is left, rewritten: it shows to which store the WAL belongs (folder/wal-presence.ts).
   const wal = readFileSync(path.join(folder, 'lockgate.sqlite-wal'));
   t.equal(wal.length, 32 + 24 + 4096, 'a header and one frame');
-  t.equal(wal.readUInt32BE(32), 1, 'which is page 1');
+  t.equal(wal.readUInt32BE(32), 1, 'the frame has page 1');
   await store.close();
 });
 

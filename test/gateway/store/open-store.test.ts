@@ -9,9 +9,9 @@ t.test('sqlite: opens the store of a data folder, also with special characters i
   const store = await openStore(sqliteUrl(folder));
   t.equal(store.description, `SQLite, ${path.join(folder, 'lockgate.sqlite')}`);
   await store.close();
-  const again = await openStore(sqliteUrl(folder).replace('sqlite:', 'SQLite:'));
-  t.same(await again.listMerchants(), [], 'the scheme may be in capitals');
-  await again.close();
+  const reopened = await openStore(sqliteUrl(folder).replace('sqlite:', 'SQLite:'));
+  t.same(await reopened.listMerchants(), [], 'the scheme may be in capitals');
+  await reopened.close();
 });
 
 t.test('any other URL is refused; the error says what is expected and shows no password', async (t) => {

@@ -10,20 +10,20 @@ import { OWN_DATA_CALLS } from '../../helpers/http/own-data/calls.js';
 import { ownDataSite } from '../../helpers/http/own-data/site.js';
 
 /** Tables with few rows, which may be scanned: merchants, their URLs, operators' tokens, one row of settings each. */
-const SMALL = [
+const SMALL_TABLES = [
   ...['merchant', 'webhook_url', 'webhook_gap', 'webhook_old_secret', 'fact', 'price_plan', 'uplink_settled'],
   // Events that the next commit moves to the log, read from the first one on.
   'staged_event',
 ];
 
-/** Statements that the gateway makes by itself now and then, and no list. They may come while the test records. */
-const OF_TIMERS = ['select "kind", count(*) as "unread" from "notice"'];
+/** Statements that timers of the gateway run, and no list. They may come while the test records. */
+const TIMER_STATEMENTS = ['select "kind", count(*) as "unread" from "notice"'];
 
 /** Statements that may sort in memory, since few rows of one lock match: its power settings to come, its refusals. */
-const SORTED = ['select "parameters" from "command"', 'select "refusal".* from "refusal"'];
+const SORTED_STATEMENTS = ['select "parameters" from "command"', 'select "refusal".* from "refusal"'];
 
 /** Further queries of the same lists: filters, orders, cursors. */
-const FURTHER: readonly ((mac: string, webhookId: number) => string)[] = [
+const FURTHER_PATHS: readonly ((mac: string, webhookId: number) => string)[] = [
   () => '/v1/locks?sort=trouble&presence=late&label=a&search=x',
   (mac) => `/v1/locks/${mac}/pings?from=2026-11-01T00:00:00Z&to=2026-11-20T00:00:00Z&reason=REASON_THEFT&ping_type=gps`,
   (mac) => `/v1/locks/${mac}/track?from=2026-11-01T00:00:00Z&format=gpx`,
@@ -43,10 +43,10 @@ t.test('no list of a merchant’s own data scans a table or sorts in memory', as
   statements.clear();
   const calls = Object.entries(OWN_DATA_CALLS).filter(([operation]) => operation.startsWith('GET'));
   for (const [operation, { call, status }] of calls) {
-    const [where, terms = {}] = call(amber);
-    t.equal((await callMerchantApi(gateway, where, { ...terms, key })).status, status, operation);
+    const [route, options = {}] = call(amber);
+    t.equal((await callMerchantApi(gateway, route, { ...options, key })).status, status, operation);
   }
-  for (const pathOf of FURTHER) {
+  for (const pathOf of FURTHER_PATHS) {
     const first = await callMerchantApi(gateway, pathOf(mac, webhookId), { key });
     t.equal(first.status, 200, `${pathOf(mac, webhookId)} ${first.text.slice(0, 200)}`);
     const { next_cursor: cursor } = (first.body ?? {}) as { next_cursor?: string | null };
@@ -59,7 +59,7 @@ t.test('no list of a merchant’s own data scans a table or sorts in memory', as
   t.teardown(() => db.close());
   t.ok(statements.size > 20, `${statements.size} statements`);
   for (const sql of statements) {
-    if (OF_TIMERS.some((start) => sql.startsWith(start))) continue;
+    if (TIMER_STATEMENTS.some((start) => sql.startsWith(start))) continue;
     const faults = planOf(db, sql).filter((detail) => isFault(detail, sql));
     t.strictSame(faults, [], sql.replaceAll(/\s+/g, ' ').slice(0, 300));
   }
@@ -96,9 +96,9 @@ function planOf(db: Database, sql: string): string[] {
 }
 
 function isFault(detail: string, sql: string): boolean {
-  if (detail.includes('TEMP B-TREE')) return !SORTED.some((start) => sql.startsWith(start));
+  if (detail.includes('TEMP B-TREE')) return !SORTED_STATEMENTS.some((start) => sql.startsWith(start));
   const scanned = /^SCAN (\S+)/.exec(detail)?.[1];
-  if (scanned === undefined || SMALL.includes(scanned)) return false;
+  if (scanned === undefined || SMALL_TABLES.includes(scanned)) return false;
   // The first page in the order of an index.
   return !(/USING (COVERING )?INDEX/.test(detail) && /\blimit \?$/i.test(sql.trim()));
 }

@@ -103,10 +103,10 @@ t.test('the counts are correct after every kind of write, after deletions and a 
   t.match(countsIn(folder), { pets: 1, users: 2, tokens: 0, sessions: 1 });
   await store.close();
   t.match(await checkKeptCounts(folder), { damaged: 0 });
-  const again = await openSqliteStore(folder);
-  await again.people.addPet(1, PET, 0);
+  const reopened = await openSqliteStore(folder);
+  await reopened.people.addPet(1, PET, 0);
   t.match(countsIn(folder), { pets: 2, users: 2 });
-  await again.close();
+  await reopened.close();
   t.match(await checkKeptCounts(folder), { damaged: 0 });
 });
 

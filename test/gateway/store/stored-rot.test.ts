@@ -84,9 +84,12 @@ async function noticesOf(gateway: Gateway): Promise<{ kind: string; subject: str
 for (const ordered of [false, true])
   t.test(`a damaged ping is never sent and does not delay other pings, ordered: ${ordered}`, async (t) => {
     const { clock, gateway, receiver, lock } = await setUpDamagedPing(t, { ordered });
-    const cameOfIt = Promise.race([waitForEvents(gateway, 'event-damaged', 1), waitForEvents(gateway, 'delivery', 1)]);
+    const attemptOrDamage = Promise.race([
+      waitForEvents(gateway, 'event-damaged', 1),
+      waitForEvents(gateway, 'delivery', 1),
+    ]);
     await advanceToNextTimer(clock);
-    await cameOfIt;
+    await attemptOrDamage;
     const delivered = waitForEvents(gateway, 'delivery', 2);
     await lock.send(gps(2));
     await lock.send(gps(3));
@@ -115,8 +118,8 @@ t.test('the API, why, notices and resend show that a ping is damaged', async (t)
   const device = await callOperator(gateway, 'GET', `/devices/${formatMac(MAC)}`);
   t.equal(device.status, 200);
   t.match(device.body, { uplinks: [{ sequence: 1, damaged: true }] });
-  const again = await callOperator(gateway, 'POST', `/events/${eventId}/resend`, {});
-  t.match(again, { status: 409, body: { detail: /damaged/ } });
+  const resendAnswer = await callOperator(gateway, 'POST', `/events/${eventId}/resend`, {});
+  t.match(resendAnswer, { status: 409, body: { detail: /damaged/ } });
 });
 
 t.test('a repaired ping is delivered: on request, or at the next start', async (t) => {
@@ -140,7 +143,7 @@ t.test('a repaired ping is delivered: on request, or at the next start', async (
     const restarted = await openGateway(t, folder, { deliveryClock: clock });
     await receiver.waitForRequests(2);
     t.equal(receiver.requests[1]?.json.latitude, 52.3702157);
-    await eventually('it is noted', async () => (await readDeliveries(restarted, ['delivered'])).length === 1);
+    await eventually('it is recorded', async () => (await readDeliveries(restarted, ['delivered'])).length === 1);
     t.same(
       await readDeliveries(
         restarted,
@@ -162,7 +165,7 @@ t.test('a ping that is damaged before its first attempt is not sent either', asy
   await settings.set(urlId, { state: 'active' });
   await gateway.webhooks.redelivery.recover({ sinceMs: 0 });
   await receiver.waitForRequests(1);
-  await eventually('both are noted', async () => {
+  await eventually('both are recorded', async () => {
     return (await readDeliveries(gateway, ['damaged', 'delivered'])).length === 2;
   });
   t.same(receivedSequences(receiver), [2]);

@@ -74,7 +74,7 @@ t.test('amounts are exact, and a total is rounded once, half up', async (t) => {
   t.equal(rounded('0.01', 500_000), '0.01', 'half a cent is rounded up');
   t.equal(rounded('0.01', 499_999), '0.00', 'less than half a cent is rounded down');
   t.equal(rounded('0.03', 500_000), '0.02', 'one and a half cents are rounded up: not half to even');
-  t.equal(rounded('0.05', 500_000), '0.03', 'two and a half cents too');
+  t.equal(rounded('0.05', 500_000), '0.03', 'two and a half cents are rounded up too');
   t.equal(rounded('1.005', 1_000_000), '1.01', 'where a double has 1.00499999999999989');
   t.same([rounded('0.5', 1_000_000, 'JPY'), rounded('0.49', 1_000_000, 'JPY')], ['1', '0'], 'a yen has no cents');
   t.equal(rounded('0.0005', 1_000_000, 'BHD'), '0.001', 'a dinar has 1,000 fils');
@@ -214,7 +214,7 @@ t.test('the lines and corrections of random statements add up to their totals', 
       if (statement.lines.length < new Set(billed.map(({ mac }) => mac)).size) throw new Error('a lock is missing');
     }),
   );
-  t.pass('as many times as it was tried');
+  t.pass('every random statement adds up');
 });
 
 t.test('the CSV has a row for each line and total, and no cell that spreadsheets execute', async (t) => {

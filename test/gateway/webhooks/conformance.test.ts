@@ -80,13 +80,13 @@ t.test('one flipped bit in body, id, time or signature makes the verification fa
   let tried = 0;
   const tryVerification = (what: string, changed: Record<string, string>, bytes: Buffer): void => {
     tried += 1;
-    if (verifySignature(secret, changed, bytes, nowMs).ok) passed.push(`${what}: ours`);
+    if (verifySignature(secret, changed, bytes, nowMs).ok) passed.push(`${what}: lockgate`);
     for (const [name, Library] of Object.entries(LIBRARIES))
       try {
         new Library(secret).verify(bytes, changed);
         passed.push(`${what}: ${name}`);
       } catch {
-        // The unchanged request.
+        // Expected: the library refuses the changed request.
       }
   };
   for (const bytes of withOneFlippedBit(body)) tryVerification('body', headers, bytes);

@@ -90,7 +90,7 @@ t.test('an endpoint that was down for three attempts gets every event once it is
 function verifyAt(secret: string, body: string, headers: Record<string, string>): void {
   const signed = new Date(Number(headers['webhook-timestamp']) * 1000);
   const expected = new Webhook(secret).sign(headers['webhook-id'] ?? '', signed, body);
-  if (expected !== headers['webhook-signature']) throw new Error('the signature does not fit');
+  if (expected !== headers['webhook-signature']) throw new Error('the signature does not match');
 }
 
 /** Waits for the worker's timer, which is set some turns of the event loop after the attempt was announced. */
@@ -142,9 +142,9 @@ t.test('a lock’s events arrive in order, and a failing event does not delay la
 t.test('a lock with many waiting events does not delay another lock', async (t) => {
   const { gateway, receiver } = await setUpReceiver(t);
   const [busy, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, testMac(2))];
-  const held: (() => void)[] = [];
+  const heldAnswers: (() => void)[] = [];
   receiver.answer = ({ json }, response) => {
-    if (json.mac_addr === 'A4:C1:38:00:00:01') held.push(() => void response.writeHead(204).end());
+    if (json.mac_addr === 'A4:C1:38:00:00:01') heldAnswers.push(() => void response.writeHead(204).end());
     else response.writeHead(204).end();
   };
   const sent: Promise<void>[] = [];
@@ -153,8 +153,8 @@ t.test('a lock with many waiting events does not delay another lock', async (t) 
   const delivered = waitForEvents(gateway, 'delivery', 1);
   await other.send(testBytes(1));
   t.match(await delivered, [{ mac: testMac(2), outcome: 'delivered' }]);
-  t.equal(held.length, 1, 'the busy lock’s first event still waits for its answer');
-  held[0]?.();
+  t.equal(heldAnswers.length, 1, 'the busy lock’s first event still waits for its answer');
+  heldAnswers[0]?.();
 });
 
 t.test('an event with a damaged row is not attempted, and later events are delivered', async (t) => {
@@ -240,7 +240,7 @@ t.test('wrong settings of a URL are refused with one sentence', async (t) => {
   await t.rejects(
     accounts.addWebhookUrl({ url: 'http://a/', headers: { 'X-Team': 'bikes', 'x-team': 'scooters' } }),
     { code: 'input-header', message: /X-Team and x-team are the same header/ },
-    'names that differ in case alone',
+    'names that differ only in case',
   );
   await t.rejects(accounts.addWebhookUrl({ url: 'http://a/', merchant: 'Nobody' }), { code: 'no-such-merchant' });
 });

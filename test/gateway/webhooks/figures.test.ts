@@ -29,14 +29,14 @@ const WITH_THREAD = { figuresThread: true };
 const LOCKS = 3;
 const PINGS = 40;
 
-interface Listed {
+interface ListedUrl {
   readonly id: number;
   readonly state: string;
   readonly circuit: string;
   readonly backlog: { readonly behind: number; readonly pending: number; readonly oldest_seconds: number | null };
 }
 
-async function ask<T>(gateway: Gateway, path: string): Promise<T> {
+async function getAsOperator<T>(gateway: Gateway, path: string): Promise<T> {
   const headers = { authorization: `Bearer ${gateway.operatorToken}` };
   return await got(`http://127.0.0.1:${gateway.operatorPort}${path}`, { headers }).json<T>();
 }
@@ -47,7 +47,7 @@ async function metrics(gateway: Gateway): Promise<string> {
 }
 
 /** Sends pings of each lock, from the sequence `first` on, and waits for their PUBACKs. */
-async function ping(t: Parameters<typeof connectedLock>[0], gateway: Gateway, first: number): Promise<void> {
+async function sendPings(t: Parameters<typeof connectedLock>[0], gateway: Gateway, first: number): Promise<void> {
   for (let number = 0; number < LOCKS; number += 1) {
     const lock = await connectedLock(t, gateway, testMac(number));
     for (let sequence = first; sequence < first + PINGS; sequence += 1) await lock.send(testBytes(sequence));
@@ -65,22 +65,22 @@ t.test('undelivered events of a URL are counted, whether its worker has read the
     else refusedCount += 1;
     response.writeHead(isAccepted ? 204 : 500).end();
   };
-  await ping(t, gateway, 1);
+  await sendPings(t, gateway, 1);
   const sentCount = LOCKS * PINGS;
   await eventually('its circuit is open', () => refusedCount >= FAILURES_TO_OPEN);
   await eventually('figures that agree with the receiver', async () => {
-    const { urls } = await ask<{ urls: Listed[] }>(gateway, '/status');
+    const { urls } = await getAsOperator<{ urls: ListedUrl[] }>(gateway, '/status');
     const { behind = 0, pending = 0 } = urls[0]?.backlog ?? {};
     return behind + pending === sentCount - acceptedCount;
   });
-  const { urls, locks, disk, event_loop } = await ask<Record<string, Record<string, number> & Listed[]>>(
+  const { urls, locks, disk, event_loop } = await getAsOperator<Record<string, Record<string, number> & ListedUrl[]>>(
     gateway,
     '/status',
   );
-  const listed = urls as unknown as Listed[];
+  const listed = urls as unknown as ListedUrl[];
   t.match(listed, [{ state: 'active', circuit: 'open' }]);
   t.ok((listed[0]?.backlog.pending ?? 0) > 0, 'failed events wait for their retry');
-  t.ok((listed[0]?.backlog.behind ?? 0) > 0, 'the remaining ones are after the cursor');
+  t.ok((listed[0]?.backlog.behind ?? 0) > 0, 'the worker has not read the remaining events');
   t.type(listed[0]?.backlog.oldest_seconds, 'number');
   t.match(locks, { in_service: Number, presence: { online: LOCKS } });
   t.ok((disk?.store_bytes ?? 0) > 0 && (disk?.free_bytes ?? 0) > 0);
@@ -95,17 +95,18 @@ t.test('undelivered events of a URL are counted, whether its worker has read the
   t.match(text, /lockgate_store_bytes [1-9]/);
   t.match(text, /lockgate_disk_free_bytes [1-9]/);
 
-  const { webhooks } = await ask<{ webhooks: Listed[] }>(gateway, '/webhooks');
+  const { webhooks } = await getAsOperator<{ webhooks: ListedUrl[] }>(gateway, '/webhooks');
   const { behind = 0, pending = 0 } = webhooks[0]?.backlog ?? {};
   t.equal(behind + pending, sentCount - acceptedCount, 'the list has the same numbers');
 });
 
 t.test('locks that never connected count too', async (t) => {
   const { gateway } = await setUpWebhooks(t, {}, WITH_THREAD);
-  const { in_service: before } = (await ask<{ locks: { in_service: number } }>(gateway, '/status')).locks;
+  const { in_service: before } = (await getAsOperator<{ locks: { in_service: number } }>(gateway, '/status')).locks;
   for (const number of [50, 51, 52]) await gateway.accounts.addDevice({ mac: testMac(number) });
-  const { in_service: after } = (await ask<{ locks: { in_service: number } }>(gateway, '/status')).locks;
-  t.equal(after, before + 3, 'at once');
+  const { in_service: afterDisabling } = (await getAsOperator<{ locks: { in_service: number } }>(gateway, '/status'))
+    .locks;
+  t.equal(afterDisabling, before + 3, 'at once');
   const presence = (name: string, text: string): number =>
     Number(new RegExp(`lockgate_presence\\{presence="${name}"\\} (\\d+)`).exec(text)?.[1]);
   t.ok(presence('never-seen', await metrics(gateway)) >= 3);
@@ -156,11 +157,11 @@ t.test('figures do not wait for outcomes that a failing store can’t store', as
 t.test('a disabled URL has no circuit and no next attempt, and no next attempt is in the past', async (t) => {
   const { clock, gateway, receiver, urlId } = await setUpWebhooks(t, {}, WITH_THREAD);
   receiver.answer = (_request, response) => void response.writeHead(500).end();
-  await ping(t, gateway, 1);
+  await sendPings(t, gateway, 1);
   await eventually('its circuit is open', async () => (await listedOf(gateway)).circuit === 'open');
   // Null for events without an attempt: they are sent when the circuit closes.
-  const next = async (): Promise<(string | null)[]> => {
-    const { deliveries } = await ask<{ deliveries: { next_attempt_at: string | null }[] }>(
+  const nextAttemptTimes = async (): Promise<(string | null)[]> => {
+    const { deliveries } = await getAsOperator<{ deliveries: { next_attempt_at: string | null }[] }>(
       gateway,
       `/deliveries?url=${urlId}&state=pending&limit=500`,
     );
@@ -168,13 +169,13 @@ t.test('a disabled URL has no circuit and no next attempt, and no next attempt i
   };
   // No attempt is made while the clock passes the due times.
   receiver.answer = () => undefined;
-  const dueBefore = (await next()).flatMap((each) => (each === null ? [] : [Date.parse(each)]));
+  const dueBefore = (await nextAttemptTimes()).flatMap((each) => (each === null ? [] : [Date.parse(each)]));
   t.ok(
     dueBefore.length > 0 && dueBefore.every((atMs) => atMs >= Math.floor(clock.now())),
     'planned, and in the future',
   );
   clock.advance(Minutes(4));
-  const due = (await next()).flatMap((each) => (each === null ? [] : [Date.parse(each)]));
+  const due = (await nextAttemptTimes()).flatMap((each) => (each === null ? [] : [Date.parse(each)]));
   t.ok(
     due.length > 0 && due.every((atMs) => atMs >= Math.floor(clock.now())),
     'an attempt whose time has passed is planned for now',
@@ -182,17 +183,17 @@ t.test('a disabled URL has no circuit and no next attempt, and no next attempt i
 
   await gateway.webhooks.settings.set(urlId, { state: 'disabled' });
   t.match(await listedOf(gateway), { state: 'disabled', circuit: 'closed' });
-  const after = await next();
-  t.ok(after.length > 0 && after.every((each) => each === null), 'none is planned');
+  const afterDisabling = await nextAttemptTimes();
+  t.ok(afterDisabling.length > 0 && afterDisabling.every((each) => each === null), 'none is planned');
   t.match(await metrics(gateway), 'lockgate_url_circuit_open{url_id="1"} 0\n');
   await eventually('the figure', async () =>
     (await metrics(gateway)).includes('lockgate_url_disabled{url_id="1"} 1\n'),
   );
 });
 
-async function listedOf(gateway: Gateway): Promise<Listed> {
-  const { webhooks } = await ask<{ webhooks: Listed[] }>(gateway, '/webhooks');
-  return webhooks[0] as Listed;
+async function listedOf(gateway: Gateway): Promise<ListedUrl> {
+  const { webhooks } = await getAsOperator<{ webhooks: ListedUrl[] }>(gateway, '/webhooks');
+  return webhooks[0] as ListedUrl;
 }
 
 t.test('a URL that is far behind is reported once, and again when it has caught up', async (t) => {
@@ -206,8 +207,8 @@ t.test('a URL that is far behind is reported once, and again when it has caught 
   const watch = new Backlogs({ store, events, clock, runClock: clock, speed: 1 });
   watch.start();
   t.teardown(() => watch.stop());
-  const reportsAfter = async (next: Partial<UrlBacklog>): Promise<readonly string[]> => {
-    backlogs = [{ ...backlog, ...next }];
+  const reportsAfter = async (nextAttemptTimes: Partial<UrlBacklog>): Promise<readonly string[]> => {
+    backlogs = [{ ...backlog, ...nextAttemptTimes }];
     await watch.checked();
     clock.advance(Seconds(10));
     await watch.checked();

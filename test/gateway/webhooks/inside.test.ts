@@ -1,6 +1,7 @@
 /**
- * Webhooks must not reach internal addresses (quality.md §2, SSRF): a canary server listens on every address of this
- * machine, and no webhook may connect to it. 127.0.0.2 represents a public address; it is allowed as a separate range.
+ * Webhooks must not reach internal addresses (quality.md §2, SSRF): a server, the canary, listens on every address of
+ * this machine, and no webhook may connect to it. Most tests use 127.0.0.2 as if it were a public address, by allowing
+ * it as a range.
  */
 import type { LookupAddress } from 'node:dns';
 import { createServer as createHttpServer, type Server as HttpServer } from 'node:http';
@@ -36,7 +37,7 @@ const SPELLINGS = [
     '0.0.0.0',
     '0x0',
   ],
-  // The same in letters that are not ASCII, and percent-encoded.
+  // Loopback in characters that are not ASCII, and percent-encoded.
   ...['①②⑦.⓪.⓪.①', '１２７.０.０.１', '127。0。0。1', '127%2e0%2e0%2e1', '%31%32%37.0.0.1'],
   ...['localhost', 'LOCALHOST'],
   // Loopback in IPv6, and IPv4 inside IPv6: compatible, mapped, translated, NAT64, 6to4, Teredo.
@@ -55,17 +56,17 @@ interface Canary {
 }
 
 /** Listens on every address, IPv4 and if possible IPv6. */
-async function canary(test: Teardown): Promise<Canary> {
+async function startCanary(test: Teardown): Promise<Canary> {
   const server = createServer((socket) => {
-    watched.connections += 1;
+    canaryServer.connections += 1;
     socket.destroy();
   });
-  await listening(server, test);
-  const watched = { port: (server.address() as AddressInfo).port, connections: 0 };
-  return watched;
+  await listenUntilTestEnd(server, test);
+  const canaryServer = { port: (server.address() as AddressInfo).port, connections: 0 };
+  return canaryServer;
 }
 
-async function listening(server: Server | HttpServer, test: Teardown, host?: string, port = 0): Promise<void> {
+async function listenUntilTestEnd(server: Server | HttpServer, test: Teardown, host?: string, port = 0): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, resolve);
@@ -78,12 +79,12 @@ async function listening(server: Server | HttpServer, test: Teardown, host?: str
 
 t.test('no spelling reaches an internal address, and a test webhook reveals nothing about it', async (t) => {
   t.ok(SPELLINGS.length >= 48);
-  const watched = await canary(t);
-  const closed = await freePort();
+  const canaryServer = await startCanary(t);
+  const closedPort = await freePort();
   const gateway = await openGateway(t, tempFolder(t), {}, { allowWebhookRange: [] });
   await gateway.accounts.addMerchant(MERCHANT);
   const hostByUrlId = new Map<number, string>();
-  for (const port of [watched.port, closed])
+  for (const port of [canaryServer.port, closedPort])
     for (const host of SPELLINGS) {
       const { url } = await gateway.accounts.addWebhookUrl({ url: `http://${host}:${port}/hook` });
       hostByUrlId.set(url.id, host);
@@ -100,11 +101,11 @@ t.test('no spelling reaches an internal address, and a test webhook reveals noth
   const { deliveries } = await gateway.webhooks.tester.test(MAC);
   t.equal(deliveries.length, hostByUrlId.size);
   const results = deliveries.map(({ status, error, durationMs }) => ({ status, error, durationMs }));
-  const half = SPELLINGS.length;
-  t.same(results.slice(0, half), results.slice(half), 'open and closed ports give the same answer');
+  const spellingCount = SPELLINGS.length;
+  t.same(results.slice(0, spellingCount), results.slice(spellingCount), 'open and closed ports give the same answer');
   t.same(new Set(results.map((each) => JSON.stringify(each))).size, 1, 'all spellings give the same answer');
   t.match(results[0], { status: null, error: REFUSED, durationMs: null });
-  t.equal(watched.connections, 0, 'nothing connected to the canary');
+  t.equal(canaryServer.connections, 0, 'nothing connected to the canary');
 });
 
 interface ReceiverAndCanary {
@@ -133,18 +134,21 @@ async function startReceiverAndCanary(test: Teardown): Promise<ReceiverAndCanary
   server.on('connection', () => {
     outside.connections += 1;
   });
-  await listening(server, test, PUBLIC_ADDRESS);
+  await listenUntilTestEnd(server, test, PUBLIC_ADDRESS);
   const { port } = server.address() as AddressInfo;
-  const watched = createServer((socket) => {
+  const canaryServer = createServer((socket) => {
     inside.connections += 1;
     socket.destroy();
   });
-  await listening(watched, test, INTERNAL_ADDRESS, port);
+  await listenUntilTestEnd(canaryServer, test, INTERNAL_ADDRESS, port);
   return { port, outside, inside };
 }
 
 /** Agents whose name look-ups return the entries of this list in turn, and then always the last one. */
-function resolving(answers: readonly (readonly string[])[]): { agents: GuardedAgents; lookups: () => number } {
+function agentsWithAddresses(answers: readonly (readonly string[])[]): {
+  agents: GuardedAgents;
+  lookups: () => number;
+} {
   let lookups = 0;
   const lookUp: LookupAll = (_hostname, _options, callback) => {
     const addresses = answers[Math.min(lookups, answers.length - 1)] ?? [];
@@ -162,7 +166,7 @@ function attemptAt(url: string, agents: GuardedAgents): Promise<AttemptResult> {
 t.test('a name whose address changes after the check leads to the checked address', async (t) => {
   const { port, outside, inside } = await startReceiverAndCanary(t);
   outside.answer = (response) => void response.writeHead(204, { connection: 'close' }).end();
-  const { agents, lookups } = resolving([[PUBLIC_ADDRESS], [INTERNAL_ADDRESS]]);
+  const { agents, lookups } = agentsWithAddresses([[PUBLIC_ADDRESS], [INTERNAL_ADDRESS]]);
   t.match(await attemptAt(`http://merchant.test:${port}/`, agents), { status: 204 });
   t.equal(lookups(), 1, 'the name is looked up once: the connection uses the checked address');
   t.match(await attemptAt(`http://merchant.test:${port}/`, agents), { status: null, error: REFUSED });
@@ -171,7 +175,7 @@ t.test('a name whose address changes after the check leads to the checked addres
 
 t.test('a name with one internal address is refused', async (t) => {
   const { port, outside, inside } = await startReceiverAndCanary(t);
-  const sets = [
+  const addressLists = [
     [PUBLIC_ADDRESS, INTERNAL_ADDRESS],
     [INTERNAL_ADDRESS, PUBLIC_ADDRESS],
     [PUBLIC_ADDRESS, '::1'],
@@ -180,8 +184,8 @@ t.test('a name with one internal address is refused', async (t) => {
     [PUBLIC_ADDRESS, '10.0.0.1'],
     [],
   ];
-  for (const addresses of sets) {
-    const { agents } = resolving([addresses]);
+  for (const addresses of addressLists) {
+    const { agents } = agentsWithAddresses([addresses]);
     t.match(await attemptAt(`http://merchant.test:${port}/`, agents), { status: null, error: REFUSED });
     t.match(await attemptAt(`https://merchant.test:${port}/`, agents), { status: null, error: REFUSED });
   }
@@ -190,7 +194,7 @@ t.test('a name with one internal address is refused', async (t) => {
 
 t.test('a reused connection leads to its checked address; the next connection is checked again', async (t) => {
   const { port, outside, inside } = await startReceiverAndCanary(t);
-  const { agents, lookups } = resolving([[PUBLIC_ADDRESS], [INTERNAL_ADDRESS]]);
+  const { agents, lookups } = agentsWithAddresses([[PUBLIC_ADDRESS], [INTERNAL_ADDRESS]]);
   const url = `http://merchant.test:${port}/`;
   t.match(await attemptAt(url, agents), { status: 204 });
   outside.answer = (response) => void response.writeHead(204, { connection: 'close' }).end();
@@ -207,7 +211,7 @@ t.test('a reused connection leads to its checked address; the next connection is
 
 t.test('a redirect to an internal address is an ordinary failure', async (t) => {
   const { port, outside, inside } = await startReceiverAndCanary(t);
-  const { agents } = resolving([[PUBLIC_ADDRESS]]);
+  const { agents } = agentsWithAddresses([[PUBLIC_ADDRESS]]);
   const target = `http://${INTERNAL_ADDRESS}:${port}/`;
   const headers = {
     location: target,

@@ -126,8 +126,8 @@ t.test('the body is one flat object with the members of its ping type', async (t
   const reason = 'REASON_CLOSE_CONNECTION';
   const close = { kind: 'close_connection', reason, lockState: 'unlocked', batteryPercent: 80 } as const;
   const { event_id: _closeId, ...closeBody } = webhookBody(stored({ timeMs, body: close }));
-  const carried = { ping_type: 'close_connection', reason, lock_state: 'unlocked', battery_percent: 80 };
-  t.strictSame(closeBody, { ...head, ...carried, ...tail });
+  const members = { ping_type: 'close_connection', reason, lock_state: 'unlocked', battery_percent: 80 };
+  t.strictSame(closeBody, { ...head, ...members, ...tail });
 });
 
 t.test('a ping with a time outside the years 1970–9999 is dated by its receipt', async (t) => {
@@ -186,7 +186,7 @@ t.test('the limit of attempts at a URL is 4 to 16, grows with quick successes an
   t.equal(limitAfter(204, Seconds(14)), 16, 'a slow success does not lower the limit');
   for (const status of [302, 400, 404]) t.equal(limitAfter(status), 16, `${status} does not change the limit`);
   t.equal(limitAfter(null, Seconds(15)), 8);
-  t.equal(limitAfter(204, Seconds(14)), 8, 'and does not raise it');
+  t.equal(limitAfter(204, Seconds(14)), 8, 'a slow success does not raise the limit');
   t.equal(limitAfter(503), 4);
   t.equal(limitAfter(429), 4, 'never below the minimum');
   t.equal(limitAfter(204), 5);

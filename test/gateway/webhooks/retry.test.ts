@@ -1,6 +1,6 @@
 /**
- * The retry schedule (interfaces.md §3) for each way in which a receiver can fail, with a manual clock: nothing here
- * waits in real time except for the network.
+ * The retry schedule (interfaces.md §3) for each way in which a receiver can fail. The clock is manual, so the test
+ * waits in real time only for the network.
  */
 import type { ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -41,13 +41,14 @@ interface FailureCase {
 /** Responses that are still being written. */
 const openResponses = new Set<ServerResponse>();
 
-/** An attempt times out after exactly fifteen seconds. */
+/** Advances the clock to the attempt's time limit. @throws Error if the attempt ends before */
 function passLimit({ clock }: WebhookSetup): void {
   clock.advance(ATTEMPT_LIMIT - 1);
   if (clock.pending === 0) throw new Error('the attempt was cut before its time');
   clock.advance(1);
 }
 
+/** Writes a byte a second until the attempt's time limit. */
 function dripUntilLimit({ clock }: WebhookSetup): void {
   for (let second = 1; second <= 15; second++) {
     for (const response of openResponses) response.write('x');
@@ -145,34 +146,34 @@ for (const failure of FAILURE_CASES) {
       attempted = waitForEvents(gateway, 'delivery', 1);
       await eventually('the retry is planned', () => clock.nextDueMs === nextAttemptAtMs);
       clock.advance(wait - 1);
-      t.equal(receiver.requests.length, number, 'not earlier');
+      t.equal(receiver.requests.length, number, 'no attempt is made earlier');
       clock.advance(1);
     }
-    t.equal(receiver.requests.length, 8, 'and no ninth attempt');
+    t.equal(receiver.requests.length, 8, 'there is no ninth attempt');
     await eventually('nothing is planned any more', () => clock.pending === 0);
     await eventually('nothing is held open', () => openResponses.size === 0);
   });
 }
 
 t.test('each wait varies randomly by at most a tenth', async (t) => {
-  for (const [random, share] of [
+  for (const [random, factor] of [
     [0, 0.9],
     [0.999999999, 1.1],
   ] as const) {
     const { clock, gateway, receiver } = await setUpWebhooks(t, {}, { random: () => random });
     receiver.answer = (_request, response) => void response.writeHead(500).end();
     const lock = await connectedLock(t, gateway, MAC);
-    const attempts: number[] = [];
-    gateway.events.on('delivery', ({ nextAttemptAtMs }) => attempts.push((nextAttemptAtMs ?? 0) - clock.now()));
+    const waitsMs: number[] = [];
+    gateway.events.on('delivery', ({ nextAttemptAtMs }) => waitsMs.push((nextAttemptAtMs ?? 0) - clock.now()));
     await lock.send(testBytes(1));
     for (let retry = 1; retry <= 7; retry++) {
-      await eventually('an attempt', () => attempts.length === retry);
+      await eventually('an attempt', () => waitsMs.length === retry);
       await advanceToNextTimer(clock);
     }
-    await eventually('the last one', () => attempts.length === 8);
+    await eventually('the last one', () => waitsMs.length === 8);
     t.same(
-      attempts.slice(0, 7),
-      WAITS.map((wait) => Math.round(wait * share)),
+      waitsMs.slice(0, 7),
+      WAITS.map((wait) => Math.round(wait * factor)),
     );
   }
 });

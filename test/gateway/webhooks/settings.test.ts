@@ -167,7 +167,7 @@ t.test('a removed URL gets no more events, and only its rows are deleted', async
   t.match(await gateway.store.listWebhookUrls(), [{ id: 2 }]);
   t.equal(await gateway.store.nextDueAtMs(urlId), null);
   t.same(await gateway.store.readOutcomesAfter(urlId, 0), []);
-  await eventually('both are noted', async () => (await readDeliveries(gateway, ['delivered'])).length === 2);
+  await eventually('both are recorded', async () => (await readDeliveries(gateway, ['delivered'])).length === 2);
 });
 
 t.test('a URL whose receiver hangs can be removed', async (t) => {

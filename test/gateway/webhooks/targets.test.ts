@@ -1,6 +1,6 @@
 /**
- * An operator who sets a URL to whose address no webhook may be sent learns it at once: which range it is in, and the
- * setting that allows it. What can't be known yet is accepted.
+ * A URL to whose address no webhook may be sent is refused when an operator sets it. The error has the address's range
+ * and the setting that allows it. A name that can't be resolved at that moment is accepted.
  */
 import t from 'tap';
 import { type AddressRange, parseRange } from '../../../gateway/webhooks/sending/address-rule.js';
@@ -29,7 +29,7 @@ const lookUp: LookupAll = (hostname, _options, callback) => {
 
 const checkOf = (allowed: readonly AddressRange[] = []): TargetCheck => new TargetCheck(allowed, lookUp);
 
-t.test('refused addresses: the range, what it is for, and the remedy', async (t) => {
+t.test('the error for a refused address has the range, what the range is for, and the remedy', async (t) => {
   const refused: readonly (readonly [url: string, range: string, kind: RegExp])[] = [
     ['http://127.0.0.1:9/hook', '127.0.0.0/8', /loopback/],
     ['http://0x7f.1/', '127.0.0.0/8', /loopback/],
@@ -59,7 +59,7 @@ t.test('public addresses, names with one, and names that can’t be resolved now
   for (const url of [...urls, 'https://slow.example/', 'no URL']) await t.resolves(checkOf().check(url), url);
 });
 
-t.test('webhook add and set over the operators’ interface', async (t) => {
+t.test('the operators’ interface refuses such an address when a URL is added or changed', async (t) => {
   const gateway = await testGateway(t, { lookUp });
   const refusal = { status: 400, body: { code: 'input-webhook-address', errors: [{ pointer: '/url' }] } };
   t.match(await callOperator(gateway, 'POST', '/webhooks', { url: 'https://inner.example/' }), refusal);

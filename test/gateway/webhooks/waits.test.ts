@@ -1,4 +1,4 @@
-/** The waits of a URL: Retry-After, and the machine's clock set forward and back (interfaces.md §3). */
+/** How long the gateway waits with a URL (interfaces.md §3): after Retry-After, and if the machine's clock is set. */
 import t from 'tap';
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
 import { FAILURES_TO_OPEN, FIRST_PROBE_WAIT } from '../../../gateway/webhooks/url/circuit.js';
@@ -19,34 +19,35 @@ import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 const MAC = testMac();
 
 const failing: Answer = (_request, response) => void response.writeHead(500).end();
-const fine: Answer = (_request, response) => void response.writeHead(204).end();
+const succeeding: Answer = (_request, response) => void response.writeHead(204).end();
 
 /** Answers 503 with this Retry-After. */
-function patience(retryAfter: string): Answer {
+function answerRetryAfter(retryAfter: string): Answer {
   return (_request, response) => void response.writeHead(503, { 'retry-after': retryAfter }).end();
 }
 
 /**
- * A clock for dates that can be set, over one that is turned by hand, and the options of a gateway that lives by both.
+ * A manual clock for timers, a clock for dates that the test can also set forward or back, and the gateway's options
+ * that use both.
  */
-function settable(): { clock: ManualClock; dates: SteppedClock; options: GatewayOptions } {
+function makeClocks(): { clock: ManualClock; dates: SteppedClock; options: GatewayOptions } {
   const clock = new ManualClock(systemClock.now());
   const dates = new SteppedClock(clock);
   return { clock, dates, options: { deliveryClock: clock, deliveryDates: dates } };
 }
 
-interface Lives {
+interface RestartSetup {
   readonly receiver: TestReceiver;
   /** Opens a gateway on the folder with this clock and its lock connected. The previous gateway must be closed. */
   readonly open: (clock: ManualClock) => Promise<{ gateway: Gateway; lock: TestLock }>;
 }
 
 /** A folder whose gateway is started several times. */
-async function lives(test: Teardown): Promise<Lives> {
+async function setUpRestarts(test: Teardown): Promise<RestartSetup> {
   const folder = tempFolder(test);
   const receiver = await testReceiver(test);
   let secret: string | undefined;
-  const open: Lives['open'] = async (clock) => {
+  const open: RestartSetup['open'] = async (clock) => {
     const gateway = await openGateway(test, folder, { deliveryClock: clock, random: () => 0.5 });
     if (secret === undefined) {
       await gateway.accounts.addMerchant(MERCHANT);
@@ -59,14 +60,14 @@ async function lives(test: Teardown): Promise<Lives> {
 }
 
 t.test('a clock set back by an hour delays neither a probe nor a new ping at an open circuit', async (t) => {
-  const { clock, dates, options } = settable();
+  const { clock, dates, options } = makeClocks();
   const { gateway, receiver } = await setUpWebhooks(t, {}, options);
   receiver.answer = failing;
   const opened = waitForEvents(gateway, 'circuit', 1);
   const lock = await connectedLock(t, gateway, MAC);
   for (let sequence = 1; sequence <= FAILURES_TO_OPEN + 2; sequence++) await lock.send(testBytes(sequence));
   await opened;
-  receiver.answer = fine;
+  receiver.answer = succeeding;
   dates.step(-Hours(1));
   await lock.send(testBytes(99));
   clock.advance(FIRST_PROBE_WAIT);
@@ -77,7 +78,7 @@ t.test('a clock set back by an hour delays neither a probe nor a new ping at an 
 });
 
 t.test('a clock set back between two starts makes no retry wait longer than its scheduled wait', async (t) => {
-  const { open, receiver } = await lives(t);
+  const { open, receiver } = await setUpRestarts(t);
   const first = await open(new ManualClock(systemClock.now() + Hours(5)));
   receiver.answer = failing;
   const attempted = waitForEvents(first.gateway, 'delivery', 1);
@@ -86,14 +87,14 @@ t.test('a clock set back between two starts makes no retry wait longer than its 
   await first.gateway.close();
   const clock = new ManualClock(systemClock.now());
   const { gateway } = await open(clock);
-  receiver.answer = fine;
+  receiver.answer = succeeding;
   const span = await advanceToNextTimer(clock);
   t.ok(span <= Seconds(5.5), `the retry waits ${span} ms`);
   await eventually('it is delivered', async () => (await readDeliveries(gateway, ['delivered'])).length === 1);
 });
 
 t.test('a clock step of 5 days between two failures disables no URL', async (t) => {
-  const { clock, dates, options } = settable();
+  const { clock, dates, options } = makeClocks();
   const { gateway, receiver, urlId } = await setUpWebhooks(t, {}, { ...options, random: () => 0.5 });
   receiver.answer = failing;
   const lock = await connectedLock(t, gateway, MAC);
@@ -108,7 +109,7 @@ t.test('a clock step of 5 days between two failures disables no URL', async (t) 
 });
 
 t.test('days without a running gateway don’t count as failing time, and earlier failing time stays', async (t) => {
-  const { open, receiver } = await lives(t);
+  const { open, receiver } = await setUpRestarts(t);
   receiver.answer = failing;
   const start = systemClock.now();
   const clock = new ManualClock(start);
@@ -122,28 +123,31 @@ t.test('days without a running gateway don’t count as failing time, and earlie
   clock.advance(Days(3));
   await fail(first, 2);
   await first.gateway.close();
-  const later = new ManualClock(start + Days(10));
-  const second = await open(later);
+  const laterClock = new ManualClock(start + Days(10));
+  const second = await open(laterClock);
   await fail(second, 3);
   t.match(await second.gateway.store.webhooks.find(1), { state: 'active' });
-  later.advance(Days(2) - Minutes(2));
+  laterClock.advance(Days(2) - Minutes(2));
   await fail(second, 4);
   t.match(await second.gateway.store.webhooks.find(1), { state: 'active' });
-  later.advance(Minutes(3));
+  laterClock.advance(Minutes(3));
   const disabled = waitForEvents(second.gateway, 'url-disabled', 1);
   await second.lock.send(testBytes(5));
   t.match(await disabled, [{ why: /every attempt failed for 5 days/ }]);
 });
 
 t.test('before Retry-After has passed neither a retry nor a new event goes to the URL', async (t) => {
-  for (const form of [(_nowMs: number) => '3600', (nowMs: number) => new Date(nowMs + Hours(1)).toUTCString()]) {
+  for (const retryAfterFor of [
+    (_nowMs: number) => '3600',
+    (nowMs: number) => new Date(nowMs + Hours(1)).toUTCString(),
+  ]) {
     const { clock, gateway, receiver } = await setUpWebhooks(t);
-    receiver.answer = patience(form(systemClock.now() + 999));
+    receiver.answer = answerRetryAfter(retryAfterFor(systemClock.now() + 999));
     const lock = await connectedLock(t, gateway, MAC);
     const attempted = waitForEvents(gateway, 'delivery', 1);
     await lock.send(testBytes(1));
     await attempted;
-    receiver.answer = fine;
+    receiver.answer = succeeding;
     for (const sequence of [2, 3, 4]) await lock.send(testBytes(sequence));
     for (let minute = 1; minute < 59; minute++) {
       clock.advance(Minutes(1));
@@ -163,7 +167,7 @@ t.test('an open circuit’s probe waits for Retry-After', async (t) => {
   const lock = await connectedLock(t, gateway, MAC);
   for (let sequence = 1; sequence <= FAILURES_TO_OPEN + 1; sequence++) await lock.send(testBytes(sequence));
   await opened;
-  receiver.answer = patience('7200');
+  receiver.answer = answerRetryAfter('7200');
   await advanceToNextTimer(clock);
   await receiver.waitForRequests(FAILURES_TO_OPEN + 1);
   await eventually('the next is planned', () => (clock.nextDueMs ?? 0) > clock.now() + Seconds(15));
@@ -174,36 +178,36 @@ t.test('an open circuit’s probe waits for Retry-After', async (t) => {
 t.test('Retry-After survives a restart, for at most 24 h, whatever the clock shows', async (t) => {
   const start = systemClock.now();
   // How long the URL is held after the restart, by the requested wait and the clock at the restart.
-  const rows = [
-    { asked: '3600', startsAfter: Minutes(20), held: Minutes(40) },
-    { asked: '3600', startsAfter: -Days(400), held: Hours(1) },
-    { asked: '9999999', startsAfter: -Days(400), held: Hours(24) },
-    { asked: '9999999', startsAfter: Hours(1), held: Hours(23) },
+  const cases = [
+    { requestedSeconds: '3600', startsAfter: Minutes(20), expectedWait: Minutes(40) },
+    { requestedSeconds: '3600', startsAfter: -Days(400), expectedWait: Hours(1) },
+    { requestedSeconds: '9999999', startsAfter: -Days(400), expectedWait: Hours(24) },
+    { requestedSeconds: '9999999', startsAfter: Hours(1), expectedWait: Hours(23) },
   ];
-  for (const { asked, startsAfter, held } of rows) {
-    const { open, receiver } = await lives(t);
+  for (const { requestedSeconds, startsAfter, expectedWait } of cases) {
+    const { open, receiver } = await setUpRestarts(t);
     const first = await open(new ManualClock(start));
-    receiver.answer = patience(asked);
+    receiver.answer = answerRetryAfter(requestedSeconds);
     const attempted = waitForEvents(first.gateway, 'delivery', 1);
     await first.lock.send(testBytes(1));
     await attempted;
     await first.gateway.close();
-    receiver.answer = fine;
+    receiver.answer = succeeding;
     const clock = new ManualClock(start + startsAfter);
     const { lock } = await open(clock);
     await lock.send(testBytes(2));
     t.equal(receiver.requests.length, 1);
     await eventually('it waits', () => clock.nextDueMs !== undefined);
-    t.equal(await advanceToNextTimer(clock), held, `${asked} s, started after ${startsAfter} ms`);
+    t.equal(await advanceToNextTimer(clock), expectedWait, `${requestedSeconds} s, started after ${startsAfter} ms`);
     await receiver.waitForRequests(3);
     t.same(receivedSequences(receiver).slice(1).sort(), [1, 2]);
   }
 });
 
-t.test('an operator’s test ignores a Retry-After, and a changed address is not bound by it', async (t) => {
+t.test('an operator’s test ignores a Retry-After, and a change of the address ends it', async (t) => {
   const { gateway, receiver, urlId } = await setUpWebhooks(t);
   const other = await testReceiver(t);
-  receiver.answer = patience('3600');
+  receiver.answer = answerRetryAfter('3600');
   const lock = await connectedLock(t, gateway, MAC);
   const attempted = waitForEvents(gateway, 'delivery', 1);
   await lock.send(testBytes(1));

@@ -12,7 +12,7 @@ import { ownDataSite } from '../../../helpers/http/own-data/site.js';
 const PROBLEM = { 'content-type': /^application\/problem\+json/ };
 const UNKNOWN_KEY = `lgk_000000000000_${'x'.repeat(43)}`;
 
-/** An answer without what differs in every answer. */
+/** An answer without the headers that differ in every answer. */
 function comparable({ status, headers, text }: MerchantAnswer): unknown {
   const { 'x-request-id': _id, date: _date, ...others } = headers;
   return { status, others, text };

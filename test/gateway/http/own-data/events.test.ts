@@ -28,28 +28,31 @@ async function readEvents(gateway: Gateway, key: string, query: string): Promise
 
 const sequencesOf = ({ data }: Page): number[] => data.map(({ sequence }) => sequence);
 
-t.test('pages follow one another, also over events that arrive meanwhile, and filters may change', async (t) => {
-  const gateway = await testGateway(t);
-  const lock = await connectedLock(t, gateway, testMac());
-  const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
-  for (const sequence of [1, 2, 3]) await lock.send(testBytes(sequence));
-  const first = await readEvents(gateway, key, 'limit=2');
-  t.same(sequencesOf(first), [1, 2]);
-  await lock.send(testBytes(4));
-  const second = await readEvents(gateway, key, `limit=2&after=${first.next_cursor}`);
-  t.same(sequencesOf(second), [3, 4]);
-  const none = await readEvents(gateway, key, `after=${second.next_cursor}`);
-  t.same(sequencesOf(none), []);
-  await lock.send(testBytes(5));
-  t.same(sequencesOf(await readEvents(gateway, key, `after=${none.next_cursor}`)), [5], 'a cursor of an empty page');
+t.test(
+  'each page continues after the previous one, also with events that arrive meanwhile or another filter',
+  async (t) => {
+    const gateway = await testGateway(t);
+    const lock = await connectedLock(t, gateway, testMac());
+    const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
+    for (const sequence of [1, 2, 3]) await lock.send(testBytes(sequence));
+    const first = await readEvents(gateway, key, 'limit=2');
+    t.same(sequencesOf(first), [1, 2]);
+    await lock.send(testBytes(4));
+    const second = await readEvents(gateway, key, `limit=2&after=${first.next_cursor}`);
+    t.same(sequencesOf(second), [3, 4]);
+    const none = await readEvents(gateway, key, `after=${second.next_cursor}`);
+    t.same(sequencesOf(none), []);
+    await lock.send(testBytes(5));
+    t.same(sequencesOf(await readEvents(gateway, key, `after=${none.next_cursor}`)), [5], 'a cursor of an empty page');
 
-  const [{ ping_type, reason } = { ping_type: '', reason: '' }] = first.data;
-  t.same(sequencesOf(await readEvents(gateway, key, `types=${ping_type}&reasons=${reason}`)), [1, 2, 3, 4, 5]);
-  const filtered = await readEvents(gateway, key, `types=gps,close_connection&after=${first.next_cursor}`);
-  t.same(sequencesOf(filtered), []);
-  t.not(filtered.next_cursor, first.next_cursor, 'the cursor moves past events that the filter leaves out');
-  t.same(sequencesOf(await readEvents(gateway, key, 'reasons=REASON_UNRECOGNIZED_99')), []);
-});
+    const [{ ping_type, reason } = { ping_type: '', reason: '' }] = first.data;
+    t.same(sequencesOf(await readEvents(gateway, key, `types=${ping_type}&reasons=${reason}`)), [1, 2, 3, 4, 5]);
+    const filtered = await readEvents(gateway, key, `types=gps,close_connection&after=${first.next_cursor}`);
+    t.same(sequencesOf(filtered), []);
+    t.not(filtered.next_cursor, first.next_cursor, 'the cursor moves past events that the filter leaves out');
+    t.same(sequencesOf(await readEvents(gateway, key, 'reasons=REASON_UNRECOGNIZED_99')), []);
+  },
+);
 
 t.test('wrong parameters and another merchant’s cursor are refused by name', async (t) => {
   const gateway = await testGateway(t);
@@ -57,7 +60,7 @@ t.test('wrong parameters and another merchant’s cursor are refused by name', a
   const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
   const { text: othersKey } = await gateway.merchants.apiKeys.create('Basil', 'test');
   const { next_cursor: othersCursor } = await readEvents(gateway, othersKey, '');
-  const wrong: readonly [query: string, pointer: string][] = [
+  const wrongQueries: readonly [query: string, pointer: string][] = [
     ['types=gsm', '/types'],
     ['reasons=REASON_THEFT,theft', '/reasons'],
     ['after=x', '/after'],
@@ -67,7 +70,7 @@ t.test('wrong parameters and another merchant’s cursor are refused by name', a
     ['limit=0', '/limit'],
     ['limit=1001', '/limit'],
   ];
-  for (const [query, pointer] of wrong)
+  for (const [query, pointer] of wrongQueries)
     t.match(
       await callMerchantApi(gateway, `/v1/events?${query}`, { key }),
       { status: 400, body: { errors: [{ pointer }] } },
@@ -113,19 +116,19 @@ t.test('a client that disconnects frees its place', async (t) => {
   const signal = new NewEventSignal(new ManualClock(0));
   const clients = Array.from({ length: MAX_WAITING_PER_MERCHANT }, () => new AbortController());
   const waits = clients.map((client) => signal.listen(1, Seconds(30), client.signal));
-  const { signal: further } = new AbortController();
-  t.equal(signal.listen(1, Seconds(30), further), null);
-  t.not(signal.listen(2, Seconds(30), further), null, 'another merchant has its own places');
+  const { signal: otherClient } = new AbortController();
+  t.equal(signal.listen(1, Seconds(30), otherClient), null);
+  t.not(signal.listen(2, Seconds(30), otherClient), null, 'another merchant has its own places');
   for (const client of clients) client.abort();
   for (const wait of waits) {
     await wait?.next();
     t.equal(wait?.isOver(), true);
     wait?.end();
   }
-  t.not(signal.listen(1, Seconds(30), further), null);
+  t.not(signal.listen(1, Seconds(30), otherClient), null);
 });
 
-t.test('a thousand calls wait at most, of all merchants together, and leave nothing behind', async (t) => {
+t.test('at most a thousand calls of all merchants wait, and finished waits hold no timer', async (t) => {
   const clock = new ManualClock(0);
   const signal = new NewEventSignal(clock);
   const { signal: client } = new AbortController();
@@ -158,35 +161,35 @@ t.test('an event that arrives between the read and the wait wakes the call', asy
   t.equal(clock.nextDueMs, undefined, 'no timer is left');
 });
 
-t.test('a cursor in front of deleted events is refused; one that has read them is not', async (t) => {
+t.test('a cursor before deleted events is refused; a cursor after them is not', async (t) => {
   const runClock = new ManualClock(START_MS);
   const gateway = await testGateway(t, { runClock });
   const lock = await connectedLock(t, gateway, testMac());
   const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
   await lock.send(testBytes(1, { timeMs: START_MS }));
-  const early = await readEvents(gateway, key, 'limit=1');
+  const earlyPage = await readEvents(gateway, key, 'limit=1');
   runClock.advance(Hours(1));
   await lock.send(testBytes(2, { timeMs: runClock.now() }));
-  const late = await readEvents(gateway, key, `after=${early.next_cursor}`);
+  const latePage = await readEvents(gateway, key, `after=${earlyPage.next_cursor}`);
   await gateway.store.writeMetadata('swept-before-ms', String(START_MS + Hours(1) - Seconds(90)));
-  t.same(sequencesOf(await readEvents(gateway, key, `after=${late.next_cursor}`)), []);
-  const gone = await callMerchantApi(gateway, `/v1/events?after=${early.next_cursor}`, { key });
-  t.match(gone, { status: 410, body: { code: 'events-gone', oldest_cursor: String } });
-  const { oldest_cursor: oldest } = gone.body as { oldest_cursor: string };
+  t.same(sequencesOf(await readEvents(gateway, key, `after=${latePage.next_cursor}`)), []);
+  const refusedCall = await callMerchantApi(gateway, `/v1/events?after=${earlyPage.next_cursor}`, { key });
+  t.match(refusedCall, { status: 410, body: { code: 'events-gone', oldest_cursor: String } });
+  const { oldest_cursor: oldest } = refusedCall.body as { oldest_cursor: string };
   t.same(sequencesOf(await readEvents(gateway, key, `after=${oldest}`)), [1, 2], 'the oldest cursor is accepted');
 });
 
-t.test('a page examines a limited number of events, and its cursor goes on behind them', async (t) => {
+t.test('a page examines a limited number of events, and its cursor continues after them', async (t) => {
   const gateway = await testGateway(t);
   const [merchant] = await gateway.store.listMerchants();
   const lock = await connectedLock(t, gateway, testMac());
   for (let sequence = 1; sequence <= 250; sequence += 1) await lock.send(testBytes(sequence));
   const filter = { types: ['gps'], reasons: undefined };
-  const charged: number[] = [];
-  const budgets = { chargeRows: (_merchantId: number, rows: number) => void charged.push(rows) };
+  const chargedRows: number[] = [];
+  const budgets = { chargeRows: (_merchantId: number, rows: number) => void chargedRows.push(rows) };
   const parts = { store: gateway.store, runClock: gateway.clock, budgets };
-  const terms = { filter, limit: 10, turns: new ReadTurns(), signal: new AbortController().signal };
-  const page = await readEventPage(parts, merchant?.id ?? 0, { afterId: 0, completeToMs: 0 }, terms);
+  const pageOptions = { filter, limit: 10, turns: new ReadTurns(), signal: new AbortController().signal };
+  const page = await readEventPage(parts, merchant?.id ?? 0, { afterId: 0, completeToMs: 0 }, pageOptions);
   t.match(page, { events: [], isAtEnd: true });
-  t.strictSame(charged, [250], 'the merchant is charged for all that were examined');
+  t.strictSame(chargedRows, [250], 'the merchant’s budget is charged for all examined events');
 });

@@ -1,6 +1,6 @@
 /**
- * A merchant's own locks over HTTP: names and labels, the history page by page while pings arrive, the track, findings
- * and explanations, and what a lock that moves takes along (interfaces.md §2).
+ * A merchant's own locks over HTTP (interfaces.md §2): names and labels, the history page by page while pings arrive,
+ * the track, findings (objections to a lock) and explanations, and a lock that moves to another merchant.
  */
 import t from 'tap';
 import { parseMac } from '../../../../proto/wire/mac.js';
@@ -14,18 +14,18 @@ interface ListAnswer {
   readonly next_cursor: string | null;
 }
 
-const ask = ({ gateway, amber }: OwnDataSite, where: string, terms: MerchantCall = {}) =>
-  callMerchantApi(gateway, where, { key: amber.key, ...terms });
+const callOwn = ({ gateway, amber }: OwnDataSite, routePath: string, terms: MerchantCall = {}) =>
+  callMerchantApi(gateway, routePath, { key: amber.key, ...terms });
 
 /** All pages of a list, as the header `Link` names them; `between` runs after each page. */
 async function readAll(
   site: OwnDataSite,
-  where: string,
+  routePath: string,
   between = async () => {},
 ): Promise<ListAnswer['data'][number][]> {
   const found: ListAnswer['data'][number][] = [];
-  for (let next: string | undefined = where; next !== undefined; ) {
-    const { status, headers, body } = await ask(site, next);
+  for (let next: string | undefined = routePath; next !== undefined; ) {
+    const { status, headers, body } = await callOwn(site, next);
     if (status !== 200) throw new Error(`${next}: ${status}`);
     const { data, next_cursor } = body as ListAnswer;
     found.push(...data);
@@ -36,16 +36,16 @@ async function readAll(
   return found;
 }
 
-t.test('a name and labels: set, found, kept when left out, and removed', async (t) => {
+t.test('a lock’s name and labels can be set, searched and removed, and stay unchanged when left out', async (t) => {
   const site = await ownDataSite(t);
-  const where = `/v1/locks/${site.amber.mac}`;
-  const patch = (body: unknown) => ask(site, where, { method: 'PATCH', body });
+  const routePath = `/v1/locks/${site.amber.mac}`;
+  const patch = (body: unknown) => callOwn(site, routePath, { method: 'PATCH', body });
   const labels = { city: 'Köln', row: 'x=y' };
   t.match(await patch({ name: ' Harbour 7 ', labels, mac_addr: 'x' }), {
     status: 200,
     body: { name: 'Harbour 7', labels },
   });
-  t.match(await patch({ name: null }), { body: { name: 'Harbour 7', labels } }, 'null is as good as absent');
+  t.match(await patch({ name: null }), { body: { name: 'Harbour 7', labels } }, 'null is the same as absent');
   for (const query of [
     'search=harbour',
     'search=K%C3%B6ln',
@@ -57,7 +57,7 @@ t.test('a name and labels: set, found, kept when left out, and removed', async (
   for (const query of ['search=basil', 'label=city=Berlin', 'presence=late', 'state=theft,unlocked'])
     t.equal((await readAll(site, `/v1/locks?${query}`)).length, 0, query);
   t.match(await patch({ labels: { city: 'Bonn' } }), { body: { name: 'Harbour 7', labels: { city: 'Bonn' } } });
-  t.strictSame((await ask(site, where)).body as object, (await patch({})).body as object);
+  t.strictSame((await callOwn(site, routePath)).body as object, (await patch({})).body as object);
   t.match(await patch({ name: '', labels: {} }), { body: { name: null, labels: {} } });
   const pointers = async (body: unknown) => {
     const answer = (await patch(body)).body as { errors?: { pointer: string }[] };
@@ -71,9 +71,9 @@ t.test('a name and labels: set, found, kept when left out, and removed', async (
   t.strictSame(await pointers({ labels: many }), ['/labels']);
 });
 
-t.test('a lock has its present state, what is believed of it, and its twin', async (t) => {
+t.test('a lock is shown with its state, the gateway’s belief, and its requested power settings (twin)', async (t) => {
   const site = await ownDataSite(t);
-  const { body } = await ask(site, `/v1/locks/${site.amber.mac.replaceAll(':', '').toLowerCase()}`);
+  const { body } = await callOwn(site, `/v1/locks/${site.amber.mac.replaceAll(':', '').toLowerCase()}`);
   t.match(body, {
     mac_addr: site.amber.mac,
     presence: 'asleep',
@@ -89,10 +89,10 @@ t.test('a lock has its present state, what is believed of it, and its twin', asy
     twin: { wanted: {}, differs: [] },
   });
   await site.gateway.accounts.addDevice({ mac: testMac(7), merchant: 'Amber' });
-  t.match(await ask(site, `/v1/locks/${testMac(7)}`), {
+  t.match(await callOwn(site, `/v1/locks/${testMac(7)}`), {
     body: { presence: 'never-seen', power_state: null, position: null, believed: null, sim: { state: 'inactive' } },
   });
-  t.match(await ask(site, '/v1/locks/A4C1'), { status: 404, body: { code: 'no-such-device' } });
+  t.match(await callOwn(site, '/v1/locks/A4C1'), { status: 404, body: { code: 'no-such-device' } });
 });
 
 t.test('pings come once, newest first, while more arrive', async (t) => {
@@ -107,30 +107,39 @@ t.test('pings come once, newest first, while more arrive', async (t) => {
     await lock.send(testBytes(sequence, { timeMs: SITE_NOW_MS + sequence }));
   };
   for (let count = 0; count < 30; count += 1) await send();
-  const where = `/v1/locks/${site.amber.mac}/pings`;
-  const whole = await readAll(site, `${where}?limit=1000`);
-  t.equal(whole.length, 34);
-  const paged = await readAll(site, `${where}?limit=7`, send);
-  t.strictSame(paged, whole, 'pings that arrive meanwhile change nothing');
-  t.match(whole[0], { mac_addr: site.amber.mac, ping_type: 'cellular', sequence: 34, buffered: false, test: false });
-  t.equal((await readAll(site, `${where}?ping_type=gps,close_connection&limit=2`)).length, 3);
-  t.equal((await readAll(site, `${where}?reason=REASON_PERIOD_TRACKING`)).length, 2);
-  t.equal((await readAll(site, `${where}?to=2026-11-20T06:30:00Z`)).length, 4);
-  t.equal((await readAll(site, `${where}?from=2026-11-20T07:29:58%2B01:00&to=2026-11-20T06:29:59Z`)).length, 1);
-  t.equal((await readAll(site, `${where}?from=2027-01-01T00:00:00Z`)).length, 0);
-  const { next_cursor } = (await ask(site, `${where}?limit=7`)).body as ListAnswer;
-  const other = await ask(site, `${where}?limit=7&ping_type=gps&cursor=${next_cursor}`);
+  const routePath = `/v1/locks/${site.amber.mac}/pings`;
+  const allAtOnce = await readAll(site, `${routePath}?limit=1000`);
+  t.equal(allAtOnce.length, 34);
+  const paged = await readAll(site, `${routePath}?limit=7`, send);
+  t.strictSame(paged, allAtOnce, 'pings that arrive meanwhile change nothing');
+  t.match(allAtOnce[0], {
+    mac_addr: site.amber.mac,
+    ping_type: 'cellular',
+    sequence: 34,
+    buffered: false,
+    test: false,
+  });
+  t.equal((await readAll(site, `${routePath}?ping_type=gps,close_connection&limit=2`)).length, 3);
+  t.equal((await readAll(site, `${routePath}?reason=REASON_PERIOD_TRACKING`)).length, 2);
+  t.equal((await readAll(site, `${routePath}?to=2026-11-20T06:30:00Z`)).length, 4);
+  t.equal((await readAll(site, `${routePath}?from=2026-11-20T07:29:58%2B01:00&to=2026-11-20T06:29:59Z`)).length, 1);
+  t.equal((await readAll(site, `${routePath}?from=2027-01-01T00:00:00Z`)).length, 0);
+  const { next_cursor } = (await callOwn(site, `${routePath}?limit=7`)).body as ListAnswer;
+  const other = await callOwn(site, `${routePath}?limit=7&ping_type=gps&cursor=${next_cursor}`);
   t.match(other, { status: 400, body: { errors: [{ pointer: '/cursor' }] } }, 'a cursor of other filters');
-  const swapped = '2026-11-20T06:00:00Z&to=2026-11-19T06:00:00Z';
-  t.match(await ask(site, `${where}?from=${swapped}`), { status: 400, body: { errors: [{ pointer: '/to' }] } });
-  t.match(await ask(site, `${where}?limit=1001`), { status: 400, body: { errors: [{ pointer: '/limit' }] } });
+  const reversedRange = '2026-11-20T06:00:00Z&to=2026-11-19T06:00:00Z';
+  t.match(await callOwn(site, `${routePath}?from=${reversedRange}`), {
+    status: 400,
+    body: { errors: [{ pointer: '/to' }] },
+  });
+  t.match(await callOwn(site, `${routePath}?limit=1001`), { status: 400, body: { errors: [{ pointer: '/limit' }] } });
 });
 
 t.test('the track is a line with times, as GeoJSON and as GPX', async (t) => {
   const site = await ownDataSite(t);
-  const where = `/v1/locks/${site.amber.mac}/track`;
-  await ask(site, `/v1/locks/${site.amber.mac}`, { method: 'PATCH', body: { name: 'A <b> & "c"' } });
-  const line = await ask(site, where);
+  const routePath = `/v1/locks/${site.amber.mac}/track`;
+  await callOwn(site, `/v1/locks/${site.amber.mac}`, { method: 'PATCH', body: { name: 'A <b> & "c"' } });
+  const line = await callOwn(site, routePath);
   t.match(line.headers, { 'content-type': 'application/geo+json; charset=utf-8' });
   t.strictSame(line.body, {
     type: 'Feature',
@@ -151,62 +160,72 @@ t.test('the track is a line with times, as GeoJSON and as GPX', async (t) => {
       complete_from: null,
     },
   });
-  const point = await ask(site, `${where}?to=2026-11-20T06:29:58Z`);
+  const point = await callOwn(site, `${routePath}?to=2026-11-20T06:29:58Z`);
   t.match(point.body, { geometry: { type: 'Point', coordinates: [13.404954, 52.520008] } });
-  t.match((await ask(site, `${where}?from=2027-01-01T00:00:00Z`)).body, { geometry: null });
-  const gpx = await ask(site, `${where}?format=gpx`);
+  t.match((await callOwn(site, `${routePath}?from=2027-01-01T00:00:00Z`)).body, { geometry: null });
+  const gpx = await callOwn(site, `${routePath}?format=gpx`);
   t.match(gpx.headers, { 'content-type': 'application/gpx+xml; charset=utf-8' });
   t.match(gpx.text, /<name>A &lt;b&gt; &amp; &quot;c&quot;<\/name>/);
   t.equal([...gpx.text.matchAll(/<trkpt lat="52\.\d+" lon="13\.\d+"><time>[^<]+Z<\/time><\/trkpt>/g)].length, 2);
 });
 
-t.test('findings lead to explanations, of own locks alone', async (t) => {
+t.test('each finding has an explanation, which other merchants can’t read', async (t) => {
   const site = await ownDataSite(t);
   const { gateway, amber, basil } = site;
   const findings = await readAll(site, `/v1/locks/${amber.mac}/findings?limit=1`);
   t.ok(findings.length > 0, 'the second period ping is a finding');
   for (const { id } of findings) {
-    const why = await ask(site, `/v1/why/${id}`);
+    const why = await callOwn(site, `/v1/why/${id}`);
     t.match(why, { status: 200, body: { about: { kind: 'finding', id, mac_addr: amber.mac } } });
     t.ok((why.body as { steps: unknown[] }).steps.length > 2);
   }
   const [ping] = await readAll(site, `/v1/locks/${amber.mac}/pings?limit=1`);
   const ids = [findings[0]?.id ?? '', ping?.event_id ?? '', `${amber.mac} 1/2`, amber.mac];
   for (const id of ids) {
-    const where = `/v1/why/${encodeURIComponent(id)}`;
-    t.match(await ask(site, where), { status: 200 }, id);
+    const routePath = `/v1/why/${encodeURIComponent(id)}`;
+    t.match(await callOwn(site, routePath), { status: 200 }, id);
     t.match(
-      await callMerchantApi(gateway, where, { key: basil.key }),
+      await callMerchantApi(gateway, routePath, { key: basil.key }),
       { status: 404, body: { code: 'no-such-subject' } },
       id,
     );
   }
-  t.match(await ask(site, `/v1/why/${encodeURIComponent(`${ping?.event_id}/99`)}`), { status: 404 }, 'there is no URL');
-  t.match(await ask(site, `/v1/why/${amber.mac}?at=never`), { status: 400, body: { errors: [{ pointer: '/at' }] } });
+  t.match(
+    await callOwn(site, `/v1/why/${encodeURIComponent(`${ping?.event_id}/99`)}`),
+    { status: 404 },
+    'there is no such URL',
+  );
+  t.match(await callOwn(site, `/v1/why/${amber.mac}?at=never`), {
+    status: 400,
+    body: { errors: [{ pointer: '/at' }] },
+  });
 });
 
-t.test('a lock that moves leaves its history, name and labels behind', async (t) => {
+t.test('a lock that moves to another merchant does not take its history, name and labels along', async (t) => {
   const site = await ownDataSite(t);
   const { gateway, amber, basil } = site;
-  await ask(site, `/v1/locks/${amber.mac}`, { method: 'PATCH', body: { name: 'Harbour 7', labels: { city: 'Bonn' } } });
+  await callOwn(site, `/v1/locks/${amber.mac}`, {
+    method: 'PATCH',
+    body: { name: 'Harbour 7', labels: { city: 'Bonn' } },
+  });
   const [finding] = await readAll(site, `/v1/locks/${amber.mac}/findings`);
   const [ping] = await readAll(site, `/v1/locks/${amber.mac}/pings?limit=1`);
   const mac = parseMac(amber.mac);
   if (!mac.ok) throw new Error('a MAC');
   await gateway.accounts.devices.change(mac.value, { merchant: 'Basil' });
-  const theirs = { key: basil.key };
-  t.match(await callMerchantApi(gateway, `/v1/locks/${amber.mac}`, theirs), {
+  const asBasil = { key: basil.key };
+  t.match(await callMerchantApi(gateway, `/v1/locks/${amber.mac}`, asBasil), {
     body: { name: null, labels: {}, believed: { messages: 0 } },
   });
   for (const part of ['pings', 'findings'])
-    t.match(await callMerchantApi(gateway, `/v1/locks/${amber.mac}/${part}`, theirs), { body: { data: [] } });
-  t.match(await callMerchantApi(gateway, `/v1/locks/${amber.mac}/track`, theirs), { body: { geometry: null } });
+    t.match(await callMerchantApi(gateway, `/v1/locks/${amber.mac}/${part}`, asBasil), { body: { data: [] } });
+  t.match(await callMerchantApi(gateway, `/v1/locks/${amber.mac}/track`, asBasil), { body: { geometry: null } });
   for (const key of [amber.key, basil.key])
     for (const id of [finding?.id, ping?.event_id])
       t.match(
         await callMerchantApi(gateway, `/v1/why/${id}`, { key }),
         { status: 404 },
-        'it was another’s then, or is now',
+        'the event is of the previous merchant, and the lock of the new one',
       );
   t.equal((await readAll(site, '/v1/locks')).length, 0);
 });

@@ -55,7 +55,7 @@ t.test('without a month the answer is the current one, up to now', async (t) => 
   t.match(body, { data: [{ mac_addr: amber.mac, connections: 1, messages_up: 4, sim_activated_at: String }] });
 });
 
-t.test('a statement is answered as it was closed, also as CSV, and to its merchant alone', async (t) => {
+t.test('a statement is answered as it was closed, also as CSV, and only to its merchant', async (t) => {
   const { gateway, amber, basil } = await ownDataSite(t);
   const where = `/v1/statements/${SITE_CLOSED_MONTH}`;
   const stored = await gateway.store.usage.findStatement(amber.merchantId, SITE_CLOSED_MONTH);

@@ -15,7 +15,7 @@ import { connectedLock } from '../../../helpers/mqtt/test-lock.js';
 import type { Teardown } from '../../../helpers/store/temp-folder.js';
 
 /** A page of a list, as far as these tests read it. */
-interface Listed {
+interface DeliveryPage {
   readonly data: readonly {
     readonly event_id: string;
     readonly mac_addr: string;
@@ -27,19 +27,19 @@ interface Listed {
 }
 
 /** A gateway with a receiver at a secret path of its merchant's URL, and a function that calls its interface. */
-async function bench(t: Teardown) {
+async function setUpGateway(t: Teardown) {
   const gateway = await testGateway(t);
   const receiver = await testReceiver(t);
   const { url } = await gateway.accounts.addWebhookUrl({ url: `${receiver.url}secret`, headers: { 'X-Team': 'b' } });
   const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
   const lock = await connectedLock(t, gateway, testMac());
   const call = (where: string, terms: MerchantCall = {}) => callMerchantApi(gateway, where, { key, ...terms });
-  const list = async (where: string) => (await call(where)).body as unknown as Listed;
+  const list = async (where: string) => (await call(where)).body as unknown as DeliveryPage;
   return { gateway, receiver, url, lock, call, list };
 }
 
-t.test('a URL is shown by its origin and how its newest attempts went', async (t) => {
-  const { receiver, url, lock, call } = await bench(t);
+t.test('a URL is shown by its origin, with figures about its newest attempts', async (t) => {
+  const { receiver, url, lock, call } = await setUpGateway(t);
   t.match((await call('/v1/webhooks')).body, {
     data: [{ attempts: 0, success_rate: null, p95_ms: null, last_success_at: null, last_error: null }],
   });
@@ -66,53 +66,60 @@ t.test('a URL is shown by its origin and how its newest attempts went', async (t
   t.notMatch(text, /secret|X-Team/i, 'neither the path nor headers are shown');
 });
 
-t.test('deliveries come in pages, newest first, each once while events arrive', async (t) => {
-  const { receiver, url, lock, list } = await bench(t);
+t.test('pages of deliveries are newest first and have each delivery once, also while events arrive', async (t) => {
+  const { receiver, url, lock, list } = await setUpGateway(t);
   for (let sequence = 1; sequence <= 7; sequence += 1) await lock.send(testBytes(sequence));
   await receiver.waitForRequests(7);
-  const all = `/v1/webhooks/${url.id}/deliveries`;
-  const whole = await list(all);
-  t.equal(whole.data.length, 7);
-  t.equal(whole.next_cursor, null);
+  const deliveriesPath = `/v1/webhooks/${url.id}/deliveries`;
+  const allAtOnce = await list(deliveriesPath);
+  t.equal(allAtOnce.data.length, 7);
+  t.equal(allAtOnce.next_cursor, null);
   const paged: string[] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {
-    const page: Listed = await list(`${all}?limit=3&cursor=${cursor}`);
+    const page: DeliveryPage = await list(`${deliveriesPath}?limit=3&cursor=${cursor}`);
     paged.push(...page.data.map(({ event_id }) => event_id));
     cursor = page.next_cursor;
     await lock.send(testBytes(8 + paged.length));
   }
   t.strictSame(
     paged,
-    whole.data.map(({ event_id }) => event_id),
+    allAtOnce.data.map(({ event_id }) => event_id),
   );
   t.match(paged[0], /_7_/);
 });
 
 t.test('deliveries are selected by lock and by time of receipt', async (t) => {
-  const { gateway, receiver, url, lock, call, list } = await bench(t);
+  const { gateway, receiver, url, lock, call, list } = await setUpGateway(t);
   const other = await connectedLock(t, gateway, testMac(2));
   await lock.send(testBytes(1));
   await other.send(testBytes(2));
   await receiver.waitForRequests(2);
-  const all = `/v1/webhooks/${url.id}/deliveries`;
-  const [own] = (await list(`${all}?mac_addr=${formatMac(testMac())}`)).data;
-  t.equal(own?.mac_addr, formatMac(testMac()));
-  t.equal((await list(`${all}?mac_addr=${formatMac(testMac())}`)).data.length, 1);
-  t.equal((await list(`${all}?mac_addr=${formatMac(testMac(2))}&from=${own?.received_at}`)).data.length, 1);
-  const later = new Date(Date.parse(own?.received_at ?? '') + Hours(1)).toISOString();
-  t.equal((await list(`${all}?from=${later}`)).data.length, 0);
-  t.match(await call(`${all}?from=soon`), { status: 400, body: { errors: [{ pointer: '/from' }] } });
+  const deliveriesPath = `/v1/webhooks/${url.id}/deliveries`;
+  const [ownDelivery] = (await list(`${deliveriesPath}?mac_addr=${formatMac(testMac())}`)).data;
+  t.equal(ownDelivery?.mac_addr, formatMac(testMac()));
+  t.equal((await list(`${deliveriesPath}?mac_addr=${formatMac(testMac())}`)).data.length, 1);
+  t.equal(
+    (await list(`${deliveriesPath}?mac_addr=${formatMac(testMac(2))}&from=${ownDelivery?.received_at}`)).data.length,
+    1,
+  );
+  const later = new Date(Date.parse(ownDelivery?.received_at ?? '') + Hours(1)).toISOString();
+  t.equal((await list(`${deliveriesPath}?from=${later}`)).data.length, 0);
+  t.match(await call(`${deliveriesPath}?from=soon`), { status: 400, body: { errors: [{ pointer: '/from' }] } });
   await gateway.accounts.addMerchant('Basil');
   await gateway.accounts.addDevice({ mac: testMac(3), merchant: 'Basil' });
   for (const mac of [formatMac(testMac(3)), formatMac(testMac(4)), 'x'])
-    t.match(await call(`${all}?mac_addr=${mac}`), { status: 404, body: { code: 'no-such-device' } }, mac);
-  const { next_cursor: cursor } = await list(`${all}?limit=1`);
+    t.match(await call(`${deliveriesPath}?mac_addr=${mac}`), { status: 404, body: { code: 'no-such-device' } }, mac);
+  const { next_cursor: cursor } = await list(`${deliveriesPath}?limit=1`);
   t.not(cursor, null);
-  t.match(await call(`${all}?limit=1&cursor=${cursor}&from=${later}`), { status: 400 }, 'a cursor fits one query');
+  t.match(
+    await call(`${deliveriesPath}?limit=1&cursor=${cursor}&from=${later}`),
+    { status: 400 },
+    'a cursor is valid only for its query',
+  );
 });
 
 t.test('deliveries are selected by state, resent and recovered', async (t) => {
-  const { gateway, receiver, url, lock, call, list } = await bench(t);
+  const { gateway, receiver, url, lock, call, list } = await setUpGateway(t);
   const deliveries = `/v1/webhooks/${url.id}/deliveries`;
   await lock.send(testBytes(1));
   await receiver.waitForRequests(1);
@@ -145,7 +152,7 @@ t.test('deliveries are selected by state, resent and recovered', async (t) => {
   t.strictSame(receivedSequences(receiver), [1, 1, 2, 3]);
 });
 
-t.test('another merchant’s event is absent, at the own URL too', async (t) => {
+t.test('another merchant’s event gets the answer of an unknown event, also at the caller’s own URL', async (t) => {
   const { gateway, amber, basil } = await ownDataSite(t);
   const resend = (event: string, key: string, id: number) =>
     callMerchantApi(gateway, `/v1/webhooks/${id}/deliveries/${event}/resend`, { method: 'POST', key });
@@ -165,8 +172,14 @@ t.test('figures sum up attempts in any order', async (t) => {
   const attempt = (atMs: number, durationMs: number, error: string | null = null) => {
     return { atMs, durationMs, status: error === null ? 200 : 500, error };
   };
-  const none: AttemptFigures = { attempts: 0, successRate: null, p95Ms: null, lastSuccessAtMs: null, lastError: null };
-  t.strictSame(sumUpAttempts([]), none);
+  const noFigures: AttemptFigures = {
+    attempts: 0,
+    successRate: null,
+    p95Ms: null,
+    lastSuccessAtMs: null,
+    lastError: null,
+  };
+  t.strictSame(sumUpAttempts([]), noFigures);
   const twenty = Array.from({ length: 20 }, (_, index) => attempt(index, index + 1));
   t.match(sumUpAttempts(twenty.reverse()), { attempts: 20, successRate: 1, p95Ms: 19, lastSuccessAtMs: 19 });
   const failed = [attempt(5, 1, 'b'), attempt(2, 9), attempt(9, 2, 'a'), attempt(7, 3, 'c')];

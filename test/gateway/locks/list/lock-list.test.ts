@@ -26,7 +26,7 @@ const NOW_MS = Date.UTC(2026, 10, 20);
 const LOCKS = 1_300;
 const CITIES = ['Berlin', 'Hamburg', 'Köln'];
 
-interface Bench {
+interface ListSetup {
   readonly folder: string;
   readonly store: Store;
   readonly states: Map<number, { state: DeviceState }>;
@@ -34,7 +34,7 @@ interface Bench {
 }
 
 /** A store with two merchants' locks; every third has sent something. */
-async function bench(test: Test): Promise<Bench> {
+async function setUpList(test: Test): Promise<ListSetup> {
   const folder = tempFolder(test);
   const opened = await openStore(folder);
   test.teardown(() => opened.close());
@@ -87,7 +87,10 @@ function someState(mac: Parameters<typeof newDeviceState>[0], chance: SeededChan
   return state;
 }
 
-const by = (sort: string, filter: LockListQuery['filter'] = {}): LockListQuery => ({ filter, order: parseSort(sort) });
+const queryOf = (sort: string, filter: LockListQuery['filter'] = {}): LockListQuery => ({
+  filter,
+  order: parseSort(sort),
+});
 
 /** All pages of a list as ids; `between` runs after each page. */
 async function readAll(list: LockList, query: LockListQuery, limit: number, between = () => {}): Promise<number[]> {
@@ -101,44 +104,44 @@ async function readAll(list: LockList, query: LockListQuery, limit: number, betw
   }
 }
 
-t.test('in every order, the pages together are the list, once each, while states change', async (t) => {
-  const { states, makeList } = await bench(t);
+t.test('in every order, the pages together have each lock once, also while states change', async (t) => {
+  const { states, makeList } = await setUpList(t);
   const chance = new SeededChance(6);
   for (const sort of SORTS) {
     const list = makeList();
-    const whole = await readAll(list, by(sort), 5_000);
-    t.equal(new Set(whole).size, LOCKS, `${sort}: all`);
-    const changing = await readAll(list, by(sort), 97, () => {
+    const completeList = await readAll(list, queryOf(sort), 5_000);
+    t.equal(new Set(completeList).size, LOCKS, `${sort}: all`);
+    const changing = await readAll(list, queryOf(sort), 97, () => {
       for (const { state } of states.values()) {
         state.belief.batteryPercent = Math.floor(chance.next() * 100);
         state.belief.isConnected = chance.next() < 0.5;
         state.receivedAtMs = NOW_MS + Math.floor(chance.next() * 1e6);
       }
     });
-    t.strictSame(changing, whole, `${sort}: page by page`);
+    t.strictSame(changing, completeList, `${sort}: page by page`);
   }
 });
 
-t.test('a list whose order was dropped goes on behind its last lock', async (t) => {
-  const { makeList } = await bench(t);
+t.test('a list whose order is no longer in memory continues after the last lock of the previous page', async (t) => {
+  const { makeList } = await setUpList(t);
   for (const sort of ['trouble', '-battery', 'name']) {
-    const first = await makeList().page(by(sort), { limit: 400 });
-    const rest = await makeList().page(by(sort), { limit: 5_000, after: first.next ?? undefined });
-    const ids = [...first.locks, ...rest.locks].map(({ device }) => device.id);
-    t.strictSame(ids, await readAll(makeList(), by(sort), 5_000), sort);
+    const first = await makeList().page(queryOf(sort), { limit: 400 });
+    const remainingPage = await makeList().page(queryOf(sort), { limit: 5_000, after: first.next ?? undefined });
+    const ids = [...first.locks, ...remainingPage.locks].map(({ device }) => device.id);
+    t.strictSame(ids, await readAll(makeList(), queryOf(sort), 5_000), sort);
   }
 });
 
-t.test('orders put first what they say, and locks without a value last', async (t) => {
-  const { makeList } = await bench(t);
-  const values = async (sort: string) => (await makeList().page(by(sort), { limit: 5_000 })).locks;
+t.test('each order sorts by its value, with locks without a value last', async (t) => {
+  const { makeList } = await setUpList(t);
+  const values = async (sort: string) => (await makeList().page(queryOf(sort), { limit: 5_000 })).locks;
   const batteries = (await values('battery')).map(({ state }) => state?.belief.batteryPercent ?? null);
-  const known = batteries.filter((each) => each !== null);
+  const knownBatteries = batteries.filter((each) => each !== null);
   t.strictSame(
-    batteries.slice(0, known.length),
-    known.toSorted((one, other) => one - other),
+    batteries.slice(0, knownBatteries.length),
+    knownBatteries.toSorted((one, other) => one - other),
   );
-  t.strictSame((await values('-battery'))[0]?.state?.belief.batteryPercent, Math.max(...known));
+  t.strictSame((await values('-battery'))[0]?.state?.belief.batteryPercent, Math.max(...knownBatteries));
   t.equal((await values('-battery')).at(-1)?.state, null);
   const troubles = await values('trouble');
   t.equal(troubles[0]?.state?.ping?.reason, 'REASON_THEFT');
@@ -148,8 +151,9 @@ t.test('orders put first what they say, and locks without a value last', async (
 });
 
 t.test('filters and the search text', async (t) => {
-  const { makeList } = await bench(t);
-  const count = async (filter: LockListQuery['filter']) => (await readAll(makeList(), by('mac', filter), 300)).length;
+  const { makeList } = await setUpList(t);
+  const count = async (filter: LockListQuery['filter']) =>
+    (await readAll(makeList(), queryOf('mac', filter), 300)).length;
   t.equal(await count({}), LOCKS);
   t.equal(await count({ merchantId: 2 }), LOCKS / 10);
   t.equal(await count({ search: 'lock 12' }), 56, 'names in any case: 12, 120 to 128, 1200 to 1298');
@@ -167,18 +171,18 @@ t.test('filters and the search text', async (t) => {
 });
 
 t.test('locks that are removed while a list is read are left out', async (t) => {
-  const { store, makeList } = await bench(t);
+  const { store, makeList } = await setUpList(t);
   const list = makeList();
-  const first = await list.page(by('trouble'), { limit: 10 });
-  const next = (await list.page(by('trouble'), { limit: 1, after: first.next ?? undefined })).locks[0]?.device;
+  const first = await list.page(queryOf('trouble'), { limit: 10 });
+  const next = (await list.page(queryOf('trouble'), { limit: 1, after: first.next ?? undefined })).locks[0]?.device;
   await store.removeDevice(next?.mac ?? testMac(0), 1);
-  const rest = await list.page(by('trouble'), { limit: 5_000, after: first.next ?? undefined });
-  t.equal(rest.locks.length, LOCKS - 11);
-  t.notOk(rest.locks.some(({ device }) => device.id === next?.id));
+  const remainingPage = await list.page(queryOf('trouble'), { limit: 5_000, after: first.next ?? undefined });
+  t.equal(remainingPage.locks.length, LOCKS - 11);
+  t.notOk(remainingPage.locks.some(({ device }) => device.id === next?.id));
 });
 
 t.test('a page is read by an index', async (t) => {
-  const { folder } = await bench(t);
+  const { folder } = await setUpList(t);
   const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
   t.teardown(() => db.close());
   const plan = (where: string): string =>
@@ -190,26 +194,29 @@ t.test('a page is read by an index', async (t) => {
     )
       .map(({ detail }) => detail)
       .join('; ');
-  const ofMerchant = plan("device.merchant_id = 1 AND device.mac > 'A4'");
-  t.match(ofMerchant, /device USING INDEX device_by_merchant \(merchant_id=\? AND mac>\?\)/);
-  t.notMatch(ofMerchant, /TEMP B-TREE|SCAN device/);
-  const ofAll = plan("device.mac > 'A4'");
-  t.match(ofAll, /device USING INDEX \w+ \(mac>\?\)/);
-  t.notMatch(ofAll, /TEMP B-TREE|SCAN device/);
+  const planOfMerchant = plan("device.merchant_id = 1 AND device.mac > 'A4'");
+  t.match(planOfMerchant, /device USING INDEX device_by_merchant \(merchant_id=\? AND mac>\?\)/);
+  t.notMatch(planOfMerchant, /TEMP B-TREE|SCAN device/);
+  const planOfAll = plan("device.mac > 'A4'");
+  t.match(planOfAll, /device USING INDEX \w+ \(mac>\?\)/);
+  t.notMatch(planOfAll, /TEMP B-TREE|SCAN device/);
 });
 
-t.test('sorting in turns gives the order of an ordinary sort, and stops when nobody waits', async (t) => {
-  const chance = new SeededChance(7);
-  const items = Array.from({ length: 9_001 }, (_, index) => ({ value: Math.floor(chance.next() * 50), index }));
-  const compare = (one: { value: number }, other: { value: number }) => one.value - other.value;
-  t.strictSame(await sortInTurns(items, compare, new ReadTurns()), items.toSorted(compare));
-  t.strictSame(await sortInTurns([], compare, new ReadTurns()), []);
-  const gone = AbortSignal.abort(new Error('gone'));
-  await t.rejects(sortInTurns(items, compare, new ReadTurns(), gone), { message: 'gone' });
-});
+t.test(
+  'sorting in turns of the event loop gives the order of an ordinary sort, and stops if it is aborted',
+  async (t) => {
+    const chance = new SeededChance(7);
+    const items = Array.from({ length: 9_001 }, (_, index) => ({ value: Math.floor(chance.next() * 50), index }));
+    const compare = (one: { value: number }, other: { value: number }) => one.value - other.value;
+    t.strictSame(await sortInTurns(items, compare, new ReadTurns()), items.toSorted(compare));
+    t.strictSame(await sortInTurns([], compare, new ReadTurns()), []);
+    const aborted = AbortSignal.abort(new Error('gone'));
+    await t.rejects(sortInTurns(items, compare, new ReadTurns(), aborted), { message: 'gone' });
+  },
+);
 
 t.test('the list shows each change of a lock at once, also changes that are made while it is read', async (t) => {
-  const { store, makeList } = await bench(t);
+  const { store, makeList } = await setUpList(t);
   const list = makeList();
   const [amber, basil] = await store.listMerchants();
   const find = async (search: string, merchantId = amber?.id) => {

@@ -16,11 +16,17 @@ import { connectedLock } from '../../../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
-const ROOM = { batteryPercent: 80, ebikeVolts: null, tetherState: 'detached', lockState: 'locked' } as const;
-const CELLULAR: Ping = { ...ROOM, kind: 'cellular', reason: 'REASON_STATE_PING', firmwareVersion: '2', position: null };
+const COMMON_FIELDS = { batteryPercent: 80, ebikeVolts: null, tetherState: 'detached', lockState: 'locked' } as const;
+const CELLULAR: Ping = {
+  ...COMMON_FIELDS,
+  kind: 'cellular',
+  reason: 'REASON_STATE_PING',
+  firmwareVersion: '2',
+  position: null,
+};
 const THEFT: Ping = { ...CELLULAR, reason: 'REASON_THEFT' };
 const GPS: Ping = {
-  ...ROOM,
+  ...COMMON_FIELDS,
   kind: 'gps',
   reason: 'REASON_PERIOD_TRACKING',
   position: { latitudeDegrees: 52.5, longitudeDegrees: 13.4, uncertaintyMeters: 6 },
@@ -36,7 +42,7 @@ async function cursorAtEnd({ store }: Gateway, urlId: number): Promise<void> {
   });
 }
 
-t.test('a URL gets what passes its filter; the rest is skipped without a row, and the cursor passes it', async (t) => {
+t.test('a URL gets the events that pass its filter; its cursor passes the others, which get no row', async (t) => {
   const { gateway, receiver, urlId } = await setUpWebhooks(t);
   const { settings } = gateway.webhooks;
   await settings.set(urlId, {
@@ -55,7 +61,7 @@ t.test('a URL gets what passes its filter; the rest is skipped without a row, an
       [5, 'delivered'],
       [2, 'delivered'],
     ],
-    'what was skipped is no delivery',
+    'a skipped event has no delivery',
   );
   const backlog = (await gateway.store.readFigures()).backlogs[0];
   t.match(backlog, { behind: 0, pending: 0 });
@@ -65,10 +71,10 @@ t.test('a URL gets what passes its filter; the rest is skipped without a row, an
   t.equal((await settings.set(urlId, { filter: { pingTypes: [] } })).url.filter, null);
   await lock.send(testBytes(8, { body: GPS }));
   await receiver.waitForRequests(3);
-  t.strictSame(receivedSequences(receiver), [2, 5, 8], 'what was skipped stays skipped');
+  t.strictSame(receivedSequences(receiver), [2, 5, 8], 'skipped events stay skipped');
 });
 
-t.test('recovery and what is kept hold for what passes the filter', async (t) => {
+t.test('only events that pass the filter are kept and recovered', async (t) => {
   const { gateway, receiver, urlId } = await setUpWebhooks(t);
   const { settings, redelivery } = gateway.webhooks;
   await settings.set(urlId, { filter: { pingTypes: ['gps'] }, state: 'disabled' });
@@ -85,7 +91,7 @@ t.test('recovery and what is kept hold for what passes the filter', async (t) =>
   t.strictSame(receivedSequences(receiver).sort(), [2, 4]);
 });
 
-t.test('labels are those that a lock has when the event is read', async (t) => {
+t.test('the filter uses the labels that a lock has when its event is read', async (t) => {
   const { gateway, receiver, urlId } = await setUpWebhooks(t);
   await gateway.webhooks.settings.set(urlId, { filter: { labels: { city: 'Hamburg', fleet: 'a' } } });
   const lock = await connectedLock(t, gateway, MAC);
@@ -114,7 +120,7 @@ t.test('wrong filters are refused with a sentence', async (t) => {
   });
 });
 
-t.test('resend goes to the URLs that get the event', async (t) => {
+t.test('an event is resent only to the URLs whose filter it passes', async (t) => {
   const { gateway, receiver, urlId } = await setUpWebhooks(t);
   const other = await testReceiver(t);
   const filter = { reasons: ['REASON_THEFT'] };
@@ -128,7 +134,7 @@ t.test('resend goes to the URLs that get the event', async (t) => {
   await t.rejects(gateway.webhooks.redelivery.resend(id, url.id), { code: 'event-filtered' });
 });
 
-t.test('db check finds nothing wrong with a cursor that passed what a filter left out', async (t) => {
+t.test('db check accepts a cursor that passed the events that a filter left out', async (t) => {
   const folder = tempFolder(t);
   const gateway = await openGateway(t, folder);
   await gateway.accounts.addMerchant(MERCHANT);

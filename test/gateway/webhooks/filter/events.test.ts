@@ -1,5 +1,5 @@
 /**
- * A URL gets events other than pings on request alone: the ends of commands, late and back, low and charged
+ * A URL gets events other than pings only if it asks for them: the ends of commands, presence, and the battery
  * (interfaces.md §3, "What a URL gets"). They are as durable as pings and come in the order of the log.
  */
 import { cpSync, readFileSync } from 'node:fs';
@@ -130,7 +130,7 @@ t.test('a command that expires or is cancelled is an event too', async (t) => {
   for (const { json } of receiver.requests) t.ok(validate(json), JSON.stringify(validate.errors));
 });
 
-t.test('late and back, low and charged: once each, in order with pings', async (t) => {
+t.test('presence and battery events come once each, in order with pings', async (t) => {
   const setup = await setUp(t);
   const { gateway, receiver, clock, secret } = setup;
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
@@ -171,7 +171,7 @@ t.test('late and back, low and charged: once each, in order with pings', async (
   for (const { json } of receiver.requests) t.ok(validate(json), JSON.stringify(validate.errors));
 });
 
-t.test('a URL that did not ask gets none of them, and the log has none', async (t) => {
+t.test('a URL that did not ask for other events gets only pings, and the log has no others', async (t) => {
   const { gateway, receiver, clock, secret, urlId } = await setUp(t, ['ping']);
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   await lock.send(ping(1, clock.now(), 5, 'REASON_THEFT'));
@@ -186,7 +186,7 @@ t.test('a URL that did not ask gets none of them, and the log has none', async (
   t.match(other.requests[0]?.json, { type: 'battery', battery: 'low' });
   await receiver.waitForRequests(3);
   t.equal(receiver.requests.length, 3);
-  await eventually('nobody waits for anything', async () => {
+  await eventually('no URL has a backlog', async () => {
     return (await gateway.store.readFigures()).backlogs.every(({ behind }) => behind === 0);
   });
   const eventId = String(other.requests[0]?.json.event_id);
@@ -222,7 +222,7 @@ t.test('events survive a kill, are recovered, and are delivered once the URL wor
   t.strictSame((await checkDatabase(path.join(killed, 'lockgate.sqlite'))).damage, []);
 });
 
-t.test('what a disabled URL missed is recovered, events of all its types', async (t) => {
+t.test('recover sends events of all types that a disabled URL missed', async (t) => {
   const { gateway, receiver, clock, secret, urlId } = await setUp(t);
   await gateway.webhooks.settings.set(urlId, { state: 'disabled' });
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
