@@ -20,6 +20,7 @@ const jobs = {
   test: { file: 'test/run.mjs', args: [], needs: { ...forTests, last: 'Running the tests' } },
   'test:long': { file: 'test/run.mjs', args: ['--long'], needs: { ...forTests, last: 'Running the long tests' } },
   bench: { file: 'dist/test/bench/main.js', args: [], needs: { ...forTests, last: 'Running the bench' } },
+  pictures: { file: 'dist/test/pictures/main.js', args: [], needs: { ...forTests, last: 'Making the pictures' } },
   check: { file: 'cli/prepare/check.mjs', args: [], needs: { packages: 'all', sources: null, last: 'Checking' } },
   build: { file: null },
 };

@@ -22,6 +22,7 @@ export interface BrowserPage {
   click(selector: string): Promise<void>;
   waitForSelector(selector: string, options?: { readonly timeout?: number }): Promise<PageElement | null>;
   waitForFunction(code: string, options?: { readonly timeout?: number }): Promise<unknown>;
+  screenshot(options: { readonly type: 'png' }): Promise<Uint8Array>;
   evaluate<Result>(code: string): Promise<Result>;
   $(selector: string): Promise<PageElement | null>;
   on(event: 'request', take: (request: { url(): string }) => void): void;

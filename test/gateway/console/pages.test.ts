@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import t from 'tap';
 import { PAGE_CSP, PAGE_FILES_PATH, Pages } from '../../../gateway/console/pages.js';
+import { testGateway } from '../../helpers/gateway/test-gateway.js';
 import { root } from '../../helpers/house/our-files.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
@@ -57,6 +58,32 @@ t.test('no file loads anything from another origin', async (t) => {
   }
   t.match(PAGE_CSP, /^default-src 'none'/);
   t.notMatch(PAGE_CSP, /unsafe|https?:|\*/);
+});
+
+t.test('both ports send the policy with the page and with each file, also with those of workers', async (t) => {
+  const gateway = await testGateway(t);
+  for (const [page, port] of [
+    ['merchant', gateway.httpPort],
+    ['operator', gateway.operatorPort],
+  ] as const) {
+    const html = pages.html(page);
+    for (const path of ['/', ...addressesIn(html).filter((address) => address !== 'data:,')]) {
+      const { status, headers } = await fetch(`http://127.0.0.1:${port}${path}`);
+      t.equal(status, 200, path);
+      const policy = headers.get('content-security-policy') ?? '';
+      const sources = policy.split('; ').flatMap((rule) => rule.split(' ').slice(1));
+      t.match(policy, /^default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self';/, path);
+      // Nothing inline, nothing foreign: each source is this origin, nothing, or an image in the style sheet.
+      t.same(
+        sources.filter((source) => !["'none'", "'self'", 'data:'].includes(source)),
+        [],
+        path,
+      );
+      t.notMatch(policy, /(?:default|script|worker|style|connect)-src[^;]*data:/, path);
+      t.match(policy, /frame-ancestors 'none'/, path);
+      t.equal(headers.get('x-content-type-options'), 'nosniff', path);
+    }
+  }
 });
 
 t.test('without a build, the error says what to run', async (t) => {

@@ -43,7 +43,7 @@ export class BaseMap {
   constructor(element: HTMLElement, restyle: () => void) {
     this.leaflet = L.map(element, { preferCanvas: true, maxZoom: MAX_ZOOM, attributionControl: false });
     this.leaflet.fitBounds(WORLD);
-    L.control.scale().addTo(this.leaflet);
+    L.control.scale({ imperial: false }).addTo(this.leaflet);
     this.leaflet.on('zoomend', () => void this.#drawCoast());
     void this.#drawCoast();
     this.#restyle = () => {

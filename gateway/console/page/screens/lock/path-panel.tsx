@@ -51,7 +51,7 @@ function PathText({ places, selected }: { readonly places: readonly PathPlace[];
   );
 }
 
-/** Oldest first. A ping counts at the time of its receipt, as in the timeline. */
+/** Oldest first. A ping counts at the time of its receipt, as in the timeline; one that was buffered came later. */
 function placesOf(pings: readonly Ping[], { fromMs, toMs }: TimeRange): PathPlace[] {
   const places: PathPlace[] = [];
   for (const { event_id: id, received_at, date, latitude, longitude, uncertainty } of pings) {
@@ -59,5 +59,5 @@ function placesOf(pings: readonly Ping[], { fromMs, toMs }: TimeRange): PathPlac
     if (latitude === undefined || longitude === undefined || atMs < fromMs || atMs > toMs) continue;
     places.push({ id, date, latitude, longitude, uncertaintyMeters: uncertainty ?? 0 });
   }
-  return places.reverse();
+  return places.sort((one, other) => Date.parse(one.date) - Date.parse(other.date));
 }

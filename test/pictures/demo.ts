@@ -1,0 +1,76 @@
+/**
+ * Runs `lockgate demo` as a separate process with a seed, in a folder of its own, and waits until one of its locks is
+ * stolen and has been followed for a while.
+ */
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { Minutes, Seconds, systemClock } from '../../proto/clock.js';
+import { root } from '../helpers/house/our-files.js';
+
+const SEED = 'pictures';
+const LOCKS = 30;
+/** The demo runs at least this long, so that its timelines have something to show. */
+const MIN_RUN = Seconds(60);
+const MAX_RUN = Minutes(6);
+const POLL_EVERY = Seconds(2);
+/** A lock that was stolen has at least so many positions. */
+const MIN_POSITIONS = 12;
+
+export interface RunningDemo {
+  /** The dashboard's one-time link. */
+  readonly dashboard: string;
+  /** The MAC of a stolen lock, else of the lock with the most positions. */
+  readonly stolen: string;
+}
+
+interface ListedLock {
+  readonly mac_addr: string;
+  readonly trouble: string;
+}
+
+/** @param onStarted takes a function that ends the demo */
+export async function startDemo(data: string, onStarted: (close: () => Promise<void>) => void): Promise<RunningDemo> {
+  const flags = ['demo', '--data', data, '--seed', SEED, '--locks', String(LOCKS)];
+  const child = spawn(process.execPath, [join(root, 'dist/program/main.js'), ...flags], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const closed = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  onStarted(async () => {
+    child.kill('SIGINT');
+    await closed;
+  });
+  let printed = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    // Only the lines at the start are of interest.
+    if (!printed.includes('Ctrl-C stops')) printed += text;
+  });
+  await until('the demo is up', async () => printed.includes('Ctrl-C stops') || null);
+  const [, dashboard = ''] = /dashboard {2}(\S+)/.exec(printed) ?? [];
+  const [, key = ''] = /API key {4}(\S+)/.exec(printed) ?? [];
+  const get = async (path: string): Promise<unknown> => {
+    const authorization = `Basic ${Buffer.from(`${key}:`).toString('base64')}`;
+    return await (await fetch(new URL(path, dashboard), { headers: { authorization } })).json();
+  };
+  await new Promise<void>((resolve) => void systemClock.after(MIN_RUN, resolve));
+  const stolen = await until('a lock is stolen', async () => await findStolen(get));
+  return { dashboard, stolen };
+}
+
+async function findStolen(get: (path: string) => Promise<unknown>): Promise<string | null> {
+  const { data } = (await get('/v1/locks?limit=1000')) as { readonly data: readonly ListedLock[] };
+  for (const { mac_addr } of data.filter(({ trouble }) => trouble === 'theft')) {
+    const pings = await get(`/v1/locks/${mac_addr}/pings?reason=REASON_THEFT&limit=100`);
+    if ((pings as { readonly data: readonly unknown[] }).data.length >= MIN_POSITIONS) return mac_addr;
+  }
+  return null;
+}
+
+/** Polls until there is an answer. @throws Error after a time limit */
+async function until<Answer>(what: string, ask: () => Promise<Answer | null>): Promise<Answer> {
+  for (let waitedMs = 0; waitedMs < MAX_RUN; waitedMs += POLL_EVERY) {
+    const answer = await ask();
+    if (answer !== null) return answer;
+    await new Promise<void>((resolve) => void systemClock.after(POLL_EVERY, resolve));
+  }
+  throw new Error(`waited ${MAX_RUN / Seconds(1)} s in vain until ${what}`);
+}

@@ -1,0 +1,123 @@
+/**
+ * `npm run pictures`: runs the demo with a seed, drives the dashboard in Chromium, and writes the pictures that README
+ * and docs/console.md show. With `--look FOLDER` it writes every screen there instead, in three widths, light and dark,
+ * for somebody to look at.
+ */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Seconds, systemClock } from '../../proto/clock.js';
+import { type BrowserPage, NO_BROWSER, openBrowser } from '../clients/browser.js';
+import { root } from '../helpers/house/our-files.js';
+import { type RunningDemo, startDemo } from './demo.js';
+import { smallerPng } from './smaller-png.js';
+
+const PICTURES = join(root, 'docs/pictures');
+const PASSWORD = 'correct horse battery';
+const TIMEOUT = { timeout: Seconds(60) };
+/** After this, a view has drawn its map and its lists. */
+const SETTLE = Seconds(3);
+
+interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+const DOCS_SIZE: Size = { width: 1280, height: 800 };
+const LOOK_SIZES: readonly Size[] = [
+  { width: 360, height: 740 },
+  { width: 1280, height: 800 },
+  { width: 2560, height: 1300 },
+];
+
+/** A view: its file's name, its address, and what is done once it is there. */
+interface View {
+  readonly name: string;
+  readonly address: string;
+  readonly prepare?: (page: BrowserPage) => Promise<void>;
+}
+
+function viewsOf({ stolen }: RunningDemo): readonly View[] {
+  return [
+    // The stolen lock first, while it is still on its way.
+    { name: 'lock', address: `lock/${stolen}` },
+    { name: 'map', address: `map?lock=${stolen}` },
+    { name: 'now', address: 'now' },
+    { name: 'locks', address: 'locks' },
+    { name: 'deliveries', address: 'deliveries' },
+    { name: 'access', address: 'access' },
+    { name: 'bills', address: 'bills' },
+    { name: 'trace', address: 'trace', prepare: dropTrace },
+  ];
+}
+
+/** A recorded trace that breaks rules. */
+const TRACE = join(root, 'test/traces/theft-while-unlocked.breaks-1.jsonl');
+
+async function dropTrace(page: BrowserPage): Promise<void> {
+  await page.waitForSelector('input[type=file]', TIMEOUT);
+  await (await page.$('input[type=file]'))?.uploadFile(TRACE);
+  await page.waitForSelector('.counts', TIMEOUT);
+}
+
+async function press(page: BrowserPage, text: string): Promise<void> {
+  const button = `[...document.querySelectorAll('button')].find((each) => each.innerText.trim() === '${text}')`;
+  await page.waitForFunction(`${button} !== undefined`, TIMEOUT);
+  await page.evaluate<void>(`${button}.click()`);
+}
+
+/** Accepts the demo's invitation, which logs in. */
+async function logIn(page: BrowserPage, link: string): Promise<void> {
+  await page.setViewport(DOCS_SIZE);
+  await page.goto(link);
+  await page.waitForSelector('input[name=repeated]', TIMEOUT);
+  await page.type('input[name=password]', PASSWORD);
+  await page.type('input[name=repeated]', PASSWORD);
+  await press(page, 'Accept');
+  await page.waitForSelector('.nav', TIMEOUT);
+}
+
+async function take(page: BrowserPage, view: View, size: Size, theme: string, file: string): Promise<void> {
+  await page.setViewport(size);
+  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }]);
+  await page.evaluate<void>(`{ location.hash = ${JSON.stringify(`#/${view.address}`)}; scrollTo(0, 0); }`);
+  await view.prepare?.(page);
+  await page.waitForFunction("document.querySelector('main h1, main .map') !== null", TIMEOUT);
+  await new Promise<void>((resolve) => void systemClock.after(SETTLE, resolve));
+  const picture = smallerPng(Buffer.from(await page.screenshot({ type: 'png' })));
+  writeFileSync(file, picture);
+  console.log(`${file}: ${Math.ceil(picture.length / 1000)} kB`);
+}
+
+/** Takes a view in every size, light and dark. */
+async function look(page: BrowserPage, view: View, folder: string): Promise<void> {
+  for (const theme of ['light', 'dark'])
+    for (const size of LOOK_SIZES)
+      await take(page, view, size, theme, join(folder, `${view.name}-${size.width}-${theme}.png`));
+}
+
+async function main(lookFolder: string | undefined): Promise<void> {
+  if (NO_BROWSER !== false) throw new Error(NO_BROWSER);
+  const data = mkdtempSync(join(tmpdir(), 'lockgate-pictures-'));
+  const closers: (() => Promise<void>)[] = [async () => rmSync(data, { recursive: true })];
+  try {
+    console.log('Running the demo until a lock is stolen and followed; this takes some minutes.');
+    const demo = await startDemo(data, (close) => closers.push(close));
+    const browser = await openBrowser({ teardown: (close) => closers.push(close) });
+    const page = await browser.newPage();
+    await logIn(page, demo.dashboard);
+    const folder = lookFolder ?? PICTURES;
+    mkdirSync(folder, { recursive: true });
+    for (const view of viewsOf(demo))
+      if (lookFolder !== undefined) await look(page, view, lookFolder);
+      else {
+        await take(page, view, DOCS_SIZE, 'light', join(folder, `${view.name}.png`));
+        if (view.name === 'lock') await take(page, view, DOCS_SIZE, 'dark', join(folder, 'lock-dark.png'));
+      }
+  } finally {
+    for (const close of closers.reverse()) await close();
+  }
+}
+
+const [flag, folder] = process.argv.slice(2);
+await main(flag === '--look' ? folder : undefined);
