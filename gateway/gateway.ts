@@ -23,6 +23,7 @@ import { StoreWatch } from './health/store.js';
 import { OperatorToken } from './http/operator/token.js';
 import type { Ingest, IngestParts } from './ingest/ingest.js';
 import { withCurrentStates } from './locks/current-states.js';
+import { ClosedLocks } from './locks/list/closed-locks.js';
 import { LockDirectory } from './locks/list/lock-directory.js';
 import { watchDevices } from './locks/list/watch-devices.js';
 import type { Locks } from './locks/locks.js';
@@ -172,8 +173,7 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
     started,
     options.judging,
   );
-  notices.reconcile({ locks: () => locks.all(), urls: await store.listWebhookUrls() });
-  const { directory, currentStore } = listedStore(store, locks);
+  const { directory, closedLocks, currentStore } = await listedStore(store, locks, notices);
   const budgets = makeBudgets(config, options, events, clock);
   const refusals = startRefusals(base, clock);
   const stateParts = { store: currentStore, keys, events, clock, wallClock, ingest, locks, commands };
@@ -181,13 +181,25 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
   const { broker, accounts } = await startIdentity(config, options, lockParts, started);
   lateBroker.broker = broker;
   started.push(clocks.listen(clockListener({ events, clock, locks, ingest, commands, sessions: broker.sessions })));
-  metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, notices, budgets, doubt, figures }));
+  metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, closedLocks, notices, budgets, doubt, figures }));
   const served = { directory, webhooks, devices: accounts.devices, newEvents, wallClock, audit };
   const merchants = serveMerchants({ ...lockParts, ...served }, interfaces);
   const operators = { ...openTokens(config, store, wallClock), audit, notices, notifier };
   const operator = await startOperator(
     config,
-    { ...lockParts, ...operators, webhooks, merchants, accounts, clocks, broker, health, metrics, figures },
+    {
+      ...lockParts,
+      ...operators,
+      webhooks,
+      merchants,
+      accounts,
+      clocks,
+      closedLocks,
+      broker,
+      health,
+      metrics,
+      figures,
+    },
     interfaces,
     options.settings ?? [],
   );
@@ -216,10 +228,21 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
   };
 }
 
-/** The store with the current states of locks, and the directory of locks, which learns from it what is written. */
-function listedStore(store: GatewayBase['store'], locks: Locks) {
+/**
+ * The store with the current states of locks; and the directory of locks and the locks of closed merchants, which learn
+ * from it what is written. The notices follow both.
+ */
+async function listedStore(store: GatewayBase['store'], locks: Locks, notices: Notices) {
   const directory = new LockDirectory(store);
-  return { directory, currentStore: withCurrentStates(watchDevices(store, directory), locks) };
+  const closedLocks = await ClosedLocks.read(store);
+  notices.reconcile({
+    locks: () => closedLocks.openOnly(locks.all()),
+    isClosed: (mac) => closedLocks.has(mac),
+    urls: await store.listWebhookUrls(),
+  });
+  closedLocks.onChange(() => notices.reconcileLocks());
+  const currentStore = withCurrentStates(watchDevices(store, directory, closedLocks), locks);
+  return { directory, closedLocks, currentStore };
 }
 
 /** Starts the recorded clocks, and returns them with the clocks that the parts use: the same ones, except in tests. */
@@ -297,6 +320,7 @@ function metricSources(parts: {
   readonly locks: Locks;
   readonly notices: Notices;
   readonly budgets: UplinkBudgets;
+  readonly closedLocks: ClosedLocks;
   readonly doubt: ClockDoubt;
   readonly figures: Figures;
 }): MetricSources {
@@ -308,7 +332,7 @@ function metricSources(parts: {
     certificateEndMs: () => parts.broker.certificateEndMs,
     noticesUnread: () => parts.notices.unread(),
     locksOverBudget: () => parts.budgets.countOver(),
-    presences: () => [...parts.locks.all()].map(({ presence }) => presence.presence),
+    presences: () => [...parts.closedLocks.openOnly(parts.locks.all())].map(({ presence }) => presence.presence),
     clockAheadMs: () => parts.doubt.aheadMs,
     locksUnjudged: () => [...parts.locks.unjudged()].length,
   };

@@ -1,12 +1,12 @@
 /** `lockgate key create|list|revoke`: manages merchants' API keys. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { ALL_KEY_SCOPES, isKeyScope, KEY_SCOPES } from '../../gateway/store/contract/merchants/key-scopes.js';
-import { systemClock } from '../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
+import { readClocks, readExpiry } from '../gateway-clocks.js';
 import { paint, print, printEmptyList, printJson, printNote } from '../terminal/output.js';
 import { addClientFlags } from '../terminal/shared-flags.js';
 import { CREDENTIAL_MARKS, printTable } from '../terminal/table.js';
-import { agoText, readFutureTime, whenText } from '../terminal/time-text.js';
+import { agoText, whenText } from '../terminal/time-text.js';
 import { addWatchFlag, repeatIfWatched } from '../terminal/watch.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean; readonly merchant?: string };
@@ -70,9 +70,10 @@ function scopesText({ scopes }: KeyJson): string {
 
 async function createKey(name: string, flags: CreateFlags): Promise<void> {
   const { merchant, scopes, expires } = flags;
-  const expiresAt = expires === undefined ? undefined : readFutureTime('--expires', expires, systemClock.now());
+  const client = new GatewayClient(flags);
+  const expiresAt = await readExpiry(client, expires);
   const body = { name, merchant, scopes, expires_at: expiresAt };
-  const created = await new GatewayClient(flags).post<KeyJson & { key: string }>('/keys', body);
+  const created = await client.post<KeyJson & { key: string }>('/keys', body);
   if (flags.json) return printJson(created);
   print(`Created API key ${paint('bold', created.id)} (${created.name}) for ${created.merchant}.`);
   print(`Key: ${paint('bold', created.key)}`);
@@ -86,7 +87,8 @@ async function createKey(name: string, flags: CreateFlags): Promise<void> {
 async function listKeys(flags: Flags): Promise<void> {
   const { merchant } = flags;
   const url = merchant === undefined ? '/keys' : `/keys?merchant=${encodeURIComponent(merchant)}`;
-  const { keys } = await new GatewayClient(flags).get<{ keys: readonly KeyJson[] }>(url);
+  const client = new GatewayClient(flags);
+  const { keys } = await client.get<{ keys: readonly KeyJson[] }>(url);
   if (flags.json) return printJson({ keys });
   if (keys.length === 0)
     return printEmptyList(
@@ -94,7 +96,7 @@ async function listKeys(flags: Flags): Promise<void> {
       'No API keys match.',
       'There is no API key yet. Create one: lockgate key create NAME',
     );
-  const nowMs = systemClock.now();
+  const { dateMs: nowMs } = await readClocks(client);
   printTable(keys, [
     { title: 'ID', show: (row) => row.id, neverCut: true },
     { title: 'MERCHANT', show: (row) => row.merchant, optional: true },

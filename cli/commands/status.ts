@@ -1,8 +1,10 @@
 /** `lockgate status`: whether the gateway is well, and what is in trouble, on one screen. */
 import type { Command } from 'commander';
-import { Seconds, systemClock } from '../../proto/clock.js';
+import { Seconds } from '../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
+import { type GatewayClocks, readClocks } from '../gateway-clocks.js';
 import { EXIT_CODE } from '../terminal/exit-codes.js';
+import { printLabelled } from '../terminal/labelled-lines.js';
 import { paint, print, printJson, sanitizeLine } from '../terminal/output.js';
 import { addClientFlags } from '../terminal/shared-flags.js';
 import { printTable } from '../terminal/table.js';
@@ -26,6 +28,7 @@ interface StatusJson {
   readonly descriptors: { readonly open: number | null; readonly limit: number | null };
   readonly locks: { readonly in_service: number | null; readonly presence: Readonly<Record<string, number>> };
   readonly urls: readonly UrlStatusJson[] | null;
+  readonly run_speed: number;
   readonly disk: { readonly store_bytes: number; readonly free_bytes: number } | null;
 }
 
@@ -53,9 +56,11 @@ interface UrlJson {
   readonly url: string;
 }
 
-/** A URL whose oldest undelivered event is older than this is in trouble. */
+/** A URL whose oldest undelivered event is older than this, in real time, is in trouble. */
 const TROUBLE_AGE = Seconds(60);
 const LABEL_WIDTH = 9;
+/** The width of the sign before a reason. */
+const MARK_WIDTH = 4;
 
 /** Adds the command to the program. */
 export function addStatusCommand(program: Command): void {
@@ -72,31 +77,35 @@ async function showStatus(flags: Flags): Promise<void> {
   const status = await client.get<StatusJson>('/status');
   if (status.status !== 'ready') process.exitCode = EXIT_CODE.negativeAnswer;
   if (flags.json) return printJson(status);
-  const nowMs = systemClock.now();
+  const clocks = await readClocks(client);
+  const { machineMs: nowMs } = clocks;
   print(`${readinessText(status)}  lockgate ${status.version}, started ${agoText(status.started_at, nowMs)}`);
   for (const { code, since, why } of status.reasons)
-    print(`  ${paint('red', '✗')} ${code}, since ${agoText(since, nowMs)}: ${sanitizeLine(why)}`);
-  print(labelled('Locks', locksText(status)));
-  print(labelled('Pings', `${status.pings_per_second.toFixed(1)}/s in the last minute`));
+    printLabelled(
+      `  ${paint('red', '✗')} `,
+      `${code}, since ${agoText(since, nowMs)}: ${sanitizeLine(why)}`,
+      MARK_WIDTH,
+    );
+  printLine('Locks', locksText(status));
+  printLine('Pings', `${status.pings_per_second.toFixed(1)}/s in the last minute`);
   if (status.disk !== null) {
     const { store_bytes: storeBytes, free_bytes: freeBytes } = status.disk;
-    print(labelled('Disk', `${byteText(storeBytes)} used by the store, ${byteText(freeBytes)} free`));
+    printLine('Disk', `${byteText(storeBytes)} used by the store, ${byteText(freeBytes)} free`);
   }
   const { open, limit } = status.descriptors;
-  if (open !== null)
-    print(labelled('Files', `${open}${limit === null ? '' : ` of ${limit.toLocaleString('en')}`} open`));
+  if (open !== null) printLine('Files', `${open}${limit === null ? '' : ` of ${limit.toLocaleString('en')}`} open`);
   const unread = status.notices_unread;
-  print(labelled('Notices', unread === 0 ? 'none unread' : paint('yellow', `! ${unread} unread: lockgate notices`)));
-  if (status.notices_sending !== null) print(labelled('Sent to', sendingText(status.notices_sending)));
-  await printUrls(client, status.urls);
+  printLine('Notices', unread === 0 ? 'none unread' : paint('yellow', `! ${unread} unread: lockgate notices`));
+  if (status.notices_sending !== null) printLine('Sent to', sendingText(status.notices_sending, nowMs));
+  await printUrls(client, status, clocks);
 }
 
 function readinessText({ status }: StatusJson): string {
   return status === 'ready' ? paint('green', '✓ ready') : paint('red', `✗ ${status}`);
 }
 
-function labelled(label: string, text: string): string {
-  return `${label.padEnd(LABEL_WIDTH)}${text}`;
+function printLine(label: string, text: string): void {
+  printLabelled(label, text, LABEL_WIDTH);
 }
 
 function locksText({ locks, mqtt }: StatusJson): string {
@@ -113,15 +122,16 @@ function locksText({ locks, mqtt }: StatusJson): string {
 }
 
 /** Prints the URLs in trouble, or that there is none. */
-async function printUrls(client: GatewayClient, urls: StatusJson['urls']): Promise<void> {
-  if (urls === null) return print(labelled('URLs', 'their backlogs can’t be read now'));
-  if (urls.length === 0) return print(labelled('URLs', 'none'));
-  const suspects = urls.filter(isInTrouble);
+async function printUrls(client: GatewayClient, status: StatusJson, { runMs }: GatewayClocks): Promise<void> {
+  const { urls } = status;
+  if (urls === null) return printLine('URLs', 'their backlogs can’t be read now');
+  if (urls.length === 0) return printLine('URLs', 'none');
+  const suspects = urls.filter((url) => isInTrouble(url, status.run_speed));
   const urlsById = suspects.length === 0 ? new Map<number, UrlJson>() : await urlsOfOpenMerchants(client);
   const troubled = suspects.filter(({ id }) => urlsById.has(id));
   if (troubled.length === 0)
-    return print(labelled('URLs', `${paint('green', '✓')} ${urls.length - suspects.length} in order`));
-  print(labelled('URLs', paint('red', `✗ ${troubled.length} of ${urls.length} in trouble:`)));
+    return printLine('URLs', `${paint('green', '✓')} ${urls.length - suspects.length} in order`);
+  printLine('URLs', paint('red', `✗ ${troubled.length} of ${urls.length} in trouble:`));
   printTable(troubled, [
     { title: 'URL', show: ({ id }) => String(id) },
     { title: 'STATE', show: stateText, mark: () => 'bad' },
@@ -130,7 +140,7 @@ async function printUrls(client: GatewayClient, urls: StatusJson['urls']): Promi
       show: ({ backlog }) => (backlog.behind + backlog.pending).toLocaleString('en'),
       right: true,
     },
-    { title: 'OLDEST', show: ({ backlog }) => ageText(backlog.oldest_seconds), right: true },
+    { title: 'OLDEST', show: ({ backlog }) => ageText(backlog.oldest_seconds, runMs), right: true },
     { title: 'DEAD', show: ({ backlog }) => backlog.dead.toLocaleString('en'), right: true },
     { title: 'MERCHANT', show: ({ id }) => urlsById.get(id)?.merchant ?? '' },
     { title: 'ORIGIN', show: ({ id }) => originText(urlsById.get(id)), optional: true },
@@ -149,8 +159,9 @@ function originText(url: UrlJson | undefined): string {
   return url === undefined ? '' : new URL(url.url).origin;
 }
 
-function isInTrouble({ state, circuit, backlog }: UrlStatusJson): boolean {
-  const isOld = (backlog.oldest_seconds ?? 0) * Seconds(1) > TROUBLE_AGE;
+/** @param runSpeed the speed of the run's clock, which `oldest_seconds` is by */
+function isInTrouble({ state, circuit, backlog }: UrlStatusJson, runSpeed: number): boolean {
+  const isOld = Seconds(backlog.oldest_seconds ?? 0) / runSpeed > TROUBLE_AGE;
   return state !== 'active' || circuit === 'open' || isOld || backlog.dead + backlog.damaged > 0;
 }
 
@@ -161,6 +172,6 @@ function stateText({ state, circuit, backlog }: UrlStatusJson): string {
   return backlog.dead > 0 ? 'dead events' : 'behind';
 }
 
-function ageText(seconds: number | null): string {
-  return seconds === null ? '–' : secondsAgoText(seconds, systemClock.now());
+function ageText(seconds: number | null, runMs: number): string {
+  return seconds === null ? '–' : secondsAgoText(seconds, runMs);
 }

@@ -1,11 +1,11 @@
 /** `lockgate token create|list|revoke`: manages operators' named tokens. */
 import { type Command, Option } from 'commander';
-import { systemClock } from '../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../client.js';
+import { readClocks, readExpiry } from '../gateway-clocks.js';
 import { paint, print, printEmptyList, printJson, printNote } from '../terminal/output.js';
 import { addClientFlags } from '../terminal/shared-flags.js';
 import { CREDENTIAL_MARKS, printTable } from '../terminal/table.js';
-import { agoText, readFutureTime, whenText } from '../terminal/time-text.js';
+import { agoText, whenText } from '../terminal/time-text.js';
 import { addWatchFlag, repeatIfWatched } from '../terminal/watch.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
@@ -56,9 +56,10 @@ export function addTokenCommands(program: Command): void {
 
 async function createToken(name: string, flags: CreateFlags): Promise<void> {
   const { role, expires } = flags;
-  const expiresAt = expires === undefined ? undefined : readFutureTime('--expires', expires, systemClock.now());
+  const client = new GatewayClient(flags);
+  const expiresAt = await readExpiry(client, expires);
   const body = { name, role, expires_at: expiresAt };
-  const created = await new GatewayClient(flags).post<TokenJson & { token: string }>('/tokens', body);
+  const created = await client.post<TokenJson & { token: string }>('/tokens', body);
   if (flags.json) return printJson(created);
   print(`Created token ${paint('bold', created.name)} with the role ${created.role}.`);
   print(`Token: ${paint('bold', created.token)}`);
@@ -67,11 +68,12 @@ async function createToken(name: string, flags: CreateFlags): Promise<void> {
 }
 
 async function listTokens(flags: Flags): Promise<void> {
-  const { tokens } = await new GatewayClient(flags).get<{ tokens: readonly TokenJson[] }>('/tokens');
+  const client = new GatewayClient(flags);
+  const { tokens } = await client.get<{ tokens: readonly TokenJson[] }>('/tokens');
   if (flags.json) return printJson({ tokens });
   if (tokens.length === 0)
     return printEmptyList([], '', 'There is no named token yet. Create one: lockgate token create NAME --role ROLE');
-  const nowMs = systemClock.now();
+  const { dateMs: nowMs } = await readClocks(client);
   printTable(tokens, [
     { title: 'NAME', show: (row) => row.name },
     { title: 'ROLE', show: (row) => row.role },

@@ -3,6 +3,7 @@
  * printed, only the next one is fetched, so that a list of any length needs the memory of two pages.
  */
 import { type Command, InvalidArgumentError } from 'commander';
+import { type GatewayClocks, readClocks } from '../gateway-clocks.js';
 import { isCapturing, print, printJson, printNote, terminalWidth, untilStdoutDrained } from './output.js';
 import { type Column, tableLines } from './table.js';
 
@@ -49,6 +50,9 @@ function readLimit(text: string): number {
   throw new InvalidArgumentError(`Expected a whole number from 1 to ${MAX_LIMIT.toLocaleString('en')}.`);
 }
 
+/** The columns for items, whose ages are relative to the gateway's clocks. */
+type ColumnsFor<Item> = (items: readonly Item[], clocks: GatewayClocks) => readonly Column<Item>[];
+
 /** The query with the given members; undefined ones are left out, and each value of a list is a member of its own. */
 export function queryOf(
   members: Readonly<Record<string, string | number | readonly string[] | undefined>>,
@@ -71,7 +75,7 @@ export async function printPages<Item>(
   client: PageSource,
   list: PagedList,
   flags: PageFlags,
-  columnsFor: ((items: readonly Item[]) => readonly Column<Item>[]) | undefined,
+  columnsFor: ColumnsFor<Item> | undefined,
 ): Promise<number> {
   const pages = readPages<Item>(client, list, flags);
   if (columnsFor === undefined) return await printAsJson(pages, list.member);
@@ -84,19 +88,22 @@ export async function printPages<Item>(
     cursor = next;
     // Pages that are not full, as a search may return, are joined into one table.
     if (unprinted.length < list.pageSize) continue;
-    await printItems(unprinted, columnsFor);
+    await printItems(client, unprinted, columnsFor);
     unprinted = [];
   }
-  await printItems(unprinted, columnsFor);
+  await printItems(client, unprinted, columnsFor);
   noteNextPage(flags, count, cursor);
   return count;
 }
 
 async function printItems<Item>(
+  client: PageSource,
   items: readonly Item[],
-  columnsFor: (items: readonly Item[]) => readonly Column<Item>[],
+  columnsFor: ColumnsFor<Item>,
 ): Promise<void> {
-  if (items.length > 0) print(tableLines(items, columnsFor(items), terminalWidth()).join('\n'));
+  if (items.length === 0) return;
+  const columns = columnsFor(items, await readClocks(client));
+  print(tableLines(items, columns, terminalWidth()).join('\n'));
   await untilStdoutDrained();
 }
 

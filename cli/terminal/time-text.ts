@@ -25,28 +25,30 @@ export function readSpan(flag: string, text: string): Milliseconds {
 }
 
 /**
- * Parses a future time: a span from `nowMs`, or a date. A day without a time means its start in UTC.
+ * Parses a future time: a span from the present, or a date. A day without a time means its start in UTC.
  *
+ * @param now the present, ms since the epoch; called for a span only
  * @returns RFC 3339
  * @throws LockgateError `input-expiry`, naming the flag
  */
-export function readFutureTime(flag: string, text: string, nowMs: number): string {
+export async function readFutureTime(flag: string, text: string, now: () => Promise<number>): Promise<string> {
   const span = spanOf(text);
-  const timeMs = span === undefined ? parseDate(DAY.test(text) ? `${text}T00:00:00Z` : text) : nowMs + span;
+  const timeMs = span === undefined ? parseDate(DAY.test(text) ? `${text}T00:00:00Z` : text) : (await now()) + span;
   if (!Number.isNaN(timeMs)) return toDate(timeMs);
   const expected = 'a span such as 30d, or a date such as 2026-12-24 or 2026-12-24T18:00:00Z';
   throw new LockgateError('input-expiry', `${flag} is ${JSON.stringify(text)}: expected ${expected}`);
 }
 
 /**
- * Parses a past time: a span back from `nowMs`, or a date. A day without a time means its start in UTC.
+ * Parses a past time: a span back from the present, or a date. A day without a time means its start in UTC.
  *
+ * @param now the present, ms since the epoch; called for a span only
  * @returns RFC 3339
  * @throws LockgateError `input-since`, naming the flag
  */
-export function readPastTime(flag: string, text: string, nowMs: number): string {
+export async function readPastTime(flag: string, text: string, now: () => Promise<number>): Promise<string> {
   const span = spanOf(text);
-  const timeMs = span === undefined ? parseDate(DAY.test(text) ? `${text}T00:00:00Z` : text) : nowMs - span;
+  const timeMs = span === undefined ? parseDate(DAY.test(text) ? `${text}T00:00:00Z` : text) : (await now()) - span;
   if (!Number.isNaN(timeMs)) return toDate(timeMs);
   const expected = 'a span such as 24h, or a date such as 2026-11-20 or 2026-11-20T18:00:00Z';
   throw new LockgateError('input-since', `${flag} is ${JSON.stringify(text)}: expected ${expected}`);

@@ -119,6 +119,11 @@ export class RecordedClocks {
     return clocks;
   }
 
+  /** The speed of the run's clock, 1 for real time. */
+  get speed(): number {
+    return this.#parts.speed;
+  }
+
   /** The machine's clock compared with the confirmed one. In a sped-up run nothing depends on this, so they agree. */
   reading(): ClockReading {
     const reading = this.#guard.reading();

@@ -10,7 +10,7 @@
 import { type Clock, type Milliseconds, Minutes, Seconds, type Timer } from '../../proto/clock.js';
 import { bootBackSinceMs } from '../../proto/power/judge/boots.js';
 import type { Presence } from '../../proto/power/judge/presence.js';
-import { formatMac } from '../../proto/wire/mac.js';
+import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import type { Source } from '../../proto/wire/ping.js';
 import { toDate } from '../../proto/wire/ping-json.js';
 import type { BudgetChanged, GatewayEvents, NotifyUrlChanged } from '../events.js';
@@ -76,9 +76,12 @@ export interface NoticesParts {
 
 /** The stored state that open notices must agree with. */
 export interface NoticeSources {
+  /** The locks of open merchants. */
   readonly locks: () => Iterable<
     Pick<KnownLock, 'mac' | 'presence'> & { readonly state?: Pick<KnownLock['state'], 'unjudged' | 'belief'> }
   >;
+  /** Whether the lock's merchant is closed: then it is not among `locks`, and gets no notice. */
+  readonly isClosed?: (mac: Mac) => boolean;
   readonly urls: readonly Pick<WebhookUrl, 'id' | 'state' | 'disabledWhy'>[];
 }
 
@@ -92,6 +95,7 @@ export class Notices {
   /** Per MAC, who exceeds the budget: the lock, its phones, or both. */
   readonly #sourcesOverBudget = new Map<string, Set<Source>>();
   #locks: NoticeSources['locks'] | undefined;
+  #isClosed: (mac: Mac) => boolean = () => false;
   #unread: ReadonlyMap<NoticeKind, number> = new Map();
   /** The ids of URLs with an open `url-disabled` notice at the start. */
   #disabledAtStart: ReadonlySet<string> = new Set();
@@ -137,9 +141,10 @@ export class Notices {
   /**
    * Opens and resolves notices so that they agree with the stored state. Call it once, after locks and URLs are read.
    */
-  reconcile({ locks, urls }: NoticeSources): void {
+  reconcile({ locks, isClosed, urls }: NoticeSources): void {
     this.#locks = locks;
-    this.#reconcileLate();
+    if (isClosed !== undefined) this.#isClosed = isClosed;
+    this.reconcileLocks();
     this.#reconcileBootBacks();
     const disabled = urls.filter(
       ({ state, disabledWhy }) => state === 'disabled' && !INTENDED_REASONS.has(disabledWhy ?? ''),
@@ -249,11 +254,13 @@ export class Notices {
       else this.#noteBootBack(formatMac(mac), backSinceMs);
     });
     events.on('presence', ({ mac, presence }) => {
-      if (presence.presence === 'late') this.#late.open(formatMac(mac), lateText(formatMac(mac), presence));
+      if (presence.presence === 'late' && !this.#isClosed(mac))
+        this.#late.open(formatMac(mac), lateText(formatMac(mac), presence));
       else if (!this.#late.isEmpty) this.#late.close(formatMac(mac));
     });
     events.on('judging', ({ mac, state, why }) => {
-      if (state === 'stopped') this.#unjudged.open(formatMac(mac), unjudgedText(formatMac(mac), why));
+      if (state === 'stopped' && !this.#isClosed(mac))
+        this.#unjudged.open(formatMac(mac), unjudgedText(formatMac(mac), why));
       else this.#unjudged.close(formatMac(mac));
     });
     events.on('budget', (change) => this.#noteBudget(change));
@@ -312,8 +319,11 @@ export class Notices {
     this.#note('url-disabled', String(urlId), `URL ${urlId} is disabled: ${why}`);
   }
 
-  /** Opens and closes the notices of late and unjudged locks by their current state; repeats while any lock is late. */
-  #reconcileLate(): void {
+  /**
+   * Opens and closes the notices of late and unjudged locks by their current state; repeats while any lock is late.
+   * Call it when a merchant was closed or opened again.
+   */
+  reconcileLocks(): void {
     const textByMac = new Map<string, string>();
     for (const { mac, presence } of this.#locks?.() ?? [])
       if (presence.presence === 'late') textByMac.set(formatMac(mac), lateText(formatMac(mac), presence));
@@ -353,7 +363,7 @@ export class Notices {
     if (!this.#late.isEmpty && this.#locks !== undefined)
       this.#lateCheckTimer ??= clock.after(LATE_CHECK_INTERVAL, () => {
         this.#lateCheckTimer = undefined;
-        this.#reconcileLate();
+        this.reconcileLocks();
       });
   }
 

@@ -15,6 +15,7 @@ import { recipientJson } from '../http/operator/json/recipient.js';
 import { OperatorServer, type OperatorServerOptions } from '../http/operator/server.js';
 import { endJson, figuresJson, readinessJson } from '../http/operator/status.js';
 import { MAX_CONNECTIONS, RESERVED_CONNECTIONS } from '../http/shared/limits.js';
+import type { ClosedLocks } from '../locks/list/closed-locks.js';
 import type { Locks } from '../locks/locks.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { PingRate } from '../metrics/ping-rate.js';
@@ -104,12 +105,13 @@ export function startOperator(
     readonly broker: Broker;
     readonly descriptors: DescriptorWatch;
     readonly locks: Locks;
+    readonly closedLocks: ClosedLocks;
     readonly dispatcher: Dispatcher;
   },
   { http, delays }: Interfaces,
   settings: readonly ResolvedSetting[],
 ): Promise<OperatorServer> {
-  const { broker, store, clock, clocks, descriptors, figures, locks, dispatcher } = parts;
+  const { broker, store, clock, clocks, descriptors, figures, locks, closedLocks, dispatcher } = parts;
   const { limit = null } = descriptors.descriptors;
   const startedAt = toDate(systemClock.now());
   const pingRate = new PingRate(parts.events);
@@ -143,11 +145,12 @@ export function startOperator(
       descriptors: { open: descriptors.descriptors.open ?? null, limit },
       ...figuresJson({
         figures: await figures.read(),
-        presences: [...locks.all()].map(({ presence }) => presence.presence),
+        presences: [...closedLocks.openOnly(locks.all())].map(({ presence }) => presence.presence),
         isCircuitOpen: (urlId) => dispatcher.isCircuitOpen(urlId),
         worstDelayMs: delays.ms,
       }),
-      run_clock: new Date(clock.now()).toISOString(),
+      run_clock: toDate(clock.now()),
+      run_speed: clocks.speed,
       clock: clockJson(clocks.reading()),
     }),
   });

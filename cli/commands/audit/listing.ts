@@ -1,11 +1,11 @@
 /** `lockgate audit`: prints the audit log as a table or as JSON. */
 import { type AuditEntryJson, changeText, whoText } from '../../../gateway/console/wording/audit-text.js';
-import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { type GatewayClocks, readSince } from '../../gateway-clocks.js';
 import { printEmptyList } from '../../terminal/output.js';
 import { type PageFlags, printPages, queryOf } from '../../terminal/paged-list.js';
 import type { Column, Mark } from '../../terminal/table.js';
-import { agoText, readPastTime } from '../../terminal/time-text.js';
+import { agoText } from '../../terminal/time-text.js';
 
 /** The flags of `lockgate audit`. */
 export interface AuditFlags extends ConnectionFlags, PageFlags {
@@ -21,12 +21,12 @@ const PAGE_ENTRIES = 500;
 
 /** Prints the matching entries. */
 export async function listAudit(flags: AuditFlags): Promise<void> {
-  const since = flags.since === undefined ? undefined : readPastTime('--since', flags.since, systemClock.now());
+  const client = new GatewayClient(flags);
+  const since = await readSince(client, ['--since', flags.since], 'dateMs');
   const { action, object, merchant } = flags;
   const filter = { since, action, object, merchant };
   const list = { path: '/audit', query: queryOf(filter), member: 'entries', pageSize: PAGE_ENTRIES };
-  const shown = flags.json ? undefined : () => columns(systemClock.now());
-  const count = await printPages<AuditEntryJson>(new GatewayClient(flags), list, flags, shown);
+  const count = await printPages<AuditEntryJson>(client, list, flags, flags.json ? undefined : columns);
   if (count === 0 && !flags.json) printEmptyList(Object.values(filter), 'No entries match.', 'There is no entry yet.');
 }
 
@@ -39,7 +39,7 @@ const OUTCOME_MARKS: Readonly<Record<string, Mark>> = {
   unknown: 'warn',
 };
 
-function columns(nowMs: number): readonly Column<AuditEntryJson>[] {
+function columns(_entries: readonly AuditEntryJson[], { dateMs: nowMs }: GatewayClocks): readonly Column<AuditEntryJson>[] {
   return [
     { title: 'ID', show: ({ id }) => String(id), neverCut: true },
     { title: 'WHEN', show: ({ at }) => agoText(at, nowMs) },

@@ -1,7 +1,7 @@
 /** `lockgate command list|show|cancel`: lists, shows and cancels commands. */
 import { commandText } from '../../../gateway/console/wording/command-text.js';
-import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import type { GatewayClocks } from '../../gateway-clocks.js';
 import { paint, print, printEmptyList, printJson, sanitizeLine } from '../../terminal/output.js';
 import { type PageFlags, printPages, queryOf } from '../../terminal/paged-list.js';
 import type { Column, Mark } from '../../terminal/table.js';
@@ -42,8 +42,7 @@ export interface ListFlags extends Flags, PageFlags {
 export async function listCommands(flags: ListFlags): Promise<void> {
   const { mac, state, json } = flags;
   const list = { path: '/commands', query: queryOf({ mac, state }), member: 'commands', pageSize: PAGE_COMMANDS };
-  const columns = commandColumns(systemClock.now());
-  const count = await printPages<CommandJson>(new GatewayClient(flags), list, flags, json ? undefined : () => columns);
+  const count = await printPages<CommandJson>(new GatewayClient(flags), list, flags, json ? undefined : commandColumns);
   if (count > 0 || json) return;
   const nothingYet = 'There is no command yet. Send one: lockgate command send MAC TYPE';
   printEmptyList([mac, state], 'No commands match.', nothingYet);
@@ -57,7 +56,10 @@ export const STATE_MARKS: Readonly<Record<string, Mark>> = {
   expired: 'bad',
 };
 
-function commandColumns(nowMs: number): readonly Column<CommandJson>[] {
+function commandColumns(
+  _commands: readonly CommandJson[],
+  { runMs: nowMs }: GatewayClocks,
+): readonly Column<CommandJson>[] {
   return [
     { title: 'ID', show: (row) => String(row.id), neverCut: true },
     { title: 'MAC', show: (row) => row.mac, neverCut: true },

@@ -5,8 +5,8 @@
 
 import type { Command } from 'commander';
 import { presenceText } from '../../../gateway/console/wording/event-text.js';
-import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import type { GatewayClocks } from '../../gateway-clocks.js';
 import { printEmptyList } from '../../terminal/output.js';
 import { addPageFlags, type PageFlags, printPages, queryOf } from '../../terminal/paged-list.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
@@ -107,7 +107,7 @@ async function listDevices(flags: ListFlags): Promise<void> {
   printEmptyList([merchant, presence, state, label, search], 'No locks match.', none);
 }
 
-const COLUMNS: readonly Column<DeviceJson>[] = [
+const columnsAt = (runMs: number): readonly Column<DeviceJson>[] => [
   { title: 'MAC', show: (row) => row.mac, neverCut: true },
   { title: 'LOCK', show: (row) => row.state?.lock_state ?? '–' },
   { title: 'BATTERY', show: (row) => percent(row.state?.battery_percent) },
@@ -116,18 +116,18 @@ const COLUMNS: readonly Column<DeviceJson>[] = [
   { title: 'NAME', show: (row) => row.name ?? '–', optional: true },
   { title: 'LAST PING', show: (row) => row.state?.reason ?? '–', optional: true },
   { title: 'MERCHANT', show: (row) => row.merchant, optional: true },
-  { title: 'RECEIVED', show: (row) => receivedText(row, systemClock.now()), optional: true },
+  { title: 'RECEIVED', show: (row) => receivedText(row, runMs), optional: true },
   { title: 'LABELS', show: (row) => labelsText(row.labels), optional: true },
   { title: 'SIM', show: (row) => row.sim.state, optional: true },
 ];
 
-/** The columns of the table: those for names and labels only if a lock has any. */
-function columnsFor(devices: readonly DeviceJson[]): readonly Column<DeviceJson>[] {
+/** Without the columns of names and labels where no lock has any. */
+function columnsFor(devices: readonly DeviceJson[], { runMs }: GatewayClocks): readonly Column<DeviceJson>[] {
   const hidden = [
     ...(devices.some(({ name }) => name !== null) ? [] : ['NAME']),
     ...(devices.some(({ labels }) => Object.keys(labels).length > 0) ? [] : ['LABELS']),
   ];
-  return COLUMNS.filter(({ title }) => !hidden.includes(title));
+  return columnsAt(runMs).filter(({ title }) => !hidden.includes(title));
 }
 
 const TROUBLE_MARKS: Readonly<Record<string, Mark>> = {

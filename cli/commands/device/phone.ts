@@ -1,11 +1,11 @@
 /** `lockgate device phone add|list|revoke`: manages the phones that may act for a lock. */
 import type { Command } from 'commander';
-import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { readClocks, readExpiry } from '../../gateway-clocks.js';
 import { paint, print, printJson, printNote } from '../../terminal/output.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
 import { CREDENTIAL_MARKS, printTable } from '../../terminal/table.js';
-import { agoText, readFutureTime, whenText } from '../../terminal/time-text.js';
+import { agoText, whenText } from '../../terminal/time-text.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
@@ -43,9 +43,9 @@ function phonesPath(mac: string): string {
 }
 
 async function add(mac: string, name: string, flags: Flags & { expires?: string }): Promise<void> {
-  const expiresAt =
-    flags.expires === undefined ? undefined : readFutureTime('--expires', flags.expires, systemClock.now());
-  const phone = await new GatewayClient(flags).post<PhoneJson & { mac: string; secret: string }>(phonesPath(mac), {
+  const client = new GatewayClient(flags);
+  const expiresAt = await readExpiry(client, flags.expires);
+  const phone = await client.post<PhoneJson & { mac: string; secret: string }>(phonesPath(mac), {
     name,
     ...(expiresAt !== undefined && { expires_at: expiresAt }),
   });
@@ -62,11 +62,12 @@ async function add(mac: string, name: string, flags: Flags & { expires?: string 
 }
 
 async function list(mac: string, flags: Flags): Promise<void> {
-  const answer = await new GatewayClient(flags).get<{ mac: string; phones: readonly PhoneJson[] }>(phonesPath(mac));
+  const client = new GatewayClient(flags);
+  const answer = await client.get<{ mac: string; phones: readonly PhoneJson[] }>(phonesPath(mac));
   if (flags.json) return printJson(answer);
   if (answer.phones.length === 0)
     return printNote(`${answer.mac} has no phone. Add one: lockgate device phone add MAC NAME`);
-  const nowMs = systemClock.now();
+  const { dateMs: nowMs } = await readClocks(client);
   printTable(answer.phones, [
     { title: 'NAME', show: (row) => row.name },
     { title: 'STATE', show: (row) => row.state, mark: (row) => CREDENTIAL_MARKS[row.state] },

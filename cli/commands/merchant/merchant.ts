@@ -2,9 +2,9 @@
  * `lockgate merchant add|set|list`: manages merchants. closing.ts and notify-url.ts have the group's other commands.
  */
 import type { Command } from 'commander';
-import { systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { readClocks } from '../../gateway-clocks.js';
 import { paint, print, printJson, printNote } from '../../terminal/output.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
 import { type Column, printTable } from '../../terminal/table.js';
@@ -59,10 +59,10 @@ export function addMerchantCommands(program: Command): void {
 }
 
 /** When the merchant was closed. */
-const closedColumn: Column<MerchantJson> = {
+const closedColumn = (dateMs: number): Column<MerchantJson> => ({
   title: 'CLOSED',
-  show: (row) => (row.closed_at === null ? '–' : agoText(row.closed_at, systemClock.now())),
-};
+  show: (row) => (row.closed_at === null ? '–' : agoText(row.closed_at, dateMs)),
+});
 
 async function add(name: string, flags: AddFlags): Promise<void> {
   const { notifyUrl } = flags;
@@ -105,13 +105,15 @@ function printNotifySecret({ notify_secret: secret }: ChangedMerchantJson): void
 
 async function list(flags: Flags & { readonly all?: boolean }): Promise<void> {
   const path = flags.all === true ? '/merchants?all=true' : '/merchants';
-  const { merchants } = await new GatewayClient(flags).get<{ merchants: MerchantJson[] }>(path);
+  const client = new GatewayClient(flags);
+  const { merchants } = await client.get<{ merchants: MerchantJson[] }>(path);
   if (flags.json) return printJson({ merchants });
   if (merchants.length === 0) return printNote('There is no merchant yet. Add one: lockgate merchant add NAME');
+  const { dateMs } = await readClocks(client);
   printTable(merchants, [
     { title: 'NAME', show: (row) => row.name },
-    { title: 'ADDED', show: (row) => agoText(row.created_at, systemClock.now()) },
-    ...(flags.all === true ? [closedColumn] : []),
+    { title: 'ADDED', show: (row) => agoText(row.created_at, dateMs) },
+    ...(flags.all === true ? [closedColumn(dateMs)] : []),
     {
       title: 'NOTIFIED AT',
       show: ({ notify }) => (notify === null ? '–' : `${notify.origin} (${notify.state})`),

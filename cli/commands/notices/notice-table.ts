@@ -18,7 +18,7 @@ export interface NoticeJson {
 
 const STATE_MARKS: Readonly<Record<string, Mark>> = { open: 'warn', over: 'good' };
 
-/** The columns of the table; `nowMs` is wall-clock time. */
+/** The columns of the table; `nowMs` is the gateway’s date. */
 export function noticeColumns(nowMs: number): readonly Column<NoticeJson>[] {
   return [
     { title: '', show: (row) => (row.read_at === null ? '*' : ' ') },

@@ -1,13 +1,12 @@
 /** `lockgate notices`: lists notices for the operator and marks them as read. */
 import { type Command, Option } from 'commander';
-import { systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { readClocks, readSince } from '../../gateway-clocks.js';
 import { paint, print, printEmptyList, printJson, printNote } from '../../terminal/output.js';
 import { addPageFlags, noteNextPage, type PageFlags, queryOf } from '../../terminal/paged-list.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
 import { printTable } from '../../terminal/table.js';
-import { readPastTime } from '../../terminal/time-text.js';
 import { addWatchFlag, repeatIfWatched } from '../../terminal/watch.js';
 import { type NoticeJson, noticeColumns } from './notice-table.js';
 import { addSendingCommands, type SendingJson, sendingText } from './sending.js';
@@ -78,8 +77,8 @@ async function list(flags: ListFlags): Promise<void> {
   const { kind, limit, cursor } = flags;
   if (flags.watch !== undefined && flags.markRead)
     throw new LockgateError('input-notices', '--watch and --mark-read exclude each other');
-  const since = flags.since === undefined ? undefined : readPastTime('--since', flags.since, systemClock.now());
   const client = new GatewayClient(flags);
+  const since = await readSince(client, ['--since', flags.since], 'dateMs');
   const fetched = await fetchNotices(client, { kind, since }, { limit, cursor, all: flags.all === true });
   const { notices, next } = fetched;
   const unreadIds = notices.filter(({ read_at: readAt }) => readAt === null).map(({ id }) => id);
@@ -87,6 +86,7 @@ async function list(flags: ListFlags): Promise<void> {
   const unread = fetched.unread - markedCount;
   const { sending } = fetched;
   if (flags.json) return printJson({ notices, next_cursor: next, unread, sending });
+  const clocks = await readClocks(client);
   if (notices.length === 0 && flags.all === true)
     printEmptyList([kind, since], 'No notices match.', 'There is no notice yet.');
   else if (notices.length === 0)
@@ -95,10 +95,10 @@ async function list(flags: ListFlags): Promise<void> {
       'No unread notices match. To see all: add --all',
       'There are no unread notices. To see all: lockgate notices --all',
     );
-  else printTable(notices, noticeColumns(systemClock.now()));
+  else printTable(notices, noticeColumns(clocks.dateMs));
   if (markedCount > 0) printNote(`${markedCount} marked as read.`);
   noteNextPage(flags, notices.length, next);
-  if (sending !== null) printNote(`Sent to ${sendingText(sending)}`);
+  if (sending !== null) printNote(`Sent to ${sendingText(sending, clocks.machineMs)}`);
 }
 
 /** Which notices to fetch. */

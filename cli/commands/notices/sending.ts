@@ -3,7 +3,6 @@
  * the commands for merchants' notify URLs.
  */
 import type { Command } from 'commander';
-import { systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { EXIT_CODE } from '../../terminal/exit-codes.js';
@@ -98,9 +97,11 @@ async function postTest(path: string, flags: NotifyFlags): Promise<TestJson> {
   return await new GatewayClient(flags).post<TestJson>(path, {});
 }
 
-/** One line about sending: where to, whether it works, and the last error if it does not. */
-export function sendingText({ origin, state, pending, dead, ...sending }: SendingJson): string {
-  const nowMs = systemClock.now();
+/**
+ * One line about sending: where to, whether it works, and the last error if it does not. `nowMs` is by the clock of the
+ * gateway's machine.
+ */
+export function sendingText({ origin, state, pending, dead, ...sending }: SendingJson, nowMs: number): string {
   const { last_success_at: successAt, last_error: error } = sending;
   const counts = [pending > 0 ? `${pending} waiting` : '', dead > 0 ? `${dead} given up` : ''].filter(Boolean);
   const waiting = counts.length === 0 ? '' : `; ${counts.join(', ')}`;

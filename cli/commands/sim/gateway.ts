@@ -6,6 +6,7 @@ import { type Milliseconds, monotonicMs, Seconds, systemClock } from '../../../p
 import { LockgateError } from '../../../proto/errors.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import { GatewayClient } from '../../client.js';
+import { readClocks } from '../../gateway-clocks.js';
 import { printNote } from '../../terminal/output.js';
 import { ProgressLine } from '../../terminal/progress-line.js';
 import { provisionLocks, readSecrets, requireSecrets, type Secrets } from '../trace/replay/secrets.js';
@@ -32,7 +33,6 @@ export interface SimGateway {
 /** The members of the gateway's status that a run needs. */
 interface Status {
   readonly mqtt: { readonly host: string; readonly port: number };
-  readonly run_clock: string;
 }
 
 /**
@@ -57,10 +57,10 @@ export async function findGateway(
   // Throws for too many locks before any request is sent.
   if (givenMacs === undefined) lockCount(flags.locks);
   const status = await client?.get<Status>('/status');
-  const runMs = status === undefined ? systemClock.now() : Date.parse(status.run_clock);
+  const runMs = client === null ? systemClock.now() : (await readClocks(client)).runMs;
   const macs = givenMacs ?? macsAt(runMs);
   const address = mqtt ?? addressOf(status as Status, client as GatewayClient);
-  const speedCheck = status === undefined ? undefined : new SpeedCheck(status);
+  const speedCheck = client === null ? undefined : new SpeedCheck(runMs);
   const secrets = givenSecrets ?? (await createSecrets(client as GatewayClient, macs, flags.merchant, signal));
   const gatewayNowMs = client === null ? undefined : await speedCheck?.compare(client, flags.speed);
   if (status === undefined && flags.speed !== 1)
@@ -160,15 +160,15 @@ class SpeedCheck {
   readonly #runMs: number;
   readonly #realMs = monotonicMs();
 
-  constructor({ run_clock }: Status) {
-    this.#runMs = Date.parse(run_clock);
+  constructor(runMs: number) {
+    this.#runMs = runMs;
   }
 
   /** Warns if the speeds differ. Returns the gateway's time, ms since the epoch. */
   async compare(client: GatewayClient, speed: number): Promise<number> {
     const remainingMs = MEASURING_TIME_MS - (monotonicMs() - this.#realMs);
     if (remainingMs > 0) await new Promise<void>((resolve) => void systemClock.after(remainingMs, resolve));
-    const runMs = Date.parse((await client.get<Status>('/status')).run_clock);
+    const { runMs } = await readClocks(client);
     const measuredSpeed = (runMs - this.#runMs) / (monotonicMs() - this.#realMs);
     const isSame = measuredSpeed <= speed * MAX_SPEED_RATIO && measuredSpeed * MAX_SPEED_RATIO >= speed;
     if (isSame) return runMs;

@@ -1,13 +1,13 @@
 /** `lockgate user invite|invitations|uninvite`: manages one-time invitations of users of the dashboard. */
 import { type Command, Option } from 'commander';
 import { DASHBOARD_ROLES } from '../../../gateway/store/contract/merchants/dashboard-roles.js';
-import { systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { readClocks, readExpiry } from '../../gateway-clocks.js';
 import { paint, print, printJson, printNote } from '../../terminal/output.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
 import { printTable } from '../../terminal/table.js';
-import { agoText, readFutureTime, whenText } from '../../terminal/time-text.js';
+import { agoText, whenText } from '../../terminal/time-text.js';
 import { addWatchFlag, repeatIfWatched } from '../../terminal/watch.js';
 
 type Flags = ConnectionFlags & { readonly json?: boolean; readonly merchant?: string };
@@ -72,8 +72,8 @@ export function addInvitationCommands(user: Command): void {
 async function invite(username: string | undefined, flags: InviteFlags): Promise<void> {
   const { merchant, dashboard, expires, url } = flags;
   const address = url === undefined ? undefined : readAddress(url);
-  const expiresAt = expires === undefined ? undefined : readFutureTime('--expires', expires, systemClock.now());
   const client = new GatewayClient(flags);
+  const expiresAt = await readExpiry(client, expires);
   const base = address ?? (await merchantsAddress(client));
   const body = { merchant, username, dashboard, expires_at: expiresAt };
   const { path, ...invitation } = await client.post<CreatedJson>('/invitations', body);
@@ -105,10 +105,11 @@ async function merchantsAddress(client: GatewayClient): Promise<string> {
 
 async function list(flags: Flags): Promise<void> {
   const query = merchantQuery(flags);
-  const { invitations } = await new GatewayClient(flags).get<{ invitations: InvitationJson[] }>(`/invitations${query}`);
+  const client = new GatewayClient(flags);
+  const { invitations } = await client.get<{ invitations: InvitationJson[] }>(`/invitations${query}`);
   if (flags.json) return printJson({ invitations });
   if (invitations.length === 0) return printNote('No invitation is open. Invite a user: lockgate user invite');
-  const nowMs = systemClock.now();
+  const { dateMs: nowMs } = await readClocks(client);
   printTable(invitations, [
     { title: 'ID', show: (row) => String(row.id) },
     { title: 'NAME', show: (row) => row.username ?? '–' },

@@ -3,9 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import { DASHBOARD_CHOICES, DASHBOARD_ROLES } from '../../../gateway/store/contract/merchants/dashboard-roles.js';
-import { systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import type { GatewayClocks } from '../../gateway-clocks.js';
 import { paint, print, printJson, printNote } from '../../terminal/output.js';
 import { addPageFlags, type PageFlags, printPages, queryOf } from '../../terminal/paged-list.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
@@ -157,16 +157,16 @@ function readPassword(file: string): string {
 async function list(flags: Flags & PageFlags): Promise<void> {
   const { merchant, json } = flags;
   const users = { path: '/users', query: queryOf({ merchant }), member: 'users', pageSize: PAGE_USERS };
-  const count = await printPages<UserJson>(new GatewayClient(flags), users, flags, json ? undefined : () => COLUMNS);
+  const count = await printPages<UserJson>(new GatewayClient(flags), users, flags, json ? undefined : columnsAt);
   // Every request is for one merchant, so --merchant is not a filter.
   if (count === 0 && !json) printNote('The merchant has no user yet. Add one: lockgate user add NAME');
 }
 
-const COLUMNS: readonly Column<UserJson>[] = [
+const columnsAt = (_users: readonly UserJson[], { dateMs }: GatewayClocks): readonly Column<UserJson>[] => [
   { title: 'ID', show: (row) => row.id },
   { title: 'NAME', show: (row) => row.username ?? '–' },
   { title: 'LOGIN', show: (row) => (row.has_password && row.username !== null ? 'yes' : 'no') },
   { title: 'DASHBOARD', show: (row) => row.dashboard ?? '–' },
   { title: 'EMAIL', show: (row) => row.email ?? '–', optional: true },
-  { title: 'ADDED', show: (row) => agoText(row.created_at, systemClock.now()), optional: true },
+  { title: 'ADDED', show: (row) => agoText(row.created_at, dateMs), optional: true },
 ];

@@ -1,10 +1,10 @@
 /** `lockgate webhook deliveries`: prints deliveries as a table, with `--body` also their attempts, or as JSON. */
-import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { type GatewayClocks, readSince } from '../../gateway-clocks.js';
 import { printEmptyList } from '../../terminal/output.js';
 import { type PageFlags, printPages, queryOf } from '../../terminal/paged-list.js';
 import type { Column, Mark } from '../../terminal/table.js';
-import { agoText, readPastTime, whenText } from '../../terminal/time-text.js';
+import { agoText, whenText } from '../../terminal/time-text.js';
 
 /** The flags of `lockgate webhook deliveries`. */
 export type DeliveryFlags = ConnectionFlags &
@@ -55,31 +55,30 @@ const MARKS: Readonly<Record<string, Mark>> = {
 /** Prints the matching deliveries. */
 export async function listDeliveries(flags: DeliveryFlags): Promise<void> {
   const { mac, url, state, json, body = false } = flags;
-  const nowMs = systemClock.now();
-  const [since, until] = (['since', 'until'] as const).map((name) => {
-    const time = flags[name];
-    return time === undefined ? undefined : readPastTime(`--${name}`, time, nowMs);
-  });
+  const client = new GatewayClient(flags);
+  const since = await readSince(client, ['--since', flags.since], 'runMs');
+  const until = await readSince(client, ['--until', flags.until], 'runMs');
   const query = queryOf({ mac, url, state, since, until });
   const list = { path: '/deliveries', query, member: 'deliveries', pageSize: PAGE_DELIVERIES };
-  const columns = columnsAt(nowMs, body);
-  const count = await printPages<DeliveryJson>(new GatewayClient(flags), list, flags, json ? undefined : () => columns);
+  const columns = (_deliveries: readonly DeliveryJson[], clocks: GatewayClocks) => columnsAt(clocks, body);
+  const count = await printPages<DeliveryJson>(client, list, flags, json ? undefined : columns);
   if (count > 0 || json) return;
   printEmptyList([mac, url, state, since, until], 'No deliveries match.', 'There is no delivery yet.');
 }
 
-function columnsAt(nowMs: number, body: boolean): readonly Column<DeliveryJson>[] {
+/** Pings are received by the run's clock; attempts are made by the machine's. */
+function columnsAt({ runMs, machineMs }: GatewayClocks, body: boolean): readonly Column<DeliveryJson>[] {
   return [
     { title: 'STATE', show: ({ state }) => state, mark: ({ state }) => MARKS[state] },
-    { title: 'RECEIVED', show: (row) => agoText(row.received_at, nowMs) },
+    { title: 'RECEIVED', show: (row) => agoText(row.received_at, runMs) },
     { title: 'MAC', show: ({ mac }) => mac, neverCut: true },
     { title: 'REASON', show: ({ type, reason }) => (type === 'ping' ? (reason ?? 'damaged') : type), optional: true },
     { title: 'URL', show: ({ url_id: id }) => String(id) },
     { title: 'TRIES', show: ({ attempts }) => String(attempts.length) },
-    { title: 'LAST ANSWER', show: (row) => outcomeText(row, nowMs), prose: true },
+    { title: 'LAST ANSWER', show: (row) => outcomeText(row, machineMs), prose: true },
     { title: 'EVENT', show: (row) => row.event_id, below: 'if-narrow' },
     ...(body
-      ? [{ title: 'ATTEMPTS', show: (row: DeliveryJson) => attemptLines(row, nowMs), below: 'always' as const }]
+      ? [{ title: 'ATTEMPTS', show: (row: DeliveryJson) => attemptLines(row, machineMs), below: 'always' as const }]
       : []),
   ];
 }

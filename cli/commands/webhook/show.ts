@@ -1,8 +1,9 @@
 /** `lockgate webhook show`: one URL with its settings, backlog, success rate, last error and next attempt. */
 import type { Command } from 'commander';
-import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { print, printJson } from '../../terminal/output.js';
+import { type GatewayClocks, readClocks } from '../../gateway-clocks.js';
+import { printLabelled } from '../../terminal/labelled-lines.js';
+import { printJson, sanitizeLine } from '../../terminal/output.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
 import { agoText, secondsAgoText, whenText } from '../../terminal/time-text.js';
 import { filterText } from './filter-flags.js';
@@ -59,13 +60,16 @@ export function addShowCommand(webhook: Command): void {
 }
 
 async function show(id: number, flags: ConnectionFlags & { readonly json?: boolean }): Promise<void> {
-  const webhook = await new GatewayClient(flags).get<ShownWebhookJson>(`/webhooks/${id}`);
+  const client = new GatewayClient(flags);
+  const webhook = await client.get<ShownWebhookJson>(`/webhooks/${id}`);
   if (flags.json) return printJson(webhook);
-  const nowMs = systemClock.now();
-  for (const [label, text] of linesOf(webhook, nowMs)) print(`${label.padEnd(LABEL_WIDTH)}${text}`);
+  const clocks = await readClocks(client);
+  for (const [label, text] of linesOf(webhook, clocks)) printLabelled(label, sanitizeLine(text), LABEL_WIDTH);
 }
 
-function linesOf(webhook: ShownWebhookJson, nowMs: number): [label: string, text: string][] {
+/** Attempts are made by the machine's clock; pings are received by the run's. */
+function linesOf(webhook: ShownWebhookJson, clocks: GatewayClocks): [label: string, text: string][] {
+  const { runMs, machineMs: nowMs } = clocks;
   const { held_until: heldUntil, failing_since: since, next_attempt_at: next } = webhook;
   const state = webhook.disabled_why === null ? webhook.state : `${webhook.state}: ${webhook.disabled_why}`;
   return [
@@ -77,17 +81,17 @@ function linesOf(webhook: ShownWebhookJson, nowMs: number): [label: string, text
     ['Ordered', webhook.ordered ? 'yes' : 'no'],
     ...limitLines(webhook, nowMs),
     ['Headers', webhook.headers.join(', ') || 'none'],
-    ['Backlog', backlogText(webhook, nowMs)],
+    ['Backlog', backlogText(webhook, runMs)],
     ['Last 24 hours', dayText(webhook)],
     ['Last error', errorText(webhook, nowMs)],
     ['Next attempt', next === null ? 'none is planned' : whenText(next, nowMs)],
   ];
 }
 
-function backlogText({ backlog }: ShownWebhookJson, nowMs: number): string {
+function backlogText({ backlog }: ShownWebhookJson, runMs: number): string {
   if (backlog === null) return 'can’t be counted now';
   const { behind, pending, dead, damaged, oldest_seconds: oldest } = backlog;
-  const age = oldest === null ? '' : `, the oldest received ${secondsAgoText(oldest, nowMs)}`;
+  const age = oldest === null ? '' : `, the oldest received ${secondsAgoText(oldest, runMs)}`;
   return `${behind + pending} undelivered (${pending} wait for a retry)${age}; ${dead} dead, ${damaged} damaged`;
 }
 

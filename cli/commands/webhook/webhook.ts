@@ -1,8 +1,8 @@
 /** `lockgate webhook …`: the group, and its commands add, list, set, remove and rotate-secret. */
 import type { Command } from 'commander';
-import { systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
+import { readClocks } from '../../gateway-clocks.js';
 import { paint, print, printJson, printNote } from '../../terminal/output.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
 import { type Mark, printTable } from '../../terminal/table.js';
@@ -133,7 +133,8 @@ interface AddFlags extends ConnectionFlags, FilterFlags, LimitFlags {
 async function add(url: string, flags: AddFlags): Promise<void> {
   const { merchant, ordered, since } = flags;
   const headers = readHeaders(flags.header);
-  const webhook = await new GatewayClient(flags).post<WebhookJson & { secret: string }>('/webhooks', {
+  const client = new GatewayClient(flags);
+  const webhook = await client.post<WebhookJson & { secret: string }>('/webhooks', {
     url,
     headers,
     ...(merchant !== undefined && { merchant }),
@@ -145,15 +146,16 @@ async function add(url: string, flags: AddFlags): Promise<void> {
   if (flags.json) return printJson(webhook);
   print(`Added webhook URL ${webhook.id} of ${webhook.merchant}: ${webhook.url}`);
   if (filterText(webhook) !== '') print(`It gets only ${filterText(webhook)}.`);
-  printLimits(webhook);
+  await printLimits(client, webhook);
   print(`Signing secret: ${paint('bold', webhook.secret)}`);
   printNote('The secret is shown only once. The receiver needs it to verify webhooks (Standard Webhooks).');
 }
 
-/** Prints the limits, if the URL sets any. */
-function printLimits(webhook: WebhookJson): void {
+/** The limits, if the URL has any of its own. */
+async function printLimits(client: GatewayClient, webhook: WebhookJson): Promise<void> {
   if (limitsText(webhook) === '') return;
-  for (const [label, text] of limitLines(webhook, systemClock.now())) print(`${label}: ${text}`);
+  const { machineMs: nowMs } = await readClocks(client);
+  for (const [label, text] of limitLines(webhook, nowMs)) print(`${label}: ${text}`);
 }
 
 /** The `--header` flags of a call. @throws LockgateError `input-header` if one is malformed or repeated */
@@ -176,10 +178,11 @@ function readHeader(text: string): [string, string] {
 }
 
 async function list(flags: Flags): Promise<void> {
-  const { webhooks } = await new GatewayClient(flags).get<{ webhooks: ListedWebhookJson[] }>('/webhooks');
+  const client = new GatewayClient(flags);
+  const { webhooks } = await client.get<{ webhooks: ListedWebhookJson[] }>('/webhooks');
   if (flags.json) return printJson({ webhooks });
   if (webhooks.length === 0) return printNote('There is no webhook URL yet. Add one: lockgate webhook add URL');
-  const nowMs = systemClock.now();
+  const { machineMs: nowMs } = await readClocks(client);
   printTable(webhooks, [
     { title: 'ID', show: (row) => String(row.id) },
     { title: 'MERCHANT', show: (row) => row.merchant, optional: true },
@@ -234,7 +237,8 @@ async function set(id: number, flags: SetFlags): Promise<void> {
   const { url, header, removeHeader, ordered, enable, disable } = flags;
   if (enable && disable) throw new LockgateError('input-webhook', '--enable and --disable exclude each other');
   const state = enable ? 'active' : disable ? 'disabled' : undefined;
-  const webhook = await new GatewayClient(flags).post<WebhookJson>(`/webhooks/${id}`, {
+  const client = new GatewayClient(flags);
+  const webhook = await client.post<WebhookJson>(`/webhooks/${id}`, {
     ...(url !== undefined && { url }),
     ...(header.length > 0 && { set_headers: readHeaders(header) }),
     ...(removeHeader.length > 0 && { remove_headers: removeHeader }),
@@ -250,7 +254,7 @@ async function set(id: number, flags: SetFlags): Promise<void> {
     webhook.ordered ? 'A lock’s later events wait while an earlier one fails.' : 'Events do not wait for earlier ones.',
   );
   if (filterText(webhook) !== '') print(`It gets only ${filterText(webhook)}.`);
-  printLimits(webhook);
+  await printLimits(client, webhook);
   if (enable)
     printNote(`To send the events stored meanwhile: lockgate webhook recover --url ${webhook.id} --since TIME`);
 }

@@ -66,7 +66,7 @@ export interface OperatorParts {
   /** The run's clock: the time of locks, which a simulation may let run faster than the wall clock. */
   readonly clock: Clock;
   /** The system clock, and the time that the gateway trusts. */
-  readonly clocks: Pick<RecordedClocks, 'reading' | 'confirm'>;
+  readonly clocks: Pick<RecordedClocks, 'reading' | 'confirm' | 'speed'>;
   /** The wall clock, by which credentials expire. */
   readonly wallClock: Clock;
   /** The status of the gateway itself. */

@@ -6,7 +6,7 @@ import { toDate } from '../../../proto/wire/ping-json.js';
 import type { Health } from '../../health/health.js';
 import type { ReadFigures } from '../../metrics/figures.js';
 import type { UrlBacklog } from '../../store/contract/store-figures.js';
-import { ClockAnswer } from './json/clock.js';
+import { ClockAnswer, RunSpeed } from './json/clock.js';
 import { RecipientAnswer } from './json/recipient.js';
 import { Count, Described, MaybeTime, OneOf, OrNull, Time } from './schemas.js';
 
@@ -70,6 +70,7 @@ export const StatusAnswer = Type.Object({
     worst_delay_ms: Type.Number({ minimum: 0, description: 'The largest delay of a timer in the last minute.' }),
   }),
   run_clock: Time,
+  run_speed: RunSpeed,
   clock: ClockAnswer,
 });
 

@@ -1,8 +1,7 @@
-/** Wraps the store so that the directory of locks learns which locks are written. */
+/** Wraps the store so that the directory of locks, and other listeners, learn which locks are written. */
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Store } from '../../store/contract/store.js';
 import { forwardStore, type WriteMethod } from '../../store/contract/store-methods.js';
-import type { LockDirectory } from './lock-directory.js';
 
 type HasMac = { readonly mac: Mac };
 
@@ -24,8 +23,14 @@ function mayChangeMerchant(name: string): boolean {
   return /merchant/i.test(name) && name !== 'addMerchant';
 }
 
-/** The same store, which tells the directory of each write of a lock. */
-export function watchDevices(store: Store, directory: LockDirectory): Store {
+/** Learns of writes. */
+export interface DeviceListener {
+  /** These locks were written; without MACs, it may be any. */
+  changed(macs?: readonly Mac[]): void;
+}
+
+/** The same store, which tells the listeners of each write of a lock. */
+export function watchDevices(store: Store, ...listeners: readonly DeviceListener[]): Store {
   return forwardStore(store, (name, write) => {
     const writtenBy = DEVICE_WRITES[name] ?? (mayChangeMerchant(name) ? () => 'any' as const : undefined);
     if (writtenBy === undefined) return write;
@@ -34,7 +39,7 @@ export function watchDevices(store: Store, directory: LockDirectory): Store {
         return await write(...args);
       } finally {
         const macs = writtenBy(...(args as never[]));
-        directory.changed(macs === 'any' ? undefined : macs);
+        for (const listener of listeners) listener.changed(macs === 'any' ? undefined : macs);
       }
     };
     return watched;

@@ -25,7 +25,7 @@ export interface UrlBacklog {
 export interface StoreFigures {
   /** One entry for each webhook URL, ordered by id. */
   readonly backlogs: readonly UrlBacklog[];
-  /** Locks in service, including those that never connected. */
+  /** Locks in service of open merchants, including those that never connected. */
   readonly locksInService: number;
 }
 

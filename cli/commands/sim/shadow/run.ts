@@ -17,6 +17,7 @@ import { formatMac } from '../../../../proto/wire/mac.js';
 import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
 import { isKnownReason } from '../../../../proto/wire/reasons.js';
 import { GatewayClient } from '../../../client.js';
+import { readClocks } from '../../../gateway-clocks.js';
 import { EXIT_CODE } from '../../../terminal/exit-codes.js';
 import type { Interruption } from '../../../terminal/interrupt.js';
 import { paint, print, printJsonLine, printNote, sanitizeLine } from '../../../terminal/output.js';
@@ -32,11 +33,6 @@ const COMPARE_INTERVAL: Milliseconds = Seconds(5);
 /** The maximum time between two comparisons by the gateway's clock, which may be sped up. */
 const MAX_GATEWAY_TIME_BETWEEN_COMPARISONS: Milliseconds = Minutes(5);
 
-/** The member of the gateway's status that the command needs. */
-interface Status {
-  readonly run_clock: string;
-}
-
 /**
  * Runs until `--for` is over, Ctrl-C, or the gateway closes the stream.
  *
@@ -47,7 +43,7 @@ export async function runShadow(macText: string, flags: ShadowFlags, interrupted
   const client = new GatewayClient(flags);
   const ending = new AbortController();
   const signal = AbortSignal.any([interrupted.signal, ending.signal]);
-  const gatewayTime = async (): Promise<number> => Date.parse((await client.get<Status>('/status', signal)).run_clock);
+  const gatewayTime = async (): Promise<number> => (await readClocks(client, signal)).runMs;
   const startMs = await gatewayTime();
   const endMs = flags.for === undefined ? Number.POSITIVE_INFINITY : startMs + flags.for;
   const report = new ShadowReport(flags.json ?? false, formatMac(mac));

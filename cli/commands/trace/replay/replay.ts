@@ -7,6 +7,7 @@ import { type Milliseconds, Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
 import { type ConnectionFlags, GatewayClient } from '../../../client.js';
+import { readClocks } from '../../../gateway-clocks.js';
 import { EXIT_CODE } from '../../../terminal/exit-codes.js';
 import type { Interruption } from '../../../terminal/interrupt.js';
 import { printJson, printNote } from '../../../terminal/output.js';
@@ -44,7 +45,6 @@ const EXTRA_LISTENERS = 10;
 /** The members of the gateway's status that a replay needs. */
 interface Status {
   readonly mqtt: { readonly host: string; readonly port: number };
-  readonly run_clock: string;
 }
 
 /**
@@ -108,7 +108,7 @@ async function planAsNow(client: GatewayClient, plan: ReplayPlan): Promise<Repla
     const highestBoot = Math.max(-1, ...uplinks.map(({ boot }) => boot));
     if (lowestBoot <= highestBoot) bootShifts.set(mac, highestBoot + 1 - lowestBoot);
   }
-  const nowMs = Date.parse((await client.get<Status>('/status')).run_clock);
+  const { runMs: nowMs } = await readClocks(client);
   return shiftPlan(plan, { shiftMs: nowMs - (plan.steps[0]?.atMs ?? nowMs), bootShifts });
 }
 

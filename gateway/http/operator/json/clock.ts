@@ -14,6 +14,12 @@ export const ClockAnswer = Type.Object({
   locks_needed: OrNull(Type.Integer()),
 });
 
+/** How fast the run's clock goes. */
+export const RunSpeed = Type.Number({
+  exclusiveMinimum: 0,
+  description: 'Seconds of the run’s clock per second: 1, or more in a demonstration.',
+});
+
 /** The JSON form of a reading of the clock; a time whose year has no date form becomes null. */
 export function clockJson({ state, machineMs, confirmedMs, sinceMs, agreeing, needed }: ClockReading) {
   const dateOf = (timeMs: number | null): string | null =>

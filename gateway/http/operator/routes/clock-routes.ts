@@ -3,10 +3,11 @@
  * that jumps or that differs from the locks' clocks (clocks/clock-guard.ts).
  */
 import { Type } from 'typebox';
-
+import { toDate } from '../../../../proto/wire/ping-json.js';
 import { pick } from '../json/audit-terms.js';
-import { ClockAnswer, clockJson } from '../json/clock.js';
+import { ClockAnswer, clockJson, RunSpeed } from '../json/clock.js';
 import type { Route } from '../routes.js';
+import { Time } from '../schemas.js';
 
 /** Every route for the clock. */
 export const CLOCK_ROUTES: readonly Route[] = [
@@ -16,8 +17,12 @@ export const CLOCK_ROUTES: readonly Route[] = [
     operation: 'clock.show',
     summary: 'The system clock, and the time that the gateway trusts if they differ.',
     success: 200,
-    answer: ClockAnswer,
-    handle: async ({ clocks }) => clockJson(clocks.reading()),
+    answer: Type.Object({ ...ClockAnswer.properties, run_clock: Time, run_speed: RunSpeed }),
+    handle: async ({ clock, clocks }) => ({
+      ...clockJson(clocks.reading()),
+      run_clock: toDate(clock.now()),
+      run_speed: clocks.speed,
+    }),
   },
   {
     method: 'POST',
