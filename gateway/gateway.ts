@@ -184,22 +184,10 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
   metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, closedLocks, notices, budgets, doubt, figures }));
   const served = { directory, webhooks, devices: accounts.devices, newEvents, wallClock, audit };
   const merchants = serveMerchants({ ...lockParts, ...served }, interfaces);
-  const operators = { ...openTokens(config, store, wallClock), audit, notices, notifier };
+  const operators = { ...openTokens(config, store, wallClock), audit, notices, notifier, clocks };
   const operator = await startOperator(
     config,
-    {
-      ...lockParts,
-      ...operators,
-      webhooks,
-      merchants,
-      accounts,
-      clocks,
-      closedLocks,
-      broker,
-      health,
-      metrics,
-      figures,
-    },
+    { ...lockParts, ...operators, webhooks, merchants, accounts, closedLocks, broker, health, metrics, figures },
     interfaces,
     options.settings ?? [],
   );

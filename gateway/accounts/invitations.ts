@@ -12,7 +12,7 @@ import { type Fault, faultAt, RequestFaults } from '../faults.js';
 import { addressGroup } from '../network/address-group.js';
 import type { DashboardRole } from '../store/contract/merchants/dashboard-roles.js';
 import type { Invitation } from '../store/contract/merchants/invitation-store.js';
-import { usernameKey } from '../store/contract/merchants/username-key.js';
+import { usernameFault, usernameKey } from '../store/contract/merchants/username-key.js';
 import type { Store } from '../store/contract/store.js';
 import { LoginGuard } from './login-guard.js';
 import type { Users } from './users.js';
@@ -151,9 +151,10 @@ export class Invitations {
     }
   }
 
-  /** @throws LockgateError `input-name` for a name without a visible character; RequestFaults `user-exists` */
+  /** @throws LockgateError `input-name` without a visible character; RequestFaults `input-body`, `user-exists` */
   async #checkName(merchantId: number, username: string): Promise<void> {
     if (usernameKey(username) === '') throw new LockgateError('input-name', 'a user’s name has a visible character');
+    checkCharacters(username);
     await forOneUser(() => this.#parts.store.people.checkNotTaken(merchantId, [{ id: null, username }]));
   }
 }
@@ -165,16 +166,24 @@ export async function forOneUser<T>(work: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (!(error instanceof RequestFaults)) throw error;
     const faults = error.faults.map((fault) => ({ ...fault, pointer: fault.pointer.replace(/^\/0\//, '/') }));
-    throw new RequestFaults(error.code, 'the user name is taken already', faults);
+    const isTaken = error.code === 'user-exists';
+    const text = isTaken ? 'the user name is taken already' : error.message.replace(' /0/', ' /');
+    throw new RequestFaults(error.code, text, faults);
   }
 }
 
 /** The new user's name. @throws RequestFaults `input-body` if it is missing, or is not that of the invitation */
 function chosenName(invitation: Invitation, username: string | undefined): string {
   const { username: invited } = invitation;
-  if (invited === null) return username ?? refuseName('a name is required: the invitation has none');
+  if (invited === null) return checkCharacters(username ?? refuseName('a name is required: the invitation has none'));
   const isInvited = username === undefined || usernameKey(username) === usernameKey(invited);
   return isInvited ? invited : refuseName(`the invitation is for ${JSON.stringify(invited)}`);
+}
+
+/** Returns the name. @throws RequestFaults `input-body` if it has control characters */
+function checkCharacters(username: string): string {
+  const detail = usernameFault(username);
+  return detail === undefined ? username : refuseName(detail);
 }
 
 function refuseName(detail: string): never {

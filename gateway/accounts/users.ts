@@ -6,7 +6,7 @@ import type { HttpBudgets } from '../fairness/http-budgets.js';
 import { type Fault, MAX_REPORTED_FAULTS, RequestFaults } from '../faults.js';
 import { addressGroup } from '../network/address-group.js';
 import type { NewUser, UserChange } from '../store/contract/merchants/people-store.js';
-import { usernameKey } from '../store/contract/merchants/username-key.js';
+import { usernameFault, usernameKey } from '../store/contract/merchants/username-key.js';
 import type { Store } from '../store/contract/store.js';
 import { LoginGuard } from './login-guard.js';
 import { Passwords } from './passwords.js';
@@ -69,7 +69,8 @@ export class Users {
    *
    * @param signal aborts the work, with nothing added
    * @param by who adds the users: a merchant's budget limits how many passwords are hashed; an operator has no limit
-   * @throws RequestFaults `user-exists` for a name or an id that is twice in the list or is taken
+   * @throws RequestFaults `input-body` for a name with control characters; `user-exists` for a name or an id that is
+   *   twice in the list or is taken
    * @throws OverBudget if the merchant would have too many users, or its budget of password hashes is exhausted
    * @throws LockgateError `busy`
    */
@@ -79,6 +80,7 @@ export class Users {
     signal: AbortSignal,
     by: 'merchant' | 'operator' = 'merchant',
   ): Promise<void> {
+    refuseBadNames(users);
     refuseTwice(users);
     const { store, clock, budgets } = this.#parts;
     await store.people.checkNotTaken(merchantId, users);
@@ -182,6 +184,18 @@ export class Users {
     await store.people.addSession({ merchantId, userId, tokenHash: keys.hashSecret(token), nowMs, expiresAtMs });
     return { result: 'logged-in', token, expiresAtMs };
   }
+}
+
+/** @throws RequestFaults `input-body` */
+function refuseBadNames(users: readonly TypedUser[]): void {
+  const faults = users.flatMap(({ username }, index): Fault[] => {
+    const detail = username === null ? undefined : usernameFault(username);
+    return detail === undefined ? [] : [{ pointer: `/${index}/username`, detail }];
+  });
+  const [first] = faults;
+  if (first === undefined) return;
+  const text = `the request does not fit: ${first.pointer}: ${first.detail}`;
+  throw new RequestFaults('input-body', text, faults.slice(0, MAX_REPORTED_FAULTS));
 }
 
 /** Checks that no id and no user name is twice in the list. @throws RequestFaults `user-exists` */

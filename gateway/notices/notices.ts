@@ -253,17 +253,19 @@ export class Notices {
       if (backSinceMs === undefined) this.#resolve('boot-back', formatMac(mac));
       else this.#noteBootBack(formatMac(mac), backSinceMs);
     });
-    events.on('presence', ({ mac, presence }) => {
-      if (presence.presence === 'late' && !this.#isClosed(mac))
-        this.#late.open(formatMac(mac), lateText(formatMac(mac), presence));
-      else if (!this.#late.isEmpty) this.#late.close(formatMac(mac));
-    });
+    events.on('presence', ({ mac, presence }) => this.#notePresence(mac, presence));
     events.on('judging', ({ mac, state, why }) => {
       if (state === 'stopped' && !this.#isClosed(mac))
         this.#unjudged.open(formatMac(mac), unjudgedText(formatMac(mac), why));
       else this.#unjudged.close(formatMac(mac));
     });
     events.on('budget', (change) => this.#noteBudget(change));
+  }
+
+  #notePresence(mac: Mac, presence: Presence): void {
+    if (presence.presence === 'late' && !this.#isClosed(mac))
+      this.#late.open(formatMac(mac), lateText(formatMac(mac), presence));
+    else if (!this.#late.isEmpty) this.#late.close(formatMac(mac));
   }
 
   /** A lock and its phones share a notice, which is resolved when both are within their budgets. */

@@ -3,7 +3,7 @@
  * Pure.
  */
 import type { PingType } from '../../proto/wire/ping-fields.js';
-import { REASONS } from '../../proto/wire/reasons.js';
+import { isReason, REASON_NAMES } from '../../proto/wire/reasons.js';
 import { faultAt, type RequestFaults } from '../faults.js';
 import { type Labels, labelsFault, orderedLabels } from '../store/contract/merchants/device-labels.js';
 import { EVENT_TYPES, type EventType } from '../store/contract/webhooks/merchant-event.js';
@@ -18,9 +18,6 @@ export interface FilterChange {
 }
 
 const PING_TYPES: readonly PingType[] = ['cellular', 'gps', 'close_connection'];
-const REASON_NAMES: readonly string[] = REASONS.map(({ name }) => name);
-/** A reason that a later version of the protocol adds is passed on with its number. */
-const UNRECOGNIZED_REASON = /^REASON_UNRECOGNIZED_-?\d{1,10}$/;
 
 /** The filter after the change; undefined if the change names nothing. @throws LockgateError `input-filter` */
 export function changedFilter(change: FilterChange, before: WebhookFilter = NO_FILTER): WebhookFilter | undefined {
@@ -44,7 +41,7 @@ function checkEvents(events: readonly string[]): readonly EventType[] | null {
 }
 
 function checkReasons(reasons: readonly string[]): readonly string[] | null {
-  const wrong = reasons.find((each) => !REASON_NAMES.includes(each) && !UNRECOGNIZED_REASON.test(each));
+  const wrong = reasons.find((each) => !isReason(each));
   if (wrong !== undefined) throw wrongFilter('/reasons', 'reason', wrong, REASON_NAMES.join(', '));
   return distinct(reasons);
 }

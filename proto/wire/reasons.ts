@@ -77,6 +77,14 @@ export function reasonNumber(reason: string): number | undefined {
   return NAME_BY_NUMBER.has(number) || number !== (number | 0) ? undefined : number;
 }
 
+/** The names of the specification's table. */
+export const REASON_NAMES: readonly KnownReason[] = REASONS.map(({ name }) => name);
+
+/** Whether a text names a reason, or a number outside the table, as it does for a reason of a later version. */
+export function isReason(text: string): text is Reason {
+  return reasonNumber(text) !== undefined;
+}
+
 /** Whether the reason is in the specification's table. */
 export function isKnownReason(reason: Reason): reason is KnownReason {
   return NUMBER_BY_NAME.has(reason);

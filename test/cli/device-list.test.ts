@@ -69,6 +69,9 @@ t.test('names and labels: import with commas or semicolons, set, filters', async
   t.strictSame(await names('--label', 'city=Köln', '--label', 'row=2'), ['Dom']);
   t.strictSame(await names('--search', 'PIER'), ['Harbour 1, pier']);
   t.strictSame(await names('--presence', 'late,online'), []);
+  t.strictSame(await names('--state', 'low-battery,Locked'), [], 'states in any spelling');
+  const typed = await lockgate(gateway, ['device', 'list', '--state', 'foo-bar']);
+  t.match(typed, { code: 2, stderr: /--state is "foo-bar": expected locked, unlocked, theft/ }, 'as it was typed');
   const set = await lockgate(gateway, ['device', 'set', two ?? '', '--name', 'Harbour 2', '--labels', 'city=Hamburg']);
   t.match(set.stdout, /named "Harbour 2"\.\nLabels: city=Hamburg/);
   t.strictSame(await names('--label', 'city=Hamburg'), ['Harbour 1, pier', 'Harbour 2']);

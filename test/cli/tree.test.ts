@@ -8,11 +8,13 @@ import t from 'tap';
 import { COMMAND_GROUPS } from '../../cli/command-groups.js';
 import { printCompletions } from '../../cli/commands/completion/completion.js';
 import { VALUE_SOURCES } from '../../cli/commands/completion/values.js';
+import { STATES } from '../../cli/commands/device/list.js';
 import { calledGroups, makeProgram } from '../../cli/program.js';
 import { captureOutput, sanitizeLine } from '../../cli/terminal/output.js';
 import { tableLines } from '../../cli/terminal/table.js';
 import { cutToWidth, widthOf } from '../../cli/terminal/text-width.js';
 import { wrapWords } from '../../cli/terminal/word-wrap.js';
+import { LISTED_STATES } from '../../gateway/locks/list/lock-filter.js';
 import { NOTICE_KINDS } from '../../gateway/store/contract/notice-store.js';
 import { DELIVERY_STATES } from '../../gateway/store/contract/webhook-store.js';
 import { didYouMean, nearestNames } from '../../proto/did-you-mean.js';
@@ -115,6 +117,7 @@ t.test('the command line’s copies of choices equal the gateway’s', async (t)
     return command?.options.find(({ long }) => long === flag)?.argChoices;
   };
   t.same(choices('notices', '--kind'), NOTICE_KINDS);
+  t.same([...STATES].sort(), [...LISTED_STATES].sort(), 'device list --state');
   t.same(choices('webhook deliveries', '--state'), DELIVERY_STATES);
 });
 
@@ -184,7 +187,7 @@ t.test('help and a command load few modules, and none of the gateway', async (t)
   t.match(help[0], 'cli/main.js');
   t.ok(help.length <= 18, `--help: ${help.length} modules\n${help.join('\n')}`);
   const ownModules = list.filter((file) => /^(cli|proto|gateway)\//.test(file));
-  t.ok(ownModules.length <= 35, `device list: ${ownModules.length} modules\n${ownModules.join('\n')}`);
+  t.ok(ownModules.length <= 38, `device list: ${ownModules.length} modules\n${ownModules.join('\n')}`);
   // Modules of the gateway, of the simulator and of packages, which load slowly. The wording imports nothing.
   const isHeavy = (file: string): boolean =>
     /^(gateway|firmware-sim)\//.test(file) && !/^gateway\/(version\.js|console\/wording\/)/.test(file)

@@ -18,8 +18,17 @@ import { addWatchFlag, repeatIfWatched } from '../../terminal/watch.js';
 const PAGE_LOCKS = 1_000;
 const DEFAULT_LIMIT = 100;
 const PRESENCES = 'online, asleep, late, low-battery, airplane, never-seen';
-/** The states of the lock itself; power states, such as LOW_BATTERY, are in upper case. */
-const LOWER_CASE_STATES = ['locked', 'unlocked', 'theft'];
+/** What `--state` takes: states of the lock itself, then power states. A test compares them with the gateway's. */
+export const STATES: readonly string[] = [
+  'locked',
+  'unlocked',
+  'theft',
+  'AIRPLANE',
+  'LOW_BATTERY',
+  'RECOVERY',
+  'HIGH',
+  'MID',
+];
 
 /** Labels by key. */
 export type Labels = Readonly<Record<string, string>>;
@@ -84,12 +93,11 @@ function readWords(text: string): readonly string[] {
   return text.split(',').map((word) => word.trim());
 }
 
-/** Power states are in upper case; people may type them otherwise. */
+/** Power states are in upper case; people may type them otherwise. A word that is no state stays as it was typed. */
 function readStates(text: string): readonly string[] {
   return readWords(text).map((word) => {
-    return LOWER_CASE_STATES.includes(word.toLowerCase())
-      ? word.toLowerCase()
-      : word.toUpperCase().replaceAll('-', '_');
+    const spelled = word.toLowerCase().replaceAll('-', '_');
+    return STATES.find((state) => state.toLowerCase() === spelled) ?? word;
   });
 }
 

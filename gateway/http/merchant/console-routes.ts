@@ -4,6 +4,7 @@
  */
 import { type Static, Type } from 'typebox';
 import { Seconds } from '../../../proto/clock.js';
+import { parseDate } from '../../../proto/date.js';
 import { toDate } from '../../../proto/wire/ping-json.js';
 import type { ApiKeys } from '../../accounts/api-keys.js';
 import { CONSOLE_SESSION_LIFE } from '../../console/console-sessions.js';
@@ -12,7 +13,7 @@ import { OverBudget } from '../../fairness/over-budget.js';
 import type { ConsoleSession, SessionOwner, UserConsoleSession } from '../../store/contract/console-session-store.js';
 import type { ApiKey } from '../../store/contract/merchants/access-store.js';
 import { userWho } from './audited.js';
-import { Refusal } from './refusal.js';
+import { inputRefusal, Refusal } from './refusal.js';
 import type { Call, HttpAnswer, MerchantRoute } from './route.js';
 import { notLoggedIn } from './user-session.js';
 
@@ -208,11 +209,10 @@ function agentOf({ headers }: Call): string | undefined {
 async function createKey(call: Call): Promise<HttpAnswer> {
   const { apiKeys } = call.parts;
   const { name, scopes, expires_at: expiry } = call.body as Static<typeof NewKeyBody>;
-  const expiresAtMs = expiry === undefined ? null : Date.parse(expiry);
+  const expiresAtMs = expiry === undefined ? null : parseDate(expiry);
   if (Number.isNaN(expiresAtMs)) {
     const detail = 'expected a date such as 2026-11-20T06:00:00.000Z';
-    const faults = [{ pointer: '/expires_at', detail }];
-    throw new Refusal({ status: 400, code: 'input-body', detail: `the request does not fit: ${detail}`, faults });
+    throw inputRefusal('body', [{ pointer: '/expires_at', detail }]);
   }
   const { key, text } = await apiKeys.create(sessionOf(call).merchantName, name, { scopes, expiresAtMs });
   return { ...json({ ...keyJson(apiKeys, key), key: text }), status: 201 };

@@ -27,3 +27,15 @@ export class Refusal extends RequestFaults {
     this.members = members;
   }
 }
+
+/**
+ * The refusal of a call whose query or body does not fit: 400 with the code `input-query` or `input-body`, by where the
+ * first fault is. A fault that programs handle apart from others has a code of its own, such as `input-cursor`.
+ *
+ * @param faults one at least
+ */
+export function inputRefusal(place: 'query' | 'body', faults: readonly Fault[]): Refusal {
+  const [first] = faults;
+  const detail = `the request does not fit: ${first?.pointer || 'the body'}: ${first?.detail}`;
+  return new Refusal({ status: 400, code: `input-${place}`, detail, faults });
+}

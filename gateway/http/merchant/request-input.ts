@@ -7,7 +7,7 @@ import type { TSchema } from 'typebox';
 import { dropNulls } from '../shared/null-members.js';
 import { isAllowed } from './answer-headers.js';
 import { faultsOf } from './check-value.js';
-import { Refusal } from './refusal.js';
+import { inputRefusal, Refusal } from './refusal.js';
 import { JSON_TYPE, type MerchantRoute } from './route.js';
 
 /** The content type that generic clients send; only some routes accept it. */
@@ -54,13 +54,12 @@ export function checkedQuery(route: MerchantRoute, request: FastifyRequest): Rea
     });
   if (route.body !== undefined) dropNulls(route.body, body);
   const query = queryOf(route.query, request.query as Readonly<Record<string, unknown>>);
-  const faults = [
-    ...(route.query === undefined ? [] : faultsOf(route.query, query)),
-    ...(route.body === undefined ? [] : faultsOf(route.body, body)),
-  ];
-  if (faults.length === 0) return query;
-  const detail = `the request does not fit: ${faults[0]?.pointer || 'the body'}: ${faults[0]?.detail}`;
-  throw route.refuse?.(faults) ?? new Refusal({ status: 400, code: 'input-body', detail, faults });
+  // The query first: a pointer must not leave open which of the two it points into.
+  const queryFaults = route.query === undefined ? [] : faultsOf(route.query, query);
+  if (queryFaults.length > 0) throw route.refuse?.(queryFaults) ?? inputRefusal('query', queryFaults);
+  const bodyFaults = route.body === undefined ? [] : faultsOf(route.body, body);
+  if (bodyFaults.length > 0) throw route.refuse?.(bodyFaults) ?? inputRefusal('body', bodyFaults);
+  return query;
 }
 
 /** A list in a query: the parameter repeated, or its values separated by commas. */

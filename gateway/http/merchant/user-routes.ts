@@ -45,7 +45,8 @@ ${MAX_STRANGER_GUESSES} for the account, or from the address for all accounts.`.
 const UserStatus = Type.Unsafe<number>({ type: 'integer', format: 'int32', description: 'User Status' });
 
 function userListOf(maxLength: number) {
-  const username = 'Unique, compared without case and surrounding spaces and after NFKC normalization.';
+  const username =
+    'Unique, compared without case and surrounding spaces and after NFKC normalization. Without control characters.';
   return Type.Array(
     Type.Object(
       {

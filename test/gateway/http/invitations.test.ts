@@ -70,6 +70,8 @@ t.test('an invited person chooses a name and a password, once', async (t) => {
   const offer = { merchant: MERCHANT, username: null, dashboard: 'owner', expires_at: '2026-11-27T00:00:00.000Z' };
   t.match(await post('look-up', { token }), { status: 200, body: offer });
   t.match(await accept(token, { username: undefined }), { status: 400, body: { errors: [{ pointer: '/username' }] } });
+  const noControls = { status: 400, body: { code: 'input-body', errors: [{ pointer: '/username' }] } };
+  t.match(await accept(token, { username: 'a\u0007da' }), noControls);
   const accepted = { merchant: MERCHANT, username: 'ada', dashboard: 'owner' };
   t.strictSame((await accept(token)).body, accepted);
   t.equal(await canLogIn(gateway, 'ada', 'correct horse'), true);

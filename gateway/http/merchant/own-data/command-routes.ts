@@ -5,7 +5,7 @@ import { formatMac, parseMac } from '../../../../proto/wire/mac.js';
 import { readMerchantCommand } from '../../../commands/command-input.js';
 import { digestOf } from '../../../commands/idempotent-calls.js';
 import type { CommandRecord, CommandState } from '../../../store/contract/command-record.js';
-import { Refusal } from '../refusal.js';
+import { inputRefusal, Refusal } from '../refusal.js';
 import {
   type Call,
   type CallAudit,
@@ -196,6 +196,8 @@ function readIdempotencyKey({ headers }: Call): string | undefined {
 async function listCommands(call: Call): Promise<HttpAnswer> {
   const { parts, merchantId, query } = call;
   const { mac_addr: macText, state } = query as { mac_addr?: string; state?: CommandState };
+  if (macText !== undefined && !parseMac(macText).ok)
+    throw inputRefusal('query', [{ pointer: '/mac_addr', detail: 'expected a MAC such as A4:C1:38:F0:E1:D2' }]);
   const device = macText === undefined ? undefined : (await findOwnLock({ ...call, params: { mac: macText } })).device;
   const list = JSON.stringify(['commands', device?.id ?? null, state ?? null]);
   const { limit, after } = readPage(call, list, ['number']);

@@ -2,12 +2,12 @@
 import { Type } from 'typebox';
 import { type Milliseconds, Seconds, systemClock } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
-import { REASONS } from '../../../../proto/wire/reasons.js';
+import { isReason } from '../../../../proto/wire/reasons.js';
 import { OverBudget } from '../../../fairness/over-budget.js';
 import { type EventPage, type EventPageTerms, OLDEST_PLACE, readEventPage } from '../../../webhooks/event-page.js';
 import { MAX_WAITING_PER_MERCHANT } from '../../../webhooks/new-event-signal.js';
 import { PAYLOAD_SCHEMAS } from '../../../webhooks/payload/schema.js';
-import { Refusal } from '../refusal.js';
+import { inputRefusal, Refusal } from '../refusal.js';
 import { type Call, type HttpAnswer, type MerchantRoute, Problem, problemResponse } from '../route.js';
 import { encodeCursor, MAX_CURSOR_CHARS } from './cursor.js';
 import { DEFAULT_LIMIT, LIMIT_QUERY, linkTo, listText, readCursor } from './list.js';
@@ -18,9 +18,6 @@ const MAX_WAIT_SECONDS = 30;
 /** The shortest time between two reads of a call that waits. */
 const MIN_READ_DISTANCE: Milliseconds = 50;
 const PING_TYPES = ['cellular', 'gps', 'close_connection'];
-/** A reason that a later version of the protocol adds is passed on with its number. */
-const UNRECOGNIZED_REASON = /^REASON_UNRECOGNIZED_-?\d{1,10}$/;
-const KNOWN_REASONS = new Set(REASONS.map(({ name }) => name as string));
 
 const Query = Type.Object({
   after: Type.Optional(
@@ -134,10 +131,6 @@ function placeOf(after: string | undefined, list: string): typeof OLDEST_PLACE {
   return { afterId: afterId as number, completeToMs: completeToMs as number };
 }
 
-function isReason(word: string): boolean {
-  return KNOWN_REASONS.has(word) || UNRECOGNIZED_REASON.test(word);
-}
-
 /** Returns the words of a parameter, which are separated by commas. @throws Refusal 400 `input-query` */
 function readWords(
   name: string,
@@ -150,12 +143,7 @@ function readWords(
   const wrong = words.find((word) => !isValid(word));
   if (wrong === undefined) return words;
   const detail = `expected ${expected}, not ${JSON.stringify(wrong.slice(0, 60))}`;
-  throw new Refusal({
-    status: 400,
-    code: 'input-query',
-    detail: `the request does not fit: /${name}: ${detail}`,
-    faults: [{ pointer: `/${name}`, detail }],
-  });
+  throw inputRefusal('query', [{ pointer: `/${name}`, detail }]);
 }
 
 /** Returns the refusal 410, with the cursor of the oldest event, if events after a place were deleted; or `error`. */

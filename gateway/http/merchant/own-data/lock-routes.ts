@@ -19,7 +19,7 @@ import {
   nameFault,
 } from '../../../store/contract/merchants/device-labels.js';
 import type { Device } from '../../../store/contract/store.js';
-import { Refusal } from '../refusal.js';
+import { inputRefusal } from '../refusal.js';
 import { type Call, type MerchantRoute, problemResponse, tooLarge, WRONG_TYPE } from '../route.js';
 import type { Position } from './cursor.js';
 import { longPageAnswer, PAGE_QUERY, pageResponse, readPage } from './list.js';
@@ -171,10 +171,7 @@ function checkDescription(name: string | undefined, labels: Labels | undefined):
     ...(inName === undefined ? [] : [{ pointer: '/name', detail: inName }]),
     ...(inLabels === undefined ? [] : [{ pointer: pointerTo(inLabels.key), detail: inLabels.detail }]),
   ];
-  const [first] = faults;
-  if (first === undefined) return;
-  const detail = `the request does not fit: ${first.pointer}: ${first.detail}`;
-  throw new Refusal({ status: 400, code: 'input-body', detail, faults });
+  if (faults.length > 0) throw inputRefusal('body', faults);
 }
 
 function pointerTo(key: string): string {

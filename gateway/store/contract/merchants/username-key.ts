@@ -17,3 +17,11 @@ export function usernameKey(name: string): string {
     .trim();
   return visible.toLowerCase().toUpperCase().toLowerCase().normalize('NFKC');
 }
+
+/** Control characters, and the separators that end a line: a name is one line in every list and log. */
+const BAD_IN_NAME = /[\p{Cc}\u2028\u2029]/u;
+
+/** What is wrong with a new user's name, as a sentence; undefined if nothing is. Older names stay as they are. */
+export function usernameFault(name: string): string | undefined {
+  return BAD_IN_NAME.test(name) ? 'expected a name without control characters' : undefined;
+}

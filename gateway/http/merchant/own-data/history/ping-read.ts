@@ -5,10 +5,12 @@
 import { DATE_EXPECTED, parseDate } from '../../../../../proto/date.js';
 import { decodeUplink } from '../../../../../proto/wire/codec.js';
 import { isPingUplink, type PingUplink } from '../../../../../proto/wire/ping.js';
+import { isReason, REASON_NAMES } from '../../../../../proto/wire/reasons.js';
+import { MAX_REPORTED_FAULTS } from '../../../../faults.js';
 import type { ReadTurns } from '../../../../locks/list/read-turns.js';
 import type { PingFilter } from '../../../../store/contract/merchants/uplink-scan.js';
 import type { Store, StoredUplink } from '../../../../store/contract/store.js';
-import { Refusal } from '../../refusal.js';
+import { inputRefusal, type Refusal } from '../../refusal.js';
 import type { Call } from '../../route.js';
 
 /** Maximum number of uplinks that one page of pings examines, whether they match or not. */
@@ -66,13 +68,15 @@ function timeOf(name: string, text: string | undefined, absentMs: number): numbe
 }
 
 function badQuery(pointer: string, detail: string): Refusal {
-  const faults = [{ pointer, detail }];
-  return new Refusal({
-    status: 400,
-    code: 'input-query',
-    detail: `the request does not fit: ${pointer}: ${detail}`,
-    faults,
-  });
+  return inputRefusal('query', [{ pointer, detail }]);
+}
+
+/** Checks the parameter `reason`. @throws Refusal 400 `input-query` */
+export function checkReasons(reasons: readonly string[] | undefined): void {
+  const faults = (reasons ?? []).flatMap((reason, index) =>
+    isReason(reason) ? [] : [{ pointer: `/reason/${index}`, detail: `expected one of ${REASON_NAMES.join(', ')}` }],
+  );
+  if (faults.length > 0) throw inputRefusal('query', faults.slice(0, MAX_REPORTED_FAULTS));
 }
 
 /** One page of a lock's pings. */

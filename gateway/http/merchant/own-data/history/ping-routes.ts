@@ -6,7 +6,7 @@ import { type MerchantRoute, problemResponse } from '../../route.js';
 import { longPageAnswer, PAGE_QUERY, pageResponse, readPage } from '../list.js';
 import { PING_EXAMPLE } from '../lock-example.js';
 import { findOwnLock, MacParam, NO_SUCH_LOCK, ownDataRoute } from '../own-data-route.js';
-import { merchantReader, readPingPage, readSpan, readTrackPings } from './ping-read.js';
+import { checkReasons, merchantReader, readPingPage, readSpan, readTrackPings } from './ping-read.js';
 import { TRACK_EXAMPLE, TRACK_FORMATS, Track, TrackSchema } from './track.js';
 
 const Time = (description: string) => Type.Optional(Type.String({ description: `${description}, RFC 3339.` }));
@@ -48,6 +48,7 @@ const listPings = ownDataRoute({
     const { device } = await findOwnLock(call);
     const { fromMs, toMs } = readSpan(call);
     const { reason: reasons, ping_type: types, from, to } = call.query as Static<typeof PingsQuery>;
+    checkReasons(reasons);
     // A cursor is valid only for the same query.
     const cursorOf = `pings ${device.id} ${JSON.stringify([from, to, reasons, types])}`;
     const { limit, after } = readPage(call, cursorOf, ['number']);

@@ -1,0 +1,57 @@
+/** What is wrong in a query is `input-query`, what is wrong in a body `input-body`, both with a pointer. */
+import t from 'tap';
+import { OWN_DATA_ROUTES } from '../../../../gateway/http/merchant/own-data/routes.js';
+import { callMerchantApi, type MerchantCall } from '../../../helpers/http/merchant-call.js';
+import { type OwnDataSite, ownDataSite } from '../../../helpers/http/own-data/site.js';
+
+const ask = ({ gateway, amber }: OwnDataSite, where: string, terms: MerchantCall = {}) =>
+  callMerchantApi(gateway, where, { key: amber.key, ...terms });
+
+interface Parameter {
+  readonly enum?: readonly string[];
+  readonly items?: { readonly enum?: readonly string[] };
+}
+
+function parametersOf(query: unknown): [name: string, parameter: Parameter][] {
+  const { properties = {} } = (query ?? {}) as { readonly properties?: Readonly<Record<string, Parameter>> };
+  return Object.entries(properties);
+}
+
+t.test('a filter that takes one of some words takes no other', async (t) => {
+  const site = await ownDataSite(t);
+  const { mac } = site.amber;
+  const wrong: [where: string, pointer: string][] = [
+    [`/v1/locks/${mac}/pings?reason=FOO`, '/reason/0'],
+    [`/v1/locks/${mac}/pings?reason=REASON_THEFT,REASON_UNRECOGNIZED_1`, '/reason/1'],
+    [`/v1/locks/${mac}/pings?from=yesterday`, '/from'],
+    ['/v1/events?reasons=FOO', '/reasons'],
+    ['/v1/events?types=FOO', '/types'],
+    ['/v1/commands?mac_addr=FOO', '/mac_addr'],
+  ];
+  for (const { method, path, query } of OWN_DATA_ROUTES)
+    for (const [name, { enum: words, items }] of parametersOf(query))
+      if (method === 'GET' && (words ?? items?.enum) !== undefined)
+        wrong.push([
+          `${path.replace('{mac}', mac).replace('{id}', '1')}?${name}=FOO`,
+          words ? `/${name}` : `/${name}/0`,
+        ]);
+  t.ok(wrong.length > 12, 'enumerated parameters are found');
+  for (const [where, pointer] of wrong)
+    t.match(await ask(site, where), { status: 400, body: { code: 'input-query', errors: [{ pointer }] } }, where);
+  t.match(await ask(site, `/v1/locks/${mac}/pings?reason=REASON_UNRECOGNIZED_99`), { status: 200 });
+});
+
+t.test('a wrong body is another code than a wrong query', async (t) => {
+  const site = await ownDataSite(t);
+  const where = `/v1/locks/${site.amber.mac}`;
+  for (const [body, pointer] of [
+    [{ name: 7 }, '/name'],
+    [{ name: 'a\u0007b' }, '/name'],
+    [{ labels: { a: 7 } }, '/labels/a'],
+  ] as const)
+    t.match(
+      await ask(site, where, { method: 'PATCH', body }),
+      { status: 400, body: { code: 'input-body', errors: [{ pointer }] } },
+      JSON.stringify(body),
+    );
+});
