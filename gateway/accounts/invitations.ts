@@ -166,8 +166,9 @@ export async function forOneUser<T>(work: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (!(error instanceof RequestFaults)) throw error;
     const faults = error.faults.map((fault) => ({ ...fault, pointer: fault.pointer.replace(/^\/0\//, '/') }));
-    const isTaken = error.code === 'user-exists';
-    const text = isTaken ? 'the user name is taken already' : error.message.replace(' /0/', ' /');
+    if (error.code === 'user-exists') throw new RequestFaults(error.code, 'the user name is taken already', faults);
+    const [first] = faults;
+    const text = `the request does not fit: ${first?.pointer}: ${first?.detail}`;
     throw new RequestFaults(error.code, text, faults);
   }
 }

@@ -39,7 +39,10 @@ const OUTCOME_MARKS: Readonly<Record<string, Mark>> = {
   unknown: 'warn',
 };
 
-function columns(_entries: readonly AuditEntryJson[], { dateMs: nowMs }: GatewayClocks): readonly Column<AuditEntryJson>[] {
+function columns(
+  _entries: readonly AuditEntryJson[],
+  { dateMs: nowMs }: GatewayClocks,
+): readonly Column<AuditEntryJson>[] {
   return [
     { title: 'ID', show: ({ id }) => String(id), neverCut: true },
     { title: 'WHEN', show: ({ at }) => agoText(at, nowMs) },

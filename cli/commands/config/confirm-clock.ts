@@ -14,6 +14,12 @@ interface ClockJson {
   readonly locks_needed: number | null;
 }
 
+/** The answer of `GET /clock`: also the run's clock, which is not confirmed. */
+interface ShownClockJson extends ClockJson {
+  readonly run_clock: string;
+  readonly run_speed: number;
+}
+
 /** The result of the command. */
 interface Confirmed {
   readonly confirmed: boolean;
@@ -34,7 +40,7 @@ export async function confirmClock(flags: ConfirmFlags): Promise<void> {
 }
 
 async function readClock(client: GatewayClient): Promise<Confirmed> {
-  const clock = await client.get<ClockJson>('/clock');
+  const { run_clock: _run, run_speed: _speed, ...clock } = await client.get<ShownClockJson>('/clock');
   return { confirmed: false, before: clock, clock };
 }
 
