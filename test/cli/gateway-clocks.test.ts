@@ -47,12 +47,12 @@ t.test('ages of locks, commands and deliveries are by the run’s clock', async 
   t.match((await lockgate('device list')).stdout, new RegExp(`${MAC}.* 30 min ago`));
   t.match((await lockgate('command list')).stdout, / 30 min ago .*in \d+ (min|h|d)/, 'when it was made, and expires');
   const { stdout } = await lockgate('webhook deliveries --body');
-  t.match(stdout, /pending +30 min ago .*next in \d+ s\b/, 'received by the run’s clock, tried again by the date');
-  t.match(stdout, /1\. (now|\d s ago): /);
+  t.match(stdout, /pending +30 min ago .*next (now|(in )?\d+ s)\b/, 'received by the run’s clock, and two clocks');
+  t.match(stdout, /1\. (now|\d+ s ago): /);
   t.match((await lockgate('webhook deliveries --since 20m')).stderr, /No deliveries match/);
   t.match((await lockgate('webhook deliveries --since 40m')).stdout, /pending/);
   t.match((await lockgate('webhook show 1')).stdout, /the oldest received 30 min ago/);
-  t.match((await lockgate('merchant list')).stdout, new RegExp(`${MERCHANT} +(now|\\d s ago)`), 'made at a date');
+  t.match((await lockgate('merchant list')).stdout, new RegExp(`${MERCHANT} +(now|\\d+ s ago)`), 'made at a date');
   t.match((await lockgate('audit --since 1h')).stdout, /command\.send/);
   t.match((await lockgate(`why ${MAC}`)).stdout, /30 min ago/);
 });
