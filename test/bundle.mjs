@@ -27,6 +27,7 @@ export async function bundleTests(files) {
     process.version,
     readOrNull(clonePath('dist', '.lockgate-build')),
     readOrNull(clonePath('test', 'bundle.mjs')),
+    readOrNull(clonePath('test', 'current-tap.mjs')),
     ...files,
   ]);
   if (readOrNull(stampFile) === stamp) return;
@@ -58,7 +59,7 @@ export async function withSourcePositions(text, files) {
   });
 }
 
-/** esbuild's output files for a bundle that exports a function for each test, which runs it. */
+/** esbuild's output files for a bundle that exports `tests`, a function for each file, and `runTests`. */
 async function build(files, sourcemap) {
   const { build } = await import('esbuild');
   const entry = files.map((file) => `${JSON.stringify(file)}: () => require(${JSON.stringify(`./${file}`)})`);
@@ -71,12 +72,18 @@ async function build(files, sourcemap) {
       legalComments: 'none',
       logLevel: 'silent',
       absWorkingDir: clonePath(),
-      stdin: { contents: `module.exports = {${entry.join(',\n')}};`, resolveDir: clonePath() },
+      stdin: {
+        contents: `export { runTests } from './test/current-tap.mjs'; export const tests = {${entry.join(',\n')}};`,
+        resolveDir: clonePath(),
+      },
       outfile: bundleFile,
       write: false,
       sourcemap,
       external: unbundled,
-      plugins: [{ name: 'own-paths', setup: keepOwnPaths }],
+      plugins: [
+        { name: 'own-paths', setup: keepOwnPaths },
+        { name: 'current-tap', setup: importCurrentTap },
+      ],
     });
     return outputFiles;
   } catch (error) {
@@ -84,6 +91,18 @@ async function build(files, sourcemap) {
     if (first === undefined) throw error;
     throw new UserError(`The tests can't be bundled: ${first.location?.file}:${first.location?.line}: ${first.text}`);
   }
+}
+
+/** An esbuild plugin: what imports tap gets the `t` of current-tap.mjs, the only importer of tap itself. */
+function importCurrentTap({ onResolve, onLoad }) {
+  const name = './test/current-tap.mjs';
+  onResolve({ filter: /[\\/]@tapjs[\\/]tap\.js$/ }, ({ importer }) =>
+    importer === clonePath(name) ? null : { path: name, namespace: 'current-tap' },
+  );
+  onLoad({ filter: /^/, namespace: 'current-tap' }, () => ({
+    contents: `export { currentTap as default } from ${JSON.stringify(name)};`,
+    resolveDir: clonePath(),
+  }));
 }
 
 /**

@@ -1,42 +1,34 @@
 // Runs the compiled tests and ends with one line that counts every test: `N passed, N failed[, N skipped]`.
 // Called by `npm test` and `npm run test:long`; arguments are test files, as dist/test/x.test.js or as test/x.test.ts.
 //
-// Each file runs in a separate process and writes TAP. The tests use the library tap, but not its runner, which would
-// add half a second of CPU time to each file, and to every process that a test starts, to track loaded files. A run of
-// many files bundles them first (bundle.mjs).
+// The files write TAP. They use the library tap, but not its runner, which would add half a second of CPU time to each
+// file, and to every process that a test starts, to track loaded files. A run of many files bundles them first
+// (bundle.mjs), and small files share processes (helpers/house/test-groups.ts). `--alone` gives each file its own.
 //
 // `--costs` prints the CPU time of each file, including processes that it started, and writes the table to
 // test/costs.tsv. The most expensive files start first, so that no long file runs alone at the end.
 import { spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
-import {
-  clonePath,
-  filesBelow,
-  printProgress,
-  readOrNull,
-  reportFailure,
-  root,
-  UserError,
-} from '../cli/prepare/workplace.mjs';
+import { clonePath, filesBelow, printProgress, reportFailure, root, UserError } from '../cli/prepare/workplace.mjs';
 import { bundledOf, bundleTests, withSourcePositions } from './bundle.mjs';
+import { costTable, cpuSeconds, sourceOf, storedCosts, writeCosts } from './costs.mjs';
 
-// Compiled code, so it is imported below, only after the build.
-const countTapModule = new URL('../dist/test/helpers/house/count-tap.js', import.meta.url).href;
+// Compiled code, which exists only after the build.
+const helper = (name) => import(new URL(`../dist/test/helpers/house/${name}.js`, import.meta.url).href);
+const { closingLine, countTap } = await helper('count-tap');
+const { FIRST_BUNDLED, groupFiles, splitGroup } = await helper('test-groups');
 const LONG_FOLDER = 'dist/test/long/';
 /** Tests that call the TypeScript compiler or read every file; `npm run check` runs them. */
 const CHECK_FOLDER = 'dist/test/check/';
 /** Fewer files than this run one by one: bundling takes as long as it saves. */
 const MIN_BUNDLED = 10;
-/** The test that runs first and stores the compiled code for the others; it starts a gateway, as most of them do. */
-const FIRST_BUNDLED = 'dist/test/gateway/webhooks/waits.test.js';
-const COSTS_FILE = clonePath('test', 'costs.tsv');
 /**
  * Files that run at the same time: more than most machines have cores, because a test spends half of its time waiting.
  */
 const MAX_JOBS = 4;
-/** The time limit of one file; generous, since a build machine may be busy. */
+/** The time limit of one file, and of a group of files; generous, since a build machine may be busy. */
 const TIMEOUT_SECONDS = 180;
+const GROUP_TIMEOUT_SECONDS = 900;
 /** The time limit of one file of test/long, the longest of which runs for an hour. */
 const LONG_TIMEOUT_SECONDS = 7200;
 /** After its timeout, tap ends a file and reports where it hung; a file that still runs after this time is killed. */
@@ -48,7 +40,7 @@ function compiledPath(argument) {
   return path.startsWith('dist/') ? path : `dist/${path.replace(/\.ts$/, '.js')}`;
 }
 
-/** The compiled test files to run, most expensive first. @throws UserError if an argument names no test */
+/** The compiled test files to run. @throws UserError if an argument names no test */
 function chooseFiles(args) {
   const all = filesBelow('dist/test', '.test.js').sort();
   const named = args.filter((argument) => !argument.startsWith('--')).map(compiledPath);
@@ -61,24 +53,7 @@ function chooseFiles(args) {
     folder === null ? !file.startsWith(LONG_FOLDER) && !file.startsWith(CHECK_FOLDER) : file.startsWith(folder);
   const files = named.length > 0 ? named : all.filter(isWanted);
   if (files.length === 0) throw new UserError(`There are no such tests in dist/test.`);
-  return mostExpensiveFirst(files);
-}
-
-/** The stored table: CPU seconds by source file. A file that is not in the table counts as the most expensive. */
-function readCosts() {
-  const rows = (readOrNull(COSTS_FILE) ?? '').split('\n').map((line) => line.split('\t'));
-  return new Map(rows.filter(([seconds]) => Number(seconds) >= 0).map(([seconds, , file]) => [file, Number(seconds)]));
-}
-
-/** The source file of a compiled test. */
-function sourceOf(file) {
-  return file.replace(/^dist\//, '').replace(/\.js$/, '.ts');
-}
-
-function mostExpensiveFirst(files) {
-  const costs = readCosts();
-  const cost = (file) => costs.get(sourceOf(file)) ?? Number.POSITIVE_INFINITY;
-  return [...files].sort((a, b) => (cost(a) < cost(b) ? 1 : cost(a) > cost(b) ? -1 : 0));
+  return files;
 }
 
 /** The files that run from the bundle, after bundling them. */
@@ -89,23 +64,38 @@ async function bundle(files, args) {
   return bundled;
 }
 
-/** The arguments of Node.js for a file. */
-function nodeArguments(file, bundled) {
-  if (!bundled.has(file)) return [file];
-  return [clonePath('test', 'run-bundled.cjs'), file, ...(file === FIRST_BUNDLED ? ['--write-code'] : [])];
+/** The arguments of Node.js for files that share a process. */
+function nodeArguments(files, bundled) {
+  if (!bundled.has(files[0])) return files;
+  return [clonePath('test', 'run-bundled.cjs'), ...(files[0] === FIRST_BUNDLED ? ['--write-code'] : []), ...files];
+}
+
+function timeoutSeconds(files) {
+  if (files.length > 1) return GROUP_TIMEOUT_SECONDS;
+  return files[0].startsWith(LONG_FOLDER) ? LONG_TIMEOUT_SECONDS : TIMEOUT_SECONDS;
 }
 
 /**
- * Runs one file. Returns its TAP, how it ended (null for status 0), and its CPU and elapsed time in seconds. A POSIX
- * shell starts the file, since the shell's `times` reports the CPU time of a process and of all that it started.
+ * Runs files in one process. Returns for each its TAP, how it ended (null: well), and its CPU and elapsed time in
+ * seconds. A POSIX shell starts the process, since the shell's `times` reports its CPU time with that of all that it
+ * started.
  */
-function runFile(file, bundled) {
-  const seconds = file.startsWith(LONG_FOLDER) ? LONG_TIMEOUT_SECONDS : TIMEOUT_SECONDS;
+async function runFiles(files, bundled) {
+  const { tap, errors, ending, cpu, wall } = await runProcess(files, bundled);
+  if (files.length === 1) return [{ file: files[0], tap, errors, ending, cpu, wall, files }];
+  const parts = splitGroup(files, tap, ending);
+  // The start of the process, and processes that files started, are spread over them by their own time.
+  const counted = parts.reduce((sum, part) => sum + part.cpu, 0);
+  return parts.map((part) => ({ ...part, errors, cpu: counted > 0 ? (part.cpu / counted) * cpu : 0, files }));
+}
+
+function runProcess(files, bundled) {
+  const seconds = timeoutSeconds(files);
   const env = { ...process.env, TAP_TIMEOUT: String(seconds) };
   const script = '"$@"; status=$?; times >&3; exit $status';
   const startedAt = performance.now();
   return new Promise((resolve) => {
-    const child = spawn('sh', ['-c', script, 'sh', process.execPath, ...nodeArguments(file, bundled)], {
+    const child = spawn('sh', ['-c', script, 'sh', process.execPath, ...nodeArguments(files, bundled)], {
       cwd: root,
       env,
       detached: true,
@@ -119,12 +109,12 @@ function runFile(file, bundled) {
       running.delete(child);
       const ending = code === 0 ? null : signal ? `was killed by ${signal}` : `ended with status ${code}`;
       const wall = (performance.now() - startedAt) / 1000;
-      resolve({ file, tap: stdout.text, errors: stderr.text, ending, cpu: cpuSeconds(times.text), wall });
+      resolve({ tap: stdout.text, errors: stderr.text, ending, cpu: cpuSeconds(times.text), wall });
     });
   });
 }
 
-/** The running processes of test files, each the leader of a process group. */
+/** The running processes of tests, each the leader of a process group. */
 const running = new Set();
 
 /** Collects what a stream sends; `text` of the result grows as it arrives. */
@@ -134,15 +124,6 @@ function collectText(stream) {
     collected.text += chunk;
   });
   return collected;
-}
-
-/** Parses the output of `times`, a line for the shell and a line for its children: `0m0.001s 0m0.002s`. */
-function cpuSeconds(times) {
-  const spans = times.match(/(\d+)m([\d.]+)s/g) ?? [];
-  return spans.reduce((sum, span) => {
-    const [, minutes, seconds] = /(\d+)m([\d.]+)s/.exec(span);
-    return sum + Number(minutes) * 60 + Number(seconds);
-  }, 0);
 }
 
 /** Kills all tests on a signal: Ctrl-C reaches only this process, since each test is in another process group. */
@@ -175,12 +156,14 @@ function failures(tap) {
   return shown.join('\n');
 }
 
-/** Prints a failed file's failures and stderr, and the command that repeats the file. */
-async function reportFailedFile({ file, tap, errors, ending }, bundled) {
+/** Prints a failed file's failures and stderr, the files that ran before it, and the command that repeats the file. */
+async function reportFailedFile({ file, tap, errors, ending, files }, bundled) {
   const [shown, otherErrors] = await Promise.all(
     [failures(tap), errors.trimEnd()].map((text) => withSourcePositions(text, [...bundled].sort())),
   );
   printProgress(`\n${sourceOf(file)} ${ending ?? 'failed'}. Repeat: npm test -- ${sourceOf(file)}`);
+  const earlier = files.slice(0, files.indexOf(file)).map(sourceOf);
+  if (earlier.length > 0) printProgress(`In the same process, before it: ${earlier.join(', ')}`);
   if (shown !== '') printProgress(shown);
   if (otherErrors !== '') printProgress(otherErrors);
 }
@@ -192,27 +175,21 @@ function showProgress(done, files, failed) {
   process.stderr.write(done === files ? '\r\x1b[K' : `\r\x1b[K${line}`);
 }
 
-/** Runs the files, at most MAX_JOBS at a time, and calls `onRun` with the result of each. */
-async function runFiles(files, bundled, onRun) {
-  const waiting = files.filter((file) => !(bundled.has(file) && file === FIRST_BUNDLED));
-  if (waiting.length < files.length) await onRun(await runFile(FIRST_BUNDLED, bundled));
+/** Runs the groups, at most MAX_JOBS at a time, and calls `onRun` with the result of each file. */
+async function runGroups(groups, bundled, onRun) {
+  const runGroup = async (group) => {
+    for (const run of await runFiles(group, bundled)) await onRun(run);
+  };
+  const first = groups.find((group) => bundled.has(group[0]) && group[0] === FIRST_BUNDLED);
+  if (first) await runGroup(first);
+  const waiting = groups.filter((group) => group !== first);
   const worker = async () => {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift())
-      await onRun(await runFile(file, bundled));
+    for (let group = waiting.shift(); group !== undefined; group = waiting.shift()) await runGroup(group);
   };
   await Promise.all(Array.from({ length: MAX_JOBS }, worker));
 }
 
-/** The table of costs, most expensive file first, and the sum of CPU seconds. */
-function costTable(runs) {
-  const rows = [...runs].sort((a, b) => b.cpu - a.cpu);
-  const lines = rows.map(({ cpu, wall, file }) => `${cpu.toFixed(1)}\t${wall.toFixed(1)}\t${sourceOf(file)}`);
-  const total = rows.reduce((sum, { cpu }) => sum + cpu, 0);
-  return { text: ['CPU s\twall s\tfile', ...lines, ''].join('\n'), total };
-}
-
 await reportFailure(async () => {
-  const { closingLine, countTap } = await import(countTapModule);
   const args = process.argv.slice(2);
   const files = chooseFiles(args);
   printProgress(`Running ${files.length} test file${files.length === 1 ? '' : 's'}.`);
@@ -220,7 +197,12 @@ await reportFailure(async () => {
   const runs = [];
   let failedFiles = 0;
   const bundled = await bundle(files, args);
-  await runFiles(files, bundled, async (run) => {
+  const groups = groupFiles(files, {
+    isBundled: (file) => bundled.has(file),
+    costOf: storedCosts(),
+    alone: args.includes('--alone'),
+  });
+  await runGroups(groups, bundled, async (run) => {
     runs.push(run);
     if (run.ending !== null) {
       failedFiles += 1;
@@ -231,8 +213,7 @@ await reportFailure(async () => {
   if (args.includes('--costs')) {
     const { text, total } = costTable(runs);
     process.stdout.write(`${text}${total.toFixed(1)} CPU s in all\n`);
-    if (!args.some((argument) => !argument.startsWith('--')) && !args.includes('--long'))
-      writeFileSync(COSTS_FILE, text);
+    if (!args.some((argument) => !argument.startsWith('--')) && !args.includes('--long')) writeCosts(text);
   }
   const count = countTap(runs.sort((a, b) => (a.file < b.file ? -1 : 1)));
   for (const test of count.skipped) printProgress(`skipped: ${test}`);
