@@ -4,7 +4,7 @@
 
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
-import { toAscii, unbundled } from '../cli/prepare/bundles.mjs';
+import { tapBundle, toAscii, unbundled } from '../cli/prepare/bundles.mjs';
 // clonePath: an absolute path in this clone of the repository. fingerprint: a hash of these texts.
 import { clonePath, fingerprint, readOrNull, UserError } from '../cli/prepare/workplace.mjs';
 
@@ -96,9 +96,9 @@ async function build(files, sourcemap) {
 /** An esbuild plugin: what imports tap gets the `t` of current-tap.mjs, the only importer of tap itself. */
 function importCurrentTap({ onResolve, onLoad }) {
   const name = './test/current-tap.mjs';
-  onResolve({ filter: /[\\/]@tapjs[\\/]tap\.js$/ }, ({ importer }) =>
-    importer === clonePath(name) ? null : { path: name, namespace: 'current-tap' },
-  );
+  // Compiled files import tap's bundle, by its path (importBundles in bundles.mjs).
+  onResolve({ filter: /[\\/]@tapjs[\\/]tap\.js$/ }, () => ({ path: name, namespace: 'current-tap' }));
+  onResolve({ filter: /^tap$/ }, () => ({ path: clonePath(tapBundle) }));
   onLoad({ filter: /^/, namespace: 'current-tap' }, () => ({
     contents: `export { currentTap as default } from ${JSON.stringify(name)};`,
     resolveDir: clonePath(),

@@ -1,6 +1,6 @@
 // The `t` of test files in a bundle, which they import instead of that of tap (bundle.mjs). So several files can run in
 // one process, each in a subtest that has its hooks, time limit and result.
-import root from '../dist/node_modules/@tapjs/tap.js';
+import root from 'tap';
 
 /** The time limit of one file of several, in milliseconds; a file alone has that of `TAP_TIMEOUT`. */
 const FILE_TIMEOUT_MS = 180_000;

@@ -29,7 +29,7 @@ const packagesFolder = 'dist/packages';
  * tap's bundle, which only a build with the tests makes: loading tap took a quarter of a second in each test file. The
  * stacks that tap shows leave out frames in a folder of this name.
  */
-const tapBundle = 'dist/node_modules/@tapjs/tap.js';
+export const tapBundle = 'dist/node_modules/@tapjs/tap.js';
 const programFolder = 'dist/program';
 /** The folders that every build fills. */
 export const bundleFolders = [packagesFolder, programFolder];
