@@ -19,16 +19,21 @@ import {
 import { COMMAND_CASES, type CommandCase } from '../helpers/commands/command-cases.js';
 import { type CommandSite, commandSite } from '../helpers/commands/command-site.js';
 
-const PROGRAM = await makeProgram('all');
 const COLUMNS = 80;
 /** An address where nothing listens. */
 const NOWHERE = { LOCKGATE_GATEWAY: 'http://127.0.0.1:9', LOCKGATE_TOKEN: 'none', LOCKGATE_DATA: 'nowhere' };
+
+/** The whole program; the tests below run after it is made. */
+let program: Command;
+t.before(async () => {
+  program = await makeProgram('all');
+});
 
 function pathOf(command: Command): string {
   return command.parent === null ? '' : `${pathOf(command.parent)} ${command.name()}`.trim();
 }
 
-function everyCommand(command: Command = PROGRAM): Command[] {
+function everyCommand(command = program): Command[] {
   return [command, ...command.commands.flatMap(everyCommand)];
 }
 
@@ -37,9 +42,12 @@ function isLeaf(command: Command): boolean {
   return command.commands.length === 0 || command.name() === 'notices';
 }
 
-const LEAVES = everyCommand().filter(isLeaf);
+function leaves(): Command[] {
+  return everyCommand().filter(isLeaf);
+}
+
 const flagsOf = (name: string): readonly (string | undefined)[] =>
-  (LEAVES.find((each) => pathOf(each) === name)?.options ?? []).map(({ long }) => long);
+  (leaves().find((each) => pathOf(each) === name)?.options ?? []).map(({ long }) => long);
 
 /** Splits a command line as a shell does: at blanks outside quotes. */
 function wordsOf(typed: string): string[] {
@@ -163,7 +171,7 @@ class Calls {
 }
 
 t.test('every command has a test case, and every test case has a command', async (t) => {
-  t.same(COMMAND_CASES.map(({ command }) => command).sort(), LEAVES.map(pathOf).sort());
+  t.same(COMMAND_CASES.map(({ command }) => command).sort(), leaves().map(pathOf).sort());
 });
 
 t.test('the help of each group equals its snapshot', async (t) => {
