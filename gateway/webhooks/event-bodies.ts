@@ -3,8 +3,8 @@ import type { StoredUplink } from '../store/contract/store.js';
 import { webhookBody } from './payload/body.js';
 import type { WebhookPayload } from './payload/schema.js';
 
-/** Bodies that are made in one turn of the event loop, which takes some 2 ms. */
-const BODIES_PER_TURN = 100;
+/** Bodies that are made in one turn of the event loop, which takes some 1 ms. */
+const BODIES_PER_TURN = 40;
 
 /**
  * Returns the body of each ping. A damaged ping is left out, as webhooks leave it out.

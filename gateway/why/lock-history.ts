@@ -16,8 +16,8 @@ import type { LogEntry, Store, StoredUplink } from '../store/contract/store.js';
 export const MAX_REPLAYED_UPLINKS = 2_500;
 /** Maximum number of entries read after the target. */
 const MAX_ENTRIES_AFTER = 500;
-/** A batch takes some 5 ms of the gateway's thread. */
-const READ_BATCH_ENTRIES = 250;
+/** A batch takes one or two ms of the gateway's thread. */
+const READ_BATCH_ENTRIES = 60;
 
 /** The lock whose log is replayed. */
 export interface HistoryLock {

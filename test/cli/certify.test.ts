@@ -9,6 +9,7 @@ import { certifyTraces } from '../../cli/commands/trace/certify/certify.js';
 import { checkTraces } from '../../cli/commands/trace/check/check.js';
 import type { CheckFlags, FormatName } from '../../cli/commands/trace/check/options.js';
 import { captureOutput } from '../../cli/terminal/output.js';
+import { builtInNames } from '../../firmware-sim/scenario/built-in.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import type { CertificateJson } from '../../proto/trace/certificate/json.js';
 import { certificateRows } from '../../proto/trace/certificate/rows.js';
@@ -41,16 +42,18 @@ function certify(files: readonly string[], flags: Parameters<typeof certifyTrace
   return run(() => certifyTraces(files, flags));
 }
 
-/** Writes the traces of two scenarios, one of them gzipped. */
+/** The lines of the trace of a built-in scenario. */
+async function linesOfScenario(name: string, hasWorldEvents = false): Promise<string[]> {
+  const traces = await scenarioLines(undefined, hasWorldEvents);
+  return traces[builtInNames().indexOf(name)] ?? [];
+}
+
+/** Writes the traces of two scenarios into a new folder: airplane, and theft, gzipped. Returns the two files. */
 async function traceFiles(test: Test): Promise<string[]> {
-  const scenarios = await scenarioLines();
-  const textOf = (index: number): string => `${(scenarios[index] ?? []).join('\n')}\n`;
-  const [plain, gzipped] = [
-    path.join(folder, `${test.name.length}.jsonl`),
-    path.join(folder, `${test.name.length}.gz`),
-  ];
-  writeFileSync(plain, textOf(0));
-  writeFileSync(gzipped, gzipSync(textOf(11)));
+  const traces = tempFolder(test);
+  const [plain, gzipped] = [path.join(traces, 'airplane.jsonl'), path.join(traces, 'theft.gz')];
+  writeFileSync(plain, `${(await linesOfScenario('airplane')).join('\n')}\n`);
+  writeFileSync(gzipped, gzipSync(`${(await linesOfScenario('theft')).join('\n')}\n`));
   return [plain, gzipped];
 }
 
@@ -72,7 +75,7 @@ t.test('a certificate has its rows as JSON; a broken rule exits with 1', async (
   t.match((await certify([broken], {})).text, /theft-cadence: .*:\d+: cadence-too-fast: Two GPS pings/);
 });
 
-t.test('a page has no scripts and external resources, and shows each verdict as a word', async (t) => {
+t.test('a page has no scripts or external resources, and shows each verdict as a word', async (t) => {
   const files = [...(await traceFiles(t)), broken];
   const out = path.join(folder, 'page.html');
   t.equal((await certify(files, { out, firmware: '<b>9"' })).code, 1);
@@ -105,8 +108,9 @@ t.test(
   },
 );
 
-t.test('--world compares with another file, and --verify wants that file as it was', async (t) => {
-  const lines = (await scenarioLines(undefined, true))[11] ?? [];
+// World events say what truly happened to the lock. A file with such events is the truth that --world compares with.
+t.test('--world compares with another file, and --verify needs that file unchanged', async (t) => {
+  const lines = await linesOfScenario('theft', true);
   const isWorld = (line: string): boolean => line.includes('"event":"world"');
   const [trace, truth, out] = ['bare.jsonl', 'truth.jsonl.gz', 'world.html'].map((name) => path.join(folder, name)) as [
     string,
@@ -115,20 +119,20 @@ t.test('--world compares with another file, and --verify wants that file as it w
   ];
   writeFileSync(trace, lines.filter((line) => !isWorld(line)).join('\n'));
   writeFileSync(truth, gzipSync(lines.join('\n')));
-  const row = async (flags: Parameters<typeof certifyTraces>[1]): Promise<unknown> =>
+  const positionRow = async (flags: Parameters<typeof certifyTraces>[1]): Promise<unknown> =>
     ((await certify([trace], { ...flags, json: true })).json as CertificateJson).rows.find(
       (each) => (each as { row: string }).row === 'position-true',
     );
-  t.match(await row({}), { verdict: 'NOT SEEN' });
-  t.match(await row({ world: truth }), { verdict: 'PASS' });
+  t.match(await positionRow({}), { verdict: 'NOT SEEN' });
+  t.match(await positionRow({ world: truth }), { verdict: 'PASS' });
   t.equal((await certify([trace], { world: truth, out })).code, 0);
   t.match(readFileSync(out, 'utf8'), /Compared with the truth .*truth/);
   t.match(await certify([trace], { verify: out, world: truth }), { code: 0 });
   t.match(await certify([trace], { verify: out }), { code: 1, text: /made with --world .*, which was not given/ });
   const withoutTheft = lines.filter((line) => !isWorld(line) && !line.includes('"reason":"REASON_THEFT"'));
   writeFileSync(trace, withoutTheft.join('\n'));
-  const broken = await certify([trace], { world: truth });
-  t.match(broken, { code: 1, text: /theft-cellular-mid: .*: owed: .*truth\.jsonl\.gz:\d+/ });
+  const failed = await certify([trace], { world: truth });
+  t.match(failed, { code: 1, text: /theft-cellular-mid: .*: owed: .*truth\.jsonl\.gz:\d+/ });
   writeFileSync(trace, lines.filter((line) => !isWorld(line)).join('\n'));
   writeFileSync(truth, gzipSync(lines.slice(0, -1).join('\n')));
   t.match(await certify([trace], { verify: out, world: truth }), {

@@ -28,59 +28,60 @@ function hrefsOf(html: string): string[] {
   return [...html.matchAll(/ href="([^"]+)"/g)].map(([, href = '']) => href);
 }
 
-/** Why links lead nowhere. */
-function broken(links: readonly string[]): string[] {
+/** A message for each link that leads nowhere. */
+function brokenLinkMessages(links: readonly string[]): string[] {
   return links.flatMap((link) => followLink(link) ?? []);
 }
 
-interface Linked {
+/** A rule in JSON output, with the section that it cites and the link to it. */
+interface CitedRule {
   readonly rule: string;
   readonly section: string;
   readonly link: string;
 }
 
-t.test('findings of trace check: JSON and HTML', async (t) => {
-  const { files } = await json<{ files: { findings: Linked[] }[] }>(['trace', 'check', TRACE]);
+t.test('findings of trace check link to their rules, in JSON and in HTML', async (t) => {
+  const { files } = await json<{ files: { findings: CitedRule[] }[] }>(['trace', 'check', TRACE]);
   const findings = files.flatMap((file) => file.findings);
   t.match(findings, [{ rule: 'after-close', section: 'protocol.md §3', link: 'docs/protocol.md#rule-after-close' }]);
-  t.same(broken(findings.map(({ link }) => link)), []);
+  t.same(brokenLinkMessages(findings.map(({ link }) => link)), []);
   const html = await output(['trace', 'check', TRACE, '--format', 'html']);
   const hrefs = hrefsOf(html);
   t.ok(hrefs.length >= 2, 'in the summary and in the table of findings');
-  t.same(broken(hrefs), []);
-  t.notMatch(await output(['trace', 'check', TRACE]), /docs\//, 'text is short');
+  t.same(brokenLinkMessages(hrefs), []);
+  t.notMatch(await output(['trace', 'check', TRACE]), /docs\//, 'text has no links');
 });
 
-t.test('rows of a certificate: JSON and HTML', async (t) => {
+t.test('rows of a certificate link to their sections, in JSON and in HTML', async (t) => {
   const { rows } = await json<{ rows: { section: string; links: string[] }[] }>(['trace', 'certify', TRACE]);
   t.ok(rows.length > 80);
   for (const { section, links } of rows) t.equal(links.length, section.split('; ').length, section);
-  t.same(broken(rows.flatMap(({ links }) => links)), []);
+  t.same(brokenLinkMessages(rows.flatMap(({ links }) => links)), []);
   const page = join(tempFolder(t), 'cert.html');
   await runCommand(['trace', 'certify', TRACE, '--out', page]);
   const hrefs = hrefsOf(readFileSync(page, 'utf8'));
   t.ok(hrefs.length > 80, `${hrefs.length} links`);
-  t.same(broken(hrefs), []);
+  t.same(brokenLinkMessages(hrefs), []);
 });
 
-t.test('steps and findings of trace why', async (t) => {
+t.test('steps and findings of trace why link to their rules and sections', async (t) => {
   const line = JSON.parse(
     readFileSync(join(root, 'test/traces/expected.jsonl'), 'utf8').match(/^.*after-close\.breaks-1.*$/m)?.[0] ?? '',
   ).line;
   interface Why {
-    readonly findings: readonly Linked[];
+    readonly findings: readonly CitedRule[];
     readonly steps: readonly { readonly rests_on: string; readonly link: string }[];
   }
   const { steps, findings } = await json<Why>(['trace', 'why', `${TRACE}:${line}`]);
   t.equal(steps[0]?.link, 'docs/protocol.md#rule-after-close');
   t.equal(findings[0]?.link, 'docs/protocol.md#rule-after-close');
   t.ok(steps.length > 3);
-  t.same(broken(steps.map(({ link }) => link)), []);
-  t.notMatch(await output(['trace', 'why', `${TRACE}:${line}`]), /docs\//, 'text is short');
+  t.same(brokenLinkMessages(steps.map(({ link }) => link)), []);
+  t.notMatch(await output(['trace', 'why', `${TRACE}:${line}`]), /docs\//, 'text has no links');
 });
 
-t.test('rules of model show', async (t) => {
-  const { rules } = await json<{ rules: Linked[] }>(['model', 'show', '--rules']);
+t.test('rules of model show link to the documents', async (t) => {
+  const { rules } = await json<{ rules: CitedRule[] }>(['model', 'show', '--rules']);
   t.equal(rules.length, RULES.length);
-  t.same(broken(rules.map(({ link }) => link)), []);
+  t.same(brokenLinkMessages(rules.map(({ link }) => link)), []);
 });

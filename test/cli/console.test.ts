@@ -4,6 +4,7 @@ import path from 'node:path';
 import t from 'tap';
 import { hasDisplay } from '../../cli/commands/console/browser.js';
 import { consoleAddress, tunnelCommand } from '../../cli/commands/console/ssh-tunnel.js';
+import { consoleText } from '../../cli/commands/demo/accounts.js';
 import { afterThisTurn } from '../../proto/clock.js';
 import { runCommand } from '../helpers/cli/command-line.js';
 import { pageHeaders } from '../helpers/console/dashboard.js';
@@ -64,8 +65,10 @@ t.test('a link is printed and opened; over SSH it is printed alone, with the tun
   const { stdout } = await run([]);
   while (!existsSync(opened)) await new Promise<void>((resolve) => afterThisTurn(resolve));
   t.equal(readFileSync(opened, 'utf8'), stdout, 'the others opened nothing: this is the only one');
-  const address = `http://127.0.0.1:${gateway.operatorPort}/console/login`;
   const headers = { ...pageHeaders(gateway.operatorPort), 'content-type': 'application/json' };
-  const body = JSON.stringify({ token: stdout.trim().replace(/^.*#/, '') });
-  t.equal((await fetch(address, { method: 'POST', headers, body })).status, 200, 'the printed link works');
+  for (const text of [stdout, await consoleText(gateway, desktop.LOCKGATE_GATEWAY)]) {
+    const body = JSON.stringify({ token: /#(lgl_[\w-]{43})/.exec(text)?.[1] });
+    const { status } = await fetch(`${desktop.LOCKGATE_GATEWAY}/console/login`, { method: 'POST', headers, body });
+    t.equal(status, 200, 'the link of the command works, and that of the demo');
+  }
 });

@@ -1,7 +1,8 @@
 /**
  * Every command has help, a table for people, JSON for programs, and failures that say what is wrong and what to do,
- * each with its exit code (interfaces.md §4). The outputs are compared with test/snapshots/cli, which has a file for
- * each command. `TAP_SNAPSHOT=1 node dist/test/cli/contract.test.js` regenerates these files.
+ * each with its exit code (interfaces.md §4). The outputs are compared with the files in test/snapshots/cli, one for
+ * each command. `TAP_SNAPSHOT=1 node dist/test/cli/contract.test.js` regenerates these files. COMMAND_CASES says with
+ * which words each command is called.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -51,14 +52,15 @@ const flagsOf = (name: string): readonly (string | undefined)[] =>
 
 /** Splits a command line as a shell does: at blanks outside quotes. */
 function wordsOf(typed: string): string[] {
-  return [...typed.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, one, two, three]) => one ?? two ?? three ?? '');
+  const words = typed.matchAll(/"(?<double>[^"]*)"|'(?<single>[^']*)'|(?<bare>\S+)/g);
+  return [...words].map(({ groups }) => groups?.double ?? groups?.single ?? groups?.bare ?? '');
 }
 
-/** Rows of tables that are longer than the terminal is wide. Sentences may be longer. */
-function tooLongRows(text: string): string[] {
-  const isTitles = (block: string): boolean => /^ *[A-Z][A-Z ]+( {2,}[A-Z ]+)+$/m.test(block);
-  const blocks = text.split('\n\n').filter(isTitles);
-  return blocks.flatMap((block) => block.split('\n').filter((line) => [...line].length > COLUMNS));
+/** Lines of tables that are wider than the terminal. Lines outside tables may be wider. */
+function tooWideLines(text: string): string[] {
+  const isTable = (block: string): boolean => /^ *[A-Z][A-Z ]+( {2,}[A-Z ]+)+$/m.test(block);
+  const tables = text.split('\n\n').filter(isTable);
+  return tables.flatMap((table) => table.split('\n').filter((line) => [...line].length > COLUMNS));
 }
 
 /** Values from the output of earlier calls, by their names; `{name}` in a command line is replaced by the value. */
@@ -87,14 +89,16 @@ class Calls {
     this.#case = each;
   }
 
-  async help(): Promise<void> {
+  /** Checks --help. */
+  async checkHelp(): Promise<void> {
     const { command } = this.#case;
     const { stdout, stderr } = await this.#call(`${command} --help`, 0, '');
     this.#test.match(stdout, new RegExp(`\nExample:\n[^]* {2}\\$ .*lockgate ${command}`), `${command}: an example`);
-    this.#test.equal(stderr, '', `${command}: its help is a result`);
+    this.#test.equal(stderr, '', `${command}: help goes to stdout only`);
   }
 
-  async people(): Promise<void> {
+  /** Checks the output on a terminal. */
+  async checkTerminalOutput(): Promise<void> {
     const { command, shows, stdin, during } = this.#case;
     if (typeof shows !== 'string') {
       this.texts.push(`[${shows.reason}]`);
@@ -103,44 +107,49 @@ class Calls {
     await this.#case.before?.(this.#site);
     const code = during === undefined ? 0 : [0, 130];
     const { stdout } = await this.#call(`${command} ${shows}`, code, `on ${COLUMNS} columns`, { stdin, during });
-    this.#test.same(tooLongRows(stdout), [], `${command}: tables fit`);
+    this.#test.same(tooWideLines(stdout), [], `${command}: tables fit`);
   }
 
-  async programs(): Promise<void> {
+  /** Checks the JSON in a pipe, and remembers values of it that later command lines need. */
+  async checkJson(): Promise<void> {
     const { command, shows, json, stdin, during } = this.#case;
     this.#test.equal(json !== null, flagsOf(command).includes('--json'), `${command}: --json`);
     const typed = json ?? (typeof shows === 'string' ? shows : null);
     if (json === null || typed === null) return;
     await this.#case.before?.(this.#site);
     const code = during === undefined ? 0 : [0, 130];
-    const end = await this.#call(`${command} ${typed} --json`, code, 'in a pipe', {
+    const result = await this.#call(`${command} ${typed} --json`, code, 'in a pipe', {
       stdin,
       during,
       columns: undefined,
     });
     const { remembers } = this.#case;
     if (remembers === undefined) return;
-    const [, value = ''] = remembers.from.exec(end.stdout) ?? [];
+    const [, value = ''] = remembers.from.exec(result.stdout) ?? [];
     this.#test.not(value, '', `${command}: ${remembers.name}`);
     learnedValues.set(remembers.name, value);
   }
 
-  async failures(): Promise<void> {
+  /** Checks a wrong input (exit code 2), a refusal (3), a negative result (1), and a gateway that is not there (3). */
+  async checkFailures(): Promise<void> {
     const { command, wrong, negative, duringNegative, refused, shows } = this.#case;
-    const [typed, says] = wrong;
+    const [typed, message] = wrong;
     const { stderr, stdout } = await this.#call(`${command} ${typed}`, 2, '', { columns: undefined });
-    this.#test.match(stderr, says, `${command}: which input was wrong`);
-    this.#test.match(stderr, /^lockgate: [^\n]+\n$/m, `${command}: in a sentence`);
-    this.#test.equal(stdout, '', `${command}: on stderr alone`);
+    this.#test.match(stderr, message, `${command}: the error names the wrong input`);
+    this.#test.match(stderr, /^lockgate: [^\n]+\n$/m, `${command}: the error is a sentence`);
+    this.#test.equal(stdout, '', `${command}: the error goes to stderr only`);
     if (refused !== undefined) await this.#call(`${command} ${refused}`, 3, '');
     if (negative !== undefined) await this.#call(`${command} ${negative}`, 1, '', { during: duringNegative });
     if (!flagsOf(command).includes('--gateway')) return;
-    const down = this.#case.withoutGateway ?? (typeof shows === 'string' ? shows : '');
-    const end = await this.#call(`${command} ${down}`, 3, 'without a gateway', { environment: NOWHERE });
-    this.#test.match(end.stderr, /^lockgate: no gateway at http:\/\/127\.0\.0\.1:9 \(nothing listens there\)/m);
-    this.#test.match(end.stderr, /Start one with "lockgate serve", or name another with --gateway/, 'what to do');
+    const typedWithoutGateway = this.#case.withoutGateway ?? (typeof shows === 'string' ? shows : '');
+    const result = await this.#call(`${command} ${typedWithoutGateway}`, 3, 'without a gateway', {
+      environment: NOWHERE,
+    });
+    this.#test.match(result.stderr, /^lockgate: no gateway at http:\/\/127\.0\.0\.1:9 \(nothing listens there\)/m);
+    this.#test.match(result.stderr, /Start one with "lockgate serve", or name another with --gateway/, 'what to do');
   }
 
+  /** Runs a command line, checks its exit code, and adds its output to `texts`; `how` is part of the text's title. */
   async #call(
     typed: string,
     code: number | readonly number[],
@@ -148,25 +157,28 @@ class Calls {
     setting: CallSetting = {},
   ): Promise<CommandResult> {
     const { folder, environment } = this.#site;
-    const { during, ...commandPlace } = setting;
+    const { during, ...ownEnvironment } = setting;
     const words = wordsOf(fillIn(typed));
-    const end = await runCommand(words, {
+    const result = await runCommand(words, {
       columns: COLUMNS,
       folder,
       environment,
       ...(during !== undefined && { whileRunning: async (running) => await during(running, this.#site) }),
-      ...commandPlace,
+      ...ownEnvironment,
     } as CommandEnvironment);
-    // The next call must not be taken for the one that has just ended.
+    // A listener of this call that is still connected would be taken for that of the next call.
     if (during !== undefined) await this.#site.waitForNoListener();
-    const told = `lockgate ${typed}`.trim();
-    this.#test.ok([code].flat().includes(end.code), `${told} => ${[code].flat().join(' or ')}: ${end.stderr}`);
+    const codes = [code].flat();
+    this.#test.ok(codes.includes(result.code), `lockgate ${typed} => ${codes.join(' or ')}: ${result.stderr}`);
     const { varies = [] } = this.#case;
     const normalise = (text: string): string =>
-      varies.reduce((told, [what, stands]) => told.replace(what, stands), this.#site.normalise(text));
+      varies.reduce(
+        (output, [pattern, replacement]) => output.replace(pattern, replacement),
+        this.#site.normalise(text),
+      );
     const title = `${normalise(`lockgate ${fillIn(typed)}`.trim())}${how === '' ? '' : `  [${how}]`}`;
-    this.texts.push(callText(title, end, normalise, words.includes('--json')));
-    return end;
+    this.texts.push(callText(title, result, normalise, words.includes('--json')));
+    return result;
   }
 }
 
@@ -178,9 +190,9 @@ t.test('the help of each group equals its snapshot', async (t) => {
   for (const group of everyCommand().filter((each) => !isLeaf(each))) {
     const name = pathOf(group);
     const words = [...wordsOf(name), '--help'];
-    const end = await runCommand(words, { columns: COLUMNS });
-    t.equal(end.code, 0, name);
-    const text = `${callText(`lockgate ${words.join(' ')}`, end, (told) => told)}\n`;
+    const result = await runCommand(words, { columns: COLUMNS });
+    t.equal(result.code, 0, name);
+    const text = `${callText(`lockgate ${words.join(' ')}`, result, (output) => output)}\n`;
     t.equal(text, storedSnapshot(snapshotName(name), text), `${name}: equals the snapshot`);
   }
 });
@@ -189,10 +201,10 @@ t.test('each command’s help, table, JSON and failures equal its snapshot', asy
   const site = await commandSite(t);
   for (const each of COMMAND_CASES) {
     const calls = new Calls(t, site, each);
-    await calls.help();
-    await calls.people();
-    await calls.programs();
-    await calls.failures();
+    await calls.checkHelp();
+    await calls.checkTerminalOutput();
+    await calls.checkJson();
+    await calls.checkFailures();
     const text = `${calls.texts.join('\n\n')}\n`;
     t.equal(text, storedSnapshot(snapshotName(each.command), text), `${each.command}: equals the snapshot`);
   }

@@ -24,7 +24,7 @@ function parseList(text: string): { devices: { mac: string; name: string | null 
   return JSON.parse(text);
 }
 
-t.test('a list of thousands is one JSON document, and goes on with a cursor', async (t) => {
+t.test('a list of thousands of locks is one JSON document, and a cursor gives the next locks', async (t) => {
   const gateway = await testGateway(t);
   const devices = Array.from({ length: LOCKS }, (_, index) => ({
     mac: formatMac(testMac(index + 1)),
@@ -34,28 +34,30 @@ t.test('a list of thousands is one JSON document, and goes on with a cursor', as
   const all = parseList((await lockgate(gateway, ['device', 'list', '--json', '--limit', '5000'])).stdout);
   t.equal(new Set(all.devices.map(({ mac }) => mac)).size, LOCKS);
   t.equal(all.next_cursor, null);
-  const some = parseList((await lockgate(gateway, ['device', 'list', '--json', '--limit', '2000'])).stdout);
-  t.equal(some.devices.length, 2_000);
-  const rest = ['device', 'list', '--json', '--limit', '5000', '--cursor', some.next_cursor ?? ''];
-  const more = parseList((await lockgate(gateway, rest)).stdout);
-  t.strictSame([...some.devices, ...more.devices], all.devices);
+  const firstPage = parseList((await lockgate(gateway, ['device', 'list', '--json', '--limit', '2000'])).stdout);
+  t.equal(firstPage.devices.length, 2_000);
+  const { next_cursor: cursor } = firstPage;
+  const secondPage = parseList(
+    (await lockgate(gateway, ['device', 'list', '--json', '--limit', '5000', '--cursor', cursor ?? ''])).stdout,
+  );
+  t.strictSame([...firstPage.devices, ...secondPage.devices], all.devices);
   const table = await lockgate(gateway, ['device', 'list'], 80);
-  t.equal(table.stdout.trim().split('\n').length, 101, 'a title and a hundred locks');
+  t.equal(table.stdout.trim().split('\n').length, 101, 'a line of titles and, by default, a hundred locks');
   t.match(table.stderr, /These are the first 100. More: a higher --limit, or --cursor \S+/);
-  const wrong = await lockgate(gateway, ['device', 'list', '--sort', 'mac', '--cursor', some.next_cursor ?? '']);
-  t.match(wrong, { code: 2, stderr: /cursor: expected the next_cursor of an answer to the same query/ });
+  const otherOrder = await lockgate(gateway, ['device', 'list', '--sort', 'mac', '--cursor', cursor ?? '']);
+  t.match(otherOrder, { code: 2, stderr: /cursor: expected the next_cursor of an answer to the same query/ });
 });
 
-t.test('names and labels: import with commas or semicolons, set, filters', async (t) => {
+t.test('names and labels can be imported with commas or semicolons, set, and used as filters', async (t) => {
   const gateway = await testGateway(t);
   const folder = tempFolder(t);
-  const write = (name: string, text: string): string => {
+  const writeCsv = (name: string, text: string): string => {
     writeFileSync(path.join(folder, name), text);
     return path.join(folder, name);
   };
-  const [one, two, three, four] = [1, 2, 3, 4].map((number) => formatMac(testMac(number)));
-  const commas = write('commas.csv', `mac,name,labels\n${one},"Harbour 1, pier",city=Hamburg;row=1\n${two},,\n`);
-  const semicolons = write('semicolons.csv', `\ufeffmac;labels;name\n${three};"city=Köln, row=2";Dom\n${four};;\n`);
+  const [mac1, mac2, mac3, mac4] = [1, 2, 3, 4].map((number) => formatMac(testMac(number)));
+  const commas = writeCsv('commas.csv', `mac,name,labels\n${mac1},"Harbour 1, pier",city=Hamburg;row=1\n${mac2},,\n`);
+  const semicolons = writeCsv('semicolons.csv', `\ufeffmac;labels;name\n${mac3};"city=Köln, row=2";Dom\n${mac4};;\n`);
   for (const file of [commas, semicolons]) {
     const imported = await lockgate(gateway, ['device', 'import', file]);
     t.equal(imported.code, 0, imported.stderr);
@@ -72,12 +74,12 @@ t.test('names and labels: import with commas or semicolons, set, filters', async
   t.strictSame(await names('--state', 'low-battery,Locked'), [], 'states in any spelling');
   const typed = await lockgate(gateway, ['device', 'list', '--state', 'foo-bar']);
   t.match(typed, { code: 2, stderr: /--state is "foo-bar": expected locked, unlocked, theft/ }, 'as it was typed');
-  const set = await lockgate(gateway, ['device', 'set', two ?? '', '--name', 'Harbour 2', '--labels', 'city=Hamburg']);
+  const set = await lockgate(gateway, ['device', 'set', mac2 ?? '', '--name', 'Harbour 2', '--labels', 'city=Hamburg']);
   t.match(set.stdout, /named "Harbour 2"\.\nLabels: city=Hamburg/);
   t.strictSame(await names('--label', 'city=Hamburg'), ['Harbour 1, pier', 'Harbour 2']);
-  t.match((await lockgate(gateway, ['device', 'show', two ?? ''])).stdout, /Harbour 2 {2}city=Hamburg/);
+  t.match((await lockgate(gateway, ['device', 'show', mac2 ?? ''])).stdout, /Harbour 2 {2}city=Hamburg/);
   t.match((await lockgate(gateway, ['device', 'list'], 200)).stdout, /NAME .*LABELS/);
-  await lockgate(gateway, ['device', 'set', two ?? '', '--name', '', '--labels', '']);
+  await lockgate(gateway, ['device', 'set', mac2 ?? '', '--name', '', '--labels', '']);
   t.strictSame(await names('--label', 'city=Hamburg'), ['Harbour 1, pier']);
   t.match((await lockgate(gateway, ['device', 'list', '--search', 'nobody'])).stderr, /No locks match/);
 });

@@ -1,6 +1,6 @@
 /**
- * What an operator reads: status names the origin of a URL in trouble and leaves closed merchants out, the audit log
- * names the token, ages have people's units, and an error names the flag that was wrong.
+ * Details of tables and errors for operators: status names the origin of a URL in trouble and leaves out closed
+ * merchants, the audit log names the token, an age has the largest fitting unit, and an error names the wrong flag.
  */
 import t from 'tap';
 import { secondsAgoText } from '../../cli/terminal/time-text.js';
@@ -10,7 +10,7 @@ import { MERCHANT, testGateway } from '../helpers/gateway/test-gateway.js';
 
 const URL = 'https://hooks.example.com/locks';
 
-/** Runs a command on 200 columns, with the first token or another. */
+/** Runs a command on 200 columns, by default with the operator token that the gateway made at its start. */
 const lockgate = async (gateway: Gateway, args: readonly string[], token = gateway.operatorToken) =>
   await runCommand(args, {
     columns: 200,
@@ -39,7 +39,7 @@ t.test('the audit log names the token that was used', async (t) => {
   t.match(table, /operator .* token\.create/, 'the first token has no name');
 });
 
-t.test('an error names the flag', async (t) => {
+t.test('an error names the wrong flag', async (t) => {
   const gateway = await testGateway(t);
   await gateway.accounts.addMerchant('Blue');
   const add = ['webhook', 'add', URL, '--merchant', MERCHANT];
@@ -55,7 +55,8 @@ t.test('an error names the flag', async (t) => {
     t.match(await lockgate(gateway, args), { code: 2, stderr: sentence }, args.join(' '));
 });
 
-t.test('a long age is not told in seconds', async (t) => {
-  t.equal(secondsAgoText(2_625.4, 1e12), '43 min ago');
-  t.equal(secondsAgoText(0.2, 1e12), 'now');
+t.test('a long age is shown in minutes, a very short one as now', async (t) => {
+  const nowMs = 1e12;
+  t.equal(secondsAgoText(2_625.4, nowMs), '43 min ago');
+  t.equal(secondsAgoText(0.2, nowMs), 'now');
 });

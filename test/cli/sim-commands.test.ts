@@ -204,22 +204,22 @@ t.test('--world adds world events to the trace and does not change findings', as
   await lockgate(...VIRTUAL, ...options, '--out', pathOf('plain.jsonl'));
   await lockgate(...VIRTUAL, ...options, '--world', '--out', pathOf('world.jsonl'));
   const read = (name: string): string[] => readFileSync(pathOf(name), 'utf8').trimEnd().split('\n').slice(1);
-  const [plain, all] = [read('plain.jsonl'), read('world.jsonl')];
+  const [plain, withWorld] = [read('plain.jsonl'), read('world.jsonl')];
   const isWorld = (line: string): boolean => line.includes('"event":"world"');
   t.same(
-    all.filter((line) => !isWorld(line)),
+    withWorld.filter((line) => !isWorld(line)),
     plain,
     'what a gateway sees is the same',
   );
-  const members = new Set(all.filter(isWorld).flatMap((line) => Object.keys(JSON.parse(line))));
+  const members = new Set(withWorld.filter(isWorld).flatMap((line) => Object.keys(JSON.parse(line))));
   for (const member of ['moving', 'lock_state', 'coverage', 'fix', 'battery_percent'])
     t.ok(members.has(member), member);
   t.equal(JSON.parse(plain[0] ?? '').at, '2025-06-01T12:00:00.000Z');
   t.match(JSON.parse(plain.at(-1) ?? ''), { at: '2025-06-02T12:00:00.000Z', event: 'tick' });
-  const [without, within] = ['plain.jsonl', 'world.jsonl'].map((name) =>
+  const [findingsOfPlain, findingsWithWorld] = ['plain.jsonl', 'world.jsonl'].map((name) =>
     findingsIn(readFileSync(pathOf(name), 'utf8').trimEnd().split('\n')).map(({ mac, message }) => [mac, message]),
   );
-  t.same(within, without);
+  t.same(findingsWithWorld, findingsOfPlain);
 });
 
 t.test('trace check can read the header of the largest virtual run', async (t) => {
@@ -238,18 +238,19 @@ t.test('a wrong option is exit code 2 with a sentence', async (t) => {
     [['--speed', '2'], /--virtual' cannot be used with option '--speed/],
     [['--fault', 'rain'], /no fault "rain": expected all or one of lost-connect/],
   ];
-  for (const [args, says] of wrong)
-    t.match(await lockgate(...VIRTUAL, ...args), { code: 2, stderr: says }, args.join(' '));
-  const nobody = ['--gateway', 'http://127.0.0.1:9', '--token', 'x'];
-  t.match(await lockgate('sim', 'run', ...nobody), { code: 3, stderr: /no gateway at http:\/\/127.0.0.1:9/ });
+  for (const [args, message] of wrong)
+    t.match(await lockgate(...VIRTUAL, ...args), { code: 2, stderr: message }, args.join(' '));
+  const noGateway = ['--gateway', 'http://127.0.0.1:9', '--token', 'x'];
+  t.match(await lockgate('sim', 'run', ...noGateway), { code: 3, stderr: /no gateway at http:\/\/127.0.0.1:9/ });
 });
 
-/** An interruption that never happens, and the flags of a plain run. */
+/** An interruption that never happens. */
 const NEVER_INTERRUPTED = {
   signal: new AbortController().signal,
   exitCode: 130,
   happened: new Promise<void>(() => undefined),
 };
+/** The flags of a run with default values. */
 const PLAIN: SimFlags = { seed: '1', pace: 'everyday', speed: 1, bug: [], fault: [], token: 'x' };
 
 t.test('a run refuses wrong combinations of flags with a reason', async (t) => {
@@ -282,9 +283,9 @@ t.test('a run refuses wrong combinations of flags with a reason', async (t) => {
     [{ locks: 10_001 }, /at most 10,000 locks live/],
     [{ secrets: '/nonexistent.csv' }, /\/nonexistent.csv can’t be read/],
   ];
-  for (const [flags, says] of refused) {
+  for (const [flags, message] of refused) {
     const error = await runSim({ ...PLAIN, ...flags }, NEVER_INTERRUPTED).catch((thrown: unknown) => thrown);
-    t.match(error, { message: says }, JSON.stringify(flags));
+    t.match(error, { message }, JSON.stringify(flags));
     t.equal(exitCodeOf(error), EXIT_CODE.badInput);
   }
 });
@@ -357,7 +358,7 @@ t.test('a live run needs only secrets and an MQTT address, and ends after --days
     rows.push(`${formatMac(mac)},${secret}`);
   }
   writeFileSync(pathOf('locks.csv'), rows.join('\n'));
-  const line = [
+  const flags = [
     '--gateway',
     `mqtt://127.0.0.1:${gateway.mqttPort}`,
     '--secrets',
@@ -365,11 +366,14 @@ t.test('a live run needs only secrets and an MQTT address, and ends after --days
     '--mix',
     'recovery',
   ];
-  t.match(await lockgate('sim', 'run', ...line, '--locks', '4'), { code: 2, stderr: /--locks is 4.*the secrets of 3/ });
-  const interrupted = await runUntil(gateway, [...line, '--days', '1'], (uplinks) => macsOf(uplinks).size === 3);
-  t.equal(interrupted.code, 130, 'before its days were over');
+  t.match(await lockgate('sim', 'run', ...flags, '--locks', '4'), {
+    code: 2,
+    stderr: /--locks is 4.*the secrets of 3/,
+  });
+  const interrupted = await runUntil(gateway, [...flags, '--days', '1'], (uplinks) => macsOf(uplinks).size === 3);
+  t.equal(interrupted.code, 130, 'Ctrl-C came before the end of --days');
   t.match(JSON.parse(interrupted.stdout), { locks: 3, connections: 3, findings: null });
-  const complete = await lockgate('sim', 'run', ...line, '--days', '0.00001');
+  const complete = await lockgate('sim', 'run', ...flags, '--days', '0.00001');
   t.match(complete, {
     code: 0,
     stdout:

@@ -29,7 +29,7 @@ async function shell(lines: readonly string[], ...flags: string[]): Promise<Sess
   return { code: session.code, lines: out, errors: session.stderr.trimEnd() };
 }
 
-/** The same in a process of its own. */
+/** Runs the shell on these lines, as a separate process. */
 async function shellProcess(lines: readonly string[], ...flags: string[]): Promise<SessionResult> {
   const program = new Program(t, process.execPath, [LOCKGATE, 'sim', 'shell', ...flags]);
   program.endStdin(`${lines.join('\n')}\n`);
@@ -67,8 +67,8 @@ async function events(lines: readonly string[], ...flags: string[]): Promise<Eve
 }
 
 /** Seconds since the session's start, type and reason of each ping. */
-function pingsOf(all: readonly EventJson[]): (readonly [number, string, string])[] {
-  return all.flatMap(({ at, ping }) => {
+function pingsOf(session: readonly EventJson[]): (readonly [number, string, string])[] {
+  return session.flatMap(({ at, ping }) => {
     const seconds = Math.round((Date.parse(at) - Date.parse('2026-01-05T08:00:00Z')) / 1000);
     return ping === undefined ? [] : [[seconds, ping.ping_type, ping.reason] as const];
   });
@@ -101,7 +101,7 @@ t.test(
   },
 );
 
-t.test('battery 9 sends a close-connection ping, and then only a theft', async (t) => {
+t.test('after battery 9 the lock sends a close-connection ping, and then pings of a theft only', async (t) => {
   const low = await events(['battery 9', 'unlock', 'wait 2 d', 'lock', 'steal for 8 s', 'state']);
   const [closing, theft, ...more] = pingsOf(low);
   t.same(closing, [0, 'close_connection', 'REASON_CLOSE_CONNECTION']);
@@ -110,7 +110,7 @@ t.test('battery 9 sends a close-connection ping, and then only a theft', async (
   t.match(low.at(-1), { event: 'state', state: 'LOW_BATTERY', battery_percent: 9, connection: 'open' });
 });
 
-t.test('state changes and rides send their pings; settings, coverage and gps have their effects', async (t) => {
+t.test('the lock sends pings of state changes and rides, and follows gps, coverage, airplane and reset', async (t) => {
   const ride = pingsOf(await events(['ride-tracking on', 'unlock', 'ride 300 m', 'lock']));
   t.same(ride.slice(0, 2), [
     [0, 'cellular', 'REASON_STATE_PING'],
@@ -141,14 +141,15 @@ t.test('a command waits for a sleeping lock, and reaches a connected lock at onc
   t.match(asleep[0], { event: 'said', text: /waits/ });
   t.ok(asleep.some(({ event }) => event === 'ack'));
   t.ok(pingsOf(asleep).some(([, , reason]) => reason === 'REASON_GPS_PING'));
-  const kept = await events(['unlock by command'], '--settings', 'recovery');
+  // A lock in recovery mode keeps its connection open.
+  const connected = await events(['unlock by command'], '--settings', 'recovery');
   t.same(
-    kept.filter(({ event }) => event !== 'said').map(({ event }) => event),
+    connected.filter(({ event }) => event !== 'said').map(({ event }) => event),
     ['connect', 'ping', 'command', 'ping', 'ack', 'ping'],
   );
 });
 
-t.test('save writes a valid trace, a pipe gets no colours, and an error names the wrong line', async (t) => {
+t.test('save writes a valid trace, output to a pipe has no colours, and an error names the wrong line', async (t) => {
   const file = path.join(folder, 'session.jsonl');
   const session = await shell([
     '# a session',
@@ -211,7 +212,7 @@ t.test('the session in README.md has the output that README.md shows', async (t)
   );
 });
 
-t.test('completion offers words first, then lines, which can all be parsed', async (t) => {
+t.test('completion offers words first, then complete lines, all of which the shell can parse', async (t) => {
   t.same(completionsOf('ste'), ['steal ']);
   t.same(completionsOf('coverage o'), ['coverage off', 'coverage off 10 min', 'coverage on']);
   t.ok(completionsOf('').length > SHELL_VERBS.length);
@@ -233,12 +234,12 @@ t.test('completion offers words first, then lines, which can all be parsed', asy
 });
 
 t.test('the history is readable by its owner only, newest first, and limited', async (t) => {
-  const before = process.env.XDG_STATE_HOME;
+  const originalStateHome = process.env.XDG_STATE_HOME;
   const state = mkdtempSync(path.join(folder, 'state-'));
   process.env.XDG_STATE_HOME = state;
   t.teardown(() => {
-    if (before === undefined) delete process.env.XDG_STATE_HOME;
-    else process.env.XDG_STATE_HOME = before;
+    if (originalStateHome === undefined) delete process.env.XDG_STATE_HOME;
+    else process.env.XDG_STATE_HOME = originalStateHome;
     rmSync(state, { recursive: true });
   });
   t.same(readHistory(), []);
@@ -256,15 +257,15 @@ t.test('with a gateway, pings and commands pass over MQTT', async (t) => {
   const { secret } = await gateway.accounts.addDevice({ mac, merchant: MERCHANT });
   const secrets = path.join(folder, 'secrets.csv');
   writeFileSync(secrets, `mac,secret\n${formatMac(mac)},${secret}\n`);
-  const line = ['--gateway', `mqtt://127.0.0.1:${gateway.mqttPort}`, '--secrets', secrets, '--speed', '60'];
-  const live = await events(['unlock for 2 s', 'battery 9'], ...line);
+  const flags = ['--gateway', `mqtt://127.0.0.1:${gateway.mqttPort}`, '--secrets', secrets, '--speed', '60'];
+  const live = await events(['unlock for 2 s', 'battery 9'], ...flags);
   const pings = live.flatMap(({ ping }) => (ping === undefined ? [] : [ping.reason]));
   t.same([pings[0], pings.at(-1)], ['REASON_STATE_PING', 'REASON_CLOSE_CONNECTION']);
-  t.match(await shell(['unlock by command'], ...line), { code: 2, errors: /line 1: a command needs the operator/ });
+  t.match(await shell(['unlock by command'], ...flags), { code: 2, errors: /line 1: a command needs the operator/ });
   // A wait must remove its listener: Node warns from the eleventh listener on.
   const { code, errors } = await shellProcess(
     Array.from({ length: 15 }, () => 'wait 1 s'),
-    ...line,
+    ...flags,
   );
   t.equal(code, 0);
   t.notMatch(errors, /warning|node:/i);

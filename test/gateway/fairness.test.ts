@@ -40,9 +40,9 @@ async function setUpFairness(test: Test, fairness: Partial<Fairness> = {}): Prom
 }
 
 /** Makes the same call several times, one after another. */
-async function statusesOf(count: number, once: () => Promise<MerchantAnswer>): Promise<number[]> {
+async function statusesOf(count: number, makeCall: () => Promise<MerchantAnswer>): Promise<number[]> {
   const statuses: number[] = [];
-  for (let index = 0; index < count; index += 1) statuses.push((await once()).status);
+  for (let index = 0; index < count; index += 1) statuses.push((await makeCall()).status);
   return statuses;
 }
 
@@ -66,8 +66,8 @@ t.test('a bucket refills at its rate up to its burst, and a larger cost makes it
   t.equal(buckets.take('a', 1), 3000, 'the level is minus five');
   buckets.charge('b', 13);
   t.equal(buckets.take('b', 4), 6500, 'charged work makes the level negative too');
-  const free = new TokenBuckets({ perSecond: Number.POSITIVE_INFINITY, burst: Number.POSITIVE_INFINITY }, clock);
-  t.same([free.take('a', 10 ** 9), free.take('a', 10 ** 9)], [0, 0]);
+  const unlimited = new TokenBuckets({ perSecond: Number.POSITIVE_INFINITY, burst: Number.POSITIVE_INFINITY }, clock);
+  t.same([unlimited.take('a', 10 ** 9), unlimited.take('a', 10 ** 9)], [0, 0]);
   t.end();
 });
 

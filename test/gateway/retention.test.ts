@@ -1,6 +1,7 @@
 /**
  * Deletion of old rows (setting `--keep-days`, gateway/retention.ts) on manual clocks: which rows are deleted, which
- * stay, and how fast. A sweep is one pass over the store; it deletes in small chunks.
+ * stay, and how fast. A sweep is one pass over the store, which deletes old rows in small chunks. An event of a webhook
+ * URL is in a gap if it came while the URL was disabled.
  */
 import t from 'tap';
 import { readConfig, resolveSettings } from '../../gateway/config.js';
@@ -55,8 +56,8 @@ async function setUpRetention(t: Teardown, keepDays = KEEP_DAYS): Promise<Retent
 
 function uplink(sequence: number, receivedAtMs: number, kind = 1): Incoming {
   const bytes = testBytes(sequence);
-  const name = { deviceId: 1, merchantId: 1, credentialId: 1, boot: 1, sequence, digest: uplinkDigest(bytes) };
-  return { type: 'uplink', ...name, kind, bytes, receivedAtMs, buffered: false };
+  const uplinkKey = { deviceId: 1, merchantId: 1, credentialId: 1, boot: 1, sequence, digest: uplinkDigest(bytes) };
+  return { type: 'uplink', ...uplinkKey, kind, bytes, receivedAtMs, buffered: false };
 }
 
 function append(store: Store, ...incoming: Incoming[]): Promise<void> {
@@ -116,19 +117,22 @@ t.test('rows of every kind that are older than the configured days are deleted; 
 t.test('deletion works in small steps, with pauses for pings', async (t) => {
   const setup = await setUpRetention(t);
   const { store, clock, chunks } = setup;
-  const many = 1800;
-  await append(store, ...Array.from({ length: many }, (_, index) => uplink(index + 1, START)));
+  const count = 1800;
+  await append(store, ...Array.from({ length: count }, (_, index) => uplink(index + 1, START)));
   clock.advance(Days(KEEP_DAYS + 1));
   await runLoopTurns();
   clock.advance((clock.nextDueMs as number) - clock.now());
   await runLoopTurns();
-  const afterOne = (await sequences(store)).length;
-  t.ok(afterOne < many && afterOne >= many - 500, `one step, ${many - afterOne} uplinks, and then a pause`);
+  const afterFirstStep = (await sequences(store)).length;
+  t.ok(
+    afterFirstStep < count && afterFirstStep >= count - 500,
+    `one step, ${count - afterFirstStep} uplinks, and then a pause`,
+  );
   await runLoopTurns();
-  t.equal((await sequences(store)).length, afterOne, 'nothing is deleted during the pause');
-  await append(store, uplink(many + 1, clock.now()));
+  t.equal((await sequences(store)).length, afterFirstStep, 'nothing is deleted during the pause');
+  await append(store, uplink(count + 1, clock.now()));
   await sweep(setup);
-  t.same(await sequences(store), [many + 1], 'an uplink that arrived in the pause stays');
+  t.same(await sequences(store), [count + 1], 'an uplink that arrived in the pause stays');
   t.ok(chunks.length >= 4 && chunks.every(({ limit }) => limit <= 500));
 });
 
@@ -139,14 +143,14 @@ t.test('an undelivered event stays, but not for a disabled URL', async (t) => {
   const slow = await store.addWebhookUrl({ ...request, url: 'http://slow/' });
   const disabledUrl = await store.addWebhookUrl({ ...request, url: 'http://gone/' });
   await append(store, uplink(1, START), uplink(2, START), uplink(3, START), uplink(4, START, 0));
-  const [one, two, three] = (await store.readEvents(1, 0, 9)).map(({ id }) => id) as [number, number, number];
+  const [id1, id2, id3] = (await store.readEvents(1, 0, 9)).map(({ id }) => id) as [number, number, number];
   const attempt = (urlId: number, uplinkId: number): AttemptRecord => {
     const outcome = { state: 'pending', nextAttemptAtMs: 1 } as const;
     return { urlId, uplinkId, number: 1, atMs: 1, durationMs: 1, status: 500, error: 'no', answer: 'a', outcome };
   };
   await store.recordProgress([
-    { urlId: slow.id, attempts: [attempt(slow.id, one)], cursor: two },
-    { urlId: disabledUrl.id, attempts: [attempt(disabledUrl.id, two)], disabledWhy: 'gone' },
+    { urlId: slow.id, attempts: [attempt(slow.id, id1)], cursor: id2 },
+    { urlId: disabledUrl.id, attempts: [attempt(disabledUrl.id, id2)], disabledWhy: 'gone' },
   ]);
   clock.advance(Days(KEEP_DAYS + 1));
   await sweep(setup);
@@ -157,10 +161,10 @@ t.test('an undelivered event stays, but not for a disabled URL', async (t) => {
     [],
     'a delivery for the disabled URL is deleted with its event',
   );
-  const done = { ...attempt(slow.id, one), number: 2, outcome: { state: 'delivered' } } as const;
-  await store.recordProgress([{ urlId: slow.id, attempts: [done], cursor: three }]);
+  const done = { ...attempt(slow.id, id1), number: 2, outcome: { state: 'delivered' } } as const;
+  await store.recordProgress([{ urlId: slow.id, attempts: [done], cursor: id3 }]);
   await sweep(setup);
-  t.same(await sequences(store), [], 'they are deleted once delivered');
+  t.same(await sequences(store), [], 'the events are deleted once delivered');
   t.equal(await store.nextDueAtMs(slow.id), null);
 });
 
@@ -169,19 +173,19 @@ t.test('an event that waits for order stays; an event in a gap is deleted', asyn
   const { store, clock } = setup;
   const request = { merchant: 'Amber', headersSealed: {}, secretSealed: HASH, nowMs: START };
   const ordered = await store.addWebhookUrl({ ...request, url: 'http://ordered/', ordered: true });
-  const back = await store.addWebhookUrl({ ...request, url: 'http://back/' });
-  await store.webhooks.change(back.id, { disabledWhy: 'by hand' });
+  const enabledAgain = await store.addWebhookUrl({ ...request, url: 'http://back/' });
+  await store.webhooks.change(enabledAgain.id, { disabledWhy: 'by hand' });
   await append(store, uplink(1, START), uplink(2, START));
-  const [one, two] = (await store.readEvents(1, 0, 9)).map(({ id }) => id) as [number, number];
-  await store.webhooks.change(back.id, { disabledWhy: null });
+  const [id1, id2] = (await store.readEvents(1, 0, 9)).map(({ id }) => id) as [number, number];
+  await store.webhooks.change(enabledAgain.id, { disabledWhy: null });
   await store.recordProgress([
-    { urlId: ordered.id, attempts: [], blocked: [{ uplinkId: two, atMs: START }], cursor: two },
+    { urlId: ordered.id, attempts: [], blocked: [{ uplinkId: id2, atMs: START }], cursor: id2 },
   ]);
   const states = (urlId: number): Promise<readonly (readonly [number, string])[]> =>
     store.webhooks
-      .readDeliveries({ urlIds: [urlId], states: DELIVERY_STATES, fromId: 0, toId: two, limit: 9 })
+      .readDeliveries({ urlIds: [urlId], states: DELIVERY_STATES, fromId: 0, toId: id2, limit: 9 })
       .then((found) => found.map(({ uplink, state }) => [uplink.sequence, state] as const));
-  t.same(await states(back.id), [
+  t.same(await states(enabledAgain.id), [
     [2, 'kept'],
     [1, 'kept'],
   ]);
@@ -189,10 +193,10 @@ t.test('an event that waits for order stays; an event in a gap is deleted', asyn
   await sweep(setup);
   t.same(await sequences(store), [2], 'the event waits without an attempt');
   t.match(setup.swept, [{ uplinks: 1, held: 1 }]);
-  t.same(await states(back.id), [[2, 'kept']], 'it can be requested as long as it is there');
+  t.same(await states(enabledAgain.id), [[2, 'kept']], 'it can be requested as long as it is there');
   t.same(await states(ordered.id), [[2, 'pending']]);
-  const chunk = { afterId: one - 1, toId: two, limit: 9, nowMs: START };
-  t.match(await store.webhooks.recover(back.id, chunk), { count: 1, lastId: two });
+  const chunk = { afterId: id1 - 1, toId: id2, limit: 9, nowMs: START };
+  t.match(await store.webhooks.recover(enabledAgain.id, chunk), { count: 1, lastId: id2 });
 });
 
 t.test('with 0 days nothing is deleted', async (t) => {
@@ -220,9 +224,9 @@ t.test('after a failure of the store the next sweep tries again', async (t) => {
     runClock: clock,
   });
   retention.start();
-  for (const times of [1, 2]) {
+  for (const failureCount of [1, 2]) {
     await sweep({ clock } as RetentionSetup);
-    t.same(failures, Array(times).fill('disk full'));
+    t.same(failures, Array(failureCount).fill('disk full'));
   }
   await retention.stop();
   t.equal(clock.pending, 0, 'no timer is left');
@@ -237,9 +241,9 @@ t.test('with the shortest retention a repeat that is 30 days late is still recog
   await (await TestLock.connect(t, first.mqttPort, MAC, secret)).send(bytes);
   const receivedAtMs = first.clock.now();
   await first.close();
-  const later = await openStore(folder);
-  await later.writeMetadata('run-clock-ms', String(receivedAtMs + Days(30)));
-  await later.close();
+  const storeLater = await openStore(folder);
+  await storeLater.writeMetadata('run-clock-ms', String(receivedAtMs + Days(30)));
+  await storeLater.close();
   const wallClock = new ManualClock(systemClock.now());
   const second = await openGateway(t, folder, { wallClock }, { keepDays: 31 });
   const swept: Swept[] = [];

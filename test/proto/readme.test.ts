@@ -51,16 +51,22 @@ t.test('the table of reasons is the same as in the code', async (t) => {
 });
 
 t.test('the table of states is the same as in the power model', async (t) => {
-  const kept = { never: '–', 'in-window': 'in the high window', always: 'always' };
+  const connection = { never: '–', 'in-window': 'in the high window', always: 'always' };
   const yes = (on: boolean, word = 'yes') => (on ? word : '–');
   const expected = POWER_MODEL.states.map((row) => {
     let when = '';
     if ('switch' in row.when) when = `${row.when.switch} switch on`;
     else if ('mode' in row.when) when = `mode ${row.when.mode}`;
     else when = `battery below ${row.when.batteryBelowPercent} %`;
-    const allowed = [row.theft, row.period, row.stateChange, row.cellOnInRide].map((on) => yes(on));
-    const further = [yes(row.rideTracking, 'if switched on'), yes(row.commands), kept[row.connectionKept]];
-    return [row.state, when, ...allowed, ...further];
+    const pings = [row.theft, row.period, row.stateChange, row.cellOnInRide].map((on) => yes(on));
+    return [
+      row.state,
+      when,
+      ...pings,
+      yes(row.rideTracking, 'if switched on'),
+      yes(row.commands),
+      connection[row.connectionKept],
+    ];
   });
   t.strictSame(tableOf('state', 'when'), expected);
 });

@@ -10,6 +10,7 @@ import type { Gateway } from '../../../gateway/gateway.js';
 import { Days, Minutes } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import type { Mac } from '../../../proto/wire/mac.js';
+import { GatewayClient } from '../../client.js';
 
 const MERCHANT = 'Demo';
 const MINUTES_PER_DAY = Days(1) / Minutes(1);
@@ -68,6 +69,13 @@ export async function dashboardText(gateway: Gateway, address: string): Promise<
   // This replaces the link that an earlier start printed.
   const { token } = await merchants.invitations.create(merchantId, { username: DASHBOARD_USER, role: 'owner' });
   return `${address}${invitationPath(token)} (one use: choose a password)`;
+}
+
+/** How to open the operators' page: a link that works once; a later one comes from `lockgate console`. */
+export async function consoleText(gateway: Gateway, address: string): Promise<string> {
+  const client = new GatewayClient({ gateway: address, token: gateway.operatorToken });
+  const { token } = await client.post<{ readonly token: string }>('/console/links', {});
+  return `${address}/#${token} (one use, within 5 minutes; later: npx lockgate console)`;
 }
 
 function writeAccounts(file: string, accounts: DemoAccounts): DemoAccounts {

@@ -25,12 +25,12 @@ import { systemClock } from '../../../proto/clock.js';
 import { untilInterrupted } from '../../terminal/interrupt.js';
 import { paint, print, printNote } from '../../terminal/output.js';
 import { closeGateway, exitBroken } from '../serve/gateway-end.js';
-import { writeAddress } from '../serve/serve.js';
+import { operatorAddress, writeAddress } from '../serve/serve.js';
 import { openLog } from '../serve/serve-log.js';
 import { eventLines } from '../tail/event-line.js';
 import { type Receiver, startReceiver } from '../webhook/receiver.js';
 import { webhookLine } from '../webhook/webhook-line.js';
-import { type DemoAccounts, dashboardText, openDemoAccounts } from './accounts.js';
+import { consoleText, type DemoAccounts, dashboardText, openDemoAccounts } from './accounts.js';
 import type { DemoFlags } from './flags.js';
 
 const HOST = '127.0.0.1';
@@ -63,7 +63,8 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
     // First in the list, so closed last: the gateway still delivers webhooks to the receiver while it closes.
     closers.unshift(() => receiver.close());
     const dashboard = await dashboardText(gateway, `http://${HOST}:${gateway.httpPort}`);
-    printReady(config, gateway, accounts, { ...flags, dashboard });
+    const operatorPage = await consoleText(gateway, operatorAddress(config, gateway));
+    printReady(config, gateway, accounts, { ...flags, dashboard, operatorPage });
     listenToAll(gateway.events, (event) => {
       // The receiver prints successful deliveries.
       if (event.event === 'delivery' && event.outcome === 'delivered') return;
@@ -158,7 +159,11 @@ function printReady(
   config: Config,
   gateway: Gateway,
   accounts: DemoAccounts,
-  { speed, dashboard }: Pick<DemoFlags, 'speed'> & { readonly dashboard: string },
+  {
+    speed,
+    dashboard,
+    operatorPage,
+  }: Pick<DemoFlags, 'speed'> & { readonly dashboard: string; readonly operatorPage: string },
 ): void {
   const { locks, webhookPort, isNew, apiKey } = accounts;
   print(paint('bold', `lockgate demo: ${locks.length} simulated locks at ${speed} × speed`));
@@ -167,6 +172,7 @@ function printReady(
   print(`  webhooks   http://${HOST}:${webhookPort}/ (a receiver that verifies and prints)`);
   print(`  merchants  http://${HOST}:${gateway.httpPort}`);
   print(`  operators  http://${HOST}:${gateway.operatorPort}`);
+  print(`  console    ${operatorPage}`);
   print(`  dashboard  ${dashboard}`);
   print(`  API key    ${apiKey} (of the merchant Demo)`);
   print(`Try it: curl -u ${apiKey}: http://${HOST}:${gateway.httpPort}/v1/pet \\`);

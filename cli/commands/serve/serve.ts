@@ -157,8 +157,12 @@ function startedMembers(settings: readonly SettingInForce[], gateway: Gateway): 
 
 /** Writes the gateway's address to the data folder, so that commands find this gateway without a flag. */
 export function writeAddress(config: Config, gateway: Gateway): void {
-  const address = `http://${connectHost(config.operatorHost)}:${gateway.operatorPort}\n`;
-  writeFileSync(addressFile(config.data), address, { mode: 0o600 });
+  writeFileSync(addressFile(config.data), `${operatorAddress(config, gateway)}\n`, { mode: 0o600 });
+}
+
+/** The address of the operators' interface, for programs on this machine. */
+export function operatorAddress({ operatorHost }: Config, { operatorPort }: Pick<Gateway, 'operatorPort'>): string {
+  return `http://${connectHost(operatorHost)}:${operatorPort}`;
 }
 
 /** The host to connect to: loopback if the gateway listens on all addresses. */

@@ -6,7 +6,7 @@
 import { afterThisTurn, type Milliseconds, monotonicMs } from '../../../proto/clock.js';
 
 /** In one turn of the event loop, slices are started for this time. The last one may run beyond it. */
-const MAX_SHARE_OF_TURN: Milliseconds = 4;
+const MAX_SHARE_OF_TURN: Milliseconds = 3;
 /** Maximum number of waiting slices that one turn starts. */
 const MAX_STARTS_PER_TURN = 16;
 

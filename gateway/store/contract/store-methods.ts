@@ -85,6 +85,8 @@ export const STORE_METHODS: MethodTable<Store> = {
     selectPassing: 'reads',
     readDeliveries: 'reads',
     readNewestAttempts: 'reads',
+    countAttempted: 'reads',
+    countPings: 'reads',
     resend: 'writes',
     releaseRepaired: 'writes',
     recover: 'writes',

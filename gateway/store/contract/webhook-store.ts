@@ -150,6 +150,34 @@ export interface DeliveryReading {
   readonly attempts: readonly StoredAttempt[];
 }
 
+/** A slice of the log whose deliveries are counted: uplink ids after `afterId` up to `toId`, at most `limit` events. */
+export interface CountedRange {
+  readonly afterId: number;
+  readonly toId: number;
+  readonly limit: number;
+}
+
+/** Deliveries of a URL in a slice of the log. */
+export interface AttemptedCounts {
+  /** The end of the slice: `toId`, or an earlier id if the limit ended it. */
+  readonly lastId: number;
+  /** Events with an attempt, and all attempts at them. */
+  readonly attempted: number;
+  readonly attempts: number;
+  /** Those of them that were delivered. */
+  readonly delivered: number;
+  /** Events that wait for a further attempt. */
+  readonly pending: number;
+  /** Events that were given up, or whose stored ping is damaged. */
+  readonly dead: number;
+}
+
+/** Pings in a slice of the log. */
+export interface UnsentCount {
+  readonly lastId: number;
+  readonly count: number;
+}
+
 /** The outcome of a resend: the delivery is due now, or its first delivery is still under way. */
 export type ResendOutcome = 'due' | 'on-its-way';
 
@@ -192,6 +220,10 @@ export interface WebhookStore {
   readDeliveries(filter: DeliveryFilter): Promise<DeliveryReading[]>;
   /** Returns the attempts at the URL's newest attempted events, at most `limit`, the newest events first. */
   readNewestAttempts(urlId: number, limit: number): Promise<AttemptSummary[]>;
+  /** Counts deliveries of a URL in a slice of the log. */
+  countAttempted(urlId: number, range: CountedRange): Promise<AttemptedCounts>;
+  /** Counts the pings of the URL's merchant in a slice of the log. */
+  countPings(urlId: number, range: CountedRange): Promise<UnsentCount>;
   /** Makes an event due at a URL now; its retry schedule starts again. */
   resend(urlId: number, uplinkId: number, nowMs: number): Promise<ResendOutcome>;
   /**

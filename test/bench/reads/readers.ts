@@ -38,15 +38,13 @@ interface Answer {
   readonly bytes: number;
 }
 
-/** How much of the end of an answer is searched for its `next_cursor`. */
 const TAIL_CHARS = 400;
-/** Any fixed seed: each run makes the same random choices. */
-const SEED = 19;
 
 class Readers {
   readonly #request: ReadersRequest;
-  readonly #agent: Agent;
-  readonly #chance = new SeededChance(SEED);
+  /** The connections of this time of reading: the gateway closes connections that are idle between two. */
+  #agent = new Agent();
+  readonly #chance = new SeededChance(19);
   readonly #timesMs = new Map<string, number[]>();
   #newestCursor: string;
   #refused: Record<string, number> = {};
@@ -57,11 +55,11 @@ class Readers {
 
   constructor(request: ReadersRequest) {
     this.#request = request;
-    this.#agent = new Agent({ keepAlive: true, maxSockets: request.readers });
     this.#newestCursor = eventCursor(request.subject, 1);
   }
 
   start(): void {
+    this.#agent = new Agent({ keepAlive: true, maxSockets: this.#request.readers });
     this.#timesMs.clear();
     this.#refused = {};
     this.#bytes = 0;
@@ -73,6 +71,7 @@ class Readers {
   async end(): Promise<ReadFigures> {
     this.#isReading = false;
     await this.#reading;
+    this.#agent.destroy();
     const times_ms = Object.fromEntries(READ_CALLS.map(({ name }) => [name, this.#timesMs.get(name) ?? []]));
     return { times_ms, refused: this.#refused, bytes: this.#bytes, ms: performance.now() - this.#startedAtMs };
   }
@@ -82,12 +81,12 @@ class Readers {
     // The readers do not start together.
     await pause((pauseMs * reader) / readers);
     for (let next = reader; this.#isReading; next += 1) {
-      await this.#makeCall(READ_CALLS[next % READ_CALLS.length] as ReadCall);
+      await this.#make(READ_CALLS[next % READ_CALLS.length] as ReadCall);
       await pause(pauseMs);
     }
   }
 
-  async #makeCall({ name, path }: ReadCall): Promise<void> {
+  async #make({ name, path }: ReadCall): Promise<void> {
     const startedAtMs = performance.now();
     const { status, tail, bytes } = await this.#get(
       path(this.#request.subject, this.#chance.next(), this.#newestCursor),

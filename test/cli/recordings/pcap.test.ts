@@ -19,6 +19,10 @@ const LIVE = ['bench-loopback.pcap', 'bench-any.pcap'].map((name) => readFileSyn
 const GATEWAY = readFileSync(join(folder, 'bench-gateway.jsonl'), 'utf8').trim().split('\n');
 /** The maximum difference between a packet’s capture and the gateway’s own time for the event. */
 const MAX_DIFFERENCE_MS = 100;
+/**
+ * A pcap file is a header of 24 bytes, then packets: a header of 16 bytes, with the packet's length at 8, and bytes.
+ */
+const PCAP = { fileHeaderBytes: 24, packetHeaderBytes: 16, packetLengthOffset: 8 };
 
 const CONNECT = mqtt({
   cmd: 'connect',
@@ -92,7 +96,7 @@ t.test('a capture of a live run has the events that the gateway recorded', async
   for (const capture of LIVE) {
     for (const file of [
       capture,
-      ...(['big-endian', 'nanoseconds', 'pcapng'] as const).map((f) => convertCapture(capture, f)),
+      ...(['big-endian', 'nanoseconds', 'pcapng'] as const).map((format) => convertCapture(capture, format)),
     ]) {
       const { events, skipped, faults } = await readRecording(new PcapRecording([], null), [file]);
       t.same([skipped, faults], [[], []]);
@@ -105,15 +109,16 @@ t.test('a capture of a live run has the events that the gateway recorded', async
   }
 });
 
-t.test('a capture cut into files of tcpdump -C is read as one', async (t) => {
+t.test('a capture that tcpdump -C cut into two files gives the events of the uncut capture', async (t) => {
   const [capture] = LIVE as [Buffer];
-  let cut = 24;
-  for (let packets = 0; packets < 25; packets++) cut += 16 + capture.readUInt32LE(cut + 8);
-  const second = Buffer.concat([capture.subarray(0, 24), capture.subarray(cut)]);
-  const one = await readRecording(new PcapRecording([], null), [capture], 7);
-  const two = await readRecording(new PcapRecording([], null), [capture.subarray(0, cut), second]);
-  t.same(two.events, one.events);
-  t.ok(one.events.length > 10, 'there are events');
+  let cutOffset = PCAP.fileHeaderBytes;
+  for (let packets = 0; packets < 25; packets++)
+    cutOffset += PCAP.packetHeaderBytes + capture.readUInt32LE(cutOffset + PCAP.packetLengthOffset);
+  const secondFile = Buffer.concat([capture.subarray(0, PCAP.fileHeaderBytes), capture.subarray(cutOffset)]);
+  const uncut = await readRecording(new PcapRecording([], null), [capture], 7);
+  const cut = await readRecording(new PcapRecording([], null), [capture.subarray(0, cutOffset), secondFile]);
+  t.same(cut.events, uncut.events);
+  t.ok(uncut.events.length > 10, 'there are events');
 });
 
 t.test('split, repeated and reordered segments give the same events', async (t) => {
@@ -130,10 +135,16 @@ t.test('split, repeated and reordered segments give the same events', async (t) 
 });
 
 t.test('after bytes that the capture lost, reading continues with the next complete packets', async (t) => {
-  const one = uplink(1).length;
-  const [first, , third] = segmentsOf(one, one, one) as [TestSegment, TestSegment, TestSegment];
-  const answered: TestSegment = { from: 'server', at: 2, offset: 4, acknowledges: AFTER_CONNECT + UPLINKS.length };
-  const read = await readRecording(new PcapRecording([], null), [pcapOf([...START, first, third, answered])]);
+  const { length } = uplink(1);
+  const [first, , third] = segmentsOf(length, length, length) as [TestSegment, TestSegment, TestSegment];
+  // The server's acknowledgement of all bytes shows that the missing segment was sent.
+  const acknowledgement: TestSegment = {
+    from: 'server',
+    at: 2,
+    offset: CONNACK.length,
+    acknowledges: AFTER_CONNECT + UPLINKS.length,
+  };
+  const read = await readRecording(new PcapRecording([], null), [pcapOf([...START, first, third, acknowledgement])]);
   t.same(eventLines(read.events), ['0 D2 connect', '0.7 D2 ping 1/1', '1.7 D2 ping 1/3']);
   t.equal(read.skipped.length, 1);
   t.match(read.skipped[0], /bytes that the capture does not have/);
@@ -157,9 +168,9 @@ t.test('the cause of a disconnect follows from how the connection ends', async (
   t.equal(await lastEvent({ ...fin('server', 3), flags: RST }), '2.7 D2 disconnect dropped');
   t.equal(await lastEvent(fin('server', 3)), '2.7 D2 disconnect gateway');
   t.equal(await lastEvent(fin('server', 90.5)), '90.2 D2 disconnect keepalive');
-  const again = START.map((segment) => ({ ...segment, at: segment.at + 5, clientPort: 50_001 }));
-  const taken = await eventLinesOf([...START, ...again, fin('server', 6)]);
-  t.same(taken, ['0 D2 connect', '5 D2 disconnect takeover', '5 D2 connect']);
+  const secondConnection = START.map((segment) => ({ ...segment, at: segment.at + 5, clientPort: 50_001 }));
+  const takeover = await eventLinesOf([...START, ...secondConnection, fin('server', 6)]);
+  t.same(takeover, ['0 D2 connect', '5 D2 disconnect takeover', '5 D2 connect']);
   const late = await eventLinesOf([
     ...START,
     { ...fin('client', 1), offset: AFTER_CONNECT + UPLINKS.length },
@@ -220,7 +231,7 @@ t.test('a TLS connection is an error that says what to do instead', async (t) =>
   }
 });
 
-t.test('a damaged file is an error with the offset, and the packets before are read', async (t) => {
+t.test('a damaged file is an error with the offset, and the packets before the damage are read', async (t) => {
   const [capture] = LIVE as [Buffer];
   const fault = async (file: Buffer): Promise<string | undefined> => {
     const { faults } = await readRecording(new PcapRecording([], null), [file]);
@@ -229,9 +240,10 @@ t.test('a damaged file is an error with the offset, and the packets before are r
   t.match(await fault(Buffer.from('received;bike\n')), /^offset 0: the file starts with 72656365: expected a capture/);
   t.match(await fault(Buffer.alloc(0)), /^offset 0: the file has 0 bytes/);
   const damaged = Buffer.from(capture);
-  damaged.writeUInt32LE(0x7fffffff, 24 + 8);
+  damaged.writeUInt32LE(0x7fffffff, PCAP.fileHeaderBytes + PCAP.packetLengthOffset);
   t.match(await fault(damaged), /^offset 32: packet 1 claims 2147483647 bytes/);
   const pcapng = Buffer.from(convertCapture(capture, 'pcapng'));
+  // The first block, the section header, has 28 bytes. The length of a block is after its type of 4 bytes.
   pcapng.writeUInt32LE(13, 28 + 4);
   t.match(await fault(pcapng), /^offset 32: a block claims 13 bytes/);
   const cut = await readRecording(new PcapRecording([], null), [capture.subarray(0, -5)]);

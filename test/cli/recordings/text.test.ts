@@ -46,21 +46,24 @@ t.test('times in the formats of other programs are parsed', async (t) => {
   t.equal(parseRecordedTime('2026-11-20 07:00:00', Hours(1)), atMs);
 });
 
-t.test('mosquitto_sub shows no sender: Mosquitto’s log names it, in either order of the files', async (t) => {
+t.test('mosquitto_sub shows no sender; Mosquitto’s log names the sender, in either order of the files', async (t) => {
   const [messages, log] = [sample('mosquitto-sub.txt'), sample('mosquitto-broker.txt')];
-  const one = await readRecording(new MosquittoRecording(NO_OPTIONS), [messages, log]);
-  const other = await readRecording(new MosquittoRecording(NO_OPTIONS), [log, sample('mosquitto-sub-unix-time.txt')]);
+  const logLast = await readRecording(new MosquittoRecording(NO_OPTIONS), [messages, log]);
+  const logFirst = await readRecording(new MosquittoRecording(NO_OPTIONS), [
+    log,
+    sample('mosquitto-sub-unix-time.txt'),
+  ]);
   // Without the times, which the two files have in different precision.
   const withoutTimes = (lines: string[]): string[] => lines.map((line) => line.replace(/^\S+ /, '')).sort();
-  t.same(withoutTimes(eventLines(other.events)), withoutTimes(eventLines(one.events)));
-  t.equal(one.events.filter(({ event }) => event.event === 'ping').length, 8);
+  t.same(withoutTimes(eventLines(logFirst.events)), withoutTimes(eventLines(logLast.events)));
+  t.equal(logLast.events.filter(({ event }) => event.event === 'ping').length, 8);
   for (const mac of ['D2', 'D3']) {
     t.ok(
-      eventLines(one.events).some((line) => line.endsWith(`${mac} connect`)),
+      eventLines(logLast.events).some((line) => line.endsWith(`${mac} connect`)),
       `${mac} connects`,
     );
     t.ok(
-      eventLines(one.events).some((line) => line.endsWith(`${mac} disconnect dropped`)),
+      eventLines(logLast.events).some((line) => line.endsWith(`${mac} disconnect dropped`)),
       `${mac} is dropped`,
     );
   }
@@ -116,7 +119,7 @@ t.test('a line of Mosquitto’s log gives the cause of a disconnect', async (t) 
   }
 });
 
-t.test('a modem’s log: connects, uplinks that were sent, commands, and how a connection ends', async (t) => {
+t.test('a modem’s log gives connects, sent uplinks, commands and the causes of disconnects', async (t) => {
   const recording = await readRecording(new AtRecording(NO_OPTIONS), [sample('modem-at.txt')]);
   const kinds = recording.events.map(({ event }) => event.event);
   t.same(
@@ -159,7 +162,7 @@ t.test('a modem’s log: connects, uplinks that were sent, commands, and how a c
   t.equal(countSkipped('not a lock 19'), 1);
 });
 
-t.test('Traccar’s export: attributes, an address with commas, a position without a fix', async (t) => {
+t.test('Traccar’s export is read with attributes, addresses with commas and positions without a fix', async (t) => {
   const read = await readRecording(new CsvRecording(TRACCAR_MAP, NO_OPTIONS), [sample('traccar.csv')], 100);
   t.equal(read.events.length, 13);
   t.same(read.skipped, ['a row that the map leaves out 8', 'a row without a usable time 10']);
@@ -173,7 +176,7 @@ t.test('Traccar’s export: attributes, an address with commas, a position witho
   t.match(uplinks[4]?.body, { batteryPercent: 84, ebikeVolts: 36.5, position: { uncertaintyMeters: 5 } });
 });
 
-t.test('a CSV file with a map of columns', async (t) => {
+t.test('a CSV file is read by its map of columns', async (t) => {
   const map = readColumnMap(sample('positions.yaml'), null);
   if (!('row' in map)) throw new Error(JSON.stringify(map));
   const read = await readRecording(new CsvRecording(map, NO_OPTIONS), [`\ufeff${sample('positions.csv')}`], 10);
@@ -188,8 +191,10 @@ t.test('a CSV file with a map of columns', async (t) => {
     '300 D2 disconnect dropped',
   ]);
   t.match(read.skipped, [/usable time 2/, /can’t be read 10/, /unknown lock .* 11/]);
-  const other = await readRecording(new CsvRecording(map, NO_OPTIONS), ['received;who\n1;2\n']);
-  t.match(other.faults, [{ at: 'line 1', message: /there is no column "bike": expected it among received, who/ }]);
+  const withoutColumn = await readRecording(new CsvRecording(map, NO_OPTIONS), ['received;who\n1;2\n']);
+  t.match(withoutColumn.faults, [
+    { at: 'line 1', message: /there is no column "bike": expected it among received, who/ },
+  ]);
 });
 
 t.test('a map’s mistakes name the line and what was expected', async (t) => {

@@ -18,7 +18,7 @@ function everyFlag(command: Command): (string | undefined)[] {
   return [...command.options.map(({ long }) => long), ...command.commands.flatMap(everyFlag)];
 }
 
-/** Each: the command, the gateway's sentence, its pointers, and what the user reads. */
+/** Per case: the command, the gateway's sentence, its JSON pointers to the wrong members, and what the user reads. */
 const SENTENCES: readonly (readonly [string, string, readonly string[], string])[] = [
   [
     'webhook rotate-secret',
@@ -46,7 +46,7 @@ t.test('the sentence has the flag of the command', async (t) => {
     t.equal(withFlagNames({ sentence, pointers }, commandOf(command)), expected, command);
 });
 
-t.test('every flag with a name of its own exists', async (t) => {
+t.test('every flag whose name differs from its JSON member exists', async (t) => {
   const flags = new Set(everyFlag(PROGRAM));
   t.same(
     Object.values(FLAGS_OF_MEMBERS).filter((flag) => !flags.has(flag)),

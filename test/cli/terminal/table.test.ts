@@ -1,6 +1,6 @@
 /**
- * Tables of the command line: what matters is never cut. Long ids go below their rows, states have a sign that is there
- * without colours too, numbers are aligned at the right, and a line sets the total apart.
+ * Tables of the command line. Ids and needed columns are never cut: an id that does not fit goes below its row. A bad
+ * state is marked with ✗, even without colours; numbers are right-aligned; a rule separates the total.
  */
 import t from 'tap';
 import { type Column, linesOfTable, tableLines } from '../../../cli/terminal/table.js';
@@ -22,7 +22,7 @@ const COLUMNS: readonly Column<Row>[] = [
   { title: 'EVENT', show: ({ id }) => id, below: 'if-narrow' },
 ];
 
-t.test('a sign before a state, and as many blanks before the others; numbers at the right', async (t) => {
+t.test('a bad state has a ✗ before it, other states align with it, and numbers are right-aligned', async (t) => {
   t.strictSame(tableLines(ROWS, COLUMNS, Number.POSITIVE_INFINITY), [
     'STATE     COUNT  EVENT',
     '✗ dead        1  evt_A4C138F0E1D2_1_41_12',
@@ -30,7 +30,7 @@ t.test('a sign before a state, and as many blanks before the others; numbers at 
   ]);
 });
 
-t.test('a colour with the sign, if the terminal takes colours', async (t) => {
+t.test('the ✗ and its state are red if the terminal has colours', async (t) => {
   const output = {
     room: 80,
     paint: (style: string, text: string) => `<${style}>${text}`,
@@ -49,7 +49,7 @@ t.test('an id that does not fit goes below its row and is not cut', async (t) =>
   ]);
 });
 
-t.test('an optional column goes before a needed one moves; text of several lines is always below', async (t) => {
+t.test('if there is no room, an optional column is left out first; a note is always below its row', async (t) => {
   const notes: Column<Row> = { title: 'NOTE', show: ({ note }) => note, below: 'always' };
   const optional: Column<Row> = { title: 'OPTIONAL', show: () => 'x'.repeat(20), optional: true };
   t.strictSame(tableLines(ROWS, [...COLUMNS, optional, notes], 50), [
@@ -61,7 +61,7 @@ t.test('an optional column goes before a needed one moves; text of several lines
   ]);
 });
 
-t.test('a line sets the total apart', async (t) => {
+t.test('a rule separates the total from the rows', async (t) => {
   const [first, second] = ROWS as [Row, Row];
   t.strictSame(tableLines([first], COLUMNS.slice(0, 2), 80, { ...second, state: 'TOTAL' }), [
     'STATE    COUNT',

@@ -28,7 +28,7 @@ const traces = path.join(root, 'test/traces');
 const START_MS = Date.UTC(2025, 10, 20, 6);
 const MAX_READ_ROWS = 1000;
 
-type Flags = Omit<Partial<Parameters<typeof runReplay>[1]>, 'gateway' | 'token'> & { readonly through?: number };
+type Flags = Omit<Partial<Parameters<typeof runReplay>[1]>, 'gateway' | 'token'> & { readonly operatorPort?: number };
 
 /** The report of a replay, or its error as `code: message`. */
 interface ReplayResult {
@@ -55,9 +55,10 @@ const NEVER_INTERRUPTED = {
   happened: new Promise<void>(() => undefined),
 };
 
-/** Replays at full speed, in this process. `through` replaces the port of the operator interface. */
-async function replay(gateway: Gateway, file: string, { through, ...flags }: Flags = {}): Promise<ReplayResult> {
-  const connection = { gateway: `http://127.0.0.1:${through ?? gateway.operatorPort}`, token: gateway.operatorToken };
+/** Replays at full speed, in this process. `operatorPort` is by default the gateway's. */
+async function replay(gateway: Gateway, file: string, { operatorPort, ...flags }: Flags = {}): Promise<ReplayResult> {
+  const port = operatorPort ?? gateway.operatorPort;
+  const connection = { gateway: `http://127.0.0.1:${port}`, token: gateway.operatorToken };
   try {
     const report = await runReplay(file, { ...connection, speed: 'max', ...flags }, NEVER_INTERRUPTED);
     if (report === null) throw new Error('the replay was interrupted');
@@ -84,7 +85,7 @@ const close = (mac: Mac, second: number, cause: 'closed' | 'dropped' | 'takeover
   return { event: 'disconnect', atMs: START_MS + second * 1000, mac, source: 'lock', cause };
 };
 
-/** A reset ping, which no rule ever reports. */
+/** A reset ping, about which no rule has a finding. */
 const RESET: Ping = { ...(testUplink(1).body as Ping), reason: 'REASON_RESET' } as Ping;
 
 function uplink(sequence: number, members: Partial<Uplink> = {}): Uplink {
@@ -122,19 +123,19 @@ t.test('a connection that the trace does not close is closed at the end, and a n
 
 t.test('a clean trace arrives unchanged in the store, without differences', async (t) => {
   const gateway = await testGateway(t);
-  const [one, two] = [testMac(1), testMac(2)];
+  const [connecting, unconnected] = [testMac(1), testMac(2)];
   // Field 127 with the value 5, which the protocol does not define. It stays, because the original bytes are sent.
   const withUnknownField = Buffer.concat([encodeUplink(uplink(2)), Buffer.from([0xf8, 0x07, 0x05])]);
   const file = traceFile('clean.jsonl', [
-    connect(one, 0),
-    ping(one, 1),
-    ping(two, 1),
-    [ping(one, 2), withUnknownField],
-    close(one, 3, 'dropped'),
-    connect(one, 4),
-    ping(one, 5),
-    ping(two, 6),
-    close(one, 7),
+    connect(connecting, 0),
+    ping(connecting, 1),
+    ping(unconnected, 1),
+    [ping(connecting, 2), withUnknownField],
+    close(connecting, 3, 'dropped'),
+    connect(connecting, 4),
+    ping(connecting, 5),
+    ping(unconnected, 6),
+    close(connecting, 7),
   ]);
   const connections: string[] = [];
   gateway.events.on('connected', ({ mac }) => connections.push(`${mac} connect`));
@@ -145,19 +146,19 @@ t.test('a clean trace arrives unchanged in the store, without differences', asyn
   t.same(
     report.notes.map(({ kind, rule }) => rule ?? kind),
     ['left-out', 'close-missing', 'outside-connection', 'outside-connection'],
-    'about the lock without a connection',
+    'all notes are about the lock without a connection in the trace',
   );
   t.same(
-    (await stored(gateway, one)).map(({ bytes }) => hex(bytes)),
+    (await stored(gateway, connecting)).map(({ bytes }) => hex(bytes)),
     [hex(encodeUplink(uplink(1))), hex(withUnknownField), hex(encodeUplink(uplink(5)))],
   );
   t.same(
-    (await stored(gateway, two)).map(({ boot, sequence }) => `${boot}/${sequence}`),
+    (await stored(gateway, unconnected)).map(({ boot, sequence }) => `${boot}/${sequence}`),
     ['1/1', '1/6'],
   );
-  t.equal((await gateway.store.findDevice(two))?.device.simulated, true);
-  const ofOne = connections.filter((line) => line.startsWith(one)).map((line) => line.slice(13));
-  t.same(ofOne, ['connect', 'dropped', 'connect', 'closed'], 'in the trace’s order');
+  t.equal((await gateway.store.findDevice(unconnected))?.device.simulated, true);
+  const ofConnecting = connections.filter((line) => line.startsWith(connecting)).map((line) => line.split(' ')[1]);
+  t.same(ofConnecting, ['connect', 'dropped', 'connect', 'closed'], 'in the trace’s order');
 });
 
 /** The replayed traces: of each rule the first that breaks it and the first that keeps it; in the long version all. */
@@ -215,7 +216,7 @@ t.test('findings of only the gateway or only trace check are differences', async
   const broken = traceFile('broken.jsonl', [
     ping(mac, 1, { boot: 3, body: { ...RESET, batteryPercent: 120 } as Ping }),
   ]);
-  const missing = await replay(gateway, broken, { secrets, through: proxyWithoutFindings });
+  const missing = await replay(gateway, broken, { secrets, operatorPort: proxyWithoutFindings });
   t.equal(missing.report.same, false);
   t.match(missing.report.differences, [{ line: 2, kind: 'finding-missing', rule: 'out-of-range' }]);
 });
@@ -262,9 +263,9 @@ async function filteringOperator(
 
 t.test('if the event stream ends, the replay fails because findings are unknown', async (t) => {
   const gateway = await testGateway(t);
-  const through = await filteringOperator(t, gateway, (event) => (event.event === 'ping' ? null : event));
+  const operatorPort = await filteringOperator(t, gateway, (event) => (event.event === 'ping' ? null : event));
   const file = traceFile('stream.jsonl', shortSession(testMac(1)));
-  const { error } = await replay(gateway, file, { provision: true, through });
+  const { error } = await replay(gateway, file, { provision: true, operatorPort });
   t.match(error, /^gateway-down: the gateway closed its event stream/);
 });
 
@@ -440,9 +441,9 @@ t.test('errors in files, flags and gateways are reported with their codes', asyn
   t.equal(await errorOf('mac,secret\nnonsense\n'), 'input-secrets: /bad.csv:2: there is no comma: expected MAC,SECRET');
   t.match(await errorOf('A4C1,hush\n'), /^input-secrets: \/bad.csv:1: "A4C1" is no MAC/);
   t.match(await errorOf(`${mac},\n`), /^input-secrets: \/bad.csv:1: the secret is empty/);
-  const more = await errorOf(`${mac},hush,hush\n`);
-  t.match(more, /^input-secrets: \/bad.csv:1: /);
-  t.notMatch(more, /hush/, 'no secret is repeated');
+  const threeColumns = await errorOf(`${mac},hush,hush\n`);
+  t.match(threeColumns, /^input-secrets: \/bad.csv:1: /);
+  t.notMatch(threeColumns, /hush/, 'the error does not show the secret');
   t.match(await errorOf(`${mac},a\n${formatMac(mac)},b\n`), /bad.csv:2: .* is listed twice/);
   t.match(await errorOf(`${testMac(9)},hush\n`), /^input-secrets: .* has no secret for A4:C1:38:00:00:01$/);
   const missingFile = { secrets: path.join(folder, 'no.csv') };
@@ -496,7 +497,7 @@ t.test('the command prints text, sets exit codes and handles Ctrl-C', async (t) 
   const many = macs.flatMap(shortSession).sort((a, b) => a.atMs - b.atMs);
   const broken = path.join(traces, 'low-battery-theft-only.breaks-1.jsonl');
   const json = await lockgate(broken, '--provision', '--speed', 'max', '--json', ...connection);
-  t.same(json.exit, { code: 0, signal: null }, 'a finding that both make is no difference');
+  t.same(json.exit, { code: 0, signal: null }, 'a finding of both trace check and the gateway is no difference');
   t.match(JSON.parse(json.stdout.join('')), { file: broken, same: true, differences: [] });
   const refused = path.join(folder, 'refused.csv');
   writeFileSync(refused, 'A4:C1:38:F0:E1:D2,wrong');

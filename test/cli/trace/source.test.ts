@@ -23,7 +23,7 @@ import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
-const OTHER = testMac(2);
+const OTHER_MAC = testMac(2);
 
 /** Exports a trace from the gateway. Returns its lines. */
 async function exportLines(gateway: Gateway, query = ''): Promise<string[]> {
@@ -87,15 +87,15 @@ t.test('an export has the received uplinks and connections, and gives the same f
   await gateway.accounts.addMerchant(MERCHANT);
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-  const other = await connectedLock(t, gateway, OTHER);
+  const other = await connectedLock(t, gateway, OTHER_MAC);
   await lock.send(statePing(gateway, 1, 'unlocked'));
   await other.send(statePing(gateway, 1, 'unlocked'));
-  const found = waitForEvents(gateway, 'uplink', 1, ({ findings }) => findings.length > 0);
+  const uplinkWithFinding = waitForEvents(gateway, 'uplink', 1, ({ findings }) => findings.length > 0);
   await lock.send(statePing(gateway, 2, 'unlocked'));
-  t.match(await found, [{ mac: MAC, findings: [{ rule: 'state-unchanged', about: { sequence: 2 } }] }]);
-  const gone = waitForEvents(gateway, 'disconnected', 1);
+  t.match(await uplinkWithFinding, [{ mac: MAC, findings: [{ rule: 'state-unchanged', about: { sequence: 2 } }] }]);
+  const disconnected = waitForEvents(gateway, 'disconnected', 1);
   lock.client.stream.destroy();
-  t.match(await gone, [{ cause: 'dropped' }]);
+  t.match(await disconnected, [{ cause: 'dropped' }]);
 
   const { events, rules } = checkLines(await exportLines(gateway, `?mac=${MAC}`));
   t.same(
@@ -105,18 +105,18 @@ t.test('an export has the received uplinks and connections, and gives the same f
   t.same(rules.sort(), ['not-closed', 'state-unchanged'], 'the gateway found the same');
   const stored = await gateway.store.readFindings(1, 9);
   t.same(stored.map(({ finding }) => finding.rule).sort(), ['not-closed', 'state-unchanged']);
-  const all = checkLines(await exportLines(gateway));
-  t.equal(all.events.length, 6, 'all locks, in the order of receipt');
+  const bothLocks = checkLines(await exportLines(gateway));
+  t.equal(bothLocks.events.length, 6, 'two connects, three pings and a disconnect');
   await gateway.close();
 
-  const again = await openGateway(t, folder);
-  const after = checkLines(await exportLines(again));
+  const restarted = await openGateway(t, folder);
+  const afterRestart = checkLines(await exportLines(restarted));
   t.same(
-    after.events.slice(6).map(({ event }) => event),
+    afterRestart.events.slice(6).map(({ event }) => event),
     ['disconnect', 'gateway', 'gateway'],
-    'stopped and started',
+    'the other lock’s disconnect, and the gateway’s stop and start',
   );
-  t.same(after.rules.sort(), ['not-closed', 'state-unchanged'], 'the gateway’s stop causes no finding');
+  t.same(afterRestart.rules.sort(), ['not-closed', 'state-unchanged'], 'the gateway’s stop causes no finding');
 });
 
 t.test('the header of a partial export has the locks’ states at its start', async (t) => {
@@ -133,11 +133,13 @@ t.test('the header of a partial export has the locks’ states at its start', as
   t.same(rules, ['state-unchanged'], 'found from the header');
   const { events: before2020 } = checkLines(await exportLines(gateway, `?until=2020-01-01T00:00:00Z`));
   t.same(before2020, []);
+  // The last is the MAC of a lock that the gateway does not have.
   for (const query of ['?since=yesterday', '?mac=zz', '?mac=A4C138F0E1D2'])
     await t.rejects(exportLines(gateway, query), query);
 });
 
-t.test('the header has the time of the last period sequence by the lock’s clock, which the rule uses', async (t) => {
+// A period sequence is a lock's daily series of pings. The rule period-too-soon allows the next one after 23 h.
+t.test('the header has the start of the last period sequence, by the lock’s clock', async (t) => {
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
   const madeMs = gateway.clock.now() - Hours(2);
@@ -173,7 +175,7 @@ t.test('a recording starts with the known states and continues with live events'
   });
   live.end();
   while (lines.length === 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
-  const other = await connectedLock(t, gateway, OTHER);
+  const other = await connectedLock(t, gateway, OTHER_MAC);
   await other.send(statePing(gateway, 1, 'locked'));
   await lock.send(statePing(gateway, 2, 'locked'));
   await lock.send(statePing(gateway, 3, 'locked'));
@@ -208,9 +210,9 @@ t.test(
       return lock;
     };
     const disconnect = async (lock: TestLock): Promise<void> => {
-      const gone = waitForEvents(gateway, 'disconnected', 1);
+      const disconnected = waitForEvents(gateway, 'disconnected', 1);
       await lock.client.endAsync();
-      await gone;
+      await disconnected;
       clock.advance(Seconds(1));
     };
     const command = async (type: string): Promise<void> => {
@@ -256,13 +258,13 @@ t.test(
 
 t.test('presence events follow connections', async (t) => {
   const gateway = await testGateway(t);
-  const seen = waitForEvents(gateway, 'presence', 2);
+  const onlineAndAsleep = waitForEvents(gateway, 'presence', 2);
   const online = waitForEvents(gateway, 'presence', 1);
   const lock = await connectedLock(t, gateway, MAC);
   // Changes within one commit are reported as one, so the test waits for the first.
   await online;
   await lock.client.endAsync();
-  t.match(await seen, [
+  t.match(await onlineAndAsleep, [
     { mac: MAC, presence: { presence: 'online' } },
     { mac: MAC, presence: { presence: 'asleep' } },
   ]);

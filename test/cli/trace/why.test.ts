@@ -123,8 +123,8 @@ t.test('the standard input and gzip give the same explanation as the file', asyn
 });
 
 t.test('a line with nothing to explain is an error that says what was expected', async (t) => {
-  const head = '{"trace":"lockgate","version":1}';
-  const odd = join(folder, 'odd.jsonl');
+  const header = '{"trace":"lockgate","version":1}';
+  const unexplained = join(folder, 'unexplained.jsonl');
   const at = '2026-11-20T06:00:00.000Z';
   const world = { at, mac: LOCK, event: 'world', motion: true };
   const lines = [
@@ -133,26 +133,26 @@ t.test('a line with nothing to explain is an error that says what was expected',
     world,
     { at, mac: LOCK, event: 'connect' },
   ];
-  writeFileSync(odd, `${[head, '', ...lines.map((each) => JSON.stringify(each))].join('\n')}\nno event\n`);
-  const refused = async (place: string, says: RegExp): Promise<CommandResult> => {
-    const end = await runCommand(['trace', 'why', place], {});
-    t.equal(end.code, 2, place);
-    t.match(end.stderr, says, place);
-    return end;
+  writeFileSync(unexplained, `${[header, '', ...lines.map((each) => JSON.stringify(each))].join('\n')}\nno event\n`);
+  const isInputError = async (fileAndLine: string, message: RegExp): Promise<CommandResult> => {
+    const result = await runCommand(['trace', 'why', fileAndLine], {});
+    t.equal(result.code, 2, fileAndLine);
+    t.match(result.stderr, message, fileAndLine);
+    return result;
   };
-  await refused(AIRPLANE, /names no line: expected FILE:LINE, such as ride\.jsonl:12/);
-  await refused(`${AIRPLANE}:0`, /lines are numbered from 1/);
-  await refused(`${AIRPLANE}:1`, /breaks-1\.jsonl:1 is the header: expected the line of a ping/);
-  await refused(`${AIRPLANE}:99`, /there is no line 99: .*breaks-1\.jsonl ends at line 8/);
-  await refused(`${join(folder, 'none.jsonl')}:2`, /there is no file/);
-  await refused(`${odd}:7`, /odd\.jsonl:7: the line is no JSON/);
-  const bad = await refused(`${odd}:6`, /odd\.jsonl:7: the line is no JSON/);
+  await isInputError(AIRPLANE, /names no line: expected FILE:LINE, such as ride\.jsonl:12/);
+  await isInputError(`${AIRPLANE}:0`, /lines are numbered from 1/);
+  await isInputError(`${AIRPLANE}:1`, /breaks-1\.jsonl:1 is the header: expected the line of a ping/);
+  await isInputError(`${AIRPLANE}:99`, /there is no line 99: .*breaks-1\.jsonl ends at line 8/);
+  await isInputError(`${join(folder, 'none.jsonl')}:2`, /there is no file/);
+  await isInputError(`${unexplained}:7`, /unexplained\.jsonl:7: the line is no JSON/);
+  const bad = await isInputError(`${unexplained}:6`, /unexplained\.jsonl:7: the line is no JSON/);
   t.match(bad.stdout, /The lock connected at/, 'a later bad line is reported after the explanation');
-  writeFileSync(odd, readFileSync(odd, 'utf8').replace('no event\n', ''));
-  await refused(`${odd}:2`, /odd\.jsonl:2 is empty/);
-  await refused(`${odd}:3`, /is a tick: it only says that time passed, and no finding is about it/);
-  await refused(`${odd}:4`, /the gateway started or stopped listening/);
-  await refused(`${odd}:5`, /is a world event, which the judge never reads/);
+  writeFileSync(unexplained, readFileSync(unexplained, 'utf8').replace('no event\n', ''));
+  await isInputError(`${unexplained}:2`, /unexplained\.jsonl:2 is empty/);
+  await isInputError(`${unexplained}:3`, /is a tick: it only says that time passed, and no finding is about it/);
+  await isInputError(`${unexplained}:4`, /the gateway started or stopped listening/);
+  await isInputError(`${unexplained}:5`, /is a world event, which the judge never reads/);
 });
 
 t.test('show --all has every event of a trace and the findings of trace check', async (t) => {
@@ -183,7 +183,7 @@ t.test('show --all has every event of a trace and the findings of trace check', 
   }
 });
 
-t.test('show --all prints a timeline, and its filters hold', async (t) => {
+t.test('show --all prints a timeline, which --mac, --reason and --until filter', async (t) => {
   const text = async (...args: string[]): Promise<string> =>
     (await runCommand(['trace', 'show', '--all', ...args], {})).stdout;
   const all = await text(AIRPLANE);

@@ -1,6 +1,7 @@
 /**
- * Sessions of the dashboard: login and its guards, cookies, CSRF, roles on every operation, keys, and what ends a
- * session (console.md, Login). Each guard has a call that passes without it.
+ * Sessions of the merchants' dashboard: login, cookies, protection against calls from other sites, roles on every
+ * operation, API keys, and what ends a session (console.md, Login). For each refused call there is a call that differs
+ * only in the refused part and succeeds.
  */
 import t from 'tap';
 import { CONSOLE_ROUTES } from '../../../gateway/http/merchant/console-routes.js';
@@ -18,7 +19,7 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const NOT_LOGGED_IN = { status: 401, body: { code: 'not-logged-in' }, headers: { 'www-authenticate': undefined } };
 
-t.test('a user with a role logs in and out; anybody else is refused', async (t) => {
+t.test('a user with a role logs in and out; a user without a role or with a wrong password is refused', async (t) => {
   const gateway = await testGateway(t);
   await addUser(gateway, MERCHANT, 'ada', 'owner');
   await addUser(gateway, MERCHANT, 'bo', null);
@@ -30,7 +31,7 @@ t.test('a user with a role logs in and out; anybody else is refused', async (t) 
   t.match(
     String(answer.headers['set-cookie']),
     /^lockgate_merchant=lgc_[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/,
-    'no script reads the cookie, no other site sends it',
+    'no script can read the cookie, and no other site can send it',
   );
   t.notMatch(answer.text, /lgc_/);
   const page = new Dashboard(gateway, cookieOf(answer));
@@ -40,9 +41,9 @@ t.test('a user with a role logs in and out; anybody else is refused', async (t) 
   t.match(await logIn(gateway, MERCHANT, 'nobody'), wrong);
   t.match(await logIn(gateway, 'No such merchant', 'ada'), wrong);
   t.match(await logIn(gateway, MERCHANT, 'bo'), { status: 403, body: { code: 'no-role' } });
-  const out = await page.call('/console/logout', { method: 'POST' });
-  t.match(out, { status: 204, headers: { 'set-cookie': [/^lockgate_merchant=; Path=\/; Max-Age=0/] } });
-  t.match(await page.call('/console/session'), NOT_LOGGED_IN, 'the cookie is worth nothing now');
+  const logoutAnswer = await page.call('/console/logout', { method: 'POST' });
+  t.match(logoutAnswer, { status: 204, headers: { 'set-cookie': [/^lockgate_merchant=; Path=\/; Max-Age=0/] } });
+  t.match(await page.call('/console/session'), NOT_LOGGED_IN, 'the cookie is no longer valid');
 });
 
 t.test('guesses at a password are limited', async (t) => {
@@ -56,7 +57,7 @@ t.test('guesses at a password are limited', async (t) => {
   });
 });
 
-t.test('only our own page uses a session, for reads and changes', async (t) => {
+t.test('only the gateway’s own page can use a session, for reads and changes', async (t) => {
   const gateway = await testGateway(t, {});
   await addUser(gateway, MERCHANT, 'ada', 'owner');
   const page = await Dashboard.open(gateway, MERCHANT, 'ada');
@@ -79,7 +80,8 @@ t.test('only our own page uses a session, for reads and changes', async (t) => {
   for (const [name, headers, code] of refusals)
     t.match(await page.call('/console/keys', { ...change, headers }), { status: 403, body: { code } }, name);
   t.match(await page.call('/console/keys', change), { status: 201 }, 'the page itself');
-  const [, crossSite, foreignHost] = [0, { 'sec-fetch-site': 'cross-site' }, { host: 'evil.example' }];
+  const crossSite = { 'sec-fetch-site': 'cross-site' };
+  const foreignHost = { host: 'evil.example' };
   t.match(await page.call('/v1/locks', { headers: crossSite }), { status: 403, body: { code: 'cross-site' } });
   t.match(await page.call('/v1/locks', { headers: foreignHost }), { status: 403, body: { code: 'wrong-host' } });
   t.match(await logIn(gateway, MERCHANT, 'ada', { headers: { origin: 'https://evil.example' } }), {
@@ -89,43 +91,53 @@ t.test('only our own page uses a session, for reads and changes', async (t) => {
   t.match(await page.call('/v1/locks', { headers: { origin: '', 'x-lockgate-console': '' } }), { status: 200 });
 });
 
-t.test('over plain HTTP a session exists on the loopback interface alone; over HTTPS the cookie says so', async (t) => {
-  const gateway = await openGateway(
-    t,
-    tempFolder(t),
-    {},
-    { trustedProxies: [parseRange('127.0.0.2/32')], consoleHosts: ['locks.example.com'] },
-  );
-  await gateway.accounts.addMerchant(MERCHANT);
-  await addUser(gateway, MERCHANT, 'ada', 'owner');
-  const body = { merchant: MERCHANT, username: 'ada', password: 'correct horse' };
-  const [host, forwarded] = ['locks.example.com', { 'x-forwarded-for': '198.51.100.7' }];
-  const far = { host, origin: `http://${host}`, 'x-lockgate-console': '1', ...forwarded };
-  const proxied = { fromAddress: '127.0.0.2', body };
-  t.match(await callMerchantApi(gateway, '/console/login', { ...proxied, headers: far }), {
-    status: 403,
-    body: { code: 'insecure', detail: /TLS proxy/ },
-  });
-  const tls = { ...far, origin: `https://${host}`, 'x-forwarded-proto': 'https' };
-  t.match(
-    await callMerchantApi(gateway, '/console/login', { body, headers: tls }),
-    { status: 403, body: { code: 'insecure' } },
-    'only a trusted proxy is believed',
-  );
-  const answer = await callMerchantApi(gateway, '/console/login', { ...proxied, headers: tls });
-  t.match(
-    String(answer.headers['set-cookie']),
-    /^__Host-lockgate_merchant=lgc_[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict; Secure$/,
-  );
-  const cookie = cookieOf(answer);
-  const call = { fromAddress: '127.0.0.2', headers: { ...tls, cookie } };
-  t.match(await callMerchantApi(gateway, '/console/session', call), { status: 200 });
-  const plain = { ...pageHeaders(gateway.httpPort), cookie: cookie.replace('__Host-', '') };
-  t.match(await callMerchantApi(gateway, '/console/session', { headers: plain }), { status: 200 }, 'one session');
-  t.match(await callMerchantApi(gateway, '/console/session', { headers: { ...plain, cookie } }), NOT_LOGGED_IN);
-});
+t.test(
+  'over plain HTTP only the loopback interface has sessions; over HTTPS the cookie is marked secure',
+  async (t) => {
+    const gateway = await openGateway(
+      t,
+      tempFolder(t),
+      {},
+      { trustedProxies: [parseRange('127.0.0.2/32')], consoleHosts: ['locks.example.com'] },
+    );
+    await gateway.accounts.addMerchant(MERCHANT);
+    await addUser(gateway, MERCHANT, 'ada', 'owner');
+    const body = { merchant: MERCHANT, username: 'ada', password: 'correct horse' };
+    const [host, forwarded] = ['locks.example.com', { 'x-forwarded-for': '198.51.100.7' }];
+    const remoteHeaders = { host, origin: `http://${host}`, 'x-lockgate-console': '1', ...forwarded };
+    const proxied = { fromAddress: '127.0.0.2', body };
+    t.match(await callMerchantApi(gateway, '/console/login', { ...proxied, headers: remoteHeaders }), {
+      status: 403,
+      body: { code: 'insecure', detail: /TLS proxy/ },
+    });
+    const tlsHeaders = { ...remoteHeaders, origin: `https://${host}`, 'x-forwarded-proto': 'https' };
+    t.match(
+      await callMerchantApi(gateway, '/console/login', { body, headers: tlsHeaders }),
+      { status: 403, body: { code: 'insecure' } },
+      'a proxy that is not trusted can’t claim HTTPS',
+    );
+    const answer = await callMerchantApi(gateway, '/console/login', { ...proxied, headers: tlsHeaders });
+    t.match(
+      String(answer.headers['set-cookie']),
+      /^__Host-lockgate_merchant=lgc_[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict; Secure$/,
+    );
+    const cookie = cookieOf(answer);
+    const call = { fromAddress: '127.0.0.2', headers: { ...tlsHeaders, cookie } };
+    t.match(await callMerchantApi(gateway, '/console/session', call), { status: 200 });
+    const loopbackHeaders = { ...pageHeaders(gateway.httpPort), cookie: cookie.replace('__Host-', '') };
+    t.match(
+      await callMerchantApi(gateway, '/console/session', { headers: loopbackHeaders }),
+      { status: 200 },
+      'one session',
+    );
+    t.match(
+      await callMerchantApi(gateway, '/console/session', { headers: { ...loopbackHeaders, cookie } }),
+      NOT_LOGGED_IN,
+    );
+  },
+);
 
-/** The roles that may call the operations with each scope, written out. */
+/** The roles that may call the operations with each scope, from console.md and not from the code. */
 const MAY_CALL: Readonly<Record<string, readonly DashboardRole[]>> = {
   'locks:read': ['owner', 'staff', 'viewer'],
   'locks:write': ['owner', 'staff'],
@@ -137,7 +149,7 @@ const MAY_CALL: Readonly<Record<string, readonly DashboardRole[]>> = {
   spec: [],
 };
 
-t.test('each operation answers each role, for its own merchant alone', async (t) => {
+t.test('each operation answers each role, and only about the user’s own merchant', async (t) => {
   const { gateway, amber, basil } = await ownDataSite(t);
   const pages = new Map<DashboardRole, Dashboard>();
   for (const role of DASHBOARD_ROLES) {
@@ -145,12 +157,12 @@ t.test('each operation answers each role, for its own merchant alone', async (t)
     pages.set(role, await Dashboard.open(gateway, amber.merchant, `a ${role}`));
   }
   await addUser(gateway, basil.merchant, 'other', 'owner');
-  const others = await Dashboard.open(gateway, basil.merchant, 'other');
+  const otherMerchantsPage = await Dashboard.open(gateway, basil.merchant, 'other');
   for (const { method, path, scope, scheme } of MERCHANT_ROUTES) {
     const row = OWN_DATA_CALLS[`${method} ${path}`];
-    const [where, terms] = row?.call(amber) ?? [path, {}];
+    const [callPath, terms] = row?.call(amber) ?? [path, {}];
     for (const [role, page] of pages) {
-      const { status } = await page.call(where, { method, ...terms });
+      const { status } = await page.call(callPath, { method, ...terms });
       const name = `${role}: ${method} ${path}`;
       if (row === undefined) {
         t.ok(status >= 400 && status < 500, `${name} is refused: ${status}`);
@@ -158,18 +170,18 @@ t.test('each operation answers each role, for its own merchant alone', async (t)
       } else t.equal(status, MAY_CALL[scope]?.includes(role) ? row.status : 403, name);
     }
     if (row === undefined) continue;
-    const seen = await others.call(where, { method, ...terms });
-    t.equal(seen.status, row.statusForOthers, `another merchant’s owner: ${method} ${path}`);
-    t.notMatch(seen.text, amber.mac);
+    const otherAnswer = await otherMerchantsPage.call(callPath, { method, ...terms });
+    t.equal(otherAnswer.status, row.statusForOthers, `another merchant’s owner: ${method} ${path}`);
+    t.notMatch(otherAnswer.text, amber.mac);
   }
   for (const { method, path, isLogin, roles } of CONSOLE_ROUTES.filter((each) => each.isLogin !== true)) {
-    const [where, name] = [path.replace('{id}', '99999'), `${method} ${path}`];
-    const plain = await callMerchantApi(gateway, where, { method, key: amber.key });
-    t.match(plain, NOT_LOGGED_IN, `${name} is not for keys ${isLogin}`);
+    const [callPath, name] = [path.replace('{id}', '99999'), `${method} ${path}`];
+    const loopbackHeaders = await callMerchantApi(gateway, callPath, { method, key: amber.key });
+    t.match(loopbackHeaders, NOT_LOGGED_IN, `${name} is not for keys ${isLogin}`);
     if (path === '/console/logout') continue;
     for (const [role, page] of pages) {
       const body = method === 'POST' && path === '/console/keys' ? { body: { name: 'x' } } : {};
-      const { status } = await page.call(where, { method, ...body });
+      const { status } = await page.call(callPath, { method, ...body });
       t.equal(status === 403, roles !== undefined && !roles.includes(role), `${role}: ${name}: ${status}`);
     }
   }
@@ -191,16 +203,16 @@ t.test('a session never opens the specification’s operations, nor its sessions
   t.equal(await gateway.merchants.users.findSession(1, page.cookie.split('=')[1] ?? ''), null);
 });
 
-t.test('owners make, name, scope and revoke keys; another merchant’s is absent', async (t) => {
+t.test('owners create keys with names and scopes, and revoke them; other merchants’ keys are unknown', async (t) => {
   const gateway = await testGateway(t);
   await gateway.accounts.addMerchant('Basil');
   await addUser(gateway, MERCHANT, 'ada', 'owner');
   const { key: foreign } = await gateway.merchants.apiKeys.create('Basil', 'foreign');
   const audited = waitForEvents(gateway, 'audited', 3);
   const page = await Dashboard.open(gateway, MERCHANT, 'ada');
-  const made = await page.call('/console/keys', { body: { name: 'till', scopes: ['locks:read'] } });
-  t.match(made, { status: 201, body: { name: 'till', scopes: ['locks:read'], state: 'active', key: /^lgk_/ } });
-  const { id, key } = made.body as { id: string; key: string };
+  const created = await page.call('/console/keys', { body: { name: 'till', scopes: ['locks:read'] } });
+  t.match(created, { status: 201, body: { name: 'till', scopes: ['locks:read'], state: 'active', key: /^lgk_/ } });
+  const { id, key } = created.body as { id: string; key: string };
   t.match(await callMerchantApi(gateway, '/v1/locks', { key }), { status: 200 });
   t.match(await callMerchantApi(gateway, '/v1/usage', { key }), { status: 403 });
   const list = await page.call('/console/keys');
@@ -221,7 +233,7 @@ t.test('owners make, name, scope and revoke keys; another merchant’s is absent
   t.notMatch(audit, /lgc_|lgk_/);
 });
 
-t.test('a session ends with its time, its user, its role and its password, and when somebody ends it', async (t) => {
+t.test('a session ends when it expires, with its user, role or password, and when a user ends it', async (t) => {
   const clock = new ManualClock(Date.UTC(2026, 10, 20, 6));
   const gateway = await testGateway(t, { wallClock: clock });
   await gateway.accounts.addMerchant('Basil');
@@ -247,7 +259,7 @@ t.test('a session ends with its time, its user, its role and its password, and w
   t.match(await ed.call('/console/sessions'), { body: { data: [{ username: 'ed', current: true }] } });
   const idOf = (name: string) => listed.data.find(({ username }) => username === name)?.id;
   const end = (page: Dashboard, name: string) => page.call(`/console/sessions/${idOf(name)}`, { method: 'DELETE' });
-  t.match(await end(ed, 'ada'), { status: 404 }, 'staff end their own sessions alone');
+  t.match(await end(ed, 'ada'), { status: 404 }, 'staff can end only their own sessions');
   t.match(await end(eve, 'ada'), { status: 404 }, 'another merchant ends none');
   t.match(await end(ada, 'ed'), { status: 204 });
   t.match(await ed.call('/console/session'), NOT_LOGGED_IN);

@@ -1,6 +1,7 @@
 /**
  * The specification's Endpoints, Authentication and Errors, with the additions of interfaces.md §2: one test for each
- * line, named after it. The other tests in this folder go into detail.
+ * statement, which is the test's name. "Not shown" means that the specification leaves a detail open, and interfaces.md
+ * decides it. The other tests in this folder go into detail.
  */
 import t, { type Test } from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
@@ -67,8 +68,8 @@ const ENDPOINTS: readonly SpecificationLine[] = [
       t.match(await put(completeUser), { status: 200, body: completeUser });
       for (const id of [undefined, 'x', 1.5, 0, -1]) t.match(await put({ ...CHANGE, id }), { status: 400, ...PROBLEM });
       t.match(await put({ ...CHANGE, id: 99 }), { status: 404, ...PROBLEM });
-      for (const wrong of [{ name: undefined }, { name: 7 }, { photoUrls: undefined }, { photoUrls: [7] }])
-        t.match(await put({ ...CHANGE, ...wrong }), { status: 405, headers: { allow: 'PUT' } });
+      for (const wrongMembers of [{ name: undefined }, { name: 7 }, { photoUrls: undefined }, { photoUrls: [7] }])
+        t.match(await put({ ...CHANGE, ...wrongMembers }), { status: 405, headers: { allow: 'PUT' } });
       t.match(await put({ ...CHANGE, status: 'lost' }), { status: 405, headers: { allow: 'PUT' } });
     },
   ],
@@ -104,17 +105,17 @@ const ENDPOINTS: readonly SpecificationLine[] = [
   [
     '7 POST /test_webhook: access_token and mac_addr; status "success" on success',
     async (t, { gateway, token, mac, receiver }) => {
-      const ask = (members: object) =>
+      const sendTest = (members: object) =>
         callMerchantApi(gateway, '/test_webhook', { body: { access_token: token, mac_addr: mac, ...members } });
-      t.match(await ask({}), { status: 200, body: { status: 'success', deliveries: [{ status: 204 }] } });
-      t.match(await ask({ mac_addr: 'x' }), { status: 400, ...PROBLEM });
-      t.match(await ask({ mac_addr: undefined }), { status: 400, ...PROBLEM });
-      t.match(await ask({ access_token: 'x' }), { status: 401, ...PROBLEM });
-      t.match(await ask({ mac_addr: formatMac(testMac(9)) }), { status: 404, ...PROBLEM });
+      t.match(await sendTest({}), { status: 200, body: { status: 'success', deliveries: [{ status: 204 }] } });
+      t.match(await sendTest({ mac_addr: 'x' }), { status: 400, ...PROBLEM });
+      t.match(await sendTest({ mac_addr: undefined }), { status: 400, ...PROBLEM });
+      t.match(await sendTest({ access_token: 'x' }), { status: 401, ...PROBLEM });
+      t.match(await sendTest({ mac_addr: formatMac(testMac(9)) }), { status: 404, ...PROBLEM });
       receiver.answer = (_request, response) => void response.writeHead(500).end();
-      t.match(await ask({}), { status: 502, body: { status: 'error', deliveries: [{ status: 500 }] } });
+      t.match(await sendTest({}), { status: 502, body: { status: 'error', deliveries: [{ status: 500 }] } });
       await gateway.webhooks.settings.remove(1);
-      t.match(await ask({}), { status: 409, ...PROBLEM });
+      t.match(await sendTest({}), { status: 409, ...PROBLEM });
     },
   ],
   [

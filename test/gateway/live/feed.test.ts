@@ -1,6 +1,7 @@
 /**
- * Streams of locks: how much work they make for pings, what slow and interrupted clients get, and the limits. The store
- * is in memory and the clocks stand still, so every number is exact.
+ * Streams of locks (GET /v1/stream and the operators' stream): how much work they cause for each ping, what slow and
+ * interrupted clients get, and the limits. The store is in memory and the clocks advance only when the test says so, so
+ * every number is exact.
  */
 import t from 'tap';
 import { MAX_STREAMS, MAX_STREAMS_PER_MERCHANT } from '../../../gateway/live/live-feed.js';
@@ -19,13 +20,13 @@ t.test('without streams nothing listens, and for a minute after the last one cha
   stream.end();
   await finishWork();
   t.equal(site.feed.count, 0);
-  t.ok(site.listeners > 0, 'a client may come back');
+  t.ok(site.listeners > 0, 'a client may reconnect soon');
   await site.advance(Minutes(1));
   t.equal(site.listeners, 0);
-  t.equal(site.clock.pending, 0, 'and no timer runs');
+  t.equal(site.clock.pending, 0, 'no timer runs');
 });
 
-t.test('a ping costs no reading and no rendering, whose amount does not grow with the streams', async (t) => {
+t.test('locks are read and rendered at intervals, not for each ping or each stream', async (t) => {
   const site = new LiveSite(200);
   const streams = Array.from({ length: 20 }, () => site.open(undefined, { hasEvents: true }));
   const readers = streams.map(({ out }) => readText(out));
@@ -33,12 +34,16 @@ t.test('a ping costs no reading and no rendering, whose amount does not grow wit
   Object.assign(site.work, { locksRead: 0, locksRendered: 0, eventsRendered: 0 });
   for (let ping = 0; ping < 1_000; ping += 1) site.change((ping % 50) + 1);
   site.emitGatewayEvents(500);
-  t.strictSame(site.work, { locksRead: 0, locksRendered: 0, eventsRendered: 0 }, 'while pings arrive, nothing');
+  t.strictSame(
+    site.work,
+    { locksRead: 0, locksRendered: 0, eventsRendered: 0 },
+    'nothing is read or rendered while pings arrive',
+  );
   await site.advance(300);
   t.strictSame(
     site.work,
     { locksRead: 50, locksRendered: 50, eventsRendered: 500 },
-    '1,000 pings of 50 locks are 50 locks, rendered once for 20 streams',
+    'after 1,000 pings of 50 locks, each lock is read and rendered once for all 20 streams',
   );
   for (const { text } of readers) t.equal(eventsIn(text).filter((name) => name.startsWith('lock ')).length, 50);
   site.feed.stop();
@@ -59,50 +64,53 @@ t.test('locks of merchants without a stream are not read again', async (t) => {
   site.feed.stop();
 });
 
-t.test('a stream begins with a snapshot and has each lock at most once a second', async (t) => {
+t.test('a stream starts with a snapshot and has each lock at most once a second', async (t) => {
   const site = new LiveSite(250);
-  const read = readText(site.open(1).out);
+  const received = readText(site.open(1).out);
   await finishWork();
-  t.strictSame(eventsIn(read.text), ['snapshot of 100', 'snapshot of 100', 'snapshot of 50']);
-  const ids = [...read.text.matchAll(/^id: (.*)$/gm)].map(([, id]) => id);
+  t.strictSame(eventsIn(received.text), ['snapshot of 100', 'snapshot of 100', 'snapshot of 50']);
+  const ids = [...received.text.matchAll(/^id: (.*)$/gm)].map(([, id]) => id);
   t.match(ids, ['', /^[\w-]{16}\.0$/], 'the first part clears the last id, the last one sets it');
-  read.text = '';
+  received.text = '';
   for (let turn = 0; turn < 30; turn += 1) {
     site.change(7);
     await site.advance(100);
   }
-  t.strictSame(eventsIn(read.text), ['lock 7', 'lock 7', 'lock 7']);
+  t.strictSame(eventsIn(received.text), ['lock 7', 'lock 7', 'lock 7']);
   await site.advance(Seconds(2));
-  t.equal(eventsIn(read.text).length, 4, 'the last change comes too');
+  t.equal(eventsIn(received.text).length, 4, 'the last change is sent too');
   site.feed.stop();
 });
 
 t.test('a merchant gets its own locks, also when they move and are added', async (t) => {
   const site = new LiveSite(2);
   site.setDevice(3, 2);
-  const [own, others, all] = [1, 2, undefined].map((merchantId) => readText(site.open(merchantId).out));
+  const [ownEvents, otherMerchantsEvents, operatorsEvents] = [1, 2, undefined].map((merchantId) =>
+    readText(site.open(merchantId).out),
+  );
   await finishWork();
-  for (const read of [own, others, all]) if (read !== undefined) read.text = '';
+  for (const received of [ownEvents, otherMerchantsEvents, operatorsEvents])
+    if (received !== undefined) received.text = '';
   site.setDevice(1, 2, 'moved');
   site.events.emit('lock-departed', { deviceId: 1, mac: testMac(1), merchantId: 1 });
   site.change(1);
   site.setDevice(4, 1);
   site.events.emit('locks-added', { macs: [testMac(4)] });
   await site.advance(300);
-  t.strictSame(eventsIn(own?.text ?? ''), ['removed', 'lock 4']);
-  t.strictSame(eventsIn(others?.text ?? ''), ['lock 1']);
-  t.strictSame(eventsIn(all?.text ?? ''), ['removed', 'lock 1', 'lock 4']);
+  t.strictSame(eventsIn(ownEvents?.text ?? ''), ['removed', 'lock 4']);
+  t.strictSame(eventsIn(otherMerchantsEvents?.text ?? ''), ['lock 1']);
+  t.strictSame(eventsIn(operatorsEvents?.text ?? ''), ['removed', 'lock 1', 'lock 4']);
   site.feed.stop();
 });
 
-t.test('a client that comes back gets what it missed, with its own id alone', async (t) => {
+t.test('a client that reconnects gets what it missed, but only with an id of its own stream', async (t) => {
   const site = new LiveSite(5);
   const stream = site.open(1);
-  const read = readText(stream.out);
+  const received = readText(stream.out);
   await finishWork();
   site.change(1);
   await site.advance(300);
-  const lastEventId = [...read.text.matchAll(/^id: (.+)$/gm)].at(-1)?.[1] ?? '';
+  const lastEventId = [...received.text.matchAll(/^id: (.+)$/gm)].at(-1)?.[1] ?? '';
   stream.end();
   await finishWork();
   site.change(2, 3);
@@ -120,9 +128,9 @@ t.test('a client that comes back gets what it missed, with its own id alone', as
     ['a sequence to come', { merchantId: 1, lastEventId: `${tag}.999` }],
     ['no id at all', { merchantId: 1, lastEventId: '1 OR 1' }],
   ] as const) {
-    const fresh = readText(site.open(request.merchantId, { lastEventId: request.lastEventId }).out);
+    const newStream = readText(site.open(request.merchantId, { lastEventId: request.lastEventId }).out);
     await finishWork();
-    t.match(eventsIn(fresh.text)[0], /^snapshot/, name);
+    t.match(eventsIn(newStream.text)[0], /^snapshot/, name);
   }
   site.feed.stop();
   const other = new LiveSite(5);
@@ -137,26 +145,26 @@ t.test('a slow client holds little memory, and gets a new snapshot', async (t) =
   const name = 'x'.repeat(20_000);
   for (let id = 1; id <= 20; id += 1) site.setDevice(id, 1, name);
   const stream = site.open(1);
-  const read = readText(stream.out);
+  const received = readText(stream.out);
   await finishWork();
   stream.out.pause();
-  read.text = '';
-  let most = 0;
+  received.text = '';
+  let maxWaitingBytes = 0;
   for (let second = 0; second < 20; second += 1) {
     site.change(...site.devices.keys());
     await site.advance(Seconds(1));
-    most = Math.max(most, stream.out.readableLength + stream.out.writableLength);
+    maxWaitingBytes = Math.max(maxWaitingBytes, stream.out.readableLength + stream.out.writableLength);
   }
-  t.ok(most < 1_000_000, `${most} bytes wait, although 8 MB were to be sent`);
+  t.ok(maxWaitingBytes < 1_000_000, `${maxWaitingBytes} bytes wait, although 8 MB were to be sent`);
   stream.out.resume();
   await finishWork();
-  const events = eventsIn(read.text);
+  const events = eventsIn(received.text);
   t.equal(events.filter((each) => each.startsWith('lock ')).length, 20, 'one batch was sent');
   t.equal(events.at(-1), 'snapshot of 20', 'then the present state');
-  read.text = '';
+  received.text = '';
   site.change(3);
   await site.advance(Seconds(1));
-  t.strictSame(eventsIn(read.text), ['lock 3'], 'and then changes again');
+  t.strictSame(eventsIn(received.text), ['lock 3'], 'and then changes again');
   site.feed.stop();
 });
 
@@ -164,18 +172,18 @@ t.test('a client that was slow for a moment gets the present state of what chang
   const site = new LiveSite(30);
   for (let id = 1; id <= 30; id += 1) site.setDevice(id, 1, 'x'.repeat(20_000));
   const stream = site.open(1);
-  let read = readText(stream.out);
+  let received = readText(stream.out);
   await site.advance(Seconds(2));
   stream.out.removeAllListeners('data').pause();
   site.change(...site.devices.keys());
   await site.advance(300);
   site.change(2);
   await site.advance(MAX_LAG - 1_500);
-  read.text = '';
-  read = readText(stream.out);
+  received.text = '';
+  received = readText(stream.out);
   stream.out.resume();
   await finishWork();
-  const events = eventsIn(read.text);
+  const events = eventsIn(received.text);
   t.notOk(events.some((each) => each.startsWith('snapshot')));
   t.equal(events.at(-1), 'lock 2');
   site.feed.stop();
@@ -194,9 +202,9 @@ t.test('a client that reads nothing is disconnected in the end', async (t) => {
 
 t.test('a comment comes every 15 seconds', async (t) => {
   const site = new LiveSite(1);
-  const read = readText(site.open(1).out);
+  const received = readText(site.open(1).out);
   await site.advance(COMMENT_INTERVAL * 4);
-  t.equal(read.text.split('\n\n').filter((block) => block === ':').length, 4);
+  t.equal(received.text.split('\n\n').filter((block) => block === ':').length, 4);
   site.feed.stop();
 });
 
@@ -246,14 +254,14 @@ t.test('a stream may last a set time, or only for the present state', async (t) 
 
 t.test('events of the gateway that come too fast are counted', async (t) => {
   const site = new LiveSite(1);
-  const read = readText(site.open(undefined, { hasEvents: true, hasLocks: false }).out);
+  const received = readText(site.open(undefined, { hasEvents: true, hasLocks: false }).out);
   await finishWork();
   site.emitGatewayEvents(3);
   await site.advance(300);
-  t.strictSame(eventsIn(read.text), ['event', 'event', 'event']);
+  t.strictSame(eventsIn(received.text), ['event', 'event', 'event']);
   site.emitGatewayEvents(1_300);
   await site.advance(Seconds(2));
-  t.match(read.text, /event: skipped\ndata: \{"events":300\}/, 'within two seconds, without a further event');
+  t.match(received.text, /event: skipped\ndata: \{"events":300\}/, 'within two seconds, without a further event');
   site.emitGatewayEvents(1);
   await site.advance(300);
   t.equal(site.work.eventsRendered, 1_004);

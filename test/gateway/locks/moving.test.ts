@@ -1,4 +1,7 @@
-/** A lock that is moved to another merchant or removed: who sees what afterwards, and what stays stored. */
+/**
+ * A lock that is moved to another merchant or removed (interfaces.md §4): what each merchant sees afterwards, what
+ * stays stored, and that commands of the previous merchant never reach the lock.
+ */
 import t from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
@@ -177,7 +180,7 @@ t.test('no client can connect while a lock is being removed, and its state is de
   await gateway.accounts.devices.remove(MAC);
   t.same(connackCodes, [NOT_AUTHORIZED]);
   await (await connectedLock(t, gateway, OTHER_MAC)).send(testBytes(1));
-  t.equal((await gateway.store.readDeviceStates()).length, 1, 'only of the other lock');
+  t.equal((await gateway.store.readDeviceStates()).length, 1, 'only the state of the other lock is left');
 });
 
 t.test('commands that wait when a lock is moved or removed never reach the lock', async (t) => {
@@ -186,16 +189,16 @@ t.test('commands that wait when a lock is moved or removed never reach the lock'
   for (const merchant of ['Amber', 'Basil']) await gateway.accounts.addMerchant(merchant);
   let { secret } = await gateway.accounts.addDevice({ mac: MAC, merchant: 'Amber' });
   const reset = { macs: [MAC], type: 'reset' };
-  const mode = { macs: [MAC], type: 'set-power', parameters: { mode: 'HIGH' } };
+  const setMode = { macs: [MAC], type: 'set-power', parameters: { mode: 'HIGH' } };
   const locate = { macs: [MAC], type: 'locate-gps' };
-  for (const body of [reset, mode]) t.match(await callOperator(gateway, 'POST', '/commands', body), { status: 201 });
+  for (const body of [reset, setMode]) t.match(await callOperator(gateway, 'POST', '/commands', body), { status: 201 });
   await gateway.accounts.devices.change(MAC, { merchant: 'Basil' });
   const cancelled = { state: 'cancelled', finished_at: String, waits: null };
   t.match((await callOperator(gateway, 'GET', '/commands')).body, { commands: [cancelled, cancelled] });
   const movedLock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   await movedLock.send(testBytes(1));
   const { twin } = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as { twin: { wanted: object } };
-  t.same(twin.wanted, {}, 'and is not pending');
+  t.same(twin.wanted, {}, 'the cancelled change of mode is no longer wanted');
   t.match(await callOperator(gateway, 'POST', '/commands', locate), { status: 201 });
   t.equal(await firstCommandId(movedLock), 3, 'only the new merchant’s commands are sent');
 
@@ -212,11 +215,11 @@ t.test('commands that wait when a lock is moved or removed never reach the lock'
   const addedLock = await TestLock.connect(t, restarted.mqttPort, MAC, secret);
   await addedLock.send(testBytes(1));
   t.match(await callOperator(restarted, 'POST', '/commands', locate), { status: 201 });
-  t.equal(await firstCommandId(addedLock), 5, 'a lock that is added again does not get it either');
+  t.equal(await firstCommandId(addedLock), 5, 'a lock that is added again does not get the old command either');
 });
 
 t.test('a command requested during a move or a removal does not wait for the lock', async (t) => {
-  // Each is requested just before the change is committed, and stored just before or after it.
+  // Each command is requested just before the move or removal is committed, and stored just before or after it.
   const requests: Promise<unknown>[] = [];
   const requestReset = () => requests.push(gateway.commands.send(reset).catch((error: Error) => error));
   let onAdding: () => void = () => undefined;
@@ -241,13 +244,13 @@ t.test('a command requested during a move or a removal does not wait for the loc
     });
   };
   const gateway = await testGateway(t, { wrapStore });
-  const lasting = { notBeforeMs: null, expiresAtMs: gateway.clock.now() + Hours(2), confirmsAirplane: false };
+  const validity = { notBeforeMs: null, expiresAtMs: gateway.clock.now() + Hours(2), confirmsAirplane: false };
   const reset = {
     targets: { macs: [MAC] },
     expectedCount: 1,
     command: { type: 'reset' as const },
     askedBy: 'ann',
-    ...lasting,
+    ...validity,
   };
   await gateway.accounts.addMerchant('Basil');
   await gateway.accounts.addDevice({ mac: MAC, merchant: 'Amber' });

@@ -28,7 +28,7 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 const webhooksPage = readFileSync(join(root, 'docs/webhooks.md'), 'utf8');
 
 /** The code blocks of a language, in order. */
-function blocks(language: string): string[] {
+function codeBlocks(language: string): string[] {
   return [...webhooksPage.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, 'gm'))].map(
     ([, text = '']) => text,
   );
@@ -123,10 +123,10 @@ function otherExample([type, content]: (typeof OTHER_EXAMPLES)[number], index: n
 
 t.test('the examples are bodies that the code makes', async (t) => {
   const expected = [...EXAMPLES.map(example), ...OTHER_EXAMPLES.map(otherExample)];
-  t.same(blocks('json'), expected);
+  t.same(codeBlocks('json'), expected);
 });
 
-t.test('a body is never longer than the page says', async (t) => {
+t.test('a body is never longer than docs/webhooks.md says', async (t) => {
   t.match(webhooksPage.replaceAll('\n', ' '), / A body has some 400 bytes, and never more than 8 KiB\. /);
   const [[body, sequence, afterMs] = [CLOSE, 1, 0]] = EXAMPLES;
   t.ok(Math.abs(Buffer.byteLength(JSON.stringify(JSON.parse(example([body, sequence, afterMs])))) - 400) < 50);
@@ -142,17 +142,17 @@ t.test('the table of members is up to date', async (t) => {
   t.equal(webhooksPage, upToDate, 'npm run gen writes it');
 });
 
-t.test('the page and the code have the same reasons', async (t) => {
+t.test('docs/webhooks.md and the code have the same reasons', async (t) => {
   const expected = REASONS.map(({ name, meaning }) => [name, meaning]);
   t.same(tableOf('reason', 'meaning'), expected);
 });
 
-t.test('the page has the waits of the retry schedule', async (t) => {
-  const words = (span: number): string => {
+t.test('docs/webhooks.md has the waits of the retry schedule', async (t) => {
+  const spanText = (span: number): string => {
     if (span < Minutes(1)) return `${span / Seconds(1)} s`;
     return span < Hours(1) ? `${span / Minutes(1)} min` : `${span / Hours(1)} h`;
   };
-  const expected = [['1', 'none'], ...RETRY_DELAYS.map((span, index) => [String(index + 2), words(span)])];
+  const expected = [['1', 'none'], ...RETRY_DELAYS.map((span, index) => [String(index + 2), spanText(span)])];
   t.same(tableOf('attempt', 'time since the previous one'), expected);
 });
 
@@ -161,7 +161,7 @@ const LANGUAGES = {
   js: {
     command: process.execPath,
     file: 'verify.mjs',
-    rest: `
+    programRest: `
       import { readFileSync } from 'node:fs';
       const verifies = ({ secret, headers, body, now }) => {
         try { verify(secret, headers, Buffer.from(body, 'base64'), now); return true; } catch { return false; }
@@ -171,7 +171,7 @@ const LANGUAGES = {
   python: {
     command: 'python3',
     file: 'verify.py',
-    rest: `
+    programRest: `
 import json, sys
 def verifies(case):
     try:
@@ -184,7 +184,7 @@ print(json.dumps([verifies(case) for case in json.load(sys.stdin)]))`,
   php: {
     command: 'php',
     file: 'verify.php',
-    rest: `
+    programRest: `
 function verifies(array $case): bool {
     try { verify($case['secret'], $case['headers'], base64_decode($case['body']), $case['now']); return true; }
     catch (Exception $e) { return false; }
@@ -198,7 +198,7 @@ function isMissing(command: string, debian: string): string | false {
   return spawnSync(command, ['--version']).error !== undefined && `${command} not installed (Debian: ${debian})`;
 }
 
-/** The published vector, as the page has it. */
+/** The published test vector of Standard Webhooks, as docs/webhooks.md has it. */
 function vectorOfPage() {
   const [secret, id, timestamp, body, signature] = tableOf('what', 'value').map(([, value = '']) =>
     value.replace(/^`|`$/g, ''),
@@ -222,38 +222,45 @@ function cases(): Case[] {
   const other = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD';
   const body = '{"firmware_version":"é 🔒 \ufffd \\u0000 ا"}';
   const signed = signHeaders([other, vector.secret], 'evt_1', now * 1000, body);
-  const forged = Buffer.concat([Buffer.from(body.split('\ufffd')[0] ?? ''), Buffer.from([0xff])]);
-  const rest = Buffer.from(body.split('\ufffd')[1] ?? '');
-  const change = (name: string, value: string) => ({ ...vector, headers: { ...headers, [`webhook-${name}`]: value } });
+  const forgedBytes = Buffer.concat([Buffer.from(body.split('\ufffd')[0] ?? ''), Buffer.from([0xff])]);
+  const bodyEnd = Buffer.from(body.split('\ufffd')[1] ?? '');
+  const withHeader = (name: string, value: string) => ({
+    ...vector,
+    headers: { ...headers, [`webhook-${name}`]: value },
+  });
   const signature = headers['webhook-signature'];
   return [
     { name: 'the vector', verifies: true, ...vector },
     { name: 'at the end of the tolerance', verifies: true, ...vector, now: now + 300 },
-    { name: 'behind it', verifies: false, ...vector, now: now + 301 },
-    { name: 'before it', verifies: false, ...vector, now: now - 301 },
+    { name: 'a second after the tolerance', verifies: false, ...vector, now: now + 301 },
+    { name: 'a second before the tolerance', verifies: false, ...vector, now: now - 301 },
     { name: 'another body', verifies: false, ...vector, body: '{"test": 2432232315}' },
-    { name: 'another id', verifies: false, ...change('id', 'msg_2') },
-    { name: 'another time', verifies: false, ...change('timestamp', String(now + 1)) },
-    { name: 'no time', verifies: false, ...change('timestamp', 'now') },
+    { name: 'another id', verifies: false, ...withHeader('id', 'msg_2') },
+    { name: 'another time', verifies: false, ...withHeader('timestamp', String(now + 1)) },
+    { name: 'no time', verifies: false, ...withHeader('timestamp', 'now') },
     { name: 'another secret', verifies: false, ...vector, secret: other },
-    { name: 'a piece of the signature', verifies: false, ...change('signature', signature.slice(0, -1)) },
-    { name: 'no signature', verifies: false, ...change('signature', '') },
-    { name: 'of another version', verifies: false, ...change('signature', signature.replace('v1', 'v2')) },
-    { name: 'behind an unknown one', verifies: true, ...change('signature', `v1a,AAAA ${signature}`) },
-    { name: 'two, any text', verifies: true, secret: vector.secret, headers: { ...signed }, body, now },
-    { name: 'two, the new secret', verifies: true, secret: other, headers: { ...signed }, body, now },
+    { name: 'a part of the signature', verifies: false, ...withHeader('signature', signature.slice(0, -1)) },
+    { name: 'no signature', verifies: false, ...withHeader('signature', '') },
     {
-      name: 'bytes that only look like it',
+      name: 'a signature of another version',
+      verifies: false,
+      ...withHeader('signature', signature.replace('v1', 'v2')),
+    },
+    { name: 'after an unknown signature', verifies: true, ...withHeader('signature', `v1a,AAAA ${signature}`) },
+    { name: 'two signatures, any text', verifies: true, secret: vector.secret, headers: { ...signed }, body, now },
+    { name: 'two signatures, the new secret', verifies: true, secret: other, headers: { ...signed }, body, now },
+    {
+      name: 'other bytes that decode to the same text',
       verifies: false,
       secret: other,
       headers: { ...signed },
-      body: Buffer.concat([forged, rest]),
+      body: Buffer.concat([forgedBytes, bodyEnd]),
       now,
     },
   ];
 }
 
-t.test('the vector on the page is the published one', async (t) => {
+t.test('the vector of docs/webhooks.md is the published one', async (t) => {
   t.same(vectorOfPage(), {
     secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
     headers: {
@@ -266,21 +273,25 @@ t.test('the vector on the page is the published one', async (t) => {
   });
 });
 
-for (const [language, { command, file, rest }] of Object.entries(LANGUAGES)) {
+for (const [language, { command, file, programRest }] of Object.entries(LANGUAGES)) {
   const skip = isMissing(command, `${command}${command === 'php' ? '-cli' : ''}`);
-  t.test(`its ${language} code verifies valid requests and refuses all others`, { skip }, async (t) => {
-    const [snippet = '', ...others] = blocks(language);
-    t.same(others, []);
-    t.ok(snippet.split('\n').length <= 14, 'about ten lines');
-    const path = join(tempFolder(t), file);
-    writeFileSync(path, snippet + rest);
-    const all = cases();
-    const input = all.map(({ secret, headers, body, now }) => {
-      return { secret, headers, body: Buffer.from(body).toString('base64'), now };
-    });
-    const ran = spawnSync(command, [path], { input: JSON.stringify(input), encoding: 'utf8', timeout: 30_000 });
-    t.equal(ran.status, 0, ran.stderr);
-    const verdicts = JSON.parse(ran.stdout) as boolean[];
-    for (const [index, { name, verifies }] of all.entries()) t.equal(verdicts[index], verifies, name);
-  });
+  t.test(
+    `the ${language} code of docs/webhooks.md verifies valid requests and refuses all others`,
+    { skip },
+    async (t) => {
+      const [snippet = '', ...others] = codeBlocks(language);
+      t.same(others, []);
+      t.ok(snippet.split('\n').length <= 14, 'about ten lines');
+      const path = join(tempFolder(t), file);
+      writeFileSync(path, snippet + programRest);
+      const all = cases();
+      const input = all.map(({ secret, headers, body, now }) => {
+        return { secret, headers, body: Buffer.from(body).toString('base64'), now };
+      });
+      const result = spawnSync(command, [path], { input: JSON.stringify(input), encoding: 'utf8', timeout: 30_000 });
+      t.equal(result.status, 0, result.stderr);
+      const verdicts = JSON.parse(result.stdout) as boolean[];
+      for (const [index, { name, verifies }] of all.entries()) t.equal(verdicts[index], verifies, name);
+    },
+  );
 }

@@ -31,7 +31,7 @@ t.test(
     receiver.answer = (request, response) => (request.json.sequence === 1 ? failing : succeeding)(request, response);
     for (const sequence of [1, 2, 3, 4]) await lock.send(testBytes(sequence));
     for (const sequence of [11, 12]) await other.send(testBytes(sequence));
-    await eventually('three wait', async () => (await readDeliveries(gateway, ['pending'])).length === 4);
+    await eventually('four are pending', async () => (await readDeliveries(gateway, ['pending'])).length === 4);
     await eventually('the other lock’s events have arrived', () => receiver.requests.length === 3);
     t.same(new Set(receivedSequences(receiver)), new Set([1, 11, 12]));
     t.equal(await advanceToNextTimer(clock), Seconds(5), 'events that wait for order set no timer');
@@ -43,8 +43,8 @@ t.test(
     await eventually('all are delivered', async () => (await readDeliveries(gateway, ['delivered'])).length === 6);
     await lock.send(testBytes(5));
     await receiver.waitForRequests(9);
-    const [last] = await readDeliveries(gateway);
-    t.match(last, { uplink: { sequence: 5 } });
+    const [newest] = await readDeliveries(gateway);
+    t.match(newest, { uplink: { sequence: 5 } });
   },
 );
 
@@ -63,20 +63,20 @@ t.test(
     const folder = tempFolder(t);
     const clock = new ManualClock(systemClock.now());
     const options = { deliveryClock: clock, random: () => 0.5 };
-    const first = await openGateway(t, folder, options);
-    await first.accounts.addMerchant(MERCHANT);
+    const firstUnsent = await openGateway(t, folder, options);
+    await firstUnsent.accounts.addMerchant(MERCHANT);
     const receiver = await testReceiver(t);
     receiver.answer = (request, response) => (request.json.sequence === 1 ? failing : succeeding)(request, response);
-    await first.accounts.addWebhookUrl({ url: receiver.url, ordered: true });
-    const { secret } = await first.accounts.addDevice({ mac: MAC });
-    const lock = await TestLock.connect(t, first.mqttPort, MAC, secret);
+    await firstUnsent.accounts.addWebhookUrl({ url: receiver.url, ordered: true });
+    const { secret } = await firstUnsent.accounts.addDevice({ mac: MAC });
+    const lock = await TestLock.connect(t, firstUnsent.mqttPort, MAC, secret);
     for (const sequence of [1, 2, 3]) await lock.send(testBytes(sequence));
-    await eventually('two wait', async () => (await readDeliveries(first, ['pending'])).length === 3);
-    await first.close();
+    await eventually('three are pending', async () => (await readDeliveries(firstUnsent, ['pending'])).length === 3);
+    await firstUnsent.close();
     const gateway = await openGateway(t, folder, options);
-    const again = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-    await again.send(testBytes(4));
-    await eventually('three wait', async () => (await readDeliveries(gateway, ['pending'])).length === 4);
+    const reconnected = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+    await reconnected.send(testBytes(4));
+    await eventually('four are pending', async () => (await readDeliveries(gateway, ['pending'])).length === 4);
     const attempted = waitForEvents(gateway, 'delivery', 10);
     for (let retry = 0; retry < 7; retry++) {
       await receiver.waitForRequests(retry + 1);
@@ -86,8 +86,8 @@ t.test(
       });
       await advanceToNextTimer(clock);
     }
-    const ends = (await attempted).map(({ number, outcome }) => [number, outcome]);
-    t.same(ends.slice(6), [
+    const outcomes = (await attempted).map(({ number, outcome }) => [number, outcome]);
+    t.same(outcomes.slice(6), [
       [8, 'dead'],
       [1, 'delivered'],
       [1, 'delivered'],
@@ -123,7 +123,7 @@ t.test('the circuit opens after repeated failures, probes at growing intervals, 
   t.notOk(circuit.isOpen);
 });
 
-t.test('while the circuit is open only one probe runs at a time, and waiting events have no row', async (t) => {
+t.test('while the circuit is open only one probe runs at a time, and only failed deliveries have a row', async (t) => {
   const { clock, gateway, receiver } = await setUpWebhooks(t);
   const other = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ url: other.url });
@@ -145,7 +145,7 @@ t.test('while the circuit is open only one probe runs at a time, and waiting eve
   t.equal(
     pending.filter(({ nextAttemptAtMs }) => nextAttemptAtMs !== null).length,
     FAILURES_TO_OPEN,
-    'rows for failures',
+    'only failed deliveries have a row in the table, with a due time',
   );
   t.equal(pending.length, 40);
   receiver.answer = succeeding;
@@ -160,7 +160,7 @@ t.test('while the circuit is open only one probe runs at a time, and waiting eve
 
 t.test('changing a URL closes its circuit, so that a repaired URL gets attempts at once', async (t) => {
   const { gateway, receiver, urlId } = await setUpWebhooks(t);
-  const good = await testReceiver(t);
+  const workingReceiver = await testReceiver(t);
   receiver.answer = failing;
   const opened = waitForEvents(gateway, 'circuit', 1);
   const lock = await connectedLock(t, gateway, MAC);
@@ -170,12 +170,12 @@ t.test('changing a URL closes its circuit, so that a repaired URL gets attempts 
     const url = await gateway.store.webhooks.find(urlId);
     return url !== null && (await gateway.webhooks.settings.read(url)).isCircuitOpen;
   });
-  await gateway.webhooks.settings.set(urlId, { url: good.url });
-  await good.waitForRequests(20 - FAILURES_TO_OPEN);
-  const first = FAILURES_TO_OPEN + 1;
+  await gateway.webhooks.settings.set(urlId, { url: workingReceiver.url });
+  await workingReceiver.waitForRequests(20 - FAILURES_TO_OPEN);
+  const firstUnsent = FAILURES_TO_OPEN + 1;
   t.same(
-    receivedSequences(good),
-    Array.from({ length: 20 - FAILURES_TO_OPEN }, (_, index) => first + index),
+    receivedSequences(workingReceiver),
+    Array.from({ length: 20 - FAILURES_TO_OPEN }, (_, index) => firstUnsent + index),
   );
 });
 
@@ -226,36 +226,36 @@ t.test('a retry starts when it is due although another retry hangs', async (t) =
   await other.send(testBytes(2));
   await attempted;
   receiver.answer = () => undefined;
-  let ended = 0;
+  let finishedAttempts = 0;
   gateway.events.on('delivery', () => {
-    ended += 1;
+    finishedAttempts += 1;
   });
   await advanceToNextTimer(clock);
   await receiver.waitForRequests(3);
   await advanceToNextTimer(clock);
   await receiver.waitForRequests(4);
-  t.equal(ended, 0, 'the first retry still hangs');
+  t.equal(finishedAttempts, 0, 'the first retry still hangs');
   t.same(receivedSequences(receiver), [1, 2, 1, 2]);
 });
 
 t.test('events delivered after a failing or hanging one are not delivered again after a stop', async (t) => {
   const folder = tempFolder(t);
   const options = { deliveryClock: new ManualClock(systemClock.now()) };
-  const first = await openGateway(t, folder, options);
-  await first.accounts.addMerchant(MERCHANT);
+  const firstUnsent = await openGateway(t, folder, options);
+  await firstUnsent.accounts.addMerchant(MERCHANT);
   const receiver = await testReceiver(t);
   // The first event's answer never comes; the gateway's stop aborts the attempt.
   receiver.answer = ({ json }, response) => {
     if (json.sequence !== 1) response.writeHead(204).end();
   };
-  await first.accounts.addWebhookUrl({ url: receiver.url });
-  const lock = await connectedLock(t, first, MAC);
-  const other = await connectedLock(t, first, OTHER_MAC);
+  await firstUnsent.accounts.addWebhookUrl({ url: receiver.url });
+  const lock = await connectedLock(t, firstUnsent, MAC);
+  const other = await connectedLock(t, firstUnsent, OTHER_MAC);
   await lock.send(testBytes(1));
-  const delivered = waitForEvents(first, 'delivery', 5);
+  const delivered = waitForEvents(firstUnsent, 'delivery', 5);
   for (const sequence of [2, 3, 4, 5, 6]) await other.send(testBytes(sequence));
   await delivered;
-  await first.close();
+  await firstUnsent.close();
   receiver.answer = succeeding;
   const second = await openGateway(t, folder, options);
   await receiver.waitForRequests(7);

@@ -73,51 +73,51 @@ const RESEND_HINT = '“lockgate webhook resend” sends it again';
 
 t.test('why explains an event that was delivered, retried, given up, sent again or damaged', async (t) => {
   const { clock, gateway, receiver, urlId, lock } = await setUpWhy(t);
-  const first = await ping(gateway, lock, 1);
-  t.equal(await waitForOutcome(gateway, first, urlId, 'delivered-at-once'), 'delivered, at the first attempt.');
-  const { steps } = await requestWhy(gateway, first);
+  const firstEvent = await ping(gateway, lock, 1);
+  t.equal(await waitForOutcome(gateway, firstEvent, urlId, 'delivered-at-once'), 'delivered, at the first attempt.');
+  const { steps } = await requestWhy(gateway, firstEvent);
   const attempt = steps.find(({ kind }) => kind === 'attempt');
   t.match(attempt, { code: 'went-well', rests_on: 'interfaces.md §3', clock: 'wall' });
   t.match(attempt?.sentence, /^Attempt 1 at URL 1, at \S+Z: answer 204 within \d+ ms\.$/);
 
   receiver.answer = (_request, response) => void response.writeHead(500).end();
-  const second = await ping(gateway, lock, 2);
-  const waitText = await waitForOutcome(gateway, second, urlId, 'pending-retry');
+  const secondEvent = await ping(gateway, lock, 2);
+  const waitText = await waitForOutcome(gateway, secondEvent, urlId, 'pending-retry');
   const next = new Date(clock.now() + 5000).toISOString();
   t.equal(waitText, `waiting for its retry after one failed attempt: attempt 2 of 8 at ${next}.`);
   receiver.answer = (_request, response) => void response.writeHead(204).end();
   await advanceToNextTimer(clock);
-  const delivered = await waitForOutcome(gateway, second, urlId, 'delivered-retried');
-  t.equal(delivered, 'delivered, at attempt 2 of 8, after one failed attempt.');
+  const retriedText = await waitForOutcome(gateway, secondEvent, urlId, 'delivered-retried');
+  t.equal(retriedText, 'delivered, at attempt 2 of 8, after one failed attempt.');
 
   receiver.answer = (_request, response) => void response.writeHead(500).end();
-  const third = await ping(gateway, lock, 3);
-  await waitForOutcome(gateway, third, urlId, 'pending-retry');
+  const thirdEvent = await ping(gateway, lock, 3);
+  await waitForOutcome(gateway, thirdEvent, urlId, 'pending-retry');
   for (let attempts = 1; attempts < 8; attempts++) await nextAttempt(gateway, clock);
-  const dead = await waitForOutcome(gateway, third, urlId, 'dead');
-  t.equal(dead, `dead: given up after 8 failed attempts; it stays readable, and ${RESEND_HINT}.`);
+  const deadText = await waitForOutcome(gateway, thirdEvent, urlId, 'dead');
+  t.equal(deadText, `dead: given up after 8 failed attempts; it stays readable, and ${RESEND_HINT}.`);
 
   let answer = (): void => undefined;
   receiver.answer = (_request, response) => {
     answer = () => void response.writeHead(204).end();
   };
-  await postAsOperator(gateway, `/events/${third}/resend`, { url_id: urlId });
+  await postAsOperator(gateway, `/events/${thirdEvent}/resend`, { url_id: urlId });
   t.match(
-    await waitForOutcome(gateway, third, urlId, 'pending-resent'),
+    await waitForOutcome(gateway, thirdEvent, urlId, 'pending-resent'),
     /^waiting: it is to be sent again on request; attempt 1 of 8 at /,
   );
   await receiver.waitForRequests(11);
   answer();
-  const repeated = await waitForOutcome(gateway, third, urlId, 'delivered-resent');
-  t.equal(repeated, 'delivered, at attempt 9, after a request to send it again.');
+  const resentText = await waitForOutcome(gateway, thirdEvent, urlId, 'delivered-resent');
+  t.equal(resentText, 'delivered, at attempt 9, after a request to send it again.');
 
   receiver.answer = (_request, response) => void response.writeHead(500).end();
-  const fourth = await ping(gateway, lock, 4);
-  await waitForOutcome(gateway, fourth, urlId, 'pending-retry');
+  const fourthEvent = await ping(gateway, lock, 4);
+  await waitForOutcome(gateway, fourthEvent, urlId, 'pending-retry');
   writeStored(gateway, 4, testBytes(5));
   await advanceToNextTimer(clock);
   t.equal(
-    await waitForOutcome(gateway, fourth, urlId, 'damaged'),
+    await waitForOutcome(gateway, fourthEvent, urlId, 'damaged'),
     'waiting, damaged: its stored ping does not match its checksum, and damaged bytes are never sent; once the ' +
       `stored ping is restored, it is sent at the next start, or ${RESEND_HINT}.`,
   );
@@ -162,9 +162,9 @@ t.test('why explains the events of a URL that is gone, disabled, enabled again, 
 t.test('why explains the wait for a receiver that answered with Retry-After', async (t) => {
   const { clock, gateway, receiver, urlId, lock } = await setUpWhy(t);
   receiver.answer = (_request, response) => void response.writeHead(429, { 'retry-after': '600' }).end();
-  const asked = waitForEvents(gateway, 'delivery', 1);
+  const answeredOnce = waitForEvents(gateway, 'delivery', 1);
   await ping(gateway, lock, 1);
-  await asked;
+  await answeredOnce;
   const until = new Date(clock.now() + Minutes(10)).toISOString();
   const next = await ping(gateway, lock, 2);
   t.equal(
@@ -193,20 +193,18 @@ t.test('why explains waits for an open circuit, for an ordered URL, and for a fi
       'and then at most 5 min apart, until one succeeds; for this event attempt 2 of 8 at … at the earliest.',
   );
   await nextAttempt(gateway, clock);
-  const laterUrlId = new Date(clock.now() + Seconds(10)).toISOString();
-  await eventually('the next probe', async () =>
-    (await readOutcome(gateway, ids[1] ?? '', urlId)).includes(laterUrlId),
-  );
+  const nextProbe = new Date(clock.now() + Seconds(10)).toISOString();
+  await eventually('the next probe', async () => (await readOutcome(gateway, ids[1] ?? '', urlId)).includes(nextProbe));
   const { steps } = await requestWhy(gateway, `${ids[1]}/${urlId}`);
-  t.equal(steps.find(({ kind }) => kind === 'delivery')?.at, laterUrlId, 'nothing is sent before the probe');
+  t.equal(steps.find(({ kind }) => kind === 'delivery')?.at, nextProbe, 'nothing is sent before the probe');
 
   const ordered = await setUpWhy(t, { ordered: true });
   ordered.receiver.answer = (_request, response) => void response.writeHead(500).end();
   const failing = await ping(ordered.gateway, ordered.lock, 1);
   await waitForOutcome(ordered.gateway, failing, ordered.urlId, 'pending-retry');
-  const behind = await ping(ordered.gateway, ordered.lock, 2);
-  const third = await ping(ordered.gateway, ordered.lock, 3);
-  for (const each of [behind, third])
+  const nextInOrder = await ping(ordered.gateway, ordered.lock, 2);
+  const thirdEvent = await ping(ordered.gateway, ordered.lock, 3);
+  for (const each of [nextInOrder, thirdEvent])
     t.equal(
       (await waitForOutcome(ordered.gateway, each, ordered.urlId, 'pending-behind')).replace(/at \S+Z/, 'at …'),
       `waiting behind an earlier event of this lock, ${failing} (attempt 2 of 8 at …): the URL gets each lock’s ` +
@@ -216,9 +214,9 @@ t.test('why explains waits for an open circuit, for an ordered URL, and for a fi
   const slow = await setUpWhy(t);
   slow.receiver.answer = () => undefined;
   await ping(slow.gateway, slow.lock, 1);
-  const first = await ping(slow.gateway, slow.lock, 2);
+  const firstEvent = await ping(slow.gateway, slow.lock, 2);
   t.equal(
-    await waitForOutcome(slow.gateway, first, slow.urlId, 'pending-first'),
+    await waitForOutcome(slow.gateway, firstEvent, slow.urlId, 'pending-first'),
     'waiting for its first attempt, which is made as soon as it is its turn.',
   );
 });
@@ -250,8 +248,8 @@ t.test('why explains a refused address, a URL added later, a missing URL, and wh
   t.same(await callOperator(gateway, 'GET', `/why?id=${event}/99`).then(({ status }) => status), 404, 'no such URL');
 
   const urllessGateway = await testGateway(t);
-  const other = await connectedLock(t, urllessGateway, mac);
-  const unsent = await ping(urllessGateway, other, 1);
+  const otherLock = await connectedLock(t, urllessGateway, mac);
+  const unsent = await ping(urllessGateway, otherLock, 1);
   const { steps } = await requestWhy(urllessGateway, unsent);
   t.match(
     steps.find(({ kind }) => kind === 'delivery'),
@@ -259,7 +257,7 @@ t.test('why explains a refused address, a URL added later, a missing URL, and wh
   );
   const stored = waitForEvents(urllessGateway, 'uplink', 1);
   const ack = { kind: 'ack', commandId: 7, result: 'ok', detail: '', highWindow: null } as const;
-  await other.send(testBytes(2, { body: ack }));
+  await otherLock.send(testBytes(2, { body: ack }));
   await stored;
   const answered = await requestWhy(urllessGateway, `${formatMac(mac)} 1/2`);
   t.match(

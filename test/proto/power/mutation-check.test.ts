@@ -19,7 +19,7 @@ const NO_RIDE = 'ride tracking adds to a ride, and in this state a ride sends no
 const NO_RANK = 'protocol.md §2 gives these two no rank';
 const NOT_MADE = 'the trigger makes no ping of that kind, so its reason is never used';
 
-/** Mutants that behave like the true model, and why. */
+/** Mutants that behave like the true model, each with the reason. */
 const EQUIVALENT: Readonly<Record<string, string>> = {
   'AIRPLANE: rideTracking on': NO_RIDE,
   'LOW_BATTERY: rideTracking on': NO_RIDE,
@@ -95,13 +95,13 @@ const SEEN_ON_WALKS: Readonly<Record<string, string>> = {
   'a clock 2 h behind': 'clock-behind',
   'a frozen position': 'motion-unlikely',
 };
-/** On so many walks each of these faults shows at least once. */
+/** The number of walks that are tried per fault: enough for each of these faults to show at least once. */
 const WALKS = 40;
 
 t.test('the walks of the pair check find a lock that breaks the model', async (t) => {
-  const all = mutants();
+  const allMutants = mutants();
   for (const [name, rule] of Object.entries(SEEN_ON_WALKS)) {
-    const mutant = all.find((candidate) => candidate.name === name);
+    const mutant = allMutants.find((candidate) => candidate.name === name);
     if (mutant === undefined) throw new Error(`there is no mutant "${name}"`);
     const { name: _, ...alteration } = mutant;
     const seeds = Array.from({ length: WALKS }, (_, index) => index + 1);
@@ -131,7 +131,7 @@ function comparesLate(model: PowerModel): boolean {
   return rules.includes('state-unchanged');
 }
 
-/** Changed bounds that no trace can show, and why. */
+/** Changed bounds that no trace can show, each with the reason. */
 const NOT_THE_JUDGES: Readonly<Record<string, string>> = {
   'lateWithin × 2': 'protocol.md §3 makes promises for uplinks up to 30 days late, but not for later ones',
   'bufferedOver × 2': 'the gateway marks uplinks as buffered, the judge does not read it',

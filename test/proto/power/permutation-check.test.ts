@@ -28,7 +28,7 @@ import type { Teardown } from '../../helpers/store/temp-folder.js';
 
 /** How many uplinks may arrive in any order: with more, the judge forgets the oldest gaps in the sequence numbers. */
 const MAX_SHUFFLED_UPLINKS = BELIEF_LIMITS.spans;
-/** So many fewer are taken, to stay clear of that limit. */
+/** The tests shuffle this many fewer uplinks, to stay clear of that limit. */
 const SHUFFLED_MARGIN = 50;
 /** The length of a walk, in days. */
 const WALK_DAYS = 6;
@@ -110,7 +110,7 @@ function withWipedFlash(uplinks: readonly Uplink[], wipedMs: number): Uplink[] {
   );
 }
 
-t.test('the same for a lock whose flash was wiped, whether or not it is marked as reflashed', async (t) => {
+t.test('the order does not matter for a lock whose flash was wiped, marked as reflashed or not', async (t) => {
   const bootBackCounts = { marked: 0, unmarked: 0 };
   for (let seed = 1; seed <= WALKS; seed++) {
     const random = new Prng(`wiped ${seed}`);
@@ -147,7 +147,7 @@ function judgedLate({ initial }: SentUplinks, arrivals: readonly Uplink[], marks
   return run;
 }
 
-t.test('the same for a month of uplinks that come as late as the lock’s buffer allows', async (t) => {
+t.test('the order does not matter in a month of uplinks that come as late as the lock’s buffer allows', async (t) => {
   for (let seed = 1; seed <= MONTHS; seed++) {
     const random = new Prng(`month ${seed}`);
     const sent = sentOnWalk(seed, 30);

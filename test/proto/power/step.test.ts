@@ -643,7 +643,7 @@ t.test('a fix takes 30 s cold and 5 s warm; after 120 s without a fix the GPS pi
   );
 });
 
-t.test('a theft through a tunnel: no GPS ping without a fix, and a new search with each cellular ping', async (t) => {
+t.test('in a tunnel a stolen lock sends no GPS pings, and each cellular ping starts a new search', async (t) => {
   const lock = new ModelLock();
   lock
     .handle({ type: 'motion', moving: true })

@@ -73,7 +73,7 @@ t.test('without theft pings the rows of theft are not seen', async (t) => {
   }
 });
 
-t.test('each hand-written trace that breaks a rule fails a row of that rule, and none of another', async (t) => {
+t.test('each hand-written trace that breaks a rule fails rows of that rule, and no row of another rule', async (t) => {
   for (const name of traceNames) {
     const rules = expectedOf(name).map(({ rule }) => rule);
     const certificate = certificateOf([{ file: name, lines: linesOf(name) }]);
@@ -115,32 +115,36 @@ function versionsTrace(...versions: string[]): string[] {
   ];
 }
 
-t.test('pings of other firmware than the stated one are left out, unless no ping reports that one', async (t) => {
-  const lines = versionsTrace('2.4.1', '2.5.0', '2.4.1');
-  const seen = ({ rows }: Certificate): number | undefined => rows.find(({ row }) => row === 'reset-ping-mid')?.seen;
-  const all = certificateOf([{ file: 'a', lines }]);
-  t.equal(seen(all), 3);
-  t.same(all.reported, [
-    { version: '2.4.1', pings: 2 },
-    { version: '2.5.0', pings: 1 },
-  ]);
-  const newer = certificateOf([{ file: 'a', lines }], '2.5.0');
-  t.equal(seen(newer), 1);
-  t.equal(newer.leftOut, 2);
-  const unknown = certificateOf([{ file: 'a', lines }], '9.9.9');
-  t.equal(seen(unknown), 3);
-  t.equal(unknown.leftOut, 0);
-});
+t.test(
+  'pings of firmware other than the stated version are left out, unless no ping reports that version',
+  async (t) => {
+    const lines = versionsTrace('2.4.1', '2.5.0', '2.4.1');
+    const seen = ({ rows }: Certificate): number | undefined => rows.find(({ row }) => row === 'reset-ping-mid')?.seen;
+    const all = certificateOf([{ file: 'a', lines }]);
+    t.equal(seen(all), 3);
+    t.same(all.reported, [
+      { version: '2.4.1', pings: 2 },
+      { version: '2.5.0', pings: 1 },
+    ]);
+    const newer = certificateOf([{ file: 'a', lines }], '2.5.0');
+    t.equal(seen(newer), 1);
+    t.equal(newer.leftOut, 2);
+    const unknown = certificateOf([{ file: 'a', lines }], '9.9.9');
+    t.equal(seen(unknown), 3);
+    t.equal(unknown.leftOut, 0);
+  },
+);
 
-t.test('events of the world show that positions are true, and fail the rows of what a lock owed', async (t) => {
+// World events say what truly happened to the lock, so they also show which pings it should have sent (owed).
+t.test('world events show that positions are true, and fail the rows of pings that a lock owed', async (t) => {
   const traces = (await scenarioLines(undefined, true)).map((lines, index) => ({ file: `${index}`, lines }));
   const certificate = certificateOf(traces);
   t.same(rowsWith(certificate, 'FAIL'), []);
   t.same(rowsWith(certificate, 'NOT SEEN'), []);
-  const theft = traces.map(({ file, lines }) => ({
+  const withoutTheft = traces.map(({ file, lines }) => ({
     file,
     lines: lines.filter((line) => !line.includes('"reason":"REASON_THEFT"')),
   }));
-  const failed = rowsWith(certificateOf(theft), 'FAIL');
+  const failed = rowsWith(certificateOf(withoutTheft), 'FAIL');
   for (const row of ['theft-cellular-mid', 'theft-gps-mid', 'theft-gps-low-battery']) t.ok(failed.includes(row), row);
 });

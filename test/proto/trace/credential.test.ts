@@ -83,8 +83,16 @@ function conflicts(t: Test, lines: readonly string[]): number[] {
 t.test('the same number under a new secret of the lock is no conflict', async (t) => {
   const first = ping({ minute: 1, battery: 81 });
   t.same(conflicts(t, [connect(0), first, ping({ minute: 2, battery: 80, credential: 2 })]), []);
-  t.same(conflicts(t, [connect(0), first, ping({ minute: 2, battery: 80 })]), [4], 'under the same secret it is one');
-  t.same(conflicts(t, [connect(0), first, ping({ minute: 2, battery: 80, credential: 1 })]), [4], '1 is the first');
+  t.same(
+    conflicts(t, [connect(0), first, ping({ minute: 2, battery: 80 })]),
+    [4],
+    'under the same secret it is a conflict',
+  );
+  t.same(
+    conflicts(t, [connect(0), first, ping({ minute: 2, battery: 80, credential: 1 })]),
+    [4],
+    'an omitted credential means credential 1',
+  );
 });
 
 t.test('the same number of two phones is no conflict', async (t) => {

@@ -39,9 +39,9 @@ const ROWS = certificateRows(POWER_MODEL);
 
 const isWorld = (line: string): boolean => line.includes('"event":"world"');
 
-/** Everything that can show a fault of a fleet. */
+/** What can show a fault of a fleet. */
 interface Evaluation {
-  /** The rules that the judge finds broken, from the messages only. */
+  /** The rules that the judge finds broken. The judge reads messages, never world events. */
   readonly rules: ReadonlySet<string>;
   readonly violations: ReadonlySet<string>;
   readonly certificate: Certificate;

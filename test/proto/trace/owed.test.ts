@@ -1,7 +1,8 @@
 // The rule `owed` (protocol.md §3) compares a lock's pings with what truly happened to the lock, the `world` events of
-// a trace. Healthy fleets break it neither with nor without faults of the network. Firmware that lacks a function is
-// found even if the judge, which sees only messages, can't notice it; the finding names the right event of the world.
-// The hand-written traces test/traces/owed.* are checked with those of the other rules.
+// a trace: a lock owes each ping that it should have sent then. Healthy fleets do not break the rule, whether or not
+// the network has faults. Firmware that lacks a function is found even if the judge, which sees only messages, can't
+// notice it; the finding names the right event of the world. The hand-written traces test/traces/owed.* are checked
+// with those of the other rules.
 import t from 'tap';
 import { FAULTS } from '../../../firmware-sim/faults/faults.js';
 import { parseMix } from '../../../firmware-sim/fleet/mix.js';
@@ -18,6 +19,7 @@ import { type Mutation, mutantOf } from '../../helpers/sim/mutant-trace.js';
 const ALL_FAULTS = FAULTS.map(({ name }) => name);
 t.setTimeout(120_000);
 
+/** The findings of the rule `owed` about a trace, and of the judge. */
 interface Compared {
   readonly owed: readonly OwedFinding[];
   /** The names of the rules that the judge finds broken. */
@@ -132,7 +134,7 @@ const INVISIBLE: readonly Mutant[] = [
 const MAX_CHECKED_FINDINGS = byLength(50, 10_000);
 
 for (const { name, mutate, event, message } of INVISIBLE) {
-  t.test(`${name}: found, with the event of the world`, async (t) => {
+  t.test(`${name}: owed finds it, and names the world event`, async (t) => {
     const lines = mutantOf(HEALTHY, mutate);
     const { owed } = compare(lines);
     t.ok(owed.length >= 3, `${owed.length} findings`);
@@ -146,7 +148,7 @@ for (const { name, mutate, event, message } of INVISIBLE) {
   });
 }
 
-t.test('every other missing function is found too', async (t) => {
+t.test('owed also finds a missing state ping, period ping, ride ping, and all missing GPS pings', async (t) => {
   const reasons = ['REASON_STATE_PING', 'REASON_PERIOD_TRACKING', 'REASON_UNLOCKED_PING'];
   const fourDays = traceOf({ seed: 'week', locks: 4, days: 4, world: true, mix: parseMix('mid+ride=100') });
   t.same(compare(fourDays).owed, []);

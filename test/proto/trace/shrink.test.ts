@@ -89,7 +89,7 @@ t.test('each broken rule is found again in a few lines of the original trace', a
     const rule = name.split('.')[0] ?? '';
     const ruleTrace = read(readFileSync(join(folder, name), 'utf8').trimEnd().split('\n'));
     const firstMs = ruleTrace.events[0]?.event.atMs ?? 0;
-    // The file starts first, so that the gateway listens from the same moment as in the file.
+    // The events of the hand-written trace come first, so that the gateway listens from the same moment as there.
     const trace = mergeTraces(ruleTrace, healthyFleet(firstMs));
     const found = findingsOf(trace).find((finding) => finding.rule === rule);
     if (found === undefined) {
@@ -113,8 +113,8 @@ t.test('the search removes what it can, in chunks, in pairs and one by one', asy
   const needs = (parts: readonly number[]) => [3, 50, 97].every((number) => parts.includes(number));
   t.same(resultOf(removeChunks(numbers, needs)), [3, 50, 97]);
   // 1 is needed; 2 and 8 can be removed only together.
-  const together = (parts: readonly number[]) => parts.includes(1) && parts.includes(2) === parts.includes(8);
-  t.same(resultOf(removePairs([1, 2, 8], together)), [1], 'a connect is removed with its disconnect');
+  const isValid = (parts: readonly number[]) => parts.includes(1) && parts.includes(2) === parts.includes(8);
+  t.same(resultOf(removePairs([1, 2, 8], isValid)), [1], 'a pair is removed together, as a connect and its disconnect');
   t.same(
     groupNeighbours([1, 2, 11, 3], (number) => Math.floor(number / 10)),
     [[1, 2], [11], [3]],

@@ -1,5 +1,5 @@
-// Checks `why`: the steps that explain what a lock did or did not do (interfaces.md §4). The expected sentences are
-// written from the specification.
+// Checks `why`: the steps that explain what a lock did or did not do (interfaces.md §4). A step is a sentence with a
+// kind, a code and the section that it rests on. The expected sentences are written from the specification.
 import t from 'tap';
 import { wrapWords } from '../../../cli/terminal/word-wrap.js';
 import {
@@ -317,7 +317,7 @@ t.test('for every rule, the steps say how it was broken, what the rule is, and w
   t.same(
     BROKEN.map(([rule]) => rule),
     RULES.filter(({ restsOn }) => restsOn !== 'world').map(({ rule }) => rule),
-    'a new rule wants a row here',
+    'a new rule needs a row here',
   );
   for (const [index, [rule, found, because, restsOn]] of BROKEN.entries()) {
     const stored = await storeEvents(gateway.store, testMac(index + 1), readHandTrace(`${rule}.breaks-1.jsonl`));
@@ -489,19 +489,19 @@ t.test('for every reason, a step says which trigger made the lock send the ping'
 });
 
 t.test('steps say which command caused an uplink, and what message it is', async (t) => {
-  const asked = stepsFor(gps('REASON_GPS_PING'), {}, [command(7, 'locate-gps')]);
+  const located = stepsFor(gps('REASON_GPS_PING'), {}, [command(7, 'locate-gps')]);
   const sent = 'was sent to it at 2026-11-20T06:29:59.000Z.';
-  t.equal(sentenceOf(asked, 'command'), `Command 7 (locate-gps) ${sent}`);
-  const none = stepsFor(cellular({ reason: 'REASON_RESET' }));
-  t.equal(sentenceOf(none, 'command'), 'No command (reset) was sent to it in the 10 min before.');
+  t.equal(sentenceOf(located, 'command'), `Command 7 (locate-gps) ${sent}`);
+  const withoutCommand = stepsFor(cellular({ reason: 'REASON_RESET' }));
+  t.equal(sentenceOf(withoutCommand, 'command'), 'No command (reset) was sent to it in the 10 min before.');
   const unlocked = stepsFor(cellular({ reason: 'REASON_STATE_PING' }), {}, [command(8, 'unlock')]);
   t.equal(sentenceOf(unlocked, 'command'), `Command 8 (unlock) ${sent}`);
   t.equal(
-    sentenceOf(asked, 'state'),
+    sentenceOf(located, 'state'),
     'The lock reported MID (mode MID, ride tracking off, airplane off, recovery off, battery 80 %, ' +
       'locked). Mode MID: the lock sleeps, and wakes for theft, its daily ping, a change of lock state, and a ride.',
   );
-  t.equal(sentenceOf(asked, 'before', 'first'), 'The gateway knew nothing about the lock before it.');
+  t.equal(sentenceOf(located, 'before', 'first'), 'The gateway knew nothing about the lock before it.');
   const earlier = visit(DAILY);
   t.equal(
     sentenceOf(stepsFor(cellular(), {}, earlier), 'before', 'newest'),
@@ -514,12 +514,12 @@ t.test('steps say which command caused an uplink, and what message it is', async
     'It arrived after newer ones: the gateway’s view rests on uplink 50/2 and stays unchanged.',
   );
   t.equal(
-    sentenceOf(asked, 'connection'),
+    sentenceOf(located, 'connection'),
     'It came over the connection that the lock had made at 2026-11-20T06:29:59.000Z.',
   );
-  t.equal(sentenceOf(asked, 'message', 'gps'), 'It is a GPS ping, REASON_GPS_PING: boot 41, sequence 12.');
+  t.equal(sentenceOf(located, 'message', 'gps'), 'It is a GPS ping, REASON_GPS_PING: boot 41, sequence 12.');
   t.equal(
-    sentenceOf(asked, 'message', 'live'),
+    sentenceOf(located, 'message', 'live'),
     'Made at 2026-11-20T06:30:00.000Z by the lock’s clock, received at 2026-11-20T06:30:01.000Z, 1 s later: live. It ' +
       'was stored and then acknowledged; the time of the acknowledgement is not recorded.',
   );
@@ -707,7 +707,7 @@ t.test(
   },
 );
 
-t.test('steps about an uplink that came late, has a used key, or has a withdrawn finding', async (t) => {
+t.test('steps say that an uplink came late, has a used key, or has a withdrawn finding', async (t) => {
   const replay = new HistoryReplay(POWER_MODEL, MAC, at('06:00:00'), false);
   for (const event of visit(cellular({ reason: 'REASON_STATE_PING' }))) replay.take(event);
   const lateUplink = (sequence: number, body: Ping): UplinkEvent => ({
@@ -783,7 +783,7 @@ t.test('steps say how the last connection ended, what came next, and whether the
   t.equal(sentenceOf(whileDown, 'after', 'nothing'), 'Nothing has come from it since.');
 });
 
-/** A command's record, as the store keeps it. */
+/** The store's record of a command. */
 function record(change: Partial<CommandRecord> = {}): CommandRecord {
   return {
     ...{ id: 7, deviceId: 1, merchantId: 1, mac: testMac(1), command: { type: 'unlock' }, state: 'queued', detail: '' },
@@ -794,7 +794,7 @@ function record(change: Partial<CommandRecord> = {}): CommandRecord {
 }
 
 t.test('steps about a command say what it asks for, when it expires, its state and what it waits for', async (t) => {
-  const asks: Readonly<Record<Command['type'], string>> = {
+  const requests: Readonly<Record<Command['type'], string>> = {
     unlock: 'to unlock.',
     lock: 'to lock, after a warning tone of 5 s.',
     siren: 'to sound its siren.',
@@ -803,11 +803,11 @@ t.test('steps about a command say what it asks for, when it expires, its state a
     'set-power': 'to change its power settings.',
     reset: 'to restart its modem: a close-connection ping, then REASON_RESET on the next connection.',
   };
-  for (const [type, what] of Object.entries(asks)) {
+  for (const [type, request] of Object.entries(requests)) {
     const steps = commandSteps(record({ command: { type } as Command }), null);
     t.equal(
       steps[0]?.sentence,
-      `Command 7 asks lock A4:C1:38:00:00:01 ${what} Requested at 2026-11-20T06:00:00.000Z by Ada.`,
+      `Command 7 asks lock A4:C1:38:00:00:01 ${request} Requested at 2026-11-20T06:00:00.000Z by Ada.`,
     );
   }
   const [, expiryStep] = commandSteps(record({ notBeforeMs: at('06:00:30') }), null);
@@ -849,9 +849,9 @@ t.test('steps about a command say what it asks for, when it expires, its state a
     acknowledgement: 'the gateway holds a command until the lock has acknowledged it',
     sending: 'it is on its way',
   } as const;
-  for (const [what, sentence] of Object.entries(waits) as [keyof typeof waits, string][]) {
-    const steps = commandSteps(record(), { for: what, text: 'some text' });
-    t.equal(sentenceOf(steps, 'command', `waits-${what}`), `It waits: some text; ${sentence}.`);
+  for (const [cause, sentence] of Object.entries(waits) as [keyof typeof waits, string][]) {
+    const steps = commandSteps(record(), { for: cause, text: 'some text' });
+    t.equal(sentenceOf(steps, 'command', `waits-${cause}`), `It waits: some text; ${sentence}.`);
   }
 });
 
@@ -860,12 +860,12 @@ t.test('steps about quarantined bytes say what is wrong with them, and why they 
   const codes = ['too-long', 'undecodable', 'no-boot', 'no-sequence', 'no-time', 'no-body'];
   t.same(codes.sort(), Object.keys(REJECTION_WHY).sort());
   for (const code of codes) {
-    const [first, kept] = quarantineSteps({ ...message, code, message: 'no boot' });
+    const [rejection, quarantine] = quarantineSteps({ ...message, code, message: 'no boot' });
     t.match(
-      first?.sentence,
+      rejection?.sentence,
       '2 bytes came at 2026-11-20T06:00:00.000Z and could not be accepted: no boot. The reason: an',
     );
-    t.match(kept?.sentence, 'quarantined, but acknowledged: a lock can’t repair its firmware');
+    t.match(quarantine?.sentence, 'quarantined, but acknowledged: a lock can’t repair its firmware');
   }
 });
 

@@ -8,6 +8,7 @@ import type { Page } from './http.js';
 import type {
   Command,
   Delivery,
+  DeliveryHour,
   Finding,
   LockDelivery,
   LockDetail,
@@ -40,6 +41,8 @@ export interface ConsoleApi {
     id: number,
     query: { readonly state: string; readonly limit: number },
   ) => Promise<Page<Delivery>>;
+  /** The last 24 hours of a URL, oldest first; absent if the interface does not have them. */
+  readonly deliveryHours?: (id: number) => Promise<{ readonly data: readonly DeliveryHour[] }>;
   readonly resend: (id: number, event: string) => Promise<unknown>;
   /** Sends everything again that the URL has not taken. */
   readonly recover: (id: number) => Promise<unknown>;

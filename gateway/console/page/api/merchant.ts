@@ -6,6 +6,7 @@ import type {
   Command,
   DashboardRole,
   Delivery,
+  DeliveryHour,
   Finding,
   Invitation,
   InvitationOffer,
@@ -78,6 +79,7 @@ export const merchantApi = Object.freeze({
   webhookFigures: async ({ figures }: WebhookUrl) => figures ?? NO_ATTEMPTS,
   lockDeliveries: (mac: string, span: { from: string }) => loadLockDeliveries(mac, span.from),
   deliveries: (id: number, query: Query) => getJson<Page<Delivery>>(`/v1/webhooks/${id}/deliveries`, query),
+  deliveryHours: (id: number) => getJson<{ data: readonly DeliveryHour[] }>(`/v1/webhooks/${id}/hours`),
   resend: (id: number, event: string) =>
     sendJson<unknown>('POST', `/v1/webhooks/${id}/deliveries/${part(event)}/resend`),
   recover: (id: number) => sendJson<unknown>('POST', `/v1/webhooks/${id}/recover`, { since: BEGINNING }),

@@ -189,6 +189,16 @@ export interface LockDelivery {
   readonly delivery: Delivery;
 }
 
+/** What became of the events that were received in an hour. */
+export interface DeliveryHour {
+  readonly from: string;
+  readonly delivered: number;
+  readonly failed_attempts: number;
+  readonly dead: number;
+  readonly waiting: number;
+  readonly estimated: boolean;
+}
+
 export type DashboardRole = 'owner' | 'staff' | 'viewer';
 
 /** A session of the dashboard. */

@@ -10,6 +10,7 @@ import { Age } from '../view/age.js';
 import { Action, Badge, Empty, type Tone, WhenLoaded } from '../view/parts.js';
 import { spanText } from '../view/time-text.js';
 import { useAnswer } from '../view/use-answer.js';
+import { UrlHours } from './deliveries/url-hours.js';
 
 const MAX_SHOWN = 100;
 const STATES = ['pending', 'delivered', 'dead', 'kept', 'damaged'] as const;
@@ -52,17 +53,20 @@ const FIGURE_COLUMNS = ['Succeeded', 'p95', 'Last success', 'Last error'];
 const BACKLOG_COLUMNS = ['Waiting', 'Oldest', 'Dead'];
 
 function UrlTable({ urls, chosen }: { readonly urls: readonly WebhookUrl[]; readonly chosen: number }): JSX.Element {
+  const api = useApi();
   const columns = urls.some(({ backlog }) => backlog !== undefined) ? BACKLOG_COLUMNS : FIGURE_COLUMNS;
   return (
     <section class="card scroll" aria-label="Webhook URLs">
       <table>
         <thead>
           <tr>
-            {['URL', 'State', ...columns].map((title) => (
-              <th key={title} scope="col">
-                {title}
-              </th>
-            ))}
+            {['URL', 'State', ...(api.deliveryHours === undefined ? [] : ['Last 24 hours']), ...columns].map(
+              (title) => (
+                <th key={title} scope="col">
+                  {title}
+                </th>
+              ),
+            )}
           </tr>
         </thead>
         <tbody>
@@ -75,6 +79,11 @@ function UrlTable({ urls, chosen }: { readonly urls: readonly WebhookUrl[]; read
               <td>
                 <Badge tone={urlTone(url)}>{url.failing_since === null ? url.state : 'failing'}</Badge>
               </td>
+              {api.deliveryHours !== undefined && (
+                <td>
+                  <UrlHours id={url.id} load={api.deliveryHours} />
+                </td>
+              )}
               {columns === BACKLOG_COLUMNS ? <BacklogCells backlog={url.backlog ?? null} /> : figureCells(url)}
             </tr>
           ))}

@@ -15,6 +15,7 @@ import {
 } from '../../../store/contract/webhook-store.js';
 import { EVENT_TYPES, eventTypeOf } from '../../../store/contract/webhooks/merchant-event.js';
 import { type AttemptFigures, SUMMED_ATTEMPTS } from '../../../webhooks/attempt-figures.js';
+import type { DeliveryHour } from '../../../webhooks/delivery-hours.js';
 import { eventId } from '../../../webhooks/event-id.js';
 import { ADDRESS_REFUSED } from '../../../webhooks/sending/attempt.js';
 import type { WebhookReading } from '../../../webhooks/webhook-settings.js';
@@ -127,6 +128,31 @@ export const DELIVERY_EXAMPLE = {
   next_attempt_at: '2026-11-20T06:30:05.120Z',
   attempts: [{ number: 1, at: '2026-11-20T06:30:00.020Z', status: 503, duration_ms: 41, error: 'the answer was 503' }],
 };
+
+export const DeliveryHourSchema = Type.Object(
+  {
+    from: Type.String({ format: 'date-time', description: 'The start of the hour.' }),
+    delivered: Type.Integer({ minimum: 0 }),
+    failed_attempts: Type.Integer({ minimum: 0, description: 'Failed attempts at all events of the hour.' }),
+    dead: Type.Integer({ minimum: 0, description: 'Events that were given up, or whose stored ping is damaged.' }),
+    waiting: Type.Integer({ minimum: 0, description: 'Events that are not delivered yet.' }),
+    estimated: Type.Boolean({ description: 'Whether the hour had so many events that the counts are extrapolated.' }),
+  },
+  { title: 'DeliveryHour', description: 'What became of the events that were received in an hour.' },
+);
+
+export const DELIVERY_HOUR_EXAMPLE = {
+  from: '2026-11-20T06:00:00.000Z',
+  delivered: 1204,
+  failed_attempts: 3,
+  dead: 0,
+  waiting: 2,
+  estimated: false,
+};
+
+export function deliveryHourJson({ fromMs, delivered, failedAttempts, dead, waiting, isEstimate }: DeliveryHour) {
+  return { from: toDate(fromMs), delivered, failed_attempts: failedAttempts, dead, waiting, estimated: isEstimate };
+}
 
 /** A URL for its merchant. */
 export function webhookJson(reading: WebhookReading, figures: AttemptFigures) {

@@ -7,6 +7,7 @@ import { DATE_EXPECTED, parseDate } from '../../../../proto/date.js';
 import type { WebhookUrl } from '../../../store/contract/store.js';
 import { DELIVERY_STATES, type DeliveryState } from '../../../store/contract/webhook-store.js';
 import { SUMMED_ATTEMPTS, sumUpAttempts } from '../../../webhooks/attempt-figures.js';
+import { readDeliveryHours } from '../../../webhooks/delivery-hours.js';
 import { beforeUplink, readDeliveryPage } from '../../../webhooks/delivery-page.js';
 import { Refusal } from '../refusal.js';
 import { type Call, type HttpAnswer, type MerchantRoute, problemResponse, tooLarge, WRONG_TYPE } from '../route.js';
@@ -15,8 +16,11 @@ import { longPageAnswer, PAGE_QUERY, pageAnswer, pageResponse, readPage } from '
 import { findOwnLock, ownDataRoute } from './own-data-route.js';
 import {
   DELIVERY_EXAMPLE,
+  DELIVERY_HOUR_EXAMPLE,
+  DeliveryHourSchema,
   DeliverySchema,
   DeliveryStateWord,
+  deliveryHourJson,
   deliveryJson,
   WEBHOOK_EXAMPLE,
   WebhookSchema,
@@ -80,6 +84,32 @@ export const WEBHOOK_ROUTES: readonly MerchantRoute[] = [
       404: problemResponse('The merchant has no such webhook URL or no such lock.'),
     },
     handle: listDeliveries,
+  }),
+  ownDataRoute({
+    method: 'GET',
+    path: '/v1/webhooks/{id}/hours',
+    operationId: 'listDeliveryHours',
+    tag: 'webhooks',
+    scope: 'webhooks:read',
+    summary: 'What became of the events of each of the last 24 hours at a webhook URL, oldest hour first.',
+    description: 'An event counts in the hour in which it was received.',
+    params: Type.Object({ id }),
+    responses: {
+      200: {
+        description: 'The hours.',
+        schema: Type.Object({ data: Type.Array(DeliveryHourSchema) }),
+        example: { data: [DELIVERY_HOUR_EXAMPLE] },
+      },
+      404: NO_SUCH_URL,
+    },
+    handle: async (call) => {
+      const { parts, signal } = call;
+      const { turns, runClock } = parts.ownData;
+      const hours = await readDeliveryHours(parts.store, await findOwnUrl(call), runClock.now(), () =>
+        turns.next(signal),
+      );
+      return { status: 200, body: { data: hours.map(deliveryHourJson) } };
+    },
   }),
   ownDataRoute({
     method: 'POST',

@@ -18,6 +18,7 @@ import {
   type StoredUplink,
 } from '../../contract/store.js';
 import { stateSum } from '../row-sum.js';
+import { OWN_COLUMNS, type OwnRow, UplinkOwners } from './uplink-owners.js';
 import { IS_PING, IS_UPLINK, toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
 
 /** A row of `finding`, with the MAC of its lock. */
@@ -75,6 +76,7 @@ export class LogReader {
   readonly #state: Statement;
   readonly #lock: Statement;
   readonly #credentials: Statement;
+  readonly #owners: UplinkOwners;
   readonly #events: Statement;
   readonly #pings: Statement;
   readonly #outcomes: Statement;
@@ -99,9 +101,10 @@ export class LogReader {
       `SELECT id, secret_hash, expires_at_ms, revoked_at_ms FROM credential
        WHERE device_id = ? AND kind = ? ORDER BY revoked_at_ms IS NOT NULL, id DESC LIMIT ${MAX_CREDENTIALS_READ}`,
     );
+    this.#owners = new UplinkOwners(db);
     const events = (condition: string): Statement =>
       db.prepare(
-        `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
+        `SELECT ${OWN_COLUMNS} FROM uplink u
          WHERE u.merchant_id = ? AND u.id > ? AND ${condition} ORDER BY u.id LIMIT ?`,
       );
     this.#events = events('u.kind > 0');
@@ -207,7 +210,10 @@ export class LogReader {
 
   readEvents(merchantId: number, afterId: number, limit: number, kinds: 'pings' | 'all'): StoredUplink[] {
     const statement = kinds === 'pings' ? this.#pings : this.#events;
-    return (statement.all(merchantId, afterId, limit) as UplinkRow[]).map(toUplink);
+    return (statement.all(merchantId, afterId, limit) as OwnRow[]).flatMap((row) => {
+      const complete = this.#owners.complete(row);
+      return complete === undefined ? [] : [toUplink(complete)];
+    });
   }
 
   readOutcomesAfter(urlId: number, afterId: number): number[] {

@@ -2,9 +2,10 @@
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
+import type { GatewayOptions } from '../../../../gateway/gateway.js';
 import { NEWEST_ATTEMPTS } from '../../../../gateway/store/sqlite/tables/webhooks/webhook-rows.js';
 import { type AttemptFigures, sumUpAttempts } from '../../../../gateway/webhooks/attempt-figures.js';
-import { Hours } from '../../../../proto/clock.js';
+import { Hours, ManualClock } from '../../../../proto/clock.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { MERCHANT, testBytes, testGateway, testMac } from '../../../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../../../helpers/gateway/test-receiver.js';
@@ -27,8 +28,8 @@ interface DeliveryPage {
 }
 
 /** A gateway with a receiver at a secret path of its merchant's URL, and a function that calls its interface. */
-async function setUpGateway(t: Teardown) {
-  const gateway = await testGateway(t);
+async function setUpGateway(t: Teardown, options: GatewayOptions = {}) {
+  const gateway = await testGateway(t, options);
   const receiver = await testReceiver(t);
   const { url } = await gateway.accounts.addWebhookUrl({ url: `${receiver.url}secret`, headers: { 'X-Team': 'b' } });
   const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
@@ -116,6 +117,44 @@ t.test('deliveries are selected by lock and by time of receipt', async (t) => {
     { status: 400 },
     'a cursor is valid only for its query',
   );
+});
+
+t.test('the last 24 hours: delivered, given up, waiting, by the hour of receipt', async (t) => {
+  const runClock = new ManualClock(Date.UTC(2026, 10, 20, 6, 30));
+  const { receiver, url, lock, call } = await setUpGateway(t, { runClock });
+  const hours = async () => {
+    const { body } = await call(`/v1/webhooks/${url.id}/hours`);
+    return (body as unknown as { data: { from: string; [count: string]: unknown }[] }).data;
+  };
+  const none = { delivered: 0, failed_attempts: 0, dead: 0, waiting: 0, estimated: false };
+  const empty = await hours();
+  t.equal(empty.length, 24);
+  t.strictSame(empty.at(-1), { from: '2026-11-20T06:00:00.000Z', ...none });
+  t.strictSame(empty[0], { from: '2026-11-19T07:00:00.000Z', ...none });
+  await lock.send(testBytes(1));
+  await receiver.waitForRequests(1);
+  await eventually('one is delivered', async () => (await hours()).at(-1)?.delivered === 1);
+  runClock.advance(Hours(1));
+  receiver.answer = (_request, response) => void response.writeHead(500).end();
+  await lock.send(testBytes(2));
+  await eventually('one has failed', async () => (await hours()).at(-1)?.failed_attempts === 1);
+  const [before, present] = (await hours()).slice(-2);
+  t.strictSame(before, { ...none, from: '2026-11-20T06:00:00.000Z', delivered: 1 });
+  t.strictSame(present, { ...none, from: '2026-11-20T07:00:00.000Z', failed_attempts: 1, waiting: 1 });
+});
+
+t.test('what a disabled URL does not get waits; what its filter leaves out does not', async (t) => {
+  const runClock = new ManualClock(Date.UTC(2026, 10, 20, 6, 30));
+  const { gateway, url, lock, call } = await setUpGateway(t, { runClock });
+  const waiting = async () => {
+    const { body } = await call(`/v1/webhooks/${url.id}/hours`);
+    return (body as unknown as { data: { waiting: number }[] }).data.at(-1)?.waiting;
+  };
+  await gateway.webhooks.settings.set(url.id, { state: 'disabled' });
+  for (let sequence = 1; sequence <= 3; sequence += 1) await lock.send(testBytes(sequence));
+  t.equal(await waiting(), 3);
+  await gateway.webhooks.settings.set(url.id, { filter: { reasons: ['REASON_THEFT'] } });
+  t.equal(await waiting(), 0);
 });
 
 t.test('deliveries are selected by state, resent and recovered', async (t) => {

@@ -1,6 +1,6 @@
 /**
- * The limits of a URL's attempts (docs/webhooks.md): their rate, their time limit, and the authorities that its
- * certificate may come from. The waits are those of a manual clock.
+ * The limits of the attempts at a webhook URL (docs/webhooks.md): their rate, their time limit, and the certificate
+ * authorities that the gateway accepts for the URL. All times are those of a manual clock.
  */
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
@@ -65,9 +65,9 @@ t.test('attempts at a URL with a rate are evenly spaced, and other events wait',
   const { clock, gateway, receiver, urlId } = await setUpWebhooks(t);
   await gateway.webhooks.settings.set(urlId, { attemptsPerSecond: 2 });
   const startMs = clock.now();
-  const at: number[] = [];
+  const attemptTimesMs: number[] = [];
   receiver.answer = (_request, response) => {
-    at.push(clock.now() - startMs);
+    attemptTimesMs.push(clock.now() - startMs);
     response.writeHead(204).end();
   };
   const lock = await connectedLock(t, gateway, MAC);
@@ -77,16 +77,16 @@ t.test('attempts at a URL with a rate are evenly spaced, and other events wait',
     await advanceToNextTimer(clock);
   }
   await receiver.waitForRequests(5);
-  t.strictSame(at, [0, 500, 1000, 1500, 2000]);
+  t.strictSame(attemptTimesMs, [0, 500, 1000, 1500, 2000]);
 });
 
 t.test('retries and probes count in the rate too', async (t) => {
   const { clock, gateway, receiver, urlId } = await setUpWebhooks(t);
   await gateway.webhooks.settings.set(urlId, { attemptsPerSecond: 0.1 });
   const startMs = clock.now();
-  const at: number[] = [];
+  const attemptTimesMs: number[] = [];
   receiver.answer = (_request, response) => {
-    at.push(clock.now() - startMs);
+    attemptTimesMs.push(clock.now() - startMs);
     response.writeHead(500).end();
   };
   const lock = await connectedLock(t, gateway, MAC);
@@ -99,7 +99,7 @@ t.test('retries and probes count in the rate too', async (t) => {
     await eventually('an attempt or its wait', () => receiver.requests.length > before || clock.pending > 0);
     await new Promise<void>((resolve) => afterThisTurn(resolve));
   }
-  const gaps = at.slice(1).map((each, index) => each - (at[index] ?? 0));
+  const gaps = attemptTimesMs.slice(1).map((each, index) => each - (attemptTimesMs[index] ?? 0));
   t.ok(
     gaps.every((gap) => gap >= Seconds(10)),
     `each at least 10 s after the one before: ${gaps}`,
@@ -136,46 +136,54 @@ t.test('an attempt ends at the time limit of its URL', async (t) => {
   t.match(await attempts(), [{ status: null, error: 'no complete answer within 2 s' }]);
 });
 
-t.test('a receiver with a private authority is delivered to with it alone', async (t) => {
+t.test('a receiver whose certificate is of a private authority gets deliveries only if the URL names it', async (t) => {
   const { ca, ...certificate } = await privateAuthority();
   const { clock, gateway, urlId } = await setUpWebhooks(t);
   const { settings } = gateway.webhooks;
   await settings.set(urlId, { url: await secureReceiver(t, certificate) });
   const lock = await connectedLock(t, gateway, MAC);
-  const isIn = (state: 'pending' | 'delivered', count: number) =>
+  const waitForAttempted = (state: 'pending' | 'delivered', count: number) =>
     eventually(`${count} attempted and ${state}`, async () => {
       const attempted = (await readDeliveries(gateway, [state])).filter(({ attempts }) => attempts.length > 0);
       return attempted.length === count;
     });
   await lock.send(testBytes(1));
-  await isIn('pending', 1);
+  await waitForAttempted('pending', 1);
   t.match((await readDeliveries(gateway))[0]?.attempts, [{ status: null, error: /certificate/ }]);
 
   const { url } = await settings.set(urlId, { ca: `Bikes CA\n${ca}` });
-  t.equal(url.ca?.replaceAll('\r', '').trim(), ca.replaceAll('\r', '').trim(), 'text around it is left out');
+  t.equal(
+    url.ca?.replaceAll('\r', '').trim(),
+    ca.replaceAll('\r', '').trim(),
+    'text around the certificate is left out',
+  );
   await advanceToNextTimer(clock);
-  await isIn('delivered', 1);
+  await waitForAttempted('delivered', 1);
 
   const other = await testCertificate();
   await settings.set(urlId, { ca: other.cert });
   await lock.send(testBytes(2));
-  await isIn('pending', 1);
+  await waitForAttempted('pending', 1);
   await settings.set(urlId, { ca: null });
   await lock.send(testBytes(3));
-  await isIn('pending', 2);
-  t.equal((await readDeliveries(gateway, ['delivered'])).length, 1, 'no connection made with an authority is reused');
+  await waitForAttempted('pending', 2);
+  t.equal(
+    (await readDeliveries(gateway, ['delivered'])).length,
+    1,
+    'a connection made with the authority is not reused without it',
+  );
 });
 
 t.test('wrong limits are refused with the name of the member or flag, and change nothing', async (t) => {
   const { ca, caKey } = await privateAuthority();
-  const { cert: ended } = await generate([{ name: 'commonName', value: 'old' }], {
+  const { cert: expired } = await generate([{ name: 'commonName', value: 'old' }], {
     ...EC,
     notBeforeDate: new Date(0),
     notAfterDate: new Date(Days(1)),
   });
   const { gateway, urlId } = await setUpWebhooks(t);
   const before = await gateway.store.webhooks.find(urlId);
-  const broken = ca.replace(/\n[^-]{20}/, '\n');
+  const brokenCertificate = ca.replace(/\n[^-]{20}/, '\n');
   for (const [body, why] of [
     [{ rate: 0 }, /^rate is 0: expected 0\.1 to 1000/],
     [{ rate: 1001 }, /^rate is 1001/],
@@ -183,8 +191,8 @@ t.test('wrong limits are refused with the name of the member or flag, and change
     [{ timeout_seconds: 16 }, /^timeout_seconds is 16 s/],
     [{ ca: '' }, /^ca: .*no certificate/],
     [{ ca: caKey + ca }, /^ca: .*private key/],
-    [{ ca: broken }, /^ca: .*can’t be read, number 1/],
-    [{ ca: ca + ended }, /^ca: .*ended at 1970-01-02/],
+    [{ ca: brokenCertificate }, /^ca: .*can’t be read, number 1/],
+    [{ ca: ca + expired }, /^ca: .*ended at 1970-01-02/],
     [{ ca: ca.repeat(17) }, /^ca: .*over 16/],
     [{ ca: ca + ' '.repeat(65_536) }, /^ca: .*longer than 64 KiB/],
   ] as const) {
@@ -199,7 +207,7 @@ t.test('wrong limits are refused with the name of the member or flag, and change
 
   const folder = tempFolder(t);
   writeFileSync(path.join(folder, 'key.pem'), caKey);
-  writeFileSync(path.join(folder, 'ended.pem'), ended);
+  writeFileSync(path.join(folder, 'ended.pem'), expired);
   const address = {
     LOCKGATE_GATEWAY: `http://127.0.0.1:${gateway.operatorPort}`,
     LOCKGATE_TOKEN: gateway.operatorToken,

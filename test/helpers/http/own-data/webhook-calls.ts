@@ -28,6 +28,12 @@ export const WEBHOOK_CALLS: CallTable = {
       404: () => ['/v1/webhooks/x/deliveries'],
     },
   },
+  'GET /v1/webhooks/{id}/hours': {
+    call: ({ webhookId }) => [`/v1/webhooks/${webhookId}/hours`],
+    status: 200,
+    statusForOthers: 404,
+    otherStatuses: { 404: () => ['/v1/webhooks/x/hours'] },
+  },
   'POST /v1/webhooks/{id}/deliveries/{event}/resend': {
     call: ({ webhookId, event }) => [`/v1/webhooks/${webhookId}/deliveries/${event}/resend`, POST],
     status: 202,

@@ -12,7 +12,9 @@ import type { EventKey } from '../../../../webhooks/event-id.js';
 import { noSuchWebhook, StoreFailure } from '../../../contract/errors.js';
 import type { StoredUplink, WebhookUrl } from '../../../contract/store.js';
 import type {
+  AttemptedCounts,
   AttemptSummary,
+  CountedRange,
   DeliveryFilter,
   DeliveryReading,
   DeliveryWait,
@@ -20,6 +22,7 @@ import type {
   RecoveryStep,
   ResendOutcome,
   SecretRotation,
+  UnsentCount,
   WaitsPage,
   WebhookChange,
   WebhookStore,
@@ -31,6 +34,7 @@ import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.j
 import type { Tables } from '../../schema.js';
 import type { WriteMutex } from '../../write-mutex.js';
 import { filterColumns, toWebhookUrl } from '../registry.js';
+import { DeliveryCounts } from './delivery-counts.js';
 import { DeliveryWaits } from './delivery-waits.js';
 import { PassingEvents } from './passing-events.js';
 import { DeliveryReader, type Gap } from './webhook-rows.js';
@@ -58,6 +62,7 @@ export interface SqliteWebhooksParts {
 export class SqliteWebhooks implements WebhookStore {
   readonly #parts: SqliteWebhooksParts;
   readonly #deliveries: DeliveryReader;
+  readonly #counts: DeliveryCounts;
   readonly #waits: DeliveryWaits;
   readonly #pendingLocks: Statement;
   readonly #hasPending: Statement;
@@ -75,6 +80,7 @@ export class SqliteWebhooks implements WebhookStore {
     const { reader, writer } = parts;
     this.#passing = new PassingEvents(reader);
     this.#deliveries = new DeliveryReader(reader, parts.lookup.memtable, this.#passing);
+    this.#counts = new DeliveryCounts(reader);
     this.#uplink = reader.prepare(
       `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id WHERE u.id = ?`,
     );
@@ -243,6 +249,14 @@ export class SqliteWebhooks implements WebhookStore {
 
   async readNewestAttempts(urlId: number, limit: number): Promise<AttemptSummary[]> {
     return this.#run('read deliveries', () => this.#deliveries.readNewestAttempts(urlId, limit));
+  }
+
+  async countAttempted(urlId: number, range: CountedRange): Promise<AttemptedCounts> {
+    return this.#run('count deliveries', () => this.#counts.attempted(urlId, range));
+  }
+
+  async countPings(urlId: number, range: CountedRange): Promise<UnsentCount> {
+    return this.#run('count deliveries', () => this.#counts.pings(urlId, range));
   }
 
   /** Reads in slices of the log, since few events may pass the filter; pings arrive between two slices. */

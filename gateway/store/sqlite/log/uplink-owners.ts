@@ -1,0 +1,56 @@
+/**
+ * The lock and the sender of uplinks, from memory where possible. None of it ever changes: a device keeps its MAC, and
+ * a credential its kind. SQLite drops the cached pages of a connection after each commit of another connection, so a
+ * join of both tables would read their pages from the file again for each event that is sent.
+ */
+import type { Database, Statement } from 'better-sqlite3';
+import type { Source } from '../../../../proto/wire/ping.js';
+import type { UplinkRow } from './uplink-row.js';
+
+/** Maximum number of devices, and of credentials, in memory; beyond it, all are forgotten. */
+const MAX_CACHED = 200_000;
+
+/** The columns of an uplink `u` that need no other table, in SQL. */
+export const OWN_COLUMNS = `u.id, u.device_id, u.merchant_id, u.credential_id, u.boot, u.sequence, u.digest, u.bytes,
+  u.received_at_ms, u.buffered, u.kind AS uplink_kind, u.sum`;
+
+type Device = Pick<UplinkRow, 'mac' | 'simulated'>;
+/** A row of {@link OWN_COLUMNS}. */
+export type OwnRow = Omit<UplinkRow, keyof Device | 'kind'>;
+
+export class UplinkOwners {
+  readonly #device: Statement;
+  readonly #kind: Statement;
+  readonly #devices = new Map<number, Device>();
+  readonly #kinds = new Map<number, Source | null>();
+
+  constructor(db: Database) {
+    this.#device = db.prepare('SELECT mac, simulated FROM device WHERE id = ?');
+    this.#kind = db.prepare('SELECT kind FROM credential WHERE id = ?').pluck();
+  }
+
+  /** The row with its lock and the kind of its credential; undefined if its device has no row. */
+  complete(row: OwnRow): UplinkRow | undefined {
+    const device = this.#deviceOf(row.device_id);
+    return device && { ...row, ...device, kind: this.#kindOf(row.credential_id) };
+  }
+
+  #deviceOf(id: number): Device | undefined {
+    const known = this.#devices.get(id);
+    if (known !== undefined) return known;
+    const device = this.#device.get(id) as Device | undefined;
+    if (device === undefined) return undefined;
+    if (this.#devices.size >= MAX_CACHED) this.#devices.clear();
+    this.#devices.set(id, device);
+    return device;
+  }
+
+  #kindOf(credentialId: number): Source | null {
+    const known = this.#kinds.get(credentialId);
+    if (known !== undefined) return known;
+    const kind = (this.#kind.get(credentialId) as Source | undefined) ?? null;
+    if (this.#kinds.size >= MAX_CACHED) this.#kinds.clear();
+    if (kind !== null) this.#kinds.set(credentialId, kind);
+    return kind;
+  }
+}

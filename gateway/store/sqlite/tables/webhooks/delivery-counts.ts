@@ -1,0 +1,65 @@
+/**
+ * Counts deliveries of one URL in a range of uplink ids, in hand-written SQL: by the attempts' index alone, so without
+ * reading a stored ping, and in slices of a limited number of events.
+ */
+import type { Database, Statement } from 'better-sqlite3';
+import type { AttemptedCounts, CountedRange, UnsentCount } from '../../../contract/webhook-store.js';
+import { IS_PING } from '../../log/uplink-row.js';
+
+export class DeliveryCounts {
+  readonly #attempted: Statement;
+  readonly #inState: Statement;
+  readonly #events: Statement;
+
+  constructor(db: Database) {
+    this.#attempted = db.prepare(
+      `SELECT count(*) AS events, total(attempts) AS attempts, max(uplink_id) AS lastId FROM (
+         SELECT uplink_id, count(*) AS attempts FROM attempt INDEXED BY attempt_by_event
+         WHERE url_id = @urlId AND uplink_id > @afterId AND uplink_id <= @toId
+         GROUP BY uplink_id ORDER BY uplink_id LIMIT @limit)`,
+    );
+    this.#inState = db.prepare(
+      `SELECT count(*) AS events, total(attempts > 0) AS attempted FROM (
+         SELECT y.attempts FROM delivery y INDEXED BY delivery_by_state
+         WHERE y.url_id = @urlId AND y.state = @state AND y.uplink_id > @afterId AND y.uplink_id <= @toId
+         LIMIT @limit)`,
+    );
+    this.#events = db.prepare(
+      `SELECT count(*) AS count, max(id) AS lastId FROM (
+         SELECT u.id FROM uplink u JOIN webhook_url w ON w.merchant_id = u.merchant_id
+         WHERE w.id = @urlId AND u.id > @afterId AND u.id <= @toId AND ${IS_PING} ORDER BY u.id LIMIT @limit)`,
+    );
+  }
+
+  /** Counts the attempted events of a range, and what became of them. */
+  attempted(urlId: number, range: CountedRange): AttemptedCounts {
+    const found = this.#attempted.get({ urlId, ...range }) as {
+      events: number;
+      attempts: number;
+      lastId: number | null;
+    };
+    const isWhole = found.events < range.limit || found.lastId === null;
+    const lastId = isWhole ? range.toId : (found.lastId ?? range.toId);
+    const inState = (state: string) =>
+      this.#inState.get({ urlId, state, afterId: range.afterId, toId: lastId, limit: range.limit }) as {
+        events: number;
+        attempted: number;
+      };
+    const [pending, dead, damaged] = [inState('pending'), inState('dead'), inState('damaged')];
+    const undelivered = pending.attempted + dead.attempted + damaged.attempted;
+    return {
+      lastId,
+      attempted: found.events,
+      attempts: found.attempts,
+      delivered: Math.max(found.events - undelivered, 0),
+      pending: pending.events,
+      dead: dead.events + damaged.events,
+    };
+  }
+
+  /** Counts the merchant's pings in a range. After the URL's cursor, those that were not attempted still wait. */
+  pings(urlId: number, range: CountedRange): UnsentCount {
+    const { count, lastId } = this.#events.get({ urlId, ...range }) as { count: number; lastId: number | null };
+    return { count, lastId: count < range.limit || lastId === null ? range.toId : lastId };
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * What became of the events of each of the last hours at a webhook URL: delivered, given up, waiting. By the hour in
+ * which an event was received. Reads only, in slices of the log that take some milliseconds, and a limited number of
+ * them: an hour with very many events is extrapolated from its start.
+ */
+import { Hours } from '../../proto/clock.js';
+import type { Store } from '../store/contract/store.js';
+import type { WebhookUrl } from '../store/contract/webhook-store.js';
+
+/** How many hours are shown, the present one included. */
+export const SHOWN_HOURS = 24;
+const EVENTS_PER_SLICE = 1_000;
+/** Beyond so many events of one hour, the counts are extrapolated. */
+const MAX_SLICES_PER_HOUR = 20;
+/** Of a URL with a filter, events that were not sent yet must be read themselves, and so fewer are. */
+const MAX_FILTERED_UNSENT = 200;
+
+/** The events that were received in one hour, by the run's clock. */
+export interface DeliveryHour {
+  /** The start of the hour, ms since the epoch. */
+  readonly fromMs: number;
+  readonly delivered: number;
+  /** Attempts that failed, at all events of the hour. */
+  readonly failedAttempts: number;
+  /** Given up, or their stored ping is damaged. */
+  readonly dead: number;
+  /** Not delivered yet; of a disabled URL, also those that are stored until a recovery. */
+  readonly waiting: number;
+  /** Whether the hour had so many events that the counts are extrapolated. */
+  readonly isEstimate: boolean;
+}
+
+type Counts = Omit<DeliveryHour, 'fromMs'>;
+
+const NOTHING: Counts = { delivered: 0, failedAttempts: 0, dead: 0, waiting: 0, isEstimate: false };
+
+/**
+ * Reads the hours, oldest first.
+ *
+ * @param nowMs by the run's clock
+ * @param nextTurn waits for the turn to read; rejects if the caller has disconnected
+ * @throws StoreFailure
+ */
+export async function readDeliveryHours(
+  store: Store,
+  url: WebhookUrl,
+  nowMs: number,
+  nextTurn: () => Promise<void>,
+): Promise<DeliveryHour[]> {
+  const hours: DeliveryHour[] = [];
+  const newestMs = Math.floor(nowMs / Hours(1)) * Hours(1);
+  let fromId = 0;
+  for (let index = 0; index <= SHOWN_HOURS; index += 1) {
+    await nextTurn();
+    const startMs = newestMs - Hours(SHOWN_HOURS - 1 - index);
+    // The ids of an hour end where those of the next one start.
+    const startId = await store.webhooks.findFirstUplinkFrom(startMs);
+    if (index > 0) {
+      const counts = await countRange(
+        store,
+        url,
+        { afterId: Math.max(fromId - 1, url.startedAfter), toId: startId - 1 },
+        nextTurn,
+      );
+      hours.push({ fromMs: startMs - Hours(1), ...counts });
+    }
+    fromId = startId;
+  }
+  return hours;
+}
+
+interface IdRange {
+  readonly afterId: number;
+  readonly toId: number;
+}
+
+/** Up to the cursor, every event was attempted; after it, some were not sent yet. */
+async function countRange(store: Store, url: WebhookUrl, range: IdRange, nextTurn: () => Promise<void>) {
+  const { cursor } = url;
+  const sent = { afterId: range.afterId, toId: Math.min(range.toId, cursor) };
+  const rest = { afterId: Math.max(range.afterId, cursor), toId: range.toId };
+  const before = await countAttempted(store, url.id, sent, nextTurn);
+  const after = await countAttempted(store, url.id, rest, nextTurn);
+  const unsent = await countUnsent(store, url, rest, after, nextTurn);
+  return sum([before.counts, after.counts, unsent]);
+}
+
+/** The attempted events of a range: exact up to a limit, extrapolated beyond it. */
+async function countAttempted(store: Store, urlId: number, range: IdRange, nextTurn: () => Promise<void>) {
+  const { toId } = range;
+  let [afterId, events] = [range.afterId, 0];
+  let counts: Counts = NOTHING;
+  for (let slice = 0; slice < MAX_SLICES_PER_HOUR && afterId < toId; slice += 1) {
+    await nextTurn();
+    const found = await store.webhooks.countAttempted(urlId, { afterId, toId, limit: EVENTS_PER_SLICE });
+    const { attempted, attempts, delivered, dead, pending } = found;
+    const failedAttempts = Math.max(attempts - delivered, 0);
+    counts = sum([counts, { delivered, failedAttempts, dead, waiting: pending, isEstimate: false }]);
+    events += attempted;
+    afterId = found.lastId;
+  }
+  const share = (afterId - range.afterId) / (toId - range.afterId);
+  return afterId < toId ? { events: events / share, counts: scaled(counts, share) } : { events, counts };
+}
+
+/** The events of a range after the cursor that were not attempted yet. */
+async function countUnsent(
+  store: Store,
+  url: WebhookUrl,
+  { afterId: startId, toId }: IdRange,
+  { events: attempted }: { readonly events: number },
+  nextTurn: () => Promise<void>,
+): Promise<Counts> {
+  if (startId >= toId) return NOTHING;
+  if (url.filter !== null) return await countFilteredUnsent(store, url.id, { afterId: startId, toId }, nextTurn);
+  let [afterId, pings] = [startId, 0];
+  for (let slice = 0; slice < MAX_SLICES_PER_HOUR && afterId < toId; slice += 1) {
+    await nextTurn();
+    const found = await store.webhooks.countPings(url.id, { afterId, toId, limit: EVENTS_PER_SLICE });
+    pings += found.count;
+    afterId = found.lastId;
+  }
+  const isEstimate = afterId < toId;
+  const all = isEstimate ? pings / ((afterId - startId) / (toId - startId)) : pings;
+  return { ...NOTHING, waiting: Math.max(Math.round(all - attempted), 0), isEstimate };
+}
+
+async function countFilteredUnsent(
+  store: Store,
+  urlId: number,
+  { afterId, toId }: IdRange,
+  nextTurn: () => Promise<void>,
+): Promise<Counts> {
+  await nextTurn();
+  const found = await store.webhooks.readDeliveries({
+    urlIds: [urlId],
+    states: ['pending', 'kept'],
+    fromId: afterId + 1,
+    toId,
+    limit: MAX_FILTERED_UNSENT,
+  });
+  // Those with attempts are counted by their rows.
+  const waiting = found.filter(({ attempts }) => attempts.length === 0).length;
+  return { ...NOTHING, waiting, isEstimate: found.length === MAX_FILTERED_UNSENT };
+}
+
+function sum(parts: readonly Counts[]): Counts {
+  return parts.reduce((total, each) => ({
+    delivered: total.delivered + each.delivered,
+    failedAttempts: total.failedAttempts + each.failedAttempts,
+    dead: total.dead + each.dead,
+    waiting: total.waiting + each.waiting,
+    isEstimate: total.isEstimate || each.isEstimate,
+  }));
+}
+
+/** @param share the counted part of the whole, 0 to 1 */
+function scaled({ delivered, failedAttempts, dead, waiting }: Counts, share: number): Counts {
+  const whole = (count: number): number => Math.round(count / share);
+  return {
+    delivered: whole(delivered),
+    failedAttempts: whole(failedAttempts),
+    dead: whole(dead),
+    waiting: whole(waiting),
+    isEstimate: true,
+  };
+}
