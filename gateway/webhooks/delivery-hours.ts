@@ -30,6 +30,11 @@ export interface DeliveryHour {
   readonly isEstimate: boolean;
 }
 
+/** How many events were read to count those of an hour. */
+export function countedEvents({ delivered, dead, waiting }: DeliveryHour): number {
+  return Math.min(delivered + dead + waiting, EVENTS_PER_SLICE * MAX_SLICES_PER_HOUR);
+}
+
 type Counts = Omit<DeliveryHour, 'fromMs'>;
 
 const NOTHING: Counts = { delivered: 0, failedAttempts: 0, dead: 0, waiting: 0, isEstimate: false };

@@ -7,7 +7,7 @@ import { DATE_EXPECTED, parseDate } from '../../../../proto/date.js';
 import type { WebhookUrl } from '../../../store/contract/store.js';
 import { DELIVERY_STATES, type DeliveryState } from '../../../store/contract/webhook-store.js';
 import { SUMMED_ATTEMPTS, sumUpAttempts } from '../../../webhooks/attempt-figures.js';
-import { readDeliveryHours } from '../../../webhooks/delivery-hours.js';
+import { countedEvents, readDeliveryHours } from '../../../webhooks/delivery-hours.js';
 import { beforeUplink, readDeliveryPage } from '../../../webhooks/delivery-page.js';
 import { Refusal } from '../refusal.js';
 import { type Call, type HttpAnswer, type MerchantRoute, problemResponse, tooLarge, WRONG_TYPE } from '../route.js';
@@ -103,11 +103,11 @@ export const WEBHOOK_ROUTES: readonly MerchantRoute[] = [
       404: NO_SUCH_URL,
     },
     handle: async (call) => {
-      const { parts, signal } = call;
+      const { parts, merchantId, signal } = call;
       const { turns, runClock } = parts.ownData;
-      const hours = await readDeliveryHours(parts.store, await findOwnUrl(call), runClock.now(), () =>
-        turns.next(signal),
-      );
+      const nextTurn = (): Promise<void> => turns.next(signal);
+      const hours = await readDeliveryHours(parts.store, await findOwnUrl(call), runClock.now(), nextTurn);
+      for (const hour of hours) parts.budgets.chargeRows(merchantId, countedEvents(hour));
       return { status: 200, body: { data: hours.map(deliveryHourJson) } };
     },
   }),
