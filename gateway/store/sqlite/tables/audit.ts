@@ -41,7 +41,7 @@ export class SqliteAudit implements AuditStore {
 
   begin(start: AuditStart): Promise<number> {
     return this.#transaction((db) =>
-      insert(db, { ...startColumns(start), after: null, outcome: 'begun', code: null, ended_at_ms: null }),
+      insert(db, [{ ...startColumns(start), after: null, outcome: 'begun', code: null, ended_at_ms: null }]),
     );
   }
 
@@ -55,10 +55,12 @@ export class SqliteAudit implements AuditStore {
 
   write(entries: readonly (AuditStart & AuditResult)[]): Promise<void> {
     return this.#transaction(async (db) => {
+      const rows: Insertable<AuditTable>[] = [];
       for (const entry of entries) {
         const merchant = await merchantColumn(db, entry);
-        await insert(db, { ...startColumns(entry), ...resultColumns(entry), ...merchant });
+        rows.push({ ...startColumns(entry), ...resultColumns(entry), ...merchant });
       }
+      await insert(db, rows);
     });
   }
 
@@ -94,14 +96,20 @@ export class SqliteAudit implements AuditStore {
   }
 }
 
-/** Inserts an entry, now and then deletes the oldest ones beyond the maximums, and returns the new entry's id. */
-async function insert(db: Kysely<Tables>, row: Insertable<AuditTable>): Promise<number> {
-  const { id } = await db.insertInto('audit').values(row).returning('id').executeTakeFirstOrThrow();
-  const { merchant_id: merchantId, actor } = row;
-  const isOfMerchant = (actor === 'user' || actor === 'key') && typeof merchantId === 'number';
-  if (isOfMerchant && id % MERCHANT_ENTRIES_BETWEEN_DELETIONS === 0) await deleteOfMerchant(db, merchantId);
-  if (id % ENTRIES_BETWEEN_DELETIONS === 0) await deleteOfOthers(db, id);
-  return id;
+/**
+ * Inserts entries in one statement, now and then deletes the oldest ones beyond the maximums.
+ *
+ * @param rows at least one
+ * @returns the id of the last one
+ */
+async function insert(db: Kysely<Tables>, rows: readonly Insertable<AuditTable>[]): Promise<number> {
+  const inserted = await db.insertInto('audit').values(rows).returning(['id', 'actor', 'merchant_id']).execute();
+  for (const { id, actor, merchant_id: merchantId } of inserted) {
+    const isOfMerchant = (actor === 'user' || actor === 'key') && merchantId !== null;
+    if (isOfMerchant && id % MERCHANT_ENTRIES_BETWEEN_DELETIONS === 0) await deleteOfMerchant(db, merchantId);
+    if (id % ENTRIES_BETWEEN_DELETIONS === 0) await deleteOfOthers(db, id);
+  }
+  return Math.max(...inserted.map(({ id }) => id));
 }
 
 /** Deletes the oldest entries of one merchant's users and keys beyond the maximum. */
