@@ -7,7 +7,7 @@ import got from 'got';
 import t, { type Test } from 'tap';
 import { resolveSettings } from '../../../gateway/config.js';
 import type { Gateway } from '../../../gateway/gateway.js';
-import { systemClock } from '../../../proto/clock.js';
+import { Seconds, systemClock } from '../../../proto/clock.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { type Browser, type BrowserPage, NO_BROWSER, openBrowser, seriousFindings } from '../../clients/browser.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
@@ -27,6 +27,8 @@ const SCRIPTS = {
 const SCREENS = ['live', 'audit', 'nodes', 'settings'] as const;
 /** More entries of the audit log than a page has. */
 const CHANGES = 60;
+/** How often more events than can be sent are made, until the page has listened. */
+const MAX_BURSTS = 5;
 
 interface Visit {
   readonly gateway: Gateway;
@@ -125,12 +127,25 @@ async function readEvent(t: Test, { page }: Visit): Promise<void> {
   await page.waitForFunction("document.querySelector('[aria-pressed=true]') === null", TIMEOUT);
 }
 
+/** Whether the page shows a text within a few seconds. */
+async function isShown(page: BrowserPage, text: string): Promise<boolean> {
+  const condition = `document.body.innerText.includes(${JSON.stringify(text)})`;
+  return await page.waitForFunction(condition, { timeout: Seconds(4) }).then(
+    () => true,
+    () => false,
+  );
+}
+
 async function skipEvents(t: Test, { page, gateway }: Visit): Promise<void> {
   await follow(page);
   const swept = { atMs: systemClock.now(), beforeMs: 0, uplinks: 1, others: 2, held: 0 };
-  // In one turn of the event loop, of which at most 1,000 are sent.
-  for (let n = 0; n < 1_500; n++) gateway.events.emit('swept', swept);
-  await waitForText(page, 'skipped: they came too fast');
+  // The events of one turn of the event loop, of which at most 1,000 are sent. Again, if the page did not listen yet.
+  let isSkipping = false;
+  for (let burst = 1; burst <= MAX_BURSTS && !isSkipping; burst += 1) {
+    for (let n = 0; n < 1_500; n++) gateway.events.emit('swept', swept);
+    isSkipping = await isShown(page, 'skipped: they came too fast');
+  }
+  t.ok(isSkipping, 'the page says that events were skipped');
   const rows = await page.evaluate<number>("document.querySelectorAll('.list-row').length");
   t.ok(rows < 100, `of 1,000 lines ${rows} are in the page`);
   await press(page, 'Clear');
