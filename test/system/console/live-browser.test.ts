@@ -127,9 +127,11 @@ async function readEvent(t: Test, { page }: Visit): Promise<void> {
   await page.waitForFunction("document.querySelector('[aria-pressed=true]') === null", TIMEOUT);
 }
 
-/** Whether the page shows a text within a few seconds. */
+/** Whether the page shows a text at the top of its list within a few seconds. */
 async function isShown(page: BrowserPage, text: string): Promise<boolean> {
-  const condition = `document.body.innerText.includes(${JSON.stringify(text)})`;
+  // A list has only the lines that are in view.
+  const toTop = "document.querySelector('.list')?.scrollTo(0, 0)";
+  const condition = `(${toTop}, document.body.innerText.includes(${JSON.stringify(text)}))`;
   return await page.waitForFunction(condition, { timeout: Seconds(4) }).then(
     () => true,
     () => false,
