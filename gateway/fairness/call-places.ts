@@ -11,7 +11,7 @@
 export interface PlaceLimits {
   /** Maximum number of running calls of one merchant. */
   readonly perMerchant: number;
-  /** Maximum number of running calls of all merchants. */
+  /** At this number of running calls of all merchants, a merchant has one at a time. */
   readonly total: number;
 }
 
@@ -72,8 +72,7 @@ export class CallPlaces {
   async #take(merchantId: number, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const calls = this.#callsOf(merchantId);
-    const { perMerchant, total } = this.#limits;
-    if (calls.waiting.size === 0 && calls.running < perMerchant && this.#running < total) {
+    if (calls.waiting.size === 0 && this.#mayStart(calls)) {
       this.#start(calls);
       return;
     }
@@ -109,22 +108,29 @@ export class CallPlaces {
     const calls = this.#callsOf(merchantId);
     calls.running -= 1;
     this.#running -= 1;
-    this.#startNext();
+    this.#startWaiting();
     this.#forgetIfIdle(merchantId, calls);
   }
 
-  #startNext(): void {
-    if (this.#running >= this.#limits.total) return;
+  /**
+   * Whether a call may start. The first call of a merchant always may: slow calls of others must not keep it waiting.
+   */
+  #mayStart({ running }: MerchantCalls): boolean {
+    const { perMerchant, total } = this.#limits;
+    return running === 0 || (running < perMerchant && this.#running < total);
+  }
+
+  /** Starts every waiting call that may start. */
+  #startWaiting(): void {
     for (const [merchantId, calls] of this.#merchants) {
       const [start] = calls.waiting;
-      if (start === undefined || calls.running >= this.#limits.perMerchant) continue;
+      if (start === undefined || !this.#mayStart(calls)) continue;
       calls.waiting.delete(start);
-      // Now every other merchant comes first.
+      // Now every other merchant comes first; this one is visited again after them.
       this.#merchants.delete(merchantId);
       this.#merchants.set(merchantId, calls);
       this.#start(calls);
       start();
-      return;
     }
   }
 

@@ -41,20 +41,34 @@ t.test('a call of a second merchant does not wait behind the many calls of the f
   for (let each = 1; each <= 20; each++) void call(1, `hostile ${each}`);
   void call(2, 'honest');
   await afterPromises();
-  t.same(started, ['hostile 1', 'hostile 2']);
+  t.same(started, ['hostile 1', 'hostile 2', 'honest'], 'at once, although the hostile calls have not ended');
   await end('hostile 1');
-  await end('hostile 2');
-  t.ok(started.includes('honest'), 'it got one of the next two places');
+  t.equal(started.length, 3, 'the honest call has taken the place of the next hostile one');
+  await end('honest');
+  t.equal(started.at(-1), 'hostile 3');
 });
 
-t.test('all merchants together have a limit too', async (t) => {
+t.test('when many calls run, each merchant has one, and none waits for the slow calls of others', async (t) => {
   const places = new CallPlaces({ perMerchant: 2, total: 3 });
   const { started, call } = callers(places);
   for (const merchantId of [1, 2, 3, 4]) for (const name of ['a', 'b']) void call(merchantId, `${merchantId}${name}`);
   await afterPromises();
-  t.same(started, ['1a', '1b', '2a']);
-  t.equal(places.running, 3);
+  t.same(started, ['1a', '1b', '2a', '3a', '4a']);
+  t.equal(places.running, 5);
 });
+
+t.test(
+  'a merchant whose only call ends starts its next one, also if another merchant waits for a second one',
+  async (t) => {
+    const { started, call, end } = callers(new CallPlaces({ perMerchant: 2, total: 2 }));
+    for (const name of ['1a', '1b']) void call(1, name);
+    for (const name of ['2a', '2b']) void call(2, name);
+    await afterPromises();
+    t.same(started, ['1a', '1b', '2a']);
+    await end('2a');
+    t.equal(started.at(-1), '2b');
+  },
+);
 
 t.test('a call that waits for an event lends its place, and gets one again afterwards', async (t) => {
   const places = new CallPlaces({ perMerchant: 1, total: 1 });
