@@ -8,11 +8,17 @@ const { readFileSync, renameSync, writeFileSync } = require('node:fs');
 const { createRequire } = require('node:module');
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
+const { setFlagsFromString } = require('node:v8');
 const vm = require('node:vm');
 
 /** The bundle's parameters: those of CommonJS, and the functions that bundling puts in place of `import.meta`. */
 const PARAMETERS = 'exports, require, module, __ownUrl, __fileUrl, __resolveUrl, __import';
 const root = path.join(__dirname, '..');
+/**
+ * V8 optimizes a function after it has run this much bytecode, instead of 66 kB. Most tests end before optimized code
+ * has saved what its compilation costs: with 500 kB they take 8 to 10 % less CPU time.
+ */
+const BYTES_BEFORE_OPTIMIZATION = 500_000;
 /** The delay before the compiled code is written: by then a gateway has started. */
 const KEEP_AFTER_MS = 2000;
 
@@ -22,6 +28,8 @@ const KEEP_AFTER_MS = 2000;
  * exit if that comes first: tests kill most gateways.
  */
 exports.loadBundle = (file, { keepsCode }) => {
+  // First, since V8 refuses compiled code that was made with other flags.
+  setFlagsFromString(`--interrupt-budget=${BYTES_BEFORE_OPTIMIZATION}`);
   const codeFile = `${file}.code`;
   const code = readCode(codeFile);
   // Read as Latin-1, because V8 keeps such a text in half the memory.

@@ -11,9 +11,11 @@ import { LockgateError } from '../../proto/errors.js';
 
 /**
  * OWASP's Password Storage Cheat Sheet: Argon2id (the package's default) with 19 MiB, 2 passes, a parallelism of 1, and
- * a hash of 32 bytes. The package makes the salt, 16 random bytes.
+ * a hash of 32 bytes. The package makes the salt.
  */
 const ARGON2_OPTIONS = { memoryCost: 19_456, timeCost: 2, parallelism: 1, outputLen: 32 } as const;
+/** The package's salt, random bytes. */
+const SALT_BYTES = 16;
 
 /** Node has four threads for blocking work, and DNS look-ups and file reads need them too. */
 const MAX_CONCURRENT_HASHES = Math.min(3, availableParallelism());
@@ -33,13 +35,7 @@ export class Passwords {
   readonly #listQueue: (() => void)[] = [];
   #listedPasswords = 0;
   /** Compared with the password of an unknown user. It matches no password. */
-  readonly #decoyHash: Promise<string>;
-
-  constructor() {
-    this.#decoyHash = hash(randomBytes(32), ARGON2_OPTIONS);
-    // A failure is reported to the callers that await the hash.
-    this.#decoyHash.catch(() => undefined);
-  }
+  readonly #decoyHash = decoyHash();
 
   /**
    * Whether `password` matches the hash. Without a hash the answer is false, after the same time.
@@ -50,7 +46,7 @@ export class Passwords {
   async check(password: string, passwordHash: string | null, source: string): Promise<boolean> {
     const queuedBefore = this.#loginQueues.get(source)?.length ?? 0;
     if (this.#waitingLogins >= MAX_WAITING_LOGINS || queuedBefore >= MAX_WAITING_LOGINS_PER_SOURCE) throw busy();
-    const comparedHash = passwordHash ?? (await this.#decoyHash);
+    const comparedHash = passwordHash ?? this.#decoyHash;
     const enqueue = (start: () => void): void => {
       this.#loginQueues.set(source, [...(this.#loginQueues.get(source) ?? []), start]);
       this.#waitingLogins += 1;
@@ -114,6 +110,16 @@ export class Passwords {
     }
     return undefined;
   }
+}
+
+/**
+ * A hash with random bytes for salt and result, which no password matches. Comparing with it takes as long as with the
+ * hash of a password, but making it takes no time at a gateway's start.
+ */
+function decoyHash(): string {
+  const { memoryCost, timeCost, parallelism, outputLen } = ARGON2_OPTIONS;
+  const random = (bytes: number): string => randomBytes(bytes).toString('base64').replace(/=+$/, '');
+  return `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${random(SALT_BYTES)}$${random(outputLen)}`;
 }
 
 function busy(): LockgateError {
