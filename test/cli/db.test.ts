@@ -2,7 +2,16 @@
  * `lockgate db` (interfaces.md §4): damage is found (quality.md §2, bit rot), a backup has everything that was
  * acknowledged before it started, and older stores are migrated to this version.
  */
-import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
@@ -38,11 +47,20 @@ const FLIPS = { closed: 60, backup: 10, writeAheadLog: 30, killed: 40 };
 
 t.comment(`seed ${seed}; repeat: LOCKGATE_SEED=${seed} node dist/test/cli/db.test.js`);
 
+/** The folder of a store that {@link stockedStore} copies, made by the first test that needs one. */
+let firstStock: Promise<string> | undefined;
+
 /** A closed store with rows in every table. */
 async function stockedStore(test: Teardown): Promise<{ folder: string; file: string }> {
+  firstStock ??= makeStock(tempFolder(t));
   const folder = tempFolder(test);
-  await stockStore(folder, STOCK, new SeededChance(seed));
+  cpSync(await firstStock, folder, { recursive: true });
   return { folder, file: path.join(folder, 'lockgate.sqlite') };
+}
+
+async function makeStock(folder: string): Promise<string> {
+  await stockStore(folder, STOCK, new SeededChance(seed));
+  return folder;
 }
 
 /** Runs `lockgate db …`. */
@@ -92,7 +110,8 @@ t.test('a check finds all flipped bits in a backup', async (t) => {
 });
 
 t.test('a check finds flipped bits in a killed store: in its file and in its write-ahead log', async (t) => {
-  const killed = await killedStore(t, STOCK, 12, new SeededChance(seed));
+  const { folder } = await stockedStore(t);
+  const killed = await killedStore(t, folder, STOCK.locks, 12);
   const { file, commitEnds } = killed;
   const intact = await checkDatabase(file);
   t.same(intact.damage, []);
@@ -110,7 +129,8 @@ t.test('a check finds flipped bits in a killed store: in its file and in its wri
 });
 
 t.test('a write-ahead log that a crash truncated is not damage', async (t) => {
-  const { file, commitEnds } = await killedStore(t, STOCK, 4, new SeededChance(seed));
+  const { folder } = await stockedStore(t);
+  const { file, commitEnds } = await killedStore(t, folder, STOCK.locks, 4);
   const wal = readFileSync(`${file}-wal`);
   const [last = 0, before = 0] = [commitEnds.at(-1), commitEnds.at(-2)];
   // The end is zeros; a part of the last commit was not written; the last commit has the salt of an older log.
@@ -296,12 +316,35 @@ t.test('a backup under load has everything acknowledged before it, and a store r
   t.same(run.undelivered, []);
 });
 
+/** The file of a store without rows after each step, made by the first test that needs one. */
+let emptyStores: Promise<ReadonlyMap<string, Buffer>> | undefined;
+
+/** Migrates one new store step by step, and reads its file after each. */
+async function makeEmptyStores(folder: string): Promise<Map<string, Buffer>> {
+  const file = path.join(folder, 'lockgate.sqlite');
+  const store = openDurable(file);
+  const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: store }) });
+  const migrator = new Migrator({ db: tables, provider: migrationProvider });
+  const files = new Map<string, Buffer>();
+  for (const step of STEPS) {
+    // One transaction a step: Kysely would commit each statement.
+    store.exec('BEGIN');
+    const { error } = await migrator.migrateTo(step);
+    if (error !== undefined) throw error;
+    store.exec('COMMIT');
+    store.pragma('wal_checkpoint(TRUNCATE)');
+    files.set(step, readFileSync(file));
+  }
+  store.close();
+  return files;
+}
+
 /** Creates a store as an older version left it: migrated up to `step`, with a merchant, a lock and an uplink. */
 async function olderStore(folder: string, step: string): Promise<void> {
-  const older = openDurable(path.join(folder, 'lockgate.sqlite'));
-  const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: older }) });
-  const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo(step);
-  if (error !== undefined) throw error;
+  emptyStores ??= makeEmptyStores(tempFolder(t));
+  const file = path.join(folder, 'lockgate.sqlite');
+  writeFileSync(file, (await emptyStores).get(step) as Buffer, { mode: 0o600 });
+  const older = openDurable(file);
   older.exec(`INSERT INTO merchant (id, name, created_at_ms) VALUES (1, 'Amber', 1);
     INSERT INTO device (id, mac, merchant_id, simulated, created_at_ms) VALUES (1, 'A4C138000001', 1, 0, 1);
     INSERT INTO device_state (device_id, state) VALUES (1, '{}')`);

@@ -34,8 +34,10 @@ t.test('at least 99 % of 2,000 flipped bits of a closed store are found', async 
 
 t.test('most flipped bits of a killed store and its WAL are found', async (t) => {
   t.setTimeout(600_000);
+  const folder = tempFolder(t);
+  await stockStore(folder, { locks: 60, pings: 2000 }, new SeededChance(seed));
   // 120 commits are only in the WAL.
-  const killed = await killedStore(t, { locks: 60, pings: 2000 }, 120, new SeededChance(seed));
+  const killed = await killedStore(t, folder, 60, 120);
   const wal = await flipWalBits(killed.file, 300, new SeededChance(seed), killed.commitEnds.at(-1) as number);
   t.ok(wal.found >= 0.98 * wal.count, `${wal.found} of ${wal.count} in the WAL; missed: ${wal.missed.join('; ')}`);
   const { count, found, missed } = await flipBits(

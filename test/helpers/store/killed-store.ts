@@ -5,9 +5,7 @@
 import { copyFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
-import type { SeededChance } from '../pair/seeded-chance.js';
 import { UplinkSource } from './append-fleet.js';
-import { type StockSize, stockStore } from './stocked-store.js';
 import { type Teardown, tempFolder } from './temp-folder.js';
 
 const WAL_HEADER_BYTES = 32;
@@ -26,17 +24,19 @@ export interface KilledStore {
   readonly isReplaced: (offset: number) => boolean;
 }
 
-/** Makes a killed store whose WAL has `commits` commits. */
+/**
+ * Makes a killed store whose WAL has `commits` commits.
+ *
+ * @param folder has a store made by `stockStore` with this many locks; the commits are added to it
+ */
 export async function killedStore(
   test: Teardown,
-  stock: StockSize,
+  folder: string,
+  locks: number,
   commits: number,
-  chance: SeededChance,
 ): Promise<KilledStore> {
-  const folder = tempFolder(test);
-  await stockStore(folder, stock, chance);
   const store = await openSqliteStore(folder);
-  const uplinkSource = new UplinkSource(stock.locks);
+  const uplinkSource = new UplinkSource(locks);
   for (let commit = 0; commit < commits; commit += 1) {
     const { incoming, ...rest } = uplinkSource.nextCommit(UPLINKS_PER_COMMIT);
     // The stocked uplinks have boot 1. With another boot, none of these repeats one of them.

@@ -10,6 +10,7 @@ import { makeStatement } from '../../../gateway/usage/statement.js';
 import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { testBytes, testMac } from '../gateway/test-gateway.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
+import { makeStore } from './new-store.js';
 
 /** The time of the store's first row, ms since the epoch. */
 export const STOCK_START_MS = Date.UTC(2099, 9, 1);
@@ -28,6 +29,7 @@ export interface StockSize {
 
 /** Makes the store in `folder` and closes it. */
 export async function stockStore(folder: string, stock: StockSize, chance: SeededChance): Promise<void> {
+  await makeStore(folder);
   const store = await openSqliteStore(folder, { runSize: SMALL_RUN_SIZE });
   try {
     await stockAccounts(store, stock);

@@ -20,6 +20,9 @@ export class LogMerge {
   #events: LogEventRow[] = [];
   #lastUplinkId = 0;
   #lastEventId = 0;
+  /** False when the last read of this call of {@link next} reached the end, so that no entry repeats the read. */
+  #hasMoreUplinks = true;
+  #hasMoreEvents = true;
 
   /** @param start the uplink and the event after which to start; by default the beginning of the log */
   constructor(
@@ -40,6 +43,8 @@ export class LogMerge {
   /** Returns the next entries, at most `limit`; none at the end of the log. */
   next(): LogEntry[] {
     const entries: LogEntry[] = [];
+    this.#hasMoreUplinks = true;
+    this.#hasMoreEvents = true;
     while (entries.length < this.#limit) {
       this.#refill();
       const entry = this.#take();
@@ -49,20 +54,22 @@ export class LogMerge {
     return entries;
   }
 
-  /** Reads more uplinks or events where a list is empty. */
+  /** Reads more uplinks or events where a list is empty. None become visible while {@link next} runs. */
   #refill(): void {
-    if (this.#uplinks.length === 0) {
+    if (this.#uplinks.length === 0 && this.#hasMoreUplinks) {
       this.#uplinks = this.#lookup.readOfDevice(this.#deviceId, this.#lastUplinkId, this.#limit);
+      this.#hasMoreUplinks = this.#uplinks.length === this.#limit;
       this.#lastUplinkId = this.#uplinks.at(-1)?.id ?? this.#lastUplinkId;
       this.#uplinks.reverse();
     }
-    if (this.#events.length === 0) {
+    if (this.#events.length === 0 && this.#hasMoreEvents) {
       this.#events = this.#log.readConnectionEvents(
         this.#deviceId,
         this.#lastEventId,
         this.#lookup.memtable.lastId,
         this.#limit,
       );
+      this.#hasMoreEvents = this.#events.length === this.#limit;
       this.#lastEventId = this.#events.at(-1)?.id ?? this.#lastEventId;
       this.#events.reverse();
     }
