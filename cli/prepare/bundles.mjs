@@ -30,6 +30,8 @@ const packagesFolder = 'dist/packages';
  * stacks that tap shows leave out frames in a folder of this name.
  */
 export const tapBundle = 'dist/node_modules/@tapjs/tap.js';
+/** What tap's bundle has in place of a package. */
+const errorDomain = 'test/error-domain.mjs';
 const programFolder = 'dist/program';
 /** The folders that every build fills. */
 export const bundleFolders = [packagesFolder, programFolder];
@@ -58,7 +60,7 @@ const options = { bundle: true, platform: 'node', format: 'esm', target: 'es2023
 
 /** What the bundles depend on besides the sources: the versions of all packages, and this file. */
 export function bundleInputs() {
-  return [readOrNull(clonePath('package-lock.json')), readOrNull(clonePath('cli', 'prepare', 'bundles.mjs'))];
+  return ['package-lock.json', 'cli/prepare/bundles.mjs', errorDomain].map((file) => readOrNull(clonePath(file)));
 }
 
 /** The code of a file in dist (a path from the root) with its imports of bundled packages pointing at the bundles. */
@@ -80,6 +82,7 @@ export async function bundleTap({ build }, isFullBuild) {
     absWorkingDir: clonePath(),
     entryPoints: ['tap'],
     outfile: tapBundle,
+    alias: { 'async-hook-domain': clonePath(errorDomain) },
     banner: { js: banner },
   });
 }

@@ -18,6 +18,7 @@ import t from 'tap';
 import { writeSums } from '../../gateway/store/file-sums.js';
 import { copyDatabase, requireRoom } from '../../gateway/store/sqlite/backup/copy.js';
 import { checkDatabase } from '../../gateway/store/sqlite/check/check.js';
+import { checkWal } from '../../gateway/store/sqlite/check/wal.js';
 import { openDurable } from '../../gateway/store/sqlite/durable-file.js';
 import { Kysely, Migrator, SqliteDialect } from '../../gateway/store/sqlite/kysely.js';
 import { UPLINK_SUM } from '../../gateway/store/sqlite/log/uplink-sum.js';
@@ -133,15 +134,31 @@ t.test('a write-ahead log that a crash truncated is not damage', async (t) => {
   const { file, commitEnds } = await killedStore(t, folder, STOCK.locks, 4);
   const wal = readFileSync(`${file}-wal`);
   const [last = 0, before = 0] = [commitEnds.at(-1), commitEnds.at(-2)];
-  // The end is zeros; a part of the last commit was not written; the last commit has the salt of an older log.
+  // The end is zeros; a part of the last commit was not written; the last commit has salt and sum of an older log.
   const truncated = Buffer.concat([wal.subarray(0, last), Buffer.alloc(wal.length - last)]);
   const torn = Buffer.concat([wal.subarray(0, before + 100), Buffer.alloc(500), wal.subarray(before + 600, last)]);
-  const older = Buffer.concat([wal.subarray(0, before), Buffer.from(wal.subarray(before)).fill(7, 8, 16)]);
+  const older = Buffer.concat([wal.subarray(0, before), Buffer.from(wal.subarray(before)).fill(7, 8, 24)]);
   for (const each of [truncated, torn, older, wal.subarray(0, before + 50), Buffer.alloc(32)]) {
     writeFileSync(`${file}-wal`, each);
     rmSync(`${file}-shm`, { force: true });
     t.same((await checkDatabase(file)).damage, []);
   }
+});
+
+t.test('a flipped bit in the salt of the last frame before the last commit is damage', async (t) => {
+  const { folder } = await stockedStore(t);
+  const { file, commitEnds } = await killedStore(t, folder, STOCK.locks, 4);
+  const wal = readFileSync(`${file}-wal`);
+  // The salt is at 8 in the frame's header.
+  const saltOffset = (commitEnds.at(-2) as number) - (24 + 4096) + 8;
+  const found: string[] = [];
+  for (let byte = 0; byte < 8; byte += 1) {
+    const flipped = Buffer.from(wal);
+    flipped.writeUInt8(flipped.readUInt8(saltOffset + byte) ^ 1, saltOffset + byte);
+    writeFileSync(`${file}-wal`, flipped);
+    checkWal(file, { damage: (_table, _row, what) => void found.push(what), progress: () => undefined });
+  }
+  t.equal(found.length, 8, found.join('; '));
 });
 
 t.test('a set bit in unused bytes is damage, except at their edge, where a page split may leave bytes', async (t) => {

@@ -6,7 +6,7 @@
  * A break may be the normal end of the WAL: a commit that a crash interrupted was never acknowledged, and older frames
  * of an earlier round, with another salt, follow. But no commit starts before the previous commit is on the disk. So if
  * a complete commit of the same round and a part of another commit follow the break, the frame at the break was once on
- * the disk, and is damaged.
+ * the disk, and is damaged. So is a frame at the break whose checksum continues the chain and whose salt is wrong.
  *
  * https://www.sqlite.org/fileformat2.html#the_write_ahead_log
  */
@@ -126,7 +126,7 @@ class FrameWalk {
   #breakFrame: number | undefined;
   /** The last frame of the first commit that ends after the break. */
   #commitFrame: number | undefined;
-  /** Whether the break is damage: a part of another commit follows that commit. */
+  /** Whether the break is damage: a part of another commit follows that commit, or only the frame's salt is wrong. */
   #isDamageProven = false;
 
   constructor(salt: Buffer, chain: Chain, isLittle: boolean) {
@@ -147,7 +147,10 @@ class FrameWalk {
     const page = frame.subarray(FRAME_HEADER_BYTES);
     const headSum = sumWords(frame.subarray(0, FRAME_SUMMED_BYTES), this.#chain, this.#isLittle);
     const isOfRound = frame.subarray(FRAME_SUMMED_BYTES, FRAME_SUMMED_BYTES + SALT_BYTES).equals(this.#salt);
-    const isChained = isOfRound && isSum(frame, FRAME_SUM_OFFSET, sumWords(page, headSum, this.#isLittle));
+    const isSummed = isSum(frame, FRAME_SUM_OFFSET, sumWords(page, headSum, this.#isLittle));
+    const isChained = isOfRound && isSummed;
+    // A frame of an earlier round has another chain before it; so this one was written in this round.
+    if (isSummed && !isOfRound && this.#breakFrame === undefined) this.#isDamageProven = true;
     if (!isChained) this.#breakFrame ??= this.#index;
     // The next frame's checksum continues from the stored checksum, right or wrong.
     this.#chain = [frame.readUInt32BE(FRAME_SUM_OFFSET), frame.readUInt32BE(FRAME_SUM_OFFSET + 4)];
