@@ -18,7 +18,11 @@ const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const throwLater = (message, ms) => setTimeout(() => { throw new Error(message); }, ms);
 t.test('timer', async (t) => { throwLater('of a timer', 1); await wait(20); });
 t.test('outer', async (t) => {
-  await t.test('promise', async (t) => { t.pass('fine'); void Promise.reject(new Error('of a promise')); await wait(5); });
+  await t.test('promise', async (t) => {
+    t.pass('fine');
+    void Promise.reject(new Error('of a promise'));
+    await wait(5);
+  });
   await t.test('neighbour', async (t) => { t.pass('fine'); });
 });
 t.test('ended', async (t) => { throwLater('after the end', 5); });

@@ -8,6 +8,7 @@ import { Program } from '../cli/program.js';
 import type { SabotageName } from '../durability/sabotage.js';
 import { root } from '../house/our-files.js';
 import { freePort } from '../http/free-port.js';
+import { makeStore } from '../store/new-store.js';
 import type { StoreFault } from '../store/store-faults.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 import type { GatewayReady, GatewayRequest } from './gateway-process.js';
@@ -40,6 +41,7 @@ export class GatewayChild {
     runSize?: GatewayRequest['runSize'],
     data = tempFolder(test),
   ): Promise<GatewayChild> {
+    await makeStore(data);
     const locations = { data, mqttPort: await freePort(), operatorPort: await freePort() };
     return new GatewayChild(test, { ...locations, sabotage, printsUsage, runSize });
   }
