@@ -80,6 +80,8 @@ async function build(files, sourcemap) {
       write: false,
       sourcemap,
       external: unbundled,
+      // A script outside Node's loaders cannot import: modules of Node.js that code imports on demand are required.
+      supported: { 'dynamic-import': false },
       plugins: [
         { name: 'own-paths', setup: keepOwnPaths },
         { name: 'current-tap', setup: importCurrentTap },

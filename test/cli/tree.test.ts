@@ -26,13 +26,17 @@ import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
 /** Commands without --json: they run until stopped, or their output is a trace. */
 const WITHOUT_JSON = ['serve', 'demo', 'trace anonymise', 'trace export', 'trace record'];
 
-const PROGRAM = await makeProgram('all');
+let program: Command;
+
+t.before(async () => {
+  program = await makeProgram('all');
+});
 
 function pathOf(command: Command): string {
   return command.parent === null ? '' : `${pathOf(command.parent)} ${command.name()}`.trim();
 }
 
-function everyCommand(command: Command = PROGRAM): Command[] {
+function everyCommand(command: Command = program): Command[] {
   return [command, ...command.commands.flatMap(everyCommand)];
 }
 
@@ -83,12 +87,12 @@ t.test('root help lists exit codes, and groups have the same description there a
   const help = helpOf(await makeProgram(new Set()));
   t.match(help, /Exit codes: 0 .* 1 .* 2 .* 3 .*4 .*130/s);
   for (const { name, description } of COMMAND_GROUPS) {
-    const loaded = PROGRAM.commands.find((each) => each.name() === name);
+    const loaded = program.commands.find((each) => each.name() === name);
     t.equal(loaded?.description(), description, name);
     t.match(help, new RegExp(`\\n  ${name} +${description.slice(0, 20)}`));
   }
   t.same(
-    PROGRAM.commands.map((each) => each.name()),
+    program.commands.map((each) => each.name()),
     COMMAND_GROUPS.map(({ name }) => name),
   );
   t.same([...calledGroups(['--x', 'help', 'device', 'sim'])], ['device']);
@@ -172,8 +176,9 @@ async function loadedBy(test: Teardown, words: readonly string[]): Promise<strin
     appendFileSync(${JSON.stringify(log)}, url + '\\n');
     return await next(url, context);
   }`;
-  writeFileSync(path.join(folder, 'load.mjs'), `import { appendFileSync } from 'node:fs';\n${load}`);
-  writeFileSync(hooks, `import { register } from 'node:module';\nregister('./load.mjs', import.meta.url);`);
+  const loader = path.join(folder, 'load.mjs');
+  writeFileSync(loader, `import { appendFileSync } from 'node:fs';\n${load}`);
+  writeFileSync(hooks, `import { register } from 'node:module';\nregister('${pathToFileURL(loader).href}');`);
   // Not the program's bundle, which has all modules in one file.
   const main = path.join(root, 'dist/cli/main.js');
   const args = ['--import', pathToFileURL(hooks).href, main, ...words];
@@ -221,7 +226,7 @@ t.test('completion offers commands, flags, choices and names of the command tree
   );
   t.same(
     await completionsOf('bash', 'lockgate webhook '),
-    PROGRAM.commands.find((each) => each.name() === 'webhook')?.commands.map((each) => each.name()),
+    program.commands.find((each) => each.name() === 'webhook')?.commands.map((each) => each.name()),
   );
   t.same(await completionsOf('bash', 'lockgate device list --w'), ['--watch']);
   t.match(await completionsOf('zsh', 'device', 'list', '--w'), [/^--watch\tRefresh every 2 s/]);

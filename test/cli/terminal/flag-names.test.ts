@@ -4,14 +4,18 @@ import t from 'tap';
 import { makeProgram } from '../../../cli/program.js';
 import { FLAGS_OF_MEMBERS, withFlagNames } from '../../../cli/terminal/flag-names.js';
 
-const PROGRAM = await makeProgram('all');
+let program: Command;
+
+t.before(async () => {
+  program = await makeProgram('all');
+});
 
 function commandOf(path: string): Command {
   return path.split(' ').reduce((group, name) => {
     const found = group.commands.find((each) => each.name() === name);
     if (found === undefined) throw new Error(`no command ${path}`);
     return found;
-  }, PROGRAM);
+  }, program);
 }
 
 function everyFlag(command: Command): (string | undefined)[] {
@@ -47,7 +51,7 @@ t.test('the sentence has the flag of the command', async (t) => {
 });
 
 t.test('every flag whose name differs from its JSON member exists', async (t) => {
-  const flags = new Set(everyFlag(PROGRAM));
+  const flags = new Set(everyFlag(program));
   t.same(
     Object.values(FLAGS_OF_MEMBERS).filter((flag) => !flags.has(flag)),
     [],

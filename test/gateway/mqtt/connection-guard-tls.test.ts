@@ -37,7 +37,12 @@ import { PARKED, PARKED_AT } from '../../helpers/sim/parked-bicycle.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac(1);
-const [FIRST_CERTIFICATE, SECOND_CERTIFICATE] = await Promise.all([testCertificate(), testCertificate()]);
+let firstCertificate: TestCertificate;
+let secondCertificate: TestCertificate;
+
+t.before(async () => {
+  [firstCertificate, secondCertificate] = await Promise.all([testCertificate(), testCertificate()]);
+});
 
 function fingerprintOf(files: { certificate: string; key: string }): string {
   return readTlsIdentity(files).fingerprint;
@@ -46,7 +51,7 @@ function fingerprintOf(files: { certificate: string; key: string }): string {
 /** A gateway with a certificate and a registered lock. */
 async function setUpTlsGateway(t: Test, options: GatewayOptions = {}) {
   const folder = tempFolder(t);
-  const files = writeCertificate(folder, FIRST_CERTIFICATE);
+  const files = writeCertificate(folder, firstCertificate);
   const gateway = await openGateway(t, path.join(folder, 'data'), options, { mqttTls: files });
   await gateway.accounts.addMerchant('Amber');
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
@@ -67,7 +72,7 @@ async function connectLock(
 
 t.test('a lock can connect over TLS with its CONNECT in several records', async (t) => {
   const { gateway, port, credentials } = await setUpTlsGateway(t);
-  const lock = await RawLock.openTls(t, port, FIRST_CERTIFICATE.cert);
+  const lock = await RawLock.openTls(t, port, firstCertificate.cert);
   const bytes = connectPacket(credentials);
   for (let at = 0; at < bytes.length; at += 7) await lock.flush(bytes.subarray(at, at + 7));
   await lock.waitForHex(CONNACK_ACCEPTED);
@@ -75,7 +80,7 @@ t.test('a lock can connect over TLS with its CONNECT in several records', async 
   await lock.waitForHex(pubackHex());
   t.match(await gateway.store.readEvents(1, 0, 9), [{ mac: MAC, sequence: 1 }]);
 
-  const stranger = await RawLock.openTls(t, port, FIRST_CERTIFICATE.cert);
+  const stranger = await RawLock.openTls(t, port, firstCertificate.cert);
   stranger.write(connectPacket({ ...credentials, secret: 'wrong' }));
   await stranger.waitForClose();
   t.equal(stranger.receivedHex, CONNACK_NOT_AUTHORIZED);
@@ -92,7 +97,7 @@ t.test('a handshake that is invalid or not finished in time is closed and report
   const old = connectTls({
     port,
     host: '127.0.0.1',
-    ca: FIRST_CERTIFICATE.cert,
+    ca: firstCertificate.cert,
     maxVersion: 'TLSv1.1',
     minVersion: 'TLSv1',
   });
@@ -107,10 +112,10 @@ t.test('a handshake that is invalid or not finished in time is closed and report
     { why: /not finished within 10 s/ },
   ]);
 
-  const withHandshake = await RawLock.openTls(t, port, FIRST_CERTIFICATE.cert);
+  const withHandshake = await RawLock.openTls(t, port, firstCertificate.cert);
   const lateRefusal = waitForEvents(gateway, 'refused', 1);
   withHandshake.write(connectPacket(credentials).subarray(0, 20));
-  await connectLock(t, port, credentials, FIRST_CERTIFICATE);
+  await connectLock(t, port, credentials, firstCertificate);
   clock.advance(Seconds(5.5));
   await withHandshake.waitForClose();
   t.match(await lateRefusal, [{ why: /CONNECT was not finished within 5 s/ }]);
@@ -120,19 +125,19 @@ t.test('new connections get a reloaded certificate; a bad certificate changes no
   const { gateway, files, port, credentials } = await setUpTlsGateway(t);
   const { secret } = await gateway.accounts.addDevice({ mac: testMac(2) });
   const counterpart = { user: testMac(2), secret };
-  const old = await connectLock(t, port, credentials, FIRST_CERTIFICATE);
+  const old = await connectLock(t, port, credentials, firstCertificate);
   t.equal(old.fingerprint, fingerprintOf(files));
 
-  writeCertificate(path.dirname(files.key), SECOND_CERTIFICATE);
+  writeCertificate(path.dirname(files.key), secondCertificate);
   t.equal(gateway.reloadTls().fingerprint, fingerprintOf(files));
-  await t.rejects(connectLock(t, port, counterpart, FIRST_CERTIFICATE), 'no new connection gets the old certificate');
-  const newConnection = await connectLock(t, port, counterpart, SECOND_CERTIFICATE);
+  await t.rejects(connectLock(t, port, counterpart, firstCertificate), 'no new connection gets the old certificate');
+  const newConnection = await connectLock(t, port, counterpart, secondCertificate);
   t.equal(newConnection.fingerprint, fingerprintOf(files));
   t.not(newConnection.fingerprint, old.fingerprint);
 
-  writeFileSync(files.certificate, FIRST_CERTIFICATE.cert);
+  writeFileSync(files.certificate, firstCertificate.cert);
   t.throws(() => gateway.reloadTls(), { code: 'tls-file' }, 'a certificate that the key does not belong to');
-  const nextConnection = await connectLock(t, port, counterpart, SECOND_CERTIFICATE);
+  const nextConnection = await connectLock(t, port, counterpart, secondCertificate);
   t.equal(nextConnection.fingerprint, newConnection.fingerprint, 'the certificate in use stays');
   const { entries } = (await callOperator(gateway, 'GET', '/audit')).body as { entries: object[] };
   const reload = {
@@ -154,12 +159,12 @@ t.test('new connections get a reloaded certificate; a bad certificate changes no
 
 t.test('a wrong file stops the start with a sentence that names it', async (t) => {
   const folder = tempFolder(t);
-  const files = writeCertificate(folder, FIRST_CERTIFICATE);
+  const files = writeCertificate(folder, firstCertificate);
   const missingFile = path.join(folder, 'nothing.pem');
   const garbageFile = path.join(folder, 'garbage.pem');
   const foreignKeyFile = path.join(folder, 'foreign.pem');
   writeFileSync(garbageFile, 'no PEM at all');
-  writeFileSync(foreignKeyFile, SECOND_CERTIFICATE.key);
+  writeFileSync(foreignKeyFile, secondCertificate.key);
   const wrongSettings = [
     [{ ...files, certificate: missingFile }, missingFile],
     [{ ...files, key: missingFile }, missingFile],
@@ -184,7 +189,7 @@ t.test('a wrong file stops the start with a sentence that names it', async (t) =
 });
 
 t.test('the counted bytes are those on the wire, including the handshake', async (t) => {
-  const files = writeCertificate(tempFolder(t), FIRST_CERTIFICATE);
+  const files = writeCertificate(tempFolder(t), firstCertificate);
   const setup = await startTestBroker(t, { tls: { host: '127.0.0.1', port: 0, files } });
   const wire = { up: 0, down: 0 };
   const proxy = createServer((lockSocket) => {
@@ -206,7 +211,7 @@ t.test('the counted bytes are those on the wire, including the handshake', async
   });
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   t.teardown(() => proxy.close());
-  const lock = await connectLock(t, (proxy.address() as AddressInfo).port, await setup.addLock(MAC), FIRST_CERTIFICATE);
+  const lock = await connectLock(t, (proxy.address() as AddressInfo).port, await setup.addLock(MAC), firstCertificate);
   for (let sequence = 1; sequence <= 20; sequence++) {
     lock.write(publishPacket('up', testBytes(sequence), sequence));
     await lock.waitForHex(pubackHex(sequence));
@@ -223,7 +228,7 @@ t.test('a simulated lock can send pings over TLS', async (t) => {
   const entries: DiaryEntry[] = [];
   const changeSignal = new ChangeSignal();
   const unlocked = { atMs: clock.now() + Seconds(1), change: { type: 'lock-state', lockState: 'unlocked' } } as const;
-  const tls = { ca: FIRST_CERTIFICATE.cert, servername: 'localhost' };
+  const tls = { ca: firstCertificate.cert, servername: 'localhost' };
   const lock = new Lock({
     mac: MAC,
     firmwareVersion: '2.4.1',
@@ -250,7 +255,7 @@ t.test('a simulated lock can send pings over TLS', async (t) => {
 
 t.test('SIGHUP reads the certificate again', async (t) => {
   const folder = tempFolder(t);
-  const files = writeCertificate(folder, FIRST_CERTIFICATE);
+  const files = writeCertificate(folder, firstCertificate);
   const port = await freePort();
   const settings = {
     '--data': path.join(folder, 'data'),
@@ -265,15 +270,15 @@ t.test('SIGHUP reads the certificate again', async (t) => {
   const serve = new Program(t, process.execPath, [LOCKGATE, 'serve', ...Object.entries(settings).flat()]);
   t.match(await serve.waitForLine(/mqtts:/), `mqtts://127.0.0.1:${port}`);
   await serve.waitForLine(/Ctrl-C/);
-  t.equal((await RawLock.openTls(t, port, FIRST_CERTIFICATE.cert)).fingerprint, fingerprintOf(files));
-  writeCertificate(folder, SECOND_CERTIFICATE);
+  t.equal((await RawLock.openTls(t, port, firstCertificate.cert)).fingerprint, fingerprintOf(files));
+  writeCertificate(folder, secondCertificate);
   serve.kill('SIGHUP');
   await serve.waitForLine(/reread the certificate/, 'stderr');
-  t.equal((await RawLock.openTls(t, port, SECOND_CERTIFICATE.cert)).fingerprint, fingerprintOf(files));
+  t.equal((await RawLock.openTls(t, port, secondCertificate.cert)).fingerprint, fingerprintOf(files));
   writeFileSync(files.key, 'no key');
   serve.kill('SIGHUP');
   t.match(await serve.waitForLine(/key\.pem does not contain/, 'stderr'), /stays/);
-  await RawLock.openTls(t, port, SECOND_CERTIFICATE.cert);
+  await RawLock.openTls(t, port, secondCertificate.cert);
   serve.kill('SIGTERM');
   t.match(await serve.waitForExit(20), { code: 0 });
 });

@@ -10,15 +10,19 @@ import { clientTlsFailure, serverTlsFailure } from '../../../proto/tls-failure.j
 import { runCommand } from '../../helpers/cli/command-line.js';
 import { openGateway, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { connectPacket, RawLock } from '../../helpers/mqtt/raw-lock.js';
-import { testCertificate, writeCertificate } from '../../helpers/mqtt/test-certificates.js';
+import { type TestCertificate, testCertificate, writeCertificate } from '../../helpers/mqtt/test-certificates.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
-const CERTIFICATE = await testCertificate();
+let certificate: TestCertificate;
+
+t.before(async () => {
+  certificate = await testCertificate();
+});
 const MAC = testMac();
 
 async function setUpTlsGateway(t: Test) {
   const folder = tempFolder(t);
-  const files = writeCertificate(folder, CERTIFICATE);
+  const files = writeCertificate(folder, certificate);
   const gateway = await openGateway(t, path.join(folder, 'data'), {}, { mqttTls: files });
   return { gateway, tlsPort: gateway.mqttTlsPort ?? 0 };
 }
@@ -33,7 +37,7 @@ t.test('a plain client on the TLS port and a TLS client on the plain port get di
     { reason: 'tls', why: /^the TLS handshake failed: the client does not use TLS, .* connect with mqtts:/ },
   ]);
   const tlsRefused = waitForEvents(gateway, 'refused', 1);
-  const client = connectTls({ port: gateway.mqttPort, host: '127.0.0.1', ca: CERTIFICATE.cert });
+  const client = connectTls({ port: gateway.mqttPort, host: '127.0.0.1', ca: certificate.cert });
   t.teardown(() => client.destroy());
   const clientError = await new Promise<Error>((resolve) => client.once('error', resolve));
   t.match(await tlsRefused, [{ reason: 'tls', why: /^the client uses TLS, this port does not: connect with mqtt:/ }]);
@@ -44,7 +48,7 @@ t.test('a client that refuses the certificate after the handshake is reported wi
   const { gateway, tlsPort } = await setUpTlsGateway(t);
   const refused = waitForEvents(gateway, 'refused', 1);
   const failed = new Promise<string>((resolve) => {
-    const address = { host: '127.0.0.1', port: tlsPort, tls: { servername: 'other.example', ca: CERTIFICATE.cert } };
+    const address = { host: '127.0.0.1', port: tlsPort, tls: { servername: 'other.example', ca: certificate.cert } };
     const link = mqttLinks(address, () => 'secret')(MAC, {
       connected: () => resolve('connected'),
       failed: ({ message }) => resolve(message),
