@@ -26,6 +26,7 @@ import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { type CommandOutput, LOCKGATE, runLockgate, runProgram } from '../../helpers/cli/program.js';
 import { MERCHANT, NO_THREADS, testBytes, testConfig, testMac } from '../../helpers/gateway/test-gateway.js';
 import { connectedLock } from '../../helpers/mqtt/test-lock.js';
+import { makeStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const FILE = 'lockgate.sqlite';
@@ -45,6 +46,7 @@ async function startTestGateway(t: Test, data: string, options: GatewayOptions =
 /** Makes a folder with the store of a gateway that ran and was closed. */
 async function closedFolder(t: Test): Promise<{ folder: string; file: string }> {
   const folder = tempFolder(t);
+  await makeStore(folder);
   const gateway = await startTestGateway(t, folder);
   await gateway.accounts.addMerchant(MERCHANT);
   const lock = await connectedLock(t, gateway, testMac());
