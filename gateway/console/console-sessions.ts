@@ -1,7 +1,7 @@
 /**
  * Sessions of the console: users of merchants log in with their passwords, operators with a one-time link (console.md,
- * Login). A session's token is 32 random bytes that nobody can guess, so a fast hash of it without a key is
- * stored.
+ * Login). The store has only hashes of tokens. A token is 32 random bytes, which can't be guessed, so a fast hash
+ * without a key is enough.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { type Clock, Hours, type Milliseconds, Minutes } from '../../proto/clock.js';
@@ -90,8 +90,8 @@ export class ConsoleSessions {
   /**
    * Makes a one-time link for an operator's session. Returns the token, which is shown once.
    *
-   * @param rights the role of the token that asks, its name, its id (null for the token in the data folder), and when
-   *   it expires
+   * @param rights the role, name and id of the token that asks for the link (the token in the data folder has the id
+   *   null), and when that token expires
    */
   async makeLink(rights: {
     readonly role: OperatorRole;

@@ -1,9 +1,9 @@
 /**
- * Checks the requests of pages (console.md, Login): a browser sends the session's cookie by itself, so what the cookie
- * allows must be asked for by our own page.
+ * Checks requests with a session's cookie (console.md, Login). A browser sends the cookie by itself, also with requests
+ * that another site's page makes, so the guard lets through only requests that our own page made.
  *
- * - The Host must be one of ours. Otherwise a foreign name that was made to point here (DNS rebinding) would be an
- *   origin of its own, whose page could log in and read.
+ * - The Host must be one of ours. Otherwise an attacker's name that resolves to this machine (DNS rebinding) would
+ *   count as the same origin as the attacker's page, which could then log in and read.
  * - A change needs our exact Origin and a header that only a script of our own page can set.
  * - Sessions exist over HTTPS, and over plain HTTP only on the loopback interface: on other networks, machines between
  *   browser and gateway could read the cookie.
@@ -38,7 +38,10 @@ export class PageGuard {
     return this.#proxies.isHttps(request);
   }
 
-  /** Whether the request's headers say that our page made it. Its answer must not open the browser's login dialog. */
+  /**
+   * Whether the request's headers say that our page made it. A refusal must then not have the header that opens the
+   * browser's login dialog.
+   */
   isOfPage({ headers }: PageRequest): boolean {
     return headers[PAGE_HEADER] !== undefined || headers['sec-fetch-site'] === 'same-origin';
   }

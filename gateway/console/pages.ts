@@ -1,6 +1,6 @@
 /**
- * The pages of the console, in memory: the files that the build made (cli/prepare/pages.mjs), each plain and
- * compressed, and the HTML of each page. They are read once, so that no request opens a file.
+ * The web pages of the console, in memory: the files that the build made (cli/prepare/pages.mjs), each plain and
+ * compressed, and the HTML of each page. All are read at the start, so that no request opens a file.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { LockgateError } from '../../proto/errors.js';

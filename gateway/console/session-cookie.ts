@@ -5,7 +5,7 @@
 
 export type ConsoleName = 'merchant' | 'operator';
 
-/** Where a request came from, as far as cookies depend on it. */
+/** The properties of a request that decide the cookie's name and attributes. */
 export interface CookiePlace {
   readonly console: ConsoleName;
   readonly isHttps: boolean;

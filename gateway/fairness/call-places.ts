@@ -1,7 +1,7 @@
 /**
- * Limits how many calls run at a time, of each merchant and of all together (interfaces.md §2, Fairness). The others
- * wait for a place. A call divides its work into short slices, but sixty calls at a time have sixty slices ready in one
- * turn of the event loop, and a ping would wait for all of them.
+ * Limits how many calls run at a time, of each merchant and of all together (interfaces.md §2, Fairness). A call beyond
+ * the limit waits for a place. The reason: a call divides its work into short slices, but sixty running calls would
+ * have sixty slices ready in one turn of the event loop, and a ping would wait for all of them.
  *
  * A place that becomes free goes to the merchant who has waited longest for one since the merchant's last turn, so a
  * merchant with many calls delays another merchant by a few calls at most. Calls of one merchant start in the order of

@@ -34,7 +34,7 @@ interface FairnessSetting {
   readonly meaning: string;
 }
 
-/** The rows for the settings table (config.ts). */
+/** These settings, for the table of all settings in config.ts, which describes the members. */
 export const FAIRNESS_SETTINGS = [
   {
     key: 'merchantRequests',

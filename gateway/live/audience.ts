@@ -1,6 +1,7 @@
 /**
- * An audience: the clients whose streams have the same content. It says which locks its streams have, and how they show
- * them. This file also renders the parts of a stream as text. Pure.
+ * An audience: the clients whose streams have the same content, such as all streams of one merchant. It says which
+ * locks are in these streams, and how a lock is written as JSON. This file also renders events of a stream as text.
+ * Pure.
  */
 import type { Mac } from '../../proto/wire/mac.js';
 import type { ListedLock } from '../locks/list/listed-lock.js';
@@ -11,7 +12,7 @@ import { sseEvent } from './server-sent-events.js';
 export interface Audience {
   /** Identifies the audience: all streams whose audience has this name share the rendered text. */
   readonly name: string;
-  /** Whose locks; all locks if undefined. */
+  /** The merchant whose locks the streams have; undefined for all locks. */
   readonly merchantId: number | undefined;
   /** The lock as JSON. */
   readonly lockJson: (lock: ListedLock) => unknown;
@@ -19,7 +20,7 @@ export interface Audience {
   readonly departureJson: (mac: Mac) => unknown;
 }
 
-/** A changed lock with its state, or a departure. */
+/** What a stream sends about one lock: its present state after a change, or that the merchant has lost it. */
 export type Delta = (LockChange & { readonly lock: ListedLock }) | LockDeparture;
 
 /** One change as an event of a stream. @param id the id of the event */

@@ -1,6 +1,7 @@
 /**
  * Collects which locks change while streams are open, and makes batches of changes from them. An event of the gateway
- * costs one entry in a set; the locks are read later, at most {@link LOCKS_PER_SLICE} a turn of the event loop.
+ * costs one entry in a set; the locks are read later, at most {@link LOCKS_PER_SLICE} in a turn of the event loop, so
+ * that pings are never delayed for long.
  */
 import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
 import type { Mac } from '../../proto/wire/mac.js';
@@ -26,13 +27,16 @@ export interface CollectorParts extends Omit<LiveReadsParts, 'store'> {
 type ListenedName = 'locks-changed' | 'locks-added' | 'lock-departed' | 'command';
 
 export class ChangeCollector {
+  /** What streams read besides the batches: snapshots, and the changes that a client missed. */
   readonly reads: LiveReads;
   readonly #parts: CollectorParts;
   readonly #onBatch: (batch: LiveBatch) => void;
   readonly #log = new ChangeLog();
   /** The device ids of the locks that changed since they were last read. */
   readonly #changed = new Set<number>();
+  /** Locks that were added since the last flush; their device ids are still to be looked up. */
   readonly #added = new Set<Mac>();
+  /** Locks that were moved to another merchant or taken out of service since the last flush. */
   readonly #departed: LockDeparted[] = [];
   /** When locks were sent in the last {@link CHANGE_INTERVAL}, by device id; oldest first. */
   readonly #sentAtMs = new Map<number, number>();

@@ -30,11 +30,11 @@ export interface LockDeparture {
 
 export class ChangeLog {
   #last = 0;
-  /** By the lock's device id, in the order of their sequences. */
+  /** Each lock's last change by the lock's device id, in the order of their sequences. */
   readonly #changes = new Map<number, LockChange>();
   readonly #departures: LockDeparture[] = [];
-  /** The sequence of the last departure that was dropped. */
-  #droppedTo = 0;
+  /** The sequence of the last departure that was dropped; 0 if none was. */
+  #lastDropped = 0;
 
   /** The sequence of the last entry; 0 if there is none. */
   get last(): number {
@@ -53,7 +53,7 @@ export class ChangeLog {
     const departure: LockDeparture = { kind: 'departure', sequence: ++this.#last, mac, merchantId };
     this.#changes.delete(deviceId);
     this.#departures.push(departure);
-    if (this.#departures.length > MAX_DEPARTURES) this.#droppedTo = this.#departures.shift()?.sequence ?? 0;
+    if (this.#departures.length > MAX_DEPARTURES) this.#lastDropped = this.#departures.shift()?.sequence ?? 0;
     return departure;
   }
 
@@ -63,7 +63,7 @@ export class ChangeLog {
    * @param merchantId whose locks; all if undefined
    */
   after(position: number, merchantId: number | undefined): readonly (LockChange | LockDeparture)[] | undefined {
-    if (position < this.#droppedTo || position > this.#last) return undefined;
+    if (position < this.#lastDropped || position > this.#last) return undefined;
     const isWanted = (entry: LockChange | LockDeparture): boolean =>
       entry.sequence > position && (merchantId === undefined || entry.merchantId === merchantId);
     const changes = [...this.#changes.values()].filter(isWanted);

@@ -1,6 +1,6 @@
 /**
- * The gateway's events for operators' streams: what `tail` shows. When an event happens, it is only stored in
- * memory; it is turned into JSON later, in slices between other work, once for all streams.
+ * The gateway's events for operators' streams: what the command `lockgate tail` shows. When an event happens, it is
+ * only stored in memory; it is turned into JSON later, in slices between other work, once for all streams.
  */
 import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
 import type { ReadTurns } from '../locks/list/read-turns.js';
@@ -34,6 +34,7 @@ export class EventTail {
   readonly #parts: TailParts;
   readonly #output: TailOutput;
   readonly #unsubscribe: () => void;
+  /** Functions that make the JSON of the events that wait. */
   #waiting: (() => unknown)[] = [];
   #skipped = 0;
   #timer: Timer | undefined;

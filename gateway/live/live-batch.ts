@@ -8,7 +8,7 @@ export class LiveBatch {
   /** The sequence of the last change. */
   readonly last: number;
   readonly #deltas: readonly Delta[];
-  /** By the name of the audience. */
+  /** The events as bytes, by the name of the audience. */
   readonly #rendered = new Map<string, Buffer>();
 
   /** @param deltas at least one */

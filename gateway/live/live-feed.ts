@@ -18,7 +18,7 @@ export const MAX_STREAMS_PER_MERCHANT = 16;
 /** Maximum number of open streams of all merchants together, and of all operators. */
 export const MAX_STREAMS = 256;
 /** How long changes are still collected after the last stream has ended, for clients that come back. */
-const LINGER: Milliseconds = Minutes(1);
+const COLLECT_AFTER_LAST_STREAM: Milliseconds = Minutes(1);
 /** How often the time limits of all streams are checked: one round. */
 const ROUND_INTERVAL: Milliseconds = Seconds(1);
 /** The rights of the streams' callers are checked in every second round. */
@@ -60,7 +60,7 @@ export class LiveFeed {
    */
   open(request: StreamRequest): LiveStream {
     if (this.#isStopped) throw new LockgateError('stopping', 'the gateway is stopping');
-    this.#checkRoom(request.audience.merchantId);
+    this.#checkLimits(request.audience.merchantId);
     this.#lingerTimer?.cancel();
     this.#collector ??= new ChangeCollector(this.#parts, (batch) => {
       for (const stream of this.#streams) stream.offer(batch);
@@ -68,14 +68,14 @@ export class LiveFeed {
     this.#collector.include(request.audience.merchantId);
     const stream = new LiveStream(request, this.#collector.reads, this.#clock);
     this.#streams.add(stream);
-    stream.out.once('close', () => this.#closed(stream));
+    stream.out.once('close', () => this.#onClosed(stream));
     if (request.hasEvents === true) this.#startTail();
     this.#roundTimer ??= this.#clock.after(ROUND_INTERVAL, () => this.#round());
     stream.start();
     return stream;
   }
 
-  /** Ends all streams, and lets no further one start: the gateway stops. */
+  /** Ends all streams, and refuses further ones. Called when the gateway stops. */
   stop(): void {
     this.#isStopped = true;
     for (const stream of this.#streams) stream.end();
@@ -85,7 +85,8 @@ export class LiveFeed {
     this.#collector?.stop();
   }
 
-  #checkRoom(merchantId: number | undefined): void {
+  /** @throws OverBudget `streams`, LockgateError `busy` if no further stream may be opened */
+  #checkLimits(merchantId: number | undefined): void {
     const open = [...this.#streams].filter(({ hasEnded }) => !hasEnded);
     const isOperator = (stream: LiveStream): boolean => stream.request.audience.merchantId === undefined;
     // Merchants and operators have separate limits.
@@ -110,7 +111,8 @@ export class LiveFeed {
     });
   }
 
-  #closed(stream: LiveStream): void {
+  /** Forgets a closed stream, and stops the parts that only such streams need. */
+  #onClosed(stream: LiveStream): void {
     this.#streams.delete(stream);
     if (this.#isStopped) return;
     if (![...this.#streams].some(({ request }) => request.hasEvents === true)) {
@@ -121,7 +123,7 @@ export class LiveFeed {
     this.#roundTimer?.cancel();
     this.#roundTimer = undefined;
     this.#lingerTimer?.cancel();
-    this.#lingerTimer = this.#clock.after(LINGER, () => {
+    this.#lingerTimer = this.#clock.after(COLLECT_AFTER_LAST_STREAM, () => {
       this.#collector?.stop();
       this.#collector = undefined;
     });

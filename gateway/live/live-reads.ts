@@ -2,9 +2,9 @@
  * What streams read: snapshots and missed changes, in slices that take turns on the event loop with other work, and the
  * ids of events.
  *
- * An id is `<tag>.<sequence>`. The tag depends on a secret of this run of the feed and on the audience, so an id means
- * nothing to another merchant, to another gateway, or after the gateway was started again: the client then gets a
- * snapshot.
+ * An event's id is `<tag>.<sequence>`. The tag depends on the audience (who gets the same events, such as one merchant)
+ * and on a secret that is made when streams start. So an id is not valid for another merchant, in another gateway, or
+ * after the gateway was started again: a client that sends one then gets a snapshot.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../../proto/clock.js';
@@ -62,7 +62,7 @@ export class LiveReads {
     return `${this.#tagOf(audience)}.${sequence}`;
   }
 
-  /** The position that an id names; undefined if it is not one of this audience in this run. */
+  /** The sequence in an id; undefined if the id is not one of this audience in this run of the gateway. */
   positionOf(audience: Audience, id: string | undefined): number | undefined {
     const [, tag, sequence] = ID.exec(id ?? '') ?? [];
     const position = Number(sequence);

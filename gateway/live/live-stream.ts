@@ -10,7 +10,7 @@
  *   that the client missed, or, after {@link MAX_LAG}, a new snapshot.
  * - *ended*.
  *
- * So what waits for a slow client is at most one part of a snapshot or one batch.
+ * So at most one part of a snapshot, or one batch, waits in memory for a slow client.
  */
 import { PassThrough } from 'node:stream';
 import { type Clock, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
@@ -28,7 +28,7 @@ const MAX_BLOCKED: Milliseconds = Minutes(2);
 /** The interval between two comments, which keep proxies from closing a silent connection. */
 export const COMMENT_INTERVAL: Milliseconds = Seconds(15);
 
-/** What a caller asks of a stream. */
+/** The stream that a caller asks for. */
 export interface StreamRequest {
   readonly audience: Audience;
   /** The id of the last event that the client got; undefined if it got none. */
@@ -103,7 +103,7 @@ export class LiveStream {
     else this.out.end();
   }
 
-  /** Sends the changes of a batch, if the stream is live. */
+  /** Sends the changes of a batch, if the stream is live. Otherwise the change log has them until the stream reads. */
   offer(batch: LiveBatch): void {
     if (this.#phase !== 'live' || this.request.hasLocks === false) return;
     if (this.out.writableNeedDrain) {
@@ -131,6 +131,7 @@ export class LiveStream {
     this.#skippedEvents += count;
   }
 
+  /** Sends how many events of the gateway were left out. */
   #sendSkipped(): void {
     if (this.#skippedEvents === 0) return;
     this.out.write(this.#reads.skippedText(this.#skippedEvents));
@@ -188,6 +189,7 @@ export class LiveStream {
     }
   }
 
+  /** Runs a stream of the gateway's events only. */
   async #runWithoutLocks(): Promise<void> {
     if (this.request.duration === 0) return this.end();
     this.#phase = 'live';

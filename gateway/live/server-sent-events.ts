@@ -12,8 +12,8 @@ export const RETRY_FIELD = 'retry: 1000\n\n';
 /**
  * One event.
  *
- * @param id the client sends the last id that it got when it connects again; an empty one means that it got none;
- *   undefined leaves the last id as it is
+ * @param id when the client connects again, it sends the last id that it got. An empty id clears that id in the client,
+ *   undefined leaves it unchanged
  * @param json the data in one line: JSON without line breaks
  */
 export function sseEvent(name: string, id: string | undefined, json: string): string {

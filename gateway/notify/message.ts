@@ -3,14 +3,14 @@ import { toDate } from '../../proto/wire/ping-json.js';
 import { type DueMessage, type EndedHow, OPERATOR_RECIPIENT } from '../store/contract/notify/notification-store.js';
 import type { NotificationBody } from './schema.js';
 
-/** A message to be sent. */
+/** A message as it is posted. */
 export interface Message {
   /** The webhook-id. */
   readonly id: string;
   readonly body: string;
 }
 
-/** The message that is due. */
+/** The message for what is due: that a trouble opened, or that it ended (`due.part`). */
 export function makeMessage(due: DueMessage, recipientId: number): Message {
   const id = `${due.publicId}_${due.part}`;
   const body = recipientId === OPERATOR_RECIPIENT ? noticeBody(id, due) : webhookBody(id, due);
@@ -24,7 +24,9 @@ export function makeTestMessage(publicId: string): Message {
   return { id, body: JSON.stringify(body) };
 }
 
-function noticeBody(id: string, { part, kind, subject, text, details, ...due }: DueMessage): NotificationBody {
+/** The body of an operators' message: every trouble that operators are notified of is a notice. */
+function noticeBody(id: string, due: DueMessage): NotificationBody {
+  const { part, kind, subject, text, details } = due;
   const isOpening = part === 'opened';
   return {
     type: isOpening ? 'notice.opened' : 'notice.resolved',
@@ -38,14 +40,16 @@ function noticeBody(id: string, { part, kind, subject, text, details, ...due }: 
   };
 }
 
-/** The sentences of messages about the end of a trouble. */
+/** How a merchant's message about the end of a trouble goes on after the name of the webhook URL. */
 const ENDED_SENTENCES: Readonly<Record<Exclude<EndedHow, 'resolved'>, string>> = {
   working: 'works again',
   enabled: 'is enabled again: it gets new events, and those stored meanwhile can be recovered',
   removed: 'was removed',
 };
 
-function webhookBody(id: string, { part, kind, text, details, ...due }: DueMessage): NotificationBody {
+/** The body of a merchant's message: its troubles are those of its webhook URLs. */
+function webhookBody(id: string, due: DueMessage): NotificationBody {
+  const { part, kind, text, details } = due;
   const { webhookId = 0, origin = '' } = details;
   const common = { message_id: id, webhook_id: webhookId, origin, opened_at: toDate(due.openedAtMs) };
   if (part === 'opened') {
@@ -53,6 +57,7 @@ function webhookBody(id: string, { part, kind, text, details, ...due }: DueMessa
     return { type, text, ...common, resolved_at: null };
   }
   const { endedHow, endedAtMs } = due;
+  // A webhook URL's trouble always ends in one of the three ways below.
   const how = endedHow === null || endedHow === 'resolved' ? 'working' : endedHow;
   return {
     type: `webhook.${how}`,

@@ -1,6 +1,7 @@
 /**
  * Sends notifications: notices to the operators' notify URL, and troubles of webhook URLs to their merchants' notify
- * URLs. It has a sender for each recipient with a URL, and makes the changes that operators ask for.
+ * URLs. A recipient is one merchant, or all operators together. The notifier has a sender for each recipient with a
+ * URL, and makes the changes that operators ask for: setting a URL, replacing a secret, sending a test message.
  *
  * A URL that fails must not cause a growing number of notifications: it opens one notice, and the notice about the
  * operators' own URL is not sent.
@@ -64,13 +65,14 @@ export class Notifier {
     const recipients = await notifications.readRecipients();
     const isKnown = recipients.some(({ id }) => id === OPERATOR_RECIPIENT);
     if (operatorUrl !== null || isKnown) await notifier.#setUrl(OPERATOR_RECIPIENT, operatorUrl);
-    // A message that waits has failed at least once, or is held.
+    // A wrong machine clock must not delay messages for longer than they can wait: FLAP_HOLD for a message that is held
+    // because its trouble opened again soon after its end, or the delay before a retry.
     await notifications.shortenWaits(parts.waits.now(), [
       FLAP_HOLD,
       ...RETRY_DELAYS.map((_, i) => maxRetryDelay(i + 1)),
     ]);
     for (const { id, url } of recipients)
-      if (id !== OPERATOR_RECIPIENT && url !== null) await notifier.#follow(id, url);
+      if (id !== OPERATOR_RECIPIENT && url !== null) await notifier.#startSender(id, url);
     await notifier.#troubles.start();
     notifier.wake();
     return notifier;
@@ -94,7 +96,7 @@ export class Notifier {
   }
 
   /**
-   * Gives a recipient a new secret, and returns it. The older ones also sign for `graceMs` more, at most.
+   * Gives a recipient a new secret, and returns it. For up to `graceMs`, messages are also signed with the older ones.
    *
    * @throws LockgateError `no-notify-url`, `input-grace`, `notify-secrets`
    */
@@ -116,7 +118,7 @@ export class Notifier {
     return { ...(await sender.test()), url: sender.url };
   }
 
-  /** The recipients with a URL, or one of them. */
+  /** All recipients with a URL; with `recipientId` only that one, and none if it has no URL. */
   async read(recipientId?: number): Promise<RecipientReading[]> {
     const { notifications } = this.#parts.store;
     const readings: RecipientReading[] = [];
@@ -139,7 +141,7 @@ export class Notifier {
     await Promise.all([...this.#senders.values()].map((sender) => sender.stop(grace)));
   }
 
-  /** Stores the URL and follows it. Returns the secret if it is new. */
+  /** Stores the URL, and replaces the recipient's sender if the URL changed. Returns the secret if it is new. */
   async #setUrl(recipientId: number, url: string | null): Promise<string | null> {
     const { store, keys } = this.#parts;
     const secret = makeWebhookSecret();
@@ -149,13 +151,13 @@ export class Notifier {
       this.#senders.delete(recipientId);
       await sender?.stop(0);
       if (sender?.isFailing === true) await this.#report(recipientId, 'working', 'its URL was changed');
-      if (url !== null) await this.#follow(recipientId, url);
+      if (url !== null) await this.#startSender(recipientId, url);
     }
     this.#senders.get(recipientId)?.wake();
     return isSecretNew ? secret : null;
   }
 
-  async #follow(recipientId: number, url: string): Promise<void> {
+  async #startSender(recipientId: number, url: string): Promise<void> {
     const secrets = await this.#readSecrets(recipientId);
     const sender = new RecipientSender({ recipientId, url, secrets }, this.#parts, (id, state, why) => {
       void this.#report(id, state, why);
@@ -163,6 +165,7 @@ export class Notifier {
     this.#senders.set(recipientId, sender);
   }
 
+  /** Emits the event that a notify URL fails or works again. */
   async #report(recipientId: number, state: 'failing' | 'working', why: string): Promise<void> {
     const { store, events, runClock } = this.#parts;
     const merchants = recipientId === OPERATOR_RECIPIENT ? [] : await store.listMerchants().catch(() => []);

@@ -4,8 +4,9 @@
  * again under its id.
  *
  * The sender is *asleep* until a timer or `wake` starts it; then it sends what is due, and sleeps until the next
- * message is due. While its circuit is open, or its receiver has asked for a pause, it sends nothing. A failure of this
- * machine, such as a dead name service, does not count as an attempt.
+ * message is due. It sends nothing while its receiver has asked for a pause. After many failures in a row its circuit
+ * is open: it only probes the URL now and then. A failure of this machine, such as an unreachable name server, does not
+ * count as an attempt.
  */
 import { randomBytes } from 'node:crypto';
 import { type Clock, type Milliseconds, Seconds, systemClock, type Timer } from '../../proto/clock.js';
@@ -32,7 +33,9 @@ const TEST_ID_BYTES = 16;
 export interface SenderParts {
   readonly store: { readonly notifications: NotificationStore };
   readonly events: GatewayEvents;
+  /** The HTTP agents, which refuse addresses that deliveries must not reach. */
   readonly agents: GuardedAgents;
+  /** The clock of deliveries: when attempts are due, and wall-clock time (`wall`) for signatures. */
   readonly waits: DeliveryClock;
   readonly userAgent: string;
   /** Returns a random number in [0, 1). */
@@ -41,8 +44,8 @@ export interface SenderParts {
   readonly runClock: Clock;
 }
 
-/** A recipient with a URL. */
-export interface SenderOf {
+/** The recipient of a sender: its URL, and the secrets that sign. */
+export interface SenderTarget {
   readonly recipientId: number;
   readonly url: string;
   /** Newest first. */
@@ -53,7 +56,7 @@ export interface SenderOf {
 export type OnUrlState = (recipientId: number, state: 'failing' | 'working', why: string) => void;
 
 export class RecipientSender {
-  readonly #of: SenderOf;
+  readonly #target: SenderTarget;
   readonly #parts: SenderParts;
   readonly #onUrlState: OnUrlState;
   readonly #circuit = new Circuit();
@@ -70,15 +73,15 @@ export class RecipientSender {
   #isWoken = false;
   #isStopped = false;
 
-  constructor(of: SenderOf, parts: SenderParts, onUrlState: OnUrlState) {
-    this.#of = of;
+  constructor(target: SenderTarget, parts: SenderParts, onUrlState: OnUrlState) {
+    this.#target = target;
     this.#parts = parts;
     this.#onUrlState = onUrlState;
-    this.#secrets = of.secrets;
+    this.#secrets = target.secrets;
   }
 
   get url(): string {
-    return this.#of.url;
+    return this.#target.url;
   }
 
   /** Whether the last attempts since the start have all failed, so many that this was reported. */
@@ -98,7 +101,7 @@ export class RecipientSender {
     this.#isWoken = true;
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
-      // It was woken after the last look for messages.
+      // `wake` was called after #run had looked for messages for the last time.
       if (this.#isWoken) this.wake();
     });
   }
@@ -134,26 +137,28 @@ export class RecipientSender {
     }
   }
 
-  /** Sends the next message that is due. Returns false after a timer was set, or if nothing waits. */
+  /** Sends the next message that is due. Returns false if none is due now; a timer is set if one is due later. */
   async #sendNext(): Promise<boolean> {
     const { waits } = this.#parts;
     const { notifications } = this.#parts.store;
     await this.#record();
     const nowMs = waits.now();
-    const opensAtMs = Math.max(this.#heldUntilMs, this.#circuit.probeAtMs ?? 0);
-    if (opensAtMs > nowMs) return this.#sleep(opensAtMs - nowMs);
-    const due = await notifications.readDue(this.#of.recipientId, nowMs);
+    const mayAttemptAtMs = Math.max(this.#heldUntilMs, this.#circuit.probeAtMs ?? 0);
+    if (mayAttemptAtMs > nowMs) return this.#sleep(mayAttemptAtMs - nowMs);
+    const due = await notifications.readDue(this.#target.recipientId, nowMs);
     if (due === null) {
-      const nextAtMs = await notifications.nextDueAtMs(this.#of.recipientId);
+      const nextAtMs = await notifications.nextDueAtMs(this.#target.recipientId);
       return nextAtMs === null ? false : this.#sleep(Math.max(nextAtMs - nowMs, 0));
     }
+    // The store releases a held message only if its trouble is still open.
     if (due.isHeld && !(await notifications.release(due.id))) return true;
     return await this.#attempt(due);
   }
 
+  /** Makes one attempt and notes its outcome. Returns false if the sender must not go on now. */
   async #attempt(due: DueMessage): Promise<boolean> {
     const { waits, random } = this.#parts;
-    const { recipientId } = this.#of;
+    const { recipientId } = this.#target;
     const atMs = waits.wall.now();
     const result = await this.#send(makeMessage(due, recipientId), atMs);
     if (this.#abort.signal.aborted) return false;
@@ -161,6 +166,7 @@ export class RecipientSender {
     const nowMs = waits.now();
     const { status, error, retryAfter } = result;
     if (retryAfter !== undefined) this.#heldUntilMs = nowMs + Math.min(retryAfter, MAX_RETRY_AFTER);
+    // After a 410 (Gone) the message is given up.
     const delay = error === null || status === 410 ? undefined : retryDelay(due.attempts + 1, random(), retryAfter);
     this.#unrecorded = {
       id: due.id,
@@ -170,7 +176,7 @@ export class RecipientSender {
       failure: error === null ? null : { status, error },
       nextAttemptAtMs: delay === undefined ? null : nowMs + delay,
     };
-    this.#note(error, nowMs);
+    this.#countOutcome(error, nowMs);
     return true;
   }
 
@@ -181,9 +187,9 @@ export class RecipientSender {
     this.#unrecorded = undefined;
   }
 
-  /** Counts failures for the circuit and the report. */
-  #note(error: string | null, nowMs: number): void {
-    const { recipientId } = this.#of;
+  /** Counts failures for the circuit, and reports when the URL starts to fail or works again. */
+  #countOutcome(error: string | null, nowMs: number): void {
+    const { recipientId } = this.#target;
     if (error !== null) {
       this.#circuit.failed(nowMs);
       this.#failures += 1;
@@ -208,7 +214,7 @@ export class RecipientSender {
         body,
       ),
     };
-    return await attemptDelivery({ url: this.#of.url, headers, body }, agents, waits.wall, this.#abort.signal);
+    return await attemptDelivery({ url: this.#target.url, headers, body }, agents, waits.wall, this.#abort.signal);
   }
 
   /** Sleeps until the next call of `wake`, at most this long. Returns false. */

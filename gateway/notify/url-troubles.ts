@@ -3,7 +3,7 @@
  * its URLs fails, is disabled, or works again. A URL *fails* when its circuit opens, or when an event has failed three
  * times; it works again with the first attempt that succeeds. A URL that is disabled is no longer failing.
  *
- * What a merchant gets names the URL as GET /v1/webhooks does: by id and origin. Changes that can't be stored wait.
+ * A message names the URL as GET /v1/webhooks does: by id and origin. Changes that can't be stored wait in memory.
  */
 import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
 import type { DeliveryAttempted, GatewayEvents } from '../events.js';
@@ -11,25 +11,26 @@ import type { EndedHow, NotificationChange, UrlTrouble } from '../store/contract
 import type { Store, WebhookUrl } from '../store/contract/store.js';
 import { DISABLED_BY_OPERATOR } from '../webhooks/webhook-settings.js';
 
-/** An event that has failed this often makes its URL count as failing: after some five minutes. */
+/** An event whose delivery has failed this often makes its URL count as failing; that is after some five minutes. */
 const FAILED_ATTEMPTS = 3;
 /** The wait after a failed write. */
 const FAILED_WRITE_DELAY: Milliseconds = Seconds(5);
 /** Maximum number of changes that wait for the store; beyond it the oldest is dropped. */
-const MAX_WAITING_STEPS = 1_000;
+const MAX_WAITING_CHANGES = 1_000;
 
+/** The state of a URL in trouble. */
 type State = 'failing' | 'disabled';
 
-/** A change of a URL's state. */
-interface Step {
+/** A change of a URL's state: it gets into trouble, or its trouble ends. */
+interface StateChange {
   readonly urlId: number;
   readonly to: State | Exclude<EndedHow, 'resolved'>;
   readonly why: string;
   readonly atMs: number;
 }
 
-/** In which state a URL must be for a step; undefined stands for a URL without trouble. */
-const STATES_BEFORE: Readonly<Record<Step['to'], readonly (State | undefined)[]>> = {
+/** The states in which a change applies; undefined is the state of a URL without trouble. */
+const STATES_BEFORE: Readonly<Record<StateChange['to'], readonly (State | undefined)[]>> = {
   failing: [undefined],
   disabled: [undefined, 'failing'],
   working: ['failing'],
@@ -52,7 +53,7 @@ export class UrlTroubles {
   readonly #states = new Map<number, State>();
   /** The merchants of URLs in trouble: a removed URL can't be looked up. */
   readonly #merchantIds = new Map<number, number>();
-  readonly #waiting: Step[] = [];
+  readonly #waiting: StateChange[] = [];
   #storing: Promise<void> | undefined;
   #timer: Timer | undefined;
   #isStopped = false;
@@ -69,21 +70,21 @@ export class UrlTroubles {
       const urlId = Number(subject);
       this.#states.set(urlId, kind === 'webhook-disabled' ? 'disabled' : 'failing');
       this.#merchantIds.set(urlId, recipientId);
-      if (!urls.has(urlId)) this.#step(urlId, 'removed', 'removed');
-      else if (urls.get(urlId)?.state === 'active') this.#step(urlId, 'enabled', 'enabled');
+      if (!urls.has(urlId)) this.#change(urlId, 'removed', 'removed');
+      else if (urls.get(urlId)?.state === 'active') this.#change(urlId, 'enabled', 'enabled');
     }
     for (const url of urls.values()) this.#noteDisabled(url);
     this.#listen();
   }
 
-  /** Queues the present troubles of a merchant's URLs: it has a notify URL now. */
+  /** Queues the present troubles of a merchant's URLs. Called when the merchant gets a notify URL. */
   async report(merchantId: number): Promise<void> {
     const urls = (await this.#parts.store.listWebhookUrls()).filter((url) => url.merchantId === merchantId);
     for (const url of urls) {
       const before = this.#states.get(url.id);
       this.#states.delete(url.id);
       if (url.state === 'disabled') this.#noteDisabled(url);
-      else if (before === 'failing') this.#step(url.id, 'failing', 'its last attempts failed');
+      else if (before === 'failing') this.#change(url.id, 'failing', 'its last attempts failed');
     }
     await this.stored();
   }
@@ -100,64 +101,69 @@ export class UrlTroubles {
   }
 
   #noteDisabled({ id, state, disabledWhy }: WebhookUrl): void {
-    if (state === 'disabled') this.#step(id, 'disabled', disabledWhy ?? 'the reason is unknown');
+    if (state === 'disabled') this.#change(id, 'disabled', disabledWhy ?? 'the reason is unknown');
   }
 
   #listen(): void {
     const { events } = this.#parts;
-    events.on('url-disabled', ({ urlId, why }) => this.#step(urlId, 'disabled', why));
+    events.on('url-disabled', ({ urlId, why }) => this.#change(urlId, 'disabled', why));
     events.on('url-changed', ({ urlId, state }) => {
-      if (state === 'disabled') this.#step(urlId, 'disabled', DISABLED_BY_OPERATOR);
-      else this.#step(urlId, state === 'active' ? 'enabled' : 'removed', state);
+      if (state === 'disabled') this.#change(urlId, 'disabled', DISABLED_BY_OPERATOR);
+      else this.#change(urlId, state === 'active' ? 'enabled' : 'removed', state);
     });
-    events.on('circuit', ({ urlId, state, why }) => this.#step(urlId, state === 'opened' ? 'failing' : 'working', why));
+    events.on('circuit', ({ urlId, state, why }) => {
+      this.#change(urlId, state === 'opened' ? 'failing' : 'working', why);
+    });
     events.on('delivery', (attempt) => this.#noteAttempt(attempt));
   }
 
   /** Runs for each attempt, so it must be cheap. */
   #noteAttempt({ urlId, number, outcome, error }: DeliveryAttempted): void {
     if (outcome === 'delivered') {
-      if (this.#states.size > 0) this.#step(urlId, 'working', 'an attempt succeeded');
-    } else if (number >= FAILED_ATTEMPTS) this.#step(urlId, 'failing', error ?? 'attempts fail');
+      if (this.#states.size > 0) this.#change(urlId, 'working', 'an attempt succeeded');
+    } else if (number >= FAILED_ATTEMPTS) this.#change(urlId, 'failing', error ?? 'attempts fail');
   }
 
-  #step(urlId: number, to: Step['to'], why: string): void {
+  /** Changes the URL's state, and queues the change. Does nothing if the change does not apply in the present state. */
+  #change(urlId: number, to: StateChange['to'], why: string): void {
     if (this.#isStopped || !STATES_BEFORE[to].includes(this.#states.get(urlId))) return;
     if (to === 'failing' || to === 'disabled') this.#states.set(urlId, to);
     else this.#states.delete(urlId);
     this.#waiting.push({ urlId, to, why, atMs: this.#parts.clock.now() });
-    if (this.#waiting.length > MAX_WAITING_STEPS) this.#waiting.shift();
-    if (this.#timer === undefined) this.#store();
+    if (this.#waiting.length > MAX_WAITING_CHANGES) this.#waiting.shift();
+    if (this.#timer === undefined) this.#startStoring();
   }
 
-  #store(): void {
+  #startStoring(): void {
     this.#storing ??= this.#storeWaiting().finally(() => {
       this.#storing = undefined;
-      // A change may have come after the last look.
-      if (this.#waiting.length > 0 && this.#timer === undefined && !this.#isStopped) this.#store();
+      // A change may have been queued after the queue was last found empty.
+      if (this.#waiting.length > 0 && this.#timer === undefined && !this.#isStopped) this.#startStoring();
     });
   }
 
   async #storeWaiting(): Promise<void> {
     try {
-      for (let step = this.#waiting[0]; step !== undefined; step = this.#waiting[0]) {
-        const changes = await this.#changesOf(step);
-        if (changes.length > 0) await this.#parts.store.notifications.record(changes);
-        if (this.#waiting[0] === step) this.#waiting.shift();
+      for (let change = this.#waiting[0]; change !== undefined; change = this.#waiting[0]) {
+        const notifications = await this.#notificationsOf(change);
+        if (notifications.length > 0) await this.#parts.store.notifications.record(notifications);
+        // The queue may have dropped it meanwhile, as the oldest.
+        if (this.#waiting[0] === change) this.#waiting.shift();
       }
     } catch {
       // The store reports its own failures.
       if (this.#isStopped) return;
       this.#timer = this.#parts.clock.after(FAILED_WRITE_DELAY, () => {
         this.#timer = undefined;
-        this.#store();
+        this.#startStoring();
       });
       return;
     }
     this.#parts.onStored();
   }
 
-  async #changesOf({ urlId, to, why, atMs }: Step): Promise<NotificationChange[]> {
+  /** The merchant's notifications that a change of a URL's state opens or ends. */
+  async #notificationsOf({ urlId, to, why, atMs }: StateChange): Promise<NotificationChange[]> {
     const url = to === 'removed' ? null : await this.#parts.store.webhooks.find(urlId);
     const recipientId = url?.merchantId ?? this.#merchantIds.get(urlId);
     if (recipientId === undefined) return [];

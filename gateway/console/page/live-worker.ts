@@ -1,7 +1,7 @@
 /**
- * The worker that all tabs of a browser share. It holds one stream of live data for all of them, since a browser opens
- * only six connections to a server, and passes changes on a few times a second. The locks and the operators' events are
- * two streams, so each has its own instance of this worker.
+ * The worker that all tabs of a browser share. It opens one stream of live data for all of them, since a browser opens
+ * only six connections to a server, and passes changes on to the tabs a few times a second. The locks and the
+ * operators' events are two streams, so a separate instance of this worker runs for each.
  */
 import { type Milliseconds, Seconds, systemClock } from '../../../proto/clock.js';
 import { type LiveChange, LiveLocks, type LiveMessage, type LiveState } from './live/live-locks.js';
@@ -44,6 +44,7 @@ addEventListener('connect', (event) => {
   };
 });
 
+/** Sends a new tab the present state, and follows the stream if it is not followed yet. */
 function welcome(tab: MessagePort, path: string): void {
   post(tab, { type: 'state', state });
   post(tab, { type: 'changes', changes: [locks.asSnapshot()] });

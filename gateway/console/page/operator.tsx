@@ -19,13 +19,13 @@ import { gatewayScreens } from './screens/operator/gateway-screens.js';
 import { TraceScreen } from './screens/trace-screen.js';
 import { Action } from './view/parts.js';
 
-/** The locks alone: the events of all locks are many, and only one screen shows them. */
+/** The stream of locks without events: there are many events, and only one screen shows them. */
 const LOCK_STREAM = '/stream?only=locks';
 
 function Console({ liveWorker, traceWorker }: PageAddresses): JSX.Element | null {
   const { session, read, end } = useSession(operatorApi.session);
   const [link, setLink] = useState(takeLink);
-  // A link that is opened in a tab with this page changes the fragment alone.
+  // If a link is opened in a tab that shows this page, only the address's fragment changes: the page is not loaded.
   useEffect(() => {
     const take = (): void => setLink((before) => takeLink() ?? before);
     addEventListener('hashchange', take);

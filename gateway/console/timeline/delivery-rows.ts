@@ -10,8 +10,8 @@ import type { TimelineData, TimelineDelivery } from './timeline-data.js';
 
 /** The maximum number of rows; further URLs share the last row. */
 const MAX_ROWS = 4;
-/** A shorter line between two marks would be hidden by them. */
-const MIN_LINE = 6;
+/** A shorter line, in the drawing's units, would be hidden by the marks at its ends. */
+const MIN_LINE_LENGTH = 6;
 
 export function deliveryRows({ deliveries }: TimelineData, axis: TimeAxis): Row[] {
   const targets = [...new Set(deliveries.map(({ target }) => target))];
@@ -33,10 +33,10 @@ function deliveryShapes(delivery: TimelineDelivery, axis: TimeAxis, y: number): 
   if (endMs < axis.range.fromMs || fromMs > axis.range.toMs) return [];
   const [start, end] = [axis.x(fromMs), axis.x(endMs)];
   const shapes: Shape[] = [];
-  if (end - start >= MIN_LINE) shapes.push(pathShape(`wait ${outcome}`, `M${start} ${y}H${end}`));
+  if (end - start >= MIN_LINE_LENGTH) shapes.push(pathShape(`wait ${outcome}`, `M${start} ${y}H${end}`));
   const failed = attempts.filter(({ isGood, atMs }) => !isGood && axis.isShown(atMs) && atMs < endMs);
   for (const { atMs } of failed) shapes.push(pathShape('failed-attempt', `M${axis.x(atMs)} ${y - 4}v8`));
-  // The mark of what still waits is at the event, so that it can be clicked whatever the shown time is.
+  // The mark of a waiting delivery is at its event: the end of its line moves with the present time.
   const markMs = outcome === 'open' ? fromMs : endMs;
   if (!axis.isShown(markMs)) return shapes;
   return [...shapes, selectable({ ...markOf(outcome, axis.x(markMs), y), title }, 'delivery', id)];

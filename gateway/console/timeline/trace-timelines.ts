@@ -1,7 +1,7 @@
 /**
  * Collects from a trace what the timelines of its locks show (timeline-data.ts): power states, connections, pings and
- * commands. Memory is bounded: of a lock with many pings only every second, fourth and so on is stored, and of a large
- * fleet only some locks. Pure: the caller passes the header and each event in order.
+ * commands. Memory is bounded: if a lock has many pings, only every second (fourth, eighth, …) is stored, and only the
+ * first locks of a large fleet have a timeline. Pure: the caller passes the header and each event in order.
  */
 import { stateRow } from '../../../proto/power/judge/state.js';
 import type { PowerModel, StateRow } from '../../../proto/power/model.js';
@@ -97,6 +97,7 @@ export class LockTimeline {
     last.title = `connected, ended by ${cause}`;
   }
 
+  /** Notes that the lock is in a state. @param row the state's row in the power model's table */
   enter(atMs: number, row: StateRow): void {
     if (this.states.at(-1)?.row.state === row.state) return;
     if (this.states.length < MAX_STATES) this.states.push({ atMs, row });
@@ -122,6 +123,7 @@ export class TraceTimelines {
     return [...this.#locks.values()];
   }
 
+  /** Takes the trace's header, before its first event. */
   header({ locks }: TraceHeader): void {
     this.#headerLocks = locks;
   }

@@ -1,6 +1,6 @@
 /**
- * The pages of the console in memory: every file that a page names is there, plain and compressed, small enough, and
- * the HTML loads nothing from elsewhere (console.md, "Seams" and "Stack").
+ * The pages of the console in memory: every file that a page's HTML names exists, plain and compressed; the files are
+ * small enough; and nothing is loaded from another origin (console.md, "Seams" and "Stack").
  */
 
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ function addressesIn(html: string): string[] {
 }
 
 for (const page of ['operator', 'merchant'] as const)
-  t.test(`the ${page}’s HTML names files that are there, and nothing else`, async (t) => {
+  t.test(`the ${page}’s HTML names only files that the gateway has, and has nothing inline`, async (t) => {
     const html = pages.html(page);
     const addresses = addressesIn(html).filter((address) => address !== 'data:,');
     t.ok(addresses.length >= 4, `${addresses.length} files`);
@@ -32,7 +32,7 @@ for (const page of ['operator', 'merchant'] as const)
     t.notMatch(html, /<script(?![^>]* src=)|<style|style=| on\w+=/, 'nothing inline, which the policy forbids');
   });
 
-t.test('compressed files are the plain ones', async (t) => {
+t.test('each compressed file is unpacked to the plain one', async (t) => {
   t.ok(pages.names.length >= 6);
   for (const name of pages.names) {
     const file = pages.file(name);

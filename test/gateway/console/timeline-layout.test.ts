@@ -80,21 +80,24 @@ t.test('a delivery is drawn from its event to its last attempt, in a row for eac
   const attempts = [{ atMs: START_MS + Hours(2) + 40, isGood: true }];
   const good = { ...bad, outcome: 'good', id: 'evt_3', attempts } as const;
   const { shapes, left, right } = layoutTimeline({ ...DATA, deliveries: [bad, open, good] }, RANGE, WIDTH);
-  const at = (hours: number): number => Math.round((left + (hours / 10) * (right - left)) * 10) / 10;
+  /** The horizontal position of a time, in hours after the start of the shown ten; rounded as the layout does. */
+  const xOf = (hours: number): number => Math.round((left + (hours / 10) * (right - left)) * 10) / 10;
   const labels = withClass(shapes, 'label').map(({ text }) => text);
   t.same(labels.slice(-3), ['to https://hooks.example.com', 'to https://b.example.com', 'findings']);
   const paths = (name: string) => withClass(shapes, name).map(({ attributes }) => String(attributes.d));
   const [failedWait, openWait, ...others] = paths('wait');
-  t.match(failedWait, new RegExp(`^M${at(2)} .*H${at(4)}$`), 'to the last attempt');
-  t.match(openWait, new RegExp(`^M${at(2)} .*H${at(10)}$`), 'what still waits, to the end of the shown time');
+  t.match(failedWait, new RegExp(`^M${xOf(2)} .*H${xOf(4)}$`), 'to the last attempt');
+  t.match(openWait, new RegExp(`^M${xOf(2)} .*H${xOf(10)}$`), 'what still waits, to the end of the shown time');
   t.same(others, [], 'what was delivered at once has no line');
-  t.match(paths('failed-attempt'), [new RegExp(`^M${at(3)} `), new RegExp(`^M${at(3)} `), new RegExp(`^M${at(4)} `)]);
+  // One tick for the failed delivery, whose last attempt has the cross; two for the open one.
+  const ticks = [3, 3, 4].map((hours) => new RegExp(`^M${xOf(hours)} `));
+  t.match(paths('failed-attempt'), ticks);
   t.match(
     withClass(shapes, 'delivery').map(({ item, attributes }) => [item, attributes.cx ?? attributes.d]),
     [
-      ['delivery evt_1', new RegExp(`^M${at(4) - 4} `)],
-      ['delivery evt_3', at(2)],
-      ['delivery evt_2', at(2)],
+      ['delivery evt_1', new RegExp(`^M${xOf(4) - 4} `)],
+      ['delivery evt_3', xOf(2)],
+      ['delivery evt_2', xOf(2)],
     ],
   );
   const late = layoutTimeline({ ...DATA, deliveries: [bad] }, { ...RANGE, fromMs: START_MS + Hours(5) }, WIDTH);

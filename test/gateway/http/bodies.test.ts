@@ -54,8 +54,8 @@ t.test('bodies of a wrong type or size, and invalid JSON, are refused', async (t
   for (const body of [...broken, `{"name":${good}`, `${good}1e999999999`])
     t.match(await pet(body), { status: 400, headers: PROBLEM, body: { status: 400 } }, JSON.stringify(body));
   t.match(await pet(Buffer.from('{"name":"\xff"}', 'latin1')), { status: 400, body: { detail: /UTF-8/ } });
-  const members = ['[]', '1', 'null', '"x"', '{"name":""}', '{"name":1}', '{}', '{"name":"a","species":[]}'];
-  for (const body of [...members, '{"name":"\\udc00"}', '{"name":"a","owner":[]}', '{"__proto__":{"name":"a"}}'])
+  const wrongPets = ['[]', '1', 'null', '"x"', '{"name":""}', '{"name":1}', '{}', '{"name":"a","species":[]}'];
+  for (const body of [...wrongPets, '{"name":"\\udc00"}', '{"name":"a","owner":[]}', '{"__proto__":{"name":"a"}}'])
     t.match(await pet(body), { status: 400, body: { errors: [{ pointer: String, detail: String }] } }, body);
   const users = (body: string) => callMerchantApi(gateway, '/v2/user/createWithList', { key, body });
   const nested = (depth: number): string => `[{"x":${'['.repeat(depth)}${']'.repeat(depth)}}]`;
@@ -68,15 +68,16 @@ t.test('bodies of a wrong type or size, and invalid JSON, are refused', async (t
   t.match(await users(`[${wide}]`), { status: 200 }, '30,000 unknown members');
   const mebibyte = 1024 * 1024;
   const fill = (size: number, head: string, tail: string) => head + 'x'.repeat(size - head.length - tail.length) + tail;
-  const [inArray, scoped] = [['[{"x":"', '"}]'] as const, ['{"name":"Rex","x":"', '"}'] as const];
-  t.match(await users(fill(mebibyte, ...inArray)), { status: 200 });
-  t.match(await users(fill(mebibyte + 1, ...inArray)), {
+  // The text before and after the filling.
+  const [userList, petBody] = [['[{"x":"', '"}]'] as const, ['{"name":"Rex","x":"', '"}'] as const];
+  t.match(await users(fill(mebibyte, ...userList)), { status: 200 });
+  t.match(await users(fill(mebibyte + 1, ...userList)), {
     status: 413,
     headers: PROBLEM,
     body: { detail: /1,048,576 bytes \(1 MiB\)/ },
   });
-  t.match(await pet(fill(16_384, ...scoped)), { status: 201 });
-  t.match(await pet(fill(16_385, ...scoped)), { status: 413, body: { detail: /16,384 bytes \(16 KiB\)/ } });
+  t.match(await pet(fill(16_384, ...petBody)), { status: 201 });
+  t.match(await pet(fill(16_385, ...petBody)), { status: 413, body: { detail: /16,384 bytes \(16 KiB\)/ } });
   t.match(await pet(`{"name":"a","owner_id":"1","owner":{"id":"2"}}`), {
     status: 400,
     body: { errors: [{ pointer: '/owner/id' }] },
@@ -106,7 +107,7 @@ t.test('the number of values in a body is limited', async (t) => {
 });
 
 t.test('README.md and docs/http.md document the limits of a body', (t) => {
-  const [values, numbers] = [MAX_VALUES, MAX_LONG_NUMBERS].map((most) => most.toLocaleString('en'));
+  const [values, numbers] = [MAX_VALUES, MAX_LONG_NUMBERS].map((maximum) => maximum.toLocaleString('en'));
   const textOf = (file: string): string => readFileSync(path.join(root, file), 'utf8').replaceAll(/\s+/g, ' ');
   t.ok(textOf('README.md').includes(`1 MiB and ${values} values a body`), 'README.md');
   t.ok(textOf('docs/http.md').includes(` ${values} values (`), 'docs/http.md');
@@ -145,9 +146,12 @@ t.test('a client that hangs up while its list of users is being added adds none'
   const body = JSON.stringify(list('a', 10));
   const socket = connect(gateway.httpPort, '127.0.0.1');
   const answered = new Promise((resolve) => gateway.events.once('request', resolve));
-  const head = ['POST /v2/user/createWithList HTTP/1.1', 'host: a', `authorization: ${basicAuthorization(key)}`];
-  const rest = ['content-type: application/json', `content-length: ${body.length}`, '', body];
-  await new Promise<void>((resolve) => socket.write([...head, ...rest].join('\r\n'), () => resolve()));
+  const request = [
+    ...['POST /v2/user/createWithList HTTP/1.1', 'host: a', `authorization: ${basicAuthorization(key)}`],
+    ...['content-type: application/json', `content-length: ${body.length}`, '', body],
+  ];
+  await new Promise<void>((resolve) => socket.write(request.join('\r\n'), () => resolve()));
+  // When this later call is answered, the gateway has read the first one.
   await callMerchantApi(gateway, '/healthz');
   socket.destroy();
   await answered;

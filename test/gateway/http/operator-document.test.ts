@@ -49,7 +49,8 @@ t.test('the document is valid, and has every route with its parameters and body'
   t.match(await validateOpenapi(document), { valid: true });
   t.match(document, { openapi: /^3\.1/, security: [{ operatorToken: [] }] });
   const served = OPERATOR_ROUTES.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`);
-  const streams = [
+  /** Routes with GET that are not in the table OPERATOR_ROUTES: streams, files, and calls without a token. */
+  const otherPaths = [
     '/events',
     '/stream',
     '/trace',
@@ -63,7 +64,7 @@ t.test('the document is valid, and has every route with its parameters and body'
   const documented = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   );
-  t.same(documented.sort(), [...served, ...streams.map((path) => `GET ${path}`), 'POST /console/links'].sort());
+  t.same(documented.sort(), [...served, ...otherPaths.map((path) => `GET ${path}`), 'POST /console/links'].sort());
   const ids = Object.values(document.paths).flatMap((methods) =>
     Object.values(methods).map((each) => each.operationId),
   );
@@ -91,7 +92,7 @@ t.test('the document is valid, and has every route with its parameters and body'
   });
 });
 
-/** The document's schema, which also refuses members that it does not name. */
+/** A schema of the document, changed so that it also refuses members that it does not name. */
 function closeSchema(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closeSchema);
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -198,7 +199,7 @@ const CALLS: readonly Call[] = [
   ['GET', '/readyz'],
 ];
 
-/** A judge that fails once, at the first uplink. */
+/** A judge that fails once, at the first uplink, so that a lock has something to be judged again. */
 function failingOnce(): VersionedJudge {
   let hasFailed = false;
   const judge: VersionedJudge['judge'] = (model, belief, event, out) => {
@@ -225,9 +226,9 @@ t.test('every answer matches the document', async (t) => {
   const check = (method: string, route: string, { status, type = '', body }: OperatorAnswer): unknown => {
     const operation = paths[route]?.[method.toLowerCase()];
     const schema = operation?.responses[status]?.content[type.split(';', 1)[0] ?? '']?.schema;
-    if (schema === undefined) return `nothing is said of ${status} ${type}`;
+    if (schema === undefined) return `${status} ${type} is not documented`;
     const isDocumented = ajv.compile(closeSchema(schema) as object);
-    return isDocumented(body) ? 'as said' : { errors: ajv.errorsText(isDocumented.errors), body };
+    return isDocumented(body) ? 'as documented' : { errors: ajv.errorsText(isDocumented.errors), body };
   };
   const called = new Set<string>();
   let key = '';
@@ -238,12 +239,12 @@ t.test('every answer matches the document', async (t) => {
       answer.status < 300,
       `${method} ${path}: ${answer.status} ${answer.status < 300 ? '' : JSON.stringify(answer.body)}`,
     );
-    t.equal(check(method, route, answer), 'as said', `${method} ${path}`);
+    t.equal(check(method, route, answer), 'as documented', `${method} ${path}`);
     called.add(`${method} ${route}`);
   }
-  const rows = OPERATOR_ROUTES.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`);
+  const served = OPERATOR_ROUTES.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`);
   t.same(
-    rows.filter((route) => !called.has(route)),
+    served.filter((route) => !called.has(route)),
     [],
     'every route was called',
   );

@@ -1,6 +1,6 @@
 /**
- * Answers to calls with idempotency keys, and a merchant's list of commands (gateway/store/contract/command-record.ts),
- * for any engine.
+ * The contract suite of the store's part for commands (gateway/store/contract/command-record.ts): the stored answers to
+ * calls with idempotency keys, and a merchant's list of commands. Each engine's test file calls it.
  */
 import t from 'tap';
 import {
@@ -67,9 +67,9 @@ export function idempotencyContract(engine: string, open: OpenStore): void {
     for (const other of [{ merchantId: 2 }, { route: 'POST /other' }, { key: 'K' }])
       t.equal(await store.commands.findAnswer({ ...CALL, ...other }), null, JSON.stringify(other));
     await store.close();
-    const again = await open(folder);
-    t.teardown(() => again.close());
-    t.strictSame(await again.commands.findAnswer(CALL), expected, 'also after a restart');
+    const reopened = await open(folder);
+    t.teardown(() => reopened.close());
+    t.strictSame(await reopened.commands.findAnswer(CALL), expected, 'also after a restart');
   });
 
   t.test(`${engine}: an idempotency key is valid for 24 hours, and can be used again afterwards`, async (t) => {

@@ -1,6 +1,7 @@
 /**
  * The queue of notifications in the SQLite store: its migration, its bounds, its indexes, and its secrets when the key
- * of the store changes or is lost.
+ * of the store changes or is lost. A notification is about one trouble: a message is sent when it opens, and one when
+ * it ends. Operators are one recipient, each merchant is one.
  */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -54,28 +55,30 @@ t.test('the queue is bounded: finished notifications are deleted first, open one
   const { notifications } = store;
   await notifications.setUrl(OPERATOR_RECIPIENT, URL, SEALED);
   await notifications.record([trouble('open', 'open', 1), trouble('done', 'open', 1)]);
-  for (const id of [1, 2])
-    await notifications.conclude(
-      { id, recipientId: 0, part: 'opened', atMs: 1, failure: null, nextAttemptAtMs: null },
-      1,
-    );
+  /** Stores that a message was delivered. */
+  const conclude = async (id: number, part: 'opened' | 'ended'): Promise<void> => {
+    const delivered = { id, part, recipientId: OPERATOR_RECIPIENT, atMs: 1, failure: null, nextAttemptAtMs: null };
+    await notifications.conclude(delivered, 1);
+  };
+  for (const id of [1, 2]) await conclude(id, 'opened');
   await notifications.record([trouble('done', 'end', 2)]);
-  await notifications.conclude(
-    { id: 2, recipientId: 0, part: 'ended', atMs: 1, failure: null, nextAttemptAtMs: null },
-    1,
-  );
+  await conclude(2, 'ended');
   const more = Array.from({ length: MAX_NOTIFICATIONS - 1 }, (_, number) => trouble(String(number), 'open', 3));
   await notifications.record(more);
   t.equal((await notifications.countMessages(OPERATOR_RECIPIENT)).pending, MAX_NOTIFICATIONS - 1);
   await notifications.record([trouble('open', 'end', 4)]);
-  t.equal((await notifications.countMessages(OPERATOR_RECIPIENT)).pending, MAX_NOTIFICATIONS, 'the open one is there');
+  t.equal(
+    (await notifications.countMessages(OPERATOR_RECIPIENT)).pending,
+    MAX_NOTIFICATIONS,
+    'the open trouble was not deleted: now it has a message about its end',
+  );
   await notifications.record([trouble('last', 'open', 5)]);
   t.equal((await notifications.countMessages(OPERATOR_RECIPIENT)).pending, MAX_NOTIFICATIONS);
   const firstDue = await notifications.readDue(OPERATOR_RECIPIENT, 9);
   t.match(firstDue, { subject: '0' }, 'beyond the limit the oldest was deleted');
 });
 
-t.test('due messages and the latest of a trouble are found by an index', async (t) => {
+t.test('due messages, and the latest notification of a trouble, are found by an index', async (t) => {
   const folder = tempFolder(t);
   const store = await openStore(folder);
   await store.close();

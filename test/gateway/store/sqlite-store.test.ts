@@ -1,3 +1,7 @@
+/**
+ * The SQLite store keeps the contract that every engine has, and protects its files: a folder is open only once, a
+ * newer version's store is refused, and a failed migration changes nothing.
+ */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
@@ -15,6 +19,7 @@ t.setTimeout(170_000);
 
 storeContract('SQLite', openStore);
 floodContract('SQLite', openStore);
+/** So few uplinks (locks' messages) that the log's indexes are written often, which a full run does rarely. */
 const runSize = { minUplinks: 2, uplinksPerCredential: 1, maxUplinks: 4 };
 storeContract('SQLite with a thread', (folder) => openStore(folder, { logThread: true, runSize }));
 usageStoreContract('SQLite', openStore);

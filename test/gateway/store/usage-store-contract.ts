@@ -16,20 +16,26 @@ const OCTOBER = '2026-10' as Month;
 const NOVEMBER = '2026-11' as Month;
 const PLAN = { perMb: '0.12', perSim: '0.80', currency: 'EUR' };
 
+/** What a lock used since the last write: counts that the store adds up. */
 function delta(members: Partial<UsageDelta> = {}): UsageDelta {
   const counts = { messagesUp: 1, messagesDown: 2, connections: 3, bytesUp: 4, bytesDown: 5 };
   return { month: NOVEMBER, mac: MAC, merchantId: 1, simulated: false, ...counts, ...members };
 }
 
-async function withMerchant(test: Teardown, open: OpenStore, folder = tempFolder(test)): Promise<Store> {
+/** Opens a store that has the merchant Amber, with the id 1. */
+async function openWithAmber(test: Teardown, open: OpenStore, folder = tempFolder(test)): Promise<Store> {
   const store = await open(folder);
   test.teardown(() => store.close().catch(() => undefined));
   if ((await store.listMerchants()).length === 0) await store.addMerchant('Amber', 5);
   return store;
 }
 
-/** Closes a month and records the counts that its statement was made from. */
-async function close(store: Store, month: Month, body = '{}'): Promise<{ isNew: boolean; basis?: StatementBasis }> {
+/** Closes a month of Amber's. Returns whether it was open, and if so, what its statement is made from (`basis`). */
+async function closeMonth(
+  store: Store,
+  month: Month,
+  body = '{}',
+): Promise<{ isNew: boolean; basis?: StatementBasis }> {
   let basis: StatementBasis | undefined;
   const isNew = await store.usage.close(1, month, monthEndMs(month), (usageBasis) => {
     basis = usageBasis;
@@ -42,16 +48,16 @@ async function close(store: Store, month: Month, body = '{}'): Promise<{ isNew: 
 export function usageStoreContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: a SIM keeps the time of its first activation`, async (t) => {
     const folder = tempFolder(t);
-    const store = await withMerchant(t, open, folder);
+    const store = await openWithAmber(t, open, folder);
     await store.usage.activate([{ mac: MAC, atMs: 7 }]);
     await store.usage.activate([
       { mac: MAC, atMs: 8 },
       { mac: testMac(2), atMs: 9 },
     ]);
     await store.close();
-    const again = await withMerchant(t, open, folder);
+    const reopened = await openWithAmber(t, open, folder);
     t.same(
-      new Set(await again.usage.readActivations()),
+      new Set(await reopened.usage.readActivations()),
       new Set([
         { mac: MAC, activatedAtMs: 7 },
         { mac: testMac(2), activatedAtMs: 9 },
@@ -59,8 +65,8 @@ export function usageStoreContract(engine: string, open: OpenStore): void {
     );
   });
 
-  t.test(`${engine}: counts add up by month, lock, merchant and the simulated mark`, async (t) => {
-    const store = await withMerchant(t, open);
+  t.test(`${engine}: counts add up by month, lock, merchant, and whether the lock is simulated`, async (t) => {
+    const store = await openWithAmber(t, open);
     await store.addMerchant('Blue', 6);
     const large = delta({ mac: testMac(2), bytesUp: 2 ** 40 });
     await store.usage.add([delta(), delta(), delta({ month: OCTOBER }), delta({ merchantId: 2 }), large], 10);
@@ -76,25 +82,25 @@ export function usageStoreContract(engine: string, open: OpenStore): void {
 
   t.test(`${engine}: a month is closed once, and later counts are left for the next statement`, async (t) => {
     const folder = tempFolder(t);
-    const store = await withMerchant(t, open, folder);
+    const store = await openWithAmber(t, open, folder);
     await store.usage.putPlan('Amber', PLAN, OCTOBER, 9);
     await store.usage.add([delta({ month: OCTOBER }), delta()], 10);
-    const october = await close(store, OCTOBER, '{"a":1}');
+    const october = await closeMonth(store, OCTOBER, '{"a":1}');
     t.match(october, { isNew: true, basis: { plan: PLAN, usage: [{ bytesUp: 4 }], late: [] } });
-    t.same(await close(store, OCTOBER, '{"a":2}'), { isNew: false });
+    t.same(await closeMonth(store, OCTOBER, '{"a":2}'), { isNew: false });
     t.match(await store.usage.readStatements(OCTOBER), [{ merchantName: 'Amber', body: '{"a":1}' }]);
     await t.rejects(store.usage.putPlan('Amber', PLAN, OCTOBER, 11), { code: 'usage-month-closed' });
     await store.usage.add([delta({ month: OCTOBER, bytesUp: 100 })], 12);
-    const make = store.usage.close(1, NOVEMBER, 13, () => {
+    const failed = store.usage.close(1, NOVEMBER, 13, () => {
       throw new Error('broken');
     });
-    await t.rejects(make, /broken/, 'a statement that can’t be made');
-    t.same(await store.usage.readClosedMonths(1), [OCTOBER], 'leaves nothing');
-    const { basis } = await close(store, NOVEMBER);
+    await t.rejects(failed, /broken/);
+    t.same(await store.usage.readClosedMonths(1), [OCTOBER], 'a month whose statement can’t be made stays open');
+    const { basis } = await closeMonth(store, NOVEMBER);
     t.match(basis, { usage: [{ month: NOVEMBER, bytesUp: 4 }], late: [{ month: OCTOBER, bytesUp: 100 }] });
     await store.close();
-    const again = await withMerchant(t, open, folder);
-    t.same(await again.usage.readClosedMonths(1), [OCTOBER, NOVEMBER]);
-    t.match(await again.usage.readStatements(OCTOBER, 'Amber'), [{ body: '{"a":1}' }]);
+    const reopened = await openWithAmber(t, open, folder);
+    t.same(await reopened.usage.readClosedMonths(1), [OCTOBER, NOVEMBER]);
+    t.match(await reopened.usage.readStatements(OCTOBER, 'Amber'), [{ body: '{"a":1}' }]);
   });
 }

@@ -17,7 +17,7 @@ import { TestLock } from '../../helpers/mqtt/test-lock.js';
 
 const MAC = testMac();
 const OTHER_MAC = testMac(2);
-/** Each would run if a page put it into its HTML; the number says who wrote it. */
+/** Texts of strangers. Each would run as a script if a page put it into its HTML; the number says who wrote it. */
 const SCRIPTS = {
   merchant: '<img src=x onerror="window.isInjected=1">',
   lock: '<img src=x onerror="window.isInjected=2">',
@@ -27,9 +27,10 @@ const SCRIPTS = {
 const SCREENS = ['live', 'audit', 'nodes', 'settings'] as const;
 /** More entries of the audit log than a page has. */
 const CHANGES = 60;
-/** How often more events than can be sent are made, until the page has listened. */
+/** How often the test makes more events than the gateway sends; it stops when the page shows that some were skipped. */
 const MAX_BURSTS = 5;
 
+/** What each step of the test uses: the gateway, the operator's page, and a lock of each of two merchants. */
 interface Visit {
   readonly gateway: Gateway;
   readonly browser: Browser;
@@ -54,14 +55,14 @@ async function pressKey(page: BrowserPage, key: string): Promise<void> {
   await page.evaluate<void>(`(document.activeElement ?? document.body).dispatchEvent(${event})`);
 }
 
-/** Goes to the live events with this filter, and waits until the page follows them. */
-async function follow(page: BrowserPage, query = ''): Promise<void> {
+/** Opens the screen of live events with this filter, and waits until the page follows the stream. */
+async function openLive(page: BrowserPage, query = ''): Promise<void> {
   await goTo(page, `#/live${query}`);
   await page.waitForSelector('[data-stream=open], [data-stream=live]', TIMEOUT);
 }
 
 async function seeEvents(t: Test, { page, lock, other }: Visit): Promise<void> {
-  await follow(page);
+  await openLive(page);
   await waitForText(page, 'Nothing has happened yet');
   t.same(await seriousFindings(page), [], 'axe: without events');
   await lock.send(uplinkNow(1, periodPing('1.0')));
@@ -78,7 +79,7 @@ async function seeEvents(t: Test, { page, lock, other }: Visit): Promise<void> {
 }
 
 async function filterEvents(t: Test, { page, lock, other }: Visit): Promise<void> {
-  await follow(page, '?reason=REASON_THEFT');
+  await openLive(page, '?reason=REASON_THEFT');
   await waitForText(page, 'No event matches yet');
   await other.send(uplinkNow(2, periodPing('1.0')));
   await lock.send(uplinkNow(3, THEFT));
@@ -86,20 +87,20 @@ async function filterEvents(t: Test, { page, lock, other }: Visit): Promise<void
   const [theft, ...others] = await linesOf(page);
   t.match(theft, /REASON_THEFT/);
   t.same(others, []);
-  await follow(page, `?merchant=${encodeURIComponent(SCRIPTS.merchant)}&kind=ping`);
+  await openLive(page, `?merchant=${encodeURIComponent(SCRIPTS.merchant)}&kind=ping`);
   await page.waitForFunction("document.querySelectorAll('.tail-row').length === 2", TIMEOUT);
   t.equal(
     await page.evaluate<string>("document.querySelector('select[name=merchant]').value"),
     SCRIPTS.merchant,
     'the address is what the fields show',
   );
-  await follow(page, `?lock=${encodeURIComponent(formatMac(MAC))}&search=theft`);
+  await openLive(page, `?lock=${encodeURIComponent(formatMac(MAC))}&search=theft`);
   await page.waitForFunction("document.querySelectorAll('.tail-row').length >= 1", TIMEOUT);
   t.ok((await linesOf(page)).every((line) => /theft/i.test(line)));
 }
 
 async function pauseEvents(t: Test, { page, lock }: Visit): Promise<void> {
-  await follow(page, '?kind=ping');
+  await openLive(page, '?kind=ping');
   await page.waitForSelector('.tail-row', TIMEOUT);
   await pressKey(page, 'p');
   await waitForText(page, 'paused, 0 new');
@@ -112,7 +113,7 @@ async function pauseEvents(t: Test, { page, lock }: Visit): Promise<void> {
 }
 
 async function readEvent(t: Test, { page }: Visit): Promise<void> {
-  await follow(page, '?reason=REASON_THEFT');
+  await openLive(page, '?reason=REASON_THEFT');
   await page.waitForSelector('.tail-row', TIMEOUT);
   await pressKey(page, 'j');
   await waitForText(page, 'paused');
@@ -127,9 +128,9 @@ async function readEvent(t: Test, { page }: Visit): Promise<void> {
   await page.waitForFunction("document.querySelector('[aria-pressed=true]') === null", TIMEOUT);
 }
 
-/** Whether the page shows a text at the top of its list within a few seconds. */
+/** Whether the page shows a text within a few seconds. Scrolls the list to its top, where the newest lines are. */
 async function isShown(page: BrowserPage, text: string): Promise<boolean> {
-  // A list has only the lines that are in view.
+  // The page has only the lines of a list that are in view.
   const toTop = "document.querySelector('.list')?.scrollTo(0, 0)";
   const condition = `(${toTop}, document.body.innerText.includes(${JSON.stringify(text)}))`;
   return await page.waitForFunction(condition, { timeout: Seconds(4) }).then(
@@ -139,9 +140,10 @@ async function isShown(page: BrowserPage, text: string): Promise<boolean> {
 }
 
 async function skipEvents(t: Test, { page, gateway }: Visit): Promise<void> {
-  await follow(page);
+  await openLive(page);
   const swept = { atMs: systemClock.now(), beforeMs: 0, uplinks: 1, others: 2, held: 0 };
-  // The events of one turn of the event loop, of which at most 1,000 are sent. Again, if the page did not listen yet.
+  // Of 1,500 events in one turn of the event loop, the gateway sends at most 1,000. If the page did not follow the
+  // stream yet, it sees none of them: then the test tries again.
   let isSkipping = false;
   for (let burst = 1; burst <= MAX_BURSTS && !isSkipping; burst += 1) {
     for (let n = 0; n < 1_500; n++) gateway.events.emit('swept', swept);
@@ -207,7 +209,7 @@ async function readGateway(t: Test, { page, gateway }: Visit): Promise<void> {
   await waitForText(page, 'No setting matches');
 }
 
-/** A session with less rights, and a gateway that does not answer. */
+/** Logs in with fewer rights, and then stops the gateway. */
 async function seeErrors(t: Test, { page, gateway, browser }: Visit): Promise<void> {
   await press(page, 'Log out');
   const { body } = await callOperator(gateway, 'POST', '/tokens', { name: 'reader', role: 'read' });

@@ -1,6 +1,7 @@
 /**
- * The calls that the screens of both pages make: merchants' (merchant.ts) and operators' (operator.ts) answer them in
- * the same shapes, and a screen does not know which page it is on.
+ * The calls that the screens of both pages make. The merchants' page (merchant.ts) and the operators' page
+ * (operator.ts) implement them with their own interface and return the same types, so a screen need not know on which
+ * page it is.
  */
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
@@ -44,7 +45,7 @@ export interface ConsoleApi {
   /** The last 24 hours of a URL, oldest first; absent if the interface does not have them. */
   readonly deliveryHours?: (id: number) => Promise<{ readonly data: readonly DeliveryHour[] }>;
   readonly resend: (id: number, event: string) => Promise<unknown>;
-  /** Sends everything again that the URL has not taken. */
+  /** Sends everything again that the URL has not accepted. */
   readonly recover: (id: number) => Promise<unknown>;
   /** What is wrong with the gateway itself, in sentences; merchants do not see it. */
   readonly gatewayTroubles?: () => Promise<readonly string[]>;
@@ -52,7 +53,7 @@ export interface ConsoleApi {
 
 const ApiContext = createContext<ConsoleApi | null>(null);
 
-/** Gives the screens inside it their calls. */
+/** Passes a page's calls to all screens inside it. */
 export const ApiProvider = ApiContext.Provider;
 
 /** The calls of this page. */

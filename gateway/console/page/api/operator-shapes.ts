@@ -1,6 +1,6 @@
 /**
- * What the operators' interface answers, as far as the page needs it (docs/operator.md), and how it becomes what the
- * screens show, which both pages share. Pure.
+ * The answers of the operators' interface, with the members that the page needs (docs/operator.md), and functions that
+ * convert them into the types that the screens of both pages show (shapes.ts). Pure.
  */
 import type {
   Backlog,
@@ -77,7 +77,7 @@ export function lockOf({ mac, state, since, due, ...lock }: OperatorLock): Lock 
   };
 }
 
-/** One lock: as lists have it, with what is believed of it and its twin. */
+/** One lock: as in lists, with the state that the gateway infers (`believed`) and the wanted settings (`twin`). */
 export type OperatorLockDetail = OperatorLock & Pick<LockDetail, 'believed' | 'twin'>;
 
 export function lockDetailOf(lock: OperatorLockDetail): LockDetail {
@@ -86,7 +86,7 @@ export function lockDetailOf(lock: OperatorLockDetail): LockDetail {
 
 export type OperatorCommand = Omit<Command, 'mac_addr'> & { readonly mac: string };
 
-/** What became of a command for one lock. */
+/** The command that was made for one lock, or why none was. */
 export type CommandOutcome =
   | OperatorCommand
   | { readonly mac: string; readonly error: { readonly code: string; readonly detail: string } };

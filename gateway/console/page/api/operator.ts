@@ -28,7 +28,7 @@ const part = encodeURIComponent;
 /** Who asked for a command, as lists of commands show it. The audit log names the token. */
 const ASKED_BY = 'console';
 
-/** The most deliveries that one answer has. */
+/** The maximum number of deliveries in one answer. */
 const MAX_LOCK_DELIVERIES = 500;
 
 /** A page of an answer. */

@@ -1,4 +1,7 @@
-/** What the interface answers, as far as the pages show it (docs/http.md). Dates are RFC 3339. Types only. */
+/**
+ * The answers of the gateway's HTTP interface, with the members that the pages show (docs/http.md). Dates are RFC 3339.
+ * Types only.
+ */
 
 export interface Position {
   readonly latitude: number;
@@ -10,12 +13,12 @@ export interface Position {
 
 export type Presence = 'online' | 'asleep' | 'late' | 'low-battery' | 'airplane' | 'never-seen';
 
-/** A lock, as lists and streams have it. */
+/** A lock, as it is in lists and streams. */
 export interface Lock {
   readonly mac_addr: string;
   readonly name: string | null;
   readonly labels: Readonly<Record<string, string>>;
-  /** Whose lock it is; operators' answers alone have it. */
+  /** The lock's merchant; only in answers to operators. */
   readonly merchant?: string;
   readonly simulated: boolean;
   /** `none`, or what needs attention most, such as `theft`. */
@@ -32,6 +35,7 @@ export interface Lock {
   readonly received_at: string | null;
 }
 
+/** A lock's power settings; those that are unknown are missing. */
 export interface Settings {
   readonly mode?: string;
   readonly ride_tracking?: boolean;
@@ -41,6 +45,7 @@ export interface Settings {
 }
 
 export interface LockDetail extends Lock {
+  /** The lock's state as the gateway infers it from the lock's messages; null before the first one. */
   readonly believed: {
     readonly power_state: string;
     readonly power_state_since: string | null;
@@ -51,6 +56,7 @@ export interface LockDetail extends Lock {
     readonly messages: number;
     readonly power: Settings;
   } | null;
+  /** The settings that commands asked for, those that the lock reported, and the names of those that differ. */
   readonly twin: {
     readonly wanted: Settings;
     readonly reported: Settings | null;
@@ -58,7 +64,7 @@ export interface LockDetail extends Lock {
   };
 }
 
-/** A ping, as webhooks have it. */
+/** A ping, with the same members as in a webhook's body. */
 export interface Ping {
   readonly event_id: string;
   readonly mac_addr: string;
@@ -129,20 +135,20 @@ export interface Why {
 
 export interface WebhookUrl {
   readonly id: number;
-  /** Where it leads: merchants see the origin, operators the whole URL. */
+  /** For merchants the URL's origin, for operators the complete URL. */
   readonly name: string;
-  /** Whose it is; operators' answers alone have it. */
+  /** The URL's merchant; only in answers to operators. */
   readonly merchant?: string;
   readonly state: string;
   readonly disabled_why: string | null;
   readonly failing_since: string | null;
-  /** What waits for it; null if it is not counted. Operators' answers alone have it. */
+  /** How many events wait for the URL; null if that is not counted. Only in answers to operators. */
   readonly backlog?: Backlog | null;
-  /** Null if a further call has them. */
+  /** Null if they must be loaded by a further call (`webhookFigures`). */
   readonly figures: WebhookFigures | null;
 }
 
-/** Events that a URL has not taken. */
+/** How many events a URL has not accepted. */
 export interface Backlog {
   readonly behind: number;
   readonly pending: number;
@@ -177,14 +183,14 @@ export interface Delivery {
     /** Null if the address is not allowed. */
     readonly duration_ms: number | null;
     readonly error: string | null;
-    /** The start of the receiver's answer; operators' answers alone have it. */
+    /** The start of the receiver's answer; only in answers to operators. */
     readonly answer?: string | null;
   }[];
 }
 
 /** A delivery of one of the lock's events. */
 export interface LockDelivery {
-  /** The URL's origin; URLs of the same origin have their id after it. */
+  /** The URL's origin, followed by its id if several URLs have the same origin. */
   readonly target: string;
   readonly delivery: Delivery;
 }

@@ -12,7 +12,9 @@ export type LiveChange =
   | { readonly type: 'lock'; readonly lock: Lock }
   | { readonly type: 'removed'; readonly mac_addr: string };
 
-/** Whether the page follows the gateway: `open` until something has come, `ended` if the session did. */
+/**
+ * Whether the page follows the gateway's stream: `open` until the first data come, `ended` if the session has ended.
+ */
 export type LiveState = 'connecting' | 'open' | 'live' | 'interrupted' | 'ended';
 
 /** From the worker to a tab. */
@@ -49,7 +51,7 @@ export class LiveLocks {
     this.#sorted = null;
   }
 
-  /** The present state as changes that lead to it, for a tab that was opened later. */
+  /** All locks as one change, for a tab that was opened later. */
   asSnapshot(): LiveChange {
     return { type: 'snapshot', part: 1, last: true, locks: [...this.#locks.values()] };
   }

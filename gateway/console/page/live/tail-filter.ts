@@ -1,4 +1,6 @@
-/** Which lines of the live events a reader wants to see, and the address that says so. Pure. */
+/**
+ * The reader's filter of the live events: it is read from the page's address, and decides which lines are shown. Pure.
+ */
 import { type EventJson, eventText } from '../../wording/event-text.js';
 
 /** The wanted lines. An empty text selects all. */
@@ -15,10 +17,10 @@ export interface TailFilter {
   readonly search: string;
 }
 
-/** The names that events lack: they have only the MAC of a lock, or the id of a webhook URL. */
+/** Looks up names for events, which have only the MAC of a lock or the id of a webhook URL. */
 export interface TailNames {
   readonly lockName: (mac: string) => string | null;
-  /** Whose lock or URL it is; undefined if that is not known. */
+  /** The merchant of the event's lock or webhook URL; undefined if it is not known. */
   readonly merchantOf: (event: EventJson) => string | undefined;
 }
 

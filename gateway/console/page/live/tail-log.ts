@@ -1,23 +1,23 @@
 /**
- * The lines of the live events that a page keeps: the newest ones, and of these and earlier ones the newest that the
- * filter selects. So the memory is bounded, and a rare line stays although thousands of others come after it. While the
- * log is paused, the lines on the screen stay as they are, and what comes is kept for later. Pure.
+ * The lines of live events that a page has in memory, in two lists: the newest of all lines, and the newest lines that
+ * the filter selects, which may be older. So memory is bounded, and a rare line stays although thousands of others come
+ * after it. While the log is paused, the lines on the screen do not change; new ones are added and shown later. Pure.
  */
 import { type EventJson, withFindings } from '../../wording/event-text.js';
 import { isWanted, type TailFilter, type TailNames } from './tail-filter.js';
 import type { TailBatch } from './tail-outbox.js';
 
-/** How many lines are kept: of all, and of those that the filter selects. */
+/** The maximum length of each list. */
 export const MAX_LINES = 5_000;
-/** Lists grow to this many times the limit before they are cut, so that not each batch copies them. */
+/** The lists grow to this many times the limit before they are cut, so that not every batch copies them. */
 const GROWTH = 1.25;
 
-/** A line of an event, or a note about missing events. */
+/** A line about an event, or a note about missing events. `source` is the event as the gateway sent it. */
 export type TailLine =
   | { readonly id: number; readonly event: EventJson; readonly source: EventJson }
   | { readonly id: number; readonly note: string };
 
-/** The lines of a paused log. */
+/** The lists at the moment of the pause. */
 interface Paused {
   readonly recent: readonly TailLine[];
   readonly shown: readonly TailLine[];
@@ -66,7 +66,7 @@ export class TailLog {
     this.#push({ id: this.#newId(), note });
   }
 
-  /** Selects lines: of those that are kept, and of all later ones. */
+  /** Sets the filter, for the lines in memory and for all later ones. */
   select(filter: TailFilter, names: TailNames): void {
     this.#names = names;
     if (JSON.stringify(filter) === JSON.stringify(this.#filter)) return;

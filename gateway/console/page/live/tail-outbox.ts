@@ -1,6 +1,6 @@
 /**
- * What the worker has for one tab of the live events. A hidden tab may not run for minutes: then a few batches wait for
- * it, and the events after them are only counted, so that neither the worker nor the browser fills up. Pure.
+ * Decides which batches of live events the worker sends to one tab. A browser may suspend a hidden tab for minutes:
+ * then a few batches wait for the tab, and later events are only counted, so that memory is bounded. Pure.
  */
 
 /** Events of the gateway as JSON texts, oldest first, and how many were left out before them. */
@@ -9,7 +9,7 @@ export interface TailBatch {
   readonly skipped: number;
 }
 
-/** The number of batches that the tab has not taken yet; with as many, further events are skipped. */
+/** While this many batches wait for the tab, further events are skipped. */
 const MAX_WAITING_BATCHES = 8;
 
 export class TailOutbox {

@@ -59,11 +59,17 @@ export class PathMap {
       const main = isSelected ? theft : accent;
       const opacity = isSelected ? 1 : MIN_OPACITY + (1 - MIN_OPACITY) * ((index + 1) / this.#shown.length);
       const around = { color: main, weight: 1, opacity: opacity / 2, fillOpacity: opacity / 10, interactive: false };
-      const at: L.LatLngTuple = [place.latitude, place.longitude];
+      const center: L.LatLngTuple = [place.latitude, place.longitude];
       const radius = index === newest || isSelected ? NEWEST_PIXELS : POINT_PIXELS;
-      const point = L.circleMarker(at, { radius, color: surface, weight: 1, fillColor: main, fillOpacity: opacity });
+      const point = L.circleMarker(center, {
+        radius,
+        color: surface,
+        weight: 1,
+        fillColor: main,
+        fillOpacity: opacity,
+      });
       point.on('click', () => this.#onSelect(place.id));
-      this.#drawn.push(L.circle(at, { radius: place.uncertaintyMeters, ...around }), point);
+      this.#drawn.push(L.circle(center, { radius: place.uncertaintyMeters, ...around }), point);
     }
     for (const each of this.#drawn) each.addTo(this.#base.leaflet);
   }
@@ -75,6 +81,6 @@ export class PathMap {
   }
 }
 
-function areSame(one: readonly PathPlace[], other: readonly PathPlace[]): boolean {
-  return one.length === other.length && one.every(({ id }, index) => id === other[index]?.id);
+function areSame(a: readonly PathPlace[], b: readonly PathPlace[]): boolean {
+  return a.length === b.length && a.every(({ id }, index) => id === b[index]?.id);
 }

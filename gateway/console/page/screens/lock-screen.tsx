@@ -1,6 +1,7 @@
 /**
- * One lock: how it is, a timeline of what it did and what the model allows beside a map of where it was, commands with
- * the count-down of their expiry, wanted beside reported settings, its pings and its findings, each with its `why`.
+ * The screen of one lock: its present state; a timeline of what it did, beside a map of where it was; its findings and
+ * pings, each with an explanation (`why`); its commands with the time until they expire; its wanted and reported
+ * settings.
  */
 
 import type { JSX } from 'preact';
@@ -24,7 +25,7 @@ export function LockScreen({ route }: { readonly route: Route }): JSX.Element {
   const api = useApi();
   const [mac = ''] = route.parts;
   const live = useLive().locks.find(mac);
-  // A change of the live lock loads the rest again.
+  // A new message of the lock loads the other data again.
   const version = live?.received_at ?? '';
   const detail = useAnswer(
     useCallback(() => api.lock(mac), [api, mac]),

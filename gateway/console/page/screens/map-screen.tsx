@@ -1,4 +1,7 @@
-/** All locks on a map. Map and list are one selection: the chosen lock is in the address, with its recent track. */
+/**
+ * All locks on a map, and in a list beside it. The chosen lock, whose recent track is shown, is marked in both; the
+ * page's address names it.
+ */
 
 import type { JSX } from 'preact';
 import { useCallback, useEffect, useRef } from 'preact/hooks';

@@ -1,4 +1,4 @@
-/** The first screen: trouble first, each with the one action that helps, then how all locks are. */
+/** The first screen: how many locks have which presence, and what is in trouble, each with the action that helps. */
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { Seconds } from '../../../../proto/clock.js';

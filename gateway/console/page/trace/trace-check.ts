@@ -18,7 +18,7 @@ import { MAX_FINDINGS, MAX_LOCKS, type PageFinding, type PageRow, type TraceRepo
 /** How many lines are judged between two reports of progress. */
 const PROGRESS_LINES = 10_000;
 
-/** The code that judges a trace, once its header is known. */
+/** What reads each event of a trace, once the trace's header is known. */
 interface Judges {
   readonly check: TraceCheck;
   readonly certificate: CertificateMaker;

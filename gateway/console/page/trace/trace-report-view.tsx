@@ -12,9 +12,9 @@ export function TraceReportView({ report }: { readonly report: TraceReport }): J
   const [range, setRange] = useState(report.range);
   const [selected, setSelected] = useState<string | null>(null);
   const lock = report.locks.find((each) => each.mac === mac);
-  const select = ({ mac: of, line, rule }: PageFinding): void => {
-    setMac(of);
-    setSelected(`finding ${line} ${rule}`);
+  const select = (finding: PageFinding): void => {
+    setMac(finding.mac);
+    setSelected(`finding ${finding.line} ${finding.rule}`);
   };
   return (
     <>

@@ -1,4 +1,7 @@
-/** What the check of a dropped trace found: the messages between the page and its worker (check-worker.ts). Types. */
+/**
+ * The report of the check of a dropped trace, the messages between the page and the worker that checks it
+ * (trace-worker.ts), and their limits. Types and limits only.
+ */
 import type { Severity } from '../../../../proto/power/rules.js';
 import type { TimelineData, TimeRange } from '../../timeline/timeline-data.js';
 
@@ -17,12 +20,15 @@ export interface PageFinding {
   readonly section: string;
 }
 
-/** A row of the certificate. */
+/** A row of the certificate: one requirement, and whether the trace shows that it holds (docs/certificate.md). */
 export interface PageRow {
   readonly row: string;
   readonly group: string;
+  /** The requirement in a sentence. */
   readonly says: string;
+  /** `PASS`, `FAIL` or `NOT SEEN`. */
   readonly verdict: string;
+  /** How often the trace shows it. */
   readonly seen: number;
 }
 

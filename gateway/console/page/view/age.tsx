@@ -23,7 +23,7 @@ interface AgeProps {
 export function Age({ date, clock = 'run' }: AgeProps): JSX.Element {
   useNow(Seconds(5));
   if (date === null) return <span class="hint">never</span>;
-  // The run's clock makes no date ahead of it: such a date shows that the page's copy of it is a little late.
+  // The gateway's clock can't have made a date in the future, so the page's copy of that clock is a little behind.
   const nowMs = clock === 'run' ? Math.max(runClock.now(), Date.parse(date)) : systemClock.now();
   return (
     <time dateTime={date} title={localTimeText(date)}>

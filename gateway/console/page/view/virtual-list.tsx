@@ -60,9 +60,9 @@ export function VirtualList<Item>({
       element.scrollTop = top + rowPixels - element.clientHeight;
   };
   // `j` and `k` work wherever the focus is, and bring it into the list.
-  const step = (by: number): void => {
+  const step = (rows: number): void => {
     container.current?.focus();
-    move(current + by);
+    move(current + rows);
   };
   useKeys({ j: () => step(1), k: () => step(-1) });
   const press = (event: KeyboardEvent): void => {

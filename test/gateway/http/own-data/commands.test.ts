@@ -11,12 +11,13 @@ interface CommandJson {
 
 t.test('a repeated call with an idempotency key gets the first answer, and the lock one command', async (t) => {
   const { gateway, amber, basil } = await ownDataSite(t);
-  const send = (body: unknown, idempotencyKey: string, of = amber): Promise<MerchantAnswer> =>
-    callMerchantApi(gateway, `/v1/locks/${of.mac}/commands`, {
-      ...{ key: of.key, body, headers: { 'idempotency-key': idempotencyKey } },
+  const send = (body: unknown, idempotencyKey: string, merchant = amber): Promise<MerchantAnswer> =>
+    callMerchantApi(gateway, `/v1/locks/${merchant.mac}/commands`, {
+      ...{ key: merchant.key, body, headers: { 'idempotency-key': idempotencyKey } },
     });
   const before = (await gateway.store.commands.list({ merchantId: amber.merchantId, limit: 99 })).length;
   const calls = await Promise.all(Array.from({ length: 5 }, () => send({ type: 'unlock' }, 'rental 1')));
+  // A call that comes while the first one is still running is refused.
   const answered = calls.filter(({ status }) => status === 202);
   t.ok(answered.length >= 1);
   for (const { status, body } of calls)
@@ -29,9 +30,9 @@ t.test('a repeated call with an idempotency key gets the first answer, and the l
   await gateway.commands.cancel((repeat.body as CommandJson).id);
   t.equal((await send({ type: 'unlock' }, 'rental 1')).text, repeat.text, 'the first answer, whatever happened since');
   t.match(await send({ type: 'lock' }, 'rental 1'), { status: 422, body: { code: 'idempotency-key-reused' } });
-  const others = await send({ type: 'unlock' }, 'rental 1', basil);
-  t.match(others, { status: 202, body: { mac_addr: basil.mac } }, 'another merchant’s keys are others');
-  t.equal(others.headers['idempotency-replayed'], undefined);
+  const callOfBasil = await send({ type: 'unlock' }, 'rental 1', basil);
+  t.match(callOfBasil, { status: 202, body: { mac_addr: basil.mac } }, 'another merchant may use the same key');
+  t.equal(callOfBasil.headers['idempotency-replayed'], undefined);
   for (const wrong of ['', 'x'.repeat(256)])
     t.match(await send({ type: 'unlock' }, wrong), { status: 400, body: { code: 'input-idempotency-key' } });
   t.match(await send({ type: 'no' }, 'rental 2'), { status: 400 });
@@ -52,9 +53,9 @@ t.test('a call whose command could not be stored leaves its key unused', async (
 
 t.test('answers show the parameters; wrong bodies are refused by name, and nothing is sent', async (t) => {
   const { gateway, amber } = await ownDataSite(t);
-  const where = `/v1/locks/${amber.mac}/commands`;
+  const path = `/v1/locks/${amber.mac}/commands`;
   const power = { type: 'set-power', parameters: { mode: 'HIGH', high_window: { from: '06:00', to: '22:00' } } };
-  const sent = await callMerchantApi(gateway, where, { key: amber.key, body: { ...power, expires_in: 60 } });
+  const sent = await callMerchantApi(gateway, path, { key: amber.key, body: { ...power, expires_in: 60 } });
   t.match(sent, { status: 202, body: { parameters: { mode: 'HIGH', high_window: { from: '06:00', to: '22:00' } } } });
   t.match(sent.body, { asked_by: /^API key [0-9a-f]{12} \(test\)$/, waits: { for: String }, state: 'queued' });
   const count = (await gateway.store.commands.list({ limit: 99 })).length;
@@ -71,26 +72,28 @@ t.test('answers show the parameters; wrong bodies are refused by name, and nothi
   ];
   for (const [body, pointer] of wrong)
     t.match(
-      await callMerchantApi(gateway, where, { key: amber.key, body }),
+      await callMerchantApi(gateway, path, { key: amber.key, body }),
       { status: 400, body: { errors: [{ pointer }] } },
       JSON.stringify(body),
     );
   const airplane = { type: 'set-power', parameters: { airplane: true } };
-  t.match(await callMerchantApi(gateway, where, { key: amber.key, body: airplane }), { status: 409 });
+  const unconfirmed = await callMerchantApi(gateway, path, { key: amber.key, body: airplane });
+  t.match(unconfirmed, { status: 409 }, 'a lock in airplane mode can’t be reached, so it must be confirmed');
   t.equal((await gateway.store.commands.list({ limit: 99 })).length, count);
   const confirmed = { ...airplane, confirm_airplane: true, not_before: null };
-  t.match(await callMerchantApi(gateway, where, { key: amber.key, body: confirmed }), { status: 202 });
+  t.match(await callMerchantApi(gateway, path, { key: amber.key, body: confirmed }), { status: 202 });
 });
 
 t.test('the list of commands has stable pages, by lock and by state', async (t) => {
   const { gateway, amber } = await ownDataSite(t);
   const list = async (query: string): Promise<{ data: CommandJson[]; next_cursor: string | null }> =>
     (await callMerchantApi(gateway, `/v1/commands?${query}`, { key: amber.key })).body as never;
+  // The site has two commands of Amber: an older one that is queued, and a newer one that has expired.
   const first = await list('limit=1');
   t.equal(first.data[0]?.state, 'expired');
   await callMerchantApi(gateway, `/v1/locks/${amber.mac}/commands`, { key: amber.key, body: { type: 'lock' } });
   const second = await list(`limit=1&cursor=${first.next_cursor}`);
-  t.match(second, { data: [{ id: amber.queuedCommand }], next_cursor: null }, 'a new command moves nothing');
+  t.match(second, { data: [{ id: amber.queuedCommand }], next_cursor: null }, 'a new command is on no later page');
   t.match(await list('state=expired'), { data: [{ id: amber.expiredCommand }], next_cursor: null });
   t.equal((await list(`mac_addr=${amber.mac}`)).data.length, 3);
   t.match(

@@ -1,10 +1,13 @@
-/** Cursors of lists: opaque, and recognised as damaged or of another list, whatever is sent (interfaces.md §2). */
+/**
+ * Cursors, with which a client asks for the next page of a list: they are opaque texts, and a damaged cursor or one of
+ * another list is always recognised (interfaces.md §2).
+ */
 import t from 'tap';
 import { decodeCursor, encodeCursor, MAX_CURSOR_CHARS } from '../../../../gateway/http/merchant/own-data/cursor.js';
 import { linkTo, readPage } from '../../../../gateway/http/merchant/own-data/list.js';
 import { SeededChance } from '../../../helpers/pair/seeded-chance.js';
 
-t.test('a cursor gives back its position, and only for its list', async (t) => {
+t.test('a cursor is decoded to its position, and only for its list', async (t) => {
   for (const position of [[1], ['Zoë’s lock', null, 7], [Number.MAX_SAFE_INTEGER, ''], ['x'.repeat(300)]]) {
     const text = encodeCursor('locks', position);
     t.match(text, /^[\w-]+$/, 'it needs no escaping in a URL');
@@ -17,16 +20,16 @@ t.test('every damaged cursor is recognised', async (t) => {
   const text = encodeCursor('locks', ['A4C138F0E1D2', 12]);
   const chance = new SeededChance(19);
   const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/ %{';
-  for (let at = 0; at < text.length; at += 1)
+  for (let index = 0; index < text.length; index += 1)
     for (const letter of letters) {
-      const damaged = text.slice(0, at) + letter + text.slice(at + 1);
+      const damaged = text.slice(0, index) + letter + text.slice(index + 1);
       if (damaged !== text && decodeCursor('locks', damaged) !== undefined) t.fail(`${damaged} is accepted`);
     }
   for (let length = 0; length < text.length; length += 1)
     t.equal(decodeCursor('locks', text.slice(0, length)), undefined, `cut to ${length}`);
   for (let round = 0; round < 200; round += 1) {
     const bytes = Buffer.from(Array.from({ length: 1 + Math.floor(chance.next() * 80) }, () => chance.next() * 256));
-    t.equal(decodeCursor('locks', bytes.toString('base64url')), undefined, 'noise');
+    t.equal(decodeCursor('locks', bytes.toString('base64url')), undefined, 'random bytes');
   }
   t.equal(decodeCursor('locks', 'A'.repeat(MAX_CURSOR_CHARS + 1)), undefined, 'too long');
 });
@@ -50,6 +53,6 @@ t.test('the link names the same request with the next cursor', async (t) => {
   t.notMatch(
     linkTo('/v1/locks?search=%0d%0aSet-Cookie:x>', 'cursor', 'new'),
     /[\r\n]|x>;/,
-    'it can’t be broken out of',
+    'a query can’t end the header or the link',
   );
 });

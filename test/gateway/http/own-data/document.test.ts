@@ -17,7 +17,7 @@ import { OWN_DATA_CALLS } from '../../../helpers/http/own-data/calls.js';
 import { ownDataSite } from '../../../helpers/http/own-data/site.js';
 import { tempFolder } from '../../../helpers/store/temp-folder.js';
 
-/** The statuses of a route that not all of these routes have. */
+/** The documented statuses of a route, without those that all routes of merchants' own data have. */
 function statusesOf({ responses, scope }: MerchantRoute): number[] {
   const common = Object.keys(commonResponses(scope));
   return Object.keys(responses)
@@ -25,8 +25,8 @@ function statusesOf({ responses, scope }: MerchantRoute): number[] {
     .map(Number);
 }
 
-/** What is wrong with an answer by its documentation; undefined if nothing is. */
-function fault({ responses }: MerchantRoute, { status, headers, body }: MerchantAnswer): unknown {
+/** How an answer differs from its documentation; undefined if it does not. */
+function differenceOf({ responses }: MerchantRoute, { status, headers, body }: MerchantAnswer): unknown {
   const documented = responses[status];
   if (documented === undefined) return `${status} is not documented`;
   const type = String(headers['content-type']).split(';')[0] ?? '';
@@ -40,15 +40,16 @@ t.test('each documented status is answered, by an answer that fits its schema', 
   const { gateway, amber } = await ownDataSite(t);
   for (const route of OWN_DATA_ROUTES) {
     const { method, path } = route;
-    const row = OWN_DATA_CALLS[`${method} ${path}`];
-    const makers = { ...row?.otherStatuses, ...(row && { [row.status]: row.call }) };
+    const calls = OWN_DATA_CALLS[`${method} ${path}`];
+    /** For each status a function that returns the path, body and headers of a call that is answered with it. */
+    const callsByStatus = { ...calls?.otherStatuses, ...(calls && { [calls.status]: calls.call }) };
     const expected = statusesOf(route).map(String);
-    t.strictSame(Object.keys(makers).sort(), expected.sort(), `${method} ${path}: a call for each documented status`);
-    for (const [status, make] of Object.entries(makers)) {
-      const [where, documented] = make(amber);
-      const answer = await callMerchantApi(gateway, where, { method, key: amber.key, ...documented });
-      t.equal(String(answer.status), status, `${method} ${where}: ${answer.text.slice(0, 300)}`);
-      t.equal(fault(route, answer), undefined, `${method} ${where} fits`);
+    t.strictSame(Object.keys(callsByStatus).sort(), expected.sort(), `${method} ${path}: a call for each status`);
+    for (const [status, makeCall] of Object.entries(callsByStatus)) {
+      const [calledPath, call] = makeCall(amber);
+      const answer = await callMerchantApi(gateway, calledPath, { method, key: amber.key, ...call });
+      t.equal(String(answer.status), status, `${method} ${calledPath}: ${answer.text.slice(0, 300)}`);
+      t.equal(differenceOf(route, answer), undefined, `${method} ${calledPath} fits`);
     }
   }
 });

@@ -18,9 +18,9 @@ t.test('a key has the scopes that it was made with, or all', async (t) => {
   const gateway = await testGateway(t);
   const { apiKeys } = gateway.merchants;
   t.strictSame((await apiKeys.create(MERCHANT, 'all')).key.scopes, ALL_KEY_SCOPES);
-  const made = await apiKeys.create(MERCHANT, 'map', { scopes: ['commands', 'locks:read', 'commands'] });
-  t.strictSame(made.key.scopes, ['locks:read', 'commands'], 'in the usual order, once each');
-  t.match(await apiKeys.check(made.text), { scopes: ['locks:read', 'commands'] });
+  const created = await apiKeys.create(MERCHANT, 'map', { scopes: ['commands', 'locks:read', 'commands'] });
+  t.strictSame(created.key.scopes, ['locks:read', 'commands'], 'in the usual order, once each');
+  t.match(await apiKeys.check(created.text), { scopes: ['locks:read', 'commands'] });
   await t.rejects(apiKeys.create(MERCHANT, 'x', { scopes: ['locks'] }), { code: 'input-scopes' });
   await t.rejects(apiKeys.create(MERCHANT, 'x', { scopes: [] }), { code: 'input-scopes' });
 });
@@ -31,7 +31,7 @@ t.test('a key without the scope spec gets no token, and changes nothing', async 
   t.equal(await accessToken(gateway, key), undefined);
   const refused = await callMerchantApi(gateway, '/v1/pet', { key, body: { name: 'Rex' } });
   t.match(refused, { status: 403, body: { code: 'insufficient-scope', detail: /lacks the scope spec/ } });
-  t.notOk(refused.headers['www-authenticate'], 'another key, not another way to authenticate, would help');
+  t.notOk(refused.headers['www-authenticate'], 'the client need not authenticate in another way, but with another key');
 });
 
 t.test('keys from before there were scopes have spec', async (t) => {
@@ -39,6 +39,7 @@ t.test('keys from before there were scopes have spec', async (t) => {
   const file = path.join(folder, 'lockgate.sqlite');
   const db = openDurable(file);
   const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
+  // The last migration before keys had scopes.
   const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo('0016-kept');
   t.notOk(error);
   db.exec(`INSERT INTO merchant (id, name, created_at_ms) VALUES (1, 'Amber', 1);

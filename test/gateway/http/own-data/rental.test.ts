@@ -1,7 +1,7 @@
 /**
- * A rental business runs on the interface with nothing but an API key: it finds a lock, unlocks it, follows the ride,
- * locks it, and gets its bill (interfaces.md §2). It calls through clients that others generate from the OpenAPI
- * document.
+ * A rental business needs nothing but the merchants' interface and an API key: it finds a lock, unlocks it, follows the
+ * ride, locks it, and gets its bill (interfaces.md §2). The test calls through third-party clients that work from the
+ * OpenAPI document.
  */
 import t, { type Test } from 'tap';
 import type { Gateway } from '../../../../gateway/gateway.js';
@@ -62,21 +62,22 @@ async function runBusiness(t: Test, gateway: Gateway, call: RentalClient, lock: 
       hasFound = page.data.some(fits);
     }
   };
-  const finish = async (type: string, key: string): Promise<void> => {
-    const order = { path: { mac }, header: { 'idempotency-key': key }, body: { type } };
-    const sent = (await call(SEND, order)) as CommandJson;
+  /** Sends a command, and waits until the lock has done it. */
+  const runCommand = async (type: 'unlock' | 'lock', key: string): Promise<void> => {
+    const request = { path: { mac }, header: { 'idempotency-key': key }, body: { type } };
+    const sent = (await call(SEND, request)) as CommandJson;
     const state = type === 'unlock' ? 'unlocked' : 'locked';
     await follow(({ reason, lock_state }) => reason === 'REASON_STATE_PING' && lock_state === state);
     t.equal(lock.state, state);
-    t.equal(((await call(SEND, order)) as CommandJson).id, sent.id, 'the repeated call sends nothing');
+    t.equal(((await call(SEND, request)) as CommandJson).id, sent.id, 'the repeated call sends nothing');
     t.match(await call(COMMAND, { path: { id: String(sent.id) } }), { id: sent.id, type, state: 'done' });
   };
   await follow(() => true);
-  await finish('unlock', 'rental 1 start');
+  await runCommand('unlock', 'rental 1 start');
   await lock.ride();
   const lastPing = lock.sentPings.at(-1);
   await follow(({ sequence }) => sequence === lastPing);
-  await finish('lock', 'rental 1 end');
+  await runCommand('lock', 'rental 1 end');
   t.same(seen, lock.sentPings, 'every ping of the lock came once, in order');
   t.match(await call(TRACK, { path: { mac }, query: {} }), {
     geometry: { type: 'LineString', coordinates: RIDE.map(([latitude, longitude]) => [longitude, latitude]) },

@@ -15,8 +15,8 @@ interface UserJson {
 
 /** Calls with one key; returns the status and the body. */
 function caller(gateway: Gateway, key: string) {
-  return async (method: string, path: string, terms: MerchantCall = {}) => {
-    const { status, body } = await callMerchantApi(gateway, path, { method, key, ...terms });
+  return async (method: string, path: string, request: MerchantCall = {}) => {
+    const { status, body } = await callMerchantApi(gateway, path, { method, key, ...request });
     return { status, body };
   };
 }
@@ -42,7 +42,7 @@ t.test('a new password ends the user’s sessions, and a removal too', async (t)
   const { id } = added.body as UserJson;
   const session = await logIn(gateway, key, 'first');
   await call('PATCH', `/v1/users/${id}`, { body: { email: 'ada@example.com' } });
-  t.equal(await isSessionOpen(gateway, session), true, 'a new address ends nothing');
+  t.equal(await isSessionOpen(gateway, session), true, 'a new email address ends no session');
   t.match(await call('PATCH', `/v1/users/${id}`, { body: { password: 'second' } }), { status: 200 });
   t.equal(await isSessionOpen(gateway, session), false);
   t.equal(await logIn(gateway, key, 'first'), '', 'the old password is wrong now');
@@ -55,7 +55,7 @@ t.test('a new password ends the user’s sessions, and a removal too', async (t)
   t.match(await call('DELETE', `/v1/users/${id}`), { status: 404 });
 });
 
-t.test('an owner stays as long as there is no other', async (t) => {
+t.test('the last owner can be neither removed nor given another role', async (t) => {
   const gateway = await testGateway(t);
   const call = caller(gateway, await apiKey(gateway, MERCHANT));
   const ids: string[] = [];

@@ -1,6 +1,7 @@
 /**
- * The last 24 hours of a webhook URL as a strip of bars: an hour's bar has what was delivered, below it what waits, and
- * at the bottom what was given up. A sign above a bar marks an hour with failed attempts.
+ * The last 24 hours of a webhook URL as a strip of bars, one for each hour. A bar shows how many events were delivered,
+ * below that how many wait, and at the bottom how many were given up. A sign above a bar marks an hour with failed
+ * attempts.
  */
 import type { JSX } from 'preact';
 import type { DeliveryHour } from '../../api/shapes.js';

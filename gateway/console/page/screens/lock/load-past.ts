@@ -6,7 +6,7 @@ import type { Command } from '../../api/shapes.js';
 import { runClock } from '../../app/run-clock.js';
 import type { LockPast } from '../../timeline/lock-timeline.js';
 
-/** A lock that was heard for the first time lately has a shorter timeline, but none shorter than this. */
+/** The timeline starts shortly before the first ping, but is never shorter than this. */
 const MIN_SHOWN = Minutes(10);
 const BEFORE_FIRST_PING = Minutes(1);
 /** The maximum number of pings, commands and findings that are loaded. */

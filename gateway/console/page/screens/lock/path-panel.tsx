@@ -59,5 +59,5 @@ function placesOf(pings: readonly Ping[], { fromMs, toMs }: TimeRange): PathPlac
     if (latitude === undefined || longitude === undefined || atMs < fromMs || atMs > toMs) continue;
     places.push({ id, date, latitude, longitude, uncertaintyMeters: uncertainty ?? 0 });
   }
-  return places.sort((one, other) => Date.parse(one.date) - Date.parse(other.date));
+  return places.sort((a, b) => Date.parse(a.date) - Date.parse(b.date));
 }

@@ -1,4 +1,4 @@
-/** A lock's twin: the power settings that commands asked for beside those that the lock reported. */
+/** A table of a lock's power settings: those that commands asked for, beside those that the lock reported. */
 import type { JSX } from 'preact';
 import type { LockDetail, Settings } from '../../api/shapes.js';
 import { Badge } from '../../view/parts.js';

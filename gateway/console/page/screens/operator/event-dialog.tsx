@@ -1,4 +1,4 @@
-/** An event as JSON, with the way to its lock. */
+/** An event as JSON, with a link to its lock. */
 import type { JSX } from 'preact';
 import type { EventJson } from '../../../wording/event-text.js';
 import { routeTo } from '../../app/route.js';

@@ -37,7 +37,7 @@ export function LiveScreen({ route, workerUrl, log }: LiveScreenProps): JSX.Elem
   const state = useTail(workerUrl, log);
   const [, redraw] = useState(0);
   const [opened, setOpened] = useState<TailLine | null>(null);
-  // A list that goes on starts at its top again.
+  // The list's key: after a pause or a clearing, a new list is made, which starts at its top.
   const [run, setRun] = useState(0);
   const search = useRef<HTMLInputElement>(null);
   const isNarrow = useNarrow();
