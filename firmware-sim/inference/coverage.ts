@@ -1,7 +1,8 @@
 /**
  * Infers when a lock had no coverage: a connection broke and the lock did not reconnect at once, or an uplink waited
  * for a connection. Coverage is assumed to return just before the lock's next connection. An uplink's `madeMs` is when
- * the lock made it, its `atMs` when it arrived. Pure.
+ * the lock made it, its `atMs` when it arrived. In the power state HIGH a lock stays connected during its high window,
+ * a span of hours each day. Pure.
  */
 import { Seconds } from '../../proto/clock.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
@@ -19,14 +20,14 @@ const MAX_IMMEDIATE_RECONNECT_MS = Seconds(10) - TOLERANCE_MS;
  * @param events the events inferred so far: boots and modem restarts among them also break connections
  */
 export function inferCoverage(trace: LockTrace, events: readonly InferredEvent[]): InferredEvent[] {
-  const breaks = new Set(events.filter(({ change }) => breaksConnection(change.type)).map(({ atMs }) => atMs));
-  const holes: InferredEvent[] = [];
-  const addHole = (fromMs: number, reconnectMs: number): void => {
-    holes.push({ atMs: fromMs, change: { type: 'coverage', covered: false } });
+  const restartTimes = new Set(events.filter(({ change }) => breaksConnection(change.type)).map(({ atMs }) => atMs));
+  const inferred: InferredEvent[] = [];
+  const addGap = (fromMs: number, reconnectMs: number): void => {
+    inferred.push({ atMs: fromMs, change: { type: 'coverage', covered: false } });
     if (reconnectMs === Number.POSITIVE_INFINITY) return;
     // A lock that connects because of a restart must not get coverage before that restart.
-    const backMs = breaks.has(reconnectMs) ? reconnectMs : reconnectMs - 1;
-    holes.push({ atMs: backMs, change: { type: 'coverage', covered: true } });
+    const backMs = restartTimes.has(reconnectMs) ? reconnectMs : reconnectMs - 1;
+    inferred.push({ atMs: backMs, change: { type: 'coverage', covered: true } });
   };
   let connectedUntilMs = Number.NEGATIVE_INFINITY;
   const uplinks = trace.uplinks.toSorted((a, b) => a.madeMs - b.madeMs);
@@ -43,19 +44,20 @@ export function inferCoverage(trace: LockTrace, events: readonly InferredEvent[]
     }
     waitingSinceMs = Math.min(waitingSinceMs, windowOpenedMs(trace, connectedUntilMs, connection.connectedMs));
     if (connection.connectedMs - waitingSinceMs > MAX_IMMEDIATE_RECONNECT_MS)
-      addHole(waitingSinceMs - 1, connection.connectedMs);
+      addGap(waitingSinceMs - 1, connection.connectedMs);
     const nextConnectMs = trace.connections[index + 1]?.connectedMs ?? Number.POSITIVE_INFINITY;
     const brokeMs = wasBroken(connection) ? breakTimeMs(connection, uplinks) : null;
+    // A restart broke the connection, and the lock reconnected at once: no loss of coverage is needed as a cause.
     const isExplained =
-      brokeMs !== null && breaks.has(brokeMs) && nextConnectMs - brokeMs <= MAX_IMMEDIATE_RECONNECT_MS;
+      brokeMs !== null && restartTimes.has(brokeMs) && nextConnectMs - brokeMs <= MAX_IMMEDIATE_RECONNECT_MS;
     if (brokeMs === null || isExplained || nextConnectMs <= brokeMs) connectedUntilMs = connection.endedMs;
     else {
-      addHole(brokeMs, nextConnectMs);
+      addGap(brokeMs, nextConnectMs);
       // Without coverage, the lock could not connect before this.
       connectedUntilMs = nextConnectMs;
     }
   }
-  return holes;
+  return inferred;
 }
 
 /**
@@ -80,7 +82,7 @@ function breaksConnection(type: string): boolean {
  * uplink then arrived over a later connection.
  */
 function breakTimeMs({ cause, endedMs, lastActivityMs }: TracedConnection, uplinks: readonly TracedUplink[]): number {
-  // In these two cases both ends notice the end at once.
+  // The gateway noticed at once: the network broke the connection, or the gateway closed it.
   if (cause === 'dropped' || cause === 'gateway') return endedMs;
   const delayed = uplinks.find(({ madeMs, atMs }) => madeMs > lastActivityMs && madeMs < endedMs && atMs >= endedMs);
   return delayed === undefined ? lastActivityMs + 1 : delayed.madeMs - 1;

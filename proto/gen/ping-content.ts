@@ -10,7 +10,7 @@ import type { LockState, Ping, Position, TetherState } from './ping-types.js';
 const LOCK_STATE_WORDS: readonly LockState[] = ['unknown', 'locked', 'unlocked'];
 const TETHER_STATE_WORDS: readonly TetherState[] = ['unknown', 'attached', 'detached'];
 
-/** Mixes all fields of a ping into the digest. A field that may be missing also adds whether it is present. */
+/** Mixes all fields of a ping into the fingerprint. An optional field also adds whether it is present. */
 export function mixPing(ping: Ping): void {
   switch (ping.kind) {
     case 'cellular':

@@ -25,7 +25,7 @@ export function pingContentText({ fields, fieldsInTypeOrder }) {
       '',
       ...declareWords(fields),
       '',
-      '/** Mixes all fields of a ping into the digest. A field that may be missing also adds whether it is present. */',
+      '/** Mixes all fields of a ping into the fingerprint. An optional field also adds whether it is present. */',
       'export function mixPing(ping: Ping): void {',
       '  switch (ping.kind) {',
       ...PING_TYPES.flatMap(({ type }, index) => [
@@ -41,7 +41,7 @@ export function pingContentText({ fields, fieldsInTypeOrder }) {
   );
 }
 
-/** The call that mixes a field's value into the digest. */
+/** The call that mixes a field's value into the fingerprint. */
 function mixCall(field) {
   const { value } = field;
   const expression = memberExpression(field);

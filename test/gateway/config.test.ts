@@ -101,8 +101,8 @@ t.test('with a running gateway, config shows the values in use, with the ports t
     text.includes(readFileSync(path.join(data, 'key'), 'utf8').trim()),
     'no secret, though their files are named',
   );
-  const away = ['config', '--gateway', 'http://127.0.0.1:9', '--token', 'x'];
-  t.match(await lockgate(away), { exit: { code: 3 }, stderr: [/no gateway.*lockgate serve/] });
+  const withoutGateway = ['config', '--gateway', 'http://127.0.0.1:9', '--token', 'x'];
+  t.match(await lockgate(withoutGateway), { exit: { code: 3 }, stderr: [/no gateway.*lockgate serve/] });
   writeFileSync(path.join(data, 'operator-address'), 'http://127.0.0.1:9\n');
   t.match(await showConfig(['--data', data]), { running: false }, 'the address of a gateway that has stopped');
 });

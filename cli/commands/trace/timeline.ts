@@ -42,7 +42,11 @@ const STYLES: Readonly<Partial<Record<TraceEvent['event'], Style>>> = {
   world: 'dim',
 };
 
-/** Prints the timeline of one trace. @throws LockgateError `input-…` for a file that can't be read */
+/**
+ * Prints the timeline of one trace. Its events may include `world`: what truly happened to a lock in a simulation.
+ *
+ * @throws LockgateError `input-…` for a file that can't be read
+ */
 export async function printTimeline(file: string, flags: TimelineFlags): Promise<void> {
   await withSpooledTrace(file, async (trace) => {
     const findings = await readFindings(trace, file);

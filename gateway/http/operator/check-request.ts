@@ -113,6 +113,7 @@ function faultsOf(errors: readonly ValidatorFault[], schema: TSchema): Fault[] {
     if (keyword === 'required')
       for (const name of params.requiredProperties as string[]) report(`${pointer}/${escaped(name)}`, 'it is missing');
     else if (keyword === 'additionalProperties')
+      // Overwrites what else was reported about the member: that it is unknown explains the rest.
       for (const name of params.additionalProperties as string[])
         faults.set(`${pointer}/${escaped(name)}`, 'there is no such member');
     else if (keyword === 'anyOf') {

@@ -29,6 +29,7 @@ const STATES = ['pending', 'delivered'] as const;
 
 t.setTimeout(120_000);
 
+/** An uplink as the gateway stores it. Two with the same key (lock, boot, sequence) may differ in their content. */
 function uplink(lock: number, boot: number, sequence: number, content = 0): IncomingUplink {
   const bytes = testBytes(sequence, { boot, kept: content });
   const uplinkKey = { deviceId: lock, merchantId: 1, credentialId: lock, boot, sequence };
@@ -48,8 +49,8 @@ class LogModel {
   readonly uplinks: IncomingUplink[] = [];
 
   append(incoming: readonly IncomingUplink[]): void {
-    for (const uplink1 of incoming)
-      if (!this.uplinks.some((other) => keyOf(other) === keyOf(uplink1))) this.uplinks.push(uplink1);
+    for (const added of incoming)
+      if (!this.uplinks.some((known) => keyOf(known) === keyOf(added))) this.uplinks.push(added);
   }
 
   ofLock(lock: number): IncomingUplink[] {
@@ -91,7 +92,7 @@ async function compare(t: Test, store: Store, model: LogModel, random: SeededCha
   const uplinks = model.ofLock(lock);
   const shortKeys = (list: readonly IncomingUplink[]): string[] => list.map(shortKeyOf);
   t.same(shortKeys(await logOf(store, lock)), shortKeys(uplinks), `${when}: the log of lock ${lock}`);
-  const sorted = uplinks.toSorted((uplink1, other) => other.boot - uplink1.boot || other.sequence - uplink1.sequence);
+  const sorted = uplinks.toSorted((a, b) => b.boot - a.boot || b.sequence - a.sequence);
   const latest = await store.readUplinks(lock, 15);
   const positions = (list: readonly { boot: number; sequence: number }[]): string[] =>
     list.map(({ boot, sequence }) => `${boot}/${sequence}`);
@@ -104,19 +105,21 @@ async function compare(t: Test, store: Store, model: LogModel, random: SeededCha
     `${when}: the deliveries of lock ${lock}`,
   );
   if (uplinks.length === 0) return;
-  const uplink1 = random.pick(uplinks);
-  const digests = await store.readDigests(lock, uplink1.boot, uplink1.sequence);
-  const withSameKey = uplinks.filter(({ boot, sequence }) => boot === uplink1.boot && sequence === uplink1.sequence);
+  const picked = random.pick(uplinks);
+  const digests = await store.readDigests(lock, picked.boot, picked.sequence);
+  const withSameKey = uplinks.filter(({ boot, sequence }) => boot === picked.boot && sequence === picked.sequence);
   t.same(
     digests.map((digest) => digest.toString('hex')).sort(),
     withSameKey.map(({ digest }) => digest.toString('hex')).sort(),
-    `${when}: the contents with the key ${shortKeyOf(uplink1)}`,
+    `${when}: the contents with the key ${shortKeyOf(picked)}`,
   );
-  const event = await store.webhooks.findEvent({ ...uplink1, mac: testMac(lock) });
-  t.equal(event && shortKeyOf(event), shortKeyOf(uplink1), `${when}: the event`);
+  const event = await store.webhooks.findEvent({ ...picked, mac: testMac(lock) });
+  t.equal(event && shortKeyOf(event), shortKeyOf(picked), `${when}: the event`);
 }
 
-/** Makes uplinks in order, late, repeated, and with the same key but other content. */
+/**
+ * Makes uplinks in order, late, repeated, and with the same key but other content. A lock restarts every 64 uplinks.
+ */
 function nextBatch(random: SeededChance, sent: Map<number, number>): IncomingUplink[] {
   return Array.from({ length: random.between(0, 25) }, () => {
     const lock = random.between(1, LOCKS + 1);

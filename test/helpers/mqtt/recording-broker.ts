@@ -2,9 +2,13 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import type { Teardown } from '../store/temp-folder.js';
 
+/** Packet types of MQTT 3.1.1 (section 2.2.1), and the complete CONNACK that accepts a connection. */
 const CONNECT = 1;
 const PUBLISH = 3;
 const CONNACK = Buffer.from([0x20, 2, 0, 0]);
+const PUBACK_START = [0x40, 2];
+/** Where the client id is in a CONNECT: after the protocol's name, its level, the flags and the keep-alive. */
+const CLIENT_ID_OFFSET = 10;
 
 /** A PUBLISH that the broker received. */
 export interface RecordedPublish {
@@ -24,6 +28,7 @@ export class RecordingBroker {
   }
 
   static async start(test: Teardown): Promise<RecordingBroker> {
+    // The broker is made once the server has its port; connections come only after that.
     const holder: { broker?: RecordingBroker } = {};
     const sockets = new Set<Socket>();
     const server = createServer((socket) => {
@@ -51,7 +56,7 @@ export class RecordingBroker {
         const [type, body] = [(unparsed[0] ?? 0) >> 4, unparsed.subarray(2, 2 + (unparsed[1] ?? 0))];
         unparsed = unparsed.subarray(2 + (unparsed[1] ?? 0));
         if (type === CONNECT) {
-          clientId = textAt(body, 10);
+          clientId = textAt(body, CLIENT_ID_OFFSET);
           socket.write(CONNACK);
         } else if (type === PUBLISH) this.#onPublish(clientId, body, socket);
       }
@@ -60,13 +65,14 @@ export class RecordingBroker {
 
   #onPublish(clientId: string, body: Buffer, socket: Socket): void {
     const topic = textAt(body, 0);
-    const idAt = 2 + topic.length;
-    this.publishes.push({ clientId, topic, payload: Buffer.from(body.subarray(idAt + 2)) });
-    this.answer(Buffer.from([0x40, 2, ...body.subarray(idAt, idAt + 2)]), socket);
+    const packetIdOffset = 2 + topic.length;
+    this.publishes.push({ clientId, topic, payload: Buffer.from(body.subarray(packetIdOffset + 2)) });
+    this.answer(Buffer.from([...PUBACK_START, ...body.subarray(packetIdOffset, packetIdOffset + 2)]), socket);
   }
 }
 
-function textAt(body: Buffer, at: number): string {
-  const length = body.readUInt16BE(at);
-  return body.toString('utf8', at + 2, at + 2 + length);
+/** A text in a packet: two bytes with its length, then its bytes. */
+function textAt(body: Buffer, offset: number): string {
+  const length = body.readUInt16BE(offset);
+  return body.toString('utf8', offset + 2, offset + 2 + length);
 }

@@ -183,6 +183,7 @@ class TrueState {
   }
 }
 
+/** Whether a lock sends daily Period Pings in a state. */
 function hasPeriod(state: State): boolean {
   return state !== 'AIRPLANE' && state !== 'LOW_BATTERY';
 }
@@ -197,6 +198,7 @@ function overdueInWindow({ fromMinute, toMinute, utcOffsetMinutes }: HighWindow,
   if (fromMinute === toMinute) return sinceMs + MAX_SILENCE_MS.window;
   const length = Minutes(toMinute > fromMinute ? toMinute - fromMinute : toMinute - fromMinute + 1440);
   const today = Math.floor(sinceMs / Days(1));
+  // Days are UTC here: with its offset, a window that matters may open on a neighbouring day. Three days are enough.
   for (let day = today - 3; day <= today + 3; day++) {
     const opensMs = Days(day) + Minutes(fromMinute - utcOffsetMinutes);
     const overMs = Math.max(opensMs, sinceMs) + MAX_SILENCE_MS.window;

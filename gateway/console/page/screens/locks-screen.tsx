@@ -1,13 +1,13 @@
 /** All locks in a list that follows the gateway: searched and filtered in the page, trouble first. */
 import type { JSX } from 'preact';
-import { useMemo, useRef } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import type { Lock } from '../api/shapes.js';
-import { useKeys } from '../app/keys.js';
 import { type Route, routeTo } from '../app/route.js';
 import { setQuery } from '../app/use-route.js';
 import { useLive } from '../live/use-live.js';
 import { Age } from '../view/age.js';
 import { Empty, lockName, PresenceBadge, TroubleBadge } from '../view/parts.js';
+import { SearchField } from '../view/search-field.js';
 import { VirtualList } from '../view/virtual-list.js';
 
 const ROW_PIXELS = 40;
@@ -15,8 +15,6 @@ const ROW_PIXELS = 40;
 export function LocksScreen({ route }: { readonly route: Route }): JSX.Element {
   const { locks, version } = useLive();
   const { search = '', presence = '' } = route.query;
-  const field = useRef<HTMLInputElement>(null);
-  useKeys(useMemo(() => ({ '/': () => field.current?.focus() }), []));
   const shown = useMemo(() => {
     const words = search.toLowerCase().split(/\s+/).filter(Boolean);
     return locks.sorted.filter((lock) => (presence === '' || lock.presence === presence) && matches(lock, words));
@@ -25,16 +23,7 @@ export function LocksScreen({ route }: { readonly route: Route }): JSX.Element {
     <section class="screen fill" aria-labelledby="locks-title">
       <header class="screen-head">
         <h1 id="locks-title">Locks</h1>
-        <label>
-          <span class="hidden">Search by name, MAC or label</span>
-          <input
-            ref={field}
-            type="search"
-            placeholder="Search ( / )"
-            value={search}
-            onInput={(event) => setQuery({ search: event.currentTarget.value })}
-          />
-        </label>
+        <SearchField label="Search by name, MAC or label" search={search} />
         <label>
           Presence{' '}
           <select value={presence} onChange={(event) => setQuery({ presence: event.currentTarget.value })}>

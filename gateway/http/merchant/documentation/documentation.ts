@@ -110,6 +110,7 @@ function serveFile(fastify: FastifyInstance, url: string, file: () => Promise<Me
   fastify.route({
     method: ['GET', 'HEAD'],
     url,
+    // The document does not list these routes. `hide` is a member that @fastify/swagger adds to a route's schema.
     schema: { hide: true } as never,
     handler: async (request, reply) => {
       if (csp !== undefined) reply.header('content-security-policy', csp);

@@ -15,7 +15,7 @@ import { pick } from '../json/audit-terms.js';
 import { checkRole, roleNeeded } from '../roles.js';
 import { Described } from '../schemas.js';
 
-/** The header with the checksum of the file (`sumOfSums`). */
+/** The header with the checksum of the file, which the client compares with the bytes that it received. */
 export const SUM_HEADER = 'lockgate-sum';
 
 const SQLITE_TYPE = 'application/vnd.sqlite3';
@@ -46,6 +46,7 @@ export function addBackupRoute(
   const { operation: action } = BACKUP_TERMS;
   fastify.get('/backup', async (request, reply) => {
     const { token, role } = callers.of(request);
+    // An entry of the audit log; a backup has no changed object and no state before.
     const change = { who: whoOf(request, proxies, token), action, object: '', before: null };
     const copy = await audit.change(
       change,

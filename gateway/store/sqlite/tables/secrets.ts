@@ -5,7 +5,6 @@
  */
 import type { Database } from 'better-sqlite3';
 import type { Mac } from '../../../../proto/wire/mac.js';
-import { StoreFailure } from '../../contract/errors.js';
 import { OPERATOR_RECIPIENT } from '../../contract/notify/notification-store.js';
 import {
   type ForgetRequest,
@@ -15,11 +14,9 @@ import {
   type KeyMetadata,
   type SecretStore,
 } from '../../contract/secret-store.js';
-import type { WriteMutex } from '../write-mutex.js';
+import { type GuardedWriter, writeExclusively } from '../exclusive-write.js';
 
-export interface SqliteSecretsParts {
-  readonly mutex: WriteMutex;
-  readonly writer: Database;
+export interface SqliteSecretsParts extends GuardedWriter {
   readonly reader: Database;
 }
 
@@ -51,14 +48,14 @@ export class SqliteSecrets implements SecretStore {
   }
 
   async recordKeyId(keyId: string): Promise<void> {
-    await this.#write('record the key', (db) => {
+    await writeExclusively(this.#parts, 'record the key', (db) => {
       putMetadata(db, KEY_ID_METADATA, keyId);
       db.prepare('DELETE FROM fact WHERE name = ?').run(HASH_KEY_METADATA);
     });
   }
 
   sealClearHeaders(seal: (value: string) => Buffer): Promise<number> {
-    return this.#write('seal headers', (db) => {
+    return writeExclusively(this.#parts, 'seal headers', (db) => {
       const clearRows = db
         .prepare('SELECT id, headers FROM webhook_url WHERE headers_sealed = 0')
         .all() as HeadersRow[];
@@ -73,7 +70,7 @@ export class SqliteSecrets implements SecretStore {
   }
 
   reseal(reseal: (sealed: Buffer) => Buffer, key: { keyId: string; hashKeySealed: Buffer }): Promise<number> {
-    return this.#write('seal secrets again', (db) => {
+    return writeExclusively(this.#parts, 'seal secrets again', (db) => {
       let count = 0;
       for (const table of ['webhook_url', 'webhook_old_secret', 'notify_secret']) {
         const rows = db.prepare(`SELECT id, secret_sealed FROM ${table}`).all();
@@ -99,7 +96,7 @@ export class SqliteSecrets implements SecretStore {
   }
 
   forget({ keyId, unknownSecret, disabledWhy, nowMs }: ForgetRequest): Promise<ForgottenSecrets> {
-    return this.#write('forget secrets', (db) => {
+    return writeExclusively(this.#parts, 'forget secrets', (db) => {
       const forgotten = readForgotten(db, nowMs);
       db.exec(`DELETE FROM webhook_old_secret; DELETE FROM notify_secret;
         DELETE FROM notification WHERE recipient_id > ${OPERATOR_RECIPIENT};
@@ -115,19 +112,6 @@ export class SqliteSecrets implements SecretStore {
       putMetadata(db, KEY_ID_METADATA, keyId);
       db.prepare('DELETE FROM fact WHERE name = ?').run(HASH_KEY_METADATA);
       return forgotten;
-    });
-  }
-
-  /** Runs `work` in a transaction. @param action completes a failure's message "the store could not …" */
-  #write<T>(action: string, work: (db: Database) => T): Promise<T> {
-    const { mutex, writer } = this.#parts;
-    return mutex.runExclusive(() => {
-      try {
-        return writer.transaction(() => work(writer)).immediate();
-      } catch (error) {
-        if ((error as Error).name !== 'SqliteError') throw error;
-        throw new StoreFailure(action, error);
-      }
     });
   }
 }

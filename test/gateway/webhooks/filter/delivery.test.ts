@@ -1,4 +1,8 @@
-/** What a URL gets: filters by reason, type of ping and label; cursor, order and recovery (interfaces.md §3). */
+/**
+ * Which events a webhook URL with a filter gets: filters by reason, type of ping and label of the lock (interfaces.md
+ * §3). A URL's cursor is the position in the log up to which the URL needs no further event; events that the filter
+ * does not select have no delivery. An event for a disabled URL has the state `kept` until an operator recovers it.
+ */
 import path from 'node:path';
 import t from 'tap';
 import type { Gateway } from '../../../../gateway/gateway.js';
@@ -37,12 +41,13 @@ const GPS: Ping = {
 /** Resolves when the URL's stored cursor is at the end of the log. */
 async function cursorAtEnd({ store }: Gateway, urlId: number): Promise<void> {
   await eventually('the cursor is at the end of the log', async () => {
+    // From beyond the log's end, this finds the id that the next event will get.
     const next = await store.webhooks.findFirstUplinkFrom(Number.MAX_SAFE_INTEGER);
     return (await store.webhooks.find(urlId))?.cursor === next - 1;
   });
 }
 
-t.test('a URL gets the events that pass its filter; its cursor passes the others, which get no row', async (t) => {
+t.test('a URL gets the events that its filter selects; its cursor skips all others', async (t) => {
   const { gateway, receiver, urlId } = await setUpWebhooks(t);
   const { settings } = gateway.webhooks;
   await settings.set(urlId, {
@@ -74,7 +79,7 @@ t.test('a URL gets the events that pass its filter; its cursor passes the others
   t.strictSame(receivedSequences(receiver), [2, 5, 8], 'skipped events stay skipped');
 });
 
-t.test('only events that pass the filter are kept and recovered', async (t) => {
+t.test('of a disabled URL, only events that the filter selects can be recovered', async (t) => {
   const { gateway, receiver, urlId } = await setUpWebhooks(t);
   const { settings, redelivery } = gateway.webhooks;
   await settings.set(urlId, { filter: { pingTypes: ['gps'] }, state: 'disabled' });
@@ -120,7 +125,7 @@ t.test('wrong filters are refused with a sentence', async (t) => {
   });
 });
 
-t.test('an event is resent only to the URLs whose filter it passes', async (t) => {
+t.test('an event is resent only to the URLs whose filter selects it', async (t) => {
   const { gateway, receiver, urlId } = await setUpWebhooks(t);
   const other = await testReceiver(t);
   const filter = { reasons: ['REASON_THEFT'] };
@@ -134,7 +139,7 @@ t.test('an event is resent only to the URLs whose filter it passes', async (t) =
   await t.rejects(gateway.webhooks.redelivery.resend(id, url.id), { code: 'event-filtered' });
 });
 
-t.test('db check accepts a cursor that passed the events that a filter left out', async (t) => {
+t.test('db check accepts a cursor that skipped events because of a filter', async (t) => {
   const folder = tempFolder(t);
   const gateway = await openGateway(t, folder);
   await gateway.accounts.addMerchant(MERCHANT);

@@ -1,32 +1,21 @@
 /** The gateway's effective settings and where each comes from, as `lockgate config` shows them. Read only. */
 import type { JSX } from 'preact';
-import { useCallback, useMemo, useRef } from 'preact/hooks';
+import { useCallback } from 'preact/hooks';
 import { gatewayApi, type SettingJson } from '../../api/operator-gateway.js';
-import { useKeys } from '../../app/keys.js';
 import type { Route } from '../../app/route.js';
 import { setQuery } from '../../app/use-route.js';
 import { Badge, Empty, WhenLoaded } from '../../view/parts.js';
+import { SearchField } from '../../view/search-field.js';
 import { useAnswer } from '../../view/use-answer.js';
 
 export function SettingsScreen({ route }: { readonly route: Route }): JSX.Element {
   const settings = useAnswer(useCallback(gatewayApi.settings, []));
   const { search = '', changed = '' } = route.query;
-  const field = useRef<HTMLInputElement>(null);
-  useKeys(useMemo(() => ({ '/': () => field.current?.focus() }), []));
   return (
     <section class="screen" aria-labelledby="settings-title">
       <header class="screen-head">
         <h1 id="settings-title">Settings</h1>
-        <label>
-          <span class="hidden">Search settings</span>
-          <input
-            ref={field}
-            type="search"
-            placeholder="Search ( / )"
-            value={search}
-            onInput={(event) => setQuery({ search: event.currentTarget.value })}
-          />
-        </label>
+        <SearchField label="Search settings" search={search} />
         <label>
           <input
             type="checkbox"

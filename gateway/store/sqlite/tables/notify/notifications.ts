@@ -14,12 +14,10 @@ import {
   type Recipient,
   type RecipientSecret,
 } from '../../../contract/notify/notification-store.js';
-import type { WriteMutex } from '../../write-mutex.js';
+import { type GuardedWriter, writeExclusively } from '../../exclusive-write.js';
 import { NotificationQueue } from './queue.js';
 
-export interface SqliteNotificationsParts {
-  readonly mutex: WriteMutex;
-  readonly writer: Database;
+export interface SqliteNotificationsParts extends GuardedWriter {
   readonly reader: Database;
 }
 
@@ -68,7 +66,7 @@ export class SqliteNotifications implements NotificationStore {
   }
 
   setUrl(id: number, url: string | null, secretSealed: Buffer): Promise<{ readonly isSecretNew: boolean }> {
-    return this.#write('set a notify URL', (db) => {
+    return writeExclusively(this.#parts, 'set a notify URL', (db) => {
       if (url === null && id !== OPERATOR_RECIPIENT) {
         for (const statement of [
           'DELETE FROM notification WHERE recipient_id = ?',
@@ -101,7 +99,7 @@ export class SqliteNotifications implements NotificationStore {
   }
 
   addSecret(recipientId: number, secretSealed: Buffer, nowMs: number, oldValidUntilMs: number): Promise<void> {
-    return this.#write('add a secret', (db) => {
+    return writeExclusively(this.#parts, 'add a secret', (db) => {
       db.prepare(
         'UPDATE notify_secret SET valid_until_ms = min(?, ifnull(valid_until_ms, ?)) WHERE recipient_id = ?',
       ).run(oldValidUntilMs, oldValidUntilMs, recipientId);
@@ -122,7 +120,7 @@ export class SqliteNotifications implements NotificationStore {
   }
 
   record(changes: readonly NotificationChange[]): Promise<void> {
-    return this.#write('queue notifications', () => this.#queue.record(changes));
+    return writeExclusively(this.#parts, 'queue notifications', () => this.#queue.record(changes));
   }
 
   async readOpenTroubles(): Promise<OpenTrouble[]> {
@@ -152,7 +150,7 @@ export class SqliteNotifications implements NotificationStore {
   }
 
   release(id: number): Promise<boolean> {
-    return this.#write('release a notification', (db) => {
+    return writeExclusively(this.#parts, 'release a notification', (db) => {
       const released = db.prepare(
         `UPDATE notification SET opened_state = 'pending' WHERE id = ? AND opened_state = 'held'`,
       );
@@ -161,7 +159,7 @@ export class SqliteNotifications implements NotificationStore {
   }
 
   conclude({ id, recipientId, part, atMs, failure, nextAttemptAtMs }: MessageAttempt, nowMs: number): Promise<void> {
-    return this.#write('record a notification', (db) => {
+    return writeExclusively(this.#parts, 'record a notification', (db) => {
       const state = failure === null ? 'delivered' : 'dead';
       if (nextAttemptAtMs !== null)
         db.prepare(
@@ -186,7 +184,7 @@ export class SqliteNotifications implements NotificationStore {
   }
 
   shortenWaits(nowMs: number, maxWaits: readonly number[]): Promise<void> {
-    return this.#write('shorten waits', (db) => {
+    return writeExclusively(this.#parts, 'shorten waits', (db) => {
       const shorten = db.prepare(
         `UPDATE notification SET next_attempt_at_ms = @untilMs
          WHERE attempts = @attempts AND next_attempt_at_ms > @untilMs`,
@@ -212,19 +210,6 @@ export class SqliteNotifications implements NotificationStore {
     } catch (error) {
       throw new StoreFailure('read notifications', error);
     }
-  }
-
-  /** Runs `work` in a transaction. @param action completes a failure's message "the store could not …" */
-  #write<T>(action: string, work: (db: Database) => T): Promise<T> {
-    const { mutex, writer } = this.#parts;
-    return mutex.runExclusive(() => {
-      try {
-        return writer.transaction(() => work(writer)).immediate();
-      } catch (error) {
-        if ((error as Error).name !== 'SqliteError') throw error;
-        throw new StoreFailure(action, error);
-      }
-    });
   }
 }
 
