@@ -101,7 +101,7 @@ export class Accounts {
       ordered,
       filter: changedFilter(request.filter ?? {}),
       ...checkLimits(request, clock.now()),
-      fromUplinkId: sinceMs === undefined ? undefined : await store.webhooks.findFirstUplinkFrom(sinceMs),
+      after: sinceMs === undefined ? undefined : await store.webhooks.findPositionAt(sinceMs),
       nowMs: clock.now(),
     });
     onWebhookUrl(url);

@@ -4,8 +4,9 @@
  * them: an hour with very many events is extrapolated from its start.
  */
 import { Hours } from '../../proto/clock.js';
+import type { LogPosition } from '../store/contract/log/log-position.js';
 import type { Store } from '../store/contract/store.js';
-import type { WebhookUrl } from '../store/contract/webhook-store.js';
+import type { CountedRange, WebhookUrl } from '../store/contract/webhook-store.js';
 
 /** How many hours are shown, the present one included. */
 export const SHOWN_HOURS = 24;
@@ -61,12 +62,7 @@ export async function readDeliveryHours(
     // The ids of an hour end where those of the next one start.
     const startId = await store.webhooks.findFirstUplinkFrom(startMs);
     if (index > 0) {
-      const counts = await countRange(
-        store,
-        url,
-        { afterId: Math.max(fromId - 1, url.startedAfter), toId: startId - 1 },
-        nextTurn,
-      );
+      const counts = await countRange(store, url, { afterId: fromId - 1, toId: startId - 1 }, nextTurn);
       hours.push({ fromMs: startMs - Hours(1), ...counts });
     }
     fromId = startId;
@@ -74,16 +70,24 @@ export async function readDeliveryHours(
   return hours;
 }
 
-interface IdRange {
-  readonly afterId: number;
-  readonly toId: number;
+type IdRange = Omit<CountedRange, 'limit'>;
+
+/**
+ * The part of a range of ids that is between two positions. The ids are narrowed too, since a count that is
+ * extrapolated takes their distance for the number of events.
+ */
+function between(after: LogPosition, { afterId, toId }: IdRange, before?: LogPosition): IdRange {
+  const lowestId = Math.min(...after.values());
+  const highestId = before === undefined ? toId : Math.max(...before.values(), 0);
+  const narrowed = { afterId: Math.max(afterId, after.size === 0 ? 0 : lowestId), toId: Math.min(toId, highestId) };
+  return { ...narrowed, after, before };
 }
 
 /** Up to the cursor, every event was attempted; after it, some were not sent yet. */
 async function countRange(store: Store, url: WebhookUrl, range: IdRange, nextTurn: () => Promise<void>) {
-  const { cursor } = url;
-  const sent = { afterId: range.afterId, toId: Math.min(range.toId, cursor) };
-  const rest = { afterId: Math.max(range.afterId, cursor), toId: range.toId };
+  const { cursor, startedAfter } = url;
+  const sent = between(startedAfter, range, cursor);
+  const rest = between(cursor, range);
   const before = await countAttempted(store, url.id, sent, nextTurn);
   const after = await countAttempted(store, url.id, rest, nextTurn);
   const unsent = await countUnsent(store, url, rest, after, nextTurn);
@@ -97,7 +101,7 @@ async function countAttempted(store: Store, urlId: number, range: IdRange, nextT
   let counts: Counts = NOTHING;
   for (let slice = 0; slice < MAX_SLICES_PER_HOUR && afterId < toId; slice += 1) {
     await nextTurn();
-    const found = await store.webhooks.countAttempted(urlId, { afterId, toId, limit: EVENTS_PER_SLICE });
+    const found = await store.webhooks.countAttempted(urlId, { ...range, afterId, limit: EVENTS_PER_SLICE });
     const { attempted, attempts, delivered, dead, pending } = found;
     const failedAttempts = Math.max(attempts - delivered, 0);
     counts = sum([counts, { delivered, failedAttempts, dead, waiting: pending, isEstimate: false }]);
@@ -112,16 +116,17 @@ async function countAttempted(store: Store, urlId: number, range: IdRange, nextT
 async function countUnsent(
   store: Store,
   url: WebhookUrl,
-  { afterId: startId, toId }: IdRange,
+  range: IdRange,
   { events: attempted }: { readonly events: number },
   nextTurn: () => Promise<void>,
 ): Promise<Counts> {
+  const { afterId: startId, toId } = range;
   if (startId >= toId) return NOTHING;
-  if (url.filter !== null) return await countFilteredUnsent(store, url.id, { afterId: startId, toId }, nextTurn);
+  if (url.filter !== null) return await countFilteredUnsent(store, url.id, range, nextTurn);
   let [afterId, pings] = [startId, 0];
   for (let slice = 0; slice < MAX_SLICES_PER_HOUR && afterId < toId; slice += 1) {
     await nextTurn();
-    const found = await store.webhooks.countPings(url.id, { afterId, toId, limit: EVENTS_PER_SLICE });
+    const found = await store.webhooks.countPings(url.id, { ...range, afterId, limit: EVENTS_PER_SLICE });
     pings += found.count;
     afterId = found.lastId;
   }

@@ -1,6 +1,6 @@
 /**
  * Runs one worker for each active webhook URL, and wakes the worker when its merchant has new events (stored pings).
- * The worker sends the events that follow the URL's cursor: the id before its oldest event without an outcome.
+ * The worker sends the events that follow the URL's cursor: the position before its oldest events without an outcome.
  *
  * The dispatcher has each URL in one of these states:
  *
@@ -13,6 +13,7 @@
  */
 import { type Milliseconds, Seconds } from '../../proto/clock.js';
 import type { Keys } from '../data-folder/keys.js';
+import { LOG_START } from '../store/contract/log/log-position.js';
 import type { WebhookUrl } from '../store/contract/store.js';
 import type { OldSecret } from '../store/contract/webhook-store.js';
 import { DeliveryThrottle } from './delivery-throttle.js';
@@ -72,7 +73,7 @@ export class Dispatcher {
   async #follow(url: WebhookUrl): Promise<void> {
     const { store, waits } = this.#parts;
     // Pings in the log that were damaged may have been repaired in the meantime: their deliveries become due again.
-    const wholeLog = { afterId: 0, toId: Number.MAX_SAFE_INTEGER, nowMs: waits.now() };
+    const wholeLog = { after: LOG_START, before: undefined, nowMs: waits.now() };
     if (url.state === 'active') await store.webhooks.releaseRepaired(url.id, wholeLog);
     this.#startWorker(url, await store.webhooks.readOldSecrets(url.id, waits.wall.now()));
   }

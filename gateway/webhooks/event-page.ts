@@ -4,6 +4,7 @@
  */
 import { type Clock, Minutes } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
+import { LOG_START, type LogPosition } from '../store/contract/log/log-position.js';
 import type { PingFilter } from '../store/contract/merchants/uplink-scan.js';
 import { type Store, SWEPT_METADATA } from '../store/contract/store.js';
 import { eventBodies } from './event-bodies.js';
@@ -16,8 +17,8 @@ const MAX_DISORDER = Minutes(1);
 
 /** A place in the log: the events after it are still to be read. */
 export interface EventPlace {
-  /** The id of the last uplink that was read; 0 at the start of the log. */
-  readonly afterId: number;
+  /** Where the reading of the log ended. */
+  readonly after: LogPosition;
   /**
    * Every event that was received before this time, by the run's clock (wall-clock time, except in a sped-up
    * simulation), has been read: if only older ones are deleted for their age, none is missed.
@@ -41,7 +42,7 @@ export interface EventPage {
 }
 
 /** The place before all events. */
-export const OLDEST_PLACE: EventPlace = { afterId: 0, completeToMs: 0 };
+export const OLDEST_PLACE: EventPlace = { after: LOG_START, completeToMs: 0 };
 
 /** What a page is read for. */
 export interface EventPageTerms {
@@ -65,15 +66,15 @@ export async function readEventPage(
   place: EventPlace,
   { filter, limit, turns, signal }: EventPageTerms,
 ): Promise<EventPage> {
-  if (place.afterId > 0) await refuseIfSwept(store, place);
+  if (place.after.size > 0) await refuseIfSwept(store, place);
   const startedMs = runClock.now();
-  const terms = { merchantId, afterId: place.afterId, filter, limit, maxExamined: MAX_EXAMINED_PER_PAGE, signal };
-  const { pings, examined, lastId, receivedToMs, isAtEnd } = await store.scans.events(terms);
+  const terms = { merchantId, after: place.after, filter, limit, maxExamined: MAX_EXAMINED_PER_PAGE, signal };
+  const { pings, examined, end, receivedToMs, isAtEnd } = await store.scans.events(terms);
   budgets.chargeRows(merchantId, examined);
   const events = await eventBodies(pings, turns, signal);
   const readToMs = isAtEnd ? startedMs - MAX_DISORDER : 0;
   const completeToMs = Math.max(place.completeToMs, receivedToMs, readToMs);
-  return { events, next: { afterId: lastId ?? place.afterId, completeToMs }, isAtEnd };
+  return { events, next: { after: end, completeToMs }, isAtEnd };
 }
 
 async function refuseIfSwept(store: Store, { completeToMs }: EventPlace): Promise<void> {

@@ -5,6 +5,7 @@
 import type { Clock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { noSuchWebhook } from '../store/contract/errors.js';
+import type { LogPosition } from '../store/contract/log/log-position.js';
 import type { Store, StoredUplink, WebhookUrl } from '../store/contract/store.js';
 import type { ResendOutcome } from '../store/contract/webhook-store.js';
 import { eventTypeOf } from '../store/contract/webhooks/merchant-event.js';
@@ -130,14 +131,14 @@ export class Redelivery {
     const wantedUrls = urls.filter(({ id }) => urlId === undefined || id === urlId);
     if (urlId !== undefined && wantedUrls.length === 0) throw noSuchWebhook(urlId);
     if (urlId !== undefined) wantedUrls.forEach(requireActive);
-    // Ids of uplinks grow in the order of receipt, so the time range is a range of ids: after `afterId`, up to `toId`.
-    const afterId = (await store.webhooks.findFirstUplinkFrom(sinceMs)) - 1;
-    const toId = (await store.webhooks.findFirstUplinkFrom(untilMs)) - 1;
+    // Uplinks are in the log in the order of receipt, so the time range is between two positions.
+    const after = await store.webhooks.findPositionAt(sinceMs);
+    const before = await store.webhooks.findPositionAt(untilMs);
     const recovered: Recovered[] = [];
     for (const url of wantedUrls)
       recovered.push({
         urlId: url.id,
-        events: url.state === 'active' ? await this.#recoverAt(url, afterId, toId) : null,
+        events: url.state === 'active' ? await this.#recoverAt(url, after, before) : null,
       });
     return recovered;
   }
@@ -160,19 +161,19 @@ export class Redelivery {
     }
   }
 
-  /** Makes the URL's undelivered events with these uplink ids due. Returns their number. */
-  async #recoverAt({ id }: WebhookUrl, firstAfterId: number, toId: number): Promise<number> {
+  /** Makes the URL's undelivered events between two positions due. Returns their number. */
+  async #recoverAt({ id }: WebhookUrl, start: LogPosition, before: LogPosition): Promise<number> {
     const { store, dispatcher, waits } = this.#parts;
     let eventCount = 0;
-    for (let afterId: number | null = firstAfterId; afterId !== null; ) {
-      const batch = { afterId, toId, limit: MAX_RECOVERED_PER_COMMIT, nowMs: waits.now() };
-      const { count, lastId } = await store.webhooks.recover(id, batch);
+    for (let after: LogPosition | null = start; after !== null; ) {
+      const batch = { after, before, limit: MAX_RECOVERED_PER_COMMIT, nowMs: waits.now() };
+      const { count, next } = await store.webhooks.recover(id, batch);
       eventCount += count;
-      afterId = lastId;
+      after = next;
       dispatcher.recheckDue(id);
     }
     // Events that were not sent since their stored pings were damaged, and whose pings have been repaired since.
-    const range = { afterId: firstAfterId, toId, nowMs: waits.now() };
+    const range = { after: start, before, nowMs: waits.now() };
     const repairedCount = await store.webhooks.releaseRepaired(id, range);
     if (repairedCount > 0) dispatcher.recheckDue(id);
     return eventCount + repairedCount;

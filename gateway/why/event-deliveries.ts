@@ -4,6 +4,7 @@
  */
 import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
 import { noSuchWebhook } from '../store/contract/errors.js';
+import { isBehind } from '../store/contract/log/log-position.js';
 import type { Store, StoredUplink } from '../store/contract/store.js';
 import { DELIVERY_STATES, type DeliveryReading, type WebhookUrl } from '../store/contract/webhook-store.js';
 import { eventId } from '../webhooks/event-id.js';
@@ -58,7 +59,7 @@ async function caseOf(
   const behind = await findEarlierPending(store, uplink, url);
   const earliest = behind?.first ?? null;
   const first = earliest && { ...earliest, reading: withWallClockDate(earliest.reading, webhooks) };
-  const isLeftOut = url.wasFiltered && uplink.id > url.startedAfter;
+  const isLeftOut = url.wasFiltered && !isBehind(url.startedAfter, uplink.id);
   return { url, reading, probeAtMs, heldUntilMs, isInGap, isLeftOut, behind: behind && { first } };
 }
 

@@ -15,6 +15,7 @@ import {
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
+import { LOG_START } from '../../gateway/store/contract/log/log-position.js';
 import { writeSums } from '../../gateway/store/file-sums.js';
 import { copyDatabase, requireRoom } from '../../gateway/store/sqlite/backup/copy.js';
 import { checkDatabase } from '../../gateway/store/sqlite/check/check.js';
@@ -392,7 +393,7 @@ for (const [index, step] of STEPS.slice(0, -1).entries()) {
     t.same((await checkDatabase(copy ?? '')).damage, []);
     t.same(await migrateFolder(folder), { from: STEPS.at(-1), steps: [], copy: null });
     const store = await openSqliteStore(folder);
-    t.match(await store.readEvents(1, 0, 9), [{ sequence: 1 }]);
+    t.match(await store.readEvents(1, LOG_START, 9), [{ sequence: 1 }]);
     t.equal(await store.readDeviceState(1), '{}');
     await store.close();
   });

@@ -5,6 +5,7 @@
 import t, { type Test } from 'tap';
 import { readCommandRequest } from '../../gateway/commands/command-input.js';
 import type { Gateway } from '../../gateway/gateway.js';
+import { LOG_START } from '../../gateway/store/contract/log/log-position.js';
 import { afterThisTurn, Days, Hours, Minutes, Seconds } from '../../proto/clock.js';
 import type { Finding } from '../../proto/power/judge/event.js';
 import { ManualMachine } from '../helpers/clocks/manual-machine.js';
@@ -46,7 +47,7 @@ async function startFirstGateway(t: Test): Promise<GatewayRun & { readonly secre
 }
 
 const storedSequences = async ({ gateway }: GatewayRun): Promise<number[]> =>
-  (await gateway.store.readEvents(1, 0, 99)).map(({ sequence }) => sequence);
+  (await gateway.store.readEvents(1, LOG_START, 99)).map(({ sequence }) => sequence);
 
 t.test('a start 401 days ahead deletes no ping and closes no month before it is confirmed', async (t) => {
   const { folder, gateway: first } = await startFirstGateway(t);

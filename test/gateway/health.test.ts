@@ -13,6 +13,7 @@ import { watchEventLoop } from '../../gateway/health/event-loop.js';
 import { Health } from '../../gateway/health/health.js';
 import { StoreWatch } from '../../gateway/health/store.js';
 import { failureKind, StoreFailure } from '../../gateway/store/contract/errors.js';
+import { LOG_START } from '../../gateway/store/contract/log/log-position.js';
 import type { Store } from '../../gateway/store/contract/store.js';
 import type { UsageStore } from '../../gateway/store/contract/usage-store.js';
 import { monthOf } from '../../gateway/usage/month.js';
@@ -150,7 +151,7 @@ t.test(
     const reconnected = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
     await reconnected.send(testBytes(2));
     t.match(
-      await gateway.store.readEvents(1, 0, 9),
+      await gateway.store.readEvents(1, LOG_START, 9),
       [{ sequence: 1 }, { sequence: 2 }],
       'everything acknowledged is stored',
     );

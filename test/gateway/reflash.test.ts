@@ -5,6 +5,7 @@ import t from 'tap';
 import { Prng } from '../../firmware-sim/prng.js';
 import type { Gateway } from '../../gateway/gateway.js';
 import { exportTrace } from '../../gateway/http/operator/trace-export.js';
+import { LOG_START } from '../../gateway/store/contract/log/log-position.js';
 import type { DeviceReading } from '../../gateway/store/contract/store.js';
 import { openStore, sqliteUrl } from '../../gateway/store/open-store.js';
 import { openDurable } from '../../gateway/store/sqlite/durable-file.js';
@@ -57,7 +58,7 @@ async function outcomeOf(gateway: Gateway, eventIds: readonly string[]): Promise
   if (reading === null) throw new Error('the gateway does not know the lock');
   const { belief, ping } = JSON.parse(reading.state ?? 'null');
   const { power, batteryPercent, batteryFrom, lockState, position, highWindow, state } = belief;
-  const events = await gateway.store.readEvents(reading.device.merchantId, 0, 1000);
+  const events = await gateway.store.readEvents(reading.device.merchantId, LOG_START, 1000);
   const findings = (await gateway.store.readFindings(reading.device.id, 1000))
     .filter(({ finding }) => ruleRow(finding.rule)?.restsOn === 'content')
     .map(({ finding }) => `${finding.rule} ${finding.about?.boot}/${finding.about?.sequence}`);

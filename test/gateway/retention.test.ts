@@ -7,6 +7,7 @@ import t from 'tap';
 import { readConfig, resolveSettings } from '../../gateway/config.js';
 import { GatewayEvents, type Swept } from '../../gateway/events.js';
 import { Retention } from '../../gateway/retention.js';
+import { LOG_START, positionAfter } from '../../gateway/store/contract/log/log-position.js';
 import type { AgingChunk, AttemptRecord, Incoming, Store } from '../../gateway/store/contract/store.js';
 import { DELIVERY_STATES } from '../../gateway/store/contract/webhook-store.js';
 import { uplinkDigest } from '../../gateway/webhooks/event-id.js';
@@ -81,7 +82,7 @@ async function runLoopTurns(): Promise<void> {
 }
 
 async function sequences(store: Store): Promise<number[]> {
-  return (await store.readEvents(1, 0, 9999)).map(({ sequence }) => sequence);
+  return (await store.readEvents(1, LOG_START, 9999)).map(({ sequence }) => sequence);
 }
 
 t.test('rows of every kind that are older than the configured days are deleted; younger rows stay', async (t) => {
@@ -143,13 +144,13 @@ t.test('an undelivered event stays, but not for a disabled URL', async (t) => {
   const slow = await store.addWebhookUrl({ ...request, url: 'http://slow/' });
   const disabledUrl = await store.addWebhookUrl({ ...request, url: 'http://gone/' });
   await append(store, uplink(1, START), uplink(2, START), uplink(3, START), uplink(4, START, 0));
-  const [id1, id2, id3] = (await store.readEvents(1, 0, 9)).map(({ id }) => id) as [number, number, number];
+  const [id1, id2, id3] = (await store.readEvents(1, LOG_START, 9)).map(({ id }) => id) as [number, number, number];
   const attempt = (urlId: number, uplinkId: number): AttemptRecord => {
     const outcome = { state: 'pending', nextAttemptAtMs: 1 } as const;
     return { urlId, uplinkId, number: 1, atMs: 1, durationMs: 1, status: 500, error: 'no', answer: 'a', outcome };
   };
   await store.recordProgress([
-    { urlId: slow.id, attempts: [attempt(slow.id, id1)], cursor: id2 },
+    { urlId: slow.id, attempts: [attempt(slow.id, id1)], cursor: positionAfter(id2) },
     { urlId: disabledUrl.id, attempts: [attempt(disabledUrl.id, id2)], disabledWhy: 'gone' },
   ]);
   clock.advance(Days(KEEP_DAYS + 1));
@@ -162,7 +163,7 @@ t.test('an undelivered event stays, but not for a disabled URL', async (t) => {
     'a delivery for the disabled URL is deleted with its event',
   );
   const done = { ...attempt(slow.id, id1), number: 2, outcome: { state: 'delivered' } } as const;
-  await store.recordProgress([{ urlId: slow.id, attempts: [done], cursor: id3 }]);
+  await store.recordProgress([{ urlId: slow.id, attempts: [done], cursor: positionAfter(id3) }]);
   await sweep(setup);
   t.same(await sequences(store), [], 'the events are deleted once delivered');
   t.equal(await store.nextDueAtMs(slow.id), null);
@@ -176,10 +177,10 @@ t.test('an event that waits for order stays; an event in a gap is deleted', asyn
   const enabledAgain = await store.addWebhookUrl({ ...request, url: 'http://back/' });
   await store.webhooks.change(enabledAgain.id, { disabledWhy: 'by hand' });
   await append(store, uplink(1, START), uplink(2, START));
-  const [id1, id2] = (await store.readEvents(1, 0, 9)).map(({ id }) => id) as [number, number];
+  const [id1, id2] = (await store.readEvents(1, LOG_START, 9)).map(({ id }) => id) as [number, number];
   await store.webhooks.change(enabledAgain.id, { disabledWhy: null });
   await store.recordProgress([
-    { urlId: ordered.id, attempts: [], blocked: [{ uplinkId: id2, atMs: START }], cursor: id2 },
+    { urlId: ordered.id, attempts: [], blocked: [{ uplinkId: id2, atMs: START }], cursor: positionAfter(id2) },
   ]);
   const states = (urlId: number): Promise<readonly (readonly [number, string])[]> =>
     store.webhooks
@@ -195,8 +196,9 @@ t.test('an event that waits for order stays; an event in a gap is deleted', asyn
   t.match(setup.swept, [{ uplinks: 1, held: 1 }]);
   t.same(await states(enabledAgain.id), [[2, 'kept']], 'it can be requested as long as it is there');
   t.same(await states(ordered.id), [[2, 'pending']]);
-  const chunk = { afterId: id1 - 1, toId: id2, limit: 9, nowMs: START };
-  t.match(await store.webhooks.recover(enabledAgain.id, chunk), { count: 1, lastId: id2 });
+  const range = { after: positionAfter(id1 - 1), before: positionAfter(id2) };
+  const chunk = { ...range, limit: 9, nowMs: START };
+  t.match(await store.webhooks.recover(enabledAgain.id, chunk), { count: 1, next: positionAfter(id2) });
 });
 
 t.test('with 0 days nothing is deleted', async (t) => {
@@ -253,7 +255,7 @@ t.test('with the shortest retention a repeat that is 30 days late is still recog
   const stored = waitForEvents(second, 'uplink', 1);
   await (await TestLock.connect(t, second.mqttPort, MAC, secret)).send(bytes);
   t.match(await stored, [{ repeated: true, buffered: true }]);
-  t.equal((await second.store.readEvents(1, 0, 9)).length, 1);
+  t.equal((await second.store.readEvents(1, LOG_START, 9)).length, 1);
 });
 
 t.test('a setting of fewer than 31 days is refused', async (t) => {

@@ -5,6 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import t, { type Test } from 'tap';
+import { LOG_START } from '../../gateway/store/contract/log/log-position.js';
 import { LOCKGATE, lockgateJson, Program } from '../helpers/cli/program.js';
 import { MERCHANT, openGateway, testBytes, testMac } from '../helpers/gateway/test-gateway.js';
 import { callMerchantApi } from '../helpers/http/merchant-call.js';
@@ -105,7 +106,7 @@ t.test('a gateway with 200 descriptors and 400 locks serves operators and loses 
   t.match(await serve.waitForExit(), { code: 0 });
   const gateway = await openGateway(t, data);
   t.equal(
-    (await gateway.store.readEvents(1, 0, LOCK_COUNT)).length,
+    (await gateway.store.readEvents(1, LOG_START, LOCK_COUNT)).length,
     connected.length,
     'every acknowledged ping is stored',
   );

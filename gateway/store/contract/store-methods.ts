@@ -81,6 +81,7 @@ export const STORE_METHODS: MethodTable<Store> = {
     shortenWaits: 'writes',
     findPending: 'reads',
     findFirstUplinkFrom: 'reads',
+    findPositionAt: 'reads',
     findEvent: 'reads',
     selectPassing: 'reads',
     readDeliveries: 'reads',

@@ -18,6 +18,7 @@ import type { Source } from '../../../proto/wire/ping.js';
 import type { AuditStore } from './audit-store.js';
 import type { CommandChange, CommandStore } from './command-record.js';
 import type { ConsoleSessionStore } from './console-session-store.js';
+import type { LogPosition } from './log/log-position.js';
 import type { LockEvent, LogEntry, QuarantinedMessage, StoredFinding } from './log-entry.js';
 import type { MarkStore } from './mark-store.js';
 import type { AccessStore } from './merchants/access-store.js';
@@ -303,8 +304,8 @@ export interface DeliveryProgress {
   readonly failing?: Failing | null;
   /** A pause that the receiver asked for. */
   readonly hold?: Hold;
-  /** The new cursor: the id before the URL's oldest event without an outcome; left out if unchanged. */
-  readonly cursor?: number | undefined;
+  /** The new cursor: the position before the URL's oldest events without an outcome; left out if unchanged. */
+  readonly cursor?: LogPosition | undefined;
   /** If given, disables the URL: a sentence why. */
   readonly disabledWhy?: string;
 }
@@ -388,14 +389,17 @@ export interface Store {
 
   /* Deliveries: the other hot path. */
 
-  /** Returns the merchant's pings after `afterId`, oldest first; with `all`, its other events too. */
-  readEvents(merchantId: number, afterId: number, limit: number, kinds?: 'pings' | 'all'): Promise<StoredUplink[]>;
   /**
-   * Returns the uplink ids after `afterId` that already have an outcome at this URL: a failed event has a row in the
+   * Returns the merchant's pings after a position, at most `limit`; with `all`, its other events too. Of each slot they
+   * are the oldest ones, in order, without a gap; the events of one lock are in order too.
+   */
+  readEvents(merchantId: number, after: LogPosition, limit: number, kinds?: 'pings' | 'all'): Promise<StoredUplink[]>;
+  /**
+   * Returns the uplink ids after a position that already have an outcome at this URL: a failed event has a row in the
    * table of deliveries, a delivered event a stored attempt. The cursor may be before them if an older event has no
    * outcome.
    */
-  readOutcomesAfter(urlId: number, afterId: number): Promise<number[]>;
+  readOutcomesAfter(urlId: number, after: LogPosition): Promise<number[]>;
   /**
    * Returns the URL's retries due by `nowMs`, longest due first; at an ordered URL, only each lock's oldest pending
    * event.
@@ -527,7 +531,7 @@ export interface NewWebhookUrl {
   readonly attemptsPerSecond?: number | null | undefined;
   readonly timeoutMs?: number | null | undefined;
   readonly ca?: string | null | undefined;
-  /** The first uplink that the URL gets; by default it gets uplinks from now on. */
-  readonly fromUplinkId?: number | undefined;
+  /** The URL gets uplinks after this position; by default it gets uplinks from now on. */
+  readonly after?: LogPosition | undefined;
   readonly nowMs: number;
 }

@@ -4,6 +4,7 @@
  * is a stored ping of a lock; its uplink id is its id in the log of all messages from locks.
  */
 import type { EventKey } from '../../webhooks/event-id.js';
+import type { LogPosition } from './log/log-position.js';
 import type { StoredUplink } from './stored-uplink.js';
 import type { WebhookFilter } from './webhooks/webhook-filter.js';
 
@@ -19,12 +20,12 @@ export interface WebhookUrl {
   readonly secretSealed: Buffer;
   readonly state: 'active' | 'disabled';
   readonly disabledWhy: string | null;
-  /** Every event up to this uplink id is delivered or has a delivery row. */
-  readonly cursor: number;
+  /** Every event before this position is delivered or has a delivery row. */
+  readonly cursor: LogPosition;
   /** Whether a lock's later events wait for a failed event. */
   readonly ordered: boolean;
-  /** The URL gets only events after this uplink id. */
-  readonly startedAfter: number;
+  /** The URL gets only events after this position. */
+  readonly startedAfter: LogPosition;
   /** Which events the URL gets; null if it gets all. */
   readonly filter: WebhookFilter | null;
   /** Whether it has or had a filter, so that its cursor may have passed events that were not sent. */
@@ -114,7 +115,10 @@ export const DELIVERY_STATES = ['pending', 'delivered', 'dead', 'kept', 'damaged
 
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
-/** Selects deliveries; `fromId` and `toId` are uplink ids, both included. */
+/**
+ * Selects deliveries; `fromId` and `toId` are uplink ids, both included. Ids of different slots (log/log-position.ts)
+ * are compared too: they grow with the time of receipt, but for differences between the clocks of gateways.
+ */
 export interface DeliveryFilter {
   readonly urlIds: readonly number[];
   readonly states: readonly DeliveryState[];
@@ -154,6 +158,9 @@ export interface DeliveryReading {
 export interface CountedRange {
   readonly afterId: number;
   readonly toId: number;
+  /** Only uplinks after this position, if it is given; and only those before this one. */
+  readonly after?: LogPosition | undefined;
+  readonly before?: LogPosition | undefined;
   readonly limit: number;
 }
 
@@ -181,10 +188,11 @@ export interface UnsentCount {
 /** The outcome of a resend: the delivery is due now, or its first delivery is still under way. */
 export type ResendOutcome = 'due' | 'on-its-way';
 
-/** One step of a recovery: events with uplink ids after `afterId` up to `toId`, at most `limit`. */
+/** One step of a recovery: events between two positions, at most `limit`. */
 export interface RecoveryStep {
-  readonly afterId: number;
-  readonly toId: number;
+  readonly after: LogPosition;
+  /** Undefined for the end of the log. */
+  readonly before: LogPosition | undefined;
   readonly limit: number;
   readonly nowMs: number;
 }
@@ -210,8 +218,13 @@ export interface WebhookStore {
   /** Whether the URL has a pending delivery of this lock. */
   findPending(urlId: number, deviceId: number): Promise<boolean>;
 
-  /** Returns the id of the first uplink received at this time or later; the last id + 1 if there is none. */
+  /**
+   * Returns the id of the first uplink received at this time or later; the last id + 1 if there is none. For lists in
+   * the order of ids ({@link DeliveryFilter}).
+   */
   findFirstUplinkFrom(receivedAtMs: number): Promise<number>;
+  /** Returns the position after the uplinks received before this time. */
+  findPositionAt(receivedAtMs: number): Promise<LogPosition>;
   /** Returns the event with this key; null if the log has none, or the key's MAC is not the lock's. */
   findEvent(key: EventKey): Promise<StoredUplink | null>;
   /** Returns those of the events that pass a filter, by the present labels of their locks. */
@@ -227,13 +240,12 @@ export interface WebhookStore {
   /** Makes an event due at a URL now; its retry schedule starts again. */
   resend(urlId: number, uplinkId: number, nowMs: number): Promise<ResendOutcome>;
   /**
-   * Makes `damaged` deliveries due whose uplinks match their checksums again, with uplink ids after `afterId` up to
-   * `toId`. Returns how many.
+   * Makes `damaged` deliveries due whose uplinks match their checksums again, between two positions. Returns how many.
    */
   releaseRepaired(urlId: number, range: Omit<RecoveryStep, 'limit'>): Promise<number>;
   /**
-   * Makes undelivered events of the URL due: dead, kept, or waiting for a retry. Returns how many, and the last uplink
-   * id, after which the next step starts; null if there was no such event.
+   * Makes undelivered events of the URL due: dead, kept, or waiting for a retry. Returns how many, and the position
+   * after which the next step starts; null if there was no such event.
    */
-  recover(urlId: number, step: RecoveryStep): Promise<{ readonly count: number; readonly lastId: number | null }>;
+  recover(urlId: number, step: RecoveryStep): Promise<{ readonly count: number; readonly next: LogPosition | null }>;
 }

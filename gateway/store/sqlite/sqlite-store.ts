@@ -12,6 +12,7 @@ import type { Source } from '../../../proto/wire/ping.js';
 import type { AuditStore } from '../contract/audit-store.js';
 import type { ConsoleSessionStore } from '../contract/console-session-store.js';
 import { StoreFailure } from '../contract/errors.js';
+import { DENSE_SLOT, idInSlot, type LogPosition } from '../contract/log/log-position.js';
 import type { MarkStore } from '../contract/mark-store.js';
 import type { AccessStore } from '../contract/merchants/access-store.js';
 import type { InvitationStore } from '../contract/merchants/invitation-store.js';
@@ -268,7 +269,8 @@ class SqliteStore implements Store {
   }
 
   recordProgress(progress: readonly DeliveryProgress[]): Promise<void> {
-    return this.#writeBatched('record deliveries', { type: 'progress', progress });
+    const dense = progress.map((each) => ({ ...each, cursor: each.cursor && idInSlot(each.cursor, DENSE_SLOT) }));
+    return this.#writeBatched('record deliveries', { type: 'progress', progress: dense });
   }
 
   #writeBatched(action: string, write: BatchedWrite): Promise<void> {
@@ -355,14 +357,16 @@ class SqliteStore implements Store {
 
   async readEvents(
     merchantId: number,
-    afterId: number,
+    after: LogPosition,
     limit: number,
     kinds: 'pings' | 'all' = 'pings',
   ): Promise<StoredUplink[]> {
+    const afterId = idInSlot(after, DENSE_SLOT);
     return this.#read('read events', () => this.#log.readEvents(merchantId, afterId, limit, kinds));
   }
 
-  async readOutcomesAfter(urlId: number, afterId: number): Promise<number[]> {
+  async readOutcomesAfter(urlId: number, after: LogPosition): Promise<number[]> {
+    const afterId = idInSlot(after, DENSE_SLOT);
     return this.#read('read deliveries', () => this.#log.readOutcomesAfter(urlId, afterId));
   }
 

@@ -1,7 +1,8 @@
 /**
  * Runs the attempts to deliver events (stored pings) to one URL, each from its start until its outcome is stored. The
- * worker (url-worker.ts) decides which attempt starts when. The URL's cursor is the id before its oldest event without
- * an outcome. An event gets a row in the store's table of deliveries only if its first attempt does not succeed.
+ * worker (url-worker.ts) decides which attempt starts when. The URL's cursor is the position before its oldest events
+ * without an outcome. An event gets a row in the store's table of deliveries only if its first attempt does not
+ * succeed.
  *
  * An attempt ends in one of four ways:
  *

@@ -1,10 +1,13 @@
 /**
  * The event queue of one URL: the merchant's events that were read from the store's log of uplinks and have no outcome
- * yet, in order of arrival. An event is a stored ping; its id is the uplink's. The URL's cursor is the id before its
- * oldest event without an outcome, and the queue starts there. Events that the URL's filter leaves out are skipped.
+ * yet, in order of arrival. An event is a stored ping; its id is the uplink's. The URL's cursor is the position in the
+ * log before its oldest events without an outcome (open-events.ts), and the queue starts there. Events that the URL's
+ * filter leaves out are skipped.
  */
 import { afterThisTurn } from '../../../proto/clock.js';
+import type { LogPosition } from '../../store/contract/log/log-position.js';
 import type { Store, StoredUplink, WebhookUrl } from '../../store/contract/store.js';
+import { OpenEvents } from './open-events.js';
 
 /** Events per read of the store. */
 const EVENTS_PER_READ = 128;
@@ -18,8 +21,7 @@ export class EventQueue {
   readonly #started = new Map<number, StoredUplink>();
   /** Ids after the cursor whose events had an outcome before this worker started. Undefined until the first read. */
   #concludedBefore: Set<number> | undefined;
-  /** The id of the last event that was read. */
-  #lastReadId: number;
+  readonly #open: OpenEvents;
   /** Events that the URL's filter leaves out were read since the last call of {@link takeSkipped}. */
   #hasSkipped = false;
   /** Counts calls of {@link forgetLock}: a read during such a call may return erased events. */
@@ -28,7 +30,7 @@ export class EventQueue {
   constructor(url: WebhookUrl, store: Store) {
     this.#url = url;
     this.#store = store;
-    this.#lastReadId = url.cursor;
+    this.#open = new OpenEvents(url.cursor);
   }
 
   /** Events that were read and wait for their first attempt. */
@@ -36,26 +38,31 @@ export class EventQueue {
     return this.#waiting.length;
   }
 
-  /** The id before the oldest event without an outcome. */
-  get cursor(): number {
-    let oldest = this.#waiting[0]?.id ?? this.#lastReadId + 1;
-    for (const id of this.#started.keys()) oldest = Math.min(oldest, id);
-    return oldest - 1;
+  /** The position before the oldest events without an outcome. */
+  get cursor(): LogPosition {
+    return this.#open.cursor;
   }
 
   /** Reads the next events. Returns whether there may be more. @throws StoreFailure */
   async readMore(): Promise<boolean> {
-    this.#concludedBefore ??= new Set(await this.#store.readOutcomesAfter(this.#url.id, this.#lastReadId));
+    const { readTo } = this.#open;
+    this.#concludedBefore ??= new Set(await this.#store.readOutcomesAfter(this.#url.id, readTo));
     const concluded = this.#concludedBefore;
     const forgetCountBefore = this.#forgetCount;
     const { merchantId, filter } = this.#url;
     const kinds = filter?.events == null ? 'pings' : 'all';
-    const events = await this.#store.readEvents(merchantId, this.#lastReadId, EVENTS_PER_READ, kinds);
+    const events = await this.#store.readEvents(merchantId, readTo, EVENTS_PER_READ, kinds);
     const passing = await this.#passingOf(events);
     if (forgetCountBefore !== this.#forgetCount) return true;
-    this.#lastReadId = events.at(-1)?.id ?? this.#lastReadId;
     if (passing.length < events.length) this.#hasSkipped = true;
-    this.#waiting.push(...passing.filter(({ id }) => !concluded.delete(id)));
+    const added = passing.filter(({ id }) => !concluded.delete(id));
+    let next = 0;
+    for (const { id } of events) {
+      const isOpen = id === added[next]?.id;
+      if (isOpen) next += 1;
+      this.#open.read(id, isOpen);
+    }
+    this.#waiting.push(...added);
     return events.length > 0;
   }
 
@@ -80,7 +87,11 @@ export class EventQueue {
    * started or stored it.
    */
   keepWaiting(mustWait: (event: StoredUplink) => boolean): void {
-    this.#waiting = this.#waiting.filter(mustWait);
+    this.#waiting = this.#waiting.filter((event) => {
+      if (mustWait(event)) return true;
+      if (!this.#started.has(event.id)) this.#open.end(event.id);
+      return false;
+    });
   }
 
   /** Must be called when the event's first attempt starts. */
@@ -91,6 +102,7 @@ export class EventQueue {
   /** Must be called when the event's first attempt has an outcome. */
   concluded({ id }: StoredUplink): void {
     this.#started.delete(id);
+    this.#open.end(id);
   }
 
   /** Returns an event whose attempt was not made to its old place, unless the event was forgotten meanwhile. */
@@ -103,7 +115,7 @@ export class EventQueue {
   /** Drops a lock's events, which were erased from the log. */
   forgetLock(deviceId: number): void {
     this.#forgetCount += 1;
-    this.#waiting = this.#waiting.filter((event) => event.deviceId !== deviceId);
-    for (const event of this.#started.values()) if (event.deviceId === deviceId) this.#started.delete(event.id);
+    this.keepWaiting((event) => event.deviceId !== deviceId);
+    for (const event of this.#started.values()) if (event.deviceId === deviceId) this.concluded(event);
   }
 }

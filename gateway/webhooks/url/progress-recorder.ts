@@ -1,7 +1,7 @@
 /**
  * Stores the outcomes of delivery attempts at all URLs: one commit for all waiting outcomes (group commit). Each
- * outcome comes with the URL's cursor, the id before its oldest event without an outcome. If the store fails, the
- * commit is repeated in order, so that no cursor passes an outcome that is not stored.
+ * outcome comes with the URL's cursor, the position before its oldest events without an outcome. If the store fails,
+ * the commit is repeated in order, so that no cursor passes an outcome that is not stored.
  *
  * If the store can write but refuses an outcome, the outcome itself is the cause, such as a damaged row in the table of
  * deliveries. An outcome is
@@ -16,6 +16,7 @@
 import { type Clock, type Milliseconds, Minutes, Seconds, systemClock, type Timer } from '../../../proto/clock.js';
 import type { GatewayEvents } from '../../events.js';
 import { failureKind } from '../../store/contract/errors.js';
+import { movedBefore } from '../../store/contract/log/log-position.js';
 import type { DeliveryProgress, Store } from '../../store/contract/store.js';
 
 /** How long an outcome waits for others to share its commit, and how many waiting outcomes start the commit at once. */
@@ -188,7 +189,7 @@ export class ProgressRecorder {
     const refused = this.#refused.size === 0 ? undefined : this.#refused.get(urlId);
     if (refused === undefined || cursor === undefined) return progress;
     let pinned = cursor;
-    for (const each of refused) for (const id of uplinkIdsOf(each.progress)) pinned = Math.min(pinned, id - 1);
+    for (const each of refused) for (const id of uplinkIdsOf(each.progress)) pinned = movedBefore(pinned, id);
     return { ...progress, cursor: pinned };
   }
 

@@ -6,8 +6,8 @@
  * order. A lock's next event waits until the first attempt at the lock's previous event has ended, so that successful
  * deliveries arrive in each lock's order. An event whose attempt failed gets a row in the store's table of deliveries
  * and waits there for its retry; the queue moves on without it. At an ordered URL the lock's later events wait as well
- * (lock-order.ts). The stored cursor is the id before the oldest event without an outcome. So a crash loses no event,
- * and an event whose outcome was not stored is attempted again under the same id.
+ * (lock-order.ts). The stored cursor is the position before the oldest events without an outcome. So a crash loses no
+ * event, and an event whose outcome was not stored is attempted again under the same id.
  *
  * The worker is in one of these modes:
  *

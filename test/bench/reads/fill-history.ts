@@ -5,6 +5,7 @@
  * folder.
  */
 import { openKeys } from '../../../gateway/data-folder/keys.js';
+import { positionAfter } from '../../../gateway/store/contract/log/log-position.js';
 import {
   type AttemptRecord,
   type IncomingUplink,
@@ -226,7 +227,8 @@ class HistoryFiller {
       return { urlId, uplinkId, ...answered, error: 'the receiver answered 500', outcome: { state: 'dead' } };
     });
     await inChunks(attempts, (chunk) => this.#store.recordProgress([{ urlId, attempts: chunk }]));
-    await this.#store.recordProgress([{ urlId, attempts: [], cursor: pings, disabledWhy: 'disabled by the operator' }]);
+    const cursor = positionAfter(pings);
+    await this.#store.recordProgress([{ urlId, attempts: [], cursor, disabledWhy: 'disabled by the operator' }]);
     return urlId;
   }
 }

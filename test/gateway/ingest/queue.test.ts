@@ -6,6 +6,7 @@ import t from 'tap';
 import { GatewayEvents } from '../../../gateway/events.js';
 import { Ingest, MAX_UNANSWERED_PER_LOCK, type Sender } from '../../../gateway/ingest/ingest.js';
 import { Locks } from '../../../gateway/locks/locks.js';
+import { LOG_START } from '../../../gateway/store/contract/log/log-position.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
 import { ManualClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
@@ -92,7 +93,7 @@ t.test('a flooding lock is refused, and another lock is not affected', async (t)
   await ingest.idle();
   const ofFlood = Array.from({ length: MAX_UNANSWERED_PER_LOCK }, (_, index) => `${flooding.mac} ${index + 1}`);
   t.same(acked, [...ofFlood, ...[1, 2, 3].map((each) => `${other.mac} ${each}`)], 'in the order of arrival');
-  const stored = (await store.readEvents(flooding.merchantId, 0, MAX_EVENTS)).map(
+  const stored = (await store.readEvents(flooding.merchantId, LOG_START, MAX_EVENTS)).map(
     ({ mac, sequence }) => `${mac} ${sequence}`,
   );
   t.same(stored, acked, 'exactly the acknowledged uplinks are stored');

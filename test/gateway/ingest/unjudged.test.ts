@@ -8,6 +8,7 @@ import t, { type Test } from 'tap';
 import type { JudgingTurned } from '../../../gateway/events.js';
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
 import type { VersionedJudge } from '../../../gateway/ingest/judging.js';
+import { LOG_START } from '../../../gateway/store/contract/log/log-position.js';
 import { Minutes } from '../../../proto/clock.js';
 import type { JudgeEvent } from '../../../proto/power/judge/event.js';
 import { formatMac } from '../../../proto/wire/mac.js';
@@ -76,7 +77,9 @@ t.test('pings of an unjudged lock are stored, acknowledged and delivered, and op
   t.match(judgingChanges, [{ mac: BAD_MAC, state: 'stopped', why: ERROR_MESSAGE }]);
   await arrived;
   const { id: badId, merchantId } = (await gateway.store.findDevice(BAD_MAC))?.device ?? { id: 0, merchantId: 0 };
-  const stored = (await gateway.store.readEvents(merchantId, 0, 100)).map(({ mac, sequence }) => `${mac} ${sequence}`);
+  const stored = (await gateway.store.readEvents(merchantId, LOG_START, 100)).map(
+    ({ mac, sequence }) => `${mac} ${sequence}`,
+  );
   t.same(stored.filter((each) => each.startsWith(BAD_MAC)).length, 4);
   t.equal((await got(`http://127.0.0.1:${gateway.httpPort}/readyz`)).statusCode, 200);
   const mac = formatMac(BAD_MAC);
@@ -99,7 +102,9 @@ t.test('pings of an unjudged lock are stored, acknowledged and delivered, and op
   t.ok(steps.some(({ code }) => code === 'unjudged') && steps.some(({ code }) => code === 'judge-failed'));
   t.equal((await callOperator(gateway, 'GET', `/why?id=${encodeURIComponent(`${mac} 1/2`)}`)).status, 200);
   await bad.send(testBytes(4));
-  const storedAfterRepeat = (await gateway.store.readEvents(merchantId, 0, 100)).filter((each) => each.mac === BAD_MAC);
+  const storedAfterRepeat = (await gateway.store.readEvents(merchantId, LOG_START, 100)).filter(
+    (each) => each.mac === BAD_MAC,
+  );
   t.equal(storedAfterRepeat.length, 4, 'a repeat is recognised');
   const trace = await got(`http://127.0.0.1:${gateway.operatorPort}/trace?mac=${mac}&since=2100-01-01T00:00:00Z`, {
     headers: { authorization: `Bearer ${gateway.operatorToken}` },

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
+import { LOG_START } from '../../../gateway/store/contract/log/log-position.js';
 import { Days } from '../../../proto/clock.js';
 import type { GpsPing } from '../../../proto/wire/ping.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
@@ -88,7 +89,7 @@ t.test('erased data is removed from the files, and other data stays', async (t) 
   const shownAfter = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown>;
   t.equal(shownAfter.presence, 'never-seen');
   t.same(historyOf(shownAfter), NO_HISTORY);
-  const events = await gateway.store.readEvents(1, 0, 9999);
+  const events = await gateway.store.readEvents(1, LOG_START, 9999);
   t.same(new Set(events.map(({ mac }) => mac)), new Set([OTHER_MAC]), 'no event of the lock is delivered any more');
   const due = await gateway.store.readDueDeliveries(1, Number.MAX_SAFE_INTEGER, 9999);
   t.notOk(due.some(({ uplink }) => uplink.mac === MAC));
@@ -115,7 +116,7 @@ t.test(
       for (const bytes of [gpsBytes(1, SECRET_POSITION), gpsBytes(2, SECRET_POSITION), gpsBytes(2, OTHER_POSITION)])
         await reconnected.send(bytes);
       t.match(await stored, [{ repeated: true }, { repeated: true }, { repeated: true }], moment);
-      t.same(await gateway.store.readEvents(1, 0, 9), [], moment);
+      t.same(await gateway.store.readEvents(1, LOG_START, 9), [], moment);
       await gateway.close();
       gateway = await openGateway(t, folder);
     }

@@ -4,6 +4,7 @@
  */
 import t from 'tap';
 import type { GatewayEventMap } from '../../../gateway/events.js';
+import { LOG_START } from '../../../gateway/store/contract/log/log-position.js';
 import type { Commit, Store } from '../../../gateway/store/contract/store.js';
 import { afterThisTurn, ManualClock, Seconds } from '../../../proto/clock.js';
 import { ChangeSignal } from '../../helpers/clocks/change-signal.js';
@@ -118,7 +119,7 @@ t.test('a gateway that stops answers received uplinks and reads no more', async 
   t.ok(lock.receivedHex.endsWith(pubackHex(2)), 'the uplink that was being stored is answered');
   const again = await openGateway(t, folder);
   t.same(
-    (await again.store.readEvents(1, 0, 9)).map(({ sequence }) => sequence),
+    (await again.store.readEvents(1, LOG_START, 9)).map(({ sequence }) => sequence),
     [1, 2],
     'the uplink that came after the start of the stop was not stored',
   );

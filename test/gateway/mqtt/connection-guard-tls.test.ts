@@ -15,6 +15,7 @@ import { ScriptedWorld } from '../../../firmware-sim/world/world.js';
 import { readConfig, resolveSettings } from '../../../gateway/config.js';
 import type { GatewayOptions } from '../../../gateway/gateway.js';
 import { readTlsIdentity } from '../../../gateway/mqtt/tls-identity.js';
+import { LOG_START } from '../../../gateway/store/contract/log/log-position.js';
 import { ManualClock, Seconds } from '../../../proto/clock.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { LOCKGATE, Program } from '../../helpers/cli/program.js';
@@ -78,7 +79,7 @@ t.test('a lock can connect over TLS with its CONNECT in several records', async 
   await lock.waitForHex(CONNACK_ACCEPTED);
   lock.write(publishPacket('up', testBytes(1)));
   await lock.waitForHex(pubackHex());
-  t.match(await gateway.store.readEvents(1, 0, 9), [{ mac: MAC, sequence: 1 }]);
+  t.match(await gateway.store.readEvents(1, LOG_START, 9), [{ mac: MAC, sequence: 1 }]);
 
   const stranger = await RawLock.openTls(t, port, firstCertificate.cert);
   stranger.write(connectPacket({ ...credentials, secret: 'wrong' }));
@@ -250,7 +251,7 @@ t.test('a simulated lock can send pings over TLS', async (t) => {
     20,
     () => JSON.stringify(entries),
   );
-  t.match(await gateway.store.readEvents(1, 0, 9), [{ mac: MAC }], 'its ping is stored');
+  t.match(await gateway.store.readEvents(1, LOG_START, 9), [{ mac: MAC }], 'its ping is stored');
 });
 
 t.test('SIGHUP reads the certificate again', async (t) => {

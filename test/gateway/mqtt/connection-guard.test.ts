@@ -6,6 +6,7 @@ import t, { type Test } from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { FrameCounter, firstPacket } from '../../../gateway/mqtt/packets/frames.js';
 import type { DescriptorRoom } from '../../../gateway/network/descriptors.js';
+import { LOG_START } from '../../../gateway/store/contract/log/log-position.js';
 import { ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import { testBytes, testGateway, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import {
@@ -269,7 +270,7 @@ t.test('packets right after the CONNECT are processed only once the CONNECT is a
     lock.receivedHex.startsWith(`${CONNACK_ACCEPTED}${SUBACK_GRANTED}`),
     'accepted, subscribed, and all acknowledged',
   );
-  t.equal((await gateway.store.readEvents(1, 0, 999)).length, 100);
+  t.equal((await gateway.store.readEvents(1, LOG_START, 999)).length, 100);
 
   const wrongClient = await open();
   wrongClient.write(
@@ -277,7 +278,7 @@ t.test('packets right after the CONNECT are processed only once the CONNECT is a
   );
   await wrongClient.waitForClose();
   t.equal(wrongClient.receivedHex, CONNACK_NOT_AUTHORIZED);
-  t.equal((await gateway.store.readEvents(1, 0, 999)).length, 100, 'nothing from a refused client is stored');
+  t.equal((await gateway.store.readEvents(1, LOG_START, 999)).length, 100, 'nothing from a refused client is stored');
 });
 
 t.test('a second CONNECT and packets that only servers send close the connection', async (t) => {
@@ -413,5 +414,5 @@ t.test('refusals are counted for operators', async (t) => {
   });
   const { mqtt } = (await answer.json()) as { mqtt: { refused: unknown } };
   t.same(mqtt.refused, { connect: 1, packet: 0, publish: 8, subscribe: 6, connection: 0 });
-  t.same(await gateway.store.readEvents(1, 0, 9), [], 'nothing was stored');
+  t.same(await gateway.store.readEvents(1, LOG_START, 9), [], 'nothing was stored');
 });

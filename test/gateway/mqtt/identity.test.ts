@@ -7,6 +7,7 @@ import { Keys } from '../../../gateway/data-folder/keys.js';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { parseDeviceState } from '../../../gateway/locks/device-state.js';
 import { authenticate } from '../../../gateway/mqtt/authentication.js';
+import { LOG_START } from '../../../gateway/store/contract/log/log-position.js';
 import { type LockAccount, MAX_PHONES_PER_LOCK, type StoredCredential } from '../../../gateway/store/contract/store.js';
 import { Hours, ManualClock, Seconds, systemClock } from '../../../proto/clock.js';
 import type { CellularPing, Uplink } from '../../../proto/wire/ping.js';
@@ -122,7 +123,7 @@ t.test('anything but PHONE from a phone, and PHONE from a lock, is stored with a
   const [phoneUplink, lockUplink] = await stored;
   t.match(phoneUplink?.findings, [{ rule: 'wrong-source' }]);
   t.ok(lockUplink?.findings.some(({ rule }) => rule === 'wrong-source'));
-  t.equal((await gateway.store.readEvents(1, 0, 9)).length, 2);
+  t.equal((await gateway.store.readEvents(1, LOG_START, 9)).length, 2);
 });
 
 t.test('a phone can’t subscribe and publishes only to up', async (t) => {
@@ -139,7 +140,7 @@ t.test('a phone can’t subscribe and publishes only to up', async (t) => {
   phone.client.publish('down', 'x', { qos: 1 });
   await phone.closed;
   t.match(await refused, [{ what: 'publish' }]);
-  t.same(await gateway.store.readEvents(1, 0, 9), []);
+  t.same(await gateway.store.readEvents(1, LOG_START, 9), []);
 });
 
 t.test('every refusal is the same CONNACK; only operators see the reason', async (t) => {
@@ -335,7 +336,7 @@ t.test('repeats and conflicts are recognised, whichever credential is newer', as
     await again.send(testBytes(5));
     t.match(await own, [{ repeated: false }, { repeated: true }], `${what}: the lock’s own`);
   }
-  t.equal((await gateway.store.readEvents(1, 0, 99)).length, 1 + 2 * 2 + 2);
+  t.equal((await gateway.store.readEvents(1, LOG_START, 99)).length, 1 + 2 * 2 + 2);
 });
 
 t.test('a trace contains a phone’s actions', async (t) => {

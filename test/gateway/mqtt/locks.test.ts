@@ -1,6 +1,7 @@
 /** A lock on a real gateway: who may connect, what a lock may send, and what happens to its uplinks. */
 import t from 'tap';
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
+import { LOG_START } from '../../../gateway/store/contract/log/log-position.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';
 import {
   MERCHANT,
@@ -49,10 +50,14 @@ t.test('an uplink is stored before it is acknowledged, and once', async (t) => {
   const announced = waitForEvents(gateway, 'uplink', 3);
   await lock.send(testBytes(1));
   // The first 9 events of merchant 1.
-  t.match(await gateway.store.readEvents(1, 0, 9), [{ mac: MAC, boot: 1, sequence: 1, bytes: testBytes(1) }]);
+  t.match(await gateway.store.readEvents(1, LOG_START, 9), [{ mac: MAC, boot: 1, sequence: 1, bytes: testBytes(1) }]);
   await lock.send(testBytes(1));
   await lock.send(testBytes(2));
-  t.match(await gateway.store.readEvents(1, 0, 9), [{ sequence: 1 }, { sequence: 2 }], 'the repeat makes no event');
+  t.match(
+    await gateway.store.readEvents(1, LOG_START, 9),
+    [{ sequence: 1 }, { sequence: 2 }],
+    'the repeat makes no event',
+  );
   t.match(await announced, [{ repeated: false }, { repeated: true }, { repeated: false }]);
   const reading = await gateway.store.findDevice(MAC);
   t.match(JSON.parse(reading?.state ?? 'null'), { belief: { lockState: 'locked' }, ping: { sequence: 2 } });
@@ -66,7 +71,7 @@ t.test('a late uplink is stored and does not overwrite newer state', async (t) =
   const state = JSON.parse((await gateway.store.findDevice(MAC))?.state ?? 'null') as { ping: { sequence: number } };
   t.equal(state.ping.sequence, 5);
   t.same(
-    (await gateway.store.readEvents(1, 0, 9)).map(({ sequence }) => sequence),
+    (await gateway.store.readEvents(1, LOG_START, 9)).map(({ sequence }) => sequence),
     [5, 4],
   );
 });
@@ -85,7 +90,7 @@ t.test('bytes that are not an uplink are acknowledged, quarantined and visible',
     stored.map(({ bytes }) => bytes.toString()),
     ['\0'.repeat(1025), '', 'garbage'],
   );
-  t.same(await gateway.store.readEvents(1, 0, 9), []);
+  t.same(await gateway.store.readEvents(1, LOG_START, 9), []);
 });
 
 t.test('a publish to any topic but up closes the connection and stores nothing', async (t) => {
@@ -105,7 +110,7 @@ t.test('a publish to any topic but up closes the connection and stores nothing',
     await lock.closed;
     t.pass(`${topic} at QoS ${qos}${retain ? ', retained,' : ''} closed the connection`);
   }
-  t.same(await gateway.store.readEvents(1, 0, 9), []);
+  t.same(await gateway.store.readEvents(1, LOG_START, 9), []);
 });
 
 t.test('a lock can subscribe only to down', async (t) => {
@@ -152,7 +157,7 @@ t.test('an uplink that could not be stored is not acknowledged; the next connect
   isStoreFailing = false;
   const reconnected = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   await reconnected.send(testBytes(1));
-  t.match(await gateway.store.readEvents(1, 0, 9), [{ sequence: 1 }]);
+  t.match(await gateway.store.readEvents(1, LOG_START, 9), [{ sequence: 1 }]);
 });
 
 t.test('after a restart the gateway continues with its stored state', async (t) => {
@@ -189,7 +194,7 @@ t.test('a closing gateway answers received uplinks and accepts no more', async (
   await gateway.close();
   await lock.closed;
   const reopened = await openGateway(t, folder);
-  const stored = new Set((await reopened.store.readEvents(1, 0, 1000)).map(({ sequence }) => sequence));
+  const stored = new Set((await reopened.store.readEvents(1, LOG_START, 1000)).map(({ sequence }) => sequence));
   t.ok(acked.length >= 20, `${acked.length} were acknowledged`);
   t.same(
     acked.filter((sequence) => !stored.has(sequence)),

@@ -5,6 +5,7 @@
 import path from 'node:path';
 import SqliteDatabase, { type Database } from 'better-sqlite3';
 import t, { type Test } from 'tap';
+import { LOG_START, positionAfter } from '../../../gateway/store/contract/log/log-position.js';
 import type { StoredUplink, WebhookUrl } from '../../../gateway/store/contract/store.js';
 import { DELIVERY_STATES } from '../../../gateway/store/contract/webhook-store.js';
 import { Kysely, SqliteDialect } from '../../../gateway/store/sqlite/kysely.js';
@@ -123,7 +124,8 @@ t.test('pages of a merchant’s users use an index', async (t) => {
 t.test('pages of deliveries use an index: a range of the log, of a merchant or a lock', async (t) => {
   const { db, takePlans } = await recordedStore(t);
   const reader = new DeliveryReader(db, new UplinkMemtable(0, 0), new PassingEvents(db));
-  const url = { id: 1, merchantId: 1, state: 'active', cursor: 50, startedAfter: 0, filter: null } as WebhookUrl;
+  const positions = { cursor: positionAfter(50), startedAfter: LOG_START };
+  const url = { id: 1, merchantId: 1, state: 'active', ...positions, filter: null } as WebhookUrl;
   const range = { urlIds: [1], states: DELIVERY_STATES, fromId: 1, toId: 100, limit: 50 };
   t.same(reader.read(url, [], range), [] satisfies StoredUplink[]);
   const plans = takePlans();

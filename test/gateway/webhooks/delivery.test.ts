@@ -7,6 +7,7 @@ import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
+import { LOG_START } from '../../../gateway/store/contract/log/log-position.js';
 import { afterThisTurn, ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
 import { Webhook } from '../../clients/webhook-libraries.js';
 import {
@@ -122,7 +123,7 @@ t.test('a 410 disables the URL, and its events stay stored', async (t) => {
   await lock.send(testBytes(2));
   const [url] = await gateway.store.listWebhookUrls();
   t.equal(url?.state, 'disabled');
-  t.match(await gateway.store.readEvents(1, url?.cursor ?? 0, 9), [{ sequence: 2 }]);
+  t.match(await gateway.store.readEvents(1, url?.cursor ?? LOG_START, 9), [{ sequence: 2 }]);
   t.equal(receiver.requests.length, 1);
 });
 

@@ -2,6 +2,7 @@
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
+import { LOG_START } from '../../../gateway/store/contract/log/log-position.js';
 import { Hours, ManualClock, Minutes, systemClock } from '../../../proto/clock.js';
 import { Webhook } from '../../clients/webhook-libraries.js';
 import { MERCHANT, openGateway, testBytes, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
@@ -166,7 +167,7 @@ t.test('a removed URL gets no more events, and only its rows are deleted', async
   t.equal(receiver.requests.length, 1);
   t.match(await gateway.store.listWebhookUrls(), [{ id: 2 }]);
   t.equal(await gateway.store.nextDueAtMs(urlId), null);
-  t.same(await gateway.store.readOutcomesAfter(urlId, 0), []);
+  t.same(await gateway.store.readOutcomesAfter(urlId, LOG_START), []);
   await eventually('both are recorded', async () => (await readDeliveries(gateway, ['delivered'])).length === 2);
 });
 

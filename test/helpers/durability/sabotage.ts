@@ -5,6 +5,7 @@
  * loss of power shows it: after kill -9 nothing is lost with NORMAL or FULL (quality.md §2).
  */
 import type { CommandStore } from '../../../gateway/store/contract/command-record.js';
+import { type LogPosition, movedAfter } from '../../../gateway/store/contract/log/log-position.js';
 import type { EventScan, PingScan } from '../../../gateway/store/contract/merchants/uplink-scan.js';
 import type { Commit, DueDelivery, Store, StoredUplink } from '../../../gateway/store/contract/store.js';
 
@@ -34,8 +35,8 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
   /** Never delivers some pings, to webhooks and to readers of events. */
   'skip-event': (store) =>
     withOverrides(store, {
-      readEvents: async (merchantId: number, afterId: number, limit: number) => {
-        const events = await store.readEvents(merchantId, afterId, limit);
+      readEvents: async (merchantId: number, after: LogPosition, limit: number) => {
+        const events = await store.readEvents(merchantId, after, limit);
         return events.filter(isNotSkipped);
       },
       scans: {
@@ -53,9 +54,10 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
    */
   'early-cursor': (store) =>
     withOverrides(store, {
-      readEvents: async (merchantId: number, afterId: number, limit: number) => {
-        const events = await store.readEvents(merchantId, afterId, limit);
-        const cursor = events.at(-1)?.id;
+      readEvents: async (merchantId: number, after: LogPosition, limit: number) => {
+        const events = await store.readEvents(merchantId, after, limit);
+        const last = events.at(-1);
+        const cursor = last && movedAfter(after, last.id);
         const urls = (await store.listWebhookUrls()).filter((url) => url.merchantId === merchantId);
         if (cursor !== undefined)
           await store.recordProgress(urls.map(({ id: urlId }) => ({ urlId, attempts: [], cursor })));

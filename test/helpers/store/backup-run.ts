@@ -4,6 +4,7 @@
  */
 import { copyFileSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
+import { isBehind, LOG_START } from '../../../gateway/store/contract/log/log-position.js';
 import { checkDatabase } from '../../../gateway/store/sqlite/check/check.js';
 import { runLockgate } from '../cli/program.js';
 import { ChangeSignal } from '../clocks/change-signal.js';
@@ -99,11 +100,13 @@ async function restore(test: Teardown, data: string, backup: string): Promise<Pi
   copyFileSync(path.join(data, 'key'), path.join(folder, 'key'));
   const checkBeforeStart = await checkDatabase(file);
   const gateway = await openGateway(test, folder);
-  const events = await gateway.store.readEvents(1, 0, 1e6);
+  const events = await gateway.store.readEvents(1, LOG_START, 1e6);
   // Deliveries that were under way at the moment of the backup are repeated. The cursor of a webhook URL is the id of
   // the last event whose delivery is finished.
   const lastId = events.at(-1)?.id ?? 0;
-  await eventually('the last webhook', async () => ((await gateway.store.webhooks.find(1))?.cursor ?? 0) >= lastId);
+  await eventually('the last webhook', async () => {
+    return isBehind((await gateway.store.webhooks.find(1))?.cursor ?? LOG_START, lastId);
+  });
   await gateway.close();
   const checkAfterClose = await checkDatabase(file);
   return {

@@ -2,6 +2,8 @@
  * Makes a store with rows in each table, as after months of work: uplinks (messages) of several locks, failed
  * deliveries, changed and deleted rows. For tests of the file itself, so most values are arbitrary.
  */
+
+import { positionAfter } from '../../../gateway/store/contract/log/log-position.js';
 import type { AttemptRecord, Incoming, Store } from '../../../gateway/store/contract/store.js';
 import { NO_FILTER } from '../../../gateway/store/contract/webhooks/webhook-filter.js';
 import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
@@ -144,7 +146,7 @@ async function stockDeliveries(store: Store, storedBefore: number): Promise<void
       const outcome = { state: 'pending', nextAttemptAtMs: STOCK_START_MS + 5000 } as const;
       return { ...attempt, status: 500, error: 'it answered 500', answer: 'no', outcome };
     });
-    await store.recordProgress([{ urlId, attempts, cursor: ids.at(-1) as number }]);
+    await store.recordProgress([{ urlId, attempts, cursor: positionAfter(ids.at(-1) as number) }]);
   }
 }
 

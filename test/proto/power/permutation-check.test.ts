@@ -4,6 +4,7 @@
 import t from 'tap';
 import { Prng } from '../../../firmware-sim/prng.js';
 import type { Gateway } from '../../../gateway/gateway.js';
+import { LOG_START } from '../../../gateway/store/contract/log/log-position.js';
 import { Minutes } from '../../../proto/clock.js';
 import { BELIEF_LIMITS } from '../../../proto/power/judge/belief.js';
 import { ruleRow } from '../../../proto/power/rules.js';
@@ -192,7 +193,7 @@ async function readFinalState(gateway: Gateway, eventIds: readonly string[]): Pr
   if (stored === null) throw new Error('the gateway does not know the lock');
   const { belief, ping } = JSON.parse(stored.state ?? 'null');
   const { power, batteryPercent, lockState, position, highWindow, state } = belief;
-  const events = await gateway.store.readEvents(stored.device.merchantId, 0, READ_LIMIT);
+  const events = await gateway.store.readEvents(stored.device.merchantId, LOG_START, READ_LIMIT);
   const findings = (await gateway.store.readFindings(stored.device.id, READ_LIMIT))
     .filter(({ finding }) => ruleRow(finding.rule)?.restsOn === 'content')
     .map(({ finding }) => `${finding.rule} ${finding.about?.boot}/${finding.about?.sequence}`);

@@ -8,8 +8,8 @@ import { createHash } from 'node:crypto';
 /** A position: the values that the list is ordered by. */
 export type Position = readonly (string | number | null)[];
 
-/** A longer text is no cursor. */
-export const MAX_CURSOR_CHARS = 1_024;
+/** A longer text is no cursor. A position in a log of 64 slots takes some 1,700. */
+export const MAX_CURSOR_CHARS = 2_048;
 /** The length of the checksum: enough to recognise a damaged cursor. */
 const CHECK_BYTES = 6;
 

@@ -4,13 +4,20 @@ import { type Milliseconds, Seconds, systemClock } from '../../../../proto/clock
 import { LockgateError } from '../../../../proto/errors.js';
 import { isReason } from '../../../../proto/wire/reasons.js';
 import { OverBudget } from '../../../fairness/over-budget.js';
-import { type EventPage, type EventPageTerms, OLDEST_PLACE, readEventPage } from '../../../webhooks/event-page.js';
+import { decodePosition, encodePosition } from '../../../store/contract/log/log-position.js';
+import {
+  type EventPage,
+  type EventPageTerms,
+  type EventPlace,
+  OLDEST_PLACE,
+  readEventPage,
+} from '../../../webhooks/event-page.js';
 import { MAX_WAITING_PER_MERCHANT } from '../../../webhooks/new-event-signal.js';
 import { PAYLOAD_SCHEMAS } from '../../../webhooks/payload/schema.js';
 import { inputRefusal, Refusal } from '../refusal.js';
 import { type Call, type HttpAnswer, type MerchantRoute, Problem, problemResponse } from '../route.js';
-import { encodeCursor, MAX_CURSOR_CHARS } from './cursor.js';
-import { DEFAULT_LIMIT, LIMIT_QUERY, linkTo, listText, readCursor } from './list.js';
+import { encodeCursor, MAX_CURSOR_CHARS, type Position } from './cursor.js';
+import { DEFAULT_LIMIT, LIMIT_QUERY, linkTo, listText, readCursor, wrongCursor } from './list.js';
 import { PING_EXAMPLE } from './lock-example.js';
 import { ownDataRoute } from './own-data-route.js';
 
@@ -125,10 +132,17 @@ interface EventQuery {
   readonly wait?: number;
 }
 
-function placeOf(after: string | undefined, list: string): typeof OLDEST_PLACE {
+function placeOf(after: string | undefined, list: string): EventPlace {
   if (after === undefined) return OLDEST_PLACE;
-  const [afterId, completeToMs] = readCursor('after', after, list, ['number', 'number']);
-  return { afterId: afterId as number, completeToMs: completeToMs as number };
+  const [place, completeToMs] = readCursor('after', after, list, ['any', 'number']);
+  const position = decodePosition(place);
+  if (position === undefined) throw wrongCursor('after');
+  return { after: position, completeToMs: completeToMs as number };
+}
+
+/** The values in the cursor of a place. */
+function valuesOf({ after, completeToMs }: EventPlace): Position {
+  return [encodePosition(after), completeToMs];
 }
 
 /** Returns the words of a parameter, which are separated by commas. @throws Refusal 400 `input-query` */
@@ -149,7 +163,7 @@ function readWords(
 /** Returns the refusal 410, with the cursor of the oldest event, if events after a place were deleted; or `error`. */
 function goneIfSwept(error: unknown, list: string): unknown {
   if (!(error instanceof LockgateError) || error.code !== 'events-gone') return error;
-  const oldest = encodeCursor(list, [OLDEST_PLACE.afterId, OLDEST_PLACE.completeToMs]);
+  const oldest = encodeCursor(list, valuesOf(OLDEST_PLACE));
   return new Refusal({ status: 410, code: error.code, detail: error.message, members: { oldest_cursor: oldest } });
 }
 
@@ -165,7 +179,7 @@ function tooManyWaiting(): OverBudget {
 
 /** The answer with a page of events. Not serialised by the route's schema, since events have several shapes. */
 async function pageOf(call: Call, list: string, { events, next }: EventPage): Promise<HttpAnswer> {
-  const cursor = encodeCursor(list, [next.afterId, next.completeToMs]);
+  const cursor = encodeCursor(list, valuesOf(next));
   const headers = { link: linkTo(call.url, 'after', cursor) };
   return { status: 200, headers, text: await listText(call, events, (event) => event, { next_cursor: cursor }) };
 }

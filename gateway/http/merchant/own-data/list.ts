@@ -51,8 +51,13 @@ export function readPage({ query }: Pick<Call, 'query'>, list: string, shape: Po
 export function readCursor(name: string, text: string, list: string, shape: PositionShape): Position {
   const position = decodeCursor(list, text);
   if (position !== undefined && fits(position, shape)) return position;
+  throw wrongCursor(name);
+}
+
+/** The refusal of a cursor in the parameter `name`. */
+export function wrongCursor(name: string): Refusal {
   const detail = 'expected a cursor from an answer to the same query, unchanged';
-  throw new Refusal({
+  return new Refusal({
     status: 400,
     code: 'input-cursor',
     detail: `the request does not fit: /${name}: ${detail}`,

@@ -2,6 +2,7 @@
  * Scans: reads of many uplinks of which few may be wanted, such as a lock's thefts of a month. An engine makes them
  * apart from the event loop where it can, so that they do not delay pings.
  */
+import type { LogPosition } from '../log/log-position.js';
 import type { StoredUplink } from '../stored-uplink.js';
 
 /** Which pings a scan returns; a member that is undefined allows all. */
@@ -33,10 +34,10 @@ export interface PingScan extends ScanTerms {
   readonly beforeId: number | undefined;
 }
 
-/** A scan of a merchant's events, oldest first. */
+/** A scan of a merchant's events, of each slot of the log and of each lock oldest first. */
 export interface EventScan extends ScanTerms {
-  /** Only uplinks after this id. */
-  readonly afterId: number;
+  /** Only uplinks after this position. */
+  readonly after: LogPosition;
 }
 
 /** What a scan found. */
@@ -54,8 +55,14 @@ export interface ScannedUplinks {
   readonly isAtEnd: boolean;
 }
 
+/** What a scan of events found. */
+export interface ScannedEvents extends Omit<ScannedUplinks, 'lastId' | 'lastReceivedAtMs'> {
+  /** The position after all examined uplinks, from which another scan goes on. */
+  readonly end: LogPosition;
+}
+
 /** Scans, with the promises of store.ts. */
 export interface ScanStore {
   pings(scan: PingScan): Promise<ScannedUplinks>;
-  events(scan: EventScan): Promise<ScannedUplinks>;
+  events(scan: EventScan): Promise<ScannedEvents>;
 }

@@ -10,10 +10,15 @@ import type { DeliveryProgress } from '../../contract/store.js';
 import type { UsageDelta } from '../../contract/usage-store.js';
 import { type RefusalsWrite, RefusalWriter } from '../tables/refusal-writer.js';
 
+/** The outcomes of deliveries at a URL, with the cursor as an id, since all ids of this engine are in one slot. */
+export interface DenseProgress extends Omit<DeliveryProgress, 'cursor'> {
+  readonly cursor: number | undefined;
+}
+
 /** Outcomes of deliveries. */
 export interface ProgressWrite {
   readonly type: 'progress';
-  readonly progress: readonly DeliveryProgress[];
+  readonly progress: readonly DenseProgress[];
 }
 
 /** Usage counts to be added; `nowMs` is wall-clock time. */

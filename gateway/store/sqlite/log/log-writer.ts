@@ -10,7 +10,6 @@ import {
   type AgingChunk,
   type AgingResult,
   type AttemptRecord,
-  type DeliveryProgress,
   type IncomingLockEvent,
   type IncomingQuarantine,
   type Judged,
@@ -23,7 +22,7 @@ import { inTransaction } from '../durable-file.js';
 import { stateSum } from '../row-sum.js';
 import { CommandChanges } from '../tables/command-changes.js';
 import { MerchantWriter } from '../tables/people/merchant-writer.js';
-import { StandaloneWriter } from './batched-write.js';
+import { type DenseProgress, StandaloneWriter } from './batched-write.js';
 import type { LogWrite } from './log-thread-message.js';
 import type { UplinkMemtable } from './memtable/uplink-memtable.js';
 import { joinPacked, MerchantEventWriter } from './merchant-event-writer.js';
@@ -244,7 +243,7 @@ export class LogWriter {
     }
   }
 
-  #recordProgress(progress: DeliveryProgress): void {
+  #recordProgress(progress: DenseProgress): void {
     for (const attempt of progress.attempts) this.#recordAttempt(attempt);
     const { urlId, failing, hold } = progress;
     for (const { uplinkId, atMs } of progress.blocked ?? []) this.#insertBlocked.run({ urlId, atMs, uplinkId });

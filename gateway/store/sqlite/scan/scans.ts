@@ -4,7 +4,14 @@
  */
 import type { Database } from 'better-sqlite3';
 import { StoreFailure } from '../../contract/errors.js';
-import type { EventScan, PingScan, ScannedUplinks, ScanStore } from '../../contract/merchants/uplink-scan.js';
+import { DENSE_SLOT, idInSlot, positionAfter } from '../../contract/log/log-position.js';
+import type {
+  EventScan,
+  PingScan,
+  ScannedEvents,
+  ScannedUplinks,
+  ScanStore,
+} from '../../contract/merchants/uplink-scan.js';
 import type { UplinkMemtable } from '../log/memtable/uplink-memtable.js';
 import { ScanQueue } from './scan-queue.js';
 import { type ScanRequest, UplinkScanner } from './uplink-scanner.js';
@@ -35,9 +42,14 @@ export class Scans implements ScanStore {
     return this.#scan('read pings', merchantId, { type: 'pings', ...terms }, signal);
   }
 
-  events({ merchantId, signal, afterId, filter, limit, maxExamined }: EventScan): Promise<ScannedUplinks> {
-    const terms = { merchantId, afterId, filter, limit, maxExamined };
-    return this.#scan('read events', merchantId, { type: 'events', ...terms }, signal);
+  async events({ merchantId, signal, after, filter, limit, maxExamined }: EventScan): Promise<ScannedEvents> {
+    const terms = { merchantId, afterId: idInSlot(after, DENSE_SLOT), filter, limit, maxExamined };
+    const {
+      lastId,
+      lastReceivedAtMs: _last,
+      ...found
+    } = await this.#scan('read events', merchantId, { type: 'events', ...terms }, signal);
+    return { ...found, end: lastId === null ? after : positionAfter(lastId) };
   }
 
   async #scan(

@@ -7,6 +7,7 @@ import type { Kysely, Selectable } from 'kysely';
 import { LockgateError } from '../../../../proto/errors.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
 import { merchantClosed, noSuchMerchant } from '../../contract/errors.js';
+import { DENSE_SLOT, idInSlot, positionAfter } from '../../contract/log/log-position.js';
 import type { Merchant, NewWebhookUrl, QuarantinedMessage, WebhookUrl } from '../../contract/store.js';
 import { isEmptyFilter, NO_FILTER, type WebhookFilter } from '../../contract/webhooks/webhook-filter.js';
 import type { MerchantTable, Tables, WebhookUrlTable } from '../schema.js';
@@ -47,12 +48,13 @@ export class Registry {
     });
   }
 
-  /** Adds a URL that gets events from now on, or from a given uplink on. @throws LockgateError `no-such-merchant` */
+  /** Adds a URL that gets events from now on, or after a given position. @throws LockgateError `no-such-merchant` */
   async addWebhookUrl(url: NewWebhookUrl): Promise<WebhookUrl> {
     return await this.#db.transaction().execute(async (db) => {
       const merchant = await findOpenMerchant(db, url.merchant);
       const newest = await db.selectFrom('uplink').select('id').orderBy('id', 'desc').limit(1).executeTakeFirst();
-      const startAfterId = Math.min(newest?.id ?? 0, (url.fromUplinkId ?? Number.POSITIVE_INFINITY) - 1);
+      const afterId = url.after === undefined ? Number.POSITIVE_INFINITY : idInSlot(url.after, DENSE_SLOT);
+      const startAfterId = Math.min(newest?.id ?? 0, afterId);
       const row = {
         merchant_id: merchant.id,
         url: url.url,
@@ -147,9 +149,9 @@ export function toWebhookUrl(row: Selectable<WebhookUrlTable> & { merchant_name:
     secretSealed: row.secret_sealed,
     state: row.state,
     disabledWhy: row.disabled_why,
-    cursor: row.cursor,
+    cursor: positionAfter(row.cursor),
     ordered: row.ordered === 1,
-    startedAfter: row.started_after,
+    startedAfter: positionAfter(row.started_after),
     filter: row.filter === null ? null : { ...NO_FILTER, ...(JSON.parse(row.filter) as Partial<WebhookFilter>) },
     wasFiltered: row.filtered_after !== null,
     attemptsPerSecond: row.attempts_per_second,

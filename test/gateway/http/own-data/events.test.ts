@@ -1,7 +1,9 @@
 /** `GET /v1/events`: cursors, filters, long polling, and events that were deleted for their age (interfaces.md §2). */
 import t from 'tap';
 import type { Gateway } from '../../../../gateway/gateway.js';
+import { encodeCursor } from '../../../../gateway/http/merchant/own-data/cursor.js';
 import { ReadTurns } from '../../../../gateway/locks/list/read-turns.js';
+import { LOG_START } from '../../../../gateway/store/contract/log/log-position.js';
 import { readEventPage } from '../../../../gateway/webhooks/event-page.js';
 import {
   MAX_WAITING,
@@ -179,6 +181,24 @@ t.test('a cursor before deleted events is refused; a cursor after them is not', 
   t.same(sequencesOf(await readEvents(gateway, key, `after=${oldest}`)), [1, 2], 'the oldest cursor is accepted');
 });
 
+t.test('cursors of older versions are accepted; wrong positions are refused', async (t) => {
+  const gateway = await testGateway(t);
+  const [merchant] = await gateway.store.listMerchants();
+  const lock = await connectedLock(t, gateway, testMac());
+  const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
+  for (let sequence = 1; sequence <= 3; sequence += 1) await lock.send(testBytes(sequence));
+  const list = `events ${merchant?.id}`;
+  // Older versions wrote the id of the last event that was read.
+  const old = encodeCursor(list, [2, 0]);
+  t.same(sequencesOf(await readEvents(gateway, key, `after=${old}`)), [3]);
+  const severalSlots = encodeCursor(list, ['0:1,5:9007199254740000', 0]);
+  t.same(sequencesOf(await readEvents(gateway, key, `after=${severalSlots}`)), [2, 3], 'another slot hides nothing');
+  for (const place of [-1, 1.5, 'x', null, '0:1,0:2']) {
+    const refused = await callMerchantApi(gateway, `/v1/events?after=${encodeCursor(list, [place, 0])}`, { key });
+    t.match(refused, { status: 400, body: { code: 'input-cursor' } }, String(place));
+  }
+});
+
 t.test('a page examines a limited number of events, and its cursor continues after them', async (t) => {
   const gateway = await testGateway(t);
   const [merchant] = await gateway.store.listMerchants();
@@ -189,7 +209,7 @@ t.test('a page examines a limited number of events, and its cursor continues aft
   const budgets = { chargeRows: (_merchantId: number, rows: number) => void chargedRows.push(rows) };
   const parts = { store: gateway.store, runClock: gateway.clock, budgets };
   const pageOptions = { filter, limit: 10, turns: new ReadTurns(), signal: new AbortController().signal };
-  const page = await readEventPage(parts, merchant?.id ?? 0, { afterId: 0, completeToMs: 0 }, pageOptions);
+  const page = await readEventPage(parts, merchant?.id ?? 0, { after: LOG_START, completeToMs: 0 }, pageOptions);
   t.match(page, { events: [], isAtEnd: true });
   t.strictSame(chargedRows, [250], 'the merchant’s budget is charged for all examined events');
 });

@@ -8,6 +8,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import t, { type Test } from 'tap';
 import type { Gateway } from '../../../../gateway/gateway.js';
+import { LOG_START } from '../../../../gateway/store/contract/log/log-position.js';
 import { checkDatabase } from '../../../../gateway/store/sqlite/check/check.js';
 import { Days, Hours, ManualClock, Minutes, systemClock } from '../../../../proto/clock.js';
 import { decodeDownlink } from '../../../../proto/wire/codec.js';
@@ -177,7 +178,7 @@ t.test('a URL that did not ask for other events gets only pings, and the log has
   await lock.send(ping(1, clock.now(), 5, 'REASON_THEFT'));
   await lock.send(ping(2, clock.now(), 50));
   await receiver.waitForRequests(2);
-  t.equal((await gateway.store.readEvents(1, 0, 9, 'all')).length, 2);
+  t.equal((await gateway.store.readEvents(1, LOG_START, 9, 'all')).length, 2);
   // Another URL of the merchant asks: the first still gets none.
   const other = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ url: other.url, filter: { events: ['battery'] } });
@@ -201,7 +202,7 @@ t.test('events survive a kill, are recovered, and are delivered once the URL wor
   await lock.send(ping(1, clock.now()));
   await send(gateway, key, { type: 'unlock' });
   await lock.send(ping(2, clock.now(), 5, 'REASON_THEFT'));
-  await eventually('all are stored', async () => (await gateway.store.readEvents(1, 0, 9, 'all')).length === 4);
+  await eventually('all are stored', async () => (await gateway.store.readEvents(1, LOG_START, 9, 'all')).length === 4);
   const killed = path.join(tempFolder(t), 'killed');
   cpSync(folder, killed, { recursive: true, filter: (file) => !file.endsWith('.lock') });
   await gateway.close();

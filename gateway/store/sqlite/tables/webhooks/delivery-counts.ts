@@ -3,6 +3,7 @@
  * reading a stored ping, and in slices of a limited number of events.
  */
 import type { Database, Statement } from 'better-sqlite3';
+import { DENSE_SLOT, idInSlot } from '../../../contract/log/log-position.js';
 import type { AttemptedCounts, CountedRange, UnsentCount } from '../../../contract/webhook-store.js';
 import { IS_PING } from '../../log/uplink-row.js';
 
@@ -32,16 +33,17 @@ export class DeliveryCounts {
   }
 
   /** Counts the attempted events of a range, and what became of them. */
-  attempted(urlId: number, range: CountedRange): AttemptedCounts {
+  attempted(urlId: number, counted: CountedRange): AttemptedCounts {
+    const range = denseRange(counted);
     const found = this.#attempted.get({ urlId, ...range }) as {
       events: number;
       attempts: number;
       lastId: number | null;
     };
     const isWhole = found.events < range.limit || found.lastId === null;
-    const lastId = isWhole ? range.toId : (found.lastId ?? range.toId);
+    const lastId = isWhole ? counted.toId : (found.lastId ?? counted.toId);
     const inState = (state: string) =>
-      this.#inState.get({ urlId, state, afterId: range.afterId, toId: lastId, limit: range.limit }) as {
+      this.#inState.get({ urlId, state, ...range, toId: Math.min(lastId, range.toId) }) as {
         events: number;
         attempted: number;
       };
@@ -58,8 +60,18 @@ export class DeliveryCounts {
   }
 
   /** Counts the merchant's pings in a range. After the URL's cursor, those that were not attempted still wait. */
-  pings(urlId: number, range: CountedRange): UnsentCount {
+  pings(urlId: number, counted: CountedRange): UnsentCount {
+    const range = denseRange(counted);
     const { count, lastId } = this.#events.get({ urlId, ...range }) as { count: number; lastId: number | null };
-    return { count, lastId: count < range.limit || lastId === null ? range.toId : lastId };
+    return { count, lastId: count < range.limit || lastId === null ? counted.toId : lastId };
   }
+}
+
+/** The range in ids alone: all ids of this engine are in one slot. */
+function denseRange({ afterId, toId, after, before, limit }: CountedRange) {
+  return {
+    afterId: after === undefined ? afterId : Math.max(afterId, idInSlot(after, DENSE_SLOT)),
+    toId: before === undefined ? toId : Math.min(toId, idInSlot(before, DENSE_SLOT)),
+    limit,
+  };
 }

@@ -10,6 +10,7 @@
  * index, so that reading the newest deliveries costs the same in a small log and a large one.
  */
 import type { Database, Statement } from 'better-sqlite3';
+import { DENSE_SLOT, idInSlot } from '../../../contract/log/log-position.js';
 import type { StoredUplink, WebhookUrl } from '../../../contract/store.js';
 import type {
   AttemptSummary,
@@ -149,8 +150,9 @@ export class DeliveryReader {
     filter: DeliveryFilter,
   ): DeliveryWithoutAttempts[] {
     const found: StoredUplink[] = [];
-    const afterCursor: IdRange = { from: url.cursor + 1, to: filter.toId };
-    const toCursor: IdRange = { from: url.startedAfter + 1, to: url.cursor };
+    const cursor = idInSlot(url.cursor, DENSE_SLOT);
+    const afterCursor: IdRange = { from: cursor + 1, to: filter.toId };
+    const toCursor: IdRange = { from: idInSlot(url.startedAfter, DENSE_SLOT) + 1, to: cursor };
     if (state === 'delivered') {
       found.push(...this.#events('succeeded', url, afterCursor, filter));
       // What the cursor passed was sent, unless a filter left it out.

@@ -10,6 +10,7 @@ import type { Kysely, Transaction } from 'kysely';
 import { afterThisTurn } from '../../../../../proto/clock.js';
 import type { EventKey } from '../../../../webhooks/event-id.js';
 import { noSuchWebhook, StoreFailure } from '../../../contract/errors.js';
+import { DENSE_SLOT, idInSlot, type LogPosition, positionAfter } from '../../../contract/log/log-position.js';
 import type { StoredUplink, WebhookUrl } from '../../../contract/store.js';
 import type {
   AttemptedCounts,
@@ -211,6 +212,10 @@ export class SqliteWebhooks implements WebhookStore {
     return this.#run('read deliveries', () => this.#hasPending.get(urlId, deviceId) !== undefined);
   }
 
+  async findPositionAt(receivedAtMs: number): Promise<LogPosition> {
+    return positionAfter((await this.findFirstUplinkFrom(receivedAtMs)) - 1);
+  }
+
   /** A binary search, since times of receipt grow with ids. */
   async findFirstUplinkFrom(receivedAtMs: number): Promise<number> {
     return this.#run('read the log', () => {
@@ -283,8 +288,9 @@ export class SqliteWebhooks implements WebhookStore {
 
   async recover(
     urlId: number,
-    { afterId, toId, limit, nowMs }: RecoveryStep,
-  ): Promise<{ count: number; lastId: number | null }> {
+    { limit, nowMs, ...range }: RecoveryStep,
+  ): Promise<{ count: number; next: LogPosition | null }> {
+    const { afterId, toId } = denseIds(range);
     const gaps = await this.#gaps(this.#parts.readTables, urlId);
     const filter = (await this.find(urlId))?.filter ?? null;
     const kindsBelow = filter === null ? FIRST_EVENT_KIND : Number.MAX_SAFE_INTEGER;
@@ -299,7 +305,8 @@ export class SqliteWebhooks implements WebhookStore {
       const oldest = [...inTable, ...inGaps].sort((a, b) => a - b).slice(0, limit);
       const passing = filter === null ? oldest : this.#passingIds(filter, oldest);
       for (const uplinkId of passing) this.#putDue.run({ urlId, uplinkId, nowMs });
-      return { count: passing.length, lastId: oldest.at(-1) ?? null };
+      const lastId = oldest.at(-1);
+      return { count: passing.length, next: lastId === undefined ? null : positionAfter(lastId) };
     });
   }
 
@@ -313,7 +320,8 @@ export class SqliteWebhooks implements WebhookStore {
     return this.#run('read labels', () => this.#passing.select(filter, events));
   }
 
-  async releaseRepaired(urlId: number, { afterId: first, toId, nowMs }: Omit<RecoveryStep, 'limit'>): Promise<number> {
+  async releaseRepaired(urlId: number, { nowMs, ...range }: Omit<RecoveryStep, 'limit'>): Promise<number> {
+    const { afterId: first, toId } = denseIds(range);
     let released = 0;
     for (let afterId: number | undefined = first; afterId !== undefined; ) {
       const uplinks = this.#readDamaged({ urlId, afterId, toId });
@@ -385,9 +393,10 @@ export async function changeUrl(db: Kysely<Tables>, urlId: number, change: Webho
   const { url, headersSealed, ordered, filter, disabledWhy, attemptsPerSecond, timeoutMs, ca } = change;
   const enabling = disabledWhy === null && before.state === 'disabled';
   // An enabled URL gets events from now on; those that arrived while it was disabled become a gap.
-  const cursor = enabling ? await endOfLog(db, before.cursor) : before.cursor;
-  if (cursor > before.cursor) {
-    const gap = { url_id: urlId, after_id: before.cursor, until_id: cursor };
+  const cursorBefore = idInSlot(before.cursor, DENSE_SLOT);
+  const cursor = enabling ? await endOfLog(db, cursorBefore) : cursorBefore;
+  if (cursor > cursorBefore) {
+    const gap = { url_id: urlId, after_id: cursorBefore, until_id: cursor };
     await db.insertInto('webhook_gap').values(gap).execute();
   }
   const changed = {
@@ -409,7 +418,8 @@ export async function changeUrl(db: Kysely<Tables>, urlId: number, change: Webho
   return await requireUrl(db, urlId);
 }
 
-async function changedFilterColumns(db: Kysely<Tables>, { id, cursor }: WebhookUrl, filter: WebhookFilter) {
+async function changedFilterColumns(db: Kysely<Tables>, { id, ...url }: WebhookUrl, filter: WebhookFilter) {
+  const cursor = idInSlot(url.cursor, DENSE_SLOT);
   const { filtered_after } = await db
     .selectFrom('webhook_url')
     .select('filtered_after')
@@ -422,4 +432,10 @@ async function changedFilterColumns(db: Kysely<Tables>, { id, cursor }: WebhookU
 async function endOfLog(db: Kysely<Tables>, minId: number): Promise<number> {
   const last = await db.selectFrom('uplink').select('id').orderBy('id', 'desc').limit(1).executeTakeFirst();
   return Math.max(last?.id ?? 0, minId);
+}
+
+/** The ids between two positions: all ids of this engine are in one slot. */
+function denseIds({ after, before }: Pick<RecoveryStep, 'after' | 'before'>) {
+  const toId = before === undefined ? Number.MAX_SAFE_INTEGER : idInSlot(before, DENSE_SLOT);
+  return { afterId: idInSlot(after, DENSE_SLOT), toId };
 }
