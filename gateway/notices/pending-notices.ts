@@ -62,6 +62,7 @@ function keyOf(kind: NoticeKind, subject: string): string {
 
 /** Two changes of a notice as one. A change without a text only resolves the notice. */
 function merged(older: NoticeChange, newer: NoticeChange): NoticeChange {
+  // The older change only ends the notice; the newer one replaces that.
   if (older.text === null) return newer;
   const { resolvedAtMs } = newer;
   if (newer.text === null) return { ...older, resolvedAtMs: older.resolvedAtMs ?? resolvedAtMs };

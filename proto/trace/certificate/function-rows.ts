@@ -136,6 +136,7 @@ export function rowsOwing(model: PowerModel, trigger: TriggerName, state: Effect
 export function functionRows(model: PowerModel): CertificateRow[] {
   const rows: CertificateRow[] = [];
   for (const cell of allowedCells(model)) {
+    // Only a close-connection ping has no trigger.
     if (cell.trigger === null) {
       if (!SILENT_STATES.has(cell.state)) rows.push(closeRow(cell.state));
       continue;

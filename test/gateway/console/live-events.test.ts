@@ -107,6 +107,7 @@ t.test('a tab that takes nothing gets eight batches, then learns how many events
   t.equal(outbox.offer(batch), null);
   t.equal(outbox.offer(batch), null);
   outbox.noteTaken();
+  // The two refused batches had two events each, and one skipped before; this batch has one skipped too.
   t.same(outbox.offer(batch), { events: ['{}', '{}'], skipped: 7 });
   t.equal(outbox.offer(batch), null, 'eight wait again');
 });

@@ -70,8 +70,8 @@ t.test('an invited person chooses a name and a password, once', async (t) => {
   const offer = { merchant: MERCHANT, username: null, dashboard: 'owner', expires_at: '2026-11-27T00:00:00.000Z' };
   t.match(await post('look-up', { token }), { status: 200, body: offer });
   t.match(await accept(token, { username: undefined }), { status: 400, body: { errors: [{ pointer: '/username' }] } });
-  const noControls = { status: 400, body: { code: 'input-body', errors: [{ pointer: '/username' }] } };
-  t.match(await accept(token, { username: 'a\u0007da' }), noControls);
+  const refusedName = { status: 400, body: { code: 'input-body', errors: [{ pointer: '/username' }] } };
+  t.match(await accept(token, { username: 'a\u0007da' }), refusedName, 'control characters');
   const accepted = { merchant: MERCHANT, username: 'ada', dashboard: 'owner' };
   t.strictSame((await accept(token)).body, accepted);
   t.equal(await canLogIn(gateway, 'ada', 'correct horse'), true);
@@ -104,6 +104,7 @@ t.test('an unknown, a used, a withdrawn, a replaced and an expired invitation ge
     t.strictSame(problemOf(await accept(token, { username: undefined })), unknown, name);
     const lookedUp = await post('look-up', { token });
     t.strictSame(problemOf(lookedUp), unknown, `${name}, looked up`);
+    // Wrong tokens are limited in a span of time: later ones start a new span.
     advance(10 * 60_000);
   }
   t.match(await callOperator(gateway, 'GET', '/invitations'), {

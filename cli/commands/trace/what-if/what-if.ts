@@ -48,7 +48,7 @@ export async function compareSettings(file: string, flags: WhatIfFlags): Promise
     ['what-if', settings],
   ] as const) {
     const { fromMs, untilMs } = traces;
-    // The commands of the trace are sent again; otherwise their effects would be part of the world.
+    // The commands of the trace are sent again. Otherwise their effects would be repeated as outside events.
     const locks = locksFromTrace(traces, { commandReplay: 'sent' });
     const run = new SettingsRun({ locks, settings: changes, fromMs, untilMs, wire });
     const percentDone = (): number => Math.floor((100 * (run.nowMs - fromMs)) / Math.max(1, untilMs - fromMs));
@@ -185,6 +185,7 @@ function settingsToJson({ mode, rideTracking, airplane, recovery, highWindow }: 
 }
 
 function toJson(file: string, flags: WhatIfFlags, traces: LockTraces, { today, changed }: Outcomes): object {
+  /** Whether the trace says what truly happened around the locks, or that was inferred from their pings. */
   const world = traces.locks.every(({ groundTruth }) => groundTruth.length > 0) ? 'recorded' : 'inferred';
   return {
     file,

@@ -20,7 +20,7 @@ export const SUM_HEADER = 'lockgate-sum';
 
 const SQLITE_TYPE = 'application/vnd.sqlite3';
 
-/** The route, as documented. */
+/** The route, as the interface's OpenAPI document describes it. */
 export const BACKUP_TERMS: DocumentedRoute = {
   method: 'GET',
   path: '/backup',

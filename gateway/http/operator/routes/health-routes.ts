@@ -17,7 +17,7 @@ import { READINESS, readinessJson } from '../status.js';
 /** Maximum number of locks in the answer of `/readyz` for which the judge failed. */
 const MAX_UNJUDGED_SHOWN = 100;
 
-/** The routes, as documented. */
+/** The routes, as the interface's OpenAPI document describes them. */
 export const HEALTH_TERMS: readonly DocumentedRoute[] = [
   {
     method: 'GET',

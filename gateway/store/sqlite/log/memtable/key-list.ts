@@ -1,5 +1,6 @@
 /**
- * A list of the keys of one credential's uplinks with their ids, sorted by key. A key consists of two counters in the
+ * A list of the keys of one credential's uplinks with their ids, sorted by key. An uplink is a message of a lock; a
+ * credential is what the lock, or a phone that acts for it, connects with. A key consists of two counters in the
  * uplink: boot, the lock's boots, and sequence, its uplinks since that boot.
  */
 import { NumberRows } from './number-rows.js';
