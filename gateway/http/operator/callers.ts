@@ -53,6 +53,14 @@ export class Callers {
   }
 
   /**
+   * Whether the caller of a long request may still make it: whether its session has not ended. The server itself ends
+   * what a token opened, when that is revoked, replaced or expires.
+   */
+  async isStillAllowed(request: FastifyRequest): Promise<boolean> {
+    return this.of(request).sessionId === null || (await this.#ofSession(request)) !== undefined;
+  }
+
+  /**
    * Finds the caller of a request; returns undefined if it has neither a valid token nor a valid session.
    *
    * @throws Refusal 403 if the request has a session's cookie, but was not made by our own page

@@ -125,11 +125,11 @@ export class OperatorServer {
 
   private constructor(fastify: FastifyInstance, options: OperatorServerOptions) {
     this.#fastify = fastify;
-    this.#streams = new Streams(options);
     this.#token = options.token;
     this.#guard = new PageGuard(options.consoleHosts ?? [], options.proxies);
     const { consoleSessions } = options.merchants;
     this.#callers = new Callers(options.token, options.operatorTokens, consoleSessions, this.#guard);
+    this.#streams = new Streams(options, (request) => this.#callers.isStillAllowed(request));
   }
 
   /** @throws LockgateError `port-taken`, `input-address` */
@@ -175,7 +175,11 @@ export class OperatorServer {
       callers: server.#callers,
       sessions: options.merchants.consoleSessions,
       guard: server.#guard,
-      endStreamsOf: (id) => server.#streams.end((request) => server.#callers.of(request).sessionId === id),
+      endStreams: (hasEnded) =>
+        server.#streams.end((request) => {
+          const { sessionId } = server.#callers.of(request);
+          return sessionId !== null && hasEnded(sessionId);
+        }),
     });
     server.#addRoutes(options);
     await listen(fastify, 'the operator’s interface', options.host, options.port);

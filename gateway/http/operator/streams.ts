@@ -1,7 +1,7 @@
 /**
  * The streams of the operators' interface, as JSON Lines: live events, for `tail`, and traces, recorded live or read
- * from the store. A stream closes when the gateway stops, or when the token that opened it is replaced, revoked or
- * expires.
+ * from the store. A stream closes when the gateway stops, when the token that opened it is replaced, revoked or expires,
+ * or when the console's session that opened it ends, whatever ended it.
  */
 
 import { PassThrough, Readable } from 'node:stream';
@@ -99,9 +99,12 @@ export const STREAM_ROUTES: readonly StreamRoute[] = [
 export class Streams {
   readonly #parts: StreamParts;
   readonly #open = new Map<{ end(): unknown }, FastifyRequest>();
+  readonly #isStillAllowed: (request: FastifyRequest) => Promise<boolean>;
 
-  constructor(parts: StreamParts) {
+  /** @param isStillAllowed whether the caller of a request that opened a stream may still read it */
+  constructor(parts: StreamParts, isStillAllowed: (request: FastifyRequest) => Promise<boolean>) {
     this.#parts = parts;
+    this.#isStillAllowed = isStillAllowed;
   }
 
   /** Closes the open streams, or those of these requests. */
@@ -131,8 +134,7 @@ export class Streams {
       duration: seconds === undefined ? undefined : Seconds(Number(seconds)),
       hasLocks: only !== 'events',
       hasEvents: only !== 'locks',
-      // The server ends the streams of a token that is revoked, replaced or expires.
-      isAllowed: async () => true,
+      isAllowed: () => this.#isStillAllowed(request),
     });
     this.#open.set(stream, request);
     reply.raw.once('close', () => {

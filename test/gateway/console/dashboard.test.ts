@@ -3,12 +3,15 @@
  * operation, API keys, and what ends a session (console.md, Login). For each refused call there is a call that differs
  * only in the refused part and succeeds.
  */
+import { randomBytes } from 'node:crypto';
 import t from 'tap';
+import type { Gateway } from '../../../gateway/gateway.js';
 import { CONSOLE_ROUTES } from '../../../gateway/http/merchant/console-routes.js';
 import { MERCHANT_ROUTES } from '../../../gateway/http/merchant/routes.js';
+import { MAX_CONSOLE_SESSIONS } from '../../../gateway/store/contract/console-session-store.js';
 import { DASHBOARD_ROLES, type DashboardRole } from '../../../gateway/store/contract/merchants/dashboard-roles.js';
 import { parseRange } from '../../../gateway/webhooks/sending/address-rule.js';
-import { Hours, ManualClock, Minutes } from '../../../proto/clock.js';
+import { Hours, ManualClock, Minutes, systemClock } from '../../../proto/clock.js';
 import { addUser, cookieOf, Dashboard, logIn, PASSWORD, pageHeaders } from '../../helpers/console/dashboard.js';
 import { MERCHANT, openGateway, testGateway, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { basicAuthorization, callMerchantApi } from '../../helpers/http/merchant-call.js';
@@ -305,18 +308,47 @@ t.test('guesses at the present password are limited as at a login', async (t) =>
   t.match(await page.call('/console/session'), { status: 200 });
 });
 
-t.test('a stream that a session opened ends with it', async (t) => {
-  const gateway = await testGateway(t);
-  await addUser(gateway, MERCHANT, 'ada', 'viewer');
-  const page = await Dashboard.open(gateway, MERCHANT, 'ada');
-  const headers = { ...pageHeaders(gateway.httpPort, page.cookie) };
-  const stream = await StreamClient.open(t, gateway.httpPort, '/v1/stream', headers);
-  t.equal(stream.status, 200);
-  await stream.until(({ name }) => name === 'snapshot');
-  await page.call('/console/logout', { method: 'POST' });
-  await stream.ended;
-  t.pass('it has ended');
-});
+/** What ends the session of the user, and so its stream. */
+const ENDS: readonly [name: string, end: (gateway: Gateway, page: Dashboard, user: bigint) => Promise<unknown>][] = [
+  ['logout', (_gateway, page) => page.call('/console/logout', { method: 'POST' })],
+  ['the user is removed', ({ store }, _page, user) => store.people.removeUser(1, user)],
+  ['the user has no role any more', ({ store }, _page, user) => store.people.changeUser(1, user, NO_ROLE)],
+  [
+    'the password is another',
+    ({ store }, _page, user) => store.people.changeUser(1, user, { passwordHash: 'another' }),
+  ],
+  ['the user has opened as many sessions as it may have', ({ store }, _page, user) => openSessions(store, user)],
+];
+const NO_ROLE = { dashboardRole: null } as const;
+
+/** Adds as many sessions of a user as there may be. */
+async function openSessions({ consoleSessions }: Gateway['store'], user: bigint): Promise<void> {
+  const nowMs = systemClock.now();
+  const common = { nowMs, expiresAtMs: nowMs + Hours(1), address: '127.0.0.1', agent: null };
+  for (let count = 0; count < MAX_CONSOLE_SESSIONS; count += 1)
+    await consoleSessions.addForUser(1, user, { ...common, tokenHash: randomBytes(32) });
+}
+
+for (const [name, end] of ENDS)
+  t.test(`a stream that a session opened ends with it: ${name}`, async (t) => {
+    const gateway = await testGateway(t);
+    const user = await addUser(gateway, MERCHANT, 'ada', 'viewer');
+    await addUser(gateway, MERCHANT, 'bo', 'viewer');
+    const open = async (page: Dashboard): Promise<StreamClient> => {
+      const headers = { ...pageHeaders(gateway.httpPort, page.cookie) };
+      const stream = await StreamClient.open(t, gateway.httpPort, '/v1/stream', headers);
+      t.equal(stream.status, 200);
+      await stream.until(({ name: event }) => event === 'snapshot');
+      return stream;
+    };
+    const page = await Dashboard.open(gateway, MERCHANT, 'ada');
+    const stream = await open(page);
+    const ofOther = await open(await Dashboard.open(gateway, MERCHANT, 'bo'));
+    await end(gateway, page, user);
+    await stream.ended;
+    t.match(await page.call('/console/session'), NOT_LOGGED_IN);
+    t.notOk(await Promise.race([ofOther.ended.then(() => true), false]), 'the stream of another user goes on');
+  });
 
 t.test('the page’s own calls get no WWW-Authenticate; programs do', async (t) => {
   const gateway = await testGateway(t);

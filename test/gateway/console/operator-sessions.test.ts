@@ -11,6 +11,7 @@ import t from 'tap';
 import { PAGE_CSP } from '../../../gateway/console/pages.js';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { resetOperatorToken } from '../../../gateway/http/operator/token.js';
+import { MAX_CONSOLE_SESSIONS } from '../../../gateway/store/contract/console-session-store.js';
 import { Hours, ManualClock, Minutes } from '../../../proto/clock.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { pageHeaders } from '../../helpers/console/dashboard.js';
@@ -244,4 +245,28 @@ t.test('sessions are listed and ended, and their streams with them', async (t) =
   const audit = JSON.stringify(body);
   for (const action of ['console.link', 'session.open', 'session.end']) t.match(audit, action);
   t.notMatch(audit, /lg[cl]_/);
+});
+
+t.test('one session more than the maximum ends the oldest, and all of its streams', async (t) => {
+  const gateway = await testGateway(t);
+  const oldest = await openSession(gateway);
+  const headers = pageHeaders(gateway.operatorPort, oldest);
+  const open = (path: string) => StreamClient.open(t, gateway.operatorPort, path, headers);
+  const streams = [await open('/stream?only=locks'), await open('/events')];
+  for (const { status } of streams) t.equal(status, 200);
+  const second = await openSession(gateway);
+  const ofSecond = await StreamClient.open(
+    t,
+    gateway.operatorPort,
+    '/stream',
+    pageHeaders(gateway.operatorPort, second),
+  );
+  for (let count = 2; count < MAX_CONSOLE_SESSIONS; count += 1) await openSession(gateway);
+  t.match(await callPage(gateway, '/merchants', { cookie: oldest }), { status: 200 }, 'as many as may be');
+  await openSession(gateway);
+  await Promise.all(streams.map(({ ended }) => ended));
+  t.match(await callPage(gateway, '/merchants', { cookie: oldest }), NOT_LOGGED_IN);
+  t.match(await callPage(gateway, '/merchants', { cookie: second }), { status: 200 });
+  const hasEnded = await Promise.race([ofSecond.ended.then(() => true), Promise.resolve(false)]);
+  t.notOk(hasEnded, 'the stream of the next session goes on');
 });

@@ -53,8 +53,8 @@ export interface ConsoleRouteParts {
   readonly proxies: TrustedProxies;
   /** The run's clock, which a demonstration lets run faster than the wall clock. */
   readonly clock: Clock;
-  /** Closes the streams that a session opened. */
-  readonly endStreamsOf: (sessionId: number) => void;
+  /** Closes the streams of the sessions that have ended. */
+  readonly endStreams: (hasEnded: (sessionId: number) => boolean) => void;
 }
 
 /** Adds the routes. */
@@ -124,6 +124,7 @@ async function logIn(parts: ConsoleRouteParts, request: FastifyRequest, reply: F
     throw new Refusal({ status: 401, code: 'wrong-link', detail });
   }
   const { token, session } = opened;
+  await endOldestStreams(parts);
   const place = { console: 'operator', isHttps: guard.isHttps(request.raw) } as const;
   audit.note('session.open', session.tokenName, { role: session.role }, whoOf(request, proxies, session.tokenName));
   const maxAgeSeconds = Math.floor(
@@ -133,10 +134,16 @@ async function logIn(parts: ConsoleRouteParts, request: FastifyRequest, reply: F
   return await reply.send({ session: sessionJson(session, session.id) });
 }
 
-async function endSession({ sessions, endStreamsOf }: ConsoleRouteParts, id: number): Promise<boolean> {
+async function endSession({ sessions, endStreams }: ConsoleRouteParts, id: number): Promise<boolean> {
   const isEnded = await sessions.end(id, 'operators');
-  if (isEnded) endStreamsOf(id);
+  if (isEnded) endStreams((each) => each === id);
   return isEnded;
+}
+
+/** Closes the streams of the session that ended because one more than the maximum was opened. */
+async function endOldestStreams({ sessions, endStreams }: ConsoleRouteParts): Promise<void> {
+  const valid = new Set((await sessions.list('operators')).map(({ id }) => id));
+  endStreams((each) => !valid.has(each));
 }
 
 /** The id of the caller's session. @throws Refusal 401 for a caller with a token instead */
