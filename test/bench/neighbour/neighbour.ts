@@ -1,7 +1,10 @@
 /**
- * The bench's row `neighbour`: how long one honest lock waits for its PUBACK while a hostile client floods the
+ * The bench's row `neighbour`: how long an honest lock waits for its PUBACK while a hostile client floods the
  * merchants' HTTP port, each route in turn, with and without a merchant's key (quality.md §1). Compared with the same
- * lock while the same flood hits another server on this machine, which costs CPU time but does not load the gateway.
+ * locks while the same flood hits another server on this machine, which costs CPU time but does not load the gateway.
+ *
+ * A lock has one ping in flight, and a delay counts from the time at which the ping was due. So ten locks send: a single
+ * one at the same rate could not keep up with PUBACKs of 10 ms, which two fsyncs take, and its delays would add up.
  */
 import type { ChildProgram } from '../load/child-program.js';
 import { summarizeRates } from '../measure.js';
@@ -15,7 +18,8 @@ import type { AnswerCounts, Flood } from './http-flood.js';
 
 /** The number of connections of a flood. */
 const CONNECTIONS = 64;
-/** The rate of the honest lock. */
+/** The honest locks, and their rate together. */
+const HONEST_LOCKS = 10;
 const PINGS_PER_SECOND = 100;
 /** The duration of a flood. */
 const FLOOD_SECONDS = 4;
@@ -24,7 +28,7 @@ const QUICK_FLOOD_SECONDS = 1;
 /** The result of one flood. */
 interface FloodResult {
   readonly name: string;
-  /** The lock's p99 from PUBLISH to PUBACK while the gateway is flooded, and while the other server is flooded. */
+  /** The locks' p99 from PUBLISH to PUBACK while the gateway is flooded, and while the other server is flooded. */
   readonly gatewayP99Ms: number;
   readonly otherServerP99Ms: number;
   readonly answered: AnswerCounts;
@@ -33,7 +37,7 @@ interface FloodResult {
 /** The row `neighbour`. */
 export function benchNeighbour({ quick, profiles, flood: text }: BenchOptions): Promise<BenchRow> {
   return withResources(async (resources) => {
-    const setup = await ServeSetup.open(resources, { locks: 1, urls: 0, profiles });
+    const setup = await ServeSetup.open(resources, { locks: HONEST_LOCKS, urls: 0, profiles });
     const neighbour = resources.startScript('neighbour/flood-host.js', {
       role: 'neighbour',
     } satisfies FloodHostRequest);
@@ -68,7 +72,7 @@ class FloodRunner {
     await this.#setup.sendBySchedule(PINGS_PER_SECOND * this.#seconds, PINGS_PER_SECOND);
   }
 
-  /** Measures the lock's delays during a flood of the other server, then during the same flood of the gateway. */
+  /** Measures the locks' delays during a flood of the other server, then during the same flood of the gateway. */
   async measureBoth(flood: NamedFlood, index: number, otherPort: number): Promise<FloodResult> {
     // A new merchant and address for each flood, since used-up budgets would refuse its first requests.
     const merchant = await makeHostileMerchant(this.#resources, this.#setup, index);
