@@ -7,7 +7,10 @@ import { mixPing } from '../gen/ping-content.js';
 import { digest, mix, mixNumber, mixText, startDigest } from './mixer.js';
 import type { CommandAck, PowerSettings, Uplink } from './ping.js';
 
-/** The fingerprint of an uplink, an integer below 2⁵³. */
+/**
+ * The fingerprint of an uplink, an integer below 2⁵³. The members `kept` and `dropped` count the earlier uplinks
+ * that still wait in the lock, and those that it has discarded because its buffer was full.
+ */
 export function fingerprintOf(uplink: Uplink): number {
   const { body } = uplink;
   startDigest();

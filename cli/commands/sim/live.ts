@@ -98,6 +98,7 @@ function fleetOf({ flags, plan, gateway, clock, tally, network }: FleetParts): F
     macs: gateway.macs,
     pace: flags.pace,
     openLink: network?.wrap(openLink) ?? openLink,
+    // Called with everything that a lock does, such as sending a ping.
     diary: (_mac, _atMs, entry) => tally.note(entry),
     bugs: plan.bugs,
     startEvery: startIntervalOf(gateway.macs.length, flags.speed),

@@ -26,6 +26,7 @@ const CLOSE: Ping = {
   batteryPercent: 44,
 };
 
+/** A lock's stored state. Its `belief` is what the judge has inferred from the lock's uplinks and connections. */
 async function stateOf(gateway: Gateway, mac = DAMAGED): Promise<Record<string, unknown>> {
   const reading = await gateway.store.findDevice(mac);
   const { belief, ping, receivedAtMs } = JSON.parse(reading?.state ?? 'null');
@@ -67,7 +68,7 @@ for (const [name, value] of [
   ['cut off', 'substr(state, 1, length(state) / 2)'],
   ['empty', `''`],
   ['no object', `'null'`],
-  ['with a hole', `json_remove(state, '$.belief.powerFrom')`],
+  ['without one of its members', `json_remove(state, '$.belief.powerFrom')`],
   ['with a value of another type', `json_set(state, '$.belief.runs[0].spans', 7)`],
 ] as const) {
   t.test(`a state that is ${name} is rebuilt from the log`, async (t) => {

@@ -104,7 +104,7 @@ const FAILURE_CASES: readonly FailureCase[] = [
     error: /reset/,
   },
   {
-    name: 'a gigabyte of apology',
+    name: 'a 500 with a gigabyte of body',
     answer: (_request, response) => {
       response.writeHead(500, { 'content-length': String(GIGABYTE) });
       flood(response);

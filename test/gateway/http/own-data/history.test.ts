@@ -1,6 +1,6 @@
 /**
- * A lock's power states and connections over time (interfaces.md §2): what its log says, cut to the asked span; and the
- * operation, which sees a lock's log from the connection on.
+ * A lock's power states and connections in a span of time (interfaces.md §2), computed from the lock's log: its stored
+ * uplinks (messages) and events. The last test calls the HTTP operation.
  */
 import t from 'tap';
 import { LockHistory } from '../../../../gateway/http/merchant/own-data/history/lock-history.js';
@@ -25,14 +25,15 @@ const CLOSE: Ping = {
 function uplink(receivedAtMs: number, power: Partial<PowerSettings>, batteryPercent = 80): LogEntry {
   const body = { ...CLOSE, batteryPercent };
   const settings = { ...DEFAULT_POWER, ...power };
-  const terms = { boot: 1, sequence: 1, timeMs: receivedAtMs, power: settings, kept: 0, dropped: 0, body };
-  const bytes = Buffer.from(encodeUplink(terms));
+  const message = { boot: 1, sequence: 1, timeMs: receivedAtMs, power: settings, kept: 0, dropped: 0, body };
+  const bytes = Buffer.from(encodeUplink(message));
   const stored = { source: 'lock', bytes, receivedAtMs, isDamaged: false } as StoredUplink;
   return { type: 'uplink', uplink: stored };
 }
 
 const lockEvent = (atMs: number, event: LockEvent): LogEntry => ({ type: 'lock-event', atMs, event });
 
+/** The answer for a span that ends 10 h after the start. @param isCut whether older entries were not read */
 function historyOf(entries: readonly LogEntry[], fromMs: number, isCut = false) {
   const history = new LockHistory({ fromMs, toMs: START_MS + Hours(10) });
   for (const entry of entries) if (!history.take(entry)) break;
