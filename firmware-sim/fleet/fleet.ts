@@ -22,6 +22,8 @@ import { assignMix, type MixPart } from './mix.js';
 export interface FleetOptions {
   readonly seed: string | number;
   readonly clock: Clock;
+  /** The clock of each lock, if each has its own; all start at the time of `clock`. */
+  readonly clockOf?: (index: number) => Clock;
   readonly openLink: OpenLink;
   /** The locks' MACs: from `fleetMacs`, or of devices that a merchant has registered. */
   readonly macs: readonly Mac[];
@@ -101,7 +103,7 @@ export function drawMac(prng: Prng): Mac {
 /** A fleet of simulated locks. */
 export class Fleet {
   readonly locks: readonly Lock[];
-  readonly #clock: Clock;
+  readonly #clockOf: (index: number) => Clock;
   readonly #startEvery: Milliseconds;
   readonly #timers: Timer[] = [];
 
@@ -111,7 +113,7 @@ export class Fleet {
     const startEvery = options.startEvery ?? DEFAULT_START_EVERY_MS;
     const initial = options.mix && assignMix(options.mix, macs.length);
     const bugs = options.bugs && assignBugs(options.bugs, macs.length);
-    this.#clock = options.clock;
+    this.#clockOf = options.clockOf ?? (() => options.clock);
     this.#startEvery = startEvery;
     this.locks = macs.map((mac, index) => {
       return lockOf(options, mac, index, { startEvery, initial: initial?.[index]?.initial, bugs: bugs?.[index] ?? [] });
@@ -122,7 +124,7 @@ export class Fleet {
   start(): void {
     this.locks.forEach((lock, index) => {
       if (index === 0) lock.start();
-      else this.#timers.push(this.#clock.after(index * this.#startEvery, () => lock.start()));
+      else this.#timers.push(this.#clockOf(index).after(index * this.#startEvery, () => lock.start()));
     });
   }
 
@@ -141,12 +143,12 @@ interface LockVariation {
 }
 
 function lockOf(options: FleetOptions, mac: Mac, index: number, variation: LockVariation): Lock {
-  const { clock, openLink, flash, diary, bootsBefore } = options;
+  const { openLink, flash, diary, bootsBefore } = options;
   const prng = new Prng(options.seed).fork(mac);
   return new Lock({
     mac,
     firmwareVersion: FIRMWARE_VERSION,
-    clock,
+    clock: options.clockOf?.(index) ?? options.clock,
     world: options.worldOf?.(mac, index) ?? worldOf(options, index, prng.fork('world'), variation),
     openLink: linkWithBugs(variation.bugs, openLink),
     jitterSeed: prng.fork('lock').uint32(),

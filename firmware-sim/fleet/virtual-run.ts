@@ -8,6 +8,7 @@ import type { Downlink, Uplink } from '../../proto/wire/ping.js';
 import { FaultNetwork } from '../faults/fault-network.js';
 import type { FaultName } from '../faults/faults.js';
 import { CommandQueue } from '../link/command-queue.js';
+import type { OpenLink } from '../link/link.js';
 import { type DisconnectReason, MemoryGateway, type MemoryListener } from '../link/memory-link.js';
 import type { Lock } from '../lock/lock.js';
 import { VirtualClock } from '../virtual-clock.js';
@@ -37,6 +38,12 @@ export interface VirtualOptions
   /** Faults of the network between the locks and the sink; none by default. */
   readonly faults?: readonly FaultName[];
   readonly sink?: VirtualSink;
+  /**
+   * Whether events of different locks may be reported out of order, as where they are only counted. Then each lock is
+   * simulated by itself as far as the caller advances, which is faster: its data stay in the processor's cache. Has no
+   * effect if locks affect each other, by faults of their network or by the numbers of their commands.
+   */
+  readonly anyOrder?: boolean;
   /** The commands that locks get; none by default. */
   readonly commandSchedule?: CommandSchedule;
 }
@@ -47,42 +54,32 @@ export class VirtualRun {
   readonly endMs: number;
   /** The simulated locks. */
   readonly locks: readonly Lock[];
-  readonly #clock: VirtualClock;
+  /** The clock of all locks, or a clock for each lock that is simulated by itself. */
+  readonly #clocks: readonly VirtualClock[];
   readonly #network: FaultNetwork | undefined;
   readonly #fleet: Fleet;
+  #nowMs: number;
   #hasStarted = false;
 
   constructor(options: VirtualOptions) {
-    const { seed, startMs, sink, faults = [] } = options;
-    const clock = new VirtualClock(startMs);
-    const listener = {
-      connected: (mac: Mac) => sink?.connect?.(mac, clock.now()),
-      uplink: (mac: Mac, uplink: Uplink) => sink?.uplink?.(mac, clock.now(), uplink),
-      disconnected: (mac: Mac, cause: DisconnectReason) => sink?.disconnect?.(mac, clock.now(), cause),
-    };
+    const { seed, startMs, faults = [], commandSchedule } = options;
     const macs = fleetMacs(seed, options.locks, options.periodMinute);
-    const commandQueue =
-      options.commandSchedule &&
-      commandQueueOf(options, options.commandSchedule, clock, macs, (mac, downlink) => {
-        return gateway.send(mac, downlink);
-      });
-    const gateway: MemoryGateway = new MemoryGateway(
-      commandQueue === undefined ? listener : withCommandQueue(listener, commandQueue),
-      clock,
-    );
-    // Locks with some bugs send without a connection.
-    gateway.acceptsUnconnected = options.bugs?.some(({ bug }) => bug.wrapVirtualLink !== undefined) ?? false;
+    const clock = new VirtualClock(startMs);
+    const isEachAlone = options.anyOrder === true && faults.length === 0 && commandSchedule === undefined;
+    this.#clocks = isEachAlone ? macs.map(() => new VirtualClock(startMs)) : [clock];
     this.#network = faults.length === 0 ? undefined : new FaultNetwork({ seed, clock, faults });
-    this.#clock = clock;
+    this.#nowMs = startMs;
     this.endMs = startMs + Math.round(Days(options.days));
+    const openLink = isEachAlone ? linksOfEach(options, macs, this.#clocks) : gatewayOfAll(options, macs, clock).open;
     const { mix, city, path, bugs, worldOf, diary } = options;
     this.#fleet = new Fleet({
       seed,
       clock,
       macs,
-      openLink: this.#network?.wrap(gateway.open) ?? gateway.open,
+      openLink: this.#network?.wrap(openLink) ?? openLink,
       pace: options.pace ?? 'everyday',
       startEvery: 0,
+      ...(isEachAlone && { clockOf: (index) => this.#clocks[index] ?? clock }),
       ...(mix && { mix }),
       ...(city && { city }),
       ...(path && { path }),
@@ -95,20 +92,61 @@ export class VirtualRun {
 
   /** The current time of the run, ms since the epoch. */
   get nowMs(): number {
-    return this.#clock.now();
+    return this.#nowMs;
   }
 
   /** Advances to `untilMs`, at most to the end. The first call starts the locks. */
   advance(untilMs: number): void {
     if (!this.#hasStarted) this.#fleet.start();
     this.#hasStarted = true;
-    this.#clock.run(Math.min(untilMs, this.endMs));
+    this.#nowMs = Math.max(this.#nowMs, Math.min(untilMs, this.endMs));
+    for (const clock of this.#clocks) clock.run(this.#nowMs);
   }
 
   /** Stops new faults of the network. */
   stopFaults(): void {
     this.#network?.stopFaults();
   }
+}
+
+/** The gateway of locks that share a clock, with their commands. */
+function gatewayOfAll(options: VirtualOptions, macs: readonly Mac[], clock: VirtualClock): MemoryGateway {
+  const { commandSchedule } = options;
+  const commandQueue =
+    commandSchedule &&
+    commandQueueOf(options, commandSchedule, clock, macs, (mac, downlink) => gateway.send(mac, downlink));
+  const listener = listenerOf(options, clock);
+  const gateway: MemoryGateway = new MemoryGateway(
+    commandQueue === undefined ? listener : withCommandQueue(listener, commandQueue),
+    clock,
+  );
+  gateway.acceptsUnconnected = sendsUnconnected(options);
+  return gateway;
+}
+
+/** The links of locks that have a clock each. */
+function linksOfEach(options: VirtualOptions, macs: readonly Mac[], clocks: readonly VirtualClock[]): OpenLink {
+  const clockOf = new Map(macs.map((mac, index) => [mac, clocks[index] as VirtualClock]));
+  return (mac, events) => {
+    const clock = clockOf.get(mac) as VirtualClock;
+    const gateway = new MemoryGateway(listenerOf(options, clock), clock);
+    gateway.acceptsUnconnected = sendsUnconnected(options);
+    return gateway.open(mac, events);
+  };
+}
+
+/** Whether locks may send without a connection: those with some bugs do. */
+function sendsUnconnected({ bugs }: VirtualOptions): boolean {
+  return bugs?.some(({ bug }) => bug.wrapVirtualLink !== undefined) ?? false;
+}
+
+/** Reports the events of locks with this clock to the sink. */
+function listenerOf({ sink }: VirtualOptions, clock: Clock): Required<MemoryListener> {
+  return {
+    connected: (mac) => sink?.connect?.(mac, clock.now()),
+    uplink: (mac, uplink) => sink?.uplink?.(mac, clock.now(), uplink),
+    disconnected: (mac, cause) => sink?.disconnect?.(mac, clock.now(), cause),
+  };
 }
 
 /** The queue that holds commands until their lock is connected, with commands scheduled for all locks. */

@@ -9,7 +9,7 @@ import { headerLockOf, TraceRecorder } from '../trace/trace-recorder.js';
 import { type VirtualOptions, VirtualRun } from './virtual-run.js';
 
 /** The run to write, and what to write of it. */
-export interface VirtualTraceOptions extends Omit<VirtualOptions, 'sink' | 'diary'> {
+export interface VirtualTraceOptions extends Omit<VirtualOptions, 'sink' | 'diary' | 'anyOrder'> {
   /** A note for readers. The same options must give the same note, so that the bytes are the same. */
   readonly note: string;
   /** Whether to write `world` events, the ground truth that the judge never reads. */
@@ -28,6 +28,8 @@ export class VirtualTrace {
     this.#run = new VirtualRun({
       ...options,
       sink: recorder,
+      // Without lines the events are only counted.
+      anyOrder: write === null,
       ...(options.world && write !== null && { diary: (mac, atMs, entry) => recorder.world(mac, atMs, entry) }),
     });
     recorder.start(

@@ -5,8 +5,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
+import type { FaultName } from '../../firmware-sim/faults/faults.js';
 import { fleetMacs } from '../../firmware-sim/fleet/fleet.js';
-import { runVirtual } from '../../firmware-sim/fleet/virtual-run.js';
+import { runVirtual, VirtualRun, type VirtualSink } from '../../firmware-sim/fleet/virtual-run.js';
 import { MemoryGateway } from '../../firmware-sim/link/memory-link.js';
 import type { DiaryEntry } from '../../firmware-sim/lock/diary.js';
 import { DirectoryFlash, type Flash, MemoryFlash } from '../../firmware-sim/lock/flash.js';
@@ -327,6 +328,35 @@ t.test('a seed gives the same bytes with every version of Node and in every buil
     t.ok(lines > 50, 'the trace has events');
     t.same(repeatRun(golden), { lines, sha256 }, `seed ${golden.seed}, ${golden.pace}: ${RENEW_HINT}`);
   }
+});
+
+t.test('locks that are simulated one by one send the same uplinks as locks that share a clock', async (t) => {
+  /** The events of each lock, in order, and how often the next event is of another lock. */
+  const run = (anyOrder: boolean, faults: readonly FaultName[] = []) => {
+    const eventsOf = new Map<string, string[]>();
+    let [changes, latest] = [0, ''];
+    const note = (mac: string, event: string) => {
+      eventsOf.set(mac, [...(eventsOf.get(mac) ?? []), event]);
+      if (mac !== latest) changes += 1;
+      latest = mac;
+    };
+    const sink: VirtualSink = {
+      connect: (mac, atMs) => note(mac, `${atMs} connect`),
+      uplink: (mac, atMs, made) => note(mac, `${atMs} ${Buffer.from(encodeUplink(made)).toString('hex')}`),
+      disconnect: (mac, atMs, cause) => note(mac, `${atMs} ${cause}`),
+    };
+    const fleet = new VirtualRun({ seed: 'order', locks: 6, days: 1, startMs: MIDNIGHT_MS, faults, anyOrder, sink });
+    fleet.advance(MIDNIGHT_MS + Hours(9));
+    t.equal(fleet.nowMs, MIDNIGHT_MS + Hours(9));
+    fleet.advance(fleet.endMs);
+    return { eventsOf, changes };
+  };
+  const [together, apart] = [run(false), run(true)];
+  t.ok([...together.eventsOf.values()].flat().length > 100, 'there are events');
+  t.same(apart.eventsOf, together.eventsOf);
+  t.ok(apart.changes <= 2 * 6, `one lock after another, in each step: ${apart.changes} changes`);
+  t.ok(together.changes > apart.changes, 'on one clock the locks take turns');
+  t.same(run(true, ['storm']), run(false, ['storm']), 'a storm hits all locks at once, so they share a clock');
 });
 
 t.test('a lively fleet shows every trigger within half an hour', async (t) => {

@@ -115,12 +115,18 @@ export class StreetRoute implements Route {
   }
 }
 
+/** The headings of the grid whose rotation was asked for last. A fleet has one city. */
+let lastHeadings: { readonly rotationDegrees: number; readonly headings: readonly Heading[] } | undefined;
+
 /** The four headings of the grid: along the streets (0), across (1), back along (2), back across (3). */
-function headingsOf({ gridRotationDegrees }: City): Heading[] {
-  return [0, 90, 180, 270].map((quarterDegrees) => {
+function headingsOf({ gridRotationDegrees }: City): readonly Heading[] {
+  if (lastHeadings?.rotationDegrees === gridRotationDegrees) return lastHeadings.headings;
+  const headings = [0, 90, 180, 270].map((quarterDegrees) => {
     const directionDegrees = (gridRotationDegrees + quarterDegrees + 360) % 360;
     return { directionDegrees, east: sineOf(directionDegrees), north: cosineOf(directionDegrees) };
   });
+  lastHeadings = { rotationDegrees: gridRotationDegrees, headings };
+  return headings;
 }
 
 /** Draws the legs of a route, corner by corner. */
