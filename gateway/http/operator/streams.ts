@@ -1,7 +1,7 @@
 /**
  * The streams of the operators' interface, as JSON Lines: live events, for `tail`, and traces, recorded live or read
- * from the store. A stream closes when the gateway stops, when the token that opened it is replaced, revoked or expires,
- * or when the console's session that opened it ends, whatever ended it.
+ * from the store. A stream closes when the gateway stops, when the token that opened it is replaced, revoked or
+ * expires, or when the console's session that opened it ends, whatever ended it.
  */
 
 import { PassThrough, Readable } from 'node:stream';

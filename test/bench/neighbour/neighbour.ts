@@ -3,8 +3,9 @@
  * merchants' HTTP port, each route in turn, with and without a merchant's key (quality.md §1). Compared with the same
  * locks while the same flood hits another server on this machine, which costs CPU time but does not load the gateway.
  *
- * A lock has one ping in flight, and a delay counts from the time at which the ping was due. So ten locks send: a single
- * one at the same rate could not keep up with PUBACKs of 10 ms, which two fsyncs take, and its delays would add up.
+ * A lock has one ping in flight, and a delay counts from the time at which the ping was due. So ten locks send: a
+ * single one at the same rate could not keep up with PUBACKs of 10 ms, which two fsyncs take, and its delays would add
+ * up.
  */
 import type { ChildProgram } from '../load/child-program.js';
 import { summarizeRates } from '../measure.js';
