@@ -8,6 +8,7 @@ import { mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { wrapWords } from '../../cli/terminal/word-wrap.js';
+import { benchConsole } from './console/console.js';
 import { type Flags, readFlags } from './flags.js';
 import { benchNeighbour } from './neighbour/neighbour.js';
 import { profileLines } from './profile-shares.js';
@@ -50,6 +51,7 @@ const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<BenchR
   'bad-receivers': benchBadReceivers,
   neighbour: benchNeighbour,
   reads: benchReads,
+  console: benchConsole,
   live: benchLiveLocks,
 };
 

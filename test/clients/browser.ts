@@ -28,6 +28,33 @@ export interface BrowserPage {
   on(event: 'request', take: (request: { url(): string }) => void): void;
   on(event: 'pageerror', take: (error: Error) => void): void;
   on(event: 'dialog', take: (dialog: { accept(): Promise<void> }) => void): void;
+  readonly mouse: BrowserMouse;
+  /** Figures of the page, such as `JSHeapUsedSize`, bytes. */
+  metrics(): Promise<Readonly<Record<string, number>>>;
+  setCookie(cookie: Readonly<Record<string, string | boolean>>): Promise<void>;
+  setCacheEnabled(isEnabled: boolean): Promise<void>;
+  /** Runs a script in each document before its own scripts. */
+  evaluateOnNewDocument(code: string): Promise<unknown>;
+  createCDPSession(): Promise<DevToolsSession>;
+}
+
+export interface BrowserMouse {
+  move(x: number, y: number): Promise<void>;
+  down(): Promise<void>;
+  up(): Promise<void>;
+  wheel(turn: { readonly deltaY: number }): Promise<void>;
+}
+
+/** A session of the Chrome DevTools Protocol. */
+export interface DevToolsSession {
+  send<Answer>(method: string, parameters?: object): Promise<Answer>;
+  detach(): Promise<void>;
+}
+
+/** A page or a worker. */
+export interface BrowserTarget {
+  type(): string;
+  createCDPSession(): Promise<DevToolsSession>;
 }
 
 export interface PageElement {
@@ -36,6 +63,7 @@ export interface PageElement {
 
 export interface Browser {
   newPage(): Promise<BrowserPage>;
+  targets(): BrowserTarget[];
   close(): Promise<void>;
 }
 

@@ -23,12 +23,20 @@ export function lockLogins(count: number): LockLogin[] {
   });
 }
 
-/** Registers the merchant and the first `count` locks in the data folder `data`. No gateway may run on the folder. */
-export async function registerLocks(data: string, count: number): Promise<void> {
+/**
+ * Registers the merchant and the first `count` locks in the data folder `data`. No gateway may run on the folder.
+ *
+ * @param nameOf returns a lock's name by its number; by default locks have none
+ */
+export async function registerLocks(
+  data: string,
+  count: number,
+  nameOf: (number: number) => string | null = () => null,
+): Promise<void> {
   const store = await openStore(sqliteUrl(data));
   await store.addMerchant(BENCH_MERCHANT, 0);
   const keys = openKeys(data, false);
-  const devices = lockLogins(count).map(({ mac: text, secret }) => {
+  const devices = lockLogins(count).map(({ mac: text, secret }, number) => {
     const mac = parseMac(text);
     if (!mac.ok) throw new Error(mac.error.message);
     return {
@@ -37,6 +45,7 @@ export async function registerLocks(data: string, count: number): Promise<void> 
       simulated: true,
       secretHash: keys.hashSecret(secret),
       nowMs: 0,
+      name: nameOf(number),
     };
   });
   await store.addDevices(devices);

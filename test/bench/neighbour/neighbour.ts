@@ -7,6 +7,7 @@
  * single one at the same rate could not keep up with PUBACKs of 10 ms, which two fsyncs take, and its delays would add
  * up.
  */
+import { TwentyConsoles } from '../console/twenty-consoles.js';
 import type { ChildProgram } from '../load/child-program.js';
 import { summarizeRates } from '../measure.js';
 import { type Resources, withResources } from '../resources.js';
@@ -50,8 +51,10 @@ export function benchNeighbour({ quick, profiles, flood: text }: BenchOptions): 
     const chosen = floods().filter(({ name }) => text === null || name.includes(text));
     if (chosen.length === 0) throw new Error(`no flood has ${JSON.stringify(text)} in its name`);
     for (const [index, flood] of chosen.entries()) results.push(await runner.measureBoth(flood, index, otherPort));
+    const consoles = await TwentyConsoles.start(resources, setup);
+    const consolesP99Ms = await runner.measureWithConsoles(consoles);
     await setup.stop();
-    return rowOf(results);
+    return rowOf(results, consolesP99Ms, consoles.text);
   });
 }
 
@@ -89,6 +92,12 @@ class FloodRunner {
     return { name: flood.name, gatewayP99Ms, otherServerP99Ms, answered };
   }
 
+  /** Measures the lock's delays while 20 consoles are open. */
+  async measureWithConsoles(consoles: TwentyConsoles): Promise<number> {
+    const send = () => this.#setup.sendBySchedule(PINGS_PER_SECOND * this.#seconds, PINGS_PER_SECOND);
+    return (await consoles.whileOpen(send)).load.p99_ms;
+  }
+
   async #measureDuring(flood: Flood): Promise<[p99Ms: number, answered: AnswerCounts]> {
     await this.#neighbour.ask(JSON.stringify(flood));
     const { load } = await this.#setup.sendBySchedule(PINGS_PER_SECOND * this.#seconds, PINGS_PER_SECOND);
@@ -96,7 +105,7 @@ class FloodRunner {
   }
 }
 
-function rowOf(results: readonly FloodResult[]): BenchRow {
+function rowOf(results: readonly FloodResult[], consolesP99Ms: number, consolesText: string): BenchRow {
   const worst = results.reduce((max, result) => (result.gatewayP99Ms > max.gatewayP99Ms ? result : max));
   const [rates, peerRates] = [
     summarizeRates(results.map(({ gatewayP99Ms }) => gatewayP99Ms)),
@@ -110,11 +119,13 @@ function rowOf(results: readonly FloodResult[]): BenchRow {
     rates,
     against: [
       withoutPeer(worst.gatewayP99Ms, 'ms', { floor: atMost(150, 'ms') }, `the worst flood: ${worst.name}`),
+      withoutPeer(consolesP99Ms, 'ms', { floor: atMost(150, 'ms') }, '20 open consoles'),
       ratioTo('the same floods at another server', rates, peerRates, { aim: atMost(2) }),
     ],
     details: [
       `${results.length} floods of ${CONNECTIONS} connections, each at this gateway and at another server; the ` +
         `figure is that of all floods; this gateway answered ${requests.toLocaleString('en')} requests`,
+      consolesText,
     ],
   };
 }

@@ -4,9 +4,10 @@
  * leave by a schedule, even if answers are late.
  */
 
+import { TwentyConsoles } from '../console/twenty-consoles.js';
 import { measureAlternating, roundCount, summarizeRates } from '../measure.js';
 import { withResources } from '../resources.js';
-import { atMostMore, type BenchOptions, type BenchRow, differenceTo } from '../row.js';
+import { atMostMore, type BenchOptions, type BenchRow, differenceTo, withoutPeer } from '../row.js';
 import { type FloodFigures, ServeSetup } from '../serve-setup.js';
 import { AedesSetup, BENCH_LOCKS, floodDetails, roundDurationMs } from './ingest.js';
 
@@ -25,6 +26,7 @@ const WARM_UP_ROUNDS = 2;
 export function benchAck({ quick, profiles }: BenchOptions): Promise<BenchRow> {
   return withResources(async (resources) => {
     const setup = await ServeSetup.open(resources, { locks: BENCH_LOCKS, urls: 1, profiles });
+    const consoles = await TwentyConsoles.start(resources, setup);
     const aedes = await AedesSetup.open(resources, BENCH_LOCKS);
     for (let flood = 0; flood < WARM_UP_FLOODS; flood++) await setup.floodFor(roundDurationMs(quick));
     const halfRates: number[] = [];
@@ -39,17 +41,19 @@ export function benchAck({ quick, profiles }: BenchOptions): Promise<BenchRow> {
       lastFlood = await setup.sendBySchedule(ROUND_SECONDS * rate, rate);
       return lastFlood.load.p99_ms;
     };
+    const runWithConsoles = async (): Promise<number> =>
+      await consoles.whileOpen(async () => (await setup.sendBySchedule(ROUND_SECONDS * rate, rate)).load.p99_ms);
     const runAedes = async (): Promise<number> =>
       (await aedes.generator.sendBySchedule(ROUND_SECONDS * rate, rate)).p99_ms;
     const delaysByBroker = await measureAlternating(
-      [runLockgate, runAedes],
+      [runLockgate, runAedes, runWithConsoles],
       quick ? roundCount(quick) : ROUNDS,
       WARM_UP_ROUNDS,
       measureHalfRate,
     );
-    const [rates, peerRates] = delaysByBroker.map(summarizeRates);
+    const [rates, peerRates, consoleRates] = delaysByBroker.map(summarizeRates);
     await setup.stop();
-    if (rates === undefined || peerRates === undefined || lastFlood === undefined)
+    if (rates === undefined || peerRates === undefined || consoleRates === undefined || lastFlood === undefined)
       throw new Error('nothing was measured');
     const { median: half, minimum, maximum } = summarizeRates(halfRates.slice(WARM_UP_ROUNDS));
     const [from, to] = [minimum.toLocaleString('en'), maximum.toLocaleString('en')];
@@ -63,8 +67,11 @@ export function benchAck({ quick, profiles }: BenchOptions): Promise<BenchRow> {
           floor: atMostMore(15, 'ms'),
           aim: atMostMore(5, 'ms'),
         }),
+        withoutPeer(consoleRates.median - rates.median, 'ms', {}, 'more with 20 open consoles'),
       ],
       details: [
+        `with 20 open consoles: p99 ${consoleRates.median.toFixed(1)} ms (${consoleRates.minimum.toFixed(1)} to ` +
+          `${consoleRates.maximum.toFixed(1)}); ${consoles.text}`,
         `half of the highest rate seen before each round, ${from} to ${to}; of the last round, half of the ` +
           `pings waited up to ${lastFlood.load.p50_ms.toFixed(1)} ms, the one that waited longest ` +
           `${lastFlood.load.max_ms.toFixed(0)} ms`,

@@ -23,16 +23,23 @@ export type LiveMessage =
   | { readonly type: 'tail'; readonly batch: TailBatch }
   | { readonly type: 'state'; readonly state: LiveState };
 
-/** All locks, by MAC. */
+/**
+ * All locks, by MAC. Most changes leave a lock at its place in the order, so that thousands of locks are not sorted for
+ * each batch of changes: a changed lock replaces the former one there.
+ */
 export class LiveLocks {
   #locks = new Map<string, Lock>();
   /** The locks of a snapshot whose last part has not come yet. */
   #next: Map<string, Lock> | null = null;
   #sorted: readonly Lock[] | null = null;
+  /** Changed locks that are not in {@link #sorted} yet, by MAC. */
+  readonly #changed = new Map<string, Lock>();
 
   /** In the order of {@link compareByTrouble}. The same array until something changes. */
   get sorted(): readonly Lock[] {
-    this.#sorted ??= [...this.#locks.values()].sort(compareByTrouble);
+    if (this.#sorted === null) this.#sorted = [...this.#locks.values()].sort(compareByTrouble);
+    else if (this.#changed.size > 0) this.#sorted = withChanges(this.#sorted, this.#changed);
+    this.#changed.clear();
     return this.#sorted;
   }
 
@@ -48,7 +55,6 @@ export class LiveLocks {
     if (change.type === 'snapshot') this.#takePart(change);
     else if (change.type === 'lock') this.#set(change.lock);
     else this.#remove(change.mac_addr);
-    this.#sorted = null;
   }
 
   /** All locks as one change, for a tab that was opened later. */
@@ -62,18 +68,37 @@ export class LiveLocks {
     if (!last || this.#next === null) return;
     this.#locks = this.#next;
     this.#next = null;
+    this.#sorted = null;
   }
 
   #set(lock: Lock): void {
+    if (this.#locks.has(lock.mac_addr)) this.#changed.set(lock.mac_addr, lock);
+    else this.#sorted = null;
     this.#locks.set(lock.mac_addr, lock);
     this.#next?.set(lock.mac_addr, lock);
   }
 
   #remove(mac: string): void {
+    this.#sorted = null;
     this.#locks.delete(mac);
     this.#next?.delete(mac);
   }
 }
+
+/** The locks with changed ones in place of the former, in the order of {@link compareByTrouble}. */
+function withChanges(sorted: readonly Lock[], changed: ReadonlyMap<string, Lock>): readonly Lock[] {
+  let isInOrder = true;
+  const locks = sorted.map((before) => {
+    const lock = changed.get(before.mac_addr);
+    if (lock === undefined) return before;
+    isInOrder &&= lock.trouble === before.trouble && lock.name === before.name;
+    return lock;
+  });
+  return isInOrder ? locks : locks.sort(compareByTrouble);
+}
+
+/** Compares names; many times faster than `localeCompare`. */
+const NAMES = new Intl.Collator();
 
 /** The kinds of trouble, worst first. Kinds that this list lacks rank after it and before `none`. */
 export const TROUBLE_ORDER: readonly string[] = ['theft', 'unjudged', 'late', 'low-battery'];
@@ -83,7 +108,7 @@ export function compareByTrouble(a: Lock, b: Lock): number {
   const byTrouble = troubleRank(a) - troubleRank(b);
   if (byTrouble !== 0) return byTrouble;
   // Locks without a name come last.
-  const byName = (a.name ?? '￿').localeCompare(b.name ?? '￿');
+  const byName = NAMES.compare(a.name ?? '￿', b.name ?? '￿');
   return byName !== 0 ? byName : a.mac_addr < b.mac_addr ? -1 : 1;
 }
 

@@ -24,9 +24,16 @@ export type ColourName =
   | '--line'
   | '--surface';
 
+/** The colours that were read from the style sheet, which takes long: a map asks for two colours for each lock. */
+const readColours = new Map<ColourName, string>();
+
 /** The value of a colour of the style sheet, since a canvas knows no custom properties. */
 export function colour(name: ColourName): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const known = readColours.get(name);
+  if (known !== undefined) return known;
+  const value = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  readColours.set(name, value);
+  return value;
 }
 
 export class BaseMap {
@@ -41,12 +48,15 @@ export class BaseMap {
 
   /** @param restyle draws what is on the map in the present colours; called when they have changed */
   constructor(element: HTMLElement, restyle: () => void) {
+    // The colours may have changed while no map was shown.
+    readColours.clear();
     this.leaflet = L.map(element, { preferCanvas: true, maxZoom: MAX_ZOOM, attributionControl: false });
     this.leaflet.fitBounds(WORLD);
     L.control.scale({ imperial: false }).addTo(this.leaflet);
     this.leaflet.on('zoomend', () => void this.#drawCoast());
     void this.#drawCoast();
     this.#restyle = () => {
+      readColours.clear();
       this.#coast?.setStyle(coastStyle());
       restyle();
     };

@@ -31,18 +31,24 @@ export class LockMap {
   #chosen: Lock | null = null;
   #track: L.Polyline | null = null;
   #isFitted = false;
+  /** Points stay where they are while the reader drags the map: drawing thousands anew would interrupt it. */
+  #isDragged = false;
 
   /** @param onChoose called with the MAC of a clicked point */
   constructor(element: HTMLElement, onChoose: (mac: string) => void) {
     this.#onChoose = onChoose;
     this.#base = new BaseMap(element, () => this.#restyle());
     this.#map = this.#base.leaflet;
-    this.#map.on('moveend', () => this.#drawCircles());
+    this.#map.on('dragstart', () => {
+      this.#isDragged = true;
+    });
+    this.#map.on('moveend', () => this.#endMove());
   }
 
   /** Shows these locks; those without a position are left out. Points that are there already move. */
   show(locks: readonly Lock[]): void {
     this.#locks = locks;
+    if (this.#isDragged) return;
     const shown = new Set<string>();
     for (const lock of locks) {
       if (lock.position === null) continue;
@@ -89,6 +95,13 @@ export class LockMap {
 
   remove(): void {
     this.#base.remove();
+  }
+
+  #endMove(): void {
+    const wasDragged = this.#isDragged;
+    this.#isDragged = false;
+    if (wasDragged) this.show(this.#locks);
+    else this.#drawCircles();
   }
 
   #place(lock: Lock, position: Position): void {

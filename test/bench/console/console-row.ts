@@ -1,0 +1,108 @@
+/** Makes the bench's row `console` from what was measured of both pages. Pure but for the sizes of the pages' files. */
+import { loadPages } from '../../../gateway/console/pages.js';
+import { Seconds } from '../../../proto/clock.js';
+import { summarizeRates } from '../measure.js';
+import { atLeast, atMost, type BenchRow, type Comparison, notMeasured, withoutPeer } from '../row.js';
+import type { FrameFigures } from './page-figures.js';
+import type { ConsoleSize, PageFigures } from './page-run.js';
+
+const MEGABYTE = 1e6;
+const KILOBYTE = 1e3;
+const FRAMES = 'frames of map and list while they are moved';
+const FRAMES_FLOOR = { floor: atLeast(50, 'a second'), aim: atLeast(58, 'a second') };
+const [FIRST_VIEW_FLOOR, THEFT_FLOOR] = [atMost(1_000, 'ms'), atMost(2_000, 'ms')];
+const HEAP_FLOOR = atMost(150, 'MB');
+
+/** The row of a machine without Chromium: the sizes of the files alone. */
+export function consoleRowWithoutBrowser(missing: string): BenchRow {
+  const none = { median: Number.NaN, minimum: Number.NaN, maximum: Number.NaN };
+  const title = 'the pages in Chromium';
+  return {
+    name: 'console',
+    title,
+    unit: 'a second',
+    rates: none,
+    against: [notMeasured(FRAMES, FRAMES_FLOOR, missing), ...sizes()],
+    details: [],
+  };
+}
+
+/** The row of measured pages. */
+export function consoleRow(size: ConsoleSize, pingsPerSecond: number, pages: readonly PageFigures[]): BenchRow {
+  const moved = pages.flatMap(({ name, map, list }) => [
+    { name: `${name}, map dragged`, figures: map },
+    { name: `${name}, list scrolled`, figures: list },
+  ]);
+  const [views, shown] = [pages.flatMap((page) => page.views), pages.flatMap(({ shownMs }) => shownMs)];
+  const slowest = moved.reduce((one, other) => (perSecond(other.figures) < perSecond(one.figures) ? other : one));
+  const heap = Math.max(...pages.map(({ heap }) => heap.page)) / MEGABYTE;
+  return {
+    name: 'console',
+    title: `${FRAMES}, ${size.locks.toLocaleString('en')} locks`,
+    unit: 'a second',
+    rates: summarizeRates(moved.flatMap(({ figures }) => figures.map((each) => each.perSecond))),
+    against: [
+      withoutPeer(perSecond(slowest.figures), 'a second', FRAMES_FLOOR, `the slowest: ${slowest.name}`),
+      withoutPeer(
+        median(views.map(({ allMs }) => allMs)),
+        'ms',
+        { floor: FIRST_VIEW_FLOOR },
+        'first view of all locks',
+      ),
+      withoutPeer(heap, 'MB', { floor: HEAP_FLOOR }, `heap after ${size.heapAfter / Seconds(60)} min`),
+      withoutPeer(Math.max(...shown), 'ms', { floor: THEFT_FLOOR }, 'a theft is shown, the slowest'),
+      ...sizes(),
+    ],
+    details: [
+      `${size.moving.toLocaleString('en')} of the locks move, ${pingsPerSecond} pings a second; window 1280 × 800`,
+      ...moved.map(({ name, figures }) => `${name}: ${framesText(figures)}`),
+      ...pages.flatMap(pageDetails),
+    ],
+  };
+}
+
+function pageDetails({ name, views, heap, shownMs, streamedMs }: PageFigures): string[] {
+  const spanText = (values: readonly number[]): string =>
+    `median ${Math.round(median(values))}, slowest ${Math.round(Math.max(...values))} ms`;
+  const [page, workers] = [heap.page, heap.workers].map((bytes) => (bytes / MEGABYTE).toFixed(1));
+  return [
+    `${name}: first locks after ${spanText(views.map(({ firstMs }) => firstMs))}, all after ` +
+      `${spanText(views.map(({ allMs }) => allMs))}, of ${views.length} loads without a cache`,
+    `${name}: a theft from its PUBACK until it is shown: ${spanText(shownMs)}; until it is in the stream: ` +
+      `${spanText(streamedMs)}; of ${shownMs.length}`,
+    `${name}: heap ${page} MB, its worker ${workers} MB`,
+  ];
+}
+
+function framesText(figures: readonly FrameFigures[]): string {
+  const middle = (of: (each: FrameFigures) => number): number => median(figures.map(of));
+  const times = `median ${middle((each) => each.p50Ms).toFixed(1)}, p95 ${middle((each) => each.p95Ms).toFixed(1)} ms`;
+  const worst = Math.max(...figures.map(({ maxMs }) => maxMs)).toFixed(0);
+  const busy = (100 * middle((each) => each.busyShare)).toFixed(0);
+  return `${perSecond(figures).toFixed(1)} frames/s, ${times}, longest ${worst} ms; main thread ${busy} % of a core`;
+}
+
+function perSecond(figures: readonly FrameFigures[]): number {
+  return median(figures.map((each) => each.perSecond));
+}
+
+function median(values: readonly number[]): number {
+  return summarizeRates(values).median;
+}
+
+/** The sizes of the pages' files, compressed by gzip. */
+function sizes(): Comparison[] {
+  const pages = loadPages();
+  const kilobytes = (isWanted: (name: string) => boolean): number =>
+    pages.names.filter(isWanted).reduce((sum, name) => sum + (pages.file(name)?.gzip.length ?? 0), 0) / KILOBYTE;
+  const isCode = (name: string): boolean => /\.(js|css)$/.test(name);
+  return [
+    withoutPeer(kilobytes(isCode), 'KB', { floor: atMost(150, 'KB') }, 'scripts and styles, gzip'),
+    withoutPeer(
+      kilobytes((name) => isCode(name) || name.endsWith('.json')),
+      'KB',
+      { floor: atMost(300, 'KB') },
+      'with the map’s data',
+    ),
+  ];
+}

@@ -1,0 +1,51 @@
+/** Twenty open pages of the console beside a load: ten of operators, ten of the bench's merchant. */
+import { formatMac, parseMac } from '../../../proto/wire/mac.js';
+import type { ChildProgram } from '../load/child-program.js';
+import { lockMac } from '../load/many-locks.js';
+import type { Resources } from '../resources.js';
+import type { ServeSetup } from '../serve-setup.js';
+import { addDashboardUser, type ConsoleSession, logInMerchant, logInOperator } from './logins.js';
+import type { OpenConsolesFigures, OpenConsolesRequest } from './open-consoles.js';
+
+/** As many of each kind, since a merchant may have 16 streams. */
+const PAGES_OF_EACH = 10;
+
+export class TwentyConsoles {
+  /** What the pages got the last time that they were open. */
+  last: OpenConsolesFigures = { answers: {}, streamed_bytes: 0 };
+  readonly #program: ChildProgram;
+
+  private constructor(program: ChildProgram) {
+    this.#program = program;
+  }
+
+  /** Logs in, but opens no page. */
+  static async start(resources: Resources, { client, httpPort }: ServeSetup): Promise<TwentyConsoles> {
+    await addDashboardUser(client, httpPort);
+    const sessions: ConsoleSession[] = [];
+    for (let page = 0; page < PAGES_OF_EACH; page++)
+      sessions.push(await logInMerchant(httpPort), await logInOperator(client));
+    const mac = parseMac(lockMac(0));
+    if (!mac.ok) throw new Error(mac.error.message);
+    const request: OpenConsolesRequest = { sessions, mac: formatMac(mac.value) };
+    const program = resources.startScript('console/open-consoles.js', request);
+    await program.readAnswer();
+    return new TwentyConsoles(program);
+  }
+
+  /** Runs work while the pages are open and have all locks. */
+  async whileOpen<Result>(work: () => Promise<Result>): Promise<Result> {
+    await this.#program.ask('open');
+    const result = await work();
+    this.last = await this.#program.ask<OpenConsolesFigures>('close');
+    return result;
+  }
+
+  /** What the pages got, as a sentence. */
+  get text(): string {
+    const { answers, streamed_bytes } = this.last;
+    const calls = Object.entries(answers).map(([status, count]) => `${count} × ${status}`);
+    const megabytes = (streamed_bytes / 1e6).toFixed(1);
+    return `the 20 consoles got ${megabytes} MB of streams and answers ${calls.join(', ') || 'none'} in the last round`;
+  }
+}
