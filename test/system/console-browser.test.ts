@@ -26,6 +26,8 @@ import { TestLock } from '../helpers/mqtt/test-lock.js';
 const MAC = testMac();
 /** Would run if a page put it into its HTML. */
 const SCRIPT_NAME = '<img src=x onerror="window.isInjected=1">';
+/** What the receiver answers. */
+const RECEIVER_ANSWER = '<script>window.isInjected=2</script><i class="injected">no room today';
 const MAX_ATTEMPTS = 8;
 
 /** What the parts of the day share: the operator's page, and a merchant's lock and receiver. */
@@ -90,7 +92,8 @@ async function resendDead(t: Test, { page, receiver }: Day): Promise<void> {
   await goTo(page, '#/deliveries?state=dead');
   await page.waitForSelector('.deliveries li', TIMEOUT);
   await press(page, '▸ ✗ dead');
-  await waitForText(page, 'no room today');
+  await waitForText(page, RECEIVER_ANSWER);
+  t.equal(await page.evaluate<number>("document.querySelectorAll('.injected').length"), 0, 'the answer is text');
   const before = receiver.requests.length;
   receiver.answer = (_request, response) => void response.writeHead(204).end();
   await press(page, 'Resend');
@@ -121,7 +124,7 @@ async function logOut(t: Test, { browser, page, link }: Day): Promise<void> {
 
 /** Sends a ping whose delivery fails until it is dead. */
 async function makeDead({ clock, gateway, receiver }: Awaited<ReturnType<typeof setUpWebhooks>>, lock: TestLock) {
-  receiver.answer = (_request, response) => void response.writeHead(503).end('no room today');
+  receiver.answer = (_request, response) => void response.writeHead(503).end(RECEIVER_ANSWER);
   const dead = waitForEvents(gateway, 'delivery', 1, ({ outcome }) => outcome === 'dead');
   let attempts = 0;
   gateway.events.on('delivery', () => {

@@ -59,12 +59,18 @@ function daysOf({ query }: Route): number {
 }
 
 function LockHead({ lock }: { readonly lock: LockDetail }): JSX.Element {
-  const { mac_addr, name, merchant, lock_state, battery_percent, firmware_version, received_at, believed } = lock;
+  const { mac_addr, name, labels, merchant, lock_state, battery_percent, firmware_version, received_at, believed } =
+    lock;
   return (
     <header class="screen-head">
       <h1 id="lock-title">{lockName(lock)}</h1>
       {name !== null && <span class="mono hint">{mac_addr}</span>}
       {merchant !== undefined && <span class="hint">{merchant}</span>}
+      {Object.entries(labels).map(([key, value]) => (
+        <span key={key} class="hint">
+          {key}: {value}
+        </span>
+      ))}
       <TroubleBadge lock={lock} />
       <PresenceBadge lock={lock} />
       <span>
