@@ -10,6 +10,8 @@ import { registerUsernameKey } from './tables/people/username-key.js';
 export interface SchemaItem {
   readonly type: string;
   readonly name: string;
+  /** The table that an index or a trigger belongs to; a table's own name. */
+  readonly tbl_name: string;
   /** Null for indexes that SQLite creates automatically. */
   readonly sql: string | null;
 }
@@ -51,8 +53,13 @@ export async function schemaAfter(last: string): Promise<SchemaItem[]> {
     const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
     const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo(last);
     if (error !== undefined) throw error;
-    return db.prepare('SELECT type, name, sql FROM sqlite_master').all() as SchemaItem[];
+    return readSchema(db);
   } finally {
     db.close();
   }
+}
+
+/** Returns the schema of a file. */
+export function readSchema(db: Database): SchemaItem[] {
+  return db.prepare('SELECT type, name, tbl_name, sql FROM sqlite_master').all() as SchemaItem[];
 }

@@ -1,5 +1,5 @@
 /** SQLite's checks of a file (pages, indexes, foreign keys), and a comparison of its schema with the expected one. */
-import type { SchemaItem } from '../schema-version.js';
+import { readSchema, type SchemaItem } from '../schema-version.js';
 import type { CheckContext, CheckOutcome } from './context.js';
 import { MAX_DAMAGE_LISTED } from './context.js';
 
@@ -28,11 +28,13 @@ export function checkForeignKeys({ db, damage }: CheckContext): CheckOutcome {
 
 /** Checks that tables, indexes and triggers are those of the file's version, and that no id can be assigned twice. */
 export function checkSchema({ db, damage }: CheckContext, expected: readonly SchemaItem[]): CheckOutcome {
-  const actual = db.prepare('SELECT type, name, sql FROM sqlite_master').all() as SchemaItem[];
-  const sqlByName = new Map(actual.map(({ name, sql }) => [name, sql]));
-  for (const { type, name, sql } of expected) {
-    if (!sqlByName.has(name)) damage(null, null, `the ${type} ${name} is missing`);
-    else if (sqlByName.get(name) !== sql) damage(null, null, `the ${type} ${name} differs from this version's`);
+  const actual = readSchema(db);
+  const itemByName = new Map(actual.map((item) => [item.name, item]));
+  for (const item of expected) {
+    const found = itemByName.get(item.name);
+    if (found === undefined) damage(null, null, `the ${item.type} ${item.name} is missing`);
+    else if (found.type !== item.type || found.tbl_name !== item.tbl_name || found.sql !== item.sql)
+      damage(null, null, `the ${item.type} ${item.name} differs from this version's`);
   }
   const names = new Set(expected.map(({ name }) => name));
   for (const { type, name } of actual) if (!names.has(name)) damage(null, null, `there is an unknown ${type} ${name}`);

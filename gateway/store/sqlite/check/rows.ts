@@ -1,18 +1,22 @@
 /** Compares every row with its checksum. */
 import type { Database } from 'better-sqlite3';
-import { type SummedRow, uplinkSum } from '../log/uplink-sum.js';
+import { hasValidTypes, type SummedRow, uplinkSum } from '../log/uplink-sum.js';
 import { rowSum, type SqlValue } from '../row-sum.js';
 import { SUM_COLUMN, summedColumns } from '../row-sum-triggers.js';
 import type { CheckContext, CheckOutcome } from './context.js';
 
-/** Computes the checksum of a row from its values, in the order of the table's columns, without `sum`. */
-type SumOf = (values: readonly SqlValue[]) => number;
+/**
+ * Computes the checksum of a row from its values, in the order of the table's columns, without `sum`; null if a value
+ * has a wrong type.
+ */
+type SumOf = (values: readonly SqlValue[]) => number | null;
 
 /** Tables whose checksums are not computed by triggers. */
 const SPECIAL_SUMS: Readonly<Record<string, (columns: readonly string[]) => SumOf>> = {
   uplink: (columns) => (values) => {
     const entries = columns.map((column, index) => [column, toNumber(values[index] as SqlValue)]);
-    return uplinkSum(Object.fromEntries(entries) as SummedRow);
+    const row = Object.fromEntries(entries) as SummedRow;
+    return hasValidTypes(row) ? uplinkSum(row) : null;
   },
 };
 
@@ -56,7 +60,8 @@ export function checkRows(context: CheckContext): CheckOutcome {
 /** Whether a row matches its checksum. A row with a value of a wrong type, which can't be summed, does not match. */
 function matches(sum: SqlValue, sumOf: SumOf, values: readonly SqlValue[]): boolean {
   try {
-    return sum === BigInt(sumOf(values));
+    const expected = sumOf(values);
+    return expected !== null && sum === BigInt(expected);
   } catch {
     return false;
   }

@@ -60,10 +60,29 @@ export function uplinkSum(row: SummedRow): number {
  */
 export function matchesChecksum(row: SummedRow & { readonly sum: number | null }): boolean {
   try {
-    return uplinkSum(row) === row.sum;
+    return hasValidTypes(row) && uplinkSum(row) === row.sum;
   } catch {
     return false;
   }
+}
+
+/**
+ * Whether the columns have values of the types that are written. The checksum alone can't tell: a bit that makes an
+ * empty blob of the number 0 leaves it unchanged, since both are packed as 0.
+ */
+export function hasValidTypes(row: SummedRow): boolean {
+  return (
+    typeof row.device_id === 'number' &&
+    typeof row.merchant_id === 'number' &&
+    typeof row.credential_id === 'number' &&
+    typeof row.boot === 'number' &&
+    typeof row.sequence === 'number' &&
+    typeof row.kind === 'number' &&
+    typeof row.received_at_ms === 'number' &&
+    (row.buffered === 0 || row.buffered === 1) &&
+    row.digest instanceof Uint8Array &&
+    row.bytes instanceof Uint8Array
+  );
 }
 
 /** Returns the checksum of the uplink that is packed from the word `start` on; its id must be set. */
