@@ -182,7 +182,7 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
   lateBroker.broker = broker;
   started.push(clocks.listen(clockListener({ events, clock, locks, ingest, commands, sessions: broker.sessions })));
   metrics.readFrom(metricSources({ broker, ingest, dispatcher, locks, closedLocks, notices, budgets, doubt, figures }));
-  const served = { directory, webhooks, devices: accounts.devices, newEvents, wallClock, audit };
+  const served = { directory, closedLocks, webhooks, devices: accounts.devices, newEvents, wallClock, audit };
   const merchants = serveMerchants({ ...lockParts, ...served }, interfaces);
   const operators = { ...openTokens(config, store, wallClock), audit, notices, notifier, clocks };
   const operator = await startOperator(

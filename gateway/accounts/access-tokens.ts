@@ -1,11 +1,11 @@
 /**
  * Issues and checks access tokens, which merchants send as bearer tokens (interfaces.md §2). A token is opaque, valid
- * for one hour, and stored and looked up by a keyed hash, so the time of a lookup reveals nothing about stored tokens.
+ * for one hour, unless its API key expires before, and stored and looked up by a keyed hash, so the time of a lookup reveals nothing about stored tokens.
  */
 import { randomBytes } from 'node:crypto';
 import { type Clock, Hours, type Milliseconds } from '../../proto/clock.js';
 import type { Keys } from '../data-folder/keys.js';
-import type { AccessToken, Scope } from '../store/contract/merchants/access-store.js';
+import type { AccessToken, ApiKey, Scope } from '../store/contract/merchants/access-store.js';
 import type { Store } from '../store/contract/store.js';
 
 /** How long a token is valid. */
@@ -21,6 +21,12 @@ export interface AccessTokensParts {
   readonly clock: Clock;
 }
 
+/** A new token, and how long it is valid, ms. */
+export interface IssuedToken {
+  readonly token: string;
+  readonly life: Milliseconds;
+}
+
 export class AccessTokens {
   readonly #parts: AccessTokensParts;
 
@@ -28,14 +34,16 @@ export class AccessTokens {
     this.#parts = parts;
   }
 
-  /** Issues a token for an API key. Revoking the key revokes the token. */
-  async issue(keyId: number, scopes: readonly Scope[]): Promise<string> {
+  /** Issues a token for an API key. It ends with the key: when the key expires, is revoked, or after an hour. */
+  async issue(key: Pick<ApiKey, 'id' | 'expiresAtMs'>, scopes: readonly Scope[]): Promise<IssuedToken> {
     const { store, keys, clock } = this.#parts;
     const token = PREFIX + randomBytes(TOKEN_BYTES).toString('base64url');
     const nowMs = clock.now();
     const tokenHash = keys.hashSecret(token);
-    await store.access.addToken({ keyId, tokenHash, scopes, nowMs, expiresAtMs: nowMs + TOKEN_LIFE });
-    return token;
+    const expiresAtMs = Math.min(nowMs + TOKEN_LIFE, key.expiresAtMs ?? Number.POSITIVE_INFINITY);
+    await store.access.addToken({ keyId: key.id, tokenHash, scopes, nowMs, expiresAtMs });
+    // A key that was checked a moment ago may expire now.
+    return { token, life: Math.max(0, expiresAtMs - nowMs) };
   }
 
   /** @returns the stored token, or null if it is unknown, expired or revoked */

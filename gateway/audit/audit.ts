@@ -23,6 +23,7 @@ import type {
   AuditWho,
 } from '../store/contract/audit-store.js';
 import type { Store } from '../store/contract/store.js';
+import type { AuditAction } from './actions.js';
 import { type AuditPage, type AuditPageTerms, readAuditPage } from './entry-page.js';
 import { WaitingEntries } from './waiting-entries.js';
 
@@ -101,7 +102,7 @@ export class Audit {
    * Logs a change that was made, by `who` or automatically. It is written within a second, in one commit with others:
    * merchants' programs make too many changes for a commit each.
    */
-  note(action: string, object: string, after: AuditDetails | null, who: AuditWho = GATEWAY): void {
+  note(action: AuditAction, object: string, after: AuditDetails | null, who: AuditWho = GATEWAY): void {
     const nowMs = this.#parts.clock.now();
     const start = startOf({ who, action, object, before: null }, nowMs);
     const entry = { ...start, outcome: 'done' as const, code: null, after: jsonOf(after), endedAtMs: nowMs };

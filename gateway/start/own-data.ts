@@ -5,6 +5,7 @@ import type { GatewayEvents } from '../events.js';
 import { type StopStep, stopStep } from '../graceful-stop.js';
 import { tailOf } from '../http/operator/json/event.js';
 import { LiveFeed } from '../live/live-feed.js';
+import type { ClosedLocks } from '../locks/list/closed-locks.js';
 import type { LockDirectory } from '../locks/list/lock-directory.js';
 import { LockList } from '../locks/list/lock-list.js';
 import { ReadTurns } from '../locks/list/read-turns.js';
@@ -23,15 +24,22 @@ export function makeOwnData(
   parts: Given & {
     readonly store: Store;
     readonly directory: LockDirectory;
+    readonly closedLocks: ClosedLocks;
     readonly clock: Clock;
     readonly budgets: UplinkBudgets;
     readonly events: GatewayEvents;
     readonly started: StopStep[];
   },
 ): OwnDataParts {
-  const { store, directory, clock, budgets, events, started, locks } = parts;
+  const { store, directory, closedLocks, clock, budgets, events, started, locks } = parts;
   const turns = new ReadTurns();
-  const lockList = new LockList({ directory, states: locks, clock, turns });
+  const lockList = new LockList({
+    directory,
+    isClosed: (mac) => closedLocks.has(mac),
+    states: locks,
+    clock,
+    turns,
+  });
   const live = new LiveFeed({
     store,
     states: locks,

@@ -130,6 +130,27 @@ t.test('a check finds flipped bits in a killed store: in its file and in its wri
   t.ok(inFile.found >= inFile.count * MIN_FOUND_FRACTION_KILLED, `missed: ${inFile.missed.join('; ')}`);
 });
 
+t.test('a flipped bit that makes an empty blob of a 0 is found in each uplink and in the schema', async (t) => {
+  const { file } = await stockedStore(t);
+  rmSync(`${file}.sums`);
+  const damageAfter = async (change: string): Promise<readonly string[]> => {
+    const db = new SqliteDatabase(file);
+    db.unsafeMode();
+    db.pragma('writable_schema = ON');
+    db.exec(change);
+    db.close();
+    return (await checkDatabase(file)).damage.map(({ check, table, row }) => `${check} ${table} ${row}`);
+  };
+  // Both are packed as 0, so that the checksum is the same.
+  t.same(await damageAfter(`UPDATE uplink SET buffered = x'' WHERE id = 2`), ['rows uplink 2']);
+  t.same(await damageAfter(`UPDATE uplink SET buffered = 0 WHERE id = 2`), []);
+  t.same(
+    await damageAfter(`UPDATE sqlite_master SET type = 'indmx' WHERE name = 'sqlite_autoindex_sim_1'`),
+    ['schema null null'],
+    'an index that SQLite made by itself',
+  );
+});
+
 t.test('a write-ahead log that a crash truncated is not damage', async (t) => {
   const { folder } = await stockedStore(t);
   const { file, commitEnds } = await killedStore(t, folder, STOCK.locks, 4);

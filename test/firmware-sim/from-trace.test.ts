@@ -195,6 +195,7 @@ t.test('the command line reads plain and gzipped files, prints counts, and repor
   t.equal(again.code, 0, again.err);
   t.match(again.out, /^REASON +TRACE +SIMULATED/);
   t.match(again.out, /The same pings in the same order, for 3 locks\./);
+  t.ok(again.out.endsWith(`Repeat with: lockgate sim run --virtual --from-trace ${file} --out ${out}`), again.out);
   t.same(findingsIn(readFileSync(out, 'utf8').trimEnd().split('\n')), []);
   const json = JSON.parse((await run('--virtual', '--from-trace', file, '--json')).out);
   t.match(json, { from_trace: file, locks: 3, comparison: { same: true, first_differences: [] } });

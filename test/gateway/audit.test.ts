@@ -7,6 +7,7 @@ import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
 import { eventLine } from '../../cli/commands/tail/event-line.js';
+import { AUDIT_ACTIONS } from '../../gateway/audit/actions.js';
 import { forgetSecrets, rotateKey } from '../../gateway/data-folder/key-change.js';
 import type { Gateway } from '../../gateway/gateway.js';
 import type { ChangingRoute } from '../../gateway/http/operator/routes.js';
@@ -53,6 +54,8 @@ t.test('every call of a route other than GET has an entry', async (t) => {
   }
   const operationNames = OPERATOR_ROUTES.map(({ operation }) => operation);
   t.equal(new Set(operationNames).size, operationNames.length, 'each route has a different name');
+  for (const { operation } of changingRoutes)
+    t.ok((AUDIT_ACTIONS as readonly string[]).includes(operation), `${operation} is in the table of actions`);
 });
 
 t.test('an entry has the author, action, object, previous state and outcome', async (t) => {
@@ -98,6 +101,14 @@ t.test('an entry has the author, action, object, previous state and outcome', as
     'the filter accepts a group of actions',
   );
   t.match(await entriesOf(gateway, '?action=webhook.set'), [disablingEntry]);
+  t.match(await callOperator(gateway, 'GET', '/audit?action=device.paint'), {
+    status: 400,
+    body: { code: 'input-action', detail: /action is "device.paint": expected device.add, .*device.set/ },
+  });
+  t.match(await callOperator(gateway, 'GET', '/audit?action=nonsense'), {
+    status: 400,
+    body: { code: 'input-action', detail: /expected one of these.*: .*device, .*webhook/ },
+  });
   t.same(await entriesOf(gateway, '?since=2100-01-01T00:00:00Z'), []);
   const page = (await callOperator(gateway, 'GET', '/audit?limit=2')).body as { next_cursor: string };
   t.match(await entriesOf(gateway, `?limit=2&cursor=${page.next_cursor}`), [webhookAdditionEntry, refusedEntry]);

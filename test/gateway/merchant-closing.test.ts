@@ -173,6 +173,29 @@ t.test(
   },
 );
 
+t.test('locks of a closed merchant come last where trouble comes first', async (t) => {
+  const gateway = await testGateway(t);
+  await gateway.accounts.addMerchant('Basil');
+  const [of, other] = [testMac(1), testMac(2)];
+  for (const [mac, merchant] of [
+    [of, MERCHANT],
+    [other, 'Basil'],
+  ] as const)
+    await callOperator(gateway, 'POST', '/devices', { mac, merchant });
+  const order = async (query = '') => {
+    const { body } = await callOperator(gateway, 'GET', `/devices${query}`);
+    return (body as { devices: { merchant: string }[] }).devices.map(({ merchant }) => merchant);
+  };
+  t.same(await order(), [MERCHANT, 'Basil']);
+  await close(gateway);
+  t.same(await order(), ['Basil', MERCHANT]);
+  t.same(await order('?sort=mac'), [MERCHANT, 'Basil']);
+  const page = (await callOperator(gateway, 'GET', '/devices?limit=1')).body as { next_cursor: string };
+  t.same(await order(`?limit=1&cursor=${page.next_cursor}`), [MERCHANT], 'the cursor has the same order');
+  await reopen(gateway);
+  t.same(await order(), [MERCHANT, 'Basil']);
+});
+
 t.test('a closed merchant gets no new locks, keys, users or URLs, and its name stays taken', async (t) => {
   const gateway = await testGateway(t);
   await gateway.accounts.addMerchant('Basil');

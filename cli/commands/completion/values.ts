@@ -47,6 +47,9 @@ export const VALUE_SOURCES: Readonly<Record<string, ValueSource>> = {
   'command cancel <id>': listCommands,
   'command send <words>': listMacsAndTypes,
   'trace show --reason': listReasons,
+  'audit --action': listActions,
+  'tail --kind': listKinds,
+  'tail --reason': listReasons,
 };
 
 /** The values for a position; empty if unknown. @param valueName the name in the flag's angle brackets */
@@ -96,6 +99,16 @@ async function listStories(): Promise<readonly WordValue[]> {
 async function listReasons(): Promise<readonly WordValue[]> {
   const { REASONS } = await import('../../../proto/wire/reasons.js');
   return REASONS.map(({ name }) => ({ value: name }));
+}
+
+async function listActions(): Promise<readonly WordValue[]> {
+  const { AUDIT_ACTIONS } = await import('../../../gateway/audit/actions.js');
+  return AUDIT_ACTIONS.map((value) => ({ value }));
+}
+
+async function listKinds(): Promise<readonly WordValue[]> {
+  const { EVENT_KINDS } = await import('../../../gateway/console/wording/event-text.js');
+  return EVENT_KINDS.map((value) => ({ value }));
 }
 
 async function listMacs(typed: TypedWords): Promise<readonly WordValue[]> {

@@ -28,7 +28,8 @@ export async function runTracedVirtually(flags: TraceFlags, interrupted: Interru
   const traced = new TracedLocks(traces, 'sent');
   const sink = flags.out === undefined ? undefined : new LineSink(flags.out === '-' ? undefined : flags.out);
   const startedAtMs = monotonicMs();
-  const options = { locks: traced.locks, fromMs, untilMs, note: repeatCommand(flags), world: flags.world ?? false };
+  const note = repeatCommand(flags, false);
+  const options = { locks: traced.locks, fromMs, untilMs, note, world: flags.world ?? false };
   const write = sink === undefined ? null : (line: string): void => sink.write(line);
   const run = new TracedRun({ ...options, made: traced.addSimulated }, write);
   const progress = (): string => {
@@ -119,9 +120,25 @@ function report(flags: TraceFlags, traced: TracedLocks, counts: object): void {
   print(`Repeat with: ${repeat}`);
 }
 
-function repeatCommand({ fromTrace, virtual, speed, gateway }: TraceFlags): string {
-  const words = ['lockgate sim run', ...(virtual ? ['--virtual'] : []), `--from-trace ${quoteForShell(fromTrace)}`];
-  if (!virtual && speed !== 1) words.push(`--speed ${speed}`);
-  if (!virtual && gateway !== undefined) words.push(`--gateway ${quoteForShell(gateway)}`);
+/**
+ * The command that repeats the run. @param withOut whether to include --out, which does not affect the trace's content
+ */
+function repeatCommand(flags: TraceFlags, withOut = true): string {
+  const { virtual, speed } = flags;
+  const words = ['lockgate sim run', ...(virtual ? ['--virtual'] : [])];
+  const add = (flag: string, value: string | undefined): void => {
+    if (value !== undefined) words.push(`${flag} ${quoteForShell(value)}`);
+  };
+  add('--from-trace', flags.fromTrace);
+  if (flags.world) words.push('--world');
+  if (!virtual) {
+    if (speed !== 1) words.push(`--speed ${speed}`);
+    add('--gateway', flags.gateway);
+    add('--data', flags.data);
+    add('--secrets', flags.secrets);
+    add('--merchant', flags.merchant);
+    add('--ca', flags.ca);
+  }
+  if (withOut) add('--out', flags.out);
   return words.join(' ');
 }

@@ -87,7 +87,7 @@ export function limitsText({ rate, timeout_seconds: seconds, ca }: LimitsJson): 
 export function limitLines(limits: LimitsJson, nowMs: number): [label: string, text: string][] {
   const { rate, timeout_seconds: seconds, ca } = limits;
   return [
-    ['Rate', rate === null ? 'no limit' : `at most ${rate} attempts per second`],
+    ['Rate', rate === null ? 'no limit' : `at most ${rate} ${rate === 1 ? 'attempt' : 'attempts'} per second`],
     ['Time limit', `${seconds ?? DEFAULT_TIMEOUT_SECONDS} s for an attempt`],
     ['CA', ca === null ? 'the default ones' : `only ${ca.subjects.join('; ')}; ${endText(ca.valid_to, nowMs)}`],
   ];

@@ -97,7 +97,8 @@ function backlogText({ backlog }: ShownWebhookJson, runMs: number): string {
 
 function dayText({ last_day: { attempts, success_rate: rate, p95_ms: p95 } }: ShownWebhookJson): string {
   if (attempts === 0 || rate === null) return 'no attempts';
-  return `${attempts} attempts, ${(rate * 100).toFixed(1)} % successful, 95 % within ${Math.round(p95 ?? 0)} ms`;
+  const count = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`;
+  return `${count}, ${(rate * 100).toFixed(1)} % successful, 95 % within ${Math.round(p95 ?? 0)} ms`;
 }
 
 function errorText({ last_day: { last_error: error } }: ShownWebhookJson, nowMs: number): string {

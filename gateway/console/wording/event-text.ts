@@ -136,7 +136,7 @@ function phonePrefix(source: unknown): string {
 function commandEventText({ command, state, sent_count: count }: EventJson): string {
   const { id, type, ...parameters } = command as EventJson;
   // A command is sent again until the lock acknowledges it.
-  const again = state === 'sent' && Number(count) > 1 ? `, for the ${count}. time` : '';
+  const again = state === 'sent' && Number(count) > 1 ? `, attempt ${count}` : '';
   const how = state === undefined ? '' : `: ${state}`;
   return `command ${id} ${commandText({ type: String(type), parameters })}${how}${again}`;
 }

@@ -5,6 +5,7 @@
 import type { Readable } from 'node:stream';
 import { type TSchema, Type } from 'typebox';
 import type { MerchantParts } from '../../accounts/merchant-parts.js';
+import type { AuditAction } from '../../audit/actions.js';
 import type { AuditDetails } from '../../audit/audit.js';
 import { BUDGETS, type BudgetName } from '../../fairness/over-budget.js';
 import type { Fault } from '../../faults.js';
@@ -110,7 +111,7 @@ interface RouteTerms {
 /** What the audit log records of a change (gateway/audit/audit.ts): only these members, none of them a secret. */
 export interface CallAudit {
   /** As operators' changes are named: `user.set`. */
-  readonly action: string;
+  readonly action: AuditAction;
   /** The changed object: a MAC, a name or an id. */
   readonly object: string;
   readonly after: AuditDetails | null;

@@ -27,7 +27,7 @@ const Token = Type.Object(
   {
     access_token: Type.String(),
     token_type: Type.String(),
-    expires_in: Type.Integer({ description: 'In seconds.' }),
+    expires_in: Type.Integer({ description: 'In seconds: an hour, or less if the API key expires before.' }),
     scope: Type.String(),
   },
   { title: 'Token' },
@@ -43,7 +43,7 @@ export const TOKEN_ROUTES: readonly MerchantRoute[] = [
     path: '/oauth/token',
     operationId: 'issueToken',
     tag: 'tokens',
-    summary: 'Issues a token for one hour.',
+    summary: 'Issues a token for one hour, or until the API key expires.',
     description: 'Errors are problem documents that also have OAuth’s `error` and `error_description` (RFC 6749 §5.2).',
     scheme: 'api-key',
     scope: 'spec',
@@ -77,13 +77,14 @@ export const TOKEN_ROUTES: readonly MerchantRoute[] = [
         throw oauthRefusal('unsupported_grant_type', 'grant_type: expected client_credentials');
       const scopes = readScopes(scope);
       if (key === undefined) throw new Error('authentication passed without an API key');
+      const { token, life } = await parts.accessTokens.issue(key, scopes);
       return {
         status: 200,
         headers: { pragma: 'no-cache' },
         body: {
-          access_token: await parts.accessTokens.issue(key.id, scopes),
+          access_token: token,
           token_type: 'Bearer',
-          expires_in: EXPIRES_IN_SECONDS,
+          expires_in: Math.floor(life / Seconds(1)),
           scope: scopes.join(' '),
         },
       };

@@ -14,6 +14,8 @@ import { EVENT_STREAM_TYPE } from '../../live/server-sent-events.js';
 import { noSuchDevice } from '../../store/contract/errors.js';
 import type { Store } from '../../store/contract/store.js';
 import { lastEventIdOf, STREAM_HEADERS } from '../merchant/own-data/stream-routes.js';
+import { EventQuery, readEventFilter } from './event-filter.js';
+import { FilteredEvents } from './filtered-events.js';
 import { stateOfDeviceJson } from './json/device.js';
 import { listenToAll } from './json/event.js';
 import { readDate, textOf } from './query.js';
@@ -57,9 +59,10 @@ export const STREAM_ROUTES: readonly StreamRoute[] = [
     method: 'GET',
     path: '/events',
     operation: 'event.stream',
-    summary: 'Streams all events from now on, one per line.',
+    summary: 'Streams events from now on, one per line.',
+    query: EventQuery,
     answer: Described('An event.'),
-    stream: (streams, _query, reply) => streams.events(reply),
+    stream: async (streams, query, reply) => await streams.events(query, reply),
   },
   {
     method: 'GET',
@@ -112,9 +115,16 @@ export class Streams {
     for (const [stream, request] of this.#open) if (isConcerned(request)) stream.end();
   }
 
-  events(reply: FastifyReply): FastifyReply {
-    const { events } = this.#parts;
-    return this.#live(reply, async (write) => listenToAll(events, (event) => write(JSON.stringify(event))));
+  /** The events, or those that the query selects. @throws LockgateError `no-such-merchant`, `input-mac`, `busy` */
+  async events(query: Query, reply: FastifyReply): Promise<FastifyReply> {
+    const { events, store, merchants } = this.#parts;
+    const filter = await readEventFilter(store, merchants.ownData.lockList, query);
+    if (filter === undefined)
+      return this.#live(reply, async (write) => listenToAll(events, (event) => write(JSON.stringify(event))));
+    return this.#live(reply, async (write, abort) => {
+      const filtered = new FilteredEvents(filter, { write: (event) => write(JSON.stringify(event)), abort });
+      return listenToAll(events, (event) => filtered.add(event));
+    });
   }
 
   /** The stream of all locks, with the gateway's events. @throws LockgateError `busy` */
@@ -157,12 +167,18 @@ export class Streams {
   }
 
   /** Sends JSON Lines for as long as the client reads. `start` returns the function that stops the lines. */
-  #live(reply: FastifyReply, start: (write: (line: string) => void) => Promise<() => void>): FastifyReply {
+  #live(
+    reply: FastifyReply,
+    start: (write: (line: string) => void, abort: () => void) => Promise<() => void>,
+  ): FastifyReply {
     const stream = new PassThrough();
-    const started = start((line) => {
-      if (stream.writableLength > MAX_UNREAD_BYTES) stream.destroy();
-      else if (!stream.writableEnded) stream.write(`${line}\n`);
-    });
+    const started = start(
+      (line) => {
+        if (stream.writableLength > MAX_UNREAD_BYTES) stream.destroy();
+        else if (!stream.writableEnded) stream.write(`${line}\n`);
+      },
+      () => stream.destroy(),
+    );
     this.#open.set(stream, reply.request);
     stream.on('close', () => {
       void started.then((stop) => stop());

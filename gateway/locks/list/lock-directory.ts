@@ -57,6 +57,12 @@ export class LockDirectory {
     return this.#byId.get(deviceId);
   }
 
+  /** The lock in service with this MAC; undefined if there is none. */
+  findByMac(mac: Mac): Device | undefined {
+    const device = this.#all[indexAfter(this.#all, mac) - 1];
+    return device?.mac === mac ? device : undefined;
+  }
+
   /** The locks of a merchant, or of all, in the order of their MACs. A later update replaces the list. */
   locks(merchantId: number | undefined): readonly Device[] {
     return merchantId === undefined ? this.#all : (this.#ofMerchant.get(merchantId) ?? []);

@@ -10,7 +10,7 @@ import { KeptOrders } from './kept-orders.js';
 import { type ListedLock, type LockStates, listedLock } from './listed-lock.js';
 import { indexAfter, type LockDirectory } from './lock-directory.js';
 import { type LockFilter, lockMatcher } from './lock-filter.js';
-import { type LockOrder, type Place, placeComparer, placeOf } from './lock-order.js';
+import { type LockOrder, type Place, placeComparer, placeOf, type SortKey, TROUBLES } from './lock-order.js';
 import type { ReadTurns } from './read-turns.js';
 import { sortInTurns } from './sort-in-turns.js';
 
@@ -19,6 +19,8 @@ const LOCKS_PER_SLICE = 2_000;
 
 export interface LockListParts {
   readonly directory: LockDirectory;
+  /** Whether a lock belongs to a closed merchant, so that nothing about it needs attention. */
+  readonly isClosed: (mac: Mac) => boolean;
   readonly states: LockStates;
   /** The run's clock (wall-clock time, except in a sped-up simulation). */
   readonly clock: Clock;
@@ -64,6 +66,16 @@ export class LockList {
 
   constructor(parts: LockListParts) {
     this.#parts = parts;
+  }
+
+  /** Reads which locks were written; {@link merchantIdOf} then answers as of now or later. */
+  async update(): Promise<void> {
+    await this.#parts.directory.update(this.#parts.turns);
+  }
+
+  /** Whose lock it is; undefined if it is not in service. */
+  merchantIdOf(mac: Mac): number | undefined {
+    return this.#parts.directory.findByMac(mac)?.merchantId;
   }
 
   /** Returns one page. Rejects with the signal's reason if the signal is aborted, because the caller has hung up. */
@@ -122,6 +134,12 @@ export class LockList {
     }
   }
 
+  /** A lock's place. Locks of closed merchants come last where trouble comes first: they can't connect. */
+  #placeOf(lock: ListedLock, key: SortKey): Place {
+    const { mac } = lock.device;
+    return key === 'trouble' && this.#parts.isClosed(mac) ? { value: TROUBLES.length, mac } : placeOf(lock, key);
+  }
+
   /** The locks that pass the filter, in the present order; if a place is given, only the locks after it. */
   async #orderNow(read: PageRead, after: Place | undefined): Promise<readonly OrderedLock[]> {
     const { order } = read.query;
@@ -129,7 +147,7 @@ export class LockList {
     const unsorted: OrderedLock[] = [];
     for await (const locks of this.#matching(read, undefined))
       for (const lock of locks) {
-        const place = placeOf(lock, order.key);
+        const place = this.#placeOf(lock, order.key);
         if (after === undefined || compare(place, after) > 0) unsorted.push({ ...place, deviceId: lock.device.id });
       }
     return await sortInTurns(unsorted, compare, this.#parts.turns, read.signal);
@@ -159,6 +177,6 @@ export class LockList {
     const last = locks.at(-1);
     const { rows } = read;
     if (last === undefined || position >= deviceIds.length) return { locks, next: null, rows };
-    return { locks, next: { ...placeOf(last, order.key), orderId: id, offset: position }, rows };
+    return { locks, next: { ...this.#placeOf(last, order.key), orderId: id, offset: position }, rows };
   }
 }

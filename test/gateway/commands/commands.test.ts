@@ -228,7 +228,7 @@ t.test('tail shows each change of a command, and stray answers', async (t) => {
   t.same(lines, [
     'cmd   command 1 siren seconds=9: queued',
     'cmd   command 1 siren seconds=9: sent',
-    'cmd   command 1 siren seconds=9: sent, for the 2. time',
+    'cmd   command 1 siren seconds=9: sent, attempt 2',
     'cmd   command 1 siren seconds=9: failed',
     'ack   command 8 acknowledged: there is no such command',
   ]);

@@ -75,7 +75,7 @@ async function createFolder(test: Teardown): Promise<FolderSetup> {
   const { secret: lockSecret } = await gateway.accounts.addDevice({ mac: MAC });
   const { secret: phoneSecret } = await gateway.accounts.devices.addPhone({ mac: MAC, name: 'Ada', expiresAtMs: null });
   const { key, text: apiKey } = await gateway.merchants.apiKeys.create(MERCHANT, 'shop');
-  const token = await gateway.merchants.accessTokens.issue(key.id, ['pets:write']);
+  const { token } = await gateway.merchants.accessTokens.issue(key, ['pets:write']);
   const user = { id: 1, username: 'ada', password: 'lovelace' };
   await callMerchantApi(gateway, '/v2/user/createWithList', { key: apiKey, body: [user] });
   const login = await callMerchantApi(gateway, '/v2/user/login?username=ada&password=lovelace', { key: apiKey });

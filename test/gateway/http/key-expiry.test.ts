@@ -23,6 +23,12 @@ t.test('an expired key is refused like an unknown one, and so are its tokens', a
   const made = await callOperator(gateway, 'POST', '/keys', { name: 'till', expires_at: '2026-11-20T00:20:00Z' });
   t.match(made, { status: 201, body: { state: 'active', expires_at: '2026-11-20T00:20:00.000Z' } });
   const { key, id } = made.body as { key: string; id: string };
+  const issued = await callMerchantApi(gateway, '/oauth/token', {
+    key,
+    body: 'grant_type=client_credentials',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  });
+  t.match(issued, { status: 200, body: { expires_in: 20 * 60 } }, 'the token ends with the key');
   const token = await accessToken(gateway, key);
   /** A call with the key: a logout is 200 for every valid key, also without a session. */
   const callWithKey = () => callMerchantApi(gateway, '/v2/user/logout', { key });

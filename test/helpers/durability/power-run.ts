@@ -39,7 +39,6 @@ export function testPowerLoss(t: Test, load: Omit<KillRunOptions, 'seed'>, sabot
       ...load,
       seed,
       kills: sabotagedKills,
-      floor: 1,
       powerLoss,
       environment: SYNCHRONOUS_NORMAL,
       acceptsDamage: true,

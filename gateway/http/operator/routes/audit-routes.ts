@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 
 import { formatMac, parseMac } from '../../../../proto/wire/mac.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
+import { checkAction } from '../../../audit/actions.js';
 import type { AuditPageTerms } from '../../../audit/entry-page.js';
 import { AUDIT_ACTORS, AUDIT_OUTCOMES, type AuditEntry } from '../../../store/contract/audit-store.js';
 import { NextCursor, nextCursor, pageQuery, readPage } from '../page.js';
@@ -73,14 +74,19 @@ async function showEntries(parts: OperatorParts, { query }: { readonly query: Qu
   };
 }
 
-/** @throws LockgateError `input-date` */
+/** @throws LockgateError `input-date`, `input-action` */
 function readFilter(query: Query): AuditPageTerms['filter'] {
   return {
     sinceMs: readDate('since', textOf(query, 'since')),
-    action: textOf(query, 'action'),
+    action: actionOf(textOf(query, 'action')),
     object: readObject(textOf(query, 'object')),
     merchant: textOf(query, 'merchant'),
   };
+}
+
+/** @throws RequestFaults `input-action` */
+function actionOf(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : checkAction(text);
 }
 
 /** Reads the object's name. A MAC is normalised, since entries have MACs in one spelling. */

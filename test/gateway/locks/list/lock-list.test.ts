@@ -63,7 +63,14 @@ async function setUpList(test: Test): Promise<ListSetup> {
     folder,
     store,
     states,
-    makeList: () => new LockList({ directory, states: { find: (id) => states.get(id) }, clock, turns }),
+    makeList: () =>
+      new LockList({
+        directory,
+        isClosed: () => false,
+        states: { find: (id) => states.get(id) },
+        clock,
+        turns,
+      }),
   };
 }
 

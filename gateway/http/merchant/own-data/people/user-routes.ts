@@ -2,6 +2,7 @@
 import { type Static, Type } from 'typebox';
 import { toDate } from '../../../../../proto/wire/ping-json.js';
 import { forOneUser } from '../../../../accounts/invitations.js';
+import type { AuditAction } from '../../../../audit/actions.js';
 import {
   DASHBOARD_CHOICES,
   DASHBOARD_ROLES,
@@ -171,7 +172,7 @@ export const DASHBOARD_USER_ROUTES: readonly MerchantRoute[] = [
 ];
 
 /** What the audit log records of a change of a user, without its address. */
-function auditUser(action: string): NonNullable<MerchantRoute['audit']> {
+function auditUser(action: AuditAction): NonNullable<MerchantRoute['audit']> {
   return ({ body }, answer) => {
     const { id, username, dashboard } = answer.body as ReturnType<typeof userJson>;
     const newPassword = typeof (body as { readonly password?: unknown } | null)?.password === 'string';
