@@ -172,7 +172,7 @@ const rooms = {
       'trace',
       'world',
     ),
-    ...gateway('console', 'data-folder', 'http', 'log', 'network', 'store', 'usage', 'webhooks'),
+    ...gateway('audit', 'console', 'data-folder', 'http', 'log', 'network', 'store', 'usage', 'webhooks'),
     'gateway/gateway.ts',
     ...proto,
     'proto/trace',

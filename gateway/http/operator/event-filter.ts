@@ -1,6 +1,6 @@
 /**
- * Which of the gateway's events a stream of events has: those of some locks, of a merchant, of some kinds, or pings with
- * some reasons (interfaces.md §4, `tail`). Only reads.
+ * Which of the gateway's events a stream of events has: those of some locks, of a merchant, of some kinds, or pings
+ * with some reasons (interfaces.md §4, `tail`). Only reads.
  */
 import { Type } from 'typebox';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
@@ -33,7 +33,11 @@ export interface LockOwners {
 /** Returns the wanted events of these, in order: a finding may be wanted without the event that has it. */
 export type EventFilter = (events: readonly EventJson[]) => Promise<readonly EventJson[]>;
 
-/** The filter that a query asks for; undefined if it asks for all. @throws LockgateError `no-such-merchant`, `input-mac` */
+/**
+ * The filter that a query asks for; undefined if it asks for all.
+ *
+ * @throws LockgateError `no-such-merchant`, `input-mac`
+ */
 export async function readEventFilter(
   store: Store,
   owners: LockOwners,
