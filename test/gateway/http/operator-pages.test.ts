@@ -62,7 +62,7 @@ async function addNotice({ store }: Gateway, number: number): Promise<void> {
 async function addEntry({ store }: Gateway, number: number): Promise<void> {
   const who = { actor: 'gateway' as const, address: null, agent: null, osUser: null, token: null };
   const done = { outcome: 'done' as const, code: null, after: null, before: null, atMs: number, endedAtMs: number };
-  await store.audit.write([{ ...who, ...done, action: number % 2 ? 'x.odd' : 'y.even', object: `${number}` }]);
+  await store.audit.write([{ ...who, ...done, action: number % 2 ? 'device.add' : 'notice.read', object: `${number}` }]);
 }
 
 t.test('pages of users are in the order of ids, and a new user comes at the end', async (t) => {
@@ -90,7 +90,7 @@ t.test('pages of notices and audit entries are newest first, and a new one does 
   );
   const subjects = notices.map((page) => page.map((each) => (each as { subject: string }).subject));
   t.strictSame(subjects, [['5', '4'], ['3', '2'], ['1']]);
-  const entries = await follow(gateway, '/audit?limit=2&action=x', 'entries', (page) =>
+  const entries = await follow(gateway, '/audit?limit=2&action=device', 'entries', (page) =>
     addEntry(gateway, 2 * page + 9),
   );
   const objects = entries.map((page) => page.map((each) => (each as { object: string }).object));
@@ -149,7 +149,7 @@ t.test('a cursor is valid only for the same list, and anything else is refused',
   const { body } = await get(gateway, '/audit?limit=1');
   const refused = { status: 400, body: { code: 'input-cursor' } };
   t.match(await get(gateway, `/audit?since=2020-01-01T00:00:00Z&cursor=${body.next_cursor}`), { status: 200 });
-  t.match(await get(gateway, `/audit?action=x&cursor=${body.next_cursor}`), refused);
+  t.match(await get(gateway, `/audit?action=device&cursor=${body.next_cursor}`), refused);
   for (const list of ['users', 'notices', 'commands', 'deliveries', 'audit']) {
     t.match(await get(gateway, `/${list}?cursor=${body.next_cursor}0`), refused, list);
     t.match(await get(gateway, `/${list}?limit=0`), { status: 400 }, list);
