@@ -62,7 +62,9 @@ async function addNotice({ store }: Gateway, number: number): Promise<void> {
 async function addEntry({ store }: Gateway, number: number): Promise<void> {
   const who = { actor: 'gateway' as const, address: null, agent: null, osUser: null, token: null };
   const done = { outcome: 'done' as const, code: null, after: null, before: null, atMs: number, endedAtMs: number };
-  await store.audit.write([{ ...who, ...done, action: number % 2 ? 'device.add' : 'notice.read', object: `${number}` }]);
+  await store.audit.write([
+    { ...who, ...done, action: number % 2 ? 'device.add' : 'notice.read', object: `${number}` },
+  ]);
 }
 
 t.test('pages of users are in the order of ids, and a new user comes at the end', async (t) => {
