@@ -33,8 +33,10 @@ const TOP = 8;
 const BAND_HEIGHT = 26;
 /** The height of the name above a row of a narrow drawing. */
 const NAME_HEIGHT = 13;
-/** The width of a character of a state's name; the name is shown only if it fits into its band. */
-const UNITS_PER_CHARACTER = 8;
+/** The widest that a character of a state's name is, in bold; the name is shown only if it fits into its band. */
+const UNITS_PER_CHARACTER = 9;
+/** The space on each side of the name. */
+const NAME_PADDING = 5;
 /** The maximum number of rows of pings; further reasons share the last row. */
 const MAX_REASON_ROWS = 12;
 
@@ -79,8 +81,8 @@ function stateBands({ states }: TimelineData, axis: TimeAxis, top: number): Shap
     const title = `${row.state} from ${describeTime(atMs)} for ${describeSpan(endMs - atMs)}: ${describeAllowed(row)}`;
     const box = { x: start, y: top, width, height: BAND_HEIGHT - 4 };
     const band: Shape = { kind: 'rect', className: `state ${row.state}`, attributes: box, title };
-    const isNamed = width > row.state.length * UNITS_PER_CHARACTER;
-    return isNamed ? [band, textShape('name', start + 5, top + 15, row.state, 'start')] : [band];
+    const isNamed = width > row.state.length * UNITS_PER_CHARACTER + 2 * NAME_PADDING;
+    return isNamed ? [band, textShape('name', start + NAME_PADDING, top + 15, row.state, 'start')] : [band];
   });
 }
 

@@ -117,6 +117,16 @@ t.test('further URLs share the last row of deliveries', async (t) => {
   t.equal(withClass(shapes, 'delivery').length, 5);
 });
 
+t.test('a band has its name only if all of it fits', async (t) => {
+  const states = [{ atMs: START_MS, row: stateRow('LOW_BATTERY') }];
+  const bands = { ...DATA, states: [...states, { atMs: START_MS + Hours(1), row: stateRow('MID') }] };
+  /** The number of names if the axis, without the names of rows and the margin, is so wide. */
+  const names = (width: number) => withClass(layoutTimeline(bands, RANGE, 220 + width).shapes, 'name').length;
+  // Eleven bold capitals of 12 px take 93 px in the usual fonts.
+  t.equal(names(950), 1, 'a band of 95 has no room for LOW_BATTERY; the other band has its name');
+  t.equal(names(1150), 2, 'a band of 115 has');
+});
+
 t.test('a narrow drawing has the names above its rows, and nothing outside', async (t) => {
   const narrow = layoutTimeline(DATA, RANGE, 340);
   t.ok(narrow.height > layoutTimeline(DATA, RANGE, WIDTH).height);

@@ -13,7 +13,14 @@ import type { TraceHeader } from '../../../../proto/trace/trace.js';
 import type { TimelineData } from '../../timeline/timeline-data.js';
 import { TraceTimelines } from '../../timeline/trace-timelines.js';
 import { readLines } from './trace-lines.js';
-import { MAX_FINDINGS, MAX_LOCKS, type PageFinding, type PageRow, type TraceReport } from './trace-report.js';
+import {
+  MAX_FINDINGS,
+  MAX_LOCKS,
+  MAX_MARKS,
+  type PageFinding,
+  type PageRow,
+  type TraceReport,
+} from './trace-report.js';
 
 /** How many lines are judged between two reports of progress. */
 const PROGRESS_LINES = 10_000;
@@ -98,16 +105,22 @@ function lockTimelines(timelines: TraceTimelines | undefined, findings: readonly
     .slice(0, MAX_LOCKS)
     .map(({ lock, own }) =>
       lock.data(
-        own.slice(0, MAX_FINDINGS).map(({ atMs, severity, rule, line, message }) => {
-          return { atMs, severity, id: `${line} ${rule}`, title: `${severity} ${rule}, line ${line}: ${message}` };
+        evenly(own, MAX_MARKS).map(({ id, atMs, severity, rule, line, message }) => {
+          return { atMs, severity, id: String(id), title: `${severity} ${rule}, line ${line}: ${message}` };
         }),
       ),
     );
 }
 
-function pageFinding({ line, mac, rule, severity, message, atMs, about }: TraceFinding): PageFinding {
+/** At most `max` of the items, spread over all of them. */
+function evenly<Item>(items: readonly Item[], max: number): readonly Item[] {
+  const stride = Math.ceil(items.length / max);
+  return stride <= 1 ? items : items.filter((_, index) => index % stride === 0);
+}
+
+function pageFinding({ line, mac, rule, severity, message, atMs, about }: TraceFinding, id: number): PageFinding {
   const uplink = about === null ? '' : `${about.boot}/${about.sequence}`;
-  return { line, mac, rule, severity, message, atMs, uplink, section: ruleRow(rule)?.section ?? '' };
+  return { id, line, mac, rule, severity, message, atMs, uplink, section: ruleRow(rule)?.section ?? '' };
 }
 
 function pageRow({ row, group, says, verdict, seen }: JudgedRow): PageRow {

@@ -13,8 +13,9 @@ export function TraceReportView({ report }: { readonly report: TraceReport }): J
   const [selected, setSelected] = useState<string | null>(null);
   const lock = report.locks.find((each) => each.mac === mac);
   const select = (finding: PageFinding): void => {
-    setMac(finding.mac);
-    setSelected(`finding ${finding.line} ${finding.rule}`);
+    // Of very many locks, some have no timeline: then the one before stays.
+    if (report.locks.some((each) => each.mac === finding.mac)) setMac(finding.mac);
+    setSelected(`finding ${finding.id}`);
   };
   return (
     <>
@@ -82,6 +83,8 @@ function LockChooser({
   readonly mac: string;
   readonly onChoose: (mac: string) => void;
 }): JSX.Element {
+  const counts = useMemo(() => findingCounts(report), [report]);
+  const countOf = (each: string): string => (counts.get(each) ?? 0).toLocaleString('en-US');
   return (
     <label>
       Lock{' '}
@@ -89,15 +92,25 @@ function LockChooser({
         {report.locks.map(({ mac: each, findings }) => (
           <option key={each} value={each}>
             {each}
-            {findings.length > 0 ? ` (${findings.length} findings)` : ''}
+            {findings.length > 0 ? ` (${countOf(each)} findings)` : ''}
           </option>
         ))}
       </select>
       {report.lockCount > report.locks.length && (
-        <span class="hint"> {report.lockCount - report.locks.length} locks without findings are not listed</span>
+        <span class="hint">
+          {' '}
+          {report.lockCount - report.locks.length} locks with fewer findings or none are not listed
+        </span>
       )}
     </label>
   );
+}
+
+/** The number of listed findings of each lock; its timeline may have fewer marks. */
+function findingCounts({ findings }: TraceReport): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { mac } of findings) counts.set(mac, (counts.get(mac) ?? 0) + 1);
+  return counts;
 }
 
 function Findings({
@@ -129,18 +142,18 @@ function Findings({
         </label>
         {all > report.findings.length && (
           <span class="hint">
-            the first {report.findings.length} of {all}
+            the first {report.findings.length.toLocaleString('en-US')} of {all.toLocaleString('en-US')}
           </span>
         )}
       </header>
       <VirtualList
         items={shown}
         rowPixels={FINDING_ROW_PIXELS}
-        keyOf={(finding) => `${finding.line} ${finding.rule} ${finding.mac}`}
+        keyOf={({ id }) => String(id)}
         label="Findings"
         onOpen={onSelect}
         row={(finding) => (
-          <span class={`finding-row${selected === `finding ${finding.line} ${finding.rule}` ? ' is-selected' : ''}`}>
+          <span class={`finding-row${selected === `finding ${finding.id}` ? ' is-selected' : ''}`}>
             <span class={finding.severity}>{finding.severity === 'violation' ? '▼' : '○'}</span>
             <span class="number">{finding.line}</span>
             <code>{finding.rule}</code>

@@ -7,6 +7,8 @@ import type { TimelineData, TimeRange } from '../../timeline/timeline-data.js';
 
 /** A finding, with the words of the CLI. */
 export interface PageFinding {
+  /** Its place in the list, from 0: a line may have several findings, even of one rule. */
+  readonly id: number;
   readonly line: number;
   readonly mac: string;
   readonly rule: string;
@@ -61,8 +63,10 @@ export type CheckMessage =
   | { readonly type: 'done'; readonly report: TraceReport }
   | { readonly type: 'failed'; readonly why: string };
 
-/** The maximum number of findings that the page gets; the counts are those of all. */
-export const MAX_FINDINGS = 5_000;
+/** The maximum number of findings that the page gets, some 30 MB; the counts are those of all. */
+export const MAX_FINDINGS = 100_000;
+/** The maximum number of findings on the timeline of a lock: each is a shape that the page draws. */
+export const MAX_MARKS = 2_000;
 /** The maximum number of locks with a timeline that the page gets. */
 export const MAX_LOCKS = 200;
 /** The maximum size of a trace, unpacked: a small file can unpack to any size. */

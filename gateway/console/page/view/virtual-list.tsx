@@ -77,7 +77,8 @@ export function VirtualList<Item>({
   };
   const start = Math.max(first - MARGIN_ROWS, 0);
   const shown = items.slice(start, first + visible + MARGIN_ROWS);
-  const currentItem = items[current];
+  // A row that is out of view is no element, and can't be named.
+  const currentItem = shown[current - start];
   return (
     <div
       class="list"
