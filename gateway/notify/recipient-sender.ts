@@ -15,7 +15,7 @@ import type { DueMessage, MessageAttempt, NotificationStore } from '../store/con
 import { signHeaders } from '../webhooks/payload/signature.js';
 import { type AttemptResult, attemptDelivery } from '../webhooks/sending/attempt.js';
 import type { SigningSecret } from '../webhooks/sending/delivery-sender.js';
-import type { GuardedAgents } from '../webhooks/sending/guarded-agents.js';
+import type { GuardedConnections } from '../webhooks/sending/guarded-connections.js';
 import { Circuit } from '../webhooks/url/circuit.js';
 import type { DeliveryClock } from '../webhooks/url/delivery-clock.js';
 import { MAX_RETRY_AFTER, retryDelay } from '../webhooks/url/schedule.js';
@@ -33,8 +33,8 @@ const TEST_ID_BYTES = 16;
 export interface SenderParts {
   readonly store: { readonly notifications: NotificationStore };
   readonly events: GatewayEvents;
-  /** The HTTP agents, which refuse addresses that deliveries must not reach. */
-  readonly agents: GuardedAgents;
+  /** Connections that refuse addresses that deliveries must not reach. */
+  readonly connections: GuardedConnections;
   /** The clock of deliveries: when attempts are due, and wall-clock time (`wall`) for signatures. */
   readonly waits: DeliveryClock;
   readonly userAgent: string;
@@ -202,7 +202,7 @@ export class RecipientSender {
   }
 
   async #send({ id, body }: Message, nowMs: number): Promise<AttemptResult> {
-    const { agents, waits, userAgent } = this.#parts;
+    const { connections, waits, userAgent } = this.#parts;
     const valid = this.#secrets.filter(({ validUntilMs = Number.POSITIVE_INFINITY }) => validUntilMs > nowMs);
     const headers = {
       'content-type': 'application/json',
@@ -214,7 +214,7 @@ export class RecipientSender {
         body,
       ),
     };
-    return await attemptDelivery({ url: this.#target.url, headers, body }, agents, waits.wall, this.#abort.signal);
+    return await attemptDelivery({ url: this.#target.url, headers, body }, connections, waits.wall, this.#abort.signal);
   }
 
   /** Sleeps until the next call of `wake`, at most this long. Returns false. */

@@ -6,7 +6,7 @@ import { Figures } from '../metrics/figures.js';
 import { VERSION } from '../version.js';
 import { Backlogs } from '../webhooks/backlogs.js';
 import { Dispatcher, type DispatcherParts } from '../webhooks/dispatcher.js';
-import { makeGuardedAgents } from '../webhooks/sending/guarded-agents.js';
+import { GuardedConnections } from '../webhooks/sending/guarded-connections.js';
 import { TargetCheck } from '../webhooks/sending/target-check.js';
 import { DeliveryClock } from '../webhooks/url/delivery-clock.js';
 import { Webhooks } from '../webhooks/webhooks.js';
@@ -22,16 +22,16 @@ export function makeWebhooks(
   dates: Clock,
   parts: Pick<DispatcherParts, 'store' | 'keys' | 'events' | 'runClock'>,
 ): { dispatcher: Dispatcher; webhooks: Webhooks } {
-  const agents = makeGuardedAgents(config.allowWebhookRange, options.lookUp);
+  const connections = new GuardedConnections(config.allowWebhookRange, options.lookUp);
   const dispatcherParts: DispatcherParts = {
     ...parts,
-    agents,
+    connections,
     waits: new DeliveryClock(options.deliveryDates ?? options.deliveryClock ?? dates, options.deliveryClock),
     userAgent: `lockgate/${VERSION}`,
     random: options.random ?? cryptoRandom,
   };
   const dispatcher = new Dispatcher(dispatcherParts);
-  const targets = new TargetCheck(config.allowWebhookRange, agents.names.lookUp);
+  const targets = new TargetCheck(config.allowWebhookRange, connections.names.lookUp);
   return { dispatcher, webhooks: new Webhooks({ ...dispatcherParts, dispatcher, targets }) };
 }
 

@@ -6,7 +6,7 @@ import { stopStep } from '../graceful-stop.js';
 import { Notices } from '../notices/notices.js';
 import { Notifier } from '../notify/notifier.js';
 import { VERSION } from '../version.js';
-import { makeGuardedAgents } from '../webhooks/sending/guarded-agents.js';
+import { GuardedConnections } from '../webhooks/sending/guarded-connections.js';
 import { DeliveryClock } from '../webhooks/url/delivery-clock.js';
 import { cryptoRandom } from './deliveries.js';
 import type { GatewayBase, GatewayOptions } from './gateway-base.js';
@@ -35,7 +35,7 @@ export async function startNotifications(
   const notifier = await Notifier.start(
     {
       ...{ store, keys, events, runClock: clock },
-      agents: makeGuardedAgents(config.allowWebhookRange, options.lookUp),
+      connections: new GuardedConnections(config.allowWebhookRange, options.lookUp),
       waits: new DeliveryClock(options.deliveryDates ?? options.deliveryClock ?? dates, options.deliveryClock),
       userAgent: `lockgate/${VERSION}`,
       random: options.random ?? cryptoRandom,

@@ -14,7 +14,7 @@ import { startGateway } from '../../gateway/gateway.js';
 import type { Store } from '../../gateway/store/contract/store.js';
 import { parseRange } from '../../gateway/webhooks/sending/address-rule.js';
 import { attemptDelivery } from '../../gateway/webhooks/sending/attempt.js';
-import { makeGuardedAgents } from '../../gateway/webhooks/sending/guarded-agents.js';
+import { GuardedConnections } from '../../gateway/webhooks/sending/guarded-connections.js';
 import { ManualClock, Seconds, systemClock } from '../../proto/clock.js';
 import { ManualMachine } from '../helpers/clocks/manual-machine.js';
 import { withOverrides } from '../helpers/durability/sabotage.js';
@@ -38,11 +38,11 @@ t.test('a finished delivery leaves no listener, and a delivery under way can be 
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.teardown(() => new Promise<void>((resolve) => server.closeAllConnections() ?? server.close(() => resolve())));
-  const agents = makeGuardedAgents([parseRange('127.0.0.0/8')]);
-  t.teardown(() => agents.http.destroy());
+  const connections = new GuardedConnections([parseRange('127.0.0.0/8')]);
+  t.teardown(() => connections.closeIdle());
   const cut = new AbortController();
   const request = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, headers: {}, body: '{}' };
-  const attempt = () => attemptDelivery(request, agents, systemClock, cut.signal);
+  const attempt = () => attemptDelivery(request, connections, systemClock, cut.signal);
 
   for (let round = 0; round < 5; round += 1) t.equal((await attempt()).status, 204);
   t.same(getEventListeners(cut.signal, 'abort'), [], 'no listener of a finished delivery');

@@ -1,21 +1,16 @@
 /**
  * Makes one attempt to deliver one webhook: a POST within limits of time and size. It follows no redirects and does not
- * retry. It uses node:http directly: a client library would cost more per request than signing, sending and recording
- * together (the bench `deliveries` compares them).
+ * retry. The HTTP of it is in http/.
  */
-import http from 'node:http';
-import https from 'node:https';
 import { type Clock, type Milliseconds, monotonicMs, Seconds } from '../../../proto/clock.js';
 import { parseHttpDate, parseRetryAfter } from '../url/schedule.js';
-import { ADDRESS_REFUSED_CODE, type GuardedAgents, MAX_IDLE_SOCKETS } from './guarded-agents.js';
+import { ADDRESS_REFUSED_CODE, type GuardedConnections } from './guarded-connections.js';
+import type { Answer } from './http/answer-reader.js';
 import { isUnanswered } from './name-service.js';
 import { type OwnFailure, ownFailureOf, ownFailureText } from './own-failure.js';
 
 /** The time limit of an attempt, from the name look-up to the end of the answer. */
 export const ATTEMPT_TIMEOUT: Milliseconds = Seconds(15);
-/** How much of an answer is read (the chunk that passes the limit is read to its end), and how much is stored. */
-const MAX_ANSWER_READ_BYTES = 64 * 1024;
-const MAX_ANSWER_STORED_BYTES = 1024;
 
 /**
  * The error of an attempt at a forbidden address. It has no details, since it must not reveal what listens there. It
@@ -50,22 +45,20 @@ export interface AttemptResult {
 /** Makes the attempt. Never rejects: every failure is a result. */
 export async function attemptDelivery(
   request: AttemptRequest,
-  agents: GuardedAgents,
+  connections: GuardedConnections,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<AttemptResult> {
   const startedAt = monotonicMs();
   const elapsedMs = (): number => Math.round(monotonicMs() - startedAt);
   try {
-    const answer = await post(request, agents, clock, signal);
-    const { status, retryAfter } = answer;
-    const requestedWait =
-      status === 429 || status === 503 ? parseRetryAfter(retryAfter, answer.dateMs ?? clock.now()) : undefined;
+    const answer = await post(request, connections, clock, signal);
+    const { status } = answer;
     const error = status >= 200 && status < 300 ? null : `the receiver answered ${status}`;
-    const result = { status, durationMs: elapsedMs(), error, answer: answer.text };
-    return { ...result, retryAfter: requestedWait, isAddressRefused: false };
+    const result = { status, durationMs: elapsedMs(), error, answer: textOf(answer.body) };
+    return { ...result, retryAfter: requestedWaitOf(answer, clock.now()), isAddressRefused: false };
   } catch (error) {
-    const ownFailure = await ownFailureOf(error as Error, new URL(request.url).hostname, agents.names);
+    const ownFailure = await ownFailureOf(error as Error, new URL(request.url).hostname, connections.names);
     const { code } = error as NodeJS.ErrnoException;
     const sentence =
       ownFailure === undefined ? explain(error as Error, request.timeoutMs) : ownFailureText(ownFailure, code);
@@ -74,106 +67,43 @@ export async function attemptDelivery(
   }
 }
 
-interface Answer {
-  readonly status: number;
-  readonly retryAfter: string | undefined;
-  /** When it was sent, by the receiver's clock. */
-  readonly dateMs: number | undefined;
-  readonly text: string;
-}
-
 /** Resolves with the answer. Rejects if the answer is not complete in time or `signal` aborts the request. */
-function post(request: AttemptRequest, agents: GuardedAgents, clock: Clock, signal: AbortSignal): Promise<Answer> {
+function post(
+  { url, headers, body, ca, timeoutMs = ATTEMPT_TIMEOUT }: AttemptRequest,
+  connections: GuardedConnections,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Answer> {
   signal.throwIfAborted();
   return new Promise((resolve, reject) => {
-    let call: http.ClientRequest | undefined;
-    let isFinished = false;
-    let repeatsLeft = MAX_IDLE_SOCKETS;
+    const target = new URL(url);
     const finish = (): void => {
-      isFinished = true;
       timer.cancel();
       signal.removeEventListener('abort', cutOff);
     };
+    const exchange = connections.post({ url: target, headers, body }, ca, {
+      answered: (answer) => {
+        finish();
+        resolve(answer);
+      },
+      failed: (error) => {
+        finish();
+        reject(error);
+      },
+    });
     const fail = (error: Error): void => {
-      if (isFinished) return;
       finish();
-      call?.destroy();
+      exchange.cancel();
       reject(error);
     };
-    const send = (): void => {
-      call = sendRequest(request, agents, {
-        answered: (answer) => {
-          finish();
-          resolve(answer);
-        },
-        failed: fail,
-        // All idle sockets may be stale, so the request is repeated on each.
-        wasStale: (error) => {
-          if (isFinished || repeatsLeft === 0) return fail(error);
-          repeatsLeft -= 1;
-          send();
-        },
-      });
-    };
     const cutOff = (): void => fail(new Error('the gateway is stopping'));
-    const timedOut = (): Error => {
+    const timer = clock.after(timeoutMs, () => {
       // Before there is a connection, the cause may be a name service that does not answer.
-      const { hostname } = new URL(request.url);
-      const isLookingUp = call?.socket?.connecting === true && agents.names.isLookingUp(hostname);
-      return isLookingUp ? new LookupTimedOut() : new AttemptTimedOut();
-    };
-    const timer = clock.after(request.timeoutMs ?? ATTEMPT_TIMEOUT, () => fail(timedOut()));
+      const isLookingUp = exchange.isConnecting && connections.names.isLookingUp(target.hostname);
+      fail(isLookingUp ? new LookupTimedOut() : new AttemptTimedOut());
+    });
     signal.addEventListener('abort', cutOff);
-    send();
   });
-}
-
-interface RequestEnds {
-  readonly answered: (answer: Answer) => void;
-  readonly failed: (error: Error) => void;
-  /** The receiver had closed the idle socket that the request reused. Not a failure of the receiver. */
-  readonly wasStale: (error: Error) => void;
-}
-
-/** Sends the request and calls one of `ends` with the outcome. The caller must ignore later calls. */
-function sendRequest(request: AttemptRequest, agents: GuardedAgents, ends: RequestEnds): http.ClientRequest {
-  const url = new URL(request.url);
-  const isSecure = url.protocol === 'https:';
-  const headers = { ...request.headers, 'content-length': String(Buffer.byteLength(request.body)) };
-  const options = { method: 'POST', headers, agent: isSecure ? agents.https : agents.http };
-  const trust = isSecure && request.ca !== undefined ? { ca: request.ca } : {};
-  const call = (isSecure ? https : http).request(url, { ...options, ...trust });
-  let answer: http.IncomingMessage | undefined;
-  call.on('error', (error) => {
-    // After an error that follows a complete answer, such as a body after a 204, the answer is still valid.
-    if (answer?.complete) return;
-    if (answer === undefined && isStaleSocketError(call, error)) ends.wasStale(error);
-    else ends.failed(error);
-  });
-  // The receiver answered 101 although no upgrade was requested. Without a listener the request would never end.
-  call.on('upgrade', (response, socket) => {
-    socket.destroy();
-    ends.answered(toAnswer(response, Buffer.alloc(0)));
-  });
-  call.on('response', (response) => {
-    answer = response;
-    readLimited(response).then((bytes) => {
-      // An answer beyond the limit is not read to its end.
-      if (!response.complete) call.destroy();
-      ends.answered(toAnswer(response, bytes));
-    }, ends.failed);
-  });
-  // As bytes: Node would write a string together with the header lines and encode both as UTF-8.
-  call.end(Buffer.from(request.body));
-  return call;
-}
-
-/**
- * Whether the receiver closed an idle socket while the request was on its way. Usually the receiver has not seen the
- * request; if it has, it gets the same event again under the same id.
- */
-function isStaleSocketError(call: http.ClientRequest, { code }: NodeJS.ErrnoException): boolean {
-  return call.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE');
 }
 
 class AttemptTimedOut extends Error {}
@@ -183,37 +113,15 @@ class LookupTimedOut extends Error {
   readonly syscall = 'getaddrinfo';
 }
 
-function toAnswer({ statusCode = 0, headers }: http.IncomingMessage, bytes: Buffer): Answer {
-  // Invalid UTF-8 becomes replacement characters; a NUL would end the text in some tools.
-  const text = bytes.toString('utf8').replaceAll('\0', '\ufffd');
-  const dateMs = headers['retry-after'] === undefined ? undefined : parseHttpDate(headers.date);
-  return { status: statusCode, retryAfter: headers['retry-after'], dateMs, text };
+/** The text of a body. Invalid UTF-8 becomes replacement characters; a NUL would end the text in some tools. */
+function textOf(body: Buffer): string {
+  return body.toString('utf8').replaceAll('\0', '\ufffd');
 }
 
-/** Resolves with the start of the body once the body is complete or the limit is reached. */
-function readLimited(response: http.IncomingMessage): Promise<Buffer> {
-  // An answer that announces more than the limit is never read completely, so only the stored part is read.
-  const isTooLong = Number(response.headers['content-length']) > MAX_ANSWER_READ_BYTES;
-  const maxBytes = isTooLong ? MAX_ANSWER_STORED_BYTES : MAX_ANSWER_READ_BYTES;
-  return new Promise((resolve, reject) => {
-    const stored: Buffer[] = [];
-    let [size, storedSize] = [0, 0];
-    const done = (): void => resolve(Buffer.concat(stored));
-    response.on('data', (chunk: Buffer) => {
-      size += chunk.length;
-      if (storedSize < MAX_ANSWER_STORED_BYTES) {
-        // A copy: a slice would keep the whole chunk in memory.
-        const start = Buffer.from(chunk.subarray(0, MAX_ANSWER_STORED_BYTES - storedSize));
-        stored.push(start);
-        storedSize += start.length;
-      }
-      if (size < maxBytes) return;
-      response.pause();
-      done();
-    });
-    response.on('end', done);
-    response.on('error', reject);
-  });
+/** The wait that a 429 or 503 asks for. */
+function requestedWaitOf({ status, retryAfter, date }: Answer, nowMs: number): Milliseconds | undefined {
+  if (retryAfter === undefined || (status !== 429 && status !== 503)) return undefined;
+  return parseRetryAfter(retryAfter, parseHttpDate(date) ?? nowMs);
 }
 
 /** A sentence for people about the failure. */

@@ -12,7 +12,7 @@ import { signHeaders } from '../payload/signature.js';
 import type { DeliveryClock } from '../url/delivery-clock.js';
 import { retryDelay } from '../url/schedule.js';
 import { type AttemptResult, attemptDelivery } from './attempt.js';
-import type { GuardedAgents } from './guarded-agents.js';
+import type { GuardedConnections } from './guarded-connections.js';
 
 /** A URL's secrets, unsealed. */
 export interface UrlSecrets {
@@ -30,7 +30,7 @@ export interface SigningSecret {
 
 /** What {@link DeliverySender} uses from the rest of the gateway. */
 export interface DeliverySenderParts {
-  readonly agents: GuardedAgents;
+  readonly connections: GuardedConnections;
   /** The clock that deliveries wait by; timestamps for receivers are from its wall clock. */
   readonly waits: DeliveryClock;
   readonly userAgent: string;
@@ -69,7 +69,7 @@ export class DeliverySender {
 
   /** Sends a body with an id, signed with every secret that is valid at `nowMs`. */
   async send(id: string, body: string, nowMs: number, signal: AbortSignal): Promise<AttemptResult> {
-    const { waits, agents, userAgent } = this.#parts;
+    const { waits, connections, userAgent } = this.#parts;
     const { url, timeoutMs, ca } = this.#url;
     const secrets = this.#secrets.signing.filter(({ validUntilMs = Number.POSITIVE_INFINITY }) => validUntilMs > nowMs);
     const headers = {
@@ -85,7 +85,7 @@ export class DeliverySender {
     };
     return await attemptDelivery(
       { url, headers, body, timeoutMs: timeoutMs ?? undefined, ca: ca ?? undefined },
-      agents,
+      connections,
       waits.wall,
       signal,
     );

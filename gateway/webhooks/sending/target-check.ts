@@ -1,7 +1,8 @@
 /**
  * Checks, when an operator sets a URL, whether webhooks may be sent to its address, so that a refused address is
- * reported at once and not by failing attempts. The rule itself is applied to every connection (guarded-agents.ts). So
- * a name that can't be resolved at the moment, or resolves to another address later, is accepted here.
+ * reported at once and not by failing attempts. The rule itself is applied to every connection
+ * (guarded-connections.ts). So a name that can't be resolved at the moment, or resolves to another address later, is
+ * accepted here.
  */
 import { isIP } from 'node:net';
 import { Seconds, systemClock } from '../../../proto/clock.js';

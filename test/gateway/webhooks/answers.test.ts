@@ -8,7 +8,7 @@ import { createServer, type Socket } from 'node:net';
 import t from 'tap';
 import { parseRange } from '../../../gateway/webhooks/sending/address-rule.js';
 import { type AttemptResult, attemptDelivery } from '../../../gateway/webhooks/sending/attempt.js';
-import { makeGuardedAgents } from '../../../gateway/webhooks/sending/guarded-agents.js';
+import { GuardedConnections } from '../../../gateway/webhooks/sending/guarded-connections.js';
 import { ManualClock } from '../../../proto/clock.js';
 import type { Teardown } from '../../helpers/store/temp-folder.js';
 
@@ -47,17 +47,17 @@ async function rawReceiver(test: Teardown, onRequest: (socket: Socket, number: n
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  const agents = makeGuardedAgents([parseRange('127.0.0.0/8')]);
+  const guarded = new GuardedConnections([parseRange('127.0.0.0/8')]);
   const clock = new ManualClock(0);
   test.teardown(() => {
-    agents.http.destroy();
+    guarded.closeIdle();
     for (const socket of sockets) socket.destroy();
     server.close();
   });
   return {
     attempt: () => {
       const { signal } = new AbortController();
-      return attemptDelivery({ url, headers: {}, body: '{}' }, agents, clock, signal);
+      return attemptDelivery({ url, headers: {}, body: '{}' }, guarded, clock, signal);
     },
     pending: () => clock.pending,
     connections: () => connections,

@@ -9,7 +9,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import t from 'tap';
 import { parseRange } from '../../../gateway/webhooks/sending/address-rule.js';
 import { type AttemptResult, attemptDelivery } from '../../../gateway/webhooks/sending/attempt.js';
-import { type GuardedAgents, makeGuardedAgents } from '../../../gateway/webhooks/sending/guarded-agents.js';
+import { GuardedConnections } from '../../../gateway/webhooks/sending/guarded-connections.js';
 import type { LookupAll } from '../../../gateway/webhooks/sending/name-service.js';
 import { systemClock } from '../../../proto/clock.js';
 import { MERCHANT, openGateway, testBytes, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
@@ -146,7 +146,7 @@ async function startReceiverAndCanary(test: Teardown): Promise<ReceiverAndCanary
 
 /** Agents whose name look-ups return the entries of this list in turn, and then always the last one. */
 function agentsWithAddresses(answers: readonly (readonly string[])[]): {
-  agents: GuardedAgents;
+  connections: GuardedConnections;
   lookups: () => number;
 } {
   let lookups = 0;
@@ -156,20 +156,20 @@ function agentsWithAddresses(answers: readonly (readonly string[])[]): {
     const found: LookupAddress[] = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
     callback(null, found);
   };
-  return { agents: makeGuardedAgents([parseRange(`${PUBLIC_ADDRESS}/32`)], lookUp), lookups: () => lookups };
+  return { connections: new GuardedConnections([parseRange(`${PUBLIC_ADDRESS}/32`)], lookUp), lookups: () => lookups };
 }
 
-function attemptAt(url: string, agents: GuardedAgents): Promise<AttemptResult> {
-  return attemptDelivery({ url, headers: {}, body: '{}' }, agents, systemClock, new AbortController().signal);
+function attemptAt(url: string, connections: GuardedConnections): Promise<AttemptResult> {
+  return attemptDelivery({ url, headers: {}, body: '{}' }, connections, systemClock, new AbortController().signal);
 }
 
 t.test('a name whose address changes after the check leads to the checked address', async (t) => {
   const { port, outside, inside } = await startReceiverAndCanary(t);
   outside.answer = (response) => void response.writeHead(204, { connection: 'close' }).end();
-  const { agents, lookups } = agentsWithAddresses([[PUBLIC_ADDRESS], [INTERNAL_ADDRESS]]);
-  t.match(await attemptAt(`http://merchant.test:${port}/`, agents), { status: 204 });
+  const { connections, lookups } = agentsWithAddresses([[PUBLIC_ADDRESS], [INTERNAL_ADDRESS]]);
+  t.match(await attemptAt(`http://merchant.test:${port}/`, connections), { status: 204 });
   t.equal(lookups(), 1, 'the name is looked up once: the connection uses the checked address');
-  t.match(await attemptAt(`http://merchant.test:${port}/`, agents), { status: null, error: REFUSED });
+  t.match(await attemptAt(`http://merchant.test:${port}/`, connections), { status: null, error: REFUSED });
   t.same([outside.requests, inside.connections], [1, 0]);
 });
 
@@ -185,33 +185,33 @@ t.test('a name with one internal address is refused', async (t) => {
     [],
   ];
   for (const addresses of addressLists) {
-    const { agents } = agentsWithAddresses([addresses]);
-    t.match(await attemptAt(`http://merchant.test:${port}/`, agents), { status: null, error: REFUSED });
-    t.match(await attemptAt(`https://merchant.test:${port}/`, agents), { status: null, error: REFUSED });
+    const { connections } = agentsWithAddresses([addresses]);
+    t.match(await attemptAt(`http://merchant.test:${port}/`, connections), { status: null, error: REFUSED });
+    t.match(await attemptAt(`https://merchant.test:${port}/`, connections), { status: null, error: REFUSED });
   }
   t.same([outside.connections, inside.connections], [0, 0]);
 });
 
 t.test('a reused connection leads to its checked address; the next connection is checked again', async (t) => {
   const { port, outside, inside } = await startReceiverAndCanary(t);
-  const { agents, lookups } = agentsWithAddresses([[PUBLIC_ADDRESS], [INTERNAL_ADDRESS]]);
+  const { connections, lookups } = agentsWithAddresses([[PUBLIC_ADDRESS], [INTERNAL_ADDRESS]]);
   const url = `http://merchant.test:${port}/`;
-  t.match(await attemptAt(url, agents), { status: 204 });
+  t.match(await attemptAt(url, connections), { status: 204 });
   outside.answer = (response) => void response.writeHead(204, { connection: 'close' }).end();
   t.match(
-    await attemptAt(url, agents),
+    await attemptAt(url, connections),
     { status: 204 },
     'the name now leads to an internal address, the connection does not',
   );
   t.equal(lookups(), 1);
-  t.match(await attemptAt(url, agents), { error: REFUSED });
-  t.match(await attemptAt(`http://${INTERNAL_ADDRESS}:${port}/`, agents), { error: REFUSED });
+  t.match(await attemptAt(url, connections), { error: REFUSED });
+  t.match(await attemptAt(`http://${INTERNAL_ADDRESS}:${port}/`, connections), { error: REFUSED });
   t.same([outside.connections, outside.requests, inside.connections], [1, 2, 0]);
 });
 
 t.test('a redirect to an internal address is an ordinary failure', async (t) => {
   const { port, outside, inside } = await startReceiverAndCanary(t);
-  const { agents } = agentsWithAddresses([[PUBLIC_ADDRESS]]);
+  const { connections } = agentsWithAddresses([[PUBLIC_ADDRESS]]);
   const target = `http://${INTERNAL_ADDRESS}:${port}/`;
   const headers = {
     location: target,
@@ -220,7 +220,7 @@ t.test('a redirect to an internal address is an ordinary failure', async (t) => 
   };
   for (const status of [300, 301, 302, 303, 305, 307, 308]) {
     outside.answer = (response) => void response.writeHead(status, headers).end();
-    t.match(await attemptAt(`http://merchant.test:${port}/`, agents), {
+    t.match(await attemptAt(`http://merchant.test:${port}/`, connections), {
       status,
       error: `the receiver answered ${status}`,
     });
