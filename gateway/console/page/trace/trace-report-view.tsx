@@ -49,22 +49,28 @@ export function TraceReportView({ report }: { readonly report: TraceReport }): J
 
 function Counts({ report }: { readonly report: TraceReport }): JSX.Element {
   const { file, pings, lockCount, violations, warnings } = report;
-  const number = (count: number): string => count.toLocaleString('en-US');
   const isClean = violations === 0;
   return (
     <p class="counts" role="status">
-      <strong>{file}</strong>: {number(pings)} pings of {number(lockCount)} locks.{' '}
-      <span class={isClean ? 'good' : 'bad'}>{isClean ? '✓ no violations' : `✗ ${number(violations)} violations`}</span>
-      , <span class={warnings === 0 ? '' : 'warn'}>{number(warnings)} warnings</span>
+      <strong>{file}</strong>: {counted(pings, 'ping')} of {counted(lockCount, 'lock')}.{' '}
+      <span class={isClean ? 'good' : 'bad'}>
+        {isClean ? '✓ no violations' : `✗ ${counted(violations, 'violation')}`}
+      </span>
+      , <span class={warnings === 0 ? '' : 'warn'}>{counted(warnings, 'warning')}</span>
     </p>
   );
+}
+
+/** Such as “1 ping” and “2,000 pings”. */
+function counted(count: number, noun: string): string {
+  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 function Notes({ notes }: { readonly notes: readonly string[] }): JSX.Element | null {
   if (notes.length === 0) return null;
   return (
     <details class="card">
-      <summary>{notes.length} notes about members that the format does not have</summary>
+      <summary>{counted(notes.length, 'note')} about members that the format does not have</summary>
       <ul>
         {notes.map((note) => (
           <li key={note}>{note}</li>
@@ -84,7 +90,6 @@ function LockChooser({
   readonly onChoose: (mac: string) => void;
 }): JSX.Element {
   const counts = useMemo(() => findingCounts(report), [report]);
-  const countOf = (each: string): string => (counts.get(each) ?? 0).toLocaleString('en-US');
   return (
     <label>
       Lock{' '}
@@ -92,7 +97,7 @@ function LockChooser({
         {report.locks.map(({ mac: each, findings }) => (
           <option key={each} value={each}>
             {each}
-            {findings.length > 0 ? ` (${countOf(each)} findings)` : ''}
+            {findings.length > 0 ? ` (${counted(counts.get(each) ?? 0, 'finding')})` : ''}
           </option>
         ))}
       </select>
@@ -130,7 +135,7 @@ function Findings({
   return (
     <section class="card" aria-label="Findings">
       <header class="card-head">
-        <h2>{shown.length.toLocaleString('en-US')} findings</h2>
+        <h2>{counted(shown.length, 'finding')}</h2>
         <label>
           Rule{' '}
           <select value={rule} onChange={(event) => setRule(event.currentTarget.value)}>
