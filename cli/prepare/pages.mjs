@@ -2,8 +2,10 @@
 // hash of the content in each name, so that browsers may keep them for ever. manifest.json says which files the page of
 // each entry loads. Each file is compressed here once, so that a gateway's start need not do it.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
+import { shrinkMapData } from './map-data.mjs';
 import { clonePath, filesBelow, readOrNull } from './workplace.mjs';
 
 /** Where the pages are, as a path from the root. */
@@ -66,9 +68,9 @@ const options = {
   publicPath,
 };
 
-/** What the pages depend on besides their sources: this file. */
+/** What the pages depend on besides their sources: this file, and the one that makes the map's data. */
 export function pageInputs() {
-  return [readOrNull(clonePath('cli', 'prepare', 'pages.mjs'))];
+  return ['pages.mjs', 'map-data.mjs'].map((name) => readOrNull(clonePath('cli', 'prepare', name)));
 }
 
 /** Bundles the pages, writes the manifest, and compresses new files. */
@@ -109,7 +111,10 @@ function importMapDataAsAddress({ onResolve, onLoad }) {
     path: clonePath('node_modules', path),
     namespace: 'map-data',
   }));
-  onLoad({ filter: /.*/, namespace: 'map-data' }, ({ path }) => ({ contents: readFileSync(path), loader: 'file' }));
+  onLoad({ filter: /.*/, namespace: 'map-data' }, ({ path }) => ({
+    contents: shrinkMapData(basename(path), readFileSync(path, 'utf8')),
+    loader: 'file',
+  }));
 }
 
 /** The file of an entry, and the scripts that it always imports. */

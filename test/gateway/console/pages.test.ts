@@ -3,10 +3,14 @@
  * small enough; and nothing is loaded from another origin (console.md, "Seams" and "Stack").
  */
 
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import type { Position } from 'geojson';
 import t from 'tap';
+import { feature } from 'topojson-client';
+import type { GeometryCollection, Topology } from 'topojson-specification';
 import { PAGE_CSP, PAGE_FILES_PATH, Pages } from '../../../gateway/console/pages.js';
 import { testGateway } from '../../helpers/gateway/test-gateway.js';
 import { root } from '../../helpers/house/our-files.js';
@@ -43,13 +47,57 @@ t.test('each compressed file is unpacked to the plain one', async (t) => {
   }
 });
 
-t.test('scripts and style sheets have under 150 KB compressed by gzip', async (t) => {
-  const sizes = pages.names
-    .filter((name) => /\.(js|css)$/.test(name))
-    .map((name) => pages.file(name)?.gzip.length ?? 0);
-  const total = sizes.reduce((sum, size) => sum + size, 0);
+/** The size of the files with these endings together, compressed by gzip. */
+function compressedBytes(endings: RegExp): number {
+  const sizes = pages.names.filter((name) => endings.test(name)).map((name) => pages.file(name)?.gzip.length ?? 0);
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+t.test('scripts and style sheets have under 150 KB compressed by gzip, and 300 KB with the map’s data', async (t) => {
+  const total = compressedBytes(/\.(js|css)$/);
   t.ok(total < 150 * 1000, `${total} bytes`);
+  const withMap = compressedBytes(/\.(js|css|json)$/);
+  t.ok(withMap < 300 * 1000, `${withMap} bytes`);
 });
+
+for (const level of ['50m', '110m'])
+  t.test(
+    `the map's data of ${level} has each country of Natural Earth, and those of some size keep their area`,
+    async (t) => {
+      const name = pages.names.find((each) => each.startsWith(`countries-${level}-`)) ?? '';
+      const ours = countriesIn(pages.file(name)?.plain.toString('utf8') ?? '');
+      const source = countriesIn(readFileSync(join(root, `node_modules/world-atlas/countries-${level}.json`), 'utf8'));
+      t.equal(ours.length, source.length);
+      const large = source.map((country, index) => [areaOf(country), index] as const).filter(([area]) => area > 1);
+      t.ok(large.length > 100, `${large.length} countries`);
+      for (const [area, index] of large) {
+        const change = Math.abs(areaOf(ours[index]) / area - 1);
+        t.ok(change < 0.05, `country ${index} of ${area} square degrees: ${change}`);
+      }
+    },
+  );
+
+/** The polygons of each country. */
+function countriesIn(text: string): Position[][][][] {
+  const topology = JSON.parse(text) as Topology<{ countries: GeometryCollection }>;
+  return feature(topology, topology.objects.countries).features.map(({ geometry }) => {
+    if (geometry.type === 'Polygon') return [geometry.coordinates];
+    return geometry.type === 'MultiPolygon' ? geometry.coordinates : [];
+  });
+}
+
+/** The area of a country, square degrees; a ring across 180° counts as if the map went on there. */
+function areaOf(polygons: readonly Position[][][] = []): number {
+  const rings = polygons.flat().map((ring) => {
+    const sides = ring.slice(1).map(([x1 = 0, y1 = 0], index) => {
+      const [x0 = 0, y0 = 0] = ring[index] ?? [];
+      const width = ((((x1 - x0 + 180) % 360) + 360) % 360) - 180;
+      return (width * (y0 + y1)) / 2;
+    });
+    return sides.reduce((sum, side) => sum + side, 0);
+  });
+  return Math.abs(rings.reduce((sum, ring) => sum + ring, 0));
+}
 
 t.test('no file loads anything from another origin', async (t) => {
   for (const name of pages.names.filter((each) => /\.(js|css)$/.test(each))) {
