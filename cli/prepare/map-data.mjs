@@ -1,6 +1,6 @@
 // Makes the map's data small at the build: Natural Earth's countries (world-atlas, TopoJSON) without names, with fewer
-// points and coarser coordinates. The result is TopoJSON again. Each arc is simplified on its own and keeps its ends, so
-// that neighbours still share their borders.
+// points and coarser coordinates. The result is TopoJSON again. Each arc is simplified on its own and keeps its ends:
+// neighbours still share their borders.
 
 /**
  * How far the data of each file is reduced. Points whose triangle with their neighbours is smaller than `areaKm2` are
@@ -16,7 +16,6 @@ const KM_PER_DEGREE = 111.2;
 const POLAR = { north: 67, south: -60, weight: 1 / 20 };
 /** Small islands keep five corners, so that they don't become triangles. A ring ends where it starts. */
 const MIN_RING_POINTS = 6;
-
 /** No side gets wider than this: the page takes a side of over 180° for one that crosses 180° east. */
 const MAX_SIDE_DEGREES = 90;
 
@@ -44,7 +43,7 @@ function toDegrees(arc, { scale, translate }) {
   });
 }
 
-/** The line without its least important points: Visvalingam's algorithm, which takes the smallest triangle each time. */
+/** The line without its least important points: Visvalingam's algorithm, the smallest triangle first. */
 function simplified(line, areaKm2) {
   const points = [...line];
   const isInside = (index) => index > 0 && index < points.length - 1;
