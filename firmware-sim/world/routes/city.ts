@@ -10,7 +10,10 @@ export interface City {
   readonly gridRotationDegrees: number;
   /** The distance from the middle to the outskirts. */
   readonly radiusMeters: number;
-  /** The offset of local time from UTC. Without daylight saving time, so that a seed does not depend on legislation. */
+  /**
+   * The offset of local time from UTC. There is no daylight saving time, so that a seed gives the same run after a
+   * country has changed its rules.
+   */
   readonly utcOffsetMinutes: number;
 }
 

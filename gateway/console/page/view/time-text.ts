@@ -1,4 +1,4 @@
-/** Times for people: how long ago or ahead, and a date in the reader's own time. Pure. */
+/** Times and sizes as people read them: how long ago or ahead, a date in the browser's time zone, a number of bytes. */
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../../../proto/clock.js';
 
 const UNITS: readonly (readonly [span: number, name: string])[] = [

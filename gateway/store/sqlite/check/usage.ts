@@ -1,6 +1,6 @@
 /**
- * Checks bills: each closed statement must add up, and the `billed_` columns of the table `usage` must equal the counts
- * of the statements. Whether a statement was changed is checked by its row's checksum (rows.ts).
+ * Checks the merchants' monthly statements: each must add up, and the `billed_` columns of the table `usage` must equal
+ * the counts of the statements. Whether a statement was changed is checked by its row's checksum (rows.ts).
  */
 import { type Mac, parseMac } from '../../../../proto/wire/mac.js';
 import type { CountsJson } from '../../../usage/counts.js';

@@ -1,6 +1,6 @@
 /**
- * The main module of the thread that reads the store's figures, on a separate read-only connection. Sends one answer to
- * each request.
+ * The main module of the thread that counts locks and what waits for each webhook URL, on a separate read-only
+ * connection. It answers each `read`; `close` ends the thread.
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import SqliteDatabase from 'better-sqlite3';
