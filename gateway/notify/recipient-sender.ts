@@ -183,7 +183,7 @@ export class RecipientSender {
   /** Stores the last outcome. Until the store takes it nothing is sent, so that no message is sent again and again. */
   async #record(): Promise<void> {
     if (this.#unrecorded === undefined) return;
-    await this.#parts.store.notifications.conclude(this.#unrecorded, this.#parts.waits.now());
+    await this.#parts.store.notifications.conclude(this.#unrecorded);
     this.#unrecorded = undefined;
   }
 

@@ -24,10 +24,11 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 const SEALED = Buffer.from('sealed');
 const URL = 'http://127.0.0.1:9/';
 
-function trouble(subject: string, type: 'open' | 'end', atMs: number): NotificationChange {
+/** A change of a trouble. @param mayHold whether an opening soon after an end is held back */
+function trouble(subject: string, type: 'open' | 'end', atMs: number, mayHold = true): NotificationChange {
   const about = { recipientId: OPERATOR_RECIPIENT, kind: 'lock-late', subject, atMs };
   if (type === 'end') return { ...about, change: { type, how: 'resolved' } };
-  return { ...about, change: { type, text: 'late', details: {}, mayHold: true } };
+  return { ...about, change: { type, text: 'late', details: {}, mayHold } };
 }
 
 t.test('an older store gets the tables, and its notices are not sent', async (t) => {
@@ -58,7 +59,7 @@ t.test('the queue is bounded: finished notifications are deleted first, open one
   /** Stores that a message was delivered. */
   const conclude = async (id: number, part: 'opened' | 'ended'): Promise<void> => {
     const delivered = { id, part, recipientId: OPERATOR_RECIPIENT, atMs: 1, failure: null, nextAttemptAtMs: null };
-    await notifications.conclude(delivered, 1);
+    await notifications.conclude(delivered);
   };
   for (const id of [1, 2]) await conclude(id, 'opened');
   await notifications.record([trouble('done', 'end', 2)]);
@@ -99,6 +100,54 @@ t.test('due messages, and the latest notification of a trouble, are found by an 
   }
 });
 
+t.test(
+  'messages about one trouble are sent in its order, although one of them is on the way or is repeated',
+  async (t) => {
+    const store = await openStore(tempFolder(t));
+    t.teardown(() => store.close());
+    const { notifications } = store;
+    await notifications.setUrl(OPERATOR_RECIPIENT, URL, SEALED);
+    const sent: string[] = [];
+    /** Sends the message that is due at this time. @param nextAttemptAtMs null if it is delivered */
+    const send = async (nowMs: number, nextAttemptAtMs: number | null = null): Promise<void> => {
+      const message = await notifications.readDue(OPERATOR_RECIPIENT, nowMs);
+      if (message === null) throw new Error(`nothing is due at ${nowMs}`);
+      const { id, part } = message;
+      sent.push(`${id} ${part}`);
+      const failure = nextAttemptAtMs === null ? null : { status: 500, error: 'no' };
+      await notifications.conclude({
+        id,
+        part,
+        recipientId: OPERATOR_RECIPIENT,
+        atMs: nowMs,
+        failure,
+        nextAttemptAtMs,
+      });
+    };
+    // The trouble opens, ends and opens again while the first message is on the way.
+    await notifications.record([
+      trouble('A', 'open', 1, false),
+      trouble('A', 'end', 2),
+      trouble('A', 'open', 3, false),
+    ]);
+    for (const nowMs of [10, 11, 12]) await send(nowMs);
+    t.same(sent.splice(0), ['1 opened', '1 ended', '2 opened']);
+    // The message about the end fails twice; the next opening comes before the first repetition.
+    await notifications.record([trouble('A', 'end', 20)]);
+    await send(20, 100);
+    await notifications.record([trouble('A', 'open', 30, false)]);
+    t.equal(await notifications.readDue(OPERATOR_RECIPIENT, 99), null);
+    await send(100, 200);
+    t.equal(await notifications.readDue(OPERATOR_RECIPIENT, 199), null);
+    // Another trouble does not wait for this one.
+    await notifications.record([trouble('B', 'open', 150, false)]);
+    await send(150);
+    await send(200);
+    await send(200);
+    t.same(sent, ['2 ended', '2 ended', '4 opened', '2 ended', '3 opened']);
+  },
+);
+
 t.test('a wait is shortened after the clock was set back', async (t) => {
   const store = await openStore(tempFolder(t));
   t.teardown(() => store.close());
@@ -106,7 +155,7 @@ t.test('a wait is shortened after the clock was set back', async (t) => {
   await notifications.setUrl(OPERATOR_RECIPIENT, URL, SEALED);
   await notifications.record([trouble('A', 'open', 1)]);
   const failed = { id: 1, recipientId: 0, part: 'opened', atMs: 1, failure: { status: 500, error: 'no' } } as const;
-  await notifications.conclude({ ...failed, nextAttemptAtMs: 1_000_000 }, 1);
+  await notifications.conclude({ ...failed, nextAttemptAtMs: 1_000_000 });
   await notifications.shortenWaits(100, [0, 50]);
   t.equal(await notifications.nextDueAtMs(OPERATOR_RECIPIENT), 150);
   t.match(await notifications.readRecipients(), [{ lastError: { status: 500, error: 'no' } }]);

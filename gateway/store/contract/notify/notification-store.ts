@@ -145,8 +145,12 @@ export interface NotificationStore {
   nextDueAtMs(recipientId: number): Promise<number | null>;
   /** Releases a held message for its first attempt. Returns false if its trouble has ended meanwhile. */
   release(id: number): Promise<boolean>;
-  /** Stores an attempt. When the first message is final, the one about the end becomes due at `nowMs`, if it waits. */
-  conclude(attempt: MessageAttempt, nowMs: number): Promise<void>;
+  /**
+   * Stores an attempt. When the first message is final, the one about the end becomes due, if it waits. While an
+   * attempt waits to be repeated, later messages about the same trouble wait as long: the recipient must not hear that
+   * a trouble ended after it has heard that it began again.
+   */
+  conclude(attempt: MessageAttempt): Promise<void>;
   /** Shortens waits that are longer than they were when they started, after the machine's clock was set back. */
   shortenWaits(nowMs: number, maxWaits: readonly Milliseconds[]): Promise<void>;
   countMessages(recipientId: number): Promise<MessageCounts>;

@@ -158,21 +158,22 @@ export class SqliteNotifications implements NotificationStore {
     });
   }
 
-  conclude({ id, recipientId, part, atMs, failure, nextAttemptAtMs }: MessageAttempt, nowMs: number): Promise<void> {
+  conclude({ id, recipientId, part, atMs, failure, nextAttemptAtMs }: MessageAttempt): Promise<void> {
     return writeExclusively(this.#parts, 'record a notification', (db) => {
       const state = failure === null ? 'delivered' : 'dead';
-      if (nextAttemptAtMs !== null)
+      if (nextAttemptAtMs !== null) {
         db.prepare(
           `UPDATE notification SET attempts = attempts + 1, next_attempt_at_ms = ?
            WHERE id = ? AND next_attempt_at_ms IS NOT NULL`,
         ).run(nextAttemptAtMs, id);
-      else if (part === 'ended')
+        this.#delayLater(db, id, nextAttemptAtMs);
+      } else if (part === 'ended')
         db.prepare('UPDATE notification SET ended_state = ?, next_attempt_at_ms = NULL WHERE id = ?').run(state, id);
       else
         db.prepare(
           `UPDATE notification SET opened_state = @state, attempts = 0,
-             next_attempt_at_ms = CASE ended_state WHEN 'pending' THEN @nowMs END WHERE id = @id`,
-        ).run({ id, state, nowMs });
+             next_attempt_at_ms = CASE ended_state WHEN 'pending' THEN 0 END WHERE id = @id`,
+        ).run({ id, state });
       if (failure === null)
         db.prepare('UPDATE notify_recipient SET last_success_at_ms = ? WHERE id = ?').run(atMs, recipientId);
       else
@@ -181,6 +182,16 @@ export class SqliteNotifications implements NotificationStore {
            WHERE id = @recipientId`,
         ).run({ atMs, recipientId, ...failure });
     });
+  }
+
+  /** Lets the later messages about the trouble of a notification wait until this time at least. */
+  #delayLater(db: Database, id: number, untilMs: number): void {
+    db.prepare(
+      `UPDATE notification AS later SET next_attempt_at_ms = @untilMs
+       FROM notification AS first
+       WHERE first.id = @id AND later.recipient_id = first.recipient_id AND later.kind = first.kind
+         AND later.subject = first.subject AND later.id > first.id AND later.next_attempt_at_ms < @untilMs`,
+    ).run({ id, untilMs });
   }
 
   shortenWaits(nowMs: number, maxWaits: readonly number[]): Promise<void> {

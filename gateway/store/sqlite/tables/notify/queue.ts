@@ -20,6 +20,7 @@ interface LatestRow {
   readonly id: number;
   readonly opened_state: string;
   readonly ended_at_ms: number | null;
+  readonly next_attempt_at_ms: number | null;
 }
 
 export class NotificationQueue {
@@ -34,7 +35,7 @@ export class NotificationQueue {
   constructor(writer: Database) {
     this.#hasUrl = writer.prepare('SELECT 1 FROM notify_recipient WHERE id = ? AND url IS NOT NULL');
     this.#latest = writer.prepare(
-      `SELECT id, opened_state, ended_at_ms FROM notification
+      `SELECT id, opened_state, ended_at_ms, next_attempt_at_ms FROM notification
        WHERE recipient_id = @recipientId AND kind = @kind AND subject = @subject ORDER BY id DESC LIMIT 1`,
     );
     this.#insert = writer.prepare(
@@ -80,7 +81,9 @@ export class NotificationQueue {
     if (latest?.ended_at_ms === null) return false;
     const isFlapping = mayHold && latest !== undefined && atMs - latest.ended_at_ms < FLAP_WINDOW;
     const state = isFlapping ? 'held' : 'pending';
-    const row = { text, details: JSON.stringify(details), atMs, state, dueAtMs: isFlapping ? atMs + FLAP_HOLD : 0 };
+    // Not before the messages about the same trouble that still wait: between equal times the older one is sent first.
+    const dueAtMs = Math.max(isFlapping ? atMs + FLAP_HOLD : 0, latest?.next_attempt_at_ms ?? 0);
+    const row = { text, details: JSON.stringify(details), atMs, state, dueAtMs };
     // A row of which nothing was sent serves again, so that flapping does not fill the table.
     if (latest?.opened_state === 'skipped') {
       this.#reopen.run({ ...row, id: latest.id });
