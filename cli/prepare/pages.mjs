@@ -2,10 +2,9 @@
 // hash of the content in each name, so that browsers may keep them for ever. manifest.json says which files the page of
 // each entry loads. Each file is compressed here once, so that a gateway's start need not do it.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { basename } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { shrinkMapData } from './map-data.mjs';
+import { leafletPlugin, mapDataPlugin, protobufPlugin } from './page-parts.mjs';
 import { clonePath, filesBelow, readOrNull } from './workplace.mjs';
 
 /** Where the pages are, as a path from the root. */
@@ -22,31 +21,6 @@ const entries = {
   console: 'style/console.css',
 };
 
-/**
- * The parts of Leaflet that the map uses. All of Leaflet would be twice as large, since most of its modules register
- * themselves when they are loaded and so can't be left out. Without this list, `import * as L from 'leaflet'` has all.
- */
-const leafletParts = `
-  import 'leaflet/src/layer/vector/Renderer.getRenderer.js';
-  import 'leaflet/src/map/handler/Map.BoxZoom.js';
-  import 'leaflet/src/map/handler/Map.DoubleClickZoom.js';
-  import 'leaflet/src/map/handler/Map.Drag.js';
-  import 'leaflet/src/map/handler/Map.Keyboard.js';
-  import 'leaflet/src/map/handler/Map.ScrollWheelZoom.js';
-  import 'leaflet/src/map/handler/Map.TouchZoom.js';
-  import 'leaflet/src/control/Control.Zoom.js';
-  import { control } from 'leaflet/src/control/Control.js';
-  import { scale } from 'leaflet/src/control/Control.Scale.js';
-  control.scale = scale;
-  export { control };
-  export { toLatLngBounds as latLngBounds } from 'leaflet/src/geo/LatLngBounds.js';
-  export { geoJSON } from 'leaflet/src/layer/GeoJSON.js';
-  export { circle } from 'leaflet/src/layer/vector/Circle.js';
-  export { circleMarker } from 'leaflet/src/layer/vector/CircleMarker.js';
-  export { polyline } from 'leaflet/src/layer/vector/Polyline.js';
-  export { createMap as map } from 'leaflet/src/map/Map.js';
-`;
-
 const options = {
   bundle: true,
   splitting: true,
@@ -57,7 +31,7 @@ const options = {
   jsx: 'automatic',
   jsxImportSource: 'preact',
   logLevel: 'warning',
-  // A part of Leaflet that is not in the list above fails the build instead of the page.
+  // A part of Leaflet that page-parts.mjs leaves out fails the build instead of the page.
   logOverride: { 'import-is-undefined': 'error' },
   metafile: true,
   loader: { '.png': 'file', '.svg': 'file', '.geojson': 'file' },
@@ -68,9 +42,9 @@ const options = {
   publicPath,
 };
 
-/** What the pages depend on besides their sources: this file, and the one that makes the map's data. */
+/** What the pages depend on besides their sources: this file, and those that choose parts and make the map's data. */
 export function pageInputs() {
-  return ['pages.mjs', 'map-data.mjs'].map((name) => readOrNull(clonePath('cli', 'prepare', name)));
+  return ['pages.mjs', 'page-parts.mjs', 'map-data.mjs'].map((name) => readOrNull(clonePath('cli', 'prepare', name)));
 }
 
 /** Bundles the pages, writes the manifest, and compresses new files. */
@@ -81,11 +55,7 @@ export async function bundlePages({ build }) {
     entryPoints: Object.entries(entries).map(([out, file]) => ({ out, in: `${sourceFolder}/${file}` })),
     outdir: pagesFolder,
     // proto/ uses Node's Buffer for base64 and UTF-8.
-    plugins: [
-      { name: 'one-build', setup: chooseBuild },
-      { name: 'leaflet-parts', setup: chooseLeafletParts },
-      { name: 'map-data', setup: importMapDataAsAddress },
-    ],
+    plugins: [leafletPlugin, protobufPlugin, mapDataPlugin],
     inject: [`${sourceFolder}/buffer.ts`],
   });
   const manifest = Object.fromEntries(Object.keys(entries).map((name) => [name, filesOfEntry(name, metafile.outputs)]));
@@ -93,28 +63,6 @@ export async function bundlePages({ build }) {
   writeFileSync(clonePath(pagesFolder, 'manifest.json'), JSON.stringify({ entries: manifest, files }, null, 2));
   removeStaleFiles(files);
   await Promise.all(files.map(compress));
-}
-
-/** Chooses one build of long for all imports: the CommonJS code of protobufjs would bring a second one. */
-function chooseBuild({ onResolve }) {
-  onResolve({ filter: /^long$/ }, () => ({ path: clonePath('node_modules/long/umd/index.js') }));
-}
-
-function chooseLeafletParts({ onResolve, onLoad }) {
-  onResolve({ filter: /^leaflet$/ }, ({ path }) => ({ path, namespace: 'leaflet-parts' }));
-  onLoad({ filter: /.*/, namespace: 'leaflet-parts' }, () => ({ contents: leafletParts, resolveDir: clonePath() }));
-}
-
-/** Map data is fetched when a map is shown, so importing it gives its address. */
-function importMapDataAsAddress({ onResolve, onLoad }) {
-  onResolve({ filter: /^world-atlas\// }, ({ path }) => ({
-    path: clonePath('node_modules', path),
-    namespace: 'map-data',
-  }));
-  onLoad({ filter: /.*/, namespace: 'map-data' }, ({ path }) => ({
-    contents: shrinkMapData(basename(path), readFileSync(path, 'utf8')),
-    loader: 'file',
-  }));
 }
 
 /** The file of an entry, and the scripts that it always imports. */
@@ -141,5 +89,5 @@ async function compress(file) {
   const content = readFileSync(path);
   const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } };
   writeFileSync(`${path}.br`, await promisify(brotliCompress)(content, quality));
-  writeFileSync(`${path}.gz`, await promisify(gzip)(content, { level: 9 }));
+  writeFileSync(`${path}.gz`, await promisify(gzip)(content, { level: 9, memLevel: 9 }));
 }

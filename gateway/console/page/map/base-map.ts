@@ -42,7 +42,7 @@ export class BaseMap {
   readonly #colours: MutationObserver;
   readonly #system = matchMedia('(prefers-color-scheme: dark)');
   readonly #restyle: () => void;
-  #coast: L.GeoJSON | null = null;
+  #coast: readonly L.Polygon[] = [];
   #coastZoom = -1;
   #isRemoved = false;
 
@@ -57,7 +57,7 @@ export class BaseMap {
     void this.#drawCoast();
     this.#restyle = () => {
       readColours.clear();
-      this.#coast?.setStyle(coastStyle());
+      for (const country of this.#coast) country.setStyle(coastStyle());
       restyle();
     };
     this.#sizes = new ResizeObserver(() => this.leaflet.invalidateSize());
@@ -79,10 +79,12 @@ export class BaseMap {
   async #drawCoast(): Promise<void> {
     const zoom = this.leaflet.getZoom();
     const countries = await coastFor(zoom).catch(() => null);
-    if (countries === null || this.#isRemoved || (this.#coast !== null && this.#coastZoom >= zoom)) return;
-    this.#coast?.remove();
-    this.#coast = L.geoJSON(countries, { style: coastStyle(), interactive: false }).addTo(this.leaflet);
-    this.#coast.bringToBack();
+    if (countries === null || this.#isRemoved || this.#coastZoom >= zoom) return;
+    for (const country of this.#coast) country.remove();
+    const style = { ...coastStyle(), interactive: false };
+    // Leaflet changes no points, but its types don't say so.
+    this.#coast = countries.map((country) => L.polygon(country as L.LatLngTuple[][][], style).addTo(this.leaflet));
+    for (const country of this.#coast) country.bringToBack();
     this.#coastZoom = zoom;
   }
 }

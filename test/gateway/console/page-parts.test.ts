@@ -1,0 +1,65 @@
+/**
+ * The parts of packages that the pages have (cli/prepare/page-parts.mjs): bundled as for the pages, proto/ decodes each
+ * uplink, whole or damaged, as it does with the whole packages, or rejects it with the same sentence.
+ */
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { build, type Plugin } from 'esbuild';
+import t from 'tap';
+import { Prng } from '../../../firmware-sim/prng.js';
+import { decodeUplink } from '../../../proto/wire/codec.js';
+import { root } from '../../helpers/house/our-files.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+import { bytesOf, readVectors } from '../../helpers/vectors.js';
+
+type Decode = typeof decodeUplink;
+
+const samples = readVectors('pings').map(({ name, hex }) => ({ name, bytes: bytesOf(hex) }));
+
+/** The pages' build of the function that decodes uplinks. */
+async function pageDecode(folder: string): Promise<Decode> {
+  const parts = pathToFileURL(join(root, 'cli/prepare/page-parts.mjs')).href;
+  const { protobufPlugin } = (await import(parts)) as { readonly protobufPlugin: Plugin };
+  const outfile = join(folder, 'decode.mjs');
+  await build({
+    stdin: { contents: "export { decodeUplink } from './proto/wire/codec.ts';", resolveDir: root },
+    ...{ bundle: true, format: 'esm', platform: 'browser', target: 'es2022', outfile, logLevel: 'silent' },
+    plugins: [protobufPlugin],
+  });
+  return ((await import(pathToFileURL(outfile).href)) as { readonly decodeUplink: Decode }).decodeUplink;
+}
+
+t.test('the pages decode each sample as Node.js does', async (t) => {
+  const decode = await pageDecode(tempFolder(t));
+  t.ok(samples.length > 50, `${samples.length} samples`);
+  for (const { name, bytes } of samples) t.strictSame(decode(bytes), decodeUplink(bytes), name);
+});
+
+t.test('the pages decode and reject damaged uplinks as Node.js does', async (t) => {
+  const decode = await pageDecode(tempFolder(t));
+  const random = new Prng('page-parts');
+  const seen = { decoded: 0, rejected: 0 };
+  for (let round = 0; round < 20_000; round++) {
+    const bytes = damaged(random.pick(samples).bytes, random);
+    const expected = decodeUplink(bytes);
+    seen[expected.ok ? 'decoded' : 'rejected'] += 1;
+    if (JSON.stringify(decode(bytes)) !== JSON.stringify(expected)) {
+      t.strictSame(decode(bytes), expected, Buffer.from(bytes).toString('hex'));
+      return;
+    }
+  }
+  t.ok(seen.decoded > 1_000 && seen.rejected > 1_000, JSON.stringify(seen));
+});
+
+/** Bytes with a few changed, cut off or added. */
+function damaged(bytes: Uint8Array, random: Prng): Uint8Array {
+  const changed = Array.from(bytes);
+  for (let left = random.integer(1, 4); left > 0; left--) {
+    const at = random.integer(0, changed.length);
+    const kind = random.integer(0, 2);
+    if (kind === 0) changed.splice(at, 1, random.integer(0, 255));
+    else if (kind === 1) changed.splice(at, random.integer(1, 3));
+    else changed.splice(at, 0, random.integer(0, 255));
+  }
+  return new Uint8Array(changed);
+}
