@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { userInfo } from 'node:os';
 import path from 'node:path';
-import type { AuditWho } from '../gateway/store/contract/audit-store.js';
+import type { AuditWho } from '../gateway/store/contract/operators/audit-store.js';
 import { VERSION } from '../gateway/version.js';
 import { LockgateError } from '../proto/errors.js';
 import { clientTlsFailure } from '../proto/tls-failure.js';

@@ -9,10 +9,10 @@ import type { Presence } from '../proto/power/judge/presence.js';
 import type { Mac } from '../proto/wire/mac.js';
 import type { Source, Uplink } from '../proto/wire/ping.js';
 import type { RefusalReason } from './mqtt/refusals/refusal-reason.js';
-import type { AuditActor, AuditOutcome } from './store/contract/audit-store.js';
 import type { CommandRecord } from './store/contract/command-record.js';
+import type { RefusedWhat } from './store/contract/devices/refusal-store.js';
 import type { StoreFailureKind } from './store/contract/errors.js';
-import type { RefusedWhat } from './store/contract/refusal-store.js';
+import type { AuditActor, AuditOutcome } from './store/contract/operators/audit-store.js';
 
 export interface LockConnected {
   readonly atMs: number;

@@ -8,7 +8,8 @@
  */
 import { type Clock, Days, Hours, type Milliseconds, Minutes, type Timer } from '../proto/clock.js';
 import type { GatewayEvents, Swept } from './events.js';
-import { AGING_TABLES, type Store, SWEPT_METADATA } from './store/contract/store.js';
+import { AGING_TABLES, SWEPT_METADATA } from './store/contract/deletion.js';
+import type { Store } from './store/contract/store.js';
 
 /** Rows examined in one step, which is one transaction of some milliseconds. */
 const STEP_ROWS = 200;

@@ -6,7 +6,9 @@
 import { LockgateError } from '../../proto/errors.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import { faultAt } from '../faults.js';
-import type { Device, Merchant, WebhookUrl } from '../store/contract/store.js';
+import type { Device } from '../store/contract/devices/device.js';
+import type { Merchant } from '../store/contract/merchants/merchant-store.js';
+import type { WebhookUrl } from '../store/contract/webhooks/webhook-url.js';
 import { changedFilter, type FilterChange } from '../webhooks/filter-input.js';
 import { checkLimits, type LimitsChange } from '../webhooks/limit-input.js';
 import { checkHeaders, sealHeaders } from '../webhooks/payload/custom-headers.js';

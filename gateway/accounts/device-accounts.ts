@@ -23,10 +23,12 @@ import { LivesReplay } from '../locks/lives-replay.js';
 import type { Locks } from '../locks/locks.js';
 import type { RefusalRecorder } from '../mqtt/refusals/refusal-recorder.js';
 import type { Sessions } from '../mqtt/sessions.js';
+import type { Erased } from '../store/contract/deletion.js';
+import type { Device, DeviceReading, InvalidCredentials, Phone } from '../store/contract/devices/device.js';
+import { type Labels, NO_LABELS } from '../store/contract/devices/device-labels.js';
 import { noSuchDevice } from '../store/contract/errors.js';
-import { type Labels, NO_LABELS } from '../store/contract/merchants/device-labels.js';
 import type { DescribeLock } from '../store/contract/merchants/merchant-write.js';
-import type { Device, DeviceReading, Erased, InvalidCredentials, Phone, Store } from '../store/contract/store.js';
+import type { Store } from '../store/contract/store.js';
 import type { Dispatcher } from '../webhooks/dispatcher.js';
 import { checkDescription } from './lock-description.js';
 

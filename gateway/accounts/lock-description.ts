@@ -1,6 +1,6 @@
 /** Checks the names and labels that operators give to locks. */
 import { LockgateError } from '../../proto/errors.js';
-import { type Labels, labelsFault, nameFault } from '../store/contract/merchants/device-labels.js';
+import { type Labels, labelsFault, nameFault } from '../store/contract/devices/device-labels.js';
 
 /** A name and labels as an operator gives them. An empty name means none. */
 export interface LockDescription {

@@ -6,7 +6,8 @@ import type { Clock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { GatewayEvents } from '../events.js';
 import type { Sessions } from '../mqtt/sessions.js';
-import type { Merchant, Store } from '../store/contract/store.js';
+import type { Merchant } from '../store/contract/merchants/merchant-store.js';
+import type { Store } from '../store/contract/store.js';
 import type { Dispatcher } from '../webhooks/dispatcher.js';
 
 const MAX_NAME_CHARS = 200;

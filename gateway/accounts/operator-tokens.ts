@@ -8,7 +8,11 @@ import { createHash, randomBytes } from 'node:crypto';
 import { type Clock, type Milliseconds, Minutes } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { faultAt } from '../faults.js';
-import type { OperatorRole, OperatorTokenRecord, OperatorTokenStore } from '../store/contract/operator-token-store.js';
+import type {
+  OperatorRole,
+  OperatorTokenRecord,
+  OperatorTokenStore,
+} from '../store/contract/operators/operator-token-store.js';
 
 const TOKEN_BYTES = 32;
 /** 32 bytes have 43 characters in base64url. */

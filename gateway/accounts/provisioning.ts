@@ -6,8 +6,9 @@ import { LockgateError } from '../../proto/errors.js';
 import { formatMac, type Mac, parseMac } from '../../proto/wire/mac.js';
 import { type Keys, makeLockSecret } from '../data-folder/keys.js';
 import { type Fault, MAX_REPORTED_FAULTS, RequestFaults } from '../faults.js';
-import type { Labels } from '../store/contract/merchants/device-labels.js';
-import type { NewDevice, Store } from '../store/contract/store.js';
+import type { NewDevice } from '../store/contract/devices/device.js';
+import type { Labels } from '../store/contract/devices/device-labels.js';
+import type { Store } from '../store/contract/store.js';
 import { checkDescription, descriptionFault } from './lock-description.js';
 
 /** Maximum number of locks in a list. Adding that many in one transaction delays pings for some 4 s. */

@@ -21,7 +21,7 @@ import type {
   AuditStart,
   AuditStore,
   AuditWho,
-} from '../store/contract/audit-store.js';
+} from '../store/contract/operators/audit-store.js';
 import type { Store } from '../store/contract/store.js';
 import type { AuditAction } from './actions.js';
 import { type AuditPage, type AuditPageTerms, readAuditPage } from './entry-page.js';

@@ -3,7 +3,7 @@
  * few matching entries would otherwise delay pings.
  */
 import { systemClock } from '../../proto/clock.js';
-import type { AuditEntry, AuditFilter, AuditStore } from '../store/contract/audit-store.js';
+import type { AuditEntry, AuditFilter, AuditStore } from '../store/contract/operators/audit-store.js';
 
 /** Number of entry ids that the first slice searches, and the minimum for every slice. */
 const MIN_WINDOW_IDS = 2_000;

@@ -2,7 +2,7 @@
  * Entries of the audit log that are not written yet. Their number is limited; further ones are left out, and counted.
  * Entries of merchants' users and keys are limited separately, so that no merchant takes the places of other entries.
  */
-import type { AuditResult, AuditStart } from '../store/contract/audit-store.js';
+import type { AuditResult, AuditStart } from '../store/contract/operators/audit-store.js';
 
 /**
  * Maximum number of waiting entries of all merchants together, and the same number of all others; and of one merchant.

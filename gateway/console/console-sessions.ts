@@ -12,8 +12,8 @@ import type {
   OperatorConsoleSession,
   SessionOwner,
   UserConsoleSession,
-} from '../store/contract/console-session-store.js';
-import type { OperatorRole } from '../store/contract/operator-token-store.js';
+} from '../store/contract/operators/console-session-store.js';
+import type { OperatorRole } from '../store/contract/operators/operator-token-store.js';
 import type { Store } from '../store/contract/store.js';
 
 /** How long a session lasts at most. */

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
-import type { AuditWho } from '../store/contract/audit-store.js';
+import type { AuditWho } from '../store/contract/operators/audit-store.js';
 import { storeFileOf } from '../store/store-at-rest.js';
 import { workOnFolder } from './data-folder.js';
 

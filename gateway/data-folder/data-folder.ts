@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { type AuditDetails, makeNoted } from '../audit/audit.js';
-import type { AuditWho } from '../store/contract/audit-store.js';
+import type { AuditWho } from '../store/contract/operators/audit-store.js';
 import type { Store } from '../store/contract/store.js';
 import type { StoreOptions } from '../store/contract/store-options.js';
 import { openStore, sqliteUrl } from '../store/open-store.js';

@@ -9,7 +9,7 @@ import { existsSync } from 'node:fs';
 import { type Clock, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { AuditDetails } from '../audit/audit.js';
-import type { AuditWho } from '../store/contract/audit-store.js';
+import type { AuditWho } from '../store/contract/operators/audit-store.js';
 import type { ForgottenSecrets } from '../store/contract/secret-store.js';
 import type { Store } from '../store/contract/store.js';
 import { makeWebhookSecret } from '../webhooks/payload/signature.js';

@@ -14,8 +14,10 @@ import { type Clock, monotonicMs, Seconds, type Timer } from '../../proto/clock.
 import { LockgateError } from '../../proto/errors.js';
 import type { CommitKind, GatewayEvents } from '../events.js';
 import { StoreFailure } from '../store/contract/errors.js';
-import type { Commit, DeliveryProgress, Store } from '../store/contract/store.js';
+import type { Commit } from '../store/contract/log/commit.js';
+import type { Store } from '../store/contract/store.js';
 import { forwardStore, type WriteMethod } from '../store/contract/store-methods.js';
+import type { DeliveryProgress } from '../store/contract/webhooks/delivery.js';
 import type { Health } from './health.js';
 
 /** How often a write is tried while the store can't write: acknowledging resumes within 5 s (quality.md §2). */

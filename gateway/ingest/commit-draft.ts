@@ -9,7 +9,7 @@ import type { Presence } from '../../proto/power/judge/presence.js';
 import type { KnownLock } from '../locks/locks.js';
 import { type NextPhases, nextPhase } from '../phase.js';
 import type { CommandChange } from '../store/contract/command-record.js';
-import type { Commit, Incoming, IncomingUplink, Judged } from '../store/contract/store.js';
+import type { Commit, Incoming, IncomingUplink, Judged } from '../store/contract/log/commit.js';
 import type { NewMerchantEvent } from '../store/contract/webhooks/merchant-event.js';
 import type { Judgeable } from './ingest-queue.js';
 

@@ -9,7 +9,7 @@ import type { Mac } from '../../proto/wire/mac.js';
 import type { Source, Uplink } from '../../proto/wire/ping.js';
 import { FIRST_LIFE } from '../../proto/wire/uplink-life.js';
 import type { UplinkTaken } from '../events.js';
-import { type IncomingUplink, UPLINK_KINDS } from '../store/contract/store.js';
+import { type IncomingUplink, UPLINK_KINDS } from '../store/contract/log/commit.js';
 import { eventId, uplinkDigest } from '../webhooks/event-id.js';
 
 /** The sender of an uplink. The connection's credential determines it, never the content. */

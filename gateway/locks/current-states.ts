@@ -3,7 +3,8 @@
  * occasionally (dirty-states.ts), so the state in memory may be newer than the stored one; readers get the newer state.
  * The wrapper changes no stored state.
  */
-import type { DeviceReading, Store, StoredState } from '../store/contract/store.js';
+import type { DeviceReading, StoredState } from '../store/contract/devices/device.js';
+import type { Store } from '../store/contract/store.js';
 import { forwardStore } from '../store/contract/store-methods.js';
 import type { Locks } from './locks.js';
 

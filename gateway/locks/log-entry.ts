@@ -6,7 +6,8 @@ import type { JudgeEvent } from '../../proto/power/judge/event.js';
 import { decodeUplink } from '../../proto/wire/codec.js';
 import type { Uplink } from '../../proto/wire/ping.js';
 import { FIRST_LIFE, lifeOf, NO_MARKS } from '../../proto/wire/uplink-life.js';
-import type { LockEvent, LogEntry, StoredUplink } from '../store/contract/store.js';
+import type { LockEvent, LogEntry } from '../store/contract/log/log-entry.js';
+import type { StoredUplink } from '../store/contract/log/stored-uplink.js';
 import { DEFAULT_SET_POWER_LIFETIME } from './stored-belief.js';
 
 /** When the uplink was received or the event happened, ms since the epoch. */

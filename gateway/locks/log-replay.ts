@@ -7,7 +7,9 @@ import { POWER_MODEL } from '../../proto/power/model.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import { NO_MARKS } from '../../proto/wire/uplink-life.js';
 import { JudgeFailure, type VersionedJudge } from '../ingest/judging.js';
-import type { Judged, Store, StoredUplink } from '../store/contract/store.js';
+import type { Judged } from '../store/contract/log/commit.js';
+import type { StoredUplink } from '../store/contract/log/stored-uplink.js';
+import type { Store } from '../store/contract/store.js';
 import { type DeviceState, newDeviceState, noteUplink } from './device-state.js';
 import { isIntact, judgeEventOf } from './log-entry.js';
 

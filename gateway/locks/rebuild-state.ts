@@ -6,8 +6,9 @@
  */
 import type { StateRebuilt } from '../events.js';
 import { JudgeFailure, type JudgingStop, messageOf, type VersionedJudge } from '../ingest/judging.js';
+import type { StoredState } from '../store/contract/devices/device.js';
 import { StoreFailure } from '../store/contract/errors.js';
-import type { Store, StoredState } from '../store/contract/store.js';
+import type { Store } from '../store/contract/store.js';
 import { type DeviceState, newDeviceState, readDeviceState } from './device-state.js';
 import { MAX_DIRTY_UPLINKS } from './dirty-states.js';
 import { judgeStored, type ReplayedLock, replayLog } from './log-replay.js';

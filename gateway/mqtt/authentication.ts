@@ -12,7 +12,8 @@ import { type Mac, macFromWire } from '../../proto/wire/mac.js';
 import type { Source } from '../../proto/wire/ping.js';
 import type { Keys } from '../data-folder/keys.js';
 import type { Sender } from '../ingest/ingest.js';
-import { MAX_PHONES_PER_LOCK, type Store, type StoredCredential } from '../store/contract/store.js';
+import { MAX_PHONES_PER_LOCK, type StoredCredential } from '../store/contract/devices/device.js';
+import type { Store } from '../store/contract/store.js';
 import type { RefusalCause, RefusalReason } from './refusals/refusal-reason.js';
 
 /** What a CONNECT claims. */

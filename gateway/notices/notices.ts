@@ -22,8 +22,9 @@ import {
   type NoticeFilter,
   type NoticeKind,
   OPERATOR_SUBJECT,
-} from '../store/contract/notice-store.js';
-import type { Store, WebhookUrl } from '../store/contract/store.js';
+} from '../store/contract/operators/notice-store.js';
+import type { Store } from '../store/contract/store.js';
+import type { WebhookUrl } from '../store/contract/webhooks/webhook-url.js';
 import { DISABLED_BY_OPERATOR } from '../webhooks/webhook-settings.js';
 import { LockNotices } from './lock-notices.js';
 import { PendingNotices } from './pending-notices.js';

@@ -2,7 +2,7 @@
  * Holds changes of notices that wait for their write: one change for each kind and subject (what the notice is about),
  * however often the notice changed. Beyond a limit, the new subjects of a kind are counted together. Does no I/O.
  */
-import type { NoticeChange, NoticeKind } from '../store/contract/notice-store.js';
+import type { NoticeChange, NoticeKind } from '../store/contract/operators/notice-store.js';
 
 /** Maximum number of waiting kinds and subjects. Closings may exceed it: there are at most as many as open notices. */
 export const MAX_PENDING_CHANGES = 5_000;

@@ -8,7 +8,8 @@
 import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
 import type { DeliveryAttempted, GatewayEvents } from '../events.js';
 import type { EndedHow, NotificationChange, UrlTrouble } from '../store/contract/notify/notification-store.js';
-import type { Store, WebhookUrl } from '../store/contract/store.js';
+import type { Store } from '../store/contract/store.js';
+import type { WebhookUrl } from '../store/contract/webhooks/webhook-url.js';
 import { DISABLED_BY_OPERATOR } from '../webhooks/webhook-settings.js';
 
 /** An event whose delivery has failed this often makes its URL count as failing; that is after some five minutes. */

@@ -3,7 +3,7 @@ import { LockgateError } from '../../proto/errors.js';
 import { openFailure } from './contract/errors.js';
 import type { Store } from './contract/store.js';
 import type { StoreOptions } from './contract/store-options.js';
-import { openSqliteStore } from './sqlite/sqlite-store.js';
+import { openSqliteStore } from './sqlite/open-sqlite-store.js';
 
 /** Opens a store. `location` is the part of the URL after the scheme. */
 type OpenEngine = (location: string, options: StoreOptions) => Promise<Store>;

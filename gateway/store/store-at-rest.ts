@@ -12,7 +12,7 @@ import { lockData } from './sqlite/folder/data-lock.js';
 import { STORE_NAME } from './sqlite/folder/folder-access.js';
 import { findStoreDamage, refuseDamage } from './sqlite/folder/start-check.js';
 import { type Migrated, migrateFolder } from './sqlite/migrate.js';
-import { checkInThread, type ReportUpkeep } from './sqlite/upkeep.js';
+import { checkInThread, type ReportUpkeep } from './sqlite/upkeep/upkeep.js';
 
 /** Returns the path of the store's file in a data folder; the file need not exist. */
 export function storeFileOf(folder: string): string {

@@ -9,7 +9,8 @@ import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { toDate } from '../../proto/wire/ping-json.js';
 import type { GatewayEvents } from '../events.js';
-import type { Merchant, Store } from '../store/contract/store.js';
+import type { Merchant } from '../store/contract/merchants/merchant-store.js';
+import type { Store } from '../store/contract/store.js';
 import {
   COUNTING_SINCE_METADATA,
   type DatedPlan,

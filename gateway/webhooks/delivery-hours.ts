@@ -6,7 +6,8 @@
 import { Hours } from '../../proto/clock.js';
 import type { LogPosition } from '../store/contract/log/log-position.js';
 import type { Store } from '../store/contract/store.js';
-import type { CountedRange, WebhookUrl } from '../store/contract/webhook-store.js';
+import type { CountedRange } from '../store/contract/webhook-store.js';
+import type { WebhookUrl } from '../store/contract/webhooks/webhook-url.js';
 
 /** How many hours are shown, the present one included. */
 export const SHOWN_HOURS = 24;

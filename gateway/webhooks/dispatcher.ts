@@ -14,8 +14,8 @@
 import { type Milliseconds, Seconds } from '../../proto/clock.js';
 import type { Keys } from '../data-folder/keys.js';
 import { LOG_START } from '../store/contract/log/log-position.js';
-import type { WebhookUrl } from '../store/contract/store.js';
 import type { OldSecret } from '../store/contract/webhook-store.js';
+import type { WebhookUrl } from '../store/contract/webhooks/webhook-url.js';
 import { DeliveryThrottle } from './delivery-throttle.js';
 import { unsealHeaders } from './payload/custom-headers.js';
 import type { UrlSecrets } from './sending/delivery-sender.js';

@@ -1,5 +1,5 @@
 /** Makes the bodies of many events, in slices between which other work runs. */
-import type { StoredUplink } from '../store/contract/store.js';
+import type { StoredUplink } from '../store/contract/log/stored-uplink.js';
 import { webhookBody } from './payload/body.js';
 import type { WebhookPayload } from './payload/schema.js';
 

@@ -4,9 +4,10 @@
  */
 import { type Clock, Minutes } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
+import { SWEPT_METADATA } from '../store/contract/deletion.js';
 import { LOG_START, type LogPosition } from '../store/contract/log/log-position.js';
 import type { PingFilter } from '../store/contract/merchants/uplink-scan.js';
-import { type Store, SWEPT_METADATA } from '../store/contract/store.js';
+import type { Store } from '../store/contract/store.js';
 import { eventBodies } from './event-bodies.js';
 import type { WebhookPayload } from './payload/schema.js';
 

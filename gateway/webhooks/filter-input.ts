@@ -5,7 +5,7 @@
 import type { PingType } from '../../proto/wire/ping-fields.js';
 import { isReason, REASON_NAMES } from '../../proto/wire/reasons.js';
 import { faultAt, type RequestFaults } from '../faults.js';
-import { type Labels, labelsFault, orderedLabels } from '../store/contract/merchants/device-labels.js';
+import { type Labels, labelsFault, orderedLabels } from '../store/contract/devices/device-labels.js';
 import { EVENT_TYPES, type EventType } from '../store/contract/webhooks/merchant-event.js';
 import { NO_FILTER, type WebhookFilter } from '../store/contract/webhooks/webhook-filter.js';
 

@@ -6,9 +6,11 @@ import type { Clock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { noSuchWebhook } from '../store/contract/errors.js';
 import type { LogPosition } from '../store/contract/log/log-position.js';
-import type { Store, StoredUplink, WebhookUrl } from '../store/contract/store.js';
+import type { StoredUplink } from '../store/contract/log/stored-uplink.js';
+import type { Store } from '../store/contract/store.js';
 import type { ResendOutcome } from '../store/contract/webhook-store.js';
 import { eventTypeOf } from '../store/contract/webhooks/merchant-event.js';
+import type { WebhookUrl } from '../store/contract/webhooks/webhook-url.js';
 import type { Dispatcher } from './dispatcher.js';
 import { parseEventId } from './event-id.js';
 

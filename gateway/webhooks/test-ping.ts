@@ -7,7 +7,9 @@ import { POWER_MODEL } from '../../proto/power/model.js';
 import { encodeUplink, UPLINK_MAX_BYTES } from '../../proto/wire/codec.js';
 import { DEFAULT_POWER, isPingUplink, type PingUplink } from '../../proto/wire/ping.js';
 import { uplinkFromJson } from '../../proto/wire/ping-from-json.js';
-import { type Device, type StoredUplink, UPLINK_KINDS } from '../store/contract/store.js';
+import type { Device } from '../store/contract/devices/device.js';
+import { UPLINK_KINDS } from '../store/contract/log/commit.js';
+import type { StoredUplink } from '../store/contract/log/stored-uplink.js';
 import { uplinkDigest } from './event-id.js';
 
 /** A cellular ping of a locked lock at this moment, for a lock that has not sent anything yet. */

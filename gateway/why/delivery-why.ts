@@ -5,7 +5,8 @@
 
 import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
 import { toDate } from '../../proto/wire/ping-json.js';
-import type { DeliveryReading, StoredAttempt, WebhookUrl } from '../store/contract/webhook-store.js';
+import type { DeliveryReading, StoredAttempt } from '../store/contract/webhook-store.js';
+import type { WebhookUrl } from '../store/contract/webhooks/webhook-url.js';
 import { ADDRESS_REFUSED } from '../webhooks/sending/attempt.js';
 import { MAX_PROBE_WAIT } from '../webhooks/url/circuit.js';
 import { RETRY_DELAYS } from '../webhooks/url/schedule.js';

@@ -5,8 +5,10 @@
 import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
 import { noSuchWebhook } from '../store/contract/errors.js';
 import { isBehind } from '../store/contract/log/log-position.js';
-import type { Store, StoredUplink } from '../store/contract/store.js';
-import { DELIVERY_STATES, type DeliveryReading, type WebhookUrl } from '../store/contract/webhook-store.js';
+import type { StoredUplink } from '../store/contract/log/stored-uplink.js';
+import type { Store } from '../store/contract/store.js';
+import { DELIVERY_STATES, type DeliveryReading } from '../store/contract/webhook-store.js';
+import type { WebhookUrl } from '../store/contract/webhooks/webhook-url.js';
 import { eventId } from '../webhooks/event-id.js';
 import type { Webhooks } from '../webhooks/webhooks.js';
 import { type DeliveryCase, deliverySteps } from './delivery-why.js';

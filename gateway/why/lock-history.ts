@@ -10,7 +10,9 @@ import { HistoryReplay, type JudgedHistory } from '../../proto/why/history.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import type { VersionedJudge } from '../ingest/judging.js';
 import { judgeEventOf } from '../locks/log-entry.js';
-import type { LogEntry, Store, StoredUplink } from '../store/contract/store.js';
+import type { LogEntry } from '../store/contract/log/log-entry.js';
+import type { StoredUplink } from '../store/contract/log/stored-uplink.js';
+import type { Store } from '../store/contract/store.js';
 
 /** Maximum number of uplinks to replay, and the same for connection events: weeks of a busy lock. */
 export const MAX_REPLAYED_UPLINKS = 2_500;

@@ -1,6 +1,6 @@
 /** Says what an event for merchants that is not a ping is about, as a step of a "why" answer. Pure. */
 import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
-import type { StoredUplink } from '../store/contract/store.js';
+import type { StoredUplink } from '../store/contract/log/stored-uplink.js';
 import { merchantEventBody } from '../webhooks/payload/merchant-event-body.js';
 import type { MerchantEventPayload } from '../webhooks/payload/merchant-event-schema.js';
 

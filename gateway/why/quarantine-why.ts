@@ -6,7 +6,8 @@
 import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
 import type { UplinkRejection } from '../../proto/wire/codec.js';
 import { toDate } from '../../proto/wire/ping-json.js';
-import { MAX_QUARANTINED_PER_LOCK, type QuarantinedMessage } from '../store/contract/store.js';
+import { MAX_QUARANTINED_PER_LOCK } from '../store/contract/log/commit.js';
+import type { QuarantinedMessage } from '../store/contract/log/log-entry.js';
 
 /** What each rejection code means. */
 export const REJECTION_WHY: Readonly<Record<UplinkRejection['code'], string>> = Object.freeze({

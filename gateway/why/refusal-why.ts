@@ -3,7 +3,7 @@
 import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
 import { toDate } from '../../proto/wire/ping-json.js';
 import type { RefusalReason } from '../mqtt/refusals/refusal-reason.js';
-import type { Refusal } from '../store/contract/refusal-store.js';
+import type { Refusal } from '../store/contract/devices/refusal-store.js';
 
 const MAX_SHOWN_REFUSALS = 3;
 

@@ -25,7 +25,7 @@ import { Kysely, Migrator, SqliteDialect } from '../../gateway/store/sqlite/kyse
 import { UPLINK_SUM } from '../../gateway/store/sqlite/log/uplink-sum.js';
 import { migrateFolder } from '../../gateway/store/sqlite/migrate.js';
 import { migrationProvider, STEPS } from '../../gateway/store/sqlite/migrations.js';
-import { openSqliteStore } from '../../gateway/store/sqlite/sqlite-store.js';
+import { openSqliteStore } from '../../gateway/store/sqlite/open-sqlite-store.js';
 import { type CommandOutput, runLockgate } from '../helpers/cli/program.js';
 import { openGateway, testBytes } from '../helpers/gateway/test-gateway.js';
 import { chooseSeed, SeededChance } from '../helpers/pair/seeded-chance.js';

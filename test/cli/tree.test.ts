@@ -15,7 +15,7 @@ import { tableLines } from '../../cli/terminal/table.js';
 import { cutToWidth, widthOf } from '../../cli/terminal/text-width.js';
 import { wrapWords } from '../../cli/terminal/word-wrap.js';
 import { LISTED_STATES } from '../../gateway/locks/list/lock-filter.js';
-import { NOTICE_KINDS } from '../../gateway/store/contract/notice-store.js';
+import { NOTICE_KINDS } from '../../gateway/store/contract/operators/notice-store.js';
 import { DELIVERY_STATES } from '../../gateway/store/contract/webhook-store.js';
 import { didYouMean, nearestNames } from '../../proto/did-you-mean.js';
 import { type CommandOutput, runLockgate, runProgram } from '../helpers/cli/program.js';

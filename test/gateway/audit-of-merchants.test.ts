@@ -9,7 +9,7 @@ import {
   type AuditWho,
   MAX_AUDIT_ENTRIES,
   MAX_AUDIT_ENTRIES_PER_MERCHANT,
-} from '../../gateway/store/contract/audit-store.js';
+} from '../../gateway/store/contract/operators/audit-store.js';
 import { checkDatabase } from '../../gateway/store/sqlite/check/check.js';
 import { openDurable } from '../../gateway/store/sqlite/durable-file.js';
 import { Kysely, Migrator, SqliteDialect } from '../../gateway/store/sqlite/kysely.js';

@@ -14,7 +14,7 @@ import {
   type Notice,
   type NoticeChange,
   type NoticeStore,
-} from '../../gateway/store/contract/notice-store.js';
+} from '../../gateway/store/contract/operators/notice-store.js';
 import type { Store } from '../../gateway/store/contract/store.js';
 import { FAILURES_TO_OPEN } from '../../gateway/webhooks/url/circuit.js';
 import { ManualClock, Minutes, Seconds } from '../../proto/clock.js';

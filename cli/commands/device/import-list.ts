@@ -5,7 +5,7 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { CsvError, parse } from 'csv-parse/sync';
-import { type Labels, nameFault, parseLabels } from '../../../gateway/store/contract/merchants/device-labels.js';
+import { type Labels, nameFault, parseLabels } from '../../../gateway/store/contract/devices/device-labels.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { formatMac, type Mac, parseMac } from '../../../proto/wire/mac.js';
 

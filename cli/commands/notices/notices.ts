@@ -29,7 +29,10 @@ interface Page {
   readonly sending: SendingJson | null;
 }
 
-/** Repeats gateway/store/contract/notice-store.ts: help must not load that file. A test compares the two lists. */
+/**
+ * Repeats gateway/store/contract/operators/notice-store.ts: help must not load that file. A test compares the two
+ * lists.
+ */
 const KINDS = [
   'url-disabled',
   'circuit-open',

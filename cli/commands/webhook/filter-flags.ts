@@ -5,7 +5,7 @@ import {
   labelsText,
   NO_LABELS,
   parseLabels,
-} from '../../../gateway/store/contract/merchants/device-labels.js';
+} from '../../../gateway/store/contract/devices/device-labels.js';
 
 /** A value that removes a limit. */
 const ALL = 'all';

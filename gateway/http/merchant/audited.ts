@@ -1,8 +1,8 @@
 /** Records in the audit log what merchants' users and programs changed over HTTP (gateway/audit/audit.ts). */
 import type { FastifyRequest } from 'fastify';
-import type { AuditWho } from '../../store/contract/audit-store.js';
-import type { UserConsoleSession } from '../../store/contract/console-session-store.js';
 import type { ApiKey } from '../../store/contract/merchants/access-store.js';
+import type { AuditWho } from '../../store/contract/operators/audit-store.js';
+import type { UserConsoleSession } from '../../store/contract/operators/console-session-store.js';
 import type { Call, HttpAnswer, MerchantRoute } from './route.js';
 
 /** The caller, for the audit log; undefined for a caller without an API key or a session of the dashboard. */

@@ -10,8 +10,12 @@ import type { ApiKeys } from '../../accounts/api-keys.js';
 import { CONSOLE_SESSION_LIFE } from '../../console/console-sessions.js';
 import { endedCookie, sessionCookie } from '../../console/session-cookie.js';
 import { OverBudget } from '../../fairness/over-budget.js';
-import type { ConsoleSession, SessionOwner, UserConsoleSession } from '../../store/contract/console-session-store.js';
 import type { ApiKey } from '../../store/contract/merchants/access-store.js';
+import type {
+  ConsoleSession,
+  SessionOwner,
+  UserConsoleSession,
+} from '../../store/contract/operators/console-session-store.js';
 import { userWho } from './audited.js';
 import { inputRefusal, Refusal } from './refusal.js';
 import type { Call, HttpAnswer, MerchantRoute } from './route.js';

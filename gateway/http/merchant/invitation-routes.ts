@@ -5,9 +5,9 @@
  */
 import { type Static, Type } from 'typebox';
 import { toDate } from '../../../proto/wire/ping-json.js';
-import type { AuditWho } from '../../store/contract/audit-store.js';
 import { DASHBOARD_ROLES } from '../../store/contract/merchants/dashboard-roles.js';
 import type { Invitation } from '../../store/contract/merchants/invitation-store.js';
+import type { AuditWho } from '../../store/contract/operators/audit-store.js';
 import { type MerchantRoute, problemResponse, tooLarge, tooMany, UNAVAILABLE, WRONG_TYPE } from './route.js';
 
 const MAX_BODY_BYTES = 8 * 1024;

@@ -10,11 +10,11 @@ import type { AuditDetails } from '../../audit/audit.js';
 import { BUDGETS, type BudgetName } from '../../fairness/over-budget.js';
 import type { Fault } from '../../faults.js';
 import type { Health } from '../../health/health.js';
-import type { AuditWho } from '../../store/contract/audit-store.js';
-import type { UserConsoleSession } from '../../store/contract/console-session-store.js';
 import type { ApiKey } from '../../store/contract/merchants/access-store.js';
 import type { DashboardRole } from '../../store/contract/merchants/dashboard-roles.js';
 import type { KeyScope } from '../../store/contract/merchants/key-scopes.js';
+import type { AuditWho } from '../../store/contract/operators/audit-store.js';
+import type { UserConsoleSession } from '../../store/contract/operators/console-session-store.js';
 import type { Refusal } from './refusal.js';
 
 /**

@@ -4,7 +4,7 @@ import type { MerchantParts } from '../../accounts/merchant-parts.js';
 import type { PageGuard } from '../../console/page-guard.js';
 import { roleHasScope } from '../../console/role-scopes.js';
 import { tokenInCookies } from '../../console/session-cookie.js';
-import type { UserConsoleSession } from '../../store/contract/console-session-store.js';
+import type { UserConsoleSession } from '../../store/contract/operators/console-session-store.js';
 import { Refusal } from './refusal.js';
 import type { MerchantRoute } from './route.js';
 

@@ -5,7 +5,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { AuditDetails, AuditedChange } from '../../audit/audit.js';
 import type { TrustedProxies } from '../../network/trusted-proxies.js';
-import type { AuditWho } from '../../store/contract/audit-store.js';
+import type { AuditWho } from '../../store/contract/operators/audit-store.js';
 import type { ChangingRoute, OperatorParts, RouteRequest } from './routes.js';
 
 /** The header in which the command line names its operating-system user, percent-encoded. Not verified. */

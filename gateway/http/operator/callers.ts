@@ -8,8 +8,8 @@ import type { OperatorTokens } from '../../accounts/operator-tokens.js';
 import type { ConsoleSessions } from '../../console/console-sessions.js';
 import type { PageGuard } from '../../console/page-guard.js';
 import { tokenInCookies } from '../../console/session-cookie.js';
-import type { OperatorConsoleSession } from '../../store/contract/console-session-store.js';
-import type { OperatorRole } from '../../store/contract/operator-token-store.js';
+import type { OperatorConsoleSession } from '../../store/contract/operators/console-session-store.js';
+import type { OperatorRole } from '../../store/contract/operators/operator-token-store.js';
 import { bearerOf, type OperatorToken } from './token.js';
 
 /** Who calls. */

@@ -5,7 +5,7 @@
  */
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Source } from '../../../proto/wire/ping.js';
-import type { CredentialOwner } from '../../store/contract/store.js';
+import type { CredentialOwner } from '../../store/contract/devices/device.js';
 
 export class CredentialNumbers {
   readonly #numbers = new Map<number, number>();

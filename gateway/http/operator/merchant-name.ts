@@ -1,6 +1,6 @@
 /** Finds the merchant that an operator's request names. */
 import { merchantClosed, noSuchMerchant } from '../../store/contract/errors.js';
-import type { Merchant } from '../../store/contract/store.js';
+import type { Merchant } from '../../store/contract/merchants/merchant-store.js';
 import type { OperatorParts } from './routes.js';
 
 /**

@@ -3,7 +3,7 @@
  * needs `read` if it is a GET, and `admin` otherwise, so that a new change is not open to everyone by accident.
  */
 import { LockgateError } from '../../../proto/errors.js';
-import { OPERATOR_ROLES, type OperatorRole } from '../../store/contract/operator-token-store.js';
+import { OPERATOR_ROLES, type OperatorRole } from '../../store/contract/operators/operator-token-store.js';
 import type { DocumentedRoute } from './document.js';
 
 /** Operations that need another role than their method and group say. */

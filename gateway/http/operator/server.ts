@@ -10,7 +10,7 @@ import { PageGuard } from '../../console/page-guard.js';
 import { OWNER } from '../../data-folder/data-folder.js';
 import type { GatewayEvents } from '../../events.js';
 import type { TrustedProxies } from '../../network/trusted-proxies.js';
-import type { AuditWho } from '../../store/contract/audit-store.js';
+import type { AuditWho } from '../../store/contract/operators/audit-store.js';
 import type { HttpConnections } from '../connections/connections.js';
 import { checkHost } from '../connections/host-header.js';
 import { notLoggedIn } from '../merchant/user-session.js';

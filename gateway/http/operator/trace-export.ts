@@ -21,7 +21,9 @@ import { toDate } from '../../../proto/wire/ping-json.js';
 import { NO_MARKS } from '../../../proto/wire/uplink-life.js';
 import { newDeviceState } from '../../locks/device-state.js';
 import { decodeStored, entryTimeMs, isIntact, judgeEventOf } from '../../locks/log-entry.js';
-import type { LogEntry, Store, StoredUplink } from '../../store/contract/store.js';
+import type { LogEntry } from '../../store/contract/log/log-entry.js';
+import type { StoredUplink } from '../../store/contract/log/stored-uplink.js';
+import type { Store } from '../../store/contract/store.js';
 import { CredentialNumbers } from './credential-numbers.js';
 
 /** How many log entries of a lock are read at once. */

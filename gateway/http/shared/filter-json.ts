@@ -1,6 +1,7 @@
 /** Which events a webhook URL gets, as both interfaces show it. */
-import type { WebhookUrl } from '../../store/contract/store.js';
+
 import { NO_FILTER } from '../../store/contract/webhooks/webhook-filter.js';
+import type { WebhookUrl } from '../../store/contract/webhooks/webhook-url.js';
 
 /** The types of events; and null for what is not limited. */
 export function filterJson({ filter }: Pick<WebhookUrl, 'filter'>) {

@@ -5,7 +5,7 @@
 import { type Presence, presence } from '../../../proto/power/judge/presence.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import type { JudgingStop } from '../../ingest/judging.js';
-import type { Device } from '../../store/contract/store.js';
+import type { Device } from '../../store/contract/devices/device.js';
 import type { DeviceState } from '../device-state.js';
 import type { KnownLock } from '../locks.js';
 

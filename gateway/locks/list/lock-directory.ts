@@ -4,7 +4,8 @@
  * only locks that were written are read again (watch-devices.ts tells which).
  */
 import type { Mac } from '../../../proto/wire/mac.js';
-import type { Device, Store } from '../../store/contract/store.js';
+import type { Device } from '../../store/contract/devices/device.js';
+import type { Store } from '../../store/contract/store.js';
 import type { ReadTurns } from './read-turns.js';
 
 /** Number of locks that are read in one slice, which takes some 3 ms. */

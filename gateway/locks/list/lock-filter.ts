@@ -1,7 +1,7 @@
 /** Which locks a list shows: by merchant, presence, state, labels and a search text (interfaces.md §2, §4). Pure. */
 import { type EffectiveState, POWER_MODEL } from '../../../proto/power/model.js';
 import { formatMac } from '../../../proto/wire/mac.js';
-import { labelsText } from '../../store/contract/merchants/device-labels.js';
+import { labelsText } from '../../store/contract/devices/device-labels.js';
 import type { ListedLock } from './listed-lock.js';
 
 /** Every presence by which a list can be filtered. */

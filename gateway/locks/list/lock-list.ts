@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../../../proto/clock.js';
 import type { Mac } from '../../../proto/wire/mac.js';
-import type { Device } from '../../store/contract/store.js';
+import type { Device } from '../../store/contract/devices/device.js';
 import { KeptOrders } from './kept-orders.js';
 import { type ListedLock, type LockStates, listedLock } from './listed-lock.js';
 import { indexAfter, type LockDirectory } from './lock-directory.js';

@@ -1,6 +1,6 @@
 /**
- * The interface of a gateway's store, and its records. A contract suite (test/gateway/store/store-contract.ts) tests
- * every engine against it.
+ * The interface of a gateway's store; its records are in the files beside it. A contract suite
+ * (test/gateway/store/store-contract.ts) tests every engine against it.
  *
  * A method that writes resolves after the write is on the disk (fsynced), or rejects with a StoreFailure (errors.ts). A
  * rejected call has changed nothing. store-methods.ts lists which methods write.
@@ -11,320 +11,48 @@
  * except in a sped-up simulation, and never goes back (protocol.md §3). *In service* is a lock that is registered and
  * not removed.
  */
-
-import type { Finding, Withdrawal } from '../../../proto/power/judge/event.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Source } from '../../../proto/wire/ping.js';
-import type { AuditStore } from './audit-store.js';
-import type { CommandChange, CommandStore } from './command-record.js';
-import type { ConsoleSessionStore } from './console-session-store.js';
+import type { CommandStore } from './command-record.js';
+import type { AgingChunk, AgingResult, Erased } from './deletion.js';
+import type {
+  CredentialOwner,
+  Device,
+  DeviceChange,
+  DevicePage,
+  DeviceReading,
+  InvalidCredentials,
+  LockAccount,
+  NewDevice,
+  NewPhone,
+  Phone,
+  StoredState,
+} from './devices/device.js';
+import type { MarkStore } from './devices/mark-store.js';
+import type { RefusalStore } from './devices/refusal-store.js';
+import type { Commit } from './log/commit.js';
+import type { LogEntry, QuarantinedMessage, StoredFinding } from './log/log-entry.js';
 import type { LogPosition } from './log/log-position.js';
-import type { LockEvent, LogEntry, QuarantinedMessage, StoredFinding } from './log-entry.js';
-import type { MarkStore } from './mark-store.js';
+import type { StoredUplink } from './log/stored-uplink.js';
 import type { AccessStore } from './merchants/access-store.js';
-import type { Labels } from './merchants/device-labels.js';
 import type { InvitationStore } from './merchants/invitation-store.js';
 import type { Merchant, MerchantStore } from './merchants/merchant-store.js';
 import type { DescribeLock } from './merchants/merchant-write.js';
 import type { PeopleStore } from './merchants/people-store.js';
 import type { ScanStore } from './merchants/uplink-scan.js';
-import type { NoticeStore } from './notice-store.js';
 import type { NotificationStore } from './notify/notification-store.js';
-import type { OperatorTokenStore } from './operator-token-store.js';
-import type { RefusalStore } from './refusal-store.js';
+import type { AuditStore } from './operators/audit-store.js';
+import type { ConsoleSessionStore } from './operators/console-session-store.js';
+import type { NoticeStore } from './operators/notice-store.js';
+import type { OperatorTokenStore } from './operators/operator-token-store.js';
 import type { SecretStore } from './secret-store.js';
 import type { StoreCopy } from './store-copy.js';
 import type { DiskSpace, StoreFigures } from './store-figures.js';
-import type { StoredUplink } from './stored-uplink.js';
 import type { UsageStore } from './usage-store.js';
-import type { Failing, Hold, WebhookStore, WebhookUrl } from './webhook-store.js';
-import type { NewMerchantEvent } from './webhooks/merchant-event.js';
-import type { WebhookFilter } from './webhooks/webhook-filter.js';
+import type { WebhookStore } from './webhook-store.js';
+import type { DeliveryProgress, DueDelivery } from './webhooks/delivery.js';
+import type { NewWebhookUrl, WebhookUrl } from './webhooks/webhook-url.js';
 import type { WhyStore } from './why-store.js';
-
-export type { LockEvent, LogEntry, QuarantinedMessage, StoredFinding } from './log-entry.js';
-export type { Merchant } from './merchants/merchant-store.js';
-export type { StoredUplink } from './stored-uplink.js';
-export type { WebhookUrl } from './webhook-store.js';
-
-export interface Device {
-  readonly id: number;
-  readonly mac: Mac;
-  readonly merchantId: number;
-  readonly merchantName: string;
-  readonly simulated: boolean;
-  readonly createdAtMs: number;
-  /** Null for a lock without a name. */
-  readonly name: string | null;
-  readonly labels: Labels;
-}
-
-/** A page of locks, in the order of their MACs. */
-export interface DevicePage {
-  /** Only locks of this merchant; all locks if undefined. */
-  readonly merchantId?: number | undefined;
-  /** Only locks after this MAC. */
-  readonly afterMac?: Mac | undefined;
-  readonly limit: number;
-}
-
-/** A lock and its credentials. */
-export interface LockAccount {
-  readonly deviceId: number;
-  readonly merchantId: number;
-  readonly mac: Mac;
-  readonly simulated: boolean;
-  /** Whether its merchant is closed: then it can't connect. */
-  readonly isMerchantClosed: boolean;
-  /** Unrevoked ones first, then newest first; at most {@link MAX_CREDENTIALS_READ}. */
-  readonly credentials: readonly StoredCredential[];
-}
-
-/** A hashed secret of a lock or of a phone that acts for it. */
-export interface StoredCredential {
-  readonly id: number;
-  readonly secretHash: Buffer;
-  /** When it expires, ms since the epoch, wall-clock time; null if it never expires. */
-  readonly expiresAtMs: number | null;
-  readonly isRevoked: boolean;
-}
-
-/** Whose credential it is. */
-export interface CredentialOwner {
-  readonly credentialId: number;
-  readonly deviceId: number;
-  readonly mac: Mac;
-  /** Whether it is the lock's own or that of a phone. */
-  readonly source: Source;
-}
-
-/** Maximum number of a lock's credentials to compare a CONNECT with: all that may be valid, then the newest revoked. */
-export const MAX_CREDENTIALS_READ = 64;
-
-/** Maximum number of phone credentials of a lock, not counting expired and revoked ones. */
-export const MAX_PHONES_PER_LOCK = 32;
-
-/** A phone that acts for a lock (protocol.md §1). */
-export interface Phone {
-  readonly credentialId: number;
-  readonly name: string;
-  readonly createdAtMs: number;
-  readonly expiresAtMs: number | null;
-  readonly revokedAtMs: number | null;
-}
-
-export interface NewPhone {
-  readonly mac: Mac;
-  readonly name: string;
-  readonly secretHash: Buffer;
-  readonly expiresAtMs: number | null;
-  readonly nowMs: number;
-}
-
-/** Credentials of a lock that are no longer valid, or soon will not be: the caller must close their connections. */
-export interface InvalidCredentials {
-  readonly deviceId: number;
-  readonly credentialIds: readonly number[];
-}
-
-/** An operator's changes to a lock; members that are left out do not change. */
-export interface DeviceChange {
-  readonly mac: Mac;
-  /** The merchant's name. */
-  readonly merchant?: string | undefined;
-  readonly simulated?: boolean | undefined;
-  /** Null removes the name. */
-  readonly name?: string | null | undefined;
-  /** Replaces all labels. */
-  readonly labels?: Labels | undefined;
-  /** JSON of the lock's new state (locks/device-state.ts); null removes the state. */
-  readonly state?: string | null;
-  /** Given if `merchant` is: unfinished commands are cancelled as of this time, by the run's clock. */
-  readonly cancelledAtMs?: number | undefined;
-}
-
-/** How many rows an erasure removed. */
-export interface Erased {
-  readonly uplinks: number;
-  readonly findings: number;
-  readonly quarantined: number;
-  readonly lockEvents: number;
-  readonly refusals: number;
-  /** Deliveries that waited for a retry. */
-  readonly pendingDeliveries: number;
-}
-
-/** The tables from which rows are deleted by age. */
-export const AGING_TABLES = ['uplink', 'lock_event', 'finding', 'quarantine'] as const;
-
-/** The name of the metadata entry with the latest time before which rows may have been deleted, by the run's clock. */
-export const SWEPT_METADATA = 'swept-before-ms';
-
-/** A chunk of a table, in the order of arrival, from which old rows are deleted. */
-export interface AgingChunk {
-  readonly table: (typeof AGING_TABLES)[number];
-  /** Rows from before this time are too old: ms since the epoch, by the run's clock. */
-  readonly beforeMs: number;
-  /** Only rows after this id. */
-  readonly afterId: number;
-  /** Maximum number of rows examined. */
-  readonly limit: number;
-}
-
-/** The outcome of an {@link AgingChunk}. */
-export interface AgingResult {
-  readonly deleted: number;
-  /** Events that are too old but were not deleted, since they are undelivered. */
-  readonly held: number;
-  /** The `afterId` of the next chunk; null if no old row is left. */
-  readonly nextId: number | null;
-}
-
-/**
- * The kinds of uplink by their stored numbers. Kind 0 is an acknowledgement; other kinds are pings, events for
- * merchants. Higher kinds are other events (webhooks/merchant-event.ts).
- */
-export const UPLINK_KINDS = ['ack', 'cellular', 'gps', 'close_connection'] as const;
-
-/** A decoded uplink to be appended to the log. */
-export interface IncomingUplink {
-  readonly type: 'uplink';
-  readonly deviceId: number;
-  readonly merchantId: number;
-  readonly credentialId: number;
-  readonly boot: number;
-  readonly sequence: number;
-  /** The first 8 bytes of the SHA-256 of `bytes`. The store recomputes it. */
-  readonly digest: Buffer;
-  /** Index into {@link UPLINK_KINDS}. */
-  readonly kind: number;
-  readonly bytes: Buffer;
-  readonly receivedAtMs: number;
-  /** It arrived over 60 s after the lock made it. */
-  readonly buffered: boolean;
-  /**
-   * The life of the lock, a number that each reflash raises (mark-store.ts), that the uplink belongs to; not stored,
-   * since marks may be added later.
-   */
-  readonly life?: number;
-}
-
-/** A connection event of a lock, a start or stop of the gateway, or a sent command: for traces (protocol.md §4). */
-export interface IncomingLockEvent {
-  readonly type: 'lock-event';
-  readonly deviceId: number;
-  readonly atMs: number;
-  readonly event: LockEvent;
-}
-
-/** Bytes that can't be accepted as an uplink, to be quarantined. */
-export interface IncomingQuarantine {
-  readonly type: 'quarantine';
-  readonly deviceId: number;
-  readonly credentialId: number;
-  readonly receivedAtMs: number;
-  readonly code: string;
-  readonly message: string;
-  readonly bytes: Buffer;
-}
-
-export type Incoming = IncomingUplink | IncomingQuarantine | IncomingLockEvent;
-
-/**
- * The result of judging one event of a lock, that is, of checking it against the protocol's rules: new findings (broken
- * rules), and earlier findings that are taken back. Withdrawals are applied before findings.
- */
-export interface Judged {
-  readonly deviceId: number;
-  readonly withdrawn: readonly Withdrawal[];
-  readonly findings: readonly Finding[];
-}
-
-/** The content of one durable commit. */
-export interface Commit {
-  /** Entries for the log, in order. An uplink that the log already has with the same bytes is skipped. */
-  readonly incoming: readonly Incoming[];
-  /** The results of judging, in order. */
-  readonly judged: readonly Judged[];
-  /** JSON of each changed lock's state after the commit, by device id. */
-  readonly states: ReadonlyMap<number, string>;
-  /** In order. */
-  readonly commands?: readonly CommandChange[];
-  /** Events for merchants that the commit causes; stored if a webhook URL of the lock's merchant gets their type. */
-  readonly merchantEvents?: readonly NewMerchantEvent[];
-}
-
-/** Maximum number of quarantined messages of a lock; the oldest are deleted first (protocol.md §1). */
-export const MAX_QUARANTINED_PER_LOCK = 1000;
-
-/**
- * Maximum number of connection events of a lock, exceeded by up to a few thousand; the oldest are deleted first. A
- * normal lock needs years to reach it; it limits a lock that connects in a tight loop. Uplinks have no such limit.
- */
-export const MAX_LOCK_EVENTS_PER_LOCK = 100_000;
-
-/** A retry that is due. */
-export interface DueDelivery {
-  readonly uplink: StoredUplink;
-  /** How many attempts were made so far. */
-  readonly attempts: number;
-  /** Attempts before the event was last resent; the retry schedule does not count them. */
-  readonly attemptsBefore: number;
-}
-
-/** One attempt at a delivery, and its outcome. */
-export interface AttemptRecord {
-  readonly urlId: number;
-  readonly uplinkId: number;
-  /** Attempts are numbered from 1. */
-  readonly number: number;
-  readonly atMs: number;
-  readonly durationMs: number;
-  readonly status: number | null;
-  readonly error: string | null;
-  readonly answer: string | null;
-  /** Whether the table of deliveries has a row for it. An event that waited for another has one before any attempt. */
-  readonly hasRow?: boolean;
-  /** The delivery's new state; `delivered` at the first attempt needs no row. */
-  readonly outcome:
-    | { readonly state: 'delivered' }
-    | { readonly state: 'pending'; readonly nextAttemptAtMs: number }
-    | { readonly state: 'dead' };
-}
-
-/** What the delivery worker of a URL stores in one commit. */
-export interface DeliveryProgress {
-  readonly urlId: number;
-  readonly attempts: readonly AttemptRecord[];
-  /** Unattempted events that wait for an earlier event of their lock; due from `atMs` on, once that event is final. */
-  readonly blocked?: readonly { readonly uplinkId: number; readonly atMs: number }[];
-  /** Uplink ids of events that can't be sent since their stored pings are damaged; no attempt was made. */
-  readonly damaged?: readonly number[];
-  /** How long every attempt has failed; null after a success; left out if unchanged. */
-  readonly failing?: Failing | null;
-  /** A pause that the receiver asked for. */
-  readonly hold?: Hold;
-  /** The new cursor: the position before the URL's oldest events without an outcome; left out if unchanged. */
-  readonly cursor?: LogPosition | undefined;
-  /** If given, disables the URL: a sentence why. */
-  readonly disabledWhy?: string;
-}
-
-/** A lock's stored state, as JSON. */
-export interface StoredState {
-  readonly deviceId: number;
-  readonly mac: Mac;
-  readonly state: string;
-  /** The row does not match its checksum: the disk changed it. */
-  readonly isDamaged?: true;
-}
-
-/** A device with its state. */
-export interface DeviceReading {
-  readonly device: Device;
-  /** JSON of the lock's state; null if it never sent an uplink. */
-  readonly state: string | null;
-}
 
 export interface Store {
   /** The engine and the location, for log messages. */
@@ -506,32 +234,4 @@ export interface Store {
   readCopy(): Promise<StoreCopy>;
   /** Closes the store; no method may be called afterwards. */
   close(): Promise<void>;
-}
-
-export interface NewDevice {
-  readonly mac: Mac;
-  readonly merchant: string;
-  readonly simulated: boolean;
-  readonly secretHash: Buffer;
-  readonly nowMs: number;
-  readonly name?: string | null | undefined;
-  readonly labels?: Labels | undefined;
-}
-
-export interface NewWebhookUrl {
-  readonly merchant: string;
-  readonly url: string;
-  /** Header values, sealed as in {@link WebhookUrl}. */
-  readonly headersSealed: Readonly<Record<string, string>>;
-  readonly secretSealed: Buffer;
-  readonly ordered?: boolean | undefined;
-  /** Which events the URL gets; all by default. */
-  readonly filter?: WebhookFilter | undefined;
-  /** Limits, as in {@link WebhookUrl}. */
-  readonly attemptsPerSecond?: number | null | undefined;
-  readonly timeoutMs?: number | null | undefined;
-  readonly ca?: string | null | undefined;
-  /** The URL gets uplinks after this position; by default it gets uplinks from now on. */
-  readonly after?: LogPosition | undefined;
-  readonly nowMs: number;
 }

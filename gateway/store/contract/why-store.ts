@@ -5,8 +5,8 @@
 
 import type { UplinkKey } from '../../../proto/power/judge/event.js';
 import type { Mac } from '../../../proto/wire/mac.js';
-import type { LogEntry, QuarantinedMessage, StoredFinding } from './log-entry.js';
-import type { StoredUplink } from './stored-uplink.js';
+import type { LogEntry, QuarantinedMessage, StoredFinding } from './log/log-entry.js';
+import type { StoredUplink } from './log/stored-uplink.js';
 
 /** A finding with its lock. */
 export interface FindingOfLock extends StoredFinding {

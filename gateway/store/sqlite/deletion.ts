@@ -7,7 +7,7 @@
  * memtable (log/memtable/uplink-memtable.ts).
  */
 import type { Database, Statement } from 'better-sqlite3';
-import type { AgingChunk, AgingResult, Erased } from '../contract/store.js';
+import type { AgingChunk, AgingResult, Erased } from '../contract/deletion.js';
 import { NEWEST_UPLINK } from './log/uplink-row.js';
 import { UPLINK_SUM } from './log/uplink-sum.js';
 

@@ -7,7 +7,7 @@ import { decodeUplink } from '../../../proto/wire/codec.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { isPingUplink, type PingUplink } from '../../../proto/wire/ping.js';
 import { isDatable, pingToJson, toDate } from '../../../proto/wire/ping-json.js';
-import type { StoredUplink } from '../../store/contract/store.js';
+import type { StoredUplink } from '../../store/contract/log/stored-uplink.js';
 import { eventId } from '../event-id.js';
 import type { WebhookPayload } from './schema.js';
 

@@ -6,7 +6,7 @@ import { commandToJson } from '../../../proto/trace/writer.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import type { Command } from '../../../proto/wire/ping.js';
 import { toDate } from '../../../proto/wire/ping-json.js';
-import type { StoredUplink } from '../../store/contract/store.js';
+import type { StoredUplink } from '../../store/contract/log/stored-uplink.js';
 import {
   type BatteryContent,
   type CommandContent,

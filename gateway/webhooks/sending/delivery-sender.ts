@@ -3,8 +3,10 @@
  * and turns the result into the record for the store and the `delivery` event of the gateway.
  */
 import type { DeliveryAttempted } from '../../events.js';
-import type { AttemptRecord, StoredUplink, WebhookUrl } from '../../store/contract/store.js';
+import type { StoredUplink } from '../../store/contract/log/stored-uplink.js';
+import type { AttemptRecord } from '../../store/contract/webhooks/delivery.js';
 import { eventTypeOf } from '../../store/contract/webhooks/merchant-event.js';
+import type { WebhookUrl } from '../../store/contract/webhooks/webhook-url.js';
 import { eventId } from '../event-id.js';
 import { webhookBody } from '../payload/body.js';
 import { merchantEventBody } from '../payload/merchant-event-body.js';

@@ -18,7 +18,10 @@
  */
 import type { Clock } from '../../../proto/clock.js';
 import type { GatewayEvents } from '../../events.js';
-import type { AttemptRecord, DeliveryProgress, Store, StoredUplink, WebhookUrl } from '../../store/contract/store.js';
+import type { StoredUplink } from '../../store/contract/log/stored-uplink.js';
+import type { Store } from '../../store/contract/store.js';
+import type { AttemptRecord, DeliveryProgress } from '../../store/contract/webhooks/delivery.js';
+import type { WebhookUrl } from '../../store/contract/webhooks/webhook-url.js';
 import { eventId } from '../event-id.js';
 import {
   type Attempted,

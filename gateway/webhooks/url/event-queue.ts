@@ -6,7 +6,9 @@
  */
 import { afterThisTurn } from '../../../proto/clock.js';
 import type { LogPosition } from '../../store/contract/log/log-position.js';
-import type { Store, StoredUplink, WebhookUrl } from '../../store/contract/store.js';
+import type { StoredUplink } from '../../store/contract/log/stored-uplink.js';
+import type { Store } from '../../store/contract/store.js';
+import type { WebhookUrl } from '../../store/contract/webhooks/webhook-url.js';
 import { OpenEvents } from './open-events.js';
 
 /** Events per read of the store. */

@@ -5,7 +5,7 @@
  * clock (delivery-clock.ts) never jumps; the wall clock may.
  */
 import { Days, type Milliseconds, Minutes } from '../../../proto/clock.js';
-import type { Failing } from '../../store/contract/webhook-store.js';
+import type { Failing } from '../../store/contract/webhooks/webhook-url.js';
 
 /** A URL is disabled after failing for this long. */
 export const DISABLED_AFTER: Milliseconds = Days(5);

@@ -17,7 +17,8 @@ import { type Clock, type Milliseconds, Minutes, Seconds, systemClock, type Time
 import type { GatewayEvents } from '../../events.js';
 import { failureKind } from '../../store/contract/errors.js';
 import { movedBefore } from '../../store/contract/log/log-position.js';
-import type { DeliveryProgress, Store } from '../../store/contract/store.js';
+import type { Store } from '../../store/contract/store.js';
+import type { DeliveryProgress } from '../../store/contract/webhooks/delivery.js';
 
 /** How long an outcome waits for others to share its commit, and how many waiting outcomes start the commit at once. */
 const GATHER_TIME: Milliseconds = 20;

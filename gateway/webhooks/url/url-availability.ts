@@ -13,7 +13,7 @@
  * restart; after a restart the URL is neither stalled nor probing. Pure: times are arguments, by the delivery clock.
  */
 import { type Milliseconds, Seconds } from '../../../proto/clock.js';
-import type { Failing, Hold, WebhookUrl } from '../../store/contract/webhook-store.js';
+import type { Failing, Hold, WebhookUrl } from '../../store/contract/webhooks/webhook-url.js';
 import type { AttemptResult } from '../sending/attempt.js';
 import { AttemptRate } from './attempt-rate.js';
 import { Circuit } from './circuit.js';

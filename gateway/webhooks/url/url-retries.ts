@@ -3,8 +3,10 @@
  * (stored pings) that are set aside, since the store refuses their outcomes (progress-recorder.ts): they are not
  * attempted meanwhile. An event's id is the id of its uplink in the log.
  */
-import type { DueDelivery, Store } from '../../store/contract/store.js';
+
+import type { Store } from '../../store/contract/store.js';
 import type { DeliveryWait } from '../../store/contract/webhook-store.js';
+import type { DueDelivery } from '../../store/contract/webhooks/delivery.js';
 import { maxRetryDelay } from './schedule.js';
 
 /** Waiting deliveries per read in {@link UrlRetries.shortenWaits}. */

@@ -23,7 +23,9 @@
 import { setMaxListeners } from 'node:events';
 import { Seconds, systemClock, type Timer } from '../../../proto/clock.js';
 import { type NextPhases, nextPhase } from '../../phase.js';
-import type { DeliveryProgress, DueDelivery, StoredUplink, WebhookUrl } from '../../store/contract/store.js';
+import type { StoredUplink } from '../../store/contract/log/stored-uplink.js';
+import type { DeliveryProgress, DueDelivery } from '../../store/contract/webhooks/delivery.js';
+import type { WebhookUrl } from '../../store/contract/webhooks/webhook-url.js';
 import type { DeliveryThrottle } from '../delivery-throttle.js';
 import type { UrlSecrets } from '../sending/delivery-sender.js';
 import { type AttemptOwner, AttemptRunner, type AttemptRunnerParts, type UrlState } from './attempt-runner.js';

@@ -4,12 +4,9 @@
  * turn, and answers `{}`. It opens the store only while it processes a line; no gateway may use the folder then.
  */
 import { createInterface } from 'node:readline';
-import {
-  type IncomingUplink,
-  type LockAccount,
-  type Store,
-  UPLINK_KINDS,
-} from '../../../gateway/store/contract/store.js';
+import type { LockAccount } from '../../../gateway/store/contract/devices/device.js';
+import { type IncomingUplink, UPLINK_KINDS } from '../../../gateway/store/contract/log/commit.js';
+import type { Store } from '../../../gateway/store/contract/store.js';
 import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { parseMac } from '../../../proto/wire/mac.js';

@@ -5,14 +5,11 @@
  * folder.
  */
 import { openKeys } from '../../../gateway/data-folder/keys.js';
+import type { LockAccount } from '../../../gateway/store/contract/devices/device.js';
+import { type IncomingUplink, UPLINK_KINDS } from '../../../gateway/store/contract/log/commit.js';
 import { positionAfter } from '../../../gateway/store/contract/log/log-position.js';
-import {
-  type AttemptRecord,
-  type IncomingUplink,
-  type LockAccount,
-  type Store,
-  UPLINK_KINDS,
-} from '../../../gateway/store/contract/store.js';
+import type { Store } from '../../../gateway/store/contract/store.js';
+import type { AttemptRecord } from '../../../gateway/store/contract/webhooks/delivery.js';
 import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { type Month, monthOf } from '../../../gateway/usage/month.js';
 import { makeStatement } from '../../../gateway/usage/statement.js';

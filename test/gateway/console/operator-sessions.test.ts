@@ -11,7 +11,7 @@ import t from 'tap';
 import { PAGE_CSP } from '../../../gateway/console/pages.js';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { resetOperatorToken } from '../../../gateway/http/operator/token.js';
-import { MAX_CONSOLE_SESSIONS } from '../../../gateway/store/contract/console-session-store.js';
+import { MAX_CONSOLE_SESSIONS } from '../../../gateway/store/contract/operators/console-session-store.js';
 import { Hours, ManualClock, Minutes } from '../../../proto/clock.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { pageHeaders } from '../../helpers/console/dashboard.js';

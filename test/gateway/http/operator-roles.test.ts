@@ -13,7 +13,7 @@ import {
   MAX_REVOKED_TOKENS,
   OPERATOR_ROLES,
   type OperatorRole,
-} from '../../../gateway/store/contract/operator-token-store.js';
+} from '../../../gateway/store/contract/operators/operator-token-store.js';
 import { systemClock } from '../../../proto/clock.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { openGateway, testGateway } from '../../helpers/gateway/test-gateway.js';

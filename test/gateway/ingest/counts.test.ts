@@ -5,7 +5,7 @@ import { GatewayEvents } from '../../../gateway/events.js';
 import { Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
 import { PendingUplink } from '../../../gateway/ingest/pending-uplink.js';
 import { Locks } from '../../../gateway/locks/locks.js';
-import type { Commit } from '../../../gateway/store/contract/store.js';
+import type { Commit } from '../../../gateway/store/contract/log/commit.js';
 import { ManualClock } from '../../../proto/clock.js';
 import { NO_COMMANDS } from '../../helpers/commands/no-commands.js';
 import { withOverrides } from '../../helpers/durability/sabotage.js';

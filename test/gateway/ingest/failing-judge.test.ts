@@ -9,7 +9,8 @@ import { type DeviceEvent, Ingest, type Sender } from '../../../gateway/ingest/i
 import { CURRENT_JUDGE, type VersionedJudge } from '../../../gateway/ingest/judging.js';
 import { Locks } from '../../../gateway/locks/locks.js';
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
-import type { Commit, Store } from '../../../gateway/store/contract/store.js';
+import type { Commit } from '../../../gateway/store/contract/log/commit.js';
+import type { Store } from '../../../gateway/store/contract/store.js';
 import { ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import { ChangeSignal } from '../../helpers/clocks/change-signal.js';
 import { NO_COMMANDS } from '../../helpers/commands/no-commands.js';

@@ -8,7 +8,7 @@ import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
 import { type DeviceState, noteUplink } from '../../../gateway/locks/device-state.js';
-import type { Commit } from '../../../gateway/store/contract/store.js';
+import type { Commit } from '../../../gateway/store/contract/log/commit.js';
 import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
 import { LogWriter } from '../../../gateway/store/sqlite/log/log-writer.js';

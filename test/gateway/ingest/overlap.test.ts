@@ -7,7 +7,7 @@ import { GatewayEvents } from '../../../gateway/events.js';
 import { Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
 import { Locks } from '../../../gateway/locks/locks.js';
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
-import type { Commit } from '../../../gateway/store/contract/store.js';
+import type { Commit } from '../../../gateway/store/contract/log/commit.js';
 import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { afterThisTurn, ManualClock, Seconds } from '../../../proto/clock.js';
 import { NO_COMMANDS } from '../../helpers/commands/no-commands.js';

@@ -4,8 +4,9 @@
  */
 import t from 'tap';
 import type { GatewayEventMap } from '../../../gateway/events.js';
+import type { Commit } from '../../../gateway/store/contract/log/commit.js';
 import { LOG_START } from '../../../gateway/store/contract/log/log-position.js';
-import type { Commit, Store } from '../../../gateway/store/contract/store.js';
+import type { Store } from '../../../gateway/store/contract/store.js';
 import { afterThisTurn, ManualClock, Seconds } from '../../../proto/clock.js';
 import { ChangeSignal } from '../../helpers/clocks/change-signal.js';
 import { withOverrides } from '../../helpers/durability/sabotage.js';

@@ -7,8 +7,12 @@ import { Keys } from '../../../gateway/data-folder/keys.js';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { parseDeviceState } from '../../../gateway/locks/device-state.js';
 import { authenticate } from '../../../gateway/mqtt/authentication.js';
+import {
+  type LockAccount,
+  MAX_PHONES_PER_LOCK,
+  type StoredCredential,
+} from '../../../gateway/store/contract/devices/device.js';
 import { LOG_START } from '../../../gateway/store/contract/log/log-position.js';
-import { type LockAccount, MAX_PHONES_PER_LOCK, type StoredCredential } from '../../../gateway/store/contract/store.js';
 import { Hours, ManualClock, Seconds, systemClock } from '../../../proto/clock.js';
 import type { CellularPing, Uplink } from '../../../proto/wire/ping.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';

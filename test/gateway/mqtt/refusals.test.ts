@@ -13,17 +13,17 @@ import {
   RefusalRecorder,
   WRITE_INTERVAL,
 } from '../../../gateway/mqtt/refusals/refusal-recorder.js';
-import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import {
   MAX_REFUSALS_PER_LOCK,
   REFUSALS_RETAINED_FOR,
   type RefusalChange,
   type RefusalStore,
-} from '../../../gateway/store/contract/refusal-store.js';
+} from '../../../gateway/store/contract/devices/refusal-store.js';
+import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/sqlite/kysely.js';
 import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/open-sqlite-store.js';
 import { registerRowSum } from '../../../gateway/store/sqlite/row-sum.js';
-import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
 import { afterThisTurn, Hours, ManualClock } from '../../../proto/clock.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { toDate } from '../../../proto/wire/ping-json.js';

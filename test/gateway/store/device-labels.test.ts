@@ -1,12 +1,12 @@
 /** Names and labels of locks: their rules, their text, and how the store keeps them (interfaces.md §2, §4). */
 import path from 'node:path';
 import t from 'tap';
-import { labelsText, nameFault, parseLabels } from '../../../gateway/store/contract/merchants/device-labels.js';
+import { labelsText, nameFault, parseLabels } from '../../../gateway/store/contract/devices/device-labels.js';
 import { checkDatabase } from '../../../gateway/store/sqlite/check/check.js';
 import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
 import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/sqlite/kysely.js';
 import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
-import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/open-sqlite-store.js';
 import { testMac } from '../../helpers/gateway/test-gateway.js';
 import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';

@@ -5,17 +5,17 @@
  */
 import t from 'tap';
 import type { CommandChange, NewCommand } from '../../../gateway/store/contract/command-record.js';
-import { LOG_START, positionAfter } from '../../../gateway/store/contract/log/log-position.js';
 import {
-  type AttemptRecord,
   type Commit,
   type Incoming,
   type IncomingUplink,
-  type LockEvent,
   MAX_LOCK_EVENTS_PER_LOCK,
   MAX_QUARANTINED_PER_LOCK,
-  type Store,
-} from '../../../gateway/store/contract/store.js';
+} from '../../../gateway/store/contract/log/commit.js';
+import type { LockEvent } from '../../../gateway/store/contract/log/log-entry.js';
+import { LOG_START, positionAfter } from '../../../gateway/store/contract/log/log-position.js';
+import type { Store } from '../../../gateway/store/contract/store.js';
+import type { AttemptRecord } from '../../../gateway/store/contract/webhooks/delivery.js';
 import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import type { Finding } from '../../../proto/power/judge/event.js';
 import { testBytes, testMac } from '../../helpers/gateway/test-gateway.js';

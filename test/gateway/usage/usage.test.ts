@@ -4,7 +4,7 @@
  * the next statement.
  */
 import t, { type Test } from 'tap';
-import type { Merchant } from '../../../gateway/store/contract/store.js';
+import type { Merchant } from '../../../gateway/store/contract/merchants/merchant-store.js';
 import type { UsageDelta } from '../../../gateway/store/contract/usage-store.js';
 import { type Month, monthEndMs, nextMonth, parseMonth } from '../../../gateway/usage/month.js';
 import type { Statement, UnbilledUsage } from '../../../gateway/usage/statement.js';

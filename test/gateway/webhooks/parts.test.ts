@@ -4,7 +4,7 @@
  */
 
 import t from 'tap';
-import type { StoredUplink } from '../../../gateway/store/contract/store.js';
+import type { StoredUplink } from '../../../gateway/store/contract/log/stored-uplink.js';
 import { eventId, parseEventId, uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { webhookBody } from '../../../gateway/webhooks/payload/body.js';
 import { makeWebhookSecret, signHeaders, verifySignature } from '../../../gateway/webhooks/payload/signature.js';

@@ -9,7 +9,7 @@ import addFormats from 'ajv-formats';
 import t from 'tap';
 import { runVirtual } from '../../../firmware-sim/fleet/virtual-run.js';
 import { Prng } from '../../../firmware-sim/prng.js';
-import type { StoredUplink } from '../../../gateway/store/contract/store.js';
+import type { StoredUplink } from '../../../gateway/store/contract/log/stored-uplink.js';
 import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { webhookBody } from '../../../gateway/webhooks/payload/body.js';
 import { payloadSchemaText, payloadTypesText } from '../../../gateway/webhooks/payload/documents.js';

@@ -4,7 +4,7 @@
  */
 import t from 'tap';
 import { openKeys } from '../../../gateway/data-folder/keys.js';
-import type { IncomingUplink } from '../../../gateway/store/contract/store.js';
+import type { IncomingUplink } from '../../../gateway/store/contract/log/commit.js';
 import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { Days, Hours, ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';

@@ -5,9 +5,12 @@
  * loss of power shows it: after kill -9 nothing is lost with NORMAL or FULL (quality.md §2).
  */
 import type { CommandStore } from '../../../gateway/store/contract/command-record.js';
+import type { Commit } from '../../../gateway/store/contract/log/commit.js';
 import { type LogPosition, movedAfter } from '../../../gateway/store/contract/log/log-position.js';
+import type { StoredUplink } from '../../../gateway/store/contract/log/stored-uplink.js';
 import type { EventScan, PingScan } from '../../../gateway/store/contract/merchants/uplink-scan.js';
-import type { Commit, DueDelivery, Store, StoredUplink } from '../../../gateway/store/contract/store.js';
+import type { Store } from '../../../gateway/store/contract/store.js';
+import type { DueDelivery } from '../../../gateway/store/contract/webhooks/delivery.js';
 
 /** Sabotages that break a promise about events. */
 export type EventSabotageName = 'ack-first' | 'skip-event' | 'early-cursor' | 'new-ids';

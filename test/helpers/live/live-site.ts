@@ -8,7 +8,7 @@ import type { Audience } from '../../../gateway/live/audience.js';
 import { LiveFeed } from '../../../gateway/live/live-feed.js';
 import type { LiveStream, StreamRequest } from '../../../gateway/live/live-stream.js';
 import { ReadTurns } from '../../../gateway/locks/list/read-turns.js';
-import type { Device } from '../../../gateway/store/contract/store.js';
+import type { Device } from '../../../gateway/store/contract/devices/device.js';
 import { afterThisTurn, ManualClock, type Milliseconds } from '../../../proto/clock.js';
 import { testMac } from '../gateway/test-gateway.js';
 

@@ -16,7 +16,8 @@ import { type DeviceState, resetState } from '../../../gateway/locks/device-stat
 import { startListening } from '../../../gateway/locks/listening.js';
 import { type KnownLock, Locks } from '../../../gateway/locks/locks.js';
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
-import type { Commit, Store } from '../../../gateway/store/contract/store.js';
+import type { Commit } from '../../../gateway/store/contract/log/commit.js';
+import type { Store } from '../../../gateway/store/contract/store.js';
 import { afterThisTurn, Hours, ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Ping, Uplink } from '../../../proto/wire/ping.js';

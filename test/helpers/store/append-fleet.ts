@@ -3,7 +3,7 @@
  * is what the gateway stores in one transaction.
  */
 
-import type { Commit, IncomingUplink } from '../../../gateway/store/contract/store.js';
+import type { Commit, IncomingUplink } from '../../../gateway/store/contract/log/commit.js';
 import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { testBytes } from '../gateway/test-gateway.js';
 import { SeededChance } from '../pair/seeded-chance.js';

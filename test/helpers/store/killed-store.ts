@@ -4,7 +4,7 @@
  */
 import { copyFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/open-sqlite-store.js';
 import { UplinkSource } from './append-fleet.js';
 import { type Teardown, tempFolder } from './temp-folder.js';
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Store } from '../../../gateway/store/contract/store.js';
 import type { StoreOptions } from '../../../gateway/store/contract/store-options.js';
-import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/open-sqlite-store.js';
 import { root } from '../house/our-files.js';
 
 const FILE = 'lockgate.sqlite';

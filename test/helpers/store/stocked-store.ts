@@ -3,10 +3,12 @@
  * deliveries, changed and deleted rows. For tests of the file itself, so most values are arbitrary.
  */
 
+import type { Incoming } from '../../../gateway/store/contract/log/commit.js';
 import { positionAfter } from '../../../gateway/store/contract/log/log-position.js';
-import type { AttemptRecord, Incoming, Store } from '../../../gateway/store/contract/store.js';
+import type { Store } from '../../../gateway/store/contract/store.js';
+import type { AttemptRecord } from '../../../gateway/store/contract/webhooks/delivery.js';
 import { NO_FILTER } from '../../../gateway/store/contract/webhooks/webhook-filter.js';
-import { openSqliteStore } from '../../../gateway/store/sqlite/sqlite-store.js';
+import { openSqliteStore } from '../../../gateway/store/sqlite/open-sqlite-store.js';
 import { type Month, monthEndMs } from '../../../gateway/usage/month.js';
 import { makeStatement } from '../../../gateway/usage/statement.js';
 import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';

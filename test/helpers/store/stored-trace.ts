@@ -5,7 +5,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newDeviceState, noteUplink } from '../../../gateway/locks/device-state.js';
-import { type Incoming, type Judged, type Store, UPLINK_KINDS } from '../../../gateway/store/contract/store.js';
+import { type Incoming, type Judged, UPLINK_KINDS } from '../../../gateway/store/contract/log/commit.js';
+import type { Store } from '../../../gateway/store/contract/store.js';
 import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { newBelief } from '../../../proto/power/judge/belief.js';
 import { type JudgeEvent, newVerdict } from '../../../proto/power/judge/event.js';

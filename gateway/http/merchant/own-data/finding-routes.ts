@@ -4,7 +4,7 @@
  */
 import { Type } from 'typebox';
 import { toDate } from '../../../../proto/wire/ping-json.js';
-import type { StoredFinding } from '../../../store/contract/store.js';
+import type { StoredFinding } from '../../../store/contract/log/log-entry.js';
 import { type MerchantRoute, problemResponse } from '../route.js';
 import { PAGE_QUERY, pageAnswer, pageResponse, readPage } from './list.js';
 import { findOwnLock, MacParam, NO_SUCH_LOCK, ownDataRoute } from './own-data-route.js';

@@ -12,13 +12,8 @@ import {
 } from '../../../locks/list/lock-filter.js';
 import type { LockPosition } from '../../../locks/list/lock-list.js';
 import { parseSort, SORTS } from '../../../locks/list/lock-order.js';
-import {
-  type Labels,
-  labelsFault,
-  MAX_NAME_CHARS,
-  nameFault,
-} from '../../../store/contract/merchants/device-labels.js';
-import type { Device } from '../../../store/contract/store.js';
+import type { Device } from '../../../store/contract/devices/device.js';
+import { type Labels, labelsFault, MAX_NAME_CHARS, nameFault } from '../../../store/contract/devices/device-labels.js';
 import { inputRefusal } from '../refusal.js';
 import { type Call, type MerchantRoute, problemResponse, tooLarge, WRONG_TYPE } from '../route.js';
 import type { Position } from './cursor.js';

@@ -4,8 +4,8 @@
  */
 import { Type } from 'typebox';
 import { parseMac } from '../../../../proto/wire/mac.js';
+import type { DeviceReading } from '../../../store/contract/devices/device.js';
 import type { KeyScope } from '../../../store/contract/merchants/key-scopes.js';
-import type { DeviceReading } from '../../../store/contract/store.js';
 import { Refusal } from '../refusal.js';
 import {
   type Call,

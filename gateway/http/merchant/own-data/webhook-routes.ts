@@ -4,8 +4,8 @@
  */
 import { type Static, Type } from 'typebox';
 import { DATE_EXPECTED, parseDate } from '../../../../proto/date.js';
-import type { WebhookUrl } from '../../../store/contract/store.js';
 import { DELIVERY_STATES, type DeliveryState } from '../../../store/contract/webhook-store.js';
+import type { WebhookUrl } from '../../../store/contract/webhooks/webhook-url.js';
 import { SUMMED_ATTEMPTS, sumUpAttempts } from '../../../webhooks/attempt-figures.js';
 import { countedEvents, readDeliveryHours } from '../../../webhooks/delivery-hours.js';
 import { beforeUplink, readDeliveryPage } from '../../../webhooks/delivery-page.js';

@@ -7,7 +7,7 @@ import { formatMac } from '../../../../proto/wire/mac.js';
 import { isPingUplink } from '../../../../proto/wire/ping.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
 import { noSuchDevice, noSuchWebhook } from '../../../store/contract/errors.js';
-import type { StoredUplink } from '../../../store/contract/store.js';
+import type { StoredUplink } from '../../../store/contract/log/stored-uplink.js';
 import { DELIVERY_STATES, type DeliveryReading, type StoredAttempt } from '../../../store/contract/webhook-store.js';
 import { EVENT_TYPES, eventTypeOf } from '../../../store/contract/webhooks/merchant-event.js';
 import {

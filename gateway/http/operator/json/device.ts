@@ -7,7 +7,7 @@ import type { JudgingStop } from '../../../ingest/judging.js';
 import { type DeviceState, parseDeviceState } from '../../../locks/device-state.js';
 import { troubleOf } from '../../../locks/list/lock-order.js';
 import type { Locks } from '../../../locks/locks.js';
-import type { Device, DeviceReading } from '../../../store/contract/store.js';
+import type { Device, DeviceReading } from '../../../store/contract/devices/device.js';
 import type { Usage } from '../../../usage/usage.js';
 import { presenceJson } from './event.js';
 

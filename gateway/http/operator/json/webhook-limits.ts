@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import { Seconds } from '../../../../proto/clock.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
-import type { WebhookUrl } from '../../../store/contract/webhook-store.js';
+import type { WebhookUrl } from '../../../store/contract/webhooks/webhook-url.js';
 import { type LimitsChange, summarizeCa } from '../../../webhooks/limit-input.js';
 import { OrNull, Time } from '../schemas.js';
 

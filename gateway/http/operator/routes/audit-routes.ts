@@ -5,7 +5,7 @@ import { formatMac, parseMac } from '../../../../proto/wire/mac.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
 import { checkAction } from '../../../audit/actions.js';
 import type { AuditPageTerms } from '../../../audit/entry-page.js';
-import { AUDIT_ACTORS, AUDIT_OUTCOMES, type AuditEntry } from '../../../store/contract/audit-store.js';
+import { AUDIT_ACTORS, AUDIT_OUTCOMES, type AuditEntry } from '../../../store/contract/operators/audit-store.js';
 import { NextCursor, nextCursor, pageQuery, readPage } from '../page.js';
 import { readDate, textOf } from '../query.js';
 import type { OperatorParts, Query, Route } from '../routes.js';

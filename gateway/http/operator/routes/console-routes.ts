@@ -13,8 +13,8 @@ import { CONSOLE_SESSION_LIFE, type ConsoleSessions } from '../../../console/con
 import type { PageGuard } from '../../../console/page-guard.js';
 import { endedCookie, sessionCookie } from '../../../console/session-cookie.js';
 import type { TrustedProxies } from '../../../network/trusted-proxies.js';
-import type { ConsoleSession } from '../../../store/contract/console-session-store.js';
-import { OPERATOR_ROLES } from '../../../store/contract/operator-token-store.js';
+import type { ConsoleSession } from '../../../store/contract/operators/console-session-store.js';
+import { OPERATOR_ROLES } from '../../../store/contract/operators/operator-token-store.js';
 import { Refusal } from '../../merchant/refusal.js';
 import { notLoggedIn } from '../../merchant/user-session.js';
 import { whoOf } from '../audited.js';

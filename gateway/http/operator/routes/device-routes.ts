@@ -8,7 +8,7 @@ import { DATE_EXPECTED, parseDate } from '../../../../proto/date.js';
 import { LockgateError } from '../../../../proto/errors.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { isDatable, toDate } from '../../../../proto/wire/ping-json.js';
-import type { Phone } from '../../../store/contract/store.js';
+import type { Phone } from '../../../store/contract/devices/device.js';
 import { DeviceListQuery, listDevices } from '../device-list.js';
 import { countOf, pick } from '../json/audit-terms.js';
 import { deviceJson } from '../json/device.js';

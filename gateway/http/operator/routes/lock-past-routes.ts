@@ -5,8 +5,8 @@
  */
 import { Type } from 'typebox';
 import { formatMac } from '../../../../proto/wire/mac.js';
+import type { Device } from '../../../store/contract/devices/device.js';
 import { noSuchDevice } from '../../../store/contract/errors.js';
-import type { Device } from '../../../store/contract/store.js';
 import { eventBodies } from '../../../webhooks/event-bodies.js';
 import { PAYLOAD_SCHEMAS } from '../../../webhooks/payload/schema.js';
 import { readLockHistory } from '../../merchant/own-data/history/history-read.js';

@@ -5,7 +5,7 @@ import { LockgateError } from '../../../../proto/errors.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
 import { checkUrl } from '../../../accounts/accounts.js';
 import type { RecipientReading } from '../../../notify/notifier.js';
-import type { Merchant } from '../../../store/contract/store.js';
+import type { Merchant } from '../../../store/contract/merchants/merchant-store.js';
 import { originOf, pick } from '../json/audit-terms.js';
 import { NotifySecretAnswer, NotifyTestAnswer, RecipientAnswer, recipientJson, testedJson } from '../json/recipient.js';
 import { findMerchant } from '../merchant-name.js';

@@ -5,8 +5,8 @@ import { Type } from 'typebox';
 
 import { LockgateError } from '../../../../proto/errors.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
-import { NOTICE_KINDS, type Notice, type NoticeFilter } from '../../../store/contract/notice-store.js';
 import { OPERATOR_RECIPIENT } from '../../../store/contract/notify/notification-store.js';
+import { NOTICE_KINDS, type Notice, type NoticeFilter } from '../../../store/contract/operators/notice-store.js';
 import { pick } from '../json/audit-terms.js';
 import { NotifySecretAnswer, NotifyTestAnswer, RecipientAnswer, recipientJson, testedJson } from '../json/recipient.js';
 import { cutPage, NextCursor, nextCursor, pageQuery, readPage } from '../page.js';

@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import { toDate } from '../../../../proto/wire/ping-json.js';
 import { OPERATOR_TOKEN_STATES, type OperatorTokens } from '../../../accounts/operator-tokens.js';
-import { OPERATOR_ROLES, type OperatorTokenRecord } from '../../../store/contract/operator-token-store.js';
+import { OPERATOR_ROLES, type OperatorTokenRecord } from '../../../store/contract/operators/operator-token-store.js';
 import { pick } from '../json/audit-terms.js';
 import { readExpiry } from '../query.js';
 import { type Route, withBody } from '../routes.js';

@@ -6,8 +6,8 @@
  */
 import type { Mac } from '../../../../proto/wire/mac.js';
 import type { Fault } from '../../../faults.js';
+import type { Labels } from '../devices/device-labels.js';
 import type { NewAccessToken } from './access-store.js';
-import type { Labels } from './device-labels.js';
 import type { AcceptedInvitation, NewInvitation } from './invitation-store.js';
 import type { NewPet, NewSession, NewUser, Pet, PetProfile, UserChange } from './people-store.js';
 import type { ExceededQuota, Quota } from './quota.js';

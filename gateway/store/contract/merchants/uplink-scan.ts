@@ -3,7 +3,7 @@
  * apart from the event loop where it can, so that they do not delay pings.
  */
 import type { LogPosition } from '../log/log-position.js';
-import type { StoredUplink } from '../stored-uplink.js';
+import type { StoredUplink } from '../log/stored-uplink.js';
 
 /** Which pings a scan returns; a member that is undefined allows all. */
 export interface PingFilter {

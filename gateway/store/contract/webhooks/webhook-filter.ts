@@ -4,8 +4,8 @@
  */
 import { decodeUplink } from '../../../../proto/wire/codec.js';
 import { isPingUplink } from '../../../../proto/wire/ping.js';
-import type { Labels } from '../merchants/device-labels.js';
-import type { StoredUplink } from '../stored-uplink.js';
+import type { Labels } from '../devices/device-labels.js';
+import type { StoredUplink } from '../log/stored-uplink.js';
 import { type EventType, eventTypeOf } from './merchant-event.js';
 
 /** A member that is null lets every event pass; `events` that is null, every ping. */

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { LockgateError } from '../../../../proto/errors.js';
 import type { StoreCopy } from '../../contract/store-copy.js';
 import { sumOfSums } from '../../file-sums.js';
-import { copyInThread } from '../upkeep.js';
+import { copyInThread } from '../upkeep/upkeep.js';
 import { removeCopy } from './copy.js';
 
 /** The copy's name in the data folder. */

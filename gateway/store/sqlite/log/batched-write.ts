@@ -6,8 +6,8 @@
 import type { Database, Statement } from 'better-sqlite3';
 import type { Mac } from '../../../../proto/wire/mac.js';
 import type { MerchantWrite } from '../../contract/merchants/merchant-write.js';
-import type { DeliveryProgress } from '../../contract/store.js';
 import type { UsageDelta } from '../../contract/usage-store.js';
+import type { DeliveryProgress } from '../../contract/webhooks/delivery.js';
 import { type RefusalsWrite, RefusalWriter } from '../tables/refusal-writer.js';
 
 /** The outcomes of deliveries at a URL, with the cursor as an id, since all ids of this engine are in one slot. */

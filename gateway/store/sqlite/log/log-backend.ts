@@ -5,8 +5,8 @@
  */
 
 import type { Database } from 'better-sqlite3';
+import type { AgingChunk, AgingResult } from '../../contract/deletion.js';
 import type { MerchantOutcome, MerchantWrite } from '../../contract/merchants/merchant-write.js';
-import type { AgingChunk, AgingResult } from '../../contract/store.js';
 import type { RunSize } from '../../contract/store-options.js';
 import type { BatchedWrite } from './batched-write.js';
 import { LogWriter } from './log-writer.js';

@@ -5,7 +5,8 @@
  * event would appear before the uplink.
  */
 
-import type { LockEvent, LogEntry, StoredUplink } from '../../contract/store.js';
+import type { LockEvent, LogEntry } from '../../contract/log/log-entry.js';
+import type { StoredUplink } from '../../contract/log/stored-uplink.js';
 import type { LogEventRow, LogReader } from './log-reader.js';
 import type { UplinkLookup } from './uplink-lookup.js';
 

@@ -13,10 +13,10 @@ import {
   type LockAccount,
   MAX_CREDENTIALS_READ,
   type StoredCredential,
-  type StoredFinding,
   type StoredState,
-  type StoredUplink,
-} from '../../contract/store.js';
+} from '../../contract/devices/device.js';
+import type { StoredFinding } from '../../contract/log/log-entry.js';
+import type { StoredUplink } from '../../contract/log/stored-uplink.js';
 import { stateSum } from '../row-sum.js';
 import { OWN_COLUMNS, type OwnRow, UplinkOwners } from './uplink-owners.js';
 import { IS_PING, IS_UPLINK, toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';

@@ -1,7 +1,7 @@
 /** Messages between the store (thread-log.ts) and the log thread (log-thread.ts). Requests are answered in order. */
 
+import type { AgingChunk, AgingResult } from '../../contract/deletion.js';
 import type { MerchantOutcome } from '../../contract/merchants/merchant-write.js';
-import type { AgingChunk, AgingResult } from '../../contract/store.js';
 import type { RunSize } from '../../contract/store-options.js';
 import type { BatchedWrite } from './batched-write.js';
 import type { MemtableMark } from './memtable/uplink-memtable.js';

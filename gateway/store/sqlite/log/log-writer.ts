@@ -5,18 +5,17 @@
  */
 
 import type { Database, Statement } from 'better-sqlite3';
-import type { MerchantOutcome } from '../../contract/merchants/merchant-write.js';
+import type { AgingChunk, AgingResult } from '../../contract/deletion.js';
 import {
-  type AgingChunk,
-  type AgingResult,
-  type AttemptRecord,
   type IncomingLockEvent,
   type IncomingQuarantine,
   type Judged,
   MAX_LOCK_EVENTS_PER_LOCK,
   MAX_QUARANTINED_PER_LOCK,
-} from '../../contract/store.js';
+} from '../../contract/log/commit.js';
+import type { MerchantOutcome } from '../../contract/merchants/merchant-write.js';
 import type { RunSize } from '../../contract/store-options.js';
+import type { AttemptRecord } from '../../contract/webhooks/delivery.js';
 import { Deletion } from '../deletion.js';
 import { inTransaction } from '../durable-file.js';
 import { stateSum } from '../row-sum.js';

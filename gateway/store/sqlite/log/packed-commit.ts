@@ -7,7 +7,7 @@
  * is computed over the same memory, after the writer has set the id (uplink-sum.ts).
  */
 import type { CommandChange } from '../../contract/command-record.js';
-import type { Commit, Incoming, IncomingUplink, Judged } from '../../contract/store.js';
+import type { Commit, Incoming, IncomingUplink, Judged } from '../../contract/log/commit.js';
 import type { NewMerchantEvent } from '../../contract/webhooks/merchant-event.js';
 
 /** The index of each member among an uplink's header words. */

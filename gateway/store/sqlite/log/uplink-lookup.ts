@@ -5,7 +5,7 @@
  * memtable, since the indexes may have some of them too, and none may be returned twice.
  */
 import type { Database, Statement } from 'better-sqlite3';
-import type { StoredUplink } from '../../contract/store.js';
+import type { StoredUplink } from '../../contract/log/stored-uplink.js';
 import type { UplinkMemtable } from './memtable/uplink-memtable.js';
 import { IS_UPLINK, toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
 

@@ -1,7 +1,7 @@
 /** The columns by which hand-written SQL selects a stored uplink with its lock, and the conversion of such a row. */
 import type { Mac } from '../../../../proto/wire/mac.js';
 import type { Source } from '../../../../proto/wire/ping.js';
-import type { StoredUplink } from '../../contract/store.js';
+import type { StoredUplink } from '../../contract/log/stored-uplink.js';
 import { FIRST_EVENT_KIND } from '../../contract/webhooks/merchant-event.js';
 import { matchesChecksum } from './uplink-sum.js';
 

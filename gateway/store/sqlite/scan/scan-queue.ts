@@ -3,8 +3,8 @@
  * another. Without the thread, or if it can't start, the caller's thread scans.
  */
 import { Worker } from 'node:worker_threads';
+import type { StoredUplink } from '../../contract/log/stored-uplink.js';
 import type { ScannedUplinks } from '../../contract/merchants/uplink-scan.js';
-import type { StoredUplink } from '../../contract/store.js';
 import type { ScanRequest } from './uplink-scanner.js';
 
 export type ScanMessage = { readonly number: number; readonly request: ScanRequest } | 'close';

@@ -5,8 +5,8 @@
 import type { Database, Statement } from 'better-sqlite3';
 import { Days, Seconds } from '../../../../proto/clock.js';
 import { decodeUplink } from '../../../../proto/wire/codec.js';
+import { UPLINK_KINDS } from '../../contract/log/commit.js';
 import type { PingFilter, ScannedUplinks } from '../../contract/merchants/uplink-scan.js';
-import { UPLINK_KINDS } from '../../contract/store.js';
 import { FIRST_EVENT_KIND } from '../../contract/webhooks/merchant-event.js';
 import { IS_PING, toUplink, UPLINK_COLUMNS, type UplinkRow } from '../log/uplink-row.js';
 

@@ -16,7 +16,8 @@ import {
   type StoredApiKey,
 } from '../../contract/merchants/access-store.js';
 import { orderedScopes } from '../../contract/merchants/key-scopes.js';
-import type { ApiKeyTable, Tables } from '../schema.js';
+import type { ApiKeyTable } from '../schema/merchants.js';
+import type { Tables } from '../schema.js';
 import type { WriteMutex } from '../write-mutex.js';
 import type { WriteForMerchant } from './people.js';
 import { findOpenMerchant } from './registry.js';

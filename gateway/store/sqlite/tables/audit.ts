@@ -14,9 +14,10 @@ import {
   MAX_AUDIT_ENTRIES,
   MAX_AUDIT_ENTRIES_OF_MERCHANTS,
   MAX_AUDIT_ENTRIES_PER_MERCHANT,
-} from '../../contract/audit-store.js';
+} from '../../contract/operators/audit-store.js';
 import { sql } from '../kysely.js';
-import type { AuditTable, Tables } from '../schema.js';
+import type { AuditTable } from '../schema/operators.js';
+import type { Tables } from '../schema.js';
 import type { TableParts } from './access.js';
 import { findMerchant } from './registry.js';
 

@@ -15,7 +15,8 @@ import {
 } from '../../contract/command-record.js';
 import { noSuchDevice } from '../../contract/errors.js';
 import { sql } from '../kysely.js';
-import type { CommandTable, Tables } from '../schema.js';
+import type { CommandTable } from '../schema/devices.js';
+import type { Tables } from '../schema.js';
 import type { WriteMutex } from '../write-mutex.js';
 
 /** Maximum rows of one INSERT or one IN list: SQLite allows 32,766 values in a statement. */

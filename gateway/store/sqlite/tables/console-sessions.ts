@@ -1,5 +1,6 @@
 /** Sessions of the console (console-session-store.ts) in the SQLite store, through Kysely. */
 import type { ExpressionBuilder, Kysely, Selectable } from 'kysely';
+import { dashboardRole } from '../../contract/merchants/dashboard-roles.js';
 import {
   type ConsoleSession,
   type ConsoleSessionStore,
@@ -9,11 +10,11 @@ import {
   type NewConsoleSession,
   type OperatorConsoleSession,
   type SessionOwner,
-} from '../../contract/console-session-store.js';
-import { dashboardRole } from '../../contract/merchants/dashboard-roles.js';
-import { OPERATOR_ROLES } from '../../contract/operator-token-store.js';
+} from '../../contract/operators/console-session-store.js';
+import { OPERATOR_ROLES } from '../../contract/operators/operator-token-store.js';
 import { sql } from '../kysely.js';
-import type { ConsoleSessionTable, Tables } from '../schema.js';
+import type { ConsoleSessionTable } from '../schema/operators.js';
+import type { Tables } from '../schema.js';
 import type { TableParts } from './access.js';
 
 type Kind = 'user' | 'operator' | 'link';

@@ -2,6 +2,7 @@
 import type { Kysely, Selectable } from 'kysely';
 import { Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';
+import { type NotificationChange, OPERATOR_RECIPIENT } from '../../contract/notify/notification-store.js';
 import {
   MAX_NOTICES,
   type Notice,
@@ -11,10 +12,10 @@ import {
   type NoticeKind,
   type NoticeStore,
   OPERATOR_SUBJECT,
-} from '../../contract/notice-store.js';
-import { type NotificationChange, OPERATOR_RECIPIENT } from '../../contract/notify/notification-store.js';
+} from '../../contract/operators/notice-store.js';
 import { sql } from '../kysely.js';
-import type { NoticeTable, Tables } from '../schema.js';
+import type { NoticeTable } from '../schema/operators.js';
+import type { Tables } from '../schema.js';
 import type { TableParts } from './access.js';
 
 /** A change that adds or repeats a notice, and does not only resolve it. */

@@ -8,8 +8,9 @@ import {
   OPERATOR_ROLES,
   type OperatorTokenRecord,
   type OperatorTokenStore,
-} from '../../contract/operator-token-store.js';
-import type { OperatorTokenTable, Tables } from '../schema.js';
+} from '../../contract/operators/operator-token-store.js';
+import type { OperatorTokenTable } from '../schema/operators.js';
+import type { Tables } from '../schema.js';
 import type { TableParts } from './access.js';
 
 export class SqliteOperatorTokens implements OperatorTokenStore {

@@ -8,7 +8,7 @@ import {
   MAX_REFUSALS_PER_LOCK,
   REFUSALS_RETAINED_FOR,
   type RefusalChange,
-} from '../../contract/refusal-store.js';
+} from '../../contract/devices/refusal-store.js';
 
 /** All rows are counted once per this many writes, since counting costs more than writing. */
 const WRITES_PER_COUNT = 50;

@@ -5,7 +5,7 @@ import {
   type Refusal,
   type RefusalChange,
   type RefusalStore,
-} from '../../contract/refusal-store.js';
+} from '../../contract/devices/refusal-store.js';
 import type { BatchedWrite } from '../log/batched-write.js';
 import type { Tables } from '../schema.js';
 

@@ -7,10 +7,14 @@ import type { Kysely, Selectable } from 'kysely';
 import { LockgateError } from '../../../../proto/errors.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
 import { merchantClosed, noSuchMerchant } from '../../contract/errors.js';
+import type { QuarantinedMessage } from '../../contract/log/log-entry.js';
 import { DENSE_SLOT, idInSlot, positionAfter } from '../../contract/log/log-position.js';
-import type { Merchant, NewWebhookUrl, QuarantinedMessage, WebhookUrl } from '../../contract/store.js';
+import type { Merchant } from '../../contract/merchants/merchant-store.js';
 import { isEmptyFilter, NO_FILTER, type WebhookFilter } from '../../contract/webhooks/webhook-filter.js';
-import type { MerchantTable, Tables, WebhookUrlTable } from '../schema.js';
+import type { NewWebhookUrl, WebhookUrl } from '../../contract/webhooks/webhook-url.js';
+import type { MerchantTable } from '../schema/merchants.js';
+import type { WebhookUrlTable } from '../schema/webhooks.js';
+import type { Tables } from '../schema.js';
 
 export class Registry {
   readonly #db: Kysely<Tables>;

@@ -22,7 +22,8 @@ import {
 } from '../../contract/usage-store.js';
 import { sql } from '../kysely.js';
 import type { BatchedWrite } from '../log/batched-write.js';
-import type { PricePlanTable, Tables, UsageTable } from '../schema.js';
+import type { PricePlanTable, UsageTable } from '../schema/usage.js';
+import type { Tables } from '../schema.js';
 import type { WriteMutex } from '../write-mutex.js';
 import { findMerchant } from './registry.js';
 

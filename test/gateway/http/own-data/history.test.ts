@@ -4,7 +4,8 @@
  */
 import t from 'tap';
 import { LockHistory } from '../../../../gateway/http/merchant/own-data/history/lock-history.js';
-import type { LockEvent, LogEntry, StoredUplink } from '../../../../gateway/store/contract/store.js';
+import type { LockEvent, LogEntry } from '../../../../gateway/store/contract/log/log-entry.js';
+import type { StoredUplink } from '../../../../gateway/store/contract/log/stored-uplink.js';
 import { Hours, Minutes } from '../../../../proto/clock.js';
 import { encodeUplink } from '../../../../proto/wire/codec.js';
 import { DEFAULT_POWER, type Ping, type PowerSettings } from '../../../../proto/wire/ping.js';

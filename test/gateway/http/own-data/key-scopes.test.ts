@@ -9,7 +9,7 @@ import { checkDatabase } from '../../../../gateway/store/sqlite/check/check.js';
 import { openDurable } from '../../../../gateway/store/sqlite/durable-file.js';
 import { Kysely, Migrator, SqliteDialect } from '../../../../gateway/store/sqlite/kysely.js';
 import { migrationProvider } from '../../../../gateway/store/sqlite/migrations.js';
-import { openSqliteStore } from '../../../../gateway/store/sqlite/sqlite-store.js';
+import { openSqliteStore } from '../../../../gateway/store/sqlite/open-sqlite-store.js';
 import { MERCHANT, testGateway } from '../../../helpers/gateway/test-gateway.js';
 import { accessToken, callMerchantApi } from '../../../helpers/http/merchant-call.js';
 import { tempFolder } from '../../../helpers/store/temp-folder.js';

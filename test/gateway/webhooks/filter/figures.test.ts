@@ -11,7 +11,7 @@ import { NO_FILTER, type WebhookFilter } from '../../../../gateway/store/contrac
 import { openDurable } from '../../../../gateway/store/sqlite/durable-file.js';
 import { Kysely, Migrator, SqliteDialect } from '../../../../gateway/store/sqlite/kysely.js';
 import { migrationProvider } from '../../../../gateway/store/sqlite/migrations.js';
-import { openSqliteStore } from '../../../../gateway/store/sqlite/sqlite-store.js';
+import { openSqliteStore } from '../../../../gateway/store/sqlite/open-sqlite-store.js';
 import { FAILURES_TO_OPEN } from '../../../../gateway/webhooks/url/circuit.js';
 import { ManualClock, systemClock } from '../../../../proto/clock.js';
 import type { Ping } from '../../../../proto/wire/ping.js';

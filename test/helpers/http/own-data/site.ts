@@ -4,7 +4,7 @@
  */
 import { DEFAULT_FAIRNESS } from '../../../../gateway/fairness/fairness-settings.js';
 import type { Gateway, GatewayOptions } from '../../../../gateway/gateway.js';
-import { SWEPT_METADATA } from '../../../../gateway/store/contract/store.js';
+import { SWEPT_METADATA } from '../../../../gateway/store/contract/deletion.js';
 import type { Month } from '../../../../gateway/usage/month.js';
 import { makeStatement, type StatementBasis } from '../../../../gateway/usage/statement.js';
 import { eventId } from '../../../../gateway/webhooks/event-id.js';

@@ -6,7 +6,8 @@ import { stateRow } from '../../../../../proto/power/judge/state.js';
 import { POWER_MODEL } from '../../../../../proto/power/model.js';
 import { decodeUplink } from '../../../../../proto/wire/codec.js';
 import { toDate } from '../../../../../proto/wire/ping-json.js';
-import type { LogEntry, StoredUplink } from '../../../../store/contract/store.js';
+import type { LogEntry } from '../../../../store/contract/log/log-entry.js';
+import type { StoredUplink } from '../../../../store/contract/log/stored-uplink.js';
 
 /** Assumed for a lock that has not reported its battery: not low, since a low battery is a state. */
 const UNKNOWN_BATTERY_PERCENT = 100;

@@ -8,8 +8,9 @@ import { isPingUplink, type PingUplink } from '../../../../../proto/wire/ping.js
 import { isReason, REASON_NAMES } from '../../../../../proto/wire/reasons.js';
 import { MAX_REPORTED_FAULTS } from '../../../../faults.js';
 import type { ReadTurns } from '../../../../locks/list/read-turns.js';
+import type { StoredUplink } from '../../../../store/contract/log/stored-uplink.js';
 import type { PingFilter } from '../../../../store/contract/merchants/uplink-scan.js';
-import type { Store, StoredUplink } from '../../../../store/contract/store.js';
+import type { Store } from '../../../../store/contract/store.js';
 import { inputRefusal, type Refusal } from '../../refusal.js';
 import type { Call } from '../../route.js';
 

@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import { formatMac } from '../../../../../proto/wire/mac.js';
 import { isDatable, toDate } from '../../../../../proto/wire/ping-json.js';
-import type { Device } from '../../../../store/contract/store.js';
+import type { Device } from '../../../../store/contract/devices/device.js';
 import type { ReadPing } from './ping-read.js';
 
 export const TRACK_FORMATS = ['geojson', 'gpx'] as const;

@@ -1,12 +1,12 @@
 /** Changes of merchants (contract/merchants/merchant-store.ts) in the SQLite store, through Kysely. */
 import type { Kysely } from 'kysely';
 import { LockgateError } from '../../../../../proto/errors.js';
+import type { Merchant } from '../../../contract/merchants/merchant-store.js';
 import {
   MERCHANT_CLOSED,
   type MerchantClosing,
   type MerchantStore,
 } from '../../../contract/merchants/merchant-store.js';
-import type { Merchant } from '../../../contract/store.js';
 import type { Tables } from '../../schema.js';
 import type { TableParts } from '../access.js';
 import { findMerchant, refuseTakenName, toMerchant } from '../registry.js';

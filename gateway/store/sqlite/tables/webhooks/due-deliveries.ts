@@ -4,7 +4,7 @@
  * that a lock's long queue costs no more than a short one.
  */
 import type { Database, Statement } from 'better-sqlite3';
-import type { DueDelivery } from '../../../contract/store.js';
+import type { DueDelivery } from '../../../contract/webhooks/delivery.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 
 type DueRow = UplinkRow & { attempts: number; attempts_before: number };

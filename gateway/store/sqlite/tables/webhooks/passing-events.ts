@@ -1,9 +1,9 @@
 /** Selects the events that pass a webhook URL's filter, by the present labels of their locks. */
 import type { Database, Statement } from 'better-sqlite3';
-import type { Labels } from '../../../contract/merchants/device-labels.js';
-import type { StoredUplink } from '../../../contract/store.js';
+import type { Labels } from '../../../contract/devices/device-labels.js';
+import type { StoredUplink } from '../../../contract/log/stored-uplink.js';
 import { passesFilter, type WebhookFilter } from '../../../contract/webhooks/webhook-filter.js';
-import { readLabels } from '../label-column.js';
+import { readLabels } from '../devices/label-column.js';
 
 export class PassingEvents {
   readonly #labels: Statement;

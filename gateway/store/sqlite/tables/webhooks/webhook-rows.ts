@@ -11,7 +11,7 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import { DENSE_SLOT, idInSlot } from '../../../contract/log/log-position.js';
-import type { StoredUplink, WebhookUrl } from '../../../contract/store.js';
+import type { StoredUplink } from '../../../contract/log/stored-uplink.js';
 import type {
   AttemptSummary,
   DeliveryFilter,
@@ -20,6 +20,7 @@ import type {
   StoredAttempt,
 } from '../../../contract/webhook-store.js';
 import { FIRST_EVENT_KIND } from '../../../contract/webhooks/merchant-event.js';
+import type { WebhookUrl } from '../../../contract/webhooks/webhook-url.js';
 import type { UplinkMemtable } from '../../log/memtable/uplink-memtable.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 import type { PassingEvents } from './passing-events.js';

@@ -11,7 +11,7 @@ import { afterThisTurn } from '../../../../../proto/clock.js';
 import type { EventKey } from '../../../../webhooks/event-id.js';
 import { noSuchWebhook, StoreFailure } from '../../../contract/errors.js';
 import { DENSE_SLOT, idInSlot, type LogPosition, positionAfter } from '../../../contract/log/log-position.js';
-import type { StoredUplink, WebhookUrl } from '../../../contract/store.js';
+import type { StoredUplink } from '../../../contract/log/stored-uplink.js';
 import type {
   AttemptedCounts,
   AttemptSummary,
@@ -30,6 +30,7 @@ import type {
 } from '../../../contract/webhook-store.js';
 import { FIRST_EVENT_KIND } from '../../../contract/webhooks/merchant-event.js';
 import type { WebhookFilter } from '../../../contract/webhooks/webhook-filter.js';
+import type { WebhookUrl } from '../../../contract/webhooks/webhook-url.js';
 import type { UplinkLookup } from '../../log/uplink-lookup.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 import type { Tables } from '../../schema.js';

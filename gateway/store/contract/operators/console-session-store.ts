@@ -7,7 +7,7 @@
  * for the link. So {@link ConsoleSessionStore.find} returns only sessions whose user still exists with a role, or whose
  * named token is still valid.
  */
-import type { DashboardRole } from './merchants/dashboard-roles.js';
+import type { DashboardRole } from '../merchants/dashboard-roles.js';
 import type { OperatorRole } from './operator-token-store.js';
 
 /** Maximum number of sessions of one user, and of operators together; one more ends the oldest. */

@@ -1,8 +1,8 @@
 /** An uplink (a message from a lock) as the store returns it from the log, the table of all uplinks. */
-import { decodeUplink } from '../../../proto/wire/codec.js';
-import type { Mac } from '../../../proto/wire/mac.js';
-import type { Source } from '../../../proto/wire/ping.js';
-import { lifeOf } from '../../../proto/wire/uplink-life.js';
+import { decodeUplink } from '../../../../proto/wire/codec.js';
+import type { Mac } from '../../../../proto/wire/mac.js';
+import type { Source } from '../../../../proto/wire/ping.js';
+import { lifeOf } from '../../../../proto/wire/uplink-life.js';
 
 /** A stored uplink, with its lock; or another event for merchants, which has JSON as bytes. */
 export interface StoredUplink {

@@ -3,9 +3,9 @@
  * receives pings or shows progress.
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { LockgateError } from '../../../proto/errors.js';
-import { copyDatabase } from './backup/copy.js';
-import { checkDatabase } from './check/check.js';
+import { LockgateError } from '../../../../proto/errors.js';
+import { copyDatabase } from '../backup/copy.js';
+import { checkDatabase } from '../check/check.js';
 import type { UpkeepAnswer, UpkeepTask } from './upkeep-message.js';
 
 const port = parentPort as MessagePort;

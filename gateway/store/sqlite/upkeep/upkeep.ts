@@ -1,8 +1,8 @@
 /** Checks or copies a store in a separate thread (upkeep-thread.ts). */
 import { Worker } from 'node:worker_threads';
-import { LockgateError } from '../../../proto/errors.js';
-import type { CheckReport } from '../contract/check-report.js';
-import type { BlockSums } from '../file-sums.js';
+import { LockgateError } from '../../../../proto/errors.js';
+import type { CheckReport } from '../../contract/check-report.js';
+import type { BlockSums } from '../../file-sums.js';
 import type { UpkeepAnswer, UpkeepTask } from './upkeep-message.js';
 
 /** Reports progress: the check's name or "pages", how many rows or pages are done, and their total, null if unknown. */

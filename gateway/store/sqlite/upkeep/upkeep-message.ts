@@ -1,5 +1,5 @@
 /** Messages between upkeep.ts and its thread (upkeep-thread.ts). */
-import type { CheckReport } from '../contract/check-report.js';
+import type { CheckReport } from '../../contract/check-report.js';
 
 /** The thread's task; the thread exits when the task is done. */
 export type UpkeepTask =

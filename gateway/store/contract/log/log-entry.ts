@@ -3,9 +3,9 @@
  * quarantined messages.
  */
 
-import type { DisconnectCause, Finding } from '../../../proto/power/judge/event.js';
-import type { Mac } from '../../../proto/wire/mac.js';
-import type { Command } from '../../../proto/wire/ping.js';
+import type { DisconnectCause, Finding } from '../../../../proto/power/judge/event.js';
+import type { Mac } from '../../../../proto/wire/mac.js';
+import type { Command } from '../../../../proto/wire/ping.js';
 import type { StoredUplink } from './stored-uplink.js';
 
 /**

@@ -3,9 +3,9 @@
  * is on the disk. Times are ms since the epoch, by the run's clock: it follows the wall clock, except in a sped-up
  * simulation.
  */
-import { Days } from '../../../proto/clock.js';
-import type { Mac } from '../../../proto/wire/mac.js';
-import type { Source } from '../../../proto/wire/ping.js';
+import { Days } from '../../../../proto/clock.js';
+import type { Mac } from '../../../../proto/wire/mac.js';
+import type { Source } from '../../../../proto/wire/ping.js';
 
 /**
  * What was refused: a CONNECT (or a first packet that is not a CONNECT), a PUBLISH, a SUBSCRIBE; any other packet, for

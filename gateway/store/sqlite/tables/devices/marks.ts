@@ -1,7 +1,7 @@
 /** Reflash marks, the times when a lock's flash was wiped (mark-store.ts), in the SQLite store, through Kysely. */
 
-import type { MarkStore, NewMark } from '../../contract/mark-store.js';
-import type { TableParts } from './access.js';
+import type { MarkStore, NewMark } from '../../../contract/devices/mark-store.js';
+import type { TableParts } from '../access.js';
 import { putState } from './devices.js';
 
 export class SqliteMarks implements MarkStore {
