@@ -67,9 +67,7 @@ export class ApiKeys {
     name: string,
     { scopes = ALL_KEY_SCOPES, expiresAtMs = null }: ApiKeyTerms = {},
   ): Promise<{ readonly key: ApiKey; readonly text: string }> {
-    const trimmed = name.trim();
-    if (trimmed === '' || trimmed.length > MAX_NAME_CHARS)
-      throw new LockgateError('input-name', `a key's name has 1 to ${MAX_NAME_CHARS} characters`);
+    const trimmed = checkName(name);
     const wanted = checkScopes(scopes);
     const publicId = randomBytes(PUBLIC_BYTES).toString('hex');
     const text = `${PREFIX}${publicId}_${randomBytes(SECRET_BYTES).toString('base64url')}`;
@@ -85,6 +83,11 @@ export class ApiKeys {
   /** All keys, or one merchant's. */
   async list(merchant?: string): Promise<ApiKey[]> {
     return await this.#parts.store.access.listKeys(merchant);
+  }
+
+  /** Gives a key another name. @throws LockgateError `input-name`, `no-such-key` */
+  async rename(publicId: string, name: string): Promise<ApiKey> {
+    return await this.#parts.store.access.renameKey(publicId, checkName(name));
   }
 
   /** Revokes a key and its tokens, at once. @throws LockgateError `no-such-key` */
@@ -125,6 +128,14 @@ export class ApiKeys {
     this.#lastUseWrittenAtMs.set(id, nowMs);
     this.#parts.store.access.recordKeyUse(id, nowMs).catch(() => this.#lastUseWrittenAtMs.delete(id));
   }
+}
+
+/** The name without blanks around it. @throws LockgateError `input-name` */
+function checkName(name: string): string {
+  const trimmed = name.trim();
+  if (trimmed === '' || trimmed.length > MAX_NAME_CHARS)
+    throw new LockgateError('input-name', `a key's name has 1 to ${MAX_NAME_CHARS} characters`);
+  return trimmed;
 }
 
 /** The scopes with these names, in their usual order. @throws LockgateError `input-scopes` */

@@ -28,6 +28,7 @@ export const AUDIT_ACTIONS = [
   'invitation.create',
   'invitation.withdraw',
   'key.create',
+  'key.rename',
   'key.revoke',
   'merchant.add',
   'merchant.close',

@@ -88,9 +88,22 @@ async function soundSiren(t: Test, { lock, page }: Day): Promise<void> {
   await page.waitForSelector('[data-command-state=done]', TIMEOUT);
 }
 
+async function readFinding(t: Test, { lock, page }: Day): Promise<void> {
+  await goTo(page, '#/now');
+  await waitForText(page, 'needs attention');
+  // The daily ping is not due yet.
+  await lock.send(uplinkNow(4, periodPing('1.0')));
+  const table = 'section[aria-label=Findings]';
+  await page.waitForSelector(`${table} a[href="#/lock/${formatMac(MAC)}"]`, TIMEOUT);
+  t.ok(await page.evaluate<boolean>(`document.querySelector('${table}').innerText.includes('${SCRIPT_NAME}')`));
+  await press(page, 'Why?');
+  await page.waitForSelector('.why ol li', TIMEOUT);
+}
+
 async function resendDead(t: Test, { page, receiver }: Day): Promise<void> {
   await goTo(page, '#/deliveries?state=dead');
   await page.waitForSelector('.deliveries li', TIMEOUT);
+  await page.waitForSelector('svg.hours rect.dead', TIMEOUT);
   await press(page, '▸ ✗ dead');
   await waitForText(page, RECEIVER_ANSWER);
   t.equal(await page.evaluate<number>("document.querySelectorAll('.injected').length"), 0, 'the answer is text');
@@ -163,6 +176,7 @@ t.test('an operator’s day on the console', { skip: NO_BROWSER }, async (t) => 
   await t.test('a theft comes up by itself', (t) => seeTheft(t, day));
   await t.test('the lock has a timeline, a why, and a siren whose end is seen', (t) => soundSiren(t, day));
   await t.test('a dead delivery is read and sent again', (t) => resendDead(t, day));
+  await t.test('a finding comes up with its why', (t) => readFinding(t, day));
   await t.test('no screen has a serious finding of axe, light or dark', (t) => checkScreens(t, day));
   await t.test('after the logout there is no way back with the link', (t) => logOut(t, day));
 

@@ -92,9 +92,30 @@ async function useKey(t: Test, { gateway, page }: Day): Promise<void> {
   await page.waitForSelector('[data-new-key]', TIMEOUT);
   const key = await page.evaluate<string>("document.querySelector('[data-new-key]').innerText");
   t.match(await callMerchantApi(gateway, '/v1/locks', { key }), { status: 200 });
+  await rename(page, 'till', 'counter');
+  t.match(await gateway.merchants.apiKeys.list(MERCHANT), [{ name: 'counter' }]);
   await press(page, 'Revoke');
   await waitForText(page, 'revoked');
   t.match(await callMerchantApi(gateway, '/v1/locks', { key }), { status: 401 });
+}
+
+/** Gives what has this name another one. */
+async function rename(page: BrowserPage, name: string, next: string): Promise<void> {
+  await page.waitForSelector(`[aria-label="Rename ${name}"]`, TIMEOUT);
+  await page.evaluate<void>(`document.querySelector('[aria-label="Rename ${name}"]').click()`);
+  await page.waitForSelector('[aria-label="New name"]', TIMEOUT);
+  // The present name is selected, so that typing replaces it.
+  await page.type('[aria-label="New name"]', next);
+  await press(page, 'Save');
+  await page.waitForSelector(`[aria-label="Rename ${next}"]`, TIMEOUT);
+}
+
+async function nameLock(t: Test, { gateway, page }: Day): Promise<void> {
+  await gateway.accounts.addDevice({ mac: testMac(2), merchant: MERCHANT, name: 'Bike 2' });
+  await goTo(page, `#/lock/${formatMac(testMac(2))}`);
+  await rename(page, 'Bike 2', 'Bike 7');
+  await waitForText(page, 'Bike 7');
+  t.match(await gateway.store.findDevice(testMac(2)), { device: { name: 'Bike 7' } });
 }
 
 async function judgeTrace(t: Test, { page }: Day): Promise<void> {
@@ -183,6 +204,7 @@ t.test('a merchant’s day on the dashboard', { skip: NO_BROWSER }, async (t) =>
   await t.test('a theft comes up by itself', (t) => seeTheft(t, day));
   await t.test('the lock has a timeline, a why, and a siren whose end is seen', (t) => soundSiren(t, day));
   await t.test('a key is made, used, and revoked', (t) => useKey(t, day));
+  await t.test('a lock is renamed', (t) => nameLock(t, day));
   await t.test('a trace is judged in the page as the CLI judges it', (t) => judgeTrace(t, day));
   await t.test('no screen has a serious finding of axe, light or dark', (t) => checkScreens(t, day));
   await t.test('the check of accessibility finds what is wrong', (t) => checkTheCheck(t, day));

@@ -1,7 +1,7 @@
 /** All routes of the merchants' port (interfaces.md §2). */
 import { DEFAULT_FAIRNESS, type Fairness } from '../../fairness/fairness-settings.js';
 import { HEALTH_ROUTES } from '../shared/health-routes.js';
-import { CONSOLE_ROUTES } from './console-routes.js';
+import { CONSOLE_ROUTES } from './console/routes.js';
 import { INVITATION_ROUTES } from './invitation-routes.js';
 import { OWN_DATA_ROUTES } from './own-data/routes.js';
 import { petRoutes } from './pet-routes.js';

@@ -37,7 +37,7 @@ import { answerPreflight, setHeaders } from './answer-headers.js';
 import { noteChange, whoOf } from './audited.js';
 import { checkApiKey, checkBearer, checkKeyScope } from './authentication.js';
 import { assertChecked } from './check-value.js';
-import { CONSOLE_ROUTES } from './console-routes.js';
+import { CONSOLE_ROUTES } from './console/routes.js';
 import { addDocumentation } from './documentation/documentation.js';
 import { readFormBody } from './form-body.js';
 import { HeavyTurns } from './heavy-turns.js';

@@ -118,6 +118,7 @@ export const STORE_METHODS: MethodTable<Store> = {
     findKey: 'reads',
     listKeys: 'reads',
     revokeKey: 'writes',
+    renameKey: 'writes',
     recordKeyUse: 'writes',
     addToken: 'writes',
     findToken: 'reads',
@@ -157,6 +158,7 @@ export const STORE_METHODS: MethodTable<Store> = {
   why: {
     findUplinks: 'reads',
     findFinding: 'reads',
+    readNewestFindings: 'reads',
     findFindingsAbout: 'reads',
     findQuarantined: 'reads',
     findGap: 'reads',

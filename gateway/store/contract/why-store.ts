@@ -38,6 +38,8 @@ export interface WhyStore {
    */
   findUplinks(deviceId: number, boot: number, sequence: number): Promise<StoredUplink[]>;
   findFinding(id: number): Promise<FindingOfLock | null>;
+  /** Returns the newest findings of all locks, newest first; only those before `beforeId` if it is given. */
+  readNewestFindings(limit: number, beforeId?: number): Promise<FindingOfLock[]>;
   /** Returns the findings about one uplink, in the order in which they were found. */
   findFindingsAbout(deviceId: number, key: UplinkKey): Promise<StoredFinding[]>;
   findQuarantined(id: number): Promise<QuarantinedOfLock | null>;

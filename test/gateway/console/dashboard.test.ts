@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
-import { CONSOLE_ROUTES } from '../../../gateway/http/merchant/console-routes.js';
+import { CONSOLE_ROUTES } from '../../../gateway/http/merchant/console/routes.js';
 import { MERCHANT_ROUTES } from '../../../gateway/http/merchant/routes.js';
 import { DASHBOARD_ROLES, type DashboardRole } from '../../../gateway/store/contract/merchants/dashboard-roles.js';
 import { MAX_CONSOLE_SESSIONS } from '../../../gateway/store/contract/operators/console-session-store.js';
@@ -211,7 +211,7 @@ t.test('owners create keys with names and scopes, and revoke them; other merchan
   await gateway.accounts.addMerchant('Basil');
   await addUser(gateway, MERCHANT, 'ada', 'owner');
   const { key: foreign } = await gateway.merchants.apiKeys.create('Basil', 'foreign');
-  const audited = waitForEvents(gateway, 'audited', 3);
+  const audited = waitForEvents(gateway, 'audited', 4);
   const page = await Dashboard.open(gateway, MERCHANT, 'ada');
   const created = await page.call('/console/keys', { body: { name: 'till', scopes: ['locks:read'] } });
   t.match(created, { status: 201, body: { name: 'till', scopes: ['locks:read'], state: 'active', key: /^lgk_/ } });
@@ -222,13 +222,19 @@ t.test('owners create keys with names and scopes, and revoke them; other merchan
   t.match(list.body, { data: [{ id, name: 'till' }] });
   t.notMatch(list.text, /lgk_|foreign/);
   t.match(await page.call(`/console/keys/${foreign.publicId}/revoke`, { method: 'POST' }), { status: 404 });
+  const rename = (of: string, name: string) => page.call(`/console/keys/${of}`, { method: 'PATCH', body: { name } });
+  t.match(await rename(id, ' counter '), { status: 200, body: { id, name: 'counter', state: 'active' } });
+  t.match((await page.call('/console/keys')).body, { data: [{ id, name: 'counter' }] });
+  t.match(await callMerchantApi(gateway, '/v1/locks', { key }), { status: 200 }, 'a renamed key stays valid');
+  t.match(await rename(foreign.publicId, 'mine'), { status: 404 });
+  for (const name of ['', '  ', 'x'.repeat(201)]) t.match(await rename(id, name), { status: 400 }, `name ${name}`);
   t.match(await page.call(`/console/keys/${id}/revoke`, { method: 'POST' }), { body: { state: 'revoked' } });
   t.match(await callMerchantApi(gateway, '/v1/locks', { key }), { status: 401 });
   for (const body of [{ name: '' }, { name: 'x', scopes: ['all'] }, { name: 'x', expires_at: 'soon' }, {}])
     t.match(await page.call('/console/keys', { body }), { status: 400 }, JSON.stringify(body));
   t.strictSame(
     (await audited).map(({ action }) => action),
-    ['session.open', 'key.create', 'key.revoke'],
+    ['session.open', 'key.create', 'key.rename', 'key.revoke'],
   );
   const entries = await gateway.store.audit.list({ limit: 20 });
   for (const entry of entries) t.match(entry, { actor: 'user', user: 'ada', merchant: { name: MERCHANT } });

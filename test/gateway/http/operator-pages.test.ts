@@ -5,6 +5,7 @@
 import got from 'got';
 import t from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
+import { formatMac } from '../../../proto/wire/mac.js';
 import { testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../../helpers/gateway/test-receiver.js';
 import { eventually, readDeliveries } from '../../helpers/gateway/webhook-setup.js';
@@ -114,6 +115,28 @@ t.test('pages of the commands in one state are newest first', async (t) => {
   const pages = await follow(gateway, '/commands?limit=2&state=queued', 'commands', send);
   const ids = pages.map((page) => page.map((each) => (each as { id: number }).id));
   t.strictSame(ids, [[5, 4], [3, 2], [1]]);
+});
+
+t.test('pages of the findings about all locks are newest first, each with its lock', async (t) => {
+  const gateway = await testGateway(t);
+  const macs = [testMac(1), testMac(2), testMac(3)];
+  // A second uplink that is not due yet is a finding.
+  for (const mac of macs) {
+    const lock = await connectedLock(t, gateway, mac);
+    await lock.send(testBytes(1));
+    await lock.send(testBytes(2));
+  }
+  const pages = await follow(gateway, '/findings?limit=2', 'findings', async () => undefined);
+  const found = pages.flat() as { id: number; mac: string; rule: string }[];
+  t.same(
+    found.map(({ id }) => id),
+    found.map((_, index) => found.length - index),
+    'newest first, each once',
+  );
+  t.same(new Set(found.map(({ mac }) => mac)), new Set(macs.map(formatMac)));
+  const [newest] = found;
+  t.match(await get(gateway, `/why?id=finding:${newest?.id}`), { status: 200 });
+  t.match(await get(gateway, '/findings?cursor=x'), { status: 400, body: { code: 'input-cursor' } });
 });
 
 t.test('a page of deliveries to several URLs may end between two deliveries of one event', async (t) => {

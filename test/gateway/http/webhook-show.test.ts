@@ -30,5 +30,15 @@ t.test('a URL is shown with success rate, backlog, last error and next attempt',
     next_attempt_at: String,
     last_day: { success_rate: 0.75, p95_ms: Number, last_success_at: String, last_error: { status: 503 } },
   });
-  t.equal((await callOperator(gateway, 'GET', '/webhooks/99')).status, 404);
+  const { body } = await callOperator(gateway, 'GET', `/webhooks/${urlId}/hours`);
+  const { hours } = body as { hours: readonly object[] };
+  t.equal(hours.length, 24);
+  // At the turn of an hour the events may be in the hour before.
+  const counts = { delivered: 6, waiting: 2, dead: 0, failed_attempts: 2, estimated: false };
+  t.ok(
+    hours.some((hour) => Object.entries(counts).every(([name, count]) => (hour as never)[name] === count)),
+    JSON.stringify(hours.slice(-2)),
+  );
+  for (const path of ['/webhooks/99', '/webhooks/99/hours'])
+    t.equal((await callOperator(gateway, 'GET', path)).status, 404, path);
 });

@@ -544,6 +544,9 @@ function explanationContract(engine: string, open: OpenStore): void {
         states: new Map(),
       });
       t.same(await store.why.findFinding(1), { id: 1, finding, deviceId: 1, merchantId: 1, mac: MAC });
+      const [newest, ...others] = await store.why.readNewestFindings(10);
+      t.same([newest, others], [await store.why.findFinding(1), []]);
+      t.same([await store.why.readNewestFindings(10, 1), await store.why.readNewestFindings(10, 2)], [[], [newest]]);
       t.same(await store.why.findFindingsAbout(1, about), [{ id: 1, finding }]);
       t.same(await store.why.findFindingsAbout(1, { ...about, sequence: 3 }), []);
       t.same([await store.why.findFinding(2), await store.why.findQuarantined(1)], [null, null]);

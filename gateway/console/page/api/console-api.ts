@@ -23,6 +23,8 @@ import type {
 
 /** Every call rejects with an ApiFailure. Dates are RFC 3339. */
 export interface ConsoleApi {
+  /** Names a lock; null takes its name away. */
+  readonly rename: (mac: string, name: string | null) => Promise<unknown>;
   readonly lock: (mac: string) => Promise<LockDetail>;
   readonly history: (mac: string, query: { readonly from: string }) => Promise<LockHistory>;
   readonly pings: (mac: string, query: { readonly from: string; readonly limit: number }) => Promise<Page<Ping>>;
@@ -42,11 +44,13 @@ export interface ConsoleApi {
     id: number,
     query: { readonly state: string; readonly limit: number },
   ) => Promise<Page<Delivery>>;
-  /** The last 24 hours of a URL, oldest first; absent if the interface does not have them. */
-  readonly deliveryHours?: (id: number) => Promise<{ readonly data: readonly DeliveryHour[] }>;
+  /** The last 24 hours of a URL, oldest first. */
+  readonly deliveryHours: (id: number) => Promise<{ readonly data: readonly DeliveryHour[] }>;
   readonly resend: (id: number, event: string) => Promise<unknown>;
   /** Sends everything again that the URL has not accepted. */
   readonly recover: (id: number) => Promise<unknown>;
+  /** The newest findings about all locks, newest first; only operators see them together. */
+  readonly newestFindings?: () => Promise<readonly Finding[]>;
   /** What is wrong with the gateway itself, in sentences; merchants do not see it. */
   readonly gatewayTroubles?: () => Promise<readonly string[]>;
 }

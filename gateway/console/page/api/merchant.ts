@@ -57,11 +57,11 @@ export const merchantApi = Object.freeze({
   keys: () => getJson<{ data: readonly ApiKey[] }>('/console/keys'),
   createKey: (key: { name: string; scopes?: readonly string[]; expires_at?: string }) =>
     sendJson<ApiKey & { readonly key: string }>('POST', '/console/keys', key),
+  renameKey: (id: string, name: string) => sendJson<ApiKey>('PATCH', `/console/keys/${part(id)}`, { name }),
   revokeKey: (id: string) => sendJson<ApiKey>('POST', `/console/keys/${part(id)}/revoke`),
 
   lock: (mac: string) => getJson<LockDetail>(`/v1/locks/${part(mac)}`),
-  changeLock: (mac: string, change: { name?: string | null; labels?: Readonly<Record<string, string>> }) =>
-    sendJson<LockDetail>('PATCH', `/v1/locks/${part(mac)}`, change),
+  rename: (mac: string, name: string | null) => sendJson<LockDetail>('PATCH', `/v1/locks/${part(mac)}`, { name }),
   pings: (mac: string, query: Query) => getJson<Page<Ping>>(`/v1/locks/${part(mac)}/pings`, query),
   history: (mac: string, query: Query) => getJson<LockHistory>(`/v1/locks/${part(mac)}/history`, query),
   track: (mac: string, query: Query) => getJson<Track>(`/v1/locks/${part(mac)}/track`, query),

@@ -97,12 +97,14 @@ export function commandOf({ mac, ...command }: OperatorCommand): Command {
 
 export interface OperatorFinding extends Pick<Finding, 'at' | 'rule' | 'severity' | 'message'> {
   readonly id: number;
+  /** In lists about several locks. */
+  readonly mac?: string;
   readonly uplink: { readonly boot: number; readonly sequence: number } | null;
 }
 
-export function findingOf({ id, uplink, ...finding }: OperatorFinding): Finding {
+export function findingOf({ id, mac, uplink, ...finding }: OperatorFinding): Finding {
   const { boot = null, sequence = null } = uplink ?? {};
-  return { id: `finding:${id}`, ...finding, boot, sequence };
+  return { id: `finding:${id}`, ...finding, boot, sequence, ...(mac !== undefined && { mac_addr: mac }) };
 }
 
 export interface OperatorWebhook extends Pick<WebhookUrl, 'id' | 'state' | 'disabled_why' | 'failing_since'> {

@@ -21,13 +21,15 @@ import {
   statusTroubles,
   webhookOf,
 } from './operator-shapes.js';
-import type { LockHistory, Ping, Track, WebhookFigures, Why } from './shapes.js';
+import type { DeliveryHour, LockHistory, Ping, Track, WebhookFigures, Why } from './shapes.js';
 
 /** A part of a path. */
 const part = encodeURIComponent;
 /** Who asked for a command, as lists of commands show it. The audit log names the token. */
 const ASKED_BY = 'console';
 
+/** The number of findings that are loaded of all locks. */
+const MAX_FINDINGS = 20;
 /** The maximum number of deliveries in one answer. */
 const MAX_LOCK_DELIVERIES = 500;
 
@@ -37,6 +39,7 @@ interface Paged {
 }
 
 const calls: ConsoleApi = {
+  rename: (mac, name) => sendJson<unknown>('PATCH', `/devices/${part(mac)}`, { name }),
   lock: async (mac) => lockDetailOf(await getJson<OperatorLockDetail>(`/devices/${part(mac)}`)),
   history: (mac, { from }) => getJson<LockHistory>(`/devices/${part(mac)}/history`, { since: from }),
   pings: async (mac, { from, limit }) => {
@@ -85,8 +88,15 @@ const calls: ConsoleApi = {
     const answer = await getJson<Paged & { deliveries: readonly DeliveryAnswer[] }>('/deliveries', { url, ...query });
     return { data: answer.deliveries.map(deliveryOf), next_cursor: answer.next_cursor };
   },
+  deliveryHours: async (id) => {
+    return { data: (await getJson<{ hours: readonly DeliveryHour[] }>(`/webhooks/${id}/hours`)).hours };
+  },
   resend: (url_id, event) => sendJson<unknown>('POST', `/events/${part(event)}/resend`, { url_id }),
   recover: (url_id) => sendJson<unknown>('POST', '/deliveries/recover', { url_id, since: BEGINNING }),
+  newestFindings: async () => {
+    const { findings } = await getJson<{ findings: readonly OperatorFinding[] }>('/findings', { limit: MAX_FINDINGS });
+    return findings.map(findingOf);
+  },
   gatewayTroubles: async () => statusTroubles(await getJson<GatewayStatus>('/status')),
 };
 

@@ -104,6 +104,8 @@ export interface Track {
 
 export interface Finding {
   readonly id: string;
+  /** In lists about several locks. */
+  readonly mac_addr?: string;
   readonly at: string;
   readonly rule: string;
   readonly severity: 'violation' | 'warning';

@@ -13,6 +13,8 @@ import { useAnswer } from '../view/use-answer.js';
 import { UrlHours } from './deliveries/url-hours.js';
 
 const MAX_SHOWN = 100;
+/** Each strip is a call of its own: so many of the first URLs have one, and the chosen URL. */
+const MAX_STRIPS = 20;
 const STATES = ['pending', 'delivered', 'dead', 'kept', 'damaged'] as const;
 
 export function DeliveriesScreen({ route }: { readonly route: Route }): JSX.Element {
@@ -60,17 +62,15 @@ function UrlTable({ urls, chosen }: { readonly urls: readonly WebhookUrl[]; read
       <table>
         <thead>
           <tr>
-            {['URL', 'State', ...(api.deliveryHours === undefined ? [] : ['Last 24 hours']), ...columns].map(
-              (title) => (
-                <th key={title} scope="col">
-                  {title}
-                </th>
-              ),
-            )}
+            {['URL', 'State', 'Last 24 hours', ...columns].map((title) => (
+              <th key={title} scope="col">
+                {title}
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>
-          {urls.map((url) => (
+          {urls.map((url, index) => (
             <tr key={url.id} class={url.id === chosen ? 'is-chosen' : ''}>
               <td>
                 <a href={routeTo('deliveries', [String(url.id)])}>{url.name}</a>{' '}
@@ -79,11 +79,7 @@ function UrlTable({ urls, chosen }: { readonly urls: readonly WebhookUrl[]; read
               <td>
                 <Badge tone={urlTone(url)}>{url.failing_since === null ? url.state : 'failing'}</Badge>
               </td>
-              {api.deliveryHours !== undefined && (
-                <td>
-                  <UrlHours id={url.id} load={api.deliveryHours} />
-                </td>
-              )}
+              <td>{(index < MAX_STRIPS || url.id === chosen) && <UrlHours id={url.id} load={api.deliveryHours} />}</td>
               {columns === BACKLOG_COLUMNS ? <BacklogCells backlog={url.backlog ?? null} /> : figureCells(url)}
             </tr>
           ))}

@@ -12,6 +12,7 @@ import type { Route } from '../app/route.js';
 import { useLive } from '../live/use-live.js';
 import { Age } from '../view/age.js';
 import { CopyButton, Empty, lockName, PresenceBadge, TroubleBadge, WhenLoaded } from '../view/parts.js';
+import { Rename } from '../view/rename.js';
 import { useAnswer } from '../view/use-answer.js';
 import { CommandPanel } from './lock/command-panel.js';
 import { HistoryPanel } from './lock/history-panel.js';
@@ -39,7 +40,7 @@ export function LockScreen({ route }: { readonly route: Route }): JSX.Element {
       <WhenLoaded loaded={detail}>
         {(lock) => (
           <>
-            <LockHead lock={lock} />
+            <LockHead lock={lock} onChange={detail.reload} />
             <HistoryPanel key={mac} mac={mac} version={version} days={daysOf(route)} onWhy={setWhyId} />
             {whyId !== null && <WhyPanel id={whyId} onClose={() => setWhyId(null)} />}
             <div class="columns">
@@ -58,12 +59,14 @@ function daysOf({ query }: Route): number {
   return days > 0 && days <= 90 ? days : DEFAULT_DAYS;
 }
 
-function LockHead({ lock }: { readonly lock: LockDetail }): JSX.Element {
+function LockHead({ lock, onChange }: { readonly lock: LockDetail; readonly onChange: () => void }): JSX.Element {
+  const { rename } = useApi();
   const { mac_addr, name, labels, merchant, lock_state, battery_percent, firmware_version, received_at, believed } =
     lock;
   return (
     <header class="screen-head">
       <h1 id="lock-title">{lockName(lock)}</h1>
+      <Rename name={name ?? ''} save={(next) => rename(mac_addr, next.trim() || null).then(onChange)} />
       {name !== null && <span class="mono hint">{mac_addr}</span>}
       {merchant !== undefined && <span class="hint">{merchant}</span>}
       {Object.entries(labels).map(([key, value]) => (

@@ -1,15 +1,18 @@
 /** The first screen: how many locks have which presence, and what is in trouble, each with the action that helps. */
 import type { JSX } from 'preact';
-import { useMemo } from 'preact/hooks';
-import { Seconds } from '../../../../proto/clock.js';
+import { useMemo, useState } from 'preact/hooks';
+import { Days, Seconds } from '../../../../proto/clock.js';
 import { useApi } from '../api/console-api.js';
-import type { Backlog, Lock, Presence, WebhookUrl } from '../api/shapes.js';
+import type { Backlog, Finding, Lock, Presence, WebhookUrl } from '../api/shapes.js';
 import { routeTo } from '../app/route.js';
+import { runClock } from '../app/run-clock.js';
 import { useLive } from '../live/use-live.js';
 import { Age } from '../view/age.js';
 import { Action, Badge, Empty, Failure, lockName, PresenceBadge, TroubleBadge } from '../view/parts.js';
 import { spanText } from '../view/time-text.js';
 import { useAnswer } from '../view/use-answer.js';
+import { FindingTable } from './lock/past-tables.js';
+import { WhyPanel } from './lock/why-panel.js';
 
 /** The maximum number of locks in trouble that are listed here; the list of locks has all. */
 const MAX_SHOWN = 50;
@@ -40,6 +43,7 @@ export function NowScreen(): JSX.Element {
         <UrlTrouble key={url.id} url={url} onChange={webhooks.reload} />
       ))}
       <LocksInTrouble locks={troubled} />
+      {api.newestFindings !== undefined && <NewFindings ask={api.newestFindings} />}
     </section>
   );
 }
@@ -141,6 +145,20 @@ function GatewayTroubles({ ask }: { readonly ask: () => Promise<readonly string[
           <Badge tone="bad">gateway</Badge> {sentence}
         </p>
       ))}
+    </>
+  );
+}
+
+/** The findings of the last day, each with its explanation. */
+function NewFindings({ ask }: { readonly ask: () => Promise<readonly Finding[]> }): JSX.Element {
+  const { answer, failure } = useAnswer(ask, Seconds(10));
+  const [whyId, setWhyId] = useState<string | null>(null);
+  const sinceMs = runClock.now() - Days(1);
+  return (
+    <>
+      <Failure failure={failure} />
+      <FindingTable findings={answer?.filter(({ at }) => Date.parse(at) > sinceMs) ?? []} onWhy={setWhyId} />
+      {whyId !== null && <WhyPanel key={whyId} id={whyId} onClose={() => setWhyId(null)} />}
     </>
   );
 }

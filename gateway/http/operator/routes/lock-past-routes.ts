@@ -1,7 +1,7 @@
 /**
  * The operators' routes for the past of one lock, which the console's timeline and map show: power states and
- * connections, pings, the track, findings. They read as the merchants' operations do (../../merchant/own-data/history),
- * in slices, and at most as much.
+ * connections, pings, the track, findings; and for the newest findings of all locks. They read as the merchants'
+ * operations do (../../merchant/own-data/history), in slices, and at most as much.
  */
 import { Type } from 'typebox';
 import { formatMac } from '../../../../proto/wire/mac.js';
@@ -17,13 +17,15 @@ import { findingJson } from '../json/event.js';
 import { cutPage, NextCursor, nextCursor, pageQuery, readPage } from '../page.js';
 import { readDate, textOf } from '../query.js';
 import { type OperatorParts, type Query, type Route, type RouteRequest, readMac } from '../routes.js';
-import { DateText, Exact, Finding } from '../schemas.js';
+import { DateText, Exact, Finding, MacText } from '../schemas.js';
 
 /** The number of pings or findings in one answer: by default, and at most. */
 const DEFAULT_LISTED = 100;
 const MAX_LISTED = 1000;
 /** Operators' scans take turns with those of merchants, under an id that no merchant has. */
 const OPERATORS = 0;
+
+const FindingOfLock = Type.Object({ mac: MacText, ...Finding.properties });
 
 const SpanQuery = { since: Type.Optional(DateText), until: Type.Optional(DateText) };
 
@@ -79,6 +81,16 @@ export const LOCK_PAST_ROUTES: readonly Route[] = [
     answer: Type.Object({ findings: Type.Array(Finding), next_cursor: NextCursor }),
     handle: listFindings,
   },
+  {
+    method: 'GET',
+    path: '/findings',
+    operation: 'finding.list',
+    summary: 'Lists what the judge found at all locks, newest first, page by page.',
+    success: 200,
+    query: Exact(pageQuery(MAX_LISTED, DEFAULT_LISTED)),
+    answer: Type.Object({ findings: Type.Array(FindingOfLock), next_cursor: NextCursor }),
+    handle: listAllFindings,
+  },
 ];
 
 /** @throws LockgateError `input-mac`, `no-such-device` */
@@ -124,4 +136,13 @@ async function listFindings(parts: OperatorParts, request: RouteRequest) {
     findings: shown.map(({ id, finding }) => ({ id, ...findingJson(finding) })),
     next_cursor: nextCursor(list, end),
   };
+}
+
+async function listAllFindings({ store }: OperatorParts, { query }: RouteRequest) {
+  const list = 'findings';
+  const { limit, after } = readPage(query, list, ['number'], DEFAULT_LISTED);
+  const found = await store.why.readNewestFindings(limit + 1, after?.[0] as number | undefined);
+  const { shown, end } = cutPage(found, limit, ({ id }) => [id]);
+  const findings = shown.map(({ id, mac, finding }) => ({ mac: formatMac(mac), id, ...findingJson(finding) }));
+  return { findings, next_cursor: nextCursor(list, end) };
 }

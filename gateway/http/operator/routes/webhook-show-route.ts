@@ -1,9 +1,16 @@
-/** `GET /webhooks/:id`: one webhook URL, with how its attempts went, its backlog and its next attempt. Only reads. */
+/**
+ * One webhook URL: `GET /webhooks/:id` with how its attempts went, its backlog and its next attempt; `/hours` with what
+ * became of the events of the last 24 hours. Only reads.
+ */
 import { Type } from 'typebox';
 import { Days } from '../../../../proto/clock.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
 import { noSuchWebhook } from '../../../store/contract/errors.js';
+import type { Store } from '../../../store/contract/store.js';
+import type { WebhookUrl } from '../../../store/contract/webhook-store.js';
 import { sumUpAttempts } from '../../../webhooks/attempt-figures.js';
+import { readDeliveryHours } from '../../../webhooks/delivery-hours.js';
+import { DeliveryHourSchema, deliveryHourJson } from '../../merchant/own-data/webhook-json.js';
 import { readId } from '../query.js';
 import type { OperatorParts, Route } from '../routes.js';
 import { Count, MaybeText, MaybeTime, OrNull, Time } from '../schemas.js';
@@ -42,12 +49,32 @@ export const WEBHOOK_SHOW_ROUTES: readonly Route[] = [
     answer: ShownWebhook,
     handle: async (parts, { params }) => await showWebhook(parts, readId(params.id)),
   },
+  {
+    method: 'GET',
+    path: '/webhooks/:id/hours',
+    summary: 'What became of the events of each of the last 24 hours at a webhook URL, by the hour of receipt.',
+    operation: 'webhook.show-hours',
+    success: 200,
+    answer: Type.Object({ hours: Type.Array(DeliveryHourSchema) }),
+    handle: async ({ store, clock, merchants }, { params }) => {
+      const url = await findUrl(store, readId(params.id));
+      const { turns } = merchants.ownData;
+      const hours = await readDeliveryHours(store, url, clock.now(), () => turns.next());
+      return { hours: hours.map(deliveryHourJson) };
+    },
+  },
 ];
 
 /** @throws LockgateError `no-such-webhook` */
-async function showWebhook({ store, webhooks, figures, wallClock }: OperatorParts, urlId: number) {
+async function findUrl(store: Store, urlId: number): Promise<WebhookUrl> {
   const url = await store.webhooks.find(urlId);
   if (url === null) throw noSuchWebhook(urlId);
+  return url;
+}
+
+/** @throws LockgateError `no-such-webhook` */
+async function showWebhook({ store, webhooks, figures, wallClock }: OperatorParts, urlId: number) {
+  const url = await findUrl(store, urlId);
   const { store: counted, oldestAgeMs } = await figures.read();
   const backlog = counted?.backlogs.find((each) => each.urlId === urlId);
   const attempts = await store.webhooks.readNewestAttempts(urlId, MAX_FIGURED_ATTEMPTS);

@@ -76,6 +76,8 @@ export interface AccessStore {
   listKeys(merchant?: string): Promise<ApiKey[]>;
   /** Revokes a key and its tokens. A second call changes nothing. @throws LockgateError `no-such-key` */
   revokeKey(publicId: string, nowMs: number): Promise<ApiKey>;
+  /** Gives a key another name, also a revoked one. @throws LockgateError `no-such-key` */
+  renameKey(publicId: string, name: string): Promise<ApiKey>;
   /** Records that a key was used. */
   recordKeyUse(keyId: number, atMs: number): Promise<void>;
   /** Adds a token and deletes expired tokens. */

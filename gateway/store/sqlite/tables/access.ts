@@ -102,13 +102,19 @@ export class SqliteAccess implements AccessStore {
 
   revokeKey(publicId: string, nowMs: number): Promise<ApiKey> {
     return this.#transaction(async (db) => {
-      const key = await selectKeys(db).where('api_key.public_id', '=', publicId).executeTakeFirst();
-      if (key === undefined)
-        throw new LockgateError('no-such-key', `there is no API key ${JSON.stringify(publicId.slice(0, 80))}`);
+      const key = await findRow(db, publicId);
       await db.deleteFrom('access_token').where('key_id', '=', key.id).execute();
       if (key.revoked_at_ms !== null) return toApiKey(key);
       await db.updateTable('api_key').set({ revoked_at_ms: nowMs }).where('id', '=', key.id).execute();
       return toApiKey({ ...key, revoked_at_ms: nowMs });
+    });
+  }
+
+  renameKey(publicId: string, name: string): Promise<ApiKey> {
+    return this.#transaction(async (db) => {
+      const key = await findRow(db, publicId);
+      await db.updateTable('api_key').set({ name }).where('id', '=', key.id).execute();
+      return toApiKey({ ...key, name });
     });
   }
 
@@ -130,6 +136,13 @@ export class SqliteAccess implements AccessStore {
   #transaction<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
     return this.#parts.mutex.runExclusive(() => this.#parts.tables.transaction().execute(work));
   }
+}
+
+/** @throws LockgateError `no-such-key` */
+async function findRow(db: Kysely<Tables>, publicId: string) {
+  const key = await selectKeys(db).where('api_key.public_id', '=', publicId).executeTakeFirst();
+  if (key !== undefined) return key;
+  throw new LockgateError('no-such-key', `there is no API key ${JSON.stringify(publicId.slice(0, 80))}`);
 }
 
 /** A query for API keys with their merchants' names. */

@@ -23,6 +23,12 @@ interface QuarantineRow {
   readonly bytes: Buffer;
 }
 
+type LockFindingRow = FindingRow & {
+  readonly device_id: number;
+  readonly merchant_id: number | null;
+  readonly mac: string;
+};
+
 /** Maximum number of uplinks or findings that a lookup by key returns. */
 const MAX_RESULTS = 100;
 
@@ -31,6 +37,7 @@ export class SqliteWhy implements WhyStore {
   readonly #lookup: UplinkLookup;
   readonly #credentials: Statement;
   readonly #finding: Statement;
+  readonly #newestFindings: Statement;
   readonly #findingsOf: Statement;
   readonly #quarantined: Statement;
   readonly #gap: Statement;
@@ -43,6 +50,7 @@ export class SqliteWhy implements WhyStore {
     this.#credentials = reader.prepare('SELECT id FROM credential WHERE device_id = ? ORDER BY id').pluck();
     const finding = 'SELECT f.*, d.mac FROM finding f JOIN device d ON d.id = f.device_id';
     this.#finding = reader.prepare(`${finding} WHERE f.id = ?`);
+    this.#newestFindings = reader.prepare(`${finding} WHERE f.id < ? ORDER BY f.id DESC LIMIT ?`);
     this.#findingsOf = reader.prepare(
       `${finding} WHERE f.device_id = ? AND f.credential_id = ? AND f.boot = ? AND f.sequence = ?
        ORDER BY f.id LIMIT ${MAX_RESULTS}`,
@@ -70,10 +78,13 @@ export class SqliteWhy implements WhyStore {
 
   async findFinding(id: number): Promise<FindingOfLock | null> {
     return this.#read(() => {
-      const row = this.#finding.get(id) as (FindingRow & { device_id: number; merchant_id: number | null }) | undefined;
-      if (row === undefined) return null;
-      return { ...toFinding(row), deviceId: row.device_id, merchantId: row.merchant_id, mac: row.mac as Mac };
+      const row = this.#finding.get(id) as LockFindingRow | undefined;
+      return row === undefined ? null : toFindingOfLock(row);
     });
+  }
+
+  async readNewestFindings(limit: number, beforeId = Number.MAX_SAFE_INTEGER): Promise<FindingOfLock[]> {
+    return this.#read(() => (this.#newestFindings.all(beforeId, limit) as LockFindingRow[]).map(toFindingOfLock));
   }
 
   async findFindingsAbout(deviceId: number, { credential, boot, sequence }: UplinkKey): Promise<StoredFinding[]> {
@@ -119,4 +130,8 @@ export class SqliteWhy implements WhyStore {
       throw new StoreFailure('look something up', error);
     }
   }
+}
+
+function toFindingOfLock(row: LockFindingRow): FindingOfLock {
+  return { ...toFinding(row), deviceId: row.device_id, merchantId: row.merchant_id, mac: row.mac as Mac };
 }

@@ -7,6 +7,7 @@ import { merchantApi } from '../../api/merchant.js';
 import type { ApiKey } from '../../api/shapes.js';
 import { Age } from '../../view/age.js';
 import { Action, Badge, CopyButton, Empty, Failure, WhenLoaded } from '../../view/parts.js';
+import { Rename } from '../../view/rename.js';
 import { asFailure, useAnswer } from '../../view/use-answer.js';
 
 /** The scopes of keys (interfaces.md §2) with what each allows. */
@@ -134,7 +135,9 @@ function KeyRow({ apiKey, onChange }: { readonly apiKey: ApiKey; readonly onChan
       <td>
         <Badge tone={state === 'active' ? 'good' : 'quiet'}>{state}</Badge>
       </td>
-      <td>{name}</td>
+      <td>
+        {name} <Rename name={name} save={(next) => merchantApi.renameKey(id, next).then(onChange)} />
+      </td>
       <td class="mono">{id}</td>
       <td title={scopes.join(', ')}>{scopes.length === SCOPES.length ? 'all scopes' : scopes.join(', ')}</td>
       <td>

@@ -1,8 +1,9 @@
-/** A lock's findings and pings as tables, each row with its `why`. */
+/** Findings and a lock's pings as tables, each row with its `why`. */
 import type { Finding, Ping } from '../../api/shapes.js';
 import { routeTo } from '../../app/route.js';
+import { useLive } from '../../live/use-live.js';
 import { Age } from '../../view/age.js';
-import { Badge } from '../../view/parts.js';
+import { Badge, lockName } from '../../view/parts.js';
 import { localTimeText } from '../../view/time-text.js';
 
 /** The maximum number of rows of a table. */
@@ -18,14 +19,20 @@ export function FindingTable({
   readonly findings: readonly Finding[];
   readonly onWhy: (id: string) => void;
 }) {
+  const { locks } = useLive();
   if (findings.length === 0) return null;
   return (
     <section class="card" aria-label="Findings">
       <h2>Findings</h2>
       <table>
         <tbody>
-          {findings.slice(0, MAX_FINDINGS).map(({ id, at, rule, severity, message }) => (
+          {findings.slice(0, MAX_FINDINGS).map(({ id, mac_addr, at, rule, severity, message }) => (
             <tr key={id}>
+              {mac_addr !== undefined && (
+                <td>
+                  <a href={routeTo('lock', [mac_addr])}>{lockName(locks.find(mac_addr) ?? { name: null, mac_addr })}</a>
+                </td>
+              )}
               <td>
                 <Badge tone={severity === 'violation' ? 'bad' : 'warn'}>{rule}</Badge>
               </td>

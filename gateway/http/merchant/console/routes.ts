@@ -1,39 +1,26 @@
 /**
- * The dashboard's own routes: login and logout, sessions, API keys (interfaces.md §2, Users of the dashboard). Only our
- * page calls them, so the OpenAPI document leaves them out. Everything else the dashboard does with `/v1/…`.
+ * The dashboard's own routes: login and logout, sessions, the own password, and those of key-routes.ts
+ * (interfaces.md §2, Users of the dashboard). Only our page calls them, so the OpenAPI document leaves them out.
+ * Everything else the dashboard does with `/v1/…`.
  */
 import { type Static, Type } from 'typebox';
-import { Seconds } from '../../../proto/clock.js';
-import { parseDate } from '../../../proto/date.js';
-import { toDate } from '../../../proto/wire/ping-json.js';
-import type { ApiKeys } from '../../accounts/api-keys.js';
-import { CONSOLE_SESSION_LIFE } from '../../console/console-sessions.js';
-import { endedCookie, sessionCookie } from '../../console/session-cookie.js';
-import { OverBudget } from '../../fairness/over-budget.js';
-import type { ApiKey } from '../../store/contract/merchants/access-store.js';
+import { Seconds } from '../../../../proto/clock.js';
+import { toDate } from '../../../../proto/wire/ping-json.js';
+import { CONSOLE_SESSION_LIFE } from '../../../console/console-sessions.js';
+import { endedCookie, sessionCookie } from '../../../console/session-cookie.js';
+import { OverBudget } from '../../../fairness/over-budget.js';
 import type {
   ConsoleSession,
   SessionOwner,
   UserConsoleSession,
-} from '../../store/contract/operators/console-session-store.js';
-import { userWho } from './audited.js';
-import { inputRefusal, Refusal } from './refusal.js';
-import type { Call, HttpAnswer, MerchantRoute } from './route.js';
-import { notLoggedIn } from './user-session.js';
+} from '../../../store/contract/operators/console-session-store.js';
+import { userWho } from '../audited.js';
+import { Refusal } from '../refusal.js';
+import type { Call, HttpAnswer, MerchantRoute } from '../route.js';
+import { consoleRoute, IdParam, json, MAX_NAME_CHARS, noSuch, sessionOf } from './console-route.js';
+import { CONSOLE_KEY_ROUTES } from './key-routes.js';
 
-const MAX_BODY_BYTES = 4 * 1024;
-const MAX_NAME_CHARS = 256;
 const MAX_PASSWORD_CHARS = 512;
-const MAX_SCOPES = 20;
-const MAX_DATE_CHARS = 40;
-
-type Terms = Pick<MerchantRoute, 'method' | 'path' | 'operationId' | 'summary' | 'handle'> & Partial<MerchantRoute>;
-
-/** A route with what all of them have in common. Answers are not serialised by a schema. */
-function consoleRoute(terms: Terms): MerchantRoute {
-  const hasBody = terms.body !== undefined && { bodyBytes: MAX_BODY_BYTES };
-  return { scheme: 'session', scope: 'users', tag: 'users', responses: {}, isHidden: true, ...hasBody, ...terms };
-}
 
 const LoginBody = Type.Object({
   merchant: Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS }),
@@ -41,18 +28,10 @@ const LoginBody = Type.Object({
   password: Type.String({ minLength: 1, maxLength: MAX_PASSWORD_CHARS }),
 });
 
-const NewKeyBody = Type.Object({
-  name: Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS }),
-  scopes: Type.Optional(Type.Array(Type.String(), { maxItems: MAX_SCOPES })),
-  expires_at: Type.Optional(Type.String({ maxLength: MAX_DATE_CHARS })),
-});
-
 const NewPasswordBody = Type.Object({
   present: Type.String({ minLength: 1, maxLength: MAX_PASSWORD_CHARS }),
   password: Type.String({ minLength: 1, maxLength: MAX_PASSWORD_CHARS }),
 });
-
-const IdParam = Type.Object({ id: Type.String() });
 
 /** The routes of the dashboard. */
 export const CONSOLE_ROUTES: readonly MerchantRoute[] = [
@@ -122,46 +101,7 @@ export const CONSOLE_ROUTES: readonly MerchantRoute[] = [
     handle: changePassword,
     audit: (call) => ({ action: 'user.password', object: String(sessionOf(call).userId), after: null }),
   }),
-  consoleRoute({
-    method: 'GET',
-    path: '/console/keys',
-    operationId: 'consoleKeys',
-    summary: 'The merchant’s API keys.',
-    roles: ['owner'],
-    handle: async (call) => {
-      const { apiKeys } = call.parts;
-      const keys = await apiKeys.list(sessionOf(call).merchantName);
-      return json({ data: keys.map((key) => keyJson(apiKeys, key)) });
-    },
-  }),
-  consoleRoute({
-    method: 'POST',
-    path: '/console/keys',
-    operationId: 'createConsoleKey',
-    summary: 'Makes an API key, which is shown once.',
-    roles: ['owner'],
-    body: NewKeyBody,
-    handle: createKey,
-    audit: (_call, { body }) => {
-      const { id, name, scopes, expires_at } = body as ReturnType<typeof keyJson>;
-      return { action: 'key.create', object: id, after: { name, scopes, expires_at } };
-    },
-  }),
-  consoleRoute({
-    method: 'POST',
-    path: '/console/keys/{id}/revoke',
-    operationId: 'revokeConsoleKey',
-    summary: 'Revokes an API key and its tokens.',
-    roles: ['owner'],
-    params: IdParam,
-    handle: async (call) => {
-      const { apiKeys, store } = call.parts;
-      const key = await store.access.findKey(call.params.id ?? '');
-      if (key === null || key.merchantId !== call.merchantId) throw noSuch('key');
-      return json(keyJson(apiKeys, await apiKeys.revoke(key.publicId)));
-    },
-    audit: ({ params }) => ({ action: 'key.revoke', object: params.id ?? '', after: null }),
-  }),
+  ...CONSOLE_KEY_ROUTES,
 ];
 
 async function logIn(call: Call): Promise<HttpAnswer> {
@@ -210,34 +150,9 @@ function agentOf({ headers }: Call): string | undefined {
   return typeof agent === 'string' ? agent : undefined;
 }
 
-async function createKey(call: Call): Promise<HttpAnswer> {
-  const { apiKeys } = call.parts;
-  const { name, scopes, expires_at: expiry } = call.body as Static<typeof NewKeyBody>;
-  const expiresAtMs = expiry === undefined ? null : parseDate(expiry);
-  if (Number.isNaN(expiresAtMs)) {
-    const detail = 'expected a date such as 2026-11-20T06:00:00.000Z';
-    throw inputRefusal('body', [{ pointer: '/expires_at', detail }]);
-  }
-  const { key, text } = await apiKeys.create(sessionOf(call).merchantName, name, { scopes, expiresAtMs });
-  return { ...json({ ...keyJson(apiKeys, key), key: text }), status: 201 };
-}
-
-function sessionOf({ session }: Call): UserConsoleSession {
-  if (session === undefined) throw notLoggedIn();
-  return session;
-}
-
 /** The sessions that a user may see and end. */
 function reachOf({ merchantId, userId, role }: UserConsoleSession): SessionOwner {
   return role === 'owner' ? { merchantId } : { merchantId, userId };
-}
-
-function json(body: unknown): HttpAnswer {
-  return { status: 200, body };
-}
-
-function noSuch(what: 'session' | 'key'): Refusal {
-  return new Refusal({ status: 404, code: `no-such-${what}`, detail: `there is no such ${what}` });
 }
 
 /** @param currentId the id of the caller's session */
@@ -249,14 +164,4 @@ function sessionJson(session: ConsoleSession, currentId: number) {
       ? { merchant: session.merchantName, username: session.username }
       : { merchant: null, username: session.tokenName };
   return { id, ...holder, role, ...times, address, agent, current: id === currentId };
-}
-
-function keyJson(apiKeys: ApiKeys, key: ApiKey) {
-  const { publicId, name, createdAtMs, lastUsedAtMs, expiresAtMs, scopes } = key;
-  const dates = {
-    created_at: toDate(createdAtMs),
-    last_used_at: lastUsedAtMs === null ? null : toDate(lastUsedAtMs),
-    expires_at: expiresAtMs === null ? null : toDate(expiresAtMs),
-  };
-  return { id: publicId, name, state: apiKeys.stateOf(key), ...dates, scopes: [...scopes] };
 }
