@@ -7,7 +7,7 @@ import { Days } from '../../../../proto/clock.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
 import { noSuchWebhook } from '../../../store/contract/errors.js';
 import type { Store } from '../../../store/contract/store.js';
-import type { WebhookUrl } from '../../../store/contract/webhook-store.js';
+import type { WebhookUrl } from '../../../store/contract/webhooks/webhook-url.js';
 import { sumUpAttempts } from '../../../webhooks/attempt-figures.js';
 import { readDeliveryHours } from '../../../webhooks/delivery-hours.js';
 import { DeliveryHourSchema, deliveryHourJson } from '../../merchant/own-data/webhook-json.js';
