@@ -1,0 +1,172 @@
+/**
+ * A PostgreSQL server for a test file, in a temporary folder and on a free port, with fsync on. It ends with the test,
+ * and also when the test's process is killed: a shell that holds the server waits for the end of the process's pipe.
+ *
+ * PostgreSQL refuses to run as root, so root runs it as the user `postgres`, whom Debian's package makes.
+ */
+import { execFileSync, spawn } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import pg from 'pg';
+import { root } from '../../house/our-files.js';
+import type { Teardown } from '../temp-folder.js';
+
+/** Where Debian's packages put PostgreSQL's programs, a folder for each version. */
+const DEBIAN_FOLDER = '/usr/lib/postgresql';
+const MIN_VERSION = 15;
+/** An empty cluster, which is copied: making one takes two seconds of CPU time. Each build empties its folder. */
+const CACHED_CLUSTER = path.join(root, 'dist/program/postgres-cluster');
+const IS_READY = /database system is ready to accept connections/;
+const SUPERUSER = 'postgres';
+
+/** What the shell does: runs the server ($1 and on), and ends it and deletes its folder ($0) once its input ends. */
+const HOLD = 'trap "" INT TERM; "$@" & cat >/dev/null; kill -INT $!; wait $!; rm -rf "$0"';
+
+export interface PostgresServer {
+  readonly port: number;
+  /** The process id of the server. */
+  readonly pid: number;
+  /** The URL of a database. */
+  url(database: string): string;
+  /** Makes an empty database, or a copy of one that nobody uses, and returns its URL. */
+  createDatabase(template?: string): Promise<string>;
+  /** Runs a statement as superuser in a database, and returns its rows. */
+  query(database: string, statement: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
+}
+
+/** Why there is no PostgreSQL for tests; undefined if there is one. */
+export const postgresMissing: string | undefined =
+  programFolder() === undefined
+    ? `PostgreSQL ${MIN_VERSION} or later is not installed (Debian's package is postgresql)`
+    : undefined;
+
+/** The folder of the newest version's programs. */
+function programFolder(): string | undefined {
+  const versions = existsSync(DEBIAN_FOLDER) ? readdirSync(DEBIAN_FOLDER).map(Number) : [];
+  const newest = Math.max(...versions.filter((version) => version >= MIN_VERSION));
+  const folder = path.join(DEBIAN_FOLDER, String(newest), 'bin');
+  return existsSync(path.join(folder, 'initdb')) ? folder : undefined;
+}
+
+/** Starts a server, which ends after the test. {@link postgresMissing} must be undefined. */
+export async function startPostgres(test: Teardown): Promise<PostgresServer> {
+  const programs = programFolder();
+  if (programs === undefined) throw new Error(postgresMissing);
+  const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-postgres-'));
+  const cluster = path.join(folder, 'cluster');
+  execFileSync('cp', ['-a', makeCluster(programs), cluster]);
+  if (isRoot()) execFileSync('chown', ['-R', SUPERUSER, folder]);
+  const port = await freePort();
+  const settings = { shared_buffers: '32MB', max_connections: '80', unix_socket_directories: folder, fsync: 'on' };
+  const server = [
+    ...asPostgres(path.join(programs, 'postgres')),
+    ...['-D', cluster, '-h', '127.0.0.1', '-p', String(port)],
+    ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+  ];
+  // In a session of its own, so that a signal to the tests' process group leaves the shell to clean up.
+  const shell = spawn('/bin/sh', ['-c', HOLD, folder, ...server], {
+    stdio: ['pipe', 'ignore', 'pipe'],
+    detached: true,
+  });
+  const ended = new Promise<void>((resolve) => shell.once('close', () => resolve()));
+  test.teardown(() => {
+    shell.stdin.end();
+    return ended;
+  });
+  const log = await readyLog(shell.stderr);
+  const pid = Number(execFileSync('head', ['-n', '1', path.join(cluster, 'postmaster.pid')], { encoding: 'utf8' }));
+  if (!IS_READY.test(log)) throw new Error(`PostgreSQL did not start: ${log}`);
+  return new LocalServer(port, pid);
+}
+
+class LocalServer implements PostgresServer {
+  readonly port: number;
+  readonly pid: number;
+  #databases = 0;
+
+  constructor(port: number, pid: number) {
+    this.port = port;
+    this.pid = pid;
+  }
+
+  url(database: string): string {
+    return `postgres://${SUPERUSER}@127.0.0.1:${this.port}/${database}`;
+  }
+
+  async createDatabase(template = 'template1'): Promise<string> {
+    this.#databases += 1;
+    const name = `lockgate_${this.#databases}`;
+    await this.query('postgres', `CREATE DATABASE ${name} TEMPLATE ${template}`);
+    return this.url(name);
+  }
+
+  async query(database: string, statement: string, values: readonly unknown[] = []) {
+    const client = new pg.Client({ connectionString: this.url(database) });
+    await client.connect();
+    try {
+      return (await client.query(statement, [...values])).rows as Record<string, unknown>[];
+    } finally {
+      await client.end();
+    }
+  }
+}
+
+function isRoot(): boolean {
+  return process.getuid?.() === 0;
+}
+
+/** The command that runs one of PostgreSQL's programs. */
+function asPostgres(program: string): string[] {
+  const user = [`--reuid=${SUPERUSER}`, `--regid=${SUPERUSER}`, '--clear-groups'];
+  return isRoot() ? ['setpriv', ...user, program] : [program];
+}
+
+/** Makes the empty cluster, and returns its folder. */
+function makeCluster(programs: string): string {
+  if (existsSync(CACHED_CLUSTER)) return CACHED_CLUSTER;
+  const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-cluster-'));
+  try {
+    chmodSync(folder, 0o777);
+    const cluster = path.join(folder, 'cluster');
+    const [program = '', ...user] = asPostgres(path.join(programs, 'initdb'));
+    const shape = ['-A', 'trust', '-U', SUPERUSER, '-E', 'UTF8', '--locale=C.UTF-8', '--wal-segsize=1'];
+    execFileSync(program, [...user, '-D', cluster, '--no-sync', ...shape], { stdio: 'ignore' });
+    mkdirSync(path.dirname(CACHED_CLUSTER), { recursive: true });
+    // Other test files run at the same time: the rename makes it appear complete.
+    const unfinished = `${CACHED_CLUSTER}.${process.pid}`;
+    execFileSync('cp', ['-a', cluster, unfinished]);
+    try {
+      renameSync(unfinished, CACHED_CLUSTER);
+    } catch {
+      rmSync(unfinished, { recursive: true });
+    }
+    return CACHED_CLUSTER;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as { port: number };
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+/** Returns the server's log up to where it is ready, or its whole log if it ends. Later output is read and dropped. */
+async function readyLog(stream: NodeJS.ReadableStream): Promise<string> {
+  let log = '';
+  const ready = new Promise<string>((resolve) => {
+    stream.on('data', (chunk: Buffer) => {
+      log += chunk.toString();
+      if (IS_READY.test(log)) resolve(log);
+    });
+  });
+  return await Promise.race([ready, new Promise<string>((resolve) => stream.once('end', () => resolve(log)))]);
+}
