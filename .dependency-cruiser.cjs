@@ -266,9 +266,15 @@ module.exports = {
       { path: ['^gateway/store/sqlite/', '(^|/)node_modules/better-sqlite3'] },
     ),
     forbid(
+      'postgres-behind-its-door',
+      'only gateway/store/open-store.ts opens the engine of PostgreSQL, and only that engine knows the driver',
+      { path: '^(cli|gateway)/', pathNot: '^gateway/store/(postgres/|open-store\\.ts$)' },
+      { path: ['^gateway/store/postgres/', '(^|/)node_modules/(@types/)?pg/'] },
+    ),
+    forbid(
       'one-kysely',
-      'only gateway/store/sqlite/kysely.ts imports values of Kysely; other files import its types',
-      { path: ours, pathNot: '^gateway/store/sqlite/kysely\\.ts$' },
+      'only gateway/store/tables/kysely.ts imports values of Kysely; other files import its types',
+      { path: ours, pathNot: '^gateway/store/tables/kysely\\.ts$' },
       { path: '(^|/)node_modules/kysely', dependencyTypesNot: ['type-only'] },
     ),
     forbid(

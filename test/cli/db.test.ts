@@ -21,11 +21,11 @@ import { copyDatabase, requireRoom } from '../../gateway/store/sqlite/backup/cop
 import { checkDatabase } from '../../gateway/store/sqlite/check/check.js';
 import { checkWal } from '../../gateway/store/sqlite/check/wal.js';
 import { openDurable } from '../../gateway/store/sqlite/durable-file.js';
-import { Kysely, Migrator, SqliteDialect } from '../../gateway/store/sqlite/kysely.js';
-import { UPLINK_SUM } from '../../gateway/store/sqlite/log/uplink-sum.js';
+import { UPLINK_SUM } from '../../gateway/store/sqlite/log/uplink-sum-function.js';
 import { migrateFolder } from '../../gateway/store/sqlite/migrate.js';
 import { migrationProvider, STEPS } from '../../gateway/store/sqlite/migrations.js';
 import { openSqliteStore } from '../../gateway/store/sqlite/open-sqlite-store.js';
+import { Kysely, Migrator, SqliteDialect } from '../../gateway/store/tables/kysely.js';
 import { type CommandOutput, runLockgate } from '../helpers/cli/program.js';
 import { openGateway, testBytes } from '../helpers/gateway/test-gateway.js';
 import { chooseSeed, SeededChance } from '../helpers/pair/seeded-chance.js';

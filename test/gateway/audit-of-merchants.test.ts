@@ -12,8 +12,8 @@ import {
 } from '../../gateway/store/contract/operators/audit-store.js';
 import { checkDatabase } from '../../gateway/store/sqlite/check/check.js';
 import { openDurable } from '../../gateway/store/sqlite/durable-file.js';
-import { Kysely, Migrator, SqliteDialect } from '../../gateway/store/sqlite/kysely.js';
 import { migrationProvider } from '../../gateway/store/sqlite/migrations.js';
+import { Kysely, Migrator, SqliteDialect } from '../../gateway/store/tables/kysely.js';
 import { callOperator } from '../helpers/cli/operator-call.js';
 import { MERCHANT, testGateway } from '../helpers/gateway/test-gateway.js';
 import { callMerchantApi } from '../helpers/http/merchant-call.js';

@@ -9,8 +9,8 @@ import type { DeviceReading } from '../../gateway/store/contract/devices/device.
 import { LOG_START } from '../../gateway/store/contract/log/log-position.js';
 import { openStore, sqliteUrl } from '../../gateway/store/open-store.js';
 import { openDurable } from '../../gateway/store/sqlite/durable-file.js';
-import { Kysely, Migrator, SqliteDialect } from '../../gateway/store/sqlite/kysely.js';
 import { migrationProvider } from '../../gateway/store/sqlite/migrations.js';
+import { Kysely, Migrator, SqliteDialect } from '../../gateway/store/tables/kysely.js';
 import { Days, Hours, ManualClock, Minutes } from '../../proto/clock.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import { ruleRow } from '../../proto/power/rules.js';

@@ -8,8 +8,8 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { AgingChunk, AgingResult, Erased } from '../contract/deletion.js';
-import { NEWEST_UPLINK } from './log/uplink-row.js';
-import { UPLINK_SUM } from './log/uplink-sum.js';
+import { NEWEST_UPLINK } from '../log/uplink-row.js';
+import { UPLINK_SUM } from './log/uplink-sum-function.js';
 
 /** A row that may be deleted. `isHeld`: an undelivered event, which must stay. Booleans are 0 and 1. */
 interface OldRow {

@@ -7,7 +7,7 @@ import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { LockgateError } from '../../../proto/errors.js';
 import { dropSums } from '../file-sums.js';
 import { closeUnopened } from './folder/wal-presence.js';
-import { addUplinkSum } from './log/uplink-sum.js';
+import { addUplinkSum } from './log/uplink-sum-function.js';
 import { registerRowSum } from './row-sum.js';
 import { registerUsernameKey } from './tables/people/username-key.js';
 

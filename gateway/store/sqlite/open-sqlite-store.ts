@@ -6,19 +6,19 @@ import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { DEFAULT_QUOTA } from '../contract/merchants/quota.js';
 import type { Store } from '../contract/store.js';
 import type { StoreOptions } from '../contract/store-options.js';
+import { Kysely, SqliteDialect } from '../tables/kysely.js';
+import type { Tables } from '../tables/schema.js';
 import { openDurable } from './durable-file.js';
 import { InlineFigures } from './figures/figures-count.js';
 import { FiguresThread } from './figures/figures-in-thread.js';
 import { takeFolder } from './folder/take-folder.js';
 import { closeUnopened, markRunning, numberStore } from './folder/wal-presence.js';
-import { Kysely, SqliteDialect } from './kysely.js';
 import { InlineLog } from './log/log-backend.js';
 import { catchUp } from './log/log-catch-up.js';
 import { ThreadLog } from './log/thread-log.js';
 import { MAX_WAL_PAGES } from './log/wal-checkpointer.js';
 import { migrate } from './migrate.js';
 import { Scans } from './scan/scans.js';
-import type { Tables } from './schema.js';
 import { SqliteStore } from './sqlite-store.js';
 /**
  * Opens the store in `folder`, creating it if it doesn't exist, and locks the folder for this process.

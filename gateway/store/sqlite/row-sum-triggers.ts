@@ -6,7 +6,7 @@
  * statement on a hot path may set `sum` itself; the trigger then does nothing, which costs half as much.
  */
 import type { Kysely } from 'kysely';
-import { sql } from './kysely.js';
+import { sql } from '../tables/kysely.js';
 import { ROW_SUM } from './row-sum.js';
 
 /** The name of the checksum's column. */

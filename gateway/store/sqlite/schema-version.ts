@@ -1,7 +1,7 @@
 /** Reads the schema version of a file, and computes the schema of a version. */
 import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { LockgateError } from '../../../proto/errors.js';
-import { Kysely, Migrator, SqliteDialect } from './kysely.js';
+import { Kysely, Migrator, SqliteDialect } from '../tables/kysely.js';
 import { migrationProvider, STEPS } from './migrations.js';
 import { registerRowSum } from './row-sum.js';
 import { registerUsernameKey } from './tables/people/username-key.js';

@@ -27,6 +27,10 @@ import type { Store } from '../contract/store.js';
 import type { StoreCopy } from '../contract/store-copy.js';
 import type { DeliveryProgress } from '../contract/webhooks/delivery.js';
 import type { NewWebhookUrl, WebhookUrl } from '../contract/webhooks/webhook-url.js';
+import { packCommit } from '../log/packed-commit.js';
+import { CredentialTables } from '../tables/devices/credentials.js';
+import { DeviceTables } from '../tables/devices/devices.js';
+import { Registry } from '../tables/registry.js';
 import { LiveCopies } from './backup/live-copy.js';
 import { sumClosedFile } from './closed-file.js';
 import { Deletion } from './deletion.js';
@@ -34,13 +38,11 @@ import { inTransaction } from './durable-file.js';
 import { truncateWal, unmarkRunning } from './folder/wal-presence.js';
 import type { BatchedWrite } from './log/batched-write.js';
 import type { LogBackend } from './log/log-backend.js';
-import { packCommit } from './log/packed-commit.js';
 import { type StoreParts, StoreReads } from './store-reads.js';
-import { CredentialTables } from './tables/devices/credentials.js';
-import { DeviceTables } from './tables/devices/devices.js';
 import type { WriteForMerchant } from './tables/people.js';
-import { Registry } from './tables/registry.js';
+import { SQLITE } from './tables/sqlite-dialect.js';
 import { makeTableStores } from './tables/table-stores.js';
+import { UrlRows } from './tables/webhooks/url-rows.js';
 
 /**
  * A store that closes with more uplinks than this in its memtable (the part of the log's indexes that is held in
@@ -68,6 +70,7 @@ export class SqliteStore extends StoreReads implements Store {
   readonly consoleSessions: Store['consoleSessions'];
   readonly #deletion: Deletion;
   readonly #registry: Registry;
+  readonly #urls: UrlRows;
   readonly #devices: DeviceTables;
   readonly #credentials: CredentialTables;
   readonly #writeForMerchant: WriteForMerchant;
@@ -79,7 +82,8 @@ export class SqliteStore extends StoreReads implements Store {
     this.#copies = new LiveCopies(parts.file);
     this.#deletion = new Deletion(parts.writer);
     this.#registry = new Registry(parts.tables);
-    this.#devices = new DeviceTables(parts.tables);
+    this.#urls = new UrlRows(parts.tables);
+    this.#devices = new DeviceTables(parts.tables, SQLITE);
     this.#credentials = new CredentialTables(parts.tables);
     this.#hasStagedEvents = parts.reader.prepare('SELECT 1 FROM staged_event LIMIT 1');
     this.#writeForMerchant = (action, operation) =>
@@ -237,7 +241,7 @@ export class SqliteStore extends StoreReads implements Store {
   }
 
   addWebhookUrl(url: NewWebhookUrl): Promise<WebhookUrl> {
-    return this.mutex.runExclusive(() => this.#registry.addWebhookUrl(url));
+    return this.mutex.runExclusive(() => this.#urls.addWebhookUrl(url));
   }
 
   writeMetadata(name: string, value: string): Promise<void> {

@@ -24,23 +24,25 @@ import type { Quota } from '../contract/merchants/quota.js';
 import type { DiskSpace, StoreFigures } from '../contract/store-figures.js';
 import type { DueDelivery } from '../contract/webhooks/delivery.js';
 import type { WebhookUrl } from '../contract/webhooks/webhook-url.js';
+import { CredentialTables } from '../tables/devices/credentials.js';
+import { DeviceTables } from '../tables/devices/devices.js';
+import { latestByLife } from '../tables/devices/latest-by-life.js';
+import { Marks } from '../tables/devices/marks.js';
+import { Kysely, SqliteDialect } from '../tables/kysely.js';
+import { Registry } from '../tables/registry.js';
+import type { Tables } from '../tables/schema.js';
 import { readDiskSpace } from './figures/disk-space.js';
 import type { InlineFigures } from './figures/figures-count.js';
 import type { FiguresThread } from './figures/figures-in-thread.js';
 import type { DataLock } from './folder/data-lock.js';
-import { Kysely, SqliteDialect } from './kysely.js';
 import type { LogBackend } from './log/log-backend.js';
 import { LogMerge } from './log/log-merge.js';
 import { LogReader } from './log/log-reader.js';
 import { UplinkLookup } from './log/uplink-lookup.js';
 import type { Scans } from './scan/scans.js';
-import type { Tables } from './schema.js';
-import { CredentialTables } from './tables/devices/credentials.js';
-import { DeviceTables } from './tables/devices/devices.js';
-import { latestByLife } from './tables/devices/latest-by-life.js';
-import { SqliteMarks } from './tables/devices/marks.js';
-import { Registry } from './tables/registry.js';
+import { SQLITE } from './tables/sqlite-dialect.js';
 import { DueDeliveries } from './tables/webhooks/due-deliveries.js';
+import { UrlRows } from './tables/webhooks/url-rows.js';
 import { WriteMutex } from './write-mutex.js';
 
 /**
@@ -77,6 +79,7 @@ export class StoreReads {
   protected readonly lookup: UplinkLookup;
   readonly #due: DueDeliveries;
   readonly #registry: Registry;
+  readonly #urls: UrlRows;
   readonly #devices: DeviceTables;
   readonly #credentials: CredentialTables;
 
@@ -88,9 +91,15 @@ export class StoreReads {
     this.lookup = new UplinkLookup(parts.reader, parts.log.memtable);
     this.#due = new DueDeliveries(parts.reader);
     this.#registry = new Registry(this.readTables);
-    this.#devices = new DeviceTables(this.readTables);
+    this.#urls = new UrlRows(this.readTables);
+    this.#devices = new DeviceTables(this.readTables, SQLITE);
     this.#credentials = new CredentialTables(this.readTables);
-    this.marks = new SqliteMarks({ mutex: this.mutex, tables: parts.tables, readTables: this.readTables });
+    this.marks = new Marks({
+      mutex: this.mutex,
+      tables: parts.tables,
+      readTables: this.readTables,
+      dialect: SQLITE,
+    });
   }
 
   async readFigures(): Promise<StoreFigures> {
@@ -229,7 +238,7 @@ export class StoreReads {
   }
 
   listWebhookUrls(): Promise<WebhookUrl[]> {
-    return this.#registry.listWebhookUrls();
+    return this.#urls.listWebhookUrls();
   }
 
   readMetadata(name: string): Promise<string | null> {

@@ -14,8 +14,8 @@ import { INVITATION_ROUTES } from '../../../gateway/http/merchant/invitation-rou
 import { MAX_INVITATIONS_PER_MERCHANT } from '../../../gateway/store/contract/merchants/invitation-store.js';
 import { checkDatabase } from '../../../gateway/store/sqlite/check/check.js';
 import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
-import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/sqlite/kysely.js';
 import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
+import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/tables/kysely.js';
 import { systemClock } from '../../../proto/clock.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { MERCHANT, openGateway, testGateway } from '../../helpers/gateway/test-gateway.js';

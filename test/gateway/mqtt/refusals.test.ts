@@ -20,10 +20,10 @@ import {
   type RefusalStore,
 } from '../../../gateway/store/contract/devices/refusal-store.js';
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
-import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/sqlite/kysely.js';
 import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
 import { openSqliteStore } from '../../../gateway/store/sqlite/open-sqlite-store.js';
 import { registerRowSum } from '../../../gateway/store/sqlite/row-sum.js';
+import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/tables/kysely.js';
 import { afterThisTurn, Hours, ManualClock } from '../../../proto/clock.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { toDate } from '../../../proto/wire/ping-json.js';

@@ -9,15 +9,16 @@ import { LOG_START, positionAfter } from '../../../gateway/store/contract/log/lo
 import type { StoredUplink } from '../../../gateway/store/contract/log/stored-uplink.js';
 import { DELIVERY_STATES } from '../../../gateway/store/contract/webhook-store.js';
 import type { WebhookUrl } from '../../../gateway/store/contract/webhooks/webhook-url.js';
-import { Kysely, SqliteDialect } from '../../../gateway/store/sqlite/kysely.js';
 import { UplinkMemtable } from '../../../gateway/store/sqlite/log/memtable/uplink-memtable.js';
-import type { Tables } from '../../../gateway/store/sqlite/schema.js';
-import { SqliteAudit } from '../../../gateway/store/sqlite/tables/audit.js';
-import { CommandTableStore } from '../../../gateway/store/sqlite/tables/commands.js';
-import { SqliteNotices } from '../../../gateway/store/sqlite/tables/notices.js';
 import { SqlitePeople } from '../../../gateway/store/sqlite/tables/people.js';
+import { SQLITE } from '../../../gateway/store/sqlite/tables/sqlite-dialect.js';
 import { PassingEvents } from '../../../gateway/store/sqlite/tables/webhooks/passing-events.js';
 import { DeliveryReader } from '../../../gateway/store/sqlite/tables/webhooks/webhook-rows.js';
+import { Audit } from '../../../gateway/store/tables/audit.js';
+import { CommandTableStore } from '../../../gateway/store/tables/commands.js';
+import { Kysely, SqliteDialect } from '../../../gateway/store/tables/kysely.js';
+import { Notices } from '../../../gateway/store/tables/notices.js';
+import type { Tables } from '../../../gateway/store/tables/schema.js';
 import { MERCHANT } from '../../helpers/gateway/test-gateway.js';
 import { makeStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
@@ -64,7 +65,10 @@ const IS_SLOW = /SCAN (?!\w+ USING)|TEMP B-TREE/;
 
 t.test('pages of commands use an index: of all, of one lock, in one state, of a merchant', async (t) => {
   const { tables, takePlans } = await recordedStore(t);
-  const commands = new CommandTableStore(undefined as never, tables, tables, async () => undefined);
+  const commands = new CommandTableStore(
+    { mutex: undefined as never, tables, readTables: tables, dialect: SQLITE },
+    async () => undefined,
+  );
   const page = { beforeId: 1_000, limit: 50 };
   const wanted: readonly (readonly [object, RegExp])[] = [
     [{}, /command USING INTEGER PRIMARY KEY \(rowid<\?\)/],
@@ -83,7 +87,13 @@ t.test('pages of commands use an index: of all, of one lock, in one state, of a 
 
 t.test('pages of notices, latest first, use an index', async (t) => {
   const { tables, takePlans } = await recordedStore(t);
-  const notices = new SqliteNotices({ mutex: undefined as never, tables, readTables: tables, queue: () => undefined });
+  const notices = new Notices({
+    mutex: undefined as never,
+    tables,
+    readTables: tables,
+    dialect: SQLITE,
+    queue: () => undefined,
+  });
   for (const filter of [{}, { unread: true }, { unread: false, kind: 'statement' as const, sinceMs: 1 }]) {
     await notices.list({ ...filter, after: { lastAtMs: 9, id: 9 }, limit: 50 });
     const [plan = ''] = takePlans();
@@ -94,7 +104,7 @@ t.test('pages of notices, latest first, use an index', async (t) => {
 
 t.test('pages of the audit log read a range of ids by an index', async (t) => {
   const { tables, takePlans } = await recordedStore(t);
-  const audit = new SqliteAudit({ mutex: undefined as never, tables, readTables: tables });
+  const audit = new Audit({ mutex: undefined as never, tables, readTables: tables, dialect: SQLITE });
   for (const filter of [
     {},
     { action: 'device' },

@@ -11,14 +11,14 @@ import type { LogEntry } from '../../../gateway/store/contract/log/log-entry.js'
 import { positionAfter } from '../../../gateway/store/contract/log/log-position.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
 import type { StoreOptions } from '../../../gateway/store/contract/store-options.js';
+import { packCommit } from '../../../gateway/store/log/packed-commit.js';
+import { type SummedRow, uplinkSum } from '../../../gateway/store/log/uplink-sum.js';
 import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
-import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/sqlite/kysely.js';
 import { LogWriter } from '../../../gateway/store/sqlite/log/log-writer.js';
-import { packCommit } from '../../../gateway/store/sqlite/log/packed-commit.js';
 import { ThreadLog } from '../../../gateway/store/sqlite/log/thread-log.js';
-import { type SummedRow, uplinkSum } from '../../../gateway/store/sqlite/log/uplink-sum.js';
 import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
 import { openSqliteStore } from '../../../gateway/store/sqlite/open-sqlite-store.js';
+import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/tables/kysely.js';
 import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
 import { byLength } from '../../helpers/house/test-length.js';

@@ -15,8 +15,8 @@ import {
 } from '../../../gateway/store/contract/notify/notification-store.js';
 import { checkDatabase } from '../../../gateway/store/sqlite/check/check.js';
 import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
-import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/sqlite/kysely.js';
 import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
+import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/tables/kysely.js';
 import { openGateway } from '../../helpers/gateway/test-gateway.js';
 import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';

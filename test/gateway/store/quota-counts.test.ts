@@ -10,9 +10,9 @@ import { DEFAULT_QUOTA, type Quota } from '../../../gateway/store/contract/merch
 import type { Store } from '../../../gateway/store/contract/store.js';
 import { checkDatabase } from '../../../gateway/store/sqlite/check/check.js';
 import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
-import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/sqlite/kysely.js';
 import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
 import { openSqliteStore } from '../../../gateway/store/sqlite/open-sqlite-store.js';
+import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/tables/kysely.js';
 import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 

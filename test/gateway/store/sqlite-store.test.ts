@@ -5,9 +5,9 @@
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
-import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/sqlite/kysely.js';
 import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
 import { openSqliteStore } from '../../../gateway/store/sqlite/open-sqlite-store.js';
+import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/tables/kysely.js';
 import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 import { idempotencyContract } from './idempotency-contract.js';

@@ -8,9 +8,9 @@ import t from 'tap';
 import { positionAfter } from '../../../gateway/store/contract/log/log-position.js';
 import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
-import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/sqlite/kysely.js';
 import { firstLight } from '../../../gateway/store/sqlite/migrations/0001-first-light.js';
 import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
+import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/tables/kysely.js';
 import { testBytes } from '../../helpers/gateway/test-gateway.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 

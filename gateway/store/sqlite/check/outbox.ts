@@ -4,7 +4,7 @@
  * event without an outcome, and no row may refer to a missing event. A gap is a range of events that a cursor skipped,
  * since its URL was disabled when they arrived.
  */
-import { IS_PING } from '../log/uplink-row.js';
+import { IS_PING } from '../../log/uplink-row.js';
 import type { CheckContext, CheckOutcome } from './context.js';
 
 /**

@@ -1,6 +1,6 @@
 /** Compares every row with its checksum. */
 import type { Database } from 'better-sqlite3';
-import { hasValidTypes, type SummedRow, uplinkSum } from '../log/uplink-sum.js';
+import { hasValidTypes, type SummedRow, uplinkSum } from '../../log/uplink-sum.js';
 import { rowSum, type SqlValue } from '../row-sum.js';
 import { SUM_COLUMN, summedColumns } from '../row-sum-triggers.js';
 import type { CheckContext, CheckOutcome } from './context.js';

@@ -9,8 +9,8 @@
 import type { Database, Statement } from 'better-sqlite3';
 import type { Labels } from '../../contract/devices/device-labels.js';
 import { hasLabels, passesFilter, type WebhookFilter } from '../../contract/webhooks/webhook-filter.js';
-import { matchesChecksum, type SummedRow } from '../log/uplink-sum.js';
-import { readLabels } from '../tables/devices/label-column.js';
+import { matchesChecksum, type SummedRow } from '../../log/uplink-sum.js';
+import { readLabels } from '../../tables/devices/label-column.js';
 
 /** The number of ids of a block: 512 bytes of bits. */
 const BLOCK_IDS = 4_096;

@@ -6,7 +6,7 @@
 import type { Database, Statement } from 'better-sqlite3';
 import type { UrlBacklog } from '../../contract/store-figures.js';
 import { NO_FILTER, type WebhookFilter } from '../../contract/webhooks/webhook-filter.js';
-import { IS_PING } from '../log/uplink-row.js';
+import { IS_PING } from '../../log/uplink-row.js';
 import { PassingBlocks } from './passing-blocks.js';
 
 interface UrlRow {

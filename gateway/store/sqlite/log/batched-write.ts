@@ -4,11 +4,10 @@
  * writer commits these writes together with uplinks.
  */
 import type { Database, Statement } from 'better-sqlite3';
-import type { Mac } from '../../../../proto/wire/mac.js';
 import type { MerchantWrite } from '../../contract/merchants/merchant-write.js';
-import type { UsageDelta } from '../../contract/usage-store.js';
 import type { DeliveryProgress } from '../../contract/webhooks/delivery.js';
-import { type RefusalsWrite, RefusalWriter } from '../tables/refusal-writer.js';
+import type { RefusalsWrite, SimsWrite, UsageWrite } from '../../tables/table-parts.js';
+import { RefusalWriter } from '../tables/refusal-writer.js';
 
 /** The outcomes of deliveries at a URL, with the cursor as an id, since all ids of this engine are in one slot. */
 export interface DenseProgress extends Omit<DeliveryProgress, 'cursor'> {
@@ -19,19 +18,6 @@ export interface DenseProgress extends Omit<DeliveryProgress, 'cursor'> {
 export interface ProgressWrite {
   readonly type: 'progress';
   readonly progress: readonly DenseProgress[];
-}
-
-/** Usage counts to be added; `nowMs` is wall-clock time. */
-interface UsageWrite {
-  readonly type: 'usage';
-  readonly deltas: readonly UsageDelta[];
-  readonly nowMs: number;
-}
-
-/** First activations of SIMs. */
-interface SimsWrite {
-  readonly type: 'sims';
-  readonly sims: readonly { readonly mac: Mac; readonly atMs: number }[];
 }
 
 interface MetadataWrite {

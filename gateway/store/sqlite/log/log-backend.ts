@@ -8,10 +8,10 @@ import type { Database } from 'better-sqlite3';
 import type { AgingChunk, AgingResult } from '../../contract/deletion.js';
 import type { MerchantOutcome, MerchantWrite } from '../../contract/merchants/merchant-write.js';
 import type { RunSize } from '../../contract/store-options.js';
+import type { PackedCommit } from '../../log/packed-commit.js';
 import type { BatchedWrite } from './batched-write.js';
 import { LogWriter } from './log-writer.js';
 import type { UplinkMemtable } from './memtable/uplink-memtable.js';
-import type { PackedCommit } from './packed-commit.js';
 
 /** Each promise resolves when the work is on the disk, or rejects with SQLite's error. Work is done in order. */
 export interface LogBackend {

@@ -6,7 +6,7 @@ import type { Database } from 'better-sqlite3';
 import { afterThisTurn } from '../../../../proto/clock.js';
 import type { CatchUpProgress } from '../../contract/store-options.js';
 import { inTransaction } from '../durable-file.js';
-import { UPLINK_SUM } from './uplink-sum.js';
+import { UPLINK_SUM } from './uplink-sum-function.js';
 
 /**
  * Number of uplink ids in one step: large, so that a lock's uplinks are indexed together; limited, so that the WAL

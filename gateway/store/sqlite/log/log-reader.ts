@@ -17,9 +17,9 @@ import {
 } from '../../contract/devices/device.js';
 import type { StoredFinding } from '../../contract/log/log-entry.js';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';
+import { IS_PING, IS_UPLINK, toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 import { stateSum } from '../row-sum.js';
 import { OWN_COLUMNS, type OwnRow, UplinkOwners } from './uplink-owners.js';
-import { IS_PING, IS_UPLINK, toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
 
 /** A row of `finding`, with the MAC of its lock. */
 export interface FindingRow {

@@ -3,9 +3,9 @@
 import type { AgingChunk, AgingResult } from '../../contract/deletion.js';
 import type { MerchantOutcome } from '../../contract/merchants/merchant-write.js';
 import type { RunSize } from '../../contract/store-options.js';
+import type { PackedCommit } from '../../log/packed-commit.js';
 import type { BatchedWrite } from './batched-write.js';
 import type { MemtableMark } from './memtable/uplink-memtable.js';
-import type { PackedCommit } from './packed-commit.js';
 
 /** One write, which is made durable completely or not at all. */
 export type LogWrite = { readonly type: 'append'; readonly commit: PackedCommit } | BatchedWrite;

@@ -16,6 +16,7 @@ import {
 import type { MerchantOutcome } from '../../contract/merchants/merchant-write.js';
 import type { RunSize } from '../../contract/store-options.js';
 import type { AttemptRecord } from '../../contract/webhooks/delivery.js';
+import type { PackedCommit, PackedExtra } from '../../log/packed-commit.js';
 import { Deletion } from '../deletion.js';
 import { inTransaction } from '../durable-file.js';
 import { stateSum } from '../row-sum.js';
@@ -25,7 +26,6 @@ import { type DenseProgress, StandaloneWriter } from './batched-write.js';
 import type { LogWrite } from './log-thread-message.js';
 import type { UplinkMemtable } from './memtable/uplink-memtable.js';
 import { joinPacked, MerchantEventWriter } from './merchant-event-writer.js';
-import type { PackedCommit, PackedExtra } from './packed-commit.js';
 import { UplinkWriter } from './uplink-writer.js';
 
 /**

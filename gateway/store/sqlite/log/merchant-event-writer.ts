@@ -7,7 +7,7 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import { MERCHANT_EVENT_KINDS, type NewMerchantEvent } from '../../contract/webhooks/merchant-event.js';
-import { packUplink, wordsOf } from './packed-commit.js';
+import { packUplink, wordsOf } from '../../log/packed-commit.js';
 import type { UplinkWriter } from './uplink-writer.js';
 
 /** Maximum number of staged events that one commit moves into the log; the next commits move the others. */

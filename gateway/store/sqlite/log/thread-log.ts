@@ -7,11 +7,11 @@ import type { Database } from 'better-sqlite3';
 import { type Milliseconds, monotonicMs, Seconds, systemClock, type Timer } from '../../../../proto/clock.js';
 import type { AgingChunk, AgingResult } from '../../contract/deletion.js';
 import { type MerchantOutcome, type MerchantWrite, maxRowsOf } from '../../contract/merchants/merchant-write.js';
+import type { PackedCommit } from '../../log/packed-commit.js';
 import type { BatchedWrite } from './batched-write.js';
 import type { LogBackend } from './log-backend.js';
 import type { LogAnswer, LogDone, LogError, LogRequest, LogThreadData, LogWrite } from './log-thread-message.js';
 import type { UplinkMemtable } from './memtable/uplink-memtable.js';
-import type { PackedCommit } from './packed-commit.js';
 import { loadMemtable } from './uplink-writer.js';
 
 /**

@@ -6,8 +6,8 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';
+import { IS_UPLINK, toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 import type { UplinkMemtable } from './memtable/uplink-memtable.js';
-import { IS_UPLINK, toUplink, UPLINK_COLUMNS, type UplinkRow } from './uplink-row.js';
 
 /** A condition in SQL: an uplink that was sent for the lock's current merchant and is not erased. */
 const IS_SHOWN = `u.merchant_id = d.merchant_id AND ${IS_UPLINK}`;

@@ -5,7 +5,7 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Source } from '../../../../proto/wire/ping.js';
-import type { UplinkRow } from './uplink-row.js';
+import type { UplinkRow } from '../../log/uplink-row.js';
 
 /** Maximum number of devices, and of credentials, in memory; beyond it, all are forgotten. */
 const MAX_CACHED = 200_000;

@@ -12,10 +12,10 @@
 import type { Database, Statement } from 'better-sqlite3';
 import { uplinkDigest } from '../../../webhooks/event-id.js';
 import type { RunSize } from '../../contract/store-options.js';
+import { HEADER_WORDS, UPLINK_WORD, WORD_BYTES, wordsOf } from '../../log/packed-commit.js';
+import { packedSum } from '../../log/uplink-sum.js';
 import { IndexFlush } from './memtable/index-flush.js';
 import { DEFAULT_RUN_SIZE, UplinkMemtable } from './memtable/uplink-memtable.js';
-import { HEADER_WORDS, UPLINK_WORD, WORD_BYTES, wordsOf } from './packed-commit.js';
-import { packedSum } from './uplink-sum.js';
 
 /** Uplinks flushed per uplink appended: more than one, so that a run is flushed before the next run is full. */
 const FLUSHED_PER_UPLINK = 1.25;

@@ -1,6 +1,6 @@
 /** Migration 0001: the first tables: registry, log, findings, webhooks, metadata. Released: must not change. */
 import type { Kysely, Migration } from 'kysely';
-import { sql } from '../kysely.js';
+import { sql } from '../../tables/kysely.js';
 
 type Schema = Kysely<unknown>;
 

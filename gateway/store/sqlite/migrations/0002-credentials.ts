@@ -4,7 +4,7 @@
  * not change.
  */
 import type { Kysely, Migration } from 'kysely';
-import { sql } from '../kysely.js';
+import { sql } from '../../tables/kysely.js';
 
 /** The tables that get a merchant's id; `uplink` has one from the start. */
 const OWNED = ['finding', 'quarantine', 'lock_event'] as const;

@@ -1,6 +1,6 @@
 /** Migration 0003: commands to locks, and their results. Released: must not change. */
 import type { Migration } from 'kysely';
-import { sql } from '../kysely.js';
+import { sql } from '../../tables/kysely.js';
 
 /**
  * Ids are never reused (autoIncrement): a lock executes an id only once, so a command with a reused id would be lost.

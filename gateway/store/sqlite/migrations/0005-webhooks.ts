@@ -3,7 +3,7 @@
  * Released: must not change.
  */
 import type { Kysely, Migration } from 'kysely';
-import { sql } from '../kysely.js';
+import { sql } from '../../tables/kysely.js';
 
 type Schema = Kysely<unknown>;
 

@@ -3,7 +3,7 @@
  * is counted in that notice. The partial index enforces this and finds the notice. Released: must not change.
  */
 import type { Kysely, Migration, SqlBool } from 'kysely';
-import { sql } from '../kysely.js';
+import { sql } from '../../tables/kysely.js';
 
 async function createNotices(db: Kysely<unknown>): Promise<void> {
   await db.schema

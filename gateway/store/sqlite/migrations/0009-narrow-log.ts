@@ -5,7 +5,7 @@
  * tables are complete, and the last id that an older version stored. Released: must not change.
  */
 import type { Kysely, Migration } from 'kysely';
-import { sql } from '../kysely.js';
+import { sql } from '../../tables/kysely.js';
 
 /** Makes the changes. May be run again after an interruption. */
 async function narrow(db: Kysely<unknown>): Promise<void> {

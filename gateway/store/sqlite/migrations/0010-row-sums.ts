@@ -4,7 +4,7 @@
  * change.
  */
 import type { Kysely, Migration } from 'kysely';
-import { sql } from '../kysely.js';
+import { sql } from '../../tables/kysely.js';
 import { keepRowSums } from '../row-sum-triggers.js';
 
 /**

@@ -4,7 +4,7 @@
  * every uplink, so they include all uplinks. Released: must not change.
  */
 import type { Migration } from 'kysely';
-import { sql } from '../kysely.js';
+import { sql } from '../../tables/kysely.js';
 import { keepRowSums } from '../row-sum-triggers.js';
 
 export const statePlace: Migration = {

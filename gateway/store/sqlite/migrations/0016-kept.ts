@@ -4,7 +4,7 @@
  * not change.
  */
 import type { Migration } from 'kysely';
-import { sql } from '../kysely.js';
+import { sql } from '../../tables/kysely.js';
 import { keepRowSums } from '../row-sum-triggers.js';
 import { quotaCountStatements } from '../tables/people/quota-counts.js';
 import { USERNAME_KEY } from '../tables/people/username-key.js';

@@ -8,7 +8,7 @@ import { decodeUplink } from '../../../../proto/wire/codec.js';
 import { UPLINK_KINDS } from '../../contract/log/commit.js';
 import type { PingFilter, ScannedUplinks } from '../../contract/merchants/uplink-scan.js';
 import { FIRST_EVENT_KIND } from '../../contract/webhooks/merchant-event.js';
-import { IS_PING, toUplink, UPLINK_COLUMNS, type UplinkRow } from '../log/uplink-row.js';
+import { IS_PING, toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 
 /** A scan of a lock's pings, with what only the store's own memory knows. */
 export interface PingScanRequest {

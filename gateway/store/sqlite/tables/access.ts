@@ -16,19 +16,11 @@ import {
   type StoredApiKey,
 } from '../../contract/merchants/access-store.js';
 import { orderedScopes } from '../../contract/merchants/key-scopes.js';
-import type { ApiKeyTable } from '../schema/merchants.js';
-import type { Tables } from '../schema.js';
-import type { WriteMutex } from '../write-mutex.js';
+import { findOpenMerchant } from '../../tables/registry.js';
+import type { ApiKeyTable } from '../../tables/schema/merchants.js';
+import type { Tables } from '../../tables/schema.js';
+import type { TableParts } from '../../tables/table-parts.js';
 import type { WriteForMerchant } from './people.js';
-import { findOpenMerchant } from './registry.js';
-
-/** The dependencies of tables that are written and read through Kysely. */
-export interface TableParts {
-  readonly mutex: WriteMutex;
-  readonly tables: Kysely<Tables>;
-  /** On the read-only connection. */
-  readonly readTables: Kysely<Tables>;
-}
 
 export interface AccessParts extends TableParts {
   readonly reader: Database;

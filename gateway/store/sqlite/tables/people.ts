@@ -30,10 +30,10 @@ import {
   type QuotaUse,
 } from '../../contract/merchants/quota.js';
 import { usernameKey } from '../../contract/merchants/username-key.js';
-import { sql } from '../kysely.js';
-import type { Tables } from '../schema.js';
+import { sql } from '../../tables/kysely.js';
+import { findMerchant } from '../../tables/registry.js';
+import type { Tables } from '../../tables/schema.js';
 import { TakenUsers } from './people/taken-users.js';
-import { findMerchant } from './registry.js';
 
 /** Makes a write for a merchant; `action` completes a failure's message "the store could not …". */
 export type WriteForMerchant = (action: string, operation: MerchantOperation) => Promise<MerchantOutcome>;

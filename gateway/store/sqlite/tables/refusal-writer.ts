@@ -3,21 +3,11 @@
  * (log/batched-write.ts).
  */
 import type { Database, Statement } from 'better-sqlite3';
-import {
-  MAX_REFUSALS,
-  MAX_REFUSALS_PER_LOCK,
-  REFUSALS_RETAINED_FOR,
-  type RefusalChange,
-} from '../../contract/devices/refusal-store.js';
+import { MAX_REFUSALS, MAX_REFUSALS_PER_LOCK, REFUSALS_RETAINED_FOR } from '../../contract/devices/refusal-store.js';
+import type { RefusalsWrite } from '../../tables/table-parts.js';
 
 /** All rows are counted once per this many writes, since counting costs more than writing. */
 const WRITES_PER_COUNT = 50;
-
-export interface RefusalsWrite {
-  readonly type: 'refusals';
-  readonly changes: readonly RefusalChange[];
-  readonly nowMs: number;
-}
 
 export class RefusalWriter {
   readonly #put: Statement;

@@ -5,26 +5,27 @@
 import type { Database } from 'better-sqlite3';
 import type { Quota } from '../../contract/merchants/quota.js';
 import type { NotificationChange } from '../../contract/notify/notification-store.js';
-import type { Kysely } from '../kysely.js';
+import { Audit } from '../../tables/audit.js';
+import { CommandTableStore } from '../../tables/commands.js';
+import { ConsoleSessions } from '../../tables/console-sessions.js';
+import type { Kysely } from '../../tables/kysely.js';
+import { Merchants } from '../../tables/merchants.js';
+import { Notices } from '../../tables/notices.js';
+import { OperatorTokens } from '../../tables/operator-tokens.js';
+import { Refusals } from '../../tables/refusals.js';
+import type { Tables } from '../../tables/schema.js';
+import { Usage } from '../../tables/usage.js';
 import type { BatchedWrite } from '../log/batched-write.js';
 import type { LogReader } from '../log/log-reader.js';
 import type { UplinkLookup } from '../log/uplink-lookup.js';
-import type { Tables } from '../schema.js';
 import type { WriteMutex } from '../write-mutex.js';
 import { SqliteAccess } from './access.js';
-import { SqliteAudit } from './audit.js';
-import { CommandTableStore } from './commands.js';
-import { SqliteConsoleSessions } from './console-sessions.js';
 import { SqliteInvitations } from './invitations.js';
-import { SqliteNotices } from './notices.js';
 import { SqliteNotifications } from './notify/notifications.js';
-import { SqliteOperatorTokens } from './operator-tokens.js';
-import { SqliteMerchants } from './people/merchants.js';
 import { SqlitePeople, type WriteForMerchant } from './people.js';
-import { SqliteRefusals } from './refusals.js';
 import { SqliteSecrets } from './secrets.js';
-import { SqliteUsage } from './usage.js';
-import { SqliteWebhooks } from './webhooks/webhooks.js';
+import { SQLITE } from './sqlite-dialect.js';
+import { changeUrl, SqliteWebhooks } from './webhooks/webhooks.js';
 import { SqliteWhy } from './why.js';
 
 /** What the parts are built of. */
@@ -49,24 +50,26 @@ interface TableStoreOptions {
 /** Builds the parts of the store that have tables of their own. */
 export function makeTableStores(options: TableStoreOptions) {
   const { mutex, tables, readTables, reader, quota, write, writeBatched } = options;
-  const shared = { mutex, tables, readTables };
+  const shared = { mutex, tables, readTables, dialect: SQLITE };
   const notifications = new SqliteNotifications(options);
-  const queue = (changes: readonly NotificationChange[]): void => notifications.recordWithin(changes);
+  const queue = (_db: Kysely<Tables>, changes: readonly NotificationChange[]): void =>
+    notifications.recordWithin(changes);
+  const enableUrl = (db: Kysely<Tables>, urlId: number) => changeUrl(db, urlId, { disabledWhy: null });
   return {
-    commands: new CommandTableStore(mutex, tables, readTables, options.onCommandEnded),
-    usage: new SqliteUsage({ ...shared, writeBatched }),
+    commands: new CommandTableStore(shared, options.onCommandEnded),
+    usage: new Usage({ ...shared, writeBatched }),
     webhooks: new SqliteWebhooks(options),
     access: new SqliteAccess({ ...shared, reader, write }),
     people: new SqlitePeople({ readTables, reader, write, quota }),
-    merchants: new SqliteMerchants(shared),
+    merchants: new Merchants({ ...shared, enableUrl }),
     invitations: new SqliteInvitations({ reader, write, quota }),
     secrets: new SqliteSecrets(options),
     notifications,
-    notices: new SqliteNotices({ ...shared, queue }),
+    notices: new Notices({ ...shared, queue }),
     why: new SqliteWhy(reader, options.logReader, options.lookup),
-    refusals: new SqliteRefusals({ readTables, writeBatched }),
-    audit: new SqliteAudit(shared),
-    operatorTokens: new SqliteOperatorTokens(shared),
-    consoleSessions: new SqliteConsoleSessions(shared),
+    refusals: new Refusals({ readTables, writeBatched }),
+    audit: new Audit(shared),
+    operatorTokens: new OperatorTokens(shared),
+    consoleSessions: new ConsoleSessions(shared),
   };
 }

@@ -9,9 +9,9 @@ import { LOG_START, positionAfter } from '../../../../gateway/store/contract/log
 import type { UrlBacklog } from '../../../../gateway/store/contract/store-figures.js';
 import { NO_FILTER, type WebhookFilter } from '../../../../gateway/store/contract/webhooks/webhook-filter.js';
 import { openDurable } from '../../../../gateway/store/sqlite/durable-file.js';
-import { Kysely, Migrator, SqliteDialect } from '../../../../gateway/store/sqlite/kysely.js';
 import { migrationProvider } from '../../../../gateway/store/sqlite/migrations.js';
 import { openSqliteStore } from '../../../../gateway/store/sqlite/open-sqlite-store.js';
+import { Kysely, Migrator, SqliteDialect } from '../../../../gateway/store/tables/kysely.js';
 import { FAILURES_TO_OPEN } from '../../../../gateway/webhooks/url/circuit.js';
 import { ManualClock, systemClock } from '../../../../proto/clock.js';
 import type { Ping } from '../../../../proto/wire/ping.js';

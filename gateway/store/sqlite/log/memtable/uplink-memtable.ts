@@ -8,7 +8,7 @@
  * memtable; the reading side of the store has a copy, which is updated after each commit.
  */
 import type { RunSize } from '../../../contract/store-options.js';
-import { UPLINK_WORD, wordsOf } from '../packed-commit.js';
+import { UPLINK_WORD, wordsOf } from '../../../log/packed-commit.js';
 import { IdList } from './id-list.js';
 import { KeyList } from './key-list.js';
 

@@ -4,7 +4,7 @@
  * Released: must not change.
  */
 import type { Migration } from 'kysely';
-import { sql } from '../../kysely.js';
+import { sql } from '../../../tables/kysely.js';
 import { keepRowSums } from '../../row-sum-triggers.js';
 
 export const auditPeople: Migration = {

@@ -3,7 +3,7 @@
  * the command, in whichever connection; the writer of the log then moves it into the log. Released: must not change.
  */
 import type { Migration } from 'kysely';
-import { sql } from '../../kysely.js';
+import { sql } from '../../../tables/kysely.js';
 import { keepRowSums } from '../../row-sum-triggers.js';
 
 export const merchantEvents: Migration = {

@@ -18,7 +18,7 @@ import type {
 } from '../../../contract/merchants/merchant-write.js';
 import { MAX_SESSIONS_PER_USER, type NewSession } from '../../../contract/merchants/people-store.js';
 import { exceededQuota, type Quota, type QuotaUse } from '../../../contract/merchants/quota.js';
-import { labelsColumn } from '../devices/label-column.js';
+import { labelsColumn } from '../../../tables/devices/label-column.js';
 import { InvitationRows } from './invitation-rows.js';
 import { PetRows } from './pet-rows.js';
 import { Sequences } from './sequences.js';

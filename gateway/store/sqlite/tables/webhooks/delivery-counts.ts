@@ -5,7 +5,7 @@
 import type { Database, Statement } from 'better-sqlite3';
 import { DENSE_SLOT, idInSlot } from '../../../contract/log/log-position.js';
 import type { AttemptedCounts, CountedRange, UnsentCount } from '../../../contract/webhook-store.js';
-import { IS_PING } from '../../log/uplink-row.js';
+import { IS_PING } from '../../../log/uplink-row.js';
 
 export class DeliveryCounts {
   readonly #attempted: Statement;

@@ -5,7 +5,7 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { DueDelivery } from '../../../contract/webhooks/delivery.js';
-import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
+import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../../log/uplink-row.js';
 
 type DueRow = UplinkRow & { attempts: number; attempts_before: number };
 

@@ -3,7 +3,7 @@ import type { Database, Statement } from 'better-sqlite3';
 import type { Labels } from '../../../contract/devices/device-labels.js';
 import type { StoredUplink } from '../../../contract/log/stored-uplink.js';
 import { passesFilter, type WebhookFilter } from '../../../contract/webhooks/webhook-filter.js';
-import { readLabels } from '../devices/label-column.js';
+import { readLabels } from '../../../tables/devices/label-column.js';
 
 export class PassingEvents {
   readonly #labels: Statement;

@@ -21,8 +21,8 @@ import type {
 } from '../../../contract/webhook-store.js';
 import { FIRST_EVENT_KIND } from '../../../contract/webhooks/merchant-event.js';
 import type { WebhookUrl } from '../../../contract/webhooks/webhook-url.js';
+import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../../log/uplink-row.js';
 import type { UplinkMemtable } from '../../log/memtable/uplink-memtable.js';
-import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 import type { PassingEvents } from './passing-events.js';
 
 /** A range of uplink ids, both ends included. */

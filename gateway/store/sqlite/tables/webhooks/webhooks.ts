@@ -31,14 +31,14 @@ import type {
 import { FIRST_EVENT_KIND } from '../../../contract/webhooks/merchant-event.js';
 import type { WebhookFilter } from '../../../contract/webhooks/webhook-filter.js';
 import type { WebhookUrl } from '../../../contract/webhooks/webhook-url.js';
+import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../../log/uplink-row.js';
+import type { Tables } from '../../../tables/schema.js';
 import type { UplinkLookup } from '../../log/uplink-lookup.js';
-import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
-import type { Tables } from '../../schema.js';
 import type { WriteMutex } from '../../write-mutex.js';
-import { filterColumns, toWebhookUrl } from '../registry.js';
 import { DeliveryCounts } from './delivery-counts.js';
 import { DeliveryWaits } from './delivery-waits.js';
 import { PassingEvents } from './passing-events.js';
+import { filterColumns, toWebhookUrl } from './url-rows.js';
 import { DeliveryReader, type Gap } from './webhook-rows.js';
 
 /** Maximum number of damaged events that are read together and released in one commit. */

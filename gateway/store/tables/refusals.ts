@@ -1,25 +1,24 @@
-/** Refusals of locks in the SQLite store: written by the log's writer (log/batched-write.ts), read through Kysely. */
+/** Refusals of locks: read through Kysely; an engine writes them together with uplinks. */
 import type { Kysely } from 'kysely';
 import {
   REFUSALS_RETAINED_FOR,
   type Refusal,
   type RefusalChange,
   type RefusalStore,
-} from '../../contract/devices/refusal-store.js';
-import type { BatchedWrite } from '../log/batched-write.js';
-import type { Tables } from '../schema.js';
+} from '../contract/devices/refusal-store.js';
+import type { Tables } from './schema.js';
+import type { WriteBatched } from './table-parts.js';
 
-export interface SqliteRefusalsParts {
+export interface RefusalParts {
   /** On the read-only connection. */
   readonly readTables: Kysely<Tables>;
-  /** Makes a write through the log's writer; rejects with a StoreFailure "the store could not <action>". */
-  readonly writeBatched: (action: string, write: BatchedWrite) => Promise<void>;
+  readonly writeBatched: WriteBatched;
 }
 
-export class SqliteRefusals implements RefusalStore {
-  readonly #parts: SqliteRefusalsParts;
+export class Refusals implements RefusalStore {
+  readonly #parts: RefusalParts;
 
-  constructor(parts: SqliteRefusalsParts) {
+  constructor(parts: RefusalParts) {
     this.#parts = parts;
   }
 

@@ -1,6 +1,6 @@
-/** Operators' named tokens (operator-token-store.ts) in the SQLite store, through Kysely. */
+/** Operators' named tokens (operator-token-store.ts), through Kysely. */
 import type { Kysely, Selectable } from 'kysely';
-import { LockgateError } from '../../../../proto/errors.js';
+import { LockgateError } from '../../../proto/errors.js';
 import {
   MAX_OPERATOR_TOKENS,
   MAX_REVOKED_TOKENS,
@@ -8,12 +8,12 @@ import {
   OPERATOR_ROLES,
   type OperatorTokenRecord,
   type OperatorTokenStore,
-} from '../../contract/operators/operator-token-store.js';
-import type { OperatorTokenTable } from '../schema/operators.js';
-import type { Tables } from '../schema.js';
-import type { TableParts } from './access.js';
+} from '../contract/operators/operator-token-store.js';
+import type { OperatorTokenTable } from './schema/operators.js';
+import type { Tables } from './schema.js';
+import type { TableParts } from './table-parts.js';
 
-export class SqliteOperatorTokens implements OperatorTokenStore {
+export class OperatorTokens implements OperatorTokenStore {
   readonly #parts: TableParts;
 
   constructor(parts: TableParts) {

@@ -6,8 +6,7 @@
  * is found too. Doubles are packed in the processor's byte order, which is little-endian wherever Node.js runs.
  */
 import { crc32 } from 'node:zlib';
-import type { Database } from 'better-sqlite3';
-import { UPLINK_MAX_BYTES } from '../../../../proto/wire/codec.js';
+import { UPLINK_MAX_BYTES } from '../../../proto/wire/codec.js';
 import { HEADER_WORDS, packUplink, UPLINK_WORD, WORD_BYTES, wordsOf } from './packed-commit.js';
 
 /** The columns of `uplink` that the checksum covers: all but `sum`. */
@@ -89,18 +88,4 @@ export function hasValidTypes(row: SummedRow): boolean {
 export function packedSum(doubles: Float64Array, start: number): number {
   const length = doubles[start + UPLINK_WORD.length] as number;
   return crc32(Buffer.from(doubles.buffer, start * WORD_BYTES, HEADER_WORDS * WORD_BYTES + length));
-}
-
-/** The checksum of a row of `uplink` in SQL, for a connection with the function of {@link addUplinkSum}. */
-export const UPLINK_SUM = `uplink_sum(id, device_id, merchant_id, credential_id, boot, sequence, digest, kind, bytes,
-  received_at_ms, buffered)`;
-
-/** Adds the SQL function `uplink_sum` to a connection. */
-export function addUplinkSum(db: Database): void {
-  db.function('uplink_sum', { deterministic: true, varargs: true }, (...values: unknown[]) => {
-    const [id, device_id, merchant_id, credential_id, boot, sequence] = values as number[];
-    const [digest, kind, bytes, received_at_ms, buffered] = values.slice(6) as [Buffer, number, Buffer, number, number];
-    const numbers = { id, device_id, merchant_id, credential_id, boot, sequence } as SummedRow;
-    return uplinkSum({ ...numbers, digest, kind, bytes, received_at_ms, buffered });
-  });
 }

@@ -2,7 +2,7 @@
  * Sorts a lock's latest uplinks in the order of protocol.md §1 if reflash marks, the times when the lock's flash was
  * wiped, split them into lives: in each life the lock counts its boots from the start again (mark-store.ts). Pure.
  */
-import { type StoredUplink, storedLife } from '../../../contract/log/stored-uplink.js';
+import { type StoredUplink, storedLife } from '../../contract/log/stored-uplink.js';
 
 /**
  * Returns the uplinks of the given credentials, latest first, without duplicates. A newer credential's uplinks come

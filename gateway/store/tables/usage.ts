@@ -1,14 +1,14 @@
 /**
- * SIM cards, usage counts, price plans and statements in the SQLite store. Activations and counts, which may change
- * every second for each active lock, are written by the log's writer (batched-write.ts); everything else goes through
+ * SIM cards, usage counts, price plans and statements. Activations and counts, which may change
+ * every second for each active lock, are written by the engine together with uplinks; everything else goes through
  * Kysely.
  */
 import type { Kysely, Selectable, Transaction } from 'kysely';
-import { LockgateError } from '../../../../proto/errors.js';
-import type { Mac } from '../../../../proto/wire/mac.js';
-import { type Month, monthEndMs } from '../../../usage/month.js';
-import type { PricePlan } from '../../../usage/price.js';
-import type { StatementBasis, UnbilledUsage } from '../../../usage/statement.js';
+import { LockgateError } from '../../../proto/errors.js';
+import type { Mac } from '../../../proto/wire/mac.js';
+import { type Month, monthEndMs } from '../../usage/month.js';
+import type { PricePlan } from '../../usage/price.js';
+import type { StatementBasis, UnbilledUsage } from '../../usage/statement.js';
 import {
   COUNTING_SINCE_METADATA,
   type DatedPlan,
@@ -19,30 +19,24 @@ import {
   type UsagePage,
   type UsageRow,
   type UsageStore,
-} from '../../contract/usage-store.js';
-import { sql } from '../kysely.js';
-import type { BatchedWrite } from '../log/batched-write.js';
-import type { PricePlanTable, UsageTable } from '../schema/usage.js';
-import type { Tables } from '../schema.js';
-import type { WriteMutex } from '../write-mutex.js';
+} from '../contract/usage-store.js';
+import { sql } from './kysely.js';
 import { findMerchant } from './registry.js';
+import type { PricePlanTable, UsageTable } from './schema/usage.js';
+import type { Tables } from './schema.js';
+import type { TableParts, WriteBatched } from './table-parts.js';
 
-export interface SqliteUsageParts {
-  readonly mutex: WriteMutex;
-  readonly tables: Kysely<Tables>;
-  /** On the connection that only reads. */
-  readonly readTables: Kysely<Tables>;
-  /** Makes a write through the log's writer; rejects with a StoreFailure "the store could not <action>". */
-  readonly writeBatched: (action: string, write: BatchedWrite) => Promise<void>;
+export interface UsageParts extends TableParts {
+  readonly writeBatched: WriteBatched;
 }
 
-export class SqliteUsage implements UsageStore {
-  readonly #mutex: WriteMutex;
+export class Usage implements UsageStore {
+  readonly #mutex: TableParts['mutex'];
   readonly #tables: Kysely<Tables>;
   readonly #reads: Kysely<Tables>;
-  readonly #writeBatched: SqliteUsageParts['writeBatched'];
+  readonly #writeBatched: UsageParts['writeBatched'];
 
-  constructor({ mutex, tables, readTables, writeBatched }: SqliteUsageParts) {
+  constructor({ mutex, tables, readTables, writeBatched }: UsageParts) {
     this.#mutex = mutex;
     this.#writeBatched = writeBatched;
     this.#tables = tables;

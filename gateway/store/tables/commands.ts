@@ -1,8 +1,8 @@
-/** Commands to locks in the SQLite store, through Kysely. Every write holds the write mutex. */
+/** Commands to locks, through Kysely. Every write is exclusive. */
 import type { Insertable, Kysely, Selectable, Transaction } from 'kysely';
-import { LockgateError } from '../../../../proto/errors.js';
-import type { Mac } from '../../../../proto/wire/mac.js';
-import type { Command, PowerChange } from '../../../../proto/wire/ping.js';
+import { LockgateError } from '../../../proto/errors.js';
+import type { Mac } from '../../../proto/wire/mac.js';
+import type { Command, PowerChange } from '../../../proto/wire/ping.js';
 import {
   type CommandFilter,
   type CommandRecord,
@@ -12,12 +12,12 @@ import {
   type IdempotentAnswer,
   type IdempotentCall,
   type NewCommand,
-} from '../../contract/command-record.js';
-import { noSuchDevice } from '../../contract/errors.js';
-import { sql } from '../kysely.js';
-import type { CommandTable } from '../schema/devices.js';
-import type { Tables } from '../schema.js';
-import type { WriteMutex } from '../write-mutex.js';
+} from '../contract/command-record.js';
+import { noSuchDevice } from '../contract/errors.js';
+import { sql } from './kysely.js';
+import type { CommandTable } from './schema/devices.js';
+import type { Tables } from './schema.js';
+import type { TableParts } from './table-parts.js';
 
 /** Maximum rows of one INSERT or one IN list: SQLite allows 32,766 values in a statement. */
 const MAX_ROWS_PER_STATEMENT = 1000;
@@ -29,16 +29,16 @@ const UNFINISHED = sql<CommandState>`('queued', 'sent')`;
 
 /** Reads from one connection, and writes through another under the write mutex. */
 export class CommandTableStore implements CommandStore {
-  readonly #mutex: WriteMutex;
+  readonly #mutex: TableParts['mutex'];
   readonly #writer: Kysely<Tables>;
   readonly #reader: Kysely<Tables>;
   readonly #onEnded: () => Promise<void>;
 
   /** @param onEnded called after a write that may have ended commands */
-  constructor(mutex: WriteMutex, writer: Kysely<Tables>, reader: Kysely<Tables>, onEnded: () => Promise<void>) {
+  constructor({ mutex, tables, readTables }: TableParts, onEnded: () => Promise<void>) {
     this.#mutex = mutex;
-    this.#writer = writer;
-    this.#reader = reader;
+    this.#writer = tables;
+    this.#reader = readTables;
     this.#onEnded = onEnded;
   }
 

@@ -4,15 +4,15 @@
  * treat the lock as missing.
  */
 import type { Kysely, Selectable, Transaction } from 'kysely';
-import { afterThisTurn } from '../../../../../proto/clock.js';
-import { LockgateError } from '../../../../../proto/errors.js';
-import { formatMac, type Mac } from '../../../../../proto/wire/mac.js';
-import type { Device, DeviceChange, DevicePage, DeviceReading, NewDevice } from '../../../contract/devices/device.js';
-import { sql } from '../../kysely.js';
-import type { DeviceTable } from '../../schema/devices.js';
-import type { Tables } from '../../schema.js';
+import { afterThisTurn } from '../../../../proto/clock.js';
+import { LockgateError } from '../../../../proto/errors.js';
+import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
+import type { Device, DeviceChange, DevicePage, DeviceReading, NewDevice } from '../../contract/devices/device.js';
 import { cancelUnfinished } from '../commands.js';
 import { findOpenMerchant } from '../registry.js';
+import type { DeviceTable } from '../schema/devices.js';
+import type { Tables } from '../schema.js';
+import type { Dialect } from '../table-parts.js';
 import { credentialRow, deviceIdOf, revokeAll } from './credentials.js';
 import { labelsColumn, readLabels } from './label-column.js';
 
@@ -23,9 +23,11 @@ const MAX_NAMED_LOCKS = 3;
 
 export class DeviceTables {
   readonly #db: Kysely<Tables>;
+  readonly #dialect: Dialect;
 
-  constructor(db: Kysely<Tables>) {
+  constructor(db: Kysely<Tables>, dialect: Dialect) {
     this.#db = db;
+    this.#dialect = dialect;
   }
 
   /** Adds all devices or none. @throws LockgateError `no-such-merchant`, `device-exists` */
@@ -95,7 +97,7 @@ export class DeviceTables {
       };
       if (Object.keys(changes).length > 0)
         await db.updateTable('device').set(changes).where('id', '=', deviceId).execute();
-      if (state !== undefined) await putState(db, deviceId, state);
+      if (state !== undefined) await putState(db, this.#dialect, deviceId, state);
       if (cancelledAtMs !== undefined) await cancelUnfinished(db, deviceId, cancelledAtMs);
     });
   }
@@ -106,7 +108,7 @@ export class DeviceTables {
       const deviceId = await deviceIdOf(db, mac);
       await db.updateTable('device').set({ removed_at_ms: nowMs }).where('id', '=', deviceId).execute();
       await revokeAll(db, deviceId, nowMs);
-      await putState(db, deviceId, null);
+      await putState(db, this.#dialect, deviceId, null);
       await cancelUnfinished(db, deviceId, cancelledAtMs);
     });
   }
@@ -189,11 +191,15 @@ function deviceExists(macs: readonly Mac[]): LockgateError {
 }
 
 /** Replaces a lock's stored state; it counts as including all uplinks so far. Null deletes the state. */
-export async function putState(db: Transaction<Tables>, deviceId: number, state: string | null): Promise<void> {
+export async function putState(
+  db: Transaction<Tables>,
+  dialect: Dialect,
+  deviceId: number,
+  state: string | null,
+): Promise<void> {
   await db.deleteFrom('device_state').where('device_id', '=', deviceId).execute();
   if (state === null) return;
-  const lastUplinkId = sql<number>`(SELECT coalesce(max(id), 0) FROM uplink)`;
-  const row = { device_id: deviceId, state, through_uplink_id: lastUplinkId };
+  const row = { device_id: deviceId, state, through_uplink_id: dialect.newestUplinkOf(deviceId) };
   await db.insertInto('device_state').values(row).execute();
 }
 

@@ -1,5 +1,5 @@
 /** The column `labels` of `device`: JSON in the order of the keys; null for a lock without labels. Pure. */
-import { type Labels, NO_LABELS, orderedLabels } from '../../../contract/devices/device-labels.js';
+import { type Labels, NO_LABELS, orderedLabels } from '../../contract/devices/device-labels.js';
 
 /** Converts labels to the column's value. */
 export function labelsColumn(labels: Labels | undefined): string | null {

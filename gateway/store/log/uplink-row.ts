@@ -1,8 +1,8 @@
 /** The columns by which hand-written SQL selects a stored uplink with its lock, and the conversion of such a row. */
-import type { Mac } from '../../../../proto/wire/mac.js';
-import type { Source } from '../../../../proto/wire/ping.js';
-import type { StoredUplink } from '../../contract/log/stored-uplink.js';
-import { FIRST_EVENT_KIND } from '../../contract/webhooks/merchant-event.js';
+import type { Mac } from '../../../proto/wire/mac.js';
+import type { Source } from '../../../proto/wire/ping.js';
+import type { StoredUplink } from '../contract/log/stored-uplink.js';
+import { FIRST_EVENT_KIND } from '../contract/webhooks/merchant-event.js';
 import { matchesChecksum } from './uplink-sum.js';
 
 /** A row of {@link UPLINK_COLUMNS}. */

@@ -1,21 +1,21 @@
-/** Changes of merchants (contract/merchants/merchant-store.ts) in the SQLite store, through Kysely. */
+/** Changes of merchants (contract/merchants/merchant-store.ts), through Kysely. */
 import type { Kysely } from 'kysely';
-import { LockgateError } from '../../../../../proto/errors.js';
-import type { Merchant } from '../../../contract/merchants/merchant-store.js';
-import {
-  MERCHANT_CLOSED,
-  type MerchantClosing,
-  type MerchantStore,
-} from '../../../contract/merchants/merchant-store.js';
-import type { Tables } from '../../schema.js';
-import type { TableParts } from '../access.js';
-import { findMerchant, refuseTakenName, toMerchant } from '../registry.js';
-import { changeUrl } from '../webhooks/webhooks.js';
+import { LockgateError } from '../../../proto/errors.js';
+import type { Merchant } from '../contract/merchants/merchant-store.js';
+import { MERCHANT_CLOSED, type MerchantClosing, type MerchantStore } from '../contract/merchants/merchant-store.js';
+import { findMerchant, refuseTakenName, toMerchant } from './registry.js';
+import type { Tables } from './schema.js';
+import type { TableParts } from './table-parts.js';
 
-export class SqliteMerchants implements MerchantStore {
-  readonly #parts: TableParts;
+export interface MerchantParts extends TableParts {
+  /** Makes a disabled webhook URL active again, from the log's current end on, within the running transaction. */
+  readonly enableUrl: (db: Kysely<Tables>, urlId: number) => Promise<unknown>;
+}
 
-  constructor(parts: TableParts) {
+export class Merchants implements MerchantStore {
+  readonly #parts: MerchantParts;
+
+  constructor(parts: MerchantParts) {
     this.#parts = parts;
   }
 
@@ -56,7 +56,7 @@ export class SqliteMerchants implements MerchantStore {
         .where('merchant_id', '=', id)
         .where('disabled_why', '=', MERCHANT_CLOSED)
         .execute();
-      for (const url of urls) await changeUrl(db, url.id, { disabledWhy: null });
+      for (const url of urls) await this.#parts.enableUrl(db, url.id);
       return { merchant, urlIds: urls.map((url) => url.id) };
     });
   }

@@ -1,6 +1,6 @@
-/** Sessions of the console (console-session-store.ts) in the SQLite store, through Kysely. */
+/** Sessions of the console (console-session-store.ts), through Kysely. */
 import type { ExpressionBuilder, Kysely, Selectable } from 'kysely';
-import { dashboardRole } from '../../contract/merchants/dashboard-roles.js';
+import { dashboardRole } from '../contract/merchants/dashboard-roles.js';
 import {
   type ConsoleSession,
   type ConsoleSessionStore,
@@ -10,12 +10,12 @@ import {
   type NewConsoleSession,
   type OperatorConsoleSession,
   type SessionOwner,
-} from '../../contract/operators/console-session-store.js';
-import { OPERATOR_ROLES } from '../../contract/operators/operator-token-store.js';
-import { sql } from '../kysely.js';
-import type { ConsoleSessionTable } from '../schema/operators.js';
-import type { Tables } from '../schema.js';
-import type { TableParts } from './access.js';
+} from '../contract/operators/console-session-store.js';
+import { OPERATOR_ROLES } from '../contract/operators/operator-token-store.js';
+import { sql } from './kysely.js';
+import type { ConsoleSessionTable } from './schema/operators.js';
+import type { Tables } from './schema.js';
+import type { TableParts } from './table-parts.js';
 
 type Kind = 'user' | 'operator' | 'link';
 
@@ -29,7 +29,7 @@ const EMPTY = {
   session_ends_at_ms: null,
 };
 
-export class SqliteConsoleSessions implements ConsoleSessionStore {
+export class ConsoleSessions implements ConsoleSessionStore {
   readonly #parts: TableParts;
 
   constructor(parts: TableParts) {

@@ -6,9 +6,9 @@
  * A packed uplink consists of {@link HEADER_WORDS} doubles ("words") and its bytes, padded to whole words. Its checksum
  * is computed over the same memory, after the writer has set the id (uplink-sum.ts).
  */
-import type { CommandChange } from '../../contract/command-record.js';
-import type { Commit, Incoming, IncomingUplink, Judged } from '../../contract/log/commit.js';
-import type { NewMerchantEvent } from '../../contract/webhooks/merchant-event.js';
+import type { CommandChange } from '../contract/command-record.js';
+import type { Commit, Incoming, IncomingUplink, Judged } from '../contract/log/commit.js';
+import type { NewMerchantEvent } from '../contract/webhooks/merchant-event.js';
 
 /** The index of each member among an uplink's header words. */
 export const UPLINK_WORD = {

@@ -1,10 +1,10 @@
-/** Reflash marks, the times when a lock's flash was wiped (mark-store.ts), in the SQLite store, through Kysely. */
+/** Reflash marks, the times when a lock's flash was wiped (mark-store.ts), through Kysely. */
 
-import type { MarkStore, NewMark } from '../../../contract/devices/mark-store.js';
-import type { TableParts } from '../access.js';
+import type { MarkStore, NewMark } from '../../contract/devices/mark-store.js';
+import type { TableParts } from '../table-parts.js';
 import { putState } from './devices.js';
 
-export class SqliteMarks implements MarkStore {
+export class Marks implements MarkStore {
   readonly #parts: TableParts;
 
   constructor(parts: TableParts) {
@@ -26,7 +26,7 @@ export class SqliteMarks implements MarkStore {
   }
 
   add({ deviceId, markMs, state }: NewMark): Promise<void> {
-    const { mutex, tables } = this.#parts;
+    const { mutex, tables, dialect } = this.#parts;
     return mutex.runExclusive(() =>
       tables.transaction().execute(async (db) => {
         const row = { device_id: deviceId, mark_ms: markMs };
@@ -35,7 +35,7 @@ export class SqliteMarks implements MarkStore {
           .values(row)
           .onConflict((conflict) => conflict.columns(['device_id', 'mark_ms']).doNothing())
           .execute();
-        await putState(db, deviceId, state);
+        await putState(db, dialect, deviceId, state);
       }),
     );
   }

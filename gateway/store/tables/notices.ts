@@ -1,8 +1,8 @@
-/** Notices for operators in the SQLite store, through Kysely. Every write holds the write mutex. */
+/** Notices for operators, through Kysely. Every write is exclusive. */
 import type { Kysely, Selectable } from 'kysely';
-import { Seconds } from '../../../../proto/clock.js';
-import { LockgateError } from '../../../../proto/errors.js';
-import { type NotificationChange, OPERATOR_RECIPIENT } from '../../contract/notify/notification-store.js';
+import { Seconds } from '../../../proto/clock.js';
+import { LockgateError } from '../../../proto/errors.js';
+import { type NotificationChange, OPERATOR_RECIPIENT } from '../contract/notify/notification-store.js';
 import {
   MAX_NOTICES,
   type Notice,
@@ -12,24 +12,24 @@ import {
   type NoticeKind,
   type NoticeStore,
   OPERATOR_SUBJECT,
-} from '../../contract/operators/notice-store.js';
-import { sql } from '../kysely.js';
-import type { NoticeTable } from '../schema/operators.js';
-import type { Tables } from '../schema.js';
-import type { TableParts } from './access.js';
+} from '../contract/operators/notice-store.js';
+import { sql } from './kysely.js';
+import type { NoticeTable } from './schema/operators.js';
+import type { Tables } from './schema.js';
+import type { TableParts } from './table-parts.js';
 
 /** A change that adds or repeats a notice, and does not only resolve it. */
 type Occurrence = NoticeChange & { readonly text: string };
 
-export interface SqliteNoticesParts extends TableParts {
+export interface NoticeParts extends TableParts {
   /** Queues notifications of the operators within the running transaction. */
-  readonly queue: (changes: readonly NotificationChange[]) => void;
+  readonly queue: (db: Kysely<Tables>, changes: readonly NotificationChange[]) => void | Promise<void>;
 }
 
-export class SqliteNotices implements NoticeStore {
-  readonly #parts: SqliteNoticesParts;
+export class Notices implements NoticeStore {
+  readonly #parts: NoticeParts;
 
-  constructor(parts: SqliteNoticesParts) {
+  constructor(parts: NoticeParts) {
     this.#parts = parts;
   }
 
@@ -48,7 +48,10 @@ export class SqliteNotices implements NoticeStore {
     const recipient = db.selectFrom('notify_recipient').select('url').where('id', '=', OPERATOR_RECIPIENT);
     if ((await recipient.executeTakeFirst()) === undefined) return;
     const ids = hasOccurrences ? await findUnreadIds(db, changes) : new Map<string, number>();
-    this.#parts.queue(changes.filter(isSent).flatMap((change) => notificationsOf(change, ids)));
+    await this.#parts.queue(
+      db,
+      changes.filter(isSent).flatMap((change) => notificationsOf(change, ids)),
+    );
   }
 
   async list({ unread, kind, sinceMs, after, limit }: NoticeFilter): Promise<Notice[]> {

@@ -3,19 +3,19 @@
  * the write mutex for writes.
  */
 import type { Kysely, Selectable, Transaction } from 'kysely';
-import { LockgateError } from '../../../../../proto/errors.js';
-import { formatMac, type Mac } from '../../../../../proto/wire/mac.js';
-import type { Source } from '../../../../../proto/wire/ping.js';
+import { LockgateError } from '../../../../proto/errors.js';
+import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
+import type { Source } from '../../../../proto/wire/ping.js';
 import {
   type CredentialOwner,
   type InvalidCredentials,
   MAX_PHONES_PER_LOCK,
   type NewPhone,
   type Phone,
-} from '../../../contract/devices/device.js';
-import { noSuchDevice } from '../../../contract/errors.js';
-import type { CredentialTable } from '../../schema/devices.js';
-import type { Tables } from '../../schema.js';
+} from '../../contract/devices/device.js';
+import { noSuchDevice } from '../../contract/errors.js';
+import type { CredentialTable } from '../schema/devices.js';
+import type { Tables } from '../schema.js';
 
 /** Maximum number of phones in a list: all that may be valid, then the newest of the revoked ones. */
 const MAX_LISTED_PHONES = 200;

@@ -1,5 +1,5 @@
 /**
- * The audit log in the SQLite store, through Kysely. Every write holds the write mutex.
+ * The audit log, through Kysely. Every write is exclusive.
  *
  * Entries made by merchants' users and keys are limited separately from all others, so that a merchant's program cannot
  * push out what operators did. Counting costs a few milliseconds, so it is done only once in a while.
@@ -14,12 +14,12 @@ import {
   MAX_AUDIT_ENTRIES,
   MAX_AUDIT_ENTRIES_OF_MERCHANTS,
   MAX_AUDIT_ENTRIES_PER_MERCHANT,
-} from '../../contract/operators/audit-store.js';
-import { sql } from '../kysely.js';
-import type { AuditTable } from '../schema/operators.js';
-import type { Tables } from '../schema.js';
-import type { TableParts } from './access.js';
+} from '../contract/operators/audit-store.js';
+import { sql } from './kysely.js';
 import { findMerchant } from './registry.js';
+import type { AuditTable } from './schema/operators.js';
+import type { Tables } from './schema.js';
+import type { TableParts } from './table-parts.js';
 
 /**
  * Entries beyond a maximum are deleted when an entry's id is a multiple of this; those of one merchant, of the second.
@@ -33,7 +33,7 @@ const MAX_DELETED_OF_MERCHANT = 500;
 const BY_MERCHANTS = sql<boolean>`actor IN ('user', 'key')`;
 const BY_OTHERS = sql<boolean>`actor NOT IN ('user', 'key')`;
 
-export class SqliteAudit implements AuditStore {
+export class Audit implements AuditStore {
   readonly #parts: TableParts;
 
   constructor(parts: TableParts) {
@@ -42,7 +42,7 @@ export class SqliteAudit implements AuditStore {
 
   begin(start: AuditStart): Promise<number> {
     return this.#transaction((db) =>
-      insert(db, [{ ...startColumns(start), after: null, outcome: 'begun', code: null, ended_at_ms: null }]),
+      this.#insert(db, [{ ...startColumns(start), after: null, outcome: 'begun', code: null, ended_at_ms: null }]),
     );
   }
 
@@ -61,7 +61,7 @@ export class SqliteAudit implements AuditStore {
         const merchant = await merchantColumn(db, entry);
         rows.push({ ...startColumns(entry), ...resultColumns(entry), ...merchant });
       }
-      await insert(db, rows);
+      await this.#insert(db, rows);
     });
   }
 
@@ -92,25 +92,38 @@ export class SqliteAudit implements AuditStore {
     return (await query.orderBy('audit.id', 'desc').limit(limit).execute()).map(toEntry);
   }
 
+  /**
+   * Inserts entries in one statement, now and then deletes the oldest ones beyond the maximums.
+   *
+   * @param rows at least one
+   * @returns the id of the last one
+   */
+  async #insert(db: Kysely<Tables>, rows: readonly Insertable<AuditTable>[]): Promise<number> {
+    const inserted = await db.insertInto('audit').values(rows).returning(['id', 'actor', 'merchant_id']).execute();
+    for (const { id, actor, merchant_id: merchantId } of inserted) {
+      const isOfMerchant = (actor === 'user' || actor === 'key') && merchantId !== null;
+      if (isOfMerchant && id % MERCHANT_ENTRIES_BETWEEN_DELETIONS === 0) await deleteOfMerchant(db, merchantId);
+      if (id % ENTRIES_BETWEEN_DELETIONS === 0) await this.#deleteOfOthers(db, id);
+    }
+    return Math.max(...inserted.map(({ id }) => id));
+  }
+
+  /** Deletes the oldest entries of all others beyond the maximum, and merchants' entries that are very old. */
+  async #deleteOfOthers(db: Kysely<Tables>, newestId: number): Promise<void> {
+    const { dialect } = this.#parts;
+    const byMerchants = dialect.indexHint('audit_by_merchants');
+    const byOthers = dialect.indexHint('audit_by_others');
+    // Counted by ids, which is cheap: among this many ids there are at most this many entries.
+    const oldestId = newestId - MAX_AUDIT_ENTRIES - MAX_AUDIT_ENTRIES_OF_MERCHANTS;
+    await sql`DELETE FROM audit ${byMerchants} WHERE ${BY_MERCHANTS} AND id <= ${oldestId}`.execute(db);
+    await sql`DELETE FROM audit ${byOthers} WHERE ${BY_OTHERS} AND id <= (
+      SELECT id FROM audit ${byOthers} WHERE ${BY_OTHERS} ORDER BY id DESC
+      LIMIT 1 OFFSET ${MAX_AUDIT_ENTRIES})`.execute(db);
+  }
+
   #transaction<T>(work: (db: Kysely<Tables>) => Promise<T>): Promise<T> {
     return this.#parts.mutex.runExclusive(() => this.#parts.tables.transaction().execute(work));
   }
-}
-
-/**
- * Inserts entries in one statement, now and then deletes the oldest ones beyond the maximums.
- *
- * @param rows at least one
- * @returns the id of the last one
- */
-async function insert(db: Kysely<Tables>, rows: readonly Insertable<AuditTable>[]): Promise<number> {
-  const inserted = await db.insertInto('audit').values(rows).returning(['id', 'actor', 'merchant_id']).execute();
-  for (const { id, actor, merchant_id: merchantId } of inserted) {
-    const isOfMerchant = (actor === 'user' || actor === 'key') && merchantId !== null;
-    if (isOfMerchant && id % MERCHANT_ENTRIES_BETWEEN_DELETIONS === 0) await deleteOfMerchant(db, merchantId);
-    if (id % ENTRIES_BETWEEN_DELETIONS === 0) await deleteOfOthers(db, id);
-  }
-  return Math.max(...inserted.map(({ id }) => id));
 }
 
 /** Deletes the oldest entries of one merchant's users and keys beyond the maximum. */
@@ -118,16 +131,6 @@ async function deleteOfMerchant(db: Kysely<Tables>, merchantId: number): Promise
   await sql`DELETE FROM audit WHERE id IN (
     SELECT id FROM audit WHERE merchant_id = ${merchantId} AND ${BY_MERCHANTS} ORDER BY id DESC
     LIMIT ${MAX_DELETED_OF_MERCHANT} OFFSET ${MAX_AUDIT_ENTRIES_PER_MERCHANT})`.execute(db);
-}
-
-/** Deletes the oldest entries of all others beyond the maximum, and merchants' entries that are very old. */
-async function deleteOfOthers(db: Kysely<Tables>, newestId: number): Promise<void> {
-  // Counted by ids, which is cheap: among this many ids there are at most this many entries.
-  const oldestId = newestId - MAX_AUDIT_ENTRIES - MAX_AUDIT_ENTRIES_OF_MERCHANTS;
-  await sql`DELETE FROM audit INDEXED BY audit_by_merchants WHERE ${BY_MERCHANTS} AND id <= ${oldestId}`.execute(db);
-  await sql`DELETE FROM audit INDEXED BY audit_by_others WHERE ${BY_OTHERS} AND id <= (
-    SELECT id FROM audit INDEXED BY audit_by_others WHERE ${BY_OTHERS} ORDER BY id DESC
-    LIMIT 1 OFFSET ${MAX_AUDIT_ENTRIES})`.execute(db);
 }
 
 function startColumns({ atMs, actor, address, agent, osUser, token, action, object, before, ...who }: AuditStart) {

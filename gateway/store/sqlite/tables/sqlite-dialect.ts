@@ -1,0 +1,8 @@
+/** What is SQLite's own in the SQL of the tables that all engines share (../../tables/table-parts.ts). */
+import { sql } from '../../tables/kysely.js';
+import type { Dialect } from '../../tables/table-parts.js';
+
+export const SQLITE: Dialect = {
+  indexHint: (index) => sql.raw(`INDEXED BY ${index}`),
+  newestUplinkOf: () => sql<number>`(SELECT coalesce(max(id), 0) FROM uplink)`,
+};
