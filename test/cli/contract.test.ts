@@ -17,7 +17,8 @@ import {
   storedSnapshot,
   storedSnapshotNames,
 } from '../helpers/cli/command-snapshot.js';
-import { COMMAND_CASES, type CommandCase } from '../helpers/commands/command-cases.js';
+import type { CommandCase } from '../helpers/commands/cases/case.js';
+import { COMMAND_CASES } from '../helpers/commands/command-cases.js';
 import { type CommandSite, commandSite } from '../helpers/commands/command-site.js';
 
 const COLUMNS = 80;

@@ -1,6 +1,6 @@
 /**
  * The interface of a gateway's store; its records are in the files beside it. A contract suite
- * (test/gateway/store/store-contract.ts) tests every engine against it.
+ * (test/gateway/store/contract/) tests every engine against it.
  *
  * A method that writes resolves after the write is on the disk (fsynced), or rejects with a StoreFailure (errors.ts). A
  * rejected call has changed nothing. store-methods.ts lists which methods write.

@@ -10,9 +10,10 @@ import { openSqliteStore } from '../../../gateway/store/sqlite/open-sqlite-store
 import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/tables/kysely.js';
 import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
-import { idempotencyContract } from './idempotency-contract.js';
-import { floodContract, storeContract } from './store-contract.js';
-import { usageStoreContract } from './usage-store-contract.js';
+import { floodContract } from './contract/flood-contract.js';
+import { idempotencyContract } from './contract/idempotency-contract.js';
+import { storeContract } from './contract/store-contract.js';
+import { usageStoreContract } from './contract/usage-contract.js';
 
 // The contract suites run twice, perhaps on a busy machine.
 t.setTimeout(170_000);

@@ -2,13 +2,13 @@
  * One lock of the power model (its function `step`), with a network that answers at once or is broken, and a time that
  * a test advances. Records the lock's effects (what it sends and switches) with their times.
  */
-import { Minutes } from '../../../proto/clock.js';
+import { Hours, Minutes } from '../../../proto/clock.js';
 import { POWER_MODEL, type PowerModel } from '../../../proto/power/model.js';
 import type { GpsFix, StepEffect, StepInput } from '../../../proto/power/step/io.js';
 import { type NewLock, newLock, type StepState } from '../../../proto/power/step/state.js';
 import { needsCellPosition, needsFix, step } from '../../../proto/power/step/step.js';
 import { type Mac, parseMac } from '../../../proto/wire/mac.js';
-import type { Command, Downlink, Position, Uplink } from '../../../proto/wire/ping.js';
+import type { Command, Downlink, Position, PowerSettings, Uplink } from '../../../proto/wire/ping.js';
 
 /** Midnight, UTC, of a Friday. */
 export const MIDNIGHT_MS = Date.UTC(2026, 10, 20);
@@ -145,4 +145,17 @@ export function describeEffect(effect: StepEffect): string {
   if (body.kind === 'ack') return `ack ${body.commandId} ${body.result}`;
   if (body.kind === 'close_connection') return 'close';
   return `${body.kind} ${body.reason.replace('REASON_', '')}`;
+}
+
+/** Noon of the day on which a model lock starts at midnight. */
+export const NOON_MS = MIDNIGHT_MS + Hours(12);
+
+/** The factory settings of the power model, with these changes. */
+export function power(settings: Partial<PowerSettings>): PowerSettings {
+  return { mode: 'MID', rideTracking: true, airplane: false, recovery: false, ...settings };
+}
+
+/** The reasons of all uplinks that the lock published. */
+export function publishedReasons(lock: ModelLock): Set<string> {
+  return new Set(lock.publishedUplinks().map(({ body }) => (body.kind === 'ack' ? 'ack' : body.reason)));
 }

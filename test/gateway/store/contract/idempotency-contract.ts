@@ -8,11 +8,11 @@ import {
   IDEMPOTENCY_LIFETIME,
   type IdempotentCall,
   type NewCommand,
-} from '../../../gateway/store/contract/command-record.js';
-import type { Store } from '../../../gateway/store/contract/store.js';
-import { testMac } from '../../helpers/gateway/test-gateway.js';
-import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
-import type { OpenStore } from './store-contract.js';
+} from '../../../../gateway/store/contract/command-record.js';
+import type { Store } from '../../../../gateway/store/contract/store.js';
+import { testMac } from '../../../helpers/gateway/test-gateway.js';
+import { type Teardown, tempFolder } from '../../../helpers/store/temp-folder.js';
+import type { OpenStore } from './contract-store.js';
 
 const NOW_MS = Date.UTC(2026, 10, 20);
 const COMMAND: NewCommand = {

@@ -3,13 +3,13 @@
  * engine's test file calls it with a function that opens the engine.
  */
 import t from 'tap';
-import type { Store } from '../../../gateway/store/contract/store.js';
-import type { UsageDelta } from '../../../gateway/store/contract/usage-store.js';
-import { type Month, monthEndMs } from '../../../gateway/usage/month.js';
-import type { StatementBasis } from '../../../gateway/usage/statement.js';
-import { testMac } from '../../helpers/gateway/test-gateway.js';
-import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
-import type { OpenStore } from './store-contract.js';
+import type { Store } from '../../../../gateway/store/contract/store.js';
+import type { UsageDelta } from '../../../../gateway/store/contract/usage-store.js';
+import { type Month, monthEndMs } from '../../../../gateway/usage/month.js';
+import type { StatementBasis } from '../../../../gateway/usage/statement.js';
+import { testMac } from '../../../helpers/gateway/test-gateway.js';
+import { type Teardown, tempFolder } from '../../../helpers/store/temp-folder.js';
+import type { OpenStore } from './contract-store.js';
 
 const MAC = testMac();
 const OCTOBER = '2026-10' as Month;
