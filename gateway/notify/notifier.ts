@@ -49,8 +49,8 @@ export class Notifier {
 
   private constructor(parts: NotifierParts) {
     this.#parts = parts;
-    const { waits } = parts;
-    this.#troubles = new UrlTroubles({ ...parts, clock: waits.wall, onStored: () => this.wake() });
+    const { deliveryClock } = parts;
+    this.#troubles = new UrlTroubles({ ...parts, clock: deliveryClock.wall, onStored: () => this.wake() });
   }
 
   /**
@@ -67,7 +67,7 @@ export class Notifier {
     if (operatorUrl !== null || isKnown) await notifier.#setUrl(OPERATOR_RECIPIENT, operatorUrl);
     // A wrong machine clock must not delay messages for longer than they can wait: FLAP_HOLD for a message that is held
     // because its trouble opened again soon after its end, or the delay before a retry.
-    await notifications.shortenWaits(parts.waits.now(), [
+    await notifications.shortenWaits(parts.deliveryClock.now(), [
       FLAP_HOLD,
       ...RETRY_DELAYS.map((_, i) => maxRetryDelay(i + 1)),
     ]);
@@ -101,12 +101,12 @@ export class Notifier {
    * @throws LockgateError `no-notify-url`, `input-grace`, `notify-secrets`
    */
   async rotateSecret(recipientId: number, graceMs = DEFAULT_SECRET_GRACE): Promise<string> {
-    const { store, keys, waits } = this.#parts;
+    const { store, keys, deliveryClock } = this.#parts;
     const sender = this.#senderOf(recipientId);
     if (!(graceMs >= 0 && graceMs <= MAX_SECRET_GRACE))
       throw new LockgateError('input-grace', 'the old secret stays valid for 0 s to 30 days');
     const secret = makeWebhookSecret();
-    const nowMs = waits.wall.now();
+    const nowMs = deliveryClock.wall.now();
     await store.notifications.addSecret(recipientId, keys.seal(secret), nowMs, nowMs + graceMs);
     sender.setSecrets(await this.#readSecrets(recipientId));
     return secret;
@@ -126,8 +126,8 @@ export class Notifier {
       const { id, url } = recipient;
       if (url === null || (recipientId !== undefined && id !== recipientId)) continue;
       const counts = await notifications.countMessages(id);
-      const old = (await notifications.readSecrets(id, this.#parts.waits.wall.now())).flatMap(({ validUntilMs }) =>
-        validUntilMs === null ? [] : [validUntilMs],
+      const old = (await notifications.readSecrets(id, this.#parts.deliveryClock.wall.now())).flatMap(
+        ({ validUntilMs }) => (validUntilMs === null ? [] : [validUntilMs]),
       );
       const isFailing = this.#senders.get(id)?.isFailing === true;
       readings.push({ ...recipient, ...counts, url, isFailing, oldSecretsUntilMs: old });
@@ -175,8 +175,8 @@ export class Notifier {
   }
 
   async #readSecrets(recipientId: number): Promise<SigningSecret[]> {
-    const { store, keys, waits } = this.#parts;
-    const sealed = await store.notifications.readSecrets(recipientId, waits.wall.now());
+    const { store, keys, deliveryClock } = this.#parts;
+    const sealed = await store.notifications.readSecrets(recipientId, deliveryClock.wall.now());
     return sealed.map(({ secretSealed, validUntilMs }) => {
       return { secret: keys.unseal(secretSealed), validUntilMs: validUntilMs ?? undefined };
     });

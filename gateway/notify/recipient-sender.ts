@@ -36,7 +36,7 @@ export interface SenderParts {
   /** Connections that refuse addresses that deliveries must not reach. */
   readonly connections: GuardedConnections;
   /** The clock of deliveries: when attempts are due, and wall-clock time (`wall`) for signatures. */
-  readonly waits: DeliveryClock;
+  readonly deliveryClock: DeliveryClock;
   readonly userAgent: string;
   /** Returns a random number in [0, 1). */
   readonly random: () => number;
@@ -109,7 +109,7 @@ export class RecipientSender {
   /** Sends a test message, once. Never rejects. */
   async test(): Promise<AttemptResult> {
     const message = makeTestMessage(`ntf_${randomBytes(TEST_ID_BYTES).toString('base64url')}`);
-    const result = await this.#send(message, this.#parts.waits.wall.now());
+    const result = await this.#send(message, this.#parts.deliveryClock.wall.now());
     if (result.error === null) this.wake();
     return result;
   }
@@ -139,10 +139,10 @@ export class RecipientSender {
 
   /** Sends the next message that is due. Returns false if none is due now; a timer is set if one is due later. */
   async #sendNext(): Promise<boolean> {
-    const { waits } = this.#parts;
+    const { deliveryClock } = this.#parts;
     const { notifications } = this.#parts.store;
     await this.#record();
-    const nowMs = waits.now();
+    const nowMs = deliveryClock.now();
     const mayAttemptAtMs = Math.max(this.#heldUntilMs, this.#circuit.probeAtMs ?? 0);
     if (mayAttemptAtMs > nowMs) return this.#sleep(mayAttemptAtMs - nowMs);
     const due = await notifications.readDue(this.#target.recipientId, nowMs);
@@ -157,13 +157,13 @@ export class RecipientSender {
 
   /** Makes one attempt and notes its outcome. Returns false if the sender must not go on now. */
   async #attempt(due: DueMessage): Promise<boolean> {
-    const { waits, random } = this.#parts;
+    const { deliveryClock, random } = this.#parts;
     const { recipientId } = this.#target;
-    const atMs = waits.wall.now();
+    const atMs = deliveryClock.wall.now();
     const result = await this.#send(makeMessage(due, recipientId), atMs);
     if (this.#abort.signal.aborted) return false;
     if (result.ownFailure !== undefined) return this.#sleep(OWN_FAILURE_DELAY);
-    const nowMs = waits.now();
+    const nowMs = deliveryClock.now();
     const { status, error, retryAfter } = result;
     if (retryAfter !== undefined) this.#heldUntilMs = nowMs + Math.min(retryAfter, MAX_RETRY_AFTER);
     // After a 410 (Gone) the message is given up.
@@ -202,7 +202,7 @@ export class RecipientSender {
   }
 
   async #send({ id, body }: Message, nowMs: number): Promise<AttemptResult> {
-    const { connections, waits, userAgent } = this.#parts;
+    const { connections, deliveryClock, userAgent } = this.#parts;
     const valid = this.#secrets.filter(({ validUntilMs = Number.POSITIVE_INFINITY }) => validUntilMs > nowMs);
     const headers = {
       'content-type': 'application/json',
@@ -214,13 +214,18 @@ export class RecipientSender {
         body,
       ),
     };
-    return await attemptDelivery({ url: this.#target.url, headers, body }, connections, waits.wall, this.#abort.signal);
+    return await attemptDelivery(
+      { url: this.#target.url, headers, body },
+      connections,
+      deliveryClock.wall,
+      this.#abort.signal,
+    );
   }
 
   /** Sleeps until the next call of `wake`, at most this long. Returns false. */
   #sleep(delay: Milliseconds): false {
     this.#timer?.cancel();
-    if (!this.#isStopped) this.#timer = this.#parts.waits.after(delay, () => this.wake());
+    if (!this.#isStopped) this.#timer = this.#parts.deliveryClock.after(delay, () => this.wake());
     return false;
   }
 }

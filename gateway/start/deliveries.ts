@@ -26,7 +26,7 @@ export function makeWebhooks(
   const dispatcherParts: DispatcherParts = {
     ...parts,
     connections,
-    waits: new DeliveryClock(options.deliveryDates ?? options.deliveryClock ?? dates, options.deliveryClock),
+    deliveryClock: new DeliveryClock(options.deliveryDates ?? options.deliveryClock ?? dates, options.deliveryClock),
     userAgent: `lockgate/${VERSION}`,
     random: options.random ?? cryptoRandom,
   };

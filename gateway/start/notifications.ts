@@ -36,7 +36,7 @@ export async function startNotifications(
     {
       ...{ store, keys, events, runClock: clock },
       connections: new GuardedConnections(config.allowWebhookRange, options.lookUp),
-      waits: new DeliveryClock(options.deliveryDates ?? options.deliveryClock ?? dates, options.deliveryClock),
+      deliveryClock: new DeliveryClock(options.deliveryDates ?? options.deliveryClock ?? dates, options.deliveryClock),
       userAgent: `lockgate/${VERSION}`,
       random: options.random ?? cryptoRandom,
     },

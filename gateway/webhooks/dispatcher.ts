@@ -71,11 +71,11 @@ export class Dispatcher {
   }
 
   async #follow(url: WebhookUrl): Promise<void> {
-    const { store, waits } = this.#parts;
+    const { store, deliveryClock } = this.#parts;
     // Pings in the log that were damaged may have been repaired in the meantime: their deliveries become due again.
-    const wholeLog = { after: LOG_START, before: undefined, nowMs: waits.now() };
+    const wholeLog = { after: LOG_START, before: undefined, nowMs: deliveryClock.now() };
     if (url.state === 'active') await store.webhooks.releaseRepaired(url.id, wholeLog);
-    this.#startWorker(url, await store.webhooks.readOldSecrets(url.id, waits.wall.now()));
+    this.#startWorker(url, await store.webhooks.readOldSecrets(url.id, deliveryClock.wall.now()));
   }
 
   /** Gives an active URL a worker. */
@@ -109,18 +109,18 @@ export class Dispatcher {
   }
 
   /**
-   * The earliest wall-clock time of an attempt that is due at `dueAtMs`: not before now, the end of a Retry-After, or
-   * the next probe of an open circuit. Null at a disabled URL.
+   * The earliest wall-clock time of an attempt that is due at `dueAtMs` by the delivery clock: not before now, the end
+   * of a Retry-After, or the next probe of an open circuit. Null at a disabled URL.
    */
-  nextAttemptAtMs(urlId: number, dueAtMs: number): number | null {
+  earliestAttemptAtMs(urlId: number, dueAtMs: number): number | null {
     const worker = this.#workers.get(urlId);
     if (worker === undefined || worker.isStopped) return null;
     const { probeAtMs = dueAtMs, heldUntilMs = dueAtMs } = worker;
-    return this.#dateOf(Math.max(dueAtMs, probeAtMs, heldUntilMs, this.#parts.waits.now()));
+    return this.#dateOf(Math.max(dueAtMs, probeAtMs, heldUntilMs, this.#parts.deliveryClock.now()));
   }
 
   #dateOf(atMs: number | undefined): number | null {
-    return atMs === undefined ? null : this.#parts.waits.toDate(atMs);
+    return atMs === undefined ? null : this.#parts.deliveryClock.toDate(atMs);
   }
 
   /** Must be called after an operator's request made deliveries of the URL due. */
@@ -160,7 +160,7 @@ export class Dispatcher {
   }
 
   async #followAgain(urlId: number): Promise<void> {
-    const { store, events, waits, runClock } = this.#parts;
+    const { store, events, deliveryClock, runClock } = this.#parts;
     // The change before this one may have started a worker.
     await this.#stopWorker(urlId, CHANGE_GRACE);
     this.#recorder.forget(urlId);
@@ -171,7 +171,7 @@ export class Dispatcher {
         return;
       } catch (error) {
         events.emit('store-failed', { atMs: runClock.now(), why: (error as Error).message });
-        await new Promise<void>((resolve) => waits.after(STORE_RETRY_DELAY, resolve));
+        await new Promise<void>((resolve) => deliveryClock.after(STORE_RETRY_DELAY, resolve));
       }
     }
   }

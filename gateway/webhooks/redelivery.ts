@@ -21,7 +21,7 @@ export interface RedeliveryParts {
   readonly store: Store;
   readonly dispatcher: Dispatcher;
   /** The clock that deliveries wait by. */
-  readonly waits: Clock;
+  readonly deliveryClock: Clock;
 }
 
 /**
@@ -80,7 +80,7 @@ export class Redelivery {
     eventId: string,
     urlId: number | undefined,
   ): Promise<{ urlId: number; became: ResendOutcome }[]> {
-    const { store, dispatcher, waits } = this.#parts;
+    const { store, dispatcher, deliveryClock } = this.#parts;
     if (uplink.isDamaged)
       throw new LockgateError(
         'event-damaged',
@@ -89,7 +89,7 @@ export class Redelivery {
     const urls = await this.#urlsFor(uplink, urlId);
     const resent: { urlId: number; became: ResendOutcome }[] = [];
     for (const { id } of urls) {
-      resent.push({ urlId: id, became: await store.webhooks.resend(id, uplink.id, waits.now()) });
+      resent.push({ urlId: id, became: await store.webhooks.resend(id, uplink.id, deliveryClock.now()) });
       dispatcher.recheckDue(id);
     }
     return resent;
@@ -165,17 +165,17 @@ export class Redelivery {
 
   /** Makes the URL's undelivered events between two positions due. Returns their number. */
   async #recoverAt({ id }: WebhookUrl, start: LogPosition, before: LogPosition): Promise<number> {
-    const { store, dispatcher, waits } = this.#parts;
+    const { store, dispatcher, deliveryClock } = this.#parts;
     let eventCount = 0;
     for (let after: LogPosition | null = start; after !== null; ) {
-      const batch = { after, before, limit: MAX_RECOVERED_PER_COMMIT, nowMs: waits.now() };
+      const batch = { after, before, limit: MAX_RECOVERED_PER_COMMIT, nowMs: deliveryClock.now() };
       const { count, next } = await store.webhooks.recover(id, batch);
       eventCount += count;
       after = next;
       dispatcher.recheckDue(id);
     }
     // Events that were not sent since their stored pings were damaged, and whose pings have been repaired since.
-    const range = { after: start, before, nowMs: waits.now() };
+    const range = { after: start, before, nowMs: deliveryClock.now() };
     const repairedCount = await store.webhooks.releaseRepaired(id, range);
     if (repairedCount > 0) dispatcher.recheckDue(id);
     return eventCount + repairedCount;

@@ -37,7 +37,7 @@ export interface WebhookSettingsParts {
   readonly keys: Keys;
   readonly dispatcher: Dispatcher;
   /** The clock that deliveries wait by; the validity of secrets is by its wall clock. */
-  readonly waits: DeliveryClock;
+  readonly deliveryClock: DeliveryClock;
   readonly events: GatewayEvents;
   /** The run's clock (wall-clock time, except in a sped-up simulation), for events. */
   readonly runClock: Clock;
@@ -76,8 +76,8 @@ export class WebhookSettings {
 
   /** Reads the state of the URL. */
   async read(url: WebhookUrl): Promise<WebhookReading> {
-    const { store, dispatcher, waits } = this.#parts;
-    const oldSecrets = await store.webhooks.readOldSecrets(url.id, waits.wall.now());
+    const { store, dispatcher, deliveryClock } = this.#parts;
+    const oldSecrets = await store.webhooks.readOldSecrets(url.id, deliveryClock.wall.now());
     return {
       url,
       isCircuitOpen: dispatcher.isCircuitOpen(url.id),
@@ -93,7 +93,7 @@ export class WebhookSettings {
     const { store, keys, dispatcher } = this.#parts;
     const before = await this.#find(urlId);
     const { url, ordered, state } = wanted;
-    const limits = checkLimits(wanted, this.#parts.waits.wall.now());
+    const limits = checkLimits(wanted, this.#parts.deliveryClock.wall.now());
     const filter = changedFilter(wanted.filter ?? {}, before.filter ?? undefined);
     const headers = changedHeaders(before.id, unsealHeaders(keys, before.headersSealed), wanted);
     const change: WebhookChange = {
@@ -133,10 +133,10 @@ export class WebhookSettings {
     urlId: number,
     graceMs = DEFAULT_SECRET_GRACE,
   ): Promise<{ reading: WebhookReading; secret: string }> {
-    const { store, keys, dispatcher, waits } = this.#parts;
+    const { store, keys, dispatcher, deliveryClock } = this.#parts;
     if (!(graceMs >= 0 && graceMs <= MAX_SECRET_GRACE))
       throw new LockgateError('input-grace', 'the old secret stays valid for 0 s to 30 days');
-    const nowMs = waits.wall.now();
+    const nowMs = deliveryClock.wall.now();
     await this.#find(urlId);
     if (graceMs > 0 && (await store.webhooks.readOldSecrets(urlId, nowMs)).length >= MAX_VALID_SECRETS - 1)
       throw new LockgateError(

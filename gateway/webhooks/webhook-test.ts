@@ -82,7 +82,7 @@ export class WebhookTester {
    */
   async test(mac: Mac, urlId?: number): Promise<TestOutcome> {
     const { device, urls } = await this.#find(mac, urlId);
-    this.#testBudget.count(device.merchantId, this.#parts.waits.wall.now());
+    this.#testBudget.count(device.merchantId, this.#parts.deliveryClock.wall.now());
     return await this.#sendTo(urls, await this.#latestPing(device));
   }
 
@@ -94,7 +94,7 @@ export class WebhookTester {
   async testGiven(mac: Mac, given: GivenPing, urlId?: number): Promise<TestOutcome> {
     const { device, urls } = await this.#find(mac, urlId);
     const ping = givenPing(device, given);
-    this.#storyBudget.count(device.merchantId, this.#parts.waits.wall.now());
+    this.#storyBudget.count(device.merchantId, this.#parts.deliveryClock.wall.now());
     return await this.#sendTo(urls, ping);
   }
 
@@ -128,12 +128,12 @@ export class WebhookTester {
       const decoded = decodeUplink(bytes);
       return decoded.ok && isPingUplink(decoded.value);
     });
-    return latest ?? plausiblePing(device, this.#parts.waits.wall.now());
+    return latest ?? plausiblePing(device, this.#parts.deliveryClock.wall.now());
   }
 
   async #send(url: WebhookUrl, id: string, body: string): Promise<TestDelivery> {
-    const { store, keys, waits } = this.#parts;
-    const nowMs = waits.wall.now();
+    const { store, keys, deliveryClock } = this.#parts;
+    const nowMs = deliveryClock.wall.now();
     const secrets = unsealUrlSecrets(keys, url, await store.webhooks.readOldSecrets(url.id, nowMs));
     const result = await new DeliverySender(url, secrets, this.#parts).send(id, body, nowMs, this.#abort.signal);
     const { status, error } = result;

@@ -18,26 +18,30 @@ export class Webhooks {
   readonly tester: WebhookTester;
   /** Whether webhooks may be sent to a URL that an operator wants to set. */
   readonly targets: TargetCheck;
-  /** The clock that deliveries wait by. */
-  readonly waits: DeliveryClock;
+  /** The clock of due times. */
+  readonly deliveryClock: DeliveryClock;
   readonly #dispatcher: Dispatcher;
 
   constructor(parts: WebhooksParts) {
     this.settings = new WebhookSettings(parts);
     this.redelivery = new Redelivery(parts);
-    this.waits = parts.waits;
+    this.deliveryClock = parts.deliveryClock;
     this.tester = new WebhookTester(parts);
     this.targets = parts.targets;
     this.#dispatcher = parts.dispatcher;
   }
 
-  /** The earliest wall-clock time of an attempt at the URL that is due at `dueAtMs`; null at a disabled URL. */
+  /**
+   * The earliest wall-clock time of an attempt at the URL; null at a disabled URL.
+   *
+   * @param dueAtMs when the attempt is due, by the delivery clock
+   */
   earliestAttemptAtMs(urlId: number, dueAtMs: number): number | null {
-    return this.#dispatcher.nextAttemptAtMs(urlId, dueAtMs);
+    return this.#dispatcher.earliestAttemptAtMs(urlId, dueAtMs);
   }
 
-  /** The earliest wall-clock time of a delivery's next attempt; null if none is planned. */
-  nextAttemptAtMs({ urlId, nextAttemptAtMs: dueAtMs }: DeliveryReading): number | null {
-    return dueAtMs === null ? null : this.#dispatcher.nextAttemptAtMs(urlId, dueAtMs);
+  /** The earliest wall-clock time of a delivery's next attempt; null if none is planned, or at a disabled URL. */
+  nextAttemptWallClockMs({ urlId, nextAttemptAtMs: dueAtMs }: DeliveryReading): number | null {
+    return dueAtMs === null ? null : this.earliestAttemptAtMs(urlId, dueAtMs);
   }
 }

@@ -68,8 +68,8 @@ async function caseOf(
 /** Converts the time of the next attempt from the dispatcher's clock to wall-clock time. */
 function withWallClockDate<Reading extends DeliveryReading | null>(reading: Reading, webhooks: Webhooks): Reading {
   if (reading === null || reading.nextAttemptAtMs === null) return reading;
-  const dueAtMs = webhooks.waits.toDate(reading.nextAttemptAtMs);
-  return { ...reading, nextAttemptAtMs: webhooks.nextAttemptAtMs(reading) ?? dueAtMs };
+  const dueAtMs = webhooks.deliveryClock.toDate(reading.nextAttemptAtMs);
+  return { ...reading, nextAttemptAtMs: webhooks.nextAttemptWallClockMs(reading) ?? dueAtMs };
 }
 
 async function readingOf(store: Store, { id }: StoredUplink, urlId: number): Promise<DeliveryReading | null> {

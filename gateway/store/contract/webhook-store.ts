@@ -94,7 +94,7 @@ export interface DeliveryReading {
   readonly urlId: number;
   readonly uplink: StoredUplink;
   readonly state: DeliveryState;
-  /** Null if no attempt is planned. */
+  /** When the next attempt is due, by the delivery clock; null if none is planned. */
   readonly nextAttemptAtMs: number | null;
   /** Attempts before the event was last resent; 0 if it never was. */
   readonly attemptsBefore: number;

@@ -34,7 +34,7 @@ export interface SigningSecret {
 export interface DeliverySenderParts {
   readonly connections: GuardedConnections;
   /** The clock that deliveries wait by; timestamps for receivers are from its wall clock. */
-  readonly waits: DeliveryClock;
+  readonly deliveryClock: DeliveryClock;
   readonly userAgent: string;
   /** Returns a random number in [0, 1). */
   readonly random: () => number;
@@ -63,7 +63,7 @@ export class DeliverySender {
 
   /** Makes the attempt. Never rejects. Resolves with undefined if the stored ping is damaged: nothing was sent. */
   async attempt(event: StoredUplink, number: number, signal: AbortSignal): Promise<Attempted | undefined> {
-    const atMs = this.#parts.waits.wall.now();
+    const atMs = this.#parts.deliveryClock.wall.now();
     const body = bodyOf(event);
     if (body === undefined) return undefined;
     return { event, number, atMs, result: await this.send(eventId(event), body, atMs, signal) };
@@ -71,7 +71,7 @@ export class DeliverySender {
 
   /** Sends a body with an id, signed with every secret that is valid at `nowMs`. */
   async send(id: string, body: string, nowMs: number, signal: AbortSignal): Promise<AttemptResult> {
-    const { waits, connections, userAgent } = this.#parts;
+    const { deliveryClock, connections, userAgent } = this.#parts;
     const { url, timeoutMs, ca } = this.#url;
     const secrets = this.#secrets.signing.filter(({ validUntilMs = Number.POSITIVE_INFINITY }) => validUntilMs > nowMs);
     const headers = {
@@ -88,7 +88,7 @@ export class DeliverySender {
     return await attemptDelivery(
       { url, headers, body, timeoutMs: timeoutMs ?? undefined, ca: ca ?? undefined },
       connections,
-      waits.wall,
+      deliveryClock.wall,
       signal,
     );
   }
@@ -122,7 +122,7 @@ export class DeliverySender {
     if (result.status === 410) return { state: 'dead' };
     const delay = retryDelay(scheduledNumber, this.#parts.random(), result.retryAfter);
     if (delay === undefined) return { state: 'dead' };
-    return { state: 'pending', nextAttemptAtMs: this.#parts.waits.now() + delay };
+    return { state: 'pending', nextAttemptAtMs: this.#parts.deliveryClock.now() + delay };
   }
 }
 
@@ -133,10 +133,10 @@ export function deliveryEvent(
   event: StoredUplink,
   attemptRecord: AttemptRecord,
   atMs: number,
-  waits: DeliveryClock,
+  deliveryClock: DeliveryClock,
 ): DeliveryAttempted {
   const { urlId, number, status, durationMs, error, outcome } = attemptRecord;
-  const nextAttemptAtMs = outcome.state === 'pending' ? waits.toDate(outcome.nextAttemptAtMs) : null;
+  const nextAttemptAtMs = outcome.state === 'pending' ? deliveryClock.toDate(outcome.nextAttemptAtMs) : null;
   const result = { number, status, durationMs, error, outcome: outcome.state, nextAttemptAtMs };
   return { atMs, urlId, mac: event.mac, eventId: eventId(event), ...result };
 }

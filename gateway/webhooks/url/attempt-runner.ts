@@ -127,7 +127,7 @@ export class AttemptRunner {
   /** Stores delivery rows for events that wait for an earlier event of their lock. The rows are due at once. */
   async storeBlocked(events: readonly StoredUplink[]): Promise<void> {
     const { queue, retries, order } = this.#state;
-    const atMs = this.#parts.waits.now();
+    const atMs = this.#parts.deliveryClock.now();
     for (const { deviceId } of events) order?.rowWriteStarted(deviceId);
     const blocked = events.map(({ id }) => ({ uplinkId: id, atMs }));
     const progress = { urlId: this.#urlId, attempts: [], blocked, cursor: queue.cursor };
@@ -157,14 +157,14 @@ export class AttemptRunner {
   #notMade({ event, result: { ownFailure, error } }: Attempted): void {
     const { queue, availability } = this.#state;
     queue.putBack(event);
-    availability.couldNotSend(this.#parts.waits.now());
+    availability.couldNotSend(this.#parts.deliveryClock.now());
     if (ownFailure !== undefined && !this.#owner.isStopped)
       this.#parts.stalled.stall(ownFailure, this.#urlId, error ?? ownFailure);
   }
 
   /** Stores the attempt's outcome with what it changes at the URL, and announces both. */
   async #conclude(attempted: Attempted, record: AttemptRecord): Promise<void> {
-    const { events, runClock, waits } = this.#parts;
+    const { events, runClock, deliveryClock } = this.#parts;
     const urlId = this.#urlId;
     const { circuit, ...storedChange } = this.#noteResult(attempted);
     const { event, result } = attempted;
@@ -173,7 +173,7 @@ export class AttemptRunner {
     if (disabledWhy !== undefined) this.#owner.stopStarting();
     const progress = { urlId, attempts: [record], cursor: this.#state.queue.cursor, ...storedChange };
     if ((await this.#parts.record(progress, this.#owner)) === 'set-aside') this.#setAside(event, record);
-    events.emit('delivery', deliveryEvent(event, record, runClock.now(), waits));
+    events.emit('delivery', deliveryEvent(event, record, runClock.now(), deliveryClock));
     if (disabledWhy !== undefined) events.emit('url-disabled', { atMs: runClock.now(), urlId, why: disabledWhy });
   }
 
@@ -188,9 +188,9 @@ export class AttemptRunner {
 
   /** Updates the URL's availability by the result. Returns what has changed. */
   #noteResult({ result }: Attempted): AvailabilityChange {
-    const { waits, stalled } = this.#parts;
+    const { deliveryClock, stalled } = this.#parts;
     stalled.resume(this.#urlId);
-    return this.#state.availability.note(result, waits.now(), waits.wall.now(), this.#owner.underWay);
+    return this.#state.availability.note(result, deliveryClock.now(), deliveryClock.wall.now(), this.#owner.underWay);
   }
 
   #reportCircuit(state: 'opened' | 'closed', why: string): void {

@@ -34,7 +34,7 @@ const WRITE_CHECK_KEY = 'delivery-proof';
 export interface ProgressRecorderParts {
   readonly store: Pick<Store, 'recordProgress' | 'writeMetadata'>;
   readonly events: GatewayEvents;
-  readonly waits: Clock;
+  readonly deliveryClock: Clock;
   /** The run's clock, for events. */
   readonly runClock: Clock;
 }
@@ -128,7 +128,7 @@ export class ProgressRecorder {
       const unwritten = await this.#write(batch);
       if (unwritten.length === 0) continue;
       this.#queue = [...unwritten, ...this.#queue];
-      await new Promise<void>((resolve) => this.#parts.waits.after(STORE_RETRY_DELAY, resolve));
+      await new Promise<void>((resolve) => this.#parts.deliveryClock.after(STORE_RETRY_DELAY, resolve));
     }
   }
 
@@ -224,7 +224,7 @@ export class ProgressRecorder {
       return;
     }
     const wait = refused.tries < TRIES_BEFORE_SET_ASIDE ? STORE_RETRY_DELAY : SET_ASIDE_RETRY_INTERVAL;
-    this.#parts.waits.after(wait, () => {
+    this.#parts.deliveryClock.after(wait, () => {
       this.#dueRefused.push(refused);
       if (!this.#isStopping) this.#start();
     });

@@ -91,7 +91,7 @@ export class UrlWorker implements AttemptOwner {
     this.#url = url;
     this.#parts = parts;
     this.#state = {
-      availability: new UrlAvailability(url, parts.waits.now()),
+      availability: new UrlAvailability(url, parts.deliveryClock.now()),
       queue: new EventQueue(url, parts.store),
       retries: new UrlRetries(url.id, parts.store),
       order: url.ordered ? new LockOrder(url.id, parts.store.webhooks) : undefined,
@@ -112,7 +112,7 @@ export class UrlWorker implements AttemptOwner {
 
   /** Until when the receiver asked for no attempts (Retry-After); undefined if it asked for none. */
   get heldUntilMs(): number | undefined {
-    return this.isStopped ? undefined : this.#state.availability.heldUntilMs(this.#parts.waits.now());
+    return this.isStopped ? undefined : this.#state.availability.heldUntilMs(this.#parts.deliveryClock.now());
   }
 
   /** The number of events that were read and wait for their first attempt. */
@@ -215,7 +215,7 @@ export class UrlWorker implements AttemptOwner {
 
   async #runPass(): Promise<void> {
     const { order, retries } = this.#state;
-    const nowMs = this.#parts.waits.now();
+    const nowMs = this.#parts.deliveryClock.now();
     this.#wasClosed = false;
     try {
       await retries.shortenWaits(nowMs, this.heldUntilMs);
@@ -234,7 +234,7 @@ export class UrlWorker implements AttemptOwner {
   #freeAttempts(): number {
     const { availability, retries } = this.#state;
     if (this.#unrecorded >= MAX_UNRECORDED_DELIVERIES || retries.setAsideCount >= MAX_SET_ASIDE_EVENTS) return 0;
-    const nowMs = this.#parts.waits.now();
+    const nowMs = this.#parts.deliveryClock.now();
     const free = availability.freeAttempts(nowMs, this.#running);
     if (free > 0) return Math.min(free, this.#parts.throttle.freeAttempts(this));
     if (availability.opensAtMs(nowMs) !== undefined) this.#wasClosed = true;
@@ -279,7 +279,7 @@ export class UrlWorker implements AttemptOwner {
     const { queue, availability } = this.#state;
     const { length } = queue;
     // While the URL is not available, the worker only needs to know whether any event waits.
-    if (availability.opensAtMs(this.#parts.waits.now()) !== undefined) return length === 0;
+    if (availability.opensAtMs(this.#parts.deliveryClock.now()) !== undefined) return length === 0;
     if (this.#freeAttempts() <= 0) return false;
     return length < MIN_READ_AHEAD_EVENTS || (length < MAX_READ_AHEAD_EVENTS && this.#parts.mayReadAhead());
   }
@@ -304,7 +304,7 @@ export class UrlWorker implements AttemptOwner {
 
   #startEvent(event: StoredUplink): void {
     this.#parts.throttle.attemptStarted(this);
-    this.#state.availability.attemptStarted(this.#parts.waits.now());
+    this.#state.availability.attemptStarted(this.#parts.deliveryClock.now());
     this.#state.queue.started(event);
     this.#busyLocks.add(event.deviceId);
     this.#run(this.#runner.run({ event, number: 1, attemptsBefore: 0, hasRow: false }), () =>
@@ -315,7 +315,7 @@ export class UrlWorker implements AttemptOwner {
   #startRetry({ uplink: event, attempts, attemptsBefore }: DueDelivery): void {
     const { order, retries } = this.#state;
     this.#parts.throttle.attemptStarted(this);
-    this.#state.availability.attemptStarted(this.#parts.waits.now());
+    this.#state.availability.attemptStarted(this.#parts.deliveryClock.now());
     retries.started(event.id);
     if (order !== undefined) this.#busyLocks.add(event.deviceId);
     this.#run(this.#runner.run({ event, number: attempts + 1, attemptsBefore, hasRow: true }), () => {
@@ -343,13 +343,13 @@ export class UrlWorker implements AttemptOwner {
    * wakes the worker.
    */
   async #sleepUntilDue(workedAtMs: number): Promise<void> {
-    const { waits } = this.#parts;
+    const { deliveryClock } = this.#parts;
     const { availability, queue, retries } = this.#state;
-    const opensAtMs = availability.opensAtMs(waits.now());
+    const opensAtMs = availability.opensAtMs(deliveryClock.now());
     if (opensAtMs !== undefined) {
       const dueAtMs = queue.length > 0 ? opensAtMs : await retries.nextAtMs();
       // If nothing waits, the next event to arrive wakes the worker.
-      if (dueAtMs !== null) this.#sleep(Math.max(dueAtMs, opensAtMs) - waits.now());
+      if (dueAtMs !== null) this.#sleep(Math.max(dueAtMs, opensAtMs) - deliveryClock.now());
       return;
     }
     // It opened during the pass, after events were turned away.
@@ -357,11 +357,11 @@ export class UrlWorker implements AttemptOwner {
     // Nothing more may start before an attempt ends or the throttle grants attempts; both wake the worker.
     if (retries.underWay >= availability.retryLimit || this.#freeAttempts() <= 0) return;
     const dueAtMs = await retries.nextAtMs();
-    if (dueAtMs !== null && (dueAtMs > workedAtMs || this.#running === 0)) this.#sleep(dueAtMs - waits.now());
+    if (dueAtMs !== null && (dueAtMs > workedAtMs || this.#running === 0)) this.#sleep(dueAtMs - deliveryClock.now());
   }
 
   #sleep(delay: number): void {
     this.#timer?.cancel();
-    if (!this.isStopped) this.#timer = this.#parts.waits.after(delay, () => this.wake());
+    if (!this.isStopped) this.#timer = this.#parts.deliveryClock.after(delay, () => this.wake());
   }
 }

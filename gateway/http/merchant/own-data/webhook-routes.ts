@@ -211,7 +211,7 @@ async function listDeliveries(call: Call): Promise<HttpAnswer> {
   parts.budgets.chargeRows(merchantId, deliveries.length);
   return await longPageAnswer(call, list, {
     items: deliveries,
-    toJson: (each) => deliveryJson(each, webhooks.nextAttemptAtMs(each)),
+    toJson: (each) => deliveryJson(each, webhooks.nextAttemptWallClockMs(each)),
     next: next === null ? null : [next.uplinkId],
   });
 }

@@ -131,7 +131,7 @@ export async function showDeliveries(
 
 function deliveryJson(reading: DeliveryReading, webhooks: Webhooks) {
   const { urlId, uplink, state, attempts } = reading;
-  const nextAtMs = webhooks.nextAttemptAtMs(reading);
+  const nextAtMs = webhooks.nextAttemptWallClockMs(reading);
   return {
     event_id: eventId(uplink),
     url_id: urlId,
