@@ -88,15 +88,16 @@ function lockFrom(trace: LockTrace, traces: LockTraces, options: TracedOptions):
 
 /**
  * The events of the ground truth, without the first boot, which starting the lock causes. A battery change at the
- * moment of a command is an effect of the command, so it is moved behind the command.
+ * moment of a command is taken for its effect (carrying it out costs energy). It is moved to 1 ms later, since the
+ * simulated lock gets the events of a moment before the commands of that moment.
  */
 function groundTruthEvents({ groundTruth, commands }: LockTrace): InferredEvent[] {
   const commandsMs = new Set(commands.map(({ atMs }) => atMs));
-  let hasPower = false;
+  let hasBooted = false;
   const inferred = groundTruth.flatMap(({ atMs, changes }) => {
     return changes.flatMap((change): InferredEvent[] => {
-      if (change.type === 'boot' && !hasPower) {
-        hasPower = true;
+      if (change.type === 'boot' && !hasBooted) {
+        hasBooted = true;
         return [];
       }
       const isEffectOfCommand = change.type === 'battery' && commandsMs.has(atMs);
@@ -123,8 +124,9 @@ function pingsOf({ uplinks }: LockTrace): TracedUplink[] {
 }
 
 /**
- * When the lock connected, as times for its retries. A new event or a restart makes a lock connect at once. Then the
- * retry was due later, so its time is moved behind the connection.
+ * When the lock connected, as times for its retries. An event that must be reported, or a restart, makes a lock connect
+ * at once, even if it waits for a retry. Such a connection was no retry, so the simulated lock's retry must not come
+ * before the event: its time is 1 ms after the connection.
  */
 function connectTimesOf(
   { connections, uplinks }: LockTrace,
@@ -156,7 +158,9 @@ function initialStateOf(
   const power = trace.header?.power ?? trace.uplinks[0]?.uplink.power ?? DEFAULT_POWER;
   const first = pingsOf(trace)[0]?.uplink as PingUplink | undefined;
   const firstWithSensors = first === undefined || first.body.kind === 'close_connection' ? undefined : first.body;
-  const isSilent = !(hasGroundTruth && first !== undefined) && isSilentAtFirst(trace, traces, periodMinute, power);
+  // Ground truth has all changes of the battery, so nothing is guessed; but without any ping, some silence is certain.
+  const mayGuess = !hasGroundTruth || first === undefined;
+  const isSilent = mayGuess && isSilentAtFirst(trace, traces, periodMinute, power);
   const trueBatteryPercent = batteryFromGroundTruth(trace, first);
   return {
     lockState: lockStateOf(trace),
@@ -170,8 +174,10 @@ function initialStateOf(
 }
 
 /**
- * The battery before its first change in the ground truth, which follows because the gauge moves by one percent at a
- * time. Null if a ping before that change shows the battery, or if the first ping announces a low battery.
+ * The battery before its first change in the ground truth. The gauge moves by one percent at a time, so before the
+ * change it was one percent higher, or one percent lower if the next change shows that it rises. Null if the ground
+ * truth has no such change, or if the first ping says more: it was made before the change, or it announces a low
+ * battery ({@link batteryOf}).
  */
 function batteryFromGroundTruth({ groundTruth }: LockTrace, first: PingUplink | undefined): number | null {
   const [firstKnown, next] = groundTruth.flatMap(({ atMs, changes }) => {
@@ -186,8 +192,8 @@ function batteryFromGroundTruth({ groundTruth }: LockTrace, first: PingUplink | 
 /** The battery at the start. If the first ping announces a low battery, the battery was not low before that ping. */
 function batteryOf(first: PingUplink | undefined, power: InitialState['power']): number {
   const percent = first?.body.batteryPercent ?? 100;
-  const isCause = first !== undefined && isLowBatteryClose(first) && !isSilentWith(power, 100);
-  return isCause ? Math.max(percent, MIN_NOT_LOW_PERCENT) : percent;
+  const wasClosedByLowBattery = first !== undefined && isLowBatteryClose(first) && !isSilentWith(power, 100);
+  return wasClosedByLowBattery ? Math.max(percent, MIN_NOT_LOW_PERCENT) : percent;
 }
 
 function isLowBatteryClose({ body, power }: PingUplink): boolean {
@@ -214,6 +220,7 @@ function isSilentAtFirst(
   const { periodTooSoonUnder } = POWER_MODEL.bounds;
   const notBeforeMs = trace.header?.lastPeriodMs ? trace.header.lastPeriodMs + periodTooSoonUnder : fromMs;
   const dueMs = nextPeriodMs(periodMinute, fromMs, notBeforeMs);
+  // The period minute lasts a minute.
   return firstPingMs > dueMs + Minutes(1) && pingsOf(trace).some(isPeriod);
 }
 
@@ -221,14 +228,17 @@ function isPeriod({ uplink }: TracedUplink): boolean {
   return uplink.body.kind === 'cellular' && uplink.body.reason === 'REASON_PERIOD_TRACKING';
 }
 
-/** The lock state at the start: from the header, or that before the first change, or that of the first ping. */
+/**
+ * The lock state at the start: the header's; else by the first ping that knows it, which a REASON_STATE_PING reports
+ * just after it changed; else the opposite of the first change in the ground truth; else locked.
+ */
 function lockStateOf({ header, uplinks, groundTruth }: LockTrace): Exclude<LockState, 'unknown'> {
   if (header !== undefined && header.lockState !== 'unknown') return header.lockState;
-  const known = groundTruth.flatMap(({ changes }) => changes).find((change) => change.type === 'lock-state');
+  const firstChange = groundTruth.flatMap(({ changes }) => changes).find((change) => change.type === 'lock-state');
   const first = uplinks.find(({ uplink: { body } }) => body.kind !== 'ack' && body.lockState !== 'unknown');
   const body = first?.uplink.body;
   if (body === undefined || body.kind === 'ack' || body.lockState === 'unknown')
-    return known?.type === 'lock-state' && known.lockState === 'locked' ? 'unlocked' : 'locked';
+    return firstChange?.type === 'lock-state' && firstChange.lockState === 'locked' ? 'unlocked' : 'locked';
   const changed = body.kind === 'cellular' && body.reason === 'REASON_STATE_PING';
   if (!changed) return body.lockState;
   return body.lockState === 'locked' ? 'unlocked' : 'locked';
@@ -261,7 +271,7 @@ function flashOf({ header, uplinks }: LockTrace, initialState: InitialState, shi
     lockState,
     stateName: effectiveRow(POWER_MODEL, power, batteryPercent).state,
     lastPeriodMs: lastPeriodMs === null ? NEVER : lastPeriodMs + shiftMs,
-    // No uplink waits to be sent, and the lock has reported its lock state and no silence.
+    // No uplink waits to be sent, and the lock has reported its lock state and no silence. `told`: a ping reported it.
     waiting: [],
     finished: [],
     toldLockState: lockState,
@@ -270,12 +280,16 @@ function flashOf({ header, uplinks }: LockTrace, initialState: InitialState, shi
   };
 }
 
-/** When the lock is switched on: at the start of the trace, or at its first uplink if that is a REASON_NETWORK_PING. */
+/**
+ * When the lock is switched on: at its first boot in the ground truth; else at its first uplink if that is a
+ * REASON_NETWORK_PING; else at the start of the trace.
+ */
 function startOf({ uplinks, groundTruth }: LockTrace, { fromMs }: LockTraces): number {
   const firstBoot = groundTruth.find(({ changes }) => changes.some(({ type }) => type === 'boot'));
   if (firstBoot !== undefined) return firstBoot.atMs;
   const first = uplinks[0];
-  // Network pings count from the start of a connection, so this lock's connection must start at the ping.
+  // A lock makes a network ping when it connects, and then every 15 min. Switched on at the ping, the simulated lock
+  // connects then, and makes its later network pings at the times of the trace.
   const isNetworkPing = first?.uplink.body.kind === 'cellular' && first.uplink.body.reason === 'REASON_NETWORK_PING';
   return isNetworkPing ? (first?.madeMs ?? fromMs) : fromMs;
 }

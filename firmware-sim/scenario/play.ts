@@ -96,9 +96,16 @@ export class ScenarioPlay {
     const { scenario, clock, openLink, bootsBefore, diary } = this.#options;
     // Seeded by the lock's name, so that what happens to the lock does not depend on its MAC.
     const prng = new Prng(this.#options.seed).fork(lock.name);
-    const { city, places, files } = scenario;
+    const { city, places, waypointPaths } = scenario;
     const { initialState, place } = lock;
-    const world = new DirectedWorld({ prng: prng.fork('world'), city, initialState, place, places, files });
+    const world = new DirectedWorld({
+      prng: prng.fork('world'),
+      city,
+      initialState,
+      place,
+      places,
+      files: waypointPaths,
+    });
     const record = new LockRecord();
     const simulated = new Lock({
       mac,

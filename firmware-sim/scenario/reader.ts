@@ -135,7 +135,7 @@ class ScenarioReader {
       endMs: this.#endMs,
       city: this.#city,
       places: this.#places,
-      files: this.#files,
+      waypointPaths: this.#files,
       locks,
       events,
       expectations,

@@ -22,8 +22,8 @@ export interface Scenario {
   readonly endMs: number;
   readonly city: City;
   readonly places: ReadonlyMap<string, Place>;
-  /** Paths read from files, by the name that the scenario gives them. */
-  readonly files: ReadonlyMap<string, WaypointPath>;
+  /** Paths through waypoints, read from files, by the name that the scenario gives them. */
+  readonly waypointPaths: ReadonlyMap<string, WaypointPath>;
   readonly locks: readonly ScenarioLock[];
   /** In order of time. */
   readonly events: readonly ScenarioEvent[];

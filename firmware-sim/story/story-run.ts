@@ -69,13 +69,16 @@ export function runStory(story: Story, lock: StoryLock, start: StoryStart): Stor
   );
   const { mac, firmwareVersion } = lock;
   const world = worldOf(story, lock, storyStartMs);
+  let phoneSequence = 0;
   new Lock({ mac, firmwareVersion, clock, world, openLink: gateway.open, jitterSeed: 1 }).start();
   for (const [index, event] of story.events.entries()) {
     if (event.type === 'world') continue;
     clock.after(LEAD_TIME_MS + event.afterMs, () => {
       const id = index + 1;
-      if (event.type === 'phone') receive('phone', phonePing(lock, world, clock.now(), event.lockState));
-      else gateway.send(mac, { id, expiresMs: clock.now() + Hours(1), command: event.command });
+      if (event.type === 'phone') {
+        phoneSequence += 1;
+        receive('phone', phonePing(lock, world, clock.now(), phoneSequence, event.lockState));
+      } else gateway.send(mac, { id, expiresMs: clock.now() + Hours(1), command: event.command });
     });
   }
   clock.run(storyStartMs + story.endsAfterMs);
@@ -101,6 +104,7 @@ function worldOf(story: Story, lock: StoryLock, storyStartMs: number): StoryWorl
     power: story.power,
     ebikeVolts,
     tetherState,
+    // The lock reaches the cellular network, and its GPS receiver the satellites.
     covered: true,
     skyOpen: true,
   } as const;
@@ -118,14 +122,21 @@ function cityOf({ place }: StoryLock): City {
   return isOnMap ? { ...AMSTERDAM, ...place } : AMSTERDAM;
 }
 
-/** The ping of a phone: the phone's position, and the last known state of the lock. The phone numbers its own pings. */
-function phonePing(lock: StoryLock, world: StoryWorld, nowMs: number, lockState: 'locked' | 'unlocked'): PingUplink {
+/** The ping of a phone: the phone's position, and the last known state of the lock. */
+function phonePing(
+  lock: StoryLock,
+  world: StoryWorld,
+  nowMs: number,
+  sequence: number,
+  lockState: 'locked' | 'unlocked',
+): PingUplink {
   const { batteryPercent, firmwareVersion, ebikeVolts, tetherState } = lock;
   const lastKnownState = { batteryPercent, firmwareVersion, ebikeVolts, tetherState };
   const { position } = world.fixAt(nowMs);
   return {
+    // Replaced by the boot number of the story's start, as that of the lock's pings.
     boot: 1,
-    sequence: 1,
+    sequence,
     timeMs: nowMs,
     power: world.initialState.power,
     kept: 0,

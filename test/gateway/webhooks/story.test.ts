@@ -154,6 +154,15 @@ t.test('a story starts from the lock’s last known state and position', async (
   }
 });
 
+t.test('a phone numbers its pings', async (t) => {
+  const story = STORIES.find(({ name }) => name === 'phone');
+  if (story === undefined) throw new Error('there is no story phone');
+  const again = { afterMs: Seconds(20), type: 'phone', lockState: 'locked' } as const;
+  const pings = runStory({ ...story, events: [...story.events, again] }, lockOf(MAC), STORY_START);
+  const numbers = pings.flatMap(({ source, uplink }) => (source === 'phone' ? [uplink.sequence] : []));
+  t.same(numbers, [500, 501]);
+});
+
 interface TriggerResult {
   readonly code: number | null;
   readonly stdout: string;
