@@ -3,13 +3,13 @@
 /** One shape of a drawing, in its units: a rectangle, a path, a circle, or a text. */
 export interface Shape {
   readonly kind: 'rect' | 'path' | 'circle' | 'text';
-  /** The classes of the style sheet. */
+  /** The element's CSS classes, separated by spaces. */
   readonly className: string;
   /** The attributes of the SVG element of this kind, `text-anchor` included. */
   readonly attributes: Readonly<Record<string, string | number>>;
   /** The content of a text; undefined for the other kinds. */
   readonly text?: string;
-  /** What a pointer that rests on the shape shows. */
+  /** The text that appears while the pointer rests on the shape. */
   readonly title?: string;
   /** What the shape represents, such as `ping 12`; undefined for what can't be selected. */
   readonly item?: string;

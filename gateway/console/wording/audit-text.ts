@@ -26,26 +26,29 @@ export interface AuditEntryJson {
   readonly code: string | null;
 }
 
-/** The start of the hash of the data folder's token; no named token has such a name. */
-const FIRST_TOKEN = /^[0-9a-f]{8}$/;
+/** The name of the data folder's token: the start of its hash. No token that an operator named has such a name. */
+const DATA_FOLDER_TOKEN_NAME = /^[0-9a-f]{8}$/;
 
 /** Who acted: `operator jo`, `token prometheus`, `user ada of Amber Bikes`, `key shop backend of Amber Bikes`. */
 export function whoText({ actor, os_user: osUser, token, merchant, user, key }: AuditEntryJson): string {
   const name = user ?? key;
   if (name !== null) return `${actor} ${name} of ${merchant}`;
-  const isNamed = actor === 'operator' && token !== null && !FIRST_TOKEN.test(token);
+  const isNamed = actor === 'operator' && token !== null && !DATA_FOLDER_TOKEN_NAME.test(token);
   if (isNamed) return osUser === null ? `token ${token}` : `token ${token} (${osUser})`;
   return osUser === null ? actor : `${actor} ${osUser}`;
 }
 
-/** The changed members as `name before → after`. If the state before is unknown, the requested values. */
-export function changeText({ before, after }: AuditEntryJson): string {
-  const names = Object.keys({ ...before, ...after });
+/**
+ * The changed members as `name before → after`; the new value alone if `before` does not have it. A member that only
+ * `before` has was not changed, so it is left out. Without `after`, as for a removal, the state before.
+ */
+export function changeText({ before, after }: Pick<AuditEntryJson, 'before' | 'after'>): string {
+  const names = Object.keys(after ?? before ?? {});
   const parts = names.map((name) => {
     const [oldText, newText] = [textOf(before?.[name]), textOf(after?.[name])];
     if (oldText === newText) return undefined;
-    const hasBefore = before?.[name] !== undefined && after?.[name] !== undefined;
-    return hasBefore ? `${name} ${oldText ?? '–'} → ${newText ?? '–'}` : `${name} ${newText ?? oldText}`;
+    const hasBoth = before?.[name] !== undefined && after?.[name] !== undefined;
+    return hasBoth ? `${name} ${oldText ?? '–'} → ${newText ?? '–'}` : `${name} ${newText ?? oldText}`;
   });
   return parts.filter((part) => part !== undefined).join(', ');
 }

@@ -1,6 +1,7 @@
 /** The operators' operations about the gateway itself: its status, settings and audit log (docs/operator.md). */
 import type { AuditEntryJson } from '../../wording/audit-text.js';
 import { getJson } from './http.js';
+import type { UrlStatus } from './url-status.js';
 
 /** The gateway's status, as far as the page shows it. Dates are RFC 3339. */
 export interface GatewayStatus {
@@ -37,19 +38,6 @@ interface NoticeSending {
   readonly pending: number;
   readonly dead: number;
   readonly last_error: { readonly at: string; readonly error: string } | null;
-}
-
-export interface UrlStatus {
-  readonly id: number;
-  readonly state: 'active' | 'disabled';
-  readonly circuit: 'open' | 'closed';
-  readonly backlog: {
-    readonly behind: number;
-    readonly pending: number;
-    readonly dead: number;
-    readonly damaged: number;
-    readonly oldest_seconds: number | null;
-  };
 }
 
 /** A setting and where it comes from. */

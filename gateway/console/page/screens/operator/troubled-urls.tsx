@@ -2,24 +2,19 @@
 import type { JSX } from 'preact';
 import { useCallback } from 'preact/hooks';
 import { Seconds } from '../../../../../proto/clock.js';
-import { gatewayApi, type UrlStatus } from '../../api/operator-gateway.js';
+import { gatewayApi } from '../../api/operator-gateway.js';
+import type { UrlStatus } from '../../api/url-status.js';
 import { Badge } from '../../view/parts.js';
 import { ageText } from '../../view/time-text.js';
 import { useAnswer } from '../../view/use-answer.js';
+import { troubledUrls } from './url-trouble.js';
 
-/** A URL whose oldest undelivered event is older than this is in trouble. */
-const TROUBLE_AGE_SECONDS = 60;
 const RELOAD_EVERY = Seconds(30);
 
 export function TroubledUrls({ urls }: { readonly urls: readonly UrlStatus[] | null }): JSX.Element {
-  const known = useAnswer(useCallback(gatewayApi.urls, []), RELOAD_EVERY).answer?.webhooks;
-  const merchants = useAnswer(useCallback(gatewayApi.merchants, []), RELOAD_EVERY).answer?.merchants;
-  // The URLs of closed merchants are disabled on purpose.
-  const isOpen = (id: number): boolean => {
-    const merchant = known?.find((url) => url.id === id)?.merchant;
-    return merchants?.some(({ name }) => name === merchant) ?? true;
-  };
-  const troubled = urls?.filter((url) => isInTrouble(url) && isOpen(url.id)) ?? [];
+  const addresses = useAnswer(useCallback(gatewayApi.urls, []), RELOAD_EVERY).answer?.webhooks;
+  const openMerchants = useAnswer(useCallback(gatewayApi.merchants, []), RELOAD_EVERY).answer?.merchants;
+  const troubled = troubledUrls(urls ?? [], addresses, openMerchants);
   return (
     <section class="card scroll" aria-label="Webhook URLs">
       <h2>Webhook URLs</h2>
@@ -40,7 +35,7 @@ export function TroubledUrls({ urls }: { readonly urls: readonly UrlStatus[] | n
           <tbody>
             {troubled.map((url) => {
               const { id, backlog } = url;
-              const { merchant = '', url: address = '' } = known?.find((each) => each.id === id) ?? {};
+              const { merchant = '', url: address = '' } = addresses?.find((each) => each.id === id) ?? {};
               return (
                 <tr key={id}>
                   <td class="number">{id}</td>
@@ -76,11 +71,6 @@ function summaryOf(urls: readonly UrlStatus[] | null, troubled: readonly UrlStat
       {troubled.length} of {urls.length} in trouble
     </Badge>
   );
-}
-
-function isInTrouble({ state, circuit, backlog }: UrlStatus): boolean {
-  const isOld = (backlog.oldest_seconds ?? 0) > TROUBLE_AGE_SECONDS;
-  return state !== 'active' || circuit === 'open' || isOld || backlog.dead + backlog.damaged > 0;
 }
 
 function stateText({ state, circuit, backlog }: UrlStatus): string {
