@@ -40,7 +40,7 @@ function normalize(name: string): string {
 /** How many edits count as a misspelling: always fewer than the letters, so that no name is replaced entirely. */
 function maxEdits(word: string, name: string): number {
   const letters = Math.max(word.length, name.length);
-  return Math.min(MAX_EDITS, Math.max(Math.floor(letters / CHARACTERS_PER_EDIT), word === name ? 0 : 1), letters - 1);
+  return Math.min(MAX_EDITS, Math.max(Math.floor(letters / CHARACTERS_PER_EDIT), 1), letters - 1);
 }
 
 /** The number of edits between two names: the optimal string alignment distance. */

@@ -416,6 +416,6 @@ function budgetSteps(budgets: UplinkBudgets, deviceId: number): WhyStep[] {
     const sentence =
       `Since ${toDate(sinceMs)} ${budgetText(budgets.limits, limit, source)}: its uplinks come later, and none is ` +
       'lost. Other locks are not delayed.';
-    return step('gateway', 'over-budget', SECTIONS.fairness, sentence, sinceMs);
+    return step('gateway', 'over-budget', SECTIONS.merchants, sentence, sinceMs);
   });
 }

@@ -161,17 +161,22 @@ function lateFrom(input: SilenceInput): string {
   return `it counts as late after ${describeTime(first.dueMs)} (${first.rule}), ${countedFrom(input, first.rule)}`;
 }
 
-/** When the count of a silence starts, and with which event (protocol.md §3). */
+/**
+ * When the count of a silence starts, and with which event (protocol.md §3). The count starts at the latest of several
+ * events (`sinceMs` in lapse.ts), so the event is known by its time; of two at the same time the first one is named.
+ */
 function countedFrom(input: SilenceInput, rule: Lapse['rule']): string {
   const { sinceMs } = lapseOf(input, rule);
   const { lastPeriodMs, firstConnectionMs, listeningSinceMs, stateSinceMs, periodStateSinceMs, offlineSinceMs } =
     input.belief;
   const isPeriod = rule === 'period-overdue';
+  // period-overdue starts anew only when a state with period pings follows one without them, not with every state.
+  const enteredMs = isPeriod ? periodStateSinceMs : stateSinceMs;
   const reasons: readonly (readonly [number | null, string])[] = [
     [isPeriod ? lastPeriodMs : offlineSinceMs, isPeriod ? 'its last daily ping' : 'the end of its last connection'],
     [firstConnectionMs, 'its first connection'],
     [listeningSinceMs, 'the moment the gateway started to listen'],
-    [isPeriod ? periodStateSinceMs : stateSinceMs, `its change to ${input.belief.state}`],
+    [enteredMs, `its change to ${input.belief.state}`],
   ];
   const reason = reasons.find(([timeMs]) => timeMs === sinceMs)?.[1] ?? 'the opening of its window';
   return `counted from ${reason} at ${describeTime(sinceMs)}`;
@@ -219,7 +224,11 @@ export function silenceOf(model: PowerModel, belief: Belief, nowMs: number): Sil
   return nowMs < nextMs ? 'asleep-period' : 'due-period';
 }
 
-/** The step about what the model expects of the lock at `nowMs`. `kind` is `next` if that is the present. */
+/**
+ * The step about what the model expects of the lock at `nowMs`.
+ *
+ * @param kind `next` if `nowMs` is the present, `silence` if it is in the past
+ */
 export function silenceStep(
   model: PowerModel,
   belief: Belief,

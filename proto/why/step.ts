@@ -18,7 +18,7 @@ export const SECTIONS = Object.freeze({
   model: 'protocol.md §2',
   judge: 'protocol.md §3',
   traces: 'protocol.md §4',
-  fairness: 'interfaces.md §2',
+  merchants: 'interfaces.md §2',
   webhooks: 'interfaces.md §3',
   operator: 'interfaces.md §4',
 });

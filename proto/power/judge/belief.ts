@@ -210,8 +210,8 @@ export type CloseSeen = 'none' | 'first' | 'own';
 
 /**
  * See the head of this file. Times are ms since the epoch, by the clock of the gateway or of the simulated run unless
- * stated otherwise. A *lapse* is a silence or an idle connection that breaks a rule (lapse.ts). A member whose name
- * ends with `From` is the key of the uplink from which the next member's value is.
+ * stated otherwise. A *lapse* is a silence or an idle connection that breaks a rule (lapse.ts). A member such as
+ * `powerFrom` is the key of the uplink from which the value (`power`) is.
  */
 export interface Belief {
   readonly version: 1;
@@ -289,7 +289,7 @@ export interface Belief {
   isWindowReported: boolean;
   isRecoveryReported: boolean;
 
-  /** When the newest period ping was received. */
+  /** When the newest period ping was received; null if none is known. And the key of that ping. */
   lastPeriodMs: number | null;
   readonly lastPeriodFrom: MutableKey;
   /** The remembered period pings, in order of time. */
@@ -326,8 +326,8 @@ export interface Belief {
   runs: Run[];
 }
 
-/** A command that was sent before the first event. */
-export interface CommandBefore {
+/** A command that was sent before the first event that the judge gets. Times are ms since the epoch. */
+export interface EarlierCommand {
   readonly id: number;
   readonly command: Command;
   readonly atMs: number;
@@ -345,7 +345,7 @@ export interface InitialBelief {
   /** Since when the gateway listens; null if it does not. */
   readonly listeningSinceMs?: number | null;
   /** The commands that were sent to it and can still matter; absent if they are not known. */
-  readonly commands?: readonly CommandBefore[] | null | undefined;
+  readonly commands?: readonly EarlierCommand[] | null | undefined;
 }
 
 const keyBeforeAll = (): MutableKey => ({ credential: -1, life: 0, boot: -1, sequence: -1 });
@@ -463,7 +463,7 @@ export function overdueCountStartMs(belief: Belief): number {
   );
 }
 
-function sentBefore({ id, command, atMs, expiresMs }: CommandBefore): SentCommand {
+function sentBefore({ id, command, atMs, expiresMs }: EarlierCommand): SentCommand {
   const unknownConnection = -1;
   return newSentCommand(id, command, atMs, expiresMs ?? NEVER, unknownConnection);
 }

@@ -57,6 +57,7 @@ function forgetOldCommands({ bounds }: PowerModel, belief: Belief, atMs: number)
   while (commands.length > 1) {
     const [oldest] = commands as [SentCommand];
     const isSettled = oldest.isAnswered || oldest.isIgnoredReported || oldest.expiresMs <= atMs;
+    // The slack counts twice: once in judgeLocate, and once for a ping that arrives now from a clock that is behind.
     const isOld = atMs - oldest.sentMs > bounds.locateWithin + 2 * bounds.locateSlack;
     if (!(isSettled && isOld) && commands.length <= BELIEF_LIMITS.commands) return;
     commands.shift();
@@ -200,6 +201,7 @@ function markOverdueCommands(model: PowerModel, belief: Belief, event: UplinkEve
     // The lock may have ignored the command on purpose, so it can't become overdue on this connection.
     if (!takesCommands) each.connection = -1;
     else if (kept > 0 || mayBeDiscarded(belief, event, each)) continue;
+    // By both clocks: a late arrival, or a lock's clock that is ahead, does not show that the lock had time.
     else if (Math.min(event.atMs, timeMs) - each.sentMs > bounds.ignoredAfter) {
       each.isOverdue = true;
       belief.dueMs = Math.min(belief.dueMs, each.expiresMs);

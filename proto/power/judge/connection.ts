@@ -112,10 +112,10 @@ export function noteReceipt(belief: Belief, event: UplinkEvent): void {
 }
 
 /**
- * Whether a close-connection ping may have been made before the connection over which it came. It was if it is the
- * first uplink, or the first one again, or if an uplink with a higher number overtook it (a theft's, a reset's). So it
- * was, too, if its time is before the connect, unless the uplink before it came over this connection and nothing waited
- * in the lock. Then only its clock can be wrong.
+ * Whether a close-connection ping may have been made before the connection over which it came: if it is the first
+ * uplink or that one again, if an uplink with a higher number overtook it (a theft's, a reset's), or if its time is
+ * before the connect. The time doesn't count if the uplink before it came over this connection and nothing waited in
+ * the lock: then the ping is certainly new, and the lock's clock is wrong.
  */
 function wasMadeBefore(belief: Belief, { uplink }: UplinkEvent): boolean {
   const { boot, sequence, timeMs, kept } = uplink;

@@ -1,7 +1,8 @@
 /**
  * The rules that need only the uplink itself (protocol.md §3). Rules about the lock's state use the uplink's own power,
- * lock state and battery, not the belief (what the judge knows of the lock from other uplinks). Pure: adds findings to
- * the verdict and changes nothing else.
+ * lock state and battery, not the belief (what the judge knows of the lock from other events). The one exception:
+ * airplane-silence asks the belief which commands switched airplane mode on, since the lock may acknowledge those.
+ * Pure: adds findings to the verdict and changes nothing else.
  */
 import { isPlausiblePing } from '../../gen/ping-content.js';
 import { type CommandAck, fieldValue, type Ping, type Source, type Uplink } from '../../wire/ping.js';
@@ -16,7 +17,7 @@ import { finding, type UplinkEvent, type UplinkKey, uplinkKey, type Verdict } fr
 import { lowBatteryLimitPercent } from './state.js';
 import { describeSpan, describeTime } from './words.js';
 
-/** The key of an event's uplink. */
+/** The key of an event's uplink. A reflash, which resets the boot counter, starts a new life of the lock. */
 export function keyOf(event: UplinkEvent): UplinkKey {
   return uplinkKey(event.credential, event.life ?? FIRST_LIFE, event.uplink.boot, event.uplink.sequence);
 }
@@ -71,11 +72,11 @@ function implausibleValues(ping: Ping): string[] {
   });
 }
 
-/** Whether a value is in a range; never for NaN. */
+/** Whether a value is in a range, whose limits may each be left out; never for NaN. */
 function isWithin(value: number, range: PlausibleRange | undefined): boolean {
   if (range === undefined) return true;
-  const { min, max = Number.POSITIVE_INFINITY, exclusiveMax = Number.POSITIVE_INFINITY } = range;
-  return value >= min && value <= max && (value < exclusiveMax || exclusiveMax === Number.POSITIVE_INFINITY);
+  const { min, max, exclusiveMax } = range;
+  return value >= min && (max === undefined || value <= max) && (exclusiveMax === undefined || value < exclusiveMax);
 }
 
 /** Judges a lock's uplink by the rules that apply to locks only and do not depend on other uplinks. */
@@ -102,7 +103,7 @@ function judgeAirplane(belief: Belief, event: UplinkEvent, verdict: Verdict): vo
   if (body.kind === 'close_connection') return;
   if (body.kind === 'ack') {
     if (belief.airplaneSwitches.some((command) => command.id === body.commandId)) return;
-    const message = `With airplane on, command ${body.commandId} was acknowledged, which did not switch it on.`;
+    const message = `With airplane on, the lock acknowledged command ${body.commandId}, which had not switched it on.`;
     addFinding(verdict, belief.mac, event, 'airplane-silence', message);
   } else addFinding(verdict, belief.mac, event, 'airplane-silence', `${body.reason} was sent with airplane on.`);
 }

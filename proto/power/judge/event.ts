@@ -84,7 +84,7 @@ export interface GatewayEvent extends Timed {
 
 export type JudgeEvent = ConnectEvent | DisconnectEvent | UplinkEvent | CommandEvent | TickEvent | GatewayEvent;
 
-/** One violation of one rule. A ping with findings is still stored and delivered. */
+/** One breach of one rule, a violation or a warning. A ping with findings is still stored and delivered. */
 export interface Finding {
   readonly rule: RuleName;
   readonly severity: Severity;

@@ -91,7 +91,10 @@ export function stepInPlace(
   return wakeAtMs;
 }
 
-/** The context of the last step, for reuse: a fresh object for each of millions of steps would burden the collector. */
+/**
+ * The context of the last step, for reuse: a fresh object for each of millions of steps would burden the collector.
+ * Undefined during a step, so that a step that throws leaves none behind.
+ */
 let spareContext: { -readonly [Key in keyof StepContext]: StepContext[Key] } | undefined;
 
 function newContext(model: PowerModel, state: Draft, nowMs: number, effects: StepEffect[]): StepContext {

@@ -23,7 +23,8 @@ export function changeLockState(context: StepContext, lockState: 'locked' | 'unl
   if (state.lockState === lockState) return;
   state.lockState = lockState;
   state.lockStateSinceMs = context.nowMs;
-  // In a state that forbids the ping a change is not reported. Changing back then restores what was last reported.
+  // In a state that forbids the ping a change is not reported. Changing back then restores what was last reported. What
+  // a ping of a silent state reported doesn't count, since the lock may have hidden a change since.
   const isReported = lockState === state.toldLockState && !state.toldInSilence;
   if (!row.stateChange || isReported) return;
   connectAtOnce(context);

@@ -8,7 +8,7 @@ import type { GpsFix, StepEffect } from './io.js';
 import { isSilent } from './reading.js';
 import type { FinishedCommand, StepContext } from './state.js';
 
-/** Where a new uplink is put among those that wait: behind all, or ahead of all but those that nothing may delay. */
+/** Where a new uplink is put among those that wait: behind all, or ahead of all that may be delayed. */
 type QueuePosition = 'in-order' | 'overtaking';
 
 /** Makes a cellular ping with the lock's current values. A theft or reset ping overtakes others (protocol.md §2). */
@@ -94,7 +94,7 @@ function makeUplink(context: StepContext, queuePosition: QueuePosition, body: Pi
   else state.waiting = state.waiting.toSpliced(overtakingIndex(context), 0, uplink);
 }
 
-/** The index for an overtaking uplink: behind the uplink in flight and the cellular theft pings that already wait. */
+/** The index for an overtaking uplink. It must not delay the uplink in flight, nor older cellular pings of a theft. */
 function overtakingIndex(context: StepContext): number {
   const { waiting, inFlight } = context.state;
   let index = inFlight ? 1 : 0;

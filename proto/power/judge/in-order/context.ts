@@ -53,6 +53,7 @@ export interface GpsRun {
   frozenPings: number;
   frozenSequence: number;
   frozenMs: number;
+  /** The position of the last ping; null if it has none that is possible. */
   position: Position | null;
 }
 

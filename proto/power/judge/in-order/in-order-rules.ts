@@ -1,8 +1,8 @@
 /**
- * The in-order rules (protocol.md §3, "What a lock must do"): they compare an uplink with the uplinks before it, as
- * long as no sequence number is missing in between: with those of its *stretch*. These are change-untold,
- * gps-before-cellular, gps-missing, cadence-too-fast between GPS pings, refresh-missing, clock-back, motion-unlikely,
- * and ack-untrue for unlock and lock.
+ * The in-order rules (protocol.md §3, "What a lock must do"). They compare an uplink with the uplinks before it in its
+ * *stretch*, a series of uplinks without a missing sequence number. These are change-untold, gps-before-cellular,
+ * gps-missing, cadence-too-fast between GPS pings, refresh-missing, clock-back, motion-unlikely, and ack-untrue for
+ * unlock and lock.
  *
  * `context` is what is known from the uplinks before; `breaches` receives the rules that the uplink breaks. Pure:
  * changes nothing else. Uplinks that are not known break no rule, so an earlier uplink that arrives late can only add
