@@ -3,7 +3,7 @@
  * Leaves errors in the `JsonReader`, and members that the format does not have in the `TraceNotes`. Does no I/O.
  */
 import type { JsonObject, JsonReader } from '../json-reader.js';
-import type { CommandBefore } from '../power/judge/belief.js';
+import type { EarlierCommand } from '../power/judge/belief.js';
 import { type Mac, parseMac } from '../wire/mac.js';
 import type { LockState, PowerSettings } from '../wire/ping.js';
 import { readCommand, readHighWindow } from '../wire/ping-from-json.js';
@@ -21,7 +21,13 @@ const LOCK_STATES = ['locked', 'unlocked', 'unknown'] as const satisfies readonl
 
 /** The members of a lock of the header. */
 const LOCK_MEMBERS = new Set([
-  ...['power', 'high_window', 'lock_state', 'connected', 'last_period', 'reflashed', 'commands'],
+  'power',
+  'high_window',
+  'lock_state',
+  'connected',
+  'last_period',
+  'reflashed',
+  'commands',
 ]);
 
 /** Reads the header. Must not be used if `reader` has an error afterwards. */
@@ -55,7 +61,7 @@ function readLock(reader: JsonReader, value: unknown, name: string, notes: Trace
     connected: connected === undefined ? false : reader.flag(connected, name, 'connected'),
     lastPeriodMs: lastPeriod === undefined || lastPeriod === null ? null : reader.date(lastPeriod, name, 'last_period'),
     ...(reflashed !== undefined && { reflashed: readReflashMarks(reader, reflashed, name) }),
-    ...(commands !== undefined && { commands: readCommandsBefore(reader, commands, name, notes) }),
+    ...(commands !== undefined && { commands: readEarlierCommands(reader, commands, name, notes) }),
   };
 }
 
@@ -67,7 +73,7 @@ function readReflashMarks(reader: JsonReader, value: unknown, name: string): num
   return value.map((mark, index) => reader.date(mark, `${name}.reflashed`, String(index)));
 }
 
-function readCommandsBefore(reader: JsonReader, value: unknown, name: string, notes: TraceNotes): CommandBefore[] {
+function readEarlierCommands(reader: JsonReader, value: unknown, name: string, notes: TraceNotes): EarlierCommand[] {
   if (!Array.isArray(value) || value.length > MAX_COMMANDS_BEFORE) {
     reader.expect(value, name, 'commands', `a list of at most ${MAX_COMMANDS_BEFORE} commands`);
     return [];

@@ -43,7 +43,10 @@ const NULL = bytePattern('null');
 const TRUE = bytePattern('true');
 const FALSE = bytePattern('false');
 
-/** The reasons by the code of their first character after `REASON_`, so that only a few must be compared. */
+/**
+ * The reasons by the code of their first character after `REASON_`, so that only a few must be compared. PHONE is not
+ * among them, so it is left to the slow path: only phones send it.
+ */
 const REASON_KEY_OFFSET = 'REASON_'.length;
 const REASONS_BY_KEY: readonly (readonly Token<Reason>[])[] = Array.from({ length: 128 }, (_, code) =>
   tokensOf<Reason>(...REASONS.map((row) => row.name).filter((name) => name.charCodeAt(REASON_KEY_OFFSET) === code)),

@@ -26,7 +26,10 @@ export interface Sender {
   readonly credential: number;
 }
 
-/** The sequence numbers that one sender of uplinks has used. */
+/**
+ * The sequence numbers that one sender of uplinks has used. {@link TraceMemory.defaults} returns this same object for
+ * every line, with the other members set, instead of a new one.
+ */
 class SequenceNumbers implements EnvelopeDefaults {
   boot = FIRST_BOOT;
   timeMs = 0;

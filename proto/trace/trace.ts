@@ -3,7 +3,7 @@
  * and edit. The first line is a header, each further line an event. reader.ts reads lines, writer.ts writes them.
  */
 import type { JsonObject } from '../json-reader.js';
-import type { CommandBefore } from '../power/judge/belief.js';
+import type { EarlierCommand } from '../power/judge/belief.js';
 import type { DisconnectCause } from '../power/judge/event.js';
 import type { Mac } from '../wire/mac.js';
 import {
@@ -38,7 +38,7 @@ export interface TraceLock {
   /** When the lock was reflashed, ms since the epoch (uplink-life.ts); absent if it never was. */
   readonly reflashed?: readonly number[] | undefined;
   /** The commands that it was sent before and that still matter; absent if the header does not list them. */
-  readonly commands?: readonly CommandBefore[] | undefined;
+  readonly commands?: readonly EarlierCommand[] | undefined;
 }
 
 /** What is assumed of a lock that the header does not name. */

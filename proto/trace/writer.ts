@@ -1,9 +1,10 @@
 /**
  * Turns a trace's header and events into lines (protocol.md §4), which reader.ts reads back to the same header and
- * events. Pure: writes no file.
+ * events. Two times may lie outside the years 1970–9999, which a date can't express: when a command expires, and the
+ * header's last period ping. They are left out then. Pure: writes no file.
  */
 
-import type { CommandBefore } from '../power/judge/belief.js';
+import type { EarlierCommand } from '../power/judge/belief.js';
 import { formatMac } from '../wire/mac.js';
 import type { Command, PowerChange } from '../wire/ping.js';
 import {
@@ -40,11 +41,11 @@ function lockToJson(lock: TraceLock): object {
     connected: lock.connected,
     ...(lock.lastPeriodMs !== null && isDatable(lock.lastPeriodMs) && { last_period: toDate(lock.lastPeriodMs) }),
     ...(lock.reflashed !== undefined && lock.reflashed.length > 0 && { reflashed: lock.reflashed.map(toDate) }),
-    ...(lock.commands !== undefined && { commands: lock.commands.map(commandBeforeToJson) }),
+    ...(lock.commands !== undefined && { commands: lock.commands.map(earlierCommandToJson) }),
   };
 }
 
-function commandBeforeToJson({ id, command, atMs, expiresMs }: CommandBefore): object {
+function earlierCommandToJson({ id, command, atMs, expiresMs }: EarlierCommand): object {
   const expires = expiresMs !== undefined && isDatable(expiresMs) ? { expires: toDate(expiresMs) } : {};
   return { id, ...commandToJson(command), at: toDate(atMs), ...expires };
 }

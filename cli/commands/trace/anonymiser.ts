@@ -16,7 +16,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { Days } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
-import type { CommandBefore } from '../../../proto/power/judge/belief.js';
+import type { EarlierCommand } from '../../../proto/power/judge/belief.js';
 import type { TraceEvent, TraceHeader } from '../../../proto/trace/trace.js';
 import { traceEventLine, traceHeaderLine } from '../../../proto/trace/writer.js';
 import type { Mac } from '../../../proto/wire/mac.js';
@@ -90,7 +90,7 @@ export class TraceAnonymiser {
           ...lock,
           lastPeriodMs: lock.lastPeriodMs === null ? null : this.time(lock.lastPeriodMs),
           ...(lock.reflashed !== undefined && { reflashed: lock.reflashed.map((markMs) => this.time(markMs)) }),
-          ...(lock.commands !== undefined && { commands: lock.commands.map((each) => this.#commandBefore(each)) }),
+          ...(lock.commands !== undefined && { commands: lock.commands.map((each) => this.#earlierCommand(each)) }),
         },
       ]),
     );
@@ -147,7 +147,7 @@ export class TraceAnonymiser {
   }
 
   /** A command that was sent before the trace starts; the header lists it. */
-  #commandBefore({ id, command, atMs, expiresMs }: CommandBefore): CommandBefore {
+  #earlierCommand({ id, command, atMs, expiresMs }: EarlierCommand): EarlierCommand {
     const expires = expiresMs === undefined ? {} : { expiresMs: this.time(expiresMs) };
     return { id, command, atMs: this.time(atMs), ...expires };
   }

@@ -7,7 +7,7 @@
  */
 
 import { Deadlines } from '../../../proto/deadlines.js';
-import type { Belief, CommandBefore } from '../../../proto/power/judge/belief.js';
+import type { Belief, EarlierCommand } from '../../../proto/power/judge/belief.js';
 import { type JudgeEvent, newVerdict } from '../../../proto/power/judge/event.js';
 import { judgeInPlace } from '../../../proto/power/judge/judge.js';
 import { lastSequenceStartMs } from '../../../proto/power/judge/period.js';
@@ -135,7 +135,7 @@ export function traceLockOf(belief: Belief, marks: readonly number[]): TraceLock
   return {
     ...{ power, highWindow, lockState, connected, lastPeriodMs },
     ...(marks.length > 0 && { reflashed: marks }),
-    ...(areCommandsKnown(belief) && { commands: belief.commands.map(commandBefore) }),
+    ...(areCommandsKnown(belief) && { commands: belief.commands.map(earlierCommand) }),
   };
 }
 
@@ -148,7 +148,7 @@ function areCommandsKnown({ commandsSinceMs, nowMs }: Belief): boolean {
   return commandsSinceMs <= nowMs - locateWithin - locateSlack;
 }
 
-function commandBefore({ id, command, sentMs, expiresMs }: SentCommand): CommandBefore {
+function earlierCommand({ id, command, sentMs, expiresMs }: SentCommand): EarlierCommand {
   return { id, command, atMs: sentMs, expiresMs };
 }
 

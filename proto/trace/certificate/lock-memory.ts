@@ -2,7 +2,7 @@
  * What is remembered of one lock while a certificate's evidence is collected (evidence.ts): its last uplinks by kind,
  * its connection and its commands. Only `seen` grows with the trace, up to a limit that all locks share.
  */
-import type { CommandBefore } from '../../power/judge/belief.js';
+import type { EarlierCommand } from '../../power/judge/belief.js';
 import type { EffectiveState } from '../../power/model.js';
 import type { Command, LockState, Position, PowerSettings } from '../../wire/ping.js';
 import { SeenUplinks, type SeenUplinksLimit } from '../../wire/seen-uplinks.js';
@@ -92,7 +92,7 @@ export class LockMemory {
     for (const { id, ...sent } of header.commands ?? []) this.noteCommand(id, sent);
   }
 
-  noteCommand(id: number, { command, atMs, expiresMs }: Omit<CommandBefore, 'id'>): void {
+  noteCommand(id: number, { command, atMs, expiresMs }: Omit<EarlierCommand, 'id'>): void {
     this.commands.set(id, { command, atMs, expiresMs });
     if (this.commands.size > MAX_COMMANDS) this.commands.delete(this.commands.keys().next().value as number);
   }

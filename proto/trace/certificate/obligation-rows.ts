@@ -3,7 +3,7 @@
  * connections, commands, the content of pings, clocks and numbers. Each rule of the judge belongs to at least one row
  * here or in function-rows.ts. Pure data.
  */
-import type { Command } from '../../wire/ping.js';
+import { COMMAND_TYPES } from '../../wire/ping-from-json.js';
 import type { CertificateRow } from './row.js';
 
 const MODES = 'Specification, Device power modes and switches';
@@ -205,17 +205,6 @@ const CONNECTIONS = group('Connections', [
     failsBy: [],
   },
 ]);
-
-/** The commands that a lock takes (protocol.md §1). */
-export const COMMAND_TYPES: readonly Command['type'][] = [
-  'unlock',
-  'lock',
-  'siren',
-  'locate-gps',
-  'locate-cell',
-  'set-power',
-  'reset',
-];
 
 const COMMANDS = group('Commands', [
   ...COMMAND_TYPES.map((type) => ({

@@ -47,6 +47,7 @@ export interface Difference {
 export interface DiffRow {
   readonly mac: string;
   readonly what: string;
+  /** How many events both traces have, only A has, only B has, and both have with other values. */
   same: number;
   onlyA: number;
   onlyB: number;

@@ -4,6 +4,7 @@
  * positions that are not where the lock was. Pure: the caller reads both files and passes their events in order of
  * time; of events with the same time, the `world` events first. The judge has no part in this check.
  */
+import { Minutes } from '../../clock.js';
 import { ok, type Result } from '../../errors.js';
 import { describeTime } from '../../power/judge/words.js';
 import type { PowerModel, TriggerName } from '../../power/model.js';
@@ -51,7 +52,7 @@ export interface OwedOptions {
 export const UNWRITTEN = 0;
 
 /** How often the check looks for uplinks that are overdue, in time of the trace. They are overdue after an hour. */
-const TICK_INTERVAL_MS = 10 * 60_000;
+const TICK_INTERVAL_MS = Minutes(10);
 /** How many wrong positions of a lock are remembered, so that a repeated uplink makes no second finding. */
 const MAX_WRONG_POSITIONS = 64;
 

@@ -3,7 +3,7 @@
  * starts later. Pure; it does not judge the events.
  */
 import { Hours, Minutes } from '../../clock.js';
-import type { CommandBefore } from '../../power/judge/belief.js';
+import type { EarlierCommand } from '../../power/judge/belief.js';
 import type { CommandAck, PingUplink, Uplink } from '../../wire/ping.js';
 import type { TraceEvent, TraceLock } from '../trace.js';
 
@@ -17,7 +17,7 @@ const MAX_COMMANDS = 64;
 /** See the head of this file. */
 export class HeaderTracker {
   #lock: TraceLock;
-  #commands: CommandBefore[];
+  #commands: EarlierCommand[];
   /** Whether the original header lists the commands sent before the trace. */
   #hasCommands: boolean;
   /** The time of the first event. */
@@ -35,6 +35,7 @@ export class HeaderTracker {
   /** The header's entry for a trace that starts at `atMs`. Omits the commands if not all that can matter are known. */
   lockAt(atMs: number): TraceLock {
     const { commands: _, ...lock } = this.#lock;
+    // After a day, every command that can still matter was sent in the trace itself.
     const hasPassedADay = this.#fromMs !== null && atMs - this.#fromMs >= COMMANDS_MATTER_MS;
     if (!this.#hasCommands && !hasPassedADay) return lock;
     const commands = this.#commands.filter(
