@@ -77,7 +77,8 @@ export class LiveActors implements Actors {
 
   get #client(): GatewayClient {
     const { client } = this.#gateway;
-    if (client === null) throw new Error('a scenario that needs the operator was refused before');
+    // Without an operator interface, live.ts refuses a scenario that has commands or phones.
+    if (client === null) throw new Error('this scenario needs the operator interface');
     return client;
   }
 

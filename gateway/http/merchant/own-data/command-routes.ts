@@ -22,7 +22,10 @@ import { findOwnLock, MacParam, NO_SUCH_LOCK, ownDataRoute } from './own-data-ro
 
 const MAX_BODY_BYTES = 4 * 1024;
 const MAX_IDEMPOTENCY_KEY_CHARS = 255;
-/** The route's name in stored answers. It names no lock, so a repeat with the same key for another lock is refused. */
+/**
+ * The route's path, also as the name under which answers to idempotent calls are stored. That name must not contain the
+ * lock: the same key with another lock is then the same call with another body, which is refused.
+ */
 const SEND_PATH = '/v1/locks/{mac}/commands';
 
 const NO_SUCH_COMMAND = problemResponse('The merchant has no such command.');
@@ -140,6 +143,7 @@ async function sendCommand(call: Call): Promise<HttpAnswer> {
   const { parts, merchantId, body } = call;
   const { device } = await findOwnLock(call);
   const target = { deviceId: device.id, merchantId, mac: device.mac };
+  // Commands are scheduled and expire by the run's clock; stored answers expire by the wall clock.
   const order = readOrder(body, parts.runClock.now(), askedBy(call));
   const idempotencyKey = readIdempotencyKey(call);
   if (idempotencyKey === undefined) return commandAnswer(202, call, await parts.ownData.commands.sendTo(target, order));
@@ -151,13 +155,14 @@ async function sendCommand(call: Call): Promise<HttpAnswer> {
     nowMs: parts.clock.now(),
   };
   const { answer, isRepeat } = await parts.idempotentCalls.once(idempotentCall, async () => {
-    let stored = '';
+    // The store asks for the answer once the command has its id, to store both in one transaction.
+    let storedAnswer = '';
     const answerOf = (record: CommandRecord): string => {
-      stored = JSON.stringify(commandJson(call, record));
-      return stored;
+      storedAnswer = JSON.stringify(commandJson(call, record));
+      return storedAnswer;
     };
     await parts.ownData.commands.sendTo(target, order, { call: idempotentCall, answerOf });
-    return stored;
+    return storedAnswer;
   });
   const headers = isRepeat ? { 'idempotency-replayed': 'true' } : {};
   return { status: 202, headers, text: { type: JSON_TYPE, content: answer } };
@@ -199,8 +204,9 @@ async function listCommands(call: Call): Promise<HttpAnswer> {
   if (macText !== undefined && !parseMac(macText).ok)
     throw inputRefusal('query', [{ pointer: '/mac_addr', detail: 'expected a MAC such as A4:C1:38:F0:E1:D2' }]);
   const device = macText === undefined ? undefined : (await findOwnLock({ ...call, params: { mac: macText } })).device;
-  const list = JSON.stringify(['commands', device?.id ?? null, state ?? null]);
-  const { limit, after } = readPage(call, list, ['number']);
+  // A cursor is valid only for the list and the filters of its first page.
+  const listKey = JSON.stringify(['commands', device?.id ?? null, state ?? null]);
+  const { limit, after } = readPage(call, listKey, ['number']);
   const beforeId = after?.[0] as number | undefined;
   const found = await parts.store.commands.list({
     merchantId,
@@ -212,7 +218,7 @@ async function listCommands(call: Call): Promise<HttpAnswer> {
   const shown = found.slice(0, limit);
   const last = shown.at(-1);
   const next = found.length > limit && last !== undefined ? [last.id] : null;
-  return pageAnswer(call, list, { data: shown.map((record) => commandJson(call, record)), next });
+  return pageAnswer(call, listKey, { data: shown.map((record) => commandJson(call, record)), next });
 }
 
 /** @throws Refusal 404 `no-such-command`, also for another merchant's command and a malformed id */

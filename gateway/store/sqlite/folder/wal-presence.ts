@@ -42,7 +42,10 @@ export function markRunning(file: string): void {
   if (!isWalEmpty(file)) writeFileSync(runningFileOf(file), `${RUNNING_TEXT}\n`, { mode: 0o600 });
 }
 
-/** Removes the mark, durably. Must be called before the WAL is truncated or deleted. */
+/**
+ * Removes the mark, durably, with the function for secrets' files. Must be called before the WAL is truncated or
+ * deleted: after a power cut, a mark without a WAL would be taken for a lost WAL.
+ */
 export function unmarkRunning(file: string): void {
   if (existsSync(runningFileOf(file))) deleteSecretFile(runningFileOf(file));
 }
@@ -83,7 +86,10 @@ export function truncateWal(writer: Database, file: string): boolean {
   return busy === 0;
 }
 
-/** Whether the WAL was lost: the store was not closed, and its WAL is missing, or empty as any reader creates it. */
+/**
+ * Whether the WAL was lost: the store was not closed, and its WAL is missing or empty. An empty one means the same,
+ * since any program that opens the store, even to read it, creates a missing WAL.
+ */
 export function isWalLost(file: string): boolean {
   return existsSync(runningFileOf(file)) && isWalEmpty(file);
 }

@@ -19,7 +19,7 @@ import type { StoredFinding } from '../../contract/log/log-entry.js';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';
 import { IS_PING, IS_UPLINK, toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 import { stateSum } from '../row-sum.js';
-import { OWN_COLUMNS, type OwnRow, UplinkOwners } from './uplink-owners.js';
+import { OWN_COLUMNS, type OwnRow, UplinkOrigins } from './uplink-origins.js';
 
 /** A row of `finding`, with the MAC of its lock. */
 export interface FindingRow {
@@ -76,7 +76,7 @@ export class LogReader {
   readonly #state: Statement;
   readonly #lock: Statement;
   readonly #credentials: Statement;
-  readonly #owners: UplinkOwners;
+  readonly #origins: UplinkOrigins;
   readonly #events: Statement;
   readonly #pings: Statement;
   readonly #outcomes: Statement;
@@ -101,7 +101,7 @@ export class LogReader {
       `SELECT id, secret_hash, expires_at_ms, revoked_at_ms FROM credential
        WHERE device_id = ? AND kind = ? ORDER BY revoked_at_ms IS NOT NULL, id DESC LIMIT ${MAX_CREDENTIALS_READ}`,
     );
-    this.#owners = new UplinkOwners(db);
+    this.#origins = new UplinkOrigins(db);
     const events = (condition: string): Statement =>
       db.prepare(
         `SELECT ${OWN_COLUMNS} FROM uplink u
@@ -211,7 +211,7 @@ export class LogReader {
   readEvents(merchantId: number, afterId: number, limit: number, kinds: 'pings' | 'all'): StoredUplink[] {
     const statement = kinds === 'pings' ? this.#pings : this.#events;
     return (statement.all(merchantId, afterId, limit) as OwnRow[]).flatMap((row) => {
-      const complete = this.#owners.complete(row);
+      const complete = this.#origins.complete(row);
       return complete === undefined ? [] : [toUplink(complete)];
     });
   }

@@ -1,7 +1,8 @@
 /**
- * The lock and the sender of uplinks, from memory where possible. None of it ever changes: a device keeps its MAC, and
- * a credential its kind. SQLite drops the cached pages of a connection after each commit of another connection, so a
- * join of both tables would read their pages from the file again for each event that is sent.
+ * The origin of uplinks, from memory where possible: the lock, and the sender by its credential (the lock itself or a
+ * phone). None of it ever changes: a device keeps its MAC, and a credential its kind. SQLite drops the cached pages of
+ * a connection after each commit of another connection, so a join of both tables would read their pages from the file
+ * again for each event that is sent.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Source } from '../../../../proto/wire/ping.js';
@@ -18,18 +19,18 @@ type Device = Pick<UplinkRow, 'mac' | 'simulated'>;
 /** A row of {@link OWN_COLUMNS}. */
 export type OwnRow = Omit<UplinkRow, keyof Device | 'kind'>;
 
-export class UplinkOwners {
+export class UplinkOrigins {
   readonly #device: Statement;
   readonly #kind: Statement;
   readonly #devices = new Map<number, Device>();
-  readonly #kinds = new Map<number, Source | null>();
+  readonly #kinds = new Map<number, Source>();
 
   constructor(db: Database) {
     this.#device = db.prepare('SELECT mac, simulated FROM device WHERE id = ?');
     this.#kind = db.prepare('SELECT kind FROM credential WHERE id = ?').pluck();
   }
 
-  /** The row with its lock and the kind of its credential; undefined if its device has no row. */
+  /** The row with its lock and its credential's kind, null for a deleted one; undefined if the lock has no row. */
   complete(row: OwnRow): UplinkRow | undefined {
     const device = this.#deviceOf(row.device_id);
     return device && { ...row, ...device, kind: this.#kindOf(row.credential_id) };
