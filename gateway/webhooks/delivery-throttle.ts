@@ -129,6 +129,7 @@ export class DeliveryThrottle {
 
   #onTimer(): void {
     const { clock, loopTime } = this.#parts;
+    // Also if the machine's clock was set back meanwhile: the throttle must not stay on for as long as that.
     if (Math.abs(clock.now() - this.#lastBusyCommitMs) >= TURN_OFF_DELAY) {
       this.#turnOff();
       return;

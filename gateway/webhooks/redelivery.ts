@@ -63,8 +63,8 @@ export class Redelivery {
   /**
    * Sends an event of a URL's merchant to that URL again, whether it was delivered or not.
    *
-   * @throws LockgateError `no-such-event` (also for another merchant's event), `event-damaged`, `no-such-webhook`,
-   * `webhook-disabled`
+   * @throws LockgateError `no-such-event` (also for another merchant's event), `event-damaged`, `event-filtered`,
+   * `no-such-webhook`, `webhook-disabled`
    */
   async resendOwn(eventId: string, { id, merchantId }: WebhookUrl): Promise<ResendOutcome> {
     const eventKey = parseEventId(eventId);

@@ -96,6 +96,7 @@ export class WebhookSettings {
     const limits = checkLimits(wanted, this.#parts.deliveryClock.wall.now());
     const filter = changedFilter(wanted.filter ?? {}, before.filter ?? undefined);
     const headers = changedHeaders(before.id, unsealHeaders(keys, before.headersSealed), wanted);
+    // In `disabledWhy`, undefined leaves the state as it is, and null makes the URL active.
     const change: WebhookChange = {
       url: url === undefined ? undefined : checkUrl(url),
       headersSealed: headers && sealHeaders(keys, headers),

@@ -31,7 +31,7 @@ export const TESTS_PER_MINUTE = 30;
 /** Given pings that may be sent to one merchant per minute: enough for a few stories, too few for a load test. */
 export const STORY_PINGS_PER_MINUTE = 120;
 const BUDGET_WINDOW: Milliseconds = Minutes(1);
-/** How many of the lock's latest uplinks are searched for a ping: 100 acknowledgements may follow the last ping. */
+/** How many of the lock's latest uplinks are searched for a ping: many acknowledgements may follow the last ping. */
 const SEARCHED_UPLINKS = 200;
 
 export interface WebhookTesterParts extends DeliverySenderParts {

@@ -19,6 +19,7 @@ export function pingJsonText({ fields, fieldsInTypeOrder }) {
   const words = fields
     .filter(({ value }) => value.kind === 'word')
     .map((field) => {
+      // The first word stands for an unknown number on the wire: errors that list the words name it last.
       const [first, ...others] = field.value.words;
       const list = [...others, first].map(quoted).join(', ');
       return `const ${wordsName(field)}: readonly ${field.value.type}[] = [${list}];`;

@@ -14,7 +14,7 @@ import {
   type PresenceContent,
 } from '../../store/contract/webhooks/merchant-event.js';
 import { eventId } from '../event-id.js';
-import type { MerchantEventPayload } from './merchant-event-schema.js';
+import type { CommandEnd, MerchantEventPayload } from './merchant-event-schema.js';
 
 /** The body for a stored event that is not a ping. @throws Error if it is damaged */
 export function merchantEventBody(stored: StoredUplink): MerchantEventPayload {
@@ -22,8 +22,7 @@ export function merchantEventBody(stored: StoredUplink): MerchantEventPayload {
   const content = JSON.parse(stored.bytes.toString('utf8')) as unknown;
   const type = eventTypeOf(stored.kind);
   if (type === 'ping') throw new Error(`uplink ${stored.id} in the log is a ping`);
-  const first = { event_id: eventId(stored), mac_addr: formatMac(stored.mac), date: toDate(stored.receivedAtMs) };
-  const { event_id, mac_addr, date } = first;
+  const [event_id, mac_addr, date] = [eventId(stored), formatMac(stored.mac), toDate(stored.receivedAtMs)];
   const last = { test: false, simulated: stored.simulated };
   if (type === 'command')
     return { event_id, type, mac_addr, date, ...commandMembers(content as CommandContent), ...last };
@@ -42,7 +41,7 @@ function commandMembers({ id, command, parameters, state, detail, askedBy, ...ti
     command_id: id,
     command: type as Command['type'],
     parameters: shown as Record<string, unknown>,
-    state: state as 'done',
+    state: state as CommandEnd,
     detail,
     asked_by: askedBy,
     created_at: toDate(createdAtMs),

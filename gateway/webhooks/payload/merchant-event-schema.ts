@@ -9,6 +9,7 @@ import { DATE, head } from './schema.js';
 
 /** The states in which a command ends. */
 const ENDS = ['done', 'rejected', 'failed', 'expired', 'cancelled'] as const;
+export type CommandEnd = (typeof ENDS)[number];
 
 function word<Word extends string>(words: readonly Word[], description: string) {
   return Type.Unsafe<Word>({ type: 'string', enum: [...words], description });

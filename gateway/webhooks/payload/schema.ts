@@ -58,6 +58,7 @@ function valueSchema(value: PingValue, annotation: { readonly description?: stri
       });
     }
     case 'word': {
+      // The first word, which stands for an unknown number on the wire, is listed last.
       const [unknown = '', ...words] = value.words;
       return Type.Enum([...words, unknown], annotation);
     }

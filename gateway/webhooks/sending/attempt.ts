@@ -28,11 +28,14 @@ export interface AttemptRequest {
   readonly ca?: string | undefined;
 }
 
-/** The result. `error` is a sentence for people, null if the receiver answered 2xx. */
+/** The result. */
 export interface AttemptResult {
+  /** Null without a complete answer. */
   readonly status: number | null;
   readonly durationMs: number;
+  /** A sentence for people; null if the receiver answered 2xx. */
   readonly error: string | null;
+  /** The start of the answer's body; null without a complete answer. */
   readonly answer: string | null;
   /** The wait that a 429 or 503 asked for. */
   readonly retryAfter: Milliseconds | undefined;
@@ -42,7 +45,12 @@ export interface AttemptResult {
   readonly ownFailure?: OwnFailure | undefined;
 }
 
-/** Makes the attempt. Never rejects: every failure is a result. */
+/**
+ * Makes the attempt. Never rejects: every failure is a result.
+ *
+ * @param clock the wall clock: a Retry-After may be a date
+ * @param signal cuts the attempt off when it aborts
+ */
 export async function attemptDelivery(
   request: AttemptRequest,
   connections: GuardedConnections,

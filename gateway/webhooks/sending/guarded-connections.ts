@@ -95,6 +95,7 @@ export class GuardedConnections {
       socket.on('session', (latest: Buffer) => {
         session = latest;
       });
+      // The session may be the cause.
       socket.on('error', () => {
         session = undefined;
       });

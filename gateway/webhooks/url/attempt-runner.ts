@@ -70,7 +70,7 @@ export interface AttemptOwner extends Recording {
 /** An attempt to be made. */
 export interface PlannedAttempt {
   readonly event: StoredUplink;
-  /** 1 for the first. */
+  /** The attempt's number at this event and URL, 1 for the first. */
   readonly number: number;
   /** Attempts made before an operator last had the event sent again. */
   readonly attemptsBefore: number;

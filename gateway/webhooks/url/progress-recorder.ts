@@ -34,6 +34,7 @@ const WRITE_CHECK_KEY = 'delivery-proof';
 export interface ProgressRecorderParts {
   readonly store: Pick<Store, 'recordProgress' | 'writeMetadata'>;
   readonly events: GatewayEvents;
+  /** The clock that deliveries wait by; repeated writes wait by it too. */
   readonly deliveryClock: Clock;
   /** The run's clock, for events. */
   readonly runClock: Clock;
@@ -134,7 +135,8 @@ export class ProgressRecorder {
 
   /** Writes a batch. Returns the outcomes that are not written because the store can't write now. */
   async #write(batch: readonly Queued[]): Promise<readonly Queued[]> {
-    // After giving up, nothing more is written: a cursor stored without the outcomes before it would lose an event.
+    // After giving up, nothing more is written, but reported as stored (see below): a cursor stored without the outcomes
+    // before it would lose an event.
     const failure = this.#hasGivenUp ? undefined : await this.#storeBatch(batch);
     if (failure === undefined) {
       for (const { done } of batch) done('stored');
@@ -147,6 +149,7 @@ export class ProgressRecorder {
     }
     if (!this.#isStopping) return batch;
     // A stop does not wait for a failing store: events whose outcomes are not stored are sent again under their ids.
+    // They are reported as stored, since a worker that has stopped need not set them aside.
     this.#hasGivenUp = true;
     for (const { done } of batch) done('stored');
     return [];

@@ -1,7 +1,7 @@
 /**
  * Tracks the stalled URLs: nothing can be sent to them because this machine lacks something, such as memory or a name
- * service (own-failure.ts). For each of these, a `cannot-send` event reports when the first URL stalls and when no URL
- * is stalled any more.
+ * service (own-failure.ts). For each thing that it can lack, a `cannot-send` event reports when the first URL stalls
+ * and when no URL is stalled any more.
  */
 import type { Clock } from '../../../proto/clock.js';
 import type { GatewayEvents } from '../../events.js';
@@ -13,7 +13,7 @@ export class StalledUrls {
   /** The ids of stalled URLs, by what this machine lacks. */
   readonly #urls = new Map<OwnFailure, Set<number>>();
 
-  /** `runClock` stamps the events. */
+  /** @param runClock stamps the events */
   constructor(events: GatewayEvents, runClock: Clock) {
     this.#events = events;
     this.#runClock = runClock;

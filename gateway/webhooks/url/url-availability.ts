@@ -9,6 +9,8 @@
  * - *probing*: repeated failures opened the circuit (circuit.ts), which lets one attempt through at a time.
  * - *open*: as many attempts run at once as the concurrency limiter allows (concurrency-limiter.ts).
  *
+ * In each mode, the attempts at a URL with a rate also start no faster than that (attempt-rate.ts).
+ *
  * The mode follows from the results of attempts and the time; no call sets it. A Retry-After is stored and survives a
  * restart; after a restart the URL is neither stalled nor probing. Pure: times are arguments, by the delivery clock.
  */

@@ -83,7 +83,7 @@ export class UrlWorker implements AttemptOwner {
   #jobs = 0;
   #mode: Mode = 'asleep';
   #timer: Timer | undefined;
-  /** Whether an attempt could not start in this pass because the URL was held, probed or at its rate. */
+  /** Whether an attempt could not start in this pass because the URL was held, stalled, probed or at its rate. */
   #wasClosed = false;
   #onIdle: (() => void)[] = [];
 
@@ -180,6 +180,7 @@ export class UrlWorker implements AttemptOwner {
     this.#unrecorded += 1;
     this.#track(recorded, () => {
       this.#unrecorded -= 1;
+      // Below the limit, attempts may start again. Once all are stored, another pass looks for what that has changed.
       if (this.#unrecorded === 0 || this.#unrecorded === MAX_UNRECORDED_DELIVERIES - 1) this.wake();
     });
   }
@@ -278,7 +279,7 @@ export class UrlWorker implements AttemptOwner {
   #mayReadMore(): boolean {
     const { queue, availability } = this.#state;
     const { length } = queue;
-    // While the URL is not available, the worker only needs to know whether any event waits.
+    // While the URL is not available, the worker only needs to know whether any event waits: then a timer wakes it.
     if (availability.opensAtMs(this.#parts.deliveryClock.now()) !== undefined) return length === 0;
     if (this.#freeAttempts() <= 0) return false;
     return length < MIN_READ_AHEAD_EVENTS || (length < MAX_READ_AHEAD_EVENTS && this.#parts.mayReadAhead());

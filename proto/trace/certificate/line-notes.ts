@@ -10,7 +10,7 @@ import { type KnownReason, REASONS, type Reason } from '../../wire/reasons.js';
 /** Lines in a chunk. A chunk without uplinks takes no memory. */
 const LINES_PER_CHUNK = 65_536;
 
-/** The maximum number of lines, and of bytes. A finding about a later line counts for every row that its rule can fail. */
+/** Maximum number of lines, and of bytes. A finding about a later line counts for every row that its rule can fail. */
 const MAX_LINES = 64 * 1024 * 1024;
 
 /** This bit marks an uplink that other firmware than the certified one made. */

@@ -24,6 +24,7 @@ export interface AnswerHead {
   readonly date: string | undefined;
 }
 
+/** The versions are those that Node's parser takes. */
 const STATUS_LINE = /^HTTP\/(0\.9|1\.[01]|2\.0) ([1-9]\d\d)(?: [^\r\n]*)?\r\n/;
 /** One field with its line end. Values may hold tabs and any character but control characters (RFC 9110 §5.5). */
 const FIELD = /([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)\r\n/y;

@@ -5,7 +5,7 @@
 import { type AnswerHead, MalformedAnswer, parseAnswerHead } from './answer-head.js';
 import { ChunkReader } from './chunk-reader.js';
 
-/** How much of a body is read, with what frames it. An answer that is longer counts, but its connection is closed. */
+/** How much of a body is read, sizes of chunks included. A longer answer counts, but its connection is closed. */
 const MAX_BODY_READ_BYTES = 64 * 1024;
 /** How much of a body is kept. */
 export const MAX_BODY_KEPT_BYTES = 1024;
@@ -39,7 +39,7 @@ export class AnswerReader {
   readonly #kept: Buffer[] = [];
   #keptBytes = 0;
   #hasBegun = false;
-  /** Whether bytes followed the answer, or part of it was not read. */
+  /** Whether the answer was read to its end and no byte followed: only then can another answer follow. */
   #isAtItsEnd = true;
 
   /** Whether any byte of an answer has arrived. */

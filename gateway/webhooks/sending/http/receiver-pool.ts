@@ -21,7 +21,7 @@ type OpenConnection = (owner: ConnectionOwner) => ReceiverConnection;
 export class ReceiverPool implements ConnectionOwner {
   readonly #open: OpenConnection;
   readonly #onEmpty: () => void;
-  /** The last one became idle last. */
+  /** In the order in which they became idle. */
   readonly #idle: ReceiverConnection[] = [];
   #count = 0;
 
@@ -68,7 +68,7 @@ export class Exchange implements RequestEnds {
   readonly #request: RequestBytes;
   readonly #ends: ExchangeEnds;
   #connection: ReceiverConnection | undefined;
-  /** All idle connections may be stale, so the request is repeated on each. */
+  /** All idle connections may be stale, so the request may have to be repeated once for each. */
   #repeatsLeft = MAX_IDLE_CONNECTIONS;
   #isOver = false;
 
