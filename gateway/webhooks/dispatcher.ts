@@ -179,15 +179,18 @@ export class Dispatcher {
   /** Must be called after each commit, with the merchants that have new events and the number of uplinks. */
   wake(merchantIds: ReadonlySet<number>, uplinks: number): void {
     this.#throttle.uplinksStored(uplinks);
-    for (const worker of this.#workers.values()) {
-      // A worker that waits for the throttle is woken by it, and could start nothing now.
-      if (merchantIds.has(worker.merchantId) && !this.#throttle.isThrottled(worker)) worker.wake();
-    }
+    for (const worker of this.#workers.values()) if (merchantIds.has(worker.merchantId)) this.#wakeForEvents(worker);
   }
 
   /** Must be called after a commit with events other than pings, whose merchants are not known here. */
   wakeAll(): void {
-    for (const worker of this.#workers.values()) if (!this.#throttle.isThrottled(worker)) worker.wake();
+    for (const worker of this.#workers.values()) this.#wakeForEvents(worker);
+  }
+
+  #wakeForEvents(worker: UrlWorker): void {
+    worker.expectEvents();
+    // A worker that waits for the throttle is woken by it, and could start nothing now.
+    if (!this.#throttle.isThrottled(worker)) worker.wake();
   }
 
   /** Must be called after a lock's uplinks were erased: workers drop the lock's events that they have read. */

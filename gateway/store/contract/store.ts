@@ -119,7 +119,8 @@ export interface Store {
 
   /**
    * Returns the merchant's pings after a position, at most `limit`; with `all`, its other events too. Of each slot they
-   * are the oldest ones, in order, without a gap; the events of one lock are in order too.
+   * are the oldest ones, in order, without a gap; the events of one lock are in order too. Fewer than `limit` mean that
+   * the merchant has no later ones.
    */
   readEvents(merchantId: number, after: LogPosition, limit: number, kinds?: 'pings' | 'all'): Promise<StoredUplink[]>;
   /**

@@ -24,6 +24,8 @@ export class EventQueue {
   /** Ids after the cursor whose events had an outcome before this worker started. Undefined until the first read. */
   #concludedBefore: Set<number> | undefined;
   readonly #open: OpenEvents;
+  /** False once a read has found no further event; true again after {@link expectMore}. */
+  #mayHaveMore = true;
   /** Events that the URL's filter leaves out were read since the last call of {@link takeSkipped}. */
   #hasSkipped = false;
   /** Counts calls of {@link forgetLock}: a read during such a call may return erased events. */
@@ -45,8 +47,33 @@ export class EventQueue {
     return this.#open.cursor;
   }
 
+  /**
+   * Whether the log may have events that were not read. A worker makes a pass after each attempt, and most passes find
+   * no new event: asking this first spares a read of the store for each delivery.
+   */
+  get mayHaveMore(): boolean {
+    return this.#mayHaveMore;
+  }
+
+  /** Must be called after each commit that may have stored events of the merchant. */
+  expectMore(): void {
+    this.#mayHaveMore = true;
+  }
+
+  /** Reads the next events. Afterwards {@link mayHaveMore} says whether there may be others. @throws StoreFailure */
+  async readMore(): Promise<void> {
+    // A commit during the read sets it again: the read may not have seen that commit.
+    this.#mayHaveMore = false;
+    try {
+      if (await this.#readNext()) this.#mayHaveMore = true;
+    } catch (error) {
+      this.#mayHaveMore = true;
+      throw error;
+    }
+  }
+
   /** Reads the next events. Returns whether there may be more. @throws StoreFailure */
-  async readMore(): Promise<boolean> {
+  async #readNext(): Promise<boolean> {
     const { readTo } = this.#open;
     this.#concludedBefore ??= new Set(await this.#store.readOutcomesAfter(this.#url.id, readTo));
     const concluded = this.#concludedBefore;
@@ -65,7 +92,7 @@ export class EventQueue {
       this.#open.read(id, isOpen);
     }
     this.#waiting.push(...added);
-    return events.length > 0;
+    return events.length === EVENTS_PER_READ;
   }
 
   /** The events that pass the URL's filter. */

@@ -136,6 +136,11 @@ export class UrlWorker implements AttemptOwner {
     this.wake();
   }
 
+  /** Must be called after each commit that may have stored events of the merchant, before {@link wake}. */
+  expectEvents(): void {
+    this.#state.queue.expectMore();
+  }
+
   /** Looks for work: called for new events, when a retry falls due, and when an attempt has ended. */
   wake(): void {
     if (this.#mode === 'working') this.#enter('woken');
@@ -261,8 +266,12 @@ export class UrlWorker implements AttemptOwner {
    * with many waiting events must not delay other locks.
    */
   async #startNew(): Promise<void> {
-    do this.#startQueued();
-    while (!this.isStopped && this.#mayReadMore() && (await this.#state.queue.readMore()));
+    const { queue } = this.#state;
+    this.#startQueued();
+    while (!this.isStopped && queue.mayHaveMore && this.#mayReadMore()) {
+      await queue.readMore();
+      this.#startQueued();
+    }
   }
 
   /** Stores the cursor after events that the URL's filter leaves out, which have no outcome of their own. */

@@ -210,10 +210,15 @@ export class LogReader {
 
   readEvents(merchantId: number, afterId: number, limit: number, kinds: 'pings' | 'all'): StoredUplink[] {
     const statement = kinds === 'pings' ? this.#pings : this.#events;
-    return (statement.all(merchantId, afterId, limit) as OwnRow[]).flatMap((row) => {
+    const rows = statement.all(merchantId, afterId, limit) as OwnRow[];
+    const events = rows.flatMap((row) => {
       const complete = this.#origins.complete(row);
       return complete === undefined ? [] : [toUplink(complete)];
     });
+    // A row whose lock is missing, in a damaged store, is left out; a later event takes its place.
+    const missing = rows.length === limit ? limit - events.length : 0;
+    if (missing === 0) return events;
+    return [...events, ...this.readEvents(merchantId, rows.at(-1)?.id ?? afterId, missing, kinds)];
   }
 
   readOutcomesAfter(urlId: number, afterId: number): number[] {
