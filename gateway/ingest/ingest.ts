@@ -3,9 +3,10 @@
  * (proto/power/judge) checks each against the protocol's rules. An answer without an error is the lock's PUBACK.
  *
  * No uplink is acknowledged before it is on disk. While the store writes one commit, arriving uplinks are judged into
- * the draft of the next (group commit), which is sent as soon as the previous commit is on disk. So one fsync serves
- * many locks, and neither this thread nor the store's waits for the other. The queue is first in, first out: a lock's
- * uplinks are judged, stored and answered in the order in which the lock sent them.
+ * the draft of the next (group commit), which is sent as soon as the previous commit is on disk, or a few milliseconds
+ * later if many commits follow one another (commit-pace.ts). So one fsync serves many locks, and neither this thread nor
+ * the store's waits for the other. The queue is first in, first out: a lock's uplinks are judged, stored and answered in
+ * the order in which the lock sent them.
  *
  * At any moment at most one commit is being written and at most one draft is open (commit-draft.ts). The open draft
  * builds on the one being written: if that one fails, both are dropped with the lock states that they led to.
@@ -14,9 +15,18 @@
  * everything in the order in which it happened, and each finding is stored together with its cause.
  *
  * The commit loop is *idle* while nothing waits, *running* while it judges and commits, and *waiting* while a commit is
- * being written and the queue is empty. `#wake` is set only while the loop is waiting.
+ * being written or the pace holds the next one back, and the queue is empty. `#wake` is set only while the loop is
+ * waiting.
  */
-import { afterThisTurn, type Clock, Seconds, systemClock, type Timer } from '../../proto/clock.js';
+import {
+  afterThisTurn,
+  type Clock,
+  type Milliseconds,
+  monotonicMs,
+  Seconds,
+  systemClock,
+  type Timer,
+} from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { bootBackSinceMs } from '../../proto/power/judge/boots.js';
 import type { Finding } from '../../proto/power/judge/event.js';
@@ -28,6 +38,7 @@ import type { KnownLock, Locks } from '../locks/locks.js';
 import { takeEvents } from '../locks/reported-troubles.js';
 import type { Store } from '../store/contract/store.js';
 import { CommitDraft, type PresenceChange } from './commit-draft.js';
+import { CommitPace } from './commit-pace.js';
 import { type Acknowledgement, ackOf, DraftJudge } from './draft-judge.js';
 import {
   type DeviceEvent,
@@ -87,6 +98,8 @@ export interface IngestParts {
   readonly commands: CommandListener;
   /** Says whether the machine's clock is in doubt. Receives the time that each lock reports during a doubt. */
   readonly doubt?: Pick<ClockDoubt, 'isDoubted' | 'noteUplink'> | undefined;
+  /** A monotonic clock in ms, for the pace of commits; tests pass their own. */
+  readonly monotonic?: () => number;
 }
 
 /** The number of a lock's uplinks that were accepted but not answered yet. */
@@ -106,7 +119,14 @@ export class Ingest {
   /** The number of unanswered uplinks of each lock, by device id. */
   readonly #unanswered = new Map<number, Unanswered>();
   #committing: Promise<void> | undefined;
-  /** Set while the loop waits. Must be called when there is more to judge, or the running commit has ended. */
+  readonly #pace = new CommitPace();
+  readonly #monotonic: () => number;
+  /** Set while the pace holds the open draft back. */
+  #paceTimer: Timer | undefined;
+  /**
+   * Set while the loop waits. Must be called when there is more to judge, the running commit has ended, or the pace
+   * allows the next one.
+   */
   #wake: (() => void) | undefined;
   #isWakeScheduled = false;
   #eventTimer: Timer | undefined;
@@ -117,6 +137,7 @@ export class Ingest {
 
   constructor(parts: IngestParts) {
     this.#parts = parts;
+    this.#monotonic = parts.monotonic ?? monotonicMs;
     this.#judge = new DraftJudge(parts.locks, parts.store, () => this.#writing);
   }
 
@@ -262,7 +283,10 @@ export class Ingest {
         const previous = this.#writing;
         if (previous?.phase === 'writing') await this.#nextWake();
         else if (previous?.error !== undefined) await this.#commitFailed([previous, this.#draft], previous.error);
-        else {
+        else if (this.#holdBack() > 0) {
+          if (previous !== undefined) this.#finish(previous, this.#commitDone(previous));
+          await this.#nextPacedWake();
+        } else {
           const error = this.#advance(previous);
           if (error !== undefined) await this.#commitFailed([this.#draft], error);
         }
@@ -338,6 +362,24 @@ export class Ingest {
     });
   }
 
+  /** How long the open draft should gather more; 0 if it should be sent now. */
+  #holdBack(): Milliseconds {
+    const { batch, phase } = this.#draft;
+    const isComplete = batch.length >= MAX_COMMIT_ITEMS || this.#queue.first !== undefined;
+    return this.#stopping || phase !== 'open' || batch.length === 0 || isComplete
+      ? 0
+      : this.#pace.waitAt(this.#monotonic());
+  }
+
+  /** Resolves when there is more to judge, or the open draft was held back for long enough. */
+  async #nextPacedWake(): Promise<void> {
+    this.#paceTimer ??= systemClock.after(this.#holdBack(), () => {
+      this.#paceTimer = undefined;
+      this.#wake?.();
+    });
+    await this.#nextWake();
+  }
+
   /** Resolves when there is more to judge, or the running commit has ended. */
   #nextWake(): Promise<void> {
     return new Promise<void>((resolve) => {
@@ -372,6 +414,7 @@ export class Ingest {
       draft.changed.add(lock);
       draft.merchantEvents.push(...events);
     }
+    this.#pace.sent(this.#monotonic());
     const commit = draft.close(locks.takeDirty(draft.uplinkCount));
     locks.commitSent(draft.written);
     const end = (error?: Error): void => {

@@ -1,0 +1,97 @@
+/**
+ * The pace of commits (gateway/ingest/commit-pace.ts): after a burst, commits follow one another at a fixed rate, so
+ * that pings which arrive one by one share commits. An acknowledgement never waits for the commit after its own.
+ */
+import t from 'tap';
+import { GatewayEvents } from '../../../gateway/events.js';
+import { COMMITS_PER_SECOND, CommitPace, MAX_BURST_COMMITS } from '../../../gateway/ingest/commit-pace.js';
+import { Ingest } from '../../../gateway/ingest/ingest.js';
+import { Locks } from '../../../gateway/locks/locks.js';
+import { ManualClock } from '../../../proto/clock.js';
+import { NO_COMMANDS } from '../../helpers/commands/no-commands.js';
+import { withOverrides } from '../../helpers/durability/sabotage.js';
+import { MERCHANT, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
+import { lockSender } from '../../helpers/mqtt/lock-sender.js';
+import { openStore } from '../../helpers/store/new-store.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
+
+const INTERVAL_MS = 1000 / COMMITS_PER_SECOND;
+
+t.test('a burst of commits waits for nothing, then each waits for its turn', async (t) => {
+  const pace = new CommitPace();
+  for (let commit = 0; commit < MAX_BURST_COMMITS; commit += 1) {
+    t.equal(pace.waitAt(0), 0);
+    pace.sent(0);
+  }
+  t.equal(pace.waitAt(0), INTERVAL_MS);
+  t.equal(pace.waitAt(1), INTERVAL_MS - 1);
+  t.equal(pace.waitAt(INTERVAL_MS), 0);
+  pace.sent(INTERVAL_MS);
+  t.equal(pace.waitAt(INTERVAL_MS), INTERVAL_MS, 'one commit in each interval');
+});
+
+t.test('after a pause a burst is allowed again, but not a longer one', async (t) => {
+  const pace = new CommitPace();
+  for (let commit = 0; commit < MAX_BURST_COMMITS; commit += 1) pace.sent(0);
+  const laterMs = 1_000_000;
+  for (let commit = 0; commit < MAX_BURST_COMMITS; commit += 1) {
+    t.equal(pace.waitAt(laterMs), 0);
+    pace.sent(laterMs);
+  }
+  t.equal(pace.waitAt(laterMs), INTERVAL_MS);
+});
+
+t.test(
+  'pings that arrive after a burst share a commit; each is acknowledged when its own commit is stored',
+  async (t) => {
+    const store = await openStore(tempFolder(t));
+    t.teardown(() => store.close());
+    await store.addMerchant(MERCHANT, 1);
+    await store.addDevice({
+      mac: testMac(1),
+      merchant: MERCHANT,
+      simulated: false,
+      secretHash: Buffer.alloc(1),
+      nowMs: 1,
+    });
+    const sender = await lockSender(store, testMac(1));
+    const commits: number[] = [];
+    const wrapped = withOverrides(store, {
+      append: async (commit) => {
+        commits.push(commit.incoming.length);
+        await store.append(commit);
+      },
+    });
+    const clock = new ManualClock(1_763_618_400_000);
+    const locks = new Locks(wrapped, clock, () => undefined);
+    t.teardown(() => locks.stop());
+    let nowMs = 0;
+    const parts = { commands: NO_COMMANDS, events: new GatewayEvents(), onStored: () => undefined };
+    const ingest = new Ingest({ ...parts, store: wrapped, locks, clock, monotonic: () => nowMs });
+    let sequence = 0;
+    /** Resolves when the ping is acknowledged. */
+    const send = (): Promise<void> =>
+      new Promise((resolve, reject) => {
+        sequence += 1;
+        ingest.take(sender, testBytes(sequence), (error) => (error === undefined ? resolve() : reject(error)));
+      });
+    // The time stands still, so these are a burst, although each is sent after the acknowledgement of the one before.
+    for (let ping = 0; ping < MAX_BURST_COMMITS; ping += 1) await send();
+    t.same(commits, Array(MAX_BURST_COMMITS).fill(1));
+
+    const acknowledged: Promise<void>[] = [];
+    for (let ping = 0; ping < 5; ping += 1) {
+      acknowledged.push(send());
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+    t.equal(commits.length, MAX_BURST_COMMITS, 'they wait for the pace');
+    nowMs = INTERVAL_MS;
+    await Promise.all(acknowledged);
+    t.same(commits.slice(MAX_BURST_COMMITS), [5]);
+
+    const last = send();
+    await ingest.stop();
+    await last;
+    t.same(commits.slice(MAX_BURST_COMMITS), [5, 1], 'a stop does not wait for the pace');
+  },
+);
