@@ -3,9 +3,9 @@
  * (proto/power/judge) checks each against the protocol's rules. An answer without an error is the lock's PUBACK.
  *
  * No uplink is acknowledged before it is on disk. While the store writes one commit, arriving uplinks are judged into
- * the draft of the next (group commit), which is sent as soon as the previous commit is on disk, or a few milliseconds
- * later if many commits follow one another (commit-pace.ts). So one fsync serves many locks, and neither this thread nor
- * the store's waits for the other. The queue is first in, first out: a lock's uplinks are judged, stored and answered in
+ * the draft of the next (group commit), which is sent when the previous commit is on disk, or a few milliseconds later
+ * if many commits follow one another (commit-pace.ts). So one fsync serves many locks, and neither this thread nor the
+ * store's waits for the other. The queue is first in, first out: a lock's uplinks are judged, stored and answered in
  * the order in which the lock sent them.
  *
  * At any moment at most one commit is being written and at most one draft is open (commit-draft.ts). The open draft

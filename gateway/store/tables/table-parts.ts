@@ -10,7 +10,9 @@ import type { Tables } from './schema.js';
 
 /** Runs writes that must not run at the same time as others. */
 export interface ExclusiveWrites {
-  /** Runs `work` alone; what it writes through `TableParts.tables` in a transaction, no other such work sees half-done. */
+  /**
+   * Runs `work` alone; what it writes through `TableParts.tables` in a transaction, no other such work sees half-done.
+   */
   runExclusive<T>(work: () => T | Promise<T>): Promise<T>;
 }
 

@@ -1,4 +1,6 @@
-/** Rows of webhook URLs. Engines store the positions in the log of a URL's cursor and of its start in their own ways. */
+/**
+ * Rows of webhook URLs. Engines store the positions in the log of a URL's cursor and of its start in their own ways.
+ */
 import type { Insertable, Selectable } from 'kysely';
 import { NO_FILTER, type WebhookFilter } from '../contract/webhooks/webhook-filter.js';
 import type { NewWebhookUrl, WebhookUrl } from '../contract/webhooks/webhook-url.js';

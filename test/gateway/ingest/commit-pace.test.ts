@@ -7,7 +7,7 @@ import { GatewayEvents } from '../../../gateway/events.js';
 import { COMMITS_PER_SECOND, CommitPace, MAX_BURST_COMMITS } from '../../../gateway/ingest/commit-pace.js';
 import { Ingest } from '../../../gateway/ingest/ingest.js';
 import { Locks } from '../../../gateway/locks/locks.js';
-import { ManualClock } from '../../../proto/clock.js';
+import { afterThisTurn, ManualClock } from '../../../proto/clock.js';
 import { NO_COMMANDS } from '../../helpers/commands/no-commands.js';
 import { withOverrides } from '../../helpers/durability/sabotage.js';
 import { MERCHANT, testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
@@ -82,7 +82,7 @@ t.test(
     const acknowledged: Promise<void>[] = [];
     for (let ping = 0; ping < 5; ping += 1) {
       acknowledged.push(send());
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await new Promise<void>((resolve) => afterThisTurn(resolve));
     }
     t.equal(commits.length, MAX_BURST_COMMITS, 'they wait for the pace');
     nowMs = INTERVAL_MS;

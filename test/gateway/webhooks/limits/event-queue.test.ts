@@ -4,9 +4,9 @@
  * only the two reads that the queue makes.
  */
 import t from 'tap';
-import { LOG_START } from '../../../gateway/store/contract/log/log-position.js';
-import type { Store, StoredUplink, WebhookUrl } from '../../../gateway/store/contract/store.js';
-import { EventQueue } from '../../../gateway/webhooks/url/event-queue.js';
+import { LOG_START } from '../../../../gateway/store/contract/log/log-position.js';
+import type { Store, StoredUplink, WebhookUrl } from '../../../../gateway/store/contract/store.js';
+import { EventQueue } from '../../../../gateway/webhooks/url/event-queue.js';
 
 /** The number of events that the queue reads at a time. */
 const EVENTS_PER_READ = 128;
