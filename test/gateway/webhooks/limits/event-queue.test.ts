@@ -5,7 +5,9 @@
  */
 import t from 'tap';
 import { LOG_START } from '../../../../gateway/store/contract/log/log-position.js';
-import type { Store, StoredUplink, WebhookUrl } from '../../../../gateway/store/contract/store.js';
+import type { StoredUplink } from '../../../../gateway/store/contract/log/stored-uplink.js';
+import type { Store } from '../../../../gateway/store/contract/store.js';
+import type { WebhookUrl } from '../../../../gateway/store/contract/webhooks/webhook-url.js';
 import { EventQueue } from '../../../../gateway/webhooks/url/event-queue.js';
 
 /** The number of events that the queue reads at a time. */
