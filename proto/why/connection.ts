@@ -26,6 +26,7 @@ export function connectSteps(model: PowerModel, history: JudgedHistory, event: C
     step('connection', beliefBefore.isConnected ? 'takeover' : 'connected', SECTIONS.events, sentence, atMs),
     believedStep(model, beliefBefore, atMs, true),
     ...(beliefBefore.isConnected ? [] : [silenceStep(model, beliefBefore, atMs)]),
+    // The belief before: the lock's last connection is the one before this.
     ...lastEndStep({ ...history, belief: beliefBefore }),
     ...purposeSteps(history.after),
     ...endSteps(history.after, atMs),

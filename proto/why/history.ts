@@ -45,6 +45,7 @@ export class HistoryReplay {
 
   /**
    * @param beginMs when the history starts; from then on the gateway counts as listening (protocol.md §4)
+   * @param isCut whether older events are missing
    * @param belief the belief at the start; by default a new one
    * @param judge may throw; a test replaces it
    */

@@ -100,6 +100,7 @@ export const PAYLOAD_SCHEMAS = [
   payloadSchema('cellular', {
     title: 'CellularWebhook',
     description: 'A cellular ping. With REASON_CELL_PING and PHONE it has a position: all three of its members.',
+    // In a spread, since typebox's type of these options lacks the keyword.
     ...{ dependentRequired: eachRequiresOthers(POSITION_MEMBERS) },
   }),
   payloadSchema('gps', { title: 'GpsWebhook', description: 'A GPS ping: the lock had a fix.' }),

@@ -135,8 +135,8 @@ export class ProgressRecorder {
 
   /** Writes a batch. Returns the outcomes that are not written because the store can't write now. */
   async #write(batch: readonly Queued[]): Promise<readonly Queued[]> {
-    // After giving up, nothing more is written, but reported as stored (see below): a cursor stored without the outcomes
-    // before it would lose an event.
+    // After giving up, nothing more is written, but reported as stored (see below): a cursor that is stored without the
+    // outcomes before it would lose an event.
     const failure = this.#hasGivenUp ? undefined : await this.#storeBatch(batch);
     if (failure === undefined) {
       for (const { done } of batch) done('stored');

@@ -66,12 +66,12 @@ function judgeBoot({ bounds }: PowerModel, belief: Belief, index: number, atMs: 
     earliestMs = Math.min(earliestMs, (runs[next] as Run).earliestMs);
   const afterMs = earliestMs === NEVER ? NEVER : earliestMs + bounds.bootBackOver;
   if (run.latestMs <= afterMs) return;
-  const isFirst = run.firstMs > afterMs;
-  const sequence = isFirst ? run.firstSequence : run.latestSequence;
+  const isAboutFirst = run.firstMs > afterMs;
+  const sequence = isAboutFirst ? run.firstSequence : run.latestSequence;
   if (sequence === run.backSequence) return;
   if (run.backSequence >= 0) verdict.withdrawn.push({ rule: 'boot-back', mac: belief.mac, about: bootBackKey(run) });
   run.backSequence = sequence;
-  const message = bootBackMessage(belief, index, isFirst ? run.firstMs : run.latestMs, bounds.bootBackOver);
+  const message = bootBackMessage(belief, index, isAboutFirst ? run.firstMs : run.latestMs, bounds.bootBackOver);
   verdict.findings.push(finding('boot-back', belief.mac, bootBackKey(run), atMs, message));
 }
 

@@ -111,7 +111,9 @@ function judgeUplink(model: PowerModel, belief: Belief, event: UplinkEvent, verd
   judgeReceipt(model, belief, event, verdict);
   if (belief.uplinks === 0 && isFirstOfAll(belief, event)) assumeAllCommandsKnown(belief);
   belief.isUnexplainedReported = false;
-  judgeSequence(model, belief, event, commandAnsweredBy(belief, event), verdict);
+  // Before judgeCommands, which marks the command as answered.
+  const answer = commandAnsweredBy(belief, event);
+  judgeSequence(model, belief, event, answer, verdict);
   if (body.kind !== 'ack' && body.reason === 'REASON_PERIOD_TRACKING') judgePeriod(model, belief, event, verdict);
   let isChanged = updateBelief(model, belief, event);
   if (body.kind === 'ack') isChanged = acknowledgeSwitch(belief, body.commandId, event.atMs) || isChanged;

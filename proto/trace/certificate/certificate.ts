@@ -162,7 +162,9 @@ export class CertificateMaker {
     truth: Pick<OwedOptions, 'truthName' | 'truthHeader'>,
   ): OwedCheck {
     return new OwedCheck({
-      ...{ model: this.#model, header, ...truth },
+      model: this.#model,
+      header,
+      ...truth,
       // This check makes no other kind of finding.
       findings: { add: (found) => this.#attributeOwed({ file, evidence }, found as OwedFinding) },
       onPosition: (mac, line, isTrue) => {

@@ -61,6 +61,7 @@ export class Run {
     this.#duty = { trigger, kind, reasons, lockState: null, fromMs, byMs, maturesMs, cause, group };
     this.#isOwedInPause = isOwedInPause;
     this.#isPaused = false;
+    // A ping that has come already is the first one.
     if (this.#lastMadeMs >= fromMs) this.#continueFrom(this.#duty, this.#lastMadeMs);
   }
 

@@ -53,11 +53,10 @@ export class SingleFix {
     const maturesMs = atMs + coldFixTakes + FIX_SLACK;
     const endsMs = this.#sinceMs + fixSearchEnds;
     if (maturesMs > endsMs) return;
-    this.#duty = {
-      ...{ trigger: this.#trigger, kind: 'gps', reasons: this.#reasons, lockState: null, cause: this.#cause },
-      ...{ fromMs: this.#sinceMs, byMs: endsMs + SLACK, maturesMs, group: { isReported: false } },
-      ...(this.#change && { change: this.#change }),
-    };
+    const ping = { trigger: this.#trigger, kind: 'gps', reasons: this.#reasons, lockState: null } as const;
+    const times = { fromMs: this.#sinceMs, byMs: endsMs + SLACK, maturesMs };
+    const change = this.#change && { change: this.#change };
+    this.#duty = { ...ping, ...times, ...change, cause: this.#cause, group: { isReported: false } };
   }
 
   /** Time passed: reports the duty once GPS was received for long enough. */

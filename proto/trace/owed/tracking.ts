@@ -104,9 +104,8 @@ export class Tracking {
   }
 
   /**
-   * Whether the theft or ride may have started in an earlier motion that seemed impossible for the trigger. A command
-   * may have moved the shackle then, and if its uplinks came late, they show only after the motion that it was
-   * possible.
+   * Whether the theft or ride may have started in an earlier motion, although the lock state seemed to exclude it then.
+   * A command may have moved the shackle, which late uplinks show only after that motion.
    */
   #mayGoOn(atMs: number): boolean {
     const endsMs = this.#unknownMotionEndsMs;
@@ -141,6 +140,7 @@ export class Tracking {
     const searchTakes = coldFixTakes + FIX_SLACK + (this.#mayHaveGivenUp ? refreshEvery : 0);
     const every = this.#trigger === 'theft' ? theftGpsEvery : rideGpsEvery;
     const times = { fromMs, byMs: fromMs + searchTakes + every + SLACK, maturesMs: fromMs + searchTakes };
+    // Standing still, a lock makes only the very first GPS ping of a theft or ride (power/step/triggers.ts).
     this.#gps.begin({ ...times, cause, isOwedInPause: !this.#isContinued });
   }
 }
