@@ -31,7 +31,7 @@ import { WaitingEntries } from './waiting-entries.js';
 const MAX_JSON_CHARS = 2_000;
 const MAX_OBJECT_CHARS = 200;
 const MAX_CLIENT_CHARS = 120;
-const MAX_NAME_CHARS = 200;
+const MAX_NAME_CHARS = 256;
 /** Pings wait for a commit of this size, so it must take no more than some milliseconds. */
 const MAX_ENTRIES_PER_COMMIT = 20;
 /** The wait between the first waiting entry and its write, and the wait after a failed write. */

@@ -7,12 +7,12 @@ import { type Static, Type } from 'typebox';
 import { toDate } from '../../../proto/wire/ping-json.js';
 import { DASHBOARD_ROLES } from '../../store/contract/merchants/dashboard-roles.js';
 import type { Invitation } from '../../store/contract/merchants/invitation-store.js';
+import { MAX_USERNAME_CHARS } from '../../store/contract/merchants/people-store.js';
 import type { AuditWho } from '../../store/contract/operators/audit-store.js';
 import { type MerchantRoute, problemResponse, tooLarge, tooMany, UNAVAILABLE, WRONG_TYPE } from './route.js';
 
 const MAX_BODY_BYTES = 8 * 1024;
 const MAX_TOKEN_CHARS = 100;
-const MAX_NAME_CHARS = 200;
 const MAX_PASSWORD_CHARS = 512;
 
 const token = Type.String({ maxLength: MAX_TOKEN_CHARS, description: 'The part of the link after `invitation=`.' });
@@ -23,7 +23,7 @@ const Acceptance = Type.Object(
     username: Type.Optional(
       Type.String({
         minLength: 1,
-        maxLength: MAX_NAME_CHARS,
+        maxLength: MAX_USERNAME_CHARS,
         description: 'Needed if the invitation names none; else the same name, or left out.',
       }),
     ),

@@ -4,6 +4,7 @@
  */
 import type { FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
+import type { Fault } from '../../faults.js';
 import { dropNulls } from '../shared/null-members.js';
 import { isAllowed } from './answer-headers.js';
 import { faultsOf } from './check-value.js';
@@ -55,7 +56,8 @@ export function checkedQuery(route: MerchantRoute, request: FastifyRequest): Rea
   if (route.body !== undefined) dropNulls(route.body, body);
   const query = queryOf(route.query, request.query as Readonly<Record<string, unknown>>);
   // The query first: a pointer must not leave open which of the two it points into.
-  const queryFaults = route.query === undefined ? [] : faultsOf(route.query, query);
+  const repeated = repeatedFaults(route.query, query);
+  const queryFaults = route.query === undefined || repeated.length > 0 ? repeated : faultsOf(route.query, query);
   if (queryFaults.length > 0) throw route.refuse?.(queryFaults) ?? inputRefusal('query', queryFaults);
   const bodyFaults = route.body === undefined ? [] : faultsOf(route.body, body);
   if (bodyFaults.length > 0) throw route.refuse?.(bodyFaults) ?? inputRefusal('body', bodyFaults);
@@ -70,14 +72,26 @@ function listOf(given: unknown): unknown {
     .filter((each) => each !== '');
 }
 
+/** The parameters of a query that were given more than once, although they have one value. */
+function repeatedFaults(schema: TSchema | undefined, query: Readonly<Record<string, unknown>>): readonly Fault[] {
+  return Object.entries(propertiesOf(schema)).flatMap(([name, { type }]) =>
+    type !== 'array' && Array.isArray(query[name])
+      ? [{ pointer: `/${name}`, detail: 'expected one value: the parameter is repeated' }]
+      : [],
+  );
+}
+
+type Properties = Readonly<Record<string, { readonly type?: string }>>;
+
+function propertiesOf(schema: TSchema | undefined): Properties {
+  return ((schema ?? {}) as { readonly properties?: Properties }).properties ?? {};
+}
+
 /** Converts a query to its schema's types: digits to numbers; an empty parameter is dropped unless it is required. */
 function queryOf(schema: TSchema | undefined, sent: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const { properties = {}, required = [] } = (schema ?? {}) as {
-    readonly properties?: Readonly<Record<string, { readonly type?: string }>>;
-    readonly required?: readonly string[];
-  };
+  const { required = [] } = (schema ?? {}) as { readonly required?: readonly string[] };
   const query: Record<string, unknown> = { ...sent };
-  for (const [name, { type }] of Object.entries(properties)) {
+  for (const [name, { type }] of Object.entries(propertiesOf(schema))) {
     const text = query[name];
     if (text === undefined) continue;
     if (text === '' && !required.includes(name)) delete query[name];

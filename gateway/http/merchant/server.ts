@@ -28,7 +28,7 @@ import { checkHost } from '../connections/host-header.js';
 import { MAX_UNREAD_BODY_BYTES } from '../connections/unread-body.js';
 import { addConsolePages } from '../shared/console-pages.js';
 import { HEALTH_ROUTES } from '../shared/health-routes.js';
-import { HTTP_LIMITS } from '../shared/limits.js';
+import { HTTP_LIMITS, MAX_PATH_PART_CHARS } from '../shared/limits.js';
 import { listen } from '../shared/listen.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from '../shared/problem.js';
 import { routeSchema } from '../shared/route-schema.js';
@@ -108,6 +108,7 @@ export class HttpServer {
       genReqId: () => `req_${randomBytes(10).toString('hex')}`,
       // A login has side effects, although it is a GET.
       exposeHeadRoutes: false,
+      routerOptions: { maxParamLength: MAX_PATH_PART_CHARS },
       // An invalid path fails before routing; Fastify's own answer would quote it.
       frameworkErrors: (_error, _request, reply) => {
         sendProblem(reply as FastifyReply, 400, new LockgateError('input-path', 'the path is not valid'));

@@ -47,7 +47,7 @@ const TestResult = Type.Object(
 
 // Examples for the documentation.
 const DELIVERED = { url_id: 1, origin: 'https://example.com', status: 200, duration_ms: 41, error: null };
-const FAILED = { ...DELIVERED, status: 500, error: 'the answer was 500' };
+const FAILED = { ...DELIVERED, status: 500, error: 'the receiver answered 500' };
 
 export const TEST_WEBHOOK_ROUTES: readonly MerchantRoute[] = [
   {

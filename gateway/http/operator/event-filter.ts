@@ -6,6 +6,7 @@ import { Type } from 'typebox';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 import { REASON_NAMES } from '../../../proto/wire/reasons.js';
 import { EVENT_KINDS, type EventJson, withFindings } from '../../console/wording/event-text.js';
+import { faultAt, type RequestFaults } from '../../faults.js';
 import { noSuchMerchant } from '../../store/contract/errors.js';
 import type { Store } from '../../store/contract/store.js';
 import { textOf } from './query.js';
@@ -13,6 +14,8 @@ import { type Query, readMac } from './routes.js';
 import { Exact, Macs, Name, OneOf } from './schemas.js';
 
 const FINDING = 'finding';
+/** The kinds that a reason may select: pings, and the findings in them. */
+const KINDS_WITH_REASON: readonly string[] = ['ping', FINDING];
 
 export const EventQuery = Exact({
   mac: Macs,
@@ -36,7 +39,8 @@ export type EventFilter = (events: readonly EventJson[]) => Promise<readonly Eve
 /**
  * The filter that a query asks for; undefined if it asks for all.
  *
- * @throws LockgateError `no-such-merchant`, `input-mac`
+ * @throws LockgateError `no-such-merchant`, `input-mac`; RequestFaults `input-query` if nothing can fit both the kinds
+ *   and the reasons
  */
 export async function readEventFilter(
   store: Store,
@@ -45,6 +49,7 @@ export async function readEventFilter(
 ): Promise<EventFilter | undefined> {
   const macs = listOf(query.mac)?.map((text) => formatMac(readMac(text)));
   const [kinds, reasons] = [listOf(query.kind), listOf(query.reason)];
+  if (reasons !== undefined && kinds?.every((kind) => !KINDS_WITH_REASON.includes(kind))) throw noSuchReason(kinds);
   const name = textOf(query, 'merchant');
   const isOfMerchant = name === undefined ? undefined : await merchantMatcher(store, owners, name);
   if ([macs, kinds, reasons, isOfMerchant].every((condition) => condition === undefined)) return undefined;
@@ -58,6 +63,12 @@ export async function readEventFilter(
     const parts = events.flatMap(partsOf);
     return isOfMerchant === undefined || parts.length === 0 ? parts : await isOfMerchant(parts);
   };
+}
+
+/** Refuses a query that would wait for ever. */
+function noSuchReason(kinds: readonly string[]): RequestFaults {
+  const detail = `only pings have a reason, and findings in pings; no ${kinds.join(' or ')} has one`;
+  return faultAt('input-query', '/reason', detail);
 }
 
 /** Selects events about a merchant, one of its locks or one of its URLs. A URL never changes its merchant. */

@@ -15,7 +15,7 @@ import type { HttpConnections } from '../connections/connections.js';
 import { checkHost } from '../connections/host-header.js';
 import { notLoggedIn } from '../merchant/user-session.js';
 import { addConsolePages, PAGE_FILE_ROUTE } from '../shared/console-pages.js';
-import { HTTP_LIMITS } from '../shared/limits.js';
+import { HTTP_LIMITS, MAX_PATH_PART_CHARS } from '../shared/limits.js';
 import { listen } from '../shared/listen.js';
 import { dropNulls } from '../shared/null-members.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from '../shared/problem.js';
@@ -143,7 +143,7 @@ export class OperatorServer {
       frameworkErrors: (_error, _request, reply) => {
         sendProblem(reply as FastifyReply, 400, new LockgateError('input-path', 'the path is not valid'));
       },
-      routerOptions: { querystringParser: (text) => parseQuery(text) },
+      routerOptions: { maxParamLength: MAX_PATH_PART_CHARS, querystringParser: (text) => parseQuery(text) },
     });
     const server = new OperatorServer(fastify, options);
     fastify.setErrorHandler<FastifyError>((error, _request, reply) => sendProblem(reply, statusOf(error), error));

@@ -4,6 +4,12 @@ import { Seconds } from '../../../proto/clock.js';
 /** The limit of a request's body, if its route has no limit of its own (interfaces.md §2). */
 export const MAX_BODY_BYTES = 1024 * 1024;
 
+/**
+ * The limit of one part of a path, in characters: names of merchants and users are parts of paths, and a user's name may
+ * have any length if it was stored by a version without `--name-length`.
+ */
+export const MAX_PATH_PART_CHARS = 4_096;
+
 /** Fastify's settings. */
 export const HTTP_LIMITS = {
   bodyLimit: MAX_BODY_BYTES,

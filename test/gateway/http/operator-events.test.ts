@@ -62,6 +62,7 @@ t.test('what an event can’t be is refused with what is possible', async (t) =>
   const gateway = await testGateway(t);
   for (const [query, code, detail] of [
     ['?kind=pong', 'input-query', /expected connect, .*ping/],
+    ['?reason=REASON_THEFT&kind=presence&kind=command', 'input-query', /no presence or command has one/],
     ['?reason=THEFT', 'input-query', /expected .*REASON_THEFT/],
     ['?mac=A4', 'input-mac', /A4/],
     ['?merchant=Nobody', 'no-such-merchant', /Nobody/],

@@ -42,6 +42,21 @@ t.test('an address or a folder that can’t be used stops the start with a sente
     await t.rejects(openGateway(t, data), { code: 'input-data', message: /file.* can't be created: E/ }, data);
 });
 
+t.test('merchants and users with long names are reached by their names', async (t) => {
+  const gateway = await testGateway(t);
+  const [merchant, username] = ['m'.repeat(200), 'ü'.repeat(256)];
+  const call = async (method: Method, path: string, body?: unknown): Promise<void> => {
+    const { status } = await callOperator(gateway, method, path, body);
+    t.ok(status === 200 || status === 201, `${method} ${path.slice(0, 30)}: ${status}`);
+  };
+  await call('POST', '/merchants', { name: merchant });
+  await call('POST', '/users', { username, merchant: MERCHANT });
+  await call('PATCH', `/users/${encodeURIComponent(username)}`, { merchant: MERCHANT, dashboard: 'staff' });
+  await call('DELETE', `/users/${encodeURIComponent(username)}?merchant=${MERCHANT}`);
+  await call('POST', `/merchants/${merchant}/close`);
+  await call('POST', `/merchants/${merchant}`, { name: 'Short' });
+});
+
 t.test('a caller’s mistake is answered with a problem with a code and a sentence', async (t) => {
   const gateway = await testGateway(t);
   const cases: readonly (readonly [Method, string, unknown, number, RegExp])[] = [

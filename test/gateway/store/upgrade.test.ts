@@ -1,13 +1,14 @@
 /**
- * A store that an older version wrote, with rows in most tables (test/stores/), is upgraded at the start: nothing is
- * lost, and every key, password and token stays valid.
+ * Stores that older versions wrote, with rows in most tables (test/stores/), are upgraded: nothing is lost, and every
+ * key, password and token stays valid. Each migration from 0023 on has a store of the version before it.
  */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import SqliteDatabase from 'better-sqlite3';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { checkDatabase } from '../../../gateway/store/sqlite/check/check.js';
+import { migrateFolder } from '../../../gateway/store/sqlite/migrate.js';
 import { STEPS } from '../../../gateway/store/sqlite/migrations.js';
 import { systemClock } from '../../../proto/clock.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
@@ -32,15 +33,33 @@ const KEPT_TABLES = [
 
 type Row = Readonly<Record<string, unknown>>;
 
-function readTables(file: string): ReadonlyMap<string, readonly Row[]> {
+function readTables(file: string, names?: readonly string[]): ReadonlyMap<string, readonly Row[]> {
   const db = new SqliteDatabase(file, { readonly: true });
   try {
-    return new Map(
-      KEPT_TABLES.map((table) => [table, db.prepare(`SELECT * FROM "${table}" ORDER BY rowid`).all() as Row[]]),
-    );
+    const all = db.prepare(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`).pluck();
+    const read = (table: string) => db.prepare(`SELECT * FROM "${table}"`).all() as Row[];
+    return new Map((names ?? (all.all() as string[])).map((table) => [table, read(table)]));
   } finally {
     db.close();
   }
+}
+
+/** Puts a stored store into a new folder. Returns the file. */
+function copyStore(folder: string, name: string): string {
+  const file = path.join(folder, 'lockgate.sqlite');
+  writeFileSync(file, gunzipSync(readFileSync(path.join(STORES, `${name}.sqlite.gz`))), { mode: 0o600 });
+  const key = path.join(STORES, `${name}.key`);
+  if (existsSync(key)) writeFileSync(path.join(folder, 'key'), readFileSync(key), { mode: 0o600 });
+  return file;
+}
+
+/** Reports each row of `before` that is not in `after`, apart from new columns. */
+function compareRows(test: Test, before: ReadonlyMap<string, readonly Row[]>, after: typeof before): void {
+  for (const [table, rows] of before)
+    rows.forEach((row, index) => {
+      const upgraded = withColumnsOf(after.get(table)?.[index] ?? {}, row);
+      test.same(upgraded, row, `${table}, row ${index + 1}`);
+    });
 }
 
 /** The columns that the older version had. Checksums cover new columns too, so they differ. */
@@ -50,16 +69,11 @@ function withColumnsOf(row: Row, before: Row): Row {
 
 t.test('a store from before users had roles is upgraded without loss', async (t) => {
   const folder = tempFolder(t);
-  const file = path.join(folder, 'lockgate.sqlite');
-  writeFileSync(file, gunzipSync(readFileSync(path.join(STORES, 'before-0023.sqlite.gz'))), { mode: 0o600 });
-  writeFileSync(path.join(folder, 'key'), readFileSync(path.join(STORES, 'before-0023.key')), { mode: 0o600 });
-  const before = readTables(file);
+  const file = copyStore(folder, 'before-0023');
+  const before = readTables(file, KEPT_TABLES);
   const machine = { wall: () => STOPPED_AT_MS, monotonic: () => 0, after: systemClock.after };
   const gateway = await openGateway(t, folder, { machine });
-  for (const [table, rows] of readTables(file))
-    (before.get(table) ?? []).forEach((row, index) => {
-      t.same(withColumnsOf(rows[index] ?? {}, row), row, `${table}, row ${index + 1}`);
-    });
+  compareRows(t, before, readTables(file, KEPT_TABLES));
   t.match(await callMerchantApi(gateway, '/v1/locks', { key: KEY }), {
     status: 200,
     body: { data: [{ mac_addr: 'A4:C1:38:00:00:01', name: null, labels: {} }, {}, {}] },
@@ -98,4 +112,68 @@ t.test('a store from before users had roles is upgraded without loss', async (t)
     readdirSync(folder).some((name) => name.startsWith('lockgate.sqlite.0022-operator-tokens.')),
     'a copy for the older version',
   );
+});
+
+/** The first migration that has a stored store of the version before it. */
+const FIRST_STORE_BEFORE = '0023-dashboard-roles';
+
+for (const step of STEPS.filter((name) => name >= FIRST_STORE_BEFORE))
+  t.test(`a store of the version before ${step} loses no row, and is undamaged`, async (t) => {
+    const folder = tempFolder(t);
+    const file = copyStore(folder, `before-${step.slice(0, 4)}`);
+    const before = readTables(file);
+    t.ok([...before.values()].filter((rows) => rows.length > 0).length >= 20, 'most tables have rows');
+    const from = STEPS[STEPS.indexOf(step) - 1];
+    t.match(await migrateFolder(folder), { from, steps: STEPS.slice(STEPS.indexOf(step)) });
+    const after = readTables(file);
+    compareRows(t, before, after);
+    for (const [table, rows] of before)
+      if (table !== 'kysely_migration') t.equal(after.get(table)?.length, rows.length, `no new row in ${table}`);
+    t.same((await checkDatabase(file)).damage, []);
+  });
+
+/** Secrets of the store before 0032, and when that gateway stopped. */
+const LAST = {
+  key: 'lgk_fa37cda9a2c3_ZupClhoPC29t7Nv0XBdH_El0-20n9NYmoicb91g17HY',
+  basilsKey: 'lgk_fbabcc97e5aa_zgHECjib955627t0IBdczn9RhVk--5pA0mUMmJ8h_do',
+  password: 'rbaSjt0-CvCT-G2coR0Ve3mm',
+  token: 'lgo_gvtQ0O9A09M3kuVP4Do8y9mJ90XK6q62Qnffyr4XI0o',
+  stoppedAtMs: Date.UTC(2026, 10, 23, 13, 22, 33),
+};
+
+t.test('roles, invitations, filters, a closed merchant, notify URLs and sessions outlive an upgrade', async (t) => {
+  const folder = tempFolder(t);
+  copyStore(folder, 'before-0032');
+  const machine = { wall: () => LAST.stoppedAtMs, monotonic: () => 0, after: systemClock.after };
+  const gateway = await openGateway(t, folder, { machine });
+  const ask = (where: string, key = LAST.key) => callMerchantApi(gateway, where, { key });
+  t.match(await ask('/v1/users'), {
+    body: {
+      data: [
+        { username: 'ada', dashboard: 'owner' },
+        { username: 'bob', dashboard: null },
+      ],
+    },
+  });
+  t.match(await ask('/v1/invitations'), { body: { data: [{ username: 'cy' }, { username: null }] } });
+  t.match(await ask('/v1/webhooks'), {
+    body: {
+      data: [
+        { events: ['ping'], reasons: null },
+        { ordered: true },
+        { reasons: ['REASON_STATE_PING'], labels: { city: 'Hamburg' } },
+        { events: ['ping', 'command', 'presence', 'battery'] },
+      ],
+    },
+  });
+  t.match(await ask('/v1/commands?state=cancelled'), { body: { data: [{ id: 3, type: 'siren' }] } });
+  t.equal((await ask(`/v2/user/login?username=ada&password=${LAST.password}`)).status, 200);
+  t.equal((await ask('/v1/locks', LAST.basilsKey)).status, 401, 'the merchant is closed');
+  const merchants = [
+    { name: 'Amber', closed_at: null, notify_url: 'http://127.0.0.1:9/notify' },
+    { name: 'Basil', closed_at: /^2026-11-23/ },
+  ];
+  t.match(await callOperator(gateway, 'GET', '/merchants?all=true', undefined, LAST.token), { body: { merchants } });
+  await callOperator(gateway, 'POST', '/merchants/Basil/reopen');
+  t.equal((await ask('/v1/locks', LAST.basilsKey)).status, 200, 'and its key valid again');
 });

@@ -5,7 +5,7 @@ import { formatMac, parseMac } from '../../../../proto/wire/mac.js';
 import { readMerchantCommand } from '../../../commands/command-input.js';
 import { digestOf } from '../../../commands/idempotent-calls.js';
 import type { CommandRecord, CommandState } from '../../../store/contract/command-record.js';
-import { inputRefusal, Refusal } from '../refusal.js';
+import { Refusal } from '../refusal.js';
 import {
   type Call,
   type CallAudit,
@@ -18,7 +18,7 @@ import {
 } from '../route.js';
 import { COMMAND_EXAMPLE, Command, CommandBody, commandAnswer, commandJson, StateWord } from './command-json.js';
 import { PAGE_QUERY, pageAnswer, pageResponse, readPage } from './list.js';
-import { findOwnLock, MacParam, NO_SUCH_LOCK, ownDataRoute } from './own-data-route.js';
+import { findOwnLock, findQueriedLock, MacParam, NO_SUCH_LOCK, ownDataRoute } from './own-data-route.js';
 
 const MAX_BODY_BYTES = 4 * 1024;
 const MAX_IDEMPOTENCY_KEY_CHARS = 255;
@@ -200,10 +200,8 @@ function readIdempotencyKey({ headers }: Call): string | undefined {
 
 async function listCommands(call: Call): Promise<HttpAnswer> {
   const { parts, merchantId, query } = call;
-  const { mac_addr: macText, state } = query as { mac_addr?: string; state?: CommandState };
-  if (macText !== undefined && !parseMac(macText).ok)
-    throw inputRefusal('query', [{ pointer: '/mac_addr', detail: 'expected a MAC such as A4:C1:38:F0:E1:D2' }]);
-  const device = macText === undefined ? undefined : (await findOwnLock({ ...call, params: { mac: macText } })).device;
+  const { state } = query as { state?: CommandState };
+  const device = (await findQueriedLock(call))?.device;
   // A cursor is valid only for the list and the filters of its first page.
   const listKey = JSON.stringify(['commands', device?.id ?? null, state ?? null]);
   const { limit, after } = readPage(call, listKey, ['number']);

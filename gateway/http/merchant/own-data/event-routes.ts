@@ -33,12 +33,13 @@ const Query = Type.Object({
       description: 'The `next_cursor` of an earlier answer; without it, the oldest stored event is the first.',
     }),
   ),
+  cursor: Type.Optional(
+    Type.String({ maxLength: MAX_CURSOR_CHARS, description: 'Another name for `after`, as other lists have it.' }),
+  ),
   types: Type.Optional(
-    Type.String({ maxLength: 100, description: 'Only pings of these types: cellular, gps, close_connection.' }),
+    Type.Array(Type.String(), { description: 'Only pings of these types: cellular, gps, close_connection.' }),
   ),
-  reasons: Type.Optional(
-    Type.String({ maxLength: 1_000, description: 'Only pings with these reasons, separated by commas.' }),
-  ),
+  reasons: Type.Optional(Type.Array(Type.String(), { description: 'Only pings with these reasons.' })),
   limit: LIMIT_QUERY,
   wait: Type.Optional(
     Type.Integer({
@@ -91,15 +92,15 @@ export const EVENT_ROUTES: readonly MerchantRoute[] = [
 
 async function answerEvents(call: Call): Promise<HttpAnswer> {
   const { parts, merchantId, signal, query } = call;
-  const { after, types, reasons, limit = DEFAULT_LIMIT, wait = 0 } = query as EventQuery;
+  const { types, reasons, limit = DEFAULT_LIMIT, wait = 0 } = query as EventQuery;
   // A cursor is a place in the log, which has the uplinks of all merchants, so the list's name includes the merchant.
   const list = `events ${merchantId}`;
   const filter: EventPageTerms['filter'] = {
     types: readWords('types', types, (word) => PING_TYPES.includes(word), PING_TYPES.join(', ')),
-    reasons: readWords('reasons', reasons, isReason, 'reasons such as REASON_THEFT, separated by commas'),
+    reasons: readWords('reasons', reasons, isReason, 'reasons such as REASON_THEFT'),
   };
   const terms: EventPageTerms = { filter, limit, turns: parts.ownData.turns, signal };
-  let place = placeOf(after, list);
+  let place = placeOf(query as EventQuery, list);
   const read = async (): Promise<EventPage> => {
     const page = await readEventPage(parts, merchantId, place, terms).catch((error: unknown) => {
       throw goneIfSwept(error, list);
@@ -126,17 +127,22 @@ async function answerEvents(call: Call): Promise<HttpAnswer> {
 
 interface EventQuery {
   readonly after?: string;
-  readonly types?: string;
-  readonly reasons?: string;
+  readonly cursor?: string;
+  readonly types?: readonly string[];
+  readonly reasons?: readonly string[];
   readonly limit?: number;
   readonly wait?: number;
 }
 
-function placeOf(after: string | undefined, list: string): EventPlace {
-  if (after === undefined) return OLDEST_PLACE;
-  const [place, completeToMs] = readCursor('after', after, list, ['any', 'number']);
+function placeOf({ after, cursor }: EventQuery, list: string): EventPlace {
+  const name = after === undefined ? 'cursor' : 'after';
+  const text = after ?? cursor;
+  if (text === undefined) return OLDEST_PLACE;
+  if (cursor !== undefined && cursor !== text)
+    throw inputRefusal('query', [{ pointer: '/cursor', detail: 'expected the same as after, or only one of them' }]);
+  const [place, completeToMs] = readCursor(name, text, list, ['any', 'number']);
   const position = decodePosition(place);
-  if (position === undefined) throw wrongCursor('after');
+  if (position === undefined) throw wrongCursor(name);
   return { after: position, completeToMs: completeToMs as number };
 }
 
@@ -145,15 +151,15 @@ function valuesOf({ after, completeToMs }: EventPlace): Position {
   return [encodePosition(after), completeToMs];
 }
 
-/** Returns the words of a parameter, which are separated by commas. @throws Refusal 400 `input-query` */
+/** Returns the words of a parameter; undefined if it has none. @throws Refusal 400 `input-query` */
 function readWords(
   name: string,
-  text: string | undefined,
+  texts: readonly string[] = [],
   isValid: (word: string) => boolean,
   expected: string,
 ): readonly string[] | undefined {
-  if (text === undefined) return undefined;
-  const words = text.split(',').map((word) => word.trim());
+  if (texts.length === 0) return undefined;
+  const words = texts.map((word) => word.trim());
   const wrong = words.find((word) => !isValid(word));
   if (wrong === undefined) return words;
   const detail = `expected ${expected}, not ${JSON.stringify(wrong.slice(0, 60))}`;
@@ -180,6 +186,6 @@ function tooManyWaiting(): OverBudget {
 /** The answer with a page of events. Not serialised by the route's schema, since events have several shapes. */
 async function pageOf(call: Call, list: string, { events, next }: EventPage): Promise<HttpAnswer> {
   const cursor = encodeCursor(list, valuesOf(next));
-  const headers = { link: linkTo(call.url, 'after', cursor) };
+  const headers = { link: linkTo(call.url, 'after', cursor, 'cursor') };
   return { status: 200, headers, text: await listText(call, events, (event) => event, { next_cursor: cursor }) };
 }

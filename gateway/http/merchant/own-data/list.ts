@@ -121,11 +121,16 @@ export async function listText<Item>(
   return { type: `${JSON_TYPE}; charset=utf-8`, content };
 }
 
-/** The header `Link` (RFC 8288) to the same request with another cursor. */
-export function linkTo(url: string, name: string, cursor: string): string {
+/**
+ * The header `Link` (RFC 8288) to the same request with another cursor.
+ *
+ * @param otherName another name of the parameter, which the link does not have
+ */
+export function linkTo(url: string, name: string, cursor: string, otherName?: string): string {
   const [path = '', query = ''] = url.split('?', 2);
   const members = new URLSearchParams(query);
   members.set(name, cursor);
+  if (otherName !== undefined) members.delete(otherName);
   return `<${path}?${members}>; rel="next"`;
 }
 

@@ -6,7 +6,7 @@ import { Type } from 'typebox';
 import { parseMac } from '../../../../proto/wire/mac.js';
 import type { DeviceReading } from '../../../store/contract/devices/device.js';
 import type { KeyScope } from '../../../store/contract/merchants/key-scopes.js';
-import { Refusal } from '../refusal.js';
+import { inputRefusal, Refusal } from '../refusal.js';
 import {
   type Call,
   lacksScopeResponse,
@@ -54,4 +54,17 @@ export async function findOwnLock({ parts, merchantId, params }: Call): Promise<
   const reading = mac.ok ? await parts.store.findDevice(mac.value) : null;
   if (reading?.device.merchantId === merchantId) return reading;
   throw new Refusal({ status: 404, code: 'no-such-device', detail: 'there is no such lock' });
+}
+
+/**
+ * Returns the caller's lock that the parameter `mac_addr` names; undefined without the parameter.
+ *
+ * @throws Refusal 404 `no-such-device`, 400 `input-query` for a malformed MAC
+ */
+export async function findQueriedLock(call: Call): Promise<DeviceReading | undefined> {
+  const { mac_addr: mac } = call.query as { readonly mac_addr?: string };
+  if (mac === undefined) return undefined;
+  if (!parseMac(mac).ok)
+    throw inputRefusal('query', [{ pointer: '/mac_addr', detail: 'expected a MAC such as A4:C1:38:F0:E1:D2' }]);
+  return await findOwnLock({ ...call, params: { mac } });
 }

@@ -83,7 +83,7 @@ export const WEBHOOK_EXAMPLE = {
   success_rate: 0.998,
   p95_ms: 180,
   last_success_at: '2026-11-20T06:30:00.000Z',
-  last_error: { at: '2026-11-20T04:11:09.310Z', status: 503, error: 'the answer was 503' },
+  last_error: { at: '2026-11-20T04:11:09.310Z', status: 503, error: 'the receiver answered 503' },
   created_at: '2026-03-02T09:12:44.000Z',
 };
 
@@ -126,7 +126,9 @@ export const DELIVERY_EXAMPLE = {
   received_at: '2026-11-20T06:30:00.000Z',
   state: 'pending',
   next_attempt_at: '2026-11-20T06:30:05.120Z',
-  attempts: [{ number: 1, at: '2026-11-20T06:30:00.020Z', status: 503, duration_ms: 41, error: 'the answer was 503' }],
+  attempts: [
+    { number: 1, at: '2026-11-20T06:30:00.020Z', status: 503, duration_ms: 41, error: 'the receiver answered 503' },
+  ],
 };
 
 export const DeliveryHourSchema = Type.Object(

@@ -13,7 +13,7 @@ import { Refusal } from '../refusal.js';
 import { type Call, type HttpAnswer, type MerchantRoute, problemResponse, tooLarge, WRONG_TYPE } from '../route.js';
 import { readSpan } from './history/ping-read.js';
 import { longPageAnswer, PAGE_QUERY, pageAnswer, pageResponse, readPage } from './list.js';
-import { findOwnLock, ownDataRoute } from './own-data-route.js';
+import { findQueriedLock, ownDataRoute } from './own-data-route.js';
 import {
   DELIVERY_EXAMPLE,
   DELIVERY_HOUR_EXAMPLE,
@@ -80,7 +80,7 @@ export const WEBHOOK_ROUTES: readonly MerchantRoute[] = [
     }),
     responses: {
       200: pageResponse('The deliveries.', DeliverySchema, DELIVERY_EXAMPLE),
-      400: problemResponse('`state`, `from`, `limit` or `cursor` is not valid.'),
+      400: problemResponse('A parameter is not valid.'),
       404: problemResponse('The merchant has no such webhook URL or no such lock.'),
     },
     handle: listDeliveries,
@@ -193,8 +193,8 @@ async function listDeliveries(call: Call): Promise<HttpAnswer> {
   const { parts, merchantId, query, signal } = call;
   const { webhooks, turns } = parts.ownData;
   const { id: urlId } = await findOwnUrl(call);
-  const { state, mac_addr: mac, from } = query as { state?: DeliveryState; mac_addr?: string; from?: string };
-  const device = mac === undefined ? undefined : (await findOwnLock({ ...call, params: { mac } })).device;
+  const { state, from } = query as { state?: DeliveryState; from?: string };
+  const device = (await findQueriedLock(call))?.device;
   const { fromMs } = readSpan(call);
   const list = JSON.stringify(['deliveries', urlId, state ?? null, device?.id ?? null, from ?? null]);
   const { limit, after } = readPage(call, list, ['number']);

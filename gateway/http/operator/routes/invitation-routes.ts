@@ -5,6 +5,7 @@ import { toDate } from '../../../../proto/wire/ping-json.js';
 import { invitationPath } from '../../../console/invitation-link.js';
 import { DASHBOARD_ROLES } from '../../../store/contract/merchants/dashboard-roles.js';
 import { type Invitation, MAX_INVITATIONS_PER_MERCHANT } from '../../../store/contract/merchants/invitation-store.js';
+import { MAX_USERNAME_CHARS } from '../../../store/contract/merchants/people-store.js';
 import { pick } from '../json/audit-terms.js';
 import { findMerchant, findOpenMerchant } from '../merchant-name.js';
 import { readExpiry, readId, textOf } from '../query.js';
@@ -13,7 +14,7 @@ import { DateText, Exact, MaybeText, Name, OneOf, Time } from '../schemas.js';
 
 const NewInvitation = Exact({
   merchant: Type.Optional(Name),
-  username: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  username: Type.Optional(Type.String({ minLength: 1, maxLength: MAX_USERNAME_CHARS })),
   dashboard: OneOf(DASHBOARD_ROLES),
   expires_at: Type.Optional(DateText),
 });

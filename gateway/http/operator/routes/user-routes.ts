@@ -8,7 +8,12 @@ import {
   DASHBOARD_ROLES,
   dashboardRole,
 } from '../../../store/contract/merchants/dashboard-roles.js';
-import { INT64_MAX, INT64_MIN, type ListedUser } from '../../../store/contract/merchants/people-store.js';
+import {
+  INT64_MAX,
+  INT64_MIN,
+  type ListedUser,
+  MAX_USERNAME_CHARS,
+} from '../../../store/contract/merchants/people-store.js';
 import { pick } from '../json/audit-terms.js';
 import { findMerchant, findOpenMerchant } from '../merchant-name.js';
 import { cutPage, NextCursor, nextCursor, pageQuery, readPage, wrongCursor } from '../page.js';
@@ -19,7 +24,7 @@ import { Exact, MaybeText, Name, OneOf, OrNull, Time } from '../schemas.js';
 const MAX_USERS_PER_PAGE = 1_000;
 
 const NewUser = Exact({
-  username: Type.String({ minLength: 1, maxLength: 200 }),
+  username: Type.String({ minLength: 1, maxLength: MAX_USERNAME_CHARS }),
   merchant: Type.Optional(Name),
   password: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
   email: Type.Optional(Type.String({ maxLength: 320 })),

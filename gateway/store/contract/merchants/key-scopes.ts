@@ -3,10 +3,10 @@
 /** Each scope, with a sentence about what it allows. */
 export const KEY_SCOPES = {
   spec: 'Pets, users and their sessions, test webhooks, and the tokens for these.',
-  'locks:read': 'Read locks, their pings, tracks and findings.',
+  'locks:read': 'Read locks, their pings, events, tracks and findings.',
   'locks:write': 'Name and label locks.',
   commands: 'Send commands to locks, and read them.',
-  'webhooks:read': 'Read events, webhook URLs and deliveries.',
+  'webhooks:read': 'Read webhook URLs and deliveries.',
   'webhooks:resend': 'Send events again, and recover what a URL missed.',
   'billing:read': 'Read usage and statements.',
   users: 'Manage users of the dashboard and their roles.',

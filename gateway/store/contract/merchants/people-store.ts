@@ -11,6 +11,9 @@ import type { DashboardRole } from './dashboard-roles.js';
 export const INT64_MIN = -(2n ** 63n);
 export const INT64_MAX = 2n ** 63n - 1n;
 
+/** Maximum length of a user's name, in characters, except in the specification's lists of users (`--name-length`). */
+export const MAX_USERNAME_CHARS = 256;
+
 /** Maximum number of sessions of a user; one more ends the oldest. */
 export const MAX_SESSIONS_PER_USER = 100;
 

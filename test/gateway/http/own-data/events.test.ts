@@ -53,6 +53,11 @@ t.test(
     t.same(sequencesOf(filtered), []);
     t.not(filtered.next_cursor, first.next_cursor, 'the cursor moves past events that the filter leaves out');
     t.same(sequencesOf(await readEvents(gateway, key, 'reasons=REASON_UNRECOGNIZED_99')), []);
+
+    const byCursor = await callMerchantApi(gateway, `/v1/events?limit=2&cursor=${first.next_cursor}`, { key });
+    t.same(sequencesOf(byCursor.body as Page), [3, 4], 'the parameter may have the name that other lists use');
+    const [, link = ''] = /^<(.+)>; rel="next"$/.exec(String(byCursor.headers.link)) ?? [];
+    t.same(sequencesOf((await callMerchantApi(gateway, link, { key })).body as Page), [5]);
   },
 );
 
@@ -66,6 +71,8 @@ t.test('wrong parameters and another merchant’s cursor are refused by name', a
     ['types=gsm', '/types'],
     ['reasons=REASON_THEFT,theft', '/reasons'],
     ['after=x', '/after'],
+    ['cursor=x', '/cursor'],
+    ['after=x&cursor=y', '/cursor'],
     [`after=${othersCursor}`, '/after'],
     ['wait=31', '/wait'],
     ['wait=-1', '/wait'],

@@ -3,6 +3,9 @@
  * the track, findings (objections to a lock) and explanations, and a lock that moves to another merchant.
  */
 import t from 'tap';
+import type { ReadPing } from '../../../../gateway/http/merchant/own-data/history/ping-read.js';
+import { Track } from '../../../../gateway/http/merchant/own-data/history/track.js';
+import type { Device } from '../../../../gateway/store/contract/devices/device.js';
 import { parseMac } from '../../../../proto/wire/mac.js';
 import { testBytes, testMac } from '../../../helpers/gateway/test-gateway.js';
 import { callMerchantApi, type MerchantCall } from '../../../helpers/http/merchant-call.js';
@@ -167,6 +170,16 @@ t.test('the track is a line with times, as GeoJSON and as GPX', async (t) => {
   t.match(gpx.headers, { 'content-type': 'application/gpx+xml; charset=utf-8' });
   t.match(gpx.text, /<name>A &lt;b&gt; &amp; &quot;c&quot;<\/name>/);
   t.equal([...gpx.text.matchAll(/<trkpt lat="52\.\d+" lon="13\.\d+"><time>[^<]+Z<\/time><\/trkpt>/g)].length, 2);
+});
+
+t.test('a GPX file has decimal numbers without an exponent, as its schema requires', async (t) => {
+  const device = { mac: testMac(), name: null } as Device;
+  const track = new Track(device);
+  const position = { latitudeDegrees: 1e-7, longitudeDegrees: -3e-7, uncertaintyMeters: 5 };
+  const body = { kind: 'gps', reason: 'REASON_GPS_PING', position, speedMetersPerSecond: 0, directionDegrees: 0 };
+  track.add({ stored: { source: 'lock' }, uplink: { timeMs: 1, body } } as unknown as ReadPing);
+  const { content } = track.finish('gpx', null);
+  t.match(content, '<trkpt lat="0.0000001" lon="-0.0000003">');
 });
 
 t.test('each finding has an explanation, which other merchants can’t read', async (t) => {

@@ -27,6 +27,7 @@ t.test('a filter that takes one of some words takes no other', async (t) => {
     ['/v1/events?reasons=FOO', '/reasons'],
     ['/v1/events?types=FOO', '/types'],
     ['/v1/commands?mac_addr=FOO', '/mac_addr'],
+    ['/v1/webhooks/1/deliveries?mac_addr=FOO', '/mac_addr'],
   ];
   for (const { method, path, query } of OWN_DATA_ROUTES)
     for (const [name, { enum: words, items }] of parametersOf(query))
@@ -39,6 +40,34 @@ t.test('a filter that takes one of some words takes no other', async (t) => {
   for (const [where, pointer] of wrong)
     t.match(await ask(site, where), { status: 400, body: { code: 'input-query', errors: [{ pointer }] } }, where);
   t.match(await ask(site, `/v1/locks/${mac}/pings?reason=REASON_UNRECOGNIZED_99`), { status: 200 });
+});
+
+t.test('a parameter with one value is refused if it is repeated, and a list may be', async (t) => {
+  const site = await ownDataSite(t);
+  const { mac } = site.amber;
+  for (const [where, pointer] of [
+    ['/v1/locks?limit=1&limit=2', '/limit'],
+    ['/v1/locks?cursor=a&cursor=a', '/cursor'],
+    [`/v1/locks/${mac}/track?format=gpx&format=gpx`, '/format'],
+    ['/v1/events?wait=0&wait=0', '/wait'],
+  ] as const) {
+    const errors = [{ pointer, detail: 'expected one value: the parameter is repeated' }];
+    t.match(await ask(site, where), { status: 400, body: { code: 'input-query', errors } }, where);
+  }
+  for (const where of ['/v1/locks?presence=late&presence=online', '/v1/events?types=gps&types=cellular,'])
+    t.match(await ask(site, where), { status: 200 }, where);
+});
+
+t.test('a path part of any length is answered like an unknown one', async (t) => {
+  const site = await ownDataSite(t);
+  const long = 'x'.repeat(1_000);
+  for (const where of [
+    `/v1/locks/${long}`,
+    `/v1/locks/${long}/pings`,
+    `/v1/commands/${long}`,
+    `/v1/statements/${long}`,
+  ])
+    t.match(await ask(site, where), { status: 404 }, where.slice(0, 40));
 });
 
 t.test('a wrong body is another code than a wrong query', async (t) => {

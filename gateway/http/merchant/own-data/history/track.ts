@@ -11,6 +11,9 @@ export type TrackFormat = (typeof TRACK_FORMATS)[number];
 /** Maximum number of points. The oldest points of a longer track are left out. */
 const MAX_POINTS = 10_000;
 
+/** Digits after the point: pings have positions in 10⁻⁷ degrees. */
+const POSITION_DIGITS = 7;
+
 interface Point {
   readonly timeMs: number;
   readonly latitude: number;
@@ -140,7 +143,7 @@ export class Track {
     const { mac, name } = this.#device;
     const desc = completeFrom === null ? '' : `<desc>complete from ${completeFrom}</desc>`;
     const points = this.#points.map(({ latitude, longitude, timeMs }) => {
-      return `<trkpt lat="${latitude}" lon="${longitude}"><time>${toDate(timeMs)}</time></trkpt>\n`;
+      return `<trkpt lat="${degrees(latitude)}" lon="${degrees(longitude)}"><time>${toDate(timeMs)}</time></trkpt>\n`;
     });
     return (
       '<?xml version="1.0" encoding="UTF-8"?>\n' +
@@ -149,6 +152,11 @@ export class Track {
       `<trkseg>\n${points.join('')}</trkseg>\n</trk>\n</gpx>\n`
     );
   }
+}
+
+/** Decimal digits, as XML Schema's `decimal` requires: JavaScript writes numbers below 10⁻⁶ with an exponent. */
+function degrees(value: number): string {
+  return String(value).includes('e') ? value.toFixed(POSITION_DIGITS) : String(value);
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };

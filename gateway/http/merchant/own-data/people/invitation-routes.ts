@@ -9,13 +9,13 @@ import { INVITATION_LIFE, MAX_INVITATION_LIFE } from '../../../../accounts/invit
 import { invitationPath } from '../../../../console/invitation-link.js';
 import { DASHBOARD_ROLES, type DashboardRole } from '../../../../store/contract/merchants/dashboard-roles.js';
 import type { Invitation } from '../../../../store/contract/merchants/invitation-store.js';
+import { MAX_USERNAME_CHARS } from '../../../../store/contract/merchants/people-store.js';
 import { Refusal } from '../../refusal.js';
 import { type Call, type HttpAnswer, type MerchantRoute, problemResponse, tooLarge, WRONG_TYPE } from '../../route.js';
 import { PAGE_QUERY, pageAnswer, pageResponse, readPage } from '../list.js';
 import { ownDataRoute } from '../own-data-route.js';
 
 const MAX_BODY_BYTES = 1024;
-const MAX_NAME_CHARS = 200;
 
 const role = Type.Unsafe<DashboardRole>({ type: 'string', enum: [...DASHBOARD_ROLES] });
 const members = {
@@ -37,7 +37,7 @@ const Created = Type.Object(
 const Body = Type.Object(
   {
     dashboard: role,
-    username: Type.Optional(Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS })),
+    username: Type.Optional(Type.String({ minLength: 1, maxLength: MAX_USERNAME_CHARS })),
     expires_in: Type.Optional(
       Type.Integer({
         minimum: 1,

@@ -9,14 +9,18 @@ import {
   type DashboardChoice,
   dashboardRole,
 } from '../../../../store/contract/merchants/dashboard-roles.js';
-import { INT64_MAX, INT64_MIN, type ListedUser } from '../../../../store/contract/merchants/people-store.js';
+import {
+  INT64_MAX,
+  INT64_MIN,
+  type ListedUser,
+  MAX_USERNAME_CHARS,
+} from '../../../../store/contract/merchants/people-store.js';
 import { Refusal } from '../../refusal.js';
 import { type Call, type MerchantRoute, problemResponse, tooLarge, WRONG_TYPE } from '../../route.js';
 import { PAGE_QUERY, pageAnswer, pageResponse, readPage } from '../list.js';
 import { ownDataRoute } from '../own-data-route.js';
 
 const MAX_BODY_BYTES = 8 * 1024;
-const MAX_NAME_CHARS = 200;
 const MAX_EMAIL_CHARS = 320;
 const MAX_PASSWORD_CHARS = 512;
 
@@ -39,7 +43,7 @@ const UserSchema = Type.Object(
 const email = Type.Optional(Type.String({ minLength: 1, maxLength: MAX_EMAIL_CHARS }));
 const password = Type.Optional(Type.String({ minLength: 1, maxLength: MAX_PASSWORD_CHARS }));
 const NewUserBody = Type.Object(
-  { username: Type.String({ minLength: 1, maxLength: MAX_NAME_CHARS }), email, password },
+  { username: Type.String({ minLength: 1, maxLength: MAX_USERNAME_CHARS }), email, password },
   { title: 'NewDashboardUser' },
 );
 const UserChange = Type.Object(
