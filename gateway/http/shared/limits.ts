@@ -5,8 +5,8 @@ import { Seconds } from '../../../proto/clock.js';
 export const MAX_BODY_BYTES = 1024 * 1024;
 
 /**
- * The limit of one part of a path, in characters: names of merchants and users are parts of paths, and a user's name may
- * have any length if it was stored by a version without `--name-length`.
+ * The limit of one part of a path, in characters: names of merchants and users are parts of paths, and a user's name
+ * may have any length if it was stored by a version without `--name-length`.
  */
 export const MAX_PATH_PART_CHARS = 4_096;
 
