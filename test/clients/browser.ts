@@ -48,6 +48,7 @@ export interface BrowserMouse {
 /** A session of the Chrome DevTools Protocol. */
 export interface DevToolsSession {
   send<Answer>(method: string, parameters?: object): Promise<Answer>;
+  on<Parameters>(event: string, take: (parameters: Parameters) => void): void;
   detach(): Promise<void>;
 }
 

@@ -1,12 +1,24 @@
-/** The axis of a timeline: converts times to horizontal positions, and draws the axis with its times. Pure. */
-import { Minutes } from '../../../proto/clock.js';
+/**
+ * The axis of a timeline: converts times to horizontal positions, and draws the axis with its times, at round ones: from
+ * milliseconds to months. Times are UTC, as in the gateway's sentences, and the axis says so. Pure.
+ */
+import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../../proto/clock.js';
 import { describeTime } from '../../../proto/power/judge/words.js';
 import { pathShape, type Shape, textShape } from './shapes.js';
 import type { TimeRange } from './timeline-data.js';
 
-/** The space between two times of the axis. */
-const AXIS_MARK_WIDTH = 190;
-const MIN_AXIS_MARKS = 2;
+/** The spaces between two times of the axis; beyond the last, days are doubled. */
+const STEPS: readonly Milliseconds[] = [
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
+  ...[1, 2, 5, 10, 15, 30].map(Seconds),
+  ...[1, 2, 5, 10, 15, 30].map(Minutes),
+  ...[1, 2, 3, 6, 12].map(Hours),
+  Days(1),
+];
+/** The least width between two times, and between two dates. */
+const TIME_WIDTH = 90;
+const DATE_WIDTH = 130;
+const ZONE = 'UTC';
 
 /** Converts times to horizontal positions. */
 export class TimeAxis {
@@ -31,22 +43,48 @@ export class TimeAxis {
     return atMs >= this.range.fromMs && atMs <= this.range.toMs;
   }
 
+  /** A line with times below it, and below them the dates: that of the start, and each new one. */
   shapes(top: number): Shape[] {
     const { fromMs, toMs } = this.range;
-    const markCount = Math.max(MIN_AXIS_MARKS, Math.floor((this.right - this.left) / AXIS_MARK_WIDTH) + 1);
-    const hasSeconds = toMs - fromMs < Minutes(markCount);
-    const shapes = [pathShape('axis', `M${this.left} ${top}H${this.right}`)];
-    for (let mark = 0; mark < markCount; mark += 1) {
-      const atMs = fromMs + (mark / (markCount - 1)) * (toMs - fromMs);
-      const anchor = mark === 0 ? 'start' : mark === markCount - 1 ? 'end' : 'middle';
-      const time = describeTime(Math.round(atMs))
-        .replace('T', ' ')
-        .slice(0, hasSeconds ? 'YYYY-MM-DD hh:mm:ss'.length : 'YYYY-MM-DD hh:mm'.length);
-      shapes.push(
-        pathShape('axis', `M${this.x(atMs)} ${top}v4`),
-        textShape('time', this.x(atMs), top + 16, time, anchor),
-      );
+    const step = stepFor(((toMs - fromMs) / (this.right - this.left)) * TIME_WIDTH);
+    const start = textShape('time', this.left, top + 30, `${dateText(fromMs)} ${ZONE}`, 'start');
+    const shapes = [pathShape('axis', `M${this.left} ${top}H${this.right}`), start];
+    let shownDate = dateText(fromMs);
+    let freeFrom = this.left + DATE_WIDTH;
+    for (let atMs = Math.ceil(fromMs / step) * step; atMs <= toMs; atMs += step) {
+      const x = this.x(atMs);
+      shapes.push(pathShape('axis', `M${x} ${top}v4`));
+      const anchor = x - this.left < TIME_WIDTH / 2 ? 'start' : this.right - x < TIME_WIDTH / 2 ? 'end' : 'middle';
+      const hasDates = step >= Days(1);
+      shapes.push(textShape('time', x, top + 16, hasDates ? dateText(atMs) : timeText(atMs, step), anchor));
+      if (hasDates || dateText(atMs) === shownDate || x < freeFrom || this.right - x < DATE_WIDTH / 2) continue;
+      shownDate = dateText(atMs);
+      freeFrom = x + DATE_WIDTH;
+      shapes.push(textShape('time', x, top + 30, shownDate, 'middle'));
     }
     return shapes;
   }
+}
+
+/** The smallest step that is not below a span. */
+function stepFor(least: Milliseconds): Milliseconds {
+  const step = STEPS.find((each) => each >= least);
+  if (step !== undefined) return step;
+  let days = Days(2);
+  while (days < least) days *= 2;
+  return days;
+}
+
+/** The time of day with as many digits as a step needs: `07:00`, `07:00:05` or `07:00:05.25`. */
+function timeText(atMs: number, step: Milliseconds): string {
+  const digits = [Seconds(1), 100, 10, 1].findIndex((unit) => step % unit === 0);
+  const end = step % Minutes(1) === 0 ? 'hh:mm'.length : 'hh:mm:ss'.length + (digits > 0 ? 1 + digits : 0);
+  const [, time = ''] = describeTime(atMs).split('T');
+  return time.slice(0, end);
+}
+
+/** The date, such as `2026-11-20`; a number of milliseconds for a time beyond all dates. */
+function dateText(atMs: number): string {
+  const [date = ''] = describeTime(Math.round(atMs)).split('T');
+  return date;
 }

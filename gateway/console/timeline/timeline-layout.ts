@@ -31,6 +31,8 @@ const NARROW_WIDTH = 640;
 const MARGIN = 10;
 const TOP = 8;
 const BAND_HEIGHT = 26;
+/** The axis with its times and dates. */
+const AXIS_HEIGHT = 40;
 /** The height of the name above a row of a narrow drawing. */
 const NAME_HEIGHT = 13;
 /** The widest that a character of a state's name is, in bold; the name is shown only if it fits into its band. */
@@ -58,7 +60,14 @@ export function layoutTimeline(data: TimelineData, range: TimeRange, width: numb
     top += row.height + nameHeight;
   }
   shapes.push(...axis.shapes(top + 4));
-  return { width, height: top + 26, left, right: width - MARGIN, shapes, description: describeChart(data, range) };
+  return {
+    width,
+    height: top + AXIS_HEIGHT,
+    left,
+    right: width - MARGIN,
+    shapes,
+    description: describeChart(data, range),
+  };
 }
 
 function rowsOf(data: TimelineData, axis: TimeAxis): Row[] {

@@ -3,7 +3,7 @@
  * document (document.ts), and a test compares every answer with them.
  */
 import { type TProperties, type TSchema, Type } from 'typebox';
-import { TROUBLES } from '../../locks/list/lock-order.js';
+import { TROUBLES } from '../../../proto/power/troubles.js';
 import { BelievedSchema } from '../merchant/own-data/lock-json.js';
 
 /** A merchant's name. */

@@ -4,13 +4,14 @@
  * any other order, the first page looks at all locks, and the order is kept for further pages (kept-orders.ts).
  */
 import type { Clock } from '../../../proto/clock.js';
+import { TROUBLES } from '../../../proto/power/troubles.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Device } from '../../store/contract/devices/device.js';
 import { KeptOrders } from './kept-orders.js';
 import { type ListedLock, type LockStates, listedLock } from './listed-lock.js';
 import { indexAfter, type LockDirectory } from './lock-directory.js';
 import { type LockFilter, lockMatcher } from './lock-filter.js';
-import { type LockOrder, type Place, placeComparer, placeOf, type SortKey, TROUBLES } from './lock-order.js';
+import { type LockOrder, type Place, placeComparer, placeOf, type SortKey } from './lock-order.js';
 import type { ReadTurns } from './read-turns.js';
 import { sortInTurns } from './sort-in-turns.js';
 

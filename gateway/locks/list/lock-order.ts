@@ -1,5 +1,7 @@
 /** The orders in which a list shows locks (interfaces.md §4). Locks with equal values are ordered by MAC. Pure. */
+
 import { POWER_MODEL } from '../../../proto/power/model.js';
+import { TROUBLES, type Trouble } from '../../../proto/power/troubles.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { ListedLock } from './listed-lock.js';
 import { isStolen, PRESENCES } from './lock-filter.js';
@@ -30,10 +32,6 @@ export interface Place {
   readonly value: number | string | null;
   readonly mac: Mac;
 }
-
-/** What may need attention at a lock, the most urgent first. */
-export const TROUBLES = ['theft', 'late', 'low-battery', 'unjudged', 'airplane', 'never-seen', 'none'] as const;
-export type Trouble = (typeof TROUBLES)[number];
 
 /** The most urgent trouble of a lock; `none` if it has none. */
 export function troubleOf({ state, presence: { presence }, unjudged }: ListedLock): Trouble {

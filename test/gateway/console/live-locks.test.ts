@@ -2,6 +2,7 @@
 import t from 'tap';
 import type { Lock } from '../../../gateway/console/page/api/shapes.js';
 import { compareByTrouble, LiveLocks } from '../../../gateway/console/page/live/live-locks.js';
+import { TROUBLES } from '../../../proto/power/troubles.js';
 import { SeededChance } from '../../helpers/pair/seeded-chance.js';
 
 function lockOf(number: number, changes: Partial<Lock> = {}): Lock {
@@ -42,5 +43,21 @@ t.test('the array stays the same until something changes, and is a new one after
   t.same(
     live.sorted.map(({ mac_addr }) => mac_addr),
     [lockOf(3).mac_addr],
+  );
+});
+
+t.test('the page has the gateway’s order of troubles', async (t) => {
+  const locks = [...TROUBLES].reverse().map((trouble, number) => lockOf(number, { trouble }));
+  const live = new LiveLocks();
+  live.apply({
+    type: 'snapshot',
+    part: 1,
+    last: true,
+    locks: [...locks, lockOf(30, { trouble: 'of-a-newer-gateway' })],
+  });
+  const expected = TROUBLES.toSpliced(-1, 0, 'of-a-newer-gateway' as never);
+  t.same(
+    live.sorted.map(({ trouble }) => trouble),
+    expected,
   );
 });

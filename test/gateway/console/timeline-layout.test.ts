@@ -67,6 +67,25 @@ t.test('marks are where their time is, in the row of their reason', async (t) =>
   t.match(description, /^From .* States: MID, HIGH\. 3 pings and 1 findings/);
 });
 
+t.test('the axis has round times with as many digits as they need, and the dates in UTC', async (t) => {
+  const timesOf = (fromMs: number, spanMs: number, width = WIDTH): (string | undefined)[] =>
+    withClass(layoutTimeline(DATA, { fromMs, toMs: fromMs + spanMs }, width).shapes, 'time').map(({ text }) => text);
+  const date = '2026-11-20 UTC';
+  const hours = ['06:00', '08:00', '10:00', '12:00', '14:00', '16:00'];
+  t.same(timesOf(START_MS + 1, Hours(11)), [date, '08:00', '10:00', '12:00', '14:00', '16:00'], 'hours');
+  t.same(timesOf(START_MS, Hours(10)), [date, ...hours]);
+  t.same(timesOf(START_MS, Hours(10), 340), [date, '06:00', '09:00', '12:00', '15:00'], 'fewer on a phone');
+  t.same(timesOf(START_MS + 1, 2_000).slice(0, 4), [date, '06:00:00.5', '06:00:01.0', '06:00:01.5'], 'tenths');
+  t.same(timesOf(START_MS + 987, 100).slice(0, 3), [date, '06:00:01.00', '06:00:01.02'], 'hundredths');
+  t.same(timesOf(START_MS + 1, 10).slice(0, 3), [date, '06:00:00.002', '06:00:00.004'], 'milliseconds');
+  t.same(timesOf(START_MS, Minutes(1)).slice(0, 3), [date, '06:00:00', '06:00:10'], 'seconds');
+  const days = timesOf(START_MS + Hours(13), Hours(20));
+  t.same([days[0], ...days.filter((text) => text?.startsWith('2026-11-21'))], [date, '2026-11-21'], 'a new day');
+  t.same(timesOf(START_MS, Hours(24 * 6)).slice(0, 3), [date, '2026-11-21', '2026-11-22'], 'days');
+  t.ok(timesOf(Date.UTC(1970), Date.UTC(2026)).length < 12, 'the clock of a lock may be wrong by years');
+  t.equal(timesOf(8.64e15, Hours(1))[0]?.slice(-3), 'UTC', 'a time beyond all dates');
+});
+
 t.test('kinds that the caller does not have take no row', async (t) => {
   const bare = { ...DATA, connections: [], commands: [], deliveries: [] };
   const names = withClass(layoutTimeline(bare, RANGE, WIDTH).shapes, 'label').map(({ text }) => text);

@@ -2,6 +2,7 @@
  * The present state of all locks of a page: a snapshot in parts, then changes (`GET /v1/stream`). Several changes make
  * one version, so that a page is drawn a few times a second, however many locks change. Pure.
  */
+import { TROUBLES } from '../../../../proto/power/troubles.js';
 import type { Lock } from '../api/shapes.js';
 import type { TailBatch } from './tail-outbox.js';
 
@@ -100,9 +101,6 @@ function withChanges(sorted: readonly Lock[], changed: ReadonlyMap<string, Lock>
 /** Compares names; many times faster than `localeCompare`. */
 const NAMES = new Intl.Collator();
 
-/** The kinds of trouble, worst first. Kinds that this list lacks rank after it and before `none`. */
-export const TROUBLE_ORDER: readonly string[] = ['theft', 'unjudged', 'late', 'low-battery'];
-
 /** The worst trouble first, then by name, then by MAC. */
 export function compareByTrouble(a: Lock, b: Lock): number {
   const byTrouble = troubleRank(a) - troubleRank(b);
@@ -112,8 +110,10 @@ export function compareByTrouble(a: Lock, b: Lock): number {
   return byName !== 0 ? byName : a.mac_addr < b.mac_addr ? -1 : 1;
 }
 
+const TROUBLE_RANKS: ReadonlyMap<string, number> = new Map(TROUBLES.map((trouble, rank) => [trouble, rank]));
+/** That of a trouble that a newer gateway knows and this page does not: before `none`. */
+const UNKNOWN_RANK = TROUBLES.length - 1.5;
+
 function troubleRank({ trouble }: Lock): number {
-  if (trouble === 'none') return TROUBLE_ORDER.length + 1;
-  const rank = TROUBLE_ORDER.indexOf(trouble);
-  return rank === -1 ? TROUBLE_ORDER.length : rank;
+  return TROUBLE_RANKS.get(trouble) ?? UNKNOWN_RANK;
 }

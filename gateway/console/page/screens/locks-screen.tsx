@@ -50,11 +50,15 @@ export function LocksScreen({ route }: { readonly route: Route }): JSX.Element {
           onOpen={({ mac_addr }) => {
             location.hash = routeTo('lock', [mac_addr]);
           }}
-          row={(lock) => <LockRow lock={lock} />}
+          row={lockRow}
         />
       )}
     </section>
   );
+}
+
+function lockRow(lock: Lock): JSX.Element {
+  return <LockRow lock={lock} />;
 }
 
 function LockRow({ lock }: { readonly lock: Lock }): JSX.Element {

@@ -2,15 +2,44 @@
 
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { Seconds, systemClock } from '../../../../proto/clock.js';
+import { type Milliseconds, Seconds, systemClock } from '../../../../proto/clock.js';
 import { runClock } from '../app/run-clock.js';
 import { repeat } from './repeat.js';
-import { ageText, localTimeText } from './time-text.js';
+import { ageText, timeText } from './time-text.js';
 
-/** The present time, ms since the epoch, renewed this often. */
-export function useNow(everyMs: number = Seconds(1)): number {
+/** What is renewed at one interval: together, so that many ages on a screen are drawn in one frame. */
+class Ticker {
+  readonly #every: Milliseconds;
+  readonly #renewals = new Set<(nowMs: number) => void>();
+  #stop: () => void = () => undefined;
+
+  constructor(every: Milliseconds) {
+    this.#every = every;
+  }
+
+  /** Calls `renew` at each tick. Returns a function that ends this. */
+  add(renew: (nowMs: number) => void): () => void {
+    if (this.#renewals.size === 0) this.#stop = repeat(this.#every, () => this.#tick());
+    this.#renewals.add(renew);
+    return () => {
+      this.#renewals.delete(renew);
+      if (this.#renewals.size === 0) this.#stop();
+    };
+  }
+
+  #tick(): void {
+    const nowMs = runClock.now();
+    for (const renew of this.#renewals) renew(nowMs);
+  }
+}
+
+const EACH_SECOND = new Ticker(Seconds(1));
+const SELDOM = new Ticker(Seconds(5));
+
+/** The present time, ms since the epoch, renewed each second. */
+export function useNow(ticker = EACH_SECOND): number {
   const [nowMs, setNowMs] = useState(() => runClock.now());
-  useEffect(() => repeat(everyMs, () => setNowMs(runClock.now())), [everyMs]);
+  useEffect(() => ticker.add(setNowMs), [ticker]);
   return nowMs;
 }
 
@@ -21,12 +50,12 @@ interface AgeProps {
 }
 
 export function Age({ date, clock = 'run' }: AgeProps): JSX.Element {
-  useNow(Seconds(5));
+  useNow(SELDOM);
   if (date === null) return <span class="hint">never</span>;
   // The gateway's clock can't have made a date in the future, so the page's copy of that clock is a little behind.
   const nowMs = clock === 'run' ? Math.max(runClock.now(), Date.parse(date)) : systemClock.now();
   return (
-    <time dateTime={date} title={localTimeText(date)}>
+    <time dateTime={date} title={timeText(date)}>
       {ageText(Date.parse(date), nowMs)}
     </time>
   );

@@ -1,4 +1,7 @@
-/** Times and sizes as people read them: how long ago or ahead, a date in the browser's time zone, a number of bytes. */
+/**
+ * Times and sizes as people read them: how long ago or ahead, a date, a number of bytes. Dates are UTC on all screens, as
+ * in the sentences of the gateway, in bills and on the command line, so that times can be compared.
+ */
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../../../proto/clock.js';
 
 const UNITS: readonly (readonly [span: number, name: string])[] = [
@@ -28,11 +31,14 @@ export function countdownText(timeMs: number, nowMs: number): string {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
 }
 
-/** The date and time in the reader's own time zone, to the second, such as `2026-11-20 07:00:01`. */
-export function localTimeText(date: string): string {
-  const time = new Date(date);
-  const local = new Date(time.getTime() - Minutes(time.getTimezoneOffset()));
-  return local.toISOString().slice(0, 'YYYY-MM-DDThh:mm:ss'.length).replace('T', ' ');
+/** The date and time to the second, such as `2026-11-20 07:00:01 UTC`. @param date RFC 3339 */
+export function timeText(date: string): string {
+  return `${new Date(date).toISOString().slice(0, 'YYYY-MM-DDThh:mm:ss'.length).replace('T', ' ')} UTC`;
+}
+
+/** The time of day, UTC, such as `07:00:01`. @param date RFC 3339 */
+export function timeOfDayText(date: string): string {
+  return timeText(date).slice('YYYY-MM-DD '.length, 'YYYY-MM-DD hh:mm:ss'.length);
 }
 
 /** Bytes for people, such as `4.1 kB`. */

@@ -3,7 +3,7 @@
  * arrow keys) move through it, Enter opens a row.
  */
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useKeys } from '../app/keys.js';
 
 interface VirtualListProps<Item> {
@@ -11,6 +11,7 @@ interface VirtualListProps<Item> {
   /** The height of every row. */
   readonly rowPixels: number;
   readonly keyOf: (item: Item) => string;
+  /** Returns a component; the same function draws the same item once, until it has left the view. */
   readonly row: (item: Item) => ComponentChildren;
   readonly onOpen: (item: Item) => void;
   /** Called when the reader moves through the list or scrolls away from its start. */
@@ -105,19 +106,29 @@ export function VirtualList<Item>({
               aria-selected={position === current}
               aria-setsize={items.length}
               aria-posinset={position + 1}
-              style={{ transform: `translateY(${position * rowPixels}px)`, height: `${rowPixels}px` }}
+              style={{ top: `${position * rowPixels}px`, height: `${rowPixels}px` }}
               onClick={() => {
                 setCurrent(position);
                 onOpen(item);
               }}
             >
-              {row(item)}
+              <RowContent item={item} row={row} />
             </div>
           );
         })}
       </div>
     </div>
   );
+}
+
+interface RowContentProps<Item> {
+  readonly item: Item;
+  readonly row: (item: Item) => ComponentChildren;
+}
+
+/** Preact leaves out a component that is the same object as before. */
+function RowContent<Item>({ item, row }: RowContentProps<Item>): ComponentChildren {
+  return useMemo(() => row(item), [item, row]);
 }
 
 function rowId(label: string, key: string): string {

@@ -3,12 +3,13 @@ import { type TSchema, Type } from 'typebox';
 import type { Presence } from '../../../../proto/power/judge/presence.js';
 import { NEVER } from '../../../../proto/power/judge/state.js';
 import { POWER_MODEL } from '../../../../proto/power/model.js';
+import { TROUBLES } from '../../../../proto/power/troubles.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { highWindowToJson, isDatable, powerToJson, toDate } from '../../../../proto/wire/ping-json.js';
 import type { Twin } from '../../../commands/twin.js';
 import type { ListedLock } from '../../../locks/list/listed-lock.js';
 import { PRESENCES } from '../../../locks/list/lock-filter.js';
-import { TROUBLES, troubleOf } from '../../../locks/list/lock-order.js';
+import { troubleOf } from '../../../locks/list/lock-order.js';
 
 /** A member that may be null. */
 export function nullable<Type>(schema: Readonly<Record<string, unknown>>, description: string) {

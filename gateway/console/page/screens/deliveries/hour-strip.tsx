@@ -5,7 +5,7 @@
  */
 import type { JSX } from 'preact';
 import type { DeliveryHour } from '../../api/shapes.js';
-import { localTimeText } from '../../view/time-text.js';
+import { timeText } from '../../view/time-text.js';
 
 const HEIGHT = 34;
 const BAR_WIDTH = 6;
@@ -66,7 +66,7 @@ function totalOf({ delivered, dead, waiting }: DeliveryHour): number {
 function hourText({ from, delivered, failed_attempts, dead, waiting, estimated }: DeliveryHour): string {
   const about = estimated ? 'about ' : '';
   const counts = `${delivered} delivered, ${waiting} waiting, ${dead} given up, ${failed_attempts} failed attempts`;
-  return `from ${localTimeText(from)}: ${about}${counts}`;
+  return `from ${timeText(from)}: ${about}${counts}`;
 }
 
 function describe(hours: readonly DeliveryHour[]): string {

@@ -4,7 +4,7 @@ import { routeTo } from '../../app/route.js';
 import { useLive } from '../../live/use-live.js';
 import { Age } from '../../view/age.js';
 import { Badge, lockName } from '../../view/parts.js';
-import { localTimeText } from '../../view/time-text.js';
+import { timeText } from '../../view/time-text.js';
 
 /** The maximum number of rows of a table. */
 const MAX_FINDINGS = 50;
@@ -36,7 +36,7 @@ export function FindingTable({
               <td>
                 <Badge tone={severity === 'violation' ? 'bad' : 'warn'}>{rule}</Badge>
               </td>
-              <td title={localTimeText(at)}>
+              <td title={timeText(at)}>
                 <Age date={at} />
               </td>
               <td>{message}</td>
@@ -79,7 +79,7 @@ export function PingTable({ pings, onWhy }: { readonly pings: readonly Ping[]; r
         <tbody>
           {pings.slice(0, MAX_PINGS).map((ping) => (
             <tr key={ping.event_id}>
-              <td title={ping.received_at}>{localTimeText(ping.received_at)}</td>
+              <td title={ping.received_at}>{timeText(ping.received_at)}</td>
               <td>{ping.reason.replace('REASON_', '')}</td>
               <td>{ping.lock_state}</td>
               <td class="number">{ping.battery_percent} %</td>

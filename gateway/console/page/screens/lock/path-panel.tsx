@@ -5,7 +5,7 @@ import type { TimeRange } from '../../../timeline/timeline-data.js';
 import type { Ping } from '../../api/shapes.js';
 import { PathMap, type PathPlace } from '../../map/path-map.js';
 import { Age } from '../../view/age.js';
-import { localTimeText } from '../../view/time-text.js';
+import { timeText } from '../../view/time-text.js';
 
 interface PathProps {
   /** Newest first. */
@@ -45,8 +45,8 @@ function PathText({ places, selected }: { readonly places: readonly PathPlace[];
   const count = places.length === 1 ? '1 position' : `${places.length} positions`;
   return (
     <p class="hint">
-      {count}; the {named === undefined ? 'last' : 'selected'} one ± {place.uncertaintyMeters} m,{' '}
-      {localTimeText(place.date)} (<Age date={place.date} />)
+      {count}; the {named === undefined ? 'last' : 'selected'} one ± {place.uncertaintyMeters} m, {timeText(place.date)}{' '}
+      (<Age date={place.date} />)
     </p>
   );
 }

@@ -6,7 +6,7 @@ import { type GatewayStatus, gatewayApi } from '../../api/operator-gateway.js';
 import { routeTo } from '../../app/route.js';
 import { Age } from '../../view/age.js';
 import { Badge, WhenLoaded } from '../../view/parts.js';
-import { bytesText, localTimeText } from '../../view/time-text.js';
+import { bytesText, timeText } from '../../view/time-text.js';
 import { useAnswer } from '../../view/use-answer.js';
 import { TroubledUrls } from './troubled-urls.js';
 
@@ -111,7 +111,7 @@ function Facts({ status }: StatusProps): JSX.Element {
         </Fact>
         <Fact name="Locks’ port">
           {mqtt.host}:{mqtt.port}
-          {mqtt.certificate_end !== null && `; the certificate ends ${localTimeText(mqtt.certificate_end)}`}
+          {mqtt.certificate_end !== null && `; the certificate ends ${timeText(mqtt.certificate_end)}`}
         </Fact>
         <Fact name="Merchants’ port">
           {http.host}:{http.port}
@@ -132,7 +132,7 @@ function Facts({ status }: StatusProps): JSX.Element {
           ) : (
             <Badge tone="bad">the machine’s clock is {clock.state}: lockgate config confirm-clock</Badge>
           )}
-          ; locks’ time {localTimeText(run_clock)}
+          ; locks’ time {timeText(run_clock)}
         </Fact>
         <Fact name="Notices">
           {notices_unread === 0 ? (

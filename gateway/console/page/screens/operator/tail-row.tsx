@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { type EventTone, eventText } from '../../../wording/event-text.js';
 import type { TailNames } from '../../live/tail-filter.js';
 import type { TailLine } from '../../live/tail-log.js';
-import { localTimeText } from '../../view/time-text.js';
+import { timeOfDayText } from '../../view/time-text.js';
 
 /** A sign beside the colour, so that a line does not depend on it. */
 const SIGNS: Readonly<Record<EventTone, string>> = {
@@ -23,7 +23,7 @@ export function TailRow({ line, names }: { readonly line: TailLine; readonly nam
   return (
     <span class="tail-row">
       <time class="mono" dateTime={String(event.at)} title={String(event.at)}>
-        {localTimeText(String(event.at)).slice('YYYY-MM-DD '.length)}
+        {timeOfDayText(String(event.at))}
       </time>
       <span class={`tail-label mono ${tone}`}>
         <span aria-hidden="true">{SIGNS[tone]} </span>
