@@ -24,7 +24,7 @@ import type { Mac } from '../../proto/wire/mac.js';
 import type { RunStep } from '../clocks/clock-guard.js';
 import type { ClockDoubt } from '../clocks/recorded-clocks.js';
 import type { GatewayEvents } from '../events.js';
-import type { Acknowledgement, DeviceEvent } from '../ingest/ingest.js';
+import type { Acknowledgement, Announce, DeviceEvent } from '../ingest/ingest.js';
 import type { KnownLock } from '../locks/locks.js';
 import type { Session } from '../mqtt/sessions.js';
 import type { CommandRecord } from '../store/contract/command-record.js';
@@ -55,8 +55,8 @@ export interface DispatcherParts {
   readonly findLock: (deviceId: number) => KnownLock | undefined;
   /** The lock's own connection; undefined while there is none. */
   readonly sessionOf: (deviceId: number) => Session | undefined;
-  /** Has the event judged and stored, and then calls `announce`. */
-  readonly recordEvent: (deviceId: number, mac: Mac, event: DeviceEvent, announce: () => void) => void;
+  /** Has the event judged and stored, and then calls `announce`: for a refused command no bytes may be sent. */
+  readonly recordEvent: (deviceId: number, mac: Mac, event: DeviceEvent, announce: Announce) => void;
 }
 
 export class CommandDispatcher {
@@ -200,13 +200,9 @@ export class CommandDispatcher {
   }
 
   #storePostponement(ids: readonly number[], byMs: number): void {
-    const { store, events, clock } = this.#parts;
-    const write: Promise<void> = store.commands
-      .postpone(ids, byMs)
-      // The commands are postponed in memory; only a restart before their end would find them expired.
-      .catch((error: Error) => void events.emit('store-failed', { atMs: clock.now(), why: error.message }))
-      .finally(() => this.#writes.delete(write));
-    this.#writes.add(write);
+    const write = this.#parts.store.commands.postpone(ids, byMs);
+    // The commands are postponed in memory; only a restart before their end would find them expired.
+    this.#track(write.catch((error: Error) => this.#reportFailure(error)));
   }
 
   #report(record: CommandRecord): void {
@@ -305,13 +301,19 @@ export class CommandDispatcher {
     queue.leaving = open;
     const atMs = this.#parts.clock.now();
     const { id, command, expiresAtMs: expiresMs } = open.record;
-    this.#parts.recordEvent(queue.deviceId, queue.mac, { type: 'command', id, command, expiresMs, atMs }, () => {
-      this.#leavingCount -= 1;
-      queue.leaving = undefined;
-      this.#send(queue, open, session, atMs);
-      this.#examine(queue);
-      this.#leaveNext();
-    });
+    this.#parts.recordEvent(
+      queue.deviceId,
+      queue.mac,
+      { type: 'command', id, command, expiresMs, atMs },
+      (isRefused) => {
+        this.#leavingCount -= 1;
+        queue.leaving = undefined;
+        if (isRefused) this.#dropRefused(queue, open);
+        else this.#send(queue, open, session, atMs);
+        this.#examine(queue);
+        this.#leaveNext();
+      },
+    );
   }
 
   /** Lets waiting queues send a command, as many as the limit allows. */
@@ -321,6 +323,28 @@ export class CommandDispatcher {
       this.#waitingToLeave.delete(queue);
       this.#examine(queue);
     }
+  }
+
+  /** Drops a command that the store refused to send: it was cancelled, for example. Its present state is reported. */
+  #dropRefused(queue: CommandQueue, open: OpenCommand): void {
+    if (!queue.open.includes(open)) return;
+    queue.open = queue.open.filter((each) => each !== open);
+    const report = this.#parts.store.commands
+      .find(open.record.id)
+      .then((record) => record !== null && this.#report(record))
+      // Nothing is sent in any case; only the report is lost.
+      .catch((error: Error) => this.#reportFailure(error));
+    this.#track(report);
+  }
+
+  #reportFailure(error: Error): void {
+    this.#parts.events.emit('store-failed', { atMs: this.#parts.clock.now(), why: error.message });
+  }
+
+  /** Makes `stop` wait for work that uses the store. */
+  #track(work: Promise<unknown>): void {
+    const tracked: Promise<void> = work.then(() => void this.#writes.delete(tracked));
+    this.#writes.add(tracked);
   }
 
   #send(queue: CommandQueue, open: OpenCommand, session: Session, atMs: number): void {
@@ -356,8 +380,7 @@ export class CommandDispatcher {
   }
 
   #storeExpiry(expiring: readonly OpenCommand[], atMs: number): void {
-    const write = this.#writeExpiry(expiring, atMs).finally(() => this.#writes.delete(write));
-    this.#writes.add(write);
+    this.#track(this.#writeExpiry(expiring, atMs));
   }
 
   /** Reports expiries once they are stored. A command whose answer was stored before is not expired. */
@@ -368,8 +391,8 @@ export class CommandDispatcher {
       for (const { record } of expiring)
         if (expired.includes(record.id)) this.#report({ ...record, state: 'expired', finishedAtMs: atMs });
     } catch (error) {
-      const { events, clock } = this.#parts;
-      events.emit('store-failed', { atMs: clock.now(), why: (error as Error).message });
+      const { clock } = this.#parts;
+      this.#reportFailure(error as Error);
       // An expired command is not sent in any case; after a stop, the next start expires it.
       if (this.#isStopped) return;
       const retry = clock.after(EXPIRY_RETRY_DELAY, () => {

@@ -168,18 +168,19 @@ export class Commands implements CommandListener {
     const record = await this.find(id);
     const undo = this.#dispatcher.withdraw(id, record.deviceId);
     if (undo === undefined) {
-      const { state } = await this.find(id);
-      const why = state === 'queued' || state === 'sent' ? 'it has been sent to the lock' : `it is ${state}`;
-      throw new LockgateError('command-sent', `command ${id} can't be cancelled: ${why}`);
+      throw commandSent(await this.find(id));
     }
     const atMs = clock.now();
+    let isCancelled: boolean;
     try {
-      await store.commands.cancel(id, atMs);
+      isCancelled = await store.commands.cancel(id, atMs);
     } catch (error) {
       undo();
       throw error;
     }
     const cancelled = await this.find(id);
+    // Another gateway may have cancelled it, or its lock was removed meanwhile.
+    if (!isCancelled) throw commandSent(cancelled);
     events.emit('command', { atMs, mac: cancelled.mac, record: cancelled });
     return cancelled;
   }
@@ -228,8 +229,8 @@ export class Commands implements CommandListener {
     this.#dispatcher.judged(lock);
   }
 
-  acknowledged(acknowledgement: Acknowledgement): void {
-    if (this.#dispatcher.acknowledged(acknowledgement)) return;
+  acknowledged(acknowledgement: Acknowledgement, isRefused: boolean): void {
+    if (!isRefused && this.#dispatcher.acknowledged(acknowledgement)) return;
     // The answer is stored. If the command can't be read now, only the report is lost.
     this.#reportStray(acknowledgement).catch(() => undefined);
   }
@@ -247,6 +248,11 @@ export class Commands implements CommandListener {
       record === null ? 'there is no such command' : isForeign ? 'it is for another lock' : 'it was never sent';
     events.emit('stray-ack', { atMs, mac, commandId, why });
   }
+}
+
+function commandSent({ id, state }: CommandRecord): LockgateError {
+  const why = state === 'queued' || state === 'sent' ? 'it has been sent to the lock' : `it is ${state}`;
+  return new LockgateError('command-sent', `command ${id} can't be cancelled: ${why}`);
 }
 
 function queueFull(mac: Mac): LockgateError {

@@ -10,11 +10,15 @@ import type { KnownLock } from '../locks/locks.js';
 import { type NextPhases, nextPhase } from '../phase.js';
 import type { CommandChange } from '../store/contract/command-record.js';
 import type { Commit, Incoming, IncomingUplink, Judged } from '../store/contract/log/commit.js';
+import type { CommitResult } from '../store/contract/log/commit-result.js';
 import type { NewMerchantEvent } from '../store/contract/webhooks/merchant-event.js';
-import type { Judgeable } from './ingest-queue.js';
+import type { Judgeable, QueuedEvent } from './ingest-queue.js';
+import type { PendingUplink } from './pending-uplink.js';
 
 /** Numbers the drafts. A lock records the number of the last draft that touched it. */
 let draftCount = 0;
+
+const NO_EVENTS: readonly QueuedEvent[] = [];
 
 /** A lock's presence as of a commit. It is announced after the commit if it changed. */
 export interface PresenceChange {
@@ -50,6 +54,8 @@ export class CommitDraft {
   readonly judged: Judged[] = [];
   /** Commands that were sent or acknowledged. */
   readonly commands: CommandChange[] = [];
+  /** For each of these commands, the event or the uplink that changes it. */
+  readonly #commandItems: (QueuedEvent | PendingUplink)[] = [];
   /** Events for merchants about the touched locks. Set when the draft is closed. */
   readonly merchantEvents: NewMerchantEvent[] = [];
   /** The locks whose state may have changed. */
@@ -70,6 +76,7 @@ export class CommitDraft {
   #lastMerchantId = -1;
   #phase: DraftPhase = 'open';
   #error: Error | undefined;
+  #unsentCommands: readonly QueuedEvent[] = NO_EVENTS;
 
   get phase(): DraftPhase {
     return this.#phase;
@@ -80,9 +87,24 @@ export class CommitDraft {
     return this.#error;
   }
 
-  /** Marks the draft as stored, or, if `error` is given, as failed. */
-  end(error?: Error): void {
-    this.#enter(error === undefined ? 'stored' : 'failed');
+  /** The sendings of commands that the store refused: these commands must not be sent. */
+  get unsentCommands(): readonly QueuedEvent[] {
+    return this.#unsentCommands;
+  }
+
+  /** Marks the draft as stored, and its items as refused or repeated where the store says so. */
+  stored({ refusedCommands, repeatedUplinks }: CommitResult): void {
+    this.#enter('stored');
+    for (const index of repeatedUplinks) (this.incoming[index] as PendingUplink).novelty = 'repeat';
+    if (refusedCommands.length === 0) return;
+    const refused = refusedCommands.map((index) => this.#commandItems[index] as QueuedEvent | PendingUplink);
+    for (const item of refused) item.isRefused = true;
+    this.#unsentCommands = refused.filter((item) => item.type === 'event');
+  }
+
+  /** Marks the draft as failed. */
+  fail(error: Error): void {
+    this.#enter('failed');
     this.#error = error;
   }
 
@@ -95,6 +117,12 @@ export class CommitDraft {
     if (lock.lastDraftNumber === this.#number) return;
     lock.lastDraftNumber = this.#number;
     this.touched.push(lock);
+  }
+
+  /** Adds a change of a command, which `item` causes. */
+  changeCommand(change: CommandChange, item: QueuedEvent | PendingUplink): void {
+    this.commands.push(change);
+    this.#commandItems.push(item);
   }
 
   /** Adds an uplink for the log. */

@@ -67,7 +67,7 @@ export class DraftJudge {
     const logged = loggedEvent(event);
     if (logged !== undefined) draft.incoming.push({ type: 'lock-event', deviceId, atMs: event.atMs, event: logged });
     // Stored before the command is sent: a command that may have reached a lock must never count as unsent.
-    if (event.type === 'command') draft.commands.push({ type: 'sent', id: event.id, atMs: event.atMs });
+    if (event.type === 'command') draft.changeCommand({ type: 'sent', id: event.id, atMs: event.atMs }, queued);
     draft.touch(lock);
     // The state must be stored, since replaying the log would not reproduce it: ticks are not logged, and the log does
     // not record between which uplinks of a commit other events came. If the judge fails, the state is not stored.
@@ -117,7 +117,7 @@ export class DraftJudge {
     if (ack === undefined) return;
     // The command's new state goes into the same commit as the uplink.
     const { commandId: id, state, detail, atMs } = ack;
-    draft.commands.push({ type: 'acknowledged', id, deviceId, state, detail, atMs });
+    draft.changeCommand({ type: 'acknowledged', id, deviceId, state, detail, atMs }, pending);
   }
 
   /**

@@ -32,8 +32,13 @@ export interface QueuedEvent {
   readonly deviceId: number;
   readonly mac: Mac;
   readonly event: DeviceEvent;
-  /** Called when the event has been judged and stored, in order with the announcements of uplinks. */
-  readonly announce: () => void;
+  /**
+   * Called when the event has been judged and stored, in order with the announcements of uplinks. `isRefused`: it is
+   * the sending of a command, and the store refused it, so the command must not be sent.
+   */
+  readonly announce: (isRefused: boolean) => void;
+  /** Whether the store refused it: it is the sending of a command that was cancelled, for example. */
+  isRefused: boolean;
   /** The judge's findings about the event. */
   findings: readonly Finding[];
 }

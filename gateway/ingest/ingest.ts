@@ -29,6 +29,7 @@ import {
 } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { bootBackSinceMs } from '../../proto/power/judge/boots.js';
+import { forgetUnsentCommand } from '../../proto/power/judge/commands.js';
 import type { Finding } from '../../proto/power/judge/event.js';
 import { decodeUplink } from '../../proto/wire/codec.js';
 import type { Mac } from '../../proto/wire/mac.js';
@@ -36,6 +37,7 @@ import type { ClockDoubt } from '../clocks/recorded-clocks.js';
 import type { GatewayEvents } from '../events.js';
 import type { KnownLock, Locks } from '../locks/locks.js';
 import { takeEvents } from '../locks/reported-troubles.js';
+import type { CommitResult } from '../store/contract/log/commit-result.js';
 import type { Store } from '../store/contract/store.js';
 import { CommitDraft, type PresenceChange } from './commit-draft.js';
 import { CommitPace } from './commit-pace.js';
@@ -45,6 +47,7 @@ import {
   IngestQueue,
   type Judgeable,
   type Queued,
+  type QueuedEvent,
   type QueuedRejection,
   type QueuedWork,
 } from './ingest-queue.js';
@@ -78,7 +81,8 @@ const STORE_RETRY_DELAY = Seconds(1);
 
 /** Notified after each commit about acknowledgements and judged locks. Implemented by the commands. */
 export interface CommandListener {
-  acknowledged(acknowledgement: Acknowledgement): void;
+  /** `isRefused`: it is not the first answer to a command that was sent to this lock. It is stored all the same. */
+  acknowledged(acknowledgement: Acknowledgement, isRefused: boolean): void;
   /** The state of the lock may have changed. */
   judged(lock: KnownLock): void;
 }
@@ -101,6 +105,9 @@ export interface IngestParts {
   /** A monotonic clock in ms, for the pace of commits; tests pass their own. */
   readonly monotonic?: () => number;
 }
+
+/** Called when an event is on disk; see {@link QueuedEvent}. */
+export type Announce = QueuedEvent['announce'];
 
 /** The number of a lock's uplinks that were accepted but not answered yet. */
 interface Unanswered {
@@ -204,8 +211,8 @@ export class Ingest {
    * Queues an event of a lock. Events are never refused: they are few, and the judge must see all of them. Calls
    * `announce` when the event is on disk.
    */
-  recordEvent(deviceId: number, mac: Mac, event: DeviceEvent, announce: () => void = () => undefined): void {
-    this.#queue.add({ type: 'event', deviceId, mac, event, announce, findings: [] });
+  recordEvent(deviceId: number, mac: Mac, event: DeviceEvent, announce: Announce = () => undefined): void {
+    this.#queue.add({ type: 'event', deviceId, mac, event, announce, isRefused: false, findings: [] });
     if (this.#stopping || !DELAYABLE_EVENTS.has(event.type)) this.#startCommitting();
     else this.#eventTimer ??= systemClock.after(MAX_EVENT_WAIT, () => this.#startCommitting());
   }
@@ -323,7 +330,7 @@ export class Ingest {
         const adding = this.#judge.add(next, draft);
         if (adding !== undefined) await adding;
       } catch (error) {
-        draft.end(error as Error);
+        draft.fail(error as Error);
       }
     }
   }
@@ -391,11 +398,21 @@ export class Ingest {
   }
 
   /** Records that a commit is on disk, so that none is being written. Returns the changes of presence to announce. */
-  #commitDone({ uplinkCount, written, presences }: CommitDraft): readonly PresenceChange[] {
+  #commitDone({ uplinkCount, written, presences, unsentCommands }: CommitDraft): readonly PresenceChange[] {
     const { locks } = this.#parts;
     this.#writing = undefined;
     locks.commitDone(uplinkCount, written);
+    for (const unsent of unsentCommands) this.#takeBack(unsent);
     return presences.filter(({ lock, presence }) => locks.reportPresence(lock, presence));
+  }
+
+  /** Takes back that a command was sent, which the lock's state says since the commit: the next commit stores that. */
+  #takeBack({ deviceId, mac, event }: QueuedEvent): void {
+    const { locks, clock } = this.#parts;
+    const lock = locks.find(deviceId);
+    if (lock === undefined || event.type !== 'command') return;
+    forgetUnsentCommand(lock.state.belief, event.id, event.atMs);
+    this.recordEvent(deviceId, mac, { type: 'tick', atMs: clock.now() });
   }
 
   /** Hands the open draft to the store, unless it is empty. Returns the error of a failed draft. */
@@ -417,13 +434,17 @@ export class Ingest {
     this.#pace.sent(this.#monotonic());
     const commit = draft.close(locks.takeDirty(draft.uplinkCount));
     locks.commitSent(draft.written);
-    const end = (error?: Error): void => {
-      draft.end(error);
-      this.#wake?.();
-    };
     this.#draft = new CommitDraft();
     this.#writing = draft;
-    store.append(commit).then(() => end(), end);
+    const onStored = (result: CommitResult): void => {
+      draft.stored(result);
+      this.#wake?.();
+    };
+    const onFailed = (error: Error): void => {
+      draft.fail(error);
+      this.#wake?.();
+    };
+    store.append(commit).then(onStored, onFailed);
     return undefined;
   }
 
@@ -495,12 +516,13 @@ export class Ingest {
         uplinks.push(item);
         if (hasListeners) events.emit('uplink', item.report());
         const ack = item.novelty === 'repeat' ? undefined : ackOf(item);
-        if (ack !== undefined) this.#guardLock(locks.find(ack.deviceId), () => commands.acknowledged(ack));
+        if (ack !== undefined)
+          this.#guardLock(locks.find(ack.deviceId), () => commands.acknowledged(ack, item.isRefused));
       } else if (item.type === 'rejection') {
         const { receivedAtMs: atMs, sender, rejection, bytes } = item;
         events.emit('quarantined', { atMs, mac: sender.mac, ...rejection, bytes });
       } else {
-        item.announce();
+        item.announce(item.isRefused);
         const { atMs } = item.event;
         for (const finding of item.findings) events.emit('finding', { atMs, mac: item.mac, finding });
       }
@@ -516,7 +538,7 @@ export class Ingest {
     const { events, clock, locks } = this.#parts;
     this.#writing = undefined;
     this.#draft = new CommitDraft();
-    for (const draft of drafts) if (draft.phase === 'open') draft.end(error);
+    for (const draft of drafts) if (draft.phase === 'open') draft.fail(error);
     const batch = drafts.flatMap((draft) => draft.batch);
     const touched = new Set(drafts.flatMap((draft) => draft.touched));
     events.emit('store-failed', { atMs: clock.now(), why: error.message });

@@ -59,6 +59,8 @@ export class PendingUplink implements IncomingUplink, UplinkEvent {
   readonly kind: number;
   readonly receivedAtMs: number;
   readonly buffered: boolean;
+  /** Whether the store refused its acknowledgement: it is not the first one, or the command is another lock's. */
+  isRefused = false;
   /** The judge's findings about the uplink. */
   findings: readonly Finding[] = NO_FINDINGS;
   #digest: Buffer | undefined;

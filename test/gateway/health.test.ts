@@ -16,6 +16,7 @@ import { failureKind, StoreFailure } from '../../gateway/store/contract/errors.j
 import { LOG_START } from '../../gateway/store/contract/log/log-position.js';
 import type { Store } from '../../gateway/store/contract/store.js';
 import type { UsageStore } from '../../gateway/store/contract/usage-store.js';
+import { SOLE_OWNER } from '../../gateway/store/sqlite/sole-owner.js';
 import { monthOf } from '../../gateway/usage/month.js';
 import { ManualClock, Seconds } from '../../proto/clock.js';
 import { withOverrides } from '../helpers/durability/sabotage.js';
@@ -92,11 +93,11 @@ t.test('operators see the reasons, and need the token', async (t) => {
 function withFailingWrites(failure: () => Error | undefined): (store: Store) => Store {
   return (store) => {
     const failOr =
-      <Args extends unknown[]>(name: string, write: (...args: Args) => Promise<void>) =>
-      async (...args: Args): Promise<void> => {
+      <Args extends unknown[], Result>(name: string, write: (...args: Args) => Promise<Result>) =>
+      async (...args: Args): Promise<Result> => {
         const error = failure();
         if (error !== undefined) throw new StoreFailure(name, error);
-        await write(...args);
+        return await write(...args);
       };
     return withOverrides(store, {
       append: failOr('append', (commit) => store.append(commit)),
@@ -200,7 +201,7 @@ t.test('a write under way when the store broke fails too, although it succeeded'
   const finishWrite: ((error?: Error) => void)[] = [];
   const writeMetadata = (): Promise<void> =>
     new Promise((resolve, reject) => finishWrite.push((error) => (error === undefined ? resolve() : reject(error))));
-  const store = withOverrides({} as Store, { writeMetadata });
+  const store = withOverrides({ ownership: SOLE_OWNER } as Store, { writeMetadata });
   const watch = new StoreWatch({ store, health, events, clock, now });
   const writes = [watch.store.writeMetadata('a', ''), watch.store.writeMetadata('b', '')];
   finishWrite[0]?.(sqliteError('SQLITE_IOERR_WRITE', 'disk I/O error'));
@@ -221,7 +222,7 @@ t.test('every writing method of the store is watched, and no reading one', async
   };
   const usage = withOverrides({} as UsageStore, { close });
   const broken: StoreFailure[] = [];
-  const store = withOverrides({} as Store, { usage, countDevices: async () => 1 });
+  const store = withOverrides({ ownership: SOLE_OWNER } as Store, { usage, countDevices: async () => 1 });
   const onBroken = (failure: StoreFailure): void => void broken.push(failure);
   const watch = new StoreWatch({ store, health, events, clock, now, onBroken });
   const commits: unknown[] = [];

@@ -9,6 +9,7 @@ import { GatewayEvents, type Swept } from '../../gateway/events.js';
 import { Retention } from '../../gateway/retention.js';
 import type { AgingChunk } from '../../gateway/store/contract/deletion.js';
 import type { Incoming } from '../../gateway/store/contract/log/commit.js';
+import type { CommitResult } from '../../gateway/store/contract/log/commit-result.js';
 import { LOG_START, positionAfter } from '../../gateway/store/contract/log/log-position.js';
 import type { Store } from '../../gateway/store/contract/store.js';
 import { DELIVERY_STATES } from '../../gateway/store/contract/webhook-store.js';
@@ -64,7 +65,7 @@ function uplink(sequence: number, receivedAtMs: number, kind = 1): Incoming {
   return { type: 'uplink', ...uplinkKey, kind, bytes, receivedAtMs, buffered: false };
 }
 
-function append(store: Store, ...incoming: Incoming[]): Promise<void> {
+function append(store: Store, ...incoming: Incoming[]): Promise<CommitResult> {
   return store.append({ incoming, judged: [], states: new Map() });
 }
 

@@ -4,9 +4,10 @@ import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 
 /**
  * The kind of a failure. Each kind has a different remedy: a full disk may get room again (`full`), another process may
- * release the file (`busy`), but after an I/O error (`io`) the state of the disk is unknown.
+ * release the file (`busy`), but after an I/O error (`io`) the state of the disk is unknown. Of a gateway whose slot
+ * another process has taken over (`fenced`) nothing is stored any more: its process must end.
  */
-export type StoreFailureKind = 'full' | 'io' | 'busy' | 'other';
+export type StoreFailureKind = 'full' | 'io' | 'busy' | 'fenced' | 'other';
 
 /** The store could not read or write: disk full, I/O error, file damaged. The caller must not acknowledge anything. */
 export class StoreFailure extends Error {
@@ -26,6 +27,7 @@ const FAILURE_CODES: Readonly<Record<Exclude<StoreFailureKind, 'other'>, RegExp>
   full: /^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC)$/,
   io: /^(SQLITE_(IOERR|CORRUPT|NOTADB).*|EIO)$/,
   busy: /^SQLITE_(BUSY|LOCKED)/,
+  fenced: /^LOCKGATE_FENCED$/,
 };
 
 /** Returns the kind of an error that an engine threw, by its `code`. */
@@ -33,7 +35,7 @@ export function failureKind(error: unknown): StoreFailureKind {
   if (error instanceof StoreFailure) return error.kind;
   const { code } = (error ?? {}) as { code?: unknown };
   if (typeof code !== 'string') return 'other';
-  return (['full', 'io', 'busy'] as const).find((kind) => FAILURE_CODES[kind].test(code)) ?? 'other';
+  return (['full', 'io', 'busy', 'fenced'] as const).find((kind) => FAILURE_CODES[kind].test(code)) ?? 'other';
 }
 
 /** Converts an error of opening a store: an engine's error becomes a {@link StoreFailure}; others are unchanged. */

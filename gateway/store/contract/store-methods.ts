@@ -111,6 +111,8 @@ export const STORE_METHODS: MethodTable<Store> = {
     readStatements: 'reads',
     readPage: 'reads',
     readClosings: 'reads',
+    noteCounted: 'reads',
+    readCountedThrough: 'reads',
     findStatement: 'reads',
   },
   access: {
@@ -176,6 +178,12 @@ export const STORE_METHODS: MethodTable<Store> = {
     find: 'reads',
     list: 'reads',
     end: 'writes',
+  },
+  ownership: {
+    slot: 'value',
+    locks: { isSole: 'value', owns: 'reads', claim: 'writes', adopt: 'writes', release: 'writes', onWish: 'reads' },
+    urls: { owns: 'reads', claim: 'writes', release: 'writes', onWish: 'reads' },
+    duties: { holds: 'reads', onGain: 'reads' },
   },
   operatorTokens: { add: 'writes', find: 'reads', list: 'reads', revoke: 'writes', recordUse: 'writes' },
   commands: {

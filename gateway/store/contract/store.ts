@@ -3,7 +3,9 @@
  * (test/gateway/store/contract/) tests every engine against it.
  *
  * A method that writes resolves after the write is on the disk (fsynced), or rejects with a StoreFailure (errors.ts). A
- * rejected call has changed nothing. store-methods.ts lists which methods write.
+ * rejected call has changed nothing. An engine that does not know whether a write was made, since its connection to a
+ * database broke, finds that out before it settles the call (README.md, "A write in doubt"): no caller ever repeats a
+ * write that was made. store-methods.ts lists which methods write.
  *
  * An *uplink* is a message from a lock: a ping, which is an event for its merchant's webhooks, or the acknowledgement
  * of a command. Its *key* is its credential, boot (a counter of the lock's boots) and sequence (a counter within the
@@ -31,6 +33,7 @@ import type {
 import type { MarkStore } from './devices/mark-store.js';
 import type { RefusalStore } from './devices/refusal-store.js';
 import type { Commit } from './log/commit.js';
+import type { CommitResult, ProgressResult } from './log/commit-result.js';
 import type { LogEntry, QuarantinedMessage, StoredFinding } from './log/log-entry.js';
 import type { LogPosition } from './log/log-position.js';
 import type { StoredUplink } from './log/stored-uplink.js';
@@ -46,6 +49,7 @@ import type { ConsoleSessionStore } from './operators/console-session-store.js';
 import type { NoticeStore } from './operators/notice-store.js';
 import type { OperatorTokenStore } from './operators/operator-token-store.js';
 import type { SecretStore } from './secret-store.js';
+import type { Ownership } from './slots/ownership.js';
 import type { StoreCopy } from './store-copy.js';
 import type { DiskSpace, StoreFigures } from './store-figures.js';
 import type { UsageStore } from './usage-store.js';
@@ -88,11 +92,13 @@ export interface Store {
   readonly operatorTokens: OperatorTokenStore;
   /** Sessions of the console. */
   readonly consoleSessions: ConsoleSessionStore;
+  /** Which locks, URLs and duties are this gateway's, if several gateways share the store. */
+  readonly ownership: Ownership;
 
   /* Pings: the hot path. */
 
-  /** Writes the whole commit in one transaction. */
-  append(commit: Commit): Promise<void>;
+  /** Writes the commit in one transaction, except for parts whose condition does not hold: the result names these. */
+  append(commit: Commit): Promise<CommitResult>;
   /** Returns the stored state of a device, as JSON. */
   readDeviceState(deviceId: number): Promise<string | null>;
   /**
@@ -121,8 +127,18 @@ export interface Store {
    * Returns the merchant's pings after a position, at most `limit`; with `all`, its other events too. Of each slot they
    * are the oldest ones, in order, without a gap; the events of one lock are in order too. Fewer than `limit` mean that
    * the merchant has no later ones.
+   *
+   * @param onReached called, by an engine with several slots, with the position that the read reached: all events up to
+   *   it are returned, or are before `after`. It has the slots that were read to their end, and may be after the last
+   *   event. The same snapshot decides both
    */
-  readEvents(merchantId: number, after: LogPosition, limit: number, kinds?: 'pings' | 'all'): Promise<StoredUplink[]>;
+  readEvents(
+    merchantId: number,
+    after: LogPosition,
+    limit: number,
+    kinds?: 'pings' | 'all',
+    onReached?: (reached: LogPosition) => void,
+  ): Promise<StoredUplink[]>;
   /**
    * Returns the uplink ids after a position that already have an outcome at this URL: a failed event has a row in the
    * table of deliveries, a delivered event a stored attempt. The cursor may be before them if an older event has no
@@ -136,7 +152,8 @@ export interface Store {
   readDueDeliveries(urlId: number, nowMs: number, limit: number): Promise<DueDelivery[]>;
   /** Returns when the URL's next retry is due, except for these uplink ids, ms since the epoch; null if none waits. */
   nextDueAtMs(urlId: number, except?: ReadonlySet<number>): Promise<number | null>;
-  recordProgress(progress: readonly DeliveryProgress[]): Promise<void>;
+  /** Stores the progress of URLs in one transaction, except for URLs that the result names. */
+  recordProgress(progress: readonly DeliveryProgress[]): Promise<ProgressResult>;
 
   /* The registry. Each method rejects with a LockgateError if a name or MAC is taken or missing. */
 

@@ -88,11 +88,22 @@ export interface UsageStore {
   readClosedMonths(merchantId: number): Promise<Month[]>;
   /**
    * Closes a month for a merchant, once: reads the counts, stores the statement that `make` returns as JSON, and
-   * records what is billed, in one transaction. A closed month is not changed.
+   * records what is billed, in one transaction. It bills exactly the counts that it read: whatever is added meanwhile
+   * is billed as late usage by the next statement. A closed month is not changed.
    *
    * @returns whether this call closed the month
    */
   close(merchantId: number, month: Month, nowMs: number, make: (basis: StatementBasis) => string): Promise<boolean>;
+  /**
+   * Notes that all traffic of this gateway before `throughMs` is in earlier calls of {@link add}. Writes nothing
+   * itself.
+   */
+  noteCounted(throughMs: number): void;
+  /**
+   * Returns the time up to which every gateway has added its counts, ms since the epoch: months that ended by then can
+   * be closed. 0 before this gateway has noted any.
+   */
+  readCountedThrough(): Promise<number>;
   /** Returns a merchant's counts of a month, ordered by MAC, page by page. */
   readPage(page: UsagePage): Promise<UsageRow[]>;
   /** Returns when a merchant's months were closed, newest month first, at most `limit`, before a month if given. */

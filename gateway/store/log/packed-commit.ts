@@ -8,6 +8,7 @@
  */
 import type { CommandChange } from '../contract/command-record.js';
 import type { Commit, Incoming, IncomingUplink, Judged } from '../contract/log/commit.js';
+import type { CommitResult } from '../contract/log/commit-result.js';
 import type { NewMerchantEvent } from '../contract/webhooks/merchant-event.js';
 
 /** The index of each member among an uplink's header words. */
@@ -51,6 +52,8 @@ export interface PackedCommit {
   readonly merchantEvents: readonly NewMerchantEvent[];
   /** The uplinks with the events that the writer appended beside them, in the order of the log. Set by the writer. */
   appended?: ArrayBuffer;
+  /** What was not stored. Set by the writer; undefined if everything was stored. */
+  result?: CommitResult | undefined;
 }
 
 /** The members of an uplink that are packed. */

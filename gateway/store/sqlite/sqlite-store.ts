@@ -20,6 +20,7 @@ import type {
 } from '../contract/devices/device.js';
 import { StoreFailure } from '../contract/errors.js';
 import type { Commit } from '../contract/log/commit.js';
+import { ALL_RECORDED, type CommitResult, type ProgressResult } from '../contract/log/commit-result.js';
 import { DENSE_SLOT, idInSlot } from '../contract/log/log-position.js';
 import type { Merchant } from '../contract/merchants/merchant-store.js';
 import type { DescribeLock } from '../contract/merchants/merchant-write.js';
@@ -38,6 +39,7 @@ import { inTransaction } from './durable-file.js';
 import { truncateWal, unmarkRunning } from './folder/wal-presence.js';
 import type { BatchedWrite } from './log/batched-write.js';
 import type { LogBackend } from './log/log-backend.js';
+import { SOLE_OWNER } from './sole-owner.js';
 import { type StoreParts, StoreReads } from './store-reads.js';
 import type { WriteForMerchant } from './tables/people.js';
 import { SQLITE } from './tables/sqlite-dialect.js';
@@ -68,6 +70,7 @@ export class SqliteStore extends StoreReads implements Store {
   readonly refusals: Store['refusals'];
   readonly operatorTokens: Store['operatorTokens'];
   readonly consoleSessions: Store['consoleSessions'];
+  readonly ownership = SOLE_OWNER;
   readonly #deletion: Deletion;
   readonly #registry: Registry;
   readonly #urls: UrlRows;
@@ -117,7 +120,7 @@ export class SqliteStore extends StoreReads implements Store {
     this.consoleSessions = made.consoleSessions;
   }
 
-  append(commit: Commit): Promise<void> {
+  append(commit: Commit): Promise<CommitResult> {
     return this.#writeLog('append', () => {
       const packed = packCommit(commit);
       return (log) => log.append(packed);
@@ -133,9 +136,10 @@ export class SqliteStore extends StoreReads implements Store {
     await this.append({ incoming: [], judged: [], states: new Map() }).catch(() => undefined);
   }
 
-  recordProgress(progress: readonly DeliveryProgress[]): Promise<void> {
+  async recordProgress(progress: readonly DeliveryProgress[]): Promise<ProgressResult> {
     const dense = progress.map((each) => ({ ...each, cursor: each.cursor && idInSlot(each.cursor, DENSE_SLOT) }));
-    return this.#writeBatched('record deliveries', { type: 'progress', progress: dense });
+    await this.#writeBatched('record deliveries', { type: 'progress', progress: dense });
+    return ALL_RECORDED;
   }
 
   #writeBatched(action: string, write: BatchedWrite): Promise<void> {

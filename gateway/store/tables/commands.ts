@@ -112,10 +112,10 @@ export class CommandTableStore implements CommandStore {
     return (await query.execute()).map(toRecord);
   }
 
-  async readUnfinished(): Promise<CommandRecord[]> {
-    return (await this.#commands().where('command.state', 'in', UNFINISHED).orderBy('command.id').execute()).map(
-      toRecord,
-    );
+  async readUnfinished(deviceIds?: readonly number[]): Promise<CommandRecord[]> {
+    let query = this.#commands().where('command.state', 'in', UNFINISHED);
+    if (deviceIds !== undefined) query = query.where('command.device_id', 'in', deviceIds);
+    return (await query.orderBy('command.id').execute()).map(toRecord);
   }
 
   async expire(ids: readonly number[], atMs: number): Promise<number[]> {

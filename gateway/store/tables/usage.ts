@@ -35,6 +35,7 @@ export class Usage implements UsageStore {
   readonly #tables: Kysely<Tables>;
   readonly #reads: Kysely<Tables>;
   readonly #writeBatched: UsageParts['writeBatched'];
+  #countedThroughMs = 0;
 
   constructor({ mutex, tables, readTables, writeBatched }: UsageParts) {
     this.#mutex = mutex;
@@ -49,6 +50,14 @@ export class Usage implements UsageStore {
 
   add(deltas: readonly UsageDelta[], nowMs: number): Promise<void> {
     return this.#writeBatched('add usage', { type: 'usage', deltas, nowMs });
+  }
+
+  noteCounted(throughMs: number): void {
+    this.#countedThroughMs = throughMs;
+  }
+
+  async readCountedThrough(): Promise<number> {
+    return this.#countedThroughMs;
   }
 
   async readActivations(): Promise<{ mac: Mac; activatedAtMs: number }[]> {

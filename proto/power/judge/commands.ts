@@ -16,6 +16,7 @@ import type { Answer } from './in-order/ordered-uplink.js';
 import type { Stretch } from './in-order/stretch-state.js';
 import { newSentCommand, type SentCommand } from './sent-command.js';
 import { NEVER, rowOfState, stateRow } from './state.js';
+import { forgetSwitch } from './switch.js';
 import { describeSpan, describeTime } from './words.js';
 
 /** Notes a command that was sent, perhaps again. */
@@ -44,6 +45,18 @@ export function noteSentCommand(
   if (id <= belief.commandsAboveId) sent.isAnswered = true;
   belief.commands.push(sent);
   forgetOldCommands(model, belief, atMs);
+}
+
+/**
+ * Takes back that a command was sent: its bytes never left, since it was cancelled meanwhile. A command that was sent
+ * before `atMs` too may have reached the lock, so it stays.
+ */
+export function forgetUnsentCommand(belief: Belief, id: number, atMs: number): void {
+  const index = belief.commands.findIndex((each) => each.id === id);
+  if (belief.commands[index]?.firstSentMs !== atMs) return;
+  belief.commands.splice(index, 1);
+  belief.askedWindows = belief.askedWindows.filter((each) => each.id !== id);
+  forgetSwitch(belief, id, atMs);
 }
 
 /** Whether both are the same command sent again. The same id with another command counts as a new command. */

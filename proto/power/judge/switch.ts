@@ -27,6 +27,14 @@ export function noteSwitchSent(belief: Belief, id: number, atMs: number, expires
   belief.suspendedSinceMs ??= atMs;
 }
 
+/** A command was not sent after all. */
+export function forgetSwitch(belief: Belief, id: number, atMs: number): void {
+  const index = belief.airplaneSwitches.findIndex((each) => each.id === id);
+  if (index === -1) return;
+  belief.airplaneSwitches.splice(index, 1);
+  resumeIfNoneOpen(belief, atMs);
+}
+
 /** The lock connected: uplinks from now on come on a later connection than the commands sent so far. */
 export function noteReconnected(belief: Belief): void {
   for (const each of belief.airplaneSwitches) each.hasReconnected = true;

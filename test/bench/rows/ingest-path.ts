@@ -4,12 +4,14 @@
  * one unacknowledged GPS ping of some fifty bytes, with ride tracking on, so that the power model (`judge`) has no
  * finding.
  */
+
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { GatewayEvents } from '../../../gateway/events.js';
 import { Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
 import { Locks } from '../../../gateway/locks/locks.js';
+import { ALL_STORED, type CommitResult } from '../../../gateway/store/contract/log/commit-result.js';
 import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { afterThisTurn, systemClock } from '../../../proto/clock.js';
 import { decodeUplink, encodeUplink } from '../../../proto/wire/codec.js';
@@ -48,7 +50,9 @@ async function makeIngest(folder: string): Promise<{ ingest: Ingest; senders: Se
     macs.map((mac) => ({ mac, merchant: 'Bench', simulated: false, secretHash: Buffer.from(mac), nowMs: 1 })),
   );
   const senders = await Promise.all(macs.map((mac) => lockSender(store, mac)));
-  const resolveLater = (): Promise<void> => new Promise((resolve) => afterThisTurn(resolve));
+  const resolveLater = (): Promise<CommitResult> => {
+    return new Promise((resolve) => afterThisTurn(() => resolve(ALL_STORED)));
+  };
   const fastStore = withOverrides(store, { append: resolveLater });
   const locks = new Locks(fastStore, systemClock, () => undefined);
   const events = new GatewayEvents();

@@ -285,7 +285,7 @@ t.test('while the store fails, no command is sent and no answer is acknowledged'
     withOverrides(store, {
       append: async (commit: Commit) => {
         if (fails) throw new Error('disk full');
-        await store.append(commit);
+        return await store.append(commit);
       },
     });
   const setup = await CommandBench.open(t, undefined, wrap);

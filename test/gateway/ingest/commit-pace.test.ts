@@ -59,7 +59,7 @@ t.test(
     const wrapped = withOverrides(store, {
       append: async (commit) => {
         commits.push(commit.incoming.length);
-        await store.append(commit);
+        return await store.append(commit);
       },
     });
     const clock = new ManualClock(1_763_618_400_000);

@@ -6,6 +6,7 @@ import { Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
 import { PendingUplink } from '../../../gateway/ingest/pending-uplink.js';
 import { Locks } from '../../../gateway/locks/locks.js';
 import type { Commit } from '../../../gateway/store/contract/log/commit.js';
+import { ALL_STORED } from '../../../gateway/store/contract/log/commit-result.js';
 import { ManualClock } from '../../../proto/clock.js';
 import { NO_COMMANDS } from '../../helpers/commands/no-commands.js';
 import { withOverrides } from '../../helpers/durability/sabotage.js';
@@ -34,6 +35,7 @@ async function countingIngest(test: Teardown) {
     append: async ({ incoming, states }: Commit) => {
       counts.uplinks += incoming.filter(({ type }) => type === 'uplink').length;
       counts.states += states.size;
+      return ALL_STORED;
     },
     readDigests: async (...name: Parameters<typeof store.readDigests>) => {
       counts.lookups += 1;

@@ -91,7 +91,7 @@ t.test('an acknowledgement of a command is stored with the command’s state eve
     withOverrides(store, {
       append: async (commit: Commit) => {
         changes.push(...(commit.commands ?? []));
-        await store.append({ ...commit, commands: [] });
+        return await store.append({ ...commit, commands: [] });
       },
     }),
   );
@@ -112,7 +112,7 @@ t.test('a gateway starts even if the judge fails at a lock’s log', async (t) =
       // The stored states are those after the first pings; only the log has the later pings.
       append: async (commit: Commit) => {
         commits += 1;
-        await store.append(commits > 2 ? { ...commit, states: new Map() } : commit);
+        return await store.append(commits > 2 ? { ...commit, states: new Map() } : commit);
       },
     }),
   );
@@ -140,7 +140,7 @@ t.test('after a failed commit, only the states of its locks are read again', asy
     withOverrides(store, {
       append: async (commit: Commit) => {
         if (fails) throw new StoreFailure('append', new Error('no room'));
-        await store.append(commit);
+        return await store.append(commit);
       },
       readDeviceStates: async (deviceIds?: readonly number[]) => {
         const states = await store.readDeviceStates(deviceIds);
@@ -166,7 +166,7 @@ t.test('locks whose states can’t be read wait to be judged, and their uplinks 
     withOverrides(store, {
       append: async (commit: Commit) => {
         if (failsToWrite) throw new StoreFailure('append', new Error('no room'));
-        await store.append(commit);
+        return await store.append(commit);
       },
       readDeviceStates: async (deviceIds?: readonly number[]) => {
         if (failsToRead) throw new StoreFailure('read the devices', new Error('a bad sector'));

@@ -65,7 +65,7 @@ class OverlapSetup {
             const fail = (): void => reject(new StoreFailure('append', new Error('no room')));
             setup.#pendingCommits.push({ commit, complete: resolve, fail });
           });
-        await store.append(commit);
+        return await store.append(commit);
       },
     });
     const { clock, events } = setup;

@@ -37,7 +37,7 @@ class CommitGate {
     withOverrides(store, {
       append: async (commit) => {
         await this.#opened;
-        await store.append(commit);
+        return await store.append(commit);
       },
     });
 
@@ -109,7 +109,7 @@ t.test('after a failed commit a lock may send uplinks again', async (t) => {
     withOverrides(store, {
       append: async (commit) => {
         if (fails) throw new Error('the disk is full');
-        await store.append(commit);
+        return await store.append(commit);
       },
     }),
   );

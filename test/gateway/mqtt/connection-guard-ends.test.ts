@@ -99,7 +99,7 @@ t.test('a gateway that stops answers received uplinks and reads no more', async 
             onStoreBlocked();
           });
         }
-        await store.append(commit);
+        return await store.append(commit);
       },
     });
   const gateway = await openGateway(t, folder, { wrapStore });

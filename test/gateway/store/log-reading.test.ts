@@ -52,7 +52,7 @@ async function logOf(
   store: Store,
   lock: number,
   limit: number,
-  betweenChunks?: () => Promise<void>,
+  betweenChunks?: () => Promise<unknown>,
 ): Promise<string[]> {
   const entries: string[] = [];
   for await (const chunk of store.readLog(lock, limit)) {

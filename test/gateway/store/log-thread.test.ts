@@ -66,7 +66,7 @@ t.test('batched writes share the commits of uplinks', async (t) => {
   const log = await ThreadLog.open({ file, runSize: undefined }, reader);
   const fleet = new UplinkSource(4);
   const rounds = 50;
-  const all: Promise<void>[] = [];
+  const all: Promise<unknown>[] = [];
   for (let round = 0; round < rounds; round++) {
     all.push(log.append(packCommit(fleet.nextCommit(4))));
     all.push(log.writeBatched({ type: 'metadata', name: `fact-${round}`, value: String(round) }));

@@ -12,6 +12,7 @@ import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 import { floodContract } from './contract/flood-contract.js';
 import { idempotencyContract } from './contract/idempotency-contract.js';
+import { ownershipContract } from './contract/ownership-contract.js';
 import { storeContract } from './contract/store-contract.js';
 import { usageStoreContract } from './contract/usage-contract.js';
 
@@ -25,6 +26,8 @@ const runSize = { minUplinks: 2, uplinksPerCredential: 1, maxUplinks: 4 };
 storeContract('SQLite with a thread', (folder) => openStore(folder, { logThread: true, runSize }));
 usageStoreContract('SQLite', openStore);
 idempotencyContract('SQLite', openStore);
+ownershipContract('SQLite', openStore);
+ownershipContract('SQLite with a thread', (folder) => openStore(folder, { logThread: true, runSize }));
 
 t.test('a data folder can be opened by only one gateway at a time', async (t) => {
   const folder = tempFolder(t);

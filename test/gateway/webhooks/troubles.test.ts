@@ -225,7 +225,7 @@ function refusingOutcomesOf(uplinkId: number, isRefusing: () => boolean): (store
       recordProgress: async (progress) => {
         if (isRefusing() && progress.some(isBad))
           throw new StoreFailure('record deliveries', sqliteError('SQLITE_CONSTRAINT', 'the row is refused'));
-        await store.recordProgress(progress);
+        return await store.recordProgress(progress);
       },
     });
 }

@@ -4,8 +4,10 @@
  * The sabotage with SQLite's setting synchronous NORMAL is in store/synchronous-normal.ts. It differs, since only a
  * loss of power shows it: after kill -9 nothing is lost with NORMAL or FULL (quality.md §2).
  */
+
 import type { CommandStore } from '../../../gateway/store/contract/command-record.js';
 import type { Commit } from '../../../gateway/store/contract/log/commit.js';
+import { ALL_STORED } from '../../../gateway/store/contract/log/commit-result.js';
 import { type LogPosition, movedAfter } from '../../../gateway/store/contract/log/log-position.js';
 import type { StoredUplink } from '../../../gateway/store/contract/log/stored-uplink.js';
 import type { EventScan, PingScan } from '../../../gateway/store/contract/merchants/uplink-scan.js';
@@ -32,6 +34,7 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
     withOverrides(store, {
       append: async (commit: Commit) => {
         setTimeout(() => void store.append(commit).catch(() => undefined), COMMIT_DELAY_MS);
+        return ALL_STORED;
       },
     }),
 

@@ -17,6 +17,7 @@ import { startListening } from '../../../gateway/locks/listening.js';
 import { type KnownLock, Locks } from '../../../gateway/locks/locks.js';
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import type { Commit } from '../../../gateway/store/contract/log/commit.js';
+import type { CommitResult } from '../../../gateway/store/contract/log/commit-result.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
 import { afterThisTurn, Hours, ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import type { Mac } from '../../../proto/wire/mac.js';
@@ -123,8 +124,9 @@ export class RandomHistory {
           await this.#waitTurns(3);
           throw new StoreFailure('append', new Error('no room'));
         }
-        await this.#append(commit);
+        const result = await this.#append(commit);
         this.statesWritten += commit.states.size;
+        return result;
       },
     });
     this.#known = new Locks(store, clock, (due) => {
@@ -147,17 +149,18 @@ export class RandomHistory {
    * Stores a commit, and checks that a gateway that starts now has the beliefs that the running gateway had when it
    * made the commit.
    */
-  async #append(commit: Commit): Promise<void> {
+  async #append(commit: Commit): Promise<CommitResult> {
     const number = ++this.#commits;
     const believed = this.#statesOf(this.#known, () => true);
     await this.#waitTurns(2);
-    await this.#store.append(commit);
+    const result = await this.#store.append(commit);
     await this.#waitTurns(2);
     const after = await this.restarted();
     for (const [mac, state] of Object.entries(after))
       if (JSON.stringify(state) !== JSON.stringify(believed[mac]))
         this.mismatches.push(`commit ${number}, lock ${mac}`);
     if (JSON.stringify(this.#statesOf(this.#known, () => true)) !== JSON.stringify(believed)) this.overlapped += 1;
+    return result;
   }
 
   /** Waits a random number of turns of the event loop. */

@@ -116,7 +116,7 @@ export class PresenceMonth {
     const store = withOverrides(opened, {
       append: async (commit) => {
         if (this.#hasCrashed) throw new Error('the gateway is dead');
-        await opened.append(commit);
+        return await opened.append(commit);
       },
     });
     const { clock } = this;

@@ -30,7 +30,7 @@ export const FAULTS: Readonly<Record<StoreFault, (store: Store, data: string) =>
     withOverrides(store, {
       append: async (commit) => {
         if (hasFault(data)) await new Promise<never>(() => undefined);
-        await store.append(commit);
+        return await store.append(commit);
       },
     }),
 };

@@ -26,6 +26,11 @@ export interface StoredUplink {
   /** It arrived over 60 s after the lock made it. */
   readonly buffered: boolean;
   /**
+   * The lock's uplink before this one, if the lock had moved here from another slot. A URL gets this one only after all
+   * events of that slot up to it.
+   */
+  readonly afterId?: number | undefined;
+  /**
    * Its row does not match its checksum: the disk changed it. The content must be neither sent nor judged; any other
    * member, even the key, may be wrong too.
    */

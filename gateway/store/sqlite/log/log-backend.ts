@@ -6,6 +6,7 @@
 
 import type { Database } from 'better-sqlite3';
 import type { AgingChunk, AgingResult } from '../../contract/deletion.js';
+import { ALL_STORED, type CommitResult } from '../../contract/log/commit-result.js';
 import type { MerchantOutcome, MerchantWrite } from '../../contract/merchants/merchant-write.js';
 import type { RunSize } from '../../contract/store-options.js';
 import type { PackedCommit } from '../../log/packed-commit.js';
@@ -18,7 +19,7 @@ export interface LogBackend {
   /** The uplinks of finished commits that are not in the log's indexes (by key, by lock) yet. */
   readonly memtable: UplinkMemtable;
   /** Appends a commit of the ingest, which receives and checks uplinks, to the log. */
-  append(commit: PackedCommit): Promise<void>;
+  append(commit: PackedCommit): Promise<CommitResult>;
   /** Makes a write that is not part of the log. It may wait up to some 20 ms to share a transaction. */
   writeBatched(write: BatchedWrite): Promise<void>;
   /** Makes a merchant's write over HTTP. Such writes wait for each other, and never delay a commit. */
@@ -45,8 +46,9 @@ export class InlineLog implements LogBackend {
     return this.#writer.memtable;
   }
 
-  async append(commit: PackedCommit): Promise<void> {
+  async append(commit: PackedCommit): Promise<CommitResult> {
     this.#writer.write([{ type: 'append', commit }]);
+    return commit.result ?? ALL_STORED;
   }
 
   async writeBatched(write: BatchedWrite): Promise<void> {

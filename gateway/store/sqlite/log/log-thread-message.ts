@@ -1,6 +1,7 @@
 /** Messages between the store (thread-log.ts) and the log thread (log-thread.ts). Requests are answered in order. */
 
 import type { AgingChunk, AgingResult } from '../../contract/deletion.js';
+import type { CommitResult } from '../../contract/log/commit-result.js';
 import type { MerchantOutcome } from '../../contract/merchants/merchant-write.js';
 import type { RunSize } from '../../contract/store-options.js';
 import type { PackedCommit } from '../../log/packed-commit.js';
@@ -37,6 +38,8 @@ export interface LogDone {
   readonly error?: undefined;
   /** The uplinks of a commit, transferred back with their new ids. */
   readonly uplinks?: ArrayBuffer | undefined;
+  /** What a commit did not store; undefined if it stored everything. */
+  readonly result?: CommitResult | undefined;
   /** The outcome of a merchant's write. */
   readonly merchant?: MerchantOutcome | undefined;
   /** The outcome of deleting old rows. */

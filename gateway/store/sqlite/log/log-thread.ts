@@ -39,7 +39,8 @@ function countUplinks({ writes }: WriteRequest): number {
 function outcomeOf(write: LogWrite, merchantOutcomes: Iterator<MerchantOutcome>): LogOutcome {
   if (write.type === 'merchant') return { merchant: merchantOutcomes.next().value as MerchantOutcome };
   if (write.type !== 'append') return { uplinks: undefined };
-  return { uplinks: write.commit.appended ?? write.commit.uplinks };
+  const { appended, uplinks, result } = write.commit;
+  return { uplinks: appended ?? uplinks, result };
 }
 
 /** Makes the writes durable in one transaction; if that fails, in a separate transaction each. */

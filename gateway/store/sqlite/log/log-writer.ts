@@ -5,6 +5,7 @@
  */
 
 import type { Database, Statement } from 'better-sqlite3';
+import type { CommandChange } from '../../contract/command-record.js';
 import type { AgingChunk, AgingResult } from '../../contract/deletion.js';
 import {
   type IncomingLockEvent,
@@ -26,6 +27,7 @@ import { type DenseProgress, StandaloneWriter } from './batched-write.js';
 import type { LogWrite } from './log-thread-message.js';
 import type { UplinkMemtable } from './memtable/uplink-memtable.js';
 import { joinPacked, MerchantEventWriter } from './merchant-event-writer.js';
+import { isRefusedSending, repeatedUplinkIndexes } from './refused-parts.js';
 import { UplinkWriter } from './uplink-writer.js';
 
 /**
@@ -41,6 +43,8 @@ const NOT_ERASED = 'u.id = @uplinkId AND u.kind >= 0';
 
 /** The lock's current merchant, in SQL; the statement's last parameter is the device id. */
 const CURRENT_MERCHANT = '(SELECT merchant_id FROM device WHERE id = ?)';
+
+const NO_INDEXES: readonly number[] = [];
 
 /** Writes the log and the deliveries. No other connection may append to the log. */
 export class LogWriter {
@@ -162,15 +166,23 @@ export class LogWriter {
     // Staged events are older than what the commit brings; a lock is back before it sends.
     const before = this.#events.appendStaged();
     before.push(...this.#events.append(merchantEvents.filter(({ type }) => type === 'presence')));
-    this.#appendIncoming(commit);
+    const refusedCommands = this.#changeCommands(commit);
+    const repeatedUplinks = this.#appendIncoming(commit, refusedCommands);
+    const isAllStored = refusedCommands.length + repeatedUplinks.length === 0;
+    commit.result = isAllStored ? undefined : { refusedCommands, repeatedUplinks };
     for (const judged of commit.judged) this.#appendJudged(judged);
     for (const [deviceId, state] of commit.states) this.#storeState(deviceId, state);
-    for (const change of commit.commands) this.#commands.apply(change);
     const after = this.#events.append(merchantEvents.filter(({ type }) => type !== 'presence'));
     if (commit.commands.length > 0) after.push(...this.#events.appendStaged());
     if (before.length + after.length > 0)
       commit.appended = joinPacked([...before, new Float64Array(commit.uplinks), ...after]);
     this.#uplinks.flushWithCommit(before.length + commit.count + after.length);
+  }
+
+  /** Changes the commit's commands, in order. Returns the indexes of those whose state did not allow the change. */
+  #changeCommands({ commands }: PackedCommit): readonly number[] {
+    if (commands.length === 0) return NO_INDEXES;
+    return [...commands.keys()].filter((index) => !this.#commands.apply(commands[index] as CommandChange));
   }
 
   /** Stores a state that includes all uplinks so far, and its checksum; a trigger would compute it much more slowly. */
@@ -198,14 +210,23 @@ export class LogWriter {
     this.#uplinks.transaction(() => inTransaction(this.#db, work));
   }
 
-  /** Appends uplinks and other items in the order of arrival: each other item has the number of uplinks before it. */
-  #appendIncoming({ count, uplinks, extras }: PackedCommit): void {
+  /**
+   * Appends uplinks and other items in the order of arrival: each other item has the number of uplinks before it.
+   * Leaves out that refused commands were sent. Returns the indexes of repeated uplinks among all items.
+   */
+  #appendIncoming(commit: PackedCommit, refusedCommands: readonly number[]): readonly number[] {
+    const { count, uplinks, extras } = commit;
     const doubles = new Float64Array(uplinks);
+    const idBefore = this.#uplinks.lastId;
     let [offset, nextExtra] = [0, 0];
     for (let index = 0; index <= count; index++) {
-      while (extras[nextExtra]?.after === index) this.#appendExtra((extras[nextExtra++] as PackedExtra).item);
+      for (; extras[nextExtra]?.after === index; nextExtra++) {
+        const { item } = extras[nextExtra] as PackedExtra;
+        if (refusedCommands.length === 0 || !isRefusedSending(commit, refusedCommands, item)) this.#appendExtra(item);
+      }
       if (index < count) offset = this.#uplinks.append(doubles, offset);
     }
+    return this.#uplinks.lastId - idBefore === count ? NO_INDEXES : repeatedUplinkIndexes(commit);
   }
 
   #appendExtra(item: PackedExtra['item']): void {

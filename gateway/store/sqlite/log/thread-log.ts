@@ -6,6 +6,7 @@ import { Worker } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
 import { type Milliseconds, monotonicMs, Seconds, systemClock, type Timer } from '../../../../proto/clock.js';
 import type { AgingChunk, AgingResult } from '../../contract/deletion.js';
+import { ALL_STORED, type CommitResult } from '../../contract/log/commit-result.js';
 import { type MerchantOutcome, type MerchantWrite, maxRowsOf } from '../../contract/merchants/merchant-write.js';
 import type { PackedCommit } from '../../log/packed-commit.js';
 import type { BatchedWrite } from './batched-write.js';
@@ -96,11 +97,12 @@ export class ThreadLog implements LogBackend {
     return log;
   }
 
-  async append(commit: PackedCommit): Promise<void> {
+  async append(commit: PackedCommit): Promise<CommitResult> {
     this.#appendedAtMs = monotonicMs();
-    await new Promise<LogDone>((resolve, reject) => {
+    const { result } = await new Promise<LogDone>((resolve, reject) => {
       this.#flush([{ write: { type: 'append', commit }, caller: { resolve, reject } }], [commit.uplinks]);
     });
+    return result ?? ALL_STORED;
   }
 
   async writeBatched(write: BatchedWrite): Promise<void> {

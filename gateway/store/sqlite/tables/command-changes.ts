@@ -10,10 +10,11 @@ export class CommandChanges {
   readonly #acknowledged: Statement;
 
   constructor(db: Database) {
-    // The lock's answer may arrive before a repeated send is recorded; the command then stays answered.
+    // The command may have been cancelled, expired or answered meanwhile: then it is not sent.
     this.#sent = db.prepare(
-      `UPDATE command SET state = CASE state WHEN 'queued' THEN 'sent' ELSE state END, sent_count = sent_count + 1,
-         first_sent_at_ms = coalesce(first_sent_at_ms, ?), last_sent_at_ms = ? WHERE id = ?`,
+      `UPDATE command SET state = 'sent', sent_count = sent_count + 1,
+         first_sent_at_ms = coalesce(first_sent_at_ms, ?), last_sent_at_ms = ?
+       WHERE id = ? AND state IN ('queued', 'sent')`,
     );
     // A lock can answer only a command that was sent to it, and only once.
     this.#acknowledged = db.prepare(
@@ -22,9 +23,12 @@ export class CommandChanges {
     );
   }
 
-  /** Records that a command was sent or acknowledged. @throws SQLite's error */
-  apply(change: CommandChange): void {
-    if (change.type === 'sent') this.#sent.run(change.atMs, change.atMs, change.id);
-    else this.#acknowledged.run(change.state, change.detail, change.atMs, change.id, change.deviceId);
+  /** Records that a command was sent or acknowledged. Returns whether its state allowed that. @throws SQLite's error */
+  apply(change: CommandChange): boolean {
+    const { changes } =
+      change.type === 'sent'
+        ? this.#sent.run(change.atMs, change.atMs, change.id)
+        : this.#acknowledged.run(change.state, change.detail, change.atMs, change.id, change.deviceId);
+    return changes > 0;
   }
 }

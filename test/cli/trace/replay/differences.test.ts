@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
 import type { Commit } from '../../../../gateway/store/contract/log/commit.js';
+import type { CommitResult } from '../../../../gateway/store/contract/log/commit-result.js';
 import type { Store } from '../../../../gateway/store/contract/store.js';
 import { Minutes } from '../../../../proto/clock.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
@@ -78,7 +79,7 @@ t.test('a connection that the gateway closes is a difference', async (t) => {
 function failingOnce(sequence: number): (store: Store) => Store {
   let hasFailed = false;
   return (store) => {
-    const append = (commit: Commit): Promise<void> => {
+    const append = (commit: Commit): Promise<CommitResult> => {
       const hasUplink = commit.incoming.some((each) => each.type === 'uplink' && each.sequence === sequence);
       if (hasFailed || !hasUplink) return store.append(commit);
       hasFailed = true;

@@ -35,7 +35,7 @@ export function commandContract(engine: string, open: OpenStore): void {
     t.match(await store.commands.find(1), { state: 'sent' }, 'another lock can’t answer it');
     await store.append(commandCommit({ ...doneAnswer, id: 1 }, { ...doneAnswer, id: 1, state: 'failed', atMs: 31 }));
     await store.append(commandCommit({ type: 'sent', id: 1, atMs: 40 }));
-    t.match(await store.commands.find(1), { state: 'done', detail: 'well', finishedAtMs: 30, sentCount: 3 });
+    t.match(await store.commands.find(1), { state: 'done', detail: 'well', finishedAtMs: 30, sentCount: 2 });
     const broken = { ...uplink(2), boot: Symbol('no number') as unknown as number };
     await t.rejects(store.append({ ...commandCommit({ type: 'sent', id: 2, atMs: 50 }), incoming: [broken] }));
     t.match(await store.commands.find(2), { state: 'queued' }, 'a commit that fails changes nothing');

@@ -1,0 +1,24 @@
+/** Ownership in an engine with one writer: this gateway owns every lock, URL and duty, and nobody ever asks for one. */
+import { DENSE_SLOT } from '../contract/log/log-position.js';
+import type { Claim, Ownership } from '../contract/slots/ownership.js';
+
+const GRANTED: Claim = Object.freeze({ isGranted: true, unheardSinceMs: null });
+
+export const SOLE_OWNER: Ownership = Object.freeze({
+  slot: DENSE_SLOT,
+  locks: {
+    isSole: true,
+    owns: () => true,
+    claim: async () => GRANTED,
+    adopt: async () => [],
+    release: async () => undefined,
+    onWish: () => undefined,
+  },
+  urls: {
+    owns: () => true,
+    claim: async (urlIds: readonly number[]) => urlIds,
+    release: async () => undefined,
+    onWish: () => undefined,
+  },
+  duties: { holds: () => true, onGain: () => undefined },
+});
