@@ -5,12 +5,18 @@
 import { isIP } from 'node:net';
 import { didYouMean } from '../proto/did-you-mean.js';
 import { LockgateError } from '../proto/errors.js';
+import { type MapTiles, readMapTiles } from './console/map-tiles.js';
 import { FAIRNESS_SETTINGS, type Fairness, type FairnessKey, readFairness } from './fairness/fairness-settings.js';
 import type { TlsFiles } from './mqtt/tls-identity.js';
 import { type AddressRange, isAllowedAddress, parseRange } from './webhooks/sending/address-rule.js';
 
 /** The key of a setting in {@link SETTINGS}. */
-export type SettingKey = Exclude<keyof Config, 'mqttTls' | 'fairness'> | 'mqttTlsCert' | 'mqttTlsKey' | FairnessKey;
+export type SettingKey =
+  | Exclude<keyof Config, 'mqttTls' | 'fairness'>
+  | 'mqttTlsCert'
+  | 'mqttTlsKey'
+  | 'mapAttribution'
+  | FairnessKey;
 
 /** A row of {@link SETTINGS}. */
 export interface Setting {
@@ -50,6 +56,8 @@ export interface Config {
   readonly trustedProxies: readonly AddressRange[];
   /** Further names under which the console is reached: those of proxies. */
   readonly consoleHosts: readonly string[];
+  /** The street tiles of the console's maps; null for none. */
+  readonly mapTiles: MapTiles | null;
   /** Origins whose pages may call from a browser. */
   readonly httpCorsOrigin: readonly string[];
   /** What one merchant, or one unauthenticated address, may do and store; the defaults if absent. */
@@ -204,6 +212,22 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     default: '',
     unit: 'host names, separated by commas',
     meaning: 'Names under which browsers reach the console through a proxy, such as locks.example.com.',
+  },
+  {
+    key: 'mapTiles',
+    flag: '--map-tiles',
+    environment: 'LOCKGATE_MAP_TILES',
+    default: '',
+    unit: 'URL with {z}, {x} and {y}',
+    meaning: 'Images of streets that browsers load for the console’s map from this server; empty: none are loaded.',
+  },
+  {
+    key: 'mapAttribution',
+    flag: '--map-attribution',
+    environment: 'LOCKGATE_MAP_ATTRIBUTION',
+    default: '',
+    unit: 'text',
+    meaning: 'Whose map the tiles are, such as © OpenStreetMap contributors, shown on the map; empty: their host.',
   },
   {
     key: 'httpPerAddress',
@@ -400,6 +424,7 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
     httpPort: readPort(settingOf('httpPort')),
     httpCorsOrigin: readOrigins(settingOf('httpCorsOrigin')),
     consoleHosts: readHosts(settingOf('consoleHosts')),
+    mapTiles: readTiles(settingOf('mapTiles'), settingOf('mapAttribution')),
     httpPerAddress: readCount(settingOf('httpPerAddress')),
     trustedProxies: readProxies(settingOf('trustedProxies')),
     fairness: readFairness((key) => readLimit(settingOf(key))),
@@ -473,6 +498,13 @@ function readHosts(resolved: ResolvedSetting): string[] {
   if (!hosts.every((host) => HOST_NAME.test(host)))
     throw wrongSetting(resolved, 'host names such as locks.example.com, without a port, separated by commas');
   return hosts;
+}
+
+function readTiles(resolved: ResolvedSetting, { text: attribution }: ResolvedSetting): MapTiles | null {
+  if (resolved.text === '') return null;
+  const tiles = readMapTiles(resolved.text, attribution);
+  if (tiles !== undefined) return tiles;
+  throw wrongSetting(resolved, 'the http or https URL of tiles, such as https://tiles.example.com/{z}/{x}/{y}.png');
 }
 
 function readProxies(resolved: ResolvedSetting): AddressRange[] {

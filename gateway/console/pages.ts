@@ -4,6 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { LockgateError } from '../../proto/errors.js';
+import type { MapTiles } from './map-tiles.js';
 
 /** The pages: one for each port. */
 export type PageName = 'operator' | 'merchant';
@@ -45,20 +46,26 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * A page's Content-Security-Policy: everything from this gateway, nothing inline, nothing foreign, in no frame. Leaflet
- * places what it draws with the style attribute through the DOM, which the policy allows.
+ * A page's Content-Security-Policy: everything from this gateway, nothing inline, nothing foreign but the images of the
+ * tile server if there is one, in no frame. Leaflet places what it draws with the style attribute through the DOM, which
+ * the policy allows.
  */
-export const PAGE_CSP = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "worker-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "form-action 'self'",
-  "base-uri 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+export function pageCsp(tiles: MapTiles | null): string {
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "worker-src 'self'",
+    "style-src 'self'",
+    tiles === null ? "img-src 'self' data:" : `img-src 'self' data: ${tiles.origin}`,
+    "connect-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+/** The policy without a tile server, which every file of the pages has too. */
+export const PAGE_CSP = pageCsp(null);
 
 let loadedPages: Pages | undefined;
 
@@ -75,7 +82,7 @@ export function loadPages(): Pages {
 /** All pages and their files. */
 export class Pages {
   readonly #files = new Map<string, PageFile>();
-  readonly #html: Readonly<Record<PageName, string>>;
+  readonly #manifest: Manifest;
 
   /**
    * Reads the files.
@@ -86,12 +93,12 @@ export class Pages {
   constructor(folder: URL) {
     const manifest = readManifest(folder);
     for (const name of manifest.files) this.#files.set(name, readFile(folder, name));
-    this.#html = { operator: pageHtml(manifest, 'operator'), merchant: pageHtml(manifest, 'merchant') };
+    this.#manifest = manifest;
   }
 
   /** The HTML of a page, the same for everybody: it has no data. */
-  html(page: PageName): string {
-    return this.#html[page];
+  html(page: PageName, tiles: MapTiles | null = null): string {
+    return pageHtml(this.#manifest, page, tiles);
   }
 
   /** A file by its name; undefined if there is none. */
@@ -120,7 +127,7 @@ function readFile(folder: URL, name: string): PageFile {
 }
 
 /** The page's HTML. Names of files are letters, digits, dots and hyphens, so they need no escaping. */
-function pageHtml({ entries }: Manifest, page: PageName): string {
+function pageHtml({ entries }: Manifest, page: PageName, tiles: MapTiles | null): string {
   const { file, imports } = entries[page];
   const address = (name: string): string => `${PAGE_FILES_PATH}${name}`;
   const worker = (name: WorkerName): string => `data-${name}="${address(entries[name].file)}"`;
@@ -138,10 +145,20 @@ function pageHtml({ entries }: Manifest, page: PageName): string {
     `<script type="module" src="${address(file)}"></script>`,
     '</head>',
     '<body>',
-    `<div id="app" ${worker('live-worker')} ${worker('trace-worker')}></div>`,
+    `<div id="app" ${worker('live-worker')} ${worker('trace-worker')}${tilesText(tiles)}></div>`,
     '<noscript>This page needs JavaScript. The command line shows the same.</noscript>',
     '</body>',
     '</html>',
     '',
   ].join('\n');
+}
+
+/** The attributes that name the tile server. */
+function tilesText(tiles: MapTiles | null): string {
+  if (tiles === null) return '';
+  return ` data-map-tiles="${escaped(tiles.url)}" data-map-attribution="${escaped(tiles.attribution)}"`;
+}
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }

@@ -69,6 +69,7 @@ export async function startInterfaces(
     port: config.httpPort,
     corsOrigins: config.httpCorsOrigin,
     consoleHosts: config.consoleHosts,
+    mapTiles: config.mapTiles,
     health,
     fairness,
     budgets,
@@ -119,6 +120,7 @@ export function startOperator(
     ...parts,
     ...httpAccess(config, 'operator', descriptors),
     consoleHosts: config.consoleHosts,
+    mapTiles: config.mapTiles,
     host: config.operatorHost,
     port: config.operatorPort,
     settings: async () => {

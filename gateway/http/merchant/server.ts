@@ -12,6 +12,7 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import { monotonicMs } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import type { MerchantParts } from '../../accounts/merchant-parts.js';
+import type { MapTiles } from '../../console/map-tiles.js';
 import { PageGuard } from '../../console/page-guard.js';
 import type { RequestAnswered } from '../../events.js';
 import { CallPlaces } from '../../fairness/call-places.js';
@@ -59,6 +60,8 @@ export interface HttpServerOptions {
   readonly proxies: TrustedProxies;
   /** Further names under which the dashboard is reached: those of proxies. */
   readonly consoleHosts?: readonly string[];
+  /** The street tiles of the dashboard's maps; none by default. */
+  readonly mapTiles?: MapTiles | null;
   readonly health: Health;
   readonly fairness: Fairness;
   readonly budgets: HttpBudgets;
@@ -119,7 +122,7 @@ export class HttpServer {
     server.#setErrorHandlers();
     server.#addHooks();
     await addDocumentation(fastify);
-    addConsolePages(fastify, 'merchant', ['/', '/m/:merchant']);
+    addConsolePages(fastify, { page: 'merchant', paths: ['/', '/m/:merchant'], tiles: options.mapTiles ?? null });
     server.#addRoutes();
     await listen(fastify, 'the merchants’ interface', options.host, options.port);
     return server;

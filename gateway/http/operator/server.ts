@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Clock, Days } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
+import type { MapTiles } from '../../console/map-tiles.js';
 import { PageGuard } from '../../console/page-guard.js';
 import { OWNER } from '../../data-folder/data-folder.js';
 import type { GatewayEvents } from '../../events.js';
@@ -112,6 +113,8 @@ export interface OperatorServerOptions extends OperatorParts, RecordParts, Healt
   readonly token: OperatorToken;
   /** Further names under which the console is reached: those of proxies. */
   readonly consoleHosts?: readonly string[];
+  /** The street tiles of the console's maps; none by default. */
+  readonly mapTiles?: MapTiles | null;
   readonly events: GatewayEvents;
 }
 
@@ -168,7 +171,7 @@ export class OperatorServer {
       if (terms !== undefined && caller !== undefined) checkRole(caller.role, roleNeeded(terms));
     });
     addHealthRoutes(fastify, options);
-    addConsolePages(fastify, 'operator', [PAGE_PATH]);
+    addConsolePages(fastify, { page: 'operator', paths: [PAGE_PATH], tiles: options.mapTiles ?? null });
     addBackupRoute(fastify, server.#callers, options);
     addConsoleRoutes(fastify, {
       ...options,

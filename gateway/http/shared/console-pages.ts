@@ -3,16 +3,27 @@
  * itself is asked for each time; its files have a hash in their names, so browsers keep them.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { loadPages, PAGE_CSP, PAGE_FILES_PATH, type PageFile, type PageName } from '../../console/pages.js';
+import type { MapTiles } from '../../console/map-tiles.js';
+import { loadPages, PAGE_CSP, PAGE_FILES_PATH, type PageFile, type PageName, pageCsp } from '../../console/pages.js';
 import { sendNotFound } from './problem.js';
 
 /** The path of a page's files, for the router. */
 export const PAGE_FILE_ROUTE = `${PAGE_FILES_PATH}:file`;
 
-/** @param paths the router's paths of the page */
-export function addConsolePages(fastify: FastifyInstance, page: PageName, paths: readonly string[]): void {
+/** A page and where it is. */
+export interface ConsolePage {
+  readonly page: PageName;
+  /** The router's paths of the page. */
+  readonly paths: readonly string[];
+  /** The tile server of its maps; null for none. */
+  readonly tiles: MapTiles | null;
+}
+
+/** Adds a page and the files of all pages. */
+export function addConsolePages(fastify: FastifyInstance, { page, paths, tiles }: ConsolePage): void {
   const pages = loadPages();
-  const html = pages.html(page);
+  const html = pages.html(page, tiles);
+  const policy = pageCsp(tiles);
   const schema = { hide: true } as never;
   for (const url of paths)
     fastify.route({
@@ -20,7 +31,7 @@ export function addConsolePages(fastify: FastifyInstance, page: PageName, paths:
       url,
       schema,
       handler: async (_request, reply) => {
-        reply.header('content-security-policy', PAGE_CSP).header('cache-control', 'no-cache');
+        reply.header('content-security-policy', policy).header('cache-control', 'no-cache');
         reply.header('x-content-type-options', 'nosniff').header('referrer-policy', 'no-referrer');
         return await reply.header('content-type', 'text/html; charset=utf-8').send(html);
       },

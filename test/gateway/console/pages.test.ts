@@ -11,7 +11,8 @@ import type { Position } from 'geojson';
 import t from 'tap';
 import { feature } from 'topojson-client';
 import type { GeometryCollection, Topology } from 'topojson-specification';
-import { PAGE_CSP, PAGE_FILES_PATH, Pages } from '../../../gateway/console/pages.js';
+import { readMapTiles } from '../../../gateway/console/map-tiles.js';
+import { PAGE_CSP, PAGE_FILES_PATH, Pages, pageCsp } from '../../../gateway/console/pages.js';
 import { testGateway } from '../../helpers/gateway/test-gateway.js';
 import { root } from '../../helpers/house/our-files.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
@@ -106,6 +107,8 @@ t.test('no file loads anything from another origin', async (t) => {
   }
   t.match(PAGE_CSP, /^default-src 'none'/);
   t.notMatch(PAGE_CSP, /unsafe|https?:|\*/);
+  const tiles = readMapTiles('https://tiles.example.com/{z}/{x}/{y}.png', '') ?? null;
+  t.equal(pageCsp(tiles), PAGE_CSP.replace("img-src 'self' data:", "img-src 'self' data: https://tiles.example.com"));
 });
 
 t.test('both ports send the policy with the page and with each file, also with those of workers', async (t) => {
@@ -136,4 +139,33 @@ t.test('both ports send the policy with the page and with each file, also with t
 
 t.test('without a build, the error says what to run', async (t) => {
   t.throws(() => new Pages(folderUrl(tempFolder(t))), { code: 'internal-pages', message: /npm run build/ });
+});
+
+t.test('a tile server is an http or https URL with a zoom and a place', async (t) => {
+  const url = 'https://tiles.example.com/{z}/{x}/{y}{r}.png?key=1';
+  t.same(readMapTiles(url, ' © Streets '), { url, origin: 'https://tiles.example.com', attribution: '© Streets' });
+  t.match(readMapTiles('HTTP://Tiles:8080/{z}/{x}/{y}', ''), {
+    url: 'http://tiles:8080/{z}/{x}/{y}',
+    attribution: 'tiles:8080',
+  });
+  for (const wrong of [
+    ...['', 'tiles', 'https://tiles.example.com/', 'https://tiles.example.com/{z}/{x}.png'],
+    ...[
+      'ftp://a/{z}/{x}/{y}',
+      'https://me:secret@a/{z}/{x}/{y}',
+      'https://{s}.a/{z}/{x}/{y}',
+      'https://a/{s}/{z}/{x}/{y}',
+    ],
+    ...[
+      'https://a/{z}/{x}/{y}; script-src *',
+      'https://a/{z}/{x}/{y}"',
+      'https://a/#{z}/{x}/{y}',
+      'https://a;b/{z}/{x}/{y}',
+      '/{z}/{x}/{y}',
+    ],
+  ])
+    t.equal(readMapTiles(wrong, ''), undefined, wrong);
+  const html = pages.html('merchant', { url: 'https://a/{z}&', origin: 'https://a', attribution: '"<b>' });
+  t.match(html, 'data-map-tiles="https://a/{z}&#38;" data-map-attribution="&#34;&#60;b&#62;"');
+  t.notMatch(pages.html('merchant'), /data-map/);
 });

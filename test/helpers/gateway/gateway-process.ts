@@ -92,6 +92,7 @@ async function main(): Promise<void> {
       httpPort: 0,
       httpCorsOrigin: [],
       consoleHosts: [],
+      mapTiles: null,
       operatorHost: '127.0.0.1',
       logFormat: 'json',
       logLevel: 'info',

@@ -33,6 +33,7 @@ export function testConfig(data: string): Config {
     httpPort: 0,
     httpCorsOrigin: [],
     consoleHosts: [],
+    mapTiles: null,
     operatorHost: '127.0.0.1',
     operatorPort: 0,
     logFormat: 'json',

@@ -4,6 +4,7 @@
  */
 import * as L from 'leaflet';
 import { coastFor } from './coast.js';
+import { COAST_PANE, type StreetTiles, streetTiles } from './tile-server.js';
 
 const MAX_ZOOM = 19;
 /** The whole world, shown until there is something to show. */
@@ -44,6 +45,7 @@ export class BaseMap {
   readonly #restyle: () => void;
   #coast: readonly L.Polygon[] = [];
   #coastZoom = -1;
+  readonly #tiles = streetTiles();
   #isRemoved = false;
 
   /** @param restyle draws what is on the map in the present colours; called when they have changed */
@@ -53,6 +55,10 @@ export class BaseMap {
     this.leaflet = L.map(element, { preferCanvas: true, maxZoom: MAX_ZOOM, attributionControl: false });
     this.leaflet.fitBounds(WORLD);
     L.control.scale({ imperial: false }).addTo(this.leaflet);
+    if (this.#tiles !== null) {
+      this.leaflet.createPane(COAST_PANE);
+      void this.#addTiles(this.#tiles);
+    }
     this.leaflet.on('zoomend', () => void this.#drawCoast());
     void this.#drawCoast();
     this.#restyle = () => {
@@ -76,12 +82,18 @@ export class BaseMap {
     requestAnimationFrame(() => this.leaflet.remove());
   }
 
+  async #addTiles(tiles: StreetTiles): Promise<void> {
+    const { addStreetTiles } = await import('./street-tiles.js');
+    if (!this.#isRemoved) addStreetTiles(this.leaflet, tiles, MAX_ZOOM);
+  }
+
   async #drawCoast(): Promise<void> {
     const zoom = this.leaflet.getZoom();
     const countries = await coastFor(zoom).catch(() => null);
     if (countries === null || this.#isRemoved || this.#coastZoom >= zoom) return;
     for (const country of this.#coast) country.remove();
-    const style = { ...coastStyle(), interactive: false };
+    const below = this.#tiles === null ? {} : { pane: COAST_PANE };
+    const style = { ...coastStyle(), ...below, interactive: false };
     // Leaflet changes no points, but its types don't say so.
     this.#coast = countries.map((country) => L.polygon(country as L.LatLngTuple[][][], style).addTo(this.leaflet));
     for (const country of this.#coast) country.bringToBack();
