@@ -1,6 +1,6 @@
 /**
- * The street tiles of the pages' maps: images of a tile server that the operator names (`--map-tiles`). Without them the
- * pages load nothing from another origin. Pure.
+ * The street tiles of the pages' maps: images of a tile server that the operator names (`--map-tiles`). Without them
+ * the pages load nothing from another origin. Pure.
  */
 
 /** A tile server. */

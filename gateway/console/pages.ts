@@ -47,8 +47,8 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /**
  * A page's Content-Security-Policy: everything from this gateway, nothing inline, nothing foreign but the images of the
- * tile server if there is one, in no frame. Leaflet places what it draws with the style attribute through the DOM, which
- * the policy allows.
+ * tile server if there is one, in no frame. Leaflet places what it draws with the style attribute through the DOM,
+ * which the policy allows.
  */
 export function pageCsp(tiles: MapTiles | null): string {
   return [
