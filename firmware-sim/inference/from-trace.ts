@@ -88,8 +88,8 @@ function lockFrom(trace: LockTrace, traces: LockTraces, options: TracedOptions):
 
 /**
  * The events of the ground truth, without the first boot, which starting the lock causes. A battery change at the
- * moment of a command is taken for its effect (carrying it out costs energy). It is moved to 1 ms later, since the
- * simulated lock gets the events of a moment before the commands of that moment.
+ * moment of a command is taken for the command's effect, since carrying it out costs energy. It is moved to 1 ms later,
+ * so that the simulated lock does not get it before the command.
  */
 function groundTruthEvents({ groundTruth, commands }: LockTrace): InferredEvent[] {
   const commandsMs = new Set(commands.map(({ atMs }) => atMs));
@@ -158,7 +158,7 @@ function initialStateOf(
   const power = trace.header?.power ?? trace.uplinks[0]?.uplink.power ?? DEFAULT_POWER;
   const first = pingsOf(trace)[0]?.uplink as PingUplink | undefined;
   const firstWithSensors = first === undefined || first.body.kind === 'close_connection' ? undefined : first.body;
-  // Ground truth has all changes of the battery, so nothing is guessed; but without any ping, some silence is certain.
+  // Ground truth has all changes of the battery, so a low one need not be guessed, unless the lock never sent a ping.
   const mayGuess = !hasGroundTruth || first === undefined;
   const isSilent = mayGuess && isSilentAtFirst(trace, traces, periodMinute, power);
   const trueBatteryPercent = batteryFromGroundTruth(trace, first);
@@ -168,6 +168,7 @@ function initialStateOf(
     power,
     ebikeVolts: firstWithSensors?.ebikeVolts ?? null,
     tetherState: firstWithSensors?.tetherState ?? 'detached',
+    // Covered by the cellular network, and by GPS satellites, until inferred events say otherwise.
     covered: true,
     skyOpen: true,
   };
