@@ -18,12 +18,12 @@ const MIN_PREFIX_CHARACTERS = 2;
  */
 export function nearestNames(typed: string, names: Iterable<string>): string[] {
   const word = normalize(typed);
-  const known = [...new Set(names)];
-  const withEdits = known.map((name) => ({ name, edits: editDistance(word, normalize(name)) }));
+  const candidates = [...new Set(names)];
+  const withEdits = candidates.map((name) => ({ name, edits: editDistance(word, normalize(name)) }));
   const near = withEdits.filter(({ name, edits }) => edits <= maxEdits(word, normalize(name)));
   const fewest = Math.min(...near.map(({ edits }) => edits));
   if (near.length > 0) return near.filter(({ edits }) => edits === fewest).map(({ name }) => name);
-  return word.length < MIN_PREFIX_CHARACTERS ? [] : known.filter((name) => normalize(name).startsWith(word));
+  return word.length < MIN_PREFIX_CHARACTERS ? [] : candidates.filter((name) => normalize(name).startsWith(word));
 }
 
 /** A question to append to an error, with a leading space; empty if no name is close enough. */

@@ -32,7 +32,7 @@ export interface DeliveryHour {
   readonly isEstimate: boolean;
 }
 
-/** How many events were read to count those of an hour. */
+/** How many events were read for an hour's counts. */
 export function countedEvents({ delivered, dead, waiting }: DeliveryHour): number {
   return Math.min(delivered + dead + waiting, EVENTS_PER_SLICE * MAX_SLICES_PER_HOUR);
 }
@@ -84,15 +84,15 @@ function between(after: LogPosition, { afterId, toId }: IdRange, before?: LogPos
   return { ...narrowed, after, before };
 }
 
-/** Up to the cursor, every event was attempted; after it, some were not sent yet. */
+/** Counts a range in two parts: up to the cursor, every event was attempted; after it, some were not sent yet. */
 async function countRange(store: Store, url: WebhookUrl, range: IdRange, nextTurn: () => Promise<void>) {
   const { cursor, startedAfter } = url;
-  const sent = between(startedAfter, range, cursor);
-  const rest = between(cursor, range);
-  const before = await countAttempted(store, url.id, sent, nextTurn);
-  const after = await countAttempted(store, url.id, rest, nextTurn);
-  const unsent = await countUnsent(store, url, rest, after, nextTurn);
-  return sum([before.counts, after.counts, unsent]);
+  const beforeCursor = between(startedAfter, range, cursor);
+  const afterCursor = between(cursor, range);
+  const attemptedBefore = await countAttempted(store, url.id, beforeCursor, nextTurn);
+  const attemptedAfter = await countAttempted(store, url.id, afterCursor, nextTurn);
+  const unsent = await countUnsent(store, url, afterCursor, attemptedAfter, nextTurn);
+  return sum([attemptedBefore.counts, attemptedAfter.counts, unsent]);
 }
 
 /** The attempted events of a range: exact up to a limit, extrapolated beyond it. */

@@ -18,7 +18,7 @@ import { FIRST_CREDENTIAL, MAX_CREDENTIAL } from './trace.js';
 const TO_AT = bytePattern('{"at":"');
 const TO_MAC = bytePattern('","mac":"');
 const TO_TYPE = bytePattern('","event":"ping","source":"lock","ping":{"ping_type":"');
-/** The same for a line that names a credential. */
+/** In a line that names a credential, these two take the place of {@link TO_TYPE}. */
 const TO_CREDENTIAL = bytePattern('","event":"ping","source":"lock","credential":');
 const CREDENTIAL_TO_TYPE = bytePattern(',"ping":{"ping_type":"');
 const TO_BOOT = bytePattern(',"boot":');

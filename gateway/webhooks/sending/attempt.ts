@@ -22,7 +22,7 @@ export interface AttemptRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** The time limit; that of every attempt if undefined. */
+  /** The time limit; {@link ATTEMPT_TIMEOUT} if undefined. */
   readonly timeoutMs?: Milliseconds | undefined;
   /** PEM: the certificate authorities to trust instead of the usual ones. */
   readonly ca?: string | undefined;

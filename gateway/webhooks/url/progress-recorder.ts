@@ -40,7 +40,7 @@ export interface ProgressRecorderParts {
   readonly runClock: Clock;
 }
 
-/** How the recording of an outcome ended; see above. */
+/** How the recording of an outcome ended (see the head of this file). */
 export type Recorded = 'stored' | 'set-aside';
 
 /** The worker that records outcomes. */

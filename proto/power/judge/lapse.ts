@@ -160,7 +160,7 @@ function recoveryLapse(model: PowerModel, belief: Belief): Lapse {
   return { rule, sinceMs, dueMs: sinceMs + model.bounds.recoveryOfflineOver };
 }
 
-/** window-offline. Time without a connection in one day's window does not add to that of the next day's. */
+/** window-offline. Each day's window is counted by itself: times without a connection in two windows don't add up. */
 function windowLapse(model: PowerModel, belief: Belief): Lapse {
   const rule = 'window-offline';
   const over = model.bounds.windowOfflineOver;

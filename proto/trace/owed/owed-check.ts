@@ -28,8 +28,8 @@ import { LockDuties, type Missing } from './lock-duties.js';
 import { connectionSentence, describeCause, placeSentence, uplinkSentence } from './sentences.js';
 
 /**
- * A finding of the rule `owed`. Its line is a line of the trace: that of the `world` event, if the trace has it; else
- * that at which it became certain that the uplink does not come. For a wrong position it is the line of the ping.
+ * A finding of the rule `owed`. Its line is a line of the trace: the one with the `world` event, if the trace has that
+ * event; else the one at which it became certain that the uplink does not come. For a wrong position: the ping's line.
  */
 export type OwedFinding = TraceFinding & { readonly world: OwedCause; readonly missing: TriggerName | 'position' };
 

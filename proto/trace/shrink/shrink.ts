@@ -42,7 +42,7 @@ export class Shrinking {
   tests = 0;
   readonly #target: ShrinkTarget;
   /** The messages of the lock's findings, judged with all collected events. */
-  readonly #known = new Set<string>();
+  readonly #knownMessages = new Set<string>();
   #best: LockEvents;
   /** Whether a smaller trace may have findings that the original does not have. */
   #allowsOthers = false;
@@ -56,7 +56,7 @@ export class Shrinking {
 
   /** Whether the lock has a finding with this message in the original trace. */
   isKnown(message: string): boolean {
-    return this.#known.has(message);
+    return this.#knownMessages.has(message);
   }
 
   /** The smallest trace found so far. */
@@ -66,7 +66,7 @@ export class Shrinking {
 
   /** Searches, and yields after each trace that was judged. False if not even all events have the finding. */
   *run(): Generator<void, boolean, void> {
-    for (const { message } of this.#judge(this.#best)) this.#known.add(message);
+    for (const { message } of this.#judge(this.#best)) this.#knownMessages.add(message);
     if (!this.#holds(this.#best)) return false;
     yield* this.#trimEnd();
     const trimmed = this.#best;
@@ -192,7 +192,7 @@ export class Shrinking {
       // its check finds `===`; here only equality matters, hence the set.
       const isSameMessage = new Set([message, found.message]).size === 1;
       if (isSameMessage && found.rule === rule && found.line === line) isFound = true;
-      else if (!this.#allowsOthers && !this.#known.has(found.message)) return false;
+      else if (!this.#allowsOthers && !this.#knownMessages.has(found.message)) return false;
     }
     return isFound;
   }
