@@ -40,6 +40,7 @@ import { LogMerge } from './log/log-merge.js';
 import { LogReader } from './log/log-reader.js';
 import { UplinkLookup } from './log/uplink-lookup.js';
 import type { Scans } from './scan/scans.js';
+import { withStatementCache } from './statement-cache.js';
 import { SQLITE } from './tables/sqlite-dialect.js';
 import { DueDeliveries } from './tables/webhooks/due-deliveries.js';
 import { UrlRows } from './tables/webhooks/url-rows.js';
@@ -86,7 +87,9 @@ export class StoreReads {
   constructor(parts: StoreParts) {
     this.description = `SQLite, ${parts.file}`;
     this.parts = parts;
-    this.readTables = new Kysely<Tables>({ dialect: new SqliteDialect({ database: parts.reader }) });
+    this.readTables = new Kysely<Tables>({
+      dialect: new SqliteDialect({ database: withStatementCache(parts.reader) }),
+    });
     this.log = new LogReader(parts.reader);
     this.lookup = new UplinkLookup(parts.reader, parts.log.memtable);
     this.#due = new DueDeliveries(parts.reader);

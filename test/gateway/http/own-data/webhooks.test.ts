@@ -3,7 +3,7 @@ import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
 import type { GatewayOptions } from '../../../../gateway/gateway.js';
-import { NEWEST_ATTEMPTS } from '../../../../gateway/store/sqlite/tables/webhooks/webhook-rows.js';
+import { NEWEST_ATTEMPTS, SUCCEEDED_EVENTS } from '../../../../gateway/store/sqlite/tables/webhooks/webhook-rows.js';
 import { type AttemptFigures, sumUpAttempts } from '../../../../gateway/webhooks/attempt-figures.js';
 import { Hours, ManualClock } from '../../../../proto/clock.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
@@ -228,6 +228,16 @@ t.test('figures sum up attempts in any order', async (t) => {
     lastSuccessAtMs: 2,
     lastError: { atMs: 9, error: 'a' },
   });
+});
+
+t.test('delivered events after a URL’s cursor are found by their attempts, not by reading the log', async (t) => {
+  const { folder } = await ownDataSite(t);
+  const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
+  t.teardown(() => db.close());
+  const parameters = { urlId: 1, merchantId: 1, from: 1, to: 9, kindsBelow: 9, limit: 100 };
+  const plan = db.prepare(`EXPLAIN QUERY PLAN ${SUCCEEDED_EVENTS}`).all(parameters) as { detail: string }[];
+  t.equal(plan[0]?.detail, 'SEARCH a USING INDEX attempt_by_event (url_id=? AND uplink_id>? AND uplink_id<?)');
+  t.notMatch(plan.map(({ detail }) => detail).join(), /SCAN|TEMP B-TREE/);
 });
 
 t.test('the newest attempts are read by an index', async (t) => {

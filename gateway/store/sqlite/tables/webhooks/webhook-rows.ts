@@ -51,6 +51,19 @@ const HAS_NO_ROW = 'NOT EXISTS (SELECT 1 FROM delivery y WHERE y.url_id = @urlId
 const HAS_SUCCEEDED =
   'EXISTS (SELECT 1 FROM attempt a WHERE a.url_id = @urlId AND a.uplink_id = u.id AND a.error IS NULL)';
 
+/**
+ * Reads a merchant's events in a range that succeeded at a URL and have no row. Starts from the attempts: after the
+ * cursor of a disabled URL there may be a million events without any. Of several successes the first one counts, so
+ * that each event comes once. Exported for the test of its plan.
+ */
+export const SUCCEEDED_EVENTS = `SELECT ${UPLINK_COLUMNS}
+  FROM attempt a INDEXED BY attempt_by_event CROSS JOIN uplink u ON u.id = a.uplink_id JOIN device d ON d.id = u.device_id
+  WHERE a.url_id = @urlId AND a.uplink_id BETWEEN @from AND @to AND a.error IS NULL
+  AND NOT EXISTS (SELECT 1 FROM attempt e INDEXED BY attempt_by_event
+    WHERE e.url_id = a.url_id AND e.uplink_id = a.uplink_id AND e.error IS NULL AND e.id < a.id)
+  AND +u.merchant_id = @merchantId AND u.kind > 0 AND u.kind < @kindsBelow AND ${HAS_NO_ROW}
+  ORDER BY a.uplink_id DESC LIMIT @limit`;
+
 /** Reads the attempts at a URL's newest attempted events. Exported for the test of its plan. */
 export const NEWEST_ATTEMPTS = `SELECT at_ms AS atMs, duration_ms AS durationMs, status, error
   FROM attempt INDEXED BY attempt_by_event WHERE url_id = ? ORDER BY uplink_id DESC LIMIT ?`;
@@ -99,7 +112,7 @@ export class DeliveryReader {
     });
     this.#withoutRowOf = {
       any: prepareAll(''),
-      succeeded: prepareAll(`AND ${HAS_SUCCEEDED}`),
+      succeeded: { ...prepareAll(`AND ${HAS_SUCCEEDED}`), ofMerchant: db.prepare(SUCCEEDED_EVENTS) },
       unsuccessful: prepareAll(`AND NOT ${HAS_SUCCEEDED}`),
     };
     this.#attempts = db.prepare(
