@@ -1,6 +1,6 @@
 /**
- * The axis of a timeline: converts times to horizontal positions, and draws the axis with its times, at round ones: from
- * milliseconds to months. Times are UTC, as in the gateway's sentences, and the axis says so. Pure.
+ * The axis of a timeline: converts times to horizontal positions, and draws the axis with its times, at round ones:
+ * from milliseconds to months. Times are UTC, as in the gateway's sentences, and the axis says so. Pure.
  */
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../../proto/clock.js';
 import { describeTime } from '../../../proto/power/judge/words.js';

@@ -11,8 +11,8 @@ import { OWN_DATA_CALLS } from '../../helpers/http/own-data/calls.js';
 import { ownDataSite } from '../../helpers/http/own-data/site.js';
 
 /**
- * Tables with few rows, which may be scanned: merchants, their URLs and keys, operators' tokens, where notices are sent,
- * one row of settings each.
+ * Tables with few rows, which may be scanned: merchants, their URLs and keys, operators' tokens, where notices are
+ * sent, one row of settings each.
  */
 const SMALL_TABLES = [
   ...['merchant', 'webhook_url', 'webhook_gap', 'webhook_old_secret', 'fact', 'price_plan', 'uplink_settled'],
@@ -25,8 +25,8 @@ const SMALL_TABLES = [
 const TIMER_STATEMENTS = ['select "kind", count(*) as "unread" from "notice"'];
 
 /**
- * Statements that may sort in memory, since few rows match: of one lock its power settings to come, its refusals and its
- * phones; unread notices of one kind, of which there are at most 10,000.
+ * Statements that may sort in memory, since few rows match: of one lock its power settings to come, its refusals and
+ * its phones; unread notices of one kind, of which there are at most 10,000.
  */
 const SORTED_STATEMENTS = [
   ...['select "parameters" from "command"', 'select "refusal".* from "refusal"', 'select * from "credential"'],

@@ -1,6 +1,6 @@
 /**
- * Times and sizes as people read them: how long ago or ahead, a date, a number of bytes. Dates are UTC on all screens, as
- * in the sentences of the gateway, in bills and on the command line, so that times can be compared.
+ * Times and sizes as people read them: how long ago or ahead, a date, a number of bytes. Dates are UTC on all screens,
+ * as in the sentences of the gateway, in bills and on the command line, so that times can be compared.
  */
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../../../proto/clock.js';
 

@@ -53,12 +53,13 @@ const HAS_SUCCEEDED =
 
 /**
  * Reads a merchant's events in a range that succeeded at a URL and have no row. Starts from the attempts: after the
- * cursor of a disabled URL there may be a million events without any. Of several successes the first one counts, so
- * that each event comes once. Exported for the test of its plan.
+ * cursor of a disabled URL there may be a million events without any. (With BETWEEN, SQLite uses one of the two
+ * limits.) Of several successes the first one counts, so that each event comes once. Exported for the test of its plan.
  */
 export const SUCCEEDED_EVENTS = `SELECT ${UPLINK_COLUMNS}
-  FROM attempt a INDEXED BY attempt_by_event CROSS JOIN uplink u ON u.id = a.uplink_id JOIN device d ON d.id = u.device_id
-  WHERE a.url_id = @urlId AND a.uplink_id BETWEEN @from AND @to AND a.error IS NULL
+  FROM attempt a INDEXED BY attempt_by_event CROSS JOIN uplink u ON u.id = a.uplink_id
+  JOIN device d ON d.id = u.device_id
+  WHERE a.url_id = @urlId AND a.uplink_id >= @from AND a.uplink_id <= @to AND a.error IS NULL
   AND NOT EXISTS (SELECT 1 FROM attempt e INDEXED BY attempt_by_event
     WHERE e.url_id = a.url_id AND e.uplink_id = a.uplink_id AND e.error IS NULL AND e.id < a.id)
   AND +u.merchant_id = @merchantId AND u.kind > 0 AND u.kind < @kindsBelow AND ${HAS_NO_ROW}
