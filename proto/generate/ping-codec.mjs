@@ -124,13 +124,14 @@ function toWire(field, ours) {
  */
 function writerLines({ type, name }, fieldsInTypeOrder) {
   const carried = fieldsInTypeOrder.filter((field) => carries(field, type));
+  // Every ping of the type has such a member.
   const isPlain = (field) => field.presence !== 'nullable' && !mayLack(field, type);
   const members = carried
     .filter(isPlain)
     .map((field) => `${camelCase(field.wire.name)}: ${toWire(field, memberExpression(field))},`);
-  const absentable = carried.filter((field) => !isPlain(field));
-  const inPosition = absentable.filter((field) => field.presence === 'position');
-  const lines = absentable
+  const otherFields = carried.filter((field) => !isPlain(field));
+  const inPosition = otherFields.filter((field) => field.presence === 'position');
+  const lines = otherFields
     .filter((field) => field.presence !== 'position')
     .map((field) => {
       const presenceTest = field.presence === 'nullable' ? '!== null' : '!== undefined';

@@ -61,15 +61,15 @@ class SequenceNumbers implements EnvelopeDefaults {
 /** See the head of this file. */
 export class TraceMemory {
   #power: PowerSettings;
-  readonly #lock: SequenceNumbers;
+  readonly #lockNumbers: SequenceNumbers;
   /** The numbers of phones, and of all but the first credential of the lock. */
-  readonly #others = new Map<string, SequenceNumbers>();
+  readonly #otherNumbers = new Map<string, SequenceNumbers>();
   readonly #commands = new Map<number, Command>();
 
   /** @param power the settings of the trace's header, or the default ones */
   constructor(power: PowerSettings) {
     this.#power = power;
-    this.#lock = new SequenceNumbers(power);
+    this.#lockNumbers = new SequenceNumbers(power);
   }
 
   /** The values of omitted members for an uplink of that sender, received at `atMs`. Valid until the next call. */
@@ -99,13 +99,14 @@ export class TraceMemory {
   }
 
   #numbersOf({ source, credential }: Sender): SequenceNumbers {
-    if (source === 'lock' && credential === FIRST_CREDENTIAL) return this.#lock;
+    if (source === 'lock' && credential === FIRST_CREDENTIAL) return this.#lockNumbers;
     const key = `${source} ${credential}`;
-    const known = this.#others.get(key);
+    const known = this.#otherNumbers.get(key);
     if (known !== undefined) return known;
     const added = new SequenceNumbers(this.#power);
-    this.#others.set(key, added);
-    if (this.#others.size > MAX_SENDERS) this.#others.delete(this.#others.keys().next().value as string);
+    this.#otherNumbers.set(key, added);
+    if (this.#otherNumbers.size > MAX_SENDERS)
+      this.#otherNumbers.delete(this.#otherNumbers.keys().next().value as string);
     return added;
   }
 

@@ -32,8 +32,9 @@ const MAX_STALL_WAIT: Milliseconds = Seconds(10);
 /** What the result of an attempt changes. */
 export interface AvailabilityChange {
   readonly circuit?: 'opened' | 'closed';
-  /** To be stored. */
+  /** For how long all attempts have failed, to be stored; null if the last one succeeded. */
   readonly failing?: Failing | null;
+  /** The receiver's Retry-After, to be stored. */
   readonly hold?: Hold;
   /** The URL is to be disabled. */
   readonly disabledWhy?: string;

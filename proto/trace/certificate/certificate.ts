@@ -78,6 +78,7 @@ interface OpenTrace {
   readonly evidence: Evidence;
   /** Holds findings until no later line can withdraw them. */
   readonly findings: RowFindings;
+  /** The reason and the state of the uplink in each line. */
   readonly notes: LineNotes;
   readonly header: TraceHeader;
   /** Compares the trace with what truly happened, and finds uplinks that the lock owed: those it should have sent. */

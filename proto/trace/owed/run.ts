@@ -94,7 +94,7 @@ export class Run {
     if (this.#duty !== null && !(this.#isOwedInPause && this.#duty.byMs <= untilMs)) this.#duty = null;
   }
 
-  /** The lock moves again. An earlier ping that arrives late must not postpone the next duty. */
+  /** The lock moves again. The next duty counts from now at the earliest, also after a late ping from before. */
   resume(atMs: number): void {
     this.#isPaused = false;
     this.#resumedMs = atMs;

@@ -42,8 +42,7 @@ export function* removePairs<Part>(
   if (remaining.length > MAX_PARTS_FOR_PAIRS) return remaining;
   for (let first = 0; first < remaining.length; first++) {
     for (let second = first + 1; second < remaining.length && remaining.length > 2; ) {
-      const [firstIndex, secondIndex] = [first, second];
-      const without = remaining.filter((_, index) => index !== firstIndex && index !== secondIndex);
+      const without = remaining.toSpliced(second, 1).toSpliced(first, 1);
       yield;
       if (holds(without)) {
         remaining = without;
