@@ -19,7 +19,14 @@ import {
   newLock,
   type StepState,
 } from '../../proto/power/step/state.js';
-import { needsCellPosition, needsFix, stepInPlace } from '../../proto/power/step/step.js';
+import {
+  answerInPlace,
+  type LinkAnswer,
+  needsCellPosition,
+  needsFix,
+  noteInPlace,
+  stepInPlace,
+} from '../../proto/power/step/step.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { Downlink, Uplink } from '../../proto/wire/ping.js';
 import type { Link, LinkEvents, OpenLink } from '../link/link.js';
@@ -66,6 +73,8 @@ export class Lock {
   readonly #options: LockOptions;
   readonly #model: PowerModel;
   readonly #stepFunction: StepFunction;
+  /** Whether the step function is the power model's own, whose steps may be shortened. */
+  readonly #isHealthy: boolean;
   readonly #link: Link;
   readonly #battery: LockBattery | undefined;
   /** Inputs that arrived while another input was being processed. */
@@ -78,6 +87,8 @@ export class Lock {
   /** The time of the input that is being processed. It may be before the clock's time. */
   // Initialised for speed: if a field was once undefined, V8 allocates a new number object at each assignment.
   #nowMs = 0;
+  /** The time of the last step. */
+  #steppedAtMs = -1;
   /** When the lock must next be woken, as the last step returned. */
   #wakeAtMs = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
@@ -93,6 +104,7 @@ export class Lock {
     this.#battery = world.battery;
     this.#model = options.model ?? POWER_MODEL;
     this.#stepFunction = options.stepFunction ?? stepInPlace;
+    this.#isHealthy = this.#stepFunction === stepInPlace;
     this.#link = options.openLink(mac, this.#linkEvents());
     this.#nowMs = options.clock.now();
     const flash = options.flash?.load(mac);
@@ -204,7 +216,12 @@ export class Lock {
   #step(input: StepInput): void {
     const effects = this.#effects;
     const state = this.#state;
-    this.#wakeAtMs = this.#stepFunction(this.#model, state, input, this.#nowMs, effects);
+    const nowMs = this.#nowMs;
+    if (this.#isHealthy && nowMs < this.#wakeAtMs && noteInPlace(this.#model, state, input, nowMs)) return;
+    if (this.#isHealthy && nowMs === this.#steppedAtMs && isLinkAnswer(input))
+      this.#wakeAtMs = answerInPlace(this.#model, state, input, nowMs, effects);
+    else this.#wakeAtMs = this.#stepFunction(this.#model, state, input, nowMs, effects);
+    this.#steppedAtMs = nowMs;
     // The flash is written before anything is sent: a boot number must never be used twice.
     const { flash } = this.#options;
     if (flash !== undefined && flashDiffers(this.#savedFlash, state)) {
@@ -304,6 +321,11 @@ export class Lock {
     this.#catchUp();
     this.#setTimer();
   };
+}
+
+function isLinkAnswer(input: StepInput): input is LinkAnswer {
+  const { type } = input;
+  return type === 'acknowledged' || type === 'connected' || type === 'disconnected' || type === 'connect-failed';
 }
 
 /** A tick without any position. */

@@ -33,7 +33,7 @@ import {
   restartModem,
   settleLink,
 } from './link.js';
-import { rowOfState } from './reading.js';
+import { effectiveRow, rowOfState } from './reading.js';
 import { type Draft, draftOf, STATE_AFTER_BOOT, type StepContext, type StepState } from './state.js';
 import {
   advancePeriod,
@@ -89,6 +89,71 @@ export function stepInPlace(
   const wakeAtMs = dueMs(context);
   spareContext = context;
   return wakeAtMs;
+}
+
+/** An answer of the link to what the lock did. */
+export type LinkAnswer = Extract<
+  StepInput,
+  { type: 'connected' | 'connect-failed' | 'disconnected' | 'acknowledged' }
+>;
+
+/**
+ * The same as {@link stepInPlace} for an answer of the link that comes at the moment of the last step. That step has
+ * settled what depends on the time, so only what the answer can change is settled again: the connection, and the ping
+ * that a kept connection starts with. Most steps of a virtual run are such answers.
+ */
+export function answerInPlace(
+  model: PowerModel,
+  state: Draft,
+  input: LinkAnswer,
+  nowMs: number,
+  effects: StepEffect[],
+): number {
+  const context = newContext(model, state, nowMs, effects);
+  applyLinkInput(context, input);
+  advanceKept(context);
+  settleLink(context);
+  const wakeAtMs = dueMs(context);
+  spareContext = context;
+  return wakeAtMs;
+}
+
+/**
+ * Applies an input that the lock only notes, such as a sky that opens while GPS is off. Returns false, and changes
+ * nothing, if the input may cause more: then it needs a step. To be called only before the time at which the last step
+ * wanted the next tick; that time stays the same. It saves a step for most changes of the world.
+ */
+export function noteInPlace(model: PowerModel, state: Draft, input: StepInput, nowMs: number): boolean {
+  // While an uplink is in flight, the next network ping waits for any step: its time is not planned.
+  if (state.inFlight) return false;
+  switch (input.type) {
+    case 'motion':
+      return state.moving === input.moving;
+    case 'lock-state':
+      return state.lockState === input.lockState;
+    case 'coverage':
+      if (!input.covered && state.link !== 'down') return false;
+      state.covered = input.covered;
+      return true;
+    case 'sky':
+      if (state.skyOpen === input.open) return true;
+      if (state.gps !== 'off') return false;
+      state.skyOpen = input.open;
+      state.skySinceMs = nowMs;
+      return true;
+    case 'battery':
+      if (effectiveRow(model, state.power, input.percent).state !== state.stateName) return false;
+      state.batteryPercent = input.percent;
+      return true;
+    case 'ebike':
+      state.ebikeVolts = input.volts;
+      return true;
+    case 'tether':
+      state.tetherState = input.tetherState;
+      return true;
+    default:
+      return false;
+  }
 }
 
 /**
