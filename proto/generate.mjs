@@ -10,6 +10,7 @@ import { pingCodecText } from './generate/ping-codec.mjs';
 import { pingContentText } from './generate/ping-content.mjs';
 import { pingJsonText } from './generate/ping-json.mjs';
 import { pingLineText } from './generate/ping-line.mjs';
+import { pingLineWriterText } from './generate/ping-line-writer.mjs';
 import { loadFields } from './generate/ping-table.mjs';
 import { pingTypesText } from './generate/ping-types.mjs';
 
@@ -37,6 +38,7 @@ const pingFiles = {
   'ping-codec.ts': pingCodecText,
   'ping-json.ts': pingJsonText,
   'ping-line.ts': pingLineText,
+  'ping-line-writer.ts': pingLineWriterText,
   'ping-content.ts': pingContentText,
 };
 

@@ -37,6 +37,16 @@ export class LineSink {
     if (this.#pendingCharacters >= this.#chunkCharacters) this.#flush();
   }
 
+  /** Adds whole lines with their line breaks. The bytes may be reused afterwards. */
+  writeBytes(lines: Uint8Array): void {
+    const isFewBytes = lines.length < this.#chunkCharacters;
+    if (isFewBytes && lines.length > 0)
+      this.write(Buffer.from(lines.buffer, lines.byteOffset, lines.length - 1).toString());
+    if (isFewBytes) return;
+    this.#flush();
+    this.#writeChunk(lines);
+  }
+
   /** Writes the remaining lines and closes the file. */
   end(): void {
     this.#flush();
@@ -48,8 +58,13 @@ export class LineSink {
     const text = `${this.#lines.join('\n')}\n`;
     this.#lines = [];
     this.#pendingCharacters = 0;
-    if (this.#descriptor === undefined) process.stdout.write(text);
-    else this.#writeAll(this.#descriptor, this.#file?.endsWith('.gz') ? gzipSync(text) : Buffer.from(text));
+    this.#writeChunk(Buffer.from(text));
+  }
+
+  #writeChunk(bytes: Uint8Array): void {
+    // A stream writes later, so that it needs bytes of its own.
+    if (this.#descriptor === undefined) process.stdout.write(Buffer.from(bytes));
+    else this.#writeAll(this.#descriptor, this.#file?.endsWith('.gz') ? gzipSync(bytes) : bytes);
   }
 
   /** Writes until all bytes are written: a call of `writeSync` may write only some. */

@@ -11,6 +11,7 @@ import { CommandQueue } from '../link/command-queue.js';
 import type { OpenLink } from '../link/link.js';
 import { type DisconnectReason, MemoryGateway, type MemoryListener } from '../link/memory-link.js';
 import type { Lock } from '../lock/lock.js';
+import { OwnClock } from '../own-clock.js';
 import { VirtualClock } from '../virtual-clock.js';
 import { type CommandSchedule, scheduleCommands } from './command-schedule.js';
 import { Fleet, type FleetOptions, fleetMacs } from './fleet.js';
@@ -41,9 +42,12 @@ export interface VirtualOptions
   /**
    * Whether events of different locks may be reported out of order, as where they are only counted. Then each lock is
    * simulated by itself as far as the caller advances, which is faster: its data stay in the processor's cache. Has no
-   * effect if locks affect each other, by faults of their network or by the numbers of their commands.
+   * effect if locks affect each other, by faults of their network or by the numbers of their commands; see
+   * {@link VirtualRun.isEachAlone}.
    */
   readonly anyOrder?: boolean;
+  /** Called before each timer of a lock that is simulated by itself, to order the events (firing-log.ts). */
+  readonly onFiring?: (lock: number, dueMs: number) => void;
   /** The commands that locks get; none by default. */
   readonly commandSchedule?: CommandSchedule;
 }
@@ -54,23 +58,27 @@ export class VirtualRun {
   readonly endMs: number;
   /** The simulated locks. */
   readonly locks: readonly Lock[];
+  /** Whether each lock is simulated by itself. */
+  readonly isEachAlone: boolean;
   /** The clock of all locks, or a clock for each lock that is simulated by itself. */
-  readonly #clocks: readonly VirtualClock[];
+  readonly #clocks: readonly (VirtualClock | OwnClock)[];
   readonly #network: FaultNetwork | undefined;
   readonly #fleet: Fleet;
   #nowMs: number;
   #hasStarted = false;
 
   constructor(options: VirtualOptions) {
-    const { seed, startMs, faults = [], commandSchedule } = options;
+    const { seed, startMs, faults = [] } = options;
     const macs = fleetMacs(seed, options.locks, options.periodMinute);
     const clock = new VirtualClock(startMs);
-    const isEachAlone = options.anyOrder === true && faults.length === 0 && commandSchedule === undefined;
-    this.#clocks = isEachAlone ? macs.map(() => new VirtualClock(startMs)) : [clock];
+    const isEachAlone = options.anyOrder === true && areIndependent(options);
+    this.isEachAlone = isEachAlone;
+    const ownClocks = isEachAlone ? macs.map((_, lock) => ownClockOf(options, lock)) : [];
+    this.#clocks = isEachAlone ? ownClocks : [clock];
     this.#network = faults.length === 0 ? undefined : new FaultNetwork({ seed, clock, faults });
     this.#nowMs = startMs;
     this.endMs = startMs + Math.round(Days(options.days));
-    const openLink = isEachAlone ? linksOfEach(options, macs, this.#clocks) : gatewayOfAll(options, macs, clock).open;
+    const openLink = isEachAlone ? linksOfEach(options, macs, ownClocks) : gatewayOfAll(options, macs, clock).open;
     const { mix, city, path, bugs, worldOf, diary } = options;
     this.#fleet = new Fleet({
       seed,
@@ -109,6 +117,16 @@ export class VirtualRun {
   }
 }
 
+/** Whether no lock affects another, and each has a single timer. */
+function areIndependent(options: VirtualOptions): boolean {
+  const { faults = [], commandSchedule } = options;
+  return faults.length === 0 && commandSchedule === undefined && !sendsUnconnected(options);
+}
+
+function ownClockOf({ startMs, onFiring }: VirtualOptions, lock: number): OwnClock {
+  return new OwnClock(startMs, onFiring && ((dueMs) => onFiring(lock, dueMs)));
+}
+
 /** The gateway of locks that share a clock, with their commands. */
 function gatewayOfAll(options: VirtualOptions, macs: readonly Mac[], clock: VirtualClock): MemoryGateway {
   const { commandSchedule } = options;
@@ -125,12 +143,11 @@ function gatewayOfAll(options: VirtualOptions, macs: readonly Mac[], clock: Virt
 }
 
 /** The links of locks that have a clock each. */
-function linksOfEach(options: VirtualOptions, macs: readonly Mac[], clocks: readonly VirtualClock[]): OpenLink {
-  const clockOf = new Map(macs.map((mac, index) => [mac, clocks[index] as VirtualClock]));
+function linksOfEach(options: VirtualOptions, macs: readonly Mac[], clocks: readonly OwnClock[]): OpenLink {
+  const clockOf = new Map(macs.map((mac, index) => [mac, clocks[index] as OwnClock]));
   return (mac, events) => {
-    const clock = clockOf.get(mac) as VirtualClock;
+    const clock = clockOf.get(mac) as OwnClock;
     const gateway = new MemoryGateway(listenerOf(options, clock), clock);
-    gateway.acceptsUnconnected = sendsUnconnected(options);
     return gateway.open(mac, events);
   };
 }

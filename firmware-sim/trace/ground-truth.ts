@@ -3,12 +3,20 @@
  * (protocol.md §4). This file makes them from the diary, the lock's own log; proto/trace/ground-truth.ts reads them
  * back. A member has the same name as the member of a ping with that meaning. The judge never reads these events. Pure.
  */
+import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import type { PowerChange } from '../../proto/wire/ping.js';
+import { toDate } from '../../proto/wire/ping-json.js';
 import type { DiaryEntry } from '../lock/diary.js';
 import type { WorldChange } from '../world/world.js';
 
-/** An entry's members besides `at`, `mac` and `event`; undefined for an entry that is not about the world. */
-export function worldMembers(entry: DiaryEntry): Record<string, unknown> | undefined {
+/** The members of a `world` event; undefined for an entry that is not about the world. */
+export function worldMembers(mac: Mac, atMs: number, entry: DiaryEntry): Record<string, unknown> | undefined {
+  const changed = membersOfEntry(entry);
+  return changed && { at: toDate(atMs), mac: formatMac(mac), event: 'world', ...changed };
+}
+
+/** An entry's members besides `at`, `mac` and `event`. */
+function membersOfEntry(entry: DiaryEntry): Record<string, unknown> | undefined {
   if (entry.type === 'world') return membersOf(entry.change);
   if (entry.type === 'booted') {
     const { boot, covered, skyOpen, batteryPercent } = entry;

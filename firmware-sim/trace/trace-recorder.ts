@@ -5,9 +5,8 @@
 import type { StepState } from '../../proto/power/step/state.js';
 import type { TraceEvent, TraceLock } from '../../proto/trace/trace.js';
 import { traceEventLine, traceHeaderLine } from '../../proto/trace/writer.js';
-import { formatMac, type Mac } from '../../proto/wire/mac.js';
+import type { Mac } from '../../proto/wire/mac.js';
 import { type Downlink, isPingUplink, type Uplink } from '../../proto/wire/ping.js';
-import { toDate } from '../../proto/wire/ping-json.js';
 import type { VirtualSink } from '../fleet/virtual-run.js';
 import type { DisconnectReason } from '../link/memory-link.js';
 import type { DiaryEntry } from '../lock/diary.js';
@@ -57,10 +56,8 @@ export class TraceRecorder implements VirtualSink {
 
   /** Writes a `world` event if the diary entry is about the world. */
   world(mac: Mac, atMs: number, entry: DiaryEntry): void {
-    const changed = worldMembers(entry);
-    if (changed === undefined) return;
-    const members = { at: toDate(atMs), mac: formatMac(mac), event: 'world', ...changed };
-    this.event({ event: 'world', atMs, mac, members });
+    const members = worldMembers(mac, atMs, entry);
+    if (members !== undefined) this.event({ event: 'world', atMs, mac, members });
   }
 
   tick(atMs: number): void {

@@ -10,6 +10,7 @@ import { POWER_MODEL } from '../../proto/power/model.js';
 import { ruleRow } from '../../proto/power/rules.js';
 import { encodeUplink } from '../../proto/wire/codec.js';
 import type { Uplink } from '../../proto/wire/ping.js';
+import { eachLine } from '../helpers/sim/each-line.js';
 import { findingsIn, RUN_STARTS_MS, rulesBroken, traceOf } from '../helpers/sim/judged-run.js';
 
 /** Rules whose warnings a network can cause: connections break, and locks are unreachable. */
@@ -65,7 +66,10 @@ t.test('the step size of a run does not change its events', async (t) => {
   const options = { seed: 'pieces', ...FLEET, faults: ALL, startMs: RUN_STARTS_MS, note: '', world: true };
   const traceWithStep = (stepMs: number): string => {
     const lines: string[] = [];
-    const trace = new VirtualTrace(options, (line) => lines.push(line));
+    const trace = new VirtualTrace(
+      options,
+      eachLine((line) => lines.push(line)),
+    );
     while (trace.nowMs < trace.endMs) trace.advance(trace.nowMs + stepMs);
     return lines.join('\n');
   };

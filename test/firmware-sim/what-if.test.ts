@@ -10,6 +10,7 @@ import { WireSize } from '../../firmware-sim/link/wire-size.js';
 import type { WhatIfSettings } from '../../firmware-sim/what-if/settings.js';
 import { type SettingsOutcome, SettingsRun } from '../../firmware-sim/what-if/settings-run.js';
 import { TraceReader } from '../../proto/trace/reader.js';
+import { eachLine } from '../helpers/sim/each-line.js';
 
 /**
  * The accuracy that docs/traces.md states, of totals and of the pings of one reason. Fewer events cause the latter, so
@@ -25,12 +26,15 @@ function fleetTrace(mix: string): LockTraces {
   let traces: LockTraceReader | undefined;
   const startMs = Date.UTC(2026, 0, 5);
   const options = { seed: 'what-if', locks: 40, days: 7, startMs, note: '', world: true, mix: parseMix(mix) };
-  const run = new VirtualTrace(options, (line) => {
-    const event = reader.read(line);
-    if (!event.ok) throw new Error(event.error.message);
-    if (reader.header !== null) traces ??= new LockTraceReader(reader.header);
-    if (event.value !== null) traces?.add(event.value);
-  });
+  const run = new VirtualTrace(
+    options,
+    eachLine((line) => {
+      const event = reader.read(line);
+      if (!event.ok) throw new Error(event.error.message);
+      if (reader.header !== null) traces ??= new LockTraceReader(reader.header);
+      if (event.value !== null) traces?.add(event.value);
+    }),
+  );
   run.advance(run.endMs);
   if (traces === undefined) throw new Error('the trace has no header');
   return traces.end();

@@ -5,6 +5,7 @@ import t from 'tap';
 import { VirtualTrace } from '../../firmware-sim/fleet/virtual-trace.js';
 import { Minutes } from '../../proto/clock.js';
 import { certificateOf, rowsWith, scenarioLines } from '../helpers/sim/certified-run.js';
+import { eachLine } from '../helpers/sim/each-line.js';
 import { RUN_STARTS_MS } from '../helpers/sim/judged-run.js';
 
 t.setTimeout(Minutes(10));
@@ -13,7 +14,10 @@ t.setTimeout(Minutes(10));
 function monthOfLocks(hasWorldEvents: boolean): string[] {
   const lines: string[] = [];
   const options = { seed: 'month', locks: 100, days: 30, startMs: RUN_STARTS_MS, note: '', world: hasWorldEvents };
-  const trace = new VirtualTrace(options, (line) => lines.push(line));
+  const trace = new VirtualTrace(
+    options,
+    eachLine((line) => lines.push(line)),
+  );
   trace.advance(trace.endMs);
   return lines;
 }

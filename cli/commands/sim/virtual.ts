@@ -50,7 +50,7 @@ export async function runVirtually(flags: SimFlags, plan: FleetPlan, interrupted
       ...(plan.city && { city: plan.city }),
       ...(plan.path && { path: plan.path }),
     },
-    sink === undefined ? null : (line) => sink.write(line),
+    sink === undefined ? null : (lines) => sink.writeBytes(lines),
   );
   const notes = bugNotes(plan.bugs, trace.locks, { pace: flags.pace, days, hasGateway: false });
   if (!flags.json) printBugNotes(notes, locks);

@@ -15,6 +15,7 @@ import { parseFaults } from '../../../firmware-sim/faults/faults.js';
 import { parseMix } from '../../../firmware-sim/fleet/mix.js';
 import { VirtualTrace } from '../../../firmware-sim/fleet/virtual-trace.js';
 import { root } from '../house/our-files.js';
+import { eachLine } from './each-line.js';
 
 /** One run: the options of `lockgate sim run`, and the expected result. */
 export interface GoldenTrace {
@@ -62,10 +63,10 @@ export function repeatRun(golden: GoldenTrace): Pick<GoldenTrace, 'lines' | 'sha
       faults: faults.flatMap(parseFaults),
       ...(mix !== null && { mix: parseMix(mix) }),
     },
-    (line) => {
+    eachLine((line) => {
       lines += 1;
       hash.update(`${line}\n`);
-    },
+    }),
   );
   trace.advance(trace.endMs);
   return { lines, sha256: hash.digest('hex') };

@@ -15,6 +15,7 @@ import { OwedCheck, type OwedFinding } from '../../../proto/trace/owed/owed-chec
 import { TraceReader } from '../../../proto/trace/reader.js';
 import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 import type { Command } from '../../../proto/wire/ping.js';
+import { eachLine } from './each-line.js';
 import { RUN_STARTS_MS } from './judged-run.js';
 import { WorldTruth } from './world-truth.js';
 
@@ -110,7 +111,7 @@ export function healthyRun({ seed, locks, days, pace, commandsPerDay, bug, fault
       ...(bug && { bugs: [{ bug, locks: null }] }),
       ...(commandsPerDay > 0 && { commandSchedule: { perDay: commandsPerDay, commands: COMMANDS } }),
     },
-    (line) => judge.read(line),
+    eachLine((line) => judge.read(line)),
   );
   while (trace.nowMs < trace.endMs) {
     trace.advance(trace.nowMs + TICK_INTERVAL_MS);

@@ -7,6 +7,7 @@ import { POWER_MODEL } from '../../../proto/power/model.js';
 import { TraceCheck } from '../../../proto/trace/check.js';
 import type { TraceFinding } from '../../../proto/trace/findings.js';
 import { TraceReader } from '../../../proto/trace/reader.js';
+import { eachLine } from './each-line.js';
 
 /** The start of judged runs: a Monday, ms since the epoch. */
 export const RUN_STARTS_MS = Date.UTC(2026, 0, 5);
@@ -16,8 +17,9 @@ type Options = Partial<VirtualTraceOptions> & Pick<VirtualTraceOptions, 'seed' |
 /** The lines of a run's trace. */
 export function traceOf(options: Options): string[] {
   const lines: string[] = [];
-  const trace = new VirtualTrace({ note: '', world: false, startMs: RUN_STARTS_MS, ...options }, (line) =>
-    lines.push(line),
+  const trace = new VirtualTrace(
+    { note: '', world: false, startMs: RUN_STARTS_MS, ...options },
+    eachLine((line) => lines.push(line)),
   );
   trace.advance(trace.endMs);
   return lines;

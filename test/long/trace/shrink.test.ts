@@ -14,6 +14,7 @@ import { Minutes, monotonicMs, Seconds } from '../../../proto/clock.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
 import { TraceCheck } from '../../../proto/trace/check.js';
 import type { TraceFinding } from '../../../proto/trace/findings.js';
+import { eachLine } from '../../helpers/sim/each-line.js';
 
 t.setTimeout(Minutes(10));
 
@@ -41,10 +42,13 @@ for (const name of ['period-every-6h', 'state-ping-in-rides', 'sequence-skips', 
     const bugs = [{ bug, locks: 2 }];
     const startMs = Date.UTC(2026, 0, 5);
     const options = { seed: 'month', locks: 110, days: 30, startMs, note: '', world: false, bugs };
-    const run = new VirtualTrace(options, (line) => {
-      lines += 1;
-      sink.write(line);
-    });
+    const run = new VirtualTrace(
+      options,
+      eachLine((line) => {
+        lines += 1;
+        sink.write(line);
+      }),
+    );
     run.advance(run.endMs);
     sink.end();
     t.ok(lines > 100_000, `${lines} lines`);

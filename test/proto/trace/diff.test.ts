@@ -6,6 +6,7 @@ import { type DiffOptions, TraceDiff } from '../../../proto/trace/diff/trace-dif
 import { TraceReader } from '../../../proto/trace/reader.js';
 import type { TraceEvent } from '../../../proto/trace/trace.js';
 import type { Mac } from '../../../proto/wire/mac.js';
+import { eachLine } from '../../helpers/sim/each-line.js';
 
 const DEFAULTS: DiffOptions = { toleranceMs: Seconds(5), pairs: new Map(), values: true };
 
@@ -13,10 +14,13 @@ const DEFAULTS: DiffOptions = { toleranceMs: Seconds(5), pairs: new Map(), value
 const events: TraceEvent[] = [];
 const reader = new TraceReader();
 const options = { seed: 'diff', locks: 3, days: 2, startMs: Date.UTC(2026, 0, 5), note: '', world: false };
-const run = new VirtualTrace(options, (line) => {
-  const event = reader.read(line);
-  if (event.ok && event.value !== null) events.push(event.value);
-});
+const run = new VirtualTrace(
+  options,
+  eachLine((line) => {
+    const event = reader.read(line);
+    if (event.ok && event.value !== null) events.push(event.value);
+  }),
+);
 run.advance(run.endMs);
 
 /** Compares two traces, whose events are added in order of time. */

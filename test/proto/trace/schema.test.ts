@@ -21,6 +21,7 @@ import { TraceReader } from '../../../proto/trace/reader.js';
 import { traceSchemaText } from '../../../proto/trace/schema/trace-schema.js';
 import { CommandBench } from '../../helpers/commands/command-bench.js';
 import { root } from '../../helpers/house/our-files.js';
+import { eachLine } from '../../helpers/sim/each-line.js';
 import { linesOf, traceNames } from '../../helpers/sim/hand-traces.js';
 
 const schemaFile = readFileSync(join(root, 'docs/trace.schema.json'), 'utf8');
@@ -53,7 +54,10 @@ t.test('simulated traces are valid, with the world, commands and bugs', async (t
   const lines: string[] = [];
   const bugs = ['clock-ahead:1', 'garbage-position:1', 'unheard-of-reason:1'].map(parseBugAssignment);
   const options = { seed: 'schema', locks: 6, days: 0.1, startMs: Date.UTC(2026, 10, 20), note: 'a note', bugs };
-  const run = new VirtualTrace({ ...options, world: true, pace: 'lively' }, (line) => lines.push(line));
+  const run = new VirtualTrace(
+    { ...options, world: true, pace: 'lively' },
+    eachLine((line) => lines.push(line)),
+  );
   run.advance(run.endMs);
   for (const name of ['airplane', 'phone-unlock']) {
     const scenario = await readScenarioFile(builtInFile(name));

@@ -15,6 +15,7 @@ import type { TraceEvent, TraceHeader } from '../../../proto/trace/trace.js';
 import { traceEventLine, traceHeaderLine } from '../../../proto/trace/writer.js';
 import { type Mac, parseMac } from '../../../proto/wire/mac.js';
 import { root } from '../../helpers/house/our-files.js';
+import { eachLine } from '../../helpers/sim/each-line.js';
 
 /** A shrunk trace is at most this long, or shorter than the hand-written trace. */
 const MAX_LINES = 15;
@@ -64,7 +65,10 @@ function shrink(trace: Trace, { mac, rule, line, message }: TraceFinding): strin
 function healthyFleet(startMs: number): Trace {
   const lines: string[] = [];
   const options = { seed: 'crowd', locks: 4, days: 2, startMs, note: '', world: true };
-  const run = new VirtualTrace(options, (line) => lines.push(line));
+  const run = new VirtualTrace(
+    options,
+    eachLine((line) => lines.push(line)),
+  );
   run.advance(run.endMs);
   const { header, events } = read(lines);
   // A start of the gateway would end the connections of the other trace.

@@ -15,6 +15,7 @@ import { callOperator } from '../../helpers/cli/operator-call.js';
 import { goTo, TIMEOUT, waitForText } from '../../helpers/console/page-actions.js';
 import { testGateway } from '../../helpers/gateway/test-gateway.js';
 import { byLength } from '../../helpers/house/test-length.js';
+import { eachLine } from '../../helpers/sim/each-line.js';
 import { RUN_STARTS_MS } from '../../helpers/sim/judged-run.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
@@ -35,8 +36,9 @@ t.setTimeout(Minutes(5));
 function writeTrace(t: Test): string {
   const lines: string[] = [];
   const options = { seed: SEED, locks: 12, days: 30, startMs: RUN_STARTS_MS, note: '', world: false };
-  const trace = new VirtualTrace({ ...options, pace: 'lively', bugs: BUGS.map(parseBugAssignment) }, (line) =>
-    lines.push(line),
+  const trace = new VirtualTrace(
+    { ...options, pace: 'lively', bugs: BUGS.map(parseBugAssignment) },
+    eachLine((line) => lines.push(line)),
   );
   while (lines.length < LINES && trace.nowMs < trace.endMs) trace.advance(trace.nowMs + Hours(1));
   const file = join(tempFolder(t), 'run.jsonl');

@@ -1,0 +1,115 @@
+/**
+ * Puts what locks did that were simulated one after another into the order in which one clock for all would have run
+ * them. Without it a fleet's trace would depend on how the fleet was simulated.
+ *
+ * A *firing* is a lock's timer that ran. One clock runs timers by their due times, and those with the same due time in
+ * the order in which they were set. A lock that is simulated by itself has one timer, and sets it during its previous
+ * firing. So of two locks whose timers are due together, the one whose previous firing came first comes first.
+ *
+ * The firings of all locks for a chunk of time are noted, lock after lock, and then read in order of time.
+ */
+
+/** The first capacity of a log, in firings. */
+const FIRST_CAPACITY = 4096;
+
+/** See the head of this file. */
+export class FiringLog {
+  #count = 0;
+  #dueMs = new Float64Array(FIRST_CAPACITY);
+  #lock = new Int32Array(FIRST_CAPACITY);
+  /** A number of each firing's that the caller chose: where its output starts. */
+  #start = new Float64Array(FIRST_CAPACITY);
+  /** The place of each lock's last firing among all firings. At first, the order in which the locks are started. */
+  readonly #lastPlaces: Float64Array;
+  #nextPlace: number;
+
+  constructor(locks: number) {
+    this.#lastPlaces = Float64Array.from({ length: locks }, (_, lock) => lock);
+    this.#nextPlace = locks;
+  }
+
+  /** Notes a firing of the lock with this index. The firings of a lock must be noted in order of time. */
+  note(lock: number, dueMs: number, start: number): void {
+    const firing = this.#count++;
+    if (firing === this.#dueMs.length) this.#grow();
+    this.#dueMs[firing] = dueMs;
+    this.#lock[firing] = lock;
+    this.#start[firing] = start;
+  }
+
+  /** Where the output of the first firing that was noted starts; `end` without a firing. */
+  firstStart(end: number): number {
+    return this.#count === 0 ? end : (this.#start[0] as number);
+  }
+
+  /**
+   * Reads the firings of a chunk in order, and forgets them.
+   *
+   * @param end where the output of the last firing ends
+   * @param read called with where the output of each firing starts and ends
+   */
+  readInOrder(end: number, read: (start: number, end: number) => void): void {
+    const count = this.#count;
+    this.#count = 0;
+    const starts = this.#start;
+    const readFiring = (firing: number): void => {
+      this.#lastPlaces[this.#lock[firing] as number] = this.#nextPlace++;
+      const start = starts[firing] as number;
+      const next = firing + 1 === count ? end : (starts[firing + 1] as number);
+      if (next > start) read(start, next);
+    };
+    const order = this.#byDueTime(count);
+    for (let index = 0; index < count; ) {
+      const firing = order[index] as number;
+      let after = index + 1;
+      while (after < count && this.#dueMs[order[after] as number] === this.#dueMs[firing]) after++;
+      if (after === index + 1) readFiring(firing);
+      else this.#readDueTogether(order.subarray(index, after), readFiring);
+      index = after;
+    }
+  }
+
+  /** The firings by their due times; those with the same due time by lock. */
+  #byDueTime(count: number): Float64Array {
+    let firstMs = Number.POSITIVE_INFINITY;
+    for (let firing = 0; firing < count; firing++) firstMs = Math.min(firstMs, this.#dueMs[firing] as number);
+    // One number has both the time and the firing, so that the numbers can be sorted without a function that compares.
+    let radix = 1;
+    while (radix < count) radix *= 2;
+    const keys = new Float64Array(count);
+    for (let firing = 0; firing < count; firing++)
+      keys[firing] = ((this.#dueMs[firing] as number) - firstMs) * radix + firing;
+    keys.sort();
+    for (let index = 0; index < count; index++) {
+      const key = keys[index] as number;
+      keys[index] = key - Math.floor(key / radix) * radix;
+    }
+    return keys;
+  }
+
+  /** Reads firings with the same due time, first the first one of each lock. */
+  #readDueTogether(firings: Float64Array, readFiring: (firing: number) => void): void {
+    const firsts: number[] = [];
+    const others: number[] = [];
+    for (let index = 0; index < firings.length; index++) {
+      const firing = firings[index] as number;
+      const isSameLock = index > 0 && this.#lock[firing] === this.#lock[firings[index - 1] as number];
+      (isSameLock ? others : firsts).push(firing);
+    }
+    const placeOf = (firing: number): number => this.#lastPlaces[this.#lock[firing] as number] as number;
+    firsts.sort((a, b) => placeOf(a) - placeOf(b));
+    for (const firing of firsts) readFiring(firing);
+    if (others.length > 0) this.#readDueTogether(Float64Array.from(others), readFiring);
+  }
+
+  #grow(): void {
+    const doubled = <Numbers extends Float64Array | Int32Array>(numbers: Numbers, larger: Numbers): Numbers => {
+      larger.set(numbers);
+      return larger;
+    };
+    const capacity = 2 * this.#dueMs.length;
+    this.#dueMs = doubled(this.#dueMs, new Float64Array(capacity));
+    this.#lock = doubled(this.#lock, new Int32Array(capacity));
+    this.#start = doubled(this.#start, new Float64Array(capacity));
+  }
+}

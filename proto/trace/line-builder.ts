@@ -1,0 +1,215 @@
+/**
+ * Builds lines of JSON as bytes, one after another in one buffer that grows. It is for line-writer.ts and the generated
+ * code for pings (gen/ping-line-writer.ts): writing a value makes no string and no object. Each value is written as
+ * JSON.stringify writes it.
+ */
+import { Days } from '../clock.js';
+import { toDate } from '../wire/ping-json.js';
+
+/** ASCII text that is copied into lines. */
+export type LinePart = Uint8Array;
+
+/** The bytes of a text. */
+export function linePart(text: string): LinePart {
+  return new TextEncoder().encode(text);
+}
+
+const NULL = linePart('null');
+
+const FIRST_CAPACITY = 64 * 1024;
+/** Space for the largest value but a text. */
+const VALUE_BYTES = 64;
+/** A text of this many characters has at most six times as many bytes: each may be written as `\u0000`. */
+const BYTES_PER_CHARACTER = 6;
+/** A shorter part is copied byte by byte: a call of `set` takes as long as some thirty bytes. */
+const MIN_BYTES_FOR_SET = 32;
+/** The length of `2026-11-20`, and of `2026-11-20T06:00:00.000Z`. */
+const DAY_LENGTH = 10;
+const DATE_LENGTH = 24;
+const ONE_DAY = Days(1);
+
+/** Numbers with up to seven decimals are written by digits: those of a position, and of all other measurements. */
+const DECIMALS = 7;
+const DECIMALS_FACTOR = 10 ** DECIMALS;
+/** Below this, an integer has at most 15 digits, so that no two texts of so many digits are the same number. */
+const MAX_SCALED = 1e15;
+/** A smaller number is written with an exponent. */
+const MIN_DECIMAL = 1e-6;
+const MAX_INT32 = 2 ** 31 - 1;
+
+// The codes of some characters.
+const LINE_FEED = 10;
+const QUOTE = 34;
+const DASH = 45;
+const DOT = 46;
+const ZERO = 48;
+const COLON = 58;
+const LETTER_T = 84;
+const LETTER_Z = 90;
+const BACKSLASH = 92;
+const FIRST_PRINTABLE = 32;
+const LAST_PRINTABLE = 126;
+
+/** See the head of this file. */
+export class LineBuilder {
+  /** The lines so far: the first {@link length} bytes. Replaced when it grows. */
+  bytes: Buffer = Buffer.allocUnsafeSlow(FIRST_CAPACITY);
+  length = 0;
+  /** The day of the date that was written last, and its text. */
+  #dayMs = Number.NaN;
+  readonly #day = new Uint8Array(DAY_LENGTH);
+
+  /** Forgets the lines and keeps the buffer. */
+  clear(): void {
+    this.length = 0;
+  }
+
+  part(part: LinePart): void {
+    const { length } = part;
+    if (this.length + length > this.bytes.length) this.#grow(length);
+    const { bytes, length: start } = this;
+    if (length < MIN_BYTES_FOR_SET) for (let at = 0; at < length; at++) bytes[start + at] = part[at] as number;
+    else bytes.set(part, start);
+    this.length = start + length;
+  }
+
+  /** Ends a line. */
+  endLine(): void {
+    if (this.length === this.bytes.length) this.#grow(1);
+    this.bytes[this.length++] = LINE_FEED;
+  }
+
+  /** A date in UTC, without quotes. `atMs` must be in the years 1970–9999. */
+  date(atMs: number): void {
+    if (this.length + DATE_LENGTH > this.bytes.length) this.#grow(DATE_LENGTH);
+    const { bytes, length: at } = this;
+    let ofDay = Math.floor(atMs) - this.#dayMs;
+    if (!(ofDay >= 0 && ofDay < ONE_DAY)) ofDay = this.#startDay(atMs);
+    for (let index = 0; index < DAY_LENGTH; index++) bytes[at + index] = this.#day[index] as number;
+    const milliseconds = ofDay % 1000;
+    const seconds = (ofDay - milliseconds) / 1000;
+    const minutes = (seconds / 60) | 0;
+    const hours = (minutes / 60) | 0;
+    bytes[at + 10] = LETTER_T;
+    this.#twoDigits(at + 11, hours);
+    bytes[at + 13] = COLON;
+    this.#twoDigits(at + 14, minutes - hours * 60);
+    bytes[at + 16] = COLON;
+    this.#twoDigits(at + 17, seconds - minutes * 60);
+    bytes[at + 19] = DOT;
+    const hundreds = (milliseconds / 100) | 0;
+    bytes[at + 20] = ZERO + hundreds;
+    this.#twoDigits(at + 21, milliseconds - hundreds * 100);
+    bytes[at + 23] = LETTER_Z;
+    this.length = at + DATE_LENGTH;
+  }
+
+  /** The value `null`. */
+  nothing(): void {
+    this.part(NULL);
+  }
+
+  /** Any finite number. */
+  number(value: number): void {
+    if (this.length + VALUE_BYTES > this.bytes.length) this.#grow(VALUE_BYTES);
+    if (value >= 0 && value <= MAX_INT32 && Number.isInteger(value)) {
+      this.#integer(value);
+      return;
+    }
+    const size = Math.abs(value);
+    const scaled = Math.round(size * DECIMALS_FACTOR);
+    const hasFewDecimals = scaled < MAX_SCALED && scaled / DECIMALS_FACTOR === size;
+    const whole = Math.floor(size);
+    if (!hasFewDecimals || size < MIN_DECIMAL || whole > MAX_INT32) {
+      this.json(value);
+      return;
+    }
+    if (value < 0) this.bytes[this.length++] = DASH;
+    this.#integer(whole);
+    this.#decimals(scaled - whole * DECIMALS_FACTOR);
+  }
+
+  /** A text in quotes. */
+  text(text: string): void {
+    const { length } = text;
+    const space = length * BYTES_PER_CHARACTER + VALUE_BYTES;
+    if (this.length + space > this.bytes.length) this.#grow(space);
+    const { bytes } = this;
+    let at = this.length;
+    bytes[at++] = QUOTE;
+    for (let index = 0; index < length; index++) {
+      const code = text.charCodeAt(index);
+      const isPlain = code >= FIRST_PRINTABLE && code <= LAST_PRINTABLE && code !== QUOTE && code !== BACKSLASH;
+      if (!isPlain) {
+        this.json(text);
+        return;
+      }
+      bytes[at++] = code;
+    }
+    bytes[at++] = QUOTE;
+    this.length = at;
+  }
+
+  /** Any value, slowly. */
+  json(value: unknown): void {
+    this.raw(JSON.stringify(value));
+  }
+
+  /** A text that is JSON already. */
+  raw(text: string): void {
+    const space = Buffer.byteLength(text);
+    if (this.length + space > this.bytes.length) this.#grow(space);
+    this.length += this.bytes.write(text, this.length);
+  }
+
+  /** A non-negative 32-bit integer. */
+  #integer(value: number): void {
+    let digits = 1;
+    for (let limit = 10; digits < 10 && value >= limit; limit *= 10) digits++;
+    const end = this.length + digits;
+    let rest = value;
+    for (let at = end - 1; at >= this.length; at--) {
+      const tenth = (rest / 10) | 0;
+      this.bytes[at] = ZERO + (rest - tenth * 10);
+      rest = tenth;
+    }
+    this.length = end;
+  }
+
+  /** The decimals after the point, as an integer of {@link DECIMALS} digits; nothing for 0. */
+  #decimals(decimals: number): void {
+    if (decimals === 0) return;
+    let rest = decimals;
+    let digits = DECIMALS;
+    for (; rest % 10 === 0; digits--) rest = (rest / 10) | 0;
+    this.bytes[this.length] = DOT;
+    const end = this.length + 1 + digits;
+    for (let at = end - 1; at > this.length; at--) {
+      const tenth = (rest / 10) | 0;
+      this.bytes[at] = ZERO + (rest - tenth * 10);
+      rest = tenth;
+    }
+    this.length = end;
+  }
+
+  #twoDigits(at: number, value: number): void {
+    const tens = (value / 10) | 0;
+    this.bytes[at] = ZERO + tens;
+    this.bytes[at + 1] = ZERO + value - tens * 10;
+  }
+
+  /** Notes the text of a time's day. Returns the time of the day, ms. */
+  #startDay(atMs: number): number {
+    const date = toDate(atMs);
+    for (let index = 0; index < DAY_LENGTH; index++) this.#day[index] = date.charCodeAt(index);
+    this.#dayMs = Math.floor(atMs / ONE_DAY) * ONE_DAY;
+    return Math.floor(atMs) - this.#dayMs;
+  }
+
+  /** Makes space for so many more bytes. */
+  #grow(space: number): void {
+    const larger = Buffer.allocUnsafeSlow(2 * this.bytes.length + space);
+    this.bytes.copy(larger, 0, 0, this.length);
+    this.bytes = larger;
+  }
+}
