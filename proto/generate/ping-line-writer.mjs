@@ -1,6 +1,6 @@
 // Makes the text of gen/ping-line-writer.ts, which writes the members of a ping into a trace line: the same bytes as
-// JSON.stringify of gen/ping-json.ts. A field is a row of the table of ping fields (wire/ping-fields.ts), in the table's
-// order. The code is made as lists of lines.
+// JSON.stringify of gen/ping-json.ts. A field is a row of the table of ping fields (wire/ping-fields.ts), in the order
+// of the table. The code is made as lists of lines.
 import {
   carries,
   constantCase,
@@ -18,6 +18,7 @@ const partName = (field) => `TO_${constantCase(field.json)}`;
 const typeName = (type) => `TYPE_${constantCase(type)}`;
 
 export function pingLineWriterText({ fields }) {
+  const types = [...PING_TYPES.map(({ name }) => `${name}Ping`), 'Ping'].sort();
   return fileText(
     [
       'Writes the members of a ping into a trace line: the same bytes as JSON.stringify of gen/ping-json.ts. Each `TO_…`',
@@ -25,7 +26,7 @@ export function pingLineWriterText({ fields }) {
     ],
     [
       "import { type LineBuilder, linePart } from '../trace/line-builder.js';",
-      `import type { ${[...PING_TYPES.map(({ name }) => `${name}Ping`), 'Ping'].sort().join(', ')} } from './ping-types.js';`,
+      `import type { ${types.join(', ')} } from './ping-types.js';`,
     ],
     [
       '',
@@ -44,13 +45,16 @@ export function pingLineWriterText({ fields }) {
   );
 }
 
+/** Whether JSON puts the field's value in quotes. */
+const isQuoted = ({ value }) => value.kind === 'word' || value.kind === 'text' || value.kind === 'reason';
+
 /** The code that writes a field's name and value. */
 function memberLines(field) {
   const value = memberExpression(field);
-  const call = field.value.kind === 'word' || field.value.kind === 'reason' || field.value.kind === 'text';
-  const write = `line.${call ? 'text' : 'number'}(${value});`;
-  const nullable = field.presence === 'nullable' ? `if (${value} === null) line.nothing(); else ${write}` : write;
-  return [`line.part(${partName(field)});`, nullable.replace('; else', ';\nelse')].flatMap((line) => line.split('\n'));
+  const write = `line.${isQuoted(field) ? 'text' : 'number'}(${value});`;
+  const part = `line.part(${partName(field)});`;
+  if (field.presence !== 'nullable') return [part, write];
+  return [part, `if (${value} === null) line.nothing();`, `else ${write}`];
 }
 
 /** The function that writes a ping of one type: first the members that are always there, then those that may lack. */

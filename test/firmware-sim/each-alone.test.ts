@@ -1,0 +1,99 @@
+// Three short cuts of virtual runs change no byte of a trace: locks are simulated one after another and their lines
+// merged by time; steps in which no trigger can act are shortened; lines are written as bytes. The same run without the
+// short cuts is the measure.
+import t from 'tap';
+import type { Bug } from '../../firmware-sim/faults/bug.js';
+import { parseFaults } from '../../firmware-sim/faults/faults.js';
+import { parseMix } from '../../firmware-sim/fleet/mix.js';
+import { type VirtualOptions, VirtualRun } from '../../firmware-sim/fleet/virtual-run.js';
+import { VirtualTrace } from '../../firmware-sim/fleet/virtual-trace.js';
+import { headerLockOf, TraceRecorder } from '../../firmware-sim/trace/trace-recorder.js';
+import { Hours, Minutes } from '../../proto/clock.js';
+import { eachLine } from '../helpers/sim/each-line.js';
+import { RUN_STARTS_MS, traceOf } from '../helpers/sim/judged-run.js';
+
+type Options = Omit<VirtualOptions, 'sink' | 'diary' | 'anyOrder' | 'onFiring'>;
+
+/** The lines of a run with one clock for all locks, written by the slow writer. */
+function traceOfOneClock(options: Options): string[] {
+  const lines: string[] = [];
+  const recorder = new TraceRecorder((line) => lines.push(line));
+  const run = new VirtualRun({
+    ...options,
+    sink: recorder,
+    diary: (mac, atMs, entry) => recorder.world(mac, atMs, entry),
+  });
+  recorder.start('', run.nowMs, new Map(run.locks.map(({ mac, state }) => [mac, headerLockOf(state)])));
+  run.advance(run.endMs);
+  recorder.tick(run.endMs);
+  return lines;
+}
+
+/** A bug that does nothing wrong: its lock takes every step in full. */
+const FULL_STEPS: Bug = {
+  name: 'full-steps',
+  rule: null,
+  sentence: '',
+  shows: '',
+  wrapStep: (healthy) => (model, state, input, nowMs, effects) => healthy(model, state, input, nowMs, effects),
+};
+
+const MIXES = [undefined, 'high=3,recovery=1', 'mid+ride=2,low-battery=1,airplane=1,recovery=1'];
+
+function optionsOf(seed: number, mix: string | undefined, pace: 'everyday' | 'lively'): Options {
+  // The high window opens at 07:00 for many locks at once. In the lively pace much happens within minutes.
+  const size = pace === 'lively' ? { locks: 6, days: 0.2 } : { locks: 30, days: 0.4 };
+  return { seed, pace, ...size, startMs: RUN_STARTS_MS, ...(mix !== undefined && { mix: parseMix(mix) }) };
+}
+
+for (const pace of ['everyday', 'lively'] as const) {
+  t.test(`locks that are simulated one after another make the bytes of one clock, ${pace}`, async (t) => {
+    for (const [seed, mix] of MIXES.entries()) {
+      const options = optionsOf(seed, mix, pace);
+      const expected = traceOfOneClock(options);
+      t.ok(expected.length > 300, 'the run has lines');
+      t.strictSame(traceOf({ ...options, world: true }), expected, `mix ${mix}`);
+    }
+  });
+
+  t.test(`shortened steps make the bytes of full steps, ${pace}`, async (t) => {
+    for (const [seed, mix] of MIXES.entries()) {
+      const faults = seed === 0 ? [] : parseFaults('all');
+      const options = { ...optionsOf(100 + seed, mix, pace), faults, world: true };
+      t.strictSame(traceOf(options), traceOf({ ...options, bugs: [{ bug: FULL_STEPS, locks: null }] }), `mix ${mix}`);
+    }
+  });
+}
+
+t.test('no step is skipped while an uplink is in flight', async (t) => {
+  // With this seed a network ping is due while faults delay the acknowledgement of another uplink.
+  const size = { seed: 5, locks: 4, days: 0.4, startMs: RUN_STARTS_MS };
+  const options = { ...size, pace: 'lively', faults: parseFaults('all'), world: true } as const;
+  t.strictSame(traceOf(options), traceOf({ ...options, bugs: [{ bug: FULL_STEPS, locks: null }] }));
+});
+
+t.test('the length of the steps in which a run advances changes no byte', async (t) => {
+  const options = { ...optionsOf(7, undefined, 'lively'), world: true };
+  const lines: string[] = [];
+  const trace = new VirtualTrace(
+    { ...options, note: '' },
+    eachLine((line) => lines.push(line)),
+  );
+  for (let step = 1; trace.nowMs < trace.endMs; step++) trace.advance(trace.nowMs + Minutes(step % 7) + (step % 3));
+  t.strictSame(lines, traceOf(options));
+});
+
+t.test('timers that are due together run in the order in which they were set', async (t) => {
+  // All locks are in the kept connection of recovery, and so make their network pings at the same moments.
+  const options = {
+    seed: 3,
+    locks: 40,
+    days: Hours(3) / Hours(24),
+    startMs: RUN_STARTS_MS,
+    mix: parseMix('recovery=1'),
+  };
+  const expected = traceOfOneClock(options);
+  const times = expected.slice(1).map((line) => line.slice(0, 40));
+  t.ok(times.filter((time, index) => time === times[index - 1]).length > 100, 'many lines have the same time');
+  t.strictSame(traceOf({ ...options, world: true }), expected);
+});
