@@ -1,8 +1,8 @@
 // Generated from proto/wire/ping-fields.ts by `npm run gen`. Change the table and run it again; don’t edit this.
 
 /**
- * Writes the members of a ping into a trace line: the same bytes as JSON.stringify of gen/ping-json.ts. Each `TO_…`
- * is the text before a value.
+ * Writes the members of a ping into a trace line: the same bytes as JSON.stringify of gen/ping-json.ts. Each
+ * `TO_…` is the text before a value.
  */
 import { type LineBuilder, linePart } from '../trace/line-builder.js';
 import type { CellularPing, CloseConnectionPing, GpsPing, Ping } from './ping-types.js';

@@ -21,8 +21,8 @@ export function pingLineWriterText({ fields }) {
   const types = [...PING_TYPES.map(({ name }) => `${name}Ping`), 'Ping'].sort();
   return fileText(
     [
-      'Writes the members of a ping into a trace line: the same bytes as JSON.stringify of gen/ping-json.ts. Each `TO_…`',
-      'is the text before a value.',
+      'Writes the members of a ping into a trace line: the same bytes as JSON.stringify of gen/ping-json.ts. Each',
+      '`TO_…` is the text before a value.',
     ],
     [
       "import { type LineBuilder, linePart } from '../trace/line-builder.js';",

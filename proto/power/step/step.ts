@@ -92,10 +92,7 @@ export function stepInPlace(
 }
 
 /** An answer of the link to what the lock did. */
-export type LinkAnswer = Extract<
-  StepInput,
-  { type: 'connected' | 'connect-failed' | 'disconnected' | 'acknowledged' }
->;
+export type LinkAnswer = Extract<StepInput, { type: 'connected' | 'connect-failed' | 'disconnected' | 'acknowledged' }>;
 
 /**
  * The same as {@link stepInPlace} for an answer of the link that comes at the moment of the last step. That step has
