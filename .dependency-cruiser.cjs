@@ -12,7 +12,7 @@ const ours = '^(proto|gateway|firmware-sim|cli|test)/';
 const threads = 'gateway/store/sqlite/(log/(log|wal)|upkeep/upkeep|figures/figures|scan/scan)-thread';
 const bench = 'test/(bench/(main|peers/store-append)|pictures/main)';
 const pages = 'gateway/console/page/(operator\\.tsx|merchant\\.tsx|(live|trace)-worker\\.ts|buffer\\.ts)';
-const tests = 'test/((load-bundle|run-bundled)\\.cjs|current-tap\\.mjs|.*\\.test\\.ts)';
+const tests = 'test/((late-optimization|run-bundled)\\.cjs|current-tap\\.mjs|.*\\.test\\.ts)';
 const entries = `^(cli/main\\.ts|${pages}|(${threads}|${bench})\\.ts|.*\\.mjs|${tests})$`;
 
 /**

@@ -2,7 +2,8 @@
 // `--write-code` in front of them it also stores the code that V8 compiled, for the tests that start later.
 'use strict';
 const path = require('node:path');
-const { loadBundle } = require('./load-bundle.cjs');
+require('./late-optimization.cjs');
+const { loadBundle } = require('../cli/load-bundle.cjs');
 
 const root = path.join(__dirname, '..');
 const args = process.argv.slice(2);

@@ -37,6 +37,8 @@ const programFolder = 'dist/program';
 export const bundleFolders = [packagesFolder, programFolder];
 /** All folders of bundles. */
 export const allBundleFolders = [...bundleFolders, posix.dirname(tapBundle)];
+/** What main.ts runs to start a gateway. */
+const gatewayBundle = `${programFolder}/lockgate.cjs`;
 /** The program with which tests start a gateway in a separate process. */
 const testGateway = 'dist/test/helpers/gateway/gateway-process.js';
 /** Packages with a native part, and those that find files next to their own. A bundle of everything leaves them out. */
@@ -44,7 +46,9 @@ export const unbundled = ['better-sqlite3', '@node-rs/argon2', '@fastify/swagger
 /** The program that runs the bundle of the tests' gateway. */
 const gatewayStart = `import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-const { loadBundle } = createRequire(import.meta.url)('../../test/load-bundle.cjs');
+const require = createRequire(import.meta.url);
+require('../../test/late-optimization.cjs');
+const { loadBundle } = require('../../cli/load-bundle.cjs');
 loadBundle(fileURLToPath(new URL('./gateway-process.cjs', import.meta.url)), { keepsCode: true });
 `;
 /** The imports in esbuild's output: `from "x"`, `import "x"` and `import("x")`. */
@@ -138,26 +142,41 @@ export async function bundleProgram({ build }) {
   const files = { outdir: programFolder, entryNames: '[name]', chunkNames: '[name]-[hash]', sourcemap: true };
   const settings = { ...shared, ...files, sourcesContent: false };
   await build({ ...settings, entryPoints: ['dist/cli/main.js', ...threads], splitting: true });
+  await bundleGateway(build);
   if (readOrNull(clonePath(testGateway)) !== null) await bundleTestGateway(build);
 }
 
-/**
- * Bundles the tests' gateway with all packages, for test/load-bundle.cjs, which also keeps the compiled code: tests
- * start it some hundred times.
- */
+/** Bundles what main.ts runs, with all packages, for load-bundle.cjs, which also keeps the compiled code. */
+async function bundleGateway(build) {
+  await bundleCommonjs(build, {
+    stdin: { contents: "export { runProcess } from './dist/cli/process.js';", resolveDir: clonePath() },
+    outfile: gatewayBundle,
+    sourcemap: 'linked',
+    sourcesContent: false,
+  });
+}
+
+/** Bundles the tests' gateway in the same way: tests start it some hundred times. */
 async function bundleTestGateway(build) {
   const name = posix.basename(testGateway, '.js');
+  await bundleCommonjs(build, { entryPoints: [testGateway], outfile: `${programFolder}/${name}.cjs` });
+  writeFileSync(clonePath(programFolder, `${name}.js`), gatewayStart);
+}
+
+/** Bundles modules and packages as one CommonJS file, and writes it with its source map, if there is one. */
+async function bundleCommonjs(build, settings) {
   const { outputFiles } = await build({
     ...options,
     absWorkingDir: clonePath(),
-    entryPoints: [testGateway],
     external: unbundled,
     format: 'cjs',
     define: { 'import.meta.url': '__ownUrl', 'import.meta.resolve': '__resolveUrl' },
+    // A script outside Node's loaders cannot import: modules that code imports on demand are required.
+    supported: { 'dynamic-import': false },
     write: false,
+    ...settings,
   });
-  writeFileSync(clonePath(programFolder, `${name}.cjs`), toAscii(outputFiles[0].text));
-  writeFileSync(clonePath(programFolder, `${name}.js`), gatewayStart);
+  for (const { path, text } of outputFiles) writeFileSync(path, path.endsWith('.map') ? text : toAscii(text));
 }
 
 /**
