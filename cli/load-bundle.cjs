@@ -18,8 +18,8 @@ const KEEP_AFTER_MS = 2000;
 
 /**
  * Runs the bundle in this file (an absolute path), of ASCII characters only, and returns what it exports. `codeFile` has
- * the compiled code; processes with other flags of V8 need another file. With `keepsCode`, and if the file is missing or
- * unusable, the process writes it after some time, or at its exit if that comes first: tests kill most gateways.
+ * the compiled code; processes with other flags of V8 need another file. If the file is missing or unusable, `keepsCode`
+ * says whether the process writes it: `never`, `once-started`, or `at-exit` if it ends before that, for short processes.
  */
 exports.loadBundle = (file, { keepsCode, codeFile = `${file}.code` }) => {
   const code = readCode(codeFile);
@@ -27,9 +27,9 @@ exports.loadBundle = (file, { keepsCode, codeFile = `${file}.code` }) => {
   const source = readFileSync(file, 'latin1');
   const text = `(function (${PARAMETERS}) {${source}\n})`;
   const script = new vm.Script(text, { filename: file, cachedData: code });
-  if (keepsCode && (code === undefined || script.cachedDataRejected)) {
+  if (keepsCode !== 'never' && (code === undefined || script.cachedDataRejected)) {
     const write = () => writeCode(codeFile, script);
-    process.once('exit', write);
+    if (keepsCode === 'at-exit') process.once('exit', write);
     setTimeout(() => process.removeListener('exit', write) && write(), KEEP_AFTER_MS).unref();
   }
   const ownUrl = pathToFileURL(file).href;

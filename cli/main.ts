@@ -31,5 +31,5 @@ function canUseBundle(): boolean {
 
 function loadBundle(): Process {
   const loader = createRequire(import.meta.url)(LOADER);
-  return loader.loadBundle(BUNDLE, { codeFile: `${BUNDLE}.${command}.code`, keepsCode: true });
+  return loader.loadBundle(BUNDLE, { codeFile: `${BUNDLE}.${command}.code`, keepsCode: 'once-started' });
 }

@@ -49,7 +49,7 @@ import { fileURLToPath } from 'node:url';
 const require = createRequire(import.meta.url);
 require('../../test/late-optimization.cjs');
 const { loadBundle } = require('../../cli/load-bundle.cjs');
-loadBundle(fileURLToPath(new URL('./gateway-process.cjs', import.meta.url)), { keepsCode: true });
+loadBundle(fileURLToPath(new URL('./gateway-process.cjs', import.meta.url)), { keepsCode: 'at-exit' });
 `;
 /** The imports in esbuild's output: `from "x"`, `import "x"` and `import("x")`. */
 const importPattern = /\b(from |import |import\()"([^".][^"]*)"/g;
