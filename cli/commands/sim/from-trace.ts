@@ -15,7 +15,7 @@ import { advanceInSlices } from '../../terminal/run-slices.js';
 import type { SimFlags } from './flags.js';
 import { findGateway } from './gateway.js';
 import { showProgress } from './live.js';
-import { plural, quoteForShell } from './summary.js';
+import { plural, repeatCommand } from './summary.js';
 import { SimTally } from './tally.js';
 import { comparisonToJson, printComparison, readLockTraces, TracedLocks } from './traced-locks.js';
 
@@ -118,27 +118,4 @@ function report(flags: TraceFlags, traced: TracedLocks, counts: object): void {
   }
   printComparison(comparison);
   print(`Repeat with: ${repeat}`);
-}
-
-/**
- * The command that repeats the run. @param withOut whether to include --out, which does not affect the trace's content
- */
-function repeatCommand(flags: TraceFlags, withOut = true): string {
-  const { virtual, speed } = flags;
-  const words = ['lockgate sim run', ...(virtual ? ['--virtual'] : [])];
-  const add = (flag: string, value: string | undefined): void => {
-    if (value !== undefined) words.push(`${flag} ${quoteForShell(value)}`);
-  };
-  add('--from-trace', flags.fromTrace);
-  if (flags.world) words.push('--world');
-  if (!virtual) {
-    if (speed !== 1) words.push(`--speed ${speed}`);
-    add('--gateway', flags.gateway);
-    add('--data', flags.data);
-    add('--secrets', flags.secrets);
-    add('--merchant', flags.merchant);
-    add('--ca', flags.ca);
-  }
-  if (withOut) add('--out', flags.out);
-  return words.join(' ');
 }

@@ -37,16 +37,20 @@ export function repeatCommand(flags: SimFlags, withOut = true): string {
     if (value !== undefined) words.push(`${flag} ${quoteForShell(String(value))}`);
   };
   if (flags.virtual) words.push('--virtual');
-  add('--locks', flags.locks ?? (flags.secrets === undefined ? DEFAULT_LOCKS : undefined));
-  add('--days', flags.days ?? (flags.virtual ? DEFAULT_DAYS : undefined));
-  add('--seed', flags.seed);
-  if (flags.pace !== 'everyday') add('--pace', flags.pace);
-  add('--mix', flags.mix);
-  add('--route', flags.route);
-  add('--around', flags.around);
-  for (const bug of flags.bug) add('--bug', bug);
-  for (const fault of flags.fault) add('--fault', fault);
-  add('--start', flags.start);
+  add('--from-trace', flags.fromTrace);
+  // What happens to the locks comes from the trace, or else from the seed and its options.
+  if (flags.fromTrace === undefined) {
+    add('--locks', flags.locks ?? (flags.secrets === undefined ? DEFAULT_LOCKS : undefined));
+    add('--days', flags.days ?? (flags.virtual ? DEFAULT_DAYS : undefined));
+    add('--seed', flags.seed);
+    if (flags.pace !== 'everyday') add('--pace', flags.pace);
+    add('--mix', flags.mix);
+    add('--route', flags.route);
+    add('--around', flags.around);
+    for (const bug of flags.bug) add('--bug', bug);
+    for (const fault of flags.fault) add('--fault', fault);
+    add('--start', flags.start);
+  }
   if (flags.world) words.push('--world');
   if (!flags.virtual) {
     if (flags.speed !== 1) add('--speed', flags.speed);
