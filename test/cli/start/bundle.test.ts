@@ -46,7 +46,7 @@ t.test('a gateway runs from the bundle, and other commands from modules', async 
   ]);
   t.same([serve, demo, list, mapped].map(bundlesOf), [['lockgate.cjs'], ['lockgate.cjs'], [], []]);
   t.same(
-    [serve, demo, list, mapped].map(({ exit }) => exit.code),
+    [serve, demo, list, mapped].map(({ exit }) => exit?.code),
     [2, 2, 2, 2],
   );
   for (const { stderr } of [serve, mapped]) t.match(stderr.at(-1), WRONG_PORT);
