@@ -16,8 +16,8 @@ import { type Audience, deltaText, snapshotText } from './audience.js';
 import type { ChangeLog, LockChange, LockDeparture } from './change-log.js';
 import { sseEvent } from './server-sent-events.js';
 
-/** How many locks are read and rendered in one turn: some milliseconds. */
-export const LOCKS_PER_SLICE = 100;
+/** How many locks of a snapshot are read and rendered in one turn: some milliseconds. */
+const LOCKS_PER_SLICE = 100;
 const SECRET_BYTES = 16;
 const TAG_CHARS = 16;
 /** The id of an event: the audience's tag and the sequence of a change. */

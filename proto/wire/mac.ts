@@ -41,5 +41,7 @@ export function macFromWire(text: string): Mac | undefined {
 
 /** A MAC as the program writes it in JSON, tables and logs: `A4:C1:38:F0:E1:D2`. */
 export function formatMac(mac: Mac): string {
-  return (mac.match(/../g) ?? []).join(':');
+  let text = mac.slice(0, 2);
+  for (let start = 2; start < mac.length; start += 2) text += `:${mac.slice(start, start + 2)}`;
+  return text;
 }

@@ -4,12 +4,17 @@
  */
 import { existsSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import { clientPath, loadClient } from './client-package.js';
+import { clientPath, loadClient, missingClient } from './client-package.js';
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((path) => existsSync(path));
 
 /** Why tests with a browser are skipped; false if they are not. */
 export const NO_BROWSER: string | false = CHROMIUM === undefined && 'Chromium is not installed (Debian: chromium)';
+
+/** Why no browser can be driven; null if one can. Unlike the tests, the bench may run without test/clients. */
+export function whyNoBrowser(): string | null {
+  return NO_BROWSER === false ? missingClient('puppeteer-core') : NO_BROWSER;
+}
 
 /** The members of puppeteer's pages that the tests use. */
 export interface BrowserPage {

@@ -14,6 +14,16 @@ export function clientPath(name: string): string {
   }
 }
 
+/** A sentence if a package is not installed in test/clients; null if it is. */
+export function missingClient(name: string): string | null {
+  try {
+    clientPath(name);
+    return null;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
 /** The exports of a CommonJS or JSON module. The caller gives the type, so that compiling needs no such package. */
 export function loadClient<Exports>(name: string): Exports {
   return require(clientPath(name)) as Exports;

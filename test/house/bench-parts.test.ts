@@ -13,6 +13,7 @@ import { OWN_DATA_ROUTES } from '../../gateway/http/merchant/own-data/routes.js'
 import { HTTP_ROUTES } from '../../gateway/http/merchant/routes.js';
 import { ManualClock, systemClock } from '../../proto/clock.js';
 import { decodeUplink, encodeUplink } from '../../proto/wire/codec.js';
+import { consoleRowWithoutBrowser } from '../bench/console/console-row.js';
 import { readFlags } from '../bench/flags.js';
 import { type GeneratorKind, LoadGenerator } from '../bench/load/generator.js';
 import { lockLogins } from '../bench/load/lock-logins.js';
@@ -35,6 +36,7 @@ import {
   ratioTo,
   withoutPeer,
 } from '../bench/row.js';
+import { missingClient } from '../clients/client-package.js';
 import { ourFiles, root } from '../helpers/house/our-files.js';
 import { basicAuthorization } from '../helpers/http/merchant-call.js';
 import { RecordingBroker } from '../helpers/mqtt/recording-broker.js';
@@ -412,3 +414,12 @@ t.test(
     t.ok(count > 50 && count <= 60, `${count} of 60 calls were answered when it ended`);
   },
 );
+
+t.test('where no browser can be driven, the row of the console says what is missing, and has the sizes', async (t) => {
+  t.equal(missingClient('no-such-package'), 'no-such-package is not installed in test/clients; npm test installs it.');
+  t.equal(missingClient('puppeteer-core'), null);
+  const row = consoleRowWithoutBrowser(missingClient('no-such-package') ?? '');
+  t.match(row.against[0], { value: null, missing: /no-such-package is not installed in test\/clients/ });
+  t.match(rowLines(row).join('\n'), /no-such-package is not installed/);
+  t.ok((row.against[1]?.value ?? 0) > 50, 'the sizes of the files, KB');
+});

@@ -3,11 +3,13 @@
  * and docs/console.md show. With `--look FOLDER` it writes every screen there instead, in three widths, light and dark,
  * for somebody to look at.
  */
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Seconds, systemClock } from '../../proto/clock.js';
 import { type BrowserPage, NO_BROWSER, openBrowser } from '../clients/browser.js';
+import { LOCKGATE } from '../helpers/cli/program.js';
 import { root } from '../helpers/house/our-files.js';
 import { type RunningDemo, startDemo } from './demo.js';
 import { smallerPng } from './smaller-png.js';
@@ -51,13 +53,20 @@ function viewsOf({ stolen }: RunningDemo): readonly View[] {
   ];
 }
 
-/** A recorded trace that breaks rules. */
-const TRACE = join(root, 'test/traces/theft-while-unlocked.breaks-1.jsonl');
+/** Firmware bugs whose findings differ: some in each lock, some in one. */
+const BUGS = ['period-every-6h', 'sequence-skips', 'clock-steps-back:1', 'theft-while-unlocked:1'];
 
+/** Drops the trace of a day of three simulated locks that break several rules. */
 async function dropTrace(page: BrowserPage): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'lockgate-trace-'));
+  const file = join(folder, 'three-locks.jsonl');
+  const bugs = BUGS.flatMap((bug) => ['--bug', bug]);
+  const run = ['sim', 'run', '--virtual', '--locks', '3', '--days', '1', '--seed', '7', ...bugs, '--out', file];
+  execFileSync(process.execPath, [LOCKGATE, ...run], { stdio: 'ignore' });
   await page.waitForSelector('input[type=file]', TIMEOUT);
-  await (await page.$('input[type=file]'))?.uploadFile(TRACE);
+  await (await page.$('input[type=file]'))?.uploadFile(file);
   await page.waitForSelector('.counts', TIMEOUT);
+  rmSync(folder, { recursive: true, force: true });
 }
 
 async function press(page: BrowserPage, text: string): Promise<void> {

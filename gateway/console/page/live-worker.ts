@@ -17,7 +17,7 @@ const RETRY_AFTER = Seconds(2);
 const MAX_BATCH_EVENTS = 5_000;
 
 const tabs = new Map<MessagePort, TailOutbox>();
-const locks = new LiveLocks();
+let locks = new LiveLocks();
 let state: LiveState = 'connecting';
 let source: EventSource | null = null;
 let batch: LiveChange[] = [];
@@ -35,17 +35,19 @@ type TabMessage =
 addEventListener('connect', (event) => {
   const [tab] = (event as MessageEvent).ports;
   if (tab === undefined) return;
-  tabs.set(tab, new TailOutbox());
   tab.onmessage = ({ data }: MessageEvent<TabMessage>) => {
     if (data.type === 'bye') tabs.delete(tab);
     else if (data.type === 'taken') tabs.get(tab)?.noteTaken();
     else welcome(tab, data.path);
-    if (tabs.size === 0) close();
+    if (tabs.size > 0) return;
+    close();
+    state = 'connecting';
   };
 });
 
 /** Sends a new tab the present state, and follows the stream if it is not followed yet. */
 function welcome(tab: MessagePort, path: string): void {
+  tabs.set(tab, new TailOutbox());
   post(tab, { type: 'state', state });
   post(tab, { type: 'changes', changes: [locks.asSnapshot()] });
   if (source === null || state === 'ended') follow(path);
@@ -85,15 +87,20 @@ async function recover(opened: EventSource, path: string): Promise<void> {
   } else systemClock.after(RETRY_AFTER, () => opened === source && follow(path));
 }
 
+/** Forgets all locks too: the next session may be another merchant's. */
 function close(): void {
   source?.close();
   source = null;
+  locks = new LiveLocks();
+  batch = [];
 }
 
 function add(change: LiveChange): void {
   locks.apply(change);
   batch.push(change);
-  scheduleFlush();
+  // The tabs show nothing before they have the whole snapshot, so it does not wait.
+  if (change.type === 'snapshot' && change.last) flush();
+  else scheduleFlush();
 }
 
 function addEvent(json: string): void {

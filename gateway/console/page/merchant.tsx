@@ -8,7 +8,7 @@ import type { Screen } from './app/screen.js';
 import { Shell } from './app/shell.js';
 import { type PageAddresses, startPage } from './app/start.js';
 import { useSession } from './app/use-session.js';
-import { LiveProvider } from './live/use-live.js';
+import { LiveProvider, useLiveWorker } from './live/use-live.js';
 import { AccessScreen } from './screens/access-screen.js';
 import { BillsScreen } from './screens/bills-screen.js';
 import { DeliveriesScreen } from './screens/deliveries-screen.js';
@@ -21,7 +21,10 @@ import { NowScreen } from './screens/now-screen.js';
 import { TraceScreen } from './screens/trace-screen.js';
 import { Action } from './view/parts.js';
 
+const LOCK_STREAM = '/v1/stream';
+
 function Dashboard({ liveWorker, traceWorker }: PageAddresses): JSX.Element | null {
+  const worker = useLiveWorker(liveWorker, LOCK_STREAM);
   const { session, read, end } = useSession(merchantApi.session);
   const [invitation, setInvitation] = useState(takeInvitation);
   const screens = useMemo(() => (session ? screensOf(session, traceWorker) : []), [session, traceWorker]);
@@ -36,7 +39,7 @@ function Dashboard({ liveWorker, traceWorker }: PageAddresses): JSX.Element | nu
   if (session === null) return <LoginScreen onLogin={read} />;
   return (
     <ApiProvider value={merchantApi}>
-      <LiveProvider workerUrl={liveWorker} path="/v1/stream" onEnded={end}>
+      <LiveProvider worker={worker} path={LOCK_STREAM} onEnded={end}>
         <Shell title={session.merchant} screens={screens} account={<Account session={session} onEnd={end} />} />
       </LiveProvider>
     </ApiProvider>

@@ -8,7 +8,7 @@ import type { Screen } from './app/screen.js';
 import { Shell } from './app/shell.js';
 import { type PageAddresses, startPage } from './app/start.js';
 import { useSession } from './app/use-session.js';
-import { LiveProvider } from './live/use-live.js';
+import { LiveProvider, useLiveWorker } from './live/use-live.js';
 import { DeliveriesScreen } from './screens/deliveries-screen.js';
 import { LinkScreen, takeLink } from './screens/link-screen.js';
 import { LockScreen } from './screens/lock-screen.js';
@@ -23,6 +23,7 @@ import { Action } from './view/parts.js';
 const LOCK_STREAM = '/stream?only=locks';
 
 function Console({ liveWorker, traceWorker }: PageAddresses): JSX.Element | null {
+  const worker = useLiveWorker(liveWorker, LOCK_STREAM);
   const { session, read, end } = useSession(operatorApi.session);
   const [link, setLink] = useState(takeLink);
   // If a link is opened in a tab that shows this page, only the address's fragment changes: the page is not loaded.
@@ -46,7 +47,7 @@ function Console({ liveWorker, traceWorker }: PageAddresses): JSX.Element | null
   if (session === null) return <LinkScreen token={null} hasSession={false} onLogin={goOn} />;
   return (
     <ApiProvider value={operatorApi}>
-      <LiveProvider workerUrl={liveWorker} path={LOCK_STREAM} onEnded={end}>
+      <LiveProvider worker={worker} path={LOCK_STREAM} onEnded={end}>
         <Shell title="Operator" screens={screens} account={<Account session={session} onEnd={end} />} />
       </LiveProvider>
     </ApiProvider>

@@ -6,7 +6,7 @@ import type { LockPosition } from '../../locks/list/lock-list.js';
 import { parseSort, SORTS } from '../../locks/list/lock-order.js';
 import { noSuchMerchant } from '../../store/contract/errors.js';
 import { decodeCursor, type Position } from '../merchant/own-data/cursor.js';
-import { stateOfDeviceJson } from './json/device.js';
+import { listedLockJson } from './json/device.js';
 import { nextCursor, pageQuery, wrongCursor } from './page.js';
 import { limitOf, textOf } from './query.js';
 import type { OperatorParts, Query } from './routes.js';
@@ -27,7 +27,7 @@ export const DeviceListQuery = Exact({
 
 /** A page of the list. @throws LockgateError `no-such-merchant`, `input-cursor` */
 export async function listDevices(parts: OperatorParts, query: Query) {
-  const { store, usage, clock, merchants } = parts;
+  const { store, usage, merchants } = parts;
   const merchant = textOf(query, 'merchant');
   const filter = {
     merchantId: merchant === undefined ? undefined : await merchantIdOf(store, merchant),
@@ -42,9 +42,8 @@ export async function listDevices(parts: OperatorParts, query: Query) {
     limit: limitOf(query, MAX_LIMIT),
     after: positionOf(textOf(query, 'cursor'), list),
   });
-  const nowMs = clock.now();
   return {
-    devices: page.locks.map(({ device, state, unjudged }) => stateOfDeviceJson(device, state, unjudged, usage, nowMs)),
+    devices: page.locks.map((lock) => listedLockJson(lock, usage)),
     next_cursor: nextCursor(list, page.next && toPosition(page.next)),
   };
 }

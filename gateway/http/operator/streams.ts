@@ -16,7 +16,7 @@ import type { Store } from '../../store/contract/store.js';
 import { lastEventIdOf, STREAM_HEADERS } from '../merchant/own-data/stream-routes.js';
 import { EventQuery, readEventFilter } from './event-filter.js';
 import { FilteredEvents } from './filtered-events.js';
-import { stateOfDeviceJson } from './json/device.js';
+import { listedLockJson } from './json/device.js';
 import { listenToAll } from './json/event.js';
 import { readDate, textOf } from './query.js';
 import { type OperatorParts, type Query, type RouteTerms, readMac } from './routes.js';
@@ -129,7 +129,7 @@ export class Streams {
 
   /** The stream of all locks, with the gateway's events. @throws LockgateError `busy` */
   live(query: Query, reply: FastifyReply): FastifyReply {
-    const { usage, clock, merchants } = this.#parts;
+    const { usage, merchants } = this.#parts;
     const only = textOf(query, 'only');
     const seconds = textOf(query, 'seconds');
     const { request } = reply;
@@ -137,7 +137,7 @@ export class Streams {
       audience: {
         name: 'operators',
         merchantId: undefined,
-        lockJson: ({ device, state, unjudged }) => stateOfDeviceJson(device, state, unjudged, usage, clock.now()),
+        lockJson: (lock) => listedLockJson(lock, usage),
         departureJson: (mac) => ({ mac: formatMac(mac) }),
       },
       lastEventId: lastEventIdOf(request.headers),

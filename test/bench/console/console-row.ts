@@ -13,7 +13,7 @@ const FRAMES_FLOOR = { floor: atLeast(50, 'a second'), aim: atLeast(58, 'a secon
 const [FIRST_VIEW_FLOOR, THEFT_FLOOR] = [atMost(1_000, 'ms'), atMost(2_000, 'ms')];
 const HEAP_FLOOR = atMost(150, 'MB');
 
-/** The row of a machine without Chromium: the sizes of the files alone. */
+/** The row where no browser can be driven: the sizes of the files alone. @param missing what is missing, a sentence */
 export function consoleRowWithoutBrowser(missing: string): BenchRow {
   const none = { median: Number.NaN, minimum: Number.NaN, maximum: Number.NaN };
   const title = 'the pages in Chromium';

@@ -5,7 +5,7 @@
  */
 import { GatewayClient } from '../../../cli/client.js';
 import { Minutes, Seconds } from '../../../proto/clock.js';
-import { NO_BROWSER } from '../../clients/browser.js';
+import { whyNoBrowser } from '../../clients/browser.js';
 import { registerLocks } from '../load/lock-logins.js';
 import { type Resources, withResources } from '../resources.js';
 import type { BenchOptions, BenchRow } from '../row.js';
@@ -26,7 +26,8 @@ const PINGS_PER_SECOND = 200;
 
 /** The row `console`. */
 export function benchConsole({ quick }: BenchOptions): Promise<BenchRow> {
-  if (NO_BROWSER !== false) return Promise.resolve(consoleRowWithoutBrowser(NO_BROWSER));
+  const missing = whyNoBrowser();
+  if (missing !== null) return Promise.resolve(consoleRowWithoutBrowser(missing));
   return withResources((resources) => measure(resources, quick ? QUICK_SIZE : SIZE));
 }
 

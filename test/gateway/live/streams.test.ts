@@ -6,12 +6,12 @@ import t from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { MAX_STREAMS_PER_MERCHANT } from '../../../gateway/live/live-feed.js';
 import { monotonicMs } from '../../../proto/clock.js';
-import { formatMac } from '../../../proto/wire/mac.js';
+import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
-import { MERCHANT, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { MERCHANT, testBytes, testGateway, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { basicAuthorization, callMerchantApi } from '../../helpers/http/merchant-call.js';
 import { StreamClient, type StreamEvent } from '../../helpers/http/stream-client.js';
-import { connectedLock } from '../../helpers/mqtt/test-lock.js';
+import { connectedLock, type TestLock } from '../../helpers/mqtt/test-lock.js';
 import type { Teardown } from '../../helpers/store/temp-folder.js';
 
 const MAC = formatMac(testMac());
@@ -37,9 +37,17 @@ async function openOperator(test: Teardown, gateway: Gateway, path = '/stream'):
   return await StreamClient.open(test, gateway.operatorPort, path, { authorization });
 }
 
+/** A lock that is connected, and that the gateway's lists show as online. */
+async function onlineLock(test: Teardown, gateway: Gateway, mac: Mac): Promise<TestLock> {
+  const isListed = waitForEvents(gateway, 'locks-changed', 1);
+  const lock = await connectedLock(test, gateway, mac);
+  await isListed;
+  return lock;
+}
+
 t.test('a merchant’s stream follows its locks: pings, names, additions, removals', async (t) => {
   const gateway = await testGateway(t);
-  const lock = await connectedLock(t, gateway, testMac());
+  const lock = await onlineLock(t, gateway, testMac());
   await gateway.accounts.addMerchant('Basil');
   const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
   const { text: othersKey } = await gateway.merchants.apiKeys.create('Basil', 'test');
@@ -76,7 +84,7 @@ t.test('a merchant’s stream follows its locks: pings, names, additions, remova
 
 t.test('a client that reconnects continues its stream; another merchant’s event id is ignored', async (t) => {
   const gateway = await testGateway(t);
-  const lock = await connectedLock(t, gateway, testMac());
+  const lock = await onlineLock(t, gateway, testMac());
   await gateway.accounts.addMerchant('Basil');
   const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
   const { text: othersKey } = await gateway.merchants.apiKeys.create('Basil', 'test');
@@ -120,7 +128,7 @@ t.test('a stream ends when its key is revoked or the gateway stops, and streams 
 
 t.test('an operator’s stream has all locks with their merchants, and the events of tail', async (t) => {
   const gateway = await testGateway(t);
-  const lock = await connectedLock(t, gateway, testMac());
+  const lock = await onlineLock(t, gateway, testMac());
   const stream = await openOperator(t, gateway);
   t.match(stream, { status: 200, headers: { 'x-accel-buffering': 'no' } });
   const { data } = await stream.until(isLast);

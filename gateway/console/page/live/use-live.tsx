@@ -19,20 +19,27 @@ export function useLive(): Live {
 }
 
 interface LiveProps {
-  readonly workerUrl: string;
+  readonly worker: SharedWorker;
   /** The path of the stream, such as `/v1/stream`. */
   readonly path: string;
   readonly onEnded: () => void;
   readonly children: ComponentChildren;
 }
 
+/**
+ * The worker that follows a stream for all tabs. A page starts it before it knows whether it has a session, so that the
+ * worker is ready by then.
+ */
+export function useLiveWorker(workerUrl: string, path: string): SharedWorker {
+  return useMemo(() => new SharedWorker(workerUrl, { type: 'module', name: `lockgate ${path}` }), [workerUrl, path]);
+}
+
 /** Follows the stream while it is shown. */
-export function LiveProvider({ workerUrl, path, onEnded, children }: LiveProps): JSX.Element {
+export function LiveProvider({ worker, path, onEnded, children }: LiveProps): JSX.Element {
   const locks = useMemo(() => new LiveLocks(), []);
   const [version, setVersion] = useState(0);
   const [state, setState] = useState<LiveState>('connecting');
   useEffect(() => {
-    const worker = new SharedWorker(workerUrl, { type: 'module', name: `lockgate ${path}` });
     worker.port.onmessage = ({ data }: MessageEvent<LiveMessage>) => {
       if (data.type === 'state') {
         setState(data.state);
@@ -50,7 +57,7 @@ export function LiveProvider({ workerUrl, path, onEnded, children }: LiveProps):
       removeEventListener('pagehide', leave);
       leave();
     };
-  }, [workerUrl, path, onEnded, locks]);
+  }, [worker, path, onEnded, locks]);
   const live = useMemo(() => ({ locks, state, version }), [locks, state, version]);
   return <LiveContext.Provider value={live}>{children}</LiveContext.Provider>;
 }

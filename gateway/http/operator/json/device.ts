@@ -5,9 +5,10 @@ import { formatMac } from '../../../../proto/wire/mac.js';
 import { highWindowToJson, isDatable, powerToJson, toDate } from '../../../../proto/wire/ping-json.js';
 import type { JudgingStop } from '../../../ingest/judging.js';
 import { type DeviceState, parseDeviceState } from '../../../locks/device-state.js';
+import type { ListedLock } from '../../../locks/list/listed-lock.js';
 import { troubleOf } from '../../../locks/list/lock-order.js';
 import type { Locks } from '../../../locks/locks.js';
-import type { Device, DeviceReading } from '../../../store/contract/devices/device.js';
+import type { DeviceReading } from '../../../store/contract/devices/device.js';
 import type { Usage } from '../../../usage/usage.js';
 import { presenceJson } from './event.js';
 
@@ -19,19 +20,13 @@ export function deviceJson(
 ) {
   const known = state === null ? null : parseDeviceState(state);
   const unjudged = locks.find(device.id)?.state.unjudged ?? known?.unjudged;
-  return stateOfDeviceJson(device, known, unjudged, usage, nowMs);
+  const listed = { device, state: known, presence: presenceOf(known, unjudged?.sinceMs ?? nowMs), unjudged };
+  return listedLockJson(listed, usage);
 }
 
-/** A lock with a state, as lists of locks show it. */
-export function stateOfDeviceJson(
-  device: Device,
-  known: DeviceState | null,
-  unjudged: JudgingStop | undefined,
-  usage: Pick<Usage, 'sims'>,
-  nowMs: number,
-) {
-  const atMs = unjudged?.sinceMs ?? nowMs;
-  const listed = { device, state: known, presence: presenceOf(known, atMs), unjudged };
+/** A lock with its present state, as lists of locks show it. */
+export function listedLockJson(listed: ListedLock, usage: Pick<Usage, 'sims'>) {
+  const { device, state, presence: now, unjudged } = listed;
   return {
     mac: formatMac(device.mac),
     name: device.name,
@@ -43,7 +38,7 @@ export function stateOfDeviceJson(
     unjudged: unjudged === undefined ? null : unjudgedJson(unjudged),
     trouble: troubleOf(listed),
     // A lock that isn't judged (judging.ts) keeps the state that it had when its judging failed.
-    ...stateJson(known, listed.presence),
+    ...stateJson(state, now),
   };
 }
 
