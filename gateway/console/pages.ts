@@ -40,6 +40,7 @@ const TYPES: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
   json: 'application/json',
+  geojson: 'application/geo+json',
   txt: 'text/plain; charset=utf-8',
   svg: 'image/svg+xml',
   png: 'image/png',

@@ -203,6 +203,11 @@ t.test('a merchant’s day on the dashboard', { skip: NO_BROWSER }, async (t) =>
   const day = { gateway, lock, browser, page };
   await t.test('a theft comes up by itself', (t) => seeTheft(t, day));
   await t.test('the lock has a timeline, a why, and a siren whose end is seen', (t) => soundSiren(t, day));
+  await t.test('the map names the town', async () => {
+    await goTo(page, '#/map');
+    const names = "[...document.querySelectorAll('.map .town')].map((each) => each.textContent)";
+    await page.waitForFunction(`${names}.includes('Amsterdam')`, TIMEOUT);
+  });
   await t.test('a key is made, used, and revoked', (t) => useKey(t, day));
   await t.test('a lock is renamed', (t) => nameLock(t, day));
   await t.test('a trace is judged in the page as the CLI judges it', (t) => judgeTrace(t, day));

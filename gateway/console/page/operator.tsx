@@ -1,6 +1,7 @@
 /** The console: the page of the operators' port. A one-time link opens its session; its role decides what it may do. */
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
+import { DATA_FOLDER_TOKEN_NAME } from '../wording/audit-text.js';
 import { ApiProvider } from './api/console-api.js';
 import { operatorApi } from './api/operator.js';
 import type { OperatorSession } from './api/operator-shapes.js';
@@ -69,7 +70,7 @@ function Account({ session, onEnd }: { readonly session: OperatorSession; readon
   return (
     <>
       <span class="hint">
-        {session.token} ({session.role})
+        {DATA_FOLDER_TOKEN_NAME.test(session.token) ? 'operator' : session.token} ({session.role})
       </span>
       <Action tone="quiet" act={() => operatorApi.logOut().then(onEnd)}>
         Log out

@@ -27,7 +27,7 @@ export interface AuditEntryJson {
 }
 
 /** The name of the data folder's token: the start of its hash. No token that an operator named has such a name. */
-const DATA_FOLDER_TOKEN_NAME = /^[0-9a-f]{8}$/;
+export const DATA_FOLDER_TOKEN_NAME = /^[0-9a-f]{8}$/;
 
 /** Who acted: `operator jo`, `token prometheus`, `user ada of Amber Bikes`, `key shop backend of Amber Bikes`. */
 export function whoText({ actor, os_user: osUser, token, merchant, user, key }: AuditEntryJson): string {

@@ -1,12 +1,16 @@
 /**
- * A map with coasts and borders, drawn by Leaflet on a canvas: what all maps of the pages have in common. It follows
+ * A map with coasts, borders and names of towns, or with street tiles, drawn by Leaflet on a canvas: what all maps of the pages have in common. It follows
  * the size of its element and the colours of the page.
  */
 import * as L from 'leaflet';
+import { type Milliseconds, systemClock } from '../../../../proto/clock.js';
 import { coastFor } from './coast.js';
 import { COAST_PANE, type StreetTiles, streetTiles } from './tile-server.js';
+import { showTownNames } from './town-names.js';
 
 const MAX_ZOOM = 19;
+/** After this, no animation of Leaflet is running. */
+const ANIMATION_END: Milliseconds = 300;
 /** The whole world, shown until there is something to show. */
 const WORLD: L.LatLngBoundsLiteral = [
   [-55, -160],
@@ -55,7 +59,8 @@ export class BaseMap {
     this.leaflet = L.map(element, { preferCanvas: true, maxZoom: MAX_ZOOM, attributionControl: false });
     this.leaflet.fitBounds(WORLD);
     L.control.scale({ imperial: false }).addTo(this.leaflet);
-    if (this.#tiles !== null) {
+    if (this.#tiles === null) showTownNames(this.leaflet);
+    else {
       this.leaflet.createPane(COAST_PANE);
       void this.#addTiles(this.#tiles);
     }
@@ -78,8 +83,8 @@ export class BaseMap {
     this.#sizes.disconnect();
     this.#colours.disconnect();
     this.#system.removeEventListener('change', this.#restyle);
-    // Leaflet cancels only the last frame that it requested; earlier ones must still find the canvas.
-    requestAnimationFrame(() => this.leaflet.remove());
+    // What Leaflet has begun (frames, the end of an animated zoom) must still find the map.
+    systemClock.after(ANIMATION_END, () => this.leaflet.remove());
   }
 
   async #addTiles(tiles: StreetTiles): Promise<void> {

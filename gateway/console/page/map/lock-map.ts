@@ -122,6 +122,7 @@ export class LockMap {
 
   #styleOf({ mac_addr, trouble, presence }: Lock, { date }: Position): L.CircleMarkerOptions {
     const isTheft = trouble === 'theft';
+    // The ring says that it is stolen; inside it the point has the colour of its presence.
     const fill = COLOURS[trouble] ?? COLOURS[presence] ?? '--quiet';
     const radius = mac_addr === this.#chosen?.mac_addr || isTheft ? CHOSEN_PIXELS : POINT_PIXELS;
     const isOld = date === null || runClock.now() - Date.parse(date) > OLD_AFTER;
@@ -164,7 +165,6 @@ function placeOf({ latitude, longitude }: Position): L.LatLngTuple {
 
 /** The colour of a point by what is wrong with the lock, else by its presence. */
 const COLOURS: Readonly<Record<string, ColourName>> = {
-  theft: '--theft',
   late: '--bad',
   'low-battery': '--warn',
   online: '--good',

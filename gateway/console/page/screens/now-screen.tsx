@@ -70,7 +70,7 @@ function LocksInTrouble({ locks }: { readonly locks: readonly Lock[] }): JSX.Ele
   return (
     <section class="card" aria-label="Locks in trouble">
       <h2>{locks.length === 1 ? '1 lock needs' : `${locks.length.toLocaleString('en-US')} locks need`} attention</h2>
-      <table>
+      <table class="stacked">
         <tbody>
           {locks.slice(0, MAX_SHOWN).map((lock) => (
             <tr key={lock.mac_addr}>

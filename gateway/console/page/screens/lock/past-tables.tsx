@@ -24,7 +24,7 @@ export function FindingTable({
   return (
     <section class="card" aria-label="Findings">
       <h2>Findings</h2>
-      <table>
+      <table class="stacked">
         <tbody>
           {findings.slice(0, MAX_FINDINGS).map(({ id, mac_addr, at, rule, severity, message }) => (
             <tr key={id}>
@@ -39,7 +39,7 @@ export function FindingTable({
               <td title={timeText(at)}>
                 <Age date={at} />
               </td>
-              <td>{message}</td>
+              <td class="prose">{message}</td>
               <td>
                 <button type="button" class="quiet" onClick={() => onWhy(id)}>
                   Why?
