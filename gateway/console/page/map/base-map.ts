@@ -1,6 +1,6 @@
 /**
- * A map with coasts, borders and names of towns, or with street tiles, drawn by Leaflet on a canvas: what all maps of the pages have in common. It follows
- * the size of its element and the colours of the page.
+ * A map with coasts, borders and names of towns, or with street tiles, drawn by Leaflet on a canvas: what all maps of
+ * the pages have in common. It follows the size of its element and the colours of the page.
  */
 import * as L from 'leaflet';
 import { type Milliseconds, systemClock } from '../../../../proto/clock.js';
