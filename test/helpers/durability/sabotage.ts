@@ -88,14 +88,19 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
   /** Forgets unanswered commands at a restart. */
   'forget-commands': (store) => withCommandOverrides(store, { readUnfinished: async () => [] }),
 
-  /** Sends unanswered commands again with another id after a restart. */
-  'new-command-ids': (store) =>
-    withCommandOverrides(store, {
+  /** Sends unanswered commands again with another id after a restart, although the store would refuse such an id. */
+  'new-command-ids': (store) => {
+    const renamed = withCommandOverrides(store, {
       readUnfinished: async () =>
         (await store.commands.readUnfinished()).map((record) => {
           return record.state === 'sent' ? { ...record, id: record.id + ID_OFFSET } : record;
         }),
-    }),
+    });
+    return withOverrides(renamed, {
+      append: (commit: Commit) =>
+        store.append({ ...commit, commands: (commit.commands ?? []).filter(({ id }) => id < ID_OFFSET) }),
+    });
+  },
 
   /** Stores the uplink with an answer, but not the answer. */
   'forget-answers': (store) =>

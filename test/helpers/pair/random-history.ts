@@ -19,7 +19,7 @@ import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import type { Commit } from '../../../gateway/store/contract/log/commit.js';
 import type { CommitResult } from '../../../gateway/store/contract/log/commit-result.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
-import { afterThisTurn, Hours, ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
+import { afterThisTurn, Days, Hours, ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Ping, Uplink } from '../../../proto/wire/ping.js';
 import { NO_COMMANDS } from '../commands/no-commands.js';
@@ -63,7 +63,6 @@ export class RandomHistory {
   /** The beliefs of the running gateway. */
   #known!: Locks;
   #failsNextCommit = false;
-  #nextCommandId = 1;
   /** The number of acknowledged uplinks. */
   acked = 0;
   /** The number of states written with commits. */
@@ -235,7 +234,7 @@ export class RandomHistory {
     // Uplinks of phones have boot 900, which no lock reaches.
     else if (drawnFraction < 0.82) this.#ingestUplink(lock.phone, this.#bytes(900, random.integer(1, 40), 'PHONE'));
     else if (drawnFraction < 0.87) this.#connectOrDisconnect(lock);
-    else if (drawnFraction < 0.885) this.#sendCommand(lock);
+    else if (drawnFraction < 0.885) await this.#sendCommand(lock);
     // A single byte is no uplink, so the gateway must reject it.
     else if (drawnFraction < 0.89) this.#ingestUplink(lock.sender, Buffer.from([1]));
     else if (drawnFraction < 0.99)
@@ -317,11 +316,14 @@ export class RandomHistory {
   }
 
   /** The gateway sends a command, which the lock may acknowledge later. */
-  #sendCommand(lock: HistoryLock): void {
-    const { deviceId, mac } = lock.sender;
-    const id = this.#nextCommandId++;
-    lock.commands.push(id);
+  async #sendCommand(lock: HistoryLock): Promise<void> {
+    const { deviceId, merchantId, mac } = lock.sender;
     const command = { type: 'set-power', airplane: this.#random.chance(0.5) } as const;
+    const createdAtMs = this.#clock.now();
+    const times = { createdAtMs, notBeforeMs: null, expiresAtMs: createdAtMs + Days(1) };
+    const [added] = await this.#store.commands.add([{ deviceId, merchantId, command, ...times, askedBy: 'the test' }]);
+    const id = added?.id ?? 0;
+    lock.commands.push(id);
     this.#ingest.recordEvent(deviceId, mac, { type: 'command', id, command, atMs: this.#clock.now() });
   }
 

@@ -11,6 +11,7 @@ import { Prng } from '../../../firmware-sim/prng.js';
 import { VirtualClock } from '../../../firmware-sim/virtual-clock.js';
 import { GatewayEvents, type PresenceChanged } from '../../../gateway/events.js';
 import { Ingest } from '../../../gateway/ingest/ingest.js';
+import type { Sender } from '../../../gateway/ingest/pending-uplink.js';
 import { withCurrentStates } from '../../../gateway/locks/current-states.js';
 import { startListening, stopListening } from '../../../gateway/locks/listening.js';
 import { Locks } from '../../../gateway/locks/locks.js';
@@ -156,16 +157,25 @@ export class PresenceMonth {
       await this.store.addDevice({ mac, merchant: 'Amber', simulated: false, secretHash, nowMs: this.startMs });
       const sender = await lockSender(this.store, mac);
       const history = makeHistory(index, this.#random.fork(`life ${index}`), this.startMs, span);
-      this.locks.push(this.#startLock({ mac, deviceId: sender.deviceId, history }, sender, flash));
+      const commandIds = await this.#addCommands(sender, history.commands);
+      this.locks.push(this.#startLock({ mac, deviceId: sender.deviceId, history }, sender, flash, commandIds));
     }
   }
 
+  /** Stores a lock's commands, since only stored ones are sent. Returns their ids. */
+  async #addCommands(
+    { deviceId, merchantId }: Sender,
+    commands: MonthLock['history']['commands'],
+  ): Promise<readonly number[]> {
+    const stored = commands.map(({ atMs, command }) => {
+      const times = { createdAtMs: this.startMs, notBeforeMs: atMs, expiresAtMs: atMs + Days(1) };
+      return { deviceId, merchantId, command, ...times, askedBy: 'the test' };
+    });
+    return (await this.store.commands.add(stored)).map(({ id }) => id);
+  }
+
   /** Creates a simulated lock and schedules its history. */
-  #startLock(
-    provisioned: Omit<MonthLock, 'link'>,
-    sender: ConstructorParameters<typeof PresenceLink>[0],
-    flash: MemoryFlash,
-  ) {
+  #startLock(provisioned: Omit<MonthLock, 'link'>, sender: Sender, flash: MemoryFlash, commandIds: readonly number[]) {
     const { clock } = this;
     const { mac, history } = provisioned;
     const links: PresenceLink[] = [];
@@ -187,7 +197,7 @@ export class PresenceMonth {
     const at = (atMs: number, callback: () => void): void => void clock.after(Math.round(atMs - clock.now()), callback);
     at(history.poweredOnMs, () => lock.start());
     for (const [index, { atMs, command }] of history.commands.entries())
-      at(atMs, () => link.command(index + 1, command));
+      at(atMs, () => link.command(commandIds[index] ?? 0, command));
     for (const atMs of history.connectionLossesMs) at(atMs, () => link.breakConnection());
     return { ...provisioned, link };
   }
