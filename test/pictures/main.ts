@@ -92,6 +92,7 @@ async function take(page: BrowserPage, view: View, size: Size, theme: string, fi
   await page.evaluate<void>(`{ location.hash = ${JSON.stringify(`#/${view.address}`)}; scrollTo(0, 0); }`);
   await view.prepare?.(page);
   await page.waitForFunction("document.querySelector('main h1, main .map') !== null", TIMEOUT);
+  await page.waitForFunction("!document.body.innerText.includes('Loading …')", TIMEOUT);
   await new Promise<void>((resolve) => void systemClock.after(SETTLE, resolve));
   const picture = smallerPng(Buffer.from(await page.screenshot({ type: 'png' })));
   writeFileSync(file, picture);
