@@ -17,9 +17,10 @@ const root = path.join(__dirname, '..');
 const KEEP_AFTER_MS = 2000;
 
 /**
- * Runs the bundle in this file (an absolute path), of ASCII characters only, and returns what it exports. `codeFile` has
- * the compiled code; processes with other flags of V8 need another file. If the file is missing or unusable, `keepsCode`
- * says whether the process writes it: `never`, `once-started`, or `at-exit` if it ends before that, for short processes.
+ * Runs the bundle in this file (an absolute path), of ASCII characters only, and returns what it exports. `codeFile`
+ * has the compiled code; processes with other flags of V8 need another file. If the file is missing or unusable,
+ * `keepsCode` says whether the process writes it: `never`, `once-started`, or `at-exit` if it ends before that, for
+ * short processes.
  */
 exports.loadBundle = (file, { keepsCode, codeFile = `${file}.code` }) => {
   const code = readCode(codeFile);
