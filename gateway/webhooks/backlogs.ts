@@ -7,6 +7,7 @@
  * halves keeps a URL near a bound from changing its state at every check.
  */
 import { type Clock, Hours, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
+import { toDate } from '../../proto/wire/ping-json.js';
 import type { GatewayEvents } from '../events.js';
 import type { Store } from '../store/contract/store.js';
 import type { StoreFigures, UrlBacklog } from '../store/contract/store-figures.js';
@@ -104,7 +105,13 @@ export class Backlogs {
       (undelivered > MAX_UNDELIVERED_EVENTS * boundFactor ||
         age > MAX_UNDELIVERED_AGE * this.#parts.speed * boundFactor);
     if (isBeyondBound === isBehind) return;
-    const why = `${undelivered} events are not delivered, the oldest received ${Math.round(age / Seconds(1))} s ago`;
+    // A notice is read later, so it has a time and not an age.
+    const oldest = toDate(this.#parts.runClock.now() - age);
+    const count = undelivered.toLocaleString('en');
+    const why =
+      undelivered === 0
+        ? 'all events are delivered'
+        : `${count} events are not delivered, the oldest received at ${oldest}`;
     this.#enter(urlId, isBeyondBound ? 'behind' : 'caught-up', why);
   }
 

@@ -99,6 +99,21 @@ t.test('at 80 columns no word of status and webhook show is broken', async (t) =
   t.match(stdout, /Backlog {7}1 undelivered \(1 wait for a retry\), the oldest received .*; 0\n {14}dead, 0 damaged/);
 });
 
+t.test('findings of device show go on below themselves, between words', async (t) => {
+  const { clock, lock, lockgate } = await setUp(t);
+  await lock.send(testBytes(900, { timeMs: clock.now() }));
+  const { stdout } = await lockgate(`device show ${MAC}`, 60);
+  const findings = stdout
+    .slice(stdout.indexOf('Findings'))
+    .split('\n')
+    .filter((line) => line !== '');
+  t.ok(
+    findings.some((line) => /^ {4}\S/.test(line)),
+    'a finding takes two lines',
+  );
+  for (const line of findings) t.ok(line.length <= 60, line);
+});
+
 t.test('an expiry counts from the gateway’s date', async (t) => {
   const { lockgate } = await setUp(t);
   const { stdout } = await lockgate('key create till --expires 2h --json');

@@ -5,9 +5,11 @@ import { commandText } from '../../../gateway/console/wording/command-text.js';
 import { presenceText } from '../../../gateway/console/wording/event-text.js';
 import { Seconds } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { paint, print, printJson, printNote, sanitizeLine } from '../../terminal/output.js';
+import { paint, print, printJson, printNote, sanitizeLine, terminalWidth } from '../../terminal/output.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
+import { widthOf } from '../../terminal/text-width.js';
 import { readSpan } from '../../terminal/time-text.js';
+import { wrapWords } from '../../terminal/word-wrap.js';
 import { byteText } from '../usage/text.js';
 import { addListCommand, type DeviceJson, labelsText, percent } from './list.js';
 import { addMaintenanceCommands } from './maintenance.js';
@@ -153,7 +155,7 @@ async function show(mac: string, flags: Flags): Promise<void> {
   printUplinks('From phones', device.phone_uplinks);
   if (device.findings.length > 0) print(paint('bold', '\nFindings'));
   for (const { id, at, rule, severity, message } of device.findings)
-    print(sanitizeLine(`${at}  finding:${id}  ${severity} ${rule}: ${message}`));
+    printEntry(`${at}  finding:${id}  ${severity} ${rule}: ${message}`);
   printRefusals(device);
   if (device.quarantine.length > 0) print(paint('bold', '\nQuarantined'));
   for (const { id, received_at, message, raw } of device.quarantine)
@@ -165,7 +167,7 @@ function printRefusals({ refusals }: ShownDevice): void {
   for (const { source, what, why, address, count, first_at, last_at } of refusals.slice(0, MAX_PRINTED_REFUSALS)) {
     const who = source === 'phone' ? 'phone ' : '';
     const times = count === 1 ? '' : `, ${plural(count, 'time')} since ${first_at}`;
-    print(sanitizeLine(`${last_at}  ${who}${what}: ${why} (from ${address}${times})`));
+    printEntry(`${last_at}  ${who}${what}: ${why} (from ${address}${times})`);
   }
   const more = refusals.length - MAX_PRINTED_REFUSALS;
   if (more > 0) print(`and ${plural(more, 'more reason')}: --json has all`);
@@ -185,7 +187,15 @@ function usageLines({ sim, usage }: ShownDevice): string[] {
 }
 
 function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** Prints a line that may have a sentence; a terminal too narrow for it shows the rest below, indented. */
+function printEntry(line: string): void {
+  const [first = '', ...rest] = wrapWords(sanitizeLine(line), terminalWidth(), widthOf);
+  print(first);
+  const indented = wrapWords(`    ${rest.join(' ')}`, terminalWidth(), widthOf);
+  if (rest.length > 0) for (const each of indented) print(each);
 }
 
 async function rotate(mac: string, flags: Flags & { keepOldFor?: string }): Promise<void> {

@@ -92,12 +92,13 @@ function backlogText({ backlog }: ShownWebhookJson, runMs: number): string {
   if (backlog === null) return 'can’t be counted now';
   const { behind, pending, dead, damaged, oldest_seconds: oldest } = backlog;
   const age = oldest === null ? '' : `, the oldest received ${secondsAgoText(oldest, runMs)}`;
-  return `${behind + pending} undelivered (${pending} wait for a retry)${age}; ${dead} dead, ${damaged} damaged`;
+  const [all, retried, deadCount] = [behind + pending, pending, dead].map((count) => count.toLocaleString('en'));
+  return `${all} undelivered (${retried} wait for a retry)${age}; ${deadCount} dead, ${damaged} damaged`;
 }
 
 function dayText({ last_day: { attempts, success_rate: rate, p95_ms: p95 } }: ShownWebhookJson): string {
   if (attempts === 0 || rate === null) return 'no attempts';
-  const count = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`;
+  const count = `${attempts.toLocaleString('en')} ${attempts === 1 ? 'attempt' : 'attempts'}`;
   return `${count}, ${(rate * 100).toFixed(1)} % successful, 95 % within ${Math.round(p95 ?? 0)} ms`;
 }
 

@@ -203,7 +203,11 @@ t.test('a URL that is far behind is reported once, and again when it has caught 
   const store = { readFigures: async () => ({ backlogs, locksInService: 0 }) };
   const events = new GatewayEvents();
   const reported: string[] = [];
-  events.on('backlog', ({ urlId, state }) => reported.push(`${urlId} ${state}`));
+  const reasons: string[] = [];
+  events.on('backlog', ({ urlId, state, why }) => {
+    reported.push(`${urlId} ${state}`);
+    reasons.push(why);
+  });
   const watch = new Backlogs({ store, events, clock, runClock: clock, speed: 1 });
   watch.start();
   t.teardown(() => watch.stop());
@@ -229,6 +233,7 @@ t.test('a URL that is far behind is reported once, and again when it has caught 
     ['7 behind'],
     'behind by age',
   );
+  t.equal(reasons[0], '10,001 events are not delivered, the oldest received at 1970-01-01T00:00:10.000Z');
   t.same(
     await reportsAfter({ isDisabled: true, pending: 1, oldestReceivedAtMs: 0 }),
     ['7 caught-up'],
