@@ -101,7 +101,7 @@ t.test('at 80 columns no word of status and webhook show is broken', async (t) =
 
 t.test('findings of device show go on below themselves, between words', async (t) => {
   const { clock, lock, lockgate } = await setUp(t);
-  await lock.send(testBytes(900, { timeMs: clock.now() }));
+  await lock.send(testBytes(2, { timeMs: clock.now() + Days(2) }));
   const { stdout } = await lockgate(`device show ${MAC}`, 60);
   const findings = stdout
     .slice(stdout.indexOf('Findings'))

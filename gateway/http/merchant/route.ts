@@ -76,7 +76,9 @@ export interface ResponseTerms {
   /** Absent if the body is empty, or is not JSON. */
   readonly schema?: TSchema;
   readonly example?: unknown;
-  /** Other types of the body, with an example each; for the documentation. */
+  /** The content type of a body that fits the schema, if it is neither `application/json` nor a problem's. */
+  readonly jsonType?: string;
+  /** Types of bodies that are not JSON, with an example each; for the documentation. */
   readonly otherTypes?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, { readonly description: string; readonly type: 'integer' | 'string' }>>;
   /** Whether the body is an RFC 9457 problem document. */

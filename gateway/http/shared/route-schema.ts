@@ -54,15 +54,16 @@ export function routeSchema(route: HttpRoute): DocumentedSchema {
 }
 
 /** One answer in the form that Fastify's documentation reads. */
-function responseSchema({ description, schema, example, otherTypes, headers, isProblem }: ResponseTerms): unknown {
+function responseSchema(terms: ResponseTerms): unknown {
+  const { description, schema, example, otherTypes, headers, isProblem } = terms;
   if (schema === undefined && otherTypes === undefined)
     return { description, type: 'null', ...(headers && { headers }) };
-  const type = isProblem === true ? 'application/problem+json' : 'application/json';
+  const { jsonType = isProblem === true ? 'application/problem+json' : 'application/json' } = terms;
   const otherContent = Object.entries(otherTypes ?? {}).map(([name, text]) => {
     return [name, { schema: { type: 'string' }, example: text }] as const;
   });
   const content = {
-    ...(schema !== undefined && { [type]: { schema, ...(example !== undefined && { example }) } }),
+    ...(schema !== undefined && { [jsonType]: { schema, ...(example !== undefined && { example }) } }),
     ...Object.fromEntries(otherContent),
   };
   return { description, content, ...(headers && { headers }) };

@@ -17,6 +17,19 @@ import { OWN_DATA_CALLS } from '../../../helpers/http/own-data/calls.js';
 import { ownDataSite } from '../../../helpers/http/own-data/site.js';
 import { tempFolder } from '../../../helpers/store/temp-folder.js';
 
+/** The part of the OpenAPI document that has the types of answers. */
+interface OpenApiDocument {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
+}
+
+interface OpenApiOperation {
+  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, OpenApiMedia>> }>>;
+}
+
+interface OpenApiMedia {
+  readonly schema: { readonly type?: string };
+}
+
 /** The documented statuses of a route, without those that all routes of merchants' own data have. */
 function statusesOf({ responses, scope }: MerchantRoute): number[] {
   const common = Object.keys(commonResponses(scope));
@@ -31,7 +44,8 @@ function differenceOf({ responses }: MerchantRoute, { status, headers, body }: M
   if (documented === undefined) return `${status} is not documented`;
   const type = String(headers['content-type']).split(';')[0] ?? '';
   if (Object.keys(documented.otherTypes ?? {}).includes(type)) return undefined;
-  if (type !== (documented.isProblem ? 'application/problem+json' : 'application/json')) return `the type is ${type}`;
+  const { isProblem, jsonType = isProblem ? 'application/problem+json' : 'application/json' } = documented;
+  if (type !== jsonType) return `the type is ${type}`;
   const schema = Compile(documented.schema ?? {});
   return schema.Check(body) ? undefined : schema.Errors(body);
 }
@@ -51,6 +65,21 @@ t.test('each documented status is answered, by an answer that fits its schema', 
       t.equal(String(answer.status), status, `${method} ${calledPath}: ${answer.text.slice(0, 300)}`);
       t.equal(differenceOf(route, answer), undefined, `${method} ${calledPath} fits`);
     }
+  }
+});
+
+t.test('the document gives each answer’s content type a schema, or says that it is a text', async (t) => {
+  const { gateway, amber } = await ownDataSite(t);
+  const { paths } = (await callMerchantApi(gateway, '/openapi.json')).body as OpenApiDocument;
+  for (const { method, path, responses } of OWN_DATA_ROUTES) {
+    const row = OWN_DATA_CALLS[`${method} ${path}`];
+    const [calledPath, call] = row?.call(amber) ?? [''];
+    const { status, headers } = await callMerchantApi(gateway, calledPath, { method, key: amber.key, ...call });
+    const type = String(headers['content-type']).split(';')[0] ?? '';
+    const media = paths[path]?.[method.toLowerCase()]?.responses[status]?.content?.[type];
+    const isText = Object.keys(responses[status]?.otherTypes ?? {}).includes(type);
+    t.ok(media, `${method} ${path} ${status}: ${type} is documented`);
+    t.equal(media?.schema.type === 'string', isText, `${method} ${path} ${status}: ${type} is JSON, or a text`);
   }
 });
 

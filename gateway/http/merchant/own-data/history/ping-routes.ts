@@ -83,10 +83,8 @@ const getTrack = ownDataRoute({
       description: 'The track.',
       schema: TrackSchema,
       example: TRACK_EXAMPLE,
-      otherTypes: {
-        'application/geo+json': JSON.stringify(TRACK_EXAMPLE),
-        'application/gpx+xml': '<?xml version="1.0" encoding="UTF-8"?>…',
-      },
+      jsonType: 'application/geo+json',
+      otherTypes: { 'application/gpx+xml': '<?xml version="1.0" encoding="UTF-8"?>…' },
     },
     400: problemResponse('A parameter is not valid.'),
     404: NO_SUCH_LOCK,
