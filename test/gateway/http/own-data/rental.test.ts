@@ -1,14 +1,16 @@
 /**
  * A rental business needs nothing but the merchants' interface and an API key: it finds a lock, unlocks it, follows the
- * ride, locks it, and gets its bill (interfaces.md §2). The test calls through third-party clients that work from the
- * OpenAPI document.
+ * ride, locks it, gets its bill, and reads what its webhooks lost (interfaces.md §2). The test calls through
+ * third-party clients that work from the OpenAPI document.
  */
 import t, { type Test } from 'tap';
 import type { Gateway } from '../../../../gateway/gateway.js';
 import type { Month } from '../../../../gateway/usage/month.js';
 import { makeStatement } from '../../../../gateway/usage/statement.js';
+import { Hours, ManualClock } from '../../../../proto/clock.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
-import { MERCHANT, testGateway, testMac } from '../../../helpers/gateway/test-gateway.js';
+import { MERCHANT, testBytes, testGateway, testMac } from '../../../helpers/gateway/test-gateway.js';
+import { testReceiver } from '../../../helpers/gateway/test-receiver.js';
 import {
   fetchClient,
   type Operation,
@@ -16,6 +18,7 @@ import {
   swaggerRentalClient,
 } from '../../../helpers/http/rental/rental-client.js';
 import { RentedLock, RIDE } from '../../../helpers/http/rental/rented-lock.js';
+import { connectedLock } from '../../../helpers/mqtt/test-lock.js';
 
 const LIST: Operation = { method: 'GET', path: '/v1/locks', tag: 'locks', id: 'listLocks' };
 const SHOW: Operation = { method: 'GET', path: '/v1/locks/{mac}', tag: 'locks', id: 'getLock' };
@@ -104,3 +107,43 @@ for (const name of ['openapi-fetch', 'swagger-client'])
     const client = name === 'openapi-fetch' ? fetchClient(baseUrl, key) : await swaggerRentalClient(baseUrl, key);
     await runBusiness(t, gateway, client, lock);
   });
+
+t.test('a day of lost webhooks is healed by reading events from the last cursor on', async (t) => {
+  const runClock = new ManualClock(Date.UTC(2026, 10, 20, 6));
+  const gateway = await testGateway(t, { runClock });
+  const receiver = await testReceiver(t);
+  await gateway.accounts.addWebhookUrl({ url: receiver.url });
+  const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'rental');
+  const call = fetchClient(`http://127.0.0.1:${gateway.httpPort}`, key);
+  const lock = await connectedLock(t, gateway, testMac());
+  const sendPing = (sequence: number) => lock.send(testBytes(sequence, { timeMs: runClock.now() }));
+  const got: unknown[] = [];
+  receiver.answer = ({ json }, response) => {
+    got.push(json.sequence);
+    response.writeHead(204).end();
+  };
+  for (const sequence of [1, 2, 3]) await sendPing(sequence);
+  await receiver.waitForRequests(3);
+  // The business notes how far it is while all is well.
+  const { next_cursor: noted } = await eventsAfter(call, undefined);
+
+  receiver.answer = (_request, response) => void response.writeHead(503).end();
+  for (let hour = 0; hour < 24; hour += 1) {
+    runClock.advance(Hours(1));
+    await sendPing(4 + hour);
+  }
+  await receiver.waitForRequests(4);
+  t.same(got, [1, 2, 3], 'its receiver lost the day');
+  for (let cursor = noted, isAtEnd = false; !isAtEnd; ) {
+    const query = { after: cursor, limit: 7 };
+    const page = (await call(EVENTS, { query })) as EventPage;
+    got.push(...page.data.map(({ sequence }) => sequence));
+    isAtEnd = page.data.length === 0;
+    cursor = page.next_cursor;
+  }
+  t.same(
+    got,
+    Array.from({ length: 27 }, (_, index) => index + 1),
+    'each event once, in order',
+  );
+});
