@@ -243,7 +243,7 @@ export class Lock {
       if (effect.type === 'made' && effect.uplink.body.kind === 'gps') this.#logTruePosition();
       this.#log({ type: 'did', effect });
     }
-    this.#battery?.apply(effect, this.#nowMs);
+    if (effect.type !== 'made') this.#battery?.apply(effect, this.#nowMs);
     if (effect.type === 'connect') this.#link.connect();
     else if (effect.type === 'publish') this.#link.publish(effect.uplink);
     else if (effect.type === 'disconnect') this.#link.disconnect();

@@ -38,9 +38,10 @@ export class LockBattery {
   #atMs: number;
   /** The time of the lock's last effect. The next percent is not predicted for an earlier time. */
   #lastEffectMs = Number.NEGATIVE_INFINITY;
-  /** When the gauge next changes, and what it then shows. */
+  /** When the gauge next changes, and what it then shows. Predicted only when asked for: a moment has several effects. */
   #nextAtMs = Number.POSITIVE_INFINITY;
   #nextPercent = 0;
+  #isPredicted = false;
   #isModemOn = false;
   #isGpsOn = false;
   /** The period in which a charger is connected. */
@@ -55,7 +56,7 @@ export class LockBattery {
     this.#atMs = startMs;
     this.#percent = percent;
     this.#chargeMah = percent * PERCENT_MAH;
-    this.#predictNext();
+    this.#isPredicted = false;
   }
 
   /** The whole percentage that the gauge shows. */
@@ -70,20 +71,23 @@ export class LockBattery {
 
   /** When the gauge next changes if nothing else happens, ms since the epoch; Infinity for never. */
   get nextAtMs(): number {
+    if (!this.#isPredicted) this.#predictNext();
     return this.#nextAtMs;
   }
 
   /** Consumption by cause from the start to `atMs`, in mAh of real time, whatever the speed-up. */
   usedMah(atMs: number): Readonly<Record<PowerCause, number>> {
+    // Predicted before, so that asking for the consumption changes nothing.
+    if (!this.#isPredicted) this.#predictNext();
     this.#advanceTo(atMs);
     return { ...this.#usedMah };
   }
 
   /** Advances to {@link nextAtMs}, and returns the percentage that the gauge then shows. */
   take(): number {
-    this.#advanceTo(this.#nextAtMs);
+    this.#advanceTo(this.nextAtMs);
     this.#percent = this.#nextPercent;
-    this.#predictNext();
+    this.#isPredicted = false;
     return this.#percent;
   }
 
@@ -135,7 +139,7 @@ export class LockBattery {
   chargeBetween(fromMs: number, untilMs: number): void {
     this.#pluggedFromMs = fromMs;
     this.#pluggedUntilMs = untilMs;
-    this.#predictNext();
+    this.#isPredicted = false;
   }
 
   /** Sets the charge to the percentage of a device event. */
@@ -143,7 +147,7 @@ export class LockBattery {
     this.#advanceTo(atMs);
     this.#percent = percent;
     this.#chargeMah = percent * PERCENT_MAH;
-    this.#predictNext();
+    this.#isPredicted = false;
   }
 
   #switch(which: 'modem' | 'gps', isOn: boolean, atMs: number): void {
@@ -151,7 +155,7 @@ export class LockBattery {
     this.#advanceTo(atMs);
     if (which === 'modem') this.#isModemOn = isOn;
     else this.#isGpsOn = isOn;
-    this.#predictNext();
+    this.#isPredicted = false;
   }
 
   /** Takes a single amount of charge. The continuous flow need not be computed first: the order makes no difference. */
@@ -159,7 +163,7 @@ export class LockBattery {
     this.#usedMah[cause] += mah;
     this.#flow(-mah * this.#speedup);
     this.#lastEffectMs = atMs;
-    this.#predictNext();
+    this.#isPredicted = false;
   }
 
   /** Applies the continuous flow up to `atMs`. */
@@ -198,6 +202,7 @@ export class LockBattery {
 
   /** Predicts the next change of the gauge, across the times at which the charger is connected or disconnected. */
   #predictNext(): void {
+    this.#isPredicted = true;
     let atMs = this.#atMs;
     let charge = this.#chargeMah;
     for (;;) {
