@@ -7,7 +7,8 @@
  * Where locks don't affect each other, each is simulated by itself for a chunk of time; then the chunk's lines are put
  * in order (firing-log.ts). The bytes are the same as with one clock for all locks.
  */
-import { Days, Minutes } from '../../proto/clock.js';
+import { Days, type Milliseconds, Minutes } from '../../proto/clock.js';
+import type { LineBuilder } from '../../proto/trace/line-builder.js';
 import type { Lock } from '../lock/lock.js';
 import { LineRecorder } from '../trace/line-recorder.js';
 import { headerLockOf } from '../trace/trace-recorder.js';
@@ -23,8 +24,9 @@ export interface VirtualTraceOptions extends Omit<VirtualOptions, 'sink' | 'diar
 }
 
 /** The intended size of a chunk: few enough bytes for the processor's cache, many enough for each lock to do a lot. */
-const CHUNK_BYTES = 16 * 1024 * 1024;
-const FIRST_CHUNK_MS = Minutes(10);
+const CHUNK_BYTES = 32 * 1024 * 1024;
+/** The lines of an ordinary lock, from which the length of the first chunk follows. */
+const BYTES_A_LOCK_AND_DAY = 14 * 1024;
 const MIN_CHUNK_MS = Minutes(1);
 const MAX_CHUNK_MS = Days(7);
 /** A chunk may last this many times as long as the one before. */
@@ -36,9 +38,7 @@ export class VirtualTrace {
   readonly #recorder: LineRecorder;
   readonly #write: ((lines: Uint8Array) => void) | null;
   readonly #firings: FiringLog;
-  /** The lines of a chunk in order of time. */
-  #ordered = Buffer.alloc(0);
-  #chunkMs = FIRST_CHUNK_MS;
+  #chunkMs: Milliseconds;
 
   /** @param write takes whole lines, as bytes that it must not keep; null if the caller needs only the counts */
   constructor(options: VirtualTraceOptions, write: ((lines: Uint8Array) => void) | null) {
@@ -47,6 +47,7 @@ export class VirtualTrace {
     this.#recorder = recorder;
     this.#write = write;
     this.#firings = firings;
+    this.#chunkMs = withinLimits((Days(1) * CHUNK_BYTES) / (options.locks * BYTES_A_LOCK_AND_DAY));
     this.#run = new VirtualRun({
       ...options,
       sink: recorder,
@@ -106,20 +107,8 @@ export class VirtualTrace {
     this.#run.advance(untilMs);
     const { builder } = lines;
     const end = builder.length;
-    if (this.#run.isEachAlone) {
-      // Lines before the first firing: the header, and those of the first lock's start.
-      const firstStart = this.#firings.firstStart(end);
-      if (this.#ordered.length < end) this.#ordered = Buffer.allocUnsafeSlow(builder.bytes.length);
-      const { bytes } = builder;
-      const ordered = this.#ordered;
-      ordered.set(bytes.subarray(0, firstStart));
-      let at = firstStart;
-      this.#firings.readInOrder(end, (start, next) => {
-        ordered.set(bytes.subarray(start, next), at);
-        at += next - start;
-      });
-      if (end > 0) write(ordered.subarray(0, end));
-    } else if (end > 0) write(builder.bytes.subarray(0, end));
+    if (this.#run.isEachAlone && end > 0) write(this.#inOrder(builder));
+    else if (end > 0) write(builder.bytes.subarray(0, end));
     builder.clear();
     this.#fitChunk(this.nowMs - fromMs, end);
     if (this.nowMs < this.endMs) return;
@@ -128,10 +117,29 @@ export class VirtualTrace {
     builder.clear();
   }
 
+  /** The lines of a chunk in order of time: copied behind the lines themselves, which needs no other buffer. */
+  #inOrder(builder: LineBuilder): Uint8Array {
+    const end = builder.length;
+    builder.reserve(end);
+    const { bytes } = builder;
+    // Lines before the first firing: the header, and those of the first lock's start.
+    const firstStart = this.#firings.firstStart(end);
+    bytes.copyWithin(end, 0, firstStart);
+    let at = end + firstStart;
+    this.#firings.readInOrder(end, (start, next) => {
+      bytes.copyWithin(at, start, next);
+      at += next - start;
+    });
+    return bytes.subarray(end, at);
+  }
+
   /** Plans the length of the next chunk. The last one had this length and size. */
   #fitChunk(chunkMs: number, bytes: number): void {
     const fittingMs = bytes === 0 ? MAX_CHUNK_MS : (chunkMs * CHUNK_BYTES) / bytes;
-    const nextMs = Math.round(Math.min(fittingMs, this.#chunkMs * MAX_GROWTH));
-    this.#chunkMs = Math.min(MAX_CHUNK_MS, Math.max(MIN_CHUNK_MS, nextMs));
+    this.#chunkMs = withinLimits(Math.min(fittingMs, this.#chunkMs * MAX_GROWTH));
   }
+}
+
+function withinLimits(chunkMs: Milliseconds): Milliseconds {
+  return Math.min(MAX_CHUNK_MS, Math.max(MIN_CHUNK_MS, Math.round(chunkMs)));
 }

@@ -64,6 +64,11 @@ export class LineBuilder {
     this.length = 0;
   }
 
+  /** Makes space for so many more bytes behind the lines. */
+  reserve(space: number): void {
+    if (this.length + space > this.bytes.length) this.#grow(space);
+  }
+
   part(part: LinePart): void {
     const { length } = part;
     if (this.length + length > this.bytes.length) this.#grow(length);
@@ -206,7 +211,6 @@ export class LineBuilder {
     return Math.floor(atMs) - this.#dayMs;
   }
 
-  /** Makes space for so many more bytes. */
   #grow(space: number): void {
     const larger = Buffer.allocUnsafeSlow(2 * this.bytes.length + space);
     this.bytes.copy(larger, 0, 0, this.length);
