@@ -38,7 +38,7 @@ export class LockBattery {
   #atMs: number;
   /** The time of the lock's last effect. The next percent is not predicted for an earlier time. */
   #lastEffectMs = Number.NEGATIVE_INFINITY;
-  /** When the gauge next changes, and what it then shows. Predicted only when asked for: a moment has several effects. */
+  /** When the gauge next changes, and what it then shows; predicted only when asked, as effects come in groups. */
   #nextAtMs = Number.POSITIVE_INFINITY;
   #nextPercent = 0;
   #isPredicted = false;
