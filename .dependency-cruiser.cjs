@@ -84,6 +84,7 @@ const rooms = {
       'network',
       'notices',
       'notify',
+      'ownership',
       'store',
       'usage',
       'webhooks',
@@ -100,6 +101,7 @@ const rooms = {
   'gateway/metrics': [...gateway('health', 'network', 'store', 'webhooks'), ...proto],
   'gateway/mqtt': [...gateway('data-folder', 'ingest', 'log', 'network', 'store', 'usage'), ...proto],
   'gateway/network': [...gateway('webhooks'), ...proto],
+  'gateway/ownership': [...gateway('commands', 'ingest', 'locks', 'mqtt', 'store'), ...proto],
   'gateway/notices': [...gateway('locks', 'store', 'webhooks'), ...proto],
   'gateway/notify': [...gateway('accounts', 'data-folder', 'store', 'webhooks'), ...proto],
   // These two put the rooms together.
@@ -120,6 +122,7 @@ const rooms = {
       'network',
       'notices',
       'notify',
+      'ownership',
       'store',
       'usage',
       'webhooks',

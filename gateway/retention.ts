@@ -20,7 +20,7 @@ const FIRST_SWEEP_DELAY = Minutes(1);
 const SWEEP_INTERVAL = Hours(1);
 
 export interface RetentionParts {
-  readonly store: Pick<Store, 'deleteOld' | 'readMetadata' | 'writeMetadata'>;
+  readonly store: Pick<Store, 'deleteOld' | 'readMetadata' | 'writeMetadata' | 'ownership'>;
   readonly events: GatewayEvents;
   /** How long rows are stored, in days; 0 means for ever. */
   readonly keepDays: number;
@@ -63,7 +63,9 @@ export class Retention {
   }
 
   async #sweep(): Promise<void> {
-    const { events, runClock, keepDays } = this.#parts;
+    const { events, runClock, keepDays, store } = this.#parts;
+    // One gateway does it for all.
+    if (!store.ownership.duties.holds('retention')) return;
     const swept = { beforeMs: runClock.now() - Days(keepDays), uplinks: 0, others: 0, held: 0 };
     try {
       await this.#noteSweep(swept.beforeMs);

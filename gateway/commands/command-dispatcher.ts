@@ -86,10 +86,23 @@ export class CommandDispatcher {
     this.#parts = parts;
   }
 
-  /** Loads the unfinished commands of the store. Must be called before any other method. */
-  async load(): Promise<void> {
-    for (const record of await this.#parts.store.commands.readUnfinished()) this.#put(record);
-    for (const queue of [...this.#queues.values()]) this.#examine(queue);
+  /**
+   * Loads the unfinished commands of the store, of all locks or of these. A lock whose commands are here already keeps
+   * them.
+   */
+  async load(deviceIds?: readonly number[]): Promise<void> {
+    const known = new Set(this.#queues.keys());
+    for (const record of await this.#parts.store.commands.readUnfinished(deviceIds))
+      if (!known.has(record.deviceId)) this.#put(record);
+    for (const queue of [...this.#queues.values()]) if (!known.has(queue.deviceId)) this.#examine(queue);
+  }
+
+  /** Forgets a lock's commands. One that is passing through the ingest's queue is not sent. */
+  disown(deviceId: number): void {
+    const queue = this.#queues.get(deviceId);
+    if (queue === undefined) return;
+    queue.open = [];
+    this.#examine(queue);
   }
 
   /** Stops sending; resolves when no write is under way. */

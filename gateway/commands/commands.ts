@@ -51,6 +51,16 @@ export class Commands implements CommandListener {
     await this.#dispatcher.load();
   }
 
+  /** Loads the unfinished commands of locks that this gateway serves from now on. */
+  async adopt(deviceIds: readonly number[]): Promise<void> {
+    await this.#dispatcher.load(deviceIds);
+  }
+
+  /** Forgets a lock's commands, which another gateway sends from now on. */
+  disown(deviceId: number): void {
+    this.#dispatcher.disown(deviceId);
+  }
+
   /** Stops sending. Answers of locks are still stored. */
   async stop(): Promise<void> {
     await this.#dispatcher.stop();

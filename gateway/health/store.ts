@@ -8,7 +8,8 @@
  * After an I/O error the gateway must stop. When fsync fails, Linux marks the pages as clean all the same: the next
  * fsync reports success, and reads return data that never reached the disk. From then on the store's answers can't be
  * trusted, and further writes (a checkpoint too) can spread the damage. So nothing is written any more, and the process
- * must end; the next start reads what is really on the disk, which includes everything that was acknowledged.
+ * must end; the next start reads what is really on the disk, which includes everything that was acknowledged. It must
+ * end too where another process has taken over its place among several gateways.
  */
 import { type Clock, monotonicMs, Seconds, type Timer } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -111,7 +112,7 @@ export class StoreWatch {
   }
 
   #handleFailure(failure: StoreFailure, kind: CommitKind): void {
-    if (failure.kind === 'io') this.#setBroken(failure);
+    if (isFinal(failure)) this.#setBroken(failure);
     else if (failure.kind !== 'other' || kind === 'ingest') {
       this.#parts.health.begin('store', failure.message);
       this.#probeLater();
@@ -126,7 +127,8 @@ export class StoreWatch {
     this.#timer?.cancel();
     const { health, events, now, onBroken } = this.#parts;
     health.begin('store-broken', failure.message);
-    const why = `${failure.message}; what is on the disk is uncertain now, so nothing more is written or acknowledged`;
+    const uncertain = failure.kind === 'io' ? 'what is on the disk is uncertain now, so ' : '';
+    const why = `${failure.message}; ${uncertain}nothing more is written or acknowledged`;
     events.emit('store-broken', { atMs: now(), why });
     onBroken?.(failure);
   }
@@ -151,12 +153,17 @@ export class StoreWatch {
     const { store, health } = this.#parts;
     const failure = await tryWrite(store);
     if (failure === undefined) health.end('store');
-    else if (failure.kind === 'io') this.#setBroken(failure);
+    else if (isFinal(failure)) this.#setBroken(failure);
     else {
       health.begin('store', failure.message);
       this.#probeLater();
     }
   }
+}
+
+/** Whether nothing more may be written after the failure, so that the process must end. */
+function isFinal({ kind }: StoreFailure): boolean {
+  return kind === 'io' || kind === 'fenced';
 }
 
 /** Writes a probe. Returns the failure, or undefined if the store can write. */

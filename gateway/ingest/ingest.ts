@@ -38,6 +38,7 @@ import type { GatewayEvents } from '../events.js';
 import type { KnownLock, Locks } from '../locks/locks.js';
 import { takeEvents } from '../locks/reported-troubles.js';
 import type { CommitResult } from '../store/contract/log/commit-result.js';
+import type { LockOwnership } from '../store/contract/slots/ownership.js';
 import type { Store } from '../store/contract/store.js';
 import { CommitDraft, type PresenceChange } from './commit-draft.js';
 import { CommitPace } from './commit-pace.js';
@@ -117,6 +118,8 @@ interface Unanswered {
 export class Ingest {
   readonly #parts: IngestParts;
   readonly #judge: DraftJudge;
+  /** Says whose locks these are; undefined if all are this gateway's. */
+  readonly #owners: LockOwnership | undefined;
   /** Items that have not been judged yet. */
   readonly #queue = new IngestQueue();
   /** The open draft: items judged for the next commit. */
@@ -145,7 +148,9 @@ export class Ingest {
   constructor(parts: IngestParts) {
     this.#parts = parts;
     this.#monotonic = parts.monotonic ?? monotonicMs;
-    this.#judge = new DraftJudge(parts.locks, parts.store, () => this.#writing);
+    const { locks } = parts.store.ownership;
+    this.#owners = locks.isSole ? undefined : locks;
+    this.#judge = new DraftJudge(parts.locks, parts.store, () => this.#writing, this.#owners);
   }
 
   /** The number of uplinks and events that wait for a commit. */
@@ -325,6 +330,10 @@ export class Ingest {
       const next = this.#queue.first;
       if (next === undefined || next.type === 'work') return;
       this.#queue.removeFirst();
+      if (this.#owners !== undefined && !isOwn(this.#owners, next)) {
+        this.#refuse(next);
+        continue;
+      }
       try {
         // Usually undefined: then there is no await, so that nothing else runs between two items.
         const adding = this.#judge.add(next, draft);
@@ -333,6 +342,15 @@ export class Ingest {
         draft.fail(error as Error);
       }
     }
+  }
+
+  /**
+   * Refuses an item of a lock that another gateway serves by now. The lock sends its uplinks again, to that gateway;
+   * for a command no bytes are sent. Its connections and ticks do not matter here any more.
+   */
+  #refuse(item: Judgeable): void {
+    if (item.type !== 'event') this.#answer([item], new LockgateError('not-owner', 'another gateway serves the lock'));
+    else if (item.event.type === 'command') item.announce(true);
   }
 
   /**
@@ -555,4 +573,11 @@ export class Ingest {
       events.emit('store-failed', { atMs: clock.now(), why: (error as Error).message });
     }
   }
+}
+
+/** Whether the item is of a lock or a phone that this gateway serves. */
+function isOwn(owners: LockOwnership, item: Judgeable): boolean {
+  if (item.type !== 'event') return owners.owns(item.sender.deviceId, item.sender.source);
+  const { deviceId, event } = item;
+  return owners.owns(deviceId, 'source' in event ? event.source : 'lock');
 }

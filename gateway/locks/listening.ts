@@ -17,6 +17,8 @@ export interface ListeningParts {
   readonly clock: Clock;
   /** The last known time at which a gateway ran on this store, ms since the epoch; null if none ever ran. */
   readonly lastRanMs: number | null;
+  /** Whether this gateway serves every lock (default); otherwise it serves none at its start. */
+  readonly ownsAll?: boolean | undefined;
 }
 
 /**
@@ -27,7 +29,10 @@ export async function startListening({
   ingest,
   clock,
   lastRanMs,
+  ownsAll = true,
 }: ListeningParts): Promise<readonly StateRebuilt[]> {
+  // Otherwise locks are read when they connect, or when their gateway is gone (ownership/).
+  if (!ownsAll) return [];
   const rebuilt = await locks.load();
   // For these locks the judge's belief says that a gateway is listening: the previous run did not record its stop.
   const withoutStop = [...locks.all()].filter(({ state }) => state.belief.listeningSinceMs !== null);

@@ -132,6 +132,24 @@ export class Locks {
     return rebuilt;
   }
 
+  /**
+   * Loads the states of locks that this gateway serves from now on. Must be called while no commit is being written.
+   *
+   * @throws StoreFailure
+   */
+  async adopt(deviceIds: readonly number[]): Promise<void> {
+    const marks = await this.#store.marks.readAll();
+    const loaded = await this.#loadStates(this.#clock.now(), deviceIds);
+    for (const deviceId of deviceIds) {
+      this.mark(deviceId, marks.get(deviceId) ?? NO_MARKS);
+      const stored = loaded.get(deviceId);
+      if (stored === undefined) continue;
+      this.replace(deviceId, null);
+      const lock = this.#add(deviceId, stored.mac, stored.state, true);
+      if (stored.isReplayed) this.#dirty.add(lock);
+    }
+  }
+
   /** The judge in use. */
   get judging(): VersionedJudge {
     return this.#judging;
@@ -151,6 +169,16 @@ export class Locks {
     return (
       this.#locks.get(deviceId) ?? this.#add(deviceId, mac, newDeviceState(mac, atMs, this.#listeningSinceMs), false)
     );
+  }
+
+  /**
+   * A lock whose state another gateway has, to judge a phone's uplink, which rests on no state. It is not remembered.
+   */
+  guest(deviceId: number, mac: Mac, atMs: number): KnownLock {
+    const guest = this.#made(deviceId, mac, newDeviceState(mac, atMs, this.#listeningSinceMs), false);
+    // It gets no ticks.
+    guest.dueMs = guest.state.belief.dueMs;
+    return guest;
   }
 
   /**
@@ -469,8 +497,8 @@ export class Locks {
     return this.#deadlines.take(this.#clock.now());
   }
 
-  #add(deviceId: number, mac: Mac, state: DeviceState, isStored: boolean): KnownLock {
-    const lock: KnownLock = {
+  #made(deviceId: number, mac: Mac, state: DeviceState, isStored: boolean): KnownLock {
+    return {
       deviceId,
       mac,
       state,
@@ -483,6 +511,10 @@ export class Locks {
       isLost: false,
       unjudgedEvents: 0,
     };
+  }
+
+  #add(deviceId: number, mac: Mac, state: DeviceState, isStored: boolean): KnownLock {
+    const lock = this.#made(deviceId, mac, state, isStored);
     this.#locks.set(deviceId, lock);
     this.#scheduleDue(lock);
     lock.presence = this.#guardLock(lock, () => presence(POWER_MODEL, state.belief, this.#clock.now())) ?? NEVER_SEEN;

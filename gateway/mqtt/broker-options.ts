@@ -3,13 +3,13 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../../proto/clock.js';
 import type { Keys } from '../data-folder/keys.js';
 import type { GatewayEvents } from '../events.js';
-import type { Ingest } from '../ingest/ingest.js';
+import type { Ingest, Sender } from '../ingest/ingest.js';
 import type { DescriptorRoom } from '../network/descriptors.js';
 import type { Store } from '../store/contract/store.js';
 import type { Usage } from '../usage/usage.js';
 import type { UplinkBudgets } from './budget/uplink-budgets.js';
 import type { GuardLimits } from './connection-guard.js';
-import type { Session } from './sessions.js';
+import type { Session, Sessions } from './sessions.js';
 import type { TlsFiles } from './tls-identity.js';
 
 /** Options of `Broker.start`. */
@@ -25,6 +25,8 @@ export interface BrokerOptions {
   readonly guardClock?: Clock | undefined;
   /** Returns whether the process has a free file descriptor for a connection; always if undefined. */
   readonly roomFor?: ((raw: Socket) => DescriptorRoom) | undefined;
+  /** Holds the authenticated connections; a new one if undefined. */
+  readonly sessions?: Sessions | undefined;
   readonly store: Store;
   readonly keys: Keys;
   readonly ingest: Ingest;
@@ -40,6 +42,11 @@ export interface BrokerOptions {
    * unavailable).
    */
   readonly canStore?: () => Promise<boolean>;
+  /**
+   * Which senders this gateway serves; all if undefined. `owns` is usually true; otherwise `claim` resolves with
+   * whether this gateway may serve the sender from now on.
+   */
+  readonly owner?: { owns(sender: Sender): boolean; claim(sender: Sender): Promise<boolean> } | undefined;
   /** How much each lock may send; unlimited if undefined. */
   readonly budgets?: UplinkBudgets | undefined;
   /** False sends every uplink through aedes, for tests that compare aedes with the fast path. */

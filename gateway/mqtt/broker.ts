@@ -72,7 +72,7 @@ type Accepted = Extract<Authentication, { ok: true }>;
 
 export class Broker {
   /** The authenticated connections. */
-  readonly sessions = new Sessions();
+  readonly sessions: Sessions;
   readonly #refusals: Refusals;
   readonly #options: BrokerOptions;
   readonly #aedes: Aedes;
@@ -90,6 +90,7 @@ export class Broker {
 
   private constructor(options: BrokerOptions, aedes: Aedes) {
     this.#options = options;
+    this.sessions = options.sessions ?? new Sessions();
     this.#aedes = aedes;
     this.#refusals = new Refusals(options);
     this.#expiry = new SessionExpiry(options.wallClock, (expired) => {
@@ -279,6 +280,9 @@ export class Broker {
       const result = await authenticate(this.#options, claim, this.#options.wallClock.now());
       // The activation of a SIM card must be on disk before the CONNACK: no crash may lose or delay it.
       if (result.ok && result.sender.source === 'lock') await this.#options.usage.sims.activate(result.sender.mac);
+      const { owner } = this.#options;
+      if (result.ok && owner !== undefined && !owner.owns(result.sender) && !(await owner.claim(result.sender)))
+        throw new LockgateError('not-owner', 'another gateway serves it, and did not release it in time');
       if (endCountBefore === this.sessions.endCount) return result;
     }
     throw new LockgateError('overloaded', 'credentials are being withdrawn faster than a CONNECT can be checked');

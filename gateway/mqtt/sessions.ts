@@ -4,6 +4,7 @@
  */
 import { afterThisTurn } from '../../proto/clock.js';
 import type { DisconnectCause } from '../../proto/power/judge/event.js';
+import type { Source } from '../../proto/wire/ping.js';
 import type { Sender } from '../ingest/ingest.js';
 import { type NextPhases, nextPhase } from '../phase.js';
 import type { MessageCounts } from '../usage/meter.js';
@@ -106,7 +107,7 @@ export class Session implements SessionParts {
 export class Sessions {
   readonly #byDevice = new Map<number, Set<Session>>();
   /** The callers of {@link whenNone}, by device. */
-  readonly #waiting = new Map<number, (() => void)[]>();
+  readonly #waiting = new Map<number, { readonly source: Source | undefined; readonly done: () => void }[]>();
   #count = 0;
   #endCount = 0;
 
@@ -137,10 +138,18 @@ export class Sessions {
     const sessions = this.#byDevice.get(deviceId);
     if (sessions?.delete(session) !== true) return;
     this.#count -= 1;
-    if (sessions.size > 0) return;
-    this.#byDevice.delete(deviceId);
-    for (const done of this.#waiting.get(deviceId) ?? []) done();
-    this.#waiting.delete(deviceId);
+    if (sessions.size === 0) this.#byDevice.delete(deviceId);
+    const waiting = this.#waiting.get(deviceId);
+    if (waiting === undefined) return;
+    const left = waiting.filter(({ source }) => this.#hasSession(deviceId, source));
+    for (const each of waiting) if (!left.includes(each)) each.done();
+    if (left.length > 0) this.#waiting.set(deviceId, left);
+    else this.#waiting.delete(deviceId);
+  }
+
+  #hasSession(deviceId: number, source: Source | undefined): boolean {
+    const sessions = [...(this.#byDevice.get(deviceId) ?? [])];
+    return sessions.some(({ sender }) => source === undefined || sender.source === source);
   }
 
   *all(): Iterable<Session> {
@@ -160,11 +169,11 @@ export class Sessions {
     return [...(this.#byDevice.get(deviceId) ?? [])].filter((session) => session.clientId === clientId);
   }
 
-  /** Resolves when the device has no session. */
-  async whenNone(deviceId: number): Promise<void> {
-    if (!this.#byDevice.has(deviceId)) return;
+  /** Resolves when the device has no session, of the lock or its phones if `source` is given. */
+  async whenNone(deviceId: number, source?: Source): Promise<void> {
+    if (!this.#hasSession(deviceId, source)) return;
     await new Promise<void>((done) => {
-      this.#waiting.set(deviceId, [...(this.#waiting.get(deviceId) ?? []), done]);
+      this.#waiting.set(deviceId, [...(this.#waiting.get(deviceId) ?? []), { source, done }]);
     });
   }
 

@@ -19,8 +19,9 @@ import { budgetWatcher } from '../mqtt/budget/budget-events.js';
 import { UplinkBudgets } from '../mqtt/budget/uplink-budgets.js';
 import { GUARD_LIMITS, type GuardLimits } from '../mqtt/connection-guard.js';
 import { RefusalRecorder } from '../mqtt/refusals/refusal-recorder.js';
-import type { Session } from '../mqtt/sessions.js';
+import { type Session, Sessions } from '../mqtt/sessions.js';
 import type { DescriptorWatch } from '../network/descriptor-watch.js';
+import { LockOwner } from '../ownership/lock-owner.js';
 import { Retention } from '../retention.js';
 import type { Store } from '../store/contract/store.js';
 import type { Usage } from '../usage/usage.js';
@@ -70,10 +71,11 @@ export async function startIngest(
     recordEvent: (deviceId, mac, event, announce) => ingest.recordEvent(deviceId, mac, event, announce),
   });
   const ingest: Ingest = new Ingest({ ...parts, locks, commands });
-  const rebuilt = await startListening({ locks, ingest, clock, lastRanMs });
+  const { isSole: ownsAll } = store.ownership.locks;
+  const rebuilt = await startListening({ locks, ingest, clock, lastRanMs, ownsAll });
   const stop = (): Promise<void> => stopListening({ locks, ingest, clock });
   started.push(stopStep('the storing of received pings', stop));
-  await commands.load();
+  if (ownsAll) await commands.load();
   started.push(stopStep('the commands', () => commands.stop()));
   return { ingest, locks, commands, rebuilt };
 }
@@ -91,8 +93,24 @@ export async function startIdentity(
   started.push(stopStep('the deletion of old data', () => retention.stop()));
   // Once all locks are connected, no descriptor may be left for loading files.
   if (descriptors.expectLocks(await store.countDevices())) await loadRequestChecks();
+  const sessions = new Sessions();
+  const { locks, ingest } = parts;
+  const ownership = store.ownership.locks;
+  const owner = new LockOwner({
+    store,
+    ownership,
+    locks,
+    ingest,
+    commands,
+    sessions,
+    events,
+    clock,
+    timers: systemClock,
+  });
   const broker = await Broker.start({
     ...parts,
+    sessions,
+    owner: ownership.isSole ? undefined : owner,
     host: config.mqttHost,
     port: config.mqttPort,
     tls: config.mqttTls && { host: config.mqttTlsHost, port: config.mqttTlsPort, files: config.mqttTls },
@@ -108,6 +126,8 @@ export async function startIdentity(
       await broker.close();
     }),
   );
+  owner.start();
+  started.push(stopStep('the ownership of locks', () => owner.stop()));
   const accounts = new Accounts({
     ...parts,
     clock: wallClock,

@@ -33,7 +33,7 @@ const BATCH_LOCKS = 100;
 const MAX_BATCHES = 20;
 
 export interface UsageParts {
-  readonly store: Pick<Store, 'usage' | 'listMerchants' | 'readMetadata' | 'writeMetadata'>;
+  readonly store: Pick<Store, 'usage' | 'listMerchants' | 'readMetadata' | 'writeMetadata' | 'ownership'>;
   /** The wall clock. */
   readonly clock: Clock;
   /** The run's clock (wall-clock time, except in a sped-up simulation), for the times of events. */
@@ -93,6 +93,8 @@ export class Usage {
 
   async #storeCounted(): Promise<void> {
     const deltas = this.meter.take();
+    // A month that has ended never returns, even if the clock is set back.
+    const throughMs = Math.max(this.#parts.clock.now(), monthEndMs(this.#lastEnded()));
     const batchSize = Math.max(BATCH_LOCKS, Math.ceil(deltas.length / MAX_BATCHES));
     for (let start = 0; start < deltas.length; start += batchSize) {
       try {
@@ -102,6 +104,7 @@ export class Usage {
         throw error;
       }
     }
+    this.#parts.store.usage.noteCounted(throughMs);
   }
 
   /** The usage up to now. */
@@ -200,8 +203,11 @@ export class Usage {
   /** Closes every month that has ended, for every merchant who existed in it. */
   async #closeDue(): Promise<void> {
     const last = this.#lastEnded();
-    if (this.#closedThrough === last) return;
+    // One gateway closes months for all.
+    if (this.#closedThrough === last || !this.#parts.store.ownership.duties.holds('months')) return;
     await this.store();
+    // Another gateway may still have counts of the month.
+    if ((await this.#parts.store.usage.readCountedThrough()) < monthEndMs(last)) return;
     for (const merchant of await this.#parts.store.listMerchants()) {
       if (monthOf(merchant.createdAtMs) > last || this.#countingSince > last) continue;
       const closed = new Set(await this.#parts.store.usage.readClosedMonths(merchant.id));

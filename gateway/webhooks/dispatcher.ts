@@ -8,10 +8,12 @@
  * - *changing*: an operator changed the URL. Its worker has stopped and finishes the attempts under way; then the
  *   dispatcher reads the URL from the store, and the URL is followed or idle. Changes of one URL run one after another.
  * - *idle*: the URL is disabled. It has no worker, so no circuit breaker and no probe.
+ * - *elsewhere*: another gateway that shares the store owns the URL. This one looks every few seconds whether it may
+ *   have it.
  *
  * Once the dispatcher stops, all workers stop, and no URL gets another one.
  */
-import { type Milliseconds, Seconds } from '../../proto/clock.js';
+import { type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
 import type { Keys } from '../data-folder/keys.js';
 import { LOG_START } from '../store/contract/log/log-position.js';
 import type { OldSecret } from '../store/contract/webhook-store.js';
@@ -27,11 +29,13 @@ import { UrlWorker, type WorkerParts } from './url/url-worker.js';
 const MAX_TOTAL_READ_AHEAD_EVENTS = 32_768;
 /** The wait before the next read of a store that failed. */
 const STORE_RETRY_DELAY: Milliseconds = Seconds(1);
+/** How often the gateway looks for URLs that have no owner, if several gateways share the store. */
+const CLAIM_INTERVAL: Milliseconds = Seconds(2);
 /** How long running attempts may continue when their URL is changed (longer than any attempt) or removed. */
 const CHANGE_GRACE: Milliseconds = Seconds(20);
 const REMOVAL_GRACE: Milliseconds = Seconds(2);
 
-export type DispatcherParts = Omit<WorkerParts, 'record' | 'mayReadAhead' | 'throttle' | 'stalled'> & {
+export type DispatcherParts = Omit<WorkerParts, 'record' | 'mayReadAhead' | 'throttle' | 'stalled' | 'onLost'> & {
   readonly keys: Keys;
 };
 
@@ -53,6 +57,7 @@ export class Dispatcher {
   readonly #recorder: ProgressRecorder;
   readonly #stalled: StalledUrls;
   #isStopping = false;
+  #claimTimer: Timer | undefined;
 
   constructor(parts: DispatcherParts) {
     this.#parts = parts;
@@ -60,17 +65,70 @@ export class Dispatcher {
     this.#stalled = new StalledUrls(parts.events, parts.runClock);
   }
 
-  /** Follows every URL from its stored cursor. */
+  /** Follows every URL that this gateway owns, from its stored cursor. */
   async start(): Promise<void> {
+    const { urls } = this.#parts.store.ownership;
     for (const url of await this.#parts.store.listWebhookUrls()) await this.#follow(url);
+    if (this.#parts.store.ownership.locks.isSole) return;
+    urls.onWish((urlId) => void this.#giveAway(urlId));
+    this.#claimLater();
   }
 
   /** Follows a new URL. @throws LockgateError `wrong-key` */
   add(url: WebhookUrl): void {
-    this.#startWorker(url, []);
+    if (this.#parts.store.ownership.urls.owns(url.id)) this.#startWorker(url, []);
+  }
+
+  #claimLater(): void {
+    if (this.#isStopping) return;
+    this.#claimTimer = this.#parts.deliveryClock.after(CLAIM_INTERVAL, () => {
+      void this.#claimFree().then(() => this.#claimLater());
+    });
+  }
+
+  /** Follows the URLs without a worker that this gateway may have. */
+  async #claimFree(): Promise<void> {
+    try {
+      for (const url of await this.#parts.store.listWebhookUrls())
+        if (url.state === 'active' && !this.#workers.has(url.id) && !this.#changing.has(url.id))
+          await this.#follow(url);
+    } catch (error) {
+      this.#reportFailure(error as Error);
+    }
+  }
+
+  /** Gives a URL to another gateway, once its running attempts have ended and their outcomes are stored. */
+  async #giveAway(urlId: number): Promise<void> {
+    const { urls } = this.#parts.store.ownership;
+    if (!urls.owns(urlId) || this.#changing.has(urlId)) return;
+    const change = this.#stopWorker(urlId, CHANGE_GRACE)
+      .then(() => this.#recorder.flush())
+      .then(() => urls.release([urlId]))
+      .catch((error: Error) => this.#reportFailure(error))
+      .finally(() => {
+        this.#recorder.forget(urlId);
+        this.#workers.delete(urlId);
+        this.#changing.delete(urlId);
+      });
+    this.#changing.set(urlId, change);
+    await change;
+  }
+
+  #reportFailure({ message: why }: Error): void {
+    const { events, runClock } = this.#parts;
+    events.emit('store-failed', { atMs: runClock.now(), why });
   }
 
   async #follow(url: WebhookUrl): Promise<void> {
+    const { urls } = this.#parts.store.ownership;
+    if (url.state !== 'active' || urls.owns(url.id)) return await this.#followOwn(url);
+    if (!(await urls.claim([url.id])).includes(url.id)) return;
+    // Its former owner may have moved its cursor until now.
+    const claimed = await this.#parts.store.webhooks.find(url.id);
+    if (claimed !== null) await this.#followOwn(claimed);
+  }
+
+  async #followOwn(url: WebhookUrl): Promise<void> {
     const { store, deliveryClock } = this.#parts;
     // Pings in the log that were damaged may have been repaired in the meantime: their deliveries become due again.
     const wholeLog = { after: LOG_START, before: undefined, nowMs: deliveryClock.now() };
@@ -85,7 +143,8 @@ export class Dispatcher {
     const secrets = unsealUrlSecrets(this.#parts.keys, url, oldSecrets);
     const record: WorkerParts['record'] = (progress, by) => this.#recorder.record(progress, by);
     const mayReadAhead = (): boolean => this.#mayReadAhead();
-    const sharedParts = { record, mayReadAhead, throttle: this.#throttle, stalled: this.#stalled };
+    const onLost = (urlId: number): void => void this.reload(urlId);
+    const sharedParts = { record, mayReadAhead, onLost, throttle: this.#throttle, stalled: this.#stalled };
     const worker = new UrlWorker(url, secrets, { ...this.#parts, ...sharedParts });
     this.#workers.set(url.id, worker);
     worker.wake();
@@ -206,6 +265,7 @@ export class Dispatcher {
   /** Starts nothing new, gives running attempts `grace` ms to finish, and stores their outcomes. */
   async stop(grace: Milliseconds): Promise<void> {
     this.#isStopping = true;
+    this.#claimTimer?.cancel();
     this.#throttle.stop();
     this.#recorder.stop();
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop(grace)));

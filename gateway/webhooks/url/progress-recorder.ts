@@ -45,6 +45,8 @@ export type Recorded = 'stored' | 'set-aside';
 
 /** The worker that records outcomes. */
 export interface Recording {
+  /** Called when the store refused its progress: another gateway owns the URL, or it was changed. Its worker ends. */
+  lost(): void;
   /** Called when an outcome that was set aside has been stored. */
   storedAfterAll(progress: DeliveryProgress): void;
 }
@@ -63,7 +65,7 @@ interface Refused extends Queued {
   tries: number;
 }
 
-const NO_WORKER: Recording = { storedAfterAll: () => undefined };
+const NO_WORKER: Recording = { lost: () => undefined, storedAfterAll: () => undefined };
 
 export class ProgressRecorder {
   readonly #parts: ProgressRecorderParts;
@@ -169,7 +171,10 @@ export class ProgressRecorder {
   async #storeBatch(batch: readonly Queued[]): Promise<Error | undefined> {
     const { store, events, runClock } = this.#parts;
     try {
-      await store.recordProgress(batch.map(({ progress }) => this.#withPinnedCursor(progress)));
+      const { refusedUrlIds } = await store.recordProgress(
+        batch.map(({ progress }) => this.#withPinnedCursor(progress)),
+      );
+      for (const { progress, by } of batch) if (refusedUrlIds.includes(progress.urlId)) by.lost();
       return undefined;
     } catch (error) {
       const failure = error as Error;

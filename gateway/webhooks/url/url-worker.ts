@@ -63,6 +63,8 @@ const NEXT_MODES: NextPhases<Mode> = {
 export interface WorkerParts extends AttemptRunnerParts {
   /** Whether all URLs together have read so few events that a URL may read more than {@link MIN_READ_AHEAD_EVENTS}. */
   readonly mayReadAhead: () => boolean;
+  /** Called when the worker has lost its URL: another gateway owns it, or its deliveries were changed. */
+  readonly onLost: (urlId: number) => void;
   /** The throttle that all URLs share. */
   readonly throttle: DeliveryThrottle;
 }
@@ -155,6 +157,13 @@ export class UrlWorker implements AttemptOwner {
     retries.forget();
     queue.forgetLock(deviceId);
     this.wake();
+  }
+
+  /** The store refused its progress: nothing of it is stored, so another worker starts from what is stored. */
+  lost(): void {
+    if (this.isStopped) return;
+    this.stopStarting();
+    this.#parts.onLost(this.#url.id);
   }
 
   /** Called when an outcome that was set aside has been stored: further attempts at its event may follow. */

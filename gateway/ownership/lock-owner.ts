@@ -1,0 +1,186 @@
+/**
+ * Takes and gives locks, if several gateways share a store (README.md). A lock's state is in memory at its owner only:
+ * it is read from the store when the lock is claimed, and forgotten when it is released.
+ */
+import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
+import type { Source } from '../../proto/wire/ping.js';
+import type { Commands } from '../commands/commands.js';
+import type { GatewayEvents } from '../events.js';
+import type { Ingest, Sender } from '../ingest/ingest.js';
+import type { KnownLock, Locks } from '../locks/locks.js';
+import type { Sessions } from '../mqtt/sessions.js';
+import type { AdoptedPart, LockOwnership, LockPart } from '../store/contract/slots/ownership.js';
+import type { Store } from '../store/contract/store.js';
+
+/** How often the gateway looks for locks whose owner is gone, and how many it adopts at once. */
+const ADOPTION_INTERVAL = Seconds(1);
+const MAX_ADOPTED = 1_000;
+
+export interface LockOwnerParts {
+  readonly store: Pick<Store, 'append'>;
+  readonly ownership: LockOwnership;
+  readonly locks: Locks;
+  readonly ingest: Pick<Ingest, 'runExclusive' | 'recordEvent'>;
+  readonly commands: Pick<Commands, 'adopt' | 'disown'>;
+  readonly sessions: Pick<Sessions, 'end' | 'whenNone'>;
+  readonly events: GatewayEvents;
+  /** The run's clock (wall-clock time, except in a sped-up simulation). */
+  readonly clock: Clock;
+  /** Real time, for the look for locks without an owner. */
+  readonly timers: Clock;
+}
+
+export class LockOwner {
+  readonly #parts: LockOwnerParts;
+  /** Parts that are being released, by their key. */
+  readonly #releasing = new Map<string, Promise<void>>();
+  /** Claims under way, by the part's key. */
+  readonly #claiming = new Map<string, Promise<boolean>>();
+  #timer: Timer | undefined;
+  #adopting: Promise<void> = Promise.resolve();
+  #isStopped = false;
+
+  constructor(parts: LockOwnerParts) {
+    this.#parts = parts;
+  }
+
+  /** Adopts locks from now on, and releases them when other gateways ask. Does nothing if this gateway owns all. */
+  start(): void {
+    const { ownership } = this.#parts;
+    if (ownership.isSole) return;
+    ownership.onWish((part) => this.#wished(part));
+    this.#adoptLater();
+  }
+
+  /** Ends the adoption of locks. Resolves when nothing is being adopted or released. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    await this.#adopting;
+    await Promise.all(this.#releasing.values());
+  }
+
+  /** Whether a sender may connect at once: this gateway owns its part. Usually true, and costs no wait. */
+  owns({ deviceId, source }: Sender): boolean {
+    return this.#parts.ownership.owns(deviceId, source) && !this.#releasing.has(keyOf(deviceId, source));
+  }
+
+  /** Claims the sender's part. Returns whether this gateway owns it now. @throws StoreFailure */
+  claim({ deviceId, source }: Sender): Promise<boolean> {
+    const key = keyOf(deviceId, source);
+    const running = this.#claiming.get(key);
+    if (running !== undefined) return running;
+    const claiming = this.#claim({ deviceId, source }, key).finally(() => this.#claiming.delete(key));
+    this.#claiming.set(key, claiming);
+    return claiming;
+  }
+
+  async #claim(part: LockPart, key: string): Promise<boolean> {
+    await this.#releasing.get(key);
+    const claim = await this.#parts.ownership.claim(part);
+    if (!claim.isGranted) return false;
+    await this.#take([{ ...part, unheardSinceMs: claim.unheardSinceMs }]);
+    return true;
+  }
+
+  /** Reads the states and the commands of parts that this gateway owns now, between two commits. */
+  async #take(parts: readonly AdoptedPart[]): Promise<void> {
+    const { locks, ingest, commands } = this.#parts;
+    const taken = parts.filter(({ source }) => source === 'lock');
+    const deviceIds = taken.map(({ deviceId }) => deviceId);
+    const [first] = deviceIds;
+    if (first === undefined) return;
+    await ingest.runExclusive(
+      first,
+      async () => {
+        await locks.adopt(deviceIds);
+        await commands.adopt(deviceIds);
+      },
+      false,
+    );
+    for (const { deviceId, unheardSinceMs } of taken) {
+      const lock = locks.find(deviceId);
+      if (lock !== undefined) this.#listen(lock, unheardSinceMs);
+    }
+  }
+
+  /** Records since when somebody listens for the lock again: its silence counts only while somebody does. */
+  #listen({ deviceId, mac, state }: KnownLock, unheardSinceMs: number | null): void {
+    const { ingest, clock } = this.#parts;
+    const { listeningSinceMs, nowMs } = state.belief;
+    const atMs = clock.now();
+    if (listeningSinceMs !== null && unheardSinceMs !== null) {
+      const stopMs = Math.max(nowMs, unheardSinceMs);
+      ingest.recordEvent(deviceId, mac, { type: 'gateway', state: 'stop', atMs: stopMs });
+    }
+    if (listeningSinceMs === null || unheardSinceMs !== null)
+      ingest.recordEvent(deviceId, mac, { type: 'gateway', state: 'start', atMs });
+    else ingest.recordEvent(deviceId, mac, { type: 'tick', atMs });
+  }
+
+  #adoptLater(): void {
+    if (this.#isStopped) return;
+    this.#timer = this.#parts.timers.after(ADOPTION_INTERVAL, () => {
+      this.#adopting = this.#adoptAll().then(() => this.#adoptLater());
+    });
+  }
+
+  async #adoptAll(): Promise<void> {
+    try {
+      for (let count = MAX_ADOPTED; count === MAX_ADOPTED && !this.#isStopped; ) {
+        const adopted = await this.#parts.ownership.adopt(MAX_ADOPTED);
+        await this.#take(adopted);
+        count = adopted.length;
+      }
+    } catch (error) {
+      this.#report(error as Error);
+    }
+  }
+
+  #wished(part: LockPart): void {
+    const key = keyOf(part.deviceId, part.source);
+    if (this.#isStopped || this.#releasing.has(key) || !this.#parts.ownership.owns(part.deviceId, part.source)) return;
+    const releasing = this.#release(part)
+      .catch((error: Error) => this.#report(error))
+      .finally(() => this.#releasing.delete(key));
+    this.#releasing.set(key, releasing);
+  }
+
+  /** Ends the part's sessions, stores what it sent and its state, and gives the part away. */
+  async #release(part: LockPart): Promise<void> {
+    const { deviceId, source } = part;
+    const { sessions, ingest, locks, commands, ownership, store } = this.#parts;
+    const endSessions = (): void =>
+      sessions.end(deviceId, (session) => {
+        if (session.sender.source !== source) return false;
+        session.cause ??= 'takeover';
+        return true;
+      });
+    endSessions();
+    await sessions.whenNone(deviceId, source);
+    await ingest.runExclusive(
+      deviceId,
+      async () => {
+        const state = source === 'lock' ? locks.newerState(deviceId) : undefined;
+        if (state !== undefined) await store.append({ incoming: [], judged: [], states: new Map([[deviceId, state]]) });
+        if (source === 'lock') {
+          locks.replace(deviceId, null);
+          commands.disown(deviceId);
+        }
+        // Sessions that began meanwhile: what they send is refused from now on.
+        endSessions();
+        await ownership.release([part]);
+      },
+      false,
+    );
+  }
+
+  #report(error: Error): void {
+    const { events, clock } = this.#parts;
+    events.emit('store-failed', { atMs: clock.now(), why: error.message });
+  }
+}
+
+function keyOf(deviceId: number, source: Source): string {
+  return `${deviceId}/${source}`;
+}
