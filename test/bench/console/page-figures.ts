@@ -129,7 +129,9 @@ export class MeasuredPage {
   /** Opens a view. @param address such as `#/map` */
   async show(address: string): Promise<void> {
     await this.#page.evaluate<void>(`{ location.hash = ${JSON.stringify(address)}; }`);
-    await this.#page.waitForSelector(address.startsWith('#/map') ? '.map-list li' : 'main h1', TIMEOUT);
+    const shown = address.startsWith('#/map') ? '.map-list li' : 'main h1';
+    // Not waitForSelector: it returns a handle, which would keep the element and so each map that was ever shown.
+    await this.#page.waitForFunction(`document.querySelector('${shown}') !== null`, TIMEOUT);
   }
 
   /** Drags the map in circles. */
