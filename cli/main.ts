@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { makeFullCollectionsRare } from './commands/serve/heap-growth.js';
+import { makeFullCollectionsRare } from './heap-growth.js';
 
 /** The commands that run a gateway. */
 const GATEWAY_COMMANDS: readonly (string | undefined)[] = ['serve', 'demo'];

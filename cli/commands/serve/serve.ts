@@ -8,9 +8,9 @@ import { VERSION } from '../../../gateway/version.js';
 import { systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { addressFile } from '../../client.js';
+import { makeFullCollectionsRare } from '../../heap-growth.js';
 import { onHangUp, untilInterrupted } from '../../terminal/interrupt.js';
 import { print, printNote } from '../../terminal/output.js';
-import { makeFullCollectionsRare } from './heap-growth.js';
 
 /** The values of setting flags, by the keys of the settings table. */
 export type SettingFlags = Readonly<Partial<Record<SettingKey, string>>>;
