@@ -52,7 +52,7 @@ export interface DeviceAccountsParts {
   readonly events?: Pick<GatewayEvents, 'emit'> | undefined;
   readonly dispatcher: Pick<Dispatcher, 'forgetLock' | 'flushOutcomes'>;
   readonly commands: Pick<Commands, 'cancelled'>;
-  readonly refusals: Pick<RefusalRecorder, 'store' | 'forget'>;
+  readonly refusals: Pick<RefusalRecorder, 'writeWaiting' | 'forget'>;
 }
 
 export interface AddDevice {
@@ -128,7 +128,8 @@ export class DeviceAccounts {
     const secret = makeLockSecret();
     const nowMs = clock.now();
     const keepUntilMs = keepOldMs > 0 ? nowMs + keepOldMs : undefined;
-    // A connection under the old secret closes too: when the lock reconnects, the session has its expiry time.
+    // A connection under the old secret closes even if that secret stays valid for a while: the session that the lock
+    // then opens ends when the old secret expires.
     this.#closeSessionsOf(await store.replaceLockCredential(mac, keys.hashSecret(secret), nowMs, keepUntilMs));
     return secret;
   }
@@ -177,7 +178,7 @@ export class DeviceAccounts {
     if (isMove) {
       await this.#checkMerchant(merchant);
       // Refusals up to now belong to the former merchant.
-      await this.#parts.refusals.store();
+      await this.#parts.refusals.writeWaiting();
       await this.#resetState(device.id, mac, async (state) => {
         const atMs = runClock.now();
         const unnamed = { name: null, labels: NO_LABELS };
@@ -280,6 +281,7 @@ export class DeviceAccounts {
     const replay = new LivesReplay({ store, judging: locks.judging }, device.id, mac, marks);
     // Most of the log is judged while pings continue. The uplinks that arrive meanwhile are judged exclusively.
     await replay.catchUp();
+    // False: no connection is closed, so uplinks that wait meanwhile are not refused.
     await ingest.runExclusive(device.id, () => this.#storeMark(device.id, mac, markMs, marks, replay), false);
     // The next event reports presence and finds what has lapsed.
     ingest.recordEvent(device.id, mac, { type: 'tick', atMs: runClock.now() });
@@ -305,8 +307,9 @@ export class DeviceAccounts {
     await store.marks.add({ deviceId, markMs, state: state === null ? null : JSON.stringify(state) });
     locks.mark(deviceId, marks);
     if (state !== null) locks.replace(deviceId, state);
-    const sinceMs = state === null ? undefined : bootBackSinceMs(state.belief);
-    events?.emit('reflashed', { atMs: runClock.now(), mac, markMs, backSinceMs: sinceMs });
+    // Since when the boot counter counts as gone back, even with the new mark.
+    const backSinceMs = state === null ? undefined : bootBackSinceMs(state.belief);
+    events?.emit('reflashed', { atMs: runClock.now(), mac, markMs, backSinceMs });
   }
 
   #changed(deviceId: number): void {
@@ -334,6 +337,7 @@ export class DeviceAccounts {
   async #resetState<T>(deviceId: number, mac: Mac, work: (state: string | null) => Promise<T>): Promise<T> {
     const { sessions, ingest, locks, runClock } = this.#parts;
     await this.#closeConnections(deviceId);
+    // Takes the result of `work` out of `runExclusive`, which returns nothing.
     const done: T[] = [];
     await ingest.runExclusive(deviceId, async () => {
       const present = locks.find(deviceId)?.state;

@@ -3,9 +3,10 @@
  * MAC as client id and user name, and its secret as password. A phone that acts for a lock gives a phone client id, the
  * lock's MAC as user name, and a phone credential as password.
  *
- * Every refusal looks the same to the client and costs the same work: one keyed hash of the given secret and a fixed
- * number of constant-time comparisons. So neither the answer nor its timing reveals whether a lock exists or why a
- * credential fails. Only operators see the reason.
+ * Every refusal looks the same to the client. A claim that may be a lock's always costs the same work: one keyed hash
+ * of the given secret and a fixed number of constant-time comparisons. So neither the answer nor its timing reveals
+ * whether a lock exists or why a credential fails. A will or a malformed identity is refused before that, for any lock
+ * or none. Only operators see the reason.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { type Mac, macFromWire } from '../../proto/wire/mac.js';

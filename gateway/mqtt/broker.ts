@@ -43,8 +43,8 @@ import { readTlsIdentity, type TlsIdentity } from './tls-identity.js';
 import { type UplinkFastPath, UplinkFastPaths } from './uplink-fast-path.js';
 
 /**
- * Turns off what the gateway does not need: aedes routes and persists nothing, and the connection guard closes slow
- * connections before aedes would.
+ * Turns off what the gateway does not need: aedes routes and persists nothing, its heartbeat (a publish below $SYS,
+ * which nobody receives) is rare, and the connection guard closes slow connections before aedes would.
  */
 const AEDES_OPTIONS = {
   mq: new NullEmitter(),
@@ -99,7 +99,8 @@ export class Broker {
     this.#fastPaths = new UplinkFastPaths({
       ingest: options.ingest,
       events: options.events,
-      onFirst: (filter) => this.#connected(clientOf(filter) as Client),
+      // An authenticated connection, which alone has a fast path, has a client of aedes.
+      onFirst: (filter) => this.#markConnected(clientOf(filter) as Client),
       onFailed: (filter, error) => this.#uplinkFailed(clientOf(filter) as Client, error),
     });
     this.#guard = new ConnectionGuard({
@@ -108,9 +109,9 @@ export class Broker {
       // A run clock at normal speed follows real time, and never goes back.
       clock: options.guardClock ?? new RunClock(options.clock.now()),
       onConnect: ({ stream }) => void aedes.handle(stream),
-      onRefused: (filter, what, why) => this.#endedByGuard(filter, 'gateway', what, why),
+      onRefused: (filter, what, refused) => this.#endedByGuard(filter, 'gateway', what, refused),
       onSilent: (filter) => this.#setCauseOf(filter, 'keepalive'),
-      onUnread: (filter, why) => this.#endedByGuard(filter, 'dropped', 'connection', why),
+      onUnread: (filter, refused) => this.#endedByGuard(filter, 'dropped', 'connection', refused),
     });
     this.#installHooks();
   }
@@ -222,14 +223,15 @@ export class Broker {
       done(null, null);
     };
     aedes.on('subscribe', (subscriptions, client) => {
+      // Refused subscriptions are reported here too, as of QoS 128 (the failure code of a SUBACK).
       if (subscriptions.some(({ topic, qos }) => topic === DOWN_TOPIC && qos < 2)) this.#subscribed(client);
     });
     aedes.on('unsubscribe', (filters, client) => {
       const session = filters.includes(DOWN_TOPIC) ? this.#sessionOf.get(client) : undefined;
       if (session?.isListening === true) session.subscription = 'withdrawn';
     });
-    aedes.on('clientReady', (client) => this.#connected(client));
-    aedes.on('clientDisconnect', (client) => this.#disconnected(client));
+    aedes.on('clientReady', (client) => this.#markConnected(client));
+    aedes.on('clientDisconnect', (client) => this.#markDisconnected(client));
     aedes.on('clientError', (client, error) => this.#clientFailed(client, error));
     aedes.on('connectionError', (client, error) => {
       this.#reportRefusal('connect', client, { reason: 'other', why: error.message });
@@ -328,7 +330,7 @@ export class Broker {
       if (session.phase === 'authenticated') this.sessions.remove(session);
       // aedes does not report every disconnect: a client that closes before aedes has registered it removes aedes'
       // entry of another client with the same id.
-      else afterThisTurn(() => this.#disconnected(client));
+      else afterThisTurn(() => this.#markDisconnected(client));
     });
     this.#guard.open(connection, this.#keepalives.get(client) ?? 0);
   }
@@ -337,7 +339,7 @@ export class Broker {
     const session = this.#sessionOf.get(client);
     if (session === undefined || session.isListening) return;
     // A quick client subscribes before aedes reports it as ready.
-    this.#connected(client);
+    this.#markConnected(client);
     session.subscription = 'active';
     this.#options.onListening?.(session);
   }
@@ -373,7 +375,7 @@ export class Broker {
       return;
     }
     if (session !== undefined && fault === undefined) {
-      this.#connected(client);
+      this.#markConnected(client);
       session.messages.messagesUp += 1;
       this.#options.ingest.take(session.sender, packet.payload as Buffer, answer);
       return;
@@ -383,9 +385,10 @@ export class Broker {
   }
 
   /**
-   * Marks the session as connected. aedes reports a client as ready only some time after a quick client's first packet.
+   * Marks the session as connected, if it is not yet. aedes reports a client as ready only some time after a quick
+   * client's first packet.
    */
-  #connected(client: Client): void {
+  #markConnected(client: Client): void {
     const session = this.#sessionOf.get(client);
     if (session?.phase !== 'authenticated') return;
     session.connect();
@@ -396,10 +399,12 @@ export class Broker {
     });
   }
 
-  #disconnected(client: Client): void {
+  /** Marks the session as disconnected, if it is not yet. */
+  #markDisconnected(client: Client): void {
     const session = this.#sessionOf.get(client);
     if (session === undefined) return;
-    this.#connected(client);
+    // aedes may have registered the client without reporting it as ready. A disconnect event follows a connect event.
+    this.#markConnected(client);
     session.disconnect();
     this.#sessionOf.delete(client);
     this.sessions.remove(session);
@@ -430,14 +435,17 @@ export class Broker {
     if (client !== undefined) this.#setCause(client, cause);
   }
 
-  /** Reports that the guard closes a connection. Before the CONNECT is complete, aedes has no client for it. */
-  #endedByGuard(filter: ConnectionFilter, cause: DisconnectCause, what: Refused['what'], why: RefusalCause): void {
+  /**
+   * Reports that the guard closes a connection: `cause` is the session's, `refused` is for operators. Before the
+   * CONNECT is complete, aedes has no client for the connection.
+   */
+  #endedByGuard(filter: ConnectionFilter, cause: DisconnectCause, what: Refused['what'], refused: RefusalCause): void {
     this.#setCauseOf(filter, cause);
-    this.#refusals.report(what, this.#refusedClientOf(filter, clientOf(filter)), why);
+    this.#refusals.report(what, this.#refusedClientOf(filter, clientOf(filter)), refused);
   }
 
-  #reportRefusal(what: Refused['what'], client: Client, why: RefusalCause): void {
-    this.#refusals.report(what, this.#refusedClientOf(connectionFilterOf(client.conn), client), why);
+  #reportRefusal(what: Refused['what'], client: Client, cause: RefusalCause): void {
+    this.#refusals.report(what, this.#refusedClientOf(connectionFilterOf(client.conn), client), cause);
   }
 
   /** The client that is refused. Until it is authenticated, its identity is the one that its CONNECT claims. */

@@ -46,7 +46,8 @@ export interface FilterWatcher {
   /** The gateway is stopping: nothing more is read. */
   readonly isClosing: boolean;
   /**
-   * The filter holds `change` more bytes, or fewer if negative. Returns false if that is too much: it was then ended.
+   * The filter holds `change` more bytes, or fewer if negative. Returns false if that is too much: the connection was
+   * then closed.
    */
   heldBytesChanged(filter: ConnectionFilter, change: number): boolean;
   /** The CONNECT is complete and well-formed. */
@@ -144,7 +145,7 @@ export class ConnectionFilter implements Connection, TimerWheelItem {
   lacksDescriptor = false;
   /** When the last packet arrived, by the guard's clock; before the first packet, when the client connected. */
   receivedAtMs = 0;
-  /** How many of the bytes sent to it the client has read, and when this number last changed. */
+  /** How many of the bytes sent to it the client has read, and when this number last changed, by the guard's clock. */
   readBytes = 0;
   readAtMs = 0;
   /** The client was sent something and may not have read all of it. */
@@ -156,7 +157,7 @@ export class ConnectionFilter implements Connection, TimerWheelItem {
   uplinkPath: UplinkPath | undefined;
   /** Must be set before {@link open}; if undefined, there is no limit. */
   budget: ReadBudget | undefined;
-  /** How many chunks from an authenticated client went to the library while the fast path is in use. */
+  /** How many chunks from an authenticated client went to the library while the fast path is in use; for tests. */
   passedToLibrary = 0;
   #phase: FilterPhase;
   readonly #frames = new FrameCounter();
@@ -292,6 +293,7 @@ export class ConnectionFilter implements Connection, TimerWheelItem {
   updateReading(): void {
     const { stream } = this;
     if (this.#phase !== 'open' || !stream.writable) return;
+    // Without the fast path the library reads, and is only told to look again.
     if (this.#notifyLibrary === undefined) return void stream.emit('readable');
     const isWriteBufferFull = stream.writableNeedDrain;
     if (isWriteBufferFull && !stream.listeners('drain').includes(resumeFilter)) stream.once('drain', resumeFilter);
@@ -353,6 +355,7 @@ export class ConnectionFilter implements Connection, TimerWheelItem {
         passedTo = packetAt;
         // The library is still busy with earlier bytes.
         if (this.#forLibrary !== undefined) break;
+        // The two bytes before the payload.
         const packetId = ((chunk[payloadAt - 2] as number) << 8) | (chunk[payloadAt - 1] as number);
         this.uplinkPath?.take(chunk.subarray(payloadAt, end), packetId);
         passedTo = end;
@@ -392,6 +395,7 @@ export class ConnectionFilter implements Connection, TimerWheelItem {
     return chunk === null ? held : Buffer.concat([held, chunk]);
   }
 
+  /** Holds these bytes. Counts the whole memory that they keep alive, which may be larger than they are. */
   #holdBytes(bytes: Buffer | undefined): boolean {
     this.#bytes = bytes;
     return this.#reportHeldBytes(bytes?.buffer.byteLength ?? 0);
@@ -406,6 +410,7 @@ export class ConnectionFilter implements Connection, TimerWheelItem {
 
 /** Appends a chunk to the held bytes. A full buffer doubles, so that bytes that arrive one by one are cheap to hold. */
 function append(held: Buffer | undefined, chunk: Buffer): Buffer {
+  // A chunk that is a part of a larger memory is copied, so that the rest of that memory is not held too.
   if (held === undefined && chunk.buffer.byteLength === chunk.length) return chunk;
   const heldLength = held?.length ?? 0;
   const length = heldLength + chunk.length;

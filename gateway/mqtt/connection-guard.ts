@@ -164,6 +164,7 @@ export class ConnectionGuard implements FilterWatcher {
   sent(filter: ConnectionFilter): void {
     if (filter.isAwaitingRead) return;
     filter.isAwaitingRead = true;
+    // No real number, so that the time starts at the first check.
     filter.readBytes = -1;
     this.#awaitingRead.add(filter);
     this.#wheel.keepTurning();
@@ -236,6 +237,7 @@ export class ConnectionGuard implements FilterWatcher {
     const { perAddress, silentPerAddress, strangers } = this.#options.limits;
     if (this.#countAddress(address, 1) > perAddress)
       return crowdCause(`the address has ${perAddress} connections already`);
+    // If none has been silent long enough, the new connection is accepted nevertheless: `strangers` limits them all.
     if (this.#silentStrangers.countOf(address) >= silentPerAddress)
       this.#evictSilent(
         this.#silentStrangers.oldestOf(address),

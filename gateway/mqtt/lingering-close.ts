@@ -16,8 +16,9 @@ const MAX_LINGER_TIME = Seconds(1);
 const MAX_LINGER_BYTES = 64 * 1024;
 
 /**
- * Replaces `destroy` of this connection's stream: the first call closes it as described above, unless the connection is
- * broken already. `onClosing` is called in a later microtask; the caller must then stop the library from serving it.
+ * Replaces `destroy` of this connection's stream: the first call closes the connection as described above, unless it is
+ * broken or the client has closed its side, so that nothing more can arrive. `onClosing` is called in a later
+ * microtask; the caller must then stop the library from serving the connection.
  */
 export function makeCloseLinger({ stream, raw }: Connection, clock: Clock, onClosing: () => void): void {
   const destroy = stream.destroy;

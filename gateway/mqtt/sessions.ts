@@ -1,6 +1,6 @@
 /**
- * Holds the sessions, that is the authenticated connections, by device, and ends them. A lock has at most one session;
- * phones that act for it have further ones.
+ * Holds the sessions, that is the authenticated connections, by device, and ends them. A lock has at most one session
+ * (two for a moment while a new connection takes over from the old one); phones that act for it have further ones.
  */
 import { afterThisTurn } from '../../proto/clock.js';
 import type { DisconnectCause } from '../../proto/power/judge/event.js';
@@ -117,8 +117,8 @@ export class Sessions {
   }
 
   /**
-   * Counts calls of {@link end}. The broker compares it before and after an authentication: if it changed, the
-   * credentials may have been withdrawn meanwhile.
+   * Counts calls of {@link end} and {@link endOfMerchant}. The broker compares this count before and after an
+   * authentication: if it changed, the credentials may have been withdrawn meanwhile.
    */
   get endCount(): number {
     return this.#endCount;
@@ -178,8 +178,8 @@ export class Sessions {
   }
 
   /**
-   * Ends all sessions of a merchant's locks and their phones. The caller must have committed the closing, as for
-   * {@link end}. Many sessions are ended in several turns of the event loop.
+   * Ends all sessions of a merchant's locks and their phones. As for {@link end}, the caller must have committed before
+   * that the merchant is closed. Many sessions are ended in several turns of the event loop.
    */
   async endOfMerchant(merchantId: number): Promise<void> {
     const sessions = [...this.all()].filter(({ sender }) => sender.merchantId === merchantId);

@@ -6,7 +6,7 @@
  */
 import type { Clock, Milliseconds, Timer } from '../../proto/clock.js';
 
-/** The length of a slot. A deadline fires at most two slots late, and never early. */
+/** The length of a slot. A deadline fires at most two slots late unless the event loop is, and never early. */
 const SLOT_DURATION: Milliseconds = 250;
 
 /** An item with a deadline. `slot` is for the wheel: the slot that the item is in, 0 for none. */
@@ -40,6 +40,7 @@ export class TimerWheel<T extends TimerWheelItem> {
   /** Sets or moves an item's deadline, `delay` from now. */
   set(item: T, delay: Milliseconds): void {
     this.cancel(item);
+    // A slot that has fired is not visited again.
     const slot = Math.max(Math.ceil((this.#clock.now() + delay) / SLOT_DURATION), this.#lastSlot + 1);
     const items = this.#slots.get(slot);
     if (items === undefined) this.#slots.set(slot, new Set([item]));
@@ -75,7 +76,7 @@ export class TimerWheel<T extends TimerWheelItem> {
     this.#timer = undefined;
     const nowMs = this.#clock.now();
     // If the step runs late, bytes that would meet a deadline may have arrived unread. They are read before the next
-    // step.
+    // step. That one fires even if it is late too: a busy gateway must not put deadlines off for ever.
     this.#hasDeferred = !this.#hasDeferred && nowMs - this.#stepDueMs > SLOT_DURATION;
     if (this.#hasDeferred) return void this.keepTurning();
     const currentSlot = Math.floor(nowMs / SLOT_DURATION);

@@ -7,7 +7,7 @@
  * connection, and every unusual PUBLISH (connection-filter.ts distinguishes them).
  *
  * PUBACKs are written in the order of the PUBLISHes (MQTT 3.1.1, 4.6), since ingest answers in that order. The PUBACKs
- * of one commit are written at the end of the event loop turn, in one write per socket.
+ * of one commit are written in the microtask after ingest's answers, in one write per socket.
  */
 import { monotonicMs } from '../../proto/clock.js';
 import type { GatewayEvents } from '../events.js';
@@ -30,7 +30,7 @@ export interface FastPathOptions {
   readonly onFailed: (filter: ConnectionFilter, error: Error) => void;
 }
 
-/** The fast paths of a broker, and the PUBACKs that wait for the end of the turn. */
+/** The fast paths of a broker, and the PUBACKs that wait to be written. */
 export class UplinkFastPaths {
   readonly options: FastPathOptions;
   /* For each waiting PUBACK: its path, and when its PUBLISH arrived (monotonic, ms). */
@@ -47,7 +47,7 @@ export class UplinkFastPaths {
     return new UplinkFastPath(this, session, filter);
   }
 
-  /** Makes a path write its PUBACKs at the end of the event loop turn. */
+  /** Makes a path write its PUBACKs in the next microtask. @param arrivedAt when the PUBLISH arrived, monotonic */
   answered(path: UplinkFastPath, arrivedAt: number): void {
     if (this.#answered.push(path) === 1) queueMicrotask(this.#flush);
     this.#arrivedAt.push(arrivedAt);
@@ -69,7 +69,7 @@ export class UplinkFastPaths {
  * - *reading*: fewer than {@link MAX_UNANSWERED_UPLINKS} uplinks are unanswered.
  * - *full*: at least that many are unanswered. The filter does not read until there are fewer.
  * - *failed*: an uplink must not be acknowledged. The PUBACKs of earlier uplinks are written, and the connection is
- *   closed. The path takes nothing more; running uplinks are still stored, but get no PUBACK.
+ *   closed. The path takes nothing more; uplinks that ingest has already are still stored, but get no PUBACK.
  */
 export class UplinkFastPath implements UplinkPath {
   readonly #paths: UplinkFastPaths;

@@ -92,6 +92,7 @@ export class UplinkBudget {
   readonly #held = new Set<HeldConnection>();
   #timer: Timer | undefined;
 
+  /** @param clock measures how the buckets refill: monotonic, unlike the clock of `watcher` */
   constructor(owner: UplinkBudget['owner'], limits: BudgetLimits, clock: Clock, watcher: BudgetWatcher) {
     const nowMs = clock.now();
     const { uplinksPerSecond, burstUplinks, uplinksPerDay } = limits;

@@ -166,6 +166,7 @@ export function uplinkPayloadOffset(chunk: Uint8Array, at: number, end: number, 
   if (header !== QOS_1_PUBLISH && header !== QOS_1_PUBLISH_DUP) return 0;
   let topicAt = at + 1;
   while ((chunk[topicAt] as number) >= 0x80) topicAt += 1;
+  // Past the last byte of the packet's length, and the two bytes of the topic's length.
   topicAt += 3;
   const idAt = topicAt + topic.length;
   if (idAt + 2 > end || chunk[topicAt - 2] !== topic.length >> 8 || chunk[topicAt - 1] !== (topic.length & 0xff))

@@ -106,6 +106,7 @@ export class PacketFields {
       if (isPublish || this.#type === PUBACK) return this.#startField(UNCHECKED, 0);
       return this.#bytesAfterField === 0 ? this.#fault('it has no topic filter') : this.#startField(TOPIC_LENGTH, 2);
     }
+    // Only QOS is left.
     if (this.#number > MAX_QOS) return this.#fault(`it asks for QoS ${this.#number}`);
     return this.#nextFilter();
   }

@@ -14,6 +14,7 @@ interface ClientWithParser {
 
 /** Makes the library answer a client's repeated filters one by one. Call once, when the library has the CONNECT. */
 export function answerRepeatedFilters(client: object): void {
+  // Before the library's own listener, which starts to answer the packet.
   (client as ClientWithParser)._parser.prependListener('packet', markRepeated);
 }
 

@@ -42,7 +42,7 @@ export class RefusalRecorder {
   readonly #ofUnauthenticated = new Map<string, RefusalChange>();
   #timer: Timer | undefined;
   #sweepTimer: Timer | undefined;
-  #storing: Promise<void> = Promise.resolve();
+  #writing: Promise<void> = Promise.resolve();
   #isStopped = false;
 
   constructor(parts: RefusalRecorderParts) {
@@ -58,21 +58,21 @@ export class RefusalRecorder {
 
   /** The refusals of a lock, latest first. Includes waiting refusals if the store can write. */
   async read(deviceId: number): Promise<Refusal[]> {
-    await this.store();
+    await this.writeWaiting();
     return await this.#parts.store.read(deviceId, this.#parts.now());
   }
 
   /** Writes waiting refusals, at most one batch. Never rejects: what can't be written keeps waiting. */
-  store(): Promise<void> {
-    this.#storing = this.#storing.then(() => this.#storeWaiting());
-    return this.#storing;
+  writeWaiting(): Promise<void> {
+    this.#writing = this.#writing.then(() => this.#writeBatch());
+    return this.#writing;
   }
 
   /** Drops the waiting refusals of a lock whose history will be erased. Resolves when no write is running. */
   async forget(mac: Mac): Promise<void> {
     for (const waiting of [this.#ofAuthenticated, this.#ofUnauthenticated])
       for (const [key, change] of waiting) if (change.mac === mac) waiting.delete(key);
-    await this.#storing;
+    await this.#writing;
   }
 
   /** Writes all waiting refusals, if the store can write. Must be called when no more events are emitted. */
@@ -83,7 +83,7 @@ export class RefusalRecorder {
     let waitingBefore: number;
     do {
       waitingBefore = this.waiting;
-      await this.store();
+      await this.writeWaiting();
     } while (this.waiting > 0 && this.waiting < waitingBefore);
   }
 
@@ -104,7 +104,7 @@ export class RefusalRecorder {
     waiting.set(key, known === undefined ? change : mergeRefusals(known, change));
   }
 
-  async #storeWaiting(): Promise<void> {
+  async #writeBatch(): Promise<void> {
     const { store, now, isStoreFailing } = this.#parts;
     if (this.waiting === 0) return;
     if (isStoreFailing()) return this.#scheduleWrite(STORE_RETRY_DELAY);
@@ -125,7 +125,7 @@ export class RefusalRecorder {
     if (this.#isStopped) return;
     this.#timer ??= this.#parts.clock.after(delay, () => {
       this.#timer = undefined;
-      void this.store();
+      void this.writeWaiting();
     });
   }
 

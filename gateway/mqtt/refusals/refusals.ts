@@ -8,7 +8,7 @@ import type { RefusalCause } from './refusal-reason.js';
 
 /** How much of a refused client id operators see. */
 const SHOWN_CLIENT_ID_CHARS = 64;
-/** A phone's client id, with its lock's MAC in any spelling. */
+/** A phone's client id, with its lock's MAC in any spelling: 12 digits, and up to five separators. */
 const PHONE_CLIENT_ID = /^phone-(.{12,17})-[^-]*$/;
 
 /** The number of refusals of each kind since the start. */

@@ -67,7 +67,7 @@ export async function setUpUsage(test: Teardown, options: UsageSetupOptions = {}
       reload: async () => undefined,
     },
     commands: { cancelled: () => undefined },
-    refusals: { store: async () => undefined, forget: async () => undefined },
+    refusals: { writeWaiting: async () => undefined, forget: async () => undefined },
     onWebhookUrl: () => undefined,
   });
   if ((await store.listMerchants()).length === 0) await accounts.addMerchant(MERCHANT);
