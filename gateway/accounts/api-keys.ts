@@ -42,6 +42,7 @@ export interface ApiKeyTerms {
 
 export interface ApiKeysParts {
   readonly store: Store;
+  /** The gateway's own keys, with which API keys are hashed. */
   readonly keys: Keys;
   /** Wall-clock time. */
   readonly clock: Clock;

@@ -154,9 +154,9 @@ export class Users {
       if (attempt.retryAfterMs !== undefined) return { result: 'retry-later', retryAfterMs: attempt.retryAfterMs };
       charge();
       const user = await this.#parts.store.people.findLogin(merchantId, username);
-      // A password is compared even for an unknown user, so that the time reveals nothing.
       // Logins of one merchant from one group of addresses have a queue in common, with a limit.
       const source = `${merchantId} ${addressGroup(address)}`;
+      // A password is compared even for an unknown user, so that the time reveals nothing.
       const fits = await this.#passwords.check(password, user?.passwordHash ?? null, source);
       result = fits ? 'right' : 'wrong';
       return user !== null && fits ? { result: 'right', userId: user.id } : { result: 'refused' };
