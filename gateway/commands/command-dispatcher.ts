@@ -12,7 +12,8 @@
  *   the lock, and when time alone changes something.
  * - *leaving*: it is in the ingest's queue: at most one command of each lock, and a limited number in all. Further
  *   queues wait for their turn.
- * - *withdrawn*: a cancel takes a queued command out while it is being stored; a failed cancel puts it back.
+ * - *withdrawn*: a cancel takes a queued command out while the cancellation is being stored; a failed cancel puts the
+ *   command back.
  * - *expiring*: its time has passed. It is not sent any more, and is dropped once the expiry is stored.
  */
 import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
@@ -214,7 +215,7 @@ export class CommandDispatcher {
 
   #storePostponement(ids: readonly number[], byMs: number): void {
     const write = this.#parts.store.commands.postpone(ids, byMs);
-    // The commands are postponed in memory; only a restart before their end would find them expired.
+    // In memory the commands are postponed even if the write fails. Only a restart would find their old expiry.
     this.#track(write.catch((error: Error) => this.#reportFailure(error)));
   }
 
@@ -261,6 +262,7 @@ export class CommandDispatcher {
       if (atMs <= nowMs) this.#leave(queue, next, session);
       else dueMs = Math.min(dueMs, atMs);
     }
+    // An earlier deadline that remains only has the queue examined once more.
     if (dueMs !== queue.dueMs && dueMs < NEVER) this.#deadlines.set(queue, dueMs);
     this.#setTimer();
   }
@@ -275,8 +277,9 @@ export class CommandDispatcher {
   }
 
   /**
-   * The lock's connection; undefined unless it has subscribed, the lock's state takes commands, and the first uplink
-   * has arrived or the wait for it is over: it shows whether the battery allows commands.
+   * The lock's connection; undefined unless it has subscribed, no other command is being written to it, the lock's
+   * state takes commands, and its first uplink, which shows whether the battery allows commands, has arrived or the
+   * wait for that uplink is over.
    */
   #reachable(queue: CommandQueue): Session | undefined {
     const session = this.#parts.sessionOf(queue.deviceId);
@@ -371,6 +374,7 @@ export class CommandDispatcher {
     open.session = session;
     this.#parts.events.emit('command', { atMs, mac: record.mac, record: open.record });
     const { id, expiresAtMs: expiresMs, command } = record;
+    // The sending is on disk already, so the command counts as sent even if no bytes follow.
     if (this.#isStopped || this.#parts.clock.now() >= expiresMs) return;
     // The MQTT library (aedes) loses a message that another follows too closely, so the next command waits until this
     // one is written.

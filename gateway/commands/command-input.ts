@@ -55,6 +55,8 @@ const PARAMETERS: Readonly<Record<Command['type'], readonly string[]>> = {
   reset: [],
 };
 const MAX_ASKED_BY_CHARS = 100;
+/** How much of an unknown member's name the error quotes. */
+const MAX_QUOTED_NAME_CHARS = 40;
 
 /** The members of the body of a merchant's request, whose path names the lock. */
 const MERCHANT_MEMBERS = ['type', 'parameters', 'expires_in', 'not_before', 'confirm_airplane'];
@@ -114,7 +116,8 @@ function refuseUnknown(
   known: { has(name: string): boolean },
 ): void {
   const unknown = Object.keys(json).find((name) => !known.has(name));
-  if (unknown !== undefined) reader.expect(json[unknown], path, unknown.slice(0, 40), 'no such member');
+  if (unknown !== undefined)
+    reader.expect(json[unknown], path, unknown.slice(0, MAX_QUOTED_NAME_CHARS), 'no such member');
 }
 
 function readTargets(reader: JsonReader, json: JsonObject): CommandTargets {
@@ -141,6 +144,7 @@ function readCheckedCommand(reader: JsonReader, json: JsonObject): Command {
   const parameters = json.parameters === undefined ? {} : reader.object(json.parameters, '', 'parameters');
   refuseUnknown(reader, parameters, 'parameters', new Set(PARAMETERS[type]));
   const command = readCommand(reader, { ...parameters, type }, 'parameters');
+  // For a missing or faulty number of seconds, `command` has 0.
   if (command.type === 'siren' && !(Number(parameters.seconds) >= 1 && command.seconds <= MAX_SIREN_SECONDS))
     reader.expect(parameters.seconds, 'parameters', 'seconds', `a whole number of seconds, 1 to ${MAX_SIREN_SECONDS}`);
   if (command.type === 'set-power') checkPower(reader, parameters);

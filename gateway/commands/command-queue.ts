@@ -37,7 +37,7 @@ export function newQueue(deviceId: number, mac: Mac): CommandQueue {
   return { deviceId, mac, open: [], leaving: undefined, reserved: 0, dueMs: NEVER };
 }
 
-/** From when on a command may be sent, ms since the epoch. Commands are sent in this order. */
+/** From when on a command may be sent, by the run's clock. A lock gets its commands in the order of these times. */
 function earliestSendMs({ createdAtMs, notBeforeMs }: CommandRecord): number {
   return Math.max(createdAtMs, notBeforeMs ?? createdAtMs);
 }

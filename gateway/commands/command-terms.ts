@@ -48,8 +48,8 @@ const MAX_RESEND_DELAY = Minutes(15);
 
 /** How long after its last send a command is sent again, after `sendCount` sends on one connection. */
 export function resendDelay(type: Command['type'], sendCount: number): Milliseconds {
-  // The lock may search for a GPS fix for some time before it answers.
   const doubled = Math.min(MIN_RESEND_DELAY * 2 ** (sendCount - 1), MAX_RESEND_DELAY);
+  // The lock may search for a GPS fix for some time before it answers.
   return type === 'locate-gps' ? doubled + POWER_MODEL.timings.fixSearchEnds : doubled;
 }
 

@@ -111,6 +111,7 @@ export class Commands implements CommandListener {
   /** Sends stored commands as soon as their locks are reachable. */
   #enqueue(records: ReadonlyMap<number, CommandRecord>): void {
     for (const record of records.values()) {
+      // A command that is not queued any more was cancelled while it was being stored.
       if (record.state === 'queued') this.#dispatcher.enqueue(record);
       else this.#dispatcher.release(record.deviceId);
     }
@@ -250,6 +251,7 @@ export class Commands implements CommandListener {
     const { store, events } = this.#parts;
     const record = await store.commands.find(commandId);
     if (record !== null && record.deviceId === deviceId && record.sentCount > 0) {
+      // The store took this answer as the end of the command, which the dispatcher had dropped already.
       if (record.state === state && record.finishedAtMs === atMs) events.emit('command', { atMs, mac, record });
       return;
     }
