@@ -85,33 +85,33 @@ export class LivesReplay {
 }
 
 /**
- * Copies from the known belief the members that follow from times of receipt (connection, commands, time): the log may
- * lack some of the events that led to them.
+ * Copies from the present belief the members that follow from times of receipt (connection, commands, time): the log
+ * may lack some of the events that led to them.
  */
-function copyReceiptBeliefs(belief: Belief, known: Belief): void {
-  belief.nowMs = known.nowMs;
-  belief.isConnected = known.isConnected;
-  belief.firstConnectionMs = known.firstConnectionMs;
-  belief.connectedSinceMs = known.connectedSinceMs;
-  belief.offlineSinceMs = known.offlineSinceMs;
-  belief.activityMs = known.activityMs;
-  belief.hasUplinks = known.hasUplinks;
-  belief.closeSeen = known.closeSeen;
-  belief.listeningSinceMs = known.listeningSinceMs;
-  belief.isUnexplainedReported = known.isUnexplainedReported;
-  belief.airplaneSwitches = known.airplaneSwitches;
-  belief.suspendedSinceMs = known.suspendedSinceMs;
+function copyReceiptBeliefs(belief: Belief, present: Belief): void {
+  belief.nowMs = present.nowMs;
+  belief.isConnected = present.isConnected;
+  belief.firstConnectionMs = present.firstConnectionMs;
+  belief.connectedSinceMs = present.connectedSinceMs;
+  belief.offlineSinceMs = present.offlineSinceMs;
+  belief.activityMs = present.activityMs;
+  belief.hasUplinks = present.hasUplinks;
+  belief.closeSeen = present.closeSeen;
+  belief.listeningSinceMs = present.listeningSinceMs;
+  belief.isUnexplainedReported = present.isUnexplainedReported;
+  belief.airplaneSwitches = present.airplaneSwitches;
+  belief.suspendedSinceMs = present.suspendedSinceMs;
   // A silence that was reported must not be reported again while it lasts.
-  belief.isOverdueReported = known.isOverdueReported && isSameSilence('period-overdue', belief, known);
-  belief.isWindowReported = known.isWindowReported && isSameSilence('window-offline', belief, known);
-  belief.isRecoveryReported = known.isRecoveryReported && isSameSilence('recovery-offline', belief, known);
+  belief.isOverdueReported = present.isOverdueReported && isSameSilence('period-overdue', belief, present);
+  belief.isWindowReported = present.isWindowReported && isSameSilence('window-offline', belief, present);
+  belief.isRecoveryReported = present.isRecoveryReported && isSameSilence('recovery-offline', belief, present);
   // A tick (an event that only says what time it is) is due at once: it finds what is overdue by now.
-  belief.dueMs = known.nowMs;
+  belief.dueMs = present.nowMs;
 }
 
 /** Whether the lock has been silent, in the sense of the rule, since the same time in both beliefs. */
-function isSameSilence(rule: RuleName, belief: Belief, known: Belief): boolean {
+function isSameSilence(rule: RuleName, belief: Belief, present: Belief): boolean {
   const silentSinceMs = (each: Belief) =>
     silenceLapses(POWER_MODEL, each).find((lapse) => lapse.rule === rule)?.sinceMs;
-  return silentSinceMs(belief) === silentSinceMs(known);
+  return silentSinceMs(belief) === silentSinceMs(present);
 }

@@ -127,6 +127,7 @@ export class Locks {
       const lock = this.#add(deviceId, mac, state, true);
       if (isReplayed) this.#dirty.add(lock);
       if (rebuild !== undefined) rebuilt.push({ atMs, mac, ...rebuild });
+      // Only if the judge failed in this very load: an earlier stop was announced when it happened.
       if (state.unjudged?.sinceMs === atMs) this.#judgingChanges.push({ lock, unjudged: state.unjudged });
     }
     return rebuilt;
@@ -248,6 +249,7 @@ export class Locks {
   /** Notes that the stored state of a lock can't be read. The lock is judged again as soon as it can be read. */
   #stateLost(lock: KnownLock, error: Error): void {
     this.stopJudging(lock, `its stored state could not be read: ${messageOf(error)}`);
+    // `stopJudging` does nothing for a lock that is not judged already; its state must be repaired all the same.
     lock.isLost = true;
     lock.isTorn = true;
     this.#torn.add(lock);
@@ -485,6 +487,7 @@ export class Locks {
   }
 
   #wake(): void {
+    // Equals no time, so that the timer is set again in any case.
     this.#timerDueMs = Number.NaN;
     const due: KnownLock[] = [];
     for (let lock = this.#takeDue(); lock !== undefined; lock = this.#takeDue()) due.push(lock);

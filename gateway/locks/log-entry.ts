@@ -32,6 +32,7 @@ export function judgeEventOf(entry: LogEntry, marks: readonly number[] = NO_MARK
 function lockEventOf(event: LockEvent, atMs: number): JudgeEvent {
   if (event.event === 'gateway') return { type: 'gateway', state: event.state, atMs };
   if (event.event === 'command') {
+    // Older versions did not log when a set-power command expires.
     const { id, command, expiresMs = atMs + DEFAULT_SET_POWER_LIFETIME } = event;
     return { type: 'command', id, command, expiresMs, atMs };
   }

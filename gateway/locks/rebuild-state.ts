@@ -159,6 +159,7 @@ async function replayUnflushed(
         judgeStored(judging, loaded.state, uplink, marks.get(deviceId));
       } catch (error) {
         if (error instanceof JudgeFailure) failed.set(deviceId, { judged: count, why: messageOf(error.cause) });
+        // A damaged uplink: the state without it is reported as rebuilt.
         else loaded.rebuilt ??= { why: (error as Error).message, from: 'log' };
       }
     }

@@ -10,9 +10,9 @@ import { lowBatteryLimitPercent } from '../../proto/power/judge/state.js';
 import { POWER_MODEL } from '../../proto/power/model.js';
 import type { NewMerchantEvent } from '../store/contract/webhooks/merchant-event.js';
 
-/** What was told, as stored with the lock's state; a member is absent if there is no such trouble. */
+/** What was reported, as stored with the lock's state; a member is absent if there is no such trouble. */
 export interface ReportedTroubles {
-  /** Since when the lock is late, ms since the epoch. */
+  /** Since when the lock is late, by the run's clock, ms since the epoch. */
   readonly lateSinceMs?: number;
   readonly isBatteryLow?: true;
 }
@@ -25,8 +25,8 @@ interface TroubledState {
 const NO_EVENTS: readonly NewMerchantEvent[] = Object.freeze([]);
 
 /**
- * Compares a lock with what was told, and returns the events about what has changed; the state then says that they were
- * told. `atMs` is by the run's clock.
+ * Compares a lock with what was reported, and returns the events about what has changed; the state then has the changes
+ * as reported. `atMs` is by the run's clock.
  */
 export function takeEvents(
   deviceId: number,
@@ -54,8 +54,11 @@ export function takeEvents(
     });
   if (isLow !== wasLow && percent !== null)
     events.push({ deviceId, type: 'battery', atMs, content: { battery: isLow ? 'low' : 'charged', percent } });
-  const told = { ...(lateSinceMs !== undefined && { lateSinceMs }), ...(isLow && { isBatteryLow: true as const }) };
-  if (Object.keys(told).length === 0) delete state.reported;
-  else state.reported = told;
+  const reportedNow = {
+    ...(lateSinceMs !== undefined && { lateSinceMs }),
+    ...(isLow && { isBatteryLow: true as const }),
+  };
+  if (Object.keys(reportedNow).length === 0) delete state.reported;
+  else state.reported = reportedNow;
   return events;
 }

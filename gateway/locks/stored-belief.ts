@@ -73,10 +73,11 @@ function withLife(key: unknown): unknown {
  * lack. They describe only what happens from now on; what came before is unknown, and breaks no rule.
  */
 function upgradeOrder(belief: Record<string, unknown>): void {
+  // A belief with network pings has the other members too.
   if (belief.networkPings !== undefined || typeof belief.nowMs !== 'number') return;
-  const { commands, commandsSinceMs, commandsAboveId, networkPings, ...connection } = newBelief(POWER_MODEL, '', 0);
-  const { connections, isConnectionWhole, hasClosePing, connectionFirst, connectionLast, windowSinceMs } = connection;
-  const { droppedAtPing, isStateDoubtful } = connection;
+  const fresh = newBelief(POWER_MODEL, '', 0);
+  const { commands, commandsAboveId, networkPings, connections, isConnectionWhole, hasClosePing } = fresh;
+  const { connectionFirst, connectionLast, windowSinceMs, droppedAtPing, isStateDoubtful } = fresh;
   Object.assign(belief, {
     commands,
     commandsSinceMs: belief.nowMs,

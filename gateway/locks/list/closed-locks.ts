@@ -62,6 +62,7 @@ export class ClosedLocks {
         this.#isOutdated = false;
         const before = this.#macs;
         this.#macs = await this.#readMacs();
+        // Without closed merchants, before and now, nothing has changed.
         if (this.#macs.size + before.size > 0) this.#onChange();
       }
     } catch {

@@ -11,7 +11,8 @@ const MAX_KEPT_LOCKS = 2_000_000;
 const MAX_KEPT_ORDERS = 200;
 
 interface KeptOrder {
-  readonly list: string;
+  /** The list with its filters, as text. */
+  readonly listKey: string;
   readonly deviceIds: Uint32Array;
 }
 
@@ -23,11 +24,14 @@ export class KeptOrders {
   #lastNumber = 0;
   #keptLocks = 0;
 
-  /** Keeps an order, and returns its id. @param list the list with its filters; only the same list finds the order */
-  keep(list: string, deviceIds: Uint32Array): string {
+  /**
+   * Keeps an order, and returns its id. @param listKey the list with its filters, as text; only the same list finds the
+   * order
+   */
+  keep(listKey: string, deviceIds: Uint32Array): string {
     this.#lastNumber += 1;
     const id = `${this.#processId}-${this.#lastNumber}`;
-    this.#orders.set(id, { list, deviceIds });
+    this.#orders.set(id, { listKey, deviceIds });
     this.#keptLocks += deviceIds.length;
     for (const oldest of this.#orders.keys()) {
       if (this.#keptLocks <= MAX_KEPT_LOCKS && this.#orders.size <= MAX_KEPT_ORDERS) break;
@@ -37,9 +41,9 @@ export class KeptOrders {
   }
 
   /** The kept order of this list; undefined if it was dropped, or belongs to another list. */
-  find(list: string, id: string): Uint32Array | undefined {
+  find(listKey: string, id: string): Uint32Array | undefined {
     const kept = this.#orders.get(id);
-    if (kept?.list !== list) return undefined;
+    if (kept?.listKey !== listKey) return undefined;
     this.#orders.delete(id);
     this.#orders.set(id, kept);
     return kept.deviceIds;

@@ -49,6 +49,7 @@ export class LockDirectory {
         this.#updating = undefined;
       });
       await this.#updating;
+      // What was written before this call has been read now. `#changed` may have got later writes.
       if (this.#isLoaded) return;
     }
   }
@@ -72,6 +73,7 @@ export class LockDirectory {
   async #updateOnce(turns: ReadTurns): Promise<void> {
     if (!this.#isLoaded) await this.#load(turns);
     const macs = [...this.#changed];
+    // So many locks are read faster all together than one by one.
     if (macs.length > LOCKS_PER_SLICE) return this.changed();
     for (const mac of macs) {
       // Removed before the lock is read: a write during the read adds it again.

@@ -89,20 +89,20 @@ export class LockList {
     const { after } = request;
     const { key, isDescending } = query.order;
     if (key === 'mac' && !isDescending) return await this.#pageByMac(read, after?.mac);
-    const list = JSON.stringify(query);
-    const keptOrder = after === undefined ? undefined : this.#keptOrder(list, after);
+    const listKey = JSON.stringify(query);
+    const keptOrder = after === undefined ? undefined : this.#keptOrder(listKey, after);
     if (after !== undefined && keptOrder !== undefined)
       return await this.#pageOfOrder(read, { deviceIds: keptOrder, id: after.orderId, offset: after.offset });
     const ordered = await this.#orderNow(read, after);
     const deviceIds = Uint32Array.from(ordered, ({ deviceId }) => deviceId);
-    const id = ordered.length > read.limit ? this.#orders.keep(list, deviceIds) : null;
+    const id = ordered.length > read.limit ? this.#orders.keep(listKey, deviceIds) : null;
     return await this.#pageOfOrder(read, { deviceIds, id, offset: 0 });
   }
 
   /** The order of the list's first page; undefined if it was dropped. */
-  #keptOrder(list: string, { orderId, offset }: LockPosition): Uint32Array | undefined {
+  #keptOrder(listKey: string, { orderId, offset }: LockPosition): Uint32Array | undefined {
     const isPossible = orderId !== null && Number.isSafeInteger(offset) && offset >= 0;
-    return isPossible ? this.#orders.find(list, orderId) : undefined;
+    return isPossible ? this.#orders.find(listKey, orderId) : undefined;
   }
 
   async #pageByMac(read: PageRead, afterMac: Mac | undefined): Promise<LockListPage> {
@@ -112,6 +112,7 @@ export class LockList {
       locks.push(...matches);
       if (locks.length <= limit) continue;
       const { mac } = (locks[limit - 1] as ListedLock).device;
+      // An order by MAC has no other value, and needs no kept order.
       return { locks: locks.slice(0, limit), next: { orderId: null, offset: 0, value: 0, mac }, rows: read.rows };
     }
     return { locks, next: null, rows: read.rows };
@@ -124,7 +125,8 @@ export class LockList {
     const passes = lockMatcher(filter);
     const devices = directory.locks(filter.merchantId);
     let index = afterMac === undefined ? 0 : indexAfter(devices, afterMac);
-    // The first slice of a page is as small as the page, which most often needs no other.
+    // The first slice is as small as the page, which most often needs no other; one more lock shows whether a page
+    // follows.
     for (let length = Math.min(read.limit + 1, LOCKS_PER_SLICE); index < devices.length; length = LOCKS_PER_SLICE) {
       await turns.next(read.signal);
       const slice = devices.slice(index, index + length);

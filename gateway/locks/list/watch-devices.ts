@@ -18,7 +18,7 @@ export const DEVICE_WRITES: Readonly<Record<string, (...args: never[]) => readon
   eraseDevice: () => 'any',
 };
 
-/** Whether a method may change a merchant's name, which its locks show. */
+/** Whether a method may change a merchant's name, which its locks show. A new merchant has no locks. */
 function mayChangeMerchant(name: string): boolean {
   return /merchant/i.test(name) && name !== 'addMerchant';
 }
@@ -38,6 +38,7 @@ export function watchDevices(store: Store, ...listeners: readonly DeviceListener
       try {
         return await write(...args);
       } finally {
+        // Also after a failure: the write may have happened nevertheless.
         const macs = writtenBy(...(args as never[]));
         for (const listener of listeners) listener.changed(macs === 'any' ? undefined : macs);
       }
