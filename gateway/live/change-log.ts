@@ -58,7 +58,8 @@ export class ChangeLog {
   }
 
   /**
-   * The entries after a position, in order; undefined if some of them may have been dropped.
+   * The entries after a position, in order; undefined if some of them may have been dropped, or if this log has not
+   * reached the position.
    *
    * @param merchantId whose locks; all if undefined
    */

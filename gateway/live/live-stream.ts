@@ -145,6 +145,7 @@ export class LiveStream {
   checkTimes(): void {
     if (this.hasEnded) return;
     const nowMs = this.#clock.now();
+    // A stream that is reading ends once it has sent the present state.
     if (nowMs >= this.#endsAtMs && this.#phase !== 'reading') {
       this.end();
       return;
