@@ -3,6 +3,7 @@
  * Pure.
  */
 
+import { Minutes } from '../../proto/clock.js';
 import { SECTIONS, step, type WhyStep } from '../../proto/why/step.js';
 import { toDate } from '../../proto/wire/ping-json.js';
 import type { DeliveryReading, StoredAttempt } from '../store/contract/webhook-store.js';
@@ -40,14 +41,14 @@ export const OUTCOMES = [
 
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** An event at a URL. */
+/** An event at a URL. Times are wall-clock times, ms since the epoch. */
 export interface DeliveryCase {
   readonly url: WebhookUrl;
   /** What the store knows of the delivery; null if the event is not for this URL. */
   readonly reading: DeliveryReading | null;
-  /** When the URL's open circuit lets one attempt through, ms since the epoch; null while it is closed. */
+  /** When the URL's open circuit lets one attempt through; null while it is closed. */
   readonly probeAtMs: number | null;
-  /** Until when the receiver asked for no requests (Retry-After), ms since the epoch; null if it asked for none. */
+  /** Until when the receiver asked for no requests (Retry-After); null if it asked for none. */
   readonly heldUntilMs: number | null;
   /**
    * Not null if the URL is ordered and earlier events of the lock are pending at it. `first` is the first of these
@@ -64,7 +65,7 @@ export interface DeliveryCase {
 const SCHEDULED_ATTEMPTS = RETRY_DELAYS.length + 1;
 /** With more attempts, the oldest are left out. */
 const MAX_SHOWN_ATTEMPTS = 20;
-const MAX_PROBE_WAIT_MINUTES = MAX_PROBE_WAIT / 60_000;
+const MAX_PROBE_WAIT_MINUTES = MAX_PROBE_WAIT / Minutes(1);
 
 const RESEND_TEXT = '“lockgate webhook resend” sends it again';
 

@@ -61,6 +61,7 @@ async function caseOf(
   const behind = await findEarlierPending(store, uplink, url);
   const earliest = behind?.first ?? null;
   const first = earliest && { ...earliest, reading: withWallClockDate(earliest.reading, webhooks) };
+  // Events from before the URL's start are not its own, whatever its filter.
   const isLeftOut = url.wasFiltered && !isBehind(url.startedAfter, uplink.id);
   return { url, reading, probeAtMs, heldUntilMs, isInGap, isLeftOut, behind: behind && { first } };
 }
@@ -68,8 +69,9 @@ async function caseOf(
 /** Converts the time of the next attempt from the dispatcher's clock to wall-clock time. */
 function withWallClockDate<Reading extends DeliveryReading | null>(reading: Reading, webhooks: Webhooks): Reading {
   if (reading === null || reading.nextAttemptAtMs === null) return reading;
-  const dueAtMs = webhooks.deliveryClock.toDate(reading.nextAttemptAtMs);
-  return { ...reading, nextAttemptAtMs: webhooks.nextAttemptWallClockMs(reading) ?? dueAtMs };
+  // The dispatcher knows when the URL may get an attempt at all; null at a disabled URL.
+  const possibleAtMs = webhooks.nextAttemptWallClockMs(reading);
+  return { ...reading, nextAttemptAtMs: possibleAtMs ?? webhooks.deliveryClock.toDate(reading.nextAttemptAtMs) };
 }
 
 async function readingOf(store: Store, { id }: StoredUplink, urlId: number): Promise<DeliveryReading | null> {

@@ -52,6 +52,7 @@ export async function readHistory(
   target: Target,
 ): Promise<ReadHistory> {
   const toMs = 'uplink' in target ? target.uplink.receivedAtMs : target.atMs;
+  // For a time: the last id before the first uplink received after it.
   const toId = 'uplink' in target ? target.uplink.id : (await store.webhooks.findFirstUplinkFrom(toMs + 1)) - 1;
   const start = await store.why.findLogStart(deviceId, toId, toMs, MAX_REPLAYED_UPLINKS);
   const marks = await store.marks.read(deviceId);
@@ -61,6 +62,8 @@ export async function readHistory(
   reading: for await (const batch of store.why.readLogFrom(deviceId, start, READ_BATCH_ENTRIES)) {
     for (const entry of batch) {
       if (isPastTarget || isAfterTarget(entry, target)) {
+        // The first entry after a time is past it. A target uplink must be met itself (below): if a later uplink comes
+        // first, the log lacks it, and the reading ends.
         isPastTarget ||= !('uplink' in target);
         if (!isPastTarget || after.length >= MAX_ENTRIES_AFTER) break reading;
       }

@@ -254,8 +254,7 @@ async function explainFinding(parts: WhyContext, id: number): Promise<Explanatio
 
 /**
  * The uplink that a finding is about: if several have the same credential, boot and sequence, the last one received
- * before the finding. Undefined if
- * the finding is not about an uplink.
+ * before the finding, or else the first. Undefined if the finding is not about an uplink.
  */
 async function findUplink(
   parts: WhyContext,
@@ -314,6 +313,7 @@ async function explainLock(parts: WhyContext, mac: Mac, atMs: number | undefined
   const steps = await momentSteps(parts, lock, atMs ?? parts.nowMs);
   const { budgets, locks } = parts;
   const { deviceId } = lock;
+  // The steps for now already say what is expected of the lock.
   const next =
     atMs === undefined
       ? [...budgetSteps(budgets, deviceId), ...unjudgedSteps(locks, deviceId)]
