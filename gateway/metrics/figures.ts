@@ -25,6 +25,7 @@ export interface FiguresParts {
   readonly outcomesStored: () => Promise<void>;
   /** Whether the store can't write. Then outcomes wait until it can, and the reading does not wait for them. */
   readonly isStoreFailing: () => boolean;
+  /** Limits the wait for outcomes: real time. */
   readonly clock: Clock;
 }
 

@@ -51,6 +51,7 @@ export class Metrics {
     registry.read('process_resident_memory_bytes', () => [[process.memoryUsage.rss()]]);
     registry.read('process_cpu_seconds_total', () => {
       const { user, system } = process.cpuUsage();
+      // Node counts microseconds.
       return [[(user + system) / 1e6]];
     });
     countConnections(events, registry);
@@ -89,6 +90,7 @@ export class Metrics {
       limitSeries(backlogs.map((backlog) => [backlog.urlId, value(backlog)]));
     registry.read('lockgate_deliveries_waiting', () => ofEach(({ behind, pending }) => behind + pending));
     registry.read('lockgate_url_events', () => urlEvents(ofEach));
+    // Ages and states can't be summed up, so only the first URLs have them.
     const firstUrls = backlogs.slice(0, MAX_URL_SERIES);
     const ofFirst = (value: (backlog: UrlBacklog) => number): Iterable<Reading> =>
       firstUrls.map((backlog) => [value(backlog), String(backlog.urlId)]);
@@ -109,6 +111,7 @@ export class Metrics {
   }
 }
 
+/** The presences that have a series even while no lock has them. */
 const PRESENCES: readonly Presence['presence'][] = ['never-seen', 'online', 'asleep', 'late'];
 
 function countConnections(events: GatewayEvents, registry: MetricRegistry): void {

@@ -68,6 +68,7 @@ export class LockNotices {
     if (this.#isSharedOpen) this.#closeShared();
   }
 
+  /** Resolves the shared notice, unless a lock still shares it. */
   #closeShared(): void {
     this.#isSharedOpen = false;
     if (this.#sharing.size === 0) this.#listener.close(OTHERS);

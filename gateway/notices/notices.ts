@@ -383,6 +383,7 @@ export class Notices {
     }
     this.#parts.onWritten?.();
     await this.#countUnread();
+    // A change without a text only resolves a notice.
     this.#emitNotices(changes.filter(({ text }) => text !== null).length);
     this.#setTimers();
   }

@@ -50,6 +50,7 @@ const ENDED_SENTENCES: Readonly<Record<Exclude<EndedHow, 'resolved'>, string>> =
 /** The body of a merchant's message: its troubles are those of its webhook URLs. */
 function webhookBody(id: string, due: DueMessage): NotificationBody {
   const { part, kind, text, details } = due;
+  // Both are always set for a webhook URL's trouble.
   const { webhookId = 0, origin = '' } = details;
   const common = { message_id: id, webhook_id: webhookId, origin, opened_at: toDate(due.openedAtMs) };
   if (part === 'opened') {

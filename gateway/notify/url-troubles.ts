@@ -83,6 +83,7 @@ export class UrlTroubles {
     const urls = (await this.#parts.store.listWebhookUrls()).filter((url) => url.merchantId === merchantId);
     for (const url of urls) {
       const before = this.#states.get(url.id);
+      // As if the URL had no trouble yet, so that its trouble is queued as a change.
       this.#states.delete(url.id);
       if (url.state === 'disabled') this.#noteDisabled(url);
       else if (before === 'failing') this.#change(url.id, 'failing', 'its last attempts failed');
@@ -185,6 +186,7 @@ export class UrlTroubles {
       case 'disabled': {
         const text = `${name} is disabled: ${url?.disabledWhy ?? why}. Its events are stored.`;
         const opening: NotificationChange['change'] = { type: 'open', text, details, mayHold: false };
+        // The end of `failing` gets no message of its own (null): the URL does not work again.
         return [end('webhook-failing', null), { ...about('webhook-disabled'), change: opening }];
       }
       case 'working':

@@ -2,7 +2,7 @@
 import { stringify } from 'csv-stringify/sync';
 import type { Statement } from './statement.js';
 
-/** The columns of a statement. */
+/** The columns of a statement. `of_month`: the month of the traffic, which is earlier than `month` in a correction. */
 const STATEMENT_COLUMNS = [
   'kind',
   'merchant',
