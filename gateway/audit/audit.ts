@@ -72,7 +72,7 @@ const GATEWAY: AuditWho = { actor: 'gateway', address: null, agent: null, osUser
 export class Audit {
   readonly #parts: AuditParts;
   readonly #waiting = new WaitingEntries();
-  #storing: Promise<void> = Promise.resolve();
+  #writing: Promise<void> = Promise.resolve();
   #timer: Timer | undefined;
   #isStopped = false;
 
@@ -113,27 +113,27 @@ export class Audit {
 
   /** The stored entries, newest first. Waiting entries are written first, if the store can write. */
   async list(filter: AuditFilter): Promise<AuditEntry[]> {
-    await this.store();
+    await this.writeWaiting();
     return await this.#parts.store.audit.list(filter);
   }
 
   /** A page of the stored entries, as {@link list}. */
   async page(terms: AuditPageTerms): Promise<AuditPage> {
-    await this.store();
+    await this.writeWaiting();
     return await readAuditPage(this.#parts.store.audit, terms);
   }
 
   /** Writes the waiting entries. Never rejects: entries that can't be written continue to wait. */
-  store(): Promise<void> {
-    this.#storing = this.#storing.then(() => this.#storeWaiting());
-    return this.#storing;
+  writeWaiting(): Promise<void> {
+    this.#writing = this.#writing.then(() => this.#writeBatches());
+    return this.#writing;
   }
 
   /** Writes the waiting entries, if the store can write. Call it after the last change. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
-    await this.store();
+    await this.writeWaiting();
   }
 
   #listen(): void {
@@ -148,7 +148,7 @@ export class Audit {
     });
   }
 
-  async #storeWaiting(): Promise<void> {
+  async #writeBatches(): Promise<void> {
     while (this.#waiting.count > 0) {
       const entries = this.#waiting.first(MAX_ENTRIES_PER_COMMIT);
       try {
@@ -167,12 +167,12 @@ export class Audit {
     if (this.#isStopped) return;
     this.#timer ??= this.#parts.clock.after(delay, () => {
       this.#timer = undefined;
-      void this.store();
+      void this.writeWaiting();
     });
   }
 
-  #report({ actor, address, osUser, action, object, outcome, code, ...who }: AuditStart & AuditResult): void {
-    const { merchant, user = null, key = null } = who;
+  #report({ actor, address, osUser, action, object, outcome, code, ...others }: AuditStart & AuditResult): void {
+    const { merchant, user = null, key = null } = others;
     const people = { merchant: merchant?.name ?? null, user, key };
     const atMs = this.#parts.now();
     this.#parts.events.emit('audited', { atMs, actor, address, osUser, ...people, action, object, outcome, code });

@@ -62,6 +62,7 @@ export class ClockWitnesses {
 
   /** Whether enough locks agree. */
   get hasEnough(): boolean {
+    // As long as the locks have not been counted, the maximum is certainly enough.
     return this.agreeing >= (this.needed ?? MAX_NEEDED_LOCKS);
   }
 }

@@ -41,7 +41,7 @@ export interface ClockListener {
 export interface ClockDoubt {
   /** While true, the caller must pass every uplink to {@link noteUplink}. */
   readonly isDoubted: boolean;
-  /** By how much the machine's clock is ahead of the confirmed one; 0 if they agree. */
+  /** By how much the machine's clock is ahead of the confirmed one, negative if behind; 0 if they agree. */
   readonly aheadMs: Milliseconds;
   /** Passes on the time that a lock reports: enough locks confirm the machine's clock. */
   noteUplink(reported: ReportedTime): void;
@@ -94,6 +94,7 @@ export class RecordedClocks {
     this.#guard = guard;
     // The first comparison sets the date to the machine's, unless the machine's is in doubt.
     guard.compare();
+    // Between two runs the run's clock stood still. It catches up with the date, unless it is ahead of it.
     guard.run.set(Math.max(guard.run.now(), guard.wall.now()));
     this.run = guard.run;
     this.wall = this.#isSpedUp ? { now: () => machine.wall(), after: machine.after } : guard.wall;
@@ -156,6 +157,7 @@ export class RecordedClocks {
   }
 
   readonly #onStateChange = (reading: ClockReading, by: ClockAuthority): void => {
+    // In a new doubt the locks are counted at once.
     this.#countedAt = Number.NEGATIVE_INFINITY;
     if (!this.#isSpedUp) this.#listener?.stateChanged(reading, by);
   };

@@ -35,6 +35,7 @@ export class Keys {
 
   /** @throws LockgateError `wrong-key` if `hashKeySealed` was sealed with another key */
   constructor(master: Buffer, hashKeySealed: Buffer | null = null) {
+    // The purposes (second arguments) are a part of the derived keys: another text would make another key.
     this.id = derive(master, 'lockgate key id').toString('hex').slice(0, KEY_ID_DIGITS);
     this.#sealing = derive(master, 'lockgate webhook secrets');
     this.#hashing =
@@ -147,6 +148,7 @@ export function openKeys(
       'key-missing',
       `${file} is missing, and without it the store's secrets can't be used: restore it from a backup`,
     );
+  // First without the sealed hashing key, which only the right key can unseal.
   const keys = new Keys(parseKey(readOrMakeSecretFile(file, makeKeyText), file), null);
   if (metadata.keyId !== null && keys.id !== metadata.keyId) throw wrongKey(file);
   try {

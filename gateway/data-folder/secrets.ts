@@ -21,7 +21,7 @@ export async function openSecrets(store: Store, { data, keyFile }: SecretPaths):
   const recorded = await store.secrets.readKeyMetadata();
   const isNotified = (await store.notifications.readRecipients()).length > 0;
   const isInUse = isNotified || (await store.listMerchants()).length > 0;
-  // While nothing depends on a key, any key is accepted, and a record of another key is ignored.
+  // While nothing depends on a key, any key is accepted, and a record of another key is ignored, and replaced below.
   const metadata = isInUse ? recorded : { keyId: null, hashKeySealed: null, sample: null };
   const keys = openKeys(data, isInUse, { file: keyFile, metadata });
   if (keys.id !== recorded.keyId || metadata.hashKeySealed !== recorded.hashKeySealed)

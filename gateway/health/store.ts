@@ -53,6 +53,7 @@ export class StoreWatch {
   readonly #parts: StoreWatchParts;
   #broken: StoreFailure | undefined;
   #probing: Promise<void> | undefined;
+  /** When the last probe ended (monotonic). */
   #probedAt = Number.NEGATIVE_INFINITY;
   #timer: Timer | undefined;
   #closed = false;
@@ -78,7 +79,7 @@ export class StoreWatch {
 
   /** Wraps a method of the store that writes. */
   #watchWrite(name: string, write: WriteMethod): WriteMethod {
-    const kind = commitKind(name);
+    const commitKind = commitKindOf(name);
     return async (...args) => {
       if (this.#broken !== undefined) throw this.#broken;
       const startedAt = monotonicMs();
@@ -87,9 +88,9 @@ export class StoreWatch {
         const durationMs = monotonicMs() - startedAt;
         events.emit('commit', {
           atMs: now(),
-          what: kind,
+          what: commitKind,
           durationMs,
-          rows: rowsOf(kind, args),
+          rows: rowsOf(commitKind, args),
           failure: failure?.kind,
         });
       };
@@ -101,7 +102,7 @@ export class StoreWatch {
         if (error instanceof LockgateError) throw error;
         const failure = error instanceof StoreFailure ? error : new StoreFailure(`write (${name})`, error);
         emitCommit(failure);
-        this.#handleFailure(failure, kind);
+        this.#handleFailure(failure, commitKind);
         throw failure;
       }
       // Another write broke the store meanwhile, so this one's success can't be trusted.
@@ -111,9 +112,10 @@ export class StoreWatch {
     };
   }
 
-  #handleFailure(failure: StoreFailure, kind: CommitKind): void {
+  #handleFailure(failure: StoreFailure, commitKind: CommitKind): void {
     if (isFinal(failure)) this.#setBroken(failure);
-    else if (failure.kind !== 'other' || kind === 'ingest') {
+    // Whatever the failure of an ingest commit, pings can't be stored.
+    else if (failure.kind !== 'other' || commitKind === 'ingest') {
       this.#parts.health.begin('store', failure.message);
       this.#probeLater();
     }
@@ -178,7 +180,7 @@ async function tryWrite(store: Store): Promise<StoreFailure | undefined> {
   }
 }
 
-function commitKind(method: string): CommitKind {
+function commitKindOf(method: string): CommitKind {
   if (method === 'append') return 'ingest';
   return method === 'recordProgress' ? 'deliveries' : 'other';
 }

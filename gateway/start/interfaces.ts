@@ -53,6 +53,7 @@ export async function startInterfaces(
 ): Promise<Interfaces> {
   const { health, started, events, now, descriptors } = base;
   const fairness = config.fairness ?? DEFAULT_FAIRNESS;
+  // Budgets use only differences of times, so their clock may start at 0.
   const budgets = new HttpBudgets(fairness, options.httpBudgetClock ?? new RunClock(0));
   const delays = new WorstDelay();
   const onDelay = (delay: number): void => {

@@ -164,6 +164,7 @@ export function makeBudgets(
     burstUplinks: config.lockUplinkBurst,
     uplinksPerDay: config.lockUplinksPerDay,
   };
+  // Budgets use only differences of times, so their clock may start at 0.
   const budgetClock = options.budgetClock ?? new RunClock(0, options.speed ?? 1);
   return new UplinkBudgets({ limits, clock: budgetClock, watcher: budgetWatcher(events, clock, limits) });
 }

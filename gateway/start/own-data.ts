@@ -45,6 +45,7 @@ export function makeOwnData(
     states: locks,
     events,
     runClock: clock,
+    // Real time. Only differences of times are used, so it may start at 0.
     clock: new RunClock(0),
     turns,
     tail: tailOf(events),
