@@ -391,8 +391,9 @@ function pathOf({ url }: FastifyRequest): string {
 }
 
 /**
- * Refuses a request over a connection of the reserve, which a full port still accepts for operators and probes. @throws
- * LockgateError `busy` unless the request is a probe
+ * Refuses a request over a connection of the reserve, which a full port still accepts for probes.
+ *
+ * @throws LockgateError `busy` unless the request is a probe
  */
 function refuseInReserve(request: FastifyRequest): void {
   if (PROBES.has(pathOf(request))) return;

@@ -177,11 +177,8 @@ function partAt(schema: TSchema, pointer: string): SchemaPart | undefined {
 
 /** A type with its range, in words: "a string", "a whole number", "a number, 1 to 9". */
 function typeWords(type: string, part: SchemaPart | undefined): string {
-  if (type !== 'integer' && type !== 'number')
-    return `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type === 'boolean' ? 'true or false' : type}`.replace(
-      'a true',
-      'true',
-    );
+  if (type === 'boolean') return 'true or false';
+  if (type !== 'integer' && type !== 'number') return `${/^[aeiou]/.test(type) ? 'an' : 'a'} ${type}`;
   const { minimum, maximum } = part ?? {};
   const range =
     maximum === undefined ? (minimum === undefined ? '' : `, ${minimum} or more`) : `, ${minimum ?? 0} to ${maximum}`;

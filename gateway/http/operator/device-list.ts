@@ -37,14 +37,14 @@ export async function listDevices(parts: OperatorParts, query: Query) {
     search: textOf(query, 'search'),
   };
   const asked = { filter, order: parseSort(textOf(query, 'sort') ?? 'trouble') };
-  const list = `devices ${JSON.stringify(asked)}`;
+  const listKey = `devices ${JSON.stringify(asked)}`;
   const page = await merchants.ownData.lockList.page(asked, {
     limit: limitOf(query, MAX_LIMIT),
-    after: positionOf(textOf(query, 'cursor'), list),
+    after: positionOf(textOf(query, 'cursor'), listKey),
   });
   return {
     devices: page.locks.map((lock) => listedLockJson(lock, usage)),
-    next_cursor: nextCursor(list, page.next && toPosition(page.next)),
+    next_cursor: nextCursor(listKey, page.next && toPosition(page.next)),
   };
 }
 
@@ -72,9 +72,9 @@ function toPosition({ value, mac, orderId, offset }: LockPosition): Position {
 }
 
 /** @throws LockgateError `input-cursor` */
-function positionOf(cursor: string | undefined, list: string): LockPosition | undefined {
+function positionOf(cursor: string | undefined, listKey: string): LockPosition | undefined {
   if (cursor === undefined) return undefined;
-  const [value = null, mac, orderId = null, offset] = decodeCursor(list, cursor) ?? [];
+  const [value = null, mac, orderId = null, offset] = decodeCursor(listKey, cursor) ?? [];
   if (typeof mac === 'string' && typeof offset === 'number' && typeof orderId !== 'number')
     return { value, mac: mac as Mac, orderId, offset };
   throw wrongCursor();

@@ -57,6 +57,7 @@ export async function readEventFilter(
     if (macs !== undefined && !macs.includes(String(event.mac))) return [];
     if (reasons !== undefined && !reasons.includes(String((event.ping as EventJson | undefined)?.reason))) return [];
     if (kinds === undefined || kinds.includes(String(event.event))) return [event];
+    // The findings alone, without the event that has them, which comes first.
     return kinds.includes(FINDING) ? withFindings(event).slice(1) : [];
   };
   return async (events) => {
@@ -65,7 +66,7 @@ export async function readEventFilter(
   };
 }
 
-/** Refuses a query that would wait for ever. */
+/** The refusal of a query that would wait for ever. */
 function noSuchReason(kinds: readonly string[]): RequestFaults {
   const detail = `only pings have a reason, and findings in pings; no ${kinds.join(' or ')} has one`;
   return faultAt('input-query', '/reason', detail);

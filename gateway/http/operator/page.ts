@@ -36,14 +36,14 @@ export interface Page {
 /**
  * The page that a query requests.
  *
- * @param list the name of the list and whatever selects and orders its items: a cursor is valid only for the same
+ * @param listKey the name of the list and whatever selects and orders its items: a cursor is valid only for the same
  * @throws LockgateError `input-cursor`
  */
-export function readPage(query: Query, list: string, shape: PositionShape, defaultLimit: number): Page {
+export function readPage(query: Query, listKey: string, shape: PositionShape, defaultLimit: number): Page {
   const limit = limitOf(query, defaultLimit);
   const cursor = textOf(query, 'cursor');
   if (cursor === undefined) return { limit, after: undefined };
-  const position = decodeCursor(list, cursor);
+  const position = decodeCursor(listKey, cursor);
   const fits = position?.length === shape.length && shape.every((type, index) => typeof position[index] === type);
   if (!fits) throw wrongCursor();
   return { limit, after: position };
@@ -58,8 +58,8 @@ export function wrongCursor(): LockgateError {
 }
 
 /** The `next_cursor` of a page that ends at this position; null after the last page. */
-export function nextCursor(list: string, end: Position | null): string | null {
-  return end === null ? null : encodeCursor(list, end);
+export function nextCursor(listKey: string, end: Position | null): string | null {
+  return end === null ? null : encodeCursor(listKey, end);
 }
 
 /**

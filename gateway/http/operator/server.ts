@@ -159,6 +159,7 @@ export class OperatorServer {
       const caller = isOfPage ? undefined : await server.#callers.authenticate(request);
       // The first caller with the new token most likely changed it: the command line calls right after the change.
       if (isNewToken) {
+        // A `tokenId` of null is the token in the data folder.
         const who = whoOf(request, options.proxies, null);
         server.#tokenChanged(options, caller?.tokenId === null ? { ...who, actor: 'owner' } : OWNER);
       }

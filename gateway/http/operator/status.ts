@@ -116,9 +116,9 @@ function undelivered({ behind, pending }: UrlBacklog): number {
 
 /** Whether the gateway takes pings, and if not, why. */
 export function readinessJson({ isReady, reasons }: Health): Pick<Status, 'status' | 'reasons'> {
-  const expected = reasons.find(({ code }) => code === 'stopping' || code === 'starting')?.code;
+  const phase = reasons.find(({ code }) => code === 'stopping' || code === 'starting')?.code;
   return {
-    status: isReady ? 'ready' : expected === 'stopping' || expected === 'starting' ? expected : 'degraded',
+    status: isReady ? 'ready' : phase === 'stopping' || phase === 'starting' ? phase : 'degraded',
     reasons: reasons.map(({ code, sinceMs, why }) => ({ code, since: toDate(sinceMs), why })),
   };
 }

@@ -79,6 +79,7 @@ class LogWalk {
   leftOut = 0;
   readonly #batches: AsyncIterator<LogEntry[]>;
   readonly #marks: readonly number[];
+  /** The entries after the current one that were read, latest first: `step` takes the last. */
   #batch: LogEntry[] = [];
 
   constructor(store: Store, deviceId: number, mac: Mac, marks: readonly number[]) {

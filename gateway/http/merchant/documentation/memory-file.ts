@@ -28,6 +28,7 @@ export interface MemoryFile {
 /** Makes a file. `type` is its `Content-Type`. Compression runs off the main thread. */
 export async function makeMemoryFile(type: string, content: string | Buffer): Promise<MemoryFile> {
   const bytes = Buffer.from(content as string);
+  // 27 characters have 162 bits, more than enough to tell versions apart.
   const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 27);
   const plain = { bytes, etag: `"${hash}"` };
   const compressed = bytes.length < MIN_COMPRESSED_BYTES ? bytes : await compress(bytes);

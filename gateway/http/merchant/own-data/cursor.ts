@@ -16,21 +16,21 @@ const CHECK_BYTES = 6;
 /**
  * Returns the cursor of a position.
  *
- * @param list the name of the list, with everything that its order depends on
+ * @param listKey the name of the list, with everything that its order depends on
  */
-export function encodeCursor(list: string, position: Position): string {
+export function encodeCursor(listKey: string, position: Position): string {
   const values = Buffer.from(JSON.stringify(position), 'utf8');
-  return Buffer.concat([checkOf(list, values), values]).toString('base64url');
+  return Buffer.concat([checkOf(listKey, values), values]).toString('base64url');
 }
 
 /** Returns the position of a cursor; undefined if the text is not a cursor of this list. */
-export function decodeCursor(list: string, text: string): Position | undefined {
+export function decodeCursor(listKey: string, text: string): Position | undefined {
   if (text.length > MAX_CURSOR_CHARS || !/^[\w-]+$/.test(text)) return undefined;
   const bytes = Buffer.from(text, 'base64url');
   // base64url has several spellings of the same bytes.
   if (bytes.length <= CHECK_BYTES || bytes.toString('base64url') !== text) return undefined;
   const values = bytes.subarray(CHECK_BYTES);
-  if (!bytes.subarray(0, CHECK_BYTES).equals(checkOf(list, values))) return undefined;
+  if (!bytes.subarray(0, CHECK_BYTES).equals(checkOf(listKey, values))) return undefined;
   return positionOf(values.toString('utf8'));
 }
 
@@ -46,6 +46,6 @@ function positionOf(text: string): Position | undefined {
   }
 }
 
-function checkOf(list: string, values: Buffer): Buffer {
-  return createHash('sha256').update(list).update('\0').update(values).digest().subarray(0, CHECK_BYTES);
+function checkOf(listKey: string, values: Buffer): Buffer {
+  return createHash('sha256').update(listKey).update('\0').update(values).digest().subarray(0, CHECK_BYTES);
 }

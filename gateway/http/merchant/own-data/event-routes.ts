@@ -94,21 +94,21 @@ async function answerEvents(call: Call): Promise<HttpAnswer> {
   const { parts, merchantId, signal, query } = call;
   const { types, reasons, limit = DEFAULT_LIMIT, wait = 0 } = query as EventQuery;
   // A cursor is a place in the log, which has the uplinks of all merchants, so the list's name includes the merchant.
-  const list = `events ${merchantId}`;
+  const listKey = `events ${merchantId}`;
   const filter: EventPageTerms['filter'] = {
     types: readWords('types', types, (word) => PING_TYPES.includes(word), PING_TYPES.join(', ')),
     reasons: readWords('reasons', reasons, isReason, 'reasons such as REASON_THEFT'),
   };
   const terms: EventPageTerms = { filter, limit, turns: parts.ownData.turns, signal };
-  let place = placeOf(query as EventQuery, list);
+  let place = placeOf(query as EventQuery, listKey);
   const read = async (): Promise<EventPage> => {
     const page = await readEventPage(parts, merchantId, place, terms).catch((error: unknown) => {
-      throw goneIfSwept(error, list);
+      throw goneIfSwept(error, listKey);
     });
     place = page.next;
     return page;
   };
-  if (wait === 0) return await pageOf(call, list, await read());
+  if (wait === 0) return await pageOf(call, listKey, await read());
   const waiting = parts.newEvents.listen(merchantId, Seconds(wait), signal);
   if (waiting === null) throw tooManyWaiting();
   try {
@@ -119,7 +119,7 @@ async function answerEvents(call: Call): Promise<HttpAnswer> {
       // Most wake-ups may be for events that the filter leaves out, so reads of one call keep a distance.
       if (page.events.length === 0) await call.waitOutside(() => pause(MIN_READ_DISTANCE));
     }
-    return await pageOf(call, list, page);
+    return await pageOf(call, listKey, page);
   } finally {
     waiting.end();
   }
@@ -134,13 +134,13 @@ interface EventQuery {
   readonly wait?: number;
 }
 
-function placeOf({ after, cursor }: EventQuery, list: string): EventPlace {
+function placeOf({ after, cursor }: EventQuery, listKey: string): EventPlace {
   const name = after === undefined ? 'cursor' : 'after';
   const text = after ?? cursor;
   if (text === undefined) return OLDEST_PLACE;
   if (cursor !== undefined && cursor !== text)
     throw inputRefusal('query', [{ pointer: '/cursor', detail: 'expected the same as after, or only one of them' }]);
-  const [place, completeToMs] = readCursor(name, text, list, ['any', 'number']);
+  const [place, completeToMs] = readCursor(name, text, listKey, ['any', 'number']);
   const position = decodePosition(place);
   if (position === undefined) throw wrongCursor(name);
   return { after: position, completeToMs: completeToMs as number };
@@ -167,9 +167,9 @@ function readWords(
 }
 
 /** Returns the refusal 410, with the cursor of the oldest event, if events after a place were deleted; or `error`. */
-function goneIfSwept(error: unknown, list: string): unknown {
+function goneIfSwept(error: unknown, listKey: string): unknown {
   if (!(error instanceof LockgateError) || error.code !== 'events-gone') return error;
-  const oldest = encodeCursor(list, valuesOf(OLDEST_PLACE));
+  const oldest = encodeCursor(listKey, valuesOf(OLDEST_PLACE));
   return new Refusal({ status: 410, code: error.code, detail: error.message, members: { oldest_cursor: oldest } });
 }
 
@@ -184,8 +184,8 @@ function tooManyWaiting(): OverBudget {
 }
 
 /** The answer with a page of events. Not serialised by the route's schema, since events have several shapes. */
-async function pageOf(call: Call, list: string, { events, next }: EventPage): Promise<HttpAnswer> {
-  const cursor = encodeCursor(list, valuesOf(next));
+async function pageOf(call: Call, listKey: string, { events, next }: EventPage): Promise<HttpAnswer> {
+  const cursor = encodeCursor(listKey, valuesOf(next));
   const headers = { link: linkTo(call.url, 'after', cursor, 'cursor') };
   return { status: 200, headers, text: await listText(call, events, (event) => event, { next_cursor: cursor }) };
 }

@@ -53,13 +53,13 @@ export const FINDING_ROUTES: readonly MerchantRoute[] = [
     },
     handle: async (call) => {
       const { device } = await findOwnLock(call);
-      const list = `findings ${device.id}`;
-      const { limit, after } = readPage(call, list, ['number']);
+      const listKey = `findings ${device.id}`;
+      const { limit, after } = readPage(call, listKey, ['number']);
       const found = await call.parts.store.readFindings(device.id, limit + 1, after?.[0] as number | undefined);
       const shown = found.slice(0, limit);
       const last = shown.at(-1);
       const next = found.length > limit && last !== undefined ? [last.id] : null;
-      return pageAnswer(call, list, { data: shown.map(findingJson), next });
+      return pageAnswer(call, listKey, { data: shown.map(findingJson), next });
     },
   }),
 ];

@@ -37,19 +37,19 @@ export type PositionShape = readonly ('string' | 'number' | 'any')[];
 /**
  * Returns the page that a call requests, by its valid query.
  *
- * @param list the name of the list and whatever its order and its members depend on, such as filters: a cursor is valid
- *   only for the same
+ * @param listKey the name of the list and whatever its order and its members depend on, such as filters: a cursor is
+ *   valid only for the same
  * @throws Refusal 400 `input-cursor`
  */
-export function readPage({ query }: Pick<Call, 'query'>, list: string, shape: PositionShape): Page {
+export function readPage({ query }: Pick<Call, 'query'>, listKey: string, shape: PositionShape): Page {
   const { limit = DEFAULT_LIMIT, cursor } = query as { limit?: number; cursor?: string };
   if (cursor === undefined) return { limit, after: undefined };
-  return { limit, after: readCursor('cursor', cursor, list, shape) };
+  return { limit, after: readCursor('cursor', cursor, listKey, shape) };
 }
 
 /** The position of a cursor in the parameter `name`. @throws Refusal 400 `input-cursor` */
-export function readCursor(name: string, text: string, list: string, shape: PositionShape): Position {
-  const position = decodeCursor(list, text);
+export function readCursor(name: string, text: string, listKey: string, shape: PositionShape): Position {
+  const position = decodeCursor(listKey, text);
   if (position !== undefined && fits(position, shape)) return position;
   throw wrongCursor(name);
 }
@@ -78,10 +78,10 @@ function fits(position: Position, shape: PositionShape): boolean {
  */
 export function pageAnswer(
   call: Pick<Call, 'url'>,
-  list: string,
+  listKey: string,
   { data, next }: { readonly data: readonly unknown[]; readonly next: Position | null },
 ): HttpAnswer {
-  const cursor = next === null ? null : encodeCursor(list, next);
+  const cursor = next === null ? null : encodeCursor(listKey, next);
   const headers = cursor === null ? {} : { link: linkTo(call.url, 'cursor', cursor) };
   return { status: 200, headers, body: { data, next_cursor: cursor } };
 }
@@ -95,12 +95,12 @@ const ITEMS_PER_TURN = 50;
  */
 export async function longPageAnswer<Item>(
   call: Pick<Call, 'url' | 'parts' | 'signal'>,
-  list: string,
+  listKey: string,
   page: { readonly items: readonly Item[]; readonly toJson: (item: Item) => unknown; readonly next: Position | null },
 ): Promise<HttpAnswer> {
   const { items, toJson, next } = page;
-  const { headers = {} } = pageAnswer(call, list, { data: [], next });
-  const cursor = next === null ? null : encodeCursor(list, next);
+  const { headers = {} } = pageAnswer(call, listKey, { data: [], next });
+  const cursor = next === null ? null : encodeCursor(listKey, next);
   return { status: 200, headers, text: await listText(call, items, toJson, { next_cursor: cursor }) };
 }
 

@@ -1,6 +1,5 @@
 /** A lock in answers to merchants: its schemas, and the JSON of a lock (interfaces.md §2). Pure. */
 import { type TSchema, Type } from 'typebox';
-import type { Presence } from '../../../../proto/power/judge/presence.js';
 import { NEVER } from '../../../../proto/power/judge/state.js';
 import { POWER_MODEL } from '../../../../proto/power/model.js';
 import { TROUBLES } from '../../../../proto/power/troubles.js';
@@ -165,11 +164,11 @@ export function believedJson({ state }: Pick<ListedLock, 'state'>) {
 }
 
 /** Since when a lock has its presence; null if it is not known. */
-function sinceMs({ state, presence }: ListedLock): number | null | undefined {
-  const known: Presence = presence;
-  if (known.presence === 'online' || known.presence === 'late') return known.sinceMs;
-  if (known.presence === 'asleep') return state?.belief.offlineSinceMs;
-  return known.presence === 'never-seen' ? null : state?.belief.stateSinceMs;
+function sinceMs({ state, presence: now }: ListedLock): number | null | undefined {
+  if (now.presence === 'online' || now.presence === 'late') return now.sinceMs;
+  if (now.presence === 'asleep') return state?.belief.offlineSinceMs;
+  // Low battery and airplane mode are power states.
+  return now.presence === 'never-seen' ? null : state?.belief.stateSinceMs;
 }
 
 function dateOrNull(timeMs: number | null | undefined): string | null {

@@ -83,11 +83,11 @@ const listLocks = ownDataRoute({
     const { presence: presences, state: states, label, search, sort = 'mac' } = query as Static<typeof ListQuery>;
     const labels = label?.map(parseLabelFilter);
     const asked = { filter: { merchantId, presences, states, labels, search }, order: parseSort(sort) };
-    const list = `locks ${JSON.stringify(asked)}`;
-    const { limit, after } = readPage(call, list, ['any', 'string', 'string', 'number']);
+    const listKey = `locks ${JSON.stringify(asked)}`;
+    const { limit, after } = readPage(call, listKey, ['any', 'string', 'string', 'number']);
     const { locks, next, rows } = await lockList.page(asked, { limit, after: after && toLockPosition(after), signal });
     parts.budgets.chargeRows(merchantId, rows);
-    return await longPageAnswer(call, list, {
+    return await longPageAnswer(call, listKey, {
       items: locks,
       toJson: (lock) => lockJson(lock, usage.sims.activatedAtMs(lock.device.mac)),
       next: next === null ? null : toPosition(next),
@@ -95,6 +95,7 @@ const listLocks = ownDataRoute({
   },
 });
 
+/** In a cursor an empty `orderId` stands for null, so that the value's type is always the same. */
 function toPosition({ value, mac, orderId, offset }: LockPosition): Position {
   return [value, mac, orderId ?? '', offset];
 }

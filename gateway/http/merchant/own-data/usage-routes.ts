@@ -150,14 +150,14 @@ async function listUsage(call: Call): Promise<HttpAnswer> {
   const { usage } = parts.ownData;
   const { month: monthText, format } = query as { month?: string; format?: 'json' | 'csv' };
   const month = monthText === undefined ? usage.meter.month : readMonth(monthText);
-  const list = `usage ${month}`;
-  const { limit, after } = readPage(call, list, ['string', 'number']);
+  const listKey = `usage ${month}`;
+  const { limit, after } = readPage(call, listKey, ['string', 'number']);
   const rows = await usage.readPage({ merchantId, month, after: after && rowAt(after), limit: limit + 1 });
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
   const next = rows.length > limit && last !== undefined ? [last.mac, last.simulated ? 1 : 0] : null;
   const data = shown.map((row) => usageJson(row, usage.sims.activatedAtMs(row.mac)));
-  const answer = pageAnswer(call, list, { data, next });
+  const answer = pageAnswer(call, listKey, { data, next });
   if (format !== 'csv') return answer;
   const { status, headers } = answer;
   return { status, ...(headers && { headers }), text: { type: CSV_TYPE, content: csvText(data, USAGE_COLUMNS) } };

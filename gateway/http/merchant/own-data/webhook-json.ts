@@ -201,7 +201,7 @@ export function deliveryJson({ uplink, state, attempts }: DeliveryReading, nextA
   };
 }
 
-/** How long a refused address took would reveal what listens there. */
+/** An attempt. The duration for a refused address is left out: it would reveal what listens there. */
 function attemptJson({ number, atMs, status, durationMs, error }: StoredAttempt) {
   const duration_ms = error === ADDRESS_REFUSED ? null : Math.round(durationMs);
   return { number, at: toDate(atMs), status, duration_ms, error };

@@ -175,8 +175,8 @@ export const WEBHOOK_ROUTES: readonly MerchantRoute[] = [
 async function listWebhooks(call: Call): Promise<HttpAnswer> {
   const { parts, merchantId, signal } = call;
   const { webhooks, turns } = parts.ownData;
-  const list = `webhooks ${merchantId}`;
-  const { limit, after } = readPage(call, list, ['number']);
+  const listKey = `webhooks ${merchantId}`;
+  const { limit, after } = readPage(call, listKey, ['number']);
   const afterId = Number(after?.[0] ?? 0);
   const urls = (await parts.store.listWebhookUrls()).filter((url) => url.merchantId === merchantId && url.id > afterId);
   const data: unknown[] = [];
@@ -186,7 +186,7 @@ async function listWebhooks(call: Call): Promise<HttpAnswer> {
     data.push(webhookJson(await webhooks.settings.read(url), sumUpAttempts(attempts)));
   }
   const last = urls[limit - 1];
-  return pageAnswer(call, list, { data, next: urls.length > limit && last !== undefined ? [last.id] : null });
+  return pageAnswer(call, listKey, { data, next: urls.length > limit && last !== undefined ? [last.id] : null });
 }
 
 async function listDeliveries(call: Call): Promise<HttpAnswer> {
@@ -196,8 +196,8 @@ async function listDeliveries(call: Call): Promise<HttpAnswer> {
   const { state, from } = query as { state?: DeliveryState; from?: string };
   const device = (await findQueriedLock(call))?.device;
   const { fromMs } = readSpan(call);
-  const list = JSON.stringify(['deliveries', urlId, state ?? null, device?.id ?? null, from ?? null]);
-  const { limit, after } = readPage(call, list, ['number']);
+  const listKey = JSON.stringify(['deliveries', urlId, state ?? null, device?.id ?? null, from ?? null]);
+  const { limit, after } = readPage(call, listKey, ['number']);
   const beforeId = after?.[0] as number | undefined;
   const { deliveries, next } = await readDeliveryPage(parts.store, {
     urlIds: [urlId],
@@ -209,7 +209,7 @@ async function listDeliveries(call: Call): Promise<HttpAnswer> {
     nextTurn: () => turns.next(signal),
   });
   parts.budgets.chargeRows(merchantId, deliveries.length);
-  return await longPageAnswer(call, list, {
+  return await longPageAnswer(call, listKey, {
     items: deliveries,
     toJson: (each) => deliveryJson(each, webhooks.nextAttemptWallClockMs(each)),
     next: next === null ? null : [next.uplinkId],

@@ -71,7 +71,7 @@ export const DeliveriesAnswer = Type.Object({
 
 /** What a query selects, with the name of the list for cursors. */
 interface DeliveryQueryTerms extends Omit<DeliveryPageTerms, 'nextTurn'> {
-  readonly list: string;
+  readonly listKey: string;
 }
 
 /** @throws LockgateError `input-…`, `no-such-device`, `no-such-webhook` */
@@ -86,11 +86,11 @@ export async function readDeliveryQuery({ store }: OperatorParts, query: Query):
   const mac = textOf(query, 'mac');
   const device = mac === undefined ? undefined : await findDevice(store, mac);
   const deviceId = device?.device.id;
-  const list = `deliveries ${JSON.stringify([urlId ?? null, state ?? null, deviceId ?? null])}`;
-  const { limit, after } = readPage(query, list, ['number', 'number'], DEFAULT_LISTED);
+  const listKey = `deliveries ${JSON.stringify([urlId ?? null, state ?? null, deviceId ?? null])}`;
+  const { limit, after } = readPage(query, listKey, ['number', 'number'], DEFAULT_LISTED);
   const untilId = untilMs === undefined ? undefined : await store.webhooks.findFirstUplinkFrom(untilMs);
   return {
-    list,
+    listKey,
     urlIds: urlId === undefined ? urls.map(({ id }) => id) : [urlId],
     states: state === undefined ? DELIVERY_STATES : [state],
     deviceId,
@@ -119,13 +119,13 @@ async function findDevice(store: OperatorParts['store'], text: string) {
 /** The answer to `GET /deliveries`. */
 export async function showDeliveries(
   { store, webhooks, merchants }: OperatorParts,
-  { list, ...terms }: DeliveryQueryTerms,
+  { listKey, ...terms }: DeliveryQueryTerms,
 ): Promise<unknown> {
   const nextTurn = (): Promise<void> => merchants.ownData.turns.next();
   const { deliveries, next } = await readDeliveryPage(store, { ...terms, nextTurn });
   return {
     deliveries: deliveries.map((reading) => deliveryJson(reading, webhooks)),
-    next_cursor: nextCursor(list, next && [next.uplinkId, next.urlId]),
+    next_cursor: nextCursor(listKey, next && [next.uplinkId, next.urlId]),
   };
 }
 

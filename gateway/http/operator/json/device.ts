@@ -18,9 +18,9 @@ export function deviceJson(
   { usage, locks }: { readonly usage: Pick<Usage, 'sims'>; readonly locks: Pick<Locks, 'find'> },
   nowMs: number,
 ) {
-  const known = state === null ? null : parseDeviceState(state);
-  const unjudged = locks.find(device.id)?.state.unjudged ?? known?.unjudged;
-  const listed = { device, state: known, presence: presenceOf(known, unjudged?.sinceMs ?? nowMs), unjudged };
+  const parsed = state === null ? null : parseDeviceState(state);
+  const unjudged = locks.find(device.id)?.state.unjudged ?? parsed?.unjudged;
+  const listed = { device, state: parsed, presence: presenceOf(parsed, unjudged?.sinceMs ?? nowMs), unjudged };
   return listedLockJson(listed, usage);
 }
 

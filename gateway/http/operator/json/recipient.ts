@@ -46,7 +46,7 @@ function stateOf({ lastSuccessAtMs, lastError }: RecipientReading): 'new' | 'wor
   return lastSuccessAtMs === null ? 'new' : 'working';
 }
 
-/** How long a refused address took would reveal what listens there. */
+/** The result of a test. The duration for a refused address is left out: it would reveal what listens there. */
 export function testedJson({ url, status, durationMs, error, isAddressRefused }: AttemptResult & { url: string }) {
   return { origin: originOf(url) ?? '', status, duration_ms: isAddressRefused ? null : durationMs, error };
 }

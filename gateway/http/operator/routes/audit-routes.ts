@@ -60,8 +60,8 @@ export const AUDIT_ROUTES: readonly Route[] = [
 async function showEntries(parts: OperatorParts, { query }: { readonly query: Query }): Promise<unknown> {
   const { audit, merchants } = parts;
   const filter = readFilter(query);
-  const list = `audit ${JSON.stringify([filter.action, filter.object, filter.merchant])}`;
-  const { limit, after } = readPage(query, list, ['number'], DEFAULT_LISTED);
+  const listKey = `audit ${JSON.stringify([filter.action, filter.object, filter.merchant])}`;
+  const { limit, after } = readPage(query, listKey, ['number'], DEFAULT_LISTED);
   const { entries, nextBeforeId } = await audit.page({
     filter,
     beforeId: after?.[0] as number | undefined,
@@ -70,7 +70,7 @@ async function showEntries(parts: OperatorParts, { query }: { readonly query: Qu
   });
   return {
     entries: entries.map(entryJson),
-    next_cursor: nextCursor(list, nextBeforeId === null ? null : [nextBeforeId]),
+    next_cursor: nextCursor(listKey, nextBeforeId === null ? null : [nextBeforeId]),
   };
 }
 

@@ -93,14 +93,14 @@ export const COMMAND_ROUTES: readonly Route[] = [
     answer: Type.Object({ commands: Type.Array(CommandAnswer), next_cursor: NextCursor }),
     handle: async ({ store, commands }, { query }) => {
       const filter = await readFilter(store, query);
-      const list = `commands ${JSON.stringify(filter)}`;
-      const { limit, after } = readPage(query, list, ['number'], DEFAULT_LISTED);
+      const listKey = `commands ${JSON.stringify(filter)}`;
+      const { limit, after } = readPage(query, listKey, ['number'], DEFAULT_LISTED);
       const beforeId = after?.[0] as number | undefined;
       const found = await store.commands.list({ ...filter, beforeId, limit: limit + 1 });
       const { shown, end } = cutPage(found, limit, ({ id }) => [id]);
       return {
         commands: shown.map((record) => commandRecordJson(record, commands.waitOf(record))),
-        next_cursor: nextCursor(list, end),
+        next_cursor: nextCursor(listKey, end),
       };
     },
   },

@@ -117,32 +117,32 @@ function readSpan(query: Query) {
 async function listPings(parts: OperatorParts, request: RouteRequest) {
   const device = await findDevice(parts, request);
   const span = readSpan(request.query);
-  const list = `pings ${formatMac(device.mac)} ${JSON.stringify([span.fromMs, span.toMs])}`;
-  const { limit, after } = readPage(request.query, list, ['number'], DEFAULT_LISTED);
+  const listKey = `pings ${formatMac(device.mac)} ${JSON.stringify([span.fromMs, span.toMs])}`;
+  const { limit, after } = readPage(request.query, listKey, ['number'], DEFAULT_LISTED);
   const reader = readerOf(parts);
   const page = { filter: span, beforeId: after?.[0] as number | undefined, limit };
   const { pings, nextBeforeId } = await readPingPage(reader, device.id, page);
   const end = nextBeforeId === null ? null : [nextBeforeId];
-  return { pings: await eventBodies(pings, reader.turns), next_cursor: nextCursor(list, end) };
+  return { pings: await eventBodies(pings, reader.turns), next_cursor: nextCursor(listKey, end) };
 }
 
 async function listFindings(parts: OperatorParts, request: RouteRequest) {
   const device = await findDevice(parts, request);
-  const list = `findings ${formatMac(device.mac)}`;
-  const { limit, after } = readPage(request.query, list, ['number'], DEFAULT_LISTED);
+  const listKey = `findings ${formatMac(device.mac)}`;
+  const { limit, after } = readPage(request.query, listKey, ['number'], DEFAULT_LISTED);
   const found = await parts.store.readFindings(device.id, limit + 1, after?.[0] as number | undefined);
   const { shown, end } = cutPage(found, limit, ({ id }) => [id]);
   return {
     findings: shown.map(({ id, finding }) => ({ id, ...findingJson(finding) })),
-    next_cursor: nextCursor(list, end),
+    next_cursor: nextCursor(listKey, end),
   };
 }
 
 async function listAllFindings({ store }: OperatorParts, { query }: RouteRequest) {
-  const list = 'findings';
-  const { limit, after } = readPage(query, list, ['number'], DEFAULT_LISTED);
+  const listKey = 'findings';
+  const { limit, after } = readPage(query, listKey, ['number'], DEFAULT_LISTED);
   const found = await store.why.readNewestFindings(limit + 1, after?.[0] as number | undefined);
   const { shown, end } = cutPage(found, limit, ({ id }) => [id]);
   const findings = shown.map(({ id, mac, finding }) => ({ mac: formatMac(mac), id, ...findingJson(finding) }));
-  return { findings, next_cursor: nextCursor(list, end) };
+  return { findings, next_cursor: nextCursor(listKey, end) };
 }

@@ -106,8 +106,8 @@ async function showNotices(
 ): Promise<unknown> {
   const filter = readFilter(query);
   // Not by --since, which people often give as an age, so that it differs from page to page.
-  const list = `notices ${JSON.stringify([filter.unread ?? null, filter.kind ?? null])}`;
-  const { limit, after } = readPage(query, list, ['number', 'number'], DEFAULT_LISTED);
+  const listKey = `notices ${JSON.stringify([filter.unread ?? null, filter.kind ?? null])}`;
+  const { limit, after } = readPage(query, listKey, ['number', 'number'], DEFAULT_LISTED);
   const [lastAtMs, id] = (after ?? []) as number[];
   const cursor = lastAtMs === undefined || id === undefined ? undefined : { lastAtMs, id };
   const found = await notices.list({ ...filter, after: cursor, limit: limit + 1 });
@@ -116,7 +116,7 @@ async function showNotices(
   for (const [, count] of notices.unread()) unread += count;
   const [recipient] = await notifier.read(OPERATOR_RECIPIENT);
   const sending = recipient === undefined ? null : recipientJson(recipient);
-  return { notices: shown.map(noticeJson), next_cursor: nextCursor(list, end), unread, sending };
+  return { notices: shown.map(noticeJson), next_cursor: nextCursor(listKey, end), unread, sending };
 }
 
 /** @throws LockgateError `input-date` */

@@ -74,6 +74,7 @@ export const USER_ROUTES: readonly Route[] = [
       const { id: merchantId, name: merchant } = await findOpenMerchant(parts, body.merchant);
       const absentMembers = { id: null, firstName: null, lastName: null, phone: null, userStatus: null };
       const user = { ...absentMembers, username, password, email, dashboardRole: dashboard };
+      // Never aborted: one password is hashed soon enough.
       const { signal } = new AbortController();
       await forOneUser(() => parts.merchants.users.add(merchantId, [user], signal, 'operator'));
       return { username, merchant, email, has_password: password !== null, dashboard };
@@ -89,12 +90,12 @@ export const USER_ROUTES: readonly Route[] = [
     answer: Type.Object({ users: Type.Array(Listed), next_cursor: NextCursor }),
     handle: async ({ accounts, store }, { query }) => {
       const merchant = await accounts.resolveMerchant(textOf(query, 'merchant'));
-      const list = `users ${JSON.stringify(merchant)}`;
-      const { limit, after } = readPage(query, list, ['string'], MAX_USERS_PER_PAGE);
+      const listKey = `users ${JSON.stringify(merchant)}`;
+      const { limit, after } = readPage(query, listKey, ['string'], MAX_USERS_PER_PAGE);
       const afterId = after === undefined ? null : readInt64(String(after[0]));
       const found = await store.people.listUsers({ merchant, afterId, limit: limit + 1 });
       const { shown, end } = cutPage(found, limit, ({ id }) => [String(id)]);
-      return { users: shown.map(userJson), next_cursor: nextCursor(list, end) };
+      return { users: shown.map(userJson), next_cursor: nextCursor(listKey, end) };
     },
   },
   {

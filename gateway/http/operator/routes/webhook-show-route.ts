@@ -80,6 +80,7 @@ async function showWebhook({ store, webhooks, figures, wallClock }: OperatorPart
   const attempts = await store.webhooks.readNewestAttempts(urlId, MAX_FIGURED_ATTEMPTS);
   const sinceMs = wallClock.now() - FIGURES_SPAN;
   const { lastError, ...sums } = sumUpAttempts(attempts.filter(({ atMs }) => atMs >= sinceMs));
+  // By the clock of deliveries. Events behind the cursor are due at once.
   const dueAtMs = (backlog?.behind ?? 0) > 0 ? 0 : await store.nextDueAtMs(urlId);
   const nextAtMs = dueAtMs === null ? null : webhooks.earliestAttemptAtMs(urlId, dueAtMs);
   return {

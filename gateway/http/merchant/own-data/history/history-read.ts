@@ -7,9 +7,13 @@ const MAX_ENTRIES = 10_000;
 /** A slice takes one or two ms of the gateway's thread. */
 const ENTRIES_PER_SLICE = 60;
 
-/** @param nowMs the present time of the run's clock: nothing later is read */
+/**
+ * @param span by the time of receipt
+ * @param nowMs the present time of the run's clock: nothing later is read
+ */
 export async function readLockHistory(reader: PastReader, deviceId: number, span: Span, nowMs: number) {
   const { store, turns, signal, chargeRows } = reader;
+  // What was received in this very millisecond is included.
   const toMs = Math.min(span.toMs, nowMs + 1);
   const toUplinkId = (await store.webhooks.findFirstUplinkFrom(toMs)) - 1;
   const start = await store.why.findLogStart(deviceId, toUplinkId, toMs, MAX_ENTRIES);

@@ -43,7 +43,7 @@ export class LockHistory {
     this.#span = span;
   }
 
-  /** Takes an entry. Returns false once it is behind the span, which it does not change. */
+  /** Takes an entry. Returns false, and changes nothing, for an entry after the span. */
   take(entry: LogEntry): boolean {
     const atMs = entry.type === 'uplink' ? entry.uplink.receivedAtMs : entry.atMs;
     if (atMs >= this.#span.toMs) return false;
@@ -88,6 +88,7 @@ export class LockHistory {
     if (this.#states.at(-1)?.state !== state) this.#states.push({ state, sinceMs: receivedAtMs });
   }
 
+  /** An event of a lock itself has no source; a phone's says nothing about the lock's connection. */
   #takeEvent({ atMs, event }: LogEntry & { readonly type: 'lock-event' }): void {
     if (event.event === 'connect' && event.source === undefined) {
       this.#endConnection(atMs, 'takeover');

@@ -21,7 +21,10 @@ const PINGS_PER_SCAN = 250;
 /** Maximum number of uplinks that one call for a track examines. */
 const MAX_EXAMINED_PER_TRACK = 200_000;
 
-/** A span of time by the lock's clock, as the member `date` has it; from included, to excluded. */
+/**
+ * A span of time; from included, to excluded. For pings it is by the lock's clock, as the member `date` has it;
+ * histories and deliveries use it for times of receipt.
+ */
 export interface Span {
   readonly fromMs: number;
   readonly toMs: number;

@@ -50,14 +50,14 @@ const listPings = ownDataRoute({
     const { reason: reasons, ping_type: types, from, to } = call.query as Static<typeof PingsQuery>;
     checkReasons(reasons);
     // A cursor is valid only for the same query.
-    const cursorOf = `pings ${device.id} ${JSON.stringify([from, to, reasons, types])}`;
-    const { limit, after } = readPage(call, cursorOf, ['number']);
+    const listKey = `pings ${device.id} ${JSON.stringify([from, to, reasons, types])}`;
+    const { limit, after } = readPage(call, listKey, ['number']);
     const filter = { types, reasons, fromMs, toMs };
     const beforeId = after?.[0] as number | undefined;
     const { pings, nextBeforeId } = await readPingPage(merchantReader(call), device.id, { filter, beforeId, limit });
     const data = await eventBodies(pings, call.parts.ownData.turns, call.signal);
     const next = nextBeforeId === null ? null : [nextBeforeId];
-    return await longPageAnswer(call, cursorOf, { items: data, toJson: (body) => body, next });
+    return await longPageAnswer(call, listKey, { items: data, toJson: (body) => body, next });
   },
 });
 
