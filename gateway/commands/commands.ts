@@ -46,7 +46,10 @@ export class Commands implements CommandListener {
     this.#dispatcher = new CommandDispatcher(parts);
   }
 
-  /** Loads the unfinished commands of the store. Must be called after the locks are loaded, before any other method. */
+  /**
+   * Loads the unfinished commands of the store. Must be called after the locks are loaded, before any other method. A
+   * gateway that shares its store calls {@link adopt} instead, for the locks that it serves.
+   */
   async load(): Promise<void> {
     await this.#dispatcher.load();
   }

@@ -9,7 +9,7 @@
  * fsync reports success, and reads return data that never reached the disk. From then on the store's answers can't be
  * trusted, and further writes (a checkpoint too) can spread the damage. So nothing is written any more, and the process
  * must end; the next start reads what is really on the disk, which includes everything that was acknowledged. It must
- * end too where another process has taken over its place among several gateways.
+ * end too if another process has taken over its place among several gateways (a failure of the kind `fenced`).
  */
 import { type Clock, monotonicMs, Seconds, type Timer } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';

@@ -1,7 +1,8 @@
 /**
- * Holds in memory all locks that have ever sent or done anything, with their states. A state has the judge's belief:
- * what the judge (proto/power/judge) has concluded about the lock. A stored state and the store's log of uplinks
- * together always reproduce the state in memory (dirty-states.ts).
+ * Holds in memory all locks that have ever sent or done anything, with their states; of several gateways that share a
+ * store, each has only the locks that it serves (ownership/). A state has the judge's belief: what the judge
+ * (proto/power/judge) has concluded about the lock. A stored state and the store's log of uplinks together always
+ * reproduce the state in memory (dirty-states.ts).
  *
  * Some findings depend only on time, such as a late lock. So each lock has a due time, which the judge sets, and at
  * that time a tick is requested: an event for the judge that only says what time it is.
@@ -145,6 +146,7 @@ export class Locks {
       this.mark(deviceId, marks.get(deviceId) ?? NO_MARKS);
       const stored = loaded.get(deviceId);
       if (stored === undefined) continue;
+      // What this gateway knew of the lock from an earlier time is out of date.
       this.replace(deviceId, null);
       const lock = this.#add(deviceId, stored.mac, stored.state, true);
       if (stored.isReplayed) this.#dirty.add(lock);
@@ -176,8 +178,8 @@ export class Locks {
    * A lock whose state another gateway has, to judge a phone's uplink, which rests on no state. It is not remembered.
    */
   guest(deviceId: number, mac: Mac, atMs: number): KnownLock {
-    const guest = this.#made(deviceId, mac, newDeviceState(mac, atMs, this.#listeningSinceMs), false);
-    // It gets no ticks.
+    const guest = this.#makeLock(deviceId, mac, newDeviceState(mac, atMs, this.#listeningSinceMs), false);
+    // As in the belief, so that `judge` sets no deadline: a guest gets no ticks.
     guest.dueMs = guest.state.belief.dueMs;
     return guest;
   }
@@ -500,7 +502,7 @@ export class Locks {
     return this.#deadlines.take(this.#clock.now());
   }
 
-  #made(deviceId: number, mac: Mac, state: DeviceState, isStored: boolean): KnownLock {
+  #makeLock(deviceId: number, mac: Mac, state: DeviceState, isStored: boolean): KnownLock {
     return {
       deviceId,
       mac,
@@ -517,7 +519,7 @@ export class Locks {
   }
 
   #add(deviceId: number, mac: Mac, state: DeviceState, isStored: boolean): KnownLock {
-    const lock = this.#made(deviceId, mac, state, isStored);
+    const lock = this.#makeLock(deviceId, mac, state, isStored);
     this.#locks.set(deviceId, lock);
     this.#scheduleDue(lock);
     lock.presence = this.#guardLock(lock, () => presence(POWER_MODEL, state.belief, this.#clock.now())) ?? NEVER_SEEN;

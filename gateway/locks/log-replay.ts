@@ -27,7 +27,8 @@ export interface ReplayedLock {
 /**
  * The state that results from judging a lock's whole log; undefined if the log has no entries of the lock.
  *
- * @param onVerdict called with the verdict on each event; if given, damaged entries are skipped
+ * @param onVerdict called with the verdict on each event; if given, damaged entries are skipped, since the caller wants
+ *   the findings that there are. A state alone is not made from a damaged log
  * @throws JudgeFailure
  * @throws Error if the log can't be read or, without `onVerdict`, an entry is damaged
  */
@@ -65,6 +66,7 @@ export async function replayState<Lock extends ReplayedLock & { readonly state: 
 ): Promise<{ readonly lock: Lock; readonly state: DeviceState; readonly judged: readonly Judged[] }> {
   const { deviceId } = lock;
   const sinceMs = lock.state.unjudged?.sinceMs ?? Number.POSITIVE_INFINITY;
+  // The findings of earlier events in the very millisecond of the stop may be stored already.
   const stored = await store.readFindings(deviceId, COMPARED_FINDINGS);
   const storedKeys = new Set(stored.map(({ finding }) => findingKey(finding)));
   const judged: Judged[] = [];

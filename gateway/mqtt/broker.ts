@@ -275,7 +275,10 @@ export class Broker {
     this.#startSession(client, connection, result);
   }
 
-  /** Authenticates a claim, again if credentials were withdrawn meanwhile. */
+  /**
+   * Authenticates a claim, again if credentials were withdrawn meanwhile. Among several gateways, also makes this one
+   * the gateway that serves the sender.
+   */
   async #authenticateUnchanged(claim: ConnectClaim): Promise<Authentication> {
     for (let times = 0; times < MAX_AUTHENTICATIONS; times += 1) {
       const endCountBefore = this.sessions.endCount;

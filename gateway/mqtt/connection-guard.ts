@@ -41,7 +41,10 @@ export interface GuardLimits {
   readonly connectWithin: Milliseconds;
   /** Time limit from the last byte of the CONNECT to the answer, for which the store may take a while. */
   readonly answerWithin: Milliseconds;
-  /** A client that reads nothing it was sent for this long is closed, within 10 s in all (quality.md §2). */
+  /**
+   * A client that reads nothing it was sent for this long is closed: within 10 s in all (quality.md §2), with the wait
+   * for the next check and the lingering close.
+   */
   readonly mustReadWithin: Milliseconds;
 }
 

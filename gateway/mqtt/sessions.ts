@@ -169,7 +169,7 @@ export class Sessions {
     return [...(this.#byDevice.get(deviceId) ?? [])].filter((session) => session.clientId === clientId);
   }
 
-  /** Resolves when the device has no session, of the lock or its phones if `source` is given. */
+  /** Resolves when the device has no session; with `source`, when the lock itself, or its phones, have none. */
   async whenNone(deviceId: number, source?: Source): Promise<void> {
     if (!this.#hasSession(deviceId, source)) return;
     await new Promise<void>((done) => {

@@ -36,7 +36,7 @@ export interface NotifierParts extends SenderParts {
 /** A recipient with the state of its messages. */
 export interface RecipientReading extends Recipient, MessageCounts {
   readonly url: string;
-  /** The last attempts have all failed. */
+  /** So many of the last attempts have failed in a row that this was reported. */
   readonly isFailing: boolean;
   /** Until when each secret except the newest is valid, newest first; ms since the epoch. */
   readonly oldSecretsUntilMs: readonly number[];

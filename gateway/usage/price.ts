@@ -45,6 +45,7 @@ export interface PricePlan {
 
 /** Checks an operator's input and returns it. @throws RequestFaults `input-price`, `input-currency` */
 export function checkPlan(plan: PricePlan): PricePlan {
+  // Called for their checks.
   microsOf(plan.perMb, '/per_mb');
   microsOf(plan.perSim, '/per_sim');
   if (!/^[A-Z]{3}$/.test(plan.currency) || !Intl.supportedValuesOf('currency').includes(plan.currency))

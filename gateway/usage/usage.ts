@@ -104,6 +104,7 @@ export class Usage {
         throw error;
       }
     }
+    // The store has all counts of this gateway up to that time.
     this.#parts.store.usage.noteCounted(throughMs);
   }
 

@@ -36,7 +36,10 @@ export type Target = { readonly uplink: StoredUplink; readonly event: UplinkEven
 export interface ReadHistory extends JudgedHistory {
   /** The number of entries that are left out because their stored bytes are damaged. */
   readonly damaged: number;
-  /** Whether the target uplink is among the entries read. False if the lock belonged to another merchant then. */
+  /**
+   * Whether the target uplink is among the entries read; true for a time. False if the lock belonged to another
+   * merchant then.
+   */
   readonly isComplete: boolean;
 }
 
