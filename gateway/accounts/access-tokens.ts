@@ -1,7 +1,7 @@
 /**
- * Issues and checks access tokens, which merchants send as bearer tokens (interfaces.md §2). A token is opaque, valid
- * for one hour, unless its API key expires before, and stored and looked up by a keyed hash, so the time of a lookup
- * reveals nothing about stored tokens.
+ * Issues and checks access tokens, which merchants send as bearer tokens (interfaces.md §2). A token is opaque, and
+ * valid for one hour, or until its API key expires if that is earlier. It is stored and looked up by a keyed hash, so
+ * the time of a lookup reveals nothing about stored tokens.
  */
 import { randomBytes } from 'node:crypto';
 import { type Clock, Hours, type Milliseconds } from '../../proto/clock.js';

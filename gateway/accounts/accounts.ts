@@ -18,6 +18,8 @@ import { MerchantAccounts, type MerchantAccountsParts } from './merchants.js';
 import { type ImportedDevice, importDevices } from './provisioning.js';
 
 const MAX_URL_CHARS = 2048;
+/** How much of a rejected URL the error quotes. */
+const MAX_QUOTED_CHARS = 80;
 
 export interface AccountsParts extends DeviceAccountsParts {
   readonly sessions: DeviceAccountsParts['sessions'] & MerchantAccountsParts['sessions'];
@@ -143,5 +145,5 @@ export function checkUrl(text: string): string {
 
 /** The start of a rejected URL for the error message, without what may be a password. */
 function shownUrl(text: string): string {
-  return text.replace(/\/\/.*@/, '//…@').slice(0, 80);
+  return text.replace(/\/\/.*@/, '//…@').slice(0, MAX_QUOTED_CHARS);
 }

@@ -21,6 +21,8 @@ const SECRET_BYTES = 32;
 /** Twelve hex digits, then 32 bytes in base64url. */
 const KEY_TEXT = /^lgk_([0-9a-f]{12})_[A-Za-z0-9_-]{43}$/;
 const MAX_NAME_CHARS = 200;
+/** How much of an unknown scope the error quotes. */
+const MAX_QUOTED_CHARS = 80;
 /** How old a key's stored last use may be: a write for each request would cost more than the request. */
 const LAST_USE_WRITE_INTERVAL: Milliseconds = Minutes(1);
 /** Keys whose last write is remembered, to skip the next one. At this size the map is cleared. */
@@ -144,7 +146,10 @@ function checkScopes(names: readonly string[]): readonly KeyScope[] {
   const expected = `expected any of ${ALL_KEY_SCOPES.join(', ')}`;
   const unknown = names.find((name) => !isKeyScope(name));
   if (unknown !== undefined)
-    throw new LockgateError('input-scopes', `there is no scope ${JSON.stringify(unknown.slice(0, 80))}: ${expected}`);
+    throw new LockgateError(
+      'input-scopes',
+      `there is no scope ${JSON.stringify(unknown.slice(0, MAX_QUOTED_CHARS))}: ${expected}`,
+    );
   if (names.length === 0) throw new LockgateError('input-scopes', `a key needs a scope: ${expected}`);
   return orderedScopes(names);
 }

@@ -20,6 +20,8 @@ const EXPECTED_FORMS =
 
 /** Longer than any valid subject. */
 const MAX_SUBJECT_CHARS = 200;
+/** How much of a text that is not understood the error quotes. */
+const MAX_QUOTED_CHARS = 60;
 
 const DELIVERY_FORM = /^(?:delivery[: ]\s*)?(evt_[0-9A-Za-z_]+)(?:[/@](\d{1,9}))?$/;
 const NUMBERED_FORM = /^(finding|command|quarantine)[: ]\s*#?(\d{1,15})$/i;
@@ -48,7 +50,7 @@ function parseEvent(given: string, id: string, url: string | undefined): Subject
 }
 
 function notUnderstood(given: string): LockgateError {
-  const shown = given.length > 60 ? `${given.slice(0, 60)}…` : given;
+  const shown = given.length > MAX_QUOTED_CHARS ? `${given.slice(0, MAX_QUOTED_CHARS)}…` : given;
   if (/^#?\d+$/.test(given)) {
     const id = given.replace('#', '');
     const choices = `finding:${id}, command:${id} or quarantine:${id}`;

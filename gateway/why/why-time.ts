@@ -16,6 +16,8 @@ const UNITS: Readonly<Record<string, (count: number) => Milliseconds>> = {
   d: Days,
   w: (count) => Days(7 * count),
 };
+/** How much of a text that is not understood the error quotes. */
+const MAX_QUOTED_CHARS = 60;
 const DAY_FORM = /^\d{4}-\d\d-\d\d$/;
 const TIME_OF_DAY_FORM = /^([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$/;
 
@@ -32,7 +34,10 @@ export function readMoment(text: string, nowMs: number): number {
   if (Number.isNaN(timeMs) || !isDatable(timeMs)) {
     const expected =
       'a date such as 2026-11-21T10:00:00Z, a time of day such as 10:00, or a span before now such as 2h';
-    throw new LockgateError('input-at', `at is ${JSON.stringify(given.slice(0, 60))}: expected ${expected}`);
+    throw new LockgateError(
+      'input-at',
+      `at is ${JSON.stringify(given.slice(0, MAX_QUOTED_CHARS))}: expected ${expected}`,
+    );
   }
   if (timeMs <= nowMs) return timeMs;
   throw new LockgateError('input-at', `at is ${toDate(timeMs)}, which is in the future: it is ${toDate(nowMs)} now`);
