@@ -47,13 +47,16 @@ function macs(log: TailLog): unknown[] {
   return log.view.map((line) => ('event' in line ? line.event.mac : null));
 }
 
-t.test('lines are shown newest first, findings after their ping, and skipped events as a note', async (t) => {
-  const log = logWith({});
-  const finding = { rule: 'battery-jump', severity: 'warning', message: 'jumped', uplink: null };
-  log.add({ events: [ping(MAC, 'REASON_THEFT', [finding]), 'no JSON', CIRCUIT], skipped: 0 });
-  log.add({ events: [ping(OTHER_MAC, 'REASON_THEFT')], skipped: 1_200 });
-  t.same(shown(log), ['ping', '1,200 skipped: they came too fast', 'circuit', 'finding', 'ping']);
-});
+t.test(
+  'lines are shown newest first, findings after their ping, and a note about skipped events above the batch',
+  async (t) => {
+    const log = logWith({});
+    const finding = { rule: 'battery-jump', severity: 'warning', message: 'jumped', uplink: null };
+    log.add({ events: [ping(MAC, 'REASON_THEFT', [finding]), 'no JSON', CIRCUIT], skipped: 0 });
+    log.add({ events: [ping(OTHER_MAC, 'REASON_THEFT')], skipped: 1_200 });
+    t.same(shown(log), ['1,200 skipped: they came too fast', 'ping', 'circuit', 'finding', 'ping']);
+  },
+);
 
 t.test('a filter selects by lock, merchant, kind, reason and words', async (t) => {
   const events = [ping(MAC, 'REASON_THEFT'), ping(OTHER_MAC, 'REASON_STATE_PING'), CIRCUIT];

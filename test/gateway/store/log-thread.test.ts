@@ -195,7 +195,13 @@ t.test('counts are stored in chunks, and after a failed chunk each count is stor
   };
   const usage = await Usage.start({
     store: {
-      usage: { add, readActivations: async () => [] },
+      ownership: { duties: { holds: () => true } },
+      usage: {
+        add,
+        readActivations: async () => [],
+        noteCounted: async () => undefined,
+        readCountedThrough: async () => Number.POSITIVE_INFINITY,
+      },
       listMerchants: async () => [],
       readMetadata: async () => '0',
       writeMetadata: async () => undefined,

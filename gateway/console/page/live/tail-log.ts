@@ -51,13 +51,16 @@ export class TailLog {
     return this.#paused?.added ?? 0;
   }
 
-  /** Adds a batch. A text that is no JSON is left out. */
+  /**
+   * Adds a batch. A text that is no JSON is left out. The note about skipped events comes last: the gateway sends the
+   * first events of a burst, and at the end of a thousand lines nobody would see the note.
+   */
   add({ events, skipped }: TailBatch): void {
-    if (skipped > 0) this.note(`${skipped.toLocaleString('en-US')} skipped: they came too fast`);
     for (const text of events) {
       const source = parse(text);
       if (source !== null) for (const event of withFindings(source)) this.#push({ id: this.#newId(), event, source });
     }
+    if (skipped > 0) this.note(`${skipped.toLocaleString('en-US')} skipped: they came too fast`);
     this.#cut();
   }
 
