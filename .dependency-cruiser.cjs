@@ -40,7 +40,7 @@ const rooms = {
   'firmware-sim/world': [...sim('device-event'), ...proto],
   'firmware-sim/lock': [...sim('link', 'world'), ...proto],
   'firmware-sim/faults': [...sim('link', 'lock'), ...proto],
-  'firmware-sim/fleet': [...sim('faults', 'link', 'lock', 'trace', 'world'), ...proto],
+  'firmware-sim/fleet': [...sim('faults', 'link', 'lock', 'trace', 'world'), ...proto, 'proto/trace'],
   'firmware-sim/inference': [...sim('link', 'lock', 'trace', 'world'), ...proto, 'proto/trace'],
   'firmware-sim/scenario': [
     ...sim('device-event', 'faults', 'fleet', 'link', 'lock', 'trace', 'world'),
