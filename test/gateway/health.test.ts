@@ -16,7 +16,7 @@ import { failureKind, StoreFailure } from '../../gateway/store/contract/errors.j
 import { LOG_START } from '../../gateway/store/contract/log/log-position.js';
 import type { Store } from '../../gateway/store/contract/store.js';
 import type { UsageStore } from '../../gateway/store/contract/usage-store.js';
-import { SOLE_OWNER } from '../../gateway/store/sqlite/sole-owner.js';
+import { SOLE_OWNER } from '../../gateway/store/log/sole-owner.js';
 import { monthOf } from '../../gateway/usage/month.js';
 import { ManualClock, Seconds } from '../../proto/clock.js';
 import { withOverrides } from '../helpers/durability/sabotage.js';

@@ -14,7 +14,7 @@ import { LOG_START, positionAfter } from '../../gateway/store/contract/log/log-p
 import type { Store } from '../../gateway/store/contract/store.js';
 import { DELIVERY_STATES } from '../../gateway/store/contract/webhook-store.js';
 import type { AttemptRecord } from '../../gateway/store/contract/webhooks/delivery.js';
-import { SOLE_OWNER } from '../../gateway/store/sqlite/sole-owner.js';
+import { SOLE_OWNER } from '../../gateway/store/log/sole-owner.js';
 import { uplinkDigest } from '../../gateway/webhooks/event-id.js';
 import { afterThisTurn, Days, Hours, ManualClock, Minutes, systemClock } from '../../proto/clock.js';
 import { withOverrides } from '../helpers/durability/sabotage.js';

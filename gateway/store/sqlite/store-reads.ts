@@ -5,32 +5,21 @@
 import type { Database } from 'better-sqlite3';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Source } from '../../../proto/wire/ping.js';
-import type {
-  CredentialOwner,
-  Device,
-  DevicePage,
-  DeviceReading,
-  LockAccount,
-  Phone,
-  StoredState,
-} from '../contract/devices/device.js';
+import type { LockAccount, StoredState } from '../contract/devices/device.js';
 import type { MarkStore } from '../contract/devices/mark-store.js';
 import { StoreFailure } from '../contract/errors.js';
-import type { LogEntry, QuarantinedMessage, StoredFinding } from '../contract/log/log-entry.js';
+import type { LogEntry, StoredFinding } from '../contract/log/log-entry.js';
 import { DENSE_SLOT, idInSlot, type LogPosition } from '../contract/log/log-position.js';
 import type { StoredUplink } from '../contract/log/stored-uplink.js';
-import type { Merchant } from '../contract/merchants/merchant-store.js';
 import type { Quota } from '../contract/merchants/quota.js';
 import type { DiskSpace, StoreFigures } from '../contract/store-figures.js';
 import type { DueDelivery } from '../contract/webhooks/delivery.js';
 import type { WebhookUrl } from '../contract/webhooks/webhook-url.js';
-import { CredentialTables } from '../tables/devices/credentials.js';
-import { DeviceTables } from '../tables/devices/devices.js';
 import { latestByLife } from '../tables/devices/latest-by-life.js';
 import { Marks } from '../tables/devices/marks.js';
 import { Kysely, SqliteDialect } from '../tables/kysely.js';
-import { Registry } from '../tables/registry.js';
 import type { Tables } from '../tables/schema.js';
+import { TableReads } from '../tables/table-reads.js';
 import { readDiskSpace } from './figures/disk-space.js';
 import type { InlineFigures } from './figures/figures-count.js';
 import type { FiguresThread } from './figures/figures-in-thread.js';
@@ -68,7 +57,7 @@ export interface StoreParts {
 }
 
 /** Reads of a store: the methods of the contract that change nothing. */
-export class StoreReads {
+export class StoreReads extends TableReads {
   /** The engine and the location, for log messages. */
   readonly description: string;
   readonly marks: MarkStore;
@@ -79,28 +68,23 @@ export class StoreReads {
   protected readonly log: LogReader;
   protected readonly lookup: UplinkLookup;
   readonly #due: DueDeliveries;
-  readonly #registry: Registry;
   readonly #urls: UrlRows;
-  readonly #devices: DeviceTables;
-  readonly #credentials: CredentialTables;
 
   constructor(parts: StoreParts) {
+    const dialect = new SqliteDialect({ database: withStatementCache(parts.reader) });
+    const readTables = new Kysely<Tables>({ dialect });
+    super(readTables, SQLITE);
     this.description = `SQLite, ${parts.file}`;
     this.parts = parts;
-    this.readTables = new Kysely<Tables>({
-      dialect: new SqliteDialect({ database: withStatementCache(parts.reader) }),
-    });
+    this.readTables = readTables;
     this.log = new LogReader(parts.reader);
     this.lookup = new UplinkLookup(parts.reader, parts.log.memtable);
     this.#due = new DueDeliveries(parts.reader);
-    this.#registry = new Registry(this.readTables);
-    this.#urls = new UrlRows(this.readTables);
-    this.#devices = new DeviceTables(this.readTables, SQLITE);
-    this.#credentials = new CredentialTables(this.readTables);
+    this.#urls = new UrlRows(readTables);
     this.marks = new Marks({
       mutex: this.mutex,
       tables: parts.tables,
-      readTables: this.readTables,
+      readTables,
       dialect: SQLITE,
     });
   }
@@ -186,7 +170,7 @@ export class StoreReads {
   }
 
   async readUplinks(deviceId: number, limit: number, source: Source = 'lock'): Promise<StoredUplink[]> {
-    const credentials = await this.#credentials.readCredentialIds(deviceId, source);
+    const credentials = await this.credentialReads.readCredentialIds(deviceId, source);
     const marks = source === 'lock' ? await this.marks.read(deviceId) : [];
     return this.#read('read uplinks', () => {
       const latest = this.lookup.readLatest(credentials, limit);
@@ -196,56 +180,8 @@ export class StoreReads {
     });
   }
 
-  listMerchants(): Promise<Merchant[]> {
-    return this.#registry.listMerchants();
-  }
-
-  findTakenMacs(macs: readonly Mac[]): Promise<Mac[]> {
-    return this.#devices.findTakenMacs(macs);
-  }
-
-  listCredentials(): Promise<CredentialOwner[]> {
-    return this.#credentials.listCredentials();
-  }
-
-  listPhones(mac: Mac): Promise<Phone[]> {
-    return this.#credentials.listPhones(mac);
-  }
-
-  findDeviceId(mac: Mac): Promise<number | null> {
-    return this.#devices.findDeviceId(mac);
-  }
-
-  listDevices(): Promise<DeviceReading[]> {
-    return this.#devices.listDevices();
-  }
-
-  countDevices(merchantId?: number): Promise<number> {
-    return this.#devices.countDevices(merchantId);
-  }
-
-  readDevices(page: DevicePage): Promise<Device[]> {
-    return this.#devices.readDevices(page);
-  }
-
-  findDevices(deviceIds: readonly number[]): Promise<Device[]> {
-    return this.#devices.findDevices(deviceIds);
-  }
-
-  findDevice(mac: Mac): Promise<DeviceReading | null> {
-    return this.#devices.findDevice(mac);
-  }
-
-  readQuarantine(deviceId: number, limit: number): Promise<QuarantinedMessage[]> {
-    return this.#registry.readQuarantine(deviceId, limit);
-  }
-
   listWebhookUrls(): Promise<WebhookUrl[]> {
     return this.#urls.listWebhookUrls();
-  }
-
-  readMetadata(name: string): Promise<string | null> {
-    return this.#registry.readMetadata(name);
   }
 
   /** Runs a read. @param action completes a failure's message "the store could not …" */

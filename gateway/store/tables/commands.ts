@@ -113,6 +113,8 @@ export class CommandTableStore implements CommandStore {
   }
 
   async readUnfinished(deviceIds?: readonly number[]): Promise<CommandRecord[]> {
+    // An empty list is no valid SQL.
+    if (deviceIds?.length === 0) return [];
     let query = this.#commands().where('command.state', 'in', UNFINISHED);
     if (deviceIds !== undefined) query = query.where('command.device_id', 'in', deviceIds);
     return (await query.orderBy('command.id').execute()).map(toRecord);

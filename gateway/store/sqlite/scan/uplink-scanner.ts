@@ -3,12 +3,9 @@
  * caller's. A row is converted and compared with its checksum only if it is wanted.
  */
 import type { Database, Statement } from 'better-sqlite3';
-import { Days, Seconds } from '../../../../proto/clock.js';
-import { decodeUplink } from '../../../../proto/wire/codec.js';
-import { UPLINK_KINDS } from '../../contract/log/commit.js';
 import type { PingFilter, ScannedUplinks } from '../../contract/merchants/uplink-scan.js';
-import { FIRST_EVENT_KIND } from '../../contract/webhooks/merchant-event.js';
-import { IS_PING, toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
+import { isPing, MAX_CLOCK_AHEAD, Scan } from '../../log/scan.js';
+import { IS_PING, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 
 /** A scan of a lock's pings, with what only the store's own memory knows. */
 export interface PingScanRequest {
@@ -36,16 +33,6 @@ export interface EventScanRequest {
 
 export type ScanRequest = PingScanRequest | EventScanRequest;
 
-/** Rows that one statement reads. */
-const ROWS_PER_STATEMENT = 500;
-/**
- * A ping's date, by the lock's clock, is at most this much later than its receipt. So a search ends at a ping that was
- * received longer than this before the span.
- */
-const MAX_CLOCK_AHEAD = Days(1);
-/** A ping that is not buffered was received at most this long after the lock made it. */
-const MAX_UNBUFFERED_DELAY = Seconds(60);
-
 /** A lock's uplinks in the index, newest first: the part of the log's index by lock before an id. */
 export const PINGS_OF_LOCK = `SELECT ${UPLINK_COLUMNS}, d.merchant_id AS owner_id
   FROM uplink_of_device t JOIN uplink u ON u.id = t.uplink_id JOIN device d ON d.id = u.device_id
@@ -57,52 +44,6 @@ const UPLINK_BY_ID = `SELECT ${UPLINK_COLUMNS}, d.merchant_id AS owner_id
   FROM uplink u JOIN device d ON d.id = u.device_id WHERE u.id = ?`;
 
 type OwnedRow = UplinkRow & { readonly owner_id: number };
-
-/** The state of a scan. */
-class Scan {
-  readonly rows: UplinkRow[] = [];
-  readonly #request: ScanRequest;
-  #examined = 0;
-  #lastId: number | null = null;
-  #lastReceivedAtMs = 0;
-  #receivedToMs = 0;
-  #isAtEnd = false;
-
-  constructor(request: ScanRequest) {
-    this.#request = request;
-  }
-
-  /** How many more rows the scan may examine; 0 if it is over. */
-  get rest(): number {
-    const { limit, maxExamined } = this.#request;
-    return this.#isAtEnd || this.rows.length >= limit ? 0 : Math.max(maxExamined - this.#examined, 0);
-  }
-
-  /** How many rows the next statement should read: without a filter no more than the scan needs. */
-  get nextCount(): number {
-    const { filter, limit } = this.#request;
-    const needed = Object.values(filter).every((each) => each === undefined) ? limit - this.rows.length : this.rest;
-    return Math.min(needed, this.rest, ROWS_PER_STATEMENT);
-  }
-
-  /** Examines a row. @param isShown whether it is an event of its lock's merchant */
-  examine(row: UplinkRow, isShown: boolean): void {
-    this.#examined += 1;
-    this.#lastId = row.id;
-    this.#lastReceivedAtMs = row.received_at_ms;
-    this.#receivedToMs = Math.max(this.#receivedToMs, row.received_at_ms);
-    if (isShown && matches(row, this.#request.filter)) this.rows.push(row);
-  }
-
-  end(): void {
-    this.#isAtEnd = true;
-  }
-
-  result(): ScannedUplinks {
-    const last = { lastId: this.#lastId, lastReceivedAtMs: this.#lastReceivedAtMs, receivedToMs: this.#receivedToMs };
-    return { pings: this.rows.map(toUplink), examined: this.#examined, ...last, isAtEnd: this.#isAtEnd };
-  }
-}
 
 export class UplinkScanner {
   readonly #pings: Statement;
@@ -152,19 +93,4 @@ export class UplinkScanner {
       if (rows.length < count && scan.rest > 0) scan.end();
     }
   }
-}
-
-function isPing({ uplink_kind: kind }: UplinkRow): boolean {
-  return kind > 0 && kind < FIRST_EVENT_KIND;
-}
-
-function matches(row: UplinkRow, { types, reasons, fromMs, toMs }: PingFilter): boolean {
-  if (types !== undefined && !types.includes(UPLINK_KINDS[row.uplink_kind] ?? '')) return false;
-  if (toMs !== undefined && row.buffered === 0 && row.received_at_ms - MAX_UNBUFFERED_DELAY > toMs) return false;
-  if (reasons === undefined && fromMs === undefined && toMs === undefined) return true;
-  const decoded = decodeUplink(row.bytes);
-  if (!decoded.ok || decoded.value.body.kind === 'ack') return false;
-  const { timeMs, body } = decoded.value;
-  if (reasons !== undefined && !reasons.includes(body.reason)) return false;
-  return timeMs >= (fromMs ?? Number.NEGATIVE_INFINITY) && timeMs < (toMs ?? Number.POSITIVE_INFINITY);
 }

@@ -6,11 +6,8 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Kysely } from 'kysely';
-import { LockgateError } from '../../../../proto/errors.js';
-import { RequestFaults } from '../../../faults.js';
 import { dashboardRole } from '../../contract/merchants/dashboard-roles.js';
-import { MAX_INVITATIONS_PER_MERCHANT } from '../../contract/merchants/invitation-store.js';
-import type { MerchantOperation, MerchantOutcome, MerchantRefusal } from '../../contract/merchants/merchant-write.js';
+import type { MerchantOperation } from '../../contract/merchants/merchant-write.js';
 import type {
   ListedUser,
   NewPet,
@@ -22,21 +19,13 @@ import type {
   UserChange,
   UserPage,
 } from '../../contract/merchants/people-store.js';
-import {
-  exceededQuota,
-  overQuotaError,
-  PetTooLarge,
-  type Quota,
-  type QuotaUse,
-} from '../../contract/merchants/quota.js';
+import { exceededQuota, overQuotaError, type Quota, type QuotaUse } from '../../contract/merchants/quota.js';
 import { usernameKey } from '../../contract/merchants/username-key.js';
 import { sql } from '../../tables/kysely.js';
+import { refusalError, type WriteForMerchant } from '../../tables/merchant-refusals.js';
 import { findMerchant } from '../../tables/registry.js';
 import type { Tables } from '../../tables/schema.js';
 import { TakenUsers } from './people/taken-users.js';
-
-/** Makes a write for a merchant; `action` completes a failure's message "the store could not …". */
-export type WriteForMerchant = (action: string, operation: MerchantOperation) => Promise<MerchantOutcome>;
 
 export interface PeopleParts {
   readonly reader: Database;
@@ -192,20 +181,4 @@ function toListedUser(row: UserRow): ListedUser {
     createdAtMs: row.created_at_ms,
     merchantName: row.merchant_name,
   };
-}
-
-/** Returns the error for a refused write: RequestFaults `user-exists`, OverBudget, PetTooLarge, or a LockgateError. */
-export function refusalError(refusal: MerchantRefusal, quota: Quota): Error {
-  if (refusal.code === 'full') return overQuotaError(refusal.quota, quota);
-  if (refusal.code === 'last-owner')
-    return new LockgateError('last-owner', 'the user is the merchant’s last owner: make another user an owner first');
-  if (refusal.code === 'no-such-invitation')
-    return new LockgateError('no-such-invitation', 'the invitation is unknown, used, withdrawn or expired');
-  if (refusal.code === 'too-many-invitations')
-    return new LockgateError(
-      'too-many-invitations',
-      `the merchant has ${MAX_INVITATIONS_PER_MERCHANT} open invitations, which is the maximum: withdraw one first`,
-    );
-  if (refusal.code === 'pet-too-large') return new PetTooLarge(refusal.bytes, quota);
-  return new RequestFaults('user-exists', 'a user name or an id is taken already; no user was added', refusal.faults);
 }

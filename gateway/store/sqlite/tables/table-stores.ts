@@ -8,7 +8,9 @@ import type { NotificationChange } from '../../contract/notify/notification-stor
 import { Audit } from '../../tables/audit.js';
 import { CommandTableStore } from '../../tables/commands.js';
 import { ConsoleSessions } from '../../tables/console-sessions.js';
+import { Invitations } from '../../tables/invitations.js';
 import type { Kysely } from '../../tables/kysely.js';
+import type { WriteForMerchant } from '../../tables/merchant-refusals.js';
 import { Merchants } from '../../tables/merchants.js';
 import { Notices } from '../../tables/notices.js';
 import { OperatorTokens } from '../../tables/operator-tokens.js';
@@ -20,9 +22,9 @@ import type { LogReader } from '../log/log-reader.js';
 import type { UplinkLookup } from '../log/uplink-lookup.js';
 import type { WriteMutex } from '../write-mutex.js';
 import { SqliteAccess } from './access.js';
-import { SqliteInvitations } from './invitations.js';
+import { invitationReads } from './invitations.js';
 import { SqliteNotifications } from './notify/notifications.js';
-import { SqlitePeople, type WriteForMerchant } from './people.js';
+import { SqlitePeople } from './people.js';
 import { SqliteSecrets } from './secrets.js';
 import { SQLITE } from './sqlite-dialect.js';
 import { changeUrl, SqliteWebhooks } from './webhooks/webhooks.js';
@@ -59,10 +61,10 @@ export function makeTableStores(options: TableStoreOptions) {
     commands: new CommandTableStore(shared, options.onCommandEnded),
     usage: new Usage({ ...shared, writeBatched }),
     webhooks: new SqliteWebhooks(options),
-    access: new SqliteAccess({ ...shared, reader, write }),
+    access: new SqliteAccess({ ...shared, write }, reader),
     people: new SqlitePeople({ readTables, reader, write, quota }),
     merchants: new Merchants({ ...shared, enableUrl }),
-    invitations: new SqliteInvitations({ reader, write, quota }),
+    invitations: new Invitations({ reads: invitationReads(reader), write, quota }),
     secrets: new SqliteSecrets(options),
     notifications,
     notices: new Notices({ ...shared, queue }),

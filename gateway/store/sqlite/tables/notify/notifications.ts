@@ -14,38 +14,18 @@ import {
   type Recipient,
   type RecipientSecret,
 } from '../../../contract/notify/notification-store.js';
+import {
+  type NotificationRow,
+  type RecipientRow,
+  toDueMessage,
+  toRecipient,
+} from '../../../tables/notification-rows.js';
 import { type GuardedWriter, writeExclusively } from '../../exclusive-write.js';
 import { NotificationQueue } from './queue.js';
 
 export interface SqliteNotificationsParts extends GuardedWriter {
   readonly reader: Database;
 }
-
-interface RecipientRow {
-  readonly id: number;
-  readonly url: string | null;
-  readonly last_success_at_ms: number | null;
-  readonly last_error_at_ms: number | null;
-  readonly last_error_status: number | null;
-  readonly last_error: string | null;
-}
-
-interface NotificationRow {
-  readonly id: number;
-  readonly public_id: string;
-  readonly kind: string;
-  readonly subject: string;
-  readonly text: string;
-  readonly details: string;
-  readonly opened_at_ms: number;
-  readonly ended_at_ms: number | null;
-  readonly ended_how: DueMessage['endedHow'];
-  readonly opened_state: string;
-  readonly attempts: number;
-}
-
-/** Whether the message about the opening of a notification is final. */
-const FINAL_STATES: ReadonlySet<string> = new Set(['delivered', 'dead']);
 
 export class SqliteNotifications implements NotificationStore {
   readonly #parts: SqliteNotificationsParts;
@@ -222,28 +202,4 @@ export class SqliteNotifications implements NotificationStore {
       throw new StoreFailure('read notifications', error);
     }
   }
-}
-
-function toRecipient(row: RecipientRow): Recipient {
-  const { id, url, last_success_at_ms: lastSuccessAtMs, last_error_at_ms: atMs, last_error: error } = row;
-  const lastError = atMs === null || error === null ? null : { atMs, status: row.last_error_status, error };
-  return { id, url, lastSuccessAtMs, lastError };
-}
-
-function toDueMessage(row: NotificationRow): DueMessage {
-  const part = FINAL_STATES.has(row.opened_state) ? 'ended' : 'opened';
-  return {
-    id: row.id,
-    publicId: row.public_id,
-    part,
-    isHeld: row.opened_state === 'held',
-    kind: row.kind,
-    subject: row.subject,
-    text: row.text,
-    details: JSON.parse(row.details) as DueMessage['details'],
-    openedAtMs: row.opened_at_ms,
-    endedAtMs: row.ended_at_ms,
-    endedHow: row.ended_how,
-    attempts: row.attempts,
-  };
 }

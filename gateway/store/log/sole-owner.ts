@@ -1,11 +1,10 @@
-/** Ownership in an engine with one writer: this gateway owns every lock, URL and duty, and nobody ever asks for one. */
+/** Ownership while one gateway has the store: it owns every lock, URL and duty, and nobody ever asks for one. */
 import { DENSE_SLOT } from '../contract/log/log-position.js';
 import type { Claim, Ownership } from '../contract/slots/ownership.js';
 
 const GRANTED: Claim = Object.freeze({ isGranted: true, unheardSinceMs: null });
 
-export const SOLE_OWNER: Ownership = Object.freeze({
-  slot: DENSE_SLOT,
+const SOLE = {
   locks: {
     isSole: true,
     owns: () => true,
@@ -21,4 +20,11 @@ export const SOLE_OWNER: Ownership = Object.freeze({
     onWish: () => undefined,
   },
   duties: { holds: () => true, onGain: () => undefined },
-});
+} satisfies Omit<Ownership, 'slot'>;
+
+/** Sole ownership, writing in a slot. */
+export function soleOwner(slot: number): Ownership {
+  return Object.freeze({ slot, ...SOLE });
+}
+
+export const SOLE_OWNER: Ownership = soleOwner(DENSE_SLOT);

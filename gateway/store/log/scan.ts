@@ -1,0 +1,87 @@
+/**
+ * The state of a scan of uplinks (contract/merchants/uplink-scan.ts): which rows it wants, and when it is over. Pure.
+ */
+import { Days, Seconds } from '../../../proto/clock.js';
+import { decodeUplink } from '../../../proto/wire/codec.js';
+import { UPLINK_KINDS } from '../contract/log/commit.js';
+import type { PingFilter, ScannedUplinks } from '../contract/merchants/uplink-scan.js';
+import { FIRST_EVENT_KIND } from '../contract/webhooks/merchant-event.js';
+import { toUplink, type UplinkRow } from './uplink-row.js';
+
+/** Rows that one statement reads. */
+const ROWS_PER_STATEMENT = 500;
+/**
+ * A ping's date, by the lock's clock, is at most this much later than its receipt. So a search ends at a ping that was
+ * received longer than this before the span.
+ */
+export const MAX_CLOCK_AHEAD = Days(1);
+/** A ping that is not buffered was received at most this long after the lock made it. */
+const MAX_UNBUFFERED_DELAY = Seconds(60);
+
+interface ScanTerms {
+  readonly filter: PingFilter;
+  readonly limit: number;
+  readonly maxExamined: number;
+}
+
+/** The state of a scan. */
+export class Scan {
+  readonly rows: UplinkRow[] = [];
+  readonly #request: ScanTerms;
+  #examined = 0;
+  #lastId: number | null = null;
+  #lastReceivedAtMs = 0;
+  #receivedToMs = 0;
+  #isAtEnd = false;
+
+  constructor(request: ScanTerms) {
+    this.#request = request;
+  }
+
+  /** How many more rows the scan may examine; 0 if it is over. */
+  get rest(): number {
+    const { limit, maxExamined } = this.#request;
+    return this.#isAtEnd || this.rows.length >= limit ? 0 : Math.max(maxExamined - this.#examined, 0);
+  }
+
+  /** How many rows the next statement should read: without a filter no more than the scan needs. */
+  get nextCount(): number {
+    const { filter, limit } = this.#request;
+    const needed = Object.values(filter).every((each) => each === undefined) ? limit - this.rows.length : this.rest;
+    return Math.min(needed, this.rest, ROWS_PER_STATEMENT);
+  }
+
+  /** Examines a row. @param isShown whether it is an event of its lock's merchant */
+  examine(row: UplinkRow, isShown: boolean): void {
+    this.#examined += 1;
+    this.#lastId = row.id;
+    this.#lastReceivedAtMs = row.received_at_ms;
+    this.#receivedToMs = Math.max(this.#receivedToMs, row.received_at_ms);
+    if (isShown && matches(row, this.#request.filter)) this.rows.push(row);
+  }
+
+  end(): void {
+    this.#isAtEnd = true;
+  }
+
+  result(): ScannedUplinks {
+    const last = { lastId: this.#lastId, lastReceivedAtMs: this.#lastReceivedAtMs, receivedToMs: this.#receivedToMs };
+    return { pings: this.rows.map(toUplink), examined: this.#examined, ...last, isAtEnd: this.#isAtEnd };
+  }
+}
+
+/** Whether a row is a ping. */
+export function isPing({ uplink_kind: kind }: UplinkRow): boolean {
+  return kind > 0 && kind < FIRST_EVENT_KIND;
+}
+
+function matches(row: UplinkRow, { types, reasons, fromMs, toMs }: PingFilter): boolean {
+  if (types !== undefined && !types.includes(UPLINK_KINDS[row.uplink_kind] ?? '')) return false;
+  if (toMs !== undefined && row.buffered === 0 && row.received_at_ms - MAX_UNBUFFERED_DELAY > toMs) return false;
+  if (reasons === undefined && fromMs === undefined && toMs === undefined) return true;
+  const decoded = decodeUplink(row.bytes);
+  if (!decoded.ok || decoded.value.body.kind === 'ack') return false;
+  const { timeMs, body } = decoded.value;
+  if (reasons !== undefined && !reasons.includes(body.reason)) return false;
+  return timeMs >= (fromMs ?? Number.NEGATIVE_INFINITY) && timeMs < (toMs ?? Number.POSITIVE_INFINITY);
+}
