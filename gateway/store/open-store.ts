@@ -17,7 +17,14 @@ interface Engine {
 /** The engines, by URL scheme. */
 const ENGINES: ReadonlyMap<string, Engine> = new Map([
   ['sqlite', { urlForm: 'sqlite:DATA_FOLDER', open: openSqliteStore }],
+  ['postgres', { urlForm: 'postgres://USER:PASSWORD@HOST:PORT/DATABASE', open: openPostgres }],
 ]);
+
+/** The driver is loaded only when it is asked for, so that a start on SQLite costs no more. */
+async function openPostgres(location: string, options: StoreOptions): Promise<Store> {
+  const { openPostgresStore } = await import('./postgres/open-postgres-store.js');
+  return await openPostgresStore(`postgres:${location}`, options);
+}
 
 /** Returns the URL of the SQLite store in a data folder. The path is not escaped. */
 export function sqliteUrl(folder: string): string {
@@ -27,7 +34,7 @@ export function sqliteUrl(folder: string): string {
 /**
  * Opens a store, creating it if it doesn't exist, and locks it for this process.
  *
- * @param url `sqlite:` and the path of a data folder
+ * @param url `sqlite:` and the path of a data folder, or the URL of a PostgreSQL database
  * @throws LockgateError `input-store` for a URL with an unknown scheme; what the engine throws: `data-in-use`,
  * `store-missing`, `store-damaged`, `store-newer`, `store-unsafe` …
  * @throws StoreFailure if the store can't be read or written

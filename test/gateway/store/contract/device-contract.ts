@@ -131,8 +131,10 @@ export function deletionContract(engine: string, open: OpenStore): void {
     const { store } = await withLock(t, open);
     await store.append(commit(...[1, 2, 3, 4].map((sequence) => uplink(sequence))));
     const oldUplinks = { table: 'uplink', beforeMs: 1004, limit: 2 } as const;
-    t.same(await store.deleteOld({ ...oldUplinks, afterId: 0 }), { deleted: 2, held: 0, nextId: 2 });
-    t.same(await store.deleteOld({ ...oldUplinks, afterId: 2 }), { deleted: 1, held: 0, nextId: null });
+    const [, second] = await store.readEvents(1, LOG_START, 2);
+    const nextId = second?.id ?? 0;
+    t.same(await store.deleteOld({ ...oldUplinks, afterId: 0 }), { deleted: 2, held: 0, nextId });
+    t.same(await store.deleteOld({ ...oldUplinks, afterId: nextId }), { deleted: 1, held: 0, nextId: null });
     t.same(
       (await store.readEvents(1, LOG_START, 9)).map(({ sequence }) => sequence),
       [4],

@@ -1,0 +1,189 @@
+/**
+ * The connections to PostgreSQL. Each one is checked before it is used: commits wait for the disk (and for the standby,
+ * where there is one), and the server is the one that the slot was claimed on. A notice while something commits means
+ * that a wait for the standby was cancelled: the commit failed (docs/decisions.md).
+ */
+import pg from 'pg';
+import { LockgateError } from '../../../proto/errors.js';
+import { StoreFailure } from '../contract/errors.js';
+import { QueryableSql, TYPES } from './sql.js';
+
+/** How many reads run at once. */
+const READ_CONNECTIONS = 6;
+/** How many writes other than commits of uplinks run at once. */
+const WRITE_CONNECTIONS = 3;
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/** What each connection must have. */
+const SESSION_SETTINGS = {
+  // `on` waits for the synchronous standby too, if there is one; `remote_apply` is stronger, and left alone.
+  synchronous_commit: 'on',
+  client_min_messages: 'warning',
+  lock_timeout: '10s',
+  idle_in_transaction_session_timeout: '60s',
+} as const;
+
+/** Which database it is: a failover to another server, or a restored one, has another timeline or id. */
+export interface ServerIdentity {
+  readonly systemId: string;
+  readonly timeline: number;
+}
+
+/** The options of every connection. */
+function clientOptions(url: string): pg.ClientConfig {
+  return {
+    connectionString: url,
+    types: TYPES,
+    application_name: 'lockgate',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    options: Object.entries(SESSION_SETTINGS)
+      .map(([name, value]) => `-c ${name}=${value}`)
+      .join(' '),
+  };
+}
+
+/**
+ * Reads what a connection rests on.
+ *
+ * @throws LockgateError `store-unsafe` if a commit would not be durable, or the server is a standby
+ */
+export async function readIdentity(client: Pick<pg.Client, 'query'>): Promise<ServerIdentity> {
+  const { rows } = await client.query(
+    `SELECT current_setting('synchronous_commit') AS synchronous_commit, current_setting('fsync') AS fsync,
+       current_setting('full_page_writes') AS full_page_writes, pg_is_in_recovery() AS is_standby,
+       current_setting('server_version_num')::int AS version,
+       (SELECT system_identifier::text FROM pg_control_system()) AS system_id,
+       (SELECT timeline_id FROM pg_control_checkpoint()) AS timeline`,
+  );
+  const row = rows[0] as Record<string, unknown>;
+  refuseUnsafe(row);
+  return { systemId: String(row.system_id), timeline: Number(row.timeline) };
+}
+
+const MIN_VERSION = 150_000;
+
+function refuseUnsafe(row: Record<string, unknown>): void {
+  const refuse = (why: string): never => {
+    throw new LockgateError('store-unsafe', `PostgreSQL can't store durably: ${why}`);
+  };
+  if (row.fsync !== 'on') refuse('its setting fsync is off');
+  if (row.full_page_writes !== 'on') refuse('its setting full_page_writes is off');
+  if (row.synchronous_commit !== 'on') refuse('synchronous_commit can’t be set to on');
+  if (row.is_standby === true) refuse('it is a standby: connect to the primary');
+  if (Number(row.version) < MIN_VERSION) refuse('it is older than PostgreSQL 15');
+}
+
+/** A client on which a commit fails if the server says anything about it. */
+export class WatchedClient {
+  readonly client: pg.Client;
+  readonly sql: QueryableSql;
+  #notices: string[] = [];
+
+  constructor(client: pg.Client) {
+    this.client = client;
+    this.sql = new QueryableSql(client);
+    client.on('notice', (notice) => this.#notices.push(notice.message ?? 'a warning'));
+    // The query that runs, or the next one, rejects.
+    client.on('error', () => undefined);
+  }
+
+  /** Runs a commit. @throws StoreFailure if the server gave a notice */
+  async committing<T>(commit: () => Promise<T>): Promise<T> {
+    this.#notices = [];
+    const result = await commit();
+    const [notice] = this.#notices;
+    if (notice !== undefined) throw new StoreFailure('commit', new Error(notice));
+    return result;
+  }
+}
+
+/** All connections of a store. */
+export class Connections {
+  readonly #url: string;
+  readonly #identity: ServerIdentity;
+  readonly reads: pg.Pool;
+  /** For writes other than commits of uplinks. */
+  readonly writes: pg.Pool;
+  /** For writes through Kysely that run one at a time. */
+  readonly exclusive: pg.Pool;
+  readonly read: QueryableSql;
+  /** The only connection of `exclusive`, once there is one. */
+  exclusiveClient: WatchedClient | undefined;
+  readonly #watched = new WeakMap<object, WatchedClient>();
+
+  constructor(url: string, identity: ServerIdentity) {
+    this.#url = url;
+    this.#identity = identity;
+    this.reads = this.#pool(READ_CONNECTIONS);
+    this.writes = this.#pool(WRITE_CONNECTIONS);
+    this.exclusive = this.#pool(1);
+    this.exclusive.on('connect', (client) => {
+      this.exclusiveClient = this.watch(client);
+    });
+    this.read = new QueryableSql(this.reads);
+  }
+
+  /** Opens a connection of its own. */
+  async open(): Promise<WatchedClient> {
+    const client = new pg.Client(clientOptions(this.#url));
+    const watched = new WatchedClient(client);
+    try {
+      await client.connect();
+      await this.#refuseOther(client);
+    } catch (error) {
+      void client.end().catch(() => undefined);
+      throw error;
+    }
+    return watched;
+  }
+
+  /** The watch on a client of a pool. */
+  watch(client: object): WatchedClient {
+    const known = this.#watched.get(client) ?? new WatchedClient(client as pg.Client);
+    this.#watched.set(client, known);
+    return known;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.reads.end(), this.writes.end(), this.exclusive.end()]);
+  }
+
+  #pool(max: number): pg.Pool {
+    const onConnect = (client: pg.ClientBase): Promise<void> => this.#refuseOther(client as pg.Client);
+    const pool = new pg.Pool({ ...clientOptions(this.#url), max, onConnect } as pg.PoolConfig);
+    // An idle connection that breaks is replaced; a query on it rejects.
+    pool.on('error', () => undefined);
+    return pool;
+  }
+
+  async #refuseOther(client: pg.Client): Promise<void> {
+    const { systemId, timeline } = await readIdentity(client);
+    if (systemId !== this.#identity.systemId || timeline !== this.#identity.timeline)
+      throw new LockgateError('store-changed', 'the database was failed over or restored since the gateway started');
+  }
+}
+
+/** Connects once, and returns which server answers. @throws what connecting throws */
+export async function findServer(url: string): Promise<ServerIdentity> {
+  const client = new pg.Client(clientOptions(url));
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return await readIdentity(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Runs `work` on a connection of its own, which is closed afterwards. */
+export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client(clientOptions(url));
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,285 @@
+/**
+ * Appends commits to the log, one statement at a time on a connection of its own. While one is on its way, the next
+ * ones gather, and are stored together.
+ *
+ * If a statement's answer is lost, nobody knows whether it was stored, or still may be: it may arrive late. So a new
+ * session number is written first, on a new connection; under it the lost statement can't store anything any more, and
+ * only then the commit's mark shows whether it did (`#resolveDoubt`).
+ */
+import { monotonicMs } from '../../../../proto/clock.js';
+import { StoreFailure } from '../../contract/errors.js';
+import type { Commit, IncomingUplink } from '../../contract/log/commit.js';
+import { MAX_LOCK_EVENTS_PER_LOCK, MAX_QUARANTINED_PER_LOCK } from '../../contract/log/commit.js';
+import { ALL_STORED, type CommitResult } from '../../contract/log/commit-result.js';
+import { DatabaseTime } from '../../contract/slots/database-time.js';
+import type { Connections, WatchedClient } from '../connections.js';
+import { Fenced } from '../fence.js';
+import { type Claim, randomNumber } from '../node-claim.js';
+import type { Values } from '../sql.js';
+import { CommitBatch } from './commit-batch.js';
+import { answered, isDefinite, isRefusedValue, refuseInvalid, resultOf } from './commit-outcome.js';
+import { type CommitResultRow, commitParts, statementOf } from './commit-statement.js';
+import { KnownKeys } from './known-keys.js';
+import { readStaged, selectWanted } from './merchant-events.js';
+
+/** Maximum number of uplinks of one statement, except for a commit that alone has more. */
+const MAX_UPLINKS_PER_STATEMENT = 2_000;
+/** Marks of commits are deleted once they are this many commits old. */
+const RETAINED_MARKS = 1_000;
+/** How often a statement is run, or a connection is opened, before the commit fails. */
+const MAX_TRIES = 5;
+
+interface Waiting {
+  readonly commit: Commit;
+  readonly resolve: (result: CommitResult) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Prepared {
+  readonly batch: CommitBatch;
+  /** The uplinks that the log does not have. */
+  readonly fresh: ReadonlySet<IncomingUplink>;
+  /** For each commit, the indexes of changes to commands that can't apply after those before them. */
+  readonly refused: readonly ReadonlySet<number>[];
+}
+
+const NO_INDEXES: ReadonlySet<number> = new Set();
+
+export class CommitLog {
+  readonly #connections: Connections;
+  readonly #claim: Claim;
+  readonly #keys: KnownKeys;
+  readonly #time: DatabaseTime;
+  readonly #waiting: Waiting[] = [];
+  #client: WatchedClient;
+  #isRunning = false;
+  /** The number of the last commit. */
+  #n = 0;
+  /** The session numbers since the last answered commit. */
+  #sessions: number[];
+  /** Set when nothing more can be stored. */
+  #end: unknown;
+  #idle: (() => void)[] = [];
+
+  constructor(connections: Connections, claim: Claim, client: WatchedClient) {
+    this.#connections = connections;
+    this.#claim = claim;
+    this.#client = client;
+    this.#keys = new KnownKeys(connections.read);
+    this.#time = new DatabaseTime(claim.nowMs, monotonicMs());
+    this.#sessions = [claim.session];
+  }
+
+  /** Resolves when the commit is on the disk. @throws StoreFailure */
+  append(commit: Commit): Promise<CommitResult> {
+    try {
+      refuseInvalid(commit);
+    } catch (error) {
+      return Promise.reject(new StoreFailure('append', error));
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ commit, resolve, reject });
+      void this.#run();
+    });
+  }
+
+  async idle(): Promise<void> {
+    while (this.#isRunning) await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  async close(): Promise<void> {
+    await this.idle();
+    await this.#client.client.end().catch(() => undefined);
+  }
+
+  async #run(): Promise<void> {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    // What the same turn of the event loop appends is stored together.
+    await Promise.resolve();
+    while (this.#waiting.length > 0) await this.#storeAll(this.#takeNext());
+    this.#isRunning = false;
+    for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  #takeNext(): Waiting[] {
+    let [count, uplinks] = [0, 0];
+    for (const { commit } of this.#waiting) {
+      uplinks += commit.incoming.length;
+      if (count > 0 && uplinks > MAX_UPLINKS_PER_STATEMENT) break;
+      count += 1;
+    }
+    return this.#waiting.splice(0, count);
+  }
+
+  /** Stores commits together; if the database refuses a value of one, each by itself. */
+  async #storeAll(group: readonly Waiting[]): Promise<void> {
+    try {
+      const results = await this.#store(group.map(({ commit }) => commit));
+      for (const [index, { resolve }] of group.entries()) resolve(results[index] ?? ALL_STORED);
+    } catch (error) {
+      if (group.length > 1 && isRefusedValue(error)) for (const each of group) await this.#storeAll([each]);
+      else for (const { reject } of group) reject(new StoreFailure('append', error));
+    }
+  }
+
+  async #store(commits: readonly Commit[]): Promise<CommitResult[]> {
+    if (this.#end !== undefined) throw this.#end;
+    const { batch, fresh, refused } = await this.#prepare(commits);
+    const deviceIds = new Set(batch.uplinks.map(({ deviceId }) => deviceId));
+    try {
+      const row = await this.#execute(batch);
+      if (row !== null) await this.#trim(batch, row);
+      return commits.map((commit, index) => resultOf(commit, fresh, refused[index] ?? NO_INDEXES, row));
+    } catch (error) {
+      this.#keys.forget(deviceIds);
+      if (error instanceof Fenced) this.#end = error;
+      throw error;
+    }
+  }
+
+  /** Gives ids, in order, and leaves out what the log has already. */
+  async #prepare(commits: readonly Commit[]): Promise<Prepared> {
+    const sql = this.#connections.read;
+    const batch = new CommitBatch();
+    const incoming = commits.flatMap((commit) => commit.incoming);
+    const fresh = await this.#keys.selectNew(incoming.filter((item) => item.type === 'uplink'));
+    const staged = await readStaged(sql);
+    const wanted = await Promise.all(
+      commits.map(async ({ merchantEvents = [] }) => ({
+        // A lock is back before it sends; other events follow from what it sent.
+        before: await selectWanted(
+          sql,
+          merchantEvents.filter(({ type }) => type === 'presence'),
+        ),
+        after: await selectWanted(
+          sql,
+          merchantEvents.filter(({ type }) => type !== 'presence'),
+        ),
+      })),
+    );
+    const events = [...staged, ...wanted.flatMap(({ before, after }) => [...before, ...after])];
+    await this.#keys.prepareLocks([...incoming, ...events].map(({ deviceId }) => deviceId));
+    for (const event of staged) batch.addEvent(this.#nextId(event.deviceId), event);
+    const refused = commits.map(() => new Set<number>());
+    for (const [index, commit] of commits.entries()) {
+      for (const event of wanted[index]?.before ?? []) batch.addEvent(this.#nextId(event.deviceId), event);
+      this.#addIncoming(batch, commit, fresh);
+      batch.addJudged(commit);
+      for (const [deviceId, state] of commit.states)
+        batch.states.set(deviceId, {
+          state,
+          throughId: Math.max(this.#claim.ids.lastId, this.#keys.lastIdOf(deviceId)),
+        });
+      for (const [place, change] of (commit.commands ?? []).entries())
+        if (!batch.addCommand(change)) refused[index]?.add(place);
+      for (const event of wanted[index]?.after ?? []) batch.addEvent(this.#nextId(event.deviceId), event);
+    }
+    return { batch, fresh, refused };
+  }
+
+  #addIncoming(batch: CommitBatch, { incoming }: Commit, fresh: ReadonlySet<IncomingUplink>): void {
+    for (const item of incoming) {
+      if (item.type === 'uplink') {
+        if (fresh.has(item)) batch.addUplink(this.#nextId(item.deviceId), item);
+      } else if (item.type === 'quarantine') batch.quarantined.push(item);
+      else
+        batch.lockEvents.push({ item, afterId: Math.max(this.#claim.ids.lastId, this.#keys.lastIdOf(item.deviceId)) });
+    }
+  }
+
+  #nextId(deviceId: number): number {
+    const id = this.#claim.ids.next(this.#keys.lastIdOf(deviceId), this.#time.at(monotonicMs()));
+    this.#keys.noteLastId(deviceId, id);
+    return id;
+  }
+
+  /**
+   * Runs the statement, again if it certainly stored nothing since its connection broke. Returns null if its answer was
+   * lost and it is stored.
+   */
+  async #execute(batch: CommitBatch): Promise<CommitResultRow | null> {
+    this.#n += 1;
+    const parts = commitParts(batch, this.#n);
+    const statement = statementOf(parts);
+    for (let tries = 1; ; tries += 1) {
+      const { slot, epoch, session } = this.#claim;
+      const values = Object.assign({ slot, epoch, session }, ...parts.map((part) => part.values)) as Values;
+      const client = this.#client;
+      try {
+        const row = await answered(client.committing(() => client.sql.get<CommitResultRow>(statement, values)));
+        if (row === undefined || row.fence !== 1) throw new Fenced();
+        this.#sessions = [session];
+        return row;
+      } catch (error) {
+        if (isDefinite(error)) throw error;
+        if (await this.#resolveDoubt()) return null;
+        if (tries === MAX_TRIES) throw error;
+      }
+    }
+  }
+
+  /** Finds out whether the last commit is stored. @throws what made it impossible, after which nothing can be stored */
+  async #resolveDoubt(): Promise<boolean> {
+    void this.#client.client.end().catch(() => undefined);
+    for (let tries = 1; ; tries += 1)
+      try {
+        return await this.#takeNewSession();
+      } catch (error) {
+        if (!(error instanceof Fenced) && tries < MAX_TRIES) continue;
+        this.#end = error;
+        throw error;
+      }
+  }
+
+  async #takeNewSession(): Promise<boolean> {
+    const client = await this.#connections.open();
+    const { slot, epoch } = this.#claim;
+    const session = randomNumber();
+    this.#sessions.push(session);
+    const changed = await client.committing(() =>
+      client.sql.run(
+        'UPDATE node SET session = @session WHERE slot = @slot AND epoch = @epoch AND session = ANY(@mine)',
+        {
+          ...{ slot, epoch, session, mine: this.#sessions },
+        },
+      ),
+    );
+    if (changed === 0) throw new Fenced();
+    this.#claim.session = session;
+    this.#client = client;
+    const mark = await client.sql.get(
+      'SELECT 1 AS found FROM commit_mark WHERE slot = @slot AND epoch = @epoch AND n = @n',
+      {
+        ...{ slot, epoch, n: this.#n },
+      },
+    );
+    return mark !== undefined;
+  }
+
+  /** Deletes what exceeds a lock's limits, and old marks. */
+  async #trim(batch: CommitBatch, { crowded }: CommitResultRow): Promise<void> {
+    const { slot, epoch } = this.#claim;
+    const { sql } = this.#client;
+    const trim = async (
+      table: 'lock_event' | 'quarantine',
+      deviceIds: readonly number[],
+      max: number,
+    ): Promise<void> => {
+      await sql.run(
+        `DELETE FROM ${table} t USING (SELECT 1 FROM node WHERE slot = @slot AND epoch = @epoch) f,
+           unnest(@ids::bigint[]) AS d (id)
+         WHERE t.device_id = d.id AND t.id <= (SELECT o.id FROM ${table} o WHERE o.device_id = d.id
+           ORDER BY o.id DESC LIMIT 1 OFFSET @max)`,
+        { slot, epoch, ids: deviceIds, max },
+      );
+    };
+    if (crowded?.length) await trim('lock_event', crowded, MAX_LOCK_EVENTS_PER_LOCK);
+    const quarantined = [...new Set(batch.quarantined.map(({ deviceId }) => deviceId))];
+    if (quarantined.length > 0) await trim('quarantine', quarantined, MAX_QUARANTINED_PER_LOCK);
+    if (this.#n % RETAINED_MARKS === 0)
+      await sql.run('DELETE FROM commit_mark WHERE slot = @slot AND (epoch <> @epoch OR n < @oldest)', {
+        ...{ slot, epoch, oldest: this.#n - RETAINED_MARKS },
+      });
+  }
+}

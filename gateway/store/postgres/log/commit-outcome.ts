@@ -1,0 +1,69 @@
+/** What became of a commit: what the database's answer says, or its silence. Pure, but for the timer. */
+import { Seconds, systemClock, type Timer } from '../../../../proto/clock.js';
+import type { CommandChange } from '../../contract/command-record.js';
+import type { Commit, IncomingUplink } from '../../contract/log/commit.js';
+import { ALL_STORED, type CommitResult } from '../../contract/log/commit-result.js';
+import { Fenced } from '../fence.js';
+import type { CommitResultRow } from './commit-statement.js';
+
+/** After this long without an answer a statement is in doubt: a wait for a standby does not end by itself. */
+const ANSWER_TIMEOUT = Seconds(10);
+
+/** The answer to a statement did not come. */
+class InDoubt extends Error {}
+
+/**
+ * What was not stored of a commit. If the answer was lost (`row` is null), no sending is reported as stored, so that no
+ * bytes are sent for a command that may have been cancelled; a command that is stored as sent is sent again later.
+ */
+export function resultOf(
+  { incoming, commands = [] }: Commit,
+  fresh: ReadonlySet<IncomingUplink>,
+  refused: ReadonlySet<number>,
+  row: CommitResultRow | null,
+): CommitResult {
+  const sent = new Set(row?.sent ?? []);
+  const answered = new Set(row?.answered ?? []);
+  const isStored = (change: CommandChange): boolean =>
+    change.type === 'sent' ? sent.has(change.id) : row === null || answered.has(`${change.id} ${change.deviceId}`);
+  const refusedCommands = commands.flatMap((change, index) => (refused.has(index) || !isStored(change) ? [index] : []));
+  const repeatedUplinks = incoming.flatMap((item, index) =>
+    item.type === 'uplink' && !fresh.has(item) ? [index] : [],
+  );
+  return refusedCommands.length + repeatedUplinks.length === 0 ? ALL_STORED : { refusedCommands, repeatedUplinks };
+}
+
+/** @throws TypeError for an uplink with a member that is not a number */
+export function refuseInvalid({ incoming }: Commit): void {
+  for (const item of incoming) {
+    if (item.type !== 'uplink') continue;
+    const { deviceId, merchantId, credentialId, boot, sequence, kind } = item;
+    for (const number of [deviceId, merchantId, credentialId, boot, sequence, kind])
+      if (!Number.isSafeInteger(number)) throw new TypeError('a member of an uplink is not a whole number');
+  }
+}
+
+/** Whether the database refused a value, so that the statement certainly stored nothing. */
+export function isRefusedValue(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' && /^22/.test(code);
+}
+
+/** Whether a failed statement certainly stored nothing: the database answered with an error, and goes on. */
+export function isDefinite(error: unknown): boolean {
+  if (error instanceof Fenced) return true;
+  const { code, severity } = error as { code?: unknown; severity?: unknown };
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && severity === 'ERROR';
+}
+
+export async function answered<T>(answer: Promise<T>): Promise<T> {
+  let timer: Timer | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = systemClock.after(ANSWER_TIMEOUT, () => reject(new InDoubt('the database did not answer')));
+  });
+  try {
+    return await Promise.race([answer, timeout]);
+  } finally {
+    timer?.cancel();
+  }
+}

@@ -1,0 +1,41 @@
+/**
+ * Brings a database's schema to this version: all missing steps in one transaction, under an advisory lock, so that
+ * gateways that start together wait for each other.
+ */
+import { LockgateError } from '../../../proto/errors.js';
+import { withClient } from './connections.js';
+import { STEPS } from './migrations.js';
+
+/** Advisory locks of this program have this number and another; other programs use others. */
+export const ADVISORY_LOCKS = 0x10c6a7e;
+const MIGRATION_LOCK = 1;
+
+/** @throws LockgateError `store-newer` if a newer version made the schema, `store-foreign` for another program's */
+export async function migrate(url: string): Promise<void> {
+  await withClient(url, async (client) => {
+    await client.query('BEGIN');
+    await client.query('SELECT pg_advisory_xact_lock($1, $2)', [ADVISORY_LOCKS, MIGRATION_LOCK]);
+    const { rows: present } = await client.query(
+      `SELECT to_regclass('lockgate_migration') IS NOT NULL AS is_ours,
+         to_regclass('merchant') IS NOT NULL AS has_tables`,
+    );
+    const { is_ours: isOurs, has_tables: hasTables } = present[0] as { is_ours: boolean; has_tables: boolean };
+    if (!isOurs && hasTables)
+      throw new LockgateError('store-foreign', 'the database has tables of another program: use another database');
+    if (!isOurs)
+      await client.query(
+        'CREATE TABLE lockgate_migration (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())',
+      );
+    const { rows } = await client.query('SELECT name FROM lockgate_migration');
+    const applied = new Set((rows as { name: string }[]).map(({ name }) => name));
+    const unknown = [...applied].find((name) => STEPS.every((step) => step.name !== name));
+    if (unknown !== undefined)
+      throw new LockgateError('store-newer', `a newer version of lockgate wrote the database: it has ${unknown}`);
+    for (const { name, sql } of STEPS) {
+      if (applied.has(name)) continue;
+      await client.query(sql);
+      await client.query('INSERT INTO lockgate_migration (name) VALUES ($1)', [name]);
+    }
+    await client.query('COMMIT');
+  });
+}

@@ -1,0 +1,15 @@
+/** The steps of PostgreSQL's schema, in order, as SQL. A released step never changes. */
+import { INDEXES } from './migrations/0001-tables/indexes.js';
+import { LOG } from './migrations/0001-tables/log.js';
+import { MERCHANTS_AND_LOCKS } from './migrations/0001-tables/merchants-and-locks.js';
+import { OPERATORS } from './migrations/0001-tables/operators.js';
+import { QUOTA_COUNTS } from './migrations/0001-tables/quota-counts.js';
+
+export interface Step {
+  readonly name: string;
+  readonly sql: string;
+}
+
+export const STEPS: readonly Step[] = [
+  { name: '0001-tables', sql: [MERCHANTS_AND_LOCKS, OPERATORS, LOG, INDEXES, QUOTA_COUNTS].join('\n') },
+];

@@ -1,0 +1,45 @@
+/** The indexes of the ordinary tables. Released: must not change. */
+export const INDEXES = `
+CREATE INDEX access_token_by_key ON access_token (key_id, id);
+CREATE INDEX access_token_by_end ON access_token (expires_at_ms);
+CREATE INDEX api_key_by_merchant ON api_key (merchant_id, id);
+CREATE INDEX attempt_by_event ON attempt (url_id, uplink_id);
+CREATE INDEX audit_object ON audit (object, id);
+CREATE INDEX audit_merchant ON audit (merchant_id, id) WHERE merchant_id IS NOT NULL;
+CREATE INDEX audit_by_merchants ON audit (id) WHERE actor IN ('user', 'key');
+CREATE INDEX audit_by_others ON audit (id) WHERE actor NOT IN ('user', 'key');
+CREATE INDEX command_by_device ON command (device_id, id);
+CREATE INDEX command_unfinished ON command (id) WHERE state in ('queued', 'sent');
+CREATE INDEX command_by_merchant ON command (merchant_id, id);
+CREATE INDEX command_by_merchant_state ON command (merchant_id, state, id);
+CREATE INDEX command_by_state ON command (state, id);
+CREATE INDEX console_session_by_holder ON console_session (kind, merchant_id, user_id, id);
+CREATE INDEX console_session_by_end ON console_session (expires_at_ms);
+CREATE INDEX credential_by_device ON credential (device_id);
+CREATE INDEX delivery_due ON delivery (url_id, next_attempt_at_ms) WHERE state = 'pending';
+CREATE INDEX delivery_by_lock ON delivery (url_id, device_id, uplink_id) WHERE state = 'pending';
+CREATE INDEX delivery_by_state ON delivery (url_id, state, uplink_id);
+CREATE INDEX device_by_merchant ON device (merchant_id, mac);
+CREATE INDEX finding_by_device ON finding (device_id, id);
+CREATE UNIQUE INDEX idempotent_answer_by_key ON idempotent_answer (merchant_id, route, key);
+CREATE INDEX idempotent_answer_by_age ON idempotent_answer (created_at_ms);
+CREATE INDEX invitation_by_merchant ON invitation (merchant_id, id);
+CREATE INDEX lock_event_by_device ON lock_event (device_id, id);
+CREATE UNIQUE INDEX notice_current ON notice (kind, subject) WHERE resolved_at_ms IS NULL OR read_at_ms IS NULL;
+CREATE INDEX notice_by_time ON notice (last_at_ms, id);
+CREATE INDEX notification_by_trouble ON notification (recipient_id, kind, subject, id);
+CREATE INDEX notification_due ON notification (recipient_id, next_attempt_at_ms, id)
+  WHERE next_attempt_at_ms IS NOT NULL;
+CREATE INDEX notify_secret_by_recipient ON notify_secret (recipient_id, id);
+CREATE INDEX operator_token_by_name ON operator_token (name, id);
+CREATE INDEX quarantine_by_device ON quarantine (device_id, id);
+CREATE UNIQUE INDEX reflash_mark_of_device ON reflash_mark (device_id, mark_ms);
+CREATE UNIQUE INDEX refusal_same ON refusal (device_id, merchant_id, source, what, why);
+CREATE INDEX refusal_by_age ON refusal (last_at_ms);
+CREATE INDEX usage_by_merchant ON usage (merchant_id, month, mac, simulated);
+CREATE UNIQUE INDEX user_account_by_name ON user_account (merchant_id, username);
+CREATE INDEX user_account_by_key ON user_account (merchant_id, username_key);
+CREATE INDEX user_account_by_role ON user_account (merchant_id, dashboard_role) WHERE dashboard_role is not null;
+CREATE INDEX user_session_by_user ON user_session (merchant_id, user_id, id);
+CREATE INDEX user_session_by_end ON user_session (expires_at_ms);
+`;

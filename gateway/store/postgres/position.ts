@@ -1,0 +1,38 @@
+/** Positions in the log as JSON of a statement, `{"slot": id}`, and conditions on them in SQL. */
+import type { LogPosition } from '../contract/log/log-position.js';
+import type { Sql } from './sql.js';
+
+/** A position as it is read from a `jsonb`; null for the position before all uplinks. */
+export type PositionJson = Readonly<Record<string, number>> | null;
+
+export function positionJson(position: LogPosition): string {
+  return JSON.stringify(Object.fromEntries(position));
+}
+
+export function toPosition(json: PositionJson): LogPosition {
+  return new Map(Object.entries(json ?? {}).flatMap(([slot, id]) => (id > 0 ? [[Number(slot), Number(id)]] : [])));
+}
+
+/** The id of a position in a slot. @param position a `jsonb` in SQL @param slot a number in SQL */
+export function idIn(position: string, slot: string): string {
+  return `coalesce((${position} ->> (${slot})::text)::bigint, 0)`;
+}
+
+/** The lowest id of a position in any slot that has a writer: no id up to it is after the position. */
+export function lowestIdIn(position: string): string {
+  return `coalesce((SELECT min(${idIn(position, 's.slot')}) FROM node s), 0)`;
+}
+
+/** The slot of an uplink id, in SQL. All ids of this engine are made by a clock. */
+export function slotOfId(id: string): string {
+  return `(${id} % 64)`;
+}
+
+/** Returns the end of the log: of each slot, its last id. */
+export async function endOfLog(sql: Sql): Promise<LogPosition> {
+  const rows = await sql.all<{ slot: number; id: number | null }>(
+    `SELECT s.slot, (SELECT u.id FROM uplink u WHERE u.slot = s.slot ORDER BY u.id DESC LIMIT 1) AS id
+     FROM node s ORDER BY s.slot`,
+  );
+  return new Map(rows.flatMap(({ slot, id }) => (id === null ? [] : [[slot, id]])));
+}

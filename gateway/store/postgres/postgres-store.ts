@@ -1,0 +1,247 @@
+/**
+ * A store in PostgreSQL: its writes and its end. Its reads are in postgres-reads.ts. Build it with `openPostgresStore`.
+ *
+ * Repeats gateway/store/sqlite/sqlite-store.ts: a class must declare each member of the contract itself. The compiler
+ * checks both lists against the contract.
+ */
+import { LockgateError } from '../../../proto/errors.js';
+import type { Mac } from '../../../proto/wire/mac.js';
+import type { AgingChunk, AgingResult, Erased } from '../contract/deletion.js';
+import type {
+  Device,
+  DeviceChange,
+  DeviceReading,
+  InvalidCredentials,
+  NewDevice,
+  NewPhone,
+  Phone,
+} from '../contract/devices/device.js';
+import type { Commit } from '../contract/log/commit.js';
+import { ALL_RECORDED, type CommitResult, type ProgressResult } from '../contract/log/commit-result.js';
+import type { Merchant } from '../contract/merchants/merchant-store.js';
+import type { DescribeLock } from '../contract/merchants/merchant-write.js';
+import type { Quota } from '../contract/merchants/quota.js';
+import type { Store } from '../contract/store.js';
+import type { StoreCopy } from '../contract/store-copy.js';
+import type { DeliveryProgress } from '../contract/webhooks/delivery.js';
+import type { NewWebhookUrl, WebhookUrl } from '../contract/webhooks/webhook-url.js';
+import { soleOwner } from '../log/sole-owner.js';
+import { Audit } from '../tables/audit.js';
+import { CommandTableStore } from '../tables/commands.js';
+import { ConsoleSessions } from '../tables/console-sessions.js';
+import { CredentialTables } from '../tables/devices/credentials.js';
+import { DeviceTables } from '../tables/devices/devices.js';
+import { Invitations } from '../tables/invitations.js';
+import type { Kysely } from '../tables/kysely.js';
+import type { WriteForMerchant } from '../tables/merchant-refusals.js';
+import { Merchants } from '../tables/merchants.js';
+import { Notices } from '../tables/notices.js';
+import { OperatorTokens } from '../tables/operator-tokens.js';
+import { Refusals } from '../tables/refusals.js';
+import { Registry } from '../tables/registry.js';
+import type { Tables } from '../tables/schema.js';
+import type { TableParts, WriteBatched } from '../tables/table-parts.js';
+import { Usage } from '../tables/usage.js';
+import type { Connections } from './connections.js';
+import { deleteOld, eraseDevice } from './deletion.js';
+import type { CommitLog } from './log/commit-log.js';
+import { type Claim, releaseSlot } from './node-claim.js';
+import { PostgresReads } from './postgres-reads.js';
+import { Scans } from './scans.js';
+import { BatchedWrites, putMetadata } from './tables/batched-writes.js';
+import { kyselySql } from './tables/kysely-sql.js';
+import { Notifications } from './tables/notify/notifications.js';
+import { recordNotifications } from './tables/notify/queue.js';
+import { Access } from './tables/people/access.js';
+import { invitationReads } from './tables/people/invitations.js';
+import { writeForMerchant } from './tables/people/merchant-writer.js';
+import { People } from './tables/people/people.js';
+import { POSTGRES } from './tables/postgres-dialect.js';
+import { Secrets } from './tables/secrets.js';
+import { recordProgress } from './tables/webhooks/progress.js';
+import { addUrl, changeUrl } from './tables/webhooks/url-rows.js';
+import { Webhooks } from './tables/webhooks/webhooks.js';
+import { Why } from './tables/why.js';
+import type { Writes } from './writes.js';
+
+/** The opened parts of the store, which the store closes. */
+export interface StoreParts {
+  readonly description: string;
+  readonly connections: Connections;
+  readonly claim: Claim;
+  readonly writes: Writes;
+  readonly readTables: Kysely<Tables>;
+  readonly commits: CommitLog;
+  readonly quota: Quota;
+}
+
+export class PostgresStore extends PostgresReads implements Store {
+  readonly description: string;
+  readonly ownership: Store['ownership'];
+  readonly commands: Store['commands'];
+  readonly usage: Store['usage'];
+  readonly webhooks: Store['webhooks'];
+  readonly access: Store['access'];
+  readonly people: Store['people'];
+  readonly merchants: Store['merchants'];
+  readonly invitations: Store['invitations'];
+  readonly secrets: Store['secrets'];
+  readonly notices: Store['notices'];
+  readonly notifications: Store['notifications'];
+  readonly why: Store['why'];
+  readonly scans: Store['scans'];
+  readonly audit: Store['audit'];
+  readonly refusals: Store['refusals'];
+  readonly operatorTokens: Store['operatorTokens'];
+  readonly consoleSessions: Store['consoleSessions'];
+  readonly #parts: StoreParts;
+  readonly #writeTables: { registry: Registry; devices: DeviceTables; credentials: CredentialTables };
+  readonly #writeForMerchant: WriteForMerchant;
+
+  constructor(parts: StoreParts) {
+    const { connections, writes, readTables, quota } = parts;
+    const { read } = connections;
+    const shared: TableParts = { mutex: writes, tables: writes.tables, readTables, dialect: POSTGRES };
+    super(read, shared);
+    this.#parts = parts;
+    this.description = parts.description;
+    this.ownership = soleOwner(parts.claim.slot);
+    this.#writeTables = {
+      registry: new Registry(writes.tables),
+      devices: new DeviceTables(writes.tables, POSTGRES),
+      credentials: new CredentialTables(writes.tables),
+    };
+    const write: WriteForMerchant = (action, operation) => writeForMerchant(writes, action, operation);
+    this.#writeForMerchant = write;
+    const batched = new BatchedWrites();
+    const writeBatched: WriteBatched = (action, each) => writes.run(action, (sql) => batched.write(sql, each));
+    this.commands = new CommandTableStore(shared, () => this.moveStagedEvents());
+    this.usage = new Usage({ ...shared, writeBatched });
+    this.webhooks = new Webhooks(read, writes, this.log);
+    this.access = new Access({ ...shared, write }, read);
+    this.people = new People({ read, write, quota });
+    const enableUrl = (db: Kysely<Tables>, urlId: number) => changeUrl(kyselySql(db), urlId, { disabledWhy: null });
+    this.merchants = new Merchants({ ...shared, enableUrl });
+    this.invitations = new Invitations({ reads: invitationReads(read), write, quota });
+    this.secrets = new Secrets(read, writes);
+    this.notifications = new Notifications(read, writes);
+    this.notices = new Notices({ ...shared, queue: (db, changes) => recordNotifications(kyselySql(db), changes) });
+    this.why = new Why(read, this.log);
+    this.scans = new Scans(read);
+    this.audit = new Audit(shared);
+    this.refusals = new Refusals({ readTables, writeBatched });
+    this.operatorTokens = new OperatorTokens(shared);
+    this.consoleSessions = new ConsoleSessions(shared);
+  }
+
+  async append(commit: Commit): Promise<CommitResult> {
+    const result = await this.#parts.commits.append(commit);
+    if ((commit.commands ?? []).length > 0) await this.moveStagedEvents();
+    return result;
+  }
+
+  /** Moves events that are staged into the log. If that fails, a later commit moves them. */
+  async moveStagedEvents(): Promise<void> {
+    if ((await this.read.get('SELECT 1 AS one FROM staged_event LIMIT 1')) === undefined) return;
+    await this.#parts.commits.append({ incoming: [], judged: [], states: new Map() }).catch(() => undefined);
+  }
+
+  async recordProgress(progress: readonly DeliveryProgress[]): Promise<ProgressResult> {
+    await this.#parts.writes.run('record deliveries', async (sql) => {
+      for (const each of progress) await recordProgress(sql, each);
+    });
+    return ALL_RECORDED;
+  }
+
+  addMerchant(name: string, nowMs: number): Promise<Merchant> {
+    return this.#exclusive(({ registry }) => registry.addMerchant(name, nowMs));
+  }
+
+  async addDevice(device: NewDevice): Promise<Device> {
+    await this.addDevices([device]);
+    return ((await this.findDevice(device.mac)) as DeviceReading).device;
+  }
+
+  addDevices(devices: readonly NewDevice[]): Promise<void> {
+    return this.#exclusive((tables) => tables.devices.addDevices(devices));
+  }
+
+  replaceLockCredential(
+    mac: Mac,
+    secretHash: Buffer,
+    nowMs: number,
+    keepOldUntilMs?: number,
+  ): Promise<InvalidCredentials> {
+    return this.#exclusive(({ credentials }) =>
+      credentials.replaceLockCredential(mac, secretHash, nowMs, keepOldUntilMs),
+    );
+  }
+
+  addPhone(phone: NewPhone): Promise<Phone> {
+    return this.#exclusive(({ credentials }) => credentials.addPhone(phone));
+  }
+
+  revokePhone(mac: Mac, name: string, nowMs: number): Promise<InvalidCredentials> {
+    return this.#exclusive(({ credentials }) => credentials.revokePhone(mac, name, nowMs));
+  }
+
+  async changeDevice(change: DeviceChange): Promise<void> {
+    await this.#exclusive(({ devices }) => devices.changeDevice(change));
+    await this.moveStagedEvents();
+  }
+
+  async describeLock(change: Omit<DescribeLock, 'op'>): Promise<void> {
+    await this.#writeForMerchant('name a lock', { op: 'describe-lock', ...change });
+  }
+
+  revokeCredentials(mac: Mac, nowMs: number): Promise<void> {
+    return this.#exclusive(({ credentials }) => credentials.revokeCredentials(mac, nowMs));
+  }
+
+  async removeDevice(mac: Mac, nowMs: number, cancelledAtMs?: number): Promise<void> {
+    await this.#exclusive(({ devices }) => devices.removeDevice(mac, nowMs, cancelledAtMs));
+    await this.moveStagedEvents();
+  }
+
+  eraseDevice(deviceId: number, state: string | null): Promise<Erased> {
+    return this.#parts.writes.run('erase a lock', (sql) => eraseDevice(sql, deviceId, state), 'exclusive');
+  }
+
+  /** Frees the pages of erased rows. Archives of the WAL and backups keep what they have. */
+  async scrub(): Promise<void> {
+    const tables = ['uplink', 'finding', 'quarantine', 'lock_event', 'attempt', 'delivery', 'device_state', 'refusal'];
+    await this.read.run(`VACUUM ${tables.join(', ')}`);
+  }
+
+  deleteOld(chunk: AgingChunk): Promise<AgingResult> {
+    return this.#parts.writes.run('delete old rows', (sql) => deleteOld(sql, chunk), 'exclusive');
+  }
+
+  addWebhookUrl(url: NewWebhookUrl): Promise<WebhookUrl> {
+    return this.#parts.writes.run('add a webhook', (sql) => addUrl(sql, url), 'exclusive');
+  }
+
+  writeMetadata(name: string, value: string): Promise<void> {
+    return this.#parts.writes.run('write metadata', (sql) => putMetadata(sql, name, value));
+  }
+
+  readCopy(): Promise<StoreCopy> {
+    return Promise.reject(
+      new LockgateError('backup-elsewhere', 'the store is in PostgreSQL: back it up with its own tools, as pgBackRest'),
+    );
+  }
+
+  async close(): Promise<void> {
+    const { commits, writes, claim, connections } = this.#parts;
+    await commits.close();
+    await writes.idle();
+    await releaseSlot(claim);
+    await connections.close();
+  }
+
+  #exclusive<T>(
+    work: (tables: { registry: Registry; devices: DeviceTables; credentials: CredentialTables }) => Promise<T>,
+  ): Promise<T> {
+    return this.#parts.writes.runExclusive(() => work(this.#writeTables));
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * Runs hand-written SQL with named parameters, `@name`, as the SQLite engine's statements have them. Numbers come back
+ * as numbers: ids and counts stay below 2 ** 53, and what may be larger (users' ids) is read as text.
+ */
+import pg from 'pg';
+
+/** Values by name. An array is a parameter for `= ANY(@ids)` or `unnest(@ids::bigint[])`. */
+export type Values = Readonly<Record<string, unknown>>;
+
+/** A connection, or a pool of them. */
+export interface Sql {
+  /** Returns all rows. */
+  all<Row>(statement: string, values?: Values): Promise<Row[]>;
+  /** Returns the first row; undefined if there is none. */
+  get<Row>(statement: string, values?: Values): Promise<Row | undefined>;
+  /** Returns the number of rows that the statement inserted, changed or deleted. */
+  run(statement: string, values?: Values): Promise<number>;
+}
+
+interface NumberedStatement {
+  readonly text: string;
+  readonly names: readonly string[];
+}
+
+const INT8_OID = 20;
+const NUMERIC_OID = 1700;
+
+/** How values are read from PostgreSQL's texts. */
+export const TYPES: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === INT8_OID || oid === NUMERIC_OID ? Number : pg.types.getTypeParser(oid, format)) as never,
+};
+
+/** Maximum number of statements whose numbered form is remembered; beyond it, all are forgotten. */
+const MAX_REMEMBERED = 1_000;
+const remembered = new Map<string, NumberedStatement>();
+
+/** Replaces `@name` by `$1`, `$2` … */
+export function numbered(statement: string): NumberedStatement {
+  const known = remembered.get(statement);
+  if (known !== undefined) return known;
+  const names: string[] = [];
+  const text = statement.replaceAll(/@(\w+)/g, (_, name: string) => {
+    const index = names.indexOf(name);
+    return `$${index === -1 ? names.push(name) : index + 1}`;
+  });
+  if (remembered.size >= MAX_REMEMBERED) remembered.clear();
+  const made = { text, names };
+  remembered.set(statement, made);
+  return made;
+}
+
+/** Statements on a connection or a pool. */
+export class QueryableSql implements Sql {
+  readonly #queryable: Pick<pg.Client | pg.Pool, 'query'>;
+
+  constructor(queryable: Pick<pg.Client | pg.Pool, 'query'>) {
+    this.#queryable = queryable;
+  }
+
+  async all<Row>(statement: string, values: Values = {}): Promise<Row[]> {
+    return (await this.#query(statement, values)).rows as Row[];
+  }
+
+  async get<Row>(statement: string, values: Values = {}): Promise<Row | undefined> {
+    return (await this.all<Row>(statement, values))[0];
+  }
+
+  async run(statement: string, values: Values = {}): Promise<number> {
+    return (await this.#query(statement, values)).rowCount ?? 0;
+  }
+
+  #query(statement: string, values: Values): Promise<pg.QueryResult> {
+    const { text, names } = numbered(statement);
+    return this.#queryable.query({ text, values: names.map((name) => values[name] ?? null) });
+  }
+}

@@ -1,0 +1,104 @@
+/** Stores what a URL's worker did: attempts, outcomes, the cursor. */
+import type { AttemptRecord, DeliveryProgress } from '../../../contract/webhooks/delivery.js';
+import type { Sql } from '../../sql.js';
+import { moveCursor } from './url-rows.js';
+
+/** Stores the progress at one URL, in the caller's transaction. */
+export async function recordProgress(sql: Sql, progress: DeliveryProgress): Promise<void> {
+  const { urlId, attempts, blocked = [], damaged = [], failing, hold, cursor, disabledWhy } = progress;
+  // The URL's row first: an operator's change or another progress of this URL waits, or is waited for.
+  await sql.get('SELECT 1 AS one FROM webhook_url WHERE id = @urlId FOR NO KEY UPDATE', { urlId });
+  if (attempts.length > 0) await recordAttempts(sql, urlId, attempts);
+  if (blocked.length > 0)
+    await putDeliveries(
+      sql,
+      urlId,
+      'DO NOTHING',
+      blocked.map(({ uplinkId, atMs }) => {
+        return { uplinkId, state: 'pending', attempts: 0, atMs };
+      }),
+    );
+  if (damaged.length > 0)
+    await putDeliveries(
+      sql,
+      urlId,
+      'DO UPDATE SET state = excluded.state, next_attempt_at_ms = NULL',
+      damaged.map((uplinkId) => ({ uplinkId, state: 'damaged', attempts: 0, atMs: null })),
+    );
+  if (failing !== undefined)
+    await sql.run('UPDATE webhook_url SET failing_since_ms = @since, failing_for_ms = @for WHERE id = @urlId', {
+      ...{ urlId, since: failing?.sinceMs ?? null, for: failing?.forMs ?? 0 },
+    });
+  if (hold !== undefined)
+    await sql.run('UPDATE webhook_url SET held_until_ms = @until, held_for_ms = @span WHERE id = @urlId', {
+      ...{ urlId, until: hold.untilMs, span: hold.spanMs },
+    });
+  if (cursor !== undefined) await moveCursor(sql, urlId, cursor);
+  if (disabledWhy !== undefined)
+    await sql.run(`UPDATE webhook_url SET state = 'disabled', disabled_why = @disabledWhy WHERE id = @urlId`, {
+      ...{ urlId, disabledWhy },
+    });
+}
+
+interface DeliveryRow {
+  readonly uplinkId: number;
+  readonly state: string;
+  readonly attempts: number;
+  readonly atMs: number | null;
+}
+
+async function recordAttempts(sql: Sql, urlId: number, attempts: readonly AttemptRecord[]): Promise<void> {
+  await sql.run(
+    `INSERT INTO attempt (url_id, uplink_id, number, at_ms, duration_ms, status, error, answer)
+     SELECT @urlId, u.id, t.number, t.at_ms, t.duration_ms, t.status, t.error, t.answer
+     FROM unnest(@ids::bigint[], @numbers::bigint[], @times::double precision[], @durations::double precision[],
+       @statuses::bigint[], @errors::text[], @answers::text[])
+       WITH ORDINALITY AS t (uplink_id, number, at_ms, duration_ms, status, error, answer, n)
+     JOIN uplink u ON u.id = t.uplink_id AND u.kind >= 0 ORDER BY t.n`,
+    {
+      urlId,
+      ids: attempts.map(({ uplinkId }) => uplinkId),
+      numbers: attempts.map(({ number }) => number),
+      times: attempts.map(({ atMs }) => atMs),
+      durations: attempts.map(({ durationMs }) => durationMs),
+      statuses: attempts.map(({ status }) => status),
+      errors: attempts.map(({ error }) => error),
+      answers: attempts.map(({ answer }) => answer),
+    },
+  );
+  // An event may have several attempts in one progress: the last one decides.
+  const failed = new Map<number, DeliveryRow>();
+  for (const { uplinkId, number, outcome, hasRow } of attempts) {
+    if (outcome.state === 'delivered') {
+      // A delivery that succeeds at its first attempt has no row.
+      if (number === 1 && !hasRow) continue;
+      failed.set(uplinkId, { uplinkId, state: 'delivered', attempts: number, atMs: null });
+    } else {
+      const atMs = outcome.state === 'pending' ? outcome.nextAttemptAtMs : null;
+      failed.set(uplinkId, { uplinkId, state: outcome.state, attempts: number, atMs });
+    }
+  }
+  if (failed.size === 0) return;
+  const update = `DO UPDATE SET state = excluded.state, attempts = excluded.attempts,
+    next_attempt_at_ms = excluded.next_attempt_at_ms`;
+  await putDeliveries(sql, urlId, update, [...failed.values()]);
+}
+
+/** Inserts or changes deliveries of uplinks that are not erased. */
+async function putDeliveries(sql: Sql, urlId: number, conflict: string, rows: readonly DeliveryRow[]): Promise<void> {
+  await sql.run(
+    `INSERT INTO delivery (url_id, uplink_id, state, attempts, next_attempt_at_ms, device_id)
+     SELECT @urlId, u.id, t.state, t.attempts, t.at_ms, u.device_id
+     FROM unnest(@ids::bigint[], @states::text[], @attempts::bigint[], @times::double precision[])
+       AS t (uplink_id, state, attempts, at_ms)
+     JOIN uplink u ON u.id = t.uplink_id AND u.kind >= 0 ORDER BY u.id
+     ON CONFLICT (url_id, uplink_id) ${conflict}`,
+    {
+      urlId,
+      ids: rows.map(({ uplinkId }) => uplinkId),
+      states: rows.map(({ state }) => state),
+      attempts: rows.map(({ attempts }) => attempts),
+      times: rows.map(({ atMs }) => atMs),
+    },
+  );
+}

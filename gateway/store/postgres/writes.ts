@@ -1,0 +1,182 @@
+/**
+ * Transactions other than commits of uplinks, each behind the fence. Exclusive ones run one at a time over all
+ * gateways, by a lock of the database, so that a limit can be counted and then written.
+ */
+import { afterThisTurn } from '../../../proto/clock.js';
+import { StoreFailure } from '../contract/errors.js';
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  Kysely,
+  PostgresDialect,
+  PostgresDriver,
+  type TransactionSettings,
+} from '../tables/kysely.js';
+import type { Tables } from '../tables/schema.js';
+import type { ExclusiveWrites } from '../tables/table-parts.js';
+import type { Connections } from './connections.js';
+import { takeSharedFence } from './fence.js';
+import { ADVISORY_LOCKS } from './migrate.js';
+import type { Claim } from './node-claim.js';
+import { numbered, type Sql, type Values } from './sql.js';
+
+/** The advisory lock of exclusive writes; merchants' locks are of another kind, by the merchant's id. */
+const EXCLUSIVE_LOCK = 2;
+const MERCHANT_LOCKS = ADVISORY_LOCKS + 1;
+
+/** What a transaction excludes: other exclusive ones, others for the same merchant, or none. */
+export type Excludes = 'exclusive' | { readonly merchantId: number } | undefined;
+/** Two transactions waited for each other, and this one was undone: it can run again. */
+const DEADLOCK_CODES: ReadonlySet<unknown> = new Set(['40P01', '40001']);
+const MAX_TRIES = 5;
+
+export class Writes implements ExclusiveWrites {
+  readonly #connections: Connections;
+  readonly #claim: Claim;
+  /** The last exclusive write of this process. */
+  #last: Promise<unknown> = Promise.resolve();
+  #running = 0;
+  /** Kysely for `runExclusive`. */
+  readonly tables: Kysely<Tables>;
+
+  constructor(connections: Connections, claim: Claim) {
+    this.#connections = connections;
+    this.#claim = claim;
+    const begin = (sql: Sql): Promise<void> => this.#begin(sql, 'exclusive');
+    this.tables = new Kysely<Tables>({ dialect: new FencedDialect(connections, begin) });
+  }
+
+  runExclusive<T>(work: () => T | Promise<T>): Promise<T> {
+    const result = this.#last.then(() => this.#retrying(async () => await work()));
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+
+  /**
+   * Runs a transaction.
+   *
+   * @param action completes a failure's message "the store could not …"
+   * @param work may run again after a deadlock
+   */
+  async run<T>(action: string, work: (sql: Sql) => Promise<T>, excludes?: Excludes): Promise<T> {
+    try {
+      return await this.#retrying(() => this.#transaction(work, excludes));
+    } catch (error) {
+      throw isOfDatabase(error) ? new StoreFailure(action, error) : error;
+    }
+  }
+
+  /** Resolves when no write runs. */
+  async idle(): Promise<void> {
+    await this.#last;
+    while (this.#running > 0) await new Promise<void>(afterThisTurn);
+  }
+
+  async #transaction<T>(work: (sql: Sql) => Promise<T>, excludes: Excludes): Promise<T> {
+    this.#running += 1;
+    const client = await this.#connections.writes.connect().catch((error: unknown) => {
+      this.#running -= 1;
+      throw error;
+    });
+    const watched = this.#connections.watch(client);
+    let isBroken = true;
+    try {
+      await client.query('BEGIN');
+      await this.#begin(watched.sql, excludes);
+      const result = await work(watched.sql);
+      await watched.committing(() => client.query('COMMIT'));
+      isBroken = false;
+      return result;
+    } catch (error) {
+      isBroken = await client.query('ROLLBACK').then(
+        () => false,
+        () => true,
+      );
+      throw error;
+    } finally {
+      client.release(isBroken);
+      this.#running -= 1;
+    }
+  }
+
+  async #begin(sql: Sql, excludes: Excludes): Promise<void> {
+    await takeSharedFence(sql, this.#claim);
+    if (excludes === undefined) return;
+    const [locks, lock] =
+      excludes === 'exclusive' ? [ADVISORY_LOCKS, EXCLUSIVE_LOCK] : [MERCHANT_LOCKS, excludes.merchantId];
+    await sql.get('SELECT pg_advisory_xact_lock(@locks::int, @lock::int)', { locks, lock });
+  }
+
+  async #retrying<T>(work: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries += 1)
+      try {
+        return await work();
+      } catch (error) {
+        const { code } = error as { code?: unknown };
+        if (!DEADLOCK_CODES.has(code) || tries === MAX_TRIES) throw error;
+      }
+  }
+}
+
+/** Whether the database, and not the caller, caused an error: its errors have a SQLSTATE or a code of the network. */
+function isOfDatabase(error: unknown): boolean {
+  const { name, code } = error as { name?: string; code?: unknown };
+  return name === 'error' || name === 'DatabaseError' || (typeof code === 'string' && /^E[A-Z]+$/.test(code));
+}
+
+/** Kysely's dialect, whose transactions begin with the fence. */
+class FencedDialect extends PostgresDialect {
+  readonly #connections: Connections;
+  readonly #begin: (sql: Sql) => Promise<void>;
+
+  constructor(connections: Connections, begin: (sql: Sql) => Promise<void>) {
+    super({ pool: connections.exclusive });
+    this.#connections = connections;
+    this.#begin = begin;
+  }
+
+  override createDriver(): Driver {
+    return new FencedDriver(this.#connections, this.#begin);
+  }
+}
+
+class FencedDriver extends PostgresDriver {
+  readonly #connections: Connections;
+  readonly #begin: (sql: Sql) => Promise<void>;
+
+  constructor(connections: Connections, begin: (sql: Sql) => Promise<void>) {
+    super({ pool: connections.exclusive });
+    this.#connections = connections;
+    this.#begin = begin;
+  }
+
+  override async beginTransaction(connection: DatabaseConnection, settings: TransactionSettings): Promise<void> {
+    await super.beginTransaction(connection, settings);
+    await this.#begin(sqlOf(connection));
+  }
+
+  override async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    const client = this.#connections.exclusiveClient;
+    if (client === undefined) await super.commitTransaction(connection);
+    else await client.committing(() => super.commitTransaction(connection));
+  }
+}
+
+/** Statements on a connection of Kysely. */
+function sqlOf(connection: DatabaseConnection): Sql {
+  const query = (statement: string, values: Values = {}) => {
+    const { text, names } = numbered(statement);
+    return connection.executeQuery(
+      CompiledQuery.raw(
+        text,
+        names.map((name) => values[name] ?? null),
+      ),
+    );
+  };
+  return {
+    all: async <Row>(statement: string, values?: Values) => (await query(statement, values)).rows as Row[],
+    get: async <Row>(statement: string, values?: Values) => (await query(statement, values)).rows[0] as Row | undefined,
+    run: async (statement, values) => Number((await query(statement, values)).numAffectedRows ?? 0),
+  };
+}

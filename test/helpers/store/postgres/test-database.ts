@@ -1,0 +1,53 @@
+/** Databases of a test file's one server, by the folders that tests of engines open a store on. */
+import type { Store } from '../../../../gateway/store/contract/store.js';
+import type { StoreOptions } from '../../../../gateway/store/contract/store-options.js';
+import { openPostgresStore } from '../../../../gateway/store/postgres/open-postgres-store.js';
+import type { Teardown } from '../temp-folder.js';
+import { type PostgresServer, startPostgres } from './server.js';
+
+/** Opens stores on one server; each folder stands for a database of its own. */
+export class TestDatabases {
+  readonly #test: Teardown;
+  #server: Promise<PostgresServer> | undefined;
+  #template: Promise<string> | undefined;
+  readonly #urls = new Map<string, Promise<string>>();
+
+  /** @param test the server ends after it */
+  constructor(test: Teardown) {
+    this.#test = test;
+  }
+
+  /** The server, which starts at the first call. */
+  server(): Promise<PostgresServer> {
+    this.#server ??= startPostgres(this.#test);
+    return this.#server;
+  }
+
+  /** The URL of the database that a folder stands for. */
+  urlOf(folder: string): Promise<string> {
+    const known = this.#urls.get(folder) ?? this.#make();
+    this.#urls.set(folder, known);
+    return known;
+  }
+
+  async open(folder: string, options?: StoreOptions): Promise<Store> {
+    return await openPostgresStore(await this.urlOf(folder), options);
+  }
+
+  /** A copy of a database with the tables of a new store. */
+  async #make(): Promise<string> {
+    const server = await this.server();
+    this.#template ??= this.#makeTemplate(server);
+    return await server.createDatabase(await this.#template);
+  }
+
+  async #makeTemplate(server: PostgresServer): Promise<string> {
+    const url = await server.createDatabase();
+    await (await openPostgresStore(url)).close();
+    const name = new URL(url).pathname.slice(1);
+    // The next claim of the slot must not find this one's row: the copies are new stores.
+    await server.query(name, 'DELETE FROM node');
+    await server.query(name, 'DELETE FROM node_beat');
+    return name;
+  }
+}
