@@ -47,7 +47,7 @@ interface FloodedGateway {
 async function startFlood(t: Test, environment: NodeJS.ProcessEnv, data?: string): Promise<FloodedGateway> {
   const gateway = await GatewayChild.create(t, undefined, false, SMALL_RUN_SIZE, data);
   const size = { locks: LOCKS, locksWithUrl: 0, chance: new SeededChance(1) };
-  const locks = (await FloodLocks.create(t, gateway.request.data, size)) as FloodLocks;
+  const locks = (await FloodLocks.create(t, gateway.options.data, size)) as FloodLocks;
   gateway.environment = environment;
   await gateway.start();
   await locks.connect(gateway.mqttPort, 'last');
@@ -58,7 +58,7 @@ async function startFlood(t: Test, environment: NodeJS.ProcessEnv, data?: string
 
 /** Asserts that the gateway ends by itself, that every acknowledged ping is stored, and that the next start works. */
 async function assertExitAndRestart(t: Test, { gateway, locks }: FloodedGateway, seconds: number): Promise<void> {
-  const { data } = gateway.request;
+  const { data } = gateway.options;
   t.equal(await gateway.waitForExit(seconds), 4, 'with the exit code of an internal error');
   await locks.waitForEnd();
   t.match(gateway.errorLines.join('\n'), /what is on the disk is uncertain now/);

@@ -33,7 +33,7 @@ interface Sample {
 t.test(`${LOCKS} locks survive ${STORMS} storms, and nothing leaks`, async (t) => {
   t.setTimeout(900_000);
   const gateway = await GatewayChild.create(t);
-  await registerLocks(gateway.request.data, LOCKS);
+  await registerLocks(gateway.options.data, LOCKS);
   await gateway.start();
   const request: ManyLocksRequest = { port: gateway.mqttPort, locks: LOCKS, subscribes: true };
   const lockProgram = new ChildProgram(process.execPath, [LOCK_PROGRAM, JSON.stringify(request)]);

@@ -70,7 +70,7 @@ function checkFile(data: string, lock: DiaryLock): { readonly missing: number; r
 t.test('an I/O error ends the process; the next start has everything that was acknowledged', async (t) => {
   const changeSignal = new ChangeSignal();
   const gateway = await GatewayChild.start(t, undefined, 'io-error');
-  const { data } = gateway.request;
+  const { data } = gateway.options;
   const lock = busyLock(t, gateway.mqttPort, await gateway.addLock(WIRE_MAC), changeSignal);
   await untilAcked(lock, 20, changeSignal);
   beginFault(data);
@@ -86,7 +86,10 @@ t.test('an I/O error ends the process; the next start has everything that was ac
   t.same(checkFile(data, lock), { missing: 0, integrity: 'ok' });
 });
 
-/** The hanging part is the MQTT listener, or the store if no uplink of the lock is under way when the stop starts. */
+/**
+ * A stop first closes the MQTT listener, which waits until the uplinks that it received are stored. If it has received
+ * none that is not stored, a later step hangs: the one that stores that the gateway stops.
+ */
 const HANGS = /^the gateway did not stop within 9 s: (the MQTT listener|the storing of received pings) hangs$/m;
 
 t.test('the process ends although the store never answers', async (t) => {
@@ -94,7 +97,7 @@ t.test('the process ends although the store never answers', async (t) => {
   const gateway = await GatewayChild.start(t, undefined, 'never-ends');
   const lock = busyLock(t, gateway.mqttPort, await gateway.addLock(WIRE_MAC), changeSignal);
   await untilAcked(lock, 5, changeSignal);
-  beginFault(gateway.request.data);
+  beginFault(gateway.options.data);
   lock.forbidConnections();
   t.equal(await gateway.stop(20), 4);
   t.match(gateway.errorLines.join('\n'), HANGS);
@@ -145,7 +148,7 @@ t.test('a failing fsync ends serve', { skip: noLibrary }, async (t) => {
   const ends = lines.filter(({ event }) => event === 'store-broken');
   t.match(ends, [{ level: 'fatal', why: /disk I\/O error; what is on the disk is uncertain now/ }], 'one sentence');
   t.same(checkFile(data, lock), { missing: 0, integrity: 'ok' });
-  t.match(serve.stdout.join('\n'), /merchants/);
+  t.match(serve.stdout.join('\n'), /merchants/, 'stdout has the addresses that serve prints when it starts');
 });
 
 /** Mounts a file system of 4 MiB; false if this process may not. */

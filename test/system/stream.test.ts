@@ -49,7 +49,7 @@ t.test('a theft and its ride appear on the streams, and survive a kill', async (
   const authorization = basicAuthorization(key);
   const open = (headers = {}) => StreamClient.open(t, gateway.httpPort, '/v1/stream', { authorization, ...headers });
   const stream = await open();
-  const operators = await StreamClient.open(t, gateway.request.operatorPort, '/stream', {
+  const operators = await StreamClient.open(t, gateway.options.operatorPort, '/stream', {
     authorization: `Bearer ${gateway.token}`,
   });
   await stream.until(({ name }) => name === 'snapshot');

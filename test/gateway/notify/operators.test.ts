@@ -185,7 +185,7 @@ t.test(
     // The first attempt gets no answer.
     receiver.answer = () => undefined;
     const child = await GatewayChild.create(t);
-    Object.assign(child.request, { notifyUrl: receiver.url });
+    Object.assign(child.options, { notifyUrl: receiver.url });
     await child.start();
     await child.post('/merchants', { name: 'Amber' });
     await child.addWebhook(merchant.url);

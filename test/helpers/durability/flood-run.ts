@@ -93,11 +93,11 @@ export class FloodRun {
     test.teardown(() => this.#merchant.close());
     const gateway = await GatewayChild.create(test, sabotage, false, runSize);
     const size = { locks: lockCount, locksWithUrl, chance: this.#chance };
-    const locks = await FloodLocks.create(test, gateway.request.data, size);
+    const locks = await FloodLocks.create(test, gateway.options.data, size);
     if (locks === undefined) return false;
     this.#gateway = gateway;
     this.#locks = locks;
-    gateway.environment = { ...environment, ...powerLoss?.environment(gateway.request.data) };
+    gateway.environment = { ...environment, ...powerLoss?.environment(gateway.options.data) };
     await gateway.start();
     const { secret } = await gateway.post<{ secret: string }>('/webhooks', {
       url: this.#merchant.url,
@@ -159,7 +159,7 @@ export class FloodRun {
   }
 
   #check(when: string): void {
-    for (const fault of floodFaults(this.#gateway.request.data, this.#locks.locks))
+    for (const fault of floodFaults(this.#gateway.options.data, this.#locks.locks))
       this.#faults.push(`${when}: ${fault}`);
   }
 

@@ -160,7 +160,7 @@ export class KillRun {
   async #startGateway(test: Teardown): Promise<GatewayChild> {
     const { sabotage, powerLoss, environment } = this.#options;
     const gateway = await GatewayChild.create(test, sabotage);
-    gateway.environment = { ...environment, ...powerLoss?.environment(gateway.request.data) };
+    gateway.environment = { ...environment, ...powerLoss?.environment(gateway.options.data) };
     await gateway.start();
     await gateway.post('/merchants', { name: 'Amber' });
     return gateway;
@@ -215,7 +215,7 @@ export class KillRun {
       await this.#gateway.start();
     } catch (error) {
       if (this.#options.acceptsDamage !== true || !String(error).includes("code: 'store-damaged'")) throw error;
-      await acceptDamage(this.#gateway.request.data);
+      await acceptDamage(this.#gateway.options.data);
       await this.#gateway.start();
     }
   }
@@ -292,7 +292,7 @@ export class KillRun {
   }
 
   #checkIntegrity(): void {
-    const db = new Database(path.join(this.#gateway.request.data, 'lockgate.sqlite'), { readonly: true });
+    const db = new Database(path.join(this.#gateway.options.data, 'lockgate.sqlite'), { readonly: true });
     this.#integrity.push(String(db.pragma('integrity_check', { simple: true })));
     db.close();
   }

@@ -170,7 +170,7 @@ export class OutageRun {
   async #setUp(): Promise<void> {
     const { locks, seed, speed, calmAfterMs, worldOf } = this.#options;
     const gateway = this.#gateway;
-    await setRunClockToNine(gateway.request.data);
+    await setRunClockToNine(gateway.options.data);
     await gateway.start();
     await gateway.post('/merchants', { name: 'Amber' });
     this.#merchant.verifyWith(await gateway.addWebhook(this.#merchant.url));
@@ -264,7 +264,7 @@ export class OutageRun {
   }
 
   #rules(): OutageRunResult['rules'] {
-    const db = new Database(path.join(this.#gateway.request.data, 'lockgate.sqlite'), { readonly: true });
+    const db = new Database(path.join(this.#gateway.options.data, 'lockgate.sqlite'), { readonly: true });
     const rows = db
       .prepare('SELECT rule, count(*) AS count, max(message) AS message FROM finding GROUP BY rule')
       .all() as {

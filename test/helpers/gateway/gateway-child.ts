@@ -11,14 +11,15 @@ import { freePort } from '../http/free-port.js';
 import { makeStore } from '../store/new-store.js';
 import type { StoreFault } from '../store/store-faults.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
-import type { GatewayReady, GatewayRequest } from './gateway-process.js';
+import type { GatewayProcessOptions, GatewayReady } from './gateway-process.js';
 
 /** The compiled gateway-process.ts, bundled with the gateway. */
 const SCRIPT = path.join(root, 'dist/program/gateway-process.js');
 const MERCHANT = 'Amber';
 
 export class GatewayChild {
-  readonly request: GatewayRequest;
+  /** What each process of this gateway is started with: its data folder, its ports and the like. */
+  readonly options: GatewayProcessOptions;
   /** What all processes of this gateway wrote to stderr. A gateway without errors writes nothing. */
   readonly errorLines: string[] = [];
   /** Additional environment variables of the gateway's processes. */
@@ -28,9 +29,9 @@ export class GatewayChild {
   #token = '';
   #httpPort = 0;
 
-  private constructor(test: Teardown, request: GatewayRequest) {
+  private constructor(test: Teardown, options: GatewayProcessOptions) {
     this.#test = test;
-    this.request = request;
+    this.options = options;
   }
 
   /** A gateway on a new folder that is not started yet and has no merchant. */
@@ -38,7 +39,7 @@ export class GatewayChild {
     test: Teardown,
     sabotage?: SabotageName,
     printsUsage = false,
-    runSize?: GatewayRequest['runSize'],
+    runSize?: GatewayProcessOptions['runSize'],
     data = tempFolder(test),
   ): Promise<GatewayChild> {
     await makeStore(data);
@@ -49,7 +50,7 @@ export class GatewayChild {
   /** A started gateway on a new folder, with a merchant. */
   static async start(test: Teardown, sabotage?: SabotageName, fault?: StoreFault): Promise<GatewayChild> {
     const created = await GatewayChild.create(test, sabotage);
-    const child = new GatewayChild(test, { ...created.request, fault });
+    const child = new GatewayChild(test, { ...created.options, fault });
     await child.start();
     await child.post('/merchants', { name: MERCHANT });
     return child;
@@ -57,8 +58,8 @@ export class GatewayChild {
 
   /** A gateway as {@link create} makes it, with a clock that runs at this speed. */
   static async createWithSpeed(test: Teardown, speed: number, sabotage?: SabotageName): Promise<GatewayChild> {
-    const { request } = await GatewayChild.create(test, sabotage);
-    return new GatewayChild(test, { ...request, speed });
+    const { options } = await GatewayChild.create(test, sabotage);
+    return new GatewayChild(test, { ...options, speed });
   }
 
   /** The port of the merchants' interface, another one after each start. */
@@ -72,7 +73,7 @@ export class GatewayChild {
   }
 
   get mqttPort(): number {
-    return this.request.mqttPort;
+    return this.options.mqttPort;
   }
 
   /** The process's resident memory in bytes: now, and its maximum. Only on Linux. */
@@ -94,7 +95,7 @@ export class GatewayChild {
 
   /** Starts the process; {@link waitUntilReady} waits until the gateway is ready. */
   spawn(): void {
-    this.#program = new Program(this.#test, process.execPath, [SCRIPT, JSON.stringify(this.request)], this.environment);
+    this.#program = new Program(this.#test, process.execPath, [SCRIPT, JSON.stringify(this.options)], this.environment);
   }
 
   async waitUntilReady(): Promise<void> {
@@ -163,7 +164,7 @@ export class GatewayChild {
   }
 
   async #request<T>(route: string, request: { method?: string; headers?: object; body?: string }): Promise<T> {
-    const answer = await fetch(`http://127.0.0.1:${this.request.operatorPort}${route}`, {
+    const answer = await fetch(`http://127.0.0.1:${this.options.operatorPort}${route}`, {
       ...request,
       headers: { authorization: `Bearer ${this.#token}`, ...request.headers },
     });

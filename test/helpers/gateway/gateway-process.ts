@@ -1,8 +1,8 @@
 /**
- * The program of a gateway in a separate process, for tests that kill it. It takes one argument, a
- * {@link GatewayRequest} as JSON, prints a {@link GatewayReady} as JSON when it is ready, and exits after SIGTERM when
- * everything is closed. If something is left open, the process does not exit, and the test that waits for its exit
- * fails. After SIGUSR2 it collects garbage and prints a line `memory {…}`.
+ * The program of a gateway in a separate process, for tests that kill it. It takes one argument,
+ * {@link GatewayProcessOptions} as JSON, prints a {@link GatewayReady} as JSON when it is ready, and exits after
+ * SIGTERM when everything is closed. If something is left open, the process does not exit, and the test that waits for
+ * its exit fails. After SIGUSR2 it collects garbage and prints a line `memory {…}`.
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -15,7 +15,7 @@ import { parseRange } from '../../../gateway/webhooks/sending/address-rule.js';
 import { SABOTAGES, type SabotageName, withOverrides } from '../durability/sabotage.js';
 import { FAULTS, type StoreFault } from '../store/store-faults.js';
 
-export interface GatewayRequest {
+export interface GatewayProcessOptions {
   readonly data: string;
   readonly mqttPort: number;
   readonly operatorPort: number;
@@ -39,7 +39,7 @@ export interface GatewayReady {
   readonly operatorToken: string;
 }
 
-/** The store's wrapper that the request asks for; at most one of the three. */
+/** The store's wrapper that the options ask for; at most one of the three. */
 function storeWrapper(
   sabotage: SabotageName | undefined,
   fault: StoreFault | undefined,
@@ -72,8 +72,8 @@ async function main(): Promise<void> {
   // The process must not outlive the test, which holds the other end of stdin.
   process.stdin.on('end', () => process.exit(1)).resume();
   (process.stdin as NodeJS.ReadStream & { unref?: () => void }).unref?.();
-  const request = JSON.parse(process.argv[2] ?? '') as GatewayRequest;
-  const { sabotage, fault, printsUsage, runSize, speed = 1, notifyUrl = null, ...locations } = request;
+  const options = JSON.parse(process.argv[2] ?? '') as GatewayProcessOptions;
+  const { sabotage, fault, printsUsage, runSize, speed = 1, notifyUrl = null, ...locations } = options;
   const gateway = await startGateway(
     {
       ...locations,

@@ -69,7 +69,7 @@ const MEGABYTE = 1e6;
 /** Runs the soak test to its end. */
 export async function runSoak(test: Test, options: SoakOptions): Promise<SoakResult> {
   const gateway = await GatewayChild.create(test, options.sabotage);
-  await registerLocks(gateway.request.data, options.locks);
+  await registerLocks(gateway.options.data, options.locks);
   await gateway.start();
   const merchant = await SoakMerchant.start();
   test.teardown(() => merchant.close());

@@ -1,7 +1,8 @@
 /**
- * The event queue of a webhook URL reads the log only when it may have further events: a worker asks it after each
- * attempt, so a read per question would be one for each delivery. No event may be missed for it. The store here has
- * only the two reads that the queue makes.
+ * The event queue of a webhook URL reads the log only when the log may have events that the queue has not read. A
+ * worker asks the queue for events after each attempt; if the queue read the log each time, there would be a read for
+ * each delivery. Although reads are saved, no event may be missed. The store here has only the two reads that the queue
+ * makes.
  */
 import t from 'tap';
 import { LOG_START } from '../../../../gateway/store/contract/log/log-position.js';
