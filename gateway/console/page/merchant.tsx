@@ -39,7 +39,7 @@ function Dashboard({ liveWorker, traceWorker }: PageAddresses): JSX.Element | nu
   if (session === null) return <LoginScreen onLogin={read} />;
   return (
     <ApiProvider value={merchantApi}>
-      <LiveProvider worker={worker} path={LOCK_STREAM} onEnded={end}>
+      <LiveProvider worker={worker} path={LOCK_STREAM} onSessionEnded={end}>
         <Shell title={session.merchant} screens={screens} account={<Account session={session} onEnd={end} />} />
       </LiveProvider>
     </ApiProvider>

@@ -48,7 +48,7 @@ function Console({ liveWorker, traceWorker }: PageAddresses): JSX.Element | null
   if (session === null) return <LinkScreen token={null} hasSession={false} onLogin={goOn} />;
   return (
     <ApiProvider value={operatorApi}>
-      <LiveProvider worker={worker} path={LOCK_STREAM} onEnded={end}>
+      <LiveProvider worker={worker} path={LOCK_STREAM} onSessionEnded={end}>
         <Shell title="Operator" screens={screens} account={<Account session={session} onEnd={end} />} />
       </LiveProvider>
     </ApiProvider>

@@ -22,7 +22,8 @@ interface LiveProps {
   readonly worker: SharedWorker;
   /** The path of the stream, such as `/v1/stream`. */
   readonly path: string;
-  readonly onEnded: () => void;
+  /** Called when the stream has ended because the session has: the page must ask for a login. */
+  readonly onSessionEnded: () => void;
   readonly children: ComponentChildren;
 }
 
@@ -35,7 +36,7 @@ export function useLiveWorker(workerUrl: string, path: string): SharedWorker {
 }
 
 /** Follows the stream while it is shown. */
-export function LiveProvider({ worker, path, onEnded, children }: LiveProps): JSX.Element {
+export function LiveProvider({ worker, path, onSessionEnded, children }: LiveProps): JSX.Element {
   const locks = useMemo(() => new LiveLocks(), []);
   const [version, setVersion] = useState(0);
   const [state, setState] = useState<LiveState>('connecting');
@@ -43,7 +44,7 @@ export function LiveProvider({ worker, path, onEnded, children }: LiveProps): JS
     worker.port.onmessage = ({ data }: MessageEvent<LiveMessage>) => {
       if (data.type === 'state') {
         setState(data.state);
-        if (data.state === 'ended') onEnded();
+        if (data.state === 'ended') onSessionEnded();
         return;
       }
       if (data.type !== 'changes') return;
@@ -57,7 +58,7 @@ export function LiveProvider({ worker, path, onEnded, children }: LiveProps): JS
       removeEventListener('pagehide', leave);
       leave();
     };
-  }, [worker, path, onEnded, locks]);
+  }, [worker, path, onSessionEnded, locks]);
   const live = useMemo(() => ({ locks, state, version }), [locks, state, version]);
   return <LiveContext.Provider value={live}>{children}</LiveContext.Provider>;
 }
