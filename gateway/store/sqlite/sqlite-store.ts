@@ -5,6 +5,10 @@
  * One connection writes and one only reads (store-reads.ts), so that a read never sees a part of a transaction; the log
  * thread, if used, has a third connection. A mutex serialises writes, so that no write waits inside SQLite. The two hot
  * paths are hand-written SQL (log/log-writer.ts, log/log-reader.ts); other statements go through Kysely.
+ *
+ * A write goes one of two ways through the mutex. `runLog` hands to the log's writer what it alone may write, and the
+ * writes that share commits with uplinks (log/batched-write.ts); several such calls run at once. `runExclusive` runs
+ * every other write in this thread, on the writing connection, alone.
  */
 import type { Statement } from 'better-sqlite3';
 import type { Mac } from '../../../proto/wire/mac.js';
@@ -128,8 +132,9 @@ export class SqliteStore extends StoreReads implements Store {
   }
 
   /**
-   * Moves events that are staged into the log (migration 0029), with a commit that does nothing else. If that fails, a
-   * later commit moves them.
+   * Moves staged events into the log. When a command ends, a trigger stages the merchant's event in `staged_event`
+   * (migration 0029), since only the log's writer adds to the log. Each append moves them; this one does nothing else.
+   * If it fails, a later one moves them.
    */
   async moveStagedEvents(): Promise<void> {
     if (this.#hasStagedEvents.get() === undefined) return;
@@ -137,8 +142,12 @@ export class SqliteStore extends StoreReads implements Store {
   }
 
   async recordProgress(progress: readonly DeliveryProgress[]): Promise<ProgressResult> {
-    const dense = progress.map((each) => ({ ...each, cursor: each.cursor && idInSlot(each.cursor, DENSE_SLOT) }));
-    await this.#writeBatched('record deliveries', { type: 'progress', progress: dense });
+    // This engine's ids are all in one slot, so the id in that slot is the whole cursor.
+    const withCursorIds = progress.map((each) => ({
+      ...each,
+      cursor: each.cursor && idInSlot(each.cursor, DENSE_SLOT),
+    }));
+    await this.#writeBatched('record deliveries', { type: 'progress', progress: withCursorIds });
     return ALL_RECORDED;
   }
 

@@ -45,7 +45,7 @@ interface TableStoreOptions {
   /** Writes for a merchant, within its quota, through the log's writer. */
   readonly write: WriteForMerchant;
   readonly writeBatched: (action: string, write: BatchedWrite) => Promise<void>;
-  /** Called after commands have ended, which stages events. */
+  /** Called after commands have ended: moves the events that a trigger has staged for them into the log. */
   readonly onCommandEnded: () => Promise<void>;
 }
 
@@ -54,8 +54,9 @@ export function makeTableStores(options: TableStoreOptions) {
   const { mutex, tables, readTables, reader, quota, write, writeBatched } = options;
   const shared = { mutex, tables, readTables, dialect: SQLITE };
   const notifications = new SqliteNotifications(options);
+  // `_db` is not needed: SqliteNotifications writes on the connection on which `_db` runs its transaction.
   const queue = (_db: Kysely<Tables>, changes: readonly NotificationChange[]): void =>
-    notifications.recordWithin(changes);
+    notifications.recordInTransaction(changes);
   const enableUrl = (db: Kysely<Tables>, urlId: number) => changeUrl(db, urlId, { disabledWhy: null });
   return {
     commands: new CommandTableStore(shared, options.onCommandEnded),

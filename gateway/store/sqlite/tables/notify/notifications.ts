@@ -37,7 +37,7 @@ export class SqliteNotifications implements NotificationStore {
   }
 
   /** Writes changes within the caller's transaction, under the write mutex. */
-  recordWithin(changes: readonly NotificationChange[]): void {
+  recordInTransaction(changes: readonly NotificationChange[]): void {
     this.#queue.record(changes);
   }
 
