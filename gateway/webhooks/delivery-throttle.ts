@@ -156,7 +156,8 @@ export class DeliveryThrottle {
     const allowed = this.#fractionLeft + (this.#rate * GRANT_INTERVAL) / Seconds(1);
     const attempts = Math.floor(allowed);
     this.#fractionLeft = allowed - attempts;
-    // A throttle that has just turned on grants nothing until the first attempt is allowed.
+    // At a low rate several intervals pass until a whole attempt is allowed. Until then the last grant stays in force,
+    // unless the throttle has just turned on: the unlimited attempts of before must end at once, even if 0 are granted.
     if (attempts > 0 || this.#attemptsLeft === Number.POSITIVE_INFINITY) this.#wakeWaiting(attempts);
   }
 

@@ -8,7 +8,7 @@ import { DELIVERY_STATES, type DeliveryState } from '../../../store/contract/web
 import type { WebhookUrl } from '../../../store/contract/webhooks/webhook-url.js';
 import { SUMMED_ATTEMPTS, sumUpAttempts } from '../../../webhooks/attempt-figures.js';
 import { countedEvents, readDeliveryHours } from '../../../webhooks/delivery-hours.js';
-import { beforeUplink, readDeliveryPage } from '../../../webhooks/delivery-page.js';
+import { afterEvent, readDeliveryPage } from '../../../webhooks/delivery-page.js';
 import { Refusal } from '../refusal.js';
 import { type Call, type HttpAnswer, type MerchantRoute, problemResponse, tooLarge, WRONG_TYPE } from '../route.js';
 import { readSpan } from './history/ping-read.js';
@@ -204,7 +204,7 @@ async function listDeliveries(call: Call): Promise<HttpAnswer> {
     states: state === undefined ? DELIVERY_STATES : [state],
     deviceId: device?.id,
     fromId: from === undefined ? undefined : await parts.store.webhooks.findFirstUplinkFrom(fromMs),
-    after: beforeId === undefined ? undefined : beforeUplink(beforeId),
+    after: beforeId === undefined ? undefined : afterEvent(beforeId),
     limit,
     nextTurn: () => turns.next(signal),
   });

@@ -11,7 +11,7 @@ import type { StoredUplink } from '../../../store/contract/log/stored-uplink.js'
 import { DELIVERY_STATES, type DeliveryReading, type StoredAttempt } from '../../../store/contract/webhook-store.js';
 import { EVENT_TYPES, eventTypeOf } from '../../../store/contract/webhooks/merchant-event.js';
 import {
-  beforeUplink,
+  afterEvent,
   type DeliveryPageTerms,
   type DeliveryPosition,
   readDeliveryPage,
@@ -69,8 +69,9 @@ export const DeliveriesAnswer = Type.Object({
   next_cursor: NextCursor,
 });
 
-/** What a query selects, with the name of the list for cursors. */
+/** What a query selects. */
 interface DeliveryQueryTerms extends Omit<DeliveryPageTerms, 'nextTurn'> {
+  /** Ties a cursor to the query's filters: `readPage` refuses a cursor that was made with another key. */
   readonly listKey: string;
 }
 
@@ -86,6 +87,7 @@ export async function readDeliveryQuery({ store }: OperatorParts, query: Query):
   const mac = textOf(query, 'mac');
   const device = mac === undefined ? undefined : await findDevice(store, mac);
   const deviceId = device?.device.id;
+  // Without `since` and `until`: they only cut the list off at its ends, so a cursor's position keeps its meaning.
   const listKey = `deliveries ${JSON.stringify([urlId ?? null, state ?? null, deviceId ?? null])}`;
   const { limit, after } = readPage(query, listKey, ['number', 'number'], DEFAULT_LISTED);
   const untilId = untilMs === undefined ? undefined : await store.webhooks.findFirstUplinkFrom(untilMs);
@@ -105,7 +107,7 @@ function startOf(cursor: Page['after'], untilId: number | undefined): DeliveryPo
   const [uplinkId, urlId] = (cursor ?? []) as number[];
   if (uplinkId !== undefined && urlId !== undefined && (untilId === undefined || uplinkId < untilId))
     return { uplinkId, urlId };
-  return untilId === undefined ? undefined : beforeUplink(untilId);
+  return untilId === undefined ? undefined : afterEvent(untilId);
 }
 
 /** @throws LockgateError `input-mac`, `no-such-device` */
@@ -121,6 +123,7 @@ export async function showDeliveries(
   { store, webhooks, merchants }: OperatorParts,
   { listKey, ...terms }: DeliveryQueryTerms,
 ): Promise<unknown> {
+  // The turns of merchants' long reads: only together can all long reads be kept from delaying pings.
   const nextTurn = (): Promise<void> => merchants.ownData.turns.next();
   const { deliveries, next } = await readDeliveryPage(store, { ...terms, nextTurn });
   return {
