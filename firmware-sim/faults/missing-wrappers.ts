@@ -1,6 +1,7 @@
 /**
- * Wrappers that give a *healthy* lock, a simulated lock without bugs, a bug of missing-bugs.ts: they add or leave out
- * uplinks, ignore commands, or shift the lock's clock. They can be combined, also with those of bug-wrappers.ts.
+ * Wrappers that give a *healthy* lock, a simulated lock without bugs, a bug of missing-bugs.ts: the lock leaves out or
+ * falsifies what it must do. Only that table uses them. bug-wrappers.ts has the wrappers for the bugs of locks that do
+ * what they must not (forbidden-bugs.ts), and what both files build on. All wrappers can be combined.
  */
 import { Minutes } from '../../proto/clock.js';
 import type { PowerModel, TriggerName, TriggerRow } from '../../proto/power/model.js';
@@ -11,7 +12,7 @@ import { changePings, changeUplinks, type StepWrapper } from './bug-wrappers.js'
 
 /** A command id as it is read from uninitialised flash: all bits are set. */
 const UNINITIALISED_ID = 0xffffffff;
-/** How far the clock of `clock-steps-back` goes back. */
+/** How far the clock of `clock-steps-back` goes back: further than the 5 min that the rule `clock-back` tolerates. */
 const STEP_BACK_MS = Minutes(6);
 
 /** The model with other reasons for a trigger's pings; null makes none. */
@@ -109,10 +110,13 @@ function removeLastUplink(state: Draft, effects: StepEffect[], firstIndex: numbe
   const isOnlyForUplink = state.link === 'connecting' && state.waiting.length === 0;
   const others = effects.slice(firstIndex).filter((effect) => {
     if (effect.type === 'publish' && effect.uplink === uplink) state.inFlight = false;
-    return !('uplink' in effect && effect.uplink === uplink) && !(isOnlyForUplink && effect.type === 'connect');
+    if (isOnlyForUplink && effect.type === 'connect') {
+      // The lock began to connect in this step. If it began earlier, for another uplink, it goes on.
+      state.link = 'down';
+      return false;
+    }
+    return !('uplink' in effect && effect.uplink === uplink);
   });
-  // Two effects are gone: the uplink was made, and the lock connected.
-  if (isOnlyForUplink && others.length < effects.length - firstIndex - 1) state.link = 'down';
   effects.splice(firstIndex, effects.length - firstIndex, ...others);
 }
 

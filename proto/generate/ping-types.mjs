@@ -12,6 +12,7 @@ const typeOf = ({ value }) => TYPE_OF_KIND[value.kind] ?? value.type;
 const memberType = (field) => `${typeOf(field)}${field.presence === 'nullable' ? ' | null' : ''}`;
 
 export function pingTypesText({ fields, fieldsInTypeOrder }) {
+  // The first word stands for an unknown number on the wire, so readers of the type want it last.
   const words = fields
     .filter(({ value }) => value.kind === 'word')
     .flatMap(({ doc, value: { type, words } }) => [
