@@ -8,7 +8,7 @@ export type SourceFile = { path: string; text: string };
 const TOP_LEVEL = [
   ...['gateway', 'firmware-sim', 'proto', 'cli', 'test', 'docs', 'deploy', '.ci'],
   ...['README.md', 'CHANGELOG.md', 'LICENSE', 'package.json', 'package-lock.json', 'tsconfig.json'],
-  ...['.gitignore', '.gitattributes', '.editorconfig', '.nvmrc', '.npmrc'],
+  ...['.gitignore', '.gitattributes', '.editorconfig', '.nvmrc', '.npmrc', '.dockerignore'],
   ...['biome.json', 'knip.json', '.dependency-cruiser.cjs', '.github', '.gitlab-ci.yml'],
 ];
 

@@ -1,0 +1,28 @@
+/** Checks deploy/Dockerfile as a text. test/long/container.test.ts runs its steps. */
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import t from 'tap';
+import { execForm, onlyValue, readStages } from '../helpers/deploy/dockerfile.js';
+import { root } from '../helpers/house/our-files.js';
+
+const KNOWN = ['FROM', 'WORKDIR', 'RUN', 'COPY', 'ENV', 'VOLUME', 'EXPOSE', 'USER', 'STOPSIGNAL', 'HEALTHCHECK', 'CMD'];
+const read = (file: string): string => readFileSync(path.join(root, file), 'utf8');
+
+t.test('the Dockerfile is well-formed, and ends as an unprivileged user without a shell', async (t) => {
+  t.throws(() => readStages('FROM node:20\nnpm ci'), /no instruction: npm ci/);
+  t.throws(() => readStages('RUN npm ci'), /before FROM/);
+  const stages = readStages(read('deploy/Dockerfile'));
+  t.same(stages.flat().filter(({ name }) => !KNOWN.includes(name)), []);
+  const final = stages.at(-1) ?? [];
+  t.not(onlyValue(final, 'USER'), 'root');
+  t.equal(execForm(onlyValue(final, 'CMD'))[0], 'node', 'signals reach node itself');
+  const wanted = read('.nvmrc').trim();
+  for (const [from] of stages) t.match(from?.rest, `node:${wanted}-`, 'the Node.js of .nvmrc');
+});
+
+t.test('.dockerignore admits only what exists, and nothing with secrets', async (t) => {
+  const [first, ...admitted] = read('.dockerignore').split('\n').filter((line) => /^[^#]/.test(line));
+  t.equal(first, '*');
+  for (const line of admitted) t.ok(line.startsWith('!') && existsSync(path.join(root, line.slice(1))), line);
+  t.notOk(admitted.includes('!data'));
+});
