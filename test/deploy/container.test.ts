@@ -12,7 +12,10 @@ t.test('the Dockerfile is well-formed, and ends as an unprivileged user without 
   t.throws(() => readStages('FROM node:20\nnpm ci'), /no instruction: npm ci/);
   t.throws(() => readStages('RUN npm ci'), /before FROM/);
   const stages = readStages(read('deploy/Dockerfile'));
-  t.same(stages.flat().filter(({ name }) => !KNOWN.includes(name)), []);
+  t.same(
+    stages.flat().filter(({ name }) => !KNOWN.includes(name)),
+    [],
+  );
   const final = stages.at(-1) ?? [];
   t.not(onlyValue(final, 'USER'), 'root');
   t.equal(execForm(onlyValue(final, 'CMD'))[0], 'node', 'signals reach node itself');
@@ -21,7 +24,9 @@ t.test('the Dockerfile is well-formed, and ends as an unprivileged user without 
 });
 
 t.test('.dockerignore admits only what exists, and nothing with secrets', async (t) => {
-  const [first, ...admitted] = read('.dockerignore').split('\n').filter((line) => /^[^#]/.test(line));
+  const [first, ...admitted] = read('.dockerignore')
+    .split('\n')
+    .filter((line) => /^[^#]/.test(line));
   t.equal(first, '*');
   for (const line of admitted) t.ok(line.startsWith('!') && existsSync(path.join(root, line.slice(1))), line);
   t.notOk(admitted.includes('!data'));
