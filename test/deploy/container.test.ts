@@ -1,4 +1,4 @@
-/** Checks deploy/Dockerfile as a text. test/long/container.test.ts runs its steps. */
+/** Checks deploy/Dockerfile as a text. test/long/deploy/container.test.ts runs its steps. */
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';

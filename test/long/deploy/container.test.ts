@@ -7,11 +7,11 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
-import { Program, runProgram } from '../helpers/cli/program.js';
-import { execForm, type Instruction, onlyValue, readStages } from '../helpers/deploy/dockerfile.js';
-import { root } from '../helpers/house/our-files.js';
-import { freePort } from '../helpers/http/free-port.js';
-import { tempFolder } from '../helpers/store/temp-folder.js';
+import { Program, runProgram } from '../../helpers/cli/program.js';
+import { execForm, type Instruction, onlyValue, readStages } from '../../helpers/deploy/dockerfile.js';
+import { root } from '../../helpers/house/our-files.js';
+import { freePort } from '../../helpers/http/free-port.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const WORKDIR = '/opt/lockgate';
 /** Steps that need the network or change the system. */
