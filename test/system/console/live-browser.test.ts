@@ -128,12 +128,12 @@ async function readEvent(t: Test, { page }: Visit): Promise<void> {
   await page.waitForFunction("document.querySelector('[aria-pressed=true]') === null", TIMEOUT);
 }
 
-/** Whether the page shows a text within ten seconds. Scrolls the list to its top, where the newest lines are. */
+/** Whether the page shows a text within a few seconds. Scrolls the list to its top, where the newest lines are. */
 async function isShown(page: BrowserPage, text: string): Promise<boolean> {
   // The page has only the lines of a list that are in view.
   const toTop = "document.querySelector('.list')?.scrollTo(0, 0)";
   const condition = `(${toTop}, document.body.innerText.includes(${JSON.stringify(text)}))`;
-  return await page.waitForFunction(condition, { timeout: Seconds(10) }).then(
+  return await page.waitForFunction(condition, { timeout: Seconds(4) }).then(
     () => true,
     () => false,
   );
