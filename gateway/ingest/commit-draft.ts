@@ -15,6 +15,9 @@ import type { NewMerchantEvent } from '../store/contract/webhooks/merchant-event
 import type { Judgeable, QueuedEvent } from './ingest-queue.js';
 import type { PendingUplink } from './pending-uplink.js';
 
+/** Maximum number of uplinks and events in one commit: limits how long the event loop is blocked. */
+export const MAX_COMMIT_ITEMS = 2_000;
+
 /** Numbers the drafts. A lock records the number of the last draft that touched it. */
 let draftCount = 0;
 

@@ -4,7 +4,8 @@
 
 import t from 'tap';
 import { GatewayEvents } from '../../../gateway/events.js';
-import { Ingest, MAX_UNANSWERED_PER_LOCK, type Sender } from '../../../gateway/ingest/ingest.js';
+import { Ingest, type Sender } from '../../../gateway/ingest/ingest.js';
+import { MAX_UNANSWERED_PER_LOCK } from '../../../gateway/ingest/unanswered-uplinks.js';
 import { Locks } from '../../../gateway/locks/locks.js';
 import { LOG_START } from '../../../gateway/store/contract/log/log-position.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
