@@ -9,7 +9,10 @@ import type { AddressInfo } from 'node:net';
 import type { Command } from 'commander';
 import t, { type Test } from 'tap';
 import { makeProgram } from '../../cli/program.js';
+import type { CommandCase } from '../helpers/cli/cases/case.js';
+import { COMMAND_CASES } from '../helpers/cli/command-cases.js';
 import { type CommandEnvironment, type CommandResult, runCommand } from '../helpers/cli/command-line.js';
+import { type CommandSite, commandSite } from '../helpers/cli/command-site.js';
 import {
   callText,
   isWriting,
@@ -17,9 +20,6 @@ import {
   storedSnapshot,
   storedSnapshotNames,
 } from '../helpers/cli/command-snapshot.js';
-import type { CommandCase } from '../helpers/commands/cases/case.js';
-import { COMMAND_CASES } from '../helpers/commands/command-cases.js';
-import { type CommandSite, commandSite } from '../helpers/commands/command-site.js';
 
 const COLUMNS = 80;
 /** An address where nothing listens. */

@@ -18,7 +18,7 @@ import { Hours, ManualClock, Minutes, RunClock, Seconds } from '../../proto/cloc
 import { decodeUplink, encodeDownlink } from '../../proto/wire/codec.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { Command } from '../../proto/wire/ping.js';
-import { MIDNIGHT_MS, MODEL_LOCK_MAC } from '../helpers/mqtt/model-lock.js';
+import { MIDNIGHT_MS, MODEL_LOCK_MAC } from '../helpers/pair/model-lock.js';
 import { PARKED, PARKED_AT } from '../helpers/sim/parked-bicycle.js';
 
 const NOON_MS = MIDNIGHT_MS + Hours(12);

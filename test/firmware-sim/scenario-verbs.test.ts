@@ -11,7 +11,7 @@ import { DirectedWorld } from '../../firmware-sim/world/directed-world.js';
 import { AMSTERDAM } from '../../firmware-sim/world/routes/city.js';
 import { Days, Hours, ManualClock, Minutes, Seconds } from '../../proto/clock.js';
 import type { Uplink } from '../../proto/wire/ping.js';
-import { MODEL_LOCK_MAC } from '../helpers/mqtt/model-lock.js';
+import { MODEL_LOCK_MAC } from '../helpers/pair/model-lock.js';
 import { PARKED } from '../helpers/sim/parked-bicycle.js';
 
 const START_MS = Date.UTC(2026, 0, 5, 8);

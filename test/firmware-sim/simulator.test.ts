@@ -25,7 +25,7 @@ import { Hours, ManualClock, Minutes, Seconds } from '../../proto/clock.js';
 import { periodMinuteOf } from '../../proto/power/step/reading.js';
 import { encodeUplink } from '../../proto/wire/codec.js';
 import { DEFAULT_POWER, type Uplink } from '../../proto/wire/ping.js';
-import { MIDNIGHT_MS, MODEL_LOCK_MAC, macOf } from '../helpers/mqtt/model-lock.js';
+import { MIDNIGHT_MS, MODEL_LOCK_MAC, macOf } from '../helpers/pair/model-lock.js';
 import { readGoldenTraces, repeatRun } from '../helpers/sim/golden-traces.js';
 
 const RENEW_HINT = 'after an intended change renew with node dist/test/helpers/sim/golden-traces.js --write';

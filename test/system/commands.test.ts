@@ -11,7 +11,7 @@ import {
   CommandRun,
   type CommandRunOptions,
   checkCommands,
-} from '../helpers/cli/command-run.js';
+} from '../helpers/commands/command-run.js';
 import { testCommandsDown } from '../helpers/commands/commands-down.js';
 import type { SabotageName } from '../helpers/durability/sabotage.js';
 import { chooseSeed } from '../helpers/pair/seeded-chance.js';

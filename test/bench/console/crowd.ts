@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline';
 import { type Milliseconds, monotonicMs, systemClock } from '../../../proto/clock.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';
 import type { Ping, Uplink } from '../../../proto/wire/ping.js';
-import { publishPacket, RawLock } from '../../helpers/mqtt/raw-mqtt.js';
+import { PubackLock, uplinkPacket } from '../../helpers/mqtt/puback-lock.js';
 import { SeededChance } from '../../helpers/pair/seeded-chance.js';
 import { lockLogins } from '../load/lock-logins.js';
 import { newBootNumber } from '../load/ping-template.js';
@@ -56,7 +56,7 @@ class CrowdLock {
   readonly #login: { readonly mac: string; readonly secret: string };
   #place: { latitude: number; longitude: number };
   #sequence = 0;
-  #connection: RawLock | undefined;
+  #connection: PubackLock | undefined;
   #onPuback: () => void = () => undefined;
 
   constructor(chance: SeededChance, login: { readonly mac: string; readonly secret: string }) {
@@ -70,7 +70,7 @@ class CrowdLock {
 
   async connect(port: number): Promise<void> {
     const { mac, secret } = this.#login;
-    this.#connection = await RawLock.connect(port, mac, secret, () => this.#onPuback());
+    this.#connection = await PubackLock.connect(port, mac, secret, () => this.#onPuback());
   }
 
   disconnect(): void {
@@ -106,7 +106,7 @@ class CrowdLock {
         position: { latitudeDegrees, longitudeDegrees, uncertaintyMeters: 6 },
       } as Ping,
     };
-    this.#connection?.socket.write(publishPacket((this.#sequence % MAX_PACKET_ID) + 1, encodeUplink(uplink)));
+    this.#connection?.socket.write(uplinkPacket((this.#sequence % MAX_PACKET_ID) + 1, encodeUplink(uplink)));
   }
 
   /** A number between minus and plus `span`, more often near 0. */

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { GatewayClient } from '../../../cli/client.js';
 import { systemClock } from '../../../proto/clock.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';
-import { publishPacket, RawLock } from '../../helpers/mqtt/raw-mqtt.js';
+import { PubackLock, uplinkPacket } from '../../helpers/mqtt/puback-lock.js';
 import type { SenderRequest } from '../load/got-sender.js';
 import { lockLogins, registerLocks } from '../load/lock-logins.js';
 import { newBootNumber, rideUplink } from '../load/ping-template.js';
@@ -108,7 +108,7 @@ async function startArrivalMeasurement(resources: Resources): Promise<(pings: nu
   await new GatewayClient({ data }).post('/webhooks', { url });
   let onPuback: () => void = () => undefined;
   const [{ mac, secret } = { mac: '', secret: '' }] = lockLogins(1);
-  const lock = await RawLock.connect(port, mac, secret, () => onPuback());
+  const lock = await PubackLock.connect(port, mac, secret, () => onPuback());
   resources.teardown(() => lock.socket.destroy());
   const boot = newBootNumber();
   let sequence = 0;
@@ -122,7 +122,7 @@ async function startArrivalMeasurement(resources: Resources): Promise<(pings: nu
       const puback = new Promise<number>((resolve) => {
         onPuback = () => resolve(performance.now());
       });
-      lock.socket.write(publishPacket(sequence, encodeUplink(rideUplink(boot, sequence, systemClock.now()))));
+      lock.socket.write(uplinkPacket(sequence, encodeUplink(rideUplink(boot, sequence, systemClock.now()))));
       const [ackedMs, arrivedMs] = await Promise.all([puback, arrival]);
       lags.push(Math.max(arrivedMs - ackedMs, 0));
     }

@@ -18,7 +18,7 @@ import { NO_COMMANDS } from '../../helpers/commands/no-commands.js';
 import { withOverrides } from '../../helpers/durability/sabotage.js';
 import { MERCHANT, testBytes, testGateway, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { lockSender } from '../../helpers/mqtt/lock-sender.js';
-import { publishPacket, RawLock } from '../../helpers/mqtt/raw-mqtt.js';
+import { PubackLock, uplinkPacket } from '../../helpers/mqtt/puback-lock.js';
 import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import { openStore } from '../../helpers/store/new-store.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
@@ -135,11 +135,11 @@ t.test('acknowledgements come in the order of the packets', async (t) => {
   const mac = testMac();
   const { secret } = await gateway.accounts.addDevice({ mac });
   const changeSignal = new ChangeSignal();
-  const lock = await RawLock.connect(gateway.mqttPort, mac, secret, () => changeSignal.notify());
+  const lock = await PubackLock.connect(gateway.mqttPort, mac, secret, () => changeSignal.notify());
   t.teardown(() => lock.socket.destroy());
   const ids = Array.from({ length: 200 }, (_, index) => ((index * 37) % 200) + 1);
   // Every seventh payload is not an uplink. It is acknowledged too, in its turn.
-  const packets = ids.map((id, index) => publishPacket(id, index % 7 === 0 ? Buffer.from([1]) : testBytes(index)));
+  const packets = ids.map((id, index) => uplinkPacket(id, index % 7 === 0 ? Buffer.from([1]) : testBytes(index)));
   lock.socket.write(Buffer.concat(packets));
   await changeSignal.waitUntil(
     () => lock.acked.length === ids.length,
@@ -162,13 +162,13 @@ t.test('a lock that floods over MQTT is disconnected, and another lock’s ping 
   const mac = testMac(1);
   const { secret } = await gateway.accounts.addDevice({ mac });
   const ready = waitForEvents(gateway, 'connected', 1, (event) => event.mac === mac);
-  const flooding = await RawLock.connect(gateway.mqttPort, mac, secret, () => undefined);
+  const flooding = await PubackLock.connect(gateway.mqttPort, mac, secret, () => undefined);
   await ready;
   isGated = true;
   const disconnected = waitForEvents(gateway, 'disconnected', 1, (event) => event.mac === mac);
   // As small as possible, so that one read returns all of them.
   const packets = Array.from({ length: MAX_UNANSWERED_PER_LOCK + 500 }, (_, id) =>
-    publishPacket(id + 1, Buffer.from([1])),
+    uplinkPacket(id + 1, Buffer.from([1])),
   );
   flooding.socket.write(Buffer.concat(packets));
   await flooding.closed;

@@ -23,7 +23,6 @@ import { serveProgram } from '../../helpers/cli/serve-program.js';
 import { ChangeSignal } from '../../helpers/clocks/change-signal.js';
 import { openGateway, testBytes, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { freePort } from '../../helpers/http/free-port.js';
-import { MIDNIGHT_MS } from '../../helpers/mqtt/model-lock.js';
 import {
   CONNACK_ACCEPTED,
   CONNACK_NOT_AUTHORIZED,
@@ -34,6 +33,7 @@ import {
 } from '../../helpers/mqtt/raw-lock.js';
 import { startTestBroker } from '../../helpers/mqtt/test-broker.js';
 import { type TestCertificate, testCertificate, writeCertificate } from '../../helpers/mqtt/test-certificates.js';
+import { MIDNIGHT_MS } from '../../helpers/pair/model-lock.js';
 import { PARKED, PARKED_AT } from '../../helpers/sim/parked-bicycle.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 

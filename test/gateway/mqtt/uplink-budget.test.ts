@@ -14,8 +14,8 @@ import { callOperator } from '../../helpers/cli/operator-call.js';
 import { ChangeSignal } from '../../helpers/clocks/change-signal.js';
 import { openGateway, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
 import { runLoopTurns, startManualBroker } from '../../helpers/mqtt/manual-broker.js';
+import { PubackLock, uplinkPacket } from '../../helpers/mqtt/puback-lock.js';
 import { pubackHex, publishPacket as publish } from '../../helpers/mqtt/raw-lock.js';
-import { publishPacket, RawLock } from '../../helpers/mqtt/raw-mqtt.js';
 import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
@@ -108,16 +108,16 @@ async function setUpBudgets(test: Test, options: GatewayOptions = {}) {
     budgetEvents.push(event);
     changeSignal.notify();
   });
-  const flood = async (count: number): Promise<RawLock> => {
-    const lock = await RawLock.connect(gateway.mqttPort, MAC, secret, () => changeSignal.notify());
+  const flood = async (count: number): Promise<PubackLock> => {
+    const lock = await PubackLock.connect(gateway.mqttPort, MAC, secret, () => changeSignal.notify());
     test.teardown(() => lock.socket.destroy());
     lock.socket.write(
-      Buffer.concat(Array.from({ length: count }, (_, index) => publishPacket(index + 1, testBytes(index + 1)))),
+      Buffer.concat(Array.from({ length: count }, (_, index) => uplinkPacket(index + 1, testBytes(index + 1)))),
     );
     return lock;
   };
   /** Resolves when the lock's budget is over, or when the lock has a PUBACK for every ping. */
-  const waitForBudgetOr = async (lock: RawLock, count: number): Promise<void> => {
+  const waitForBudgetOr = async (lock: PubackLock, count: number): Promise<void> => {
     await changeSignal.waitUntil(
       () => budgetEvents.length > 0 || lock.acked.length === count,
       MAX_WAIT_SECONDS,
@@ -134,7 +134,7 @@ async function setUpBudgets(test: Test, options: GatewayOptions = {}) {
     }
   };
   /** Advances the clock until the lock has this many PUBACKs. */
-  const advanceUntilAcked = async (lock: RawLock, count: number): Promise<number> => {
+  const advanceUntilAcked = async (lock: PubackLock, count: number): Promise<number> => {
     const from = clock.now();
     while (lock.acked.length < count) {
       clock.advance(Seconds(0.5));
@@ -157,7 +157,7 @@ async function setUpBudgets(test: Test, options: GatewayOptions = {}) {
 
 const FLOOD_PINGS = 4500;
 /** How many uplinks one read of 64 KiB may bring beyond the burst. */
-const MAX_UPLINKS_PER_READ = Math.ceil((64 * 1024) / publishPacket(1, testBytes(1)).length) + 1;
+const MAX_UPLINKS_PER_READ = Math.ceil((64 * 1024) / uplinkPacket(1, testBytes(1)).length) + 1;
 
 async function noticesOf(gateway: Gateway): Promise<string[]> {
   const { body } = await callOperator(gateway, 'GET', '/notices?kind=lock-over-budget');
@@ -221,7 +221,7 @@ t.test('all phones of a lock share a separate budget', async (t) => {
   const phones = await Promise.all(
     ['p1', 'p2'].map(async (name) => {
       const { secret: key } = await gateway.accounts.devices.addPhone({ mac: MAC, name, expiresAtMs: null });
-      const phone = await RawLock.connect(
+      const phone = await PubackLock.connect(
         gateway.mqttPort,
         MAC,
         key,
@@ -232,9 +232,9 @@ t.test('all phones of a lock share a separate budget', async (t) => {
       return phone;
     }),
   );
-  const [firstDay, perSecond] = phones as [RawLock, RawLock];
+  const [firstDay, perSecond] = phones as [PubackLock, PubackLock];
   const pings = (count: number): Buffer =>
-    Buffer.concat(Array.from({ length: count }, (_, index) => publishPacket(index + 1, testBytes(index + 1))));
+    Buffer.concat(Array.from({ length: count }, (_, index) => uplinkPacket(index + 1, testBytes(index + 1))));
   firstDay.socket.write(pings(FLOOD_PINGS));
   await waitForBudgetOr(firstDay, FLOOD_PINGS);
   t.match(budgetEvents, [{ source: 'phone', state: 'over', why: /phones that act for it send more/ }]);
@@ -324,9 +324,9 @@ t.test('a gateway at 3600 × speed allows 3600 times as many uplinks', async (t)
       over += 1;
       changeSignal.notify();
     });
-    const lock = await RawLock.connect(gateway.mqttPort, MAC, secret, () => changeSignal.notify());
+    const lock = await PubackLock.connect(gateway.mqttPort, MAC, secret, () => changeSignal.notify());
     for (let index = 0; index < sent && over === 0; index += inFlight) {
-      for (let id = index + 1; id <= index + inFlight; id++) lock.socket.write(publishPacket(id, testBytes(id)));
+      for (let id = index + 1; id <= index + inFlight; id++) lock.socket.write(uplinkPacket(id, testBytes(id)));
       await changeSignal.waitUntil(
         () => lock.acked.length >= index + inFlight || over > 0,
         MAX_WAIT_SECONDS,
@@ -353,8 +353,8 @@ t.test('the settings of the budget are checked', async (t) => {
   await gateway.accounts.addMerchant('Amber');
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
   const changeSignal = new ChangeSignal();
-  const lock = await RawLock.connect(gateway.mqttPort, MAC, secret, () => changeSignal.notify());
-  for (let id = 1; id <= 3000; id++) lock.socket.write(publishPacket(id, testBytes(id)));
+  const lock = await PubackLock.connect(gateway.mqttPort, MAC, secret, () => changeSignal.notify());
+  for (let id = 1; id <= 3000; id++) lock.socket.write(uplinkPacket(id, testBytes(id)));
   await changeSignal.waitUntil(
     () => lock.acked.length === 3000,
     MAX_WAIT_SECONDS,

@@ -4,7 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import type { Test } from 'tap';
-import { CommandRun, type CommandRunOptions } from '../cli/command-run.js';
+import { CommandRun, type CommandRunOptions } from './command-run.js';
 
 /**
  * The folder for temporary files, in memory if the system has it: kill -9 loses no data there, and a disk is slower.

@@ -8,7 +8,7 @@ import { testBytes, testMac } from '../gateway/test-gateway.js';
 import { SeededChance } from '../pair/seeded-chance.js';
 import { cutAnywhere, endOfConnect, type Identity, makeMutated } from './mutated-packets.js';
 import { faultOf } from './mutated-run.js';
-import { publishPacket, RawLock } from './raw-mqtt.js';
+import { PubackLock, uplinkPacket } from './puback-lock.js';
 
 /** Streams that are sent at the same time, each by a different lock. */
 const CONCURRENT_STREAMS = 48;
@@ -80,10 +80,10 @@ async function pingUntilDone(
   isDone: () => boolean,
 ): Promise<void> {
   const changeSignal = new ChangeSignal();
-  const lock = await RawLock.connect(child.mqttPort, user, secret, () => changeSignal.notify());
+  const lock = await PubackLock.connect(child.mqttPort, user, secret, () => changeSignal.notify());
   for (let sequence = 1; !isDone(); sequence++) {
     const fromMs = monotonicMs();
-    lock.socket.write(publishPacket(1 + (sequence % 65_535), testBytes(sequence)));
+    lock.socket.write(uplinkPacket(1 + (sequence % 65_535), testBytes(sequence)));
     await changeSignal.waitUntil(
       () => lock.acked.length >= sequence,
       DEADLINE_SECONDS,

@@ -8,7 +8,7 @@ import { Hours, type Milliseconds, Minutes, Seconds } from '../../../proto/clock
 import type { EffectiveState } from '../../../proto/power/model.js';
 import type { StepInput } from '../../../proto/power/step/io.js';
 import type { HighWindow, PowerSettings } from '../../../proto/wire/ping.js';
-import { MIDNIGHT_MS } from '../mqtt/model-lock.js';
+import { MIDNIGHT_MS } from './model-lock.js';
 import { CUTS } from './network.js';
 import { PairRun } from './run.js';
 import { COMMANDS } from './walk.js';

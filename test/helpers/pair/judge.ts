@@ -10,7 +10,7 @@ import { judgeInPlace } from '../../../proto/power/judge/judge.js';
 import { POWER_MODEL, type PowerModel } from '../../../proto/power/model.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import type { Uplink } from '../../../proto/wire/ping.js';
-import { MODEL_LOCK_MAC } from '../mqtt/model-lock.js';
+import { MODEL_LOCK_MAC } from './model-lock.js';
 
 /** Maximum number of uplinks per boot in a test, so that boot and sequence fit in one number. */
 const SEQUENCES_PER_BOOT = 2 ** 24;

@@ -17,8 +17,8 @@ import type { GpsFix, StepEffect, StepInput } from '../../../proto/power/step/io
 import { type Draft, type NewLock, newLock } from '../../../proto/power/step/state.js';
 import { needsCellPosition, needsFix, stepInPlace } from '../../../proto/power/step/step.js';
 import type { Downlink, HighWindow, Uplink } from '../../../proto/wire/ping.js';
-import { MODEL_LOCK_MAC } from '../mqtt/model-lock.js';
 import { keyNumber, PairJudge } from './judge.js';
+import { MODEL_LOCK_MAC } from './model-lock.js';
 import { type NetworkEndpoints, PairNetwork } from './network.js';
 
 /** Maximum number of logged events that a report shows. */

@@ -10,7 +10,7 @@ import { Hours, Minutes } from '../../../proto/clock.js';
 import type { PowerModel } from '../../../proto/power/model.js';
 import type { Draft } from '../../../proto/power/step/state.js';
 import { type Command, DEFAULT_POWER, type PowerSettings } from '../../../proto/wire/ping.js';
-import { MIDNIGHT_MS } from '../mqtt/model-lock.js';
+import { MIDNIGHT_MS } from './model-lock.js';
 import { type ObservedEvent, type PairOptions, PairRun } from './run.js';
 
 /** The observed events, as lines of seconds since the start and the event: `36.001 gps THEFT`. */

@@ -7,7 +7,7 @@ import { Prng } from '../../../firmware-sim/prng.js';
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../../proto/clock.js';
 import type { StepInput } from '../../../proto/power/step/io.js';
 import type { Command, HighWindow, PowerSettings } from '../../../proto/wire/ping.js';
-import { MIDNIGHT_MS } from '../mqtt/model-lock.js';
+import { MIDNIGHT_MS } from './model-lock.js';
 import { CUTS } from './network.js';
 import { type PairOptions, PairRun } from './run.js';
 

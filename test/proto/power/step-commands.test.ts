@@ -2,7 +2,7 @@
 import t from 'tap';
 import { Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import type { Command } from '../../../proto/wire/ping.js';
-import { ModelLock, NOON_MS, power } from '../../helpers/mqtt/model-lock.js';
+import { ModelLock, NOON_MS, power } from '../../helpers/pair/model-lock.js';
 
 t.test('commands: carried out once, acknowledged each time, rejected after their expiry', async (t) => {
   const lock = new ModelLock({ power: power({ recovery: true }) });

@@ -2,7 +2,7 @@
 // step.test.ts explains the lines.
 import t from 'tap';
 import { Hours, Minutes, Seconds } from '../../../proto/clock.js';
-import { ModelLock, NOON_MS, power } from '../../helpers/mqtt/model-lock.js';
+import { ModelLock, NOON_MS, power } from '../../helpers/pair/model-lock.js';
 
 t.test('the GPS receiver is on only while something waits for a fix', async (t) => {
   const lock = new ModelLock();

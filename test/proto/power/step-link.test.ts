@@ -8,7 +8,7 @@ import { flashDiffers, flashOf } from '../../../proto/power/step/state.js';
 import { isTheft } from '../../../proto/power/step/uplinks.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';
 import { DEFAULT_POWER, type Uplink } from '../../../proto/wire/ping.js';
-import { describeEffect, MIDNIGHT_MS, ModelLock } from '../../helpers/mqtt/model-lock.js';
+import { describeEffect, MIDNIGHT_MS, ModelLock } from '../../helpers/pair/model-lock.js';
 
 const NOON_MS = MIDNIGHT_MS + Hours(12);
 const RECOVERY = { ...DEFAULT_POWER, recovery: true };

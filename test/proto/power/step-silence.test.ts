@@ -2,7 +2,7 @@
 // step.test.ts explains the lines.
 import t from 'tap';
 import { Days, Minutes, Seconds } from '../../../proto/clock.js';
-import { ModelLock, NOON_MS, power } from '../../helpers/mqtt/model-lock.js';
+import { ModelLock, NOON_MS, power } from '../../helpers/pair/model-lock.js';
 
 t.test('low battery: the lock announces it, and then sends only theft pings', async (t) => {
   const lock = new ModelLock();

@@ -11,7 +11,7 @@ import {
   NOON_MS,
   power,
   publishedReasons,
-} from '../../helpers/mqtt/model-lock.js';
+} from '../../helpers/pair/model-lock.js';
 
 t.test(
   'period: a lock sends once daily at its own minute, a cellular ping at once and a GPS ping with the first fix',

@@ -7,7 +7,7 @@ import { Days, Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import type { StepInput } from '../../../proto/power/step/io.js';
 import type { Command, Ping, Uplink } from '../../../proto/wire/ping.js';
 import { byLength } from '../../helpers/house/test-length.js';
-import { MIDNIGHT_MS, ModelLock, type ModelLockOptions, type TimedEffect } from '../../helpers/mqtt/model-lock.js';
+import { MIDNIGHT_MS, ModelLock, type ModelLockOptions, type TimedEffect } from '../../helpers/pair/model-lock.js';
 
 const WALKS = byLength(40, 600);
 /** The number of inputs in a walk. */

@@ -15,7 +15,7 @@ import {
   type ModelLockOptions,
   power,
   publishedReasons,
-} from '../../helpers/mqtt/model-lock.js';
+} from '../../helpers/pair/model-lock.js';
 
 /** The options that put a lock into each state at noon, with the model's high window (07:00–19:00 UTC). */
 const STATES: Record<EffectiveState, ModelLockOptions> = {

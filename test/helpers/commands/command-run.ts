@@ -4,11 +4,11 @@
  * which each lock writes what it carried out). The gateway's own records are never used.
  */
 import { ChangeSignal } from '../clocks/change-signal.js';
-import { CommandLock } from '../commands/command-lock.js';
 import type { SabotageName } from '../durability/sabotage.js';
 import { GatewayChild } from '../gateway/gateway-child.js';
 import { SeededChance } from '../pair/seeded-chance.js';
 import type { Teardown } from '../store/temp-folder.js';
+import { CommandLock } from './command-lock.js';
 
 /** The test in which the run takes place; it prints comments on the progress. */
 type Test = Teardown & { comment(line: string): void };
