@@ -112,6 +112,7 @@ function captureWrites(name: OutputWrite['to'], writes: OutputWrite[], changeSig
   return replace(process[name], 'write', (chunk: string | Uint8Array, ...rest: unknown[]): boolean => {
     writes.push({ to: name, text: typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8') });
     changeSignal.notify();
+    // Node's `write` takes a callback as its last argument, after an optional encoding.
     const done = rest.at(-1);
     if (typeof done === 'function') queueMicrotask(() => done());
     return true;

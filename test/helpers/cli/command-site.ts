@@ -55,8 +55,11 @@ function mac(text: string): Mac {
   return parsed.value;
 }
 
+/** The lock of most commands, of Amber Bikes. */
 const LOCK = mac('A4:C1:38:F0:E1:D2');
+/** A lock of Amber Bikes in airplane mode. */
 const SILENT_LOCK = mac('A4:C1:38:F0:E1:D0');
+/** A lock of Basil Bikes, the other merchant. */
 const OTHER_LOCK = mac('A4:C1:38:F0:E1:D3');
 
 /** Starts the site. Until the test ends, time is frozen and the system user is called ada. */
@@ -68,9 +71,9 @@ export async function commandSite(test: Test): Promise<CommandSite> {
   const folder = tempFolder(test);
   const receiver = await testReceiver(test);
   const machine = { wall: () => nowMs, monotonic: () => nowMs, after: systemClock.after };
-  const notified = await testReceiver(test);
+  const noticeReceiver = await testReceiver(test);
   const options = { runClock: systemClock, machine, random: () => 0.5 };
-  const gateway = await openGateway(test, data, options, { notifyUrl: notified.url });
+  const gateway = await openGateway(test, data, options, { notifyUrl: noticeReceiver.url });
   writeFileSync(addressFile(data), `http://127.0.0.1:${gateway.operatorPort}\n`);
   const listenersBefore = gateway.events.listenerCount('connected');
   // The sequence of the last ping that fillGateway sends.
@@ -84,7 +87,7 @@ export async function commandSite(test: Test): Promise<CommandSite> {
     [`127.0.0.1:${gateway.mqttPort}`, '127.0.0.1:1883'],
     [`127.0.0.1:${gateway.httpPort}`, '127.0.0.1:8080'],
     [new URL(receiver.url).host, '127.0.0.1:54321'],
-    [new URL(notified.url).host, '127.0.0.1:54322'],
+    [new URL(noticeReceiver.url).host, '127.0.0.1:54322'],
   ]);
   const site: CommandSite = {
     gateway,
@@ -249,7 +252,8 @@ async function writeFiles(test: Teardown, folder: string): Promise<void> {
 }
 
 /** Texts that differ in each run, and their replacements. */
-const RANDOM_TEXTS: readonly (readonly [pattern: RegExp, replacements: string])[] = [
+const RANDOM_TEXTS: readonly (readonly [pattern: RegExp, replacement: string])[] = [
+  // Secrets, keys and tokens, such as `lgs_3fQ…`; ids of test webhooks; passwords.
   [/\b(lgs|lgk|lgt|lgu|lgp|lgo|whsec)_[\w+/=-]{16,}/g, '$1_…'],
   [/\bevt_test_[\w-]+/g, 'evt_test_…'],
   [/^(Password: ).*$/m, '$1…'],
@@ -270,7 +274,7 @@ const RANDOM_TEXTS: readonly (readonly [pattern: RegExp, replacements: string])[
 
 function normalise(text: string, replacements: ReadonlyMap<string, string>): string {
   let result = text;
-  for (const [sourceName, replacement] of replacements) result = result.replaceAll(sourceName, replacement);
+  for (const [part, replacement] of replacements) result = result.replaceAll(part, replacement);
   for (const [pattern, replacement] of RANDOM_TEXTS) result = result.replace(pattern, replacement);
   return result;
 }

@@ -18,7 +18,7 @@ export const isWriting = process.env.TAP_SNAPSHOT === '1';
 /** Replaces text that differs in each run, such as times. */
 export type Normaliser = (text: string) => string;
 
-/** Formats a call with its output and exit code. */
+/** Formats a call with its output and exit code. `isJson`: stdout has JSON, which is shown with a member per line. */
 export function callText(title: string, result: CommandResult, normalise: Normaliser, isJson = false): string {
   const { writes, code } = result;
   const lines: string[] = [];
@@ -47,7 +47,7 @@ function prettyLines(text: string): string {
   return lines.map((line) => JSON.stringify(JSON.parse(line), null, 2)).join('\n');
 }
 
-/** Replaces the lines beyond the maximum. */
+/** Replaces the lines beyond the maximum. Up to two such lines stay, since the replacement takes a line too. */
 function elide(lines: readonly string[]): string[] {
   if (lines.length <= MAX_SHOWN_LINES + 2) return [...lines];
   const omitted = lines.slice(MAX_SHOWN_LINES);

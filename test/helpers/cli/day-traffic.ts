@@ -39,15 +39,20 @@ export function eventfulWorld(): World {
 
 /** The keepalive interval of locks (protocol.md §1). */
 const KEEPALIVE = Seconds(300);
+const KEEPALIVE_SECONDS = KEEPALIVE / 1000;
 
 type DayMessage =
   | { readonly type: 'connect' | 'keepalive' | 'disconnect' }
   | { readonly type: 'uplink'; readonly uplink: Uplink }
   | { readonly type: 'command'; readonly downlink: Downlink };
 
-/** Runs a lock for a day. Returns its messages in order, and its traffic as the simulator counts it. */
+/**
+ * Runs a lock for a day. Returns its messages in order, and its traffic as the simulator counts it with `wire`, the
+ * sizes of the messages.
+ */
 export function simulateDay(world: World, wire: WireSize) {
-  const traffic = new Traffic(wire, RUN_STARTS_MS, Number.POSITIVE_INFINITY);
+  const countUntilMs = Number.POSITIVE_INFINITY;
+  const traffic = new Traffic(wire, RUN_STARTS_MS, countUntilMs);
   const messages: DayMessage[] = [];
   let mac: Mac | undefined;
   let lastMs = 0;
@@ -101,7 +106,7 @@ export async function replayDay(t: Test, transport: 'tcp' | 'tls', mac: Mac, mes
   let lock: TestLock | undefined;
   for (const message of messages) {
     if (message.type === 'connect') {
-      lock = await TestLock.connect(t, proxy.port, mac, secret, { ...tls, keepalive: 300 });
+      lock = await TestLock.connect(t, proxy.port, mac, secret, { ...tls, keepalive: KEEPALIVE_SECONDS });
       await lock.client.subscribeAsync('down', { qos: 1 });
     }
     if (lock === undefined) throw new Error('a message comes before the first connect');
@@ -112,6 +117,7 @@ export async function replayDay(t: Test, transport: 'tcp' | 'tls', mac: Mac, mes
       await setup.broker.sessions.ofLock(device.id)?.send(Buffer.from(encodeDownlink(message.downlink)));
       await arrived;
     } else if (message.type === 'keepalive') {
+      // Each keepalive adds a listener. 0 is MQTT.js's value for any number of listeners.
       const answered = new Promise<void>((resolve) => {
         client.setMaxListeners(0).on('packetreceive', (packet) => packet.cmd === 'pingresp' && resolve());
       });

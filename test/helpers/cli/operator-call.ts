@@ -2,9 +2,12 @@
 import got, { type Method } from 'got';
 import type { Gateway } from '../../../gateway/gateway.js';
 
+/** The gateway's answer. */
 export interface OperatorAnswer {
   readonly status: number;
+  /** The header content-type. */
   readonly type: string | undefined;
+  /** The parsed JSON; null if the body is empty. */
   readonly body: unknown;
 }
 

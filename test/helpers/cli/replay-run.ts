@@ -1,4 +1,5 @@
-// Replays in this process, and the events of the traces that the tests of `lockgate trace replay` write.
+// Runs `lockgate trace replay`, which sends a trace's uplinks (recorded messages of locks) to a gateway again, in the
+// test's own process. Also makes the traces of its tests, from events such as `connect` and `ping`.
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { runReplay } from '../../../cli/commands/trace/replay/replay.js';
@@ -13,9 +14,11 @@ import type { Ping, Uplink } from '../../../proto/wire/ping.js';
 import { testUplink } from '../gateway/test-gateway.js';
 import { root } from '../house/our-files.js';
 
+/** The folder of the hand-written traces. */
 export const traces = path.join(root, 'test/traces');
 /** The start of the traces that these tests write. */
 export const START_MS = Date.UTC(2025, 10, 20, 6);
+/** The most uplinks that {@link stored} reads. */
 export const MAX_READ_ROWS = 1000;
 
 type Flags = Omit<Partial<Parameters<typeof runReplay>[1]>, 'gateway' | 'token'> & { readonly operatorPort?: number };
@@ -63,7 +66,10 @@ export async function replay(
   }
 }
 
-/** Returns a function that writes a trace of these events to a file in the folder, and returns the file. */
+/**
+ * Returns a function that writes a trace of these events to a file in the folder, and returns the file. An event may
+ * come with its uplink's bytes, which are otherwise encoded from the event.
+ */
 export function traceWriter(folder: string) {
   return (name: string, events: readonly (TraceEvent | [TraceEvent, Uint8Array])[]): string => {
     const file = path.join(folder, name);
@@ -73,10 +79,12 @@ export function traceWriter(folder: string) {
   };
 }
 
+/** The lock connects, some seconds after the trace's start. */
 export const connect = (mac: Mac, second: number): TraceEvent => {
   return { event: 'connect', atMs: START_MS + second * 1000, mac, source: 'lock' };
 };
 
+/** The lock's connection ends. `takeover`: by a second connection of the lock. */
 export const close = (mac: Mac, second: number, cause: 'closed' | 'dropped' | 'takeover' = 'closed'): TraceEvent => {
   return { event: 'disconnect', atMs: START_MS + second * 1000, mac, source: 'lock', cause };
 };
@@ -84,10 +92,12 @@ export const close = (mac: Mac, second: number, cause: 'closed' | 'dropped' | 't
 /** A reset ping, about which no rule has a finding. */
 export const RESET: Ping = { ...(testUplink(1).body as Ping), reason: 'REASON_RESET' } as Ping;
 
+/** An uplink that the lock makes `sequence` seconds after the trace's start. */
 export function uplink(sequence: number, members: Partial<Uplink> = {}): Uplink {
   return testUplink(sequence, { timeMs: START_MS + sequence * 1000, body: RESET, ...members });
 }
 
+/** The gateway receives a ping, by default when the lock makes it. */
 export function ping(mac: Mac, sequence: number, members: Partial<Uplink> = {}, second = sequence): TraceEvent {
   const atMs = START_MS + second * 1000;
   return { event: 'ping', atMs, mac, source: 'lock', uplink: uplink(sequence, members) as Uplink<Ping> };

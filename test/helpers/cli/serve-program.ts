@@ -5,8 +5,10 @@
 import type { Teardown } from '../store/temp-folder.js';
 import { LOCKGATE, lockgateJson, Program } from './program.js';
 
+/** A running `lockgate serve`. */
 export class ServeProgram {
   readonly program: Program;
+  /** The data folder. */
   readonly data: string;
   /** Where locks connect. */
   mqttPort = 0;
@@ -22,6 +24,7 @@ export class ServeProgram {
   static async start(test: Teardown, data: string, environment: NodeJS.ProcessEnv = {}): Promise<ServeProgram> {
     const serve = new ServeProgram(test, data, environment);
     serve.mqttPort = Number(/:(\d+)$/.exec(await serve.program.waitForLine(/mqtt:/))?.[1]);
+    // `serve` prints what an operator can do next when it accepts connections.
     await serve.program.waitForLine(/Next:/);
     return serve;
   }
@@ -39,7 +42,7 @@ export class ServeProgram {
 
 /** Starts `serve` on this folder and on free ports, without waiting for the result. */
 export function serveProgram(test: Teardown, data: string, environment: NodeJS.ProcessEnv = {}): Program {
-  const places = ['--data', data, '--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
-  const flags = [...places, '--allow-webhook-range', '127.0.0.0/8'];
+  const dataAndPorts = ['--data', data, '--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
+  const flags = [...dataAndPorts, '--allow-webhook-range', '127.0.0.0/8'];
   return new Program(test, process.execPath, [LOCKGATE, 'serve', ...flags], environment);
 }

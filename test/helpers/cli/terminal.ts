@@ -13,9 +13,10 @@ import { LOCKGATE } from './program.js';
 export const NO_TERMINAL = spawnSync('tmux', ['-V']).error === undefined ? false : 'no tmux here';
 
 const POLL_INTERVAL = Seconds(0.05);
-/** 30 s. */
+/** So a wait takes at most 30 s. */
 const MAX_POLLS = 600;
 
+/** One terminal, in which a shell runs. */
 export class Terminal {
   readonly #socket: string;
 

@@ -34,6 +34,7 @@ export interface ClockStatus {
   readonly locks_needed: number | null;
 }
 
+/** A notice to operators, as `GET /notices` lists it; `resolved_at` is null while its cause lasts. */
 export interface NoticeRow {
   readonly kind: string;
   readonly subject: string;
@@ -41,6 +42,7 @@ export interface NoticeRow {
   readonly resolved_at: string | null;
 }
 
+/** The gateway, its machine's clock, its locks and the merchant's receiver. */
 export class ClockSetup {
   readonly clock: SetClock;
   readonly data: string;

@@ -5,6 +5,7 @@
 import type { MachineClock } from '../../../gateway/clocks/machine-clock.js';
 import { ManualClock, type Milliseconds, type Timer } from '../../../proto/clock.js';
 
+/** The machine, for code that takes a `MachineClock`. */
 export class ManualMachine implements MachineClock {
   readonly #time = new ManualClock();
   #dateOffsetMs: number;

@@ -21,6 +21,7 @@ export function whyNoSetClock(): string | undefined {
   return faketimeLibrary() === undefined ? 'libfaketime is not installed (Debian package faketime)' : undefined;
 }
 
+/** The date of the programs that are started with {@link environment}. */
 export class SetClock {
   readonly #file: string;
 
@@ -30,7 +31,10 @@ export class SetClock {
     this.set('+0');
   }
 
-  /** The environment variables that give a program this clock. */
+  /**
+   * The environment variables that give a program this clock. libfaketime reads the file again each second, and leaves
+   * the times of files as they are.
+   */
   get environment(): NodeJS.ProcessEnv {
     return {
       LD_PRELOAD: faketimeLibrary(),

@@ -1,7 +1,7 @@
 /**
  * The parts of a gateway that handle commands, set up for tests: a real store, a manual clock, and simulated
- * connections without MQTT. Commands that the gateway sends are collected in a list, and uplinks pass through the real
- * ingest.
+ * connections without MQTT. Commands that the gateway sends are collected in a list, and uplinks (messages from locks)
+ * pass through the real ingest, the code that stores them.
  */
 import { readCommandRequest } from '../../../gateway/commands/command-input.js';
 import { type CommandOutcome, Commands } from '../../../gateway/commands/commands.js';
@@ -38,7 +38,7 @@ export class CommandBench {
   readonly folder: string;
   /** The commands that were sent, with the MAC of the lock. */
   readonly sent: { readonly mac: Mac; readonly downlink: Downlink }[] = [];
-  /** The changes of commands that the gateway reported, such as `7 sent`. */
+  /** The changes of commands that the gateway reported, such as `7 sent`, and answers to no command: `9 stray: why`. */
   readonly reported: string[] = [];
   readonly sessions = new Sessions();
   store!: Store;
@@ -92,11 +92,11 @@ export class CommandBench {
   /** Adds a lock to the merchant, or finds it. */
   async lock(number = 1, source: Source = 'lock'): Promise<PlayedLock> {
     const mac = testMac(number);
-    const known = await this.store.findDevice(mac);
+    const existing = await this.store.findDevice(mac);
     const secretHash = Buffer.alloc(32, number);
     const nowMs = this.clock.now();
     const device =
-      known?.device ?? (await this.store.addDevice({ mac, merchant: MERCHANT, simulated: true, secretHash, nowMs }));
+      existing?.device ?? (await this.store.addDevice({ mac, merchant: MERCHANT, simulated: true, secretHash, nowMs }));
     const { id: deviceId, merchantId } = device;
     const credentialId = (await this.store.findLock(mac))?.credentials[0]?.id ?? 0;
     const sender: Sender = { deviceId, merchantId, credentialId, mac, simulated: true, source };
@@ -207,6 +207,7 @@ export class CommandBench {
   async settle(): Promise<void> {
     for (let round = 0; round < 3; round += 1) {
       await this.ingest.idle();
+      // The store writes in order, so all earlier writes are finished when this one is.
       await this.store.writeMetadata('settled', '');
       await new Promise<void>((resolve) => afterThisTurn(resolve));
     }

@@ -10,6 +10,7 @@ import { type CommandAck, DEFAULT_POWER, type Ping, type Uplink } from '../../..
 import { realDelay } from '../clocks/change-signal.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
 
+/** A lock's identity, the port of the gateway, and the source of its random moments. */
 export interface CommandLockOptions {
   readonly mac: string;
   readonly secret: string;
@@ -19,11 +20,15 @@ export interface CommandLockOptions {
   readonly onLine: () => void;
 }
 
-/** The moments at which the connection may be lost, each of which could reveal a lost command or answer. */
+/**
+ * The moments at which the connection may be lost, each of which could reveal a lost command or answer. `done`: the
+ * lock has executed the command. `answered`: the answer is on its way.
+ */
 type Moment = 'connected' | 'received' | 'done' | 'answered' | 'acknowledged';
 
 /** The probability of a loss at such a moment. */
 const LOSS_PROBABILITY = 0.04;
+/** The longest time before the lock reconnects. */
 const MAX_AWAY_MS = 40;
 /** The probability that the lock sends a ping after an answer. */
 const PING_PROBABILITY = 0.2;
@@ -166,7 +171,7 @@ export class CommandLock {
 
   /**
    * Loses the connection at random, without a DISCONNECT, and returns whether it did. Bytes under way may or may not
-   * arrive.
+   * arrive. The moment only documents the call.
    */
   #losesConnection(_moment: Moment): boolean {
     if (this.#options.chance.next() >= LOSS_PROBABILITY) return false;

@@ -13,6 +13,7 @@ import { CommandLock } from './command-lock.js';
 /** The test in which the run takes place; it prints comments on the progress. */
 type Test = Teardown & { comment(line: string): void };
 
+/** The size of a run, and the seed from which everything random is drawn. */
 export interface CommandRunOptions {
   readonly seed: number;
   readonly locks: number;
@@ -25,6 +26,10 @@ export interface CommandRunOptions {
 
 /** A violation: what went wrong with which command of which lock. */
 export interface CommandFinding {
+  /**
+   * `missing`: never carried out. `twice`: carried out twice. `sent-after-answer`: the gateway sent the command again
+   * although it had acknowledged the lock's answer.
+   */
   readonly broken: 'missing' | 'unanswered' | 'twice' | 'never-requested' | 'sent-after-answer';
   readonly mac: string;
   readonly id: number;
@@ -34,16 +39,20 @@ export interface CommandRunResult {
   readonly findings: readonly CommandFinding[];
   /** The number of requested commands. */
   readonly requested: number;
-  /** The number of messages that the locks received, and of received messages that they dropped on purpose. */
+  /** The number of commands that the locks received, including repeats. */
   readonly received: number;
+  /** The number of connections that the locks lost on purpose. */
   readonly lost: number;
+  /** What the gateway wrote to stderr: nothing, unless there was an error. */
   readonly errorLines: readonly string[];
 }
 
-/** What a lock did, by its own record. */
+/** What a lock did, as it recorded it. */
 export type CommandDiary = Pick<CommandLock, 'mac' | 'carriedOut' | 'answered' | 'sentAfterAnswer'>;
 
-const PHASE_SECONDS = 60;
+/** The gateway must stop within this time at the end. */
+const STOP_SECONDS = 60;
+/** The MAC of the first lock, as a number; further locks have the next numbers. */
 const FIRST_MAC = 0xa4c138000001;
 /** The lifetime of commands: longer than a run, so that none expires. */
 const COMMAND_LIFETIME_SECONDS = 3600;
@@ -71,6 +80,7 @@ export function checkCommands(
   return findings;
 }
 
+/** One run, from the first start of the gateway to the comparison with the diaries. */
 export class CommandRun {
   readonly #options: CommandRunOptions;
   readonly #chance: SeededChance;
@@ -130,6 +140,7 @@ export class CommandRun {
     const type = this.#chance.pick(['unlock', 'lock', 'locate-gps', 'locate-cell', 'reset']);
     const body = { macs, type, expires_in: COMMAND_LIFETIME_SECONDS };
     const { commands } = await this.#gateway.post<{ commands: { mac: string; id: number }[] }>('/commands', body);
+    // The gateway answers with colons in the MACs.
     for (const { mac, id } of commands) this.#requested.get(mac.replaceAll(':', ''))?.add(id);
   }
 
@@ -149,7 +160,7 @@ export class CommandRun {
 
   async #conclude(): Promise<CommandRunResult> {
     for (const lock of this.#locks) lock.offline();
-    await this.#gateway.stop(PHASE_SECONDS);
+    await this.#gateway.stop(STOP_SECONDS);
     const sum = (count: (lock: CommandLock) => number): number =>
       this.#locks.reduce((all, lock) => all + count(lock), 0);
     return {

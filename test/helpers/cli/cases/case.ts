@@ -30,9 +30,13 @@ export interface CommandCase {
   readonly remembers?: { readonly name: string; readonly from: RegExp };
 }
 
+/** The lock of the site that has sent pings. */
 export const LOCK = 'A4:C1:38:F0:E1:D2';
+/** The error about the argument `A4:C1`. */
 export const NOT_A_MAC = /"A4:C1" is no MAC: expected 12 hex digits/;
+/** The errors about a word in place of a number. */
 export const NOT_A_NUMBER = /Expected a (whole )?number|expected a number/;
+/** A price list, as flags. */
 export const PRICE = '--per-mb 0.12 --per-sim 0.80 --currency EUR';
 
 /** Interrupts a running command once its output matches. */

@@ -1,4 +1,5 @@
-// Calls of the commands about locks and phones.
+// Calls of the commands about locks and phones. The locks …E1:D5 and …E1:D6 come from `device add`, …E1:E1 from `device
+// import`; …E1:FF is no lock.
 import { type CommandCase, LOCK, NOT_A_MAC, NOT_A_NUMBER } from './case.js';
 
 export const DEVICES: readonly CommandCase[] = [

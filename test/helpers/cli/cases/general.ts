@@ -1,7 +1,7 @@
 // Calls of the commands about the gateway itself, merchants, users, notices and backups.
 import { type CommandCase, LOCK, NOT_A_MAC } from './case.js';
 
-/** The state of the sending of notices. */
+/** The state of the sending of notices, in text and in JSON. */
 const SENDING = [
   [/Sent to .*/, 'Sent to N'],
   [/("(?:notices_)?sending": )\{[\s\S]*?\n {2}\}/, '$1"N"'],
@@ -11,6 +11,9 @@ const ANSWER_TIME = [
   [/after \d+ ms/, 'after N ms'],
   [/("duration_ms": )\d+/, '$1"N"'],
 ] as const;
+
+/** The ids of the site's merchants. */
+const [AMBER_ID, BASIL_ID] = [1, 2];
 
 export const GENERAL: readonly CommandCase[] = [
   {
@@ -108,7 +111,7 @@ export const GENERAL: readonly CommandCase[] = [
     wrong: ['', /missing required argument 'name'/],
     negative: '"Basil Bikes"',
     refused: 'Nobody',
-    before: async ({ gateway, receiver }) => void (await gateway.notifier.setMerchantUrl(1, receiver.url)),
+    before: async ({ gateway, receiver }) => void (await gateway.notifier.setMerchantUrl(AMBER_ID, receiver.url)),
     varies: ANSWER_TIME,
   },
   {
@@ -122,7 +125,7 @@ export const GENERAL: readonly CommandCase[] = [
     command: 'merchant list',
     shows: '--all',
     wrong: ['--watch', /in a pipe add --json/],
-    before: async ({ gateway }) => void (await gateway.notifier.setMerchantUrl(2, null)),
+    before: async ({ gateway }) => void (await gateway.notifier.setMerchantUrl(BASIL_ID, null)),
   },
   {
     command: 'merchant reopen',

@@ -6,7 +6,7 @@ import type { CommandSite } from '../command-site.js';
 import { type CommandCase, PRICE } from './case.js';
 
 // Parts of the output that vary, for `varies`.
-/** The sizes and the version of a store. */
+/** The version of a store, such as `0020-usage-by-lock`, and its sizes. */
 const STORE_SIZE = [
   [/\b\d{4}-[a-z]+(-[a-z]+)*/g, '0012-its-version'],
   [/\b\d[\d,]* (bytes|blocks|pages|frames|tables|items|rows|events)\b */g, 'N $1  '],

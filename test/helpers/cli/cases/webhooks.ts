@@ -1,4 +1,5 @@
-// Calls of the commands about webhook URLs and deliveries.
+// Calls of the commands about webhook URLs and deliveries. The site has URL 1, at which its receiver answers; `webhook
+// add` adds the URLs 2 and 3, at which nothing listens.
 import { type CommandCase, interruptAfter, LOCK, NOT_A_MAC, NOT_A_NUMBER } from './case.js';
 
 export const WEBHOOKS: readonly CommandCase[] = [
