@@ -20,7 +20,7 @@ t.test('the Dockerfile is well-formed, and ends as an unprivileged user without 
   t.not(onlyValue(final, 'USER'), 'root');
   t.equal(execForm(onlyValue(final, 'CMD'))[0], 'node', 'signals reach node itself');
   const wanted = read('.nvmrc').trim();
-  for (const [from] of stages) t.match(from?.rest, `node:${wanted}-`, 'the Node.js of .nvmrc');
+  for (const [from] of stages) t.match(from?.value, `node:${wanted}-`, 'the Node.js of .nvmrc');
 });
 
 t.test('.dockerignore admits only what exists, and nothing with secrets', async (t) => {

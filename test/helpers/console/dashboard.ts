@@ -5,6 +5,7 @@ import type { Gateway } from '../../../gateway/gateway.js';
 import type { DashboardRole } from '../../../gateway/store/contract/merchants/dashboard-roles.js';
 import { callMerchantApi, type MerchantAnswer, type MerchantCall } from '../http/merchant-call.js';
 
+/** The password of every user that {@link addUser} adds. */
 export const PASSWORD = 'correct horse';
 
 /** What a browser sends with each call of our page. */
@@ -13,7 +14,7 @@ export function pageHeaders(port: number, cookie = ''): Record<string, string> {
   return { host, origin: `http://${host}`, 'x-lockgate-console': '1', ...(cookie !== '' && { cookie }) };
 }
 
-/** Adds a user with a password and a role. */
+/** Adds a user with a password and a role (null: none, so no access to the dashboard). Returns the user's id. */
 export async function addUser(
   gateway: Gateway,
   merchant: string,
@@ -55,6 +56,7 @@ export class Dashboard {
     this.cookie = cookie;
   }
 
+  /** Logs the user in. @throws Error if the gateway refuses */
   static async open(gateway: Gateway, merchant: string, username: string): Promise<Dashboard> {
     const answer = await logIn(gateway, merchant, username);
     if (answer.status !== 200) throw new Error(answer.text);

@@ -32,11 +32,12 @@ export function uplinkNow(sequence: number, body: Uplink['body']): Buffer {
   return Buffer.from(encodeUplink({ ...numbers, power: DEFAULT_POWER, body }));
 }
 
-const SEEN = { lockState: 'locked', batteryPercent: 71, ebikeVolts: null, tetherState: 'detached' } as const;
+/** What the sensors of the lock report in each ping. */
+const SENSORS = { lockState: 'locked', batteryPercent: 71, ebikeVolts: null, tetherState: 'detached' } as const;
 
 /** A ping that reports a theft. */
 export const THEFT = {
-  ...SEEN,
+  ...SENSORS,
   kind: 'gps',
   reason: 'REASON_THEFT',
   position: { latitudeDegrees: 52.37, longitudeDegrees: 4.89, uncertaintyMeters: 9 },
@@ -46,7 +47,7 @@ export const THEFT = {
 
 /** A daily ping. @param firmwareVersion what the lock says of itself */
 export function periodPing(firmwareVersion: string): Uplink['body'] {
-  return { ...SEEN, kind: 'cellular', reason: 'REASON_PERIOD_TRACKING', firmwareVersion, position: null };
+  return { ...SENSORS, kind: 'cellular', reason: 'REASON_PERIOD_TRACKING', firmwareVersion, position: null };
 }
 
 /** The id of the next command that the lock gets. */

@@ -15,7 +15,10 @@ export function systemdAnalyze(...args: string[]): { status: number | null; outp
   return error === undefined ? { status, output: `${stdout}${stderr}` } : undefined;
 }
 
-/** The system calls that systemd knows and the values of `SystemCallFilter=` forbid. */
+/**
+ * The system calls that the values of `SystemCallFilter=` forbid. A value has names of calls and of systemd's sets of
+ * calls (`@system-service`); it allows them, or forbids them if it starts with `~`.
+ */
 export function forbiddenCalls(filters: readonly string[]): string[] {
   const sets = readSets(systemdAnalyze('syscall-filter')?.output ?? '');
   const callsOf = (name: string): string[] =>
@@ -29,6 +32,7 @@ export function forbiddenCalls(filters: readonly string[]): string[] {
   }
   // systemd allows these in every list.
   for (const call of callsOf('@default')) allowed.add(call);
+  // The set of all calls.
   return callsOf('@known').filter((call) => !allowed.has(call));
 }
 

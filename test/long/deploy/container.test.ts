@@ -44,9 +44,9 @@ function linkPackages(folder: string): void {
 /** Follows the copies and commands of a stage in `folder`; `from` is where copies come from. */
 function follow(stage: readonly Instruction[], from: string, folder: string): string[] {
   const ran: string[] = [];
-  for (const { name, rest } of stage) {
+  for (const { name, value } of stage) {
     if (name === 'COPY') {
-      const words = rest
+      const words = value
         .replace(/^--from=build /, '')
         .replaceAll(`${WORKDIR}/`, '')
         .split(' ');
@@ -57,9 +57,9 @@ function follow(stage: readonly Instruction[], from: string, folder: string): st
         cpSync(path.join(from, word), path.join(folder, place), { recursive: true });
       }
     }
-    if (name === 'RUN' && !LEFT_OUT.some((step) => step.test(rest))) {
-      ran.push(rest);
-      execFileSync('sh', ['-c', rest], { cwd: folder, stdio: 'pipe' });
+    if (name === 'RUN' && !LEFT_OUT.some((step) => step.test(value))) {
+      ran.push(value);
+      execFileSync('sh', ['-c', value], { cwd: folder, stdio: 'pipe' });
     }
   }
   return ran;
@@ -96,7 +96,7 @@ t.test('the steps of the Dockerfile build a gateway that runs, is healthy and st
   const gateway = new Program(t, process.execPath, inImage(execForm(onlyValue(final, 'CMD'))), environment);
   await gateway.waitForLine(/Next:/);
   t.ok(await isHealthy());
-  const link = final.find(({ rest }) => rest.startsWith('ln -s '))?.rest.split(' ')[2] ?? '';
+  const link = final.find(({ value }) => value.startsWith('ln -s '))?.value.split(' ')[2] ?? '';
   const status = [link.replace(WORKDIR, image), 'status', '--json', '--data', environment.LOCKGATE_DATA];
   t.equal((await runProgram(t, process.execPath, status)).exit?.code, 0, 'commands find the gateway');
   gateway.kill(onlyValue(final, 'STOPSIGNAL') as NodeJS.Signals);
