@@ -6,6 +6,10 @@
 import type { PingKey } from './diary-lock.js';
 import type { Arrival } from './diary-merchant.js';
 
+/**
+ * How a promise is broken. `too-few-acked` says that the run proves nothing; `changed-on-repeat`: one id came with two
+ * bodies; `never-sent`: a webhook came for a ping that no lock made.
+ */
 export type BrokenPromise =
   | 'too-few-acked'
   | 'missing'
@@ -15,6 +19,7 @@ export type BrokenPromise =
   | 'out-of-order'
   | 'never-sent';
 
+/** A broken promise; the message names the ping. */
 export interface Finding {
   readonly broken: BrokenPromise;
   readonly message: string;

@@ -14,6 +14,7 @@ export interface PingKey {
   readonly sequence: number;
 }
 
+/** An uplink with its bytes, which are the same each time that it is sent. */
 interface SentUplink extends PingKey {
   readonly bytes: Buffer;
 }
@@ -31,6 +32,7 @@ export interface DiaryLockOptions {
   readonly onLine: (what: 'sent' | 'acked') => void;
 }
 
+/** The lock's clock before the first uplink of each boot. */
 const FIRST_TIME_MS = Date.UTC(2026, 10, 20, 6);
 /** The delay before the lock reconnects, if the connection closed although the gateway should be running. */
 const RECONNECT_MS = 50;
@@ -161,16 +163,16 @@ export class DiaryLock {
 }
 
 function randomPing(chance: SeededChance): Ping {
-  const head = { lockState: 'unlocked', batteryPercent: chance.between(10, 101), ebikeVolts: null } as const;
+  const common = { lockState: 'unlocked', batteryPercent: chance.between(10, 101), ebikeVolts: null } as const;
   // Most pings are cellular, since GPS pings so often, and from all over the world, break rules of the power model.
   if (chance.next() < 0.9) {
-    const tail = { firmwareVersion: '2.4.1', tetherState: 'detached', position: null } as const;
-    return { kind: 'cellular', reason: 'REASON_UNLOCKED_MOVEMENT', ...head, ...tail };
+    const others = { firmwareVersion: '2.4.1', tetherState: 'detached', position: null } as const;
+    return { kind: 'cellular', reason: 'REASON_UNLOCKED_MOVEMENT', ...common, ...others };
   }
   return {
     kind: 'gps',
     reason: 'REASON_UNLOCKED_PING',
-    ...head,
+    ...common,
     tetherState: 'detached',
     position: {
       latitudeDegrees: chance.between(-90, 90),

@@ -111,5 +111,5 @@ export function shuffleAndRepeat(
   return [...arrivals, ...repeats].sort((a, b) => a.position - b.position).map(({ uplink }) => uplink);
 }
 
-/** The time that an uplink takes on a fast network. */
+/** How long an uplink takes from a lock to the gateway on a fast network. */
 export const NETWORK_DELAY = Seconds(1);

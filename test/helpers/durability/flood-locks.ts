@@ -31,9 +31,11 @@ interface GeneratorResult {
   readonly last: readonly number[];
 }
 
-/** A lock, and the sequence of its last acknowledged ping. */
+/** A lock of the flood. */
 export interface FloodLock extends LockLogin {
+  /** Whether the lock's merchant has a webhook URL. */
   readonly hasWebhookUrl: boolean;
+  /** The sequence of the last acknowledged ping; FIRST_SEQUENCE, which no ping has, if there is none. */
   lastAcked: number;
 }
 
@@ -54,7 +56,7 @@ export class FloodLocks {
   }
 
   /**
-   * Registers these locks in a data folder, `locksWithUrl` of them for the merchant with a webhook URL. Undefined if
+   * Registers `locks` locks in a data folder, `locksWithUrl` of them for the merchant with a webhook URL. Undefined if
    * there is no compiler to build the load generator.
    */
   static async create(

@@ -17,8 +17,10 @@ import { FLOOD_BOOT, type FloodLock, FloodLocks, MERCHANT_WITH_URL } from './flo
 import type { PowerLoss } from './power-loss.js';
 import type { SabotageName } from './sabotage.js';
 
+/** The test that gets the run's comments. */
 type Test = Teardown & { comment(line: string): void };
 
+/** The size of a run, and what makes it harder. */
 export interface FloodRunOptions {
   readonly seed: number;
   readonly locks: number;

@@ -14,6 +14,7 @@ const SMALL_RUN_SIZE = { minUplinks: 400, uplinksPerCredential: 1, maxUplinks: 1
 const NO_COMPILER_MESSAGE = 'there is no g++ to build the load generator';
 const MAX_SHOWN_FAULTS = 8;
 
+/** Where the tests are, and in which form they run. */
 interface FloodTestForm {
   /** The test file that repeats the run. */
   readonly repeat: string;

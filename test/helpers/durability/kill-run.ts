@@ -19,6 +19,7 @@ import type { SabotageName } from './sabotage.js';
 /** The test that gets the run's comments. */
 type Test = Teardown & { comment(line: string): void };
 
+/** The size of a run, and what makes it harder. */
 export interface KillRunOptions {
   readonly seed: number;
   readonly locks: number;

@@ -4,7 +4,7 @@ import { realDelay } from '../clocks/change-signal.js';
 import { GatewayChild } from '../gateway/gateway-child.js';
 import { SeededChance } from '../pair/seeded-chance.js';
 
-/** About how long a start takes, from the start of the process until it listens. */
+/** About how long a start takes, until the gateway listens; each kill comes at a random moment before this. */
 const MAX_START_MS = 700;
 /** The number of starts that are killed on each new folder. */
 const KILLS = 3;

@@ -5,7 +5,8 @@
 // POWER_LOSS_FOLDER is the folder whose files are recorded, POWER_LOSS_JOURNAL the folder for the records. For each
 // file, INODE.journal has a record for each write: offset, length of the old bytes, size of the file before (three
 // 64-bit numbers in this machine's byte order), then the old bytes. A successful fsync empties the journal. INODE.path
-// has the file's path. SQLite's shared memory (-shm) is not recorded, since it is never synced.
+// has the file's path. SQLite's shared memory (-shm) is not recorded, since it is never synced. SQLite changes its
+// other files only by pwrite and ftruncate, so no other calls are replaced.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -65,6 +66,7 @@ int openJournal(ino_t inode, const std::string &path) {
 // The journal of the file behind the descriptor, and the file's size; -1 if the file is not recorded. The caller must
 // hold the mutex.
 int journalOf(int descriptor, off_t *size) {
+  // A socket or a pipe is not recorded.
   struct stat status;
   if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) return -1;
   *size = status.st_size;
@@ -73,16 +75,20 @@ int journalOf(int descriptor, off_t *size) {
   if (journals == nullptr) journals = new std::map<ino_t, Journal>();
   const auto found = journals->find(status.st_ino);
   if (found != journals->end() && found->second.path == path) return found->second.file;
+  // The file was deleted, and another one has its inode.
   if (found != journals->end()) close(found->second.file);
   const int file = openJournal(status.st_ino, path);
   (*journals)[status.st_ino] = Journal{path, file};
   return file;
 }
 
+// The length of a record's header: offset, length of the old bytes, size of the file.
+constexpr size_t header_bytes = 3 * sizeof(int64_t);
+
 // Records the bytes that a write will overwrite. The caller must hold the mutex.
 void recordOldBytes(int file, int descriptor, off_t offset, size_t length, off_t size) {
   const size_t old_length = offset >= size ? 0 : static_cast<size_t>(std::min<off_t>(size - offset, length));
-  std::vector<char> record(24 + old_length);
+  std::vector<char> record(header_bytes + old_length);
   const int64_t head[3] = {offset, static_cast<int64_t>(old_length), size};
   std::memcpy(record.data(), head, sizeof head);
   // The descriptor may not allow reading, so the file is opened again.
@@ -90,12 +96,14 @@ void recordOldBytes(int file, int descriptor, off_t offset, size_t length, off_t
     char link[64];
     std::snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
     const int reader = open(link, O_RDONLY | O_CLOEXEC);
-    if (reader < 0 || pread(reader, record.data() + 24, old_length, offset) != static_cast<ssize_t>(old_length)) std::abort();
+    const ssize_t expected = static_cast<ssize_t>(old_length);
+    if (reader < 0 || pread(reader, record.data() + header_bytes, old_length, offset) != expected) std::abort();
     close(reader);
   }
   if (syscall(SYS_write, file, record.data(), record.size()) != static_cast<long>(record.size())) std::abort();
 }
 
+// Calls fsync or fdatasync, by its number, and empties the journal if the call succeeds.
 int syncFile(long number, int descriptor) {
   const std::lock_guard<std::mutex> lock(mutex);
   off_t size = 0;

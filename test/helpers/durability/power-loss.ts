@@ -26,6 +26,7 @@ interface UnsyncedWrite {
   readonly size: number;
 }
 
+/** The library, and the folder of its records. */
 export class PowerLoss {
   readonly #library: string;
   readonly #journal: string;

@@ -28,6 +28,7 @@ const isNotSkipped = ({ id }: StoredUplink): boolean => id % SKIP_EVERY !== 0;
 /** Added to command ids, which must not change. */
 const ID_OFFSET = 1_000_000;
 
+/** Each sabotage as a function that wraps a store. */
 export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> = {
   /** Acknowledges at once, commits a little later. */
   'ack-first': (store) =>

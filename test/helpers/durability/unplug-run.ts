@@ -22,6 +22,7 @@ import { DiaryMerchant } from './diary-merchant.js';
 import type { SabotageName } from './sabotage.js';
 import { UplinkDiary } from './uplink-diary.js';
 
+/** The test that gets the run's comments. */
 type Test = Teardown & { comment(line: string): void };
 
 /** An outage of the gateway. Times are by the run's clock. */
@@ -33,11 +34,13 @@ export interface Outage {
   readonly signal: 'SIGTERM' | 'SIGKILL';
 }
 
+/** The size of a run, its outages, and what happens to its locks. */
 export interface OutageRunOptions {
   readonly seed: number;
   readonly locks: number;
+  /** How many times faster than real time the run's clock is. */
   readonly speed: number;
-  /** In order. */
+  /** In the order of their times. */
   readonly outages: readonly Outage[];
   /** The time from the start of the run after which nothing more happens to any lock, so that the run ends. */
   readonly calmAfterMs: Milliseconds;
@@ -50,6 +53,7 @@ export interface OutageRunResult {
   /** The broken promises, from the diaries. */
   readonly findings: readonly Finding[];
   readonly diary: UplinkDiary;
+  /** The number of received webhooks. */
   readonly arrivals: number;
   /** For each outage, the number of uplinks that waited in the locks when the gateway started again. */
   readonly unackedAtRestart: readonly number[];
@@ -62,6 +66,7 @@ export interface OutageRunResult {
 
 /** Enough for a lock's longest pause between attempts to connect, 6 min of simulated time. */
 const PHASE_SECONDS = 60;
+/** A gateway stops within this time (quality.md §2). */
 const STOP_SECONDS = 10;
 /** After this time without a webhook no further webhook is expected. */
 const STALL_SECONDS = 3;
@@ -245,7 +250,8 @@ export class OutageRun {
   }
 
   /**
-   * Reads presences until all agree, since the gateway notices a disconnect late; returns the remaining differences.
+   * Compares whether the gateway and each lock say that the lock is connected. Repeats this until all agree, since the
+   * gateway notices a disconnect late; returns the remaining differences.
    */
   async #comparePresence(): Promise<string[]> {
     for (let polls = 0; ; polls += 1) {
@@ -263,6 +269,7 @@ export class OutageRun {
     }
   }
 
+  /** Reads the judge's findings from the file of the stopped gateway. */
   #rules(): OutageRunResult['rules'] {
     const db = new Database(path.join(this.#gateway.options.data, 'lockgate.sqlite'), { readonly: true });
     const rows = db
@@ -279,8 +286,8 @@ export class OutageRun {
 
 /** Whether the lock is asleep, or connected in a state that holds the connection open; not in between. */
 function isSettled({ state }: Lock): boolean {
-  const isKept = state.stateName === 'RECOVERY' || state.stateName === 'HIGH';
-  return isKept ? state.link === 'up' : state.link === 'down' && state.waiting.length === 0;
+  const holdsConnection = state.stateName === 'RECOVERY' || state.stateName === 'HIGH';
+  return holdsConnection ? state.link === 'up' : state.link === 'down' && state.waiting.length === 0;
 }
 
 /**
