@@ -15,8 +15,10 @@ import type { GatewayProcessOptions, GatewayReady } from './gateway-process.js';
 
 /** The compiled gateway-process.ts, bundled with the gateway. */
 const SCRIPT = path.join(root, 'dist/program/gateway-process.js');
+/** The merchant of {@link GatewayChild.start}. */
 const MERCHANT = 'Amber';
 
+/** The gateway, through all its processes. */
 export class GatewayChild {
   /** What each process of this gateway is started with: its data folder, its ports and the like. */
   readonly options: GatewayProcessOptions;
@@ -34,7 +36,13 @@ export class GatewayChild {
     this.options = options;
   }
 
-  /** A gateway on a new folder that is not started yet and has no merchant. */
+  /**
+   * A gateway on a new folder that is not started yet and has no merchant.
+   *
+   * @param sabotage makes the gateway break a promise on purpose
+   * @param printsUsage the process prints the counted usage that it has stored
+   * @param runSize after how many uplinks the store sorts them into its indexes; by default the gateway's numbers
+   */
   static async create(
     test: Teardown,
     sabotage?: SabotageName,
@@ -98,6 +106,7 @@ export class GatewayChild {
     this.#program = new Program(this.#test, process.execPath, [SCRIPT, JSON.stringify(this.options)], this.environment);
   }
 
+  /** Waits until the gateway prints its ports and token. @throws Error if the process exits before */
   async waitUntilReady(): Promise<void> {
     const line = (await this.#program?.waitForLine(/^\{/)) ?? '';
     const { operatorToken, httpPort } = JSON.parse(line) as GatewayReady;
@@ -129,6 +138,7 @@ export class GatewayChild {
     return await this.#collectExit();
   }
 
+  /** Waits for the exit, and adds what the process wrote to stderr to {@link errorLines}. Returns the exit code. */
   async #collectExit(): Promise<number | null> {
     const program = this.#program as Program;
     const { code } = await program.waitForExit();
@@ -151,6 +161,7 @@ export class GatewayChild {
     return this.#program as Program;
   }
 
+  /** Calls the operators' interface, and returns the JSON answer. @throws Error if the status is not 2xx */
   async post<T>(route: string, body: unknown): Promise<T> {
     return await this.#request(route, {
       method: 'POST',
@@ -159,6 +170,7 @@ export class GatewayChild {
     });
   }
 
+  /** The same as {@link post}, with GET. */
   async get<T>(route: string): Promise<T> {
     return await this.#request(route, {});
   }

@@ -15,6 +15,7 @@ import { parseRange } from '../../../gateway/webhooks/sending/address-rule.js';
 import { SABOTAGES, type SabotageName, withOverrides } from '../durability/sabotage.js';
 import { FAULTS, type StoreFault } from '../store/store-faults.js';
 
+/** What the process is started with. */
 export interface GatewayProcessOptions {
   readonly data: string;
   readonly mqttPort: number;
@@ -32,6 +33,7 @@ export interface GatewayProcessOptions {
   readonly runSize?: RunSize | undefined;
 }
 
+/** What the process prints when it is ready. */
 export interface GatewayReady {
   readonly mqttPort: number;
   readonly operatorPort: number;
@@ -51,6 +53,7 @@ function storeWrapper(
   return fault === undefined ? {} : { wrapStore: (store) => FAULTS[fault](store, data) };
 }
 
+/** A store that prints the counted usage after each commit of it. */
 function printingUsage(store: Store): Store {
   const { usage } = store;
   const add = async (deltas: readonly UsageDelta[], nowMs: number): Promise<void> => {
@@ -71,9 +74,11 @@ function memoryAfterCollection(): NodeJS.MemoryUsage {
 async function main(): Promise<void> {
   // The process must not outlive the test, which holds the other end of stdin.
   process.stdin.on('end', () => process.exit(1)).resume();
+  // Waiting for stdin must not prevent the exit after SIGTERM.
   (process.stdin as NodeJS.ReadStream & { unref?: () => void }).unref?.();
   const options = JSON.parse(process.argv[2] ?? '') as GatewayProcessOptions;
   const { sabotage, fault, printsUsage, runSize, speed = 1, notifyUrl = null, ...locations } = options;
+  // In these settings 0 means any free port, any number, or for ever.
   const gateway = await startGateway(
     {
       ...locations,

@@ -9,6 +9,7 @@ import { openGateway } from './test-gateway.js';
 import { type TestReceiver, testReceiver } from './test-receiver.js';
 import { eventually } from './webhook-setup.js';
 
+/** The gateway, its clock, and the receiver of its notices. */
 export interface NotifySetup {
   readonly folder: string;
   /** The clock of attempts and retries. */

@@ -11,9 +11,13 @@ import { DEFAULT_POWER, type Ping, type Uplink } from '../../../proto/wire/ping.
 import { makeStore } from '../store/new-store.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 
+/** The merchant of {@link testGateway}. */
 export const MERCHANT = 'Amber';
 
-/** The settings of a gateway for tests: free ports, loopback allowed for webhooks. */
+/**
+ * The settings of a gateway for tests: free ports, loopback allowed for webhooks. 0 means any free port, any number, or
+ * for ever.
+ */
 export function testConfig(data: string): Config {
   return {
     data,
@@ -80,6 +84,7 @@ export function testMac(number = 1): Mac {
   return mac.value;
 }
 
+/** The ping of {@link testUplink}. */
 const CELLULAR: Ping = {
   kind: 'cellular',
   reason: 'REASON_STATE_PING',

@@ -5,12 +5,14 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net';
 import type { Teardown } from '../store/temp-folder.js';
 
+/** A received webhook or notification; `json` is its parsed body. */
 export interface ReceivedRequest {
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
   readonly json: Record<string, unknown>;
 }
 
+/** Writes the answer to a request. */
 export type Answer = (request: ReceivedRequest, response: ServerResponse) => void;
 
 /** The endpoint and its recorded requests. */
@@ -31,6 +33,7 @@ export class TestReceiver {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
+  /** Reads, records and answers a request; {@link testReceiver} calls it. */
   async handle(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of message) chunks.push(chunk as Buffer);

@@ -20,6 +20,7 @@ import { MERCHANT } from './test-gateway.js';
 /** Ten seconds before a month ends, in the far future, so that every wall-clock time is earlier. */
 export const BEFORE_MONTH_END_MS = Date.UTC(2099, 10, 30, 23, 59, 50);
 
+/** The parts, and what tests do with them. */
 export interface UsageSetup {
   readonly store: Store;
   readonly accounts: Accounts;
@@ -38,6 +39,7 @@ export interface UsageSetup {
   close(): Promise<void>;
 }
 
+/** `data` may be a folder with data; `wrapStore` may replace methods of the store. */
 export interface UsageSetupOptions {
   readonly data?: string;
   readonly clock?: ManualClock;
@@ -70,6 +72,7 @@ export async function setUpUsage(test: Teardown, options: UsageSetupOptions = {}
     refusals: { writeWaiting: async () => undefined, forget: async () => undefined },
     onWebhookUrl: () => undefined,
   });
+  // A folder with data has its merchant already.
   if ((await store.listMerchants()).length === 0) await accounts.addMerchant(MERCHANT);
   const sockets: Socket[] = [];
   const closeListeners: (() => Promise<unknown>)[] = [];

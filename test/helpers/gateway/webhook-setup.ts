@@ -11,6 +11,7 @@ import type { Teardown } from '../store/temp-folder.js';
 import { testGateway } from './test-gateway.js';
 import { type TestReceiver, testReceiver } from './test-receiver.js';
 
+/** The gateway, the clock of its deliveries, and the receiver with its URL's id and signing secret. */
 export interface WebhookSetup {
   readonly clock: ManualClock;
   readonly gateway: Gateway;
@@ -43,7 +44,10 @@ export async function eventually(what: string, holds: () => boolean | Promise<bo
   });
 }
 
-/** Advances the clock to its next timer, except the time limit of an attempt that has just started. */
+/**
+ * Advances the clock to its next timer, except the time limit of an attempt that has just started. Returns by how many
+ * ms.
+ */
 export async function advanceToNextTimer(clock: ManualClock): Promise<number> {
   const limitMs = clock.now() + ATTEMPT_TIMEOUT;
   await eventually('a timer', () => clock.nextDueMs !== undefined && clock.nextDueMs !== limitMs);
@@ -58,7 +62,8 @@ export async function readDeliveries(
   states: readonly DeliveryState[] = ['pending', 'delivered', 'dead', 'kept'],
 ): Promise<DeliveryReading[]> {
   const urlIds = (await store.listWebhookUrls()).map(({ id }) => id);
-  return await store.webhooks.readDeliveries({ urlIds, states, fromId: 0, toId: 1e9, limit: 500 });
+  const allEvents = { fromId: 0, toId: 1e9 };
+  return await store.webhooks.readDeliveries({ urlIds, states, ...allEvents, limit: 500 });
 }
 
 /** The sequence numbers of the events that a receiver got, in order. */

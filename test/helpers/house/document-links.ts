@@ -15,6 +15,7 @@ function withoutCode(text: string): string {
 
 /** GitHub's anchor of a heading: lower case, without punctuation, with dashes for spaces. */
 function slugOf(heading: string): string {
+  // A link in a heading counts with its text only.
   const plain = heading
     .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
     .trim()
@@ -56,6 +57,7 @@ export function followLink(link: string): string | null {
 export function linksOf(file: string): string[] {
   const text = withoutCode(readFileSync(path.join(root, file), 'utf8'));
   return [...text.matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, link = '']) => {
+    // An address, such as `https://…`.
     if (/^[a-z]+:/.test(link)) return [];
     return [link.startsWith('#') ? `${file}${link}` : path.posix.join(path.posix.dirname(file), link)];
   });

@@ -24,6 +24,7 @@ export interface LineException {
 /** A placeholder in the document, and the value that replaces it in the run. */
 export type Replacement = readonly [placeholder: RegExp | string, value: string];
 
+/** Where, and with which environment variables, the examples run. */
 export interface DocumentEnvironment {
   /** The folder in which the examples run. */
   readonly folder: string;
@@ -38,9 +39,10 @@ export interface FailedLine {
 }
 
 /**
- * The start of the script, in bash. `send` passes a command to this process and prints its output. `last_printed`
- * prints the last secret or id of a kind that any command has printed. The trap records each failed command with its
- * line; a pipeline fails if any part of it fails.
+ * The start of the script, in bash. `send` passes a command to this process and prints its output. `last_printed lgs`
+ * prints the last secret or id with this prefix that any command has printed; before it looks for the id of an event
+ * (`evt`), it lists the deliveries. The trap records each failed command of the document with its line, and no failure
+ * inside these functions, whose FUNCNAME is longer. A pipeline fails if any part of it fails.
  */
 const PRELUDE = `
 set -E -o pipefail
@@ -69,6 +71,7 @@ last_printed() {
 
 /** The lines of the document, with an empty line in place of each line that is not part of an example. */
 export function exampleLines(text: string): string[] {
+  /** The language of the code block that is open. */
   let fence: string | undefined;
   return text.split('\n').map((line) => {
     const [, language] = /^```(\w*)$/.exec(line) ?? [];
@@ -113,6 +116,7 @@ export async function runLines(
     if (line !== undefined) failed.push(`${line} 2 ${text}`);
   }
   return failed.map((each) => {
+    // Such as `120 2 lockgate device show: error: …`.
     const [, line, code, text = ''] = /^(\d+) (\d+) (.*)$/.exec(each) ?? [];
     return { line: Number(line), code: Number(code), text };
   });
@@ -166,6 +170,7 @@ async function serveCommands(
   const server = createServer((request, response) => {
     handleRequest(request).then(
       (code) => response.end(String(code)),
+      // The script reports this exit code as a failed command.
       (error: Error) => response.end(`99 ${error.message}`),
     );
   });
@@ -181,13 +186,13 @@ async function parse(words: readonly string[]): Promise<{ code: number; stdout: 
   const program = await makeProgram(calledGroups(words));
   let stderr = '';
   let isCalled = false;
-  const countInsteadOfRun = (command: Command): void => {
+  const noteInsteadOfRun = (command: Command): void => {
     command.configureOutput({ writeErr: (text) => (stderr += text) }).action(() => {
       isCalled = true;
     });
-    for (const each of command.commands) countInsteadOfRun(each);
+    for (const each of command.commands) noteInsteadOfRun(each);
   };
-  countInsteadOfRun(program);
+  noteInsteadOfRun(program);
   try {
     await program.parseAsync([...words], { from: 'user' });
   } catch (error) {

@@ -48,7 +48,7 @@ export function groupFiles(files: readonly string[], { isBundled, costOf, alone 
   return groups.sort((a, b) => cost(b) - cost(a));
 }
 
-/** What a file of a group wrote. `closed` is the start of the line that ends its subtest, null without one. */
+/** What a file of a group wrote. `closed` is `ok` or `not ok`, which ends its subtest; null if it did not end. */
 type Part = { file: string; lines: string[]; closed: string | null; cpu: number; wall: number };
 
 /**
@@ -78,13 +78,16 @@ export function splitGroup(files: readonly string[], tap: string, ending: string
 
 /** Adds a line of the group's output to the file that is open, or takes a time from it. */
 function addLine(parts: ReadonlyMap<string, Part>, part: Part, line: string): void {
+  // The end of a file's subtest: `not ok 3 - dist/test/a.test.js # time=12.3ms`.
   const [, closed] = /^((?:not )?ok) \d+ - /.exec(line) ?? [];
+  // The CPU time of a file: `# cpu 0.31 s dist/test/a.test.js`.
   const [, seconds, file = ''] = /^# cpu ([\d.]+) s (\S+)$/.exec(line) ?? [];
   const counted = parts.get(file);
   if (closed !== undefined) {
     part.closed = closed;
     part.wall = Number(/ # time=([\d.]+)ms/.exec(line)?.[1] ?? 0) / 1000;
   } else if (counted) counted.cpu = Number(seconds);
+  // The lines of a subtest are indented by four blanks.
   else if (part.closed === null) part.lines.push(line.replace(/^ {4}/, ''));
   // Details of the subtest itself, for example of its time limit. A comment, since they belong to no line of the file.
   else if (line.startsWith('  ')) part.lines.push(`# ${line.trim()}`);

@@ -11,6 +11,7 @@ type Exception = { path: RegExp; allowed: RegExp; why: string };
 
 const MAX_FUNCTION_LINES = 70;
 
+/** `^(?!Math)` matches every name except `Math.random`. */
 const exceptions: readonly Exception[] = [
   { path: /^proto\/clock\.ts$/, allowed: /^(?!Math)/, why: 'it is the clock' },
   { path: /^firmware-sim\/prng\.ts$/, allowed: /^Math\.random$/, why: 'it is the source of random numbers' },
@@ -21,6 +22,7 @@ const exceptions: readonly Exception[] = [
 
 const timeReplacement = 'take a Clock from proto/clock.ts';
 const randomReplacement = 'take a Prng from firmware-sim/prng.ts, or node:crypto in the gateway';
+/** The names by which code may use real time or random numbers. */
 const timers = ['setTimeout', 'setInterval', 'setImmediate'];
 const members = ['Date.now', 'performance.now', 'process.hrtime', 'Math.random', 'AbortSignal.timeout'];
 const timerModules = ['timers', 'node:timers', 'timers/promises', 'node:timers/promises', 'node:perf_hooks'];
@@ -30,8 +32,8 @@ const parsed = new WeakMap<SourceFile, ts.SourceFile>();
 
 /** Parses a file's syntax, without types. */
 function parse(file: SourceFile): ts.SourceFile {
-  const known = parsed.get(file);
-  if (known !== undefined) return known;
+  const cached = parsed.get(file);
+  if (cached !== undefined) return cached;
   const syntax = ts.createSourceFile(file.path, file.text, ts.ScriptTarget.Latest, true);
   parsed.set(file, syntax);
   return syntax;
@@ -166,6 +168,7 @@ const sentenceReaders: readonly { path: string; why: string }[] = [
   { path: 'firmware-sim/world/routes/gpx.ts', why: 'saxes prepends the place to its sentence' },
 ];
 
+/** The members that have the text of a message, and the methods with which code may examine it. */
 const sentenceNames = ['message', 'why', 'sentence'];
 const textMethods = [
   'match',
@@ -190,6 +193,7 @@ export function findSentenceMatching(file: SourceFile): string[] {
   return findings;
 }
 
+/** Whether the node switches on, compares, tests or cuts the text of a message. */
 function readsSentence(node: ts.Node): boolean {
   if (ts.isSwitchStatement(node)) return isSentence(node.expression);
   if (ts.isBinaryExpression(node)) {

@@ -23,25 +23,28 @@ interface CodePosition {
  */
 export function findCopies(files: readonly SourceFile[]): string[] {
   const findings: string[] = [];
-  const first = new Map<string, CodePosition>();
+  /** Where each text of MAX_EQUAL_LINES + 1 lines occurs first. */
+  const firstPositions = new Map<string, CodePosition>();
   for (const file of files) {
     const lines = codeLines(file.text);
     for (let start = 0; start + MAX_EQUAL_LINES < lines.length; start++) {
       const key = textAt(lines, start);
-      const earlier = first.get(key);
+      const earlier = firstPositions.get(key);
       if (earlier === undefined) {
-        first.set(key, { file, lines, start });
+        firstPositions.set(key, { file, lines, start });
         continue;
       }
       if (isOverlap(earlier, { file, lines, start })) continue;
       const length = sharedLength(earlier, { file, lines, start });
       if (!isExplained(file, earlier.file)) findings.push(sentence(earlier, { file, lines, start }, length));
+      // Continues after the copy.
       start += length - 1;
     }
   }
   return findings;
 }
 
+/** The lines that are compared: with a letter or digit, and neither comment nor import. */
 function codeLines(text: string): Line[] {
   const lines = text.split('\n').map((line, index) => ({ text: line.trim(), number: index + 1 }));
   const isImport = importLines(lines);
@@ -66,6 +69,7 @@ function textAt(lines: readonly Line[], start: number): string {
     .join('\n');
 }
 
+/** Whether the two equal texts share lines, as in a list of equal entries. */
 function isOverlap(earlier: CodePosition, current: CodePosition): boolean {
   return earlier.file === current.file && current.start - earlier.start <= MAX_EQUAL_LINES;
 }
@@ -79,6 +83,7 @@ function sharedLength(earlier: CodePosition, current: CodePosition): number {
   return length;
 }
 
+/** Whether one of the files says why it repeats the other. */
 function isExplained(earlier: SourceFile, current: SourceFile): boolean {
   return earlier.text.includes(`Repeats ${current.path}: `) || current.text.includes(`Repeats ${earlier.path}: `);
 }

@@ -6,7 +6,10 @@ import { join } from 'node:path';
 import ts from 'typescript';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 
-/** The compiler's errors for each text. The build can't check this, because the types are written after the build. */
+/**
+ * The compiler's errors for each program, given as its text. The build can't check such programs, because the types
+ * that they use are written after the build.
+ */
 export function typeFaults(test: Teardown, texts: readonly string[]): string[][] {
   const folder = tempFolder(test);
   const files = texts.map((_, index) => join(folder, `${index}.ts`));
