@@ -8,7 +8,7 @@ import type { Teardown } from '../store/temp-folder.js';
 
 /** One connection through the proxy; `up` is from the lock to the gateway. */
 export interface ProxiedConnection {
-  /** Bytes from the lock, and bytes to it. */
+  /** Bytes so far from the lock to the gateway, and from the gateway to the lock. */
   up: number;
   down: number;
   /** Whether both sides are closed. */
@@ -66,6 +66,7 @@ export class CountingProxy {
     const gateway = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
     const connection: ProxiedConnection = { up: 0, down: 0, isClosed: false };
     this.connections.push(connection);
+    // The socket to the lock and the socket to the gateway.
     let openSides = 2;
     const forwardBytes = (from: Socket, to: Socket, count: (bytes: number) => void): void => {
       this.#sockets.add(from);

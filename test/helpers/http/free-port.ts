@@ -1,7 +1,7 @@
 /** Finds free ports for test servers that are restarted on the same port. */
 import { createServer } from 'node:net';
 
-/** Below Linux's ports for outgoing connections, so that none takes the port while its server is down. */
+/** Ports from here on are below Linux's ports for outgoing connections, so none takes a port whose server is down. */
 const FIRST_PORT = 20_000;
 /** Test files run in parallel processes, so each process uses its own range of ports. */
 const RANGES = 300;
@@ -9,7 +9,7 @@ const PORTS_PER_RANGE = 40;
 
 let portsTried = 0;
 
-/** A port of the loopback interface on which nothing listens. */
+/** A port of the loopback interface on which nothing listens. @throws Error if the process's range has none */
 export async function freePort(): Promise<number> {
   const first = FIRST_PORT + (process.pid % RANGES) * PORTS_PER_RANGE;
   for (let tries = 0; tries < PORTS_PER_RANGE; tries += 1) {

@@ -7,6 +7,7 @@ export interface MerchantCall {
   readonly method?: string;
   /** An API key, sent as HTTP basic authentication with an empty password. */
   readonly key?: string | undefined;
+  /** An access token, sent as a bearer token. */
   readonly token?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
   /** Texts and bytes are sent unchanged, everything else as JSON. */
@@ -17,6 +18,7 @@ export interface MerchantCall {
   readonly fromAddress?: string;
 }
 
+/** The gateway's answer. */
 export interface MerchantAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -50,7 +52,8 @@ export function callMerchantApi(
   };
   const method = options.method ?? (payload === undefined ? 'GET' : 'POST');
   return new Promise((resolve, reject) => {
-    const target = { host: '127.0.0.1', port: gateway.httpPort, path: path, agent: false as const };
+    // Without an agent each call has a connection of its own.
+    const target = { host: '127.0.0.1', port: gateway.httpPort, path, agent: false as const };
     const request = httpRequest(
       { ...target, method, headers, ...(fromAddress && { localAddress: fromAddress }) },
       (answer) => {
@@ -80,7 +83,7 @@ export async function apiKey(gateway: Gateway, merchant: string): Promise<string
   return (await gateway.merchants.apiKeys.create(merchant, 'test')).text;
 }
 
-/** Gets a token for an API key. */
+/** Gets an access token for an API key. @param scope what the token may do; by default as much as the key */
 export async function accessToken(gateway: Gateway, key: string, scope = ''): Promise<string> {
   const body = `grant_type=client_credentials${scope === '' ? '' : `&scope=${encodeURIComponent(scope)}`}`;
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };

@@ -8,6 +8,7 @@ import { ChangeSignal } from '../clocks/change-signal.js';
 
 /** The text of a GET request; `headers` are header lines. */
 export function getRequest(path: string, headers: readonly string[] = ['host: a']): string {
+  // HTTP/1.1 requires a Host header, with any name.
   return `${[`GET ${path} HTTP/1.1`, ...headers].join('\r\n')}\r\n\r\n`;
 }
 
@@ -75,6 +76,7 @@ export class RawHttp {
     );
   }
 
+  /** Resolves when `holds` returns true; checks it when anything arrives. @throws Error with `what` if not in 20 s */
   async waitUntil(holds: () => boolean, what: () => string): Promise<void> {
     await this.#changeSignal.waitUntil(holds, 20, what);
   }

@@ -1,4 +1,4 @@
-/** Reads a stream of server-sent events, as a browser does, and stores all events. */
+/** Reads a stream of server-sent events (HTML standard, section 9.2), as a browser does, and stores all events. */
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { monotonicMs } from '../../../proto/clock.js';
 import type { Teardown } from '../store/temp-folder.js';
@@ -13,12 +13,14 @@ export interface StreamEvent {
   readonly atMs: number;
 }
 
+/** One stream, from its opening on. */
 export class StreamClient {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
   readonly events: StreamEvent[] = [];
-  /** The number of comments. */
+  /** The number of comments, which a server sends to keep the connection open. */
   comments = 0;
+  /** The last id that the stream has sent; empty if there was none. */
   lastId = '';
   /** Resolves when the stream has ended. */
   readonly ended: Promise<void>;
@@ -61,6 +63,7 @@ export class StreamClient {
     this.#request.destroy();
   }
 
+  /** Stops reading, as a slow client does, until {@link resume}. */
   pause(): void {
     this.#answer.pause();
   }
@@ -74,7 +77,11 @@ export class StreamClient {
     return this.events.filter((event) => event.name === name);
   }
 
-  /** Resolves with the first event, from the index `from` on, for which `matches` returns true. */
+  /**
+   * Resolves with the first event, from the index `from` on, for which `matches` returns true.
+   *
+   * @throws Error if the stream ends before
+   */
   async until(matches: (event: StreamEvent) => boolean, from = 0): Promise<StreamEvent> {
     for (;;) {
       const found = this.events.slice(from).find(matches);
@@ -88,6 +95,7 @@ export class StreamClient {
     }
   }
 
+  /** Reads the complete blocks of lines; an empty line ends a block. */
   #read(text: string): void {
     this.#text += text;
     for (let end = this.#text.indexOf('\n\n'); end >= 0; end = this.#text.indexOf('\n\n')) {
@@ -98,6 +106,7 @@ export class StreamClient {
   }
 
   #readBlock(lines: readonly string[]): void {
+    // A line is `name: value`. A comment has an empty name.
     const fields = new Map(lines.map((line) => [line.split(':', 1)[0] ?? '', line.replace(/^[^:]*: ?/, '')] as const));
     if (fields.has('')) this.comments += 1;
     const id = fields.get('id');

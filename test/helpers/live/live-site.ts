@@ -1,6 +1,6 @@
 /**
- * A live feed, which sends changed locks and events to open HTTP streams, with a store in memory that counts its reads
- * and with clocks that the test moves.
+ * A live feed (gateway/live), which sends changed locks and events to open HTTP streams, with a store in memory that
+ * counts its reads and with clocks that the test moves. There is no gateway around it and no HTTP.
  */
 import type { Readable } from 'node:stream';
 import { GatewayEvents } from '../../../gateway/events.js';
@@ -29,6 +29,7 @@ export interface Work {
   eventsRendered: number;
 }
 
+/** The feed, its locks, its events and its clock. */
 export class LiveSite {
   readonly clock = new ManualClock(1_000_000);
   readonly events = new GatewayEvents();
@@ -70,6 +71,7 @@ export class LiveSite {
     return [...devices];
   }
 
+  /** Adds or replaces a lock in the store, without announcing the change. */
   setDevice(id: number, merchantId: number, name: string | null = null): void {
     const merchantName = `merchant ${merchantId}`;
     const otherFields = { mac: testMac(id), simulated: false, createdAtMs: 0, labels: {} };
@@ -97,6 +99,7 @@ export class LiveSite {
         });
   }
 
+  /** The readers of a merchant's locks; undefined for operators, who see all locks. */
   audience(merchantId: number | undefined): Audience {
     return {
       name: `merchant ${merchantId}`,
@@ -109,6 +112,7 @@ export class LiveSite {
     };
   }
 
+  /** Opens a stream for an audience. */
   open(merchantId: number | undefined, request: Partial<StreamRequest> = {}): LiveStream {
     return this.feed.open({ audience: this.audience(merchantId), isAllowed: async () => true, ...request });
   }

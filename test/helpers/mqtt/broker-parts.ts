@@ -1,5 +1,5 @@
 /**
- * A broker with the parts of a gateway that process its uplinks (locks' messages): store, ingest, power model, usage.
+ * A broker with the parts of a gateway that process its uplinks (locks' messages): store, ingest, states, usage.
  * They are connected as in gateway.ts; webhooks, commands and HTTP are left out. For tests that need access to these
  * parts.
  */
@@ -16,6 +16,7 @@ import { type Clock, systemClock } from '../../../proto/clock.js';
 import { NO_COMMANDS } from '../commands/no-commands.js';
 import { openStore } from '../store/new-store.js';
 
+/** `data` is the data folder; `broker` replaces options of the broker. */
 export interface BrokerPartsOptions {
   readonly data: string;
   /** The clock of months and bills. */

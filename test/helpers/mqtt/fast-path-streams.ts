@@ -14,7 +14,7 @@ import { type ManualIngest, runLoopTurns, type SimulatedSocket, startManualBroke
 import { encodeLength, PINGREQ, packet, publishPacket, subscribePacket } from './raw-lock.js';
 
 const DISCONNECT = Buffer.from([0xe0, 0]);
-/** Flags of a PUBLISH. DUP marks a repetition; retained is QoS 1 with the flag RETAIN. */
+/** Flags of a PUBLISH, its first byte's low half. DUP marks a repetition; retained is QoS 1 with the flag RETAIN. */
 const [QOS_1, QOS_1_DUP, QOS_2, RETAINED] = [0x02, 0x0a, 0x04, 0x03];
 /** The first letter of payloads that must not be acknowledged. */
 const FAILING_PREFIX = 'f';
@@ -57,7 +57,9 @@ const ANSWER_ALL = 1e6;
 export interface ComparisonSummary {
   /** The seeds and faults of streams with wrong results. */
   readonly faults: readonly string[];
+  /** Uplinks that the broker with the fast path took. */
   readonly uplinks: number;
+  /** Chunks that were sent to it. */
   readonly chunks: number;
   /** Streams whose connection the gateway closed. */
   readonly closed: number;
@@ -67,7 +69,10 @@ export interface ComparisonSummary {
   readonly openConnections: number;
 }
 
-/** Sends the same streams through the fast path and through the library only, and compares the results. */
+/**
+ * Sends the same streams to a broker with the fast path and to a broker with only the library, and compares the
+ * results. Each stream has the next seed, starting with `seed`.
+ */
 export async function compareFastPath(test: Teardown, seed: number, streams: number): Promise<ComparisonSummary> {
   const fastPath = await startManualBroker(test);
   const library = await startManualBroker(test, { fastPath: false });
@@ -106,6 +111,7 @@ function makeStream(chance: SeededChance): PacketStream {
   const uplinks: SentUplink[] = [];
   const count = chance.between(1, 14);
   let [closesConnection, fails] = [false, false];
+  /** A PUBLISH whose payload starts with `letter`; at QoS 0 if `id` is undefined. */
   const publish = (letter: string, id: number | undefined, flags: number): Buffer => {
     // From 122 bytes on, the packet's length takes two bytes.
     const length = chance.pick([1, 10, 20, 30, 60, 118, 119, 120, 121, 122, 140]);
@@ -116,6 +122,7 @@ function makeStream(chance: SeededChance): PacketStream {
   };
   for (let index = 0; index < count; index++) {
     const random = chance.next();
+    // The letters only make the payloads of the kinds differ: a at QoS 1, b at QoS 0, c with an overlong length.
     if (random < 0.6)
       packets.push(publish('a', chance.between(1, 65_536), chance.pick([QOS_1, QOS_1, QOS_1, QOS_1_DUP])));
     else if (random < 0.68) packets.push(publish('b', undefined, 0));
@@ -141,8 +148,12 @@ function publishQos0(payload: Buffer): Buffer {
   return packet(0x30, Buffer.concat([Buffer.from([0, 2]), Buffer.from('up'), payload]));
 }
 
-/** The same packet with one more length byte than needed. */
+/**
+ * The same packet with one more length byte than needed. In each length byte but the last the highest bit is set; a
+ * last byte 0 adds nothing.
+ */
 function withOverlongLength(allBytes: Buffer): Buffer {
+  // The type and a length of one byte, up to 127, or of two.
   const headBytes = allBytes.length < 130 ? 2 : 3;
   const length = [...allBytes.subarray(1, headBytes)];
   length[length.length - 1] = (length.at(-1) as number) | 0x80;
@@ -184,7 +195,7 @@ const CLOSING_PACKETS: readonly Buffer[] = [
   Buffer.from([0x32, 0xff, 0xff, 0xff, 0xff]),
 ];
 
-/** Cuts the packets into chunks at their ends, inside them, or nowhere. */
+/** Cuts the packets into chunks at their ends, or after random numbers of bytes. */
 function cutIntoChunks(chance: SeededChance, packets: readonly Buffer[]): Buffer[] {
   const allBytes = Buffer.concat(packets);
   const chunks: Buffer[] = [];
@@ -199,7 +210,7 @@ function cutIntoChunks(chance: SeededChance, packets: readonly Buffer[]): Buffer
   return chunks;
 }
 
-/** Sends a stream over an authenticated connection, closes it, and returns the result. */
+/** Sends a stream over an authenticated connection, closes the connection, and returns the result. */
 async function playStream(stream: PacketStream, socket: SimulatedSocket, ingest: ManualIngest, mac: Mac) {
   ingest.failureOf = (payload) =>
     payload.startsWith(FAILING_PREFIX) ? new LockgateError('test', 'it can’t be stored') : undefined;

@@ -16,7 +16,8 @@ import type { Mac } from '../../../proto/wire/mac.js';
 import type { Teardown } from '../store/temp-folder.js';
 import { connectPacket } from './raw-lock.js';
 
-const SECRET = 'lgs_hand';
+/** The secret of every lock of the broker. */
+export const MANUAL_SECRET = 'lgs_hand';
 /** More turns of the event loop than any step takes. A CONNECT takes the most. */
 const MAX_TURNS = 30;
 
@@ -59,6 +60,7 @@ export class SimulatedSocket extends Duplex {
     this.#hasEnded = true;
   }
 
+  // `send` pushes what the gateway reads, so there is nothing to do when it wants more.
   override _read(): void {}
 
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
@@ -89,13 +91,13 @@ export interface TakenUplink {
   readonly answer: Answer;
 }
 
-/** Takes uplinks like the real ingest, and answers in order when the test calls `answer`. */
+/** Takes uplinks like the real ingest, and answers them in order when the test calls {@link answer}. */
 export class ManualIngest {
   readonly taken: TakenUplink[] = [];
   readonly recordedEvents: { readonly mac: Mac; readonly event: DeviceEvent }[] = [];
   /** Why a payload is refused at once, as when too many wait; undefined if it is not. */
   refusalOf: (payload: string) => Error | undefined = () => undefined;
-  /** The error with which a payload is answered; undefined for an acknowledgement. */
+  /** The error with which a payload is answered when it can't be stored; undefined for an acknowledgement. */
   failureOf: (payload: string) => Error | undefined = () => undefined;
   #answered = 0;
 
@@ -138,7 +140,7 @@ export class ManualIngest {
 export async function startManualBroker(test: Teardown, options: Partial<BrokerOptions> = {}) {
   const ingest = new ManualIngest();
   const events = new GatewayEvents();
-  const credential = { id: 1, secretHash: Buffer.alloc(32, SECRET), expiresAtMs: null, isRevoked: false };
+  const credential = { id: 1, secretHash: Buffer.alloc(32, MANUAL_SECRET), expiresAtMs: null, isRevoked: false };
   const findLock = async (mac: Mac) => {
     const deviceId = Number.parseInt(mac, 16);
     return { deviceId, merchantId: 1, simulated: false, credentials: [credential] };
@@ -177,7 +179,7 @@ export async function startManualBroker(test: Teardown, options: Partial<BrokerO
   ): Promise<SimulatedSocket> => {
     const socket = open();
     prepare(socket);
-    socket.send(Buffer.concat([connectPacket({ user: mac, secret: SECRET }), extraBytes]));
+    socket.send(Buffer.concat([connectPacket({ user: mac, secret: MANUAL_SECRET }), extraBytes]));
     for (let turn = 0; turn < MAX_TURNS && socket.received === ''; turn++) await runLoopTurns(1);
     await runLoopTurns();
     return socket;

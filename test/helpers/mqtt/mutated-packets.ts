@@ -8,6 +8,7 @@ import { TextDecoder } from 'node:util';
 import type { SeededChance } from '../pair/seeded-chance.js';
 import { connectPacket, encodeLength, PINGREQ, packet, publishPacket, subscribePacket } from './raw-lock.js';
 
+/** The packets of one connection. */
 export interface MutatedStream {
   /** Whether the client is authenticated before the mutated packets. */
   readonly isAuthenticated: boolean;
@@ -17,6 +18,7 @@ export interface MutatedStream {
   readonly mutated: number;
 }
 
+/** The identity of the lock that connects. */
 export interface Identity {
   readonly user: string;
   readonly secret: string;
@@ -52,12 +54,14 @@ export function makeMutated(chance: SeededChance, identity: Identity): MutatedSt
     }
   }
   const bytes = Buffer.concat(packets);
+  // The CONNECT, the packets before the one that closes the connection, and that one.
   const reached = isAuthenticated ? 2 + allowedReaction(bytes.subarray(endOfConnect(bytes))).packetCount : 1;
   return { isAuthenticated, bytes, packets, mutated: [...mutated].filter((index) => index < reached).length };
 }
 
 /** Cuts a stream into chunks at random: between packets, anywhere, or nowhere. */
 export function cutAnywhere(chance: SeededChance, { bytes, packets }: MutatedStream): Buffer[] {
+  // 0 stands for a chunk for each packet.
   const maxChunkBytes = chance.pick([0, 0, 1e6, 200, 20]);
   if (maxChunkBytes === 0) return packets.map((each) => Buffer.from(each));
   const chunks: Buffer[] = [];
@@ -69,7 +73,7 @@ export function cutAnywhere(chance: SeededChance, { bytes, packets }: MutatedStr
   return chunks;
 }
 
-/** A random packet that a lock may send. */
+/** A random packet that a lock may send: an uplink, SUBSCRIBE, UNSUBSCRIBE, PUBACK, PINGREQ or DISCONNECT. */
 function validPacket(chance: SeededChance): Buffer {
   const random = chance.next();
   const id = chance.between(1, 65_536);
@@ -90,6 +94,7 @@ function mutatePayload(chance: SeededChance, bytes: Buffer): Buffer {
   return changed;
 }
 
+/** Inserts, flips, replaces, removes, repeats or cuts off bytes at a random position, or changes the length. */
 function mutateOnce(chance: SeededChance, bytes: Buffer): Buffer {
   const position = chance.between(0, bytes.length);
   const until = Math.min(bytes.length, position + chance.between(1, 9));
@@ -148,6 +153,7 @@ export function endOfConnect(sentBytes: Buffer): number | undefined {
   return nextRead === 'ends' || nextRead === undefined ? undefined : sentBytes.length - nextRead.remaining.length;
 }
 
+/** The first packet; undefined if it is incomplete, `ends` if its length is malformed or too large. */
 function nextPacket(bytes: Buffer): { header: number; body: Buffer; remaining: Buffer } | 'ends' | undefined {
   let length = 0;
   for (let index = 1; index <= 4; index++) {
@@ -167,7 +173,10 @@ function nextPacket(bytes: Buffer): { header: number; body: Buffer; remaining: B
   return 'ends';
 }
 
-/** The packet id of an uplink, 0 at QoS 0; undefined for any other packet. */
+/**
+ * The packet id of an uplink, 0 at QoS 0; undefined for any other packet. The header of a PUBLISH is 0x30 at QoS 0,
+ * 0x32 at QoS 1, and 0x3a for a repetition.
+ */
 function readUplink(header: number, body: Buffer): number | undefined {
   if (header !== 0x30 && header !== 0x32 && header !== 0x3a) return undefined;
   if (body.length < 4 || body.readUInt16BE(0) !== 2 || body.toString('latin1', 2, 4) !== 'up') return undefined;
@@ -176,7 +185,10 @@ function readUplink(header: number, body: Buffer): number | undefined {
   return id === 0 ? undefined : id;
 }
 
-/** Whether a packet other than an uplink is valid and leaves the connection open. */
+/**
+ * Whether a packet other than an uplink is valid and leaves the connection open: PINGREQ (0xc0), PUBACK (0x40),
+ * SUBSCRIBE (0x82) or UNSUBSCRIBE (0xa2).
+ */
 function isValid(header: number, body: Buffer): boolean {
   if (header === 0xc0) return body.length === 0;
   if (header === 0x40) return body.length === 2 && body.readUInt16BE(0) > 0;
@@ -187,11 +199,13 @@ function isValid(header: number, body: Buffer): boolean {
     const end = position + 2 + body.readUInt16BE(position);
     if (end === position + 2 || end > body.length || !isFilter(body.subarray(position + 2, end))) return false;
     position = end;
+    // A SUBSCRIBE has a QoS of at most 2 after each topic filter.
     if (header === 0x82 && (body[position++] ?? 3) > 2) return false;
   }
   return true;
 }
 
+/** Whether the bytes are a valid topic filter: UTF-8 without a null character. */
 function isFilter(bytes: Buffer): boolean {
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);

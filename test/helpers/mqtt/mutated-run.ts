@@ -6,7 +6,7 @@
 import { testMac } from '../gateway/test-gateway.js';
 import { SeededChance } from '../pair/seeded-chance.js';
 import type { Teardown } from '../store/temp-folder.js';
-import { runLoopTurns, type SimulatedSocket, startManualBroker } from './manual-broker.js';
+import { MANUAL_SECRET, runLoopTurns, type SimulatedSocket, startManualBroker } from './manual-broker.js';
 import {
   allowedReaction,
   cutAnywhere,
@@ -17,14 +17,15 @@ import {
 } from './mutated-packets.js';
 import { CONNACK_ACCEPTED, pubackHex, publishPacket } from './raw-lock.js';
 
-const SECRET = 'lgs_hand';
 const HONEST_LOCKS = 4;
 /** Turns of the event loop within which an honest lock's ping must be answered. */
 const HONEST_TURNS = 3;
 /** Turns for a stream's CONNECT and for the packets after it. */
 const STREAM_TURNS = 14;
+/** The run ends after this many faults. */
 const MAX_FAULTS = 10;
 
+/** The faults and totals of a run. */
 export interface MutatedRunResult {
   /** Faults, each with the seed of its stream. */
   readonly faults: string[];
@@ -48,10 +49,12 @@ export async function runMutated(test: Teardown, seed: number, mutated: number):
   const totals = { faults: [] as string[], streams: 0, mutated: 0, accepted: 0, closed: 0, uplinks: 0, maxTurns: 0 };
   for (; totals.mutated < mutated && totals.faults.length < MAX_FAULTS; totals.streams++) {
     const chance = new SeededChance(seed + totals.streams);
+    // Numbers from 100 on are no honest locks.
     const mac = testMac(100 + totals.streams);
-    const stream = makeMutated(chance, { user: mac, secret: SECRET });
+    const stream = makeMutated(chance, { user: mac, secret: MANUAL_SECRET });
     const fault = await sendStream(broker, stream, chance, {
       honestSocket: honest[totals.streams % HONEST_LOCKS] as SimulatedSocket,
+      // Packet ids go from 1 to 65,535.
       id: 1 + (totals.streams % 65_535),
       totals,
     });
@@ -109,7 +112,10 @@ async function sendStream(
   return faultOf(stream, Buffer.from(socket.received, 'hex'), { isOpen, uplinks });
 }
 
-/** The fault of the received bytes; undefined if there is none. */
+/**
+ * The fault of the received bytes; undefined if there is none. `isOpen` is whether the gateway left the connection
+ * open, `uplinks` how many uplinks it stored; undefined if the test can't know.
+ */
 export function faultOf(
   { isAuthenticated, bytes }: MutatedStream,
   received: Buffer,
@@ -120,6 +126,7 @@ export function faultOf(
   const description = `sent ${bytes.toString('hex')}, received ${received.toString('hex')}`;
   if (packets === undefined) return `incomplete packets: ${description}`;
   if (connack === undefined) return isAuthenticated ? `no CONNACK: ${description}` : undefined;
+  // A CONNACK is 20 02 00 and a return code: accepted, wrong protocol, wrong client id, or not authorized.
   if (!/^200200(00|01|02|05)$/.test(connack.toString('hex'))) return `wrong CONNACK: ${description}`;
   if (connack[3] !== 0)
     return answers.length > 0 || isOpen === true ? `more than a refusal: ${description}` : undefined;

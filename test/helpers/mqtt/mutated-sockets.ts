@@ -13,17 +13,20 @@ import { PubackLock, uplinkPacket } from './puback-lock.js';
 /** Streams that are sent at the same time, each by a different lock. */
 const CONCURRENT_STREAMS = 48;
 const HONEST_LOCKS = 8;
-/** Maximum number of locks in a run: each run uses different MACs. */
+/** Maximum number of locks in a run: each run of a test uses different MACs. */
 const MAX_LOCKS_PER_RUN = 100;
 /** Time limit for any answer, long enough for slow machines. */
 const DEADLINE_SECONDS = 60;
+/** The run ends after this many faults. */
 const MAX_FAULTS = 10;
 const CONNACK_BYTES = 4;
 
+/** The faults and totals of a run. */
 export interface SocketRunResult {
   readonly faults: string[];
   streams: number;
   mutated: number;
+  /** The number of streams whose CONNECT was accepted. */
   accepted: number;
   /** How long each ping of an honest lock waited for its PUBACK, ms. */
   readonly waitsMs: number[];
@@ -52,6 +55,7 @@ export async function runOverSockets(
       const received = await sendChunks(child.mqttPort, cutAnywhere(chance, stream), stream.isAuthenticated);
       const fault = faultOf(stream, received, { isOpen: undefined });
       if (fault !== undefined) totals.faults.push(`LOCKGATE_SEED=${streamSeed} LOCKGATE_MUTATED=1: ${fault}`);
+      // The return code of the CONNACK.
       if (received[3] === 0) totals.accepted += 1;
       totals.mutated += stream.mutated;
     }

@@ -5,14 +5,15 @@
  */
 import type { Test } from 'tap';
 import { testMac } from '../gateway/test-gateway.js';
-import { runLoopTurns, type SimulatedSocket, startManualBroker } from './manual-broker.js';
+import { MANUAL_SECRET, runLoopTurns, type SimulatedSocket, startManualBroker } from './manual-broker.js';
 import { packet } from './raw-lock.js';
 
+/** The lock that sends the packets, and its secret. */
 export const MAC = testMac();
-/** The secret of every lock of the manual broker. */
-export const SECRET = 'lgs_hand';
+export const SECRET = MANUAL_SECRET;
 /** A CONNACK with this return code. */
 export const connack = (code: number): string => `200200${code.toString(16).padStart(2, '0')}`;
+/** These packets, complete and in hex. */
 export const [PINGREQ, PINGRESP, DISCONNECT] = ['c000', 'd000', 'e000'];
 
 type Part = string | { readonly text: string | Buffer };
@@ -34,22 +35,36 @@ export const text = (value: string | Buffer) => ({ text: value });
 export const makePacket = (header: string, ...parts: readonly Part[]): Buffer =>
   packet(Number.parseInt(header, 16), bytes(...parts));
 
+/** The parts of a CONNECT: texts, or bytes in hex. */
 interface ConnectParts {
+  /** The protocol's name, and its level (4 is MQTT 3.1.1). */
   readonly name?: string;
   readonly level?: string;
+  /** Which fields the payload has; c2: a user name and a password, and the session is clean. */
   readonly flags?: string;
   readonly header?: string;
-  readonly rest?: readonly Part[];
+  /** The payload: client id, user name and password. */
+  readonly payload?: readonly Part[];
 }
 
+/** 300 s. */
+const KEEPALIVE = '012c';
+
 /** A valid CONNECT of the lock, with these members replaced. */
-export function connect({ name = 'MQTT', level = '04', flags = 'c2', header = '10', rest }: ConnectParts = {}): Buffer {
-  return makePacket(header, text(name), level, flags, '012c', ...(rest ?? [text(MAC), text(MAC), text(SECRET)]));
+export function connect({
+  name = 'MQTT',
+  level = '04',
+  flags = 'c2',
+  header = '10',
+  payload = [text(MAC), text(MAC), text(SECRET)],
+}: ConnectParts = {}): Buffer {
+  return makePacket(header, text(name), level, flags, KEEPALIVE, ...payload);
 }
 
 /** A PUBLISH; `flags` is the second hex digit of the header, `id` the packet id in hex. */
 export const publish = (flags: string, topic: string, id: string, payload = 'p'): Buffer =>
   makePacket(`3${flags}`, text(topic), id, Buffer.from(payload).toString('hex'));
+/** The answers to a packet with this id in hex. `codes` are the granted QoS of each subscription, 80 for a refusal. */
 export const puback = (id: string): string => `4002${id}`;
 export const suback = (id: string, ...codes: string[]): string => packet(0x90, bytes(id, ...codes)).toString('hex');
 export const unsuback = (id: string): string => `b002${id}`;
@@ -70,7 +85,7 @@ export interface PacketCase {
   readonly reportedReason?: RegExp;
 }
 
-/** Texts that must not occur in MQTT strings (1.5.3). */
+/** Texts that must not occur in MQTT strings (1.5.3): not UTF-8, half of a surrogate pair, a null character. */
 export const ILL_FORMED = Buffer.from([0x64, 0xc0, 0x80]);
 export const SURROGATE = Buffer.from([0xed, 0xa0, 0x80]);
 export const NUL = 'do\0wn';

@@ -14,7 +14,7 @@ export function packet(header: number, body: Buffer): Buffer {
   return Buffer.concat([Buffer.from([header, ...encodeLength(body.length)]), body]);
 }
 
-/** A length in the encoding of the fixed header. */
+/** A length as in a packet's head: 7 bits a byte, the lowest first; the eighth bit says that another byte follows. */
 export function encodeLength(count: number): number[] {
   const bytes: number[] = [];
   for (let remaining = count; ; remaining >>= 7) {
@@ -34,19 +34,24 @@ export interface ConnectFields {
   readonly user: string;
   readonly secret: string;
   readonly clientId?: string;
+  /** In seconds; 300 by default, 0 for none. */
   readonly keepalive?: number;
+  /** Whether the packet has a will: a message that the broker would publish when the connection breaks. */
   readonly will?: boolean;
 }
 
 /** A CONNECT with a clean session. */
 export function connectPacket({ user, secret, clientId = user, keepalive = 300, will = false }: ConnectFields): Buffer {
-  const head = [...mqttString('MQTT'), 4, will ? 0xc6 : 0xc2, keepalive >> 8, keepalive & 255];
+  // The flags: user name 0x80, password 0x40, will 0x04, clean session 0x02.
+  const flags = will ? 0xc6 : 0xc2;
+  const protocolLevel = 4;
+  const head = [...mqttString('MQTT'), protocolLevel, flags, keepalive >> 8, keepalive & 255];
   // A will has a topic and a message.
   const fields = [clientId, ...(will ? ['up', 'gone'] : []), user, secret].map(mqttString);
   return packet(0x10, Buffer.concat([Buffer.from(head), ...fields]));
 }
 
-/** A PUBLISH with packet id `id`. */
+/** A PUBLISH with packet id `id`. `flags` are the low half of its first byte; 2 is QoS 1. */
 export function publishPacket(topic: string, payload: Buffer, id = 1, flags = 0x02): Buffer {
   return packet(0x30 | flags, Buffer.concat([mqttString(topic), Buffer.from([id >> 8, id & 255]), payload]));
 }
@@ -56,13 +61,14 @@ export function subscribePacket(topic: string, qos = 1): Buffer {
   return packet(0x82, Buffer.concat([Buffer.from([0, 1]), mqttString(topic), Buffer.from([qos])]));
 }
 
-/** CONNACK: accepted. */
+/** A complete CONNACK in hex: accepted. */
 export const CONNACK_ACCEPTED = '20020000';
 /** CONNACK: not authorized. */
 export const CONNACK_NOT_AUTHORIZED = '20020005';
+/** A complete PINGREQ. */
 export const PINGREQ = Buffer.from([0xc0, 0]);
 
-/** PUBACK of a packet id. */
+/** The PUBACK of a packet id, in hex. */
 export function pubackHex(id = 1): string {
   return Buffer.from([0x40, 2, id >> 8, id & 255]).toString('hex');
 }
@@ -100,6 +106,7 @@ export class RawLock {
   }
 
   /** Connects over TLS. */
+  /** Connects over TLS, and trusts the authority `ca` (PEM). @throws Error if the handshake fails */
   static async openTls(test: Teardown, port: number, ca: string): Promise<RawLock> {
     const lock = new RawLock(test, connectTls({ port, host: '127.0.0.1', ca, servername: 'localhost' }));
     await new Promise<void>((resolve, reject) => {

@@ -1,4 +1,7 @@
-/** A broker that accepts every CONNECT and records every payload, so that a test sees what a load generator sends. */
+/**
+ * A broker that accepts every CONNECT and records every payload, so that a test sees what a load generator sends. It is
+ * not the gateway's broker.
+ */
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import type { Teardown } from '../store/temp-folder.js';
 
@@ -17,6 +20,7 @@ export interface RecordedPublish {
   readonly payload: Buffer;
 }
 
+/** The broker, and what it received. */
 export class RecordingBroker {
   readonly port: number;
   readonly publishes: RecordedPublish[] = [];
@@ -48,7 +52,7 @@ export class RecordingBroker {
     let unparsed = Buffer.alloc(0);
     let clientId = '';
     socket.on('data', (chunk: Buffer) => {
-      // Packets of these tests are shorter than 128 bytes, so their length has one byte.
+      // Takes the complete packets. They are shorter than 128 bytes, so the length in their second byte is complete.
       for (
         unparsed = Buffer.concat([unparsed, chunk]);
         unparsed.length >= 2 && unparsed.length >= 2 + (unparsed[1] ?? 0);

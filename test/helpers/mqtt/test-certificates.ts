@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 
+/** A certificate and its private key, both PEM. */
 export interface TestCertificate {
   readonly cert: string;
   readonly key: string;
@@ -15,7 +16,7 @@ export async function testCertificate(): Promise<TestCertificate> {
   return { cert: generated.cert, key: generated.private };
 }
 
-/** Writes the certificate into a folder and overwrites previous files. */
+/** Writes the certificate and its key into a folder, over previous files. Returns the files. */
 export function writeCertificate(folder: string, { cert, key }: TestCertificate): { certificate: string; key: string } {
   const files = { certificate: path.join(folder, 'cert.pem'), key: path.join(folder, 'key.pem') };
   writeFileSync(files.certificate, cert);

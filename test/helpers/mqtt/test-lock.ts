@@ -71,7 +71,7 @@ export class TestLock {
   }
 }
 
-/** A lock of the gateway's merchant, provisioned and connected. */
+/** Adds a lock to the gateway's merchant, and connects it. */
 export async function connectedLock(test: Teardown, gateway: Gateway, mac: Mac): Promise<TestLock> {
   const { secret } = await gateway.accounts.addDevice({ mac });
   return await TestLock.connect(test, gateway.mqttPort, mac, secret);

@@ -8,7 +8,7 @@ import type { Subject } from './site.js';
 /** A path with its query, and the method, headers and body of the call; the test adds the key. */
 export type CallTerms = readonly [path: string, call?: MerchantCall];
 
-/** How one operation is called in tests. */
+/** How one operation is called in tests. Its calls are about a {@link Subject}: a merchant and its lock. */
 export interface OwnDataCall {
   /** A call about a merchant and its lock, which succeeds with that merchant's key. It may be made repeatedly. */
   readonly call: (about: Subject) => CallTerms;

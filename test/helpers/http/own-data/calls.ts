@@ -9,6 +9,7 @@ import { USAGE_CALLS } from './usage-calls.js';
 import { USER_CALLS } from './user-calls.js';
 import { WEBHOOK_CALLS } from './webhook-calls.js';
 
+/** All calls, by operation. */
 export const OWN_DATA_CALLS: CallTable = {
   ...LOCK_CALLS,
   ...EVENT_CALLS,

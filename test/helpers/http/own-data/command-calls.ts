@@ -9,6 +9,7 @@ const UNKNOWN = formatMac(testMac(99));
 /** The same key in each call, so that a repeated call has the same effect as one call. */
 const IDEMPOTENCY_KEY = { 'idempotency-key': 'call 1' };
 
+/** A POST with this body. */
 const send = (body: unknown, headers: MerchantCall['headers'] = {}): MerchantCall => ({
   method: 'POST',
   body,

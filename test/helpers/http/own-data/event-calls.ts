@@ -10,7 +10,7 @@ export const EVENT_CALLS: CallTable = {
     statusForOthers: 200,
     otherStatuses: {
       400: () => ['/v1/events?reasons=theft'],
-      // A cursor before the time of deletion by age.
+      // A cursor from before the time up to which events were deleted because of their age.
       410: ({ merchantId }) => [`/v1/events?after=${encodeCursor(`events ${merchantId}`, [1, SITE_SWEPT_MS - 1])}`],
     },
   },

@@ -21,7 +21,7 @@ export const SITE_NOW_MS = Date.UTC(2026, 10, 20, 6, 30);
 /** A month with statements. */
 export const SITE_CLOSED_MONTH = '2026-10' as Month;
 
-/** The store says that rows from before this time were deleted because of their age. */
+/** The store says that rows from before this time were deleted because of their age ("swept"). */
 export const SITE_SWEPT_MS = SITE_NOW_MS - Days(90);
 
 /** A merchant with a lock. */
@@ -46,6 +46,7 @@ export interface Subject {
   readonly key: string;
 }
 
+/** The gateway and its two merchants, which have the same data. */
 export interface OwnDataSite {
   readonly gateway: Gateway;
   readonly folder: string;
@@ -105,6 +106,7 @@ export async function ownDataSite(test: Teardown, options: GatewayOptions = {}):
   return { gateway, folder, amber, basil };
 }
 
+/** The role of each merchant's first user. */
 const dashboardRole = 'owner' as const;
 
 /** Adds a merchant with a lock that sends its pings, one second apart, the last a second before the site's time. */
@@ -124,6 +126,7 @@ async function addSubject(test: Teardown, gateway: Gateway, merchant: string, nu
     userStatus: null,
     passwordHash: null,
   };
+  // user-calls.ts computes these ids in the same way.
   const users = ['ada', 'bo', 'cy'].map((username, index) => {
     return { ...emptyFields, id: BigInt(merchantId * 10 + index + 1), username, ...(index === 0 && { dashboardRole }) };
   });

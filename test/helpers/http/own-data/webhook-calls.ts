@@ -7,9 +7,11 @@ const POST: MerchantCall = { method: 'POST' };
 /** A well-formed event id that no event has. */
 const UNKNOWN_EVENT = 'evt_A4C138000063_1_1_1_0123456789abcdef';
 
+/** The path and the call that requests undelivered events again, for the webhook URL with this id. */
 const recover = (id: number, body: unknown, headers: MerchantCall['headers'] = {}) =>
   [`/v1/webhooks/${id}/recover`, { ...POST, body, headers }] as const;
 
+/** The body that requests them. */
 const SINCE = { since: '2026-11-20T00:00:00Z' };
 
 export const WEBHOOK_CALLS: CallTable = {

@@ -13,6 +13,7 @@ export interface Operation {
   readonly id: string;
 }
 
+/** The input of a call, by where the document places each parameter. */
 export interface CallInput {
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, unknown>>;
@@ -45,6 +46,7 @@ export async function swaggerRentalClient(baseUrl: string, key: string): Promise
   return async ({ tag, id }, { path = {}, query = {}, header = {}, body } = {}) => {
     const call = client.apis[tag]?.[id];
     if (call === undefined) throw new Error(`the client has no operation ${tag}.${id}`);
+    // swagger-client takes all parameters in one object, with the names of headers in lower case.
     const headers = Object.fromEntries(Object.entries(header).map(([name, text]) => [name.toLowerCase(), text]));
     const options = body === undefined ? {} : { requestBody: body };
     return (await call({ ...path, ...query, ...headers }, options)).body;

@@ -34,6 +34,7 @@ export class RentedLock {
     lock.client.on('message', (_topic, payload) => this.#execute(payload));
   }
 
+  /** Connects and sends a first ping. @param nowMs the lock's clock, which advances by itself with each message */
   static async connect(test: Teardown, port: number, mac: Mac, secret: string, nowMs: number): Promise<RentedLock> {
     const lock = new RentedLock(await TestLock.connect(test, port, mac, secret), nowMs);
     await lock.#lock.client.subscribeAsync('down', { qos: 1 });
