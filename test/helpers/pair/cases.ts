@@ -83,13 +83,16 @@ function powerSituations(): PowerSituation[] {
   );
 }
 
-/** The stages of a connection. */
+/**
+ * The stages of a connection: none, none because there is no coverage, being opened, open with an unacknowledged
+ * uplink, open without one, being closed.
+ */
 const STAGES = ['asleep', 'uncovered', 'connecting', 'in flight', 'waiting', 'ending'] as const;
 type Stage = (typeof STAGES)[number];
 
 type LockState = 'locked' | 'unlocked';
 
-/** A situation at one stage of the connection, with a lock that moves or stands. */
+/** A situation at one stage of the connection, with a lock that moves or stands still. */
 export interface Case {
   readonly name: string;
   readonly situation: PowerSituation;
@@ -161,6 +164,7 @@ function caseEventsByKind(): Record<StepInput['type'], CaseEvent[]> {
       },
     ],
     disconnected: CUTS.map((cut) => ({ name: `a cut: ${cut}`, apply: (run) => void run.network.cut(cut) })),
+    // The acknowledgement of an uplink that the lock has not made.
     acknowledged: inputEvents({ type: 'acknowledged', boot: 9, sequence: 9 }),
     command: commandEvents(),
   };
@@ -225,6 +229,7 @@ export function playCase(testCase: Case, event: CaseEvent, settleMs: Millisecond
 function enterCase({ situation, stage, lockState, moving }: Case): PairRun | undefined {
   const { power, highWindow, batteryPercent } = situation;
   const otherLockState = lockState === 'locked' ? 'unlocked' : 'locked';
+  // At the other stages the lock must have woken up before.
   const isWoken = stage !== 'asleep' && stage !== 'uncovered';
   const run = new PairRun({
     seed: 1,

@@ -1,7 +1,7 @@
 /**
- * The gateway's side of a pair check, which runs a simulated lock against the judge: the gateway's code that checks a
- * lock's messages (uplinks) against the power model. This side has the judge, and the uplinks that a gateway would
- * store. The judge uses the true power model by default, even if the lock's model is altered.
+ * The gateway's side of a pair check (run.ts), which runs a simulated lock against the judge: the gateway's code that
+ * checks a lock's messages (uplinks) against the power model. This side has the judge, and the uplinks that a gateway
+ * would store. The judge uses the true power model by default, even if the lock's model is altered.
  */
 
 import { type Belief, type InitialBelief, newBelief } from '../../../proto/power/judge/belief.js';
@@ -58,12 +58,14 @@ export class PairJudge {
     return this.#received.has(key);
   }
 
+  /** Judges an event, and reports the findings and withdrawals. */
   judge(event: JudgeEvent): void {
     const verdict = this.#verdict;
     judgeInPlace(this.#model, this.belief, event, verdict);
     if (verdict.findings.length === 0 && verdict.withdrawn.length === 0) return;
     for (const { rule, about } of verdict.withdrawn) this.#onWithdrawal(rule, keyNumber(about));
     for (const finding of verdict.findings) this.#onFinding(finding);
+    // The verdict is used again for the next event, since a run has millions of them.
     verdict.withdrawn.length = 0;
     verdict.findings.length = 0;
   }

@@ -98,7 +98,10 @@ export class JudgedRun {
     return verdict.findings.map((finding) => finding.rule);
   }
 
-  /** Judges an uplink of the lock. Whether it is new, a repeat or a conflict is looked up, as a store would do. */
+  /**
+   * Judges an uplink of the lock, and returns the rules of its findings. Whether it is new, a repeat or a conflict is
+   * looked up, as a store would do. `credential` is the id of the lock's or a phone's secret that sent it.
+   */
   receive(message: Uplink, atMs: number, credential = 0): string[] {
     const life = lifeOf(this.#reflashTimesMs, message.timeMs, atMs);
     const novelty = this.#noveltyOf(message, credential, life);

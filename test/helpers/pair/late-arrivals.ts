@@ -49,7 +49,10 @@ export function withRepeats<T>(random: Prng, items: readonly T[], probability: n
   return arrivals.sort((a, b) => a.place - b.place).map(({ item }) => item);
 }
 
-/** The uplinks. With this probability each is followed by one with the same key and other content, a firmware bug. */
+/**
+ * The uplinks. With this probability each is followed by one with the same key (boot and sequence) and other content,
+ * as a firmware bug may cause.
+ */
 export function withConflicts(random: Prng, uplinks: readonly Uplink[], probability: number): Uplink[] {
   return uplinks.flatMap((uplink) => {
     if (!random.chance(probability)) return [uplink];

@@ -19,7 +19,9 @@ import {
 
 /** Hour of the UTC day. */
 const NOON = 12;
+/** The interval of network pings on an open connection. */
 const NETWORK_PING_SECONDS = 900;
+/** Locks that always hold a connection, and that hold one in their window. */
 const RECOVERY = { power: power({ recovery: true }) };
 const HIGH = { power: power({ mode: 'HIGH' }) };
 
@@ -41,7 +43,7 @@ export const CONNECTION_SCENARIOS: readonly Scenario[] = [
     name: 'a day in HIGH',
     citation:
       'HIGH inside its window (07:00–19:00 at UTC offset 0): REASON_NETWORK_PING on connecting and every 15 min',
-    // The scenario starts 0.1 h after the lock's daily Period Ping, so that its 23 hours have none.
+    // The scenario starts 0.1 h after the lock's daily Period Ping, so that there is none in its 23 hours.
     hour: PERIOD_HOUR + 0.1,
     lock: HIGH,
     play: (run) => run.advance(Hours(23)),
@@ -63,6 +65,7 @@ export const CONNECTION_SCENARIOS: readonly Scenario[] = [
     hour: 19,
     lock: RECOVERY,
     play: (run) => run.advance(Hours(11)),
+    // The last ping comes exactly at the end.
     expect: ['0 connect', ...networkPings(0, 11 * 3600 + 1)],
   },
   {
@@ -159,6 +162,7 @@ export const COMMAND_SCENARIOS: readonly Scenario[] = [
       sendCommand(run, 2, { type: 'locate-cell' });
       run.advance(Seconds(60));
     },
+    // A first GPS fix takes 30 s.
     expect: [
       '0 connect',
       '0 cellular NETWORK_PING',

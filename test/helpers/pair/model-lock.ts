@@ -1,6 +1,7 @@
 /**
  * One lock of the power model (its function `step`), with a network that answers at once or is broken, and a time that
- * a test advances. Records the lock's effects (what it sends and switches) with their times.
+ * a test advances. Records the lock's effects (what it sends and switches) with their times. No gateway judges them; in
+ * run.ts one does.
  */
 import { Hours, Minutes } from '../../../proto/clock.js';
 import { POWER_MODEL, type PowerModel } from '../../../proto/power/model.js';
@@ -19,12 +20,14 @@ export const MODEL_LOCK_MAC = macOf('A4C138F0E1D2');
 /** Maximum number of wakes at one moment: more would be a lock that wakes itself for ever. */
 const MAX_WAKES_PER_MOMENT = 50;
 
+/** The MAC of a text that has one. @throws Error otherwise */
 export function macOf(text: string): Mac {
   const mac = parseMac(text);
   if (!mac.ok) throw new Error(mac.error.message);
   return mac.value;
 }
 
+/** How the lock differs from a locked lock with 80 % battery that boots at noon. */
 export interface ModelLockOptions extends Partial<NewLock> {
   readonly model?: PowerModel;
   /** When the lock boots; noon if undefined. */
@@ -34,10 +37,12 @@ export interface ModelLockOptions extends Partial<NewLock> {
 /** An effect of the lock, and its time. */
 export type TimedEffect = { readonly atMs: number; readonly effect: StepEffect };
 
+/** The lock, its time, and its recorded effects. */
 export class ModelLock {
   readonly model: PowerModel;
   state: StepState;
   nowMs: number;
+  /** When the lock wants to wake up. */
   wakeAtMs = Number.POSITIVE_INFINITY;
   /** Whether the gateway answers. If not, connects are refused and uplinks stay unacknowledged. */
   gatewayAnswers = true;
@@ -50,6 +55,7 @@ export class ModelLock {
   };
   cellPosition: Position | null = { latitudeDegrees: 52.3, longitudeDegrees: 4.9, uncertaintyMeters: 900 };
   readonly timedEffects: TimedEffect[] = [];
+  /** The number of inputs that the lock has processed. */
   steps = 0;
 
   constructor(options: ModelLockOptions = {}) {
@@ -84,6 +90,7 @@ export class ModelLock {
       this.acknowledge(effect.uplink);
   }
 
+  /** The gateway acknowledges an uplink. */
   acknowledge(uplink: Uplink): this {
     return this.handle({ type: 'acknowledged', boot: uplink.boot, sequence: uplink.sequence });
   }
@@ -101,6 +108,7 @@ export class ModelLock {
     return this;
   }
 
+  /** Wakes the lock, with a GPS fix or the cell's position if it needs one and can have it. */
   tick(): this {
     return this.handle({
       type: 'tick',
@@ -120,6 +128,7 @@ export class ModelLock {
     return this.timedEffects.slice(since).flatMap(({ effect }) => (effect.type === 'made' ? [effect.uplink] : []));
   }
 
+  /** The uplinks that the lock sent, each as often as it was sent; `since` as in {@link createdUplinks}. */
   publishedUplinks(since = 0): Uplink[] {
     return this.timedEffects.slice(since).flatMap(({ effect }) => (effect.type === 'publish' ? [effect.uplink] : []));
   }
@@ -136,6 +145,7 @@ export class ModelLock {
   }
 }
 
+/** Effects that `describeSince` leaves out. */
 const HIDDEN_EFFECTS: ReadonlySet<string> = new Set(['made', 'finished', 'gps-on', 'gps-off']);
 
 /** A few words that describe an effect. */

@@ -81,13 +81,13 @@ function conditionsInsteadOf({ when }: StateRow): StateRow['when'][] {
 /** Mutants in which two states are exchanged: the first state of the table whose condition holds takes effect. */
 function orderMutants(): Mutant[] {
   const { states } = POWER_MODEL;
-  return states.flatMap((upper, high) =>
-    states.slice(high + 1).map((lower, gap) =>
+  return states.flatMap((upper, upperIndex) =>
+    states.slice(upperIndex + 1).map((lower, offset) =>
       modelMutant(`${upper.state} and ${lower.state} change places`, (model) => {
-        const low = high + 1 + gap;
-        const upperRow = model.states[high] as Altered<StateRow>;
-        model.states[high] = model.states[low] as Altered<StateRow>;
-        model.states[low] = upperRow;
+        const lowerIndex = upperIndex + 1 + offset;
+        const upperRow = model.states[upperIndex] as Altered<StateRow>;
+        model.states[upperIndex] = model.states[lowerIndex] as Altered<StateRow>;
+        model.states[lowerIndex] = upperRow;
       }),
     ),
   );
@@ -95,11 +95,11 @@ function orderMutants(): Mutant[] {
 
 /** Mutants in which a trigger and the next one are exchanged: pings of triggers are sent in the order of the table. */
 function rankMutants(): Mutant[] {
-  return POWER_MODEL.triggers.slice(1).map((lower, high) =>
-    modelMutant(`${POWER_MODEL.triggers[high]?.trigger} and ${lower.trigger} change places`, (model) => {
-      const upperRow = model.triggers[high] as Altered<TriggerRow>;
-      model.triggers[high] = model.triggers[high + 1] as Altered<TriggerRow>;
-      model.triggers[high + 1] = upperRow;
+  return POWER_MODEL.triggers.slice(1).map((lower, upperIndex) =>
+    modelMutant(`${POWER_MODEL.triggers[upperIndex]?.trigger} and ${lower.trigger} change places`, (model) => {
+      const upperRow = model.triggers[upperIndex] as Altered<TriggerRow>;
+      model.triggers[upperIndex] = model.triggers[upperIndex + 1] as Altered<TriggerRow>;
+      model.triggers[upperIndex + 1] = upperRow;
     }),
   );
 }
@@ -121,7 +121,7 @@ function reasonMutants(): Mutant[] {
   return mutantList;
 }
 
-/** Wrong reasons in place of this one. */
+/** Wrong reasons in place of `reason`. */
 function reasonsInsteadOf(reason: KnownReason | null): (KnownReason | null)[] {
   if (reason === null) return ['REASON_GPS_PING'];
   const other = reason === 'REASON_NETWORK_PING' ? 'REASON_RESET' : 'REASON_NETWORK_PING';
@@ -196,7 +196,7 @@ function extremeMutants(): Mutant[] {
 
 const SIX_HOURS = Hours(6);
 
-/** Firmware faults outside the power model. */
+/** Firmware faults outside the power model. `tamper` changes the lock's state after each step. */
 const FAULTS: readonly Mutant[] = [
   {
     name: 'a period ping every 6 h',

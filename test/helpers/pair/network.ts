@@ -26,6 +26,7 @@ export interface NetworkEndpoints {
   connected(): void;
   /** The gateway's connection closes. `cutBy` is the event of the world that cut it; null if the lock closed it. */
   disconnected(cause: DisconnectCause, cutBy: string | null): void;
+  /** The gateway receives an uplink. */
   received(uplink: Uplink): void;
   /** The simulated world disturbs the network at this moment, which may explain a later finding. */
   recordTrouble(): void;
@@ -39,7 +40,7 @@ const KEEPALIVE_EXPIRY_MS = Seconds(450);
 const CONNACK_TIMEOUT_MS = Seconds(30);
 
 interface Connection {
-  /** The lock's view of the connection. */
+  /** The lock's view of the connection. `ending`: the lock has sent its DISCONNECT. */
   phase: 'connecting' | 'up' | 'ending' | 'dead';
   /** Whether the gateway considers the connection open. */
   gatewayUp: boolean;
@@ -67,6 +68,7 @@ export class PairNetwork {
   readonly #random: Prng;
   readonly #latency: readonly [number, number];
   readonly #endpoints: NetworkEndpoints;
+  /** The last connection that the lock opened, and the last one that the gateway accepted. */
   #lockConnection: Connection | undefined;
   #gatewayConnection: Connection | undefined;
 

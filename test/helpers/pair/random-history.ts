@@ -29,6 +29,8 @@ import { lockSender } from '../mqtt/lock-sender.js';
 import { openStore } from '../store/new-store.js';
 
 const LOCK_COUNT = 4;
+/** A lock may repeat this many of its last uplinks. */
+const MAX_REPEATABLE = 8;
 const MERCHANTS = ['Amber', 'Basalt'];
 const START_MS = Date.UTC(2026, 10, 20);
 
@@ -39,7 +41,9 @@ interface HistoryLock {
   sender: Sender;
   /** The identity of a phone that sends uplinks for the lock. */
   phone: Sender;
+  /** The index in MERCHANTS of the lock's merchant. */
   ownerIndex: number;
+  /** Whether the gateway has the lock: false after it was removed. */
   isRegistered: boolean;
   boot: number;
   sequence: number;
@@ -59,6 +63,7 @@ export class RandomHistory {
   readonly #clock = new ManualClock(START_MS);
   readonly #locks: HistoryLock[] = [];
   #store!: Store;
+  /** The part of the running gateway that stores and judges events. */
   #ingest!: Ingest;
   /** The beliefs of the running gateway. */
   #known!: Locks;
@@ -168,7 +173,7 @@ export class RandomHistory {
       await new Promise<void>((resolve) => afterThisTurn(resolve));
   }
 
-  /** Applies some random events and waits until they are stored. */
+  /** Applies some random events and waits until they are stored. Some of the commits fail. */
   async step(): Promise<void> {
     const count = this.#random.integer(1, 12);
     this.#failsNextCommit = this.#random.chance(0.08);
@@ -237,6 +242,7 @@ export class RandomHistory {
     else if (drawnFraction < 0.885) await this.#sendCommand(lock);
     // A single byte is no uplink, so the gateway must reject it.
     else if (drawnFraction < 0.89) this.#ingestUplink(lock.sender, Buffer.from([1]));
+    // Time passes.
     else if (drawnFraction < 0.99)
       this.#clock.advance(
         random.chance(0.7) ? random.integer(5, 5000) : random.pick([Seconds(40), Minutes(7), Hours(3), Hours(26)]),
@@ -244,6 +250,7 @@ export class RandomHistory {
     else await this.#changeAccount(lock);
   }
 
+  /** Gives the gateway an uplink, and counts it if it is acknowledged. */
   #ingestUplink(sender: Sender, bytes: Buffer): void {
     this.#ingest.take(sender, bytes, (error) => {
       if (error === undefined) this.acked += 1;
@@ -269,7 +276,7 @@ export class RandomHistory {
         })
       : this.#bytes(lock.boot, sequence, reason);
     lock.sent.push(bytes);
-    if (lock.sent.length > 8) lock.sent.shift();
+    if (lock.sent.length > MAX_REPEATABLE) lock.sent.shift();
     this.#ingestUplink(lock.sender, bytes);
   }
 
@@ -278,6 +285,7 @@ export class RandomHistory {
     if (lock.sent.length > 0) this.#ingestUplink(lock.sender, this.#random.pick(lock.sent));
   }
 
+  /** The members that every uplink has, with a rare change of the settings. */
   #envelope(boot: number): Partial<Uplink> {
     const random = this.#random;
     const mode = random.chance(0.02) ? 'HIGH' : 'MID';
@@ -286,6 +294,7 @@ export class RandomHistory {
     return { boot, timeMs, power, dropped: random.chance(0.01) ? 1 : 0 };
   }
 
+  /** The bytes of a GPS ping, with a rare change of the lock state or the battery. */
   #bytes(boot: number, sequence: number, reason: Ping['reason']): Buffer {
     const random = this.#random;
     return testBytes(sequence, {
@@ -333,8 +342,8 @@ export class RandomHistory {
     const { mac } = lock;
     const kind = this.#random.pick(['move', 'erase', 'remove']);
     const done = this.#ingest.runExclusive(deviceId, async () => {
-      const known = this.#known.find(deviceId)?.state;
-      const state = known === undefined || kind === 'remove' ? null : resetState(known, mac, this.#clock.now());
+      const before = this.#known.find(deviceId)?.state;
+      const state = before === undefined || kind === 'remove' ? null : resetState(before, mac, this.#clock.now());
       const json = state === null ? null : JSON.stringify(state);
       if (kind === 'move')
         await this.#store.changeDevice({ mac, merchant: MERCHANTS[1 - lock.ownerIndex], state: json });
@@ -355,8 +364,8 @@ export class RandomHistory {
   /** The states of registered locks, by default of those with stored data, converted through JSON as in the store. */
   #statesOf(locks: Locks, isWanted = ({ isStored }: KnownLock): boolean => isStored): States {
     const registered = new Set(this.#locks.filter(({ isRegistered }) => isRegistered).map(({ mac }) => mac));
-    const known = [...locks.all()].filter((lock) => isWanted(lock) && registered.has(lock.mac));
-    const states = known.map(({ mac, state }): [string, DeviceState] => [mac, state]);
+    const wanted = [...locks.all()].filter((lock) => isWanted(lock) && registered.has(lock.mac));
+    const states = wanted.map(({ mac, state }): [string, DeviceState] => [mac, state]);
     return JSON.parse(JSON.stringify(Object.fromEntries(states.sort()))) as States;
   }
 }

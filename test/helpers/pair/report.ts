@@ -35,7 +35,7 @@ function kindOf({ body }: Uplink): string {
   return body.kind === 'ack' ? `ack ${body.result}` : `${body.kind} ${body.reason}`;
 }
 
-/** Runs the walk of a seed; returns its mistakes as lines to print, empty if there are none. */
+/** Runs the walk of a seed (walk.ts: days of random events); returns its mistakes as lines to print, if any. */
 export function mistakesOnWalk(seed: number, statistics: PairStatistics): string[] {
   const repeat = `env PAIR_SEED=${seed} npm test test/proto/power/pair-check.test.ts`;
   return mistakesIn(repeat, `seed ${seed}, ${WALK_DAYS} days`, () => {
@@ -45,7 +45,10 @@ export function mistakesOnWalk(seed: number, statistics: PairStatistics): string
   });
 }
 
-/** Runs one case with one event; returns its mistakes as lines to print, or null if the case is impossible. */
+/**
+ * Runs one case (cases.ts: a state of a lock) with one event; returns its mistakes as lines to print, or null if the
+ * case is impossible. `caseNumber` is what PAIR_CASE takes.
+ */
 export function mistakesInCase(
   caseNumber: string,
   testCase: Case,

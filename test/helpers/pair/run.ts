@@ -32,6 +32,7 @@ const MAX_TIMER_MS = Days(60);
 /** How long after a cut a lock may take to reconnect: its longest retry interval, and some latency. */
 const MAX_RECONNECT_MS = Minutes(6) + Minutes(1);
 
+/** The lock, its network, and what is wrong with the lock, if anything. */
 export interface PairOptions {
   readonly seed: string | number;
   readonly startMs: number;
@@ -104,6 +105,7 @@ export class PairRun {
   #judgeTimerMs = Number.POSITIVE_INFINITY;
   /** Until when the program that runs the lock delays its wake-ups. */
   #lateUntilMs = Number.NEGATIVE_INFINITY;
+  /** When the lock last woke up, and how often it has at that moment. */
   #lastTickMs = Number.NEGATIVE_INFINITY;
   #ticksAtThisMoment = 0;
   /** When the world last disturbed the lock's connection. */
@@ -233,6 +235,7 @@ export class PairRun {
     this.#log[this.#loggedCount++ % MAX_LOGGED_EVENTS] = { atMs: this.nowMs, event };
   }
 
+  /** What happens when the network reports an event to the lock or to the gateway. */
   #endpoints(): NetworkEndpoints {
     return {
       input: (input) => void this.input(input),
@@ -384,7 +387,7 @@ export class PairRun {
         return this.#hadTrouble(this.#sinceLastPeriod()) ? 'cut off' : null;
       case 'window-offline':
       case 'recovery-offline':
-        // The report of the lock's new state was lost, or the lock need not report it: it sleeps without a connection.
+        // The report of the lock's new state was lost, or the lock, asleep without a connection, need not report it.
         if ((this.isOperatedManually || this.#lastTroubleMs > 0) && this.#isStateOutdated())
           return 'in another state meanwhile';
         return this.#hadTrouble(Minutes(10)) ? 'cut off' : null;
@@ -430,6 +433,7 @@ function fixAt(atMs: number): GpsFix {
   const turn = (atMs % Minutes(10)) / Minutes(10);
   const radians = turn * 2 * Math.PI;
   const toE7 = (degrees: number): number => Math.round(degrees * 1e7) / 1e7;
+  // A thousandth of a degree of latitude is 111 m; a degree of longitude is shorter there.
   return {
     position: {
       latitudeDegrees: toE7(52.37 + Math.cos(radians) / 1000),

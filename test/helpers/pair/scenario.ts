@@ -29,7 +29,7 @@ export interface Scenario {
   readonly expect: EventLines | ((eventLines: EventLines, run: PairRun) => string | undefined);
 }
 
-/** How a lock is altered: by another power model, or by faults outside the model. */
+/** How a lock is altered: by another power model, or by faults outside the model (the same members as PairOptions). */
 export interface Alteration {
   readonly model?: PowerModel;
   readonly tamper?: (state: Draft, wakeAtMs: number) => number;
@@ -79,6 +79,7 @@ function lineOf(event: ObservedEvent, accepts: boolean): string | undefined {
   if (event.type === 'disconnect') return `disconnect ${event.cause}`;
   if (event.type === 'effect') {
     const { effect } = event;
+    // An attempt to connect while the gateway does not listen.
     if (effect.type === 'connect' && !accepts) return 'tries';
     if (effect.type === 'tone' || effect.type === 'siren') return `${effect.type} ${effect.durationMs / 1000} s`;
     return effect.type === 'lock' || effect.type === 'unlock' ? effect.type : undefined;

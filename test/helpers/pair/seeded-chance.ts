@@ -14,7 +14,7 @@ export class SeededChance {
     this.#state = seed >>> 0;
   }
 
-  /** A number in [0, 1). */
+  /** A number in [0, 1). The constants are mulberry32's. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
@@ -27,6 +27,7 @@ export class SeededChance {
     return minimum + Math.floor(this.next() * (limit - minimum));
   }
 
+  /** One of the choices, all with the same probability. */
   pick<T>(choices: readonly T[]): T {
     return choices[this.between(0, choices.length)] as T;
   }

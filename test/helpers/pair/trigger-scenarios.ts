@@ -10,7 +10,10 @@ import { lockManually, moveFor, PERIOD_HOUR, power, type Scenario, secondsOf, un
 /** Hour of the UTC day. */
 const NOON = 12;
 
-/** The lines of a connection with one cellular and one GPS ping, which closes 20 s after the last ping. */
+/**
+ * The lines of a connection with one cellular ping and, `fixAfterSeconds` later, one GPS ping. It closes 20 s after the
+ * last ping.
+ */
 function connectionWithFix(fromSeconds: number, reason: string, fixAfterSeconds: number): string[] {
   const closeSeconds = fromSeconds + fixAfterSeconds + 20;
   return [
@@ -122,6 +125,7 @@ export const TRIGGER_SCENARIOS: readonly Scenario[] = [
   {
     name: 'three days at rest',
     citation: 'once daily, at a minute of the day of the lock’s own',
+    // The third day is an hour short, so that a fourth ping would be a fault.
     hour: PERIOD_HOUR,
     play: (run) => run.advance(Hours(71)),
     // Once a day, from the first day on.

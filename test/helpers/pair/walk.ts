@@ -11,10 +11,12 @@ import { MIDNIGHT_MS } from './model-lock.js';
 import { CUTS } from './network.js';
 import { type PairOptions, PairRun } from './run.js';
 
+/** The length of a walk by default. */
 export const WALK_DAYS = 30;
 
 /** So few ids that some commands reuse an id, as commands of a gateway that has lost its data do. */
 const COMMAND_ID_COUNT = 2000;
+/** High windows: by day, over midnight, all day, of 12 minutes, and all but a minute of the day. */
 const WINDOWS: readonly HighWindow[] = [
   { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: 0 },
   { fromMinute: 1320, toMinute: 300, utcOffsetMinutes: 120 },
@@ -23,6 +25,7 @@ const WINDOWS: readonly HighWindow[] = [
   { fromMinute: 60, toMinute: 59, utcOffsetMinutes: 765 },
 ];
 
+/** The commands that walks and cases send. A high window that ends at minute 2000 is invalid: a day has 1440. */
 export const COMMANDS: readonly Command[] = [
   { type: 'unlock' },
   { type: 'lock' },
@@ -40,14 +43,17 @@ export const COMMANDS: readonly Command[] = [
   ...WINDOWS.map((highWindow): Command => ({ type: 'set-power', mode: 'HIGH', highWindow })),
 ];
 
+/** What may happen on a walk. */
 interface WalkStyle {
   /** How often the network, the modem or the power fails. */
   readonly troubles: 'none' | 'some' | 'many';
+  /** Whether a person changes settings at the lock, without a command. */
   readonly changeSettings: boolean;
   /** Whether a motion may last for hours. */
   readonly longMotions: boolean;
 }
 
+/** The style of a motion during {@link overflowBuffer}. */
 const QUIET: WalkStyle = { troubles: 'none', changeSettings: false, longMotions: false };
 
 /** Draws one walk and runs it to its end. */
@@ -161,6 +167,7 @@ function sendRandomCommand(run: PairRun, random: Prng): void {
     run.schedule(random.integer(1, Hours(40)), () => run.input({ type: 'settings', change: { airplane: false } }));
   }
   run.enqueueCommand(downlink);
+  // One command in five is repeated, once or twice.
   for (let repeats = random.integer(0, 9) - 7; repeats > 0; repeats--)
     run.schedule(random.integer(0, random.pick([20, Seconds(10), Hours(2)])), () => run.sendCommand(downlink));
 }
@@ -185,6 +192,7 @@ function changeSettings(run: PairRun, random: Prng): void {
 
 /** Breaks the coverage, the connection, the power or the gateway for some time. */
 function causeTrouble(run: PairRun, random: Prng, style: WalkStyle): void {
+  // Kinds from 8 on happen only with many troubles.
   const kind = random.integer(0, style.troubles === 'some' ? 7 : 13);
   if (style.troubles === 'many' && random.chance(0.02)) overflowBuffer(run, random);
   if (kind < 4) {

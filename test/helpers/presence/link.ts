@@ -13,7 +13,7 @@ import { encodeUplink } from '../../../proto/wire/codec.js';
 import type { Command, Downlink, Uplink } from '../../../proto/wire/ping.js';
 import type { TrueEvent } from './truth.js';
 
-/** A broker closes a silent connection after 1.5 times the keepalive (MQTT 3.1.1 §3.1.2.10). */
+/** A broker closes a silent connection after 1.5 times the keepalive of 300 s (MQTT 3.1.1 §3.1.2.10). */
 const KEEPALIVE_LIMIT = Seconds(450);
 const COMMAND_LIFETIME = Hours(24);
 
@@ -49,6 +49,7 @@ export class PresenceLink implements Link {
   #session: Session | undefined;
   /** Unanswered commands. */
   #pending: Downlink[] = [];
+  /** The number of acknowledgements that were lost on purpose. */
   lostAcks = 0;
 
   constructor(sender: Sender, events: LinkEvents, network: PresenceNetwork) {
@@ -127,6 +128,7 @@ export class PresenceLink implements Link {
     this.#record({ atMs: this.#nowMs, what: 'ends' }).isStored = true;
   }
 
+  /** The gateway listens again. */
   gatewayStarted(): void {
     this.#record({ atMs: this.#nowMs, what: 'listens' }).isStored = true;
   }
@@ -167,7 +169,7 @@ export class PresenceLink implements Link {
     this.#session = undefined;
   }
 
-  /** Ends the connection for the gateway by `end`, and reports the loss to the lock. */
+  /** Ends the connection for the gateway with the function `end`, and reports the loss to the lock. */
   #lose(end: () => void): void {
     const wasUp = this.#session?.isLockUp === true;
     end();

@@ -36,7 +36,9 @@ interface Profile {
   readonly commands?: readonly Command[];
   /** A switch that a person changes at the lock, for some hours at a time. */
   readonly changedOnLock?: 'airplane' | 'recovery';
+  /** Whether its battery is low now and then. */
   readonly lowBattery?: boolean;
+  /** Whether it is unlocked and ridden every two days, on average. */
   readonly rides?: boolean;
   /** At noon of this day an airplane command is sent on a dead connection; the lock receives it 20 h later. */
   readonly silenceCommandOnDay?: number;
@@ -95,7 +97,7 @@ const PROFILES: readonly Profile[] = [
   },
 ];
 
-/** Everything that happens to the lock with this number in the month. */
+/** Everything that happens to the lock with this index in the month that starts at `startMs` and lasts `span`. */
 export function makeHistory(index: number, random: Prng, startMs: number, span: Milliseconds): LockHistory {
   const profile = PROFILES[index % PROFILES.length] as Profile;
   const poweredOnMs = startMs + (random.chance(0.15) ? random.between(Days(1), Days(5)) : random.between(0, Hours(1)));
@@ -138,6 +140,7 @@ export function makeHistory(index: number, random: Prng, startMs: number, span: 
   };
 }
 
+/** Adds an event to the history. */
 type AddChange = (atMs: number, change: WorldChange) => void;
 
 /** Adds an outage of coverage of minutes, hours or days. */
@@ -166,6 +169,7 @@ function addLowBattery(addChange: AddChange, random: Prng, atMs: number): void {
   addChange(atMs + span, { type: 'battery', percent: 70 });
 }
 
+/** Adds switches of a setting at the lock, on and some hours later off. */
 function addLockSettingChanges(
   which: 'airplane' | 'recovery',
   addChange: AddChange,

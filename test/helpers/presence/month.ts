@@ -57,6 +57,7 @@ export class PresenceMonth {
   readonly #network: PresenceNetwork;
   #store: Store | undefined;
   #gateway: { readonly ingest: Ingest; readonly locks: Locks } | undefined;
+  /** Whether the gateway has crashed, so that it must not store anything more. */
   #hasCrashed = false;
   /** When the gateway last ran, as it recorded before its stop or crash. */
   #lastRanMs: number | null = null;
@@ -70,7 +71,7 @@ export class PresenceMonth {
     this.#network = { clock: this.clock, ingest: undefined, random: () => chance.fraction(), lostAcks: 0.03 };
   }
 
-  /** Starts a month: the gateway runs, and the locks have no power yet. */
+  /** Starts a month of `count` locks: the gateway runs, and the locks have no power yet. */
   static async start(seed: number, folder: string, count: number, span: Milliseconds): Promise<PresenceMonth> {
     const month = new PresenceMonth(seed, folder, Date.UTC(2026, 0, 5));
     await month.#startGateway();

@@ -26,12 +26,12 @@ export type SilenceRule = 'period-overdue' | 'window-offline' | 'recovery-offlin
 /** A time in which a rule was broken. */
 export interface Lateness {
   readonly rule: SilenceRule;
-  /** The lock is late after this time … */
+  /** The lock is late after `fromMs`, up to `toMs`; both ms since the epoch. */
   readonly fromMs: number;
-  /** … and until this one. */
   readonly toMs: number;
 }
 
+/** What a gateway should report about a lock; a rule's name if the lock is late by that rule. */
 export type TruePresence = 'never-seen' | 'online' | 'airplane' | 'low-battery' | 'asleep' | SilenceRule;
 
 /** A time in which the presence did not change. */
@@ -43,10 +43,11 @@ export interface PresencePeriod {
 
 type State = 'AIRPLANE' | 'LOW_BATTERY' | 'RECOVERY' | 'HIGH' | 'MID';
 
+/** How long each rule allows a lock to be silent (protocol.md §3). */
 const MAX_SILENCE_MS = { period: Hours(25), window: Minutes(10), recovery: Minutes(10) };
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** The state after some events. All times are ms since the epoch. */
+/** The true state of a lock after some events. All times are ms since the epoch. */
 class TrueState {
   /** When the gateway started; NEVER while it does not run. */
   listensSinceMs = NEVER;
@@ -174,6 +175,7 @@ class TrueState {
     return this.suspensions.reduce((sum, { fromMs, toMs }) => sum + Math.max(0, toMs - Math.max(fromMs, sinceMs)), 0);
   }
 
+  /** The presence now. `late` is the rule that is broken, if any. */
   presence(late: SilenceRule | undefined): TruePresence {
     if (this.isConnected) return 'online';
     if (this.firstConnectedMs === NEVER) return 'never-seen';
@@ -207,6 +209,7 @@ function overdueInWindow({ fromMinute, toMinute, utcOffsetMinutes }: HighWindow,
   return NEVER;
 }
 
+/** The truth about one lock, over all the time of a simulation. */
 export interface Truth {
   /** The times in which each rule was broken, whatever the presence was. */
   readonly latenesses: readonly Lateness[];
