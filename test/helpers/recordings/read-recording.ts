@@ -7,8 +7,9 @@ import type { RecordedEvent, RecordingFault, RecordingReader } from '../../../cl
 /** What a reader read. */
 export interface ReadRecording {
   readonly events: readonly RecordedEvent[];
-  /** Reasons with their rows, such as `a line without a time 3`. */
+  /** Why rows were skipped, each with the row's number, such as `a line without a time 3`. */
   readonly skipped: readonly string[];
+  /** Sentences about the whole recording. */
   readonly notes: readonly string[];
   readonly faults: readonly RecordingFault[];
 }
@@ -32,6 +33,7 @@ export async function readRecording(
     const read = await reader.read(chunksOf(Buffer.from(file), chunkBytes), sink);
     if (!read.ok) faults.push(read.error);
   }
+  // Some faults show only after the last file.
   const fault = reader.finish(sink);
   if (fault !== null) faults.push(fault);
   return { events, skipped, notes, faults };

@@ -30,6 +30,7 @@ export interface FunctionMutant {
   readonly owed: RegExp | null;
 }
 
+/** A ping as in a line of a trace. */
 type Ping = Parameters<Mutation>[0];
 
 const isGps = ({ ping_type }: Ping): boolean => ping_type === 'gps';
@@ -68,6 +69,7 @@ function setClocksBack(lines: readonly string[]): string[] {
   });
 }
 
+/** All functions that the checks are tested with. */
 export const FUNCTION_MUTANTS: readonly FunctionMutant[] = [
   {
     name: 'no theft pings',

@@ -72,6 +72,7 @@ export function repeatRun(golden: GoldenTrace): Pick<GoldenTrace, 'lines' | 'sha
   return { lines, sha256: hash.digest('hex') };
 }
 
+// Runs only if this file is the program, and not if a test imports it.
 if (process.argv[1] === import.meta.filename && process.argv[2] === '--write') {
   const renewed = readGoldenTraces().map((golden) => ({ ...golden, ...repeatRun(golden) }));
   writeFileSync(FILE, `${JSON.stringify(renewed, null, 2)}\n`);

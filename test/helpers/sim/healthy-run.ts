@@ -49,6 +49,7 @@ const COMMANDS: readonly Command[] = [
 /** How often the judge gets a tick, so that expired deadlines are found in time. */
 const TICK_INTERVAL_MS = Minutes(1);
 
+/** The size of a run, and what is wrong with its locks or its network. */
 export interface HealthyRunOptions {
   readonly seed: string | number;
   readonly locks: number;
@@ -134,6 +135,7 @@ class StreamJudge {
   #commands = 0;
   #acks = 0;
 
+  /** Reads the next line of the trace. @throws Error if it can't be read */
   read(line: string): void {
     const event = this.#reader.read(line);
     if (!event.ok) throw new Error(`line ${event.error.line}: ${event.error.message}`);
@@ -157,9 +159,11 @@ class StreamJudge {
     this.#owed?.event(event.value, this.#reader.line);
     if (event.value.event === 'command') this.#commands += 1;
     if (event.value.event === 'ack') this.#acks += 1;
+    // The second argument is meant for the line's number.
     this.#check?.judge(event.value, event.value.atMs);
   }
 
+  /** Tells the judge the time, so that it finds what is overdue. */
   tick(atMs: number): void {
     this.#check?.judge({ event: 'tick', atMs }, atMs);
   }

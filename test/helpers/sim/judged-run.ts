@@ -12,6 +12,7 @@ import { eachLine } from './each-line.js';
 /** The start of judged runs: a Monday, ms since the epoch. */
 export const RUN_STARTS_MS = Date.UTC(2026, 0, 5);
 
+/** The options of a virtual run, of which only the seed and the numbers of locks and days have no default. */
 type Options = Partial<VirtualTraceOptions> & Pick<VirtualTraceOptions, 'seed' | 'locks' | 'days'>;
 
 /** The lines of a run's trace. */

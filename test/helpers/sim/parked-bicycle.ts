@@ -1,6 +1,7 @@
 /** The default first state of a simulated lock in tests: a bicycle that is parked and locked. */
 import { DEFAULT_POWER } from '../../../proto/wire/ping.js';
 
+/** What the lock and its surroundings are at the start: with coverage, and with a free sky for GPS. */
 export const PARKED = {
   lockState: 'locked',
   batteryPercent: 70,

@@ -7,6 +7,7 @@ import type { Ping, PowerSettings } from '../../../proto/wire/ping.js';
 /** The settings of the ping's lock: ride tracking is on. */
 export const RIDE_POWER: PowerSettings = { mode: 'MID', rideTracking: true, airplane: false, recovery: false };
 
+/** The ping: the bicycle is unlocked and moves. */
 export const RIDE_PING: Ping = {
   kind: 'cellular',
   reason: 'REASON_UNLOCKED_MOVEMENT',

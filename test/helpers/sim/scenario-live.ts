@@ -37,6 +37,7 @@ interface Checks {
   equal(actual: unknown, wanted: unknown, message: string): boolean;
 }
 
+/** Where the operators' interface of the gateway is, and its token. */
 function operatorOf(gateway: Gateway): { readonly gateway: string; readonly token: string } {
   return { gateway: `http://127.0.0.1:${gateway.operatorPort}`, token: gateway.operatorToken };
 }
@@ -104,6 +105,7 @@ async function preparePlay(scenario: Scenario, gateway: Gateway, clock: VirtualC
   const macs = scenarioMacs(scenario, scenario.seed, scenario.startMs);
   const secrets = await provisionLocks(client, new Set(macs), MERCHANT, NO_INTERRUPT.signal);
   const address = { host: '127.0.0.1', port: gateway.mqttPort };
+  // The locks are new, so they have not booted before.
   const bootsBefore = 0;
   const live = new LiveActors({ client, address, macs }, bootsBefore);
   await live.prepare(scenario);
@@ -207,6 +209,7 @@ export function checkSameAsVirtual(t: Checks, live: ScenarioOutcome): void {
   // The order in which pings were made is compared. They may arrive in another order: theft pings are sent first
   // (protocol.md §2).
   for (const [lock, { pings }] of run.play.records) {
+    // The same lock in the other run, by its name in the scenario.
     const record = live.records.get(lock);
     t.same(record?.pings.map(pingText), pings.map(pingText), `${name}: ${lock} made the same pings`);
     t.same(pingsWithoutTimes(record?.pings ?? []), pingsWithoutTimes(pings), `${name}: with the same content`);

@@ -45,6 +45,7 @@ export class WorldTruth {
     }
   }
 
+  /** Adds a `world` event, in order of time. @throws Error if it names a lock that is not in the header */
   add({ mac, atMs, members }: TraceWorld): void {
     const truth = mac === null ? undefined : this.#locks.get(mac);
     if (truth === undefined) throw new Error('a world event names a lock that is not in the header');
@@ -77,6 +78,7 @@ export class WorldTruth {
   }
 }
 
+/** Whether the lock had no coverage, booted or restarted its modem at some moment of this time. */
 function cutWithin({ uncovered, cuts }: LockTruth, fromMs: number, toMs: number): boolean {
   return overlaps(uncovered, fromMs, toMs) || cuts.some((atMs) => atMs >= fromMs && atMs <= toMs);
 }

@@ -22,9 +22,13 @@ import {
 import { CONNACK_ACCEPTED, connectPacket, pubackHex, publishPacket } from '../mqtt/raw-lock.js';
 import { SeededChance } from '../pair/seeded-chance.js';
 
+/** What the program is started with. */
 export interface SoakRequest {
+  /** The gateway's MQTT port. */
   readonly port: number;
+  /** The number of locks. */
   readonly locks: number;
+  /** The boot number of all pings, which no other run uses. */
   readonly boot: number;
   readonly seed: number;
 }
@@ -50,7 +54,10 @@ const KEEPALIVE_SECONDS = 300;
 /** The wait before a failed connection is tried again. */
 const RETRY_MS = 100;
 
-/** The bytes of a ping, in which each lock writes its sequence and time; replaced when the boot number is known. */
+/**
+ * The bytes of a ping, into which each lock writes its sequence and the time before it sends them. Replaced at the
+ * start by those with the run's boot number.
+ */
 const template = { value: pingTemplate(1) };
 
 /** One lock, which reconnects whenever its connection closes. */
@@ -59,11 +66,13 @@ class SoakLock {
   connects = 0;
   repeats = 0;
   skippedTurns = 0;
+  /** Called after each CONNACK and PUBACK. */
   onChange: () => void = () => undefined;
   readonly #request: SoakRequest;
   readonly #connectPacket: Buffer;
   readonly #chance: SeededChance;
   #socket: Socket | undefined;
+  /** Whether the gateway has accepted the connection. */
   #isOpen = false;
   /** The ping that waits for its PUBACK, and the expected PUBACK in hex. */
   #inFlight: { readonly packet: Buffer; readonly answer: string } | undefined;
@@ -163,7 +172,9 @@ class SoakLock {
 class SoakLocks {
   readonly locks: readonly SoakLock[];
   isSending = false;
+  /** The next turn, counted from the start of sending. */
   #turn = 0;
+  /** When sending started, ms of the process's monotonic clock. */
   #startedMs = 0;
   #onAllIdle: (() => void) | undefined;
 
@@ -211,8 +222,8 @@ class SoakLocks {
   /** Runs all due turns. A late turn is made up for, so that the rate is constant. */
   #runDueTurns(): void {
     if (!this.isSending) return;
-    const due = Math.floor((performance.now() - this.#startedMs) / TURN_MS);
-    for (; this.#turn <= due; this.#turn += 1) {
+    const dueTurn = Math.floor((performance.now() - this.#startedMs) / TURN_MS);
+    for (; this.#turn <= dueTurn; this.#turn += 1) {
       for (let index = this.#turn % TURNS_PER_SECOND; index < this.locks.length; index += TURNS_PER_SECOND)
         this.locks[index]?.ping();
     }

@@ -20,6 +20,7 @@ interface LockPings {
   readonly hashes: Uint32Array;
 }
 
+/** The server, and its counts. */
 export class SoakMerchant {
   /** Webhooks with an invalid signature, or repeats that differ, as sentences. */
   readonly mistakes: string[] = [];
@@ -30,6 +31,7 @@ export class SoakMerchant {
   readonly #pingsByMac = new Map<string, LockPings>();
   readonly #server: Server;
   #webhook: Webhook | undefined;
+  /** Called after each received webhook. */
   onArrival: () => void = () => undefined;
 
   private constructor() {

@@ -15,6 +15,7 @@ import type { Teardown } from '../store/temp-folder.js';
 import type { SoakRequest, SoakTally } from './soak-locks.js';
 import { SoakMerchant } from './soak-merchant.js';
 
+/** The size of the test. */
 export interface SoakOptions {
   readonly seed: number;
   /** The number of locks. Each lock sends one ping a second. */
@@ -42,22 +43,28 @@ export interface SoakMeasurement {
   readonly connections: number;
 }
 
+/** The result of the test; counts are of pings unless they say otherwise. */
 export interface SoakResult {
   readonly measurements: readonly SoakMeasurement[];
   readonly tally: SoakTally;
   /** The number of acknowledged pings. */
   readonly acked: number;
+  /** The number of received webhooks. */
   readonly arrivals: number;
+  /** Acknowledged pings that the merchant did not receive, and received pings that no lock sent. */
   readonly missing: number;
   readonly neverSent: number;
+  /** Wrong signatures, and repeats that differ, as sentences. */
   readonly mistakes: readonly string[];
   readonly errorLines: readonly string[];
   readonly exitCode: number | null;
 }
 
+/** The test that gets the run's comments. */
 type Test = Teardown & { comment(line: string): void };
 
 const LOCKS_PROGRAM = fileURLToPath(new URL('./soak-locks.js', import.meta.url));
+/** A gateway stops within this time (quality.md §2). */
 const STOP_SECONDS = 10;
 /** The operating system shows with a short delay that a connection has closed. */
 const SOCKET_DELAY_MS = 300;
@@ -165,6 +172,7 @@ export function establishedConnections(port: number): number {
  * connection twice if another one closes while the text is read.
  */
 export function countEstablished(table: string, port: number): number {
+  // Linux lists 127.0.0.1:1883 as `0100007F:075B`: the address's bytes in reverse order, in hex.
   const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   const clients = new Set<string>();
   for (const row of table.split('\n').slice(1)) {
