@@ -60,6 +60,7 @@ export function downlinkToJson({ id, expiresMs, command }: Downlink): object {
   return command.type === 'set-power' ? { ...head, ...changeToJson(command) } : head;
 }
 
+/** A change of the power settings; members that it does not change are left out. */
 function changeToJson({ mode, rideTracking, airplane, recovery, highWindow }: PowerChange): object {
   return {
     ...(mode !== undefined && { mode }),

@@ -3,7 +3,7 @@
  * is what the gateway stores in one transaction.
  */
 
-import type { Commit, IncomingUplink } from '../../../gateway/store/contract/log/commit.js';
+import { type Commit, type IncomingUplink, UPLINK_KINDS } from '../../../gateway/store/contract/log/commit.js';
 import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { testBytes } from '../gateway/test-gateway.js';
 import { SeededChance } from '../pair/seeded-chance.js';
@@ -50,7 +50,7 @@ export class UplinkSource {
       boot: 1,
       sequence,
       digest: this.#digests[sample] as Buffer,
-      kind: 2,
+      kind: UPLINK_KINDS.indexOf('cellular'),
       bytes: this.#payloads[sample] as Buffer,
       receivedAtMs: START_MS + this.#sent,
       buffered: false,

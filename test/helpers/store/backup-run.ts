@@ -14,12 +14,14 @@ import { eventually } from '../gateway/webhook-setup.js';
 import { TestLock } from '../mqtt/test-lock.js';
 import { type Teardown, tempFolder } from './temp-folder.js';
 
+/** The size of the run. */
 export interface BackupRunOptions {
   readonly locks: number;
   /** The number of pings that are acknowledged before the backup starts; locks send until it has finished. */
   readonly ackedBeforeBackup: number;
 }
 
+/** What the command, the locks, the merchant and the restored store say. */
 export interface BackupRun {
   /** The exit code of the command. */
   readonly code: number | null;

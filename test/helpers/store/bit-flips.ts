@@ -6,6 +6,7 @@ import { checkBlocks } from '../../../gateway/store/sqlite/check/blocks.js';
 import { checkDatabase } from '../../../gateway/store/sqlite/check/check.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
 
+/** How many flips were found, and which were not. */
 export interface FlipResult {
   /** The number of flips, and how many of them `db check` found. */
   readonly count: number;
@@ -96,6 +97,7 @@ function digestRows(file: string): string {
   }
 }
 
+/** A random byte that carries information. */
 function chooseByte({ length }: Buffer, chance: SeededChance, carriesInformation: (offset: number) => boolean): number {
   for (;;) {
     const offset = chance.between(0, length);

@@ -8,6 +8,7 @@ import path from 'node:path';
 import { threadId } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 
+/** How many statements one thread has run. */
 export interface StatementCount {
   /** Statements that may write. */
   readonly run: number;
@@ -17,11 +18,14 @@ export interface StatementCount {
 
 const COUNTED = ['run', 'get', 'all', 'iterate'] as const;
 
+/** A method of a prepared statement. */
 type Runner = (this: unknown, ...values: unknown[]) => unknown;
 
+/** Replaces the methods of all prepared statements of this thread by methods that also count. */
 function countIn(folder: string): void {
   const file = openSync(path.join(folder, `thread-${threadId}`), 'w');
   const count = { run: 0, read: 0 };
+  // better-sqlite3 does not export the class of statements.
   const database = new Database(':memory:');
   const statement = Object.getPrototypeOf(database.prepare('SELECT 1')) as Record<string, Runner>;
   database.close();

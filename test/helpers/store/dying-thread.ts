@@ -1,6 +1,7 @@
 /**
  * Preloaded into a process, makes each of its worker threads die of an error once the file named in
- * LOCKGATE_DYING_THREAD exists. Simulates a bug or a lack of memory in the log thread.
+ * LOCKGATE_DYING_THREAD exists. Simulates a bug or a lack of memory in the log thread, in which the gateway stores
+ * uplinks.
  */
 import { existsSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';

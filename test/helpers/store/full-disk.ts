@@ -5,6 +5,7 @@ import { closeSync, openSync, writeSync } from 'node:fs';
 export function fillDisk(file: string): void {
   const descriptor = openSync(file, 'w');
   const page = Buffer.alloc(4096);
+  // ENOSPC, no space left, ends the loop.
   try {
     for (;;) writeSync(descriptor, page);
   } catch (error) {

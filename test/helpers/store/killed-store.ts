@@ -16,6 +16,7 @@ const FRAME_BYTES = 24 + PAGE_BYTES;
 const COMMIT_OFFSET_BYTES = 4;
 const UPLINKS_PER_COMMIT = 20;
 
+/** The copied store. */
 export interface KilledStore {
   readonly file: string;
   /** Where each commit of the WAL ends, in bytes. */
@@ -55,6 +56,7 @@ export async function killedStore(
   };
 }
 
+/** The frames of a WAL (https://sqlite.org/fileformat2.html#walformat), each with the offset of its end. */
 function framesOf(wal: Buffer): { page: number; isCommit: boolean; end: number }[] {
   return Array.from({ length: Math.floor((wal.length - WAL_HEADER_BYTES) / FRAME_BYTES) }, (_, index) => {
     const offset = WAL_HEADER_BYTES + index * FRAME_BYTES;

@@ -1,31 +1,43 @@
-/** A store of one gateway that behaves as if others shared it: a test says what they own, and what they ask for. */
+/**
+ * A store of one gateway, the tested one, that behaves as if other gateways shared it: a test says what they own, and
+ * what they ask for. What a gateway owns, only that gateway serves: a lock, the phones that act for a lock (each a
+ * *part*), or a webhook URL. The rules are in gateway/store/contract/slots/ownership.ts.
+ */
 import type { AdoptedPart, Claim, LockPart, Ownership } from '../../../gateway/store/contract/slots/ownership.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
 import { withOverrides } from '../durability/sabotage.js';
 
+/** What all gateways own, as the test sets it. */
 export class ScriptedOwnership {
-  /** The parts that the tested gateway owns, as `deviceId/source`. */
+  /** The parts that the tested gateway owns, as `deviceId/source`, such as `7/lock` or `7/phone`. */
   readonly owned = new Set<string>();
-  /** The URLs that it owns. */
+  /** The ids of the URLs that the tested gateway owns. */
   readonly ownedUrls = new Set<number>();
-  /** The answers to claims that are not simply granted, by `deviceId/source`. */
+  /** The answers to the tested gateway's claims of parts, by `deviceId/source`. Other claims are granted. */
   readonly claims = new Map<string, Claim>();
-  /** The parts that the next look for parts without an owner finds. */
+  /** The parts without an owner, which the tested gateway gets when it next looks for some. */
   orphans: AdoptedPart[] = [];
+  /** The parts that the tested gateway has released. */
   readonly released: LockPart[] = [];
-  /** The URLs that other gateways own. */
+  /** The ids of the URLs that other gateways own. */
   readonly urlsElsewhere = new Set<number>();
+  /** Calls the tested gateway as if another gateway asked for a part. */
   wish: (part: LockPart) => void = () => undefined;
+  /** Calls the tested gateway as if another gateway was to have a URL. */
   wishUrl: (urlId: number) => void = () => undefined;
 
+  /** Wraps the store of the tested gateway. */
   readonly wrap = (store: Store): Store => withOverrides(store, { ownership: this.#ownership });
 
   readonly #ownership: Ownership = {
+    // The number under which the gateway writes, of those of all gateways.
     slot: 0,
     locks: {
+      // Other gateways may own parts.
       isSole: false,
       owns: (deviceId, source) => this.owned.has(`${deviceId}/${source}`),
       claim: async ({ deviceId, source }) => {
+        // `unheardSinceMs: null`: there was no time in which no gateway served the part.
         const claim = this.claims.get(`${deviceId}/${source}`) ?? { isGranted: true, unheardSinceMs: null };
         if (claim.isGranted) this.owned.add(`${deviceId}/${source}`);
         return claim;

@@ -3,7 +3,7 @@
  * deliveries, changed and deleted rows. For tests of the file itself, so most values are arbitrary.
  */
 
-import type { Incoming } from '../../../gateway/store/contract/log/commit.js';
+import { type Incoming, UPLINK_KINDS } from '../../../gateway/store/contract/log/commit.js';
 import { positionAfter } from '../../../gateway/store/contract/log/log-position.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
 import type { AttemptRecord } from '../../../gateway/store/contract/webhooks/delivery.js';
@@ -19,13 +19,15 @@ import { makeStore } from './new-store.js';
 /** The time of the store's first row, ms since the epoch. */
 export const STOCK_START_MS = Date.UTC(2099, 9, 1);
 const OCTOBER = '2099-10' as Month;
+/** In place of the hash of a secret: any 32 bytes. */
 const HASH = Buffer.alloc(32, 7);
 const UPLINKS_PER_COMMIT = 40;
 /** Every seventh delivery fails once. */
 const FAIL_EVERY = 7;
-/** Small runs (groups of uplinks that are indexed together), so that the indexes contain most uplinks. */
+/** Uplinks are sorted into the indexes in small groups (runs), so that the indexes contain most uplinks. */
 const SMALL_RUN_SIZE = { minUplinks: 30, uplinksPerCredential: 1, maxUplinks: 60 };
 
+/** How many locks the store has, and about how many pings of them. */
 export interface StockSize {
   readonly locks: number;
   readonly pings: number;
@@ -103,7 +105,8 @@ async function stockUplinks(store: Store, { locks, pings }: StockSize, chance: S
         digest: uplinkDigest(bytes),
       };
       const receivedAtMs = STOCK_START_MS + (storedCount + index) * 1000;
-      incoming.push({ type: 'uplink', ...uplinkKey, kind: 1, bytes, receivedAtMs, buffered: false });
+      const kind = UPLINK_KINDS.indexOf('cellular');
+      incoming.push({ type: 'uplink', ...uplinkKey, kind, bytes, receivedAtMs, buffered: false });
       // The state is a text of 600 to 800 bytes plus its frame: its content does not matter.
       states.set(
         deviceId,

@@ -8,6 +8,7 @@ import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
 import { withOverrides } from '../durability/sabotage.js';
 
+/** How the store fails; {@link FAULTS} explains each. */
 export type StoreFault = 'io-error' | 'never-ends';
 
 /** Returns an error as an engine throws it, with SQLite's code. */
@@ -15,6 +16,7 @@ export function sqliteError(code: string, message: string): Error {
   return Object.assign(new Error(message), { code });
 }
 
+/** Returns a store that fails in this way while the data folder has the file. */
 export const FAULTS: Readonly<Record<StoreFault, (store: Store, data: string) => Store>> = {
   /** An fsync fails, and nothing of the write is on the disk. */
   'io-error': (store, data) =>
@@ -48,7 +50,7 @@ export function beginFault(data: string): void {
   writeFileSync(faultFile(data), '');
 }
 
-/** Ends the fault, for the next start. */
+/** Ends the fault, so that the next start of the gateway succeeds. */
 export function endFault(data: string): void {
   rmSync(faultFile(data));
 }

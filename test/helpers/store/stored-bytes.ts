@@ -2,7 +2,7 @@
 import SqliteDatabase from 'better-sqlite3';
 import type { Gateway } from '../../../gateway/gateway.js';
 
-/** Returns the path of the store's file. */
+/** Returns the path of the store's file. The store describes itself as `SQLite, PATH`. */
 export function storeFileOf({ store }: Gateway): string {
   return store.description.replace(/^SQLite, /, '');
 }

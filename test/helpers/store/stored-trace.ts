@@ -19,6 +19,7 @@ import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 import { MERCHANT } from '../gateway/test-gateway.js';
 import { root } from '../house/our-files.js';
 
+/** The lock whose trace was stored. */
 export interface StoredTrace {
   readonly mac: Mac;
   readonly deviceId: number;
@@ -62,6 +63,7 @@ export function judgeEventOf(event: TraceEvent): JudgeEvent {
       return { type: 'command', id: event.id, command: event.command, expiresMs: event.expiresMs, atMs };
     case 'gateway':
       return { type: 'gateway', state: event.state, atMs };
+    // Other events, such as what happens around the lock, only tell the judge the time.
     default:
       return { type: 'tick', atMs };
   }

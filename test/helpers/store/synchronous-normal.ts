@@ -12,6 +12,7 @@ const SWITCH = 'LOCKGATE_SYNCHRONOUS_NORMAL';
 /** The environment of a process that is to be sabotaged. */
 export const SYNCHRONOUS_NORMAL: NodeJS.ProcessEnv = { [SWITCH]: '1', NODE_OPTIONS: `--import ${import.meta.url}` };
 
+/** Changes how every connection to a database sets and reports `synchronous`. */
 function sabotage(): void {
   const { pragma } = SqliteDatabase.prototype;
   SqliteDatabase.prototype.pragma = function (source, options) {

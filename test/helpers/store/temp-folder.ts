@@ -1,4 +1,4 @@
-/** Temporary folders for tests. */
+/** Temporary folders for tests, and the type of what ends them: a test. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

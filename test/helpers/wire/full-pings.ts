@@ -1,8 +1,9 @@
-// Makes pings with every field of their type from the table of ping fields, so that tests cover a new field as soon as
-// the table has it.
+// Makes pings with every field of their type from the table of ping fields (proto/wire/ping-fields.ts), so that tests
+// cover a new field as soon as the table has it.
 import type { Ping } from '../../../proto/wire/ping.js';
 import { PING_FIELD_ROWS, type PingField, type PingProperty, type PingType } from '../../../proto/wire/ping-fields.js';
 
+/** All types of pings. */
 export const PING_TYPES: readonly PingType[] = ['cellular', 'gps', 'close_connection'];
 
 /** The fields that pings of the type carry, in the order of the table. */

@@ -1,11 +1,14 @@
-// Lines of traces for the tests of their format (protocol.md §4).
+// Lines of traces (recorded events of locks, one JSON object a line) for the tests of their format (protocol.md §4):
+// members to write lines with, a reader, and random uplinks (messages of locks).
 import fc from 'fast-check';
 import { TraceReader } from '../../../proto/trace/reader.js';
 import type { TraceEvent } from '../../../proto/trace/trace.js';
 import type { Uplink } from '../../../proto/wire/ping.js';
 import { cellular, START_MS } from '../pair/judged-uplinks.js';
 
+/** The first line of a trace, without settings of locks. */
 export const HEADER = '{"trace":"lockgate","version":1,"locks":{}}';
+/** The member with the time. */
 export const AT = '"at":"2026-11-20T06:00:00.000Z"';
 /** The members with the time and the lock, which most lines start with. */
 export const OF_LOCK = `${AT},"mac":"A4:C1:38:F0:E1:D2"`;
@@ -24,6 +27,7 @@ export function readEvents(...lines: string[]): TraceEvent[] {
   return events;
 }
 
+/** Random bodies of uplinks: pings with each kind of value, also implausible ones, and answers to commands. */
 export const bodies = fc.oneof(
   fc.constantFrom<Uplink['body']>(
     cellular(),
@@ -51,6 +55,7 @@ export const bodies = fc.oneof(
     },
   ),
 );
+/** Random uplinks, with numbers up to the largest that the wire can carry. */
 export const uplinks: fc.Arbitrary<Uplink> = fc.record({
   boot: fc.nat({ max: 2 ** 32 - 1 }),
   sequence: fc.nat({ max: 2 ** 32 - 1 }),

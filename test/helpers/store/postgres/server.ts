@@ -21,9 +21,13 @@ const CACHED_CLUSTER = path.join(root, 'dist/program/postgres-cluster');
 const IS_READY = /database system is ready to accept connections/;
 const SUPERUSER = 'postgres';
 
-/** What the shell does: runs the server ($1 and on), and ends it and deletes its folder ($0) once its input ends. */
+/**
+ * What the shell does: runs the server ($1 and on) in the background, and when its own input ends, ends the server and
+ * deletes the server's folder ($0). SIGINT makes PostgreSQL disconnect its clients and stop.
+ */
 const HOLD = 'trap "" INT TERM; "$@" & cat >/dev/null; kill -INT $!; wait $!; rm -rf "$0"';
 
+/** A running server. */
 export interface PostgresServer {
   readonly port: number;
   /** The process id of the server. */
@@ -62,6 +66,7 @@ export async function startPostgres(test: Teardown): Promise<PostgresServer> {
   const settings = { shared_buffers: '32MB', max_connections: '80', unix_socket_directories: folder, fsync: 'on' };
   const server = [
     ...asPostgres(path.join(programs, 'postgres')),
+    // -D is the folder of the data, -h the address to listen on.
     ...['-D', cluster, '-h', '127.0.0.1', '-p', String(port)],
     ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
   ];
@@ -76,6 +81,7 @@ export async function startPostgres(test: Teardown): Promise<PostgresServer> {
     return ended;
   });
   const log = await readyLog(shell.stderr);
+  // The file's first line is the server's process id.
   const pid = Number(execFileSync('head', ['-n', '1', path.join(cluster, 'postmaster.pid')], { encoding: 'utf8' }));
   if (!IS_READY.test(log)) throw new Error(`PostgreSQL did not start: ${log}`);
   return new LocalServer(port, pid);
@@ -132,6 +138,7 @@ function makeCluster(programs: string): string {
     chmodSync(folder, 0o777);
     const cluster = path.join(folder, 'cluster');
     const [program = '', ...user] = asPostgres(path.join(programs, 'initdb'));
+    // Without passwords, and with small segments of the write-ahead log, so that the copy is small.
     const shape = ['-A', 'trust', '-U', SUPERUSER, '-E', 'UTF8', '--locale=C.UTF-8', '--wal-segsize=1'];
     execFileSync(program, [...user, '-D', cluster, '--no-sync', ...shape], { stdio: 'ignore' });
     mkdirSync(path.dirname(CACHED_CLUSTER), { recursive: true });
@@ -141,6 +148,7 @@ function makeCluster(programs: string): string {
     try {
       renameSync(unfinished, CACHED_CLUSTER);
     } catch {
+      // Another test file was faster.
       rmSync(unfinished, { recursive: true });
     }
     return CACHED_CLUSTER;
@@ -149,6 +157,7 @@ function makeCluster(programs: string): string {
   }
 }
 
+/** A port that the system chooses. Unlike http/free-port.ts: this server never restarts on the same port. */
 function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();

@@ -1,4 +1,7 @@
-/** Databases of a test file's one server, by the folders that tests of engines open a store on. */
+/**
+ * Databases on one PostgreSQL server for a test file. Tests that run with every engine name a store by its folder, as
+ * SQLite needs it; here each folder stands for a database.
+ */
 import type { Store } from '../../../../gateway/store/contract/store.js';
 import type { StoreOptions } from '../../../../gateway/store/contract/store-options.js';
 import { openPostgresStore } from '../../../../gateway/store/postgres/open-postgres-store.js';
@@ -25,11 +28,12 @@ export class TestDatabases {
 
   /** The URL of the database that a folder stands for. */
   urlOf(folder: string): Promise<string> {
-    const known = this.#urls.get(folder) ?? this.#make();
-    this.#urls.set(folder, known);
-    return known;
+    const url = this.#urls.get(folder) ?? this.#make();
+    this.#urls.set(folder, url);
+    return url;
   }
 
+  /** Opens the store in the database of a folder, and makes the database if it is new. */
   async open(folder: string, options?: StoreOptions): Promise<Store> {
     return await openPostgresStore(await this.urlOf(folder), options);
   }
@@ -45,7 +49,7 @@ export class TestDatabases {
     const url = await server.createDatabase();
     await (await openPostgresStore(url)).close();
     const name = new URL(url).pathname.slice(1);
-    // The next claim of the slot must not find this one's row: the copies are new stores.
+    // A gateway leaves rows about itself (`node`) in its store. The copies must be stores that had no gateway yet.
     await server.query(name, 'DELETE FROM node');
     await server.query(name, 'DELETE FROM node_beat');
     return name;
