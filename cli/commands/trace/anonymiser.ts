@@ -65,7 +65,7 @@ export async function anonymiseTrace(file: string, flags: AnonymiseFlags): Promi
   }
 }
 
-/** Anonymises headers and events. The same seed gives the same result. */
+/** Anonymises headers and events, without reading or writing files. The same seed gives the same result. */
 export class TraceAnonymiser {
   readonly #seed: string;
   readonly #timeShiftMs: number;
@@ -88,8 +88,10 @@ export class TraceAnonymiser {
         this.mac(mac),
         {
           ...lock,
+          // When the lock last began its daily pings; null if unknown.
           lastPeriodMs: lock.lastPeriodMs === null ? null : this.time(lock.lastPeriodMs),
-          ...(lock.reflashed !== undefined && { reflashed: lock.reflashed.map((markMs) => this.time(markMs)) }),
+          // When the lock's memory was wiped.
+          ...(lock.reflashed !== undefined && { reflashed: lock.reflashed.map((timeMs) => this.time(timeMs)) }),
           ...(lock.commands !== undefined && { commands: lock.commands.map((each) => this.#earlierCommand(each)) }),
         },
       ]),
@@ -120,7 +122,8 @@ export class TraceAnonymiser {
         const expiry = expiresMs === undefined ? {} : { expiresMs: this.time(expiresMs) };
         return { ...event, atMs, mac: this.mac(event.mac), ...expiry };
       }
-      default:
+      case 'connect':
+      case 'disconnect':
         return { ...event, atMs, mac: this.mac(event.mac) };
     }
   }
@@ -130,6 +133,7 @@ export class TraceAnonymiser {
     const known = this.#replacements.get(mac);
     if (known !== undefined) return known;
     let digest = this.#seededDigest(`mac ${mac}`);
+    // Two MACs may have digests that start with the same six bytes.
     while (this.#usedMacs.has(macFromDigest(digest))) digest = this.#seededDigest(`again ${digest.toString('hex')}`);
     const replacement = macFromDigest(digest);
     this.#replacements.set(mac, replacement);
@@ -172,7 +176,10 @@ export class TraceAnonymiser {
     };
   }
 
-  /** Different details become different words: two different uplinks with the same key are a finding. */
+  /**
+   * Different details become different words. Two uplinks with the same numbers but different content are a finding,
+   * which the copy must have too.
+   */
   #ack(ack: CommandAck): CommandAck {
     if (ack.detail === '') return ack;
     return { ...ack, detail: this.#seededDigest(`detail ${ack.detail}`).toString('hex', 0, 4) };

@@ -1,6 +1,6 @@
 /**
- * Lets a command read a trace twice. A file is read again from the disk; the standard input is first copied to a
- * temporary file, which is removed at the end.
+ * Lets a command such as `trace why` read a trace twice. A file is read again from the disk; the standard input is
+ * first copied to a temporary file (a spool), which is removed at the end.
  */
 import { createWriteStream, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -37,7 +37,8 @@ export async function withSpooledTrace<T>(file: string, work: (trace: SpooledTra
 }
 
 /**
- * Copies the standard input, gzipped or not, and returns the copy's path. A name that ends in `.gz` says it is gzipped.
+ * Copies the bytes of the standard input, gzipped or not, and returns the copy's path. The name of a gzipped copy ends
+ * in `.gz`.
  */
 async function copyInput(folder: string): Promise<string> {
   const input = process.stdin[Symbol.asyncIterator]() as AsyncIterator<Buffer | string>;

@@ -61,6 +61,7 @@ export async function readTraceFile(file: string, visitor: TraceVisitor): Promis
     (bytes, start, end) => {
       const event = reader.readBytes(bytes, start, end);
       if (!event.ok) throw lineError(file, event.error.line, event.error.message);
+      // The header and empty lines give no event.
       if (event.value !== null) visitor.event(event.value, reader.line, reader.raw);
       else if (hasHeader) visitor.empty?.(reader.line);
       else if (reader.header !== null) {

@@ -131,7 +131,9 @@ function parseMqttUrl(text: string): MqttTarget {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || url.protocol !== 'mqtt:' || url.hostname === '')
     throw new InvalidArgumentError('Expected mqtt://host:port.');
-  return { host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port === '' ? DEFAULT_MQTT_PORT : Number(url.port) };
+  // A URL has an IPv6 address in brackets, mqtt://[::1]:1883; a socket needs it without them.
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  return { host, port: url.port === '' ? DEFAULT_MQTT_PORT : Number(url.port) };
 }
 
 function parseSpeed(text: string): ReplaySpeed {

@@ -55,7 +55,7 @@ export interface CheckedFile {
 }
 
 /**
- * Checks one file, with all findings in memory.
+ * Checks one file, with all findings in memory. For tests and measurements; the command calls {@link reportFile}.
  *
  * @throws LockgateError `input-…` if the file can't be read to its end
  */
@@ -109,6 +109,7 @@ class FileJudgement {
   }
 
   header(header: TraceHeader): void {
+    // No observer of the judge itself: those of this file follow the trace's events.
     this.check = new TraceCheck(POWER_MODEL, header, this.#withCoverage, null, this.#sink);
     const sink = this.#sink;
     if (sink !== undefined) for (const observer of this.#observers) observer.header?.(header, sink);

@@ -58,7 +58,8 @@ export class RequiredRows {
       );
       throw new LockgateError('input-row', `there is no row ${name}: docs/certificate.md lists them.${suggestion}`);
     }
-    this.#maker = new CertificateMaker(POWER_MODEL, null, ignored);
+    const everyFirmware = null;
+    this.#maker = new CertificateMaker(POWER_MODEL, everyFirmware, ignored);
   }
 
   /** Follows one file. The file must be read to its end before the next observer is used. */
@@ -68,12 +69,14 @@ export class RequiredRows {
       header: (header) => maker.start(file, header),
       // The error of an event of the world that can't be read is ignored here: the observer of --world reports it.
       event: (event, line) => void maker.judge(event, line),
+      // Nobody sees the certificate, so the file's SHA-256 is not computed.
       end: () => maker.finish(''),
     };
   }
 
   /** What all files show of each required row, in the order of the flag. */
   results(): RequiredRow[] {
+    // The argument would be the version of lockgate that the certificate states.
     const { rows } = this.#maker.certificate('');
     return this.#names.map((name) => resultOf(name, rowsNamed(rows, name)));
   }

@@ -13,8 +13,11 @@ import { type LinedEvent, traceEvents } from './event-stream.js';
 
 /** The flags of `lockgate trace diff`. */
 export interface DiffFlags {
+  /** The greatest difference between two times that count as the same, such as `5s`. */
   readonly tolerance: string;
+  /** Pairs of locks, `MAC=MAC`: one of the first trace, and the one of the second trace to compare it with. */
   readonly mutual: readonly string[];
+  /** False with `--no-values`: uplinks are not compared by their values. */
   readonly values: boolean;
   readonly json?: boolean;
 }
@@ -23,7 +26,7 @@ export interface DiffFlags {
 const MAX_PRINTED_ROWS = 50;
 
 /**
- * Prints the differences. Exit code 1 if there are any.
+ * Prints the differences between the trace files `a` and `b`. Exit code 1 if there are any.
  *
  * @throws LockgateError `input-…` for a wrong flag, or a file that can't be read
  */

@@ -10,7 +10,8 @@ export interface LinedEvent {
 
 /**
  * The events of a trace in batches, one for each chunk of the file. A chunk is read when the consumer requests the next
- * batch. readTraceFile calls back for each event, so the reader and the consumer wake each other in turn.
+ * batch. The reader (readTraceFile) calls back for each event and pauses after each chunk, so the reader and the
+ * consumer of the stream wake each other in turn.
  *
  * @throws LockgateError `input-…` as {@link readTraceFile}
  */
@@ -43,7 +44,6 @@ export async function* traceEvents(file: string): AsyncGenerator<readonly LinedE
     await new Promise<void>((resolve) => {
       wakeConsumer = resolve;
       wakeReader();
-      if (isDone) resolve();
     });
     const batch = events;
     events = [];

@@ -126,6 +126,7 @@ function readMap(file: string, base: ColumnMap | null): ColumnMap {
   }
   if (bytes.length > MAX_MAP_BYTES)
     throw new LockgateError('input-map', `${file} has ${bytes.length} bytes: expected at most ${MAX_MAP_BYTES}`);
+  // A map (which has the member `row`), or a list of what is wrong with it.
   const map = readColumnMap(bytes.toString('utf8'), base);
   if ('row' in map) return map;
   throw new LockgateError('input-map', map.map(({ line, message }) => `${file}:${line}: ${message}`).join('; '));
@@ -159,7 +160,7 @@ async function readAll(
   if (fault !== null) throw errorOf(current.file, fault);
 }
 
-/** The error for a recording that can't be read further. */
+/** The error for a recording that can't be read further, such as `sub.log:12: …` for `at` "line 12". */
 function errorOf(file: string, { at, message }: RecordingFault): LockgateError {
   const line = /^line (\d+)$/.exec(at)?.[1];
   return new LockgateError('input-recording', `${file}:${line ?? ` ${at}`}: ${message}`);

@@ -1,7 +1,7 @@
 /**
- * Sorts lines by time in limited memory. A recording may list one lock after the other, so its events can be far from
- * their order. Whenever the lines in memory reach the limit they are sorted and written to a temporary file; at the end
- * the files are merged. Lines of the same time keep their order.
+ * Sorts lines by time in limited memory. A recording may list one lock after the other, so an event can be far from its
+ * place in the order of time. Whenever the lines in memory reach the limit they are sorted and written to a temporary
+ * file; at the end the files are merged. Lines of the same time keep their order.
  */
 import { createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

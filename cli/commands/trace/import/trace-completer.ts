@@ -23,6 +23,7 @@ const INVENTED_BOOT = 1;
 export interface StoredEvent {
   readonly atMs: number;
   readonly mac: Mac;
+  /** `close` is a close-connection ping, `uplink` any other uplink of a lock. */
   readonly role: 'uplink' | 'close' | 'other';
   /** Whether the recording has the uplink's boot and sequence. */
   readonly isNumbered: boolean;
@@ -45,8 +46,8 @@ export class TraceCompleter {
   /** When inferred connections end, by lock, the earliest first. */
   readonly #ends = new Map<Mac, number>();
   /** How many uplinks of each lock got invented numbers. */
-  readonly #numbers = new Map<Mac, number>();
-  #numbered = 0;
+  readonly #inventedByLock = new Map<Mac, number>();
+  #numberedUplinks = 0;
 
   constructor(locks: RecordedLocks, write: (line: string) => void) {
     this.#locks = locks;
@@ -55,7 +56,7 @@ export class TraceCompleter {
 
   /** How many uplinks got numbers. */
   get numberedUplinks(): number {
-    return this.#numbered;
+    return this.#numberedUplinks;
   }
 
   /** Writes an event and the connects and disconnects that are due before it. */
@@ -77,6 +78,7 @@ export class TraceCompleter {
     this.#endUntil(Number.POSITIVE_INFINITY);
   }
 
+  /** Writes the disconnects of inferred connections that end at or before a time. */
   #endUntil(atMs: number): void {
     for (const [mac, endMs] of this.#ends) {
       if (endMs > atMs) return;
@@ -89,10 +91,11 @@ export class TraceCompleter {
     this.#write(traceEventLine(event));
   }
 
+  /** The uplink's line with the lock's next invented numbers. */
   #withNumbers({ mac, line }: StoredEvent): string {
-    const count = (this.#numbers.get(mac) ?? 0) + 1;
-    this.#numbers.set(mac, count);
-    this.#numbered += 1;
+    const count = (this.#inventedByLock.get(mac) ?? 0) + 1;
+    this.#inventedByLock.set(mac, count);
+    this.#numberedUplinks += 1;
     const { ping, ...members } = JSON.parse(line) as { ping: object };
     const numbered = { ...ping, boot: INVENTED_BOOT, sequence: 2 * count, dropped: count };
     return JSON.stringify({ ...members, ping: numbered });

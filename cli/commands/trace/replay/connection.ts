@@ -35,6 +35,7 @@ const ANSWER_TIMEOUT_MS = Seconds(10);
 /** How long a connection may take to close after DISCONNECT. */
 const CLOSE_TIMEOUT_MS = Seconds(1);
 
+/** An MQTT connection of one lock, from its CONNECT to its end. */
 export class ReplayConnection {
   readonly #client: MqttClient;
   readonly #onLost: () => void;
@@ -63,6 +64,7 @@ export class ReplayConnection {
       host,
       port,
       protocol: 'mqtt',
+      // MQTT 3.1.1 (its §3.1.2.2).
       protocolVersion: 4,
       clientId: mac,
       username: mac,
@@ -70,6 +72,7 @@ export class ReplayConnection {
       clean: true,
       keepalive: POWER_MODEL.timings.keepalive / Seconds(1),
       connectTimeout: ANSWER_TIMEOUT_MS,
+      // 0: never reconnect, because only the trace decides when the lock connects.
       reconnectPeriod: 0,
     });
     const connection = new ReplayConnection(client, onLost);

@@ -33,7 +33,7 @@ export class ReplayLock {
   readonly #identity: ReplayIdentity;
   readonly #macText: string;
   #connection: ReplayConnection | null = null;
-  /** A connection that stays open until the next connection takes over. */
+  /** A connection that stays open until the lock's next connection takes over: the gateway then closes this one. */
   #abandoned: ReplayConnection | null = null;
   /** How many connections of this lock have ended. */
   #endedConnections = 0;
@@ -130,6 +130,7 @@ export class ReplayLock {
     await watch.waitUntil(() => watch.disconnectsOf(this.#macText) >= count, END_REPORT_TIMEOUT_MS);
   }
 
+  /** Leaves the connection open, to be replaced by the lock's next one. */
   #abandon(): void {
     this.#connection?.expectTakeover();
     this.#abandoned = this.#connection;

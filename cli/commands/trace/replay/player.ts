@@ -36,6 +36,7 @@ export async function playReplay(
     if (context.signal.aborted) break;
     let lock = locks.get(step.mac);
     if (lock === undefined) {
+      // Every lock of the plan has a secret: requireSecrets or provisionLocks has made sure of it.
       lock = new ReplayLock(context, { mac: step.mac, secret: secrets.get(step.mac) as string });
       locks.set(step.mac, lock);
     }

@@ -89,8 +89,9 @@ export async function runReplay(
 
 /** The gateway's MQTT address. If it listens on every address, the operator interface's host is used. */
 function mqttTargetOf({ mqtt: { host, port } }: Status, operatorHost: string): MqttTarget {
-  const isEvery = host === '0.0.0.0' || host === '::';
-  return { host: (isEvery ? operatorHost : host).replace(/^\[|\]$/g, ''), port };
+  const isEveryAddress = host === '0.0.0.0' || host === '::';
+  // A URL has an IPv6 address in brackets, such as [::1]; a socket needs it without them.
+  return { host: (isEveryAddress ? operatorHost : host).replace(/^\[|\]$/g, ''), port };
 }
 
 /**
@@ -193,7 +194,9 @@ function unreportedDifference(count: number): Deviation {
 /** Adds the reason why the gateway refused the CONNECT, from its event stream. */
 function withReason(deviation: Deviation, watch: ReplayWatch): Deviation {
   if (deviation.kind !== 'refused') return deviation;
-  const why = watch.refusals.get((deviation.mac ?? '').replaceAll(':', ''));
+  // A lock's client id is its MAC without colons.
+  const clientId = (deviation.mac ?? '').replaceAll(':', '');
+  const why = watch.refusals.get(clientId);
   return why === undefined ? deviation : { ...deviation, message: `${deviation.message} (${why})` };
 }
 

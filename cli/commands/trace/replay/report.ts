@@ -20,16 +20,25 @@ export interface Deviation {
   /** The line in the trace; null if the deviation is not about one line. */
   readonly line: number | null;
   readonly mac: string | null;
-  readonly kind:
+  readonly kind: /** The gateway refused a CONNECT. */
     | 'refused'
+    /** The gateway closed a connection unexpectedly. */
     | 'ended'
+    /** No PUBACK arrived for an uplink. */
     | 'unacknowledged'
+    /** An uplink was not sent, because the lock had no connection. */
     | 'unsent'
+    /** Uplinks were acknowledged, but the gateway's event stream does not report them. */
     | 'untold'
+    /** The gateway could not decode an uplink. */
     | 'quarantined'
+    /** Only the gateway made a finding. */
     | 'finding-unexpected'
+    /** Only `trace check` made a finding. */
     | 'finding-missing'
+    /** Events of the trace that were not replayed as they are. */
     | 'left-out'
+    /** The gateway had uplinks before the replay. */
     | 'known';
   readonly rule?: string;
   readonly message: string;
@@ -208,7 +217,7 @@ function printList(deviations: readonly Deviation[], style: 'red' | 'dim'): void
   const mark = style === 'red' ? 'differs' : 'note';
   for (const { line, mac, message } of deviations.slice(0, MAX_PRINTED_LINES)) {
     const location = `${line === null ? '' : `line ${line}  `}${mac === null ? '' : `${mac}  `}`;
-    print(`  ${paint(style, mark.padEnd(7))}  ${location}${sanitizeLine(message)}`);
+    print(`  ${paint(style, mark.padEnd('differs'.length))}  ${location}${sanitizeLine(message)}`);
   }
   const more = deviations.length - MAX_PRINTED_LINES;
   if (more > 0) print(`  and ${more.toLocaleString('en-US')} more (--json has all)`);

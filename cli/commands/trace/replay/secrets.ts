@@ -28,6 +28,7 @@ export type Secrets = ReadonlyMap<Mac, string>;
 export function readSecrets(file: string): Secrets {
   const secrets = new Map<Mac, string>();
   for (const [index, text] of readText(file).split(/\r?\n/).entries()) {
+    // Some editors put a byte order mark before the first line.
     const line = index === 0 ? text.replace(/^\ufeff/, '') : text;
     if (line.trim() === '' || (index === 0 && /^\s*"?mac"?\s*,\s*"?secret"?\s*$/i.test(line))) continue;
     const comma = line.indexOf(',');
@@ -68,7 +69,10 @@ export function requireSecrets(secrets: Secrets, macs: ReadonlySet<Mac>, file: s
   if (missing.length > 0) throw new LockgateError('input-secrets', `${file} has no secret for ${nameLocks(missing)}`);
 }
 
-/** Rotations are requested concurrently, because the gateway commits concurrent ones in one transaction. */
+/**
+ * How many new secrets are requested at the same time. The gateway commits requests that arrive together in one
+ * transaction.
+ */
 const MAX_CONCURRENT_ROTATIONS = 32;
 
 /** Locks per call; a call adds all its locks or none. Far below the gateway's limit. */
@@ -92,8 +96,10 @@ export async function provisionLocks(
   signal: AbortSignal,
 ): Promise<Secrets> {
   const devices = await listAllDevices<DeviceJson>(client);
-  const known = new Map(devices.map(({ mac, simulated }) => [mac, simulated]));
-  const realMacs = [...macs].filter((mac) => known.get(formatMac(mac)) === false);
+  /** For each lock of the gateway, whether it is simulated. */
+  const isSimulatedByMac = new Map(devices.map(({ mac, simulated }) => [mac, simulated]));
+  const isAtGateway = (mac: Mac): boolean => isSimulatedByMac.has(formatMac(mac));
+  const realMacs = [...macs].filter((mac) => isSimulatedByMac.get(formatMac(mac)) === false);
   if (realMacs.length > 0) {
     const subject = `${nameLocks(realMacs)} ${realMacs.length === 1 ? 'is' : 'are'}`;
     throw new LockgateError(
@@ -102,13 +108,10 @@ export async function provisionLocks(
     );
   }
   const secrets = new Map<Mac, string>();
-  const unknownMacs = [...macs].filter((mac) => !known.has(formatMac(mac)));
+  const unknownMacs = [...macs].filter((mac) => !isAtGateway(mac));
   await addSimulated(client, unknownMacs, merchant, { secrets, signal });
-  await rotateSecrets(
-    client,
-    [...macs].filter((mac) => known.has(formatMac(mac))),
-    { secrets, signal },
-  );
+  const simulatedMacs = [...macs].filter(isAtGateway);
+  await rotateSecrets(client, simulatedMacs, { secrets, signal });
   return secrets;
 }
 

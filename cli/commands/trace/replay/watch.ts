@@ -62,8 +62,11 @@ export class ReplayWatch {
   readonly refusals = new Map<string, string>();
   /** Resolves if the stream ends before `signal` fires. */
   readonly ended: Promise<void>;
+  /** The replayed locks, with colons. Events of other locks are ignored. */
   readonly #macs: ReadonlySet<string>;
+  /** The reported uplinks by MAC, boot and sequence, and whether each was ever reported as new. */
   readonly #uplinks = new Map<string, { isNew: boolean }>();
+  /** How many connections of each lock have ended. */
   readonly #disconnects = new Map<string, number>();
   readonly #waiters = new Set<Waiter>();
   #reported = 0;

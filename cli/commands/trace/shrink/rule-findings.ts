@@ -24,6 +24,7 @@ export class RuleFindings implements FindingSink {
   readonly #withdrawable = new Map<string, RuleFinding | null>();
   /** The first findings that can no longer be withdrawn, in the order of their lines. */
   #first: RuleFinding[] = [];
+  /** The finding at the requested line; undefined if there is none, or no line was requested. */
   #atLine: RuleFinding | undefined;
 
   /** @param line the line of the requested finding; undefined for the first one */
@@ -71,6 +72,7 @@ export class RuleFindings implements FindingSink {
 
   #addToFirst(finding: RuleFinding): void {
     if (finding.line === this.#line) this.#atLine ??= finding;
+    // Undefined as long as the list is not full.
     const last = this.#first[MAX_FIRST_FINDINGS - 1];
     if (last !== undefined && last.line <= finding.line) return;
     this.#first.push(finding);

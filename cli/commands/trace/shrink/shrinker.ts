@@ -40,6 +40,7 @@ const MAX_LISTED_LINES = 5;
 /** The findings of a trace and its size. */
 interface CheckResult {
   readonly findings: RuleFindings;
+  /** The number of lines. */
   readonly lines: number;
 }
 
@@ -94,8 +95,9 @@ function requireRule(rule: string): void {
  *
  * @param copyTo where to write a copy of the trace; undefined for no copy
  */
-async function checkTrace(file: string, { rule, line }: ShrinkFlags, copyTo: string | undefined): Promise<CheckResult> {
-  const findings = new RuleFindings(rule, line);
+async function checkTrace(file: string, flags: ShrinkFlags, copyTo: string | undefined): Promise<CheckResult> {
+  const findings = new RuleFindings(flags.rule, flags.line);
+  const withCoverage = false;
   let check: TraceCheck | undefined;
   let lines = 1;
   const sink = copyTo === undefined ? undefined : new LineSink(copyTo);
@@ -103,7 +105,7 @@ async function checkTrace(file: string, { rule, line }: ShrinkFlags, copyTo: str
   try {
     await readTraceFile(file, {
       header: (header) => {
-        check = new TraceCheck(POWER_MODEL, header, false, null, findings);
+        check = new TraceCheck(POWER_MODEL, header, withCoverage, null, findings);
         sink?.write(traceHeaderLine(header));
       },
       event: (event, line, raw) => {
@@ -162,7 +164,8 @@ async function search(file: string, shrinking: Shrinking): Promise<void> {
     let sliceStartMs = monotonicMs();
     for (let step = run.next(); ; step = run.next()) {
       if (step.done === true) {
-        if (step.value) return;
+        const hasFinding = step.value;
+        if (hasFinding) return;
         const message = 'the finding needs more lines of its lock than fit into memory: cut the trace first';
         throw new LockgateError('input-trace', `${displayName(file)}: ${message}`);
       }
@@ -222,7 +225,7 @@ function report(file: string, flags: ShrinkFlags, result: ShrinkResult): void {
     printJson({ found: true, finding, from, to, kept_lines: keptLines, other_rules: otherRules, tests, seconds });
     return;
   }
-  const count = (lines: number): string => lines.toLocaleString('en-US');
+  const count = (number: number): string => number.toLocaleString('en-US');
   printNote(sanitizeLine(`${original.mac} ${original.rule}: ${original.message}`));
   const outFile = flags.out === undefined ? '' : ` in ${flags.out}`;
   const counts = `${count(lines.length)} of ${count(originalLines)} lines${outFile}`;

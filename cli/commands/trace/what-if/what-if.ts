@@ -126,6 +126,7 @@ function rowsOf({ today, changed }: Outcomes, days: number): Row[] {
     row('bytes to the gateway', ({ bytesUp }) => bytesUp),
     row('bytes to the locks', ({ bytesDown }) => bytesDown),
     row('bytes a day', ({ bytesUp, bytesDown }) => (bytesUp + bytesDown) / divisorDays),
+    // A trace without duration has no consumption: `battery` is null.
     row('mAh a day and lock', ({ battery }) => battery?.mahPerDay ?? 0, 2),
     row('battery days', ({ battery }) => battery?.days ?? 0, 1),
     row('hours with a low battery', ({ lowBatteryMs }) => lowBatteryMs / Hours(1), 1),

@@ -22,13 +22,15 @@ interface LockRecord {
   beforeLines: number[];
   /** Whether earlier events were dropped. */
   isCut: boolean;
-  /** The beliefs before and after the line; null until the line is judged. */
+  /** The belief before the line; null until the line is judged. */
   beliefBefore: Belief | null;
+  /** The belief after the line; null until the line is judged. */
   belief: Belief | null;
   /** The line's event. */
   event: JudgeEvent | null;
   /** The findings that the line made and withdrew. */
   verdict: Verdict;
+  /** The first events after the line. */
   readonly after: JudgeEvent[];
 }
 
@@ -113,6 +115,7 @@ function remember(lock: LockRecord, event: JudgeEvent, line: number): void {
   lock.isCut = true;
 }
 
+/** The line of the earlier uplink that has the same source, boot and sequence; null if there is none in the record. */
 function firstLineOf({ before, beforeLines }: LockRecord, event: JudgeEvent): number | null {
   if (event.type !== 'uplink' || event.novelty === 'new') return null;
   const { boot, sequence } = event.uplink;

@@ -24,6 +24,7 @@ export interface ExplainedLine {
 /** All steps, those about broken rules first. */
 export function lineSteps(explained: ExplainedLine): WhyStep[] {
   const { judged } = explained;
+  // A label such as `finding:12` names a finding that a gateway has stored; findings of a trace have none.
   const findings = explained.findings.map((each) => ({ label: '', finding: findingOf(each, explained.atMs) }));
   const steps =
     judged.event.type === 'uplink' ? uplinkEventSteps(judged, findings) : otherEventSteps(explained, findings);
@@ -54,15 +55,17 @@ function otherEventSteps({ judged: { event, history }, atMs }: ExplainedLine, fi
       return [...broken, ...disconnectSteps(POWER_MODEL, history, event)];
     case 'command':
       return [...broken, ...sentCommandSteps(POWER_MODEL, history, event)];
-    default:
+    default: {
+      const isPast = true;
       return [
         ...broken,
-        believedStep(POWER_MODEL, history.belief, atMs, true),
+        believedStep(POWER_MODEL, history.belief, atMs, isPast),
         silenceStep(POWER_MODEL, history.belief, atMs),
         ...lastEndStep(history),
         lastUplinkStep(history),
         ...afterSteps(POWER_MODEL, history, atMs),
       ];
+    }
   }
 }
 

@@ -166,12 +166,13 @@ function nothingToExplain(place: TraceLine, event: TraceEvent): LockgateError {
 async function recordLine(trace: SpooledTrace, place: TraceLine, macs: readonly string[]): Promise<LineRecorder> {
   const recorder = new LineRecorder(place.line, macs);
   let check: TraceCheck | undefined;
+  const withCoverage = false;
   const isOfLocks = (event: TraceEvent): boolean =>
     !('mac' in event) || (event.mac !== null && macs.includes(formatMac(event.mac)));
   try {
     await trace.read({
       header: (header) => {
-        check = new TraceCheck(POWER_MODEL, header, false, recorder);
+        check = new TraceCheck(POWER_MODEL, header, withCoverage, recorder);
       },
       event: (event, line) => {
         // Events of other locks are skipped. The line itself is always judged: its time may be what broke a rule.

@@ -19,6 +19,7 @@ export interface IndexEntry {
   readonly key: UplinkKey | null;
 }
 
+/** A power of two, and so are all later capacities, which double it: {@link FindingIndex} masks hashes by them. */
 const INITIAL_CAPACITY = 64;
 /** Marks the end of a chain of the hash table. */
 const NONE = -1;
@@ -46,7 +47,7 @@ export class FindingIndex {
     this.#count += 1;
     this.#positions[index] = entry.position;
     for (const name of ['line', 'lock', 'rule', 'firmware', 'length'] as const) this.#set(name, index, entry[name]);
-    // Such an entry can't be withdrawn, so it is never looked up.
+    // An entry without a key can't be withdrawn, so it is never looked up.
     if (entry.key === null) return;
     const { credential, life = FIRST_LIFE, boot, sequence } = entry.key;
     this.#set('credential', index, credential);
@@ -78,12 +79,12 @@ export class FindingIndex {
     return this.#positions[index] as number;
   }
 
-  /** The entries that were not withdrawn and for which `isWanted` holds, in the order of their lines. */
-  sorted(isWanted: (index: number) => boolean = () => true): Uint32Array {
+  /** The numbers of the entries that were not withdrawn, in the order of their lines. */
+  sorted(): Uint32Array {
     const indexes = new Uint32Array(this.#count);
     let count = 0;
     for (let index = 0; index < this.#count; index += 1) {
-      if (this.#isWithdrawn[index] === 0 && isWanted(index)) indexes[count++] = index;
+      if (this.#isWithdrawn[index] === 0) indexes[count++] = index;
     }
     const lines = this.#columns.get('line') as Uint32Array;
     return indexes.subarray(0, count).sort((a, b) => (lines[a] as number) - (lines[b] as number) || a - b);
@@ -119,6 +120,7 @@ export class FindingIndex {
     let hash = 0;
     for (const value of values) {
       hash = Math.imul(hash ^ value, 0x9e3779b1);
+      // The slot is the hash's low bits, so the high bits are mixed into them.
       hash ^= hash >>> 15;
     }
     return hash & (this.#heads.length - 1);

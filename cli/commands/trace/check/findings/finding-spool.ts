@@ -17,7 +17,7 @@ export interface LeftOut {
   readonly baseline: Baseline | null;
 }
 
-/** The maximum number of firmware versions counted separately; further versions count as the last one. */
+/** The maximum number of firmware versions counted separately; further versions are counted under the last of these. */
 const MAX_FIRMWARE_VERSIONS = 1000;
 /** The firmware of a lock that has not reported any. */
 export const UNKNOWN_FIRMWARE = 'unknown';
@@ -70,11 +70,6 @@ export class FindingSpool implements FindingSink {
   withdraw(rule: RuleName, mac: string, about: UplinkKey): void {
     this.#sortedEntries = null;
     this.#index.withdraw(RULE_NUMBERS.get(rule) as number, this.#locks.numberOf(mac), about);
-  }
-
-  /** The number of findings that were not withdrawn. */
-  get count(): number {
-    return this.#sorted().length;
   }
 
   countOf(severity: Severity): number {

@@ -30,7 +30,10 @@ export async function printJsonReport(report: Report): Promise<void> {
   print(`],${JSON.stringify(membersAfterFiles(report)).slice(1)}`);
 }
 
-/** Prints a file's object in parts: its JSON texts are cut open to insert the findings. */
+/**
+ * Prints a file's object in parts: the members before the findings without their closing brace, then the findings, then
+ * the other members without their opening brace.
+ */
 async function printFile(report: FileReport, separator: string): Promise<void> {
   print(`${JSON.stringify(membersBeforeFindings(report)).slice(0, -1)},"findings":[`);
   let texts: string[] = [];
@@ -78,7 +81,8 @@ function membersAfterFiles(report: Report): object {
     ...(report.hasBaseline && { known: knownFindings(report) }),
     ...(summary === true && { summary: rows }),
     ...(report.required.length > 0 && { required: report.required.map(requiredJson) }),
-    ...{ violations, warnings },
+    violations,
+    warnings,
   };
 }
 

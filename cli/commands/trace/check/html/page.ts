@@ -82,9 +82,11 @@ async function printFile(report: FileReport, fileIndex: number): Promise<void> {
   const shown = shownLocks(report);
   for (const [index, { lock, findings, count }] of shown.entries()) {
     await untilStdoutDrained();
+    // A trace without events has no times: they are NaN.
     const range = { fromMs: timelines?.fromMs || 0, toMs: timelines?.toMs || 0 };
     print(`<article>\n<h3>${escapeHtml(lock.mac)}</h3>`);
     print(lockChart(lock, findings, range, `f${fileIndex}-l${index}`));
+    // A timeline shows every `stride`-th ping.
     const isThinned = lock.stride > 1;
     if (isThinned) print(`<p>The timeline shows one of ${lock.stride} pings (${lock.pingCount} in all).</p>`);
     if (lock.hasMoreStates) print('<p>Later changes of state are not shown.</p>');

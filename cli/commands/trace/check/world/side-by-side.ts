@@ -9,6 +9,7 @@ import type { TraceEvent, TraceHeader, TraceWorld } from '../../../../../proto/t
 import { sanitizeLine } from '../../../../terminal/output.js';
 import { type TruthLine, TruthStream } from './truth-stream.js';
 
+/** The file name that stands for the standard input. */
 export const STANDARD_INPUT = '-';
 
 /** Receives the events of the trace. The check that `begin` returns receives those of the world. */
@@ -57,7 +58,7 @@ export class SideBySide {
     if (first === undefined) return;
     const owed = this.#owed ?? (await this.#begin(first.event.atMs));
     for (const { event, line } of events) {
-      while (!this.#isTruthOver && this.#isBehind(owed, event.atMs)) await this.#readMore();
+      while (!this.#passOnUntil(owed, event.atMs) && !this.#isTruthOver) await this.#readMore();
       this.#target.event(event, line);
     }
   }
@@ -79,14 +80,17 @@ export class SideBySide {
     return this.#owed;
   }
 
-  /** Passes on the world events that were read, up to a time. Returns whether more of the truth must be read. */
-  #isBehind(owed: OwedCheck, atMs: number): boolean {
+  /**
+   * Passes on the world events that were read, up to and including a time. Returns whether a later event is already
+   * read; otherwise more of the truth must be read.
+   */
+  #passOnUntil(owed: OwedCheck, atMs: number): boolean {
     for (let next = this.#truth[this.#next]; next !== undefined; next = this.#truth[this.#next]) {
-      if (next.event.atMs > atMs) return false;
+      if (next.event.atMs > atMs) return true;
       readWorld(owed, this.#name, next.event, next.line);
       this.#next += 1;
     }
-    return true;
+    return false;
   }
 
   async #readMore(): Promise<void> {

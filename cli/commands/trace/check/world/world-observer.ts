@@ -38,6 +38,7 @@ class WorldInTrace implements TraceObserver {
   }
 
   header(header: TraceHeader, findings: FindingSink): void {
+    // No name: messages then give the number of a world event's line without a file.
     this.#owed = new OwedCheck({ model: POWER_MODEL, header, truthName: null, findings });
   }
 
@@ -63,8 +64,8 @@ class WorldInOtherFile implements TraceObserver {
     this.#sideBySide = new SideBySide(truth, truth, {
       begin: (truthHeader) => {
         if (this.#start === null) throw new Error('a trace has events only after its header');
-        const named = { truthName: displayName(truth), ...(truthHeader && { truthHeader }) };
-        owed = new OwedCheck({ model: POWER_MODEL, ...this.#start, ...named });
+        const truthOptions = { truthName: displayName(truth), ...(truthHeader && { truthHeader }) };
+        owed = new OwedCheck({ model: POWER_MODEL, ...this.#start, ...truthOptions });
         return owed;
       },
       event: (event, line) => owed?.event(event, line),
