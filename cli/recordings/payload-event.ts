@@ -31,6 +31,7 @@ export const UNREADABLE_UPLINK = 'an uplink that can’t be read';
 export const UNREADABLE_COMMAND = 'a command that can’t be read';
 export const UNKNOWN_SENDER = 'an uplink or command of an unknown lock (--mac MAC names it)';
 
+/** Pairs of hexadecimal digits, such as `0801A4`; also the empty text. */
 const HEX = /^(?:[0-9a-f]{2})*$/i;
 
 /** The bytes of hex text; undefined for any other text. */

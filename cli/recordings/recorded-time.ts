@@ -3,9 +3,13 @@ import { Hours, Minutes, Seconds } from '../../proto/clock.js';
 import { parseDate } from '../../proto/date.js';
 import { isDatable } from '../../proto/wire/ping-json.js';
 
+/** Such as `1795154441` or `1795154441.120`. */
 const UNIX_SECONDS = /^(\d{1,11})(?:[.,](\d{1,9}))?$/;
+/** Such as `1795154441120`. */
 const UNIX_MILLISECONDS = /^\d{12,14}$/;
+/** Such as `2026-11-20T06:00:00+0100` or `2026-11-20 06:00:00.120`. */
 const ISO = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))? ?([Zz]|[+-]\d\d(?::?\d\d)?)?$/;
+/** Such as `+01:00`, `-0530` or `+01`. */
 const OFFSET = /^([+-])(\d\d)(?::?(\d\d))?$/;
 
 /** What an error says was expected. */

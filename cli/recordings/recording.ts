@@ -49,7 +49,7 @@ export interface RecordingReader {
   readonly unit: RowUnit;
   /** Reads one file. Never throws, whatever the bytes are. Returns the number of its rows. */
   read(chunks: AsyncIterable<Uint8Array>, sink: RecordingSink): Promise<Result<number, RecordingFault>>;
-  /** Called after the last file. */
+  /** Called after the last file. Returns why nothing could be imported from the files; null if all is well. */
   finish(sink: RecordingSink): RecordingFault | null;
 }
 

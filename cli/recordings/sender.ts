@@ -8,7 +8,7 @@ export interface Sender {
   readonly source: Source;
 }
 
-/** The client id of a phone. */
+/** The client id of a phone, such as `phone-A4C138F0E1D2-7f3a`: the MAC of its lock, and what names the phone. */
 const PHONE = /^phone-([0-9A-F]{12})-[0-9A-Za-z]{1,32}$/;
 
 /** The sender with this client id (protocol.md §1), or with a lock's MAC in any common spelling. */

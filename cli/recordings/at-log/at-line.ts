@@ -39,7 +39,10 @@ export interface AtLine {
   readonly event: AtEvent;
 }
 
-/** A time, which may have a space between date and time of day, and the remaining line. */
+/**
+ * A time, which may be in brackets and have a space between date and time of day, and the remaining line, such as
+ * `[2026-11-20 06:00:00.120] > AT+QMTCONN=0,"A4C138F0E1D2"`.
+ */
 const LINE = /^\[?(\d{4}-\d\d-\d\d[ Tt][\d:.,]+ ?(?:[Zz]|[+-]\d\d:?\d\d)?|\d+(?:[.,]\d+)?)\]?:?\s+(.*)$/;
 /** Whether the line was sent to the modem or came from it. */
 const DIRECTION = /^(?:->|<-|>>|<<|[<>]|TX|RX)[:\s]\s*/;
@@ -78,7 +81,10 @@ function eventOf(text: string): AtEvent {
   return payload === undefined ? { kind: 'other' } : { kind: 'payload', payload };
 }
 
-/** The values between commas; a value in quotes may contain commas. */
+/**
+ * The values between commas: in quotes, where a value may contain commas, or plain. A comma before another comma or the
+ * end stands for an empty value.
+ */
 function valuesOf(text: string): string[] {
   return [...text.matchAll(/"([^"]*)"|([^",]+)|,(?=,|$)/g)].map(([, quoted, plain]) => quoted ?? plain?.trim() ?? '');
 }

@@ -51,7 +51,10 @@ export const PING_MEMBERS = [
 /** The name of such a member. */
 export type PingMember = (typeof PING_MEMBERS)[number];
 
-/** Members of a row. `event` is `connect`, `disconnect` or `ping`; `payload` is a complete uplink in hex or base64. */
+/**
+ * Members of a row. `event` is `connect`, `disconnect` or `ping`; `payload` is a complete uplink in hex or base64. If
+ * the map has `only`, rows where it is not a word such as `true` are left out.
+ */
 export const ROW_MEMBERS = ['time', 'mac', 'event', 'cause', 'source', 'payload', 'only'] as const;
 /** The name of such a member. */
 export type RowMember = (typeof ROW_MEMBERS)[number];
@@ -85,7 +88,10 @@ export function readColumnMap(text: string, base: ColumnMap | null): ColumnMap |
   return reader.mistakes.length > 0 ? reader.mistakes : map;
 }
 
-/** Reads the parsed YAML and collects its mistakes. `pointer` is a JSON pointer into the map. */
+/**
+ * Reads the parsed YAML and collects its mistakes. `pointer` is a JSON pointer into the map, such as `/ping/reason`;
+ * messages name it without the first slash.
+ */
 class MapReader {
   readonly mistakes: Mistake[] = [];
   readonly #lineOf: (pointer: string) => number;
@@ -167,7 +173,8 @@ class MapReader {
       if (sender !== undefined) devices.set(name, sender);
       else {
         const parsedMac = parseMac(String(mac));
-        const message = parsedMac.ok ? '' : parsedMac.error.message;
+        // YAML reads a MAC of digits alone as a number, and may lose its zeros.
+        const message = parsedMac.ok ? `${mac} is a number: expected the MAC in quotes` : parsedMac.error.message;
         this.#mistake(`/devices/${name}`, `devices: ${message}`);
       }
     }

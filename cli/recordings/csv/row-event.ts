@@ -45,6 +45,10 @@ export class RowReader {
   /** The cells of the current row. */
   #cells: readonly string[] = [];
 
+  /**
+   * @param columns the index of each column, by its name in the header
+   * @param onInvented called when a MAC is invented for a device's name
+   */
   constructor(
     map: ColumnMap,
     options: RecordingOptions,
@@ -57,6 +61,7 @@ export class RowReader {
     this.#onInvented = onInvented;
   }
 
+  /** The event of a row, given the texts of its cells. */
   read(cells: readonly string[]): Result<RecordedEvent, RowProblem> {
     this.#cells = cells;
     if (this.#map.row.only !== undefined && !TRUE_WORDS.has((this.#rowValue('only') ?? '').toLowerCase()))
@@ -92,6 +97,7 @@ export class RowReader {
     if (!members.ok) return members;
     const { boot, sequence } = members.value;
     const isNumbered = boot !== undefined && sequence !== undefined;
+    // The importer replaces the numbers 1 and 0 by invented ones if isNumbered is false.
     const uplink = uplinkFromJson({ ...members.value, boot: boot ?? 1, sequence: sequence ?? 0 }, 'ping');
     if (!uplink.ok) return problem(BAD_VALUE, uplink.error.message);
     const rounded = roundToWire(uplink.value);
@@ -166,6 +172,7 @@ export class RowReader {
     return rule === undefined ? null : this.#valueOf(rule);
   }
 
+  /** The value that a rule of the map gives for the current row; null for none. */
   #valueOf({ column, values, fallback }: ColumnRule): string | null {
     const index = column === null ? undefined : this.#columnIndexes.get(column);
     const cell = index === undefined ? '' : (this.#cells[index] ?? '').trim();
@@ -189,7 +196,7 @@ function roundToWire(uplink: Uplink): Result<Uplink> {
 /** A MAC for a device that the file names by a number. */
 function inventedMac(name: string): Mac | undefined {
   const number = /^\d{1,13}$/.test(name) ? Number(name) : Number.NaN;
-  if (!(number <= MAX_DEVICE_NUMBER)) return undefined;
+  if (Number.isNaN(number) || number > MAX_DEVICE_NUMBER) return undefined;
   const mac = parseMac(`${INVENTED_PREFIX}${number.toString(16).padStart(10, '0')}`);
   return mac.ok ? mac.value : undefined;
 }

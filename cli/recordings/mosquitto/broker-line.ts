@@ -19,8 +19,11 @@ export interface BrokerLine {
   readonly event: BrokerEvent;
 }
 
+/** The time, a colon and the text, such as `1795154441: mosquitto version 2.0.18 starting`. */
 const TIME = /^(\S+?): (.*)$/;
+/** Such as `New client connected from 10.0.0.7:51342 as A4C138F0E1D2 (p2, c1, k60).` */
 const CONNECT = /^New client connected from \S+ as (\S+) \(/;
+/** Such as `Received PUBLISH from A4C138F0E1D2 (d0, q1, r0, m7, 'up', ... (44 bytes))`. */
 const PUBLISH =
   /^(?:Received PUBLISH from|Sending PUBLISH to) (\S+) \(d\d, q\d, r\d, m\d+, '(.*)', \.\.\. \((\d+) bytes\)\)$/;
 const STOP = /^mosquitto version \S+ terminating/;

@@ -17,6 +17,7 @@ export interface SubscriberMessage {
   readonly atMs: number;
   readonly topic: string;
   readonly payload: Uint8Array;
+  /** The number of the line. */
   readonly row: number;
 }
 

@@ -88,10 +88,12 @@ export class MosquittoRecording implements RecordingReader {
       return;
     }
     if (event.kind === 'publish') {
+      // The log tells the sender of a message only where neither its topic nor the user names the lock.
       if (senderInTopic(event.topic) === undefined && directionOf(event.topic) !== null && this.#options.mac === null)
         this.#senders.publish(event.topic, event.bytes, atMs, sender);
     } else if (event.kind === 'connect') this.#connect(event.clientId, sender, atMs, sink);
     else {
+      // The client connected before the log started.
       if (!this.#clients.has(event.clientId)) this.#setConnected(event.clientId, sender, atMs);
       this.#disconnect(event.clientId, atMs, event.cause, sink);
     }

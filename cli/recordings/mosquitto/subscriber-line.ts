@@ -12,7 +12,7 @@ export interface SubscriberLine {
   readonly payload: Uint8Array;
 }
 
-/** A topic may contain spaces, and a payload may be empty. */
+/** Such as `2026-11-20T06:00:00+0100 up 0801100d`. A topic may contain spaces, and a payload may be empty. */
 const LINE = /^(\S+) (.+?)(?: ([0-9a-fA-F]*))?$/;
 
 /** Parses a line; undefined for a line of another format. */

@@ -7,7 +7,7 @@ export interface CapturedPacket {
   readonly number: number;
   /** When it was captured, ms since the epoch; NaN if the file does not say. */
   readonly atMs: number;
-  /** LINKTYPE_ of tcpdump.org. */
+  /** The link layer's number, LINKTYPE_ of tcpdump.org, such as 1 for Ethernet; -1 if the file does not say. */
   readonly linkType: number;
   /** The captured bytes, valid until the visitor returns. */
   readonly bytes: Buffer;

@@ -14,7 +14,9 @@ export interface PacketHandler {
 
 /** The maximum length of a packet. An uplink has at most 1,024 bytes; packets of other programs may be longer. */
 const MAX_PACKET_BYTES = 256 * 1024;
+/** Bytes of the member "remaining length" (MQTT 3.1.1 §2.2.3). */
 const MAX_LENGTH_BYTES = 4;
+/** The types of MQTT 3.1.1 are 1 (CONNECT) to 14 (DISCONNECT). */
 const LAST_PACKET_TYPE = 14;
 
 const NOT_MQTT = 'a connection that is not MQTT 3.1.1';
@@ -69,6 +71,7 @@ export class MqttPackets {
   }
 
   #parse(bytes: Buffer): void {
+    // Protocol level 4 is MQTT 3.1.1.
     const parser = mqttPacket.parser({ protocolVersion: 4 });
     let parsed: Packet | undefined;
     let error: unknown;
@@ -89,7 +92,11 @@ export class MqttPackets {
   }
 }
 
-/** The length of the packet that starts at this offset. */
+/**
+ * The length of the packet that starts at this offset. The packet's first byte has the type in its upper 4 bits. The
+ * following bytes have the number of bytes after them, 7 bits each from the lowest on; the uppermost bit of each says
+ * that another one follows.
+ */
 function packetBytes(bytes: Buffer, start: number): number | 'incomplete' | 'invalid' {
   if (start >= bytes.length) return 'incomplete';
   const type = (bytes[start] as number) >> 4;
@@ -106,6 +113,7 @@ function packetBytes(bytes: Buffer, start: number): number | 'incomplete' | 'inv
   return 'invalid';
 }
 
+/** Whether the bytes are one or more complete packets, and nothing else. */
 function isCompletePackets(bytes: Buffer): boolean {
   let offset = 0;
   while (offset < bytes.length) {

@@ -53,8 +53,11 @@ export class PcapRecording implements RecordingReader {
   /** The time and number of the current packet. */
   #moment: Moment = { atMs: 0, row: 0 };
   #sink: RecordingSink | null = null;
+  /** TLS on an MQTT port, which ends the import. */
   #fault: RecordingFault | null = null;
+  /** The first TLS record on the port of MQTT with TLS: the error of a recording without plain MQTT. */
   #firstTls: RecordingFault | null = null;
+  /** Whether a client sent bytes to an MQTT port. */
   #hasMqtt = false;
 
   /** @param mac the lock of connections whose CONNECT was not captured */
@@ -111,6 +114,7 @@ export class PcapRecording implements RecordingReader {
       return;
     }
     this.#moment = { atMs: packet.atMs, row: packet.number };
+    // If both ports are MQTT ports, only the SYN with an ACK shows which side is the server.
     const isFromClient = isToServer && !(this.#ports.has(segment.fromPort) && segment.isSyn && segment.isAck);
     const key = isFromClient ? `${segment.from} ${segment.to}` : `${segment.to} ${segment.from}`;
     const flow = this.#flowOf(key, segment, isFromClient, sink);

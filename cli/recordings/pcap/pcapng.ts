@@ -5,11 +5,12 @@
 import { ok } from '../../../proto/errors.js';
 import type { CaptureFormat, PacketVisitor, Step } from './captured-packet.js';
 
-/** Types of blocks. */
+/** Types of blocks. A section is a part of the file with its own byte order and interfaces. */
 const SECTION = 0x0a0d0d0a;
 const INTERFACE = 1;
 /** A block of older programs: as an enhanced packet, but with an interface number of 16 bits. */
 const PACKET = 2;
+/** A packet without a time and an interface. */
 const SIMPLE_PACKET = 3;
 const ENHANCED_PACKET = 6;
 
@@ -32,9 +33,18 @@ interface CaptureInterface {
   readonly offsetSeconds: bigint;
 }
 
+/** The length of the block, which ends each block again. */
+const END_BYTES = 4;
+
+/** The link type, and the first option, of a block about an interface. */
+const INTERFACE_LINK_TYPE_OFFSET = 8;
+const INTERFACE_OPTIONS_OFFSET = 16;
+
 /** The offsets of the members in a packet's block. */
 interface PacketLayout {
+  /** The upper 32 bits of the time, then the lower ones. */
   readonly timeOffset: number;
+  /** The number of captured bytes, then the packet's length. */
   readonly lengthOffset: number;
   readonly dataOffset: number;
 }
@@ -72,11 +82,11 @@ export class PcapngFormat implements CaptureFormat {
       case INTERFACE:
         return this.#readInterface(block);
       case PACKET:
-        return block.length < PACKET_LAYOUT.dataOffset + 4
+        return block.length < PACKET_LAYOUT.dataOffset + END_BYTES
           ? tooShort('a packet')
           : this.#readPacket(block, this.#u16(block, 8), visit);
       case ENHANCED_PACKET:
-        return block.length < PACKET_LAYOUT.dataOffset + 4
+        return block.length < PACKET_LAYOUT.dataOffset + END_BYTES
           ? tooShort('a packet')
           : this.#readPacket(block, this.#u32(block, 8), visit);
       case SIMPLE_PACKET:
@@ -90,12 +100,13 @@ export class PcapngFormat implements CaptureFormat {
   }
 
   #readInterface(block: Buffer): string | null {
-    if (block.length < 20) return tooShort('an interface');
+    if (block.length < INTERFACE_OPTIONS_OFFSET + END_BYTES) return tooShort('an interface');
     if (this.#interfaces.length >= MAX_INTERFACES) return `more than ${MAX_INTERFACES} interfaces: expected fewer`;
     let unitsPerSecond = 1_000_000n;
     let offsetSeconds = 0n;
-    const end = block.length - 4;
-    for (let offset = 16; offset + 4 <= end; ) {
+    const end = block.length - END_BYTES;
+    // An option has a code and a length, 2 bytes each, and its value.
+    for (let offset = INTERFACE_OPTIONS_OFFSET; offset + 4 <= end; ) {
       const [code, length] = [this.#u16(block, offset), this.#u16(block, offset + 2)];
       const value = offset + 4;
       if (code === OPTION_END || value + length > end) break;
@@ -105,16 +116,17 @@ export class PcapngFormat implements CaptureFormat {
       // Options are padded to a multiple of 4 bytes.
       offset = value + Math.ceil(length / 4) * 4;
     }
-    this.#interfaces.push({ linkType: this.#u16(block, 8), unitsPerSecond, offsetSeconds });
+    this.#interfaces.push({ linkType: this.#u16(block, INTERFACE_LINK_TYPE_OFFSET), unitsPerSecond, offsetSeconds });
     return null;
   }
 
+  /** @param index the number of the packet's interface in its section */
   #readPacket(block: Buffer, index: number, visit: PacketVisitor): string | null {
     const source = this.#interfaces[index];
     if (source === undefined) return `a packet of interface ${index}, which no block describes`;
     const length = this.#u32(block, PACKET_LAYOUT.lengthOffset);
     const end = PACKET_LAYOUT.dataOffset + length;
-    if (end > block.length - 4) return `a packet of ${length} bytes in a block of ${block.length}`;
+    if (end > block.length - END_BYTES) return `a packet of ${length} bytes in a block of ${block.length}`;
     const units =
       (BigInt(this.#u32(block, PACKET_LAYOUT.timeOffset)) << 32n) |
       BigInt(this.#u32(block, PACKET_LAYOUT.timeOffset + 4));

@@ -20,7 +20,10 @@ export interface TcpSegment {
   readonly payloadBytes: number;
 }
 
-/** Link types of tcpdump.org that carry IP. */
+/**
+ * Link types of tcpdump.org that carry IP. `null` and `loop` are loopback interfaces, `raw` is IP without a link layer,
+ * and the cooked ones are Linux's for all interfaces (`tcpdump -i any`).
+ */
 const LINK_TYPES = {
   null: 0,
   ethernet: 1,

@@ -33,7 +33,7 @@ export class TcpStream {
     this.#visit = visit;
   }
 
-  /** Call for a SYN: the first byte comes after its sequence number. */
+  /** Call for a SYN: the first byte comes after its sequence number, modulo 2³² (`>>> 0`). */
   start(sequence: number): void {
     if (this.#next === null) this.#next = (sequence + 1) >>> 0;
   }
@@ -77,6 +77,7 @@ export class TcpStream {
     while (this.#waiting.length > 0) this.#skipGap();
   }
 
+  /** Adds a segment to the waiting ones, in the order of sequence numbers, unless it is a retransmission of one. */
   #wait(segment: WaitingSegment): void {
     const index = this.#waiting.findIndex((other) => distance(segment.sequence, other.sequence) >= 0);
     if (this.#waiting[index]?.sequence === segment.sequence && (this.#waiting[index]?.length ?? 0) >= segment.length)
@@ -85,6 +86,7 @@ export class TcpStream {
     this.#waitingBytes += segment.bytes.length;
   }
 
+  /** Gives up on the bytes before the first waiting segment, and delivers from there on. */
   #skipGap(): void {
     const [first] = this.#waiting;
     if (first === undefined) return;
@@ -118,7 +120,10 @@ export class TcpStream {
   }
 }
 
-/** How far `to` is ahead of `from`; sequence numbers wrap around at 2³². */
+/**
+ * How far `to` is ahead of `from`, negative if it is behind. Sequence numbers wrap around at 2³², so the difference
+ * becomes a signed number of 32 bits (`| 0`).
+ */
 function distance(from: number, to: number): number {
   return (to - from) | 0;
 }

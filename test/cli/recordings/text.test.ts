@@ -208,6 +208,7 @@ t.test('a map’s mistakes name the line and what was expected', async (t) => {
   t.match(mistakes(good.replace('time', 'tim')), /1: unknown member "tim".*\n1: time is missing/);
   t.match(mistakes(`${good}delimiter: x\n`), /4: delimiter: expected one of/);
   t.match(mistakes(`${good}devices:\n  one: 12\n`), /5: devices: "12" is no MAC/);
+  t.match(mistakes(`${good}devices:\n  one: 112233445566\n`), /5: devices: 112233445566 is a number: .*in quotes/);
   t.match(mistakes(`${good}mac: { column: a, value: b }\n`), /4: mac: expected either a column or a value/);
   t.match(mistakes(`${good}  speed: { column: a, scale: fast }\n`), /scale: expected a number/);
   t.match(mistakes('time: [\n'), /expected YAML/);
