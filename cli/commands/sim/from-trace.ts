@@ -25,10 +25,12 @@ type TraceFlags = SimFlags & { readonly fromTrace: string };
 export async function runTracedVirtually(flags: TraceFlags, interrupted: Interruption): Promise<void> {
   const traces = await readLockTraces(flags.fromTrace);
   const { fromMs, untilMs } = traces;
+  // 'sent': the simulated locks receive the recorded commands again.
   const traced = new TracedLocks(traces, 'sent');
   const sink = flags.out === undefined ? undefined : new LineSink(flags.out === '-' ? undefined : flags.out);
   const startedAtMs = monotonicMs();
-  const note = repeatCommand(flags, false);
+  const withOut = false;
+  const note = repeatCommand(flags, withOut);
   const options = { locks: traced.locks, fromMs, untilMs, note, world: flags.world ?? false };
   const write = sink === undefined ? null : (line: string): void => sink.write(line);
   const run = new TracedRun({ ...options, made: traced.addSimulated }, write);

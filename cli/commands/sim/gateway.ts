@@ -53,6 +53,7 @@ export async function findGateway(
   if (givenSecrets !== undefined && wanted !== undefined)
     requireSecrets(givenSecrets, new Set(wanted), flags.secrets as string);
   const givenMacs = wanted ?? (givenSecrets === undefined ? undefined : firstLocksOf(givenSecrets, flags));
+  // Null only if the MQTT address and the secrets are given; otherwise the gateway is asked for what is missing.
   const client = operatorOf(flags, mqtt !== undefined, givenSecrets !== undefined);
   // Throws for too many locks before any request is sent.
   if (givenMacs === undefined) lockCount(flags.locks);
@@ -112,6 +113,7 @@ function readMqttAddress({ gateway, ca }: SimFlags): MqttAddress | undefined {
       'input-gateway',
       `--gateway is "${gateway}": expected mqtt://host:port, mqtts:// or http://`,
     );
+  // A URL has an IPv6 address in brackets, such as [::1]; a socket needs it without them.
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const port = url.port === '' ? DEFAULT_PORTS[url.protocol] : Number(url.port);
   if (url.protocol === 'mqtt:' && ca !== undefined)
@@ -141,8 +143,8 @@ function operatorOf(flags: SimFlags, hasMqtt: boolean, hasSecrets: boolean): Gat
 
 /** The gateway's MQTT address. If it listens on every address, the operator interface's host is used. */
 function addressOf({ mqtt: { host, port } }: Status, client: GatewayClient): MqttAddress {
-  const isEvery = host === '0.0.0.0' || host === '::';
-  return { host: (isEvery ? client.host : host).replace(/^\[|\]$/g, ''), port };
+  const isEveryAddress = host === '0.0.0.0' || host === '::';
+  return { host: (isEveryAddress ? client.host : host).replace(/^\[|\]$/g, ''), port };
 }
 
 function urlOf({ host, port, tls }: MqttAddress): string {

@@ -68,6 +68,7 @@ export async function runLive(flags: SimFlags, plan: FleetPlan, interrupted: Int
 
 /** The peak memory of this process. The current memory can't be read when no file descriptor is free. */
 function peakMemoryBytes(): number {
+  // Node gives the figure in KiB.
   return process.resourceUsage().maxRSS * 1024;
 }
 

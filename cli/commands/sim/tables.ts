@@ -7,6 +7,7 @@ import { printTable } from '../../terminal/table.js';
 
 /** Prints the firmware bugs. */
 export function printBugs(asJson = false): void {
+  // `also`: further rules that the bug breaks. `shows`: which locks show the bug, and when.
   const rows = BUGS.map(({ name, rule, also = [], sentence, shows, wrapVirtualLink }) => {
     const severity = rule === null ? null : severityOf(rule);
     return { name, rule, severity, also, sentence, shows, virtual_only: wrapVirtualLink !== undefined };

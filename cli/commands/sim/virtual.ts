@@ -35,6 +35,7 @@ export async function runVirtually(flags: SimFlags, plan: FleetPlan, interrupted
   if (!flags.json) printNote(describeRun(flags, locks));
   const sink = flags.out === undefined ? undefined : new LineSink(flags.out === '-' ? undefined : flags.out);
   const startedAtMs = monotonicMs();
+  const withOut = false;
   const trace = new VirtualTrace(
     {
       seed: flags.seed,
@@ -42,7 +43,7 @@ export async function runVirtually(flags: SimFlags, plan: FleetPlan, interrupted
       days,
       startMs,
       pace: flags.pace,
-      note: repeatCommand(flags, false),
+      note: repeatCommand(flags, withOut),
       world: flags.world ?? false,
       bugs: plan.bugs,
       faults: plan.faults,

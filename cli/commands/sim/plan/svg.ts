@@ -80,6 +80,7 @@ export function planSvg({ hours, locks }: Sizing, title: string): string {
   ].join('\n');
 }
 
+/** The legend at the upper right: a square of 12 pixels for each kind of bar, and its name. */
 function legend(): string[] {
   const x = WIDTH - RIGHT_MARGIN - 150;
   const y = TOP_MARGIN - 24;

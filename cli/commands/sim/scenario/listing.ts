@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { builtInFile, builtInNames } from '../../../../firmware-sim/scenario/built-in.js';
 import { readScenarioFile } from '../../../../firmware-sim/scenario/reader.js';
-import { Days, Hours, type Milliseconds, Minutes } from '../../../../proto/clock.js';
+import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../../../proto/clock.js';
 import { print, printJson } from '../../../terminal/output.js';
 import { printTable } from '../../../terminal/table.js';
 
@@ -11,7 +11,7 @@ export async function listScenarios(asJson = false): Promise<void> {
   const rows = await Promise.all(
     builtInNames().map(async (name) => {
       const { description, locks, startMs, endMs, expectations } = await readScenarioFile(builtInFile(name));
-      const seconds = (endMs - startMs) / 1000;
+      const seconds = (endMs - startMs) / Seconds(1);
       return { name, description, locks: locks.length, lasts_seconds: seconds, expectations: expectations.length };
     }),
   );
@@ -22,7 +22,7 @@ export async function listScenarios(asJson = false): Promise<void> {
   printTable(rows, [
     { title: 'SCENARIO', show: ({ name }) => name },
     { title: 'LOCKS', show: ({ locks }) => String(locks) },
-    { title: 'LASTS', show: (row) => lastsText(row.lasts_seconds * 1000) },
+    { title: 'LASTS', show: (row) => durationText(Seconds(row.lasts_seconds)) },
     { title: 'WHAT IT SHOWS', show: ({ description }) => description, prose: true },
   ]);
 }
@@ -35,7 +35,8 @@ export async function printScenario(name: string, asJson = false): Promise<void>
   else print(text.trimEnd());
 }
 
-function lastsText(span: Milliseconds): string {
+/** A duration such as `1 d 2 h 5 min`; in seconds if it is shorter than a minute. */
+function durationText(span: Milliseconds): string {
   const parts: [Milliseconds, string][] = [
     [Days(1), 'd'],
     [Hours(1), 'h'],
@@ -48,5 +49,5 @@ function lastsText(span: Milliseconds): string {
     remaining -= count * unit;
     if (count > 0) words.push(`${count} ${name}`);
   }
-  return words.join(' ') || `${span / 1000} s`;
+  return words.join(' ') || `${span / Seconds(1)} s`;
 }

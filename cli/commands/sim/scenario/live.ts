@@ -122,6 +122,7 @@ function refuseWithoutOperator({ events, file }: Scenario, { client }: SimGatewa
 function warnOfDailyPingMinutes(scenario: Scenario, { macs }: SimGateway, startMs: number): void {
   const shiftMinutes = (startMs - scenario.startMs) / Minutes(1);
   const deviating = scenario.locks.filter(({ dailyPingMinute }, index) => {
+    // The minute of the day; the second % makes the result positive if the shift is backwards.
     const minute = (((dailyPingMinute + shiftMinutes) % MINUTES_PER_DAY) + MINUTES_PER_DAY) % MINUTES_PER_DAY;
     return periodMinuteOf(macs[index] as Mac) !== minute;
   });

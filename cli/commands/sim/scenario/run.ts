@@ -39,10 +39,11 @@ export async function runScenario(flags: SimFlags, nameOrFile: string, interrupt
     return;
   }
   const sink = flags.out === undefined ? undefined : new LineSink(flags.out === '-' ? undefined : flags.out);
+  const withOut = false;
   const run = new VirtualScenario({
     scenario,
     seed,
-    note: repeatCommand(flags, nameOrFile, seed, false),
+    note: repeatCommand(flags, nameOrFile, seed, withOut),
     world: flags.world ?? false,
     bugs,
     write: sink === undefined ? null : (line) => sink.write(line),

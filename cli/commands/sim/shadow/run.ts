@@ -72,6 +72,7 @@ export async function runShadow(macText: string, flags: ShadowFlags, interrupted
       const parsed = reader.read(line);
       if (!parsed.ok) throw new LockgateError('gateway-answer', `the gateway’s stream: ${parsed.error.message}`);
       const event = parsed.value;
+      // The header, which starts the simulated lock, and empty lines give no event.
       if (event === null) {
         if (reader.header === null || shadow !== undefined) continue;
         shadow = new LockShadow(reader.header, mac, startMs);
@@ -137,8 +138,8 @@ class ShadowReport {
 
   /** Prints new differences, and earlier differences that a later uplink has explained. */
   printChanges({ found, explained }: ShadowNews, atMs: number): void {
-    for (const difference of found) this.#printDifference(difference, atMs, false);
-    for (const difference of explained) this.#printDifference(difference, atMs, true);
+    for (const difference of found) this.#printDifference(difference, atMs, 'difference');
+    for (const difference of explained) this.#printDifference(difference, atMs, 'explained');
   }
 
   printEnd(shadow: LockShadow, span: Milliseconds): void {
@@ -152,7 +153,7 @@ class ShadowReport {
     if (uplinks === 0) printNote('The lock sent nothing, so little can be said about it.');
   }
 
-  #printDifference(difference: ShadowDifference, atMs: number, isExplained: boolean): void {
+  #printDifference(difference: ShadowDifference, atMs: number, event: 'difference' | 'explained'): void {
     const { what, uplink, madeMs, isCertain } = difference;
     const madeAt = isDatable(madeMs) ? toDate(madeMs) : null;
     if (this.#isJson) {
@@ -161,7 +162,7 @@ class ShadowReport {
       printJsonLine({
         at: toDate(atMs),
         mac: this.#mac,
-        event: isExplained ? 'explained' : 'difference',
+        event,
         difference: what,
         made: madeAt,
         ping_type: isAck ? null : body.kind,
@@ -173,7 +174,8 @@ class ShadowReport {
       });
       return;
     }
-    const label = isExplained ? paint('dim', 'explained') : paint(what === 'sent' ? 'yellow' : 'red', what.padEnd(9));
+    const newLabel = paint(what === 'sent' ? 'yellow' : 'red', what.padEnd('explained'.length));
+    const label = event === 'explained' ? paint('dim', 'explained') : newLabel;
     print(`${madeAt ?? madeMs}  ${label}  ${sanitizeLine(sentenceOf(difference))}`);
   }
 }

@@ -222,10 +222,12 @@ async function waitFor(clock: Clock, span: Milliseconds, signal: AbortSignal): P
 /** Whether the lock is quiet: it sleeps, or has a connection that it keeps open, and nothing else is in progress. */
 export function isQuiet({ lock: { state }, world }: ShellDevice, nowMs: number): boolean {
   if (world.isBusy || state.moving || state.tracking !== 'none' || state.inFlight) return false;
+  // A GPS fix is searched for the ping of a state change, for the daily ping, or for a command.
   const isSearchingGps =
     state.stateGpsUntilMs !== NEVER || state.periodGpsUntilMs !== NEVER || state.locatingByGps.length > 0;
   if (isSearchingGps || state.locking.length > 0 || state.locatingByCell.length > 0) return false;
   const powerState = rowOfState(POWER_MODEL, state.stateName);
+  // Without a connection the lock sleeps if it can't connect, must not, or has nothing to send.
   if (state.link === 'down')
     return !state.covered || isSilent(powerState) || (state.waiting.length === 0 && !state.resetDue);
   return state.link === 'up' && state.waiting.length === 0 && keepsConnection(powerState, state.highWindow, nowMs);

@@ -8,7 +8,7 @@ import type { ShellSession } from './session.js';
 import type { ShellTranscript } from './transcript.js';
 import { completionsOf } from './words.js';
 
-/** The exit code after Ctrl-C: 128 plus the signal's number. */
+/** The exit code after Ctrl-C: 128 plus the number of the signal SIGINT, 2. */
 const INTERRUPTED_EXIT_CODE = 130;
 
 /**
@@ -89,7 +89,8 @@ class Prompt {
   /** Shows the prompt. */
   ask(): void {
     this.#isAsking = true;
-    this.#terminal.prompt(true);
+    const keepsCursor = true;
+    this.#terminal.prompt(keepsCursor);
   }
 
   /** Carries out a typed line, or stores it until the current line is done. */
@@ -109,6 +110,7 @@ class Prompt {
     this.ask();
   }
 
+  /** Carries out a line, or prints what is wrong with it. Returns whether the shell continues. */
   async #run(line: string, session: ShellSession, signal: AbortSignal): Promise<boolean> {
     try {
       return await session.run(line, signal);
@@ -125,10 +127,12 @@ class Prompt {
       output();
       return;
     }
+    const wholeLine = 0;
     cursorTo(process.stdout, 0);
-    clearLine(process.stdout, 0);
+    clearLine(process.stdout, wholeLine);
     output();
-    this.#terminal.prompt(true);
+    const keepsCursor = true;
+    this.#terminal.prompt(keepsCursor);
   }
 
   /** Ctrl-C cancels the line being carried out; at the prompt it clears the input; twice on an empty line it quits. */

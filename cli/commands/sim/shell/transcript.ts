@@ -97,8 +97,8 @@ export class ShellTranscript {
     this.#unsent.clear();
     if (this.#asJson) return;
     for (const { timeMs, body } of unsent) {
-      const time = new Date(timeMs).toISOString().slice(11, 19);
-      this.#show(() => print(paint('dim', `${time} kept  ${body.kind} ${body.reason}, without a connection`)));
+      const timeOfDay = new Date(timeMs).toISOString().slice(11, 19);
+      this.#show(() => print(paint('dim', `${timeOfDay} kept  ${body.kind} ${body.reason}, without a connection`)));
     }
   }
 
@@ -112,12 +112,15 @@ export class ShellTranscript {
     if (this.#lines.length >= MAX_LINES)
       throw new LockgateError('input-shell', `the trace has ${MAX_LINES} lines: save it and start a new session`);
     this.#lines.push(line);
+    // The first line is the header.
     if (this.#lines.length === 1) return;
     const event = JSON.parse(line) as EventJson;
     if (event.event === 'world' || event.event === 'gateway') return;
+    // The shell has only one lock, so its MAC is not repeated.
+    const hasMac = false;
     this.#show(() => {
       if (this.#asJson) print(line);
-      else for (const eventLine of eventLines(event, terminalColumns(), false)) print(eventLine);
+      else for (const eventLine of eventLines(event, terminalColumns(), hasMac)) print(eventLine);
     });
   }
 

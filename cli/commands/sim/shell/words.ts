@@ -84,7 +84,10 @@ function readShellWord({ word, forms }: ShellWord, argument: string): Result<She
 
 /** The first words of all lines. */
 const WORDS: readonly string[] = [...SHELL_VERBS.map(({ word }) => word), ...SHELL_WORDS.map(({ word }) => word)];
-/** All lines that completion offers: the examples in each verb's syntax. */
+/**
+ * All lines that completion offers: each verb, and the examples in its syntax, such as `ride` and `ride 2km` for the
+ * forms `ride 2km, ride to PLACE, or ride FILE.gpx`. Forms with PLACE or FILE are patterns, not lines.
+ */
 const LINES: readonly string[] = [
   ...SHELL_VERBS.flatMap(({ word, forms }) => {
     const examples = forms.split(/,\s*or\s+|,\s*|\s+or\s+|;/).map((form) => form.trim());
