@@ -12,11 +12,13 @@ import { testGateway } from '../helpers/gateway/test-gateway.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const HERE = { sshConnection: undefined, user: 'ada', hostName: 'depot' };
+/** SSH_CONNECTION has the address and port of the reader's machine, then those of this one. */
 const OVER_SSH = { ...HERE, sshConnection: '198.51.100.7 50122 192.0.2.4 22' };
 
 t.test('on the gateway’s machine, the browser opens its address', async (t) => {
   t.equal(tunnelCommand(new URL('http://127.0.0.1:8081'), HERE), null);
-  t.equal(consoleAddress(new URL('http://[::1]:8081'), false), 'http://[::1]:8081');
+  const isTunnelled = false;
+  t.equal(consoleAddress(new URL('http://[::1]:8081'), isTunnelled), 'http://[::1]:8081');
 });
 
 t.test('over SSH, the port is forwarded from the machine that the reader came from', async (t) => {
@@ -26,7 +28,8 @@ t.test('over SSH, the port is forwarded from the machine that the reader came fr
   t.equal(tunnelCommand(new URL('http://[::1]:9081'), otherPort), 'ssh -N -L 9081:[::1]:9081 -p 2222 ada@2001:db8::4');
   t.equal(tunnelCommand(gateway, { ...OVER_SSH, sshConnection: 'x' }), 'ssh -N -L 8081:127.0.0.1:8081 ada@depot');
   t.equal(tunnelCommand(gateway, { ...OVER_SSH, user: null }), 'ssh -N -L 8081:127.0.0.1:8081 192.0.2.4');
-  t.equal(consoleAddress(new URL('http://[::1]:9081'), true), 'http://127.0.0.1:9081');
+  const isTunnelled = true;
+  t.equal(consoleAddress(new URL('http://[::1]:9081'), isTunnelled), 'http://127.0.0.1:9081');
 });
 
 t.test('plain HTTP to another machine needs a tunnel to it, HTTPS needs none', async (t) => {
@@ -34,16 +37,17 @@ t.test('plain HTTP to another machine needs a tunnel to it, HTTPS needs none', a
   t.equal(tunnelCommand(new URL('https://ops.example.com'), OVER_SSH), null);
 });
 
-t.test('a browser can show a window on a desktop alone', async (t) => {
+t.test('a browser is opened only where a desktop can show its window', async (t) => {
   t.notOk(hasDisplay({}, 'linux'));
   t.ok(hasDisplay({ DISPLAY: ':0' }, 'linux'));
   t.ok(hasDisplay({ WAYLAND_DISPLAY: 'wayland-0' }, 'linux'));
   t.ok(hasDisplay({}, 'darwin'));
 });
 
-t.test('a link is printed and opened; over SSH it is printed alone, with the tunnel', async (t) => {
+t.test('a link is printed and opened; over SSH it is only printed, with the command of the tunnel', async (t) => {
   const gateway = await testGateway(t);
   const folder = tempFolder(t);
+  // Stands in for the browser: writes the link that it is called with.
   const opened = path.join(folder, 'opened');
   writeFileSync(path.join(folder, 'xdg-open'), `#!/bin/sh\necho "$1" >${opened}.new && mv ${opened}.new ${opened}\n`);
   chmodSync(path.join(folder, 'xdg-open'), 0o755);
@@ -64,7 +68,7 @@ t.test('a link is printed and opened; over SSH it is printed alone, with the tun
   t.match((await run(['--no-open'])).stdout, /^http.*#lgl_[\w-]{43}\n$/);
   const { stdout } = await run([]);
   while (!existsSync(opened)) await new Promise<void>((resolve) => afterThisTurn(resolve));
-  t.equal(readFileSync(opened, 'utf8'), stdout, 'the others opened nothing: this is the only one');
+  t.equal(readFileSync(opened, 'utf8'), stdout, 'the link of this call was opened, and none before');
   const headers = { ...pageHeaders(gateway.operatorPort), 'content-type': 'application/json' };
   for (const text of [stdout, await consoleText(gateway, desktop.LOCKGATE_GATEWAY)]) {
     const body = JSON.stringify({ token: /#(lgl_[\w-]{43})/.exec(text)?.[1] });

@@ -39,7 +39,7 @@ function everyCommand(command = program): Command[] {
   return [command, ...command.commands.flatMap(everyCommand)];
 }
 
-/** Whether the command has an action; other commands are groups. */
+/** Whether the command has an action; other commands are groups. `notices` has both an action and further commands. */
 function isLeaf(command: Command): boolean {
   return command.commands.length === 0 || command.name() === 'notices';
 }

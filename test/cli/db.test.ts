@@ -46,6 +46,14 @@ const MIN_FOUND_FRACTION = 0.99;
 const MIN_FOUND_FRACTION_KILLED = 0.75;
 /** How many bits each test flips: enough to find a hole in the check, few enough to run in seconds. */
 const FLIPS = { closed: 60, backup: 10, writeAheadLog: 30, killed: 40 };
+/**
+ * A write-ahead log (WAL) is a header, then frames: a header with a salt and a page (SQLite file format §4). The salt
+ * tells the frames of this log from those of an older one.
+ */
+const WAL = { headerBytes: 32, frameHeaderBytes: 24, frameSaltOffset: 8, frameSaltBytes: 8 };
+const PAGE_BYTES = 4096;
+/** The number of commits that a killed store's write-ahead log has. */
+const COMMITS = { manyFlips: 12, few: 4 };
 
 t.comment(`seed ${seed}; repeat: LOCKGATE_SEED=${seed} node dist/test/cli/db.test.js`);
 
@@ -113,13 +121,11 @@ t.test('a check finds all flipped bits in a backup', async (t) => {
 
 t.test('a check finds flipped bits in a killed store: in its file and in its write-ahead log', async (t) => {
   const { folder } = await stockedStore(t);
-  const killed = await killedStore(t, folder, STOCK.locks, 12);
+  const killed = await killedStore(t, folder, STOCK.locks, COMMITS.manyFlips);
   const { file, commitEnds } = killed;
   const intact = await checkDatabase(file);
   t.same(intact.damage, []);
-  // A write-ahead log is a header of 32 bytes, then frames: a header of 24 bytes and a page of 4,096 (SQLite file
-  // format §4).
-  const frames = (statSync(`${file}-wal`).size - 32) / (24 + 4096);
+  const frames = (statSync(`${file}-wal`).size - WAL.headerBytes) / (WAL.frameHeaderBytes + PAGE_BYTES);
   t.equal(intact.checks.find(({ name }) => name === 'wal')?.count, frames);
   // A damaged last commit looks like a truncated log, so its bits are left out.
   const inWal = await flipWalBits(file, FLIPS.writeAheadLog, new SeededChance(seed), commitEnds.at(-2) as number);
@@ -156,7 +162,8 @@ t.test('a write-ahead log that a crash truncated is not damage', async (t) => {
   const { file, commitEnds } = await killedStore(t, folder, STOCK.locks, 4);
   const wal = readFileSync(`${file}-wal`);
   const [last = 0, before = 0] = [commitEnds.at(-1), commitEnds.at(-2)];
-  // The end is zeros; a part of the last commit was not written; the last commit has salt and sum of an older log.
+  // The end is zeros; a part of the last commit was not written; the last commit has salt and sum of an older log. The
+  // last two of the list are a log cut within its last commit, and one of zeros.
   const truncated = Buffer.concat([wal.subarray(0, last), Buffer.alloc(wal.length - last)]);
   const torn = Buffer.concat([wal.subarray(0, before + 100), Buffer.alloc(500), wal.subarray(before + 600, last)]);
   const older = Buffer.concat([wal.subarray(0, before), Buffer.from(wal.subarray(before)).fill(7, 8, 24)]);
@@ -171,16 +178,16 @@ t.test('a flipped bit in the salt of the last frame before the last commit is da
   const { folder } = await stockedStore(t);
   const { file, commitEnds } = await killedStore(t, folder, STOCK.locks, 4);
   const wal = readFileSync(`${file}-wal`);
-  // The salt is at 8 in the frame's header.
-  const saltOffset = (commitEnds.at(-2) as number) - (24 + 4096) + 8;
+  const lastFrameOffset = (commitEnds.at(-2) as number) - (WAL.frameHeaderBytes + PAGE_BYTES);
+  const saltOffset = lastFrameOffset + WAL.frameSaltOffset;
   const found: string[] = [];
-  for (let byte = 0; byte < 8; byte += 1) {
+  for (let byte = 0; byte < WAL.frameSaltBytes; byte += 1) {
     const flipped = Buffer.from(wal);
     flipped.writeUInt8(flipped.readUInt8(saltOffset + byte) ^ 1, saltOffset + byte);
     writeFileSync(`${file}-wal`, flipped);
     checkWal(file, { damage: (_table, _row, what) => void found.push(what), progress: () => undefined });
   }
-  t.equal(found.length, 8, found.join('; '));
+  t.equal(found.length, WAL.frameSaltBytes, found.join('; '));
 });
 
 t.test('a set bit in unused bytes is damage, except at their edge, where a page split may leave bytes', async (t) => {
@@ -200,10 +207,11 @@ t.test('a set bit in unused bytes is damage, except at their edge, where a page 
 
 /** Start and end of the first 200 or more zeros between the pointers and the cells of a page. */
 function unusedStretch(bytes: Buffer): [from: number, to: number] {
-  for (let page = 4096; page < bytes.length; page += 4096) {
+  for (let page = PAGE_BYTES; page < bytes.length; page += PAGE_BYTES) {
     // The types of leaf pages, of an index and of a table, whose header has 8 bytes (SQLite file format §1.6).
     const headerBytes = { 10: 8, 13: 8 }[bytes.readUInt8(page)];
     if (headerBytes === undefined) continue;
+    // The header has the number of cells at 3, whose pointers of 2 bytes follow it, and the start of the cells at 5.
     const [from, to] = [page + headerBytes + 2 * bytes.readUInt16BE(page + 3) + 2, page + bytes.readUInt16BE(page + 5)];
     if (to - from >= 200 && bytes.subarray(from, to).every((byte) => byte === 0)) return [from, to];
   }

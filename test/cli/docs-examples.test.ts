@@ -58,7 +58,7 @@ async function setUpReader(test: Test): Promise<Reader> {
   return { gateway, receiver, folder };
 }
 
-/** Replacements of text that differs for each reader. */
+/** Replacements of text that differs for each reader. `last_printed` is a shell function of runLines. */
 function replacementsFor({ gateway, receiver }: Reader): Replacement[] {
   return [
     ['127.0.0.1:8080', `127.0.0.1:${gateway.httpPort}`],
@@ -79,7 +79,7 @@ function replacementsFor({ gateway, receiver }: Reader): Replacement[] {
 }
 
 const ENDLESS = 'It runs until Ctrl-C; other tests run it.';
-/** Lines of any document that are not run. */
+/** Lines of any document that are not run. Of a parsed line only the flags and values are checked. */
 const EXCEPTIONS: readonly LineException[] = [
   { line: /^npm |^npm$/, how: 'left out', reason: 'It runs this test, or takes minutes.' },
   { line: /lockgate (serve|tail|webhook listen)\b/, how: 'parsed', reason: ENDLESS },
@@ -179,7 +179,7 @@ t.test('docs/webhooks.md', { skip }, async (t) => {
   const reader = await setUpReader(t);
   const { accounts } = reader.gateway;
   await accounts.addMerchant('Amber Bikes');
-  const [mac] = [testMac()];
+  const mac = testMac();
   await accounts.addWebhookUrl({ url: reader.receiver.url });
   const lock = await connectedLock(t, reader.gateway, mac);
   const delivered = waitForEvents(reader.gateway, 'delivery', 1);
@@ -213,6 +213,7 @@ t.test('docs/firmware.md', { skip }, async (t) => {
 
 t.test('every example in help texts is an accepted command line', { skip }, async (t) => {
   const reader = await setUpReader(t);
+  // What the examples use: the program dot, a token and a file.
   const setUp = "dot() { cat; }; TOKEN=secret; printf '0829' > uplink.bin";
   const lines = [setUp, ...helpExamples(await makeProgram('all'))];
   t.ok(lines.length > 90, 'there are examples');

@@ -1,6 +1,7 @@
 /**
- * Ages in tables are by the gateway's clocks: by the run's clock, which a demonstration speeds up, for what locks do,
- * and by its date for the rest. And what becomes of the locks of a closed merchant.
+ * Ages in tables are by the gateway's clocks: what locks do has a time of the run's clock, which a demonstration speeds
+ * up, and everything else has a real date. Also: locks of a closed merchant are not late, and long texts are wrapped
+ * between words.
  */
 import t, { type Test } from 'tap';
 import { Days, Hours, ManualClock, Minutes, systemClock } from '../../proto/clock.js';
@@ -19,6 +20,7 @@ const SPEED = 60;
 async function setUp(t: Test) {
   const clock = new ManualClock(systemClock.now() + Days(30));
   const deliveryClock = new ManualClock(systemClock.now());
+  // With 0.5 the waits between attempts have no jitter.
   const gateway = await testGateway(t, { runClock: clock, speed: SPEED, deliveryClock, random: () => 0.5 });
   const receiver = await testReceiver(t);
   receiver.answer = (_request, response) => void response.writeHead(500).end();
@@ -47,12 +49,20 @@ t.test('ages of locks, commands and deliveries are by the run’s clock', async 
   t.match((await lockgate('device list')).stdout, new RegExp(`${MAC}.* 30 min ago`));
   t.match((await lockgate('command list')).stdout, / 30 min ago .*in \d+ (min|h|d)/, 'when it was made, and expires');
   const { stdout } = await lockgate('webhook deliveries --body');
-  t.match(stdout, /pending +30 min ago .*next (now|(in )?\d+ s)\b/, 'received by the run’s clock, and two clocks');
+  t.match(
+    stdout,
+    /pending +30 min ago .*next (now|(in )?\d+ s)\b/,
+    'received by the run’s clock, sent again by the real one',
+  );
   t.match(stdout, /1\. (now|\d+ s ago): /);
   t.match((await lockgate('webhook deliveries --since 20m')).stderr, /No deliveries match/);
   t.match((await lockgate('webhook deliveries --since 40m')).stdout, /pending/);
   t.match((await lockgate('webhook show 1')).stdout, /the oldest received 30 min ago/);
-  t.match((await lockgate('merchant list')).stdout, new RegExp(`${MERCHANT} +(now|\\d+ s ago)`), 'made at a date');
+  t.match(
+    (await lockgate('merchant list')).stdout,
+    new RegExp(`${MERCHANT} +(now|\\d+ s ago)`),
+    'added at a real date',
+  );
   t.match((await lockgate('audit --since 1h')).stdout, /command\.send/);
   t.match((await lockgate(`why ${MAC}`)).stdout, /30 min ago/);
 });
@@ -78,13 +88,13 @@ t.test('the locks of a closed merchant are not late, and are not counted', async
   await eventually('the notice is over', async () => /lock-late +✓ over/.test(await notices()));
   t.match((await lockgate('status')).stdout, /0 in service; 0 connected/);
   clock.advance(Days(2));
-  t.notMatch(await notices(), /lock-late +! open/, 'and stays so');
+  t.notMatch(await notices(), /lock-late +! open/, 'and no other notice follows');
   await lockgate(`merchant reopen ${MERCHANT}`);
   await eventually('the notice is open again', async () => /lock-late +! open/.test(await notices()));
   t.match((await lockgate('status')).stdout, /1 in service: ! 1 late;/);
 });
 
-t.test('at 80 columns no word of status and webhook show is broken', async (t) => {
+t.test('at 40 and 80 columns no word of status and webhook show is broken', async (t) => {
   const { gateway, lockgate } = await setUp(t);
   await gateway.accounts.importDevices(
     Array.from({ length: 1_200 }, (_, index) => ({ mac: formatMac(testMac(index + 10)), merchant: MERCHANT })),
@@ -92,6 +102,7 @@ t.test('at 80 columns no word of status and webhook show is broken', async (t) =
   );
   for (const command of ['status', 'webhook show 1']) {
     const { stdout } = await lockgate(command, 40);
+    // A line may be longer only if it has one word, after a label of up to 14 letters.
     for (const line of stdout.split('\n'))
       t.ok(line.length <= 40 || !/ /.test(line.trim().replace(/^.{0,14} /, '')), `${command}: ${line}`);
   }
@@ -99,7 +110,7 @@ t.test('at 80 columns no word of status and webhook show is broken', async (t) =
   t.match(stdout, /Backlog {7}1 undelivered \(1 wait for a retry\), the oldest received .*; 0\n {14}dead, 0 damaged/);
 });
 
-t.test('findings of device show go on below themselves, between words', async (t) => {
+t.test('a long finding of device show is continued on the next line', async (t) => {
   const { clock, lock, lockgate } = await setUp(t);
   await lock.send(testBytes(2, { timeMs: clock.now() + Days(2) }));
   const { stdout } = await lockgate(`device show ${MAC}`, 60);
@@ -118,6 +129,6 @@ t.test('an expiry counts from the gateway’s date', async (t) => {
   const { lockgate } = await setUp(t);
   const { stdout } = await lockgate('key create till --expires 2h --json');
   const { expires_at: expiresAt } = JSON.parse(stdout) as { readonly expires_at: string };
-  const leftMs = Date.parse(expiresAt) - systemClock.now();
-  t.ok(leftMs > Hours(2) - Minutes(1) && leftMs <= Hours(2), `${expiresAt} at ${toDate(systemClock.now())}`);
+  const validMs = Date.parse(expiresAt) - systemClock.now();
+  t.ok(validMs > Hours(2) - Minutes(1) && validMs <= Hours(2), `${expiresAt} at ${toDate(systemClock.now())}`);
 });

@@ -401,7 +401,7 @@ t.test(
   'a live run with too few open files names the limit to raise, and runs the locks that can connect',
   async (t) => {
     const gateway = await testGateway(t);
-    // 72 files are enough for Node to load the program, and for some locks.
+    // 72 files are enough for Node to load the program, and for some locks. 80 locks and the program need 144.
     const command = [process.execPath, LOCKGATE, 'sim', 'run', ...operatorFlags(gateway), '--merchant', MERCHANT];
     const run = new Program(t, 'sh', [
       '-c',

@@ -224,6 +224,7 @@ t.test('completion offers words first, then complete lines, all of which the she
     ['unlokc', 'unlock'],
     ['rdie 2km', 'ride'],
     ['batery 9', 'battery'],
+    // Meant is `exit`, another word for quit, which is not suggested; but no verb is suggested either.
     ['exti', undefined],
   ] as const) {
     const line = readShellLine(typed);

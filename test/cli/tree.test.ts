@@ -40,7 +40,7 @@ function everyCommand(command: Command = program): Command[] {
   return [command, ...command.commands.flatMap(everyCommand)];
 }
 
-/** The commands with an action; other commands are groups. */
+/** The commands with an action; other commands are groups. `notices` has both an action and further commands. */
 function runnableCommands(): Command[] {
   return everyCommand().filter((each) => each.commands.length === 0 || each.name() === 'notices');
 }

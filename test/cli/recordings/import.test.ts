@@ -120,6 +120,7 @@ t.test('wrong flags and files are errors that say what was expected', async (t) 
     [[csv], { from: 'traccar-csv' }, /positions\.csv:1: there is no column "serverTime"/],
     [[csv], { from: 'at-log' }, /no event of a lock was found.* \d+ × a line without a time \(first: line 1: /],
   ] as const) {
+    // A case without an output file overrides the file that `run` names by default.
     const failure = await run(files, { ...flags, ...('out' in flags && { out: undefined as never }) }).then(
       () => '',
       ({ message, code }: { message: string; code: string }) => `${code} ${message}`,
@@ -130,9 +131,11 @@ t.test('wrong flags and files are errors that say what was expected', async (t) 
 });
 
 t.test('lines beyond the memory limit are sorted in files, and equal times keep their order', async (t) => {
-  const sorter = new LineSorter(200);
+  const maxCharacters = 200;
+  const sorter = new LineSorter(maxCharacters);
   const expected: string[] = [];
   for (let index = 0; index < 300; index++) {
+    // Ten different times, in scattered order.
     const atMs = 1000 + ((index * 7) % 10);
     sorter.add({ atMs, line: `${atMs} ${String(index).padStart(3, '0')}` });
     expected.push(`${atMs} ${String(index).padStart(3, '0')}`);

@@ -59,7 +59,7 @@ const DISCONNECT = mqtt({ cmd: 'disconnect' });
 
 /** Three uplinks. */
 const UPLINKS = Buffer.concat([uplink(1), uplink(2), uplink(3)]);
-/** The segments of an accepted connection; `at` is in seconds. */
+/** The segments of an accepted connection; `at` is in seconds, `offset` counts the bytes of a side, −1 is its SYN. */
 const START: readonly TestSegment[] = [
   { from: 'client', at: 0, offset: -1, flags: SYN },
   { from: 'server', at: 0.1, offset: -1, flags: SYN, acknowledges: 0 },
@@ -69,7 +69,10 @@ const START: readonly TestSegment[] = [
 /** The offset in the client’s stream after CONNECT. */
 const AFTER_CONNECT = CONNECT.length;
 
-/** Reads a capture of these segments. Returns its events as short lines, `SECONDS MAC EVENT`. */
+/**
+ * Reads a capture of these segments. Returns its events as short lines: seconds since the first event, the last digits
+ * of the MAC, and the event. The connect counts as made at CONNACK, 0.3 s after the SYN.
+ */
 async function eventLinesOf(segments: readonly TestSegment[], chunkBytes?: number): Promise<string[]> {
   const read = await readRecording(new PcapRecording([], null), [pcapOf(segments)], chunkBytes);
   t.same(read.faults, []);
@@ -82,7 +85,8 @@ function segmentsOf(...lengths: number[]): TestSegment[] {
   return lengths.map((length, index) => {
     const bytes = UPLINKS.subarray(offset, offset + length);
     offset += length;
-    return { from: 'client', at: 1 + index / 10, offset: AFTER_CONNECT + offset - length, bytes, acknowledges: 4 };
+    const start = AFTER_CONNECT + offset - length;
+    return { from: 'client', at: 1 + index / 10, offset: start, bytes, acknowledges: CONNACK.length };
   });
 }
 
@@ -154,19 +158,26 @@ t.test('the cause of a disconnect follows from how the connection ends', async (
   // The last event of a connection that ends with these segments.
   const lastEvent = async (...end: TestSegment[]): Promise<string | undefined> =>
     (await eventLinesOf([...START, ...end])).at(-1);
-  const disconnect: TestSegment = { from: 'client', at: 1, offset: AFTER_CONNECT, bytes: DISCONNECT, acknowledges: 4 };
+  const disconnect: TestSegment = {
+    from: 'client',
+    at: 1,
+    offset: AFTER_CONNECT,
+    bytes: DISCONNECT,
+    acknowledges: CONNACK.length,
+  };
   const fin = (from: 'client' | 'server', at: number): TestSegment => ({
     from,
     at,
-    offset: from === 'client' ? AFTER_CONNECT : 4,
+    offset: from === 'client' ? AFTER_CONNECT : CONNACK.length,
     flags: FIN,
-    acknowledges: from === 'client' ? 4 : AFTER_CONNECT,
+    acknowledges: from === 'client' ? CONNACK.length : AFTER_CONNECT,
   });
   t.equal(await lastEvent(disconnect), '0.7 D2 disconnect closed');
   t.equal(await lastEvent(fin('client', 3)), '2.7 D2 disconnect dropped');
   t.equal(await lastEvent({ ...fin('client', 3), flags: RST }), '2.7 D2 disconnect dropped');
   t.equal(await lastEvent({ ...fin('server', 3), flags: RST }), '2.7 D2 disconnect dropped');
   t.equal(await lastEvent(fin('server', 3)), '2.7 D2 disconnect gateway');
+  // The client was silent for one and a half times its keepalive of 60 s.
   t.equal(await lastEvent(fin('server', 90.5)), '90.2 D2 disconnect keepalive');
   const secondConnection = START.map((segment) => ({ ...segment, at: segment.at + 5, clientPort: 50_001 }));
   const takeover = await eventLinesOf([...START, ...secondConnection, fin('server', 6)]);
@@ -199,6 +210,7 @@ t.test('phones and commands are imported; refused clients and clients that are n
   ]);
   const [eventsOfRefused, skippedOfRefused] = await opened(CONNECT, REFUSAL);
   t.same(eventsOfRefused, []);
+  // Each reason is followed by the number of its packet.
   t.same(skippedOfRefused, ['a refused CONNECT 4', 'a PUBLISH of a connection that is refused 4']);
   t.match((await opened(connect('dashboard'), CONNACK))[1], [
     /a client that is not a lock 3/,
@@ -209,7 +221,7 @@ t.test('phones and commands are imported; refused clients and clients that are n
 });
 
 t.test('a connection whose CONNECT was not captured needs --mac', async (t) => {
-  const capture = pcapOf([{ from: 'client', at: 1, offset: 500, bytes: uplink(4), acknowledges: 4 }]);
+  const capture = pcapOf([{ from: 'client', at: 1, offset: 500, bytes: uplink(4), acknowledges: CONNACK.length }]);
   const unknown = await readRecording(new PcapRecording([], null), [capture]);
   t.same(unknown.events, []);
   t.match(unknown.skipped, [/bytes that the capture does not have/, /unknown lock/]);
@@ -218,6 +230,7 @@ t.test('a connection whose CONNECT was not captured needs --mac', async (t) => {
 });
 
 t.test('a TLS connection is an error that says what to do instead', async (t) => {
+  // The start of a TLS handshake: the type of the record, the version, lengths.
   const hello = Buffer.from('160301020001000200', 'hex');
   const tls = (serverPort: number): Buffer =>
     pcapOf([

@@ -16,6 +16,7 @@ import { root } from '../../helpers/house/our-files.js';
 const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-check-'));
 t.teardown(() => rmSync(folder, { recursive: true, force: true }));
 
+/** Hand-written traces with one finding each: a violation in line 6, and a warning. */
 const broken = path.join(root, 'test/traces/airplane-silence.breaks-1.jsonl');
 const warned = path.join(root, 'test/traces/clock-ahead.breaks-1.jsonl');
 const POSITION = { latitude: 52.1, longitude: 4.9, speed: 0, direction: 0, uncertainty: 8 };
@@ -126,7 +127,7 @@ t.test('unknown members are reported as notes, with a suggestion of what was mea
     (await check(t, [traceFile('many.jsonl', `${[header, ...many].join('\n')}\n`)], { json: true })).out,
   );
   t.equal(flood.files[0].notes.length, 100);
-  t.equal(flood.files[0].notes_left_out, 202);
+  t.equal(flood.files[0].notes_left_out, 202, 'of 300 in pings and 2 in the header');
 });
 
 t.test('--baseline leaves out the findings that an earlier --json printed', async (t) => {
@@ -244,11 +245,14 @@ t.test('the spill file and the index return each finding that was stored and not
   }
   t.equal(correct, texts.length);
   const index = new FindingIndex();
-  const entry = (line: number) => ({ line, lock: line % 5, rule: 3, firmware: 0, position: line, length: 1 });
+  // Five locks break one rule in turn.
+  const rule = 3;
+  const lockOf = (line: number): number => line % 5;
+  const entry = (line: number) => ({ line, lock: lockOf(line), rule, firmware: 0, position: line, length: 1 });
   const key = (line: number) => ({ credential: 1, boot: 1, sequence: line });
   for (let line = 1000; line > 0; line -= 1) index.add({ ...entry(line), key: line % 2 === 0 ? key(line) : null });
-  for (let line = 4; line <= 1000; line += 4) index.withdraw(3, line % 5, key(line));
-  index.withdraw(3, 1, key(1));
+  for (let line = 4; line <= 1000; line += 4) index.withdraw(rule, lockOf(line), key(line));
+  index.withdraw(rule, lockOf(1), key(1));
   t.equal(index.sorted().length, 750, 'every fourth of 1,000 was withdrawn; odd lines have no key, so line 1 stays');
   const lines = [...index.sorted()].map((each) => index.get('line', each));
   t.same(

@@ -24,6 +24,8 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
 const OTHER_MAC = testMac(2);
+/** More findings than a lock of these tests has. */
+const MAX_FINDINGS = 99;
 
 /** Exports a trace from the gateway. Returns its lines. */
 async function exportLines(gateway: Gateway, query = ''): Promise<string[]> {
@@ -58,7 +60,7 @@ function checkLines(lines: readonly string[]): {
     const read = reader.read(line);
     if (!read.ok) throw new Error(`line ${index + 1}: ${read.error.message}`);
     if (index === 0 || reader.header === null) return;
-    check ??= new TraceCheck(POWER_MODEL, reader.header, false);
+    check ??= new TraceCheck(POWER_MODEL, reader.header);
     events.push(read.value as TraceEvent);
     check.judge(read.value as TraceEvent, index + 1);
   });
@@ -75,6 +77,12 @@ const STATE_PING: CellularPing = {
   tetherState: 'detached',
   position: null,
 };
+
+/** Waits until the gateway's clock has left the millisecond in which the last uplink was received. */
+async function untilNextMillisecond(gateway: Gateway): Promise<void> {
+  while (gateway.clock.now() === (await gateway.store.readLastReceivedAtMs()))
+    await new Promise<void>((resolve) => afterThisTurn(resolve));
+}
 
 /** The bytes of a state ping that is made now. */
 function statePing(gateway: Gateway, sequence: number, lockState: LockState): Buffer {
@@ -103,7 +111,8 @@ t.test('an export has the received uplinks and connections, and gives the same f
     ['connect', 'ping', 'ping', 'disconnect'],
   );
   t.same(rules.sort(), ['not-closed', 'state-unchanged'], 'the gateway found the same');
-  const stored = await gateway.store.readFindings(1, 9);
+  const { device } = (await gateway.store.findDevice(MAC)) ?? {};
+  const stored = await gateway.store.readFindings(device?.id ?? 0, MAX_FINDINGS);
   t.same(stored.map(({ finding }) => finding.rule).sort(), ['not-closed', 'state-unchanged']);
   const bothLocks = checkLines(await exportLines(gateway));
   t.equal(bothLocks.events.length, 6, 'two connects, three pings and a disconnect');
@@ -123,8 +132,7 @@ t.test('the header of a partial export has the locks’ states at its start', as
   const gateway = await testGateway(t);
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(statePing(gateway, 1, 'unlocked'));
-  while (gateway.clock.now() === (await gateway.store.readLastReceivedAtMs()))
-    await new Promise<void>((resolve) => afterThisTurn(resolve));
+  await untilNextMillisecond(gateway);
   const since = new Date(gateway.clock.now()).toISOString();
   await lock.send(statePing(gateway, 2, 'unlocked'));
   const { events, rules, header } = checkLines(await exportLines(gateway, `?since=${since}`));
@@ -147,8 +155,7 @@ t.test('the header has the start of the last period sequence, by the lock’s cl
     testBytes(sequence, { timeMs, body: { ...STATE_PING, reason: 'REASON_PERIOD_TRACKING' } });
   await lock.send(periodPing(1, madeMs));
   await lock.send(periodPing(2, madeMs + Seconds(30)));
-  while (gateway.clock.now() === (await gateway.store.readLastReceivedAtMs()))
-    await new Promise<void>((resolve) => afterThisTurn(resolve));
+  await untilNextMillisecond(gateway);
   const since = new Date(gateway.clock.now()).toISOString();
   await lock.send(periodPing(3, madeMs + Hours(23)));
   const { rules, header } = checkLines(await exportLines(gateway, `?since=${since}`));
@@ -236,6 +243,7 @@ t.test(
     await disconnect(wiped);
     const renewed = await connect(await gateway.accounts.rotateLockSecret(MAC));
     await send(renewed, 1, 1, locate);
+    // A cellular ping must not have this reason.
     await send(renewed, 1, 2, { ...locate, reason: 'REASON_GPS_PING' as never });
     clock.advance(Hours(30));
     await send(renewed, 1, 3, locate);
@@ -246,7 +254,7 @@ t.test(
     t.same(credentials.filter(Boolean), [1, 1, 2, 2, 2], 'each uplink names its credential');
     const found = findingsOf(lines).map(({ rule, about }) => `${rule} ${about?.boot}/${about?.sequence}`);
     const { device } = (await gateway.store.findDevice(MAC)) ?? {};
-    const stored = (await gateway.store.readFindings(device?.id ?? 0, 99))
+    const stored = (await gateway.store.readFindings(device?.id ?? 0, MAX_FINDINGS))
       .map(({ finding }) => finding)
       .filter(({ atMs }) => atMs >= sinceMs)
       .map(({ rule, about }) => `${rule} ${about?.boot}/${about?.sequence}`);

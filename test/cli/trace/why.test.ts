@@ -205,5 +205,6 @@ t.test('show --all prints a timeline, which --mac, --reason and --until filter',
         .map((line) => JSON.parse(line).file),
     ).size,
     2,
+    'each line names its file',
   );
 });

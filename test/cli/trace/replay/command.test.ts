@@ -1,8 +1,9 @@
-// The command `lockgate trace replay`: its errors, its texts and exit codes, and Ctrl-C.
+// The command `lockgate trace replay`: its errors, its texts and exit codes, and Ctrl-C. `connect(mac, 0)` is an event
+// 0 s after a trace's start; `ping(mac, 5)` is uplink 5, received after 5 s.
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
-import { Days } from '../../../../proto/clock.js';
+import { Days, Seconds } from '../../../../proto/clock.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { LOCKGATE, Program, runLockgate } from '../../../helpers/cli/program.js';
 import { connect, ping, replay, shortSession, traces, traceWriter } from '../../../helpers/cli/replay-run.js';
@@ -95,7 +96,8 @@ t.test('the command prints text, sets exit codes and handles Ctrl-C', async (t) 
   t.match((await lockgate(traceFile('quick.jsonl', many), '--provision', '--data', folder)).exit, { code: 3 });
 
   const mac = testMac(99);
-  const slow = traceFile('slow.jsonl', [connect(mac, 0), ping(mac, 0), ping(mac, Days(1) / 1000)]);
+  const aDayInSeconds = Days(1) / Seconds(1);
+  const slow = traceFile('slow.jsonl', [connect(mac, 0), ping(mac, 0), ping(mac, aDayInSeconds)]);
   const arrived = new Promise<void>((resolve) => gateway.events.once('uplink', () => resolve()));
   const ended = new Promise<string>((resolve) => {
     gateway.events.once('disconnected', ({ cause }) => resolve(cause));
