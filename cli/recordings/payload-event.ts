@@ -1,4 +1,4 @@
-/** Turns the payload of an uplink or command into an event of a trace. */
+/** Turns the payload of an uplink (a message of a lock) or of a command to a lock into an event of a trace. */
 import { ok, type Result } from '../../proto/errors.js';
 import { decodeDownlink, decodeUplink } from '../../proto/wire/codec.js';
 import type { Mac } from '../../proto/wire/mac.js';

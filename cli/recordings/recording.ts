@@ -13,7 +13,7 @@ export type LockEvent = TraceConnect | TraceDisconnect | TracePing | TraceAck | 
 /** One event of a recording. Events may come in any order of time. */
 export interface RecordedEvent {
   readonly event: LockEvent;
-  /** The bytes of an uplink, if the recording has them. */
+  /** The bytes of an uplink (a message of a lock), if the recording has them. */
   readonly raw?: Uint8Array | undefined;
   /** False for an uplink whose boot and sequence the recording does not have: the importer invents them. */
   readonly isNumbered: boolean;

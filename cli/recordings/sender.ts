@@ -29,7 +29,10 @@ export function senderInTopic(topic: string): Sender | undefined {
   return undefined;
 }
 
-/** Whether a topic carries uplinks or commands: its last level is `up` or `down`; null for any other topic. */
+/**
+ * Whether a topic carries uplinks (messages of locks) or commands to locks: its last level is `up` or `down`; null for
+ * any other topic.
+ */
 export function directionOf(topic: string): 'up' | 'down' | null {
   const lastLevel = topic.slice(topic.lastIndexOf('/') + 1);
   return lastLevel === 'up' || lastLevel === 'down' ? lastLevel : null;

@@ -83,6 +83,7 @@ export async function runTracedLive(flags: TraceFlags, interrupted: Interruption
       openLink,
       diary: (mac, _atMs, entry) => {
         tally.note(entry);
+        // Only the entries about an uplink (a message of the lock) that the lock has made.
         if (entry.type !== 'did' || entry.effect.type !== 'made') return;
         // The timer that ends the run fires a little late. Uplinks made after the end don't count.
         if (entry.effect.uplink.timeMs <= endMs) traced.addSimulated(mac, entry.effect.uplink);

@@ -103,8 +103,8 @@ function fleetOf({ flags, plan, gateway, clock, tally, network }: FleetParts): F
     diary: (_mac, _atMs, entry) => tally.note(entry),
     bugs: plan.bugs,
     startEvery: startIntervalOf(gateway.macs.length, flags.speed),
-    // Boot numbers are not stored between runs. They start at the current second, which never repeats, because an
-    // uplink's key (boot and sequence) must be unique.
+    // Boot numbers are not stored between runs. They start at the current second, which never repeats, because the key
+    // (boot and sequence) of an uplink, a message of a lock, must be unique.
     bootsBefore: Math.floor(systemClock.now() / Seconds(1)),
     ...(plan.mix && { mix: plan.mix }),
     ...(plan.city && { city: plan.city }),

@@ -10,8 +10,8 @@ import { plural } from './summary.js';
 
 /**
  * Whether the lock is connected, or sleeps because nothing is due. False while it connects or disconnects, if it has
- * uplinks but no connection, and after a failed connect. In a silent power state, where only a theft makes a lock
- * connect, the lock may sleep with unsent uplinks.
+ * uplinks (messages to send) but no connection, and after a failed connect. In a silent power state, where only a theft
+ * makes a lock connect, the lock may sleep with unsent uplinks.
  */
 function isHealthy({ hasPower, state }: Lock): boolean {
   if (!hasPower) return false;

@@ -61,7 +61,7 @@ export class TracedLocks {
     for (const { mac } of this.locks) this.#simulatedPings.set(mac, []);
   }
 
-  /** Collects an uplink that a simulated lock has made. */
+  /** Collects an uplink (a message of a lock) that a simulated lock has made. */
   readonly addSimulated = (mac: Mac, uplink: Uplink): void => {
     if (isPingUplink(uplink)) this.#simulatedPings.get(mac)?.push(uplink);
   };

@@ -1,6 +1,6 @@
 /**
- * Runs a fleet without a gateway and without waiting, and writes its trace to a file: all uplinks and connections, as
- * JSON Lines (interfaces.md §4).
+ * Runs a fleet without a gateway and without waiting, and writes its trace to a file: all uplinks (messages of locks)
+ * and connections, as JSON Lines (interfaces.md §4).
  */
 import { VirtualTrace } from '../../../firmware-sim/fleet/virtual-trace.js';
 import { Days, type Milliseconds, monotonicMs, Seconds } from '../../../proto/clock.js';

@@ -38,7 +38,7 @@ const MAX_SHIFT_DAYS = 3650;
 /** Places are shifted north or south by at most this. */
 const MAX_LATITUDE_SHIFT_DEGREES = 20;
 
-/** Uplinks carry degrees as an integer: degrees × 10⁷. */
+/** Uplinks (messages of locks) carry degrees as an integer: degrees × 10⁷. */
 const UNITS_PER_DEGREE = 1e7;
 
 /**

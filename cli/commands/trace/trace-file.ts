@@ -10,7 +10,7 @@ import type { TraceNotes } from '../../../proto/trace/notes.js';
 import { TraceReader } from '../../../proto/trace/reader.js';
 import type { TraceEvent, TraceHeader } from '../../../proto/trace/trace.js';
 
-/** The maximum length of a line. A line with an uplink of 1,024 bytes has some 3,000 bytes. */
+/** The maximum length of a line. A line with an uplink (a message of a lock) of 1,024 bytes has some 3,000 bytes. */
 const MAX_LINE_BYTES = 1024 * 1024;
 /** The maximum length of the header: some 150 bytes per lock, and a simulated fleet has up to 100,000 locks. */
 const MAX_HEADER_BYTES = 32 * 1024 * 1024;

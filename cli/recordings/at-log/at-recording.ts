@@ -1,6 +1,6 @@
 /**
- * Reads the log of a lock's modem: its AT commands and results (at-line.ts). An uplink is imported when the modem
- * reports that it was sent. Each file is the log of one modem.
+ * Reads the log of a lock's modem: its AT commands and results (at-line.ts). An uplink (a message of the lock) is
+ * imported when the modem reports that it was sent. Each file is the log of one modem.
  */
 import { ok, type Result } from '../../../proto/errors.js';
 import type { DisconnectCause } from '../../../proto/power/judge/event.js';

@@ -24,7 +24,10 @@ export interface ColumnRule {
   readonly isOptional: boolean;
 }
 
-/** Members of a ping that a column can have: those of a trace, with the power settings next to them. */
+/**
+ * Members of a ping that a column can have: those of a trace, with the power settings next to them. `kept` counts the
+ * uplinks (messages) that still wait in the lock, `dropped` those that it has discarded since its boot.
+ */
 export const PING_MEMBERS = [
   'ping_type',
   'reason',

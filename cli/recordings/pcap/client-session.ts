@@ -1,6 +1,6 @@
 /**
  * Turns the packets of one client's captured MQTT connection, and the end of its TCP connection, into events of a
- * trace.
+ * trace, such as uplinks (messages of locks) and commands to locks.
  *
  * A session is `new` until CONNECT, `connecting` until CONNACK, then `open`, and in the end `closed`. It is `refused`
  * if CONNACK refuses it, and `foreign` if the client is not a lock or uses MQTT 5. Events before CONNACK wait for it,

@@ -12,7 +12,10 @@ export interface PacketHandler {
   unread(reason: string, detail?: string): void;
 }
 
-/** The maximum length of a packet. An uplink has at most 1,024 bytes; packets of other programs may be longer. */
+/**
+ * The maximum length of a packet. An uplink (a message of a lock) has at most 1,024 bytes; packets of other programs
+ * may be longer.
+ */
 const MAX_PACKET_BYTES = 256 * 1024;
 /** Bytes of the member "remaining length" (MQTT 3.1.1 §2.2.3). */
 const MAX_LENGTH_BYTES = 4;

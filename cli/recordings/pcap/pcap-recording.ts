@@ -1,6 +1,7 @@
 /**
- * Reads captures of tcpdump: plain MQTT over TCP becomes connects, uplinks, commands and disconnects. TLS can't be
- * read; the error says what to do instead. Several files are the parts of one capture (tcpdump -C).
+ * Reads captures of tcpdump: plain MQTT over TCP becomes connects, uplinks (messages of locks), commands and
+ * disconnects. TLS can't be read; the error says what to do instead. Several files are the parts of one capture
+ * (tcpdump -C).
  */
 import { ok, type Result } from '../../../proto/errors.js';
 import type { Mac } from '../../../proto/wire/mac.js';

@@ -57,7 +57,7 @@ const COMMAND = mqtt({
 });
 const DISCONNECT = mqtt({ cmd: 'disconnect' });
 
-/** Three uplinks. */
+/** Three uplinks (messages of a lock). */
 const UPLINKS = Buffer.concat([uplink(1), uplink(2), uplink(3)]);
 /** The segments of an accepted connection; `at` is in seconds, `offset` counts the bytes of a side, −1 is its SYN. */
 const START: readonly TestSegment[] = [

@@ -1,4 +1,6 @@
-/** Traces from a gateway: exports of stored events, and recordings of live events. */
+/**
+ * Traces from a gateway: exports of stored events, and recordings of live events, such as uplinks (messages of locks).
+ */
 import { request } from 'node:http';
 import got from 'got';
 import t from 'tap';

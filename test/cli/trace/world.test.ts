@@ -1,6 +1,7 @@
 // `lockgate trace check --world` (interfaces.md §4) compares a trace with a truth: a trace with world events, which say
 // what really happened around the simulated locks. The truth may be the same file, another file, gzipped, or the
-// standard input. The rule `owed` finds uplinks that a lock should have sent; its findings appear in every report.
+// standard input. The rule `owed` finds uplinks (messages) that a lock should have sent; its findings appear in every
+// report.
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';

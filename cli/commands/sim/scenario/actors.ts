@@ -58,7 +58,7 @@ export class LiveActors implements Actors {
     );
   }
 
-  /** Sends an uplink as a phone. */
+  /** Sends an uplink, a message that counts as the lock's, as a phone. */
   phone(mac: Mac, uplink: PingUplink, acknowledged: () => void): void {
     const phone = { mac, name: this.#phoneName, secret: this.#secrets.get(mac) ?? '' };
     this.#start(sendAsPhone(this.#gateway.address, phone, uplink).then(acknowledged));

@@ -1,6 +1,7 @@
 /**
- * The flags of `lockgate sim shadow`, which simulates a second lock from the uplinks of a real one and reports where
- * the real one differs. They are in a separate file so that command.ts and run.ts don't import each other.
+ * The flags of `lockgate sim shadow`, which simulates a second lock from the uplinks (messages) of a real one and
+ * reports where the real one differs. They are in a separate file so that command.ts and run.ts don't import each
+ * other.
  */
 import type { Milliseconds } from '../../../../proto/clock.js';
 import type { ConnectionFlags } from '../../../client.js';

@@ -1,6 +1,6 @@
 /**
- * `lockgate sim shadow`: follows a real lock on the operator interface's live stream and compares its uplinks with
- * those of a simulated lock, its shadow, in the same circumstances (firmware-sim/inference/shadow).
+ * `lockgate sim shadow`: follows a real lock on the operator interface's live stream and compares its uplinks (its
+ * messages) with those of a simulated lock, its shadow, in the same circumstances (firmware-sim/inference/shadow).
  */
 import { kindOf } from '../../../../firmware-sim/inference/shadow/comparison.js';
 import {

@@ -110,7 +110,9 @@ function lockOf(
   return { lock, world, mac, readRoute };
 }
 
-/** A lock without a real gateway: a simulated gateway in this process acknowledges all uplinks. */
+/**
+ * A lock without a real gateway: a simulated gateway in this process acknowledges all uplinks (messages of the lock).
+ */
 export function virtualDevice(initialState: ShellInitialState, startMs: number, onEntry: DiaryListener): ShellDevice {
   const clock = new VirtualClock(startMs);
   const waitingCommands: Downlink[] = [];

@@ -21,7 +21,7 @@ export interface ShellState {
   readonly sky: boolean;
   /** `kept`: the power state keeps the connection open. */
   readonly connection: 'none' | 'open' | 'kept';
-  /** The number of unacknowledged uplinks. */
+  /** The number of unacknowledged uplinks (messages of the lock). */
   readonly buffered: number;
   /** What the lock will do without a further event, soonest first; times in RFC 3339. */
   readonly due: readonly { readonly what: string; readonly at: string }[];

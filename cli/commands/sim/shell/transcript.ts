@@ -41,7 +41,10 @@ export class ShellTranscript {
     this.#recorder.start('lockgate sim shell', atMs, new Map([[this.#mac, headerLockOf(state)]]));
   }
 
-  /** Adds an entry of the lock's diary. */
+  /**
+   * Adds an entry of the lock's diary, its record of every step. `did` is an effect of a step, such as an uplink (a
+   * message of the lock) that was made or sent.
+   */
   readonly note = (atMs: number, entry: DiaryEntry): void => {
     const mac = this.#mac;
     switch (entry.type) {

@@ -17,7 +17,7 @@ export interface DiffFlags {
   readonly tolerance: string;
   /** Pairs of locks, `MAC=MAC`: one of the first trace, and the one of the second trace to compare it with. */
   readonly mutual: readonly string[];
-  /** False with `--no-values`: uplinks are not compared by their values. */
+  /** False with `--no-values`: uplinks (messages of locks) are not compared by their values. */
   readonly values: boolean;
   readonly json?: boolean;
 }

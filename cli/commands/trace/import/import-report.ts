@@ -66,7 +66,7 @@ export class ImportReport {
   locks = 0;
   /** Locks whose connects and disconnects are inferred. */
   locksWithoutConnections = 0;
-  /** Uplinks whose boot and sequence numbers are invented. */
+  /** Uplinks (messages of locks) whose boot and sequence numbers are invented. */
   numberedUplinks = 0;
 
   constructor(from: string, unit: RowUnit, out: string | undefined) {

@@ -174,7 +174,10 @@ function noEventsError(files: readonly string[], report: ImportReport): Lockgate
   return new LockgateError('input-recording', message);
 }
 
-/** Writes the sorted events with what the recording lacks. Returns how many uplinks got invented numbers. */
+/**
+ * Writes the sorted events with what the recording lacks. Returns how many uplinks (messages of locks) got invented
+ * numbers.
+ */
 async function writeTrace(sorter: LineSorter, locks: RecordedLocks, { from, out }: ImportFlags): Promise<number> {
   const lines = new LineSink(out);
   try {

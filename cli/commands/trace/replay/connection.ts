@@ -1,8 +1,8 @@
 /**
- * One MQTT connection of a replayed lock (protocol.md §1): sends the given bytes and reports each PUBACK and the loss
- * of the connection. It must not subscribe: a replayed lock can't carry out commands, so the gateway must not send it
- * any. The simulator's MqttLink does not fit: it subscribes before it counts as connected, encodes uplinks itself, and
- * reports neither the return code of a CONNACK nor each PUBACK as a promise.
+ * One MQTT connection of a replayed lock (protocol.md §1): sends the bytes of uplinks (messages of the lock) and
+ * reports each PUBACK and the loss of the connection. It must not subscribe: a replayed lock can't carry out commands,
+ * so the gateway must not send it any. The simulator's MqttLink does not fit: it subscribes before it counts as
+ * connected, encodes uplinks itself, and reports neither the return code of a CONNACK nor each PUBACK as a promise.
  */
 
 import { connect as connectMqtt, type MqttClient } from 'mqtt';

@@ -1,7 +1,7 @@
 /**
- * Replays one lock's steps in order. Like a real lock it has one uplink in flight: it waits for the PUBACK before the
- * next step. After an error (a refused CONNECT, a lost connection, no PUBACK) it sends nothing until the trace connects
- * the lock again: an extra connection would hide the error.
+ * Replays one lock's steps in order. Like a real lock it has one uplink (message of a lock) in flight: it waits for the
+ * PUBACK before the next step. After an error (a refused CONNECT, a lost connection, no PUBACK) it sends nothing until
+ * the trace connects the lock again: an extra connection would hide the error.
  */
 import { type Milliseconds, Seconds } from '../../../../proto/clock.js';
 import { LockgateError } from '../../../../proto/errors.js';

@@ -1,6 +1,6 @@
 /**
- * Plans a replay of a trace before anything is sent, so that an unreadable file or an uplink that can't be encoded is
- * found before any lock connects. Pure, except for reading the file.
+ * Plans a replay of a trace before anything is sent, so that an unreadable file or an uplink (a message of a lock) that
+ * can't be encoded is found before any lock connects. Pure, except for reading the file.
  *
  * The plan also has the rules' findings about the trace, twice: as `trace check` makes them, and without the trace's
  * header and commands, which a gateway does not know.
@@ -116,6 +116,7 @@ class Planner {
     };
   }
 
+  /** Plans the steps of a line's event. @param raw the bytes of its uplink; null if the line does not have them */
   add(event: TraceEvent, line: number, raw: Uint8Array | null): void {
     if ('source' in event && event.source === 'phone') {
       this.#phoneEvents += 1;

@@ -1,6 +1,6 @@
 /**
- * `lockgate trace replay`: replays a trace against a running gateway over MQTT, and compares the gateway's findings
- * with those of `trace check`.
+ * `lockgate trace replay`: sends the uplinks (messages of locks) of a trace to a running gateway over MQTT, and
+ * compares the gateway's findings with those of `trace check`.
  */
 import { setMaxListeners } from 'node:events';
 import { type Milliseconds, Seconds } from '../../../../proto/clock.js';

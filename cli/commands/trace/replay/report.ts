@@ -2,10 +2,10 @@
  * The result of a replay: differences between the gateway's results and the trace, and notes about deviations that are
  * expected.
  *
- * A finding is a rule that a lock broke. Findings are compared by lock, rule and uplink. A finding that only one side
- * made is a difference only if its rule is about the content of uplinks and the finding follows from the uplinks'
- * bytes. Otherwise it is a note: findings about receipt, connections or the passing of time depend on the speed and the
- * day, and a gateway does not see the trace's header and commands.
+ * A finding is a rule that a lock broke. Findings are compared by lock, rule and uplink (a message of a lock). A
+ * finding that only one side made is a difference only if its rule is about the content of uplinks and the finding
+ * follows from the uplinks' bytes. Otherwise it is a note: findings about receipt, connections or the passing of time
+ * depend on the speed and the day, and a gateway does not see the trace's header and commands.
  */
 
 import { type RuleName, ruleRow } from '../../../../proto/power/rules.js';

@@ -1,4 +1,7 @@
-/** Follows the gateway's event stream during a replay: which uplinks the gateway received, and what it found. */
+/**
+ * Follows the gateway's event stream during a replay: which uplinks (messages of locks) the gateway received, and which
+ * rules it found broken.
+ */
 import { type Milliseconds, systemClock, type Timer } from '../../../../proto/clock.js';
 import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
 import type { GatewayClient } from '../../../client.js';

@@ -1,7 +1,7 @@
 /**
- * Collects the findings of one rule in a trace, from which `trace shrink` takes one. To need little memory it stores no
- * uplinks, and only three kinds of findings: those that a later line may still withdraw, the first ones, and the one at
- * the requested line. Findings of other rules are only counted.
+ * Collects the findings of one rule in a trace, from which `trace shrink` chooses one. To need little memory it stores
+ * no uplinks (messages of locks), and only three kinds of findings: those that a later line may still withdraw, the
+ * first ones, and the one at the requested line. Findings of other rules are only counted.
  */
 import type { UplinkKey } from '../../../../proto/power/judge/event.js';
 import type { RuleName } from '../../../../proto/power/rules.js';

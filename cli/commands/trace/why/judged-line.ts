@@ -39,7 +39,7 @@ export interface JudgedLine {
   /** A `tick` (passing of time) if the line is not about this lock. */
   readonly event: JudgeEvent;
   readonly history: JudgedHistory;
-  /** For a repeated uplink, the line of its first occurrence; null if it was not recorded. */
+  /** For a repeated uplink (a message of a lock), the line of its first occurrence; null if it was not recorded. */
   readonly firstLine: number | null;
 }
 

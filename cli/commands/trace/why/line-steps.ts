@@ -1,6 +1,7 @@
 /**
- * Makes the steps (sentences with a label each) that explain one line of a trace, from the judge's record of the line.
- * proto/why/ makes the steps about the power model and the rules; this file adds those about lines. Pure.
+ * Makes the steps that explain one line of a trace, from the judge's record of the line. A step is a sentence with a
+ * kind, a code, and the section of a document that it rests on. proto/why/ makes the steps about the power model, the
+ * rules and uplinks (messages of locks); this file adds those about lines. Pure.
  */
 import type { Finding } from '../../../../proto/power/judge/event.js';
 import { POWER_MODEL } from '../../../../proto/power/model.js';

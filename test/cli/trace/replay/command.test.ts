@@ -1,5 +1,5 @@
 // The command `lockgate trace replay`: its errors, its texts and exit codes, and Ctrl-C. `connect(mac, 0)` is an event
-// 0 s after a trace's start; `ping(mac, 5)` is uplink 5, received after 5 s.
+// 0 s after a trace's start; `ping(mac, 5)` is uplink (message of the lock) 5, received after 5 s.
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';

@@ -1,6 +1,7 @@
 // `lockgate trace replay` against real gateways: what it reports as a difference, and what not. `connect(mac, 3)` is an
-// event 3 s after a trace's start; `ping(mac, 2, members, 4)` is uplink 2 with these members, received after 4 s (by
-// default after as many seconds as its number). `shortSession` is a connect, three pings and a disconnect.
+// event 3 s after a trace's start; `ping(mac, 2, members, 4)` is uplink (message of the lock) 2 with these members,
+// received after 4 s (by default after as many seconds as its number). `shortSession` is a connect, three pings and a
+// disconnect.
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';

@@ -1,6 +1,6 @@
-// `lockgate trace replay` against real gateways: uplinks arrive unchanged, and with the same findings as `trace check`.
-// `connect(mac, 4)` is an event 4 s after a trace's start; `ping(mac, 2, members)` is uplink 2 with these members,
-// received after 2 s. `RESET` is the body of a ping about which no rule has a finding.
+// `lockgate trace replay` against real gateways: uplinks (messages of locks) arrive unchanged, and with the same
+// findings as `trace check`. `connect(mac, 4)` is an event 4 s after a trace's start; `ping(mac, 2, members)` is uplink
+// 2 with these members, received after 2 s. `RESET` is the body of a ping about which no rule has a finding.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -24,8 +24,9 @@ const INITIAL_CAPACITY = 64;
 /** Marks the end of a chain of the hash table. */
 const NONE = -1;
 /**
- * The members of an entry that are integers below 2³², each stored in an array. `life` counts the factory resets of the
- * lock, after which its uplink numbers start again.
+ * The members of an entry that are integers below 2³², each stored in an array. The last four identify an uplink (a
+ * message of a lock): the number of the credential that sent it, and its numbers. `life` counts the factory resets of
+ * the lock, after which its uplink numbers start again.
  */
 const COLUMNS = ['line', 'lock', 'rule', 'firmware', 'length', 'credential', 'life', 'boot', 'sequence'] as const;
 type Column = (typeof COLUMNS)[number];

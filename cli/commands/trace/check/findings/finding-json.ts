@@ -7,7 +7,7 @@ import { FIRST_CREDENTIAL } from '../../../../../proto/trace/trace.js';
 import type { Uplink } from '../../../../../proto/wire/ping.js';
 import { ackUplinkToJson, isDatable, pingUplinkToJson, toDate } from '../../../../../proto/wire/ping-json.js';
 
-/** A finding as JSON. Members about an uplink are null if the finding is not about one. */
+/** A finding as JSON. Members about an uplink (a message of a lock) are null if the finding is not about one. */
 export interface FindingJson {
   readonly line: number;
   readonly mac: string;

@@ -25,7 +25,10 @@ export class SideBySide {
   readonly #name: string;
   readonly #stream: TruthStream;
   readonly #target: SideBySideTarget;
-  /** Checks which uplinks the locks owe (should have sent) for the world events; null before the first event. */
+  /**
+   * Checks which uplinks (messages) the locks owe, that is should have sent, for the world events; null before the
+   * first event.
+   */
   #owed: OwedCheck | null = null;
   /** Events of the trace for which the truth has not been read far enough: at most those of one part of the file. */
   #events: { readonly event: TraceEvent; readonly line: number }[] = [];

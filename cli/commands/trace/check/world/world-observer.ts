@@ -1,7 +1,7 @@
 /**
- * `trace check --world`: checks that a trace has the uplinks that world events required (proto/trace/owed/). World
- * events are what really happened around simulated locks; the file that has them is called the truth. It may be the
- * checked trace itself; otherwise both files are read side by side, in order of time.
+ * `trace check --world`: checks that a trace has the uplinks (messages of locks) that world events required
+ * (proto/trace/owed/). World events are what really happened around simulated locks; the file that has them is called
+ * the truth. It may be the checked trace itself; otherwise both files are read side by side, in order of time.
  */
 import { resolve } from 'node:path';
 import { LockgateError } from '../../../../../proto/errors.js';
