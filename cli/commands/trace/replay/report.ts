@@ -15,31 +15,35 @@ import { paint, print, sanitizeLine } from '../../../terminal/output.js';
 import { findingId, type ReplayPlan, type SendStep } from './plan.js';
 import type { ReplayWatch, ReportedFinding } from './watch.js';
 
+/** What deviates. */
+type DeviationKind =
+  /** The gateway refused a CONNECT. */
+  | 'refused'
+  /** The gateway closed a connection unexpectedly. */
+  | 'ended'
+  /** No PUBACK arrived for an uplink. */
+  | 'unacknowledged'
+  /** An uplink was not sent, because the lock had no connection. */
+  | 'unsent'
+  /** Uplinks were acknowledged, but the gateway's event stream does not report them. */
+  | 'untold'
+  /** The gateway could not decode an uplink. */
+  | 'quarantined'
+  /** Only the gateway made a finding. */
+  | 'finding-unexpected'
+  /** Only `trace check` made a finding. */
+  | 'finding-missing'
+  /** Events of the trace that were not replayed as they are. */
+  | 'left-out'
+  /** The gateway had uplinks before the replay. */
+  | 'known';
+
 /** A difference or a note. */
 export interface Deviation {
   /** The line in the trace; null if the deviation is not about one line. */
   readonly line: number | null;
   readonly mac: string | null;
-  readonly kind: /** The gateway refused a CONNECT. */
-    | 'refused'
-    /** The gateway closed a connection unexpectedly. */
-    | 'ended'
-    /** No PUBACK arrived for an uplink. */
-    | 'unacknowledged'
-    /** An uplink was not sent, because the lock had no connection. */
-    | 'unsent'
-    /** Uplinks were acknowledged, but the gateway's event stream does not report them. */
-    | 'untold'
-    /** The gateway could not decode an uplink. */
-    | 'quarantined'
-    /** Only the gateway made a finding. */
-    | 'finding-unexpected'
-    /** Only `trace check` made a finding. */
-    | 'finding-missing'
-    /** Events of the trace that were not replayed as they are. */
-    | 'left-out'
-    /** The gateway had uplinks before the replay. */
-    | 'known';
+  readonly kind: DeviationKind;
   readonly rule?: string;
   readonly message: string;
 }
