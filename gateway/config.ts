@@ -8,6 +8,7 @@ import { LockgateError } from '../proto/errors.js';
 import { type MapTiles, readMapTiles } from './console/map-tiles.js';
 import { FAIRNESS_SETTINGS, type Fairness, type FairnessKey, readFairness } from './fairness/fairness-settings.js';
 import type { TlsFiles } from './mqtt/tls-identity.js';
+import { readStoreUrl, STORE_URL_FORM, shownStoreUrl } from './store/store-url.js';
 import { type AddressRange, isAllowedAddress, parseRange } from './webhooks/sending/address-rule.js';
 
 /** The key of a setting in {@link SETTINGS}. */
@@ -32,6 +33,8 @@ export interface Setting {
 export interface Config {
   /** The data folder. */
   readonly data: string;
+  /** The URL of the database with the store; null or absent for SQLite in the data folder. */
+  readonly store?: string | null | undefined;
   /** The file of the store's key; null for `key` in the data folder. */
   readonly keyFile: string | null;
   readonly mqttHost: string;
@@ -92,6 +95,14 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     default: './data',
     unit: 'folder',
     meaning: 'The folder of the store, the key and the operator’s token.',
+  },
+  {
+    key: 'store',
+    flag: '--store',
+    environment: 'LOCKGATE_STORE',
+    default: '',
+    unit: 'URL',
+    meaning: 'A PostgreSQL database for the store, as postgres://HOST/DATABASE; empty: SQLite in the data folder.',
   },
   {
     key: 'keyFile',
@@ -350,9 +361,10 @@ export function misspeltVariables(environment: Readonly<Record<string, string | 
 
 /**
  * The text of a setting for people, the log and `GET /config`. Of the notify URL only the origin is shown: its path may
- * be a secret of the receiver, as with chat services.
+ * be a secret of the receiver, as with chat services. The store's URL is shown without its password.
  */
 function shownText({ setting, text }: Pick<ResolvedSetting, 'setting' | 'text'>): string {
+  if (setting.key === 'store' && text !== '') return shownStoreUrl(text);
   if (setting.key !== 'notifyUrl' || !URL.canParse(text)) return text;
   const { origin, pathname, search } = new URL(text);
   return pathname === '/' && search === '' ? origin : `${origin}/…`;
@@ -410,6 +422,7 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
   };
   return {
     data: settingOf('data').text,
+    store: readStore(settingOf('store')),
     keyFile: settingOf('keyFile').text || null,
     mqttHost: settingOf('mqttHost').text,
     mqttPort: readPort(settingOf('mqttPort')),
@@ -448,6 +461,15 @@ function readKeepDays(resolved: ResolvedSetting): number {
   const days = Number(resolved.text);
   if (/^\d{1,5}$/.test(resolved.text) && (days === 0 || (days >= MIN_KEEP_DAYS && days <= MAX_KEEP_DAYS))) return days;
   throw wrongSetting(resolved, `days, ${MIN_KEEP_DAYS} to ${MAX_KEEP_DAYS}, or 0 for ever`);
+}
+
+/** The error does not quote the URL: it may contain a password. */
+function readStore({ setting, text, source }: ResolvedSetting): string | null {
+  if (text === '') return null;
+  const url = readStoreUrl(text);
+  if (url !== undefined) return url;
+  const where = source === 'environment' ? setting.environment : setting.flag;
+  throw new LockgateError('input-setting', `${where} is not the URL of a database: expected ${STORE_URL_FORM}`);
 }
 
 function readRanges({ text }: ResolvedSetting): AddressRange[] {

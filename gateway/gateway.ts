@@ -6,6 +6,7 @@
  * finish, and closes the store. The two HTTP interfaces report start and stop, so they start early and stop late.
  */
 import { afterThisTurn, type Clock, systemClock } from '../proto/clock.js';
+import { LockgateError } from '../proto/errors.js';
 import type { Accounts } from './accounts/accounts.js';
 import type { MerchantParts } from './accounts/merchant-parts.js';
 import { OperatorTokens } from './accounts/operator-tokens.js';
@@ -97,7 +98,9 @@ export interface Gateway {
  */
 export async function startGateway(config: Config, options: GatewayOptions = {}): Promise<Gateway> {
   const events = options.events ?? new GatewayEvents();
-  const opened = await openStore(sqliteUrl(config.data), {
+  refuseSpeed(config, options);
+  const late: { watch?: StoreWatch } = {};
+  const opened = await openStore(config.store ?? sqliteUrl(config.data), {
     logThread: options.logThread ?? true,
     figuresThread: options.figuresThread ?? true,
     scanThread: options.scanThread ?? true,
@@ -106,6 +109,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     quota: config.fairness?.quota,
     runSize: options.runSize,
     onCatchUp: (progress) => events.emit('catching-up', { atMs: systemClock.now(), ...progress }),
+    onTrouble: (why) => late.watch?.troubled(why),
   });
   // Events are stamped by the system's clock until the run's clock exists.
   let stampClock: Clock = systemClock;
@@ -114,6 +118,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
   const { onBroken, wrapStore } = options;
   const unwatched = wrapStore?.(opened) ?? opened;
   const watch = new StoreWatch({ store: unwatched, health, events, clock: systemClock, now, onBroken });
+  late.watch = watch;
   const started = [stopStep('the store', () => watch.close())];
   let stopped: Promise<void> | undefined;
   const stop = (): Promise<void> => {
@@ -144,6 +149,12 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     await stop().catch(() => undefined);
     throw error;
   }
+}
+
+/** Only a store of its own may have a clock of its own. @throws LockgateError `input-setting` */
+function refuseSpeed({ store }: Config, { speed = 1 }: GatewayOptions): void {
+  if (store == null || speed === 1) return;
+  throw new LockgateError('input-setting', '--store and --speed exclude each other: the database has one time for all');
 }
 
 /** Starts all parts after the store, in the order of their dependencies. */

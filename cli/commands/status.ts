@@ -29,7 +29,7 @@ interface StatusJson {
   readonly locks: { readonly in_service: number | null; readonly presence: Readonly<Record<string, number>> };
   readonly urls: readonly UrlStatusJson[] | null;
   readonly run_speed: number;
-  readonly disk: { readonly store_bytes: number; readonly free_bytes: number } | null;
+  readonly disk: { readonly store_bytes: number; readonly free_bytes: number | null } | null;
 }
 
 /**
@@ -90,7 +90,8 @@ async function showStatus(flags: Flags): Promise<void> {
   printLine('Pings', `${status.pings_per_second.toFixed(1)}/s in the last minute`);
   if (status.disk !== null) {
     const { store_bytes: storeBytes, free_bytes: freeBytes } = status.disk;
-    printLine('Disk', `${byteText(storeBytes)} used by the store, ${byteText(freeBytes)} free`);
+    const free = freeBytes === null ? '' : `, ${byteText(freeBytes)} free`;
+    printLine('Disk', `${byteText(storeBytes)} used by the store${free}`);
   }
   const { open, limit } = status.descriptors;
   if (open !== null) printLine('Files', `${open}${limit === null ? '' : ` of ${limit.toLocaleString('en')}`} open`);

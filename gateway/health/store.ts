@@ -70,6 +70,12 @@ export class StoreWatch {
     if (this.#broken === undefined) await this.#parts.store.close();
   }
 
+  /** Must be called when the store can't write for now, although no write has failed: a probe finds out when it can. */
+  troubled(why: string): void {
+    this.#parts.health.begin('store', why);
+    this.#probeLater();
+  }
+
   /** Whether the store can write. After a failure this is tested with a probe. */
   async canWrite(): Promise<boolean> {
     const { health } = this.#parts;

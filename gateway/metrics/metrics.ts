@@ -84,7 +84,7 @@ export class Metrics {
     const neverSeen = Math.max((store?.locksInService ?? 0) - presences.length, 0);
     registry.read('lockgate_presence', () => addNeverSeen(countEach(PRESENCES, presences), neverSeen));
     registry.read('lockgate_store_bytes', () => (disk === undefined ? [] : [[disk.storeBytes]]));
-    registry.read('lockgate_disk_free_bytes', () => (disk === undefined ? [] : [[disk.freeBytes]]));
+    registry.read('lockgate_disk_free_bytes', () => (disk?.freeBytes == null ? [] : [[disk.freeBytes]]));
     const backlogs = store?.backlogs ?? [];
     const ofEach = (value: (backlog: UrlBacklog) => number): Iterable<Reading> =>
       limitSeries(backlogs.map((backlog) => [backlog.urlId, value(backlog)]));

@@ -36,7 +36,7 @@ export function sqliteUrl(folder: string): string {
  *
  * @param url `sqlite:` and the path of a data folder, or the URL of a PostgreSQL database
  * @throws LockgateError `input-store` for a URL with an unknown scheme; what the engine throws: `data-in-use`,
- * `store-missing`, `store-damaged`, `store-newer`, `store-unsafe` …
+ * `store-missing`, `store-damaged`, `store-newer`, `store-unsafe`, `store-unreachable` …
  * @throws StoreFailure if the store can't be read or written
  */
 export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {

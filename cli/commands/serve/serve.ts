@@ -29,6 +29,7 @@ export interface RunFlags extends SettingFlags {
  */
 export const SETTING_FLAGS: readonly (readonly [flag: string, help: string])[] = [
   ['--data <folder>', 'The data folder (default: ./data).'],
+  ['--store <url>', 'A PostgreSQL database for the store (default: SQLite in the data folder).'],
   ['--key-file <file>', 'The file with the key that encrypts secrets (default: key in the data folder).'],
   ['--mqtt-host <address>', 'The address for MQTT without TLS (default: 127.0.0.1).'],
   ['--mqtt-port <port>', 'The port for MQTT without TLS; 0 lets the system choose (default: 1883).'],

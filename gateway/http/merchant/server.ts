@@ -34,6 +34,7 @@ import { listen } from '../shared/listen.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from '../shared/problem.js';
 import { routeSchema } from '../shared/route-schema.js';
 import { SCHEMA_COMPILERS } from '../shared/schema-compilers.js';
+import { textFaults } from '../shared/unstorable-text.js';
 import { answerPreflight, setHeaders } from './answer-headers.js';
 import { noteChange, whoOf } from './audited.js';
 import { checkApiKey, checkBearer, checkKeyScope } from './authentication.js';
@@ -159,7 +160,7 @@ export class HttpServer {
 
   #setErrorHandlers(): void {
     this.#fastify.setErrorHandler<FastifyError>(async (thrown, request, reply) => {
-      const error = this.#chargeRefusal(thrown, request);
+      const error = this.#chargeRefusal(textFaults(thrown, request), request);
       const status = statusOf(error);
       if (status === 500) this.#internalErrors.set(request, error);
       if (error instanceof OverBudget) {
@@ -179,7 +180,7 @@ export class HttpServer {
   }
 
   /** Charges the refusal of an unauthenticated request to its address. Returns the error for the answer. */
-  #chargeRefusal(error: FastifyError, request: FastifyRequest): FastifyError | LockgateError {
+  #chargeRefusal(error: FastifyError | LockgateError, request: FastifyRequest): FastifyError | LockgateError {
     const isUncharged = !this.#callers.has(request) && !this.#chargedToAddress.has(request);
     if (!isUncharged || statusOf(error) >= 500) return error;
     try {

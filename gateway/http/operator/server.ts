@@ -21,6 +21,7 @@ import { listen } from '../shared/listen.js';
 import { dropNulls } from '../shared/null-members.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from '../shared/problem.js';
 import { SCHEMA_COMPILERS } from '../shared/schema-compilers.js';
+import { textFaults } from '../shared/unstorable-text.js';
 import { makeAudited, whoOf } from './audited.js';
 import { Callers } from './callers.js';
 import { bodyCheck, queryCheck } from './check-request.js';
@@ -149,7 +150,10 @@ export class OperatorServer {
       routerOptions: { maxParamLength: MAX_PATH_PART_CHARS, querystringParser: (text) => parseQuery(text) },
     });
     const server = new OperatorServer(fastify, options);
-    fastify.setErrorHandler<FastifyError>((error, _request, reply) => sendProblem(reply, statusOf(error), error));
+    fastify.setErrorHandler<FastifyError>((thrown, request, reply) => {
+      const error = textFaults(thrown, request);
+      sendProblem(reply, statusOf(error), error);
+    });
     fastify.setNotFoundHandler((_request, reply) => sendNotFound(reply));
     fastify.addHook('onRequest', async (request, reply) => {
       const { token } = options;

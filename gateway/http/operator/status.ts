@@ -65,7 +65,7 @@ export const StatusAnswer = Type.Object({
       }),
     ),
   ),
-  disk: OrNull(Type.Object({ store_bytes: Count, free_bytes: Count })),
+  disk: OrNull(Type.Object({ store_bytes: Count, free_bytes: OrNull(Count) })),
   event_loop: Type.Object({
     worst_delay_ms: Type.Number({ minimum: 0, description: 'The largest delay of a timer in the last minute.' }),
   }),

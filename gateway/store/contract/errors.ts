@@ -27,7 +27,7 @@ const FAILURE_CODES: Readonly<Record<Exclude<StoreFailureKind, 'other'>, RegExp>
   full: /^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC)$/,
   io: /^(SQLITE_(IOERR|CORRUPT|NOTADB).*|EIO)$/,
   busy: /^SQLITE_(BUSY|LOCKED)/,
-  fenced: /^LOCKGATE_FENCED$/,
+  fenced: /^(LOCKGATE_FENCED|store-(fenced|changed|unsafe))$/,
 };
 
 /** Returns the kind of an error that an engine threw, by its `code`. */
@@ -38,9 +38,24 @@ export function failureKind(error: unknown): StoreFailureKind {
   return (['full', 'io', 'busy', 'fenced'] as const).find((kind) => FAILURE_CODES[kind].test(code)) ?? 'other';
 }
 
+/** The codes of an engine that can't store a text with the character U+0000: PostgreSQL's, for texts and for JSON. */
+const UNSTORABLE_TEXT = /^(22021|22P05|input-text)$/;
+
+/** The error for a caller's text that the engine can't store. */
+export function unstorableText(cause?: unknown): LockgateError {
+  return new LockgateError('input-text', 'a text has the character U+0000, which the store can’t hold', { cause });
+}
+
+/** Whether an engine refused a text, of a write or of a search, because it has the character U+0000. */
+export function isUnstorableText(error: unknown): boolean {
+  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown };
+  return (typeof code === 'string' && UNSTORABLE_TEXT.test(code)) || (cause !== undefined && isUnstorableText(cause));
+}
+
 /** Converts an error of opening a store: an engine's error becomes a {@link StoreFailure}; others are unchanged. */
 export function openFailure(error: unknown): unknown {
-  return failureKind(error) === 'other' || error instanceof StoreFailure ? error : new StoreFailure('open', error);
+  if (error instanceof LockgateError || error instanceof StoreFailure || failureKind(error) === 'other') return error;
+  return new StoreFailure('open', error);
 }
 
 /** The error for a MAC that no device in service (registered and not removed) has. */

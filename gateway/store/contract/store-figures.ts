@@ -33,6 +33,6 @@ export interface StoreFigures {
 export interface DiskSpace {
   /** The size of the store's files. */
   readonly storeBytes: number;
-  /** Free space for this user on the same disk. */
-  readonly freeBytes: number;
+  /** Free space for this user on the same disk; null if the engine can't know it. */
+  readonly freeBytes: number | null;
 }

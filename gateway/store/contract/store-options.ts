@@ -37,6 +37,11 @@ export interface StoreOptions {
   readonly quota?: Quota | undefined;
   /** Called with the progress of upgrading a large store from an older version. */
   readonly onCatchUp?: ((progress: CatchUpProgress) => void) | undefined;
+  /**
+   * Called, by an engine that waits for a database, when nothing can be stored for now, although no write has failed
+   * yet.
+   */
+  readonly onTrouble?: ((why: string) => void) | undefined;
   /** Whether to create a new store although the data folder shows that an earlier store is missing. */
   readonly makeNew?: boolean | undefined;
   /** Called with a sentence after file modes were corrected: other users could read files of the folder. */

@@ -63,7 +63,8 @@ export async function readIdentity(client: Pick<pg.Client, 'query'>): Promise<Se
 
 const MIN_VERSION = 150_000;
 
-function refuseUnsafe(row: Record<string, unknown>): void {
+/** @throws LockgateError `store-unsafe` for a server with these settings */
+export function refuseUnsafe(row: Readonly<Record<string, unknown>>): void {
   const refuse = (why: string): never => {
     throw new LockgateError('store-unsafe', `PostgreSQL can't store durably: ${why}`);
   };

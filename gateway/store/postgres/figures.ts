@@ -88,5 +88,5 @@ async function countPassing(sql: Sql, url: WebhookUrl): Promise<Behind> {
 /** The size of the database. How much room its disk has, only its own machine knows. */
 export async function readDiskSpace(sql: Sql): Promise<DiskSpace> {
   const row = await sql.get<{ bytes: number }>('SELECT pg_database_size(current_database()) AS bytes');
-  return { storeBytes: row?.bytes ?? 0, freeBytes: Number.MAX_SAFE_INTEGER };
+  return { storeBytes: row?.bytes ?? 0, freeBytes: null };
 }

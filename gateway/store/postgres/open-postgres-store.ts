@@ -1,10 +1,11 @@
 /** Opens a store in PostgreSQL: checks the server, brings the schema to this version, claims a slot. */
-import { StoreFailure } from '../contract/errors.js';
 import { DEFAULT_QUOTA } from '../contract/merchants/quota.js';
 import type { Store } from '../contract/store.js';
 import type { StoreOptions } from '../contract/store-options.js';
+import { shownStoreUrl } from '../store-url.js';
 import { Kysely, PostgresDialect } from '../tables/kysely.js';
 import type { Tables } from '../tables/schema.js';
+import { connectFailure } from './connect-failure.js';
 import { Connections, findServer } from './connections.js';
 import { CommitLog } from './log/commit-log.js';
 import { migrate } from './migrate.js';
@@ -20,8 +21,8 @@ const VERSION = '1';
  * Opens the store.
  *
  * @param url `postgres://USER:PASSWORD@HOST:PORT/DATABASE`
- * @throws LockgateError `store-unsafe`, `store-newer`, `store-foreign`, `data-in-use`
- * @throws StoreFailure if the server can't be reached
+ * @throws LockgateError `store-unreachable`, `store-refused`, `store-unsafe`, `store-newer`, `store-foreign`,
+ * `data-in-use`
  */
 export async function openPostgresStore(url: string, options: StoreOptions = {}): Promise<Store> {
   try {
@@ -33,8 +34,8 @@ export async function openPostgresStore(url: string, options: StoreOptions = {})
       await ensurePartitions(claim.holder.sql, claim.nowMs);
       const writes = new Writes(connections, claim);
       const readTables = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: connections.reads }) });
-      const commits = new CommitLog(connections, claim, await connections.open());
-      const description = `PostgreSQL, ${describe(url)}, slot ${claim.slot}`;
+      const commits = new CommitLog(connections, claim, await connections.open(), options.onTrouble);
+      const description = `PostgreSQL, ${shownStoreUrl(url)}, slot ${claim.slot}`;
       const quota = options.quota ?? DEFAULT_QUOTA;
       const store = new PostgresStore({ description, connections, claim, writes, readTables, commits, quota });
       await store.moveStagedEvents();
@@ -44,17 +45,6 @@ export async function openPostgresStore(url: string, options: StoreOptions = {})
       throw error;
     }
   } catch (error) {
-    throw isOfConnection(error) ? new StoreFailure('open', error) : error;
+    throw connectFailure(error, url);
   }
-}
-
-/** The URL without the password. */
-function describe(url: string): string {
-  const { hostname, port, pathname } = new URL(url);
-  return `${hostname}${port === '' ? '' : `:${port}`}${pathname}`;
-}
-
-function isOfConnection(error: unknown): boolean {
-  const { code } = error as { code?: unknown };
-  return typeof code === 'string' && /^(E[A-Z]+|08...|28...|3D000|53300|57P03)$/.test(code);
 }

@@ -3,7 +3,8 @@
  * gateways, by a lock of the database, so that a limit can be counted and then written.
  */
 import { afterThisTurn } from '../../../proto/clock.js';
-import { StoreFailure } from '../contract/errors.js';
+import { LockgateError } from '../../../proto/errors.js';
+import { failureKind, isUnstorableText, StoreFailure, unstorableText } from '../contract/errors.js';
 import {
   CompiledQuery,
   type DatabaseConnection,
@@ -48,7 +49,13 @@ export class Writes implements ExclusiveWrites {
   }
 
   runExclusive<T>(work: () => T | Promise<T>): Promise<T> {
-    const result = this.#last.then(() => this.#retrying(async () => await work()));
+    const result = this.#last.then(async () => {
+      try {
+        return await this.#retrying(async () => await work());
+      } catch (error) {
+        throw failureOf('write', error);
+      }
+    });
     this.#last = result.catch(() => undefined);
     return result;
   }
@@ -63,7 +70,7 @@ export class Writes implements ExclusiveWrites {
     try {
       return await this.#retrying(() => this.#transaction(work, excludes));
     } catch (error) {
-      throw isOfDatabase(error) ? new StoreFailure(action, error) : error;
+      throw failureOf(action, error);
     }
   }
 
@@ -117,6 +124,13 @@ export class Writes implements ExclusiveWrites {
         if (!DEADLOCK_CODES.has(code) || tries === MAX_TRIES) throw error;
       }
   }
+}
+
+/** What a failed write throws: a StoreFailure, or the mistake of its caller as it is. */
+function failureOf(action: string, error: unknown): unknown {
+  if (isUnstorableText(error)) return error instanceof LockgateError ? error : unstorableText(error);
+  const isEnd = failureKind(error) === 'fenced' && !(error instanceof StoreFailure);
+  return isEnd || isOfDatabase(error) ? new StoreFailure(action, error) : error;
 }
 
 /** Whether the database, and not the caller, caused an error: its errors have a SQLSTATE or a code of the network. */

@@ -47,7 +47,9 @@ export interface KillRunOptions {
   readonly environment?: NodeJS.ProcessEnv;
   /** Whether the run continues with a store that the gateway refuses as damaged, so that it shows what was lost. */
   readonly acceptsDamage?: boolean;
-  /** Whether the file is checked after the run, which takes another kill and start. True by default. */
+  /** The URL of the database with the store; SQLite if undefined. */
+  readonly store?: string | undefined;
+  /** Whether SQLite's file is checked after the run, which takes another kill and start. True by default. */
   readonly checksFile?: boolean;
 }
 
@@ -159,8 +161,8 @@ export class KillRun {
   }
 
   async #startGateway(test: Teardown): Promise<GatewayChild> {
-    const { sabotage, powerLoss, environment } = this.#options;
-    const gateway = await GatewayChild.create(test, sabotage);
+    const { sabotage, powerLoss, environment, store } = this.#options;
+    const gateway = await GatewayChild.create(test, sabotage, false, undefined, undefined, store);
     gateway.environment = { ...environment, ...powerLoss?.environment(gateway.options.data) };
     await gateway.start();
     await gateway.post('/merchants', { name: 'Amber' });

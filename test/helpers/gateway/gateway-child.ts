@@ -49,9 +49,10 @@ export class GatewayChild {
     printsUsage = false,
     runSize?: GatewayProcessOptions['runSize'],
     data = tempFolder(test),
+    store?: string,
   ): Promise<GatewayChild> {
-    await makeStore(data);
-    const locations = { data, mqttPort: await freePort(), operatorPort: await freePort() };
+    if (store === undefined) await makeStore(data);
+    const locations = { data, store, mqttPort: await freePort(), operatorPort: await freePort() };
     return new GatewayChild(test, { ...locations, sabotage, printsUsage, runSize });
   }
 

@@ -18,6 +18,8 @@ import { FAULTS, type StoreFault } from '../store/store-faults.js';
 /** What the process is started with. */
 export interface GatewayProcessOptions {
   readonly data: string;
+  /** The database with the store; SQLite in the data folder if undefined. */
+  readonly store?: string | undefined;
   readonly mqttPort: number;
   readonly operatorPort: number;
   readonly sabotage?: SabotageName | undefined;

@@ -25,7 +25,7 @@ export interface GatewayStatus {
   readonly descriptors: { readonly open: number | null; readonly limit: number | null };
   readonly locks: { readonly in_service: number | null; readonly presence: Readonly<Record<string, number>> };
   readonly urls: readonly UrlStatus[] | null;
-  readonly disk: { readonly store_bytes: number; readonly free_bytes: number } | null;
+  readonly disk: { readonly store_bytes: number; readonly free_bytes: number | null } | null;
   readonly event_loop: { readonly worst_delay_ms: number };
   readonly run_clock: string;
   readonly clock: { readonly state: string; readonly machine: string | null; readonly confirmed: string | null };

@@ -6,8 +6,8 @@
  * session number is written first, on a new connection; under it the lost statement can't store anything any more, and
  * only then the commit's mark shows whether it did (`#resolveDoubt`).
  */
-import { monotonicMs } from '../../../../proto/clock.js';
-import { StoreFailure } from '../../contract/errors.js';
+import { monotonicMs, Seconds, systemClock } from '../../../../proto/clock.js';
+import { failureKind, StoreFailure } from '../../contract/errors.js';
 import type { Commit, IncomingUplink } from '../../contract/log/commit.js';
 import { MAX_LOCK_EVENTS_PER_LOCK, MAX_QUARANTINED_PER_LOCK } from '../../contract/log/commit.js';
 import { ALL_STORED, type CommitResult } from '../../contract/log/commit-result.js';
@@ -26,13 +26,23 @@ import { readStaged, selectWanted } from './merchant-events.js';
 const MAX_UPLINKS_PER_STATEMENT = 2_000;
 /** Marks of commits are deleted once they are this many commits old. */
 const RETAINED_MARKS = 1_000;
-/** How often a statement is run, or a connection is opened, before the commit fails. */
+/** How often a statement is run before its commit fails. */
 const MAX_TRIES = 5;
+/** The wait between two tries to find out what became of a commit. */
+const DOUBT_INTERVAL = Seconds(0.25);
 
 interface Waiting {
   readonly commit: Commit;
   readonly resolve: (result: CommitResult) => void;
   readonly reject: (error: unknown) => void;
+}
+
+/** A connection with a session number under which a lost statement can store nothing. */
+interface NewSession {
+  readonly client: WatchedClient;
+  readonly session: number;
+  /** Whether the commit in doubt is stored. */
+  readonly isStored: boolean;
 }
 
 interface Prepared {
@@ -42,6 +52,9 @@ interface Prepared {
   /** For each commit, the indexes of changes to commands that can't apply after those before them. */
   readonly refused: readonly ReadonlySet<number>[];
 }
+
+/** What the log tells its gateway. */
+export type OnTrouble = (why: string) => void;
 
 const NO_INDEXES: ReadonlySet<number> = new Set();
 
@@ -60,9 +73,13 @@ export class CommitLog {
   /** Set when nothing more can be stored. */
   #end: unknown;
   #idle: (() => void)[] = [];
+  #isClosing = false;
+  readonly #onTrouble: OnTrouble;
 
-  constructor(connections: Connections, claim: Claim, client: WatchedClient) {
+  /** @param onTrouble called when nothing can be stored for now, although no commit has failed yet */
+  constructor(connections: Connections, claim: Claim, client: WatchedClient, onTrouble: OnTrouble = () => undefined) {
     this.#connections = connections;
+    this.#onTrouble = onTrouble;
     this.#claim = claim;
     this.#client = client;
     this.#keys = new KnownKeys(connections.read);
@@ -87,7 +104,9 @@ export class CommitLog {
     while (this.#isRunning) await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
+  /** A commit in doubt is given up. */
   async close(): Promise<void> {
+    this.#isClosing = true;
     await this.idle();
     await this.#client.client.end().catch(() => undefined);
   }
@@ -213,48 +232,58 @@ export class CommitLog {
         return row;
       } catch (error) {
         if (isDefinite(error)) throw error;
-        if (await this.#resolveDoubt()) return null;
+        if (await this.#resolveDoubt(error as Error)) return null;
         if (tries === MAX_TRIES) throw error;
       }
     }
   }
 
-  /** Finds out whether the last commit is stored. @throws what made it impossible, after which nothing can be stored */
-  async #resolveDoubt(): Promise<boolean> {
+  /**
+   * Finds out whether the last commit is stored, however long the database is away: were the commit reported as failed
+   * while it may be stored, its caller would store what has no name (findings, counts) a second time.
+   *
+   * @throws what makes it impossible, after which nothing can be stored
+   */
+  async #resolveDoubt({ message }: Error): Promise<boolean> {
     void this.#client.client.end().catch(() => undefined);
-    for (let tries = 1; ; tries += 1)
+    this.#onTrouble(message);
+    for (;;)
       try {
-        return await this.#takeNewSession();
+        const { client, session, isStored } = await answered(this.#takeNewSession());
+        this.#claim.session = session;
+        this.#client = client;
+        return isStored;
       } catch (error) {
-        if (!(error instanceof Fenced) && tries < MAX_TRIES) continue;
-        this.#end = error;
-        throw error;
+        if (this.#isClosing || failureKind(error) === 'fenced') {
+          this.#end = error;
+          throw error;
+        }
+        await new Promise<void>((resolve) => systemClock.after(DOUBT_INTERVAL, resolve));
       }
   }
 
-  async #takeNewSession(): Promise<boolean> {
+  async #takeNewSession(): Promise<NewSession> {
     const client = await this.#connections.open();
-    const { slot, epoch } = this.#claim;
-    const session = randomNumber();
-    this.#sessions.push(session);
-    const changed = await client.committing(() =>
-      client.sql.run(
-        'UPDATE node SET session = @session WHERE slot = @slot AND epoch = @epoch AND session = ANY(@mine)',
-        {
-          ...{ slot, epoch, session, mine: this.#sessions },
-        },
-      ),
-    );
-    if (changed === 0) throw new Fenced();
-    this.#claim.session = session;
-    this.#client = client;
-    const mark = await client.sql.get(
-      'SELECT 1 AS found FROM commit_mark WHERE slot = @slot AND epoch = @epoch AND n = @n',
-      {
-        ...{ slot, epoch, n: this.#n },
-      },
-    );
-    return mark !== undefined;
+    try {
+      const { slot, epoch } = this.#claim;
+      const session = randomNumber();
+      this.#sessions.push(session);
+      const changed = await client.committing(() =>
+        client.sql.run(
+          'UPDATE node SET session = @session WHERE slot = @slot AND epoch = @epoch AND session = ANY(@mine)',
+          { slot, epoch, session, mine: this.#sessions },
+        ),
+      );
+      if (changed === 0) throw new Fenced();
+      const mark = await client.sql.get(
+        'SELECT 1 AS found FROM commit_mark WHERE slot = @slot AND epoch = @epoch AND n = @n',
+        { slot, epoch, n: this.#n },
+      );
+      return { client, session, isStored: mark !== undefined };
+    } catch (error) {
+      void client.client.end().catch(() => undefined);
+      throw error;
+    }
   }
 
   /** Deletes what exceeds a lock's limits, and old marks. */

@@ -39,6 +39,11 @@ function numbers<T>(rows: readonly T[], of: (row: T) => number): Buffer {
   return int8Array(rows.map(of));
 }
 
+/** What a lock sent, as a text that PostgreSQL can hold. A commit must not fail for it: the lock would repeat it. */
+function storable(text: string | null): string | null {
+  return text === null ? null : text.replaceAll('\0', '\uFFFD');
+}
+
 function markPart(n: number): Part {
   return {
     name: 'mark',
@@ -151,7 +156,7 @@ function quarantinePart({ quarantined }: CommitBatch): Part {
       q_credential: columns(quarantined, ({ credentialId }) => credentialId),
       q_at: columns(quarantined, ({ receivedAtMs }) => receivedAtMs),
       q_code: columns(quarantined, ({ code }) => code),
-      q_message: columns(quarantined, ({ message }) => message),
+      q_message: columns(quarantined, ({ message }) => storable(message)),
       q_bytes: byteaArray(quarantined.map(({ bytes }) => bytes)),
     },
   };
@@ -194,7 +199,7 @@ function findingPart({ findings }: CommitBatch): Part {
       fi_at: columns(findings, ({ finding }) => finding.atMs),
       fi_rule: columns(findings, ({ finding }) => finding.rule),
       fi_severity: columns(findings, ({ finding }) => finding.severity),
-      fi_message: columns(findings, ({ finding }) => finding.message),
+      fi_message: columns(findings, ({ finding }) => storable(finding.message)),
       fi_credential: columns(findings, ({ finding }) => finding.about?.credential ?? null),
       fi_boot: columns(findings, ({ finding }) => finding.about?.boot ?? null),
       fi_sequence: columns(findings, ({ finding }) => finding.about?.sequence ?? null),
@@ -234,7 +239,10 @@ function commandPart({ commands }: CommitBatch): Part {
       c_sends: columns(rows, ({ sends }) => sends),
       c_first: columns(rows, ({ firstAtMs }) => firstAtMs),
       c_last: columns(rows, ({ lastAtMs }) => lastAtMs),
-      c_answers: columns(rows, ({ answers }) => JSON.stringify(Object.fromEntries(answers))),
+      c_answers: columns(rows, ({ answers }) => {
+        const storableAnswers = [...answers].map(([id, each]) => [id, { ...each, detail: storable(each.detail) }]);
+        return JSON.stringify(Object.fromEntries(storableAnswers));
+      }),
     },
   };
 }

@@ -96,8 +96,10 @@ t.test('a gateway whose slot was taken acknowledges nothing', options, async (t)
   await server.query(name, 'UPDATE node SET epoch = 7');
   await t.rejects(store.append(commit(uplink(2))), { name: 'StoreFailure' });
   await t.rejects(store.append(commit()), { name: 'StoreFailure' }, 'nor a commit without uplinks');
-  await t.rejects(store.addMerchant('Basil', 1), { code: 'store-fenced' });
-  await t.rejects(store.writeMetadata('a', 'b'));
+  const isFenced = { name: 'StoreFailure', kind: 'fenced' };
+  await t.rejects(store.append(commit()), isFenced, 'so that the process ends');
+  await t.rejects(store.addMerchant('Basil', 1), isFenced);
+  await t.rejects(store.writeMetadata('a', 'b'), isFenced);
   t.same(await server.query(name, 'SELECT count(*)::int AS count FROM uplink'), [{ count: 1 }]);
 });
 

@@ -107,7 +107,9 @@ function Facts({ status }: StatusProps): JSX.Element {
         <Fact name="Disk">
           {disk === null
             ? 'can’t be read now'
-            : `${bytesText(disk.store_bytes)} used by the store, ${bytesText(disk.free_bytes)} free`}
+            : `${bytesText(disk.store_bytes)} used by the store${
+                disk.free_bytes === null ? '' : `, ${bytesText(disk.free_bytes)} free`
+              }`}
         </Fact>
         <Fact name="Locks’ port">
           {mqtt.host}:{mqtt.port}

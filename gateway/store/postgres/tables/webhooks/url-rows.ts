@@ -2,7 +2,7 @@
  * Webhook URLs in PostgreSQL, with their cursors, which have an id for each slot of the log. Writes are made inside the
  * caller's exclusive transaction.
  */
-import { merchantClosed, noSuchMerchant, noSuchWebhook } from '../../../contract/errors.js';
+import { merchantClosed, noSuchMerchant, noSuchWebhook, unstorableText } from '../../../contract/errors.js';
 import { idInSlot, type LogPosition } from '../../../contract/log/log-position.js';
 import type { WebhookChange } from '../../../contract/webhook-store.js';
 import { isEmptyFilter, type WebhookFilter } from '../../../contract/webhooks/webhook-filter.js';
@@ -89,11 +89,19 @@ export async function moveCursor(sql: Sql, urlId: number, position: LogPosition)
   );
 }
 
+/** The filter as JSON, which statements read as `jsonb`: that has no U+0000, not even escaped. */
+function filterText(filter: WebhookFilter): string {
+  return JSON.stringify(filter, (_name, member: unknown) => {
+    if (typeof member === 'string' && member.includes('\0')) throw unstorableText();
+    return member;
+  });
+}
+
 /** The columns of a URL's new filter. @param end the end of the log, up to which an earlier filter may have acted */
 function filterColumns(filter: WebhookFilter, before: LogPosition | null, cursor: LogPosition, end: LogPosition) {
   if (!isEmptyFilter(filter))
     return {
-      filter: JSON.stringify(filter),
+      filter: filterText(filter),
       filtered_after: positionJson(before ?? cursor),
       filtered_until: null,
     };
