@@ -1,7 +1,8 @@
 /**
- * Streams of locks (GET /v1/stream and the operators' stream): how much work they cause for each ping, what slow and
- * interrupted clients get, and the limits. The store is in memory and the clocks advance only when the test says so, so
- * every number is exact.
+ * The feed behind the streams of locks (GET /v1/stream for merchants, GET /stream for operators), without HTTP: how
+ * much work streams cause for each ping, what slow and interrupted clients get, and the limits. LiveSite has a store in
+ * memory and clocks that advance only when the test says so, so every number is exact. A stream of merchant `undefined`
+ * is an operator's. Changes are collected for 200 ms, so 300 ms later they have been sent.
  */
 import t from 'tap';
 import { MAX_STREAMS, MAX_STREAMS_PER_MERCHANT } from '../../../gateway/live/live-feed.js';
@@ -11,7 +12,8 @@ import { testMac } from '../../helpers/gateway/test-gateway.js';
 import { eventsIn, finishWork, LiveSite, readText } from '../../helpers/live/live-site.js';
 
 t.test('without streams nothing listens, and for a minute after the last one changes are collected', async (t) => {
-  const site = new LiveSite(3);
+  const lockCount = 3;
+  const site = new LiveSite(lockCount);
   t.equal(site.listeners, 0);
   const stream = site.open(undefined, { hasEvents: true });
   readText(stream.out);
@@ -51,7 +53,8 @@ t.test('locks are read and rendered at intervals, not for each ping or each stre
 
 t.test('locks of merchants without a stream are not read again', async (t) => {
   const site = new LiveSite(2);
-  for (let id = 3; id <= 100; id += 1) site.setDevice(id, 2);
+  const otherMerchant = 2;
+  for (let id = 3; id <= 100; id += 1) site.setDevice(id, otherMerchant);
   readText(site.open(1).out);
   await finishWork();
   site.change(...site.devices.keys());
@@ -60,7 +63,7 @@ t.test('locks of merchants without a stream are not read again', async (t) => {
   await site.advance(Seconds(2));
   site.change(...site.devices.keys());
   await site.advance(300);
-  t.equal(site.work.locksRead, 2);
+  t.equal(site.work.locksRead, 2, 'only the locks of merchant 1, which has the stream');
   site.feed.stop();
 });
 
@@ -82,7 +85,7 @@ t.test('a stream starts with a snapshot and has each lock at most once a second'
   site.feed.stop();
 });
 
-t.test('a merchant gets its own locks, also when they move and are added', async (t) => {
+t.test('a merchant gets only its locks, also when locks move to another merchant or are added', async (t) => {
   const site = new LiveSite(2);
   site.setDevice(3, 2);
   const [ownEvents, otherMerchantsEvents, operatorsEvents] = [1, 2, undefined].map((merchantId) =>
@@ -120,6 +123,7 @@ t.test('a client that reconnects gets what it missed, but only with an id of its
   const resumed = readText(site.open(1, { lastEventId }).out);
   await finishWork();
   t.strictSame(eventsIn(resumed.text), ['lock 2', 'lock 3'], 'each changed lock once');
+  // An id is the tag of the gateway's run and of the caller, and a number that counts the changes.
   const [tag = '', sequence = ''] = lastEventId.split('.');
   for (const [name, request] of [
     ['another merchant', { merchantId: 2, lastEventId }],
@@ -133,17 +137,17 @@ t.test('a client that reconnects gets what it missed, but only with an id of its
     t.match(eventsIn(newStream.text)[0], /^snapshot/, name);
   }
   site.feed.stop();
-  const other = new LiveSite(5);
-  const elsewhere = readText(other.open(1, { lastEventId }).out);
+  const otherSite = new LiveSite(5);
+  const streamElsewhere = readText(otherSite.open(1, { lastEventId }).out);
   await finishWork();
-  t.match(eventsIn(elsewhere.text)[0], /^snapshot/, 'another gateway');
-  other.feed.stop();
+  t.match(eventsIn(streamElsewhere.text)[0], /^snapshot/, 'another gateway');
+  otherSite.feed.stop();
 });
 
-t.test('a slow client holds little memory, and gets a new snapshot', async (t) => {
+t.test('a slow client costs little memory, and gets a new snapshot', async (t) => {
   const site = new LiveSite(1);
-  const name = 'x'.repeat(20_000);
-  for (let id = 1; id <= 20; id += 1) site.setDevice(id, 1, name);
+  const longName = 'x'.repeat(20_000);
+  for (let id = 1; id <= 20; id += 1) site.setDevice(id, 1, longName);
   const stream = site.open(1);
   const received = readText(stream.out);
   await finishWork();
@@ -168,7 +172,7 @@ t.test('a slow client holds little memory, and gets a new snapshot', async (t) =
   site.feed.stop();
 });
 
-t.test('a client that was slow for a moment gets the present state of what changed', async (t) => {
+t.test('a client that was slow for less than MAX_LAG gets the present state of each changed lock', async (t) => {
   const site = new LiveSite(30);
   for (let id = 1; id <= 30; id += 1) site.setDevice(id, 1, 'x'.repeat(20_000));
   const stream = site.open(1);
@@ -189,7 +193,7 @@ t.test('a client that was slow for a moment gets the present state of what chang
   site.feed.stop();
 });
 
-t.test('a client that reads nothing is disconnected in the end', async (t) => {
+t.test('a client that reads nothing is disconnected after two minutes', async (t) => {
   const site = new LiveSite(20);
   for (let id = 1; id <= 20; id += 1) site.setDevice(id, 1, 'x'.repeat(20_000));
   site.open(1);
@@ -215,7 +219,8 @@ t.test('a caller that loses its rights loses its stream within 5 seconds; a fail
     if (outcome === 'failing') throw new Error('the store can’t be read');
     return outcome === 'allowed';
   };
-  for (const { out } of [site.open(1, { isAllowed }), site.open(1)]) readText(out);
+  const [checked, alwaysAllowed] = [site.open(1, { isAllowed }), site.open(1)];
+  for (const { out } of [checked, alwaysAllowed]) readText(out);
   await site.advance(Seconds(10));
   outcome = 'failing';
   await site.advance(Seconds(10));
@@ -239,7 +244,7 @@ t.test('streams are limited for each merchant and in all', async (t) => {
   t.throws(() => open(1), { code: 'stopping' });
 });
 
-t.test('a stream may last a set time, or only for the present state', async (t) => {
+t.test('a stream ends after its duration, or with duration 0 right after the snapshot', async (t) => {
   const site = new LiveSite(1);
   const once = readText(site.open(1, { duration: 0 }).out);
   await finishWork();
@@ -252,7 +257,7 @@ t.test('a stream may last a set time, or only for the present state', async (t) 
   site.feed.stop();
 });
 
-t.test('events of the gateway that come too fast are counted', async (t) => {
+t.test('gateway events beyond 1,000 that wait to be sent are skipped, and the client gets their number', async (t) => {
   const site = new LiveSite(1);
   const received = readText(site.open(undefined, { hasEvents: true, hasLocks: false }).out);
   await finishWork();
@@ -264,6 +269,6 @@ t.test('events of the gateway that come too fast are counted', async (t) => {
   t.match(received.text, /event: skipped\ndata: \{"events":300\}/, 'within two seconds, without a further event');
   site.emitGatewayEvents(1);
   await site.advance(300);
-  t.equal(site.work.eventsRendered, 1_004);
+  t.equal(site.work.eventsRendered, 3 + 1_000 + 1, 'skipped events are not rendered');
   site.feed.stop();
 });

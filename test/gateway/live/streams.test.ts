@@ -1,6 +1,7 @@
 /**
- * `GET /v1/stream` and the operators' `GET /stream` of a real gateway: what they send, to whom, and when they end
- * (interfaces.md §2).
+ * `GET /v1/stream` and the operators' `GET /stream` of a real gateway over HTTP: the streams (server-sent events) of
+ * changes to locks, what they send, to whom, and when they end (interfaces.md §2). Timing and limits are tested exactly
+ * in feed.test.ts.
  */
 import t from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
@@ -16,23 +17,25 @@ import type { Teardown } from '../../helpers/store/temp-folder.js';
 
 const MAC = formatMac(testMac());
 
-const isLast = ({ name, data }: StreamEvent): boolean => name === 'snapshot' && data.last === true;
+/** The last part of the snapshot with which a stream starts. */
+const isLastOfSnapshot = ({ name, data }: StreamEvent): boolean => name === 'snapshot' && data.last === true;
+/** An event of this name about this lock. Merchants' events have its MAC as `mac_addr`, operators' as `mac`. */
 const isAbout =
   (mac: string, name = 'lock') =>
   (event: StreamEvent) =>
     event.name === name && (event.data.mac_addr ?? event.data.mac) === mac;
 
-async function openMerchant(
+async function openMerchantStream(
   test: Teardown,
   gateway: Gateway,
   key: string,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<StreamClient> {
-  const sent = { authorization: basicAuthorization(key), ...headers };
-  return await StreamClient.open(test, gateway.httpPort, '/v1/stream', sent);
+  const sentHeaders = { authorization: basicAuthorization(key), ...headers };
+  return await StreamClient.open(test, gateway.httpPort, '/v1/stream', sentHeaders);
 }
 
-async function openOperator(test: Teardown, gateway: Gateway, path = '/stream'): Promise<StreamClient> {
+async function openOperatorStream(test: Teardown, gateway: Gateway, path = '/stream'): Promise<StreamClient> {
   const authorization = `Bearer ${gateway.operatorToken}`;
   return await StreamClient.open(test, gateway.operatorPort, path, { authorization });
 }
@@ -51,13 +54,13 @@ t.test('a merchant’s stream follows its locks: pings, names, additions, remova
   await gateway.accounts.addMerchant('Basil');
   const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
   const { text: othersKey } = await gateway.merchants.apiKeys.create('Basil', 'test');
-  const stream = await openMerchant(t, gateway, key);
-  const others = await openMerchant(t, gateway, othersKey);
+  const stream = await openMerchantStream(t, gateway, key);
+  const others = await openMerchantStream(t, gateway, othersKey);
   t.match(stream, {
     status: 200,
     headers: { 'content-type': /^text\/event-stream/, 'x-accel-buffering': 'no', 'cache-control': 'no-store' },
   });
-  const { data } = await stream.until(isLast);
+  const { data } = await stream.until(isLastOfSnapshot);
   t.match(data, { locks: [{ mac_addr: MAC, battery_percent: null }] });
   await lock.send(testBytes(1));
   const change = await stream.until(isAbout(MAC));
@@ -88,15 +91,16 @@ t.test('a client that reconnects continues its stream; another merchant’s even
   await gateway.accounts.addMerchant('Basil');
   const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
   const { text: othersKey } = await gateway.merchants.apiKeys.create('Basil', 'test');
-  const first = await openMerchant(t, gateway, key);
-  await first.until(isLast);
+  const first = await openMerchantStream(t, gateway, key);
+  await first.until(isLastOfSnapshot);
   first.close();
   await lock.send(testBytes(1));
   const headers = { 'last-event-id': first.lastId };
-  const second = await openMerchant(t, gateway, key, headers);
-  t.match(await second.until(() => true), { name: 'lock', data: { mac_addr: MAC, battery_percent: 81 } });
-  const others = await openMerchant(t, gateway, othersKey, headers);
-  t.match(await others.until(() => true), { name: 'snapshot', data: { locks: [], last: true } });
+  const second = await openMerchantStream(t, gateway, key, headers);
+  const isAny = () => true;
+  t.match(await second.until(isAny), { name: 'lock', data: { mac_addr: MAC, battery_percent: 81 } });
+  const others = await openMerchantStream(t, gateway, othersKey, headers);
+  t.match(await others.until(isAny), { name: 'snapshot', data: { locks: [], last: true } });
 });
 
 t.test('a stream ends when its key is revoked or the gateway stops, and streams are limited', async (t) => {
@@ -104,10 +108,10 @@ t.test('a stream ends when its key is revoked or the gateway stops, and streams 
   const { apiKeys } = gateway.merchants;
   const { text: key } = await apiKeys.create(MERCHANT, 'test');
   const { key: lost, text: lostKey } = await apiKeys.create(MERCHANT, 'lost');
-  const otherStream = await openMerchant(t, gateway, key);
-  const ending = await openMerchant(t, gateway, lostKey);
-  await ending.until(isLast);
-  for (let count = 2; count < MAX_STREAMS_PER_MERCHANT; count += 1) await openMerchant(t, gateway, key);
+  const otherStream = await openMerchantStream(t, gateway, key);
+  const endingStream = await openMerchantStream(t, gateway, lostKey);
+  await endingStream.until(isLastOfSnapshot);
+  for (let count = 2; count < MAX_STREAMS_PER_MERCHANT; count += 1) await openMerchantStream(t, gateway, key);
   t.match(await callMerchantApi(gateway, '/v1/stream', { key }), {
     status: 429,
     headers: { 'retry-after': '1' },
@@ -115,7 +119,7 @@ t.test('a stream ends when its key is revoked or the gateway stops, and streams 
   });
   const revokedAtMs = monotonicMs();
   await apiKeys.revoke(lost.publicId);
-  await ending.ended;
+  await endingStream.ended;
   t.ok(monotonicMs() - revokedAtMs < 5_000);
   let isEnded = false;
   void otherStream.ended.then(() => {
@@ -126,12 +130,12 @@ t.test('a stream ends when its key is revoked or the gateway stops, and streams 
   await otherStream.ended;
 });
 
-t.test('an operator’s stream has all locks with their merchants, and the events of tail', async (t) => {
+t.test('an operator’s stream has all locks with merchants, and the events of “lockgate tail”', async (t) => {
   const gateway = await testGateway(t);
   const lock = await onlineLock(t, gateway, testMac());
-  const stream = await openOperator(t, gateway);
+  const stream = await openOperatorStream(t, gateway);
   t.match(stream, { status: 200, headers: { 'x-accel-buffering': 'no' } });
-  const { data } = await stream.until(isLast);
+  const { data } = await stream.until(isLastOfSnapshot);
   const { body } = await callOperator(gateway, 'GET', '/devices');
   t.same(data.locks, (body as { devices: unknown[] }).devices, 'locks as in the list');
   t.match(data.locks, [{ mac: MAC, merchant: MERCHANT }]);
@@ -141,13 +145,13 @@ t.test('an operator’s stream has all locks with their merchants, and the event
     ping: { battery_percent: 81 },
   });
   await stream.until(isAbout(MAC));
-  const locks = await openOperator(t, gateway, '/stream?only=locks&seconds=0');
+  const locks = await openOperatorStream(t, gateway, '/stream?only=locks&seconds=0');
   await locks.ended;
   t.strictSame(
     locks.events.map(({ name }) => name),
     ['snapshot'],
   );
-  const events = await openOperator(t, gateway, '/stream?only=events');
+  const events = await openOperatorStream(t, gateway, '/stream?only=events');
   await lock.send(testBytes(2));
   await events.until(({ data: each }) => each.event === 'ping');
   t.strictSame(events.named('snapshot'), []);
@@ -159,7 +163,7 @@ t.test('an operator’s stream ends when its token is revoked', async (t) => {
   const { body } = await callOperator(gateway, 'POST', '/tokens', { name: 'map', role: 'read' });
   const authorization = `Bearer ${(body as { token: string }).token}`;
   const stream = await StreamClient.open(t, gateway.operatorPort, '/stream', { authorization });
-  await stream.until(isLast);
+  await stream.until(isLastOfSnapshot);
   await callOperator(gateway, 'POST', '/tokens/map/revoke', {});
   await stream.ended;
   t.pass('it has ended');

@@ -1,6 +1,7 @@
 /**
- * Merchants are notified when one of their webhook URLs fails, is disabled, or works again, at a notify URL that
- * operators set (interfaces.md §3). Sending itself is tested in operators.test.ts.
+ * Merchants are notified when one of their webhook URLs fails, is disabled, or works again. The messages go to a notify
+ * URL, which operators set for each merchant (interfaces.md §3). Retries and limits of sending are the same for
+ * operators and are tested in operators.test.ts.
  */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormatsModule from 'ajv-formats';
@@ -17,14 +18,16 @@ import { eventually, setUpWebhooks } from '../../helpers/gateway/webhook-setup.j
 import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
+// The package's types say that the function is the module's default export; Node loads the function itself.
 const addFormats = addFormatsModule as unknown as (ajv: Ajv2020) => void;
 
+/** The part of a merchant's answer that the tests read: the signing secret, which is shown once. */
 interface MerchantJson {
   readonly notify_secret?: string;
 }
 
 t.test(
-  'a merchant gets one message when its URL fails, is disabled and is enabled, without the operator’s data',
+  'a merchant gets one message each time its URL fails, works, is disabled, enabled or removed, without secrets',
   async (t) => {
     const {
       gateway,
@@ -52,6 +55,7 @@ t.test(
     clock.advance(Seconds(5));
     await notified.waitForRequests(2);
     await waitForOutcomes(gateway, 1);
+    // 410 means that the URL is gone: the gateway disables it.
     hooks.answer = (_request, response) => void response.writeHead(410).end();
     const disabled = waitForEvents(gateway, 'url-disabled', 1);
     await lock.send(testBytes(50));
@@ -101,12 +105,12 @@ t.test(
     await gateway.notifier.setMerchantUrl(1, notified.url);
     hooks.answer = (_request, response) => void response.writeHead(500).end();
     const lock = await connectedLock(t, gateway, testMac());
-    const attempts = (count: number) => waitForEvents(gateway, 'delivery', count);
-    let attempted = attempts(1);
+    const nextAttempt = () => waitForEvents(gateway, 'delivery', 1);
+    let attempted = nextAttempt();
     await lock.send(testBytes(1));
     await attempted;
     for (const delay of [Seconds(5), Minutes(5)]) {
-      attempted = attempts(1);
+      attempted = nextAttempt();
       await eventually(
         'the retry waits',
         () => clock.nextDueMs !== undefined && clock.nextDueMs <= clock.now() + delay,
@@ -124,10 +128,11 @@ t.test(
 );
 
 t.test(
-  'troubles and messages survive a restart; a URL disabled before the notify URL was set is reported',
+  'a URL that was disabled before the notify URL was set is reported, and its message survives a restart',
   async (t) => {
     const folder = tempFolder(t);
-    const first = await openNotifying(t, folder, null);
+    const operatorsUrl = null;
+    const first = await openNotifying(t, folder, operatorsUrl);
     const hooks = await testReceiver(t);
     const notified = await testReceiver(t);
     await first.gateway.accounts.addMerchant('Amber');
@@ -138,11 +143,11 @@ t.test(
     await notified.waitForRequests(1);
     await first.gateway.close();
     notified.answer = (_request, response) => void response.writeHead(204).end();
-    const second = await openNotifying(t, folder, null);
+    const second = await openNotifying(t, folder, operatorsUrl);
     second.clock.advance(Minutes(1));
     await notified.waitForRequests(2);
     t.same(receivedTypes(notified), ['webhook.disabled', 'webhook.disabled']);
-    t.equal(notified.requests[0]?.body, notified.requests[1]?.body);
+    t.equal(notified.requests[0]?.body, notified.requests[1]?.body, 'the refused message is sent again');
     await second.gateway.webhooks.settings.set(url.id, { state: 'active' });
     await notified.waitForRequests(3);
     t.equal(receivedTypes(notified)[2], 'webhook.enabled');
@@ -154,9 +159,10 @@ t.test(
 );
 
 t.test(
-  'operators set, rotate and try a merchant’s notify URL; what is wrong is refused, and all of it is audited',
+  'operators set and test a merchant’s notify URL and rotate its secret; wrong input is refused, changes are audited',
   async (t) => {
-    const { gateway } = await openNotifying(t, tempFolder(t), null);
+    const operatorsUrl = null;
+    const { gateway } = await openNotifying(t, tempFolder(t), operatorsUrl);
     const notified = await testReceiver(t);
     const call = (path: string, body: object) => callOperator(gateway, 'POST', path, body);
     t.match(await call('/merchants', { name: 'Amber', notify_url: 'ftp://x' }), {
@@ -177,16 +183,22 @@ t.test(
     t.match(rotated, { status: 200, body: { notify_secret: /^whsec_/, old_secrets_until: [/^20/] } });
     t.match(await call('/merchants/Amber/rotate-notify-secret', { grace_seconds: -1 }), { status: 400 });
     for (let count = 0; count < 3; count += 1) await call('/merchants/Amber/rotate-notify-secret', {});
+    // Five secrets are valid during their grace periods, and that is the limit.
     t.match(await call('/merchants/Amber/rotate-notify-secret', {}), { status: 409, body: { code: 'notify-secrets' } });
     t.match(await call('/merchants/Amber/test-notify', {}), {
       status: 200,
       body: { origin: new URL(notified.url).origin, status: 204, error: null },
     });
-    const [test] = notified.requests;
-    t.match(test?.json, { type: 'test' });
+    const [testMessage] = notified.requests;
+    t.match(testMessage?.json, { type: 'test' });
     const secrets = [added, rotated].map(({ body }) => (body as MerchantJson).notify_secret ?? '');
+    const { body = '', headers } = testMessage ?? {};
     for (const secret of secrets)
-      t.same(new Webhook(secret).verify(test?.body ?? '', test?.headers as Record<string, string>), test?.json);
+      t.same(
+        new Webhook(secret).verify(body, headers as Record<string, string>),
+        testMessage?.json,
+        'the message is signed with old secrets too, until they expire',
+      );
     const entries = (await callOperator(gateway, 'GET', '/audit?action=merchant')).body;
     const text = JSON.stringify(entries);
     for (const action of ['add', 'set', 'rotate-notify-secret', 'test-notify']) t.match(text, `merchant.${action}`);

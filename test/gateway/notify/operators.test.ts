@@ -1,6 +1,7 @@
 /**
- * Notices sent to the operators' notify URL: once when a notice opens and once when it ends, signed, guarded, retried
- * and durable (interfaces.md §3, §4). Merchants' notifications are in merchants.test.ts.
+ * Notices (the gateway's reports of problems) are sent to the operators' notify URL: once when a notice opens and once
+ * when it ends, signed, never to an internal address, retried, and also after a crash (interfaces.md §3, §4). The tests
+ * raise notices by emitting the gateway's events. Merchants' notifications are in merchants.test.ts.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -27,9 +28,13 @@ import { eventually } from '../../helpers/gateway/webhook-setup.js';
 import { root } from '../../helpers/house/our-files.js';
 import { TestLock } from '../../helpers/mqtt/test-lock.js';
 
+// The package's types say that the function is the module's default export; Node loads the function itself.
 const addFormats = addFormatsModule as unknown as (ajv: Ajv2020) => void;
+
+// Payloads of the gateway's events about webhook URLs. The first and the last open a notice, or end it.
 const disabled = (urlId: number) => ({ atMs: 0, urlId, why: 'gone' });
 const enabled = (urlId: number) => ({ atMs: 0, urlId, state: 'active' as const });
+/** A URL whose circuit is open has failed many times and gets only single attempts until one succeeds. */
 const circuit = (urlId: number, state: 'opened' | 'closed') => ({ atMs: 0, urlId, state, why: 'it answered 500' });
 
 t.test('a notice is sent once when it opens and once when it ends, signed, as the schema says', async (t) => {
@@ -71,18 +76,21 @@ t.test('a notice is sent once when it opens and once when it ends, signed, as th
     t.ok(isValid(json), JSON.stringify(isValid.errors));
     t.match(headers, { 'content-type': 'application/json', 'user-agent': /^lockgate\// });
   }
-  t.throws(() => new Webhook(`whsec_${'A'.repeat(44)}`).verify(receiver.requests[0]?.body ?? '', {}));
+  t.throws(
+    () => new Webhook(`whsec_${'A'.repeat(44)}`).verify(receiver.requests[0]?.body ?? '', {}),
+    'standardwebhooks refuses a message without a signature',
+  );
   t.equal(
     readFileSync(path.join(root, 'docs/notification.schema.json'), 'utf8'),
     notificationSchemaText(),
-    'npm run gen',
+    'the page has the present schema: “npm run gen” writes it',
   );
   t.match((await callOperator(gateway, 'GET', '/notices')).body, {
     sending: { origin: new URL(receiver.url).origin, state: 'working', pending: 0, dead: 0, last_error: null },
   });
 });
 
-t.test('a notice that flaps is sent again only once it stays open', async (t) => {
+t.test('a notice that opens and ends again and again is sent again only when it stays open', async (t) => {
   const { gateway, receiver, clock } = await setUpNotify(t);
   const changeCircuit = async (state: 'opened' | 'closed') => {
     gateway.events.emit('circuit', circuit(4, state));
@@ -105,56 +113,64 @@ t.test('a notice that flaps is sent again only once it stays open', async (t) =>
   await changeCircuit('closed');
   await receiver.waitForRequests(4);
   t.same(receivedTypes(receiver).slice(2), ['notice.opened', 'notice.resolved'], 'it stayed open, and is sent again');
-  t.equal(new Set(receivedIds(receiver)).size, 4);
+  t.equal(new Set(receivedIds(receiver)).size, 4, 'each message has its own id');
   t.ok(FLAP_WINDOW > FLAP_HOLD);
 });
 
-t.test('what the URL refuses is retried with the delays of webhooks under its id, in order, and shown', async (t) => {
-  const { gateway, receiver, clock } = await setUpNotify(t);
-  receiver.answer = (_request, response) => void response.writeHead(500).end();
-  gateway.events.emit('url-disabled', disabled(3));
-  await gateway.notices.writePending();
-  const pendingDelay = async (): Promise<number> => {
-    await eventually('the outcome is stored', async () => {
-      const dueAtMs = await gateway.store.notifications.nextDueAtMs(0);
-      return dueAtMs !== null && dueAtMs > clock.now();
+t.test(
+  'a refused message is retried under its id with the delays of webhooks, before later ones, and shown',
+  async (t) => {
+    const { gateway, receiver, clock } = await setUpNotify(t);
+    receiver.answer = (_request, response) => void response.writeHead(500).end();
+    gateway.events.emit('url-disabled', disabled(3));
+    await gateway.notices.writePending();
+    /** The time until the next attempt, ms, once the last attempt's outcome is stored. */
+    const nextDelay = async (): Promise<number> => {
+      await eventually('the outcome is stored', async () => {
+        const dueAtMs = await gateway.store.notifications.nextDueAtMs(0);
+        return dueAtMs !== null && dueAtMs > clock.now();
+      });
+      return ((await gateway.store.notifications.nextDueAtMs(0)) ?? 0) - clock.now();
+    };
+    const delays: number[] = [];
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      await receiver.waitForRequests(attempt);
+      const delay = await nextDelay();
+      delays.push(delay);
+      if (attempt < 3) clock.advance(delay);
+    }
+    t.same(delays, [Seconds(5), Minutes(5), Minutes(30)]);
+    gateway.events.emit('url-changed', enabled(3));
+    await gateway.notices.writePending();
+    const { body } = await callOperator(gateway, 'GET', '/status');
+    t.match(body, {
+      notices_sending: {
+        state: 'failing',
+        pending: 1,
+        last_error: { status: 500, error: 'the receiver answered 500' },
+      },
     });
-    return ((await gateway.store.notifications.nextDueAtMs(0)) ?? 0) - clock.now();
-  };
-  const delays: number[] = [];
-  for (let attempt = 1; attempt <= 3; attempt += 1) {
-    await receiver.waitForRequests(attempt);
-    const delay = await pendingDelay();
-    delays.push(delay);
-    if (attempt < 3) clock.advance(delay);
-  }
-  t.same(delays, [Seconds(5), Minutes(5), Minutes(30)]);
-  gateway.events.emit('url-changed', enabled(3));
-  await gateway.notices.writePending();
-  const { body } = await callOperator(gateway, 'GET', '/status');
-  t.match(body, {
-    notices_sending: { state: 'failing', pending: 1, last_error: { status: 500, error: 'the receiver answered 500' } },
-  });
-  await eventually('a notice about the URL itself', async () => {
-    await gateway.notices.writePending();
-    return (await gateway.notices.list({ limit: 9, kind: 'notify-failing' })).length > 0;
-  });
-  t.match(await gateway.notices.list({ limit: 9, kind: 'notify-failing' }), [{ subject: 'operator', count: 1 }]);
-  t.equal(receiver.requests.length, 3, 'that notice is not sent');
-  receiver.answer = (_request, response) => void response.writeHead(204).end();
-  clock.advance(Minutes(30));
-  await receiver.waitForRequests(5);
-  t.same(receivedTypes(receiver), [...Array(4).fill('notice.opened'), 'notice.resolved']);
-  t.equal(new Set(receivedIds(receiver)).size, 2);
-  await eventually('the notice is over', async () => {
-    await gateway.notices.writePending();
-    const [notice] = await gateway.notices.list({ limit: 9, kind: 'notify-failing' });
-    return notice?.resolvedAtMs !== null;
-  });
-  t.equal(receiver.requests.length, 5);
-});
+    await eventually('a notice about the URL itself', async () => {
+      await gateway.notices.writePending();
+      return (await gateway.notices.list({ limit: 9, kind: 'notify-failing' })).length > 0;
+    });
+    t.match(await gateway.notices.list({ limit: 9, kind: 'notify-failing' }), [{ subject: 'operator', count: 1 }]);
+    t.equal(receiver.requests.length, 3, 'that notice is not sent');
+    receiver.answer = (_request, response) => void response.writeHead(204).end();
+    clock.advance(Minutes(30));
+    await receiver.waitForRequests(5);
+    t.same(receivedTypes(receiver), [...Array(4).fill('notice.opened'), 'notice.resolved']);
+    t.equal(new Set(receivedIds(receiver)).size, 2, 'retries have the id of the first attempt');
+    await eventually('the notice is over', async () => {
+      await gateway.notices.writePending();
+      const [notice] = await gateway.notices.list({ limit: 9, kind: 'notify-failing' });
+      return notice?.resolvedAtMs !== null;
+    });
+    t.equal(receiver.requests.length, 5, 'its end is not sent either');
+  },
+);
 
-t.test('an address that is not allowed gets nothing, and 410 gives the message up', async (t) => {
+t.test('an address that is not allowed gets nothing, and a message answered with 410 is given up', async (t) => {
   const { gateway, receiver, folder } = await setUpNotify(t);
   receiver.answer = (_request, response) => void response.writeHead(410).end();
   gateway.events.emit('url-disabled', disabled(3));
@@ -162,7 +178,7 @@ t.test('an address that is not allowed gets nothing, and 410 gives the message u
   await eventually('it is given up', async () => (await gateway.store.notifications.countMessages(0)).dead === 1);
   t.same(await gateway.store.notifications.countMessages(0), { pending: 0, dead: 1 });
   await gateway.close();
-  // A name is looked up only when the socket is made, so the start can't refuse it.
+  // The start can't refuse a name: names are looked up for each connection. This one has an internal address.
   const lookUp = ((_name: string, _options: unknown, done: (error: null, found: object[]) => void) =>
     done(null, [{ address: '10.1.2.3', family: 4 }])) as never;
   const { gateway: second } = await openNotifying(t, folder, 'http://intranet.example/hook', { lookUp });
@@ -182,7 +198,7 @@ t.test(
     const receiver = await testReceiver(t);
     const merchant = await testReceiver(t);
     merchant.answer = (_request, response) => void response.writeHead(410).end();
-    // The first attempt gets no answer.
+    // The first attempt is open when the gateway is killed.
     receiver.answer = () => undefined;
     const child = await GatewayChild.create(t);
     Object.assign(child.options, { notifyUrl: receiver.url });
@@ -192,7 +208,7 @@ t.test(
     const secret = await child.addLock(formatMac(testMac()));
     const lock = await TestLock.connect(t, child.mqttPort, testMac(), secret);
     await lock.send(testBytes(1));
-    // A busy machine may cause other notices, about the event loop.
+    // A busy machine may cause other notices: that the event loop was blocked.
     const requests = () => receiver.requests.filter(({ json }) => json.kind === 'url-disabled');
     await eventually('the first attempt', () => requests().length === 1);
     await child.kill();
@@ -203,31 +219,32 @@ t.test(
     t.match(first?.json, { type: 'notice.opened', kind: 'url-disabled', subject: '1' });
     t.equal(second?.body, first?.body);
     t.equal(second?.headers['webhook-id'], first?.headers['webhook-id']);
-    await child.stop(10);
+    const limitSeconds = 10;
+    await child.stop(limitSeconds);
     t.equal(requests().length, 2, 'the notice is sent only once');
   },
 );
 
-t.test('without a notify URL, nothing is queued; notices of a time without one are not sent later', async (t) => {
+t.test('without a notify URL nothing is queued, and such notices are not sent once there is a URL', async (t) => {
   const { gateway, folder, receiver } = await setUpNotify(t);
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   gateway.events.emit('url-disabled', disabled(3));
   await gateway.notices.writePending();
   await receiver.waitForRequests(1);
   await gateway.close();
-  const silent = await openNotifying(t, folder, null);
-  silent.gateway.events.emit('url-disabled', disabled(6));
-  await silent.gateway.notices.writePending();
-  t.match((await callOperator(silent.gateway, 'GET', '/notices')).body, { sending: null });
-  t.match(await callOperator(silent.gateway, 'POST', '/notices/test', {}), {
+  const withoutUrl = await openNotifying(t, folder, null);
+  withoutUrl.gateway.events.emit('url-disabled', disabled(6));
+  await withoutUrl.gateway.notices.writePending();
+  t.match((await callOperator(withoutUrl.gateway, 'GET', '/notices')).body, { sending: null });
+  t.match(await callOperator(withoutUrl.gateway, 'POST', '/notices/test', {}), {
     status: 409,
     body: { code: 'no-notify-url' },
   });
-  await silent.gateway.close();
+  await withoutUrl.gateway.close();
   const requestCount = receiver.requests.length;
   receiver.answer = (_request, response) => void response.writeHead(204).end();
   const reopened = await openNotifying(t, folder, receiver.url);
   reopened.clock.advance(Seconds(6));
   await receiver.waitForRequests(requestCount + 1);
-  t.match(receiver.requests.at(-1)?.json, { subject: '3' });
+  t.match(receiver.requests.at(-1)?.json, { subject: '3' }, 'the notice queued earlier is retried');
 });

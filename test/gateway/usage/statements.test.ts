@@ -1,6 +1,8 @@
 /**
- * Statements by themselves, without a store: months, exact amounts, price plans, the lines and totals of a statement,
- * and its CSV (interfaces.md §5). The expected amounts are calculated by hand from the prices.
+ * A statement is a merchant's bill of a month for the cellular data of its locks (interfaces.md §5). This file checks
+ * the pure functions behind it, without a store: months, exact amounts, price plans, the lines and totals of a
+ * statement, its CSV, and how `lockgate usage` prints sizes. The expected amounts are calculated by hand from the
+ * prices.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -31,6 +33,7 @@ t.setTimeout(120_000);
 const NOVEMBER = '2099-11' as Month;
 const EUR = { perMb: '0.12', perSim: '0.80', currency: 'EUR' };
 
+/** A month such as 2026-11. @throws Error if the text is no month */
 function month(text: string): Month {
   const parsed = parseMonth(text);
   if (!parsed.ok) throw new Error(parsed.error.message);
@@ -49,8 +52,9 @@ t.test('months are in UTC, and end where the next one starts', async (t) => {
   const times = fc.integer({ min: 0, max: Date.UTC(9998, 0, 1) });
   fc.assert(
     fc.property(times, (timeMs) => {
-      const of = monthOf(timeMs);
-      return monthStartMs(of) <= timeMs && timeMs < monthEndMs(of) && previousMonth(nextMonth(of)) === of;
+      const itsMonth = monthOf(timeMs);
+      const isInside = monthStartMs(itsMonth) <= timeMs && timeMs < monthEndMs(itsMonth);
+      return isInside && previousMonth(nextMonth(itsMonth)) === itsMonth;
     }),
   );
 });
@@ -82,6 +86,7 @@ t.test('amounts are exact, and a total is rounded once, half up', async (t) => {
 
 t.test('an invalid plan is refused, with what was expected', async (t) => {
   t.same(checkPlan(EUR), EUR);
+  // A price has up to nine digits before the point and up to six behind it.
   for (const perMb of ['', '-1', '1.1234567', '1e3', '.5', '1.', '0x1', '1,2', ' 1', 'NaN', '1234567890'])
     t.throws(
       () => checkPlan({ ...EUR, perMb }),
@@ -93,11 +98,16 @@ t.test('an invalid plan is refused, with what was expected', async (t) => {
     t.throws(() => checkPlan({ ...EUR, currency }), { code: 'input-currency', message: /ISO 4217/ }, currency);
 });
 
+/** Usage of a lock in November that is on no statement yet: 4 messages and exactly 1 MB. */
 function unbilled(mac: Mac, members: Partial<UnbilledUsage> = {}): UnbilledUsage {
   const counts = { messagesUp: 3, messagesDown: 1, connections: 2, bytesUp: 900_000, bytesDown: 100_000 };
   return { month: NOVEMBER, mac, simulated: false, ...counts, ...members };
 }
 
+/**
+ * What a statement of November is made from. `late` is usage of earlier months that were closed already; `simsOf` are
+ * the SIMs that the merchant pays for.
+ */
 const BASIS: StatementBasis = {
   merchant: 'Amber',
   month: NOVEMBER,
@@ -160,14 +170,15 @@ t.test('without a plan nothing is charged', async (t) => {
   t.match(totals, { bytes: 1_000_000, amount: null, total: null });
 });
 
-/** An amount in units of 10^-12. */
-function toAmount(amount: string | null): bigint {
+/** An amount such as `0.12` in units of 10^-12; 0 for null. */
+function toPicoUnits(amount: string | null): bigint {
   const [whole = '', fraction = ''] = (amount ?? '').split('.');
   return BigInt(whole + fraction.padEnd(12, '0'));
 }
 
 const COUNTS = ['messages', 'messages_up', 'messages_down', 'connections', 'bytes', 'bytes_up', 'bytes_down'] as const;
 
+/** @throws Error if a total is not the sum of lines and corrections, or not rounded half up to `minorDecimals` */
 function checkSums({ lines, corrections, totals, plan }: Statement, minorDecimals: number): void {
   const all = [...lines, ...corrections];
   for (const count of COUNTS) {
@@ -175,18 +186,18 @@ function checkSums({ lines, corrections, totals, plan }: Statement, minorDecimal
     if (sum !== totals[count]) throw new Error(`${count}: ${sum}, not ${totals[count]}`);
   }
   if (plan === null) return;
-  const sum = all.map(({ amount }) => toAmount(amount)).reduce((a, b) => a + b, 0n);
-  if (sum !== toAmount(totals.amount)) throw new Error(`${sum}, not ${totals.amount}`);
+  const sum = all.map(({ amount }) => toPicoUnits(amount)).reduce((a, b) => a + b, 0n);
+  if (sum !== toPicoUnits(totals.amount)) throw new Error(`${sum}, not ${totals.amount}`);
   const unit = 10n ** BigInt(12 - minorDecimals);
-  const rounding = toAmount(totals.total) - sum;
+  const rounding = toPicoUnits(totals.total) - sum;
   // Half up: rounded up by at most half a unit, or down by less than that.
-  if (2n * rounding > unit || 2n * rounding <= -unit || toAmount(totals.total) % unit !== 0n)
+  if (2n * rounding > unit || 2n * rounding <= -unit || toPicoUnits(totals.total) % unit !== 0n)
     throw new Error(`${totals.amount} was rounded to ${totals.total}`);
 }
 
 t.test('the lines and corrections of random statements add up to their totals', async (t) => {
   const count = fc.nat({ max: 1e9 });
-  const rows = fc.array(
+  const usageRows = fc.array(
     fc.record({
       month: fc.constantFrom(month('2099-09'), month('2099-10')),
       mac: fc.nat({ max: 5 }).map(testMac),
@@ -202,9 +213,10 @@ t.test('the lines and corrections of random statements add up to their totals', 
   const price = fc.tuple(fc.nat({ max: 999_999_999 }), fc.nat({ max: 999_999 })).map(([whole, micros]) => {
     return `${whole}.${String(micros).padStart(6, '0')}`;
   });
+  // With the decimals of the smallest coin.
   const currency = fc.constantFrom(['EUR', 2] as const, ['JPY', 0] as const, ['BHD', 3] as const);
   fc.assert(
-    fc.property(rows, rows, price, price, currency, (usage, late, perMb, perSim, [code, minorDecimals]) => {
+    fc.property(usageRows, usageRows, price, price, currency, (usage, late, perMb, perSim, [code, minorDecimals]) => {
       const simsOf = [0, 1, 2, 7].map(testMac);
       const activations = new Map(simsOf.map((mac, index) => [mac, Date.UTC(2099, 8 + index)]));
       const plan = checkPlan({ perMb, perSim, currency: code });
@@ -217,8 +229,9 @@ t.test('the lines and corrections of random statements add up to their totals', 
   t.pass('every random statement adds up');
 });
 
-t.test('the CSV has a row for each line and total, and no cell that spreadsheets execute', async (t) => {
-  const statement = makeStatement({ ...BASIS, merchant: '=1+1', usage: [unbilled(testMac())] });
+t.test('the CSV has a row for each line, total and note, and no cell that spreadsheets execute', async (t) => {
+  const formula = '=1+1';
+  const statement = makeStatement({ ...BASIS, merchant: formula, usage: [unbilled(testMac())] });
   const [head, line, total, ...notes] = statementsCsv([statement]).trimEnd().split('\n');
   t.match(head, /^kind,merchant,month,of_month,mac,messages,connections,bytes_up,bytes_down,bytes,/);
   t.match(
@@ -229,7 +242,7 @@ t.test('the CSV has a row for each line and total, and no cell that spreadsheets
   t.match(notes.join('\n'), /^note,.*TCP\/IP headers are not included/);
 });
 
-t.test('sizes and bars are printed for people', async (t) => {
+t.test('sizes are printed with a unit, and bars in eighths of a character', async (t) => {
   t.same([0, 999, 1000, 123_456, 1_000_000].map(byteText), ['0 B', '999 B', '1.00 kB', '123.5 kB', '1.00 MB']);
   t.same([bar(0, 0), bar(5, 5), bar(1, 32), bar(0, 9)], ['', '█'.repeat(16), '▌', '']);
   t.same([bar(5, 5, 3), bar(1, 2, 3)], ['███', '█▌']);

@@ -1,6 +1,7 @@
 /**
- * The billed bytes of a lock equal those that a network between lock and gateway counts, exactly and per direction:
- * over a complete connection, however it ends, with and without TLS, at the end of a month, and after a crash.
+ * The billed bytes of a lock equal those that a network between lock and gateway counts, exactly and per direction (up:
+ * from the lock): over a complete connection, however it ends, with and without TLS, at the end of a month, and after a
+ * crash. A counting proxy plays the network. The last tests are about the activation of SIMs, which is billed too.
  */
 import { connect, Socket } from 'node:net';
 import type { IClientOptions } from 'mqtt';
@@ -21,6 +22,7 @@ import { connackCode, TestLock } from '../../helpers/mqtt/test-lock.js';
 t.setTimeout(120_000);
 
 const MAC = testMac();
+// Return codes of MQTT's CONNACK.
 const NOT_AUTHORIZED = 5;
 const SERVER_UNAVAILABLE = 3;
 const COMMAND = encodeDownlink({ id: 7, expiresMs: 1_800_000_000_000, command: { type: 'locate-gps' } });
@@ -54,6 +56,7 @@ async function billedBytes({ usage }: UsageSetup): Promise<{ up: number; down: n
   return { up: sum(({ bytesUp }) => bytesUp), down: sum(({ bytesDown }) => bytesDown) };
 }
 
+/** Sends MQTT's PINGREQ and waits for the PINGRESP. */
 async function pingAndWait(lock: TestLock): Promise<void> {
   const answered = new Promise<void>((resolve) => {
     lock.client.on('packetreceive', (packet) => packet.cmd === 'pingresp' && resolve());
@@ -62,13 +65,14 @@ async function pingAndWait(lock: TestLock): Promise<void> {
   await answered;
 }
 
+/** Sends a command to the lock and waits until it has arrived. */
 async function sendCommand(lock: TestLock, { broker, deviceId }: BytesSetup): Promise<void> {
   const arrived = new Promise<Buffer>((resolve) => lock.client.once('message', (_topic, payload) => resolve(payload)));
   await broker.sessions.ofLock(deviceId)?.send(Buffer.from(COMMAND));
   if (!(await arrived).equals(COMMAND)) throw new Error('another command arrived');
 }
 
-/** All kinds of packets of a lock's connection, up to its DISCONNECT. */
+/** Sends and receives each kind of packet that a lock's connection may have, the DISCONNECT last. */
 async function sendEveryPacket(setup: BytesSetup): Promise<void> {
   const lock = await setup.connectLock();
   await lock.client.subscribeAsync('down', { qos: 1 });
@@ -97,6 +101,7 @@ const CONNECTION_ENDS: Readonly<Record<string, (setup: BytesSetup) => Promise<vo
     lock.client.stream.end();
     await lock.closed;
   },
+  // A second connection of the lock ends the first one.
   'a takeover': async (setup) => {
     const first = await setup.connectLock();
     await first.send(testBytes(42));
@@ -130,8 +135,8 @@ for (const transport of ['tcp', 'tls'] as const) {
   t.test(`every byte over ${transport} is counted once, however the connection ends`, async (t) => {
     const setup = await setUpBytes(t, transport);
     let connections = 0;
-    for (const [ending, act] of Object.entries(CONNECTION_ENDS)) {
-      await act(setup);
+    for (const [ending, connectAndEnd] of Object.entries(CONNECTION_ENDS)) {
+      await connectAndEnd(setup);
       connections = setup.proxy.connections.length;
       await setup.proxy.waitForAllClosed(connections);
       await setup.waitForSocketsClosed();
@@ -160,6 +165,7 @@ t.test('a connection that lasts beyond the end of a month is split there', async
   const lock = await setup.connectLock();
   await lock.send(testBytes(1));
   const { up, down } = setup.proxy.bytes;
+  // The setup's clock starts ten seconds before the end of November 2099.
   setup.clock.advance(Seconds(9));
   t.equal(setup.usage.meter.month, '2099-11');
   setup.clock.advance(Seconds(1));
@@ -181,32 +187,40 @@ t.test('a connection whose CONNECT is incomplete at the end of a month is split 
   const usage = await setUpUsage(t);
   const port = await usage.openPort('tcp');
   const { secret } = await usage.accounts.addDevice({ mac: MAC });
-  const bytes = connectPacket(MAC, secret);
+  const packet = connectPacket(MAC, secret);
+  const novemberBytes = 20;
+  const connackBytes = 4;
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   t.teardown(() => socket.destroy());
-  socket.write(bytes.subarray(0, 20));
-  while (usage.sockets[0]?.bytesRead !== 20) await new Promise<void>((resolve) => afterThisTurn(resolve));
+  socket.write(packet.subarray(0, novemberBytes));
+  while (usage.sockets[0]?.bytesRead !== novemberBytes) await new Promise<void>((resolve) => afterThisTurn(resolve));
   usage.clock.advance(Seconds(10));
   const answered = new Promise((resolve) => socket.once('data', resolve));
-  socket.write(bytes.subarray(20));
+  socket.write(packet.subarray(novemberBytes));
   await answered;
   t.match(await usage.usage.read({}), [
-    { month: '2099-11', bytesUp: 20, bytesDown: 0, connections: 0 },
-    { month: '2099-12', bytesUp: bytes.length - 20, bytesDown: 4, connections: 1 },
+    { month: '2099-11', bytesUp: novemberBytes, bytesDown: 0, connections: 0 },
+    { month: '2099-12', bytesUp: packet.length - novemberBytes, bytesDown: connackBytes, connections: 1 },
   ]);
 });
 
+/** The bytes of an MQTT 3.1.1 CONNECT, which fit into 127 bytes, so that its length is one byte. */
 function connectPacket(mac: Mac, secret: string): Buffer {
   const text = (value: string): Buffer => Buffer.concat([Buffer.from([0, value.length]), Buffer.from(value)]);
-  const body = [text('MQTT'), Buffer.from([4, 0xc2, 0, 60]), text(mac), text(mac), text(secret)];
-  const bodyBytes = Buffer.concat(body);
-  return Buffer.concat([Buffer.from([0x10, bodyBytes.length]), bodyBytes]);
+  const protocolLevel = 4;
+  const flags = 0xc2; // user name, password, clean session
+  const keepAliveSeconds = [0, 60];
+  const header = Buffer.from([protocolLevel, flags, ...keepAliveSeconds]);
+  const clientIdUserAndPassword = [text(mac), text(mac), text(secret)];
+  const body = Buffer.concat([text('MQTT'), header, ...clientIdUserAndPassword]);
+  const packetType = 0x10;
+  return Buffer.concat([Buffer.from([packetType, body.length]), body]);
 }
 
 t.test('a refused CONNECT is not billed', async (t) => {
   const setup = await setUpBytes(t, 'tcp');
-  const wrong = { clientId: MAC, username: MAC, password: 'wrong' };
-  t.equal(await connackCode(setup.proxy.port, wrong), NOT_AUTHORIZED);
+  const wrongPassword = { clientId: MAC, username: MAC, password: 'wrong' };
+  t.equal(await connackCode(setup.proxy.port, wrongPassword), NOT_AUTHORIZED);
   await setup.proxy.waitForAllClosed(1);
   await setup.waitForSocketsClosed();
   t.ok(setup.proxy.bytes.up > 0);
@@ -214,12 +228,14 @@ t.test('a refused CONNECT is not billed', async (t) => {
   t.equal(setup.usage.sims.activatedAtMs(MAC), null, 'it activates no SIM');
 });
 
-t.test('bytes that the system never accepted do not count as sent', async (t) => {
+t.test('bytes that Node buffered but never gave to the operating system do not count as sent', async (t) => {
   const setup = await setUpBytes(t, 'tcp');
   await setup.connectLock();
   const raw = setup.broker.sessions.ofLock(setup.deviceId)?.connection.raw as Socket;
+  // More than the system's socket buffers hold.
   const large = Buffer.alloc(64 * 1024 * 1024);
   raw.write(large);
+  // At once: the gateway's own ways to end a connection may wait for writes.
   Socket.prototype.destroy.call(raw);
   t.ok(raw.bytesWritten >= large.length, 'Node’s own count includes them');
   await setup.proxy.waitForAllClosed(1);
@@ -283,8 +299,8 @@ t.test('changed counts are stored every second in one commit, and a failure of t
   );
 });
 
-/** The counts that the process reported as stored. */
-function stored(lines: readonly string[]): { up: number; down: number } {
+/** The sums of the lines `usage [{…}]` with which the gateway's process reports each commit of counts. */
+function storedBytes(lines: readonly string[]): { up: number; down: number } {
   const deltas = lines
     .filter((line) => line.startsWith('usage '))
     .flatMap((line) => JSON.parse(line.slice('usage '.length)) as UsageDelta[]);
@@ -293,7 +309,8 @@ function stored(lines: readonly string[]): { up: number; down: number } {
 }
 
 t.test('kill -9 loses only counts that were not stored yet, and nothing is counted twice', async (t) => {
-  const gateway = await GatewayChild.create(t, undefined, true);
+  const printsUsage = true;
+  const gateway = await GatewayChild.create(t, undefined, printsUsage);
   await gateway.start();
   await gateway.post('/merchants', { name: 'Amber' });
   const secret = await gateway.addLock(MAC);
@@ -302,7 +319,10 @@ t.test('kill -9 loses only counts that were not stored yet, and nothing is count
   for (let sequence = 1; sequence <= 20; sequence += 1) await first.send(testBytes(sequence));
   // The lock has its last PUBACK, so the proxy has counted all bytes up to now.
   const before = proxy.bytes;
-  await gateway.program.waitUntil((lines) => stored(lines).up === before.up && stored(lines).down === before.down);
+  await gateway.program.waitUntil((lines) => {
+    const { up, down } = storedBytes(lines);
+    return up === before.up && down === before.down;
+  });
   t.pass('all counts are on the disk within a second');
   for (let sequence = 21; sequence <= 30; sequence += 1) await first.send(testBytes(sequence));
   await gateway.kill();
@@ -329,16 +349,17 @@ t.test('kill -9 loses only counts that were not stored yet, and nothing is count
   type Shown = { sim: unknown };
   const { sim } = await gateway.get<Shown>(`/devices/${MAC}`);
   t.match(sim, { state: 'active', activated_at: /^20/ });
-  t.same(await gateway.stop(20), 0);
+  const limitSeconds = 20;
+  t.same(await gateway.stop(limitSeconds), 0);
 });
 
 t.test('a SIM’s activation is durable before the CONNACK is sent, and its time never changes', async (t) => {
-  const order: string[] = [];
+  const order: ('stored' | 'CONNACK')[] = [];
   const setup = await setUpUsage(t, {
     wrapStore: (store) => {
       const activate: typeof store.usage.activate = async (sims) => {
         await store.usage.activate(sims);
-        // A CONNACK that does not wait for the store would arrive here.
+        // A CONNACK that does not wait for the store would arrive during these turns of the event loop.
         for (let turns = 0; turns < 500; turns += 1) await new Promise<void>((resolve) => afterThisTurn(resolve));
         order.push('stored');
       };
@@ -378,7 +399,7 @@ t.test('a lock whose activation can’t be stored is not accepted', async (t) =>
   t.equal(await connackCode(setup.broker.port, identity), 0);
 });
 
-t.test('first connections at the same time share their commits', async (t) => {
+t.test('the activations of SIMs that connect at the same time share commits', async (t) => {
   const commitSizes: number[] = [];
   const setup = await setUpUsage(t, {
     wrapStore: (store) => {

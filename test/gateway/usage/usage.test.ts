@@ -1,7 +1,8 @@
 /**
- * Closing months: usage is billed exactly, once, and to the right merchant (interfaces.md §5), also after a restart or
- * when a lock moves, and `lockgate usage`. Usage that arrives after its month was closed is billed as a correction on
- * the next statement.
+ * Closing a month writes a statement (a bill) for each merchant. Usage is billed exactly, once, and to the right
+ * merchant (interfaces.md §5), also after a restart or when a lock moves to another merchant. Usage that arrives after
+ * its month was closed is billed as a correction on the next statement. The second half tests the command `lockgate
+ * usage`.
  */
 import t, { type Test } from 'tap';
 import type { Merchant } from '../../../gateway/store/contract/merchants/merchant-store.js';
@@ -25,12 +26,14 @@ const NOVEMBER = '2099-11' as Month;
 const DECEMBER = '2099-12' as Month;
 const EUR = { perMb: '0.12', perSim: '0.80', currency: 'EUR' };
 
+/** A month such as 2099-10. @throws Error if the text is no month */
 function month(text: string): Month {
   const parsed = parseMonth(text);
   if (!parsed.ok) throw new Error(parsed.error.message);
   return parsed.value;
 }
 
+/** Usage of a lock in November that is on no statement yet: 4 messages and exactly 1 MB. */
 function unbilledUsage(mac: Mac, members: Partial<UnbilledUsage> = {}): UnbilledUsage {
   const counts = { messagesUp: 3, messagesDown: 1, connections: 2, bytesUp: 900_000, bytesDown: 100_000 };
   return { month: NOVEMBER, mac, simulated: false, ...counts, ...members };
@@ -38,10 +41,12 @@ function unbilledUsage(mac: Mac, members: Partial<UnbilledUsage> = {}): Unbilled
 
 /* ------------------------------------------------------------------------------------- statements in the store */
 
+/** The same usage as an addition to the stored counts. Merchant 1 is Amber. */
 function delta(mac: Mac, members: Partial<UsageDelta> = {}): UsageDelta {
   return { ...unbilledUsage(mac), merchantId: 1, ...members };
 }
 
+/** The statements of a month as the store has them, of all merchants or of one. */
 async function statementsOf(
   { usage }: Pick<UsageSetup, 'usage'>,
   usageOf: Month,
@@ -59,17 +64,19 @@ async function activeLock({ accounts, store }: UsageSetup, number: number, merch
 }
 
 interface ClosingSetup extends UsageSetup {
+  /** Notifies when a month was closed. */
   readonly changeSignal: ChangeSignal;
   readonly closed: Set<Month>;
 }
 
 /** Advances the clock to the end of November and waits for its statements. */
 async function endNovember(setup: ClosingSetup): Promise<void> {
-  setup.clock.advance(Seconds(10));
+  setup.clock.advance(monthEndMs(NOVEMBER) - BEFORE_MONTH_END_MS);
+  const limitSeconds = 20;
   await setup.changeSignal.waitUntil(
     () => setup.clock.now() >= monthEndMs(NOVEMBER) && setup.closed.has(NOVEMBER),
-    20,
-    () => 'a close',
+    limitSeconds,
+    () => 'the close of November',
   );
 }
 
@@ -137,11 +144,13 @@ t.test('usage of a closed month is a correction on the next statement, once', as
     { month: '2099-11', mac: formatMac(mac), bytes: 500_000, messages: 4, connections: 2, amount: '0.06' },
   ]);
   t.match(december?.totals, { bytes: 1_500_000, data_amount: '0.12', corrections_amount: '0.06', total: '0.98' });
-  const next = nextMonth(DECEMBER);
-  setup.clock.advance(monthEndMs(next) - setup.clock.now());
-  await setup.usage.close(next);
-  t.match(await statementsOf(setup, next), [{ corrections: [], totals: { bytes: 0, active_sims: 1, total: '0.80' } }]);
-  const all = [NOVEMBER, DECEMBER, next].map((each) => statementsOf(setup, each));
+  const january = nextMonth(DECEMBER);
+  setup.clock.advance(monthEndMs(january) - setup.clock.now());
+  await setup.usage.close(january);
+  t.match(await statementsOf(setup, january), [
+    { corrections: [], totals: { bytes: 0, active_sims: 1, total: '0.80' } },
+  ]);
+  const all = [NOVEMBER, DECEMBER, january].map((each) => statementsOf(setup, each));
   const billed = (await Promise.all(all)).flat().map(({ totals }) => totals.bytes);
   const rows = await setup.usage.read({});
   t.equal(
@@ -157,7 +166,8 @@ t.test('months that ended while the gateway was down are closed at the next star
   const mac = await activeLock(firstRun, 1);
   await firstRun.store.usage.add([delta(mac)], firstRun.clock.now());
   await firstRun.close();
-  const setup = await setUpClosing(t, data, new ManualClock(Date.UTC(2100, 2, 5)));
+  const march2100 = new ManualClock(Date.UTC(2100, 2, 5));
+  const setup = await setUpClosing(t, data, march2100);
   t.same([...setup.closed], ['2099-11', '2099-12', '2100-01', '2100-02']);
   t.match(await statementsOf(setup, NOVEMBER), [
     { lines: [{ bytes: 1_000_000 }], closed_at: '2100-03-05T00:00:00.000Z' },
@@ -178,6 +188,7 @@ t.test(
     // Blue has two locks, of which Amber had the first until mid-month. A third lock was removed.
     const moved = await activeLock(setup, 1, 'Blue');
     const unmoved = await activeLock(setup, 2, 'Blue');
+    // Both merchants had the removed lock; Amber had it last.
     const removedMac = testMac(3);
     await setup.store.usage.activate([{ mac: removedMac, atMs: Date.UTC(2099, 10, 2) }]);
     const usageOf = (merchant: Pick<Merchant, 'id'>, mac: Mac, bytesUp: number): UsageDelta =>
@@ -254,9 +265,10 @@ t.test('“lockgate usage” shows usage, closes months, prints statements and s
   const gatewayFlags = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const run = (...args: string[]): Promise<CommandOutput> => runLockgate([...args, ...gatewayFlags]);
   const json = async (...args: string[]): Promise<unknown> => JSON.parse((await run(...args)).stdout.join(''));
-  const refused = async (code: number, why: RegExp, ...args: string[]): Promise<void> => {
+  const expectRefusal = async (exitCode: number, message: RegExp, ...args: string[]): Promise<void> => {
     const { exit, stderr } = await run(...args);
-    t.match({ exit, stderr: stderr.join('\n') }, { exit: { code }, stderr: why }, args.join(' '));
+    const expected = { exit: { code: exitCode }, stderr: message };
+    t.match({ exit, stderr: stderr.join('\n') }, expected, args.join(' '));
   };
   t.match(await json('device', 'show', mac, '--json'), { sim: { state: 'inactive', activated_at: null } });
   const lock = await TestLock.connect(t, gateway.mqttPort, mac, secret);
@@ -278,13 +290,13 @@ t.test('“lockgate usage” shows usage, closes months, prints statements and s
   const price = ['--per-mb', '0.12', '--per-sim', '0.80', '--currency', 'EUR'];
   t.match((await run('usage', 'plan', 'set', MERCHANT, ...price)).stdout, [/^Amber pays 0\.12 EUR .*2099-11/]);
   t.match(await json('usage', 'plan', 'show', '--json'), { plans: [{ merchant: MERCHANT, per_sim: '0.80' }] });
-  await refused(3, /2099-11 has not ended/, 'usage', 'close', '--month', '2099-11');
-  await refused(2, /"11" is no month/, 'usage', 'close', '--month', '11');
-  await refused(2, /no currency/, 'usage', 'plan', 'set', MERCHANT, ...price.slice(0, 4), '--currency', 'eur');
-  await refused(3, /no statement of 2099-11/, 'usage', 'statement', '--month', '2099-11');
-  await refused(2, /expected table, csv, json/, 'usage', 'statement', '--format', 'pdf');
-  await refused(3, /no merchant named "Nobody"/, 'usage', 'show', '--merchant', 'Nobody');
-  clock.advance(Seconds(10));
+  await expectRefusal(3, /2099-11 has not ended/, 'usage', 'close', '--month', '2099-11');
+  await expectRefusal(2, /"11" is no month/, 'usage', 'close', '--month', '11');
+  await expectRefusal(2, /no currency/, 'usage', 'plan', 'set', MERCHANT, ...price.slice(0, 4), '--currency', 'eur');
+  await expectRefusal(3, /no statement of 2099-11/, 'usage', 'statement', '--month', '2099-11');
+  await expectRefusal(2, /expected table, csv, json/, 'usage', 'statement', '--format', 'pdf');
+  await expectRefusal(3, /no merchant named "Nobody"/, 'usage', 'show', '--merchant', 'Nobody');
+  clock.advance(monthEndMs(NOVEMBER) - BEFORE_MONTH_END_MS);
   t.match((await run('usage', 'close', '--month', '2099-11')).stdout, [/2099-11 {2}Amber: closed/]);
   const statement = ['usage', 'statement', '--month', '2099-11', '--merchant', MERCHANT];
   const first = (await run(...statement, '--format', 'json')).stdout;
@@ -325,7 +337,7 @@ t.test('“usage show” lists the newest month first, the largest usage first, 
       .trimEnd()
       .split('\n')
       .map((line) => line.split(/ {2,}/))
-      // The line that sets the total apart.
+      // The line above the total has no cells.
       .filter(([first = '']) => !first.startsWith('─'));
   t.same(cells(await show('')), [
     ['MAC', 'MONTH', 'BYTES', 'MESSAGES', 'BILLED', 'CONNECTIONS', 'MERCHANT', 'UP', 'DOWN'],
@@ -354,13 +366,14 @@ t.test('“usage show” lists the newest month first, the largest usage first, 
     ],
     total: { bytes: 15_000, bytes_up: 14_000, bytes_down: 1000, messages: 16, connections: 8 },
   });
-  const bars = async (columns: number): Promise<number[]> =>
+  /** For each printed line the length of its bar, on a terminal this wide. */
+  const barLengths = async (columns: number): Promise<number[]> =>
     (await show('--month 2099-11', columns)).stdout.split('\n').map((line) => (line.match(/█/g) ?? []).length);
-  const [narrow, wide] = [await bars(90), await bars(200)];
-  t.same(wide, [0, 40, 20, 10, 0, 0, 0], 'half the usage has half the bar; titles, the line and totals have none');
+  const [narrow, wide] = [await barLengths(90), await barLengths(200)];
+  t.same(wide, [0, 40, 20, 10, 0, 0, 0], 'half the usage has half the bar; titles, the rule and totals have none');
   t.ok((narrow[1] ?? 0) >= 6 && (narrow[1] ?? 0) < 40, 'the terminal’s width limits the bar');
   t.same(
-    (await bars(50)).filter((length) => length > 0),
+    (await barLengths(50)).filter((length) => length > 0),
     [],
     'a narrow terminal has no bars',
   );

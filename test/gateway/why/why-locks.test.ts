@@ -1,6 +1,7 @@
 /**
- * `lockgate why` and `GET /why` explain from a gateway's store why a lock has its presence (interfaces.md §4): past
- * times, long logs, and the command line.
+ * `lockgate why` and `GET /why` explain, from what a gateway has stored, why a lock is silent, asleep or late
+ * (interfaces.md §4): at present and at a past time, from a log too long to replay, and on the command line. Each
+ * explanation is a list of steps with a kind, a code and a sentence.
  */
 import t from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
@@ -22,6 +23,7 @@ async function ping(gateway: Gateway, lock: TestLock, sequence: number): Promise
   return (await stored)[0]?.eventId ?? '';
 }
 
+/** Posts to the operators' interface. @throws Error if it refuses */
 const postAsOperator = async (gateway: Gateway, route: string, body: object): Promise<void> => {
   const { status, body: answer } = await callOperator(gateway, 'POST', route, body);
   if (status >= 400) throw new Error(`${route}: ${status} ${JSON.stringify(answer)}`);
@@ -31,21 +33,22 @@ const MAC = formatMac(testMac(5));
 const HEADER = `{"trace":"lockgate","version":1,"locks":{"${MAC}":{}}}`;
 const START_MS = Date.UTC(2026, 10, 20, 6);
 
-/** A line of a trace, `seconds` after 06:00. */
-function line(seconds: number, event: string, rest: object = {}): string {
-  return JSON.stringify({ at: new Date(START_MS + seconds * 1000).toISOString(), mac: MAC, event, ...rest });
+/** A line of a trace (a file of what locks did), `seconds` after 06:00. */
+function line(seconds: number, event: string, members: object = {}): string {
+  return JSON.stringify({ at: new Date(START_MS + seconds * 1000).toISOString(), mac: MAC, event, ...members });
 }
 
-function cell(seconds: number, reason: string): string {
-  const fixed = { lock_state: 'locked', battery_percent: 80, firmware_version: '2.4.1', ebike_voltage: null };
-  return line(seconds, 'ping', { ping: { ping_type: 'cellular', reason, ...fixed, tether_state: 'detached' } });
+/** The line of a trace for a cellular ping with this reason. */
+function cellularLine(seconds: number, reason: string): string {
+  const members = { lock_state: 'locked', battery_percent: 80, firmware_version: '2.4.1', ebike_voltage: null };
+  return line(seconds, 'ping', { ping: { ping_type: 'cellular', reason, ...members, tether_state: 'detached' } });
 }
 
-/** The trace of a lock that sends its daily ping and then loses its connection. */
+/** The trace of a lock that sends its daily ping and then loses its connection without a close-connection ping. */
 const LOST_CONNECTION = [
   HEADER,
   line(0, 'connect'),
-  cell(1, 'REASON_PERIOD_TRACKING'),
+  cellularLine(1, 'REASON_PERIOD_TRACKING'),
   line(30, 'disconnect', { cause: 'dropped' }),
 ];
 
@@ -56,7 +59,8 @@ t.test('why explains a lock at a past time and now: asleep, late, and with a wai
   runClock.advance(Hours(5));
   await postAsOperator(gateway, '/commands', { macs: [MAC], type: 'locate-gps', asked_by: 'Ada' });
   runClock.advance(Hours(1));
-  const { about, steps } = await requestWhy(gateway, MAC, '10:59');
+  const beforeTheCommand = '10:59';
+  const { about, steps } = await requestWhy(gateway, MAC, beforeTheCommand);
   t.same(about, { kind: 'lock', id: MAC, mac: formatMac(mac) });
   const sentences = steps.map(({ kind, code, sentence }) => `${kind} ${code}: ${sentence}`);
   t.match(sentences, [
@@ -79,13 +83,14 @@ t.test('why explains a lock at a past time and now: asleep, late, and with a wai
     'Command 1 (locate-gps) was not answered yet: requested at 2026-11-20T11:00:00.000Z, expires at 2026-11-21T11:00',
   );
   runClock.advance(Hours(20));
-  const delivered = await requestWhy(gateway, MAC);
+  const nextMorning = await requestWhy(gateway, MAC);
   t.match(
-    delivered.steps.find(({ kind }) => kind === 'silence'),
+    nextMorning.steps.find(({ kind }) => kind === 'silence'),
     { code: 'late-period', at: '2026-11-21T07:00:01.000Z', clock: 'run', rests_on: 'protocol.md §3' },
   );
 });
 
+// The run's clock, by which locks live, may be faster than the wall clock. An uplink's key is its boot and sequence.
 t.test('why explains two clocks, a moved lock, a shortened log, and two uplinks with one key', async (t) => {
   const runClock = new ManualClock(START_MS);
   const gateway = await testGateway(t, { runClock });
@@ -105,7 +110,8 @@ t.test('why explains two clocks, a moved lock, a shortened log, and two uplinks 
   t.match(moved, { code: 'moved', sentence: /^The lock belonged to another merchant then/ });
 
   const longLog = [HEADER, line(0, 'connect')];
-  for (let index = 0; index <= MAX_REPLAYED_UPLINKS; index++) longLog.push(cell(1 + index, 'REASON_NETWORK_PING'));
+  for (let index = 0; index <= MAX_REPLAYED_UPLINKS; index++)
+    longLog.push(cellularLine(1 + index, 'REASON_NETWORK_PING'));
   await storeEvents(gateway.store, testMac(5), readTraceLines(longLog));
   runClock.advance(Hours(2));
   const cutStep = (await requestWhy(gateway, MAC)).steps[0];
@@ -116,9 +122,9 @@ t.test('why explains two clocks, a moved lock, a shortened log, and two uplinks 
   );
   t.not((await requestWhy(gateway, `${MAC} 1/100`)).steps[0]?.kind, 'bound', 'nothing before that uplink is left out');
 
-  const firstLife = readTraceLines([HEADER, line(0, 'connect'), cell(1, 'REASON_RESET')]);
-  const repeated = readTraceLines([HEADER, cell(2, 'REASON_NETWORK_PING')]);
-  const conflict = { events: [...firstLife.events, ...repeated.events], lock: firstLife.lock };
+  const original = readTraceLines([HEADER, line(0, 'connect'), cellularLine(1, 'REASON_RESET')]);
+  const otherWithSameKey = readTraceLines([HEADER, cellularLine(2, 'REASON_NETWORK_PING')]);
+  const conflict = { events: [...original.events, ...otherWithSameKey.events], lock: original.lock };
   await storeEvents(gateway.store, testMac(6), conflict);
   const { status, body } = await callOperator(
     gateway,
@@ -134,8 +140,8 @@ t.test('“lockgate why” prints text or JSON, and fails with a sentence and an
   const gateway = await testGateway(t, { runClock });
   const { findings } = await storeEvents(gateway.store, testMac(5), readTraceLines(LOST_CONNECTION));
   runClock.advance(Hours(6));
-  const at = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
-  const run = (...args: string[]): Promise<CommandOutput> => runLockgate(['why', ...args, ...at]);
+  const gatewayFlags = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
+  const run = (...args: string[]): Promise<CommandOutput> => runLockgate(['why', ...args, ...gatewayFlags]);
   const id = findings.get('not-closed');
   const printed = await run(`finding:${id}`);
   t.equal(printed.exit?.code, 0, printed.stderr.join('\n'));
@@ -147,7 +153,10 @@ t.test('“lockgate why” prints text or JSON, and fails with a sentence and an
   t.match(text, / {14}protocol.md §3; 2026-11-20T06:00:30.000Z \(5 h ago\)\n/);
   t.match(text, / {14}specification, Ping \(device message\)\n/);
   t.match(text, /in 18 h\)/, 'a future time is relative too');
-  t.ok(printed.stdout.every((each) => each.length <= 100));
+  t.ok(
+    printed.stdout.every((each) => each.length <= 100),
+    'lines are wrapped',
+  );
   const json = await run(MAC, '--at', '2h ago', '--json');
   const document = JSON.parse(json.stdout.join('\n')) as WhyAnswer;
   t.match(document, { about: { kind: 'lock', id: MAC, mac: MAC }, now: '2026-11-20T12:00:00.000Z' });
@@ -158,12 +167,12 @@ t.test('“lockgate why” prints text or JSON, and fails with a sentence and an
   );
   for (const step of document.steps)
     t.same(Object.keys(step), ['kind', 'code', 'sentence', 'rests_on', 'link', 'at', 'clock'], step.kind);
-  const deviceShow = await runLockgate(['device', 'show', MAC, ...at]);
+  const deviceShow = await runLockgate(['device', 'show', MAC, ...gatewayFlags]);
   t.ok(
     deviceShow.stdout.some((each) => each.includes(`finding:${id}`)),
     'device show prints ids that “why” accepts',
   );
-  const failures: readonly (readonly [args: string[], code: number, message: RegExp])[] = [
+  const failures: readonly (readonly [args: string[], exitCode: number, message: RegExp])[] = [
     [['finding:999'], 1, /^lockgate: there is no finding 999/],
     [['A4:C1:38:00:00:99'], 1, /^lockgate: there is no lock|^lockgate: .*A4:C1:38:00:00:99/],
     [['12'], 2, /12 is ambiguous: use finding:12, command:12 or quarantine:12/],
@@ -171,9 +180,9 @@ t.test('“lockgate why” prints text or JSON, and fails with a sentence and an
     [[MAC, '--at', 'soon'], 2, /expected a date such as/],
     [[MAC, '--url', '1'], 2, /--url requires an event/],
   ];
-  for (const [args, code, message] of failures) {
+  for (const [args, exitCode, message] of failures) {
     const ended = await run(...args);
-    t.equal(ended.exit?.code, code, args.join(' '));
+    t.equal(ended.exit?.code, exitCode, args.join(' '));
     t.match(ended.stderr.join('\n'), message);
     t.same(ended.stdout, []);
   }

@@ -1,4 +1,7 @@
-// Checks which names and times `why` accepts (interfaces.md §4).
+/**
+ * Which names of things `lockgate why` accepts (an event's id, a MAC, `finding:12` and so on), and which times
+ * (interfaces.md §4). NOW is 2026-11-22T12:00:00Z.
+ */
 import t from 'tap';
 import { parseSubject } from '../../../gateway/why/why-subject.js';
 import { readMoment } from '../../../gateway/why/why-time.js';
@@ -27,7 +30,7 @@ t.test('why accepts the names that users copy, and rejects anything else with an
     ['x'.repeat(5000), /can't be explained/],
   ];
   for (const [text, message] of refused) t.throws(() => parseSubject(text), { code: 'input-why', message });
-  for (const text of [
+  const spellingsOfTwoHoursAgo = [
     '2026-11-22T10:00:00.000Z',
     '2026-11-22T10:00Z',
     '10:00',
@@ -35,10 +38,10 @@ t.test('why accepts the names that users copy, and rejects anything else with an
     '2h',
     '2h ago',
     '120 min ago',
-  ])
-    t.equal(readMoment(text, NOW), NOW - Hours(2), text);
+  ];
+  for (const text of spellingsOfTwoHoursAgo) t.equal(readMoment(text, NOW), NOW - Hours(2), text);
   t.equal(readMoment('13:00', NOW), NOW - Hours(23), 'a time of day later than now means yesterday');
-  t.equal(readMoment('2026-11-22', NOW), NOW - Hours(12));
+  t.equal(readMoment('2026-11-22', NOW), NOW - Hours(12), 'a date means its midnight');
   t.throws(() => readMoment('soon', NOW), { code: 'input-at', message: /expected a date such as/ });
   t.throws(() => readMoment('2026-11-23', NOW), { code: 'input-at', message: /is in the future/ });
 });

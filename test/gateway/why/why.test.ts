@@ -1,6 +1,7 @@
 /**
- * `lockgate why` and `GET /why` explain from a gateway's store why an event was or was not delivered
- * (interfaces.md §4): every outcome of a delivery.
+ * `GET /why`, which `lockgate why` prints, explains from what a gateway has stored why an event was or was not
+ * delivered to a webhook URL (interfaces.md §4). The tests produce every outcome of a delivery, with a receiver that
+ * answers as each test says, and compare its sentence; the last test checks that none is missing.
  */
 import t, { type Test } from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
@@ -20,10 +21,10 @@ import {
 import { connectedLock, type TestLock } from '../../helpers/mqtt/test-lock.js';
 import { writeStored } from '../../helpers/store/stored-bytes.js';
 
-/** The outcomes that the tests below got from the operators' interface. */
+/** The outcomes that the tests below have read. */
 const seenOutcomes = new Set<string>();
 
-/** The code and sentence of an event's delivery to a URL, without the URL. */
+/** The code and sentence of an event's delivery to a URL, without the sentence's “URL 1 (http://…): ”. */
 async function readOutcome(gateway: Gateway, id: string, urlId: number): Promise<string> {
   const { steps } = await requestWhy(gateway, `${id}/${urlId}`);
   const step = steps.find(({ kind }) => kind === 'delivery');
@@ -31,7 +32,7 @@ async function readOutcome(gateway: Gateway, id: string, urlId: number): Promise
   return `${step?.code} ${step?.sentence.replace(/^URL \d+ \([^)]*\): /, '')}`;
 }
 
-/** Waits until the delivery has this outcome, and returns its sentence. */
+/** Waits until the delivery of the event `id` has this outcome, and returns its sentence. */
 async function waitForOutcome(gateway: Gateway, id: string, urlId: number, outcome: Outcome): Promise<string> {
   let outcomeText = '';
   await eventually(outcome, async () => {
@@ -48,6 +49,7 @@ async function ping(gateway: Gateway, lock: TestLock, sequence: number): Promise
   return (await stored)[0]?.eventId ?? '';
 }
 
+/** A gateway with a receiver as its merchant's webhook URL, and a connected lock. */
 async function setUpWhy(
   t: Test,
   url: { readonly ordered?: boolean } = {},
@@ -64,6 +66,7 @@ async function nextAttempt(gateway: Gateway, clock: ManualClock): Promise<void> 
   await attempted;
 }
 
+/** Posts to the operators' interface. @throws Error if it refuses */
 const postAsOperator = async (gateway: Gateway, route: string, body: object): Promise<void> => {
   const { status, body: answer } = await callOperator(gateway, 'POST', route, body);
   if (status >= 400) throw new Error(`${route}: ${status} ${JSON.stringify(answer)}`);
@@ -97,23 +100,25 @@ t.test('why explains an event that was delivered, retried, given up, sent again 
   const deadText = await waitForOutcome(gateway, thirdEvent, urlId, 'dead');
   t.equal(deadText, `dead: given up after 8 failed attempts; it stays readable, and ${RESEND_HINT}.`);
 
-  let answer = (): void => undefined;
+  let answerResend = (): void => undefined;
   receiver.answer = (_request, response) => {
-    answer = () => void response.writeHead(204).end();
+    answerResend = () => void response.writeHead(204).end();
   };
+  const requestsBeforeResend = receiver.requests.length;
   await postAsOperator(gateway, `/events/${thirdEvent}/resend`, { url_id: urlId });
   t.match(
     await waitForOutcome(gateway, thirdEvent, urlId, 'pending-resent'),
     /^waiting: it is to be sent again on request; attempt 1 of 8 at /,
   );
-  await receiver.waitForRequests(11);
-  answer();
+  await receiver.waitForRequests(requestsBeforeResend + 1);
+  answerResend();
   const resentText = await waitForOutcome(gateway, thirdEvent, urlId, 'delivered-resent');
   t.equal(resentText, 'delivered, at attempt 9, after a request to send it again.');
 
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   const fourthEvent = await ping(gateway, lock, 4);
   await waitForOutcome(gateway, fourthEvent, urlId, 'pending-retry');
+  // The stored bytes of the fourth uplink no longer match their checksum.
   writeStored(gateway, 4, testBytes(5));
   await advanceToNextTimer(clock);
   t.equal(
@@ -126,8 +131,8 @@ t.test('why explains an event that was delivered, retried, given up, sent again 
 t.test('why explains the events of a URL that is gone, disabled, enabled again, and recovered', async (t) => {
   const { gateway, receiver, urlId, lock } = await setUpWhy(t);
   receiver.answer = (_request, response) => void response.writeHead(500).end();
-  const waiting = await ping(gateway, lock, 1);
-  await waitForOutcome(gateway, waiting, urlId, 'pending-retry');
+  const waitingEvent = await ping(gateway, lock, 1);
+  await waitForOutcome(gateway, waitingEvent, urlId, 'pending-retry');
   receiver.answer = (_request, response) => void response.writeHead(410).end();
   const goneEvent = await ping(gateway, lock, 2);
   t.equal(
@@ -137,7 +142,7 @@ t.test('why explains the events of a URL that is gone, disabled, enabled again, 
   );
   const why410 = 'the receiver answered 410: the URL is gone';
   t.equal(
-    await waitForOutcome(gateway, waiting, urlId, 'pending-disabled'),
+    await waitForOutcome(gateway, waitingEvent, urlId, 'pending-disabled'),
     `waiting: the URL is disabled (${why410}); the attempts continue when it is enabled.`,
   );
   const unsentEvent = await ping(gateway, lock, 3);
@@ -173,6 +178,7 @@ t.test('why explains the wait for a receiver that answered with Retry-After', as
   );
 });
 
+// After FAILURES_TO_OPEN failures in a row a URL's circuit is open: it gets only single attempts, called probes.
 t.test('why explains waits for an open circuit, for an ordered URL, and for a first attempt', async (t) => {
   const { clock, gateway, receiver, urlId, lock } = await setUpWhy(t);
   receiver.answer = (_request, response) => void response.writeHead(500).end();
@@ -212,62 +218,71 @@ t.test('why explains waits for an open circuit, for an ordered URL, and for a fi
     );
 
   const slow = await setUpWhy(t);
-  slow.receiver.answer = () => undefined;
+  slow.receiver.answer = () => undefined; // never: the first event's attempt stays open
   await ping(slow.gateway, slow.lock, 1);
-  const firstEvent = await ping(slow.gateway, slow.lock, 2);
+  const untriedEvent = await ping(slow.gateway, slow.lock, 2);
   t.equal(
-    await waitForOutcome(slow.gateway, firstEvent, slow.urlId, 'pending-first'),
+    await waitForOutcome(slow.gateway, untriedEvent, slow.urlId, 'pending-first'),
     'waiting for its first attempt, which is made as soon as it is its turn.',
   );
 });
 
-t.test('why explains a refused address, a URL added later, a missing URL, and what is no event', async (t) => {
-  const { clock, gateway, urlId, lock, mac } = await setUpWhy(t);
-  const internalUrlId = (await gateway.accounts.addWebhookUrl({ url: 'http://10.0.0.1/hook' })).url.id;
-  const event = await ping(gateway, lock, 1);
-  const refused = 'the URL’s address is not allowed (it is internal, or a metadata address)';
-  t.match(
-    await waitForOutcome(gateway, event, internalUrlId, 'pending-refused'),
-    `waiting: ${refused} unless the operator allows its range, so nothing was sent; attempt 2 of 8 at `,
-  );
-  await waitForOutcome(gateway, event, urlId, 'delivered-at-once');
-  for (let attempts = 1; attempts < 8; attempts++) await nextAttempt(gateway, clock);
-  t.equal(
-    await waitForOutcome(gateway, event, internalUrlId, 'dead-refused'),
-    `dead: ${refused}, so nothing was sent; ${RESEND_HINT}.`,
-  );
-  const laterUrlId = (await gateway.accounts.addWebhookUrl({ url: 'http://127.0.0.1:9/hook' })).url.id;
-  t.equal(
-    await waitForOutcome(gateway, event, laterUrlId, 'not-its-own'),
-    `not sent: the URL was added after this event, and gets only later events; ${RESEND_HINT} to it all the same.`,
-  );
-  const filter = { reasons: ['REASON_THEFT'] };
-  const filteredUrlId = (await gateway.accounts.addWebhookUrl({ url: 'http://127.0.0.1:9/', filter })).url.id;
-  const leftOut = await ping(gateway, lock, 2);
-  t.match(await waitForOutcome(gateway, leftOut, filteredUrlId, 'filtered'), 'not sent: a filter of the URL left');
-  t.same(await callOperator(gateway, 'GET', `/why?id=${event}/99`).then(({ status }) => status), 404, 'no such URL');
+t.test(
+  'why explains a refused address, a URL added later, a missing URL, and uplinks that make no event',
+  async (t) => {
+    const { clock, gateway, urlId, lock, mac } = await setUpWhy(t);
+    const internalUrlId = (await gateway.accounts.addWebhookUrl({ url: 'http://10.0.0.1/hook' })).url.id;
+    const event = await ping(gateway, lock, 1);
+    const refused = 'the URL’s address is not allowed (it is internal, or a metadata address)';
+    t.match(
+      await waitForOutcome(gateway, event, internalUrlId, 'pending-refused'),
+      `waiting: ${refused} unless the operator allows its range, so nothing was sent; attempt 2 of 8 at `,
+    );
+    await waitForOutcome(gateway, event, urlId, 'delivered-at-once');
+    for (let attempts = 1; attempts < 8; attempts++) await nextAttempt(gateway, clock);
+    t.equal(
+      await waitForOutcome(gateway, event, internalUrlId, 'dead-refused'),
+      `dead: ${refused}, so nothing was sent; ${RESEND_HINT}.`,
+    );
+    const laterUrlId = (await gateway.accounts.addWebhookUrl({ url: 'http://127.0.0.1:9/hook' })).url.id;
+    t.equal(
+      await waitForOutcome(gateway, event, laterUrlId, 'not-its-own'),
+      `not sent: the URL was added after this event, and gets only later events; ${RESEND_HINT} to it all the same.`,
+    );
+    const filter = { reasons: ['REASON_THEFT'] };
+    const filteredUrlId = (await gateway.accounts.addWebhookUrl({ url: 'http://127.0.0.1:9/', filter })).url.id;
+    const otherReason = await ping(gateway, lock, 2);
+    t.match(
+      await waitForOutcome(gateway, otherReason, filteredUrlId, 'filtered'),
+      'not sent: a filter of the URL left',
+    );
+    t.same(await callOperator(gateway, 'GET', `/why?id=${event}/99`).then(({ status }) => status), 404, 'no such URL');
 
-  const urllessGateway = await testGateway(t);
-  const otherLock = await connectedLock(t, urllessGateway, mac);
-  const unsent = await ping(urllessGateway, otherLock, 1);
-  const { steps } = await requestWhy(urllessGateway, unsent);
-  t.match(
-    steps.find(({ kind }) => kind === 'delivery'),
-    { code: 'no-url', sentence: 'The lock’s merchant had no webhook URL to send it to.' },
-  );
-  const stored = waitForEvents(urllessGateway, 'uplink', 1);
-  const ack = { kind: 'ack', commandId: 7, result: 'ok', detail: '', highWindow: null } as const;
-  await otherLock.send(testBytes(2, { body: ack }));
-  await stored;
-  const answered = await requestWhy(urllessGateway, `${formatMac(mac)} 1/2`);
-  t.match(
-    answered.steps.find(({ kind }) => kind === 'delivery'),
-    { code: 'no-event' },
-  );
-  t.match(answered.steps.find(({ kind }) => kind === 'command')?.sentence, 'It answers command 7: ok.');
-  const test = await requestWhy(urllessGateway, 'evt_test_0123');
-  t.match(test.steps[0]?.sentence, /^This is the id of a test webhook, which was requested \(POST \/test_webhook/);
-});
+    const urllessGateway = await testGateway(t);
+    const otherLock = await connectedLock(t, urllessGateway, mac);
+    const unsent = await ping(urllessGateway, otherLock, 1);
+    const { steps } = await requestWhy(urllessGateway, unsent);
+    t.match(
+      steps.find(({ kind }) => kind === 'delivery'),
+      { code: 'no-url', sentence: 'The lock’s merchant had no webhook URL to send it to.' },
+    );
+    const stored = waitForEvents(urllessGateway, 'uplink', 1);
+    const ack = { kind: 'ack', commandId: 7, result: 'ok', detail: '', highWindow: null } as const;
+    await otherLock.send(testBytes(2, { body: ack }));
+    await stored;
+    const answered = await requestWhy(urllessGateway, `${formatMac(mac)} 1/2`);
+    t.match(
+      answered.steps.find(({ kind }) => kind === 'delivery'),
+      { code: 'no-event' },
+    );
+    t.match(answered.steps.find(({ kind }) => kind === 'command')?.sentence, 'It answers command 7: ok.');
+    const testWebhook = await requestWhy(urllessGateway, 'evt_test_0123');
+    t.match(
+      testWebhook.steps[0]?.sentence,
+      /^This is the id of a test webhook, which was requested \(POST \/test_webhook/,
+    );
+  },
+);
 
 t.test('the tests above got every outcome', async (t) => {
   for (const outcome of OUTCOMES) t.ok(seenOutcomes.has(outcome), outcome);
