@@ -1,7 +1,8 @@
 /**
- * Sessions of the merchants' dashboard: login, cookies, protection against calls from other sites, roles on every
- * operation, API keys, and what ends a session (console.md, Login). For each refused call there is a call that differs
- * only in the refused part and succeeds.
+ * Sessions of the merchants' dashboard (a web page): login, cookies, protection against calls from other sites, roles
+ * on every operation, API keys, and what ends a session (console.md, Login). `Dashboard` and `logIn` call as the page
+ * does, with its cookie and headers; users have the password PASSWORD. For each refused call there is a call that
+ * differs only in the refused part and succeeds.
  */
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
@@ -61,7 +62,7 @@ t.test('guesses at a password are limited', async (t) => {
 });
 
 t.test('only the gateway’s own page can use a session, for reads and changes', async (t) => {
-  const gateway = await testGateway(t, {});
+  const gateway = await testGateway(t);
   await addUser(gateway, MERCHANT, 'ada', 'owner');
   const page = await Dashboard.open(gateway, MERCHANT, 'ada');
   const port = gateway.httpPort;
@@ -91,7 +92,8 @@ t.test('only the gateway’s own page can use a session, for reads and changes',
     status: 403,
     headers: { 'set-cookie': undefined },
   });
-  t.match(await page.call('/v1/locks', { headers: { origin: '', 'x-lockgate-console': '' } }), { status: 200 });
+  const withoutPageHeaders = { headers: { origin: '', 'x-lockgate-console': '' } };
+  t.match(await page.call('/v1/locks', withoutPageHeaders), { status: 200 }, 'a read needs no header of the page');
 });
 
 t.test(
@@ -106,8 +108,10 @@ t.test(
     await gateway.accounts.addMerchant(MERCHANT);
     await addUser(gateway, MERCHANT, 'ada', 'owner');
     const body = { merchant: MERCHANT, username: 'ada', password: 'correct horse' };
-    const [host, forwarded] = ['locks.example.com', { 'x-forwarded-for': '198.51.100.7' }];
+    const host = 'locks.example.com';
+    const forwarded = { 'x-forwarded-for': '198.51.100.7' };
     const remoteHeaders = { host, origin: `http://${host}`, 'x-lockgate-console': '1', ...forwarded };
+    // 127.0.0.2 is the trusted proxy.
     const proxied = { fromAddress: '127.0.0.2', body };
     t.match(await callMerchantApi(gateway, '/console/login', { ...proxied, headers: remoteHeaders }), {
       status: 403,
@@ -131,11 +135,12 @@ t.test(
     t.match(
       await callMerchantApi(gateway, '/console/session', { headers: loopbackHeaders }),
       { status: 200 },
-      'one session',
+      'the same session, over loopback under the cookie’s plain name',
     );
     t.match(
       await callMerchantApi(gateway, '/console/session', { headers: { ...loopbackHeaders, cookie } }),
       NOT_LOGGED_IN,
+      'over plain HTTP the cookie named __Host- is ignored',
     );
   },
 );
@@ -152,7 +157,8 @@ const MAY_CALL: Readonly<Record<string, readonly DashboardRole[]>> = {
   spec: [],
 };
 
-t.test('each operation answers each role, and only about the user’s own merchant', async (t) => {
+// OWN_DATA_CALLS has for each operation on a merchant's data a call, its status, and its status for other merchants.
+t.test('each operation is open to the roles that may call it, and only for the user’s own merchant', async (t) => {
   const { gateway, amber, basil } = await ownDataSite(t);
   const pages = new Map<DashboardRole, Dashboard>();
   for (const role of DASHBOARD_ROLES) {
@@ -168,6 +174,7 @@ t.test('each operation answers each role, and only about the user’s own mercha
       const { status } = await page.call(callPath, { method, ...terms });
       const name = `${role}: ${method} ${path}`;
       if (row === undefined) {
+        // An operation of the specification, such as POST /v1/pet: no session may call it.
         t.ok(status >= 400 && status < 500, `${name} is refused: ${status}`);
         if (scheme === 'api-key') t.equal(status, 403, name);
       } else t.equal(status, MAY_CALL[scope]?.includes(role) ? row.status : 403, name);
@@ -177,10 +184,12 @@ t.test('each operation answers each role, and only about the user’s own mercha
     t.equal(otherAnswer.status, row.statusForOthers, `another merchant’s owner: ${method} ${path}`);
     t.notMatch(otherAnswer.text, amber.mac);
   }
-  for (const { method, path, isLogin, roles } of CONSOLE_ROUTES.filter((each) => each.isLogin !== true)) {
+  // The operations of the dashboard itself.
+  for (const { method, path, roles } of CONSOLE_ROUTES.filter((each) => each.isLogin !== true)) {
     const [callPath, name] = [path.replace('{id}', '99999'), `${method} ${path}`];
-    const loopbackHeaders = await callMerchantApi(gateway, callPath, { method, key: amber.key });
-    t.match(loopbackHeaders, NOT_LOGGED_IN, `${name} is not for keys ${isLogin}`);
+    const withApiKey = await callMerchantApi(gateway, callPath, { method, key: amber.key });
+    t.match(withApiKey, NOT_LOGGED_IN, `${name} is not for API keys`);
+    // A logout would end the session that the next calls need.
     if (path === '/console/logout') continue;
     for (const [role, page] of pages) {
       const body = method === 'POST' && path === '/console/keys' ? { body: { name: 'x' } } : {};
@@ -190,7 +199,7 @@ t.test('each operation answers each role, and only about the user’s own mercha
   }
 });
 
-t.test('a session never opens the specification’s operations, nor its sessions the dashboard', async (t) => {
+t.test('a dashboard session can’t call the specification’s operations, nor their sessions the dashboard', async (t) => {
   const gateway = await testGateway(t);
   await addUser(gateway, MERCHANT, 'ada', 'owner');
   const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
@@ -198,12 +207,13 @@ t.test('a session never opens the specification’s operations, nor its sessions
   t.match(await page.call('/v1/pet', { body: { name: 'Rex' } }), { status: 403 });
   t.match(await page.call('/v2/user/logout'), { status: 403 });
   const login = await callMerchantApi(gateway, '/v2/user/login?username=ada&password=correct%20horse', { key });
-  const session = /lgu_[\w-]+/.exec(login.text)?.[0] ?? '';
-  t.not(session, '');
-  const stolen = new Dashboard(gateway, `lockgate_merchant=${session}`);
-  t.match(await stolen.call('/console/session'), NOT_LOGGED_IN);
-  t.match(await stolen.call('/v1/locks'), NOT_LOGGED_IN);
-  t.equal(await gateway.merchants.users.findSession(1, page.cookie.split('=')[1] ?? ''), null);
+  const apiSession = /lgu_[\w-]+/.exec(login.text)?.[0] ?? '';
+  t.not(apiSession, '');
+  const pageWithApiSession = new Dashboard(gateway, `lockgate_merchant=${apiSession}`);
+  t.match(await pageWithApiSession.call('/console/session'), NOT_LOGGED_IN);
+  t.match(await pageWithApiSession.call('/v1/locks'), NOT_LOGGED_IN);
+  const dashboardSession = page.cookie.split('=')[1] ?? '';
+  t.equal(await gateway.merchants.users.findSession(1, dashboardSession), null);
 });
 
 t.test('owners create keys with names and scopes, and revoke them; other merchants’ keys are unknown', async (t) => {
@@ -222,7 +232,8 @@ t.test('owners create keys with names and scopes, and revoke them; other merchan
   t.match(list.body, { data: [{ id, name: 'till' }] });
   t.notMatch(list.text, /lgk_|foreign/);
   t.match(await page.call(`/console/keys/${foreign.publicId}/revoke`, { method: 'POST' }), { status: 404 });
-  const rename = (of: string, name: string) => page.call(`/console/keys/${of}`, { method: 'PATCH', body: { name } });
+  const rename = (keyId: string, name: string) =>
+    page.call(`/console/keys/${keyId}`, { method: 'PATCH', body: { name } });
   t.match(await rename(id, ' counter '), { status: 200, body: { id, name: 'counter', state: 'active' } });
   t.match((await page.call('/console/keys')).body, { data: [{ id, name: 'counter' }] });
   t.match(await callMerchantApi(gateway, '/v1/locks', { key }), { status: 200 }, 'a renamed key stays valid');
@@ -238,21 +249,21 @@ t.test('owners create keys with names and scopes, and revoke them; other merchan
   );
   const entries = await gateway.store.audit.list({ limit: 20 });
   for (const entry of entries) t.match(entry, { actor: 'user', user: 'ada', merchant: { name: MERCHANT } });
-  const audit = JSON.stringify(entries);
-  t.notMatch(audit, /lgc_|lgk_/);
+  t.notMatch(JSON.stringify(entries), /lgc_|lgk_/, 'the audit log has no session and no key');
 });
 
 t.test('a session ends when it expires, with its user, role or password, and when a user ends it', async (t) => {
   const clock = new ManualClock(Date.UTC(2026, 10, 20, 6));
   const gateway = await testGateway(t, { wallClock: clock });
   await gateway.accounts.addMerchant('Basil');
-  const owner = await addUser(gateway, MERCHANT, 'ada', 'owner');
+  await addUser(gateway, MERCHANT, 'ada', 'owner');
   await addUser(gateway, 'Basil', 'eve', 'owner');
   const ids: Record<string, bigint> = {};
   for (const name of ['bo', 'cy', 'di', 'ed']) ids[name] = await addUser(gateway, MERCHANT, name, 'viewer');
   const open = (name: string, merchant = MERCHANT) => Dashboard.open(gateway, merchant, name);
   const [ada, eve] = [await open('ada'), await open('eve', 'Basil')];
   const [bo, cy, di, ed] = [await open('bo'), await open('cy'), await open('di'), await open('ed')];
+  // MERCHANT has the id 1.
   const { people } = gateway.store;
   await people.removeUser(1, ids.bo ?? 0n);
   t.match(await bo.call('/v1/locks'), NOT_LOGGED_IN, 'removed');
@@ -269,17 +280,16 @@ t.test('a session ends when it expires, with its user, role or password, and whe
   const idOf = (name: string) => listed.data.find(({ username }) => username === name)?.id;
   const end = (page: Dashboard, name: string) => page.call(`/console/sessions/${idOf(name)}`, { method: 'DELETE' });
   t.match(await end(ed, 'ada'), { status: 404 }, 'staff can end only their own sessions');
-  t.match(await end(eve, 'ada'), { status: 404 }, 'another merchant ends none');
+  t.match(await end(eve, 'ada'), { status: 404 }, 'an owner can’t end another merchant’s sessions');
   t.match(await end(ada, 'ed'), { status: 204 });
   t.match(await ed.call('/console/session'), NOT_LOGGED_IN);
   clock.advance(Hours(12) - Minutes(1));
   t.match(await ada.call('/console/session'), { status: 200 });
   clock.advance(Minutes(1));
   t.match(await ada.call('/console/session'), NOT_LOGGED_IN, 'after 12 hours');
-  t.ok(owner > 0n);
 });
 
-t.test('a user changes the own password: with the present one, and the other sessions end', async (t) => {
+t.test('users change their password with the present one, and their other sessions end', async (t) => {
   const gateway = await testGateway(t);
   const id = await addUser(gateway, MERCHANT, 'ada', 'viewer');
   await addUser(gateway, MERCHANT, 'bo', 'viewer');
@@ -291,15 +301,15 @@ t.test('a user changes the own password: with the present one, and the other ses
   t.match(await other.call('/console/session'), { status: 200 }, 'a refused change ends nothing');
   for (const body of [{ password: 'new one' }, { present: PASSWORD, password: '' }, { present: PASSWORD }])
     t.match(await change(body), { status: 400 }, JSON.stringify(body));
-  const sealed = { body: { present: PASSWORD, password: 'x' }, headers: { origin: 'https://evil.example' } };
-  t.match(await page.call('/console/password', sealed), { status: 403, body: { code: 'cross-site' } });
+  const crossSite = { body: { present: PASSWORD, password: 'x' }, headers: { origin: 'https://evil.example' } };
+  t.match(await page.call('/console/password', crossSite), { status: 403, body: { code: 'cross-site' } });
   const audited = waitForEvents(gateway, 'audited', 1);
   t.match(await change({ present: PASSWORD, password: 'new one' }), { status: 204 });
   t.match(await audited, [{ action: 'user.password', object: String(id), user: 'ada' }]);
   t.notMatch(JSON.stringify(await gateway.store.audit.list({ limit: 20 })), /new one|correct horse/);
-  t.match(await page.call('/console/session'), { status: 200 }, 'the own session stays');
-  t.match(await other.call('/console/session'), NOT_LOGGED_IN, 'the other one has ended');
-  t.match(await bo.call('/console/session'), { status: 200 }, 'another user’s stays');
+  t.match(await page.call('/console/session'), { status: 200 }, 'the session that made the change stays');
+  t.match(await other.call('/console/session'), NOT_LOGGED_IN, 'the user’s other session has ended');
+  t.match(await bo.call('/console/session'), { status: 200 }, 'another user’s session stays');
   t.match(await logIn(gateway, MERCHANT, 'ada'), { status: 401 });
   t.match(await logIn(gateway, MERCHANT, 'ada', { password: 'new one' }), { status: 200 });
 });
@@ -314,49 +324,54 @@ t.test('guesses at the present password are limited as at a login', async (t) =>
   t.match(await page.call('/console/session'), { status: 200 });
 });
 
-/** What ends the session of the user, and so its stream. */
-const ENDS: readonly [name: string, end: (gateway: Gateway, page: Dashboard, user: bigint) => Promise<unknown>][] = [
+/** What ends a user's session, and so its stream. */
+const SESSION_ENDS: readonly [
+  name: string,
+  end: (gateway: Gateway, page: Dashboard, userId: bigint) => Promise<unknown>,
+][] = [
   ['logout', (_gateway, page) => page.call('/console/logout', { method: 'POST' })],
-  ['the user is removed', ({ store }, _page, user) => store.people.removeUser(1, user)],
-  ['the user has no role any more', ({ store }, _page, user) => store.people.changeUser(1, user, NO_ROLE)],
+  ['the user is removed', ({ store }, _page, userId) => store.people.removeUser(1, userId)],
+  ['the user loses its role', ({ store }, _page, userId) => store.people.changeUser(1, userId, NO_ROLE)],
   [
-    'the password is another',
-    ({ store }, _page, user) => store.people.changeUser(1, user, { passwordHash: 'another' }),
+    'the password is changed',
+    ({ store }, _page, userId) => store.people.changeUser(1, userId, { passwordHash: 'another' }),
   ],
-  ['the user has opened as many sessions as it may have', ({ store }, _page, user) => openSessions(store, user)],
+  ['the user opens the maximum of newer sessions', ({ store }, _page, userId) => openSessions(store, userId)],
 ];
 const NO_ROLE = { dashboardRole: null } as const;
 
 /** Adds as many sessions of a user as there may be. */
-async function openSessions({ consoleSessions }: Gateway['store'], user: bigint): Promise<void> {
+async function openSessions({ consoleSessions }: Gateway['store'], userId: bigint): Promise<void> {
   const nowMs = systemClock.now();
   const common = { nowMs, expiresAtMs: nowMs + Hours(1), address: '127.0.0.1', agent: null };
   for (let count = 0; count < MAX_CONSOLE_SESSIONS; count += 1)
-    await consoleSessions.addForUser(1, user, { ...common, tokenHash: randomBytes(32) });
+    await consoleSessions.addForUser(1, userId, { ...common, tokenHash: randomBytes(32) });
 }
 
 t.test('a stream that a session opened ends with it, whatever ends it', async (t) => {
   const gateway = await testGateway(t);
   const open = async (name: string) => {
-    const user = await addUser(gateway, MERCHANT, name, 'viewer');
+    const userId = await addUser(gateway, MERCHANT, name, 'viewer');
     const page = await Dashboard.open(gateway, MERCHANT, name);
     const headers = pageHeaders(gateway.httpPort, page.cookie);
     const stream = await StreamClient.open(t, gateway.httpPort, '/v1/stream', headers);
     t.equal(stream.status, 200);
     await stream.until((event) => event.name === 'snapshot');
-    return { user, page, stream };
+    return { userId, page, stream };
   };
-  const { stream: ofOther } = await open('other');
-  for (const [name, end] of ENDS) {
-    const { user, page, stream } = await open(name);
-    await end(gateway, page, user);
+  const { stream: otherUsersStream } = await open('other');
+  for (const [name, end] of SESSION_ENDS) {
+    const { userId, page, stream } = await open(name);
+    await end(gateway, page, userId);
     await stream.ended;
     t.match(await page.call('/console/session'), NOT_LOGGED_IN, name);
   }
-  t.notOk(await Promise.race([ofOther.ended.then(() => true), false]), 'the stream of another user goes on');
+  const hasEnded = await Promise.race([otherUsersStream.ended.then(() => true), false]);
+  t.notOk(hasEnded, 'the stream of another user goes on');
 });
 
-t.test('the page’s own calls get no WWW-Authenticate; programs do', async (t) => {
+// A browser that gets WWW-Authenticate would ask the user for a password in a dialog of its own.
+t.test('the page’s calls get no WWW-Authenticate; programs do', async (t) => {
   const gateway = await testGateway(t);
   const challenged = { status: 401, headers: { 'www-authenticate': /^Basic / } };
   t.match(await callMerchantApi(gateway, '/v1/locks'), challenged);

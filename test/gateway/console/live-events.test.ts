@@ -1,6 +1,7 @@
 /**
- * The lines of the page's live events (console.md, screen "Live"): their number is bounded, a filter keeps rare lines,
- * a paused log stays as it is, and a tab that takes nothing costs its worker a bounded number of batches.
+ * The live events of the console's page (console.md, screen "Live"): the number of lines is bounded, a filter keeps
+ * rare lines, and a paused log does not change. A worker shared by the browser's tabs sends each tab batches of events;
+ * for a tab that accepts none it holds only a few. Tested without a browser.
  */
 import t from 'tap';
 import { readTailFilter, type TailNames } from '../../../gateway/console/page/live/tail-filter.js';
@@ -17,9 +18,10 @@ const NAMES: TailNames = {
   merchantOf: ({ mac, url_id }) => (mac === MAC ? 'Amber' : url_id === 7 ? 'Birch' : undefined),
 };
 
-function ping(mac: string, reason: string, findings: readonly object[] = []): string {
-  const sent = { ping_type: 'gps', reason, lock_state: 'locked', battery_percent: 80 };
-  return JSON.stringify({ at: '2026-11-20T06:00:00.000Z', mac, event: 'ping', source: 'lock', ping: sent, findings });
+/** The event of a lock's ping, as JSON. */
+function pingEvent(mac: string, reason: string, findings: readonly object[] = []): string {
+  const ping = { ping_type: 'gps', reason, lock_state: 'locked', battery_percent: 80 };
+  return JSON.stringify({ at: '2026-11-20T06:00:00.000Z', mac, event: 'ping', source: 'lock', ping, findings });
 }
 
 const CIRCUIT = JSON.stringify({
@@ -30,7 +32,7 @@ const CIRCUIT = JSON.stringify({
   why: 'ten failures',
 });
 
-/** A log with a filter, as an address has it. */
+/** A log with the filter that the page's address has as its query. */
 function logWith(query: Readonly<Record<string, string>>): TailLog {
   const log = new TailLog();
   log.select(readTailFilter(query), NAMES);
@@ -52,14 +54,14 @@ t.test(
   async (t) => {
     const log = logWith({});
     const finding = { rule: 'battery-jump', severity: 'warning', message: 'jumped', uplink: null };
-    log.add({ events: [ping(MAC, 'REASON_THEFT', [finding]), 'no JSON', CIRCUIT], skipped: 0 });
-    log.add({ events: [ping(OTHER_MAC, 'REASON_THEFT')], skipped: 1_200 });
+    log.add({ events: [pingEvent(MAC, 'REASON_THEFT', [finding]), 'no JSON', CIRCUIT], skipped: 0 });
+    log.add({ events: [pingEvent(OTHER_MAC, 'REASON_THEFT')], skipped: 1_200 });
     t.same(shown(log), ['1,200 skipped: they came too fast', 'ping', 'circuit', 'finding', 'ping']);
   },
 );
 
 t.test('a filter selects by lock, merchant, kind, reason and words', async (t) => {
-  const events = [ping(MAC, 'REASON_THEFT'), ping(OTHER_MAC, 'REASON_STATE_PING'), CIRCUIT];
+  const events = [pingEvent(MAC, 'REASON_THEFT'), pingEvent(OTHER_MAC, 'REASON_STATE_PING'), CIRCUIT];
   const selectedBy = (query: Readonly<Record<string, string>>): unknown[] => {
     const log = logWith(query);
     log.add({ events, skipped: 0 });
@@ -78,9 +80,12 @@ t.test('a filter selects by lock, merchant, kind, reason and words', async (t) =
 
 t.test('the number of lines is bounded, and a rare selected line outlives thousands of others', async (t) => {
   const log = logWith({ reason: 'REASON_THEFT' });
-  log.add({ events: [ping(MAC, 'REASON_THEFT')], skipped: 0 });
+  log.add({ events: [pingEvent(MAC, 'REASON_THEFT')], skipped: 0 });
   for (let batch = 0; batch < 4; batch++)
-    log.add({ events: Array.from({ length: MAX_LINES / 2 }, () => ping(OTHER_MAC, 'REASON_STATE_PING')), skipped: 0 });
+    log.add({
+      events: Array.from({ length: MAX_LINES / 2 }, () => pingEvent(OTHER_MAC, 'REASON_STATE_PING')),
+      skipped: 0,
+    });
   t.same(macs(log), [MAC]);
   log.select(readTailFilter({ search: 'theft' }), NAMES);
   t.same(macs(log), [MAC], 'still with another filter that selects it');
@@ -90,12 +95,12 @@ t.test('the number of lines is bounded, and a rare selected line outlives thousa
 
 t.test('a paused log stays as it is, counts what comes, and shows it afterwards', async (t) => {
   const log = logWith({ kind: 'ping' });
-  log.add({ events: [ping(MAC, 'REASON_THEFT')], skipped: 0 });
+  log.add({ events: [pingEvent(MAC, 'REASON_THEFT')], skipped: 0 });
   log.pause();
   const before = log.view;
-  log.add({ events: [ping(OTHER_MAC, 'REASON_THEFT'), CIRCUIT], skipped: 0 });
+  log.add({ events: [pingEvent(OTHER_MAC, 'REASON_THEFT'), CIRCUIT], skipped: 0 });
   t.equal(log.view, before, 'the same array');
-  t.equal(log.added, 1, 'the filter selects one of two');
+  t.equal(log.added, 1, 'of two new events the filter selects one');
   log.select(readTailFilter({}), NAMES);
   t.same(macs(log), [MAC], 'another filter selects among the lines of the pause');
   log.resume();
@@ -103,14 +108,14 @@ t.test('a paused log stays as it is, counts what comes, and shows it afterwards'
   t.equal(log.added, 0);
 });
 
-t.test('a tab that takes nothing gets eight batches, then learns how many events it missed', async (t) => {
+t.test('a tab that accepts nothing gets eight batches, then learns how many events it missed', async (t) => {
   const outbox = new TailOutbox();
   const batch = { events: ['{}', '{}'], skipped: 1 };
   for (let n = 0; n < 8; n++) t.same(outbox.offer(batch), batch);
   t.equal(outbox.offer(batch), null);
   t.equal(outbox.offer(batch), null);
   outbox.noteTaken();
-  // The two refused batches had two events each, and one skipped before; this batch has one skipped too.
+  // The two batches that were not sent had two events and one skipped event each; this batch has one skipped too.
   t.same(outbox.offer(batch), { events: ['{}', '{}'], skipped: 7 });
   t.equal(outbox.offer(batch), null, 'eight wait again');
 });

@@ -1,10 +1,14 @@
-/** The live locks of a page keep their order, whatever changes, without being sorted for each change. */
+/**
+ * LiveLocks, the console page's list of locks, is in order after any changes, without being sorted for each change:
+ * first by how urgent a lock's trouble is. Tested without a browser, against a list that is sorted anew.
+ */
 import t from 'tap';
 import type { Lock } from '../../../gateway/console/page/api/shapes.js';
 import { compareByTrouble, LiveLocks } from '../../../gateway/console/page/live/live-locks.js';
 import { TROUBLES } from '../../../proto/power/troubles.js';
 import { SeededChance } from '../../helpers/pair/seeded-chance.js';
 
+/** A lock of the list; seven names, so that some locks differ only by their MAC. */
 function lockOf(number: number, changes: Partial<Lock> = {}): Lock {
   const mac_addr = `A4:C1:38:00:00:${String(number).padStart(2, '0')}`;
   return { mac_addr, name: `Lock ${number % 7}`, trouble: 'none', presence: 'online', ...changes } as Lock;
@@ -46,7 +50,7 @@ t.test('the array stays the same until something changes, and is a new one after
   );
 });
 
-t.test('the page has the gateway’s order of troubles', async (t) => {
+t.test('the page has the gateway’s order of troubles; an unknown one comes before “none”', async (t) => {
   const locks = [...TROUBLES].reverse().map((trouble, number) => lockOf(number, { trouble }));
   const live = new LiveLocks();
   live.apply({

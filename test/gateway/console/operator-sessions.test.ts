@@ -28,7 +28,7 @@ interface Answer {
 const NOT_LOGGED_IN = { status: 401, body: { code: 'not-logged-in' } };
 const WRONG_LINK = { status: 401, body: { code: 'wrong-link' }, headers: { 'set-cookie': undefined } };
 
-/** A call of the page, with its headers; an empty one is left out. */
+/** Calls the operators' port with the headers of the page. A header given as '' is not sent. */
 function callPage(
   gateway: Gateway,
   where: string,
@@ -60,21 +60,24 @@ function callPage(
   });
 }
 
+/** The one-time token of a new link to the console, created with an operator's token, by default the admin's. */
 async function makeLink(gateway: Gateway, token?: string): Promise<string> {
   const { status, body } = await callOperator(gateway, 'POST', '/console/links', undefined, token);
   if (status !== 201) throw new Error(JSON.stringify(body));
   return (body as { token: string }).token;
 }
 
+/** Logs in with a link's token. */
 const redeem = (gateway: Gateway, token: string, headers: Record<string, string> = {}) =>
   callPage(gateway, '/console/login', { body: { token }, headers });
 
-/** The cookie of a new session. */
+/** The cookie of a new session, whose link was created with this operator's token. */
 async function openSession(gateway: Gateway, token?: string): Promise<string> {
   const { headers } = await redeem(gateway, await makeLink(gateway, token));
   return String(headers['set-cookie']).split(';')[0] ?? '';
 }
 
+/** Creates a further operator's token. Its sessions have its role. */
 async function makeToken(gateway: Gateway, name: string, role: string, expiresAt?: string): Promise<string> {
   const body = { name, role, ...(expiresAt !== undefined && { expires_at: expiresAt }) };
   return ((await callOperator(gateway, 'POST', '/tokens', body)).body as { token: string }).token;
@@ -123,25 +126,27 @@ t.test('a link opens one session, once, within five minutes', async (t) => {
   t.match(await redeem(gateway, `${link.slice(0, -1)}_`), WRONG_LINK, 'another token');
   t.match(await callPage(gateway, '/console/login', { body: {} }), WRONG_LINK);
   t.match(await redeem(gateway, gateway.operatorToken), WRONG_LINK, 'the operator’s token is no link');
-  const [lateLogin, intime] = [await makeLink(gateway), await makeLink(gateway)];
+  const [lateLink, linkInTime] = [await makeLink(gateway), await makeLink(gateway)];
   clock.advance(Minutes(5) - 1);
-  t.match(await redeem(gateway, intime), { status: 200 });
+  t.match(await redeem(gateway, linkInTime), { status: 200 });
   clock.advance(1);
-  t.match(await redeem(gateway, lateLogin), WRONG_LINK, 'expired');
+  t.match(await redeem(gateway, lateLink), WRONG_LINK, 'expired');
   clock.advance(Hours(12) - Minutes(5));
   t.match(await callPage(gateway, '/merchants', { cookie }), NOT_LOGGED_IN, 'a session ends after 12 hours');
-  const open = await makeLink(gateway);
+  const unusedLink = await makeLink(gateway);
   await gateway.close();
   const file = path.join(folder, 'lockgate.sqlite');
   const db = new SqliteDatabase(file, { readonly: true });
-  t.equal((db.prepare("SELECT count(*) AS n FROM console_session WHERE kind = 'link'").get() as { n: number }).n, 1);
+  const linkCount = db.prepare("SELECT count(*) FROM console_session WHERE kind = 'link'").pluck().get();
+  t.equal(linkCount, 1, 'used and expired links are deleted');
   for (const query of [
     "SELECT * FROM console_session WHERE token_hash = x'00'",
     "SELECT * FROM console_session WHERE kind = 'user' AND merchant_id = 1 AND user_id = 1 ORDER BY id DESC",
   ])
     t.match(JSON.stringify(db.prepare(`EXPLAIN QUERY PLAN ${query}`).all()), /SEARCH console_session USING INDEX/);
   db.close();
-  t.notOk(readFileSync(file).includes(open.slice(4)), 'the store has no link');
+  const withoutPrefix = unusedLink.slice('lgl_'.length);
+  t.notOk(readFileSync(file).includes(withoutPrefix), 'the store has only the hash of a link');
 });
 
 t.test('a session has the rights of its token, and ends with it', async (t) => {
@@ -149,11 +154,12 @@ t.test('a session has the rights of its token, and ends with it', async (t) => {
   const folder = tempFolder(t);
   const gateway = await openGateway(t, folder, { wallClock: clock });
   await gateway.accounts.addMerchant(MERCHANT);
-  const [read, revoked] = [await makeToken(gateway, 'map', 'read'), await makeToken(gateway, 'old', 'operate')];
+  const readToken = await makeToken(gateway, 'map', 'read');
+  const revokedToken = await makeToken(gateway, 'old', 'operate');
   const expiringToken = await makeToken(gateway, 'short', 'read', new Date(clock.now() + Hours(1)).toISOString());
   const [reader, sessionOfRevoked, sessionOfExpiring] = [
-    await openSession(gateway, read),
-    await openSession(gateway, revoked),
+    await openSession(gateway, readToken),
+    await openSession(gateway, revokedToken),
     await openSession(gateway, expiringToken),
   ];
   t.match(await callPage(gateway, '/merchants', { cookie: reader }), { status: 200 });
@@ -165,12 +171,12 @@ t.test('a session has the rights of its token, and ends with it', async (t) => {
     'a session can’t create a link',
   );
   t.match(await callPage(gateway, '/merchants', { cookie: sessionOfRevoked }), { status: 200 });
-  const unused = await makeLink(gateway, revoked);
+  const linkOfRevoked = await makeLink(gateway, revokedToken);
   await callOperator(gateway, 'POST', '/tokens/old/revoke', {});
   t.match(await callPage(gateway, '/merchants', { cookie: sessionOfRevoked }), NOT_LOGGED_IN, 'the token was revoked');
-  const lateLogin = String((await redeem(gateway, unused)).headers['set-cookie']).split(';')[0] ?? '';
+  const lateSession = String((await redeem(gateway, linkOfRevoked)).headers['set-cookie']).split(';')[0] ?? '';
   t.match(
-    await callPage(gateway, '/merchants', { cookie: lateLogin }),
+    await callPage(gateway, '/merchants', { cookie: lateSession }),
     NOT_LOGGED_IN,
     'an unused link of the revoked token opens no valid session',
   );
@@ -207,9 +213,13 @@ t.test('only the gateway’s own page can use a session, for reads and changes',
     t.match(await redeem(gateway, await makeLink(gateway), headers), { status: 403, body: { code } }, `login: ${name}`);
   }
   t.match(await callPage(gateway, '/merchants', { cookie, headers: { host: foreignHost } }), { status: 403 });
-  t.match(await callPage(gateway, '/merchants', { cookie, body: { name: 'Basil' } }), { status: 201 });
-  const other = cookie.replace('operator', 'merchant');
-  t.match(await callPage(gateway, '/merchants', { cookie: other }), NOT_LOGGED_IN, 'the dashboard’s cookie');
+  t.match(await callPage(gateway, '/merchants', { cookie, body: { name: 'Basil' } }), { status: 201 }, 'the page');
+  const underDashboardsName = cookie.replace('operator', 'merchant');
+  t.match(
+    await callPage(gateway, '/merchants', { cookie: underDashboardsName }),
+    NOT_LOGGED_IN,
+    'a session in the dashboard’s cookie is not read',
+  );
   const anonymous = await callPage(gateway, '/merchants');
   t.match(anonymous, NOT_LOGGED_IN);
   t.equal(anonymous.headers['www-authenticate'], undefined);
@@ -224,27 +234,28 @@ t.test('sessions are listed and ended, and their streams with them', async (t) =
   const listOf = async (cookie: string) =>
     ((await callPage(gateway, '/console/sessions', { cookie })).body as { data: { id: number; token: string }[] }).data;
   t.match(await listOf(reader), [{ token: 'map', role: 'read', current: true }], 'a reader sees only its own session');
-  const allHeaders = await listOf(admin);
-  t.equal(allHeaders.length, 2, 'an admin sees all');
-  const idOf = (name: string) => allHeaders.find(({ token }) => (token === 'map') === (name === 'map'))?.id;
+  const allSessions = await listOf(admin);
+  t.equal(allSessions.length, 2, 'an admin sees all');
+  const readersId = allSessions.find(({ token }) => token === 'map')?.id;
+  const adminsId = allSessions.find(({ token }) => token !== 'map')?.id;
   const headers = pageHeaders(gateway.operatorPort, reader);
   const stream = await StreamClient.open(t, gateway.operatorPort, '/stream?only=locks', headers);
   t.equal(stream.status, 200);
   const end = (cookie: string, id: number | undefined) =>
     callPage(gateway, `/console/sessions/${id}`, { cookie, method: 'DELETE' });
-  t.match(await end(reader, idOf('admin')), { status: 404 }, 'a reader can’t end another session');
-  t.match(await end(admin, idOf('map')), { status: 204 });
+  t.match(await end(reader, adminsId), { status: 404 }, 'a reader can’t end another session');
+  t.match(await end(admin, readersId), { status: 204 });
   await stream.ended;
   t.match(await callPage(gateway, '/console/session', { cookie: reader }), NOT_LOGGED_IN);
   t.match(await callPage(gateway, '/console/session', { cookie: admin }), { body: { session: { role: 'admin' } } });
-  const out = await callPage(gateway, '/console/logout', { cookie: admin, method: 'POST' });
-  t.match(String(out.headers['set-cookie']), /^lockgate_operator=; Path=\/; Max-Age=0/);
+  const logout = await callPage(gateway, '/console/logout', { cookie: admin, method: 'POST' });
+  t.match(String(logout.headers['set-cookie']), /^lockgate_operator=; Path=\/; Max-Age=0/);
   t.match(await callPage(gateway, '/merchants', { cookie: admin }), NOT_LOGGED_IN);
   t.match(await callOperator(gateway, 'GET', '/console/sessions'), { status: 401 }, 'a token has no session');
   const { body } = await callOperator(gateway, 'GET', '/audit');
   const audit = JSON.stringify(body);
   for (const action of ['console.link', 'session.open', 'session.end']) t.match(audit, action);
-  t.notMatch(audit, /lg[cl]_/);
+  t.notMatch(audit, /lg[cl]_/, 'the audit log has no session and no link');
 });
 
 t.test('one session more than the maximum ends the oldest, and all of its streams', async (t) => {
@@ -255,18 +266,18 @@ t.test('one session more than the maximum ends the oldest, and all of its stream
   const streams = [await open('/stream?only=locks'), await open('/events')];
   for (const { status } of streams) t.equal(status, 200);
   const second = await openSession(gateway);
-  const ofSecond = await StreamClient.open(
+  const streamOfSecond = await StreamClient.open(
     t,
     gateway.operatorPort,
     '/stream',
     pageHeaders(gateway.operatorPort, second),
   );
   for (let count = 2; count < MAX_CONSOLE_SESSIONS; count += 1) await openSession(gateway);
-  t.match(await callPage(gateway, '/merchants', { cookie: oldest }), { status: 200 }, 'as many as may be');
+  t.match(await callPage(gateway, '/merchants', { cookie: oldest }), { status: 200 }, 'the maximum is open');
   await openSession(gateway);
   await Promise.all(streams.map(({ ended }) => ended));
   t.match(await callPage(gateway, '/merchants', { cookie: oldest }), NOT_LOGGED_IN);
   t.match(await callPage(gateway, '/merchants', { cookie: second }), { status: 200 });
-  const hasEnded = await Promise.race([ofSecond.ended.then(() => true), Promise.resolve(false)]);
+  const hasEnded = await Promise.race([streamOfSecond.ended.then(() => true), Promise.resolve(false)]);
   t.notOk(hasEnded, 'the stream of the next session goes on');
 });

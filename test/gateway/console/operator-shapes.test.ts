@@ -1,4 +1,7 @@
-/** The operators' answers become the shapes that the screens show: those of the merchants' answers. */
+/**
+ * The screens of the console show locks in the shape of the merchants' interface. The operators' interface has other
+ * member names, so their page converts its answers and the events of its stream; the results must be equal.
+ */
 import t from 'tap';
 import { lockDetailOf, type OperatorLockDetail } from '../../../gateway/console/page/api/operator-shapes.js';
 import { readChange } from '../../../gateway/console/page/live/read-change.js';
@@ -16,10 +19,11 @@ t.test('an operator’s lock is shown as its merchant’s is', async (t) => {
   await stored;
   const mac = formatMac(testMac());
   const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
-  const { body: theirs } = await callMerchantApi(gateway, `/v1/locks/${mac}`, { key });
-  const { body: ours } = await callOperator(gateway, 'GET', `/devices/${mac}`);
-  const shown = lockDetailOf(ours as OperatorLockDetail);
-  const { sim, ...expected } = theirs as Record<string, unknown>;
+  const { body: merchantsAnswer } = await callMerchantApi(gateway, `/v1/locks/${mac}`, { key });
+  const { body: operatorsAnswer } = await callOperator(gateway, 'GET', `/devices/${mac}`);
+  const shown = lockDetailOf(operatorsAnswer as OperatorLockDetail);
+  // The screen shows no SIM.
+  const { sim, ...expected } = merchantsAnswer as Record<string, unknown>;
   t.ok(sim);
   t.ok(shown.battery_percent);
   t.same(shown, { ...expected, merchant: MERCHANT });

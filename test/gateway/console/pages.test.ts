@@ -1,8 +1,8 @@
 /**
- * The pages of the console in memory: every file that a page's HTML names exists, plain and compressed; the files are
- * small enough; and nothing is loaded from another origin (console.md, "Seams" and "Stack").
+ * The console's built pages (dist/console), as the gateway holds them in memory: every file that a page's HTML names
+ * exists, plain and compressed; the files are small enough; and nothing is loaded from another origin, except the
+ * images of a map if the operator names a tile server (console.md, "Seams" and "Stack").
  */
-
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -20,7 +20,7 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 const folderUrl = (path: string): URL => pathToFileURL(join(path, '/'));
 const pages = new Pages(folderUrl(join(root, 'dist/console')));
 
-/** The addresses that a page's HTML names. */
+/** The addresses that a page's HTML names: of scripts, style sheets and, in attributes of its own, workers. */
 function addressesIn(html: string): string[] {
   return [...html.matchAll(/(?:src|href|data-[\w-]+-worker)="([^"]*)"/g)].map(([, address = '']) => address);
 }
@@ -34,10 +34,11 @@ for (const page of ['operator', 'merchant'] as const)
       t.ok(address.startsWith(PAGE_FILES_PATH), address);
       t.ok(pages.file(address.slice(PAGE_FILES_PATH.length)), address);
     }
+    // A script without src, a style, or a handler such as onclick=.
     t.notMatch(html, /<script(?![^>]* src=)|<style|style=| on\w+=/, 'nothing inline, which the policy forbids');
   });
 
-t.test('each compressed file is unpacked to the plain one', async (t) => {
+t.test('each compressed file unpacks to the plain one', async (t) => {
   t.ok(pages.names.length >= 6);
   for (const name of pages.names) {
     const file = pages.file(name);
@@ -61,9 +62,10 @@ t.test('scripts and style sheets have under 150 KB compressed by gzip, and 300 K
   t.ok(withMap < 300 * 1000, `${withMap} bytes`);
 });
 
+// The build simplifies the outlines of countries. Natural Earth has them at scales of 1 : 50 and 1 : 110 million.
 for (const level of ['50m', '110m'])
   t.test(
-    `the map's data of ${level} has each country of Natural Earth, and those of some size keep their area`,
+    `the map's data of ${level} has each country of Natural Earth, and those over 1 square degree keep their area`,
     async (t) => {
       const name = pages.names.find((each) => each.startsWith(`countries-${level}-`)) ?? '';
       const ours = countriesIn(pages.file(name)?.plain.toString('utf8') ?? '');
@@ -87,7 +89,10 @@ function countriesIn(text: string): Position[][][][] {
   });
 }
 
-/** The area of a country, square degrees; a ring across 180° counts as if the map went on there. */
+/**
+ * The area of a country, square degrees, by the trapezoids between its outline and the equator. A side that crosses the
+ * longitude 180° is measured the short way, as if the map went on there.
+ */
 function areaOf(polygons: readonly Position[][][] = []): number {
   const rings = polygons.flat().map((ring) => {
     const sides = ring.slice(1).map(([x1 = 0, y1 = 0], index) => {
@@ -103,6 +108,7 @@ function areaOf(polygons: readonly Position[][][] = []): number {
 t.test('no file loads anything from another origin', async (t) => {
   for (const name of pages.names.filter((each) => /\.(js|css)$/.test(each))) {
     const text = pages.file(name)?.plain.toString('utf8') ?? '';
+    // Such as import("https://…"), url(//…) or src="http://…".
     t.notMatch(text, /(?:import|fetch|url|src)\s*[(=:]\s*["'`]?(?:https?:)?\/\//, name);
   }
   t.match(PAGE_CSP, /^default-src 'none'/);
@@ -141,7 +147,7 @@ t.test('without a build, the error says what to run', async (t) => {
   t.throws(() => new Pages(folderUrl(tempFolder(t))), { code: 'internal-pages', message: /npm run build/ });
 });
 
-t.test('a tile server is an http or https URL with a zoom and a place', async (t) => {
+t.test('a tile server is an http or https URL with {z}, {x} and {y}, and is escaped in the HTML', async (t) => {
   const url = 'https://tiles.example.com/{z}/{x}/{y}{r}.png?key=1';
   t.same(readMapTiles(url, ' © Streets '), { url, origin: 'https://tiles.example.com', attribution: '© Streets' });
   t.match(readMapTiles('HTTP://Tiles:8080/{z}/{x}/{y}', ''), {

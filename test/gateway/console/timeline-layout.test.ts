@@ -1,4 +1,8 @@
-/** The layout of a lock's timeline: rows, positions of times, selectable marks, wide and narrow drawings. */
+/**
+ * The layout of a lock's timeline, an SVG drawing on the console's pages and in reports of traces: rows, positions of
+ * times, marks that can be selected, wide and narrow drawings. Pure functions; the shapes they return are inspected by
+ * their classes. The last test is about the pages' addresses.
+ */
 import t from 'tap';
 import { parseRoute, routeTo } from '../../../gateway/console/page/app/route.js';
 import type { Shape } from '../../../gateway/console/timeline/shapes.js';
@@ -9,8 +13,12 @@ import { POWER_MODEL, type StateRow } from '../../../proto/power/model.js';
 
 const START_MS = Date.UTC(2026, 10, 20, 6);
 const RANGE = { fromMs: START_MS, toMs: START_MS + Hours(10) };
+/** The width of a drawing, px. */
 const WIDTH = 1000;
+/** As on a phone. */
+const NARROW_WIDTH = 340;
 
+/** The row of the power model's table for a state such as MID. */
 function stateRow(name: string): StateRow {
   const row = POWER_MODEL.states.find(({ state }) => state === name);
   if (row === undefined) throw new Error(`no state ${name}`);
@@ -67,14 +75,14 @@ t.test('marks are where their time is, in the row of their reason', async (t) =>
   t.match(description, /^From .* States: MID, HIGH\. 3 pings and 1 findings/);
 });
 
-t.test('the axis has round times with as many digits as they need, and the dates in UTC', async (t) => {
+t.test('the axis has round times, with no more digits than needed, and the dates in UTC', async (t) => {
   const timesOf = (fromMs: number, spanMs: number, width = WIDTH): (string | undefined)[] =>
     withClass(layoutTimeline(DATA, { fromMs, toMs: fromMs + spanMs }, width).shapes, 'time').map(({ text }) => text);
   const date = '2026-11-20 UTC';
   const hours = ['06:00', '08:00', '10:00', '12:00', '14:00', '16:00'];
   t.same(timesOf(START_MS + 1, Hours(11)), [date, '08:00', '10:00', '12:00', '14:00', '16:00'], 'hours');
   t.same(timesOf(START_MS, Hours(10)), [date, ...hours]);
-  t.same(timesOf(START_MS, Hours(10), 340), [date, '06:00', '09:00', '12:00', '15:00'], 'fewer on a phone');
+  t.same(timesOf(START_MS, Hours(10), NARROW_WIDTH), [date, '06:00', '09:00', '12:00', '15:00'], 'fewer on a phone');
   t.same(timesOf(START_MS + 1, 2_000).slice(0, 4), [date, '06:00:00.5', '06:00:01.0', '06:00:01.5'], 'tenths');
   t.same(timesOf(START_MS + 987, 100).slice(0, 3), [date, '06:00:01.00', '06:00:01.02'], 'hundredths');
   t.same(timesOf(START_MS + 1, 10).slice(0, 3), [date, '06:00:00.002', '06:00:00.004'], 'milliseconds');
@@ -83,12 +91,13 @@ t.test('the axis has round times with as many digits as they need, and the dates
   t.same([days[0], ...days.filter((text) => text?.startsWith('2026-11-21'))], [date, '2026-11-21'], 'a new day');
   t.same(timesOf(START_MS, Hours(24 * 6)).slice(0, 3), [date, '2026-11-21', '2026-11-22'], 'days');
   t.ok(timesOf(Date.UTC(1970), Date.UTC(2026)).length < 12, 'the clock of a lock may be wrong by years');
-  t.equal(timesOf(8.64e15, Hours(1))[0]?.slice(-3), 'UTC', 'a time beyond all dates');
+  const lastDateMs = 8.64e15; // of JavaScript
+  t.equal(timesOf(lastDateMs, Hours(1))[0]?.slice(-3), 'UTC', 'times beyond the last date do no harm');
 });
 
-t.test('kinds that the caller does not have take no row', async (t) => {
-  const bare = { ...DATA, connections: [], commands: [], deliveries: [] };
-  const names = withClass(layoutTimeline(bare, RANGE, WIDTH).shapes, 'label').map(({ text }) => text);
+t.test('connections, commands and deliveries without data take no row', async (t) => {
+  const withoutThem = { ...DATA, connections: [], commands: [], deliveries: [] };
+  const names = withClass(layoutTimeline(withoutThem, RANGE, WIDTH).shapes, 'label').map(({ text }) => text);
   t.same(names, ['state', 'PERIOD_TRACKING', 'THEFT', 'findings']);
 });
 
@@ -96,7 +105,7 @@ t.test('a delivery is drawn from its event to its last attempt, in a row for eac
   const [bad] = DATA.deliveries;
   if (bad === undefined) throw new Error('no delivery');
   const open = { ...bad, outcome: 'open', id: 'evt_2', target: 'https://b.example.com' } as const;
-  const attempts = [{ atMs: START_MS + Hours(2) + 40, isGood: true }];
+  const attempts = [{ atMs: START_MS + Hours(2) + 40, isGood: true }]; // 40 ms after the event
   const good = { ...bad, outcome: 'good', id: 'evt_3', attempts } as const;
   const { shapes, left, right } = layoutTimeline({ ...DATA, deliveries: [bad, open, good] }, RANGE, WIDTH);
   /** The horizontal position of a time, in hours after the start of the shown ten; rounded as the layout does. */
@@ -139,24 +148,25 @@ t.test('further URLs share the last row of deliveries', async (t) => {
 t.test('a band has its name only if all of it fits', async (t) => {
   const states = [{ atMs: START_MS, row: stateRow('LOW_BATTERY') }];
   const bands = { ...DATA, states: [...states, { atMs: START_MS + Hours(1), row: stateRow('MID') }] };
-  /** The number of names if the axis, without the names of rows and the margin, is so wide. */
-  const names = (width: number) => withClass(layoutTimeline(bands, RANGE, 220 + width).shapes, 'name').length;
-  // Eleven bold capitals of 12 px take 93 px in the usual fonts.
-  t.equal(names(950), 1, 'a band of 95 has no room for LOW_BATTERY; the other band has its name');
-  t.equal(names(1150), 2, 'a band of 115 has');
+  /** How many bands have their names if the axis has this width, px; the names of rows and the margin take 220 px. */
+  const nameCount = (axisWidth: number) =>
+    withClass(layoutTimeline(bands, RANGE, 220 + axisWidth).shapes, 'name').length;
+  // The first band has one of the ten hours. Eleven bold capitals of 12 px take 93 px in the usual fonts.
+  t.equal(nameCount(950), 1, 'a band of 95 px has no room for LOW_BATTERY; the other band has its name');
+  t.equal(nameCount(1150), 2, 'a band of 115 px has room');
 });
 
-t.test('a narrow drawing has the names above its rows, and nothing outside', async (t) => {
-  const narrow = layoutTimeline(DATA, RANGE, 340);
+t.test('a narrow drawing has names above the rows instead of beside them, and nothing beyond its width', async (t) => {
+  const narrow = layoutTimeline(DATA, RANGE, NARROW_WIDTH);
   t.ok(narrow.height > layoutTimeline(DATA, RANGE, WIDTH).height);
   t.ok(withClass(narrow.shapes, 'label').every(({ attributes }) => attributes['text-anchor'] === 'start'));
   for (const { attributes } of narrow.shapes.filter(({ kind }) => kind === 'rect')) {
     const { x, width } = attributes as { x: number; width: number };
-    t.ok(x >= 0 && x + width <= 340, `${x} + ${width}`);
+    t.ok(x >= 0 && x + width <= NARROW_WIDTH, `${x} + ${width}`);
   }
 });
 
-t.test('addresses of views are read as they were written', async (t) => {
+t.test('the address of a screen is read back as it was written', async (t) => {
   for (const [screen, parts, query] of [
     ['locks', ['A4:C1:38:F0:E1:D2'], { from: '2026-11-20', reason: 'a&b=c' }],
     ['now', [], {}],

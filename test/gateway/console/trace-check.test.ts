@@ -1,6 +1,7 @@
 /**
- * The trace screen finds in the page what `lockgate trace check` finds, with the same words, for plain and gzipped
- * files, complete and cut ones (console.md, "Screens").
+ * The console's trace screen checks a trace (a file of what locks did) inside the browser. It must find what
+ * `lockgate trace check` finds, with the same words, in plain and gzipped files, valid and invalid ones (console.md,
+ * "Screens"). Tested without a browser, with the samples in test/traces.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,6 +12,7 @@ import { runCommand } from '../../helpers/cli/command-line.js';
 import { root } from '../../helpers/house/our-files.js';
 
 const TRACES = join(root, 'test/traces');
+// Such as after-close.breaks-1.jsonl, which breaks the rule “after-close”, and after-close.holds-2.jsonl.
 const files = readdirSync(TRACES).filter((name) => /\.(breaks|holds)-\d+\.jsonl$/.test(name));
 
 /** What the CLI finds in a trace file: its findings as `line mac rule message`. */
@@ -24,6 +26,7 @@ async function findingsOfCli(path: string): Promise<{ findings: string[]; pings:
   return { findings, pings: file?.pings ?? 0 };
 }
 
+/** What the page finds in a trace's content, as {@link findingsOfCli}, with its whole report. */
 async function findingsOfPage(content: Uint8Array, name: string) {
   const report = await checkTrace(new Blob([content]), name, () => {});
   const findings = report.findings.map(({ line, mac, rule, message }) => `${line} ${mac} ${rule} ${message}`);
@@ -58,11 +61,12 @@ t.test('a gzipped trace is unpacked, and gives timelines and a certificate', asy
   t.ok(plain.report.certificate.some(({ verdict }) => verdict === 'FAIL'));
 });
 
-t.test('a trace that can’t be read to its end says where, and keeps what was found before', async (t) => {
+t.test('an error in a trace is reported with file and line, after what was found before it', async (t) => {
   const name = files.find((file) => file.includes('breaks')) ?? '';
   const lines = readFileSync(join(TRACES, name), 'utf8').trimEnd().split('\n');
-  const cut = Buffer.from([...lines, '{"event":"no such event"}', ...lines.slice(1)].join('\n'));
-  const { report } = await findingsOfPage(cut, name);
+  const linesAfterHeader = lines.slice(1);
+  const broken = Buffer.from([...lines, '{"event":"no such event"}', ...linesAfterHeader].join('\n'));
+  const { report } = await findingsOfPage(broken, name);
   t.match(report.error, new RegExp(`^${name.replaceAll('.', '\\.')}:${lines.length + 1}: `));
   t.ok(report.pings > 0);
   t.match((await findingsOfPage(Buffer.from('no trace'), 'a.jsonl')).report.error, /^a\.jsonl:1: /);

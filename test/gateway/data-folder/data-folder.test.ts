@@ -1,8 +1,9 @@
 /**
  * The checks of the data folder at a start (quality.md §2): a store that is missing, emptied, damaged or another
- * program's is refused with a sentence and a remedy, and other users can't read the folder's files.
+ * program's is refused with a sentence and a remedy, and other users can't read the folder's files. Beside the store
+ * (FILE) there may be its checksums (FILE.sums) and SQLite's write-ahead log (FILE-wal), which has the latest commits
+ * while the gateway runs.
  */
-
 import { execFile } from 'node:child_process';
 import {
   chmodSync,
@@ -35,6 +36,7 @@ const NOBODY = 65_534;
 const runFile = promisify(execFile);
 t.setTimeout(170_000);
 
+/** Starts a gateway on a folder as it is, without making a store there. */
 async function startTestGateway(t: Test, data: string, options: GatewayOptions = {}): Promise<Gateway> {
   const gateway = await startGateway({ ...testConfig(data) }, { ...NO_THREADS, ...options });
   let closed: Promise<void> | undefined;
@@ -73,7 +75,8 @@ const lockgate = (...args: readonly string[]): Promise<CommandOutput> => runLock
 const PORTS = ['--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
 
 t.test('a missing or empty store is refused if other files show that there was a store', async (t) => {
-  const traces: readonly (readonly [what: string, leave: (folder: string) => void])[] = [
+  // The file that shows it, and how to leave only that file in a folder.
+  const remainders: readonly (readonly [what: string, leave: (folder: string) => void])[] = [
     ['key', (folder) => deleteAllExcept(folder, ['key'])],
     [`${FILE}.sums`, (folder) => deleteAllExcept(folder, [`${FILE}.sums`])],
     [
@@ -92,9 +95,9 @@ t.test('a missing or empty store is refused if other files show that there was a
     ],
   ];
   const { folder: undamaged } = await closedFolder(t);
-  for (const [what, leave] of traces)
+  for (const [what, leave] of remainders)
     for (const isEmpty of [false, true]) {
-      const folder = copyOf(t, undamaged);
+      const folder = copyFolder(t, undamaged);
       leave(folder);
       const file = path.join(folder, FILE);
       if (isEmpty) writeFileSync(file, '');
@@ -114,7 +117,8 @@ function deleteAllExcept(folder: string, remaining: readonly string[]): void {
     if (!remaining.includes(name)) rmSync(path.join(folder, name), { recursive: true });
 }
 
-function copyOf(t: Test, folder: string): string {
+/** Copies the files of a folder into a new one, and returns that. */
+function copyFolder(t: Test, folder: string): string {
   const copy = tempFolder(t);
   for (const name of readdirSync(folder)) copyFileSync(path.join(folder, name), path.join(copy, name));
   return copy;
@@ -172,7 +176,8 @@ t.test('a file that is not a lockgate store is refused and not changed', async (
 t.test('a store that does not match its checksums is refused, and neither is overwritten', async (t) => {
   const { folder, file } = await closedFolder(t);
   const sums = readFileSync(`${file}.sums`);
-  flipBit(file, 70_000);
+  const offsetInSecondBlock = 70_000;
+  flipBit(file, offsetInSecondBlock);
   const bytes = readFileSync(file);
   for (let start = 1; start <= 2; start++)
     await t.rejects(startTestGateway(t, folder), {
@@ -203,12 +208,14 @@ t.test('damaged checksums and a truncated store are refused with the reason', as
   await t.rejects(startTestGateway(t, folder), { code: 'store-damaged', message: /bytes; expected/ });
 });
 
+/** Changes a bit of the byte at this offset. */
 function flipBit(file: string, offset: number): void {
   const bytes = readFileSync(file);
   bytes.writeUInt8(bytes.readUInt8(offset) ^ 4, offset);
   writeFileSync(file, bytes);
 }
 
+// `lockgate db accept` makes new checksums for a damaged store and renames the old ones, as evidence of the damage.
 t.test('after db accept a damaged store starts, and the evidence is retained', async (t) => {
   const { folder, file } = await closedFolder(t);
   const undamaged = await lockgate('db', 'accept', '--data', folder, '--yes');
@@ -234,7 +241,7 @@ t.test('after db accept a damaged store starts, and the evidence is retained', a
   t.ok(existsSync(kept[0]));
 });
 
-t.test('db accept refuses a store that can’t be opened, and the evidence keeps its name', async (t) => {
+t.test('db accept refuses a store that can’t be opened, and changes no file', async (t) => {
   const { folder, file } = await closedFolder(t);
   truncateSync(file, 4096);
   const before = readdirSync(folder).sort();
@@ -247,9 +254,10 @@ t.test('db accept refuses a store that can’t be opened, and the evidence keeps
   await t.rejects(startTestGateway(t, folder), { code: 'store-damaged' });
 });
 
-t.test('a failed start after a kill does not make the WAL look lost', async (t) => {
+t.test('after a kill and a start that fails for another reason, the next start does not miss the WAL', async (t) => {
   const { folder, file } = await killedFolder(t);
   const db = new SqliteDatabase(file);
+  // A store of a newer version is refused.
   db.prepare("INSERT INTO kysely_migration VALUES ('9999-of-tomorrow', '2026-11-22')").run();
   const newer = tempFolder(t);
   for (const name of readdirSync(folder)) copyFileSync(path.join(folder, name), path.join(newer, name));
@@ -275,32 +283,35 @@ t.test('--new changes nothing in the folder of a running gateway, even if its st
 
 t.test('after a kill a missing, foreign or damaged WAL is refused', async (t) => {
   const undamaged = await killedFolder(t);
-  const copy = (): string => copyOf(t, undamaged.folder);
+  const copy = (): string => copyFolder(t, undamaged.folder);
   const stored = await startTestGateway(t, copy());
   t.equal((await stored.store.listMerchants()).length, 1, 'with its WAL the store starts');
   await stored.close();
 
-  const lost = copy();
-  rmSync(path.join(lost, `${FILE}-wal`));
-  rmSync(path.join(lost, `${FILE}-shm`), { force: true });
-  await t.rejects(startTestGateway(t, lost), { code: 'store-damaged', message: /lockgate\.sqlite-wal is missing/ });
+  const withoutWal = copy();
+  rmSync(path.join(withoutWal, `${FILE}-wal`));
+  rmSync(path.join(withoutWal, `${FILE}-shm`), { force: true });
+  await t.rejects(startTestGateway(t, withoutWal), {
+    code: 'store-damaged',
+    message: /lockgate\.sqlite-wal is missing/,
+  });
 
-  t.match((await lockgate('db', 'check', '--data', lost)).stdout.join('\n'), /wal: it is missing/);
-  await t.rejects(startTestGateway(t, lost), { code: 'store-damaged' }, 'also after db check has opened it');
+  t.match((await lockgate('db', 'check', '--data', withoutWal)).stdout.join('\n'), /wal: it is missing/);
+  await t.rejects(startTestGateway(t, withoutWal), { code: 'store-damaged' }, 'also after db check has opened it');
 
-  const foreign = copy();
+  const withOthersWal = copy();
   const { folder: other } = await killedFolder(t);
-  copyFileSync(path.join(other, `${FILE}-wal`), path.join(foreign, `${FILE}-wal`));
-  await t.rejects(startTestGateway(t, foreign), { code: 'store-damaged', message: /-wal is another store’s/ });
+  copyFileSync(path.join(other, `${FILE}-wal`), path.join(withOthersWal, `${FILE}-wal`));
+  await t.rejects(startTestGateway(t, withOthersWal), { code: 'store-damaged', message: /-wal is another store’s/ });
 
-  const rotten = copy();
-  flipBit(path.join(rotten, `${FILE}-wal`), 5000);
-  await t.rejects(startTestGateway(t, rotten), { code: 'store-damaged', message: /-wal.*lost/ });
+  const withDamagedWal = copy();
+  flipBit(path.join(withDamagedWal, `${FILE}-wal`), 5000);
+  await t.rejects(startTestGateway(t, withDamagedWal), { code: 'store-damaged', message: /-wal.*lost/ });
 
   const closed = await closedFolder(t);
   copyFileSync(path.join(other, `${FILE}-wal`), `${closed.file}-wal`);
   await t.rejects(startTestGateway(t, closed.folder), { code: 'store-damaged', message: /was closed.*-wal/ });
-  for (const folder of [lost, foreign, rotten, closed.folder]) {
+  for (const folder of [withoutWal, withOthersWal, withDamagedWal, closed.folder]) {
     const { exit, stderr } = await lockgate('db', 'accept', '--data', folder, '--yes');
     t.equal(exit?.code, 0, stderr.join('\n'));
     await (await startTestGateway(t, folder)).close();
@@ -322,14 +333,14 @@ t.test('other users can’t read the files of the data folder, even if its mode 
   t.same(filesOpenToOthers(folder), [], 'once it is closed');
 });
 
-t.test('file modes of an older store are corrected, with a sentence', async (t) => {
+t.test('file modes that let others read are corrected, with a sentence', async (t) => {
   const { folder } = await closedFolder(t);
   writeFileSync(path.join(folder, 'operator-address'), 'http://127.0.0.1:1\n');
-  const older = [FILE, `${FILE}.sums`, 'gateway.lock', 'operator-address'];
-  for (const name of older) chmodSync(path.join(folder, name), 0o644);
-  const serve = runProgram(t, process.execPath, [LOCKGATE, 'db', 'migrate', '--data', folder]);
-  t.equal((await serve).exit?.code, 0);
-  for (const name of older) chmodSync(path.join(folder, name), 0o644);
+  const readable = [FILE, `${FILE}.sums`, 'gateway.lock', 'operator-address'];
+  for (const name of readable) chmodSync(path.join(folder, name), 0o644);
+  const migrated = await runProgram(t, process.execPath, [LOCKGATE, 'db', 'migrate', '--data', folder]);
+  t.equal(migrated.exit?.code, 0);
+  for (const name of readable) chmodSync(path.join(folder, name), 0o644);
   const { exit, stderr } = await lockgate('config', 'rotate-key', '--data', folder);
   t.equal(exit?.code, 0);
   t.match(stderr.join('\n'), /4 files of .* could be read by others.*600/);

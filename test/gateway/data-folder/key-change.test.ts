@@ -36,6 +36,7 @@ const MAC = testMac();
 const BEARER = 'Bearer merchants-own-token-0123456789';
 const STEPS: readonly KeyChangeStep[] = ['key-made', 'secrets-changed', 'key-in-place'];
 
+/** A data folder, and the credentials that its gateway accepts. */
 interface FolderSetup {
   readonly folder: string;
   readonly locations: { readonly data: string; readonly keyFile: string | null };
@@ -46,13 +47,16 @@ interface FolderSetup {
   readonly apiKey: string;
   readonly token: string;
   readonly session: string;
+  /** The sequence number of the lock's last ping. */
   sequence: number;
 }
 
 /** Made once and copied for each test, since hashing passwords and making accounts is slow. */
 let createdFolder: Promise<FolderSetup> | undefined;
 
-/** Makes a data folder with a lock, a phone, a URL with a header, and credentials for HTTP; no gateway runs on it. */
+/**
+ * A copy of a data folder with a lock, a phone, a URL with headers, and credentials for HTTP; no gateway runs on it.
+ */
 async function copyFolder(test: Teardown, keyFile: string | null = null): Promise<FolderSetup> {
   createdFolder ??= createFolder(t);
   const setup = await createdFolder;
@@ -62,7 +66,7 @@ async function copyFolder(test: Teardown, keyFile: string | null = null): Promis
   return { ...setup, folder, locations: { data: folder, keyFile } };
 }
 
-/** Makes such a data folder with new secrets and a new key. */
+/** Makes a data folder like that, with new secrets and a new key. */
 async function createFolder(test: Teardown): Promise<FolderSetup> {
   const folder = tempFolder(test);
   const gateway = await openGateway(test, folder);
@@ -70,7 +74,7 @@ async function createFolder(test: Teardown): Promise<FolderSetup> {
   const receiver = await testReceiver(test);
   const headers = { Authorization: BEARER, 'X-Team': 'bikes' };
   const { url } = await gateway.accounts.addWebhookUrl({ url: receiver.url, headers });
-  // The old secret stays in the store, sealed too.
+  // The store has the old secret too until it expires, also sealed.
   const { secret: webhookSecret } = await gateway.webhooks.settings.rotateSecret(url.id);
   const { secret: lockSecret } = await gateway.accounts.addDevice({ mac: MAC });
   const { secret: phoneSecret } = await gateway.accounts.devices.addPhone({ mac: MAC, name: 'Ada', expiresAtMs: null });
@@ -112,15 +116,18 @@ async function acceptedOverHttp({ merchants }: Gateway, { apiKey, token, session
 
 type Assertions = Teardown & Pick<typeof t, 'match' | 'same' | 'equal' | 'ok' | 'doesNotThrow'>;
 
-function filesOf(folder: string): string {
+/** The bytes of all files of the store, as text. */
+function storeFilesText(folder: string): string {
   const names = readdirSync(folder).filter((name) => name.startsWith('lockgate.sqlite'));
   return Buffer.concat(names.map((name) => readFileSync(path.join(folder, name)))).toString('latin1');
 }
 
-function keyOf(file: string): Keys {
+/** The key in a file. */
+function readKey(file: string): Keys {
   return new Keys(Buffer.from(readFileSync(file, 'utf8'), 'base64'));
 }
 
+/** The webhook secrets in a store, as they are stored. */
 function sealedSecrets(folder: string): Buffer[] {
   const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
   const secrets = db.prepare(
@@ -134,7 +141,7 @@ function sealedSecrets(folder: string): Buffer[] {
 t.test('secrets and values of headers are not on the disk unencrypted', async (t) => {
   const setup = await copyFolder(t);
   await assertAllWorks(t, setup);
-  const storeText = filesOf(setup.folder);
+  const storeText = storeFilesText(setup.folder);
   for (const secret of [
     BEARER,
     'merchants-own-token',
@@ -155,9 +162,9 @@ t.test(
     db.prepare('UPDATE webhook_url SET headers = ?, headers_sealed = 0').run(headers);
     db.exec(`DELETE FROM fact WHERE name = 'key-id'`);
     db.close();
-    t.ok(filesOf(setup.folder).includes(BEARER));
+    t.ok(storeFilesText(setup.folder).includes(BEARER));
     const gateway = await openGateway(t, setup.folder);
-    t.notOk(filesOf(setup.folder).includes(BEARER), 'once it is ready');
+    t.notOk(storeFilesText(setup.folder).includes(BEARER), 'sealed when the gateway is ready');
     await gateway.close();
     await assertAllWorks(t, setup);
   },
@@ -171,13 +178,13 @@ t.test(
       const setup = await copyFolder(t, keyFile);
       const file = keyFile ?? path.join(setup.folder, 'key');
       t.equal(existsSync(path.join(setup.folder, 'key')), keyFile === null, 'the key is where the setting says');
-      const oldKeys = keyOf(file);
+      const oldKeys = readKey(file);
       t.match(await rotateKey(setup.locations), { count: 4, file }, 'two secrets and two headers');
-      t.not(keyOf(file).id, oldKeys.id);
+      t.not(readKey(file).id, oldKeys.id);
       t.equal(statSync(file).mode & 0o777, 0o600);
       for (const sealed of sealedSecrets(setup.folder)) {
         t.throws(() => oldKeys.unseal(sealed), { code: 'wrong-key' });
-        t.match(keyOf(file).unseal(sealed), /^whsec_/);
+        t.match(readKey(file).unseal(sealed), /^whsec_/);
       }
       await assertAllWorks(t, setup);
       await rotateKey(setup.locations);
@@ -214,7 +221,7 @@ t.test('an interrupted change of the key is completed or undone, after whichever
 t.test('a wrong or missing key is refused, and the key of a running gateway can’t be changed', async (t) => {
   const setup = await copyFolder(t);
   const other = await createFolder(t);
-  await t.rejects(forgetSecrets(setup.locations), { code: 'key-fits' });
+  await t.rejects(forgetSecrets(setup.locations), { code: 'key-fits' }, 'the key is not lost');
   const gateway = await openGateway(t, setup.folder);
   await t.rejects(rotateKey(setup.locations), { code: 'data-in-use' });
   await t.rejects(forgetSecrets(setup.locations), { code: 'data-in-use' });
@@ -297,10 +304,11 @@ t.test('config rotate-key and forget-secrets: text output, JSON output, and fail
     stdout:
       /webhook URL 1 \(Amber\) .*Authorization, X-Team\nlock A4:C1:38:00:00:01 .*\nphone Ada .*\nAPI key .* shop /,
   });
-  for (const { stdout } of [rotated]) t.notMatch(stdout, /whsec_|lgs_/);
+  t.notMatch(rotated.stdout, /whsec_|lgs_/, 'no secret is printed');
   t.match(await run('rotate-key'), { code: 0, stdout: /new key is in .*1 secret/, stderr: /Back it up/ });
 });
 
+// It has no secrets that another key could not unseal.
 t.test('a store without merchants accepts any key and any change of the key', async (t) => {
   for (const lastStep of STEPS) {
     const folder = tempFolder(t);
@@ -340,7 +348,7 @@ t.test(
   },
 );
 
-/** Another disk than the data folder's, if there is one. */
+/** On Linux, memory mounted as a disk: files can't be renamed from the data folder to it. */
 const OTHER_DISK = '/dev/shm';
 
 t.test(
@@ -368,6 +376,7 @@ t.test(
 
 t.test('a key file that can’t be read or written is refused in a sentence, and nothing is changed', async (t) => {
   const folder = tempFolder(t);
+  // A folder is no key file.
   mkdirSync(path.join(folder, 'file'));
   const setup = await copyFolder(t);
   await t.rejects(rotateKey({ data: setup.folder, keyFile: path.join(folder, 'file') }), {

@@ -1,8 +1,8 @@
 /**
- * Unusual HTTP answers of receivers, and connections that close: the gateway reads answers as RFC 9112 says, and a
- * closed idle connection does not count as a failure of the receiver. The clock is frozen, so no time limit is reached.
+ * Single attempts at receivers that answer in unusual ways or close connections: the gateway reads answers as RFC 9112
+ * says, and a closed idle connection does not count as a failure of the receiver. The receivers write raw bytes. The
+ * clock is frozen, so no time limit is reached.
  */
-
 import type { AddressInfo } from 'node:net';
 import { createServer, type Socket } from 'node:net';
 import t from 'tap';
@@ -23,7 +23,7 @@ interface RawReceiver {
   readonly requests: () => number;
 }
 
-const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+const OK_ANSWER = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
 /**
  * Starts a receiver that calls `onRequest` for each request; `number` counts the requests of one connection, from 1.
@@ -71,7 +71,12 @@ const COMPLETE: readonly [name: string, bytes: string, status: number, storedBod
   ['a 204 that announces a body', 'HTTP/1.1 204 No Content\r\nContent-Length: 8\r\n\r\nsurprise', 204, ''],
   ['more than was announced', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nsurprise', 200, 'su'],
   ['something after the last chunk', `HTTP/1.1 500 No\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n!`, 500, ''],
-  ['informational answers before it', `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n${OK}`, 200, 'ok'],
+  [
+    'informational answers before it',
+    `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n${OK_ANSWER}`,
+    200,
+    'ok',
+  ],
   ['trailers', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nA: b\r\n\r\n', 200, 'ok'],
   [
     'a switch to another protocol, which the gateway did not request',
@@ -97,7 +102,7 @@ t.test('a complete answer counts, whatever bytes follow it', async (t) => {
 
 t.test('a closed idle socket is not a failure of the receiver', async (t) => {
   for (const close of [(socket: Socket) => socket.end(), (socket: Socket) => socket.resetAndDestroy()]) {
-    const receiver = await rawReceiver(t, (socket, number) => (number === 1 ? socket.write(OK) : close(socket)));
+    const receiver = await rawReceiver(t, (socket, number) => (number === 1 ? socket.write(OK_ANSWER) : close(socket)));
     for (const connections of [1, 2, 3]) {
       t.match(await receiver.attempt(), { status: 200, error: null });
       t.equal(receiver.connections(), connections);
@@ -110,7 +115,7 @@ t.test('a closed idle socket is not a failure of the receiver', async (t) => {
   }
 });
 
-t.test('a new socket that is cut off is a failure, and is tried once', async (t) => {
+t.test('a new connection that is cut off is a failure, and the request is sent once', async (t) => {
   const receiver = await rawReceiver(t, (socket) => socket.resetAndDestroy());
   t.match(await receiver.attempt(), { status: null, error: 'the receiver reset the connection' });
   t.equal(receiver.requests(), 1);
@@ -118,7 +123,7 @@ t.test('a new socket that is cut off is a failure, and is tried once', async (t)
 
 t.test('an answer that is cut off is a failure, also on an idle socket, and the request is not repeated', async (t) => {
   const receiver = await rawReceiver(t, (socket, number) => {
-    if (number === 1) socket.write(OK);
+    if (number === 1) socket.write(OK_ANSWER);
     else socket.end('HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nok');
   });
   t.match(await receiver.attempt(), { status: 200 });

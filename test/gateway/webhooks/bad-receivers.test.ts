@@ -1,7 +1,7 @@
 /**
  * One good receiver next to receivers that hang, answer late, fail, redirect, send a gigabyte, or reset the connection
  * (quality.md §2): the good receiver gets every webhook, in order, and each bad one gets a limited number of attempts.
- * The clock is frozen, so no time limit is ever reached. The long form is test/long/bad-receivers.test.ts; the bench
+ * The clock is frozen, so no time limit is ever reached. test/long/bad-receivers.test.ts runs longer; test/bench
  * measures the delays.
  */
 import t from 'tap';
@@ -21,6 +21,7 @@ const MAX_CONCURRENT_ATTEMPTS = 4;
 const FAILURES_TO_OPEN_CIRCUIT = 10;
 /** Enough deliveries for the test: two of the seven URLs have every event, or a page of the list is full. */
 const DELIVERIES_PAGE = 500;
+/** What the receiver of a gigabyte writes again and again. */
 const CHUNK = Buffer.alloc(64 * 1024, 'x');
 
 const BAD_ANSWERS: Readonly<Record<string, Answer>> = {
@@ -51,6 +52,7 @@ t.test('bad receivers do not affect a good one, and the attempts at each are lim
   }
   const locks = [];
   for (let number = 1; number <= LOCKS; number++) locks.push(await connectedLock(t, gateway, testMac(number)));
+  // Of the receivers that answer 500, redirect and reset.
   const opened = waitForEvents(gateway, 'circuit', 3, ({ state }) => state === 'opened');
   for (let sequence = 1; sequence <= PINGS; sequence++)
     await Promise.all(locks.map((lock) => lock.send(testBytes(sequence))));

@@ -1,6 +1,6 @@
 /**
- * Conformance with Standard Webhooks: the libraries that merchants use verify every webhook that the gateway sends, and
- * refuse a changed one.
+ * Conformance with Standard Webhooks, the specification of webhook signatures: the libraries that merchants use verify
+ * every webhook that the gateway sends, whatever text it contains, and refuse a changed one.
  */
 import { randomBytes } from 'node:crypto';
 import got from 'got';
@@ -16,7 +16,10 @@ import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 
 const LIBRARIES = { standardwebhooks: StandardWebhook, svix: svixWebhook() } as const;
 
-/** Scripts in both directions, letters beyond the first plane, joined emoji, what ends a line or steers a terminal. */
+/**
+ * Scripts written in both directions, letters beyond Unicode's first 65,536, emoji made of several characters, and
+ * characters that end a line or control a terminal.
+ */
 const TEXTS = [
   'äöüß ñ ø ł İı ẞ',
   'Ελληνικά кириллица עברית العربية हिन्दी বাংলা தமிழ் ไทย ភាសាខ្មែរ',
@@ -31,6 +34,7 @@ const TEXTS = [
 
 t.test('the published Standard Webhooks vector is reproduced, and verified', async (t) => {
   const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+  // From the documentation of Standard Webhooks.
   const [id, seconds, body] = ['msg_p5jXN8AQM9LWM0D4loKWxJek', 1_614_265_330, '{"test": 2432232314}'];
   const headers = signHeaders([secret], id, seconds * 1000, body);
   t.same(headers, {
@@ -76,15 +80,15 @@ t.test('one flipped bit in body, id, time or signature makes the verification fa
   const secret = makeWebhookSecret();
   const body = Buffer.from('{"a":"é🔒\ufffd","n":1}');
   const headers = { ...signHeaders([secret], 'evt_A4_1', nowMs, body.toString()) };
-  const passed: string[] = [];
-  let tried = 0;
+  const wronglyAccepted: string[] = [];
+  let triedCount = 0;
   const tryVerification = (what: string, changed: Record<string, string>, bytes: Buffer): void => {
-    tried += 1;
-    if (verifySignature(secret, changed, bytes, nowMs).ok) passed.push(`${what}: lockgate`);
+    triedCount += 1;
+    if (verifySignature(secret, changed, bytes, nowMs).ok) wronglyAccepted.push(`${what}: lockgate`);
     for (const [name, Library] of Object.entries(LIBRARIES))
       try {
         new Library(secret).verify(bytes, changed);
-        passed.push(`${what}: ${name}`);
+        wronglyAccepted.push(`${what}: ${name}`);
       } catch {
         // Expected: the library refuses the changed request.
       }
@@ -93,8 +97,9 @@ t.test('one flipped bit in body, id, time or signature makes the verification fa
   for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature'] as const)
     for (const bytes of withOneFlippedBit(Buffer.from(headers[name])))
       tryVerification(name, { ...headers, [name]: bytes.toString('latin1') }, body);
-  t.equal(tried, 8 * (body.length + 'evt_A4_1'.length + 10 + 'v1,'.length + 44));
-  t.same(passed, []);
+  const [timestampDigits, signatureLetters] = [10, 44];
+  t.equal(triedCount, 8 * (body.length + 'evt_A4_1'.length + timestampDigits + 'v1,'.length + signatureLetters));
+  t.same(wronglyAccepted, []);
   t.ok(verifySignature(secret, headers, body, nowMs).ok, 'unchanged, it verifies');
 });
 
@@ -108,13 +113,13 @@ t.test('a receiver that verifies the bytes is not misled by invalid UTF-8', asyn
 });
 
 t.test('texts of locks and custom headers arrive unchanged, also while a secret is rotated', async (t) => {
-  // Everything that HTTP allows in header values: a tab, and the first 256 characters except control characters.
-  const custom = {
+  // What HTTP allows in header values: a tab, and Latin-1 except control characters.
+  const customHeaders = {
     'X-Latin': 'caf\u00e9 \u00a0\u00ff',
     'X-Tab': 'a\tb',
     'X-Signs': '!"#$%&\'()*+,-./:;<=>?@[]^_`{|}~',
   };
-  const { gateway, receiver, secret, urlId } = await setUpWebhooks(t, { headers: custom });
+  const { gateway, receiver, secret, urlId } = await setUpWebhooks(t, { headers: customHeaders });
   for (const value of ['🔒', 'a\nb', 'a\rb', '\u0000', 'ł', '\u007f'])
     await t.rejects(gateway.accounts.addWebhookUrl({ url: receiver.url, headers: { 'X-A': value } }), {
       code: 'input-header',
@@ -130,15 +135,15 @@ t.test('texts of locks and custom headers arrive unchanged, also while a secret 
     TEXTS,
   );
   for (const { body, headers } of receiver.requests) {
-    const given = headers as Record<string, string>;
-    t.equal(given['webhook-signature']?.split(' ').length, 2);
-    for (const [name, value] of Object.entries(custom)) t.equal(given[name.toLowerCase()], value, name);
+    const received = headers as Record<string, string>;
+    t.equal(received['webhook-signature']?.split(' ').length, 2, 'signed with the old and the new secret');
+    for (const [name, value] of Object.entries(customHeaders)) t.equal(received[name.toLowerCase()], value, name);
     for (const Library of Object.values(LIBRARIES))
-      for (const each of [secret, rotated.secret]) t.doesNotThrow(() => new Library(each).verify(body, given));
+      for (const each of [secret, rotated.secret]) t.doesNotThrow(() => new Library(each).verify(body, received));
   }
 });
 
-t.test('listen refuses a body that is too large and continues', async (t) => {
+t.test('“lockgate webhook listen”, the CLI’s receiver, refuses a body that is too large and continues', async (t) => {
   const words = [LOCKGATE, 'webhook', 'listen', '--port', '0', '--expect', '1'];
   const program = new Program(t, process.execPath, words);
   const [url = ''] = /http:\S+/.exec(await program.waitForLine(/Listening on/, 'stderr')) ?? [];
@@ -148,6 +153,7 @@ t.test('listen refuses a body that is too large and continues', async (t) => {
       () => 'cut off',
     );
   };
+  // The receiver may close the connection before its answer is read.
   t.ok([413, 'cut off'].includes(await post('x'.repeat(5 * 1024 * 1024))));
   t.equal(await post('{}'), 204);
   t.same(await program.waitForExit(), { code: 0, signal: null });

@@ -1,5 +1,7 @@
-// Pings have priority (quality.md §1): the throttle limits how many webhook attempts may start while very many pings
-// are being stored. The test simulates the time of the gateway's main thread.
+/**
+ * Pings have priority over webhooks (quality.md §1): the throttle limits how many webhook attempts may start while very
+ * many pings are being stored, by how much time the gateway's main thread has left. The test simulates that thread.
+ */
 import t from 'tap';
 import {
   DeliveryThrottle,
@@ -8,35 +10,40 @@ import {
 } from '../../../gateway/webhooks/delivery-throttle.js';
 import { ManualClock, Seconds } from '../../../proto/clock.js';
 
+/** Many: the throttle is on from 32 uplinks (messages of locks) in a commit. */
 const UPLINKS_PER_COMMIT = 500;
+/** How long the thread works on an attempt, ms. */
+const ATTEMPT_MS = 0.25;
 
-/** A thread on which storing pings takes the share `pings` of the time, and each webhook attempt `ATTEMPT_MS`. */
+/** A thread on which storing pings takes the share `pingShare` of the time, and each webhook attempt `ATTEMPT_MS`. */
 class SimulatedThread {
   readonly clock = new ManualClock(1_000_000);
-  pings = 1;
+  /** 0 to 1. */
+  pingShare = 1;
   startedAttempts = 0;
-  #active = 0;
-  #idle = 0;
-  #spent = 0;
+  #activeMs = 0;
+  #idleMs = 0;
+  /** Work of started attempts that the thread has not done yet. */
+  #attemptWorkMs = 0;
 
-  readonly loopTime = (): { idle: number; active: number } => ({ idle: this.#idle, active: this.#active });
+  /** The thread's idle and active time so far, ms, as Node measures the event loop. */
+  readonly loopTime = (): { idle: number; active: number } => ({ idle: this.#idleMs, active: this.#activeMs });
 
   attempt(): void {
     this.startedAttempts += 1;
-    this.#spent += ATTEMPT_MS;
+    this.#attemptWorkMs += ATTEMPT_MS;
   }
 
-  /** Simulates a time, in ms. */
-  simulate(span = 10): void {
-    const busy = Math.min(span, span * this.pings + this.#spent);
-    this.#spent = Math.max(0, this.#spent - Math.max(0, span - span * this.pings));
-    this.#active += busy;
-    this.#idle += span - busy;
-    this.clock.advance(span);
+  /** Passes some time, in which pings come first and attempts get what they leave. */
+  simulate(spanMs = 10): void {
+    const pingMs = spanMs * this.pingShare;
+    const busyMs = Math.min(spanMs, pingMs + this.#attemptWorkMs);
+    this.#attemptWorkMs = Math.max(0, this.#attemptWorkMs - (spanMs - pingMs));
+    this.#activeMs += busyMs;
+    this.#idleMs += spanMs - busyMs;
+    this.clock.advance(spanMs);
   }
 }
-
-const ATTEMPT_MS = 0.25;
 
 /** The worker of a URL that always has events to send. */
 class Url implements Throttled {
@@ -51,7 +58,7 @@ class Url implements Throttled {
 
   wake(): void {
     // The running attempts of one URL are limited, as in the gateway.
-    for (let at = 0; at < 64 && this.throttle.freeAttempts(this) > 0; at++) {
+    for (let running = 0; running < 64 && this.throttle.freeAttempts(this) > 0; running++) {
       this.throttle.attemptStarted(this);
       this.thread.attempt();
       this.startedAttempts += 1;
@@ -60,8 +67,8 @@ class Url implements Throttled {
 }
 
 /** Simulates a time during which a commit with this many uplinks is stored every 10 ms. */
-function run(thread: SimulatedThread, throttle: DeliveryThrottle, span: number, uplinks = UPLINKS_PER_COMMIT): void {
-  for (let at = 0; at < span; at += 10) {
+function run(thread: SimulatedThread, throttle: DeliveryThrottle, spanMs: number, uplinks = UPLINKS_PER_COMMIT): void {
+  for (let passedMs = 0; passedMs < spanMs; passedMs += 10) {
     throttle.uplinksStored(uplinks);
     thread.simulate();
   }
@@ -78,15 +85,16 @@ t.test('while pings use the whole thread, attempts start at the minimum rate, an
   for (const url of urls) url.startedAttempts = 0;
   run(thread, throttle, Seconds(10));
   t.equal(thread.startedAttempts, 10 * MIN_ATTEMPTS_PER_SECOND);
-  const each = urls.map(({ startedAttempts }) => startedAttempts);
-  t.ok(Math.max(...each) - Math.min(...each) <= 5, `each started ${Math.min(...each)} to ${Math.max(...each)}`);
+  const perUrl = urls.map(({ startedAttempts }) => startedAttempts);
+  const [least, most] = [Math.min(...perUrl), Math.max(...perUrl)];
+  t.ok(most - least <= 5, `each URL started ${least} to ${most}`);
   throttle.stop();
   t.end();
 });
 
 t.test('while pings use half of the thread, attempts use a part of the other half, and some time stays idle', (t) => {
   const thread = new SimulatedThread();
-  thread.pings = 0.5;
+  thread.pingShare = 0.5;
   const throttle = new DeliveryThrottle(thread);
   const url = new Url(throttle, thread);
   throttle.uplinksStored(UPLINKS_PER_COMMIT);
@@ -97,7 +105,7 @@ t.test('while pings use half of the thread, attempts use a part of the other hal
   const share = (thread.startedAttempts * ATTEMPT_MS) / Seconds(10);
   t.ok(share > 0.1 && share < 0.35, `${share} of the thread`);
 
-  thread.pings = 1;
+  thread.pingShare = 1;
   run(thread, throttle, Seconds(2));
   thread.startedAttempts = 0;
   run(thread, throttle, Seconds(1));
@@ -110,9 +118,10 @@ t.test('while pings are few, no attempt is delayed', (t) => {
   const thread = new SimulatedThread();
   const throttle = new DeliveryThrottle(thread);
   const url = new Url(throttle, thread);
-  run(thread, throttle, Seconds(1), 31);
+  const [fewUplinks, manyUplinks] = [31, 32];
+  run(thread, throttle, Seconds(1), fewUplinks);
   t.equal(throttle.freeAttempts(url), Number.POSITIVE_INFINITY);
-  throttle.uplinksStored(32);
+  throttle.uplinksStored(manyUplinks);
   t.not(throttle.freeAttempts(url), Number.POSITIVE_INFINITY);
   thread.clock.advance(Seconds(1));
   t.equal(
@@ -121,31 +130,32 @@ t.test('while pings are few, no attempt is delayed', (t) => {
     'the throttle turns off soon after the last large commit',
   );
   t.equal(thread.clock.pending, 0, 'no timer is left');
-  throttle.uplinksStored(32);
+  throttle.uplinksStored(manyUplinks);
   throttle.stop();
-  throttle.uplinksStored(32);
-  t.equal(throttle.freeAttempts(url), Number.POSITIVE_INFINITY);
+  throttle.uplinksStored(manyUplinks);
+  t.equal(throttle.freeAttempts(url), Number.POSITIVE_INFINITY, 'a stopped throttle delays nothing');
   t.equal(thread.clock.pending, 0);
   t.end();
 });
 
 t.test('few attempts start together, however high the rate is', (t) => {
   const thread = new SimulatedThread();
-  thread.pings = 0.1;
+  thread.pingShare = 0.1;
   const throttle = new DeliveryThrottle(thread);
   const urls = Array.from({ length: 20 }, () => new Url(throttle, thread));
   throttle.uplinksStored(UPLINKS_PER_COMMIT);
   for (const url of urls) url.wake();
-  let [maxAtOnce, all] = [0, 0];
-  for (let at = 0; at < Seconds(2); at += 5) {
+  let [maxAtOnce, total] = [0, 0];
+  // The throttle lets attempts start every 5 ms, so each start is observed separately.
+  const stepMs = 5;
+  for (let passedMs = 0; passedMs < Seconds(2); passedMs += stepMs) {
     const before = thread.startedAttempts;
     throttle.uplinksStored(UPLINKS_PER_COMMIT);
-    // Half of the grant interval, so that each grant is observed separately.
-    thread.simulate(5);
+    thread.simulate(stepMs);
     maxAtOnce = Math.max(maxAtOnce, thread.startedAttempts - before);
-    all += thread.startedAttempts - before;
+    total += thread.startedAttempts - before;
   }
-  t.ok(all > Seconds(2), `${all} in 2 s`);
+  t.ok(total > 2_000, `${total} in 2 s`);
   // At 250 µs each: as long as a commit waits for the disk.
   t.ok(maxAtOnce <= 24, `${maxAtOnce} at once`);
   throttle.stop();

@@ -67,35 +67,37 @@ t.test('an endpoint that was down for three attempts gets every event once it is
   let attempted = waitForEvents(gateway, 'delivery', 3);
   for (const sequence of [1, 2, 3]) await lock.send(testBytes(sequence));
   for (const [index, wait] of [Seconds(5), Minutes(5)].entries()) {
+    // `{}` matches any attempt: there are three events.
     t.match(await attempted, [{ number: index + 1, status: 500, outcome: 'pending' }, {}, {}]);
     attempted = waitForEvents(gateway, 'delivery', 3);
-    await pendingTimer(clock);
+    await waitForTimer(clock);
     clock.advance(wait);
   }
   t.match(await attempted, [{ number: 3, status: 500, outcome: 'pending' }, {}, {}]);
-  await pendingTimer(clock);
+  await waitForTimer(clock);
   receiver.answer = (_request, response) => void response.writeHead(200).end();
   const delivered = waitForEvents(gateway, 'delivery', 3);
   clock.advance(Minutes(30));
   t.match(await delivered, [{ number: 4, outcome: 'delivered' }, {}, {}]);
   const ids = receiver.requests.map(({ headers }) => headers['webhook-id']);
   t.equal(ids.length, 12);
-  t.equal(new Set(ids).size, 3, 'each event under one id on all of its attempts');
+  t.equal(new Set(ids).size, 3, 'all attempts of an event have the same id');
   for (const { body, headers } of receiver.requests)
-    t.doesNotThrow(() => verifyAt(secret, body, headers as Record<string, string>));
+    t.doesNotThrow(() => verifyAtAnyTime(secret, body, headers as Record<string, string>));
 });
 
 /**
- * Signs the request again at the machine's time, since the library checks the timestamp against the machine's clock.
+ * Signs the request again and compares: the library's `verify` would refuse timestamps of the manual clock.
+ * @throws Error if the signature does not match
  */
-function verifyAt(secret: string, body: string, headers: Record<string, string>): void {
-  const signed = new Date(Number(headers['webhook-timestamp']) * 1000);
-  const expected = new Webhook(secret).sign(headers['webhook-id'] ?? '', signed, body);
+function verifyAtAnyTime(secret: string, body: string, headers: Record<string, string>): void {
+  const signedAt = new Date(Number(headers['webhook-timestamp']) * 1000);
+  const expected = new Webhook(secret).sign(headers['webhook-id'] ?? '', signedAt, body);
   if (expected !== headers['webhook-signature']) throw new Error('the signature does not match');
 }
 
-/** Waits for the worker's timer, which is set some turns of the event loop after the attempt was announced. */
-async function pendingTimer(clock: ManualClock): Promise<void> {
+/** Waits until the URL's worker has set its timer, some turns of the event loop after the attempt was announced. */
+async function waitForTimer(clock: ManualClock): Promise<void> {
   while (clock.pending === 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
 }
 
@@ -123,7 +125,8 @@ t.test('a 410 disables the URL, and its events stay stored', async (t) => {
   await lock.send(testBytes(2));
   const [url] = await gateway.store.listWebhookUrls();
   t.equal(url?.state, 'disabled');
-  t.match(await gateway.store.readEvents(1, url?.cursor ?? LOG_START, 9), [{ sequence: 2 }]);
+  const afterCursor = await gateway.store.readEvents(1, url?.cursor ?? LOG_START, 9);
+  t.match(afterCursor, [{ sequence: 2 }], 'the event after the disabling is stored');
   t.equal(receiver.requests.length, 1);
 });
 
@@ -168,12 +171,13 @@ t.test('an event with a damaged row is not attempted, and later events are deliv
   const { secret } = await first.accounts.addDevice({ mac: MAC });
   await first.close();
   const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
+  // The bytes of this ping do not match its digest.
   const columns =
     'device_id, merchant_id, credential_id, boot, sequence, digest, kind, bytes, received_at_ms, buffered';
   const values = [1, 1, 1, 1, 1, Buffer.alloc(8), 1, Buffer.from('damage'), 1, 0];
   db.prepare(`INSERT INTO uplink (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`).run(...values);
   db.close();
-  // As after a kill: sums would say that another program wrote to the file.
+  // The file with the store's checksums, which would show that another program wrote to the store.
   rmSync(path.join(folder, 'lockgate.sqlite.sums'));
   receiver.answer = (_request, response) => void response.writeHead(204).end();
   const second = await openGateway(t, folder);
@@ -191,6 +195,7 @@ t.test('internal addresses are refused unless the operator allows them', async (
   await gateway.accounts.addMerchant(MERCHANT);
   const receiver = await testReceiver(t);
   const { port } = new URL(receiver.url);
+  // All of them lead to this machine.
   const hosts = ['127.0.0.1', 'localhost', '0x7f.1', '2130706433', '[::1]', '[::ffff:127.0.0.1]', '[::127.0.0.1]', '0'];
   for (const host of hosts) await gateway.accounts.addWebhookUrl({ url: `http://${host}:${port}/` });
   const lock = await connectedLock(t, gateway, MAC);
@@ -217,10 +222,10 @@ t.test('events that were not delivered before a restart are delivered after it',
   await openGateway(t, folder, { deliveryClock: new ManualClock(systemClock.now() + Minutes(1)) });
   await receiver.waitForRequests(4);
   const ids = receiver.requests.map(({ headers }) => headers['webhook-id']);
-  t.same(new Set(ids.slice(2)), new Set(ids.slice(0, 2)));
+  t.same(new Set(ids.slice(2)), new Set(ids.slice(0, 2)), 'the same events as before the restart');
 });
 
-t.test('wrong settings of a URL are refused with one sentence', async (t) => {
+t.test('wrong settings of a new URL are refused with a code', async (t) => {
   const gateway = await testGateway(t);
   const { accounts } = gateway;
   for (const url of ['', 'ftp://a/', 'nonsense', 'http://user:pass@a/', 'file:///etc/passwd'])

@@ -44,6 +44,7 @@ function tableOf(...heading: string[]): string[][] {
   return lines.slice(start + 2, end).map(cells);
 }
 
+/** When the first example was made. */
 const START_MS = Date.UTC(2026, 10, 20, 6, 0, 1);
 const CELLULAR = {
   kind: 'cellular',
@@ -68,10 +69,12 @@ const EXAMPLES: readonly [body: Ping, sequence: number, afterMs: number][] = [
   [PHONE, 3, Hours(2)],
 ];
 
+/** The webhook's body for one of the pings above, as the page prints it. */
 function example([body, sequence, afterMs]: (typeof EXAMPLES)[number]): string {
   const mac = parseMac('A4:C1:38:F0:E1:D2');
   if (!mac.ok) throw new Error(mac.error.message);
   const timeMs = START_MS + afterMs;
+  // A phone counts separately from its lock and has another credential.
   const boot = body.reason === 'PHONE' ? 7 : 41;
   const bytes = Buffer.from(encodeUplink({ boot, sequence, timeMs, power: DEFAULT_POWER, kept: 0, dropped: 0, body }));
   const credentialId = body.reason === 'PHONE' ? 2 : 1;
@@ -90,7 +93,7 @@ function example([body, sequence, afterMs]: (typeof EXAMPLES)[number]): string {
   return `${JSON.stringify(webhookBody({ ...stored, ...arrived }), null, 2)}\n`;
 }
 
-/** Events that are not pings: the kind of the row in the log, and its content. */
+/** Events that are not pings, each with its type and its content. */
 const OTHER_EXAMPLES: readonly [type: MerchantEventType, content: object][] = [
   [
     'command',
@@ -110,6 +113,7 @@ const OTHER_EXAMPLES: readonly [type: MerchantEventType, content: object][] = [
   ['battery', { battery: 'low', percent: 9 }],
 ];
 
+/** The webhook's body for one of these events, as the page prints it. */
 function otherExample([type, content]: (typeof OTHER_EXAMPLES)[number], index: number): string {
   const mac = parseMac('A4:C1:38:F0:E1:D2');
   if (!mac.ok) throw new Error(mac.error.message);
@@ -128,9 +132,9 @@ t.test('the examples are bodies that the code makes', async (t) => {
 
 t.test('a body is never longer than docs/webhooks.md says', async (t) => {
   t.match(webhooksPage.replaceAll('\n', ' '), / A body has some 400 bytes, and never more than 8 KiB\. /);
-  const [[body, sequence, afterMs] = [CLOSE, 1, 0]] = EXAMPLES;
-  t.ok(Math.abs(Buffer.byteLength(JSON.stringify(JSON.parse(example([body, sequence, afterMs])))) - 400) < 50);
-  // The longest text that fits into an uplink, of characters with the longest JSON escapes.
+  const asSent = JSON.stringify(JSON.parse(example([CELLULAR, 12, 0])));
+  t.ok(Math.abs(Buffer.byteLength(asSent) - 400) < 50, 'some 400 bytes');
+  // The longest text that fits into a lock's message, of characters with the longest JSON escapes.
   const longestPing = { ...PHONE, firmwareVersion: '\u0001'.repeat(UPLINK_MAX_BYTES - 60) };
   t.ok(Buffer.byteLength(example([longestPing, 2 ** 32 - 1, 0])) < 8 * 1024);
 });
@@ -156,7 +160,10 @@ t.test('docs/webhooks.md has the waits of the retry schedule', async (t) => {
   t.same(tableOf('attempt', 'time since the previous one'), expected);
 });
 
-/** A program that reads cases from standard input and prints, as JSON, which of them verify. */
+/**
+ * For each language of the page, the rest of a program whose first part is the page's code, a function `verify`. The
+ * program reads cases from standard input and prints, as JSON, which of them verify.
+ */
 const LANGUAGES = {
   js: {
     command: process.execPath,
@@ -207,6 +214,7 @@ function vectorOfPage() {
   return { secret, headers, body, now: Number(timestamp) };
 }
 
+/** A request, and whether its signature is valid at the time `now`, in seconds. */
 interface Case {
   readonly name: string;
   readonly verifies: boolean;
@@ -222,8 +230,9 @@ function cases(): Case[] {
   const other = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD';
   const body = '{"firmware_version":"é 🔒 \ufffd \\u0000 ا"}';
   const signed = signHeaders([other, vector.secret], 'evt_1', now * 1000, body);
-  const forgedBytes = Buffer.concat([Buffer.from(body.split('\ufffd')[0] ?? ''), Buffer.from([0xff])]);
-  const bodyEnd = Buffer.from(body.split('\ufffd')[1] ?? '');
+  // Decoding replaces the invalid byte 0xff by U+FFFD, so as text the forged body equals the signed one.
+  const [bodyStart = '', bodyEnd = ''] = body.split('\ufffd');
+  const forgedBody = Buffer.concat([Buffer.from(bodyStart), Buffer.from([0xff]), Buffer.from(bodyEnd)]);
   const withHeader = (name: string, value: string) => ({
     ...vector,
     headers: { ...headers, [`webhook-${name}`]: value },
@@ -233,7 +242,7 @@ function cases(): Case[] {
     { name: 'the vector', verifies: true, ...vector },
     { name: 'at the end of the tolerance', verifies: true, ...vector, now: now + 300 },
     { name: 'a second after the tolerance', verifies: false, ...vector, now: now + 301 },
-    { name: 'a second before the tolerance', verifies: false, ...vector, now: now - 301 },
+    { name: 'a second too early', verifies: false, ...vector, now: now - 301 },
     { name: 'another body', verifies: false, ...vector, body: '{"test": 2432232315}' },
     { name: 'another id', verifies: false, ...withHeader('id', 'msg_2') },
     { name: 'another time', verifies: false, ...withHeader('timestamp', String(now + 1)) },
@@ -254,7 +263,7 @@ function cases(): Case[] {
       verifies: false,
       secret: other,
       headers: { ...signed },
-      body: Buffer.concat([forgedBytes, bodyEnd]),
+      body: forgedBody,
       now,
     },
   ];

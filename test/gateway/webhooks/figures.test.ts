@@ -1,7 +1,8 @@
 /**
- * The figures about undelivered events that operators see in status, list and metrics (quality.md §2): they match what
- * the receivers got, and times and states are current. The backlog of a URL is its undelivered events: `behind` counts
- * events that its worker has not read, `pending` those that wait for a retry.
+ * The figures about undelivered events that operators see in the status, the list of URLs and the metrics (quality.md
+ * §2): they match what the receivers got, and times and states are current. The backlog of a URL is its undelivered
+ * events: `behind` counts events that the URL's worker has not read from the log, `pending` those that wait for a
+ * retry.
  */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -27,8 +28,10 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 /** The figures are counted in a separate thread, as in production. */
 const WITH_THREAD = { figuresThread: true };
 const LOCKS = 3;
+/** How many pings each lock sends. */
 const PINGS = 40;
 
+/** The part of a URL in the status or the list that the tests read. */
 interface ListedUrl {
   readonly id: number;
   readonly state: string;
@@ -41,7 +44,7 @@ async function getAsOperator<T>(gateway: Gateway, path: string): Promise<T> {
   return await got(`http://127.0.0.1:${gateway.operatorPort}${path}`, { headers }).json<T>();
 }
 
-async function metrics(gateway: Gateway): Promise<string> {
+async function readMetrics(gateway: Gateway): Promise<string> {
   const headers = { authorization: `Bearer ${gateway.operatorToken}` };
   return await got(`http://127.0.0.1:${gateway.operatorPort}/metrics`, { headers }).text();
 }
@@ -86,7 +89,7 @@ t.test('undelivered events of a URL are counted, whether its worker has read the
   t.ok((disk?.store_bytes ?? 0) > 0 && (disk?.free_bytes ?? 0) > 0);
   t.type(event_loop?.worst_delay_ms, 'number');
 
-  const text = await metrics(gateway);
+  const text = await readMetrics(gateway);
   t.match(text, `lockgate_deliveries_waiting{url_id="1"} ${sentCount - acceptedCount}\n`);
   t.match(text, `lockgate_url_events{url_id="1",state="dead"} 0\n`);
   t.match(text, 'lockgate_url_circuit_open{url_id="1"} 1\n');
@@ -104,15 +107,15 @@ t.test('locks that never connected count too', async (t) => {
   const { gateway } = await setUpWebhooks(t, {}, WITH_THREAD);
   const { in_service: before } = (await getAsOperator<{ locks: { in_service: number } }>(gateway, '/status')).locks;
   for (const number of [50, 51, 52]) await gateway.accounts.addDevice({ mac: testMac(number) });
-  const { in_service: afterDisabling } = (await getAsOperator<{ locks: { in_service: number } }>(gateway, '/status'))
-    .locks;
-  t.equal(afterDisabling, before + 3, 'at once');
+  const { in_service: after } = (await getAsOperator<{ locks: { in_service: number } }>(gateway, '/status')).locks;
+  t.equal(after, before + 3, 'at once');
   const presence = (name: string, text: string): number =>
     Number(new RegExp(`lockgate_presence\\{presence="${name}"\\} (\\d+)`).exec(text)?.[1]);
-  t.ok(presence('never-seen', await metrics(gateway)) >= 3);
+  t.ok(presence('never-seen', await readMetrics(gateway)) >= 3);
 });
 
-t.test('the counting thread starts before the gateway, while descriptors are free', async (t) => {
+// A process that has used up its file descriptors could not start a thread.
+t.test('the counting thread starts with the gateway, so that reading figures opens no descriptor', async (t) => {
   const gateway = await testGateway(t, WITH_THREAD);
   const before = openDescriptors();
   await gateway.store.readFigures();
@@ -128,6 +131,7 @@ t.test('a second read during a first one includes rows written in between', asyn
   t.teardown(() => thread.close().then(() => db.close()));
   await thread.open();
   db.pragma('synchronous = OFF');
+  // The store's triggers compute a checksum of each row; figures don't check it.
   db.function('row_sum', { varargs: true }, () => 0);
   const merchant = db.prepare("INSERT INTO merchant (name, created_at_ms, sum) VALUES ('Figures', 0, 0) RETURNING id");
   const merchantId = merchant.pluck().get();
@@ -142,23 +146,23 @@ t.test('a second read during a first one includes rows written in between', asyn
   }
 });
 
-t.test('figures do not wait for outcomes that a failing store can’t store', async (t) => {
+t.test('while the store fails, figures do not wait for the outcomes of attempts to be stored', async (t) => {
   const clock = new ManualClock(0);
   const store = {
     readFigures: async () => ({ backlogs: [], locksInService: 2 }),
     readDiskSpace: async () => ({ storeBytes: 0, freeBytes: 0 }),
   };
   const backlogs = new Backlogs({ store, events: new GatewayEvents(), clock, runClock: clock, speed: 1 });
-  const outcomesStored = (): Promise<void> => new Promise(() => undefined);
-  const figures = new Figures({ backlogs, store, outcomesStored, isStoreFailing: () => true, clock });
+  const neverStored = (): Promise<void> => new Promise(() => undefined);
+  const figures = new Figures({ backlogs, store, outcomesStored: neverStored, isStoreFailing: () => true, clock });
   t.match(await within(20, () => 'no answer while the store fails', figures.read()), { store: { locksInService: 2 } });
 });
 
-t.test('a disabled URL has no circuit and no next attempt, and no next attempt is in the past', async (t) => {
+t.test('no next attempt is in the past, and a disabled URL has no open circuit and no next attempt', async (t) => {
   const { clock, gateway, receiver, urlId } = await setUpWebhooks(t, {}, WITH_THREAD);
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   await sendPings(t, gateway, 1);
-  await eventually('its circuit is open', async () => (await listedOf(gateway)).circuit === 'open');
+  await eventually('its circuit is open', async () => (await listedUrl(gateway)).circuit === 'open');
   // Null for events without an attempt: they are sent when the circuit closes.
   const nextAttemptTimes = async (): Promise<(string | null)[]> => {
     const { deliveries } = await getAsOperator<{ deliveries: { next_attempt_at: string | null }[] }>(
@@ -182,16 +186,16 @@ t.test('a disabled URL has no circuit and no next attempt, and no next attempt i
   );
 
   await gateway.webhooks.settings.set(urlId, { state: 'disabled' });
-  t.match(await listedOf(gateway), { state: 'disabled', circuit: 'closed' });
+  t.match(await listedUrl(gateway), { state: 'disabled', circuit: 'closed' });
   const afterDisabling = await nextAttemptTimes();
   t.ok(afterDisabling.length > 0 && afterDisabling.every((each) => each === null), 'none is planned');
-  t.match(await metrics(gateway), 'lockgate_url_circuit_open{url_id="1"} 0\n');
+  t.match(await readMetrics(gateway), 'lockgate_url_circuit_open{url_id="1"} 0\n');
   await eventually('the figure', async () =>
-    (await metrics(gateway)).includes('lockgate_url_disabled{url_id="1"} 1\n'),
+    (await readMetrics(gateway)).includes('lockgate_url_disabled{url_id="1"} 1\n'),
   );
 });
 
-async function listedOf(gateway: Gateway): Promise<ListedUrl> {
+async function listedUrl(gateway: Gateway): Promise<ListedUrl> {
   const { webhooks } = await getAsOperator<{ webhooks: ListedUrl[] }>(gateway, '/webhooks');
   return webhooks[0] as ListedUrl;
 }
@@ -211,8 +215,9 @@ t.test('a URL that is far behind is reported once, and again when it has caught 
   const watch = new Backlogs({ store, events, clock, runClock: clock, speed: 1 });
   watch.start();
   t.teardown(() => watch.stop());
-  const reportsAfter = async (nextAttemptTimes: Partial<UrlBacklog>): Promise<readonly string[]> => {
-    backlogs = [{ ...backlog, ...nextAttemptTimes }];
+  /** What is reported when the URL has this backlog. */
+  const reportsAfter = async (change: Partial<UrlBacklog>): Promise<readonly string[]> => {
+    backlogs = [{ ...backlog, ...change }];
     await watch.checked();
     clock.advance(Seconds(10));
     await watch.checked();
@@ -241,7 +246,7 @@ t.test('a URL that is far behind is reported once, and again when it has caught 
   );
 });
 
-t.test('the worst delay is that of the last minute', async (t) => {
+t.test('the worst delay of the event loop is that of the last minute', async (t) => {
   let now = 0;
   const worst = new WorstDelay(() => now);
   t.equal(worst.ms, 0);

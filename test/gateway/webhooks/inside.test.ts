@@ -1,7 +1,7 @@
 /**
- * Webhooks must not reach internal addresses (quality.md §2, SSRF): a server, the canary, listens on every address of
- * this machine, and no webhook may connect to it. Most tests use 127.0.0.2 as if it were a public address, by allowing
- * it as a range.
+ * Webhooks must not reach internal addresses (quality.md §2, SSRF: server-side request forgery). A server, the canary,
+ * listens on every address of this machine, and no webhook may connect to it. Most tests use 127.0.0.2 as if it were a
+ * public address, by allowing it as a range.
  */
 import type { LookupAddress } from 'node:dns';
 import { createServer as createHttpServer, type Server as HttpServer } from 'node:http';
@@ -50,6 +50,7 @@ const SPELLINGS = [
   ...['[fd00:ec2::254]', '[fe80::1]', '224.0.0.1', '255.255.255.255', '[ff02::1]', '[64:ff9b::a9fe:a9fe]'],
 ];
 
+/** A server that only counts connections. */
 interface Canary {
   readonly port: number;
   connections: number;
@@ -110,12 +111,13 @@ t.test('no spelling reaches an internal address, and a test webhook reveals noth
 
 interface ReceiverAndCanary {
   readonly port: number;
-  /** Requests at the allowed address, and connections to the forbidden one. */
+  /** What reached the receiver at the allowed address, and how it answers. */
   readonly outside: {
     requests: number;
     connections: number;
     answer: (response: import('node:http').ServerResponse) => void;
   };
+  /** What reached the canary at the forbidden address. */
   readonly inside: { connections: number };
 }
 
@@ -144,8 +146,11 @@ async function startReceiverAndCanary(test: Teardown): Promise<ReceiverAndCanary
   return { port, outside, inside };
 }
 
-/** Agents whose name look-ups return the entries of this list in turn, and then always the last one. */
-function agentsWithAddresses(answers: readonly (readonly string[])[]): {
+/**
+ * The gateway's connections to receivers, with a name service that answers each look-up with the next entry of this
+ * list, and then always with the last one.
+ */
+function connectionsWithAddresses(answers: readonly (readonly string[])[]): {
   connections: GuardedConnections;
   lookups: () => number;
 } {
@@ -159,21 +164,22 @@ function agentsWithAddresses(answers: readonly (readonly string[])[]): {
   return { connections: new GuardedConnections([parseRange(`${PUBLIC_ADDRESS}/32`)], lookUp), lookups: () => lookups };
 }
 
+/** Makes one attempt at this URL. */
 function attemptAt(url: string, connections: GuardedConnections): Promise<AttemptResult> {
   return attemptDelivery({ url, headers: {}, body: '{}' }, connections, systemClock, new AbortController().signal);
 }
 
-t.test('a name whose address changes after the check leads to the checked address', async (t) => {
+t.test('if a name’s address changes after the check, the connection still goes to the checked address', async (t) => {
   const { port, outside, inside } = await startReceiverAndCanary(t);
   outside.answer = (response) => void response.writeHead(204, { connection: 'close' }).end();
-  const { connections, lookups } = agentsWithAddresses([[PUBLIC_ADDRESS], [INTERNAL_ADDRESS]]);
+  const { connections, lookups } = connectionsWithAddresses([[PUBLIC_ADDRESS], [INTERNAL_ADDRESS]]);
   t.match(await attemptAt(`http://merchant.test:${port}/`, connections), { status: 204 });
   t.equal(lookups(), 1, 'the name is looked up once: the connection uses the checked address');
   t.match(await attemptAt(`http://merchant.test:${port}/`, connections), { status: null, error: REFUSED });
   t.same([outside.requests, inside.connections], [1, 0]);
 });
 
-t.test('a name with one internal address is refused', async (t) => {
+t.test('a name is refused if one of its addresses is internal, or if it has none', async (t) => {
   const { port, outside, inside } = await startReceiverAndCanary(t);
   const addressLists = [
     [PUBLIC_ADDRESS, INTERNAL_ADDRESS],
@@ -185,7 +191,7 @@ t.test('a name with one internal address is refused', async (t) => {
     [],
   ];
   for (const addresses of addressLists) {
-    const { connections } = agentsWithAddresses([addresses]);
+    const { connections } = connectionsWithAddresses([addresses]);
     t.match(await attemptAt(`http://merchant.test:${port}/`, connections), { status: null, error: REFUSED });
     t.match(await attemptAt(`https://merchant.test:${port}/`, connections), { status: null, error: REFUSED });
   }
@@ -194,7 +200,7 @@ t.test('a name with one internal address is refused', async (t) => {
 
 t.test('a reused connection leads to its checked address; the next connection is checked again', async (t) => {
   const { port, outside, inside } = await startReceiverAndCanary(t);
-  const { connections, lookups } = agentsWithAddresses([[PUBLIC_ADDRESS], [INTERNAL_ADDRESS]]);
+  const { connections, lookups } = connectionsWithAddresses([[PUBLIC_ADDRESS], [INTERNAL_ADDRESS]]);
   const url = `http://merchant.test:${port}/`;
   t.match(await attemptAt(url, connections), { status: 204 });
   outside.answer = (response) => void response.writeHead(204, { connection: 'close' }).end();
@@ -211,7 +217,7 @@ t.test('a reused connection leads to its checked address; the next connection is
 
 t.test('a redirect to an internal address is an ordinary failure', async (t) => {
   const { port, outside, inside } = await startReceiverAndCanary(t);
-  const { connections } = agentsWithAddresses([[PUBLIC_ADDRESS]]);
+  const { connections } = connectionsWithAddresses([[PUBLIC_ADDRESS]]);
   const target = `http://${INTERNAL_ADDRESS}:${port}/`;
   const headers = {
     location: target,

@@ -1,6 +1,6 @@
 /**
- * Stores of older versions are upgraded without loss: one from before webhook URLs could be ordered, rotated and
- * recovered, and one from before the time of a URL's failing was stored.
+ * Stores of older versions are upgraded without loss of what they say about webhooks: a store of the first version, and
+ * one of the version before the store recorded how long a URL has been failing.
  */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -16,6 +16,7 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 t.test('URLs and deliveries of an older store stay unchanged', async (t) => {
   const folder = tempFolder(t);
+  // The first version's schema, with its rows: URL 3, lock 7, three pings, a pending and a dead delivery.
   const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
   const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
   const provider = { getMigrations: async () => ({ '0001-first-light': firstLight }) };
@@ -53,12 +54,13 @@ t.test('URLs and deliveries of an older store stay unchanged', async (t) => {
   );
 });
 
-t.test('a URL that was failing before the failing time was stored is still failing and not held', async (t) => {
+t.test('a URL that was failing in a store without failing times is still failing, and has no hold', async (t) => {
   const folder = tempFolder(t);
   const db = openDurable(path.join(folder, 'lockgate.sqlite'));
-  const all = await migrationProvider.getMigrations();
+  const allSteps = await migrationProvider.getMigrations();
   const provider = {
-    getMigrations: async () => Object.fromEntries(Object.entries(all).filter(([name]) => name < '0013')),
+    // Step 0013 adds failing times and holds (the waits that receivers ask for by Retry-After).
+    getMigrations: async () => Object.fromEntries(Object.entries(allSteps).filter(([name]) => name < '0013')),
   };
   const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
   t.notOk((await new Migrator({ db: tables, provider }).migrateToLatest()).error);
@@ -73,5 +75,9 @@ t.test('a URL that was failing before the failing time was stored is still faili
   await store.recordProgress([{ urlId: 3, attempts: [], failing, hold: { untilMs: 9, spanMs: 4 } }]);
   t.match(await store.webhooks.find(3), { failingForMs: 5, hold: { untilMs: 9, spanMs: 4 } });
   t.match(await store.webhooks.change(3, { ordered: true }), { failingForMs: 5, hold: { untilMs: 9 } });
-  t.match(await store.webhooks.change(3, { url: 'http://b/' }), { failingSinceMs: null, failingForMs: 0, hold: null });
+  t.match(
+    await store.webhooks.change(3, { url: 'http://b/' }),
+    { failingSinceMs: null, failingForMs: 0, hold: null },
+    'a new address starts without failures',
+  );
 });

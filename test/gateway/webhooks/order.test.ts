@@ -57,22 +57,23 @@ t.test('at a URL that is not ordered no event waits for another', async (t) => {
   t.same(receivedSequences(receiver), [1, 2, 3]);
 });
 
+// A delivery is dead after its eighth failed attempt.
 t.test(
   'events that wait at an ordered URL still wait after a restart, and are delivered in order when the first is dead',
   async (t) => {
     const folder = tempFolder(t);
     const clock = new ManualClock(systemClock.now());
     const options = { deliveryClock: clock, random: () => 0.5 };
-    const firstUnsent = await openGateway(t, folder, options);
-    await firstUnsent.accounts.addMerchant(MERCHANT);
+    const beforeRestart = await openGateway(t, folder, options);
+    await beforeRestart.accounts.addMerchant(MERCHANT);
     const receiver = await testReceiver(t);
     receiver.answer = (request, response) => (request.json.sequence === 1 ? failing : succeeding)(request, response);
-    await firstUnsent.accounts.addWebhookUrl({ url: receiver.url, ordered: true });
-    const { secret } = await firstUnsent.accounts.addDevice({ mac: MAC });
-    const lock = await TestLock.connect(t, firstUnsent.mqttPort, MAC, secret);
+    await beforeRestart.accounts.addWebhookUrl({ url: receiver.url, ordered: true });
+    const { secret } = await beforeRestart.accounts.addDevice({ mac: MAC });
+    const lock = await TestLock.connect(t, beforeRestart.mqttPort, MAC, secret);
     for (const sequence of [1, 2, 3]) await lock.send(testBytes(sequence));
-    await eventually('three are pending', async () => (await readDeliveries(firstUnsent, ['pending'])).length === 3);
-    await firstUnsent.close();
+    await eventually('three are pending', async () => (await readDeliveries(beforeRestart, ['pending'])).length === 3);
+    await beforeRestart.close();
     const gateway = await openGateway(t, folder, options);
     const reconnected = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
     await reconnected.send(testBytes(4));
@@ -87,7 +88,8 @@ t.test(
       await advanceToNextTimer(clock);
     }
     const outcomes = (await attempted).map(({ number, outcome }) => [number, outcome]);
-    t.same(outcomes.slice(6), [
+    const failedRetries = 6;
+    t.same(outcomes.slice(failedRetries), [
       [8, 'dead'],
       [1, 'delivered'],
       [1, 'delivered'],
@@ -115,14 +117,15 @@ t.test('the circuit opens after repeated failures, probes at growing intervals, 
     waits.push((circuit.probeAtMs ?? 0) - nowMs);
   }
   t.same(
-    waits.map((wait) => wait / 1000),
-    [10, 20, 40, 80, 160, 300, 300, 300, 300],
+    waits,
+    [10, 20, 40, 80, 160, 300, 300, 300, 300].map((seconds) => Seconds(seconds)),
   );
   t.equal(waits.at(-1), MAX_PROBE_WAIT);
   t.ok(circuit.succeeded());
   t.notOk(circuit.isOpen);
 });
 
+// Events that were never tried have no row in the table of deliveries: they are read from the log in their turn.
 t.test('while the circuit is open only one probe runs at a time, and only failed deliveries have a row', async (t) => {
   const { clock, gateway, receiver } = await setUpWebhooks(t);
   const other = await testReceiver(t);
@@ -214,7 +217,7 @@ t.test('a URL is disabled after failing for five days; a success resets the time
   t.equal(receiver.requests.length, before);
 });
 
-t.test('a retry starts when it is due although another retry hangs', async (t) => {
+t.test('a retry starts at its time although another retry hangs', async (t) => {
   const { clock, gateway, receiver } = await setUpWebhooks(t);
   const [lock, other] = [await connectedLock(t, gateway, MAC), await connectedLock(t, gateway, OTHER_MAC)];
   receiver.answer = failing;
@@ -241,21 +244,21 @@ t.test('a retry starts when it is due although another retry hangs', async (t) =
 t.test('events delivered after a failing or hanging one are not delivered again after a stop', async (t) => {
   const folder = tempFolder(t);
   const options = { deliveryClock: new ManualClock(systemClock.now()) };
-  const firstUnsent = await openGateway(t, folder, options);
-  await firstUnsent.accounts.addMerchant(MERCHANT);
+  const beforeRestart = await openGateway(t, folder, options);
+  await beforeRestart.accounts.addMerchant(MERCHANT);
   const receiver = await testReceiver(t);
   // The first event's answer never comes; the gateway's stop aborts the attempt.
   receiver.answer = ({ json }, response) => {
     if (json.sequence !== 1) response.writeHead(204).end();
   };
-  await firstUnsent.accounts.addWebhookUrl({ url: receiver.url });
-  const lock = await connectedLock(t, firstUnsent, MAC);
-  const other = await connectedLock(t, firstUnsent, OTHER_MAC);
+  await beforeRestart.accounts.addWebhookUrl({ url: receiver.url });
+  const lock = await connectedLock(t, beforeRestart, MAC);
+  const other = await connectedLock(t, beforeRestart, OTHER_MAC);
   await lock.send(testBytes(1));
-  const delivered = waitForEvents(firstUnsent, 'delivery', 5);
+  const delivered = waitForEvents(beforeRestart, 'delivery', 5);
   for (const sequence of [2, 3, 4, 5, 6]) await other.send(testBytes(sequence));
   await delivered;
-  await firstUnsent.close();
+  await beforeRestart.close();
   receiver.answer = succeeding;
   const second = await openGateway(t, folder, options);
   await receiver.waitForRequests(7);

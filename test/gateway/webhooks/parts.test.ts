@@ -66,8 +66,8 @@ t.test('the wait is the longer of Retry-After (at most 24 h) and the schedule’
 /** When the stored pings were received. */
 const RECEIVED_AT_MS = Date.UTC(2025, 10, 20, 6, 1, 40);
 
-/** A stored ping with some members replaced. */
-function stored(members: Partial<Uplink>, receivedAtMs = RECEIVED_AT_MS): StoredUplink {
+/** A ping of lock 1 with boot 41 and sequence 12, as the store has it, with some members replaced. */
+function storedPing(members: Partial<Uplink>, receivedAtMs = RECEIVED_AT_MS): StoredUplink {
   const bytes = testBytes(12, { boot: 41, ...members });
   const key = { mac: testMac(), credentialId: 7, boot: 41, sequence: 12, digest: uplinkDigest(bytes) };
   return {
@@ -87,9 +87,10 @@ function stored(members: Partial<Uplink>, receivedAtMs = RECEIVED_AT_MS): Stored
 
 t.test('the body is one flat object with the members of its ping type', async (t) => {
   const timeMs = Date.UTC(2026, 10, 20, 6);
+  // Members that every body has, before and after those of its ping type.
   const head = { mac_addr: 'A4:C1:38:00:00:01', date: '2026-11-20T06:00:00.000Z', boot: 41, sequence: 12 };
   const tail = { received_at: '2025-11-20T06:01:40.000Z', buffered: true, test: false, simulated: false };
-  const { event_id: id, ...cellular } = webhookBody(stored({ timeMs }));
+  const { event_id: id, ...cellular } = webhookBody(storedPing({ timeMs }));
   t.match(id, /^evt_A4C138000001_7_41_12_[0-9a-f]{16}$/);
   t.strictSame(cellular, {
     ...head,
@@ -107,7 +108,7 @@ t.test('the body is one flat object with the members of its ping type', async (t
     ...{ kind: 'gps', reason: 'REASON_THEFT', lockState: 'locked', batteryPercent: 9, tetherState: 'attached' },
     ...{ ebikeVolts: 36.5, position, speedMetersPerSecond: 4.2, directionDegrees: 359.99 },
   } as Uplink['body'];
-  const { event_id: _gpsId, ...gpsBody } = webhookBody(stored({ timeMs, body: gps }));
+  const { event_id: _gpsId, ...gpsBody } = webhookBody(storedPing({ timeMs, body: gps }));
   t.strictSame(gpsBody, {
     ...head,
     ping_type: 'gps',
@@ -125,20 +126,20 @@ t.test('the body is one flat object with the members of its ping type', async (t
   });
   const reason = 'REASON_CLOSE_CONNECTION';
   const close = { kind: 'close_connection', reason, lockState: 'unlocked', batteryPercent: 80 } as const;
-  const { event_id: _closeId, ...closeBody } = webhookBody(stored({ timeMs, body: close }));
+  const { event_id: _closeId, ...closeBody } = webhookBody(storedPing({ timeMs, body: close }));
   const members = { ping_type: 'close_connection', reason, lock_state: 'unlocked', battery_percent: 80 };
   t.strictSame(closeBody, { ...head, ...members, ...tail });
 });
 
-t.test('a ping with a time outside the years 1970–9999 is dated by its receipt', async (t) => {
+t.test('a ping with a time outside the years 1970–9999 has the date at which it was received', async (t) => {
   // 253,402,300,800,000 ms is the start of the year 10000.
   for (const timeMs of [-1, 253_402_300_800_000, -(2 ** 60)])
-    t.equal(webhookBody(stored({ timeMs })).date, '2025-11-20T06:01:40.000Z');
-  t.equal(webhookBody(stored({ timeMs: 253_402_300_799_999 })).date, '9999-12-31T23:59:59.999Z');
+    t.equal(webhookBody(storedPing({ timeMs })).date, '2025-11-20T06:01:40.000Z');
+  t.equal(webhookBody(storedPing({ timeMs: 253_402_300_799_999 })).date, '9999-12-31T23:59:59.999Z');
 });
 
 t.test('an event id identifies its uplink and is the same in every store', async (t) => {
-  const uplink = stored({});
+  const uplink = storedPing({});
   const { mac, credentialId, boot, sequence, digest } = uplink;
   t.same(parseEventId(eventId(uplink)), { mac, credentialId, boot, sequence, digest });
   t.not(eventId(uplink), eventId({ ...uplink, digest: uplinkDigest(Buffer.from('other')) }));
@@ -168,7 +169,7 @@ t.test('webhooks may go only to public addresses and to ranges that the operator
 
 t.test('the limit of attempts at a URL is 4 to 16, grows with quick successes and halves at overload', async (t) => {
   const limiter = new ConcurrencyLimiter();
-  // Reports an attempt to the limiter, and returns the new limit.
+  /** Reports an attempt to the limiter, made while `running` attempts were running, and returns the new limit. */
   const limitAfter = (status: number | null, durationMs = 10, running = 16): number => {
     const error = status === 204 ? null : 'no';
     const result = { status, durationMs, error, answer: null, retryAfter: undefined, isAddressRefused: false };

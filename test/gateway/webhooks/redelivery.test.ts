@@ -1,6 +1,6 @@
 /**
- * Operators list deliveries and send events again: `resend` sends one event, `recover` all undelivered events since a
- * time (interfaces.md §3, §4).
+ * Operators list deliveries (of an event to a webhook URL) and send events again: `resend` sends one event, `recover`
+ * all undelivered events since a time (interfaces.md §3, §4).
  */
 import t from 'tap';
 import { openKeys } from '../../../gateway/data-folder/keys.js';
@@ -48,16 +48,16 @@ t.test('each delivery is listed with its attempts, also one whose first attempt 
   const failed = { number: 1, atMs: clock.now(), status: 500, error: 'the receiver answered 500', answer: 'sorry' };
   t.match(await readDeliveries(gateway, ['pending']), [{ attempts: [failed] }]);
   const { webhooks } = gateway.store;
-  const range = { urlIds: [1], states: ['delivered', 'pending'] as const, fromId: 0, toId: 99, limit: 9 };
-  const ofLock = await webhooks.readDeliveries({ ...range, deviceId: 2 });
-  t.match(ofLock, [{ uplink: { mac: OTHER_MAC } }]);
-  t.equal(ofLock.length, 1);
+  const selection = { urlIds: [1], states: ['delivered', 'pending'] as const, fromId: 0, toId: 99, limit: 9 };
+  const ofOtherLock = await webhooks.readDeliveries({ ...selection, deviceId: 2 });
+  t.match(ofOtherLock, [{ uplink: { mac: OTHER_MAC } }]);
+  t.equal(ofOtherLock.length, 1);
   t.same(
-    (await webhooks.readDeliveries({ ...range, limit: 2 })).map(({ uplink }) => uplink.id),
+    (await webhooks.readDeliveries({ ...selection, limit: 2 })).map(({ uplink }) => uplink.id),
     [4, 3],
   );
   t.same(
-    (await webhooks.readDeliveries({ ...range, fromId: 2, toId: 3 })).map(({ uplink }) => uplink.id),
+    (await webhooks.readDeliveries({ ...selection, fromId: 2, toId: 3 })).map(({ uplink }) => uplink.id),
     [3, 2],
   );
 });
@@ -92,6 +92,7 @@ t.test('resend sends an event again under its id, delivered or not, to one URL o
   });
 });
 
+// A delivery is dead after its eighth failed attempt: it has no further retry.
 t.test('a dead delivery is listed, and resend starts its schedule again', async (t) => {
   const { clock, gateway, receiver } = await setUpWebhooks(t);
   receiver.answer = failing;
@@ -121,12 +122,13 @@ t.test('recover sends all undelivered events since a time, and none twice', asyn
   const { clock, gateway, receiver, urlId } = await setUpWebhooks(t);
   const { settings, redelivery } = gateway.webhooks;
   const lock = await connectedLock(t, gateway, MAC);
-  const times: number[] = [];
+  /** When each event was received, by its sequence number. */
+  const receivedAtMs: number[] = [];
   const send = async (sequence: number): Promise<void> => {
     const stored = waitForEvents(gateway, 'uplink', 1);
     await lock.send(testBytes(sequence));
-    times[sequence] = (await stored)[0]?.atMs ?? 0;
-    await eventually('the next millisecond', () => gateway.clock.now() > (times[sequence] ?? 0));
+    receivedAtMs[sequence] = (await stored)[0]?.atMs ?? 0;
+    await eventually('the next millisecond', () => gateway.clock.now() > (receivedAtMs[sequence] ?? 0));
   };
   await send(1);
   await eventually('the first is delivered', async () => (await readDeliveries(gateway, ['delivered'])).length === 1);
@@ -136,10 +138,12 @@ t.test('recover sends all undelivered events since a time, and none twice', asyn
   await disabled;
   for (const sequence of [3, 4, 5]) await send(sequence);
   await t.rejects(redelivery.recover({ sinceMs: 0, urlId }), { code: 'webhook-disabled' });
-  t.same(await redelivery.recover({ sinceMs: 0 }), [{ urlId, events: null }]);
+  t.same(await redelivery.recover({ sinceMs: 0 }), [{ urlId, events: null }], 'a disabled URL is left out');
   receiver.answer = succeeding;
   await settings.set(urlId, { state: 'active' });
-  t.same(await redelivery.recover({ sinceMs: times[4] ?? 0, untilMs: times[5], urlId }), [{ urlId, events: 1 }]);
+  t.same(await redelivery.recover({ sinceMs: receivedAtMs[4] ?? 0, untilMs: receivedAtMs[5], urlId }), [
+    { urlId, events: 1 },
+  ]);
   await receiver.waitForRequests(3);
   t.same(receivedSequences(receiver), [1, 2, 4]);
   await eventually('it is noted', async () => (await readDeliveries(gateway, ['delivered'])).length === 2);
@@ -159,6 +163,7 @@ t.test('recover works across several commits and keeps the order of an ordered U
   const { settings, redelivery } = gateway.webhooks;
   const lock = await connectedLock(t, gateway, MAC);
   await settings.set(urlId, { state: 'disabled' });
+  // More than one commit of recovered events holds.
   const count = 503;
   const sent: Promise<void>[] = [];
   for (let sequence = 1; sequence <= count; sequence++) sent.push(lock.send(testBytes(sequence)));
@@ -173,12 +178,12 @@ t.test('recover works across several commits and keeps the order of an ordered U
   );
 });
 
-t.test('recover does not send an event twice that waits for its first attempt', async (t) => {
+t.test('an event that waits for its first attempt, or for its answer, is not sent twice by resend', async (t) => {
   const { clock, gateway, receiver } = await setUpWebhooks(t);
   const lock = await connectedLock(t, gateway, MAC);
-  let release: () => void = () => undefined;
+  let answerFirst: () => void = () => undefined;
   receiver.answer = (_request, response) => {
-    release = () => void response.writeHead(204).end();
+    answerFirst = () => void response.writeHead(204).end();
   };
   const stored = waitForEvents(gateway, 'uplink', 2);
   for (const sequence of [1, 2]) await lock.send(testBytes(sequence));
@@ -186,7 +191,7 @@ t.test('recover does not send an event twice that waits for its first attempt', 
   for (const { eventId } of await stored)
     t.same(await gateway.webhooks.redelivery.resend(eventId), [{ urlId: 1, became: 'on-its-way' }]);
   receiver.answer = succeeding;
-  release();
+  answerFirst();
   await receiver.waitForRequests(2);
   clock.advance(Minutes(1));
   await lock.send(testBytes(3));
@@ -208,6 +213,7 @@ t.test(
     const first = await openGateway(t, folder, { deliveryClock: clock });
     const receiver = await testReceiver(t);
     await first.accounts.addWebhookUrl({ url: receiver.url, sinceMs });
+    // Each of the two locks has made as many.
     await receiver.waitForRequests(2 * lastDay.length);
     await eventually('all deliveries are recorded', async () => {
       return (await readDeliveries(first, ['delivered'])).length === 2 * lastDay.length;
@@ -240,16 +246,18 @@ async function writeHistory(folder: string, nowMs: number, sinceMs: number): Pro
   await store.addMerchant(MERCHANT, 0);
   for (const mac of [MAC, OTHER_MAC])
     await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash: Buffer.alloc(32), nowMs: 0 });
-  const [since, before]: [number[], number[]] = [[], []];
+  const [lastDay, before]: [number[], number[]] = [[], []];
   let sequence = 0;
   // One ping is received exactly at `sinceMs`.
   for (let receivedAtMs = sinceMs - Days(2); receivedAtMs < nowMs; receivedAtMs += Minutes(30)) {
     sequence += 1;
-    (receivedAtMs >= sinceMs ? since : before).push(sequence);
+    (receivedAtMs >= sinceMs ? lastDay : before).push(sequence);
+    const [ping, acknowledgement] = [1, 0]; // the store's numbers for these kinds of uplinks
     const incoming = [1, 2].flatMap((deviceId) =>
-      [1, 0].map((kind): IncomingUplink => {
+      [ping, acknowledgement].map((kind): IncomingUplink => {
         const bytes = testBytes(sequence);
-        const uplinkKey = { credentialId: deviceId, boot: kind === 1 ? 1 : 2, sequence, digest: uplinkDigest(bytes) };
+        const boot = kind === ping ? 1 : 2;
+        const uplinkKey = { credentialId: deviceId, boot, sequence, digest: uplinkDigest(bytes) };
         return { type: 'uplink', deviceId, merchantId: 1, ...uplinkKey, kind, bytes, receivedAtMs, buffered: false };
       }),
     );
@@ -258,7 +266,7 @@ async function writeHistory(folder: string, nowMs: number, sinceMs: number): Pro
   await store.close();
   // The key is created before the store has secrets.
   openKeys(folder, false);
-  return [since, before];
+  return [lastDay, before];
 }
 
 /** Advances the clock by ten minutes, with every retry and probe that is due in them. */
@@ -271,7 +279,7 @@ async function passTenMinutes(clock: ManualClock, isAttempting: () => boolean): 
   clock.advance(endMs - clock.now());
 }
 
-t.test('recover after an outage of two hours sends exactly the missing events', async (t) => {
+t.test('recover after an outage of the receiver of two hours sends exactly the missing events', async (t) => {
   // No other wait is as long as an attempt's time limit, so that a timer that far away means an attempt in progress.
   const timeoutMs = Seconds(13);
   const { clock, gateway, receiver, urlId } = await setUpWebhooks(t, { timeoutMs });
@@ -282,6 +290,7 @@ t.test('recover after an outage of two hours sends exactly the missing events', 
     succeeding(request, response);
   };
   let sequence = 0;
+  /** Sends the next ping, and returns when it was received, ms since the epoch. */
   const send = async (): Promise<number> => {
     const stored = waitForEvents(gateway, 'uplink', 1);
     await lock.send(testBytes(++sequence));

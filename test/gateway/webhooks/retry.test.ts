@@ -38,7 +38,7 @@ interface FailureCase {
   readonly duringAttempt?: (setup: WebhookSetup) => void;
 }
 
-/** Responses that are still being written. */
+/** The responses of the receiver that writes a byte a second, while they are open. */
 const openResponses = new Set<ServerResponse>();
 
 /** Advances the clock to the attempt's time limit. @throws Error if the attempt ends before */
@@ -56,7 +56,7 @@ function dripUntilLimit({ clock }: WebhookSetup): void {
   }
 }
 
-/** Writes as long as the client reads. */
+/** Writes a gigabyte, as long as the client reads. */
 function flood(response: ServerResponse): void {
   const chunk = Buffer.alloc(64 * 1024, 'x');
   let remainingBytes = GIGABYTE;
@@ -135,6 +135,7 @@ for (const failure of FAILURE_CASES) {
     const lock = await connectedLock(t, gateway, MAC);
     let attempted = waitForEvents(gateway, 'delivery', 1);
     await lock.send(testBytes(1));
+    // After the last attempt there is no wait.
     for (const [index, wait] of [...waits, null].entries()) {
       const number = index + 1;
       await receiver.waitForRequests(number);
@@ -232,6 +233,7 @@ t.test('the retry schedule is followed if TLS fails: an untrusted certificate, a
 
 interface FailingServer {
   readonly url: string;
+  /** The error of an attempt at it. */
   readonly error: RegExp;
   readonly requests: () => number;
 }

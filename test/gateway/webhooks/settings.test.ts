@@ -1,4 +1,8 @@
-/** Operators' settings of webhook URLs: address, headers, state, secrets and first event (interfaces.md §3, §4). */
+/**
+ * What operators set for a webhook URL, and its effect on deliveries: address, headers, state, secrets, removal, and
+ * the event with which a new URL starts (interfaces.md §3, §4). A delivery that was not made because the URL was
+ * disabled has the state `kept`.
+ */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
@@ -34,7 +38,8 @@ t.test('wrong settings are refused with a sentence and change nothing', async (t
   const { gateway, urlId } = await setUpWebhooks(t, { headers: { 'X-Team': 'bikes' } });
   const { settings } = gateway.webhooks;
   const before = await gateway.store.webhooks.find(urlId);
-  await t.rejects(settings.set(9, { ordered: true }), { code: 'no-such-webhook' });
+  const missingUrl = 9;
+  await t.rejects(settings.set(missingUrl, { ordered: true }), { code: 'no-such-webhook' });
   await t.rejects(settings.set(urlId, {}), { code: 'input-webhook' });
   await t.rejects(settings.set(urlId, { url: 'ftp://a/' }), { code: 'input-url' });
   await t.rejects(settings.set(urlId, { setHeaders: { 'webhook-id': '1' } }), { code: 'input-header' });
@@ -43,7 +48,7 @@ t.test('wrong settings are refused with a sentence and change nothing', async (t
   await t.rejects(settings.set(urlId, { removeHeaders: ['X-Nobody'] }), { code: 'input-header' });
   await t.rejects(settings.rotateSecret(urlId, -1), { code: 'input-grace' });
   await t.rejects(settings.rotateSecret(urlId, Hours(24 * 31)), { code: 'input-grace' });
-  await t.rejects(settings.remove(9), { code: 'no-such-webhook' });
+  await t.rejects(settings.remove(missingUrl), { code: 'no-such-webhook' });
   t.same(await gateway.store.webhooks.find(urlId), before);
 });
 
@@ -65,7 +70,7 @@ t.test('a disabled URL gets no events, and after enabling it gets new events', a
   t.match(await readDeliveries(gateway, ['kept']), [{ uplink: { sequence: 3 } }, { uplink: { sequence: 2 } }]);
 });
 
-t.test('a URL without events can be disabled and enabled repeatedly', async (t) => {
+t.test('a URL can be disabled and enabled repeatedly, also before its first event', async (t) => {
   const { gateway, receiver, urlId } = await setUpWebhooks(t);
   const lock = await connectedLock(t, gateway, MAC);
   for (const round of [1, 2, 3]) {
@@ -79,7 +84,7 @@ t.test('a URL without events can be disabled and enabled repeatedly', async (t) 
   t.equal((await readDeliveries(gateway, ['kept'])).length, 3);
 });
 
-/** Whether one of the request's signatures is valid for this secret, by the reference library. */
+/** Whether one of the request's signatures is valid for this secret, by the library standardwebhooks. */
 function isSignedBy(secret: string, { headers, body }: ReceivedRequest): boolean {
   const sent = new Date(Number(headers['webhook-timestamp']) * 1000);
   const expected = new Webhook(secret).sign(String(headers['webhook-id']), sent, body);
@@ -149,7 +154,8 @@ t.test('the store has no secret in plain text, and the number of valid secrets i
   const rows = ['webhook_url', 'webhook_old_secret'].flatMap((table) => db.prepare(`SELECT * FROM ${table}`).all());
   db.close();
   const stored = rows.flatMap((row) => Object.values(row as object).map((value) => Buffer.from(String(value))));
-  for (const each of secrets) t.notOk(stored.some((value) => value.includes(each.slice(6, 30))));
+  const partOf = (each: string) => each.slice('whsec_'.length, 30);
+  for (const each of secrets) t.notOk(stored.some((value) => value.includes(partOf(each))));
 });
 
 t.test('a removed URL gets no more events, and only its rows are deleted', async (t) => {
@@ -184,21 +190,22 @@ t.test('a URL whose receiver hangs can be removed', async (t) => {
 t.test('a new URL starts with events from a given time, or from now', async (t) => {
   const { gateway, receiver } = await setUpWebhooks(t);
   const lock = await connectedLock(t, gateway, MAC);
-  const times: number[] = [];
+  /** When the three events were received. */
+  const receivedAtMs: number[] = [];
   for (const sequence of [1, 2, 3]) {
     const uplink = waitForEvents(gateway, 'uplink', 1);
     await lock.send(testBytes(sequence));
-    times.push((await uplink)[0]?.atMs ?? 0);
+    receivedAtMs.push((await uplink)[0]?.atMs ?? 0);
     // The next ping is received at a later millisecond.
-    await eventually('the next millisecond', () => gateway.clock.now() > (times.at(-1) ?? 0));
+    await eventually('the next millisecond', () => gateway.clock.now() > (receivedAtMs.at(-1) ?? 0));
   }
   await receiver.waitForRequests(3);
   const expectedByStart: [sinceMs: number | undefined, sequences: number[]][] = [
-    [times[1], [2, 3, 4]],
-    [(times[2] ?? 0) + 1, [4]],
+    [receivedAtMs[1], [2, 3, 4]],
+    [(receivedAtMs[2] ?? 0) + 1, [4]],
     [undefined, [4]],
     [0, [1, 2, 3, 4]],
-    [times[0], [1, 2, 3, 4]],
+    [receivedAtMs[0], [1, 2, 3, 4]],
     [gateway.clock.now() + Minutes(99), [4]],
   ];
   const receivers = await Promise.all(expectedByStart.map(() => testReceiver(t)));
@@ -208,6 +215,6 @@ t.test('a new URL starts with events from a given time, or from now', async (t) 
   for (const [index, each] of receivers.entries()) {
     const sequences = expectedByStart[index]?.[1] ?? [];
     await each.waitForRequests(sequences.length);
-    t.same(receivedSequences(each), sequences, `number ${index}`);
+    t.same(receivedSequences(each), sequences, `start ${index} of the list`);
   }
 });

@@ -1,9 +1,8 @@
 /**
- * Stories: scripted series of pings, such as a theft, that a merchant can trigger as test webhooks. They match the
- * power model's table of triggers (protocol.md §2), are sent like test webhooks (interfaces.md §3), and `lockgate
- * webhook trigger` prints them.
+ * Stories: scripted series of pings, such as a theft, that an operator can send to a merchant's receivers as test
+ * webhooks. They match the power model's table of triggers (protocol.md §2), are sent like test webhooks (interfaces.md
+ * §3), and `lockgate webhook trigger` sends and prints them.
  */
-
 import t from 'tap';
 import { STORIES } from '../../../firmware-sim/story/story.js';
 import { runStory, type StoryLock } from '../../../firmware-sim/story/story-run.js';
@@ -25,6 +24,7 @@ import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 const MAC = testMac();
 const AMSTERDAM = { latitudeDegrees: 52.3702, longitudeDegrees: 4.8952 };
 
+/** A lock as it last reported itself, from which a story starts. */
 function lockOf(mac: Mac): StoryLock {
   const reported = { firmwareVersion: '3.1', batteryPercent: 64, ebikeVolts: 36.5, tetherState: 'attached' } as const;
   return { mac, ...reported, place: AMSTERDAM };
@@ -32,6 +32,7 @@ function lockOf(mac: Mac): StoryLock {
 
 const STORY_START = { startMs: Date.UTC(2026, 10, 20, 6), boot: 0, firstSequence: 500 };
 
+/** @throws Error if there is no story with this name */
 function pingsOfStory(name: string, mac = MAC) {
   const story = STORIES.find((each) => each.name === name);
   if (story === undefined) throw new Error(`there is no story ${name}`);
@@ -47,14 +48,15 @@ function storyLines(name: string, mac = MAC): string[] {
 
 // The expected reasons, their order and their times follow from the table of triggers in protocol.md §2.
 t.test('each story has the pings of its trigger', async (t) => {
-  const gps = (from: number, until: number, every: number, what: string): string[] =>
+  /** The lines of repeated pings; times in seconds. */
+  const repeated = (from: number, until: number, every: number, what: string): string[] =>
     Array.from({ length: Math.floor((until - from) / every) + 1 }, (_, index) => `${from + index * every} ${what}`);
   // The lock moves for 90 s. The theft starts after 6 s of motion, the story's second 0, so the motion ends at 84 s,
   // and the theft at 204 s, after 2 min without motion. In all stories a first fix takes 30 s, and an idle connection
   // is closed after 20 s.
   const theft = [
     '0 cellular THEFT locked',
-    ...gps(30, 80, 10, 'gps THEFT locked'),
+    ...repeated(30, 80, 10, 'gps THEFT locked'),
     '204 close_connection CLOSE_CONNECTION locked',
   ];
   t.same(storyLines('theft'), theft);
@@ -72,13 +74,13 @@ t.test('each story has the pings of its trigger', async (t) => {
   t.same(storyLines('period'), period);
   t.same(storyLines('ride'), [
     ...['0 cellular STATE_PING unlocked', '15 cellular UNLOCKED_MOVEMENT unlocked', '30 gps STATE_PING unlocked'],
-    // At least every 5 min while it lasts; the last fix is fresh, so the next takes 5 s.
+    // At least every 5 min while the ride lasts. The last GPS fix is fresh, so the next takes only 5 s.
     ...['315 cellular UNLOCKED_MOVEMENT unlocked', '370 cellular STATE_PING locked', '375 gps STATE_PING locked'],
     closeConnection(395, 'locked'),
   ]);
   t.same(storyLines('commute'), [
     ...['0 cellular STATE_PING unlocked', '15 cellular UNLOCKED_MOVEMENT unlocked', '30 gps STATE_PING unlocked'],
-    ...gps(30, 240, 30, 'gps UNLOCKED_PING unlocked'),
+    ...repeated(30, 240, 30, 'gps UNLOCKED_PING unlocked'),
     ...['250 cellular STATE_PING locked', '250 gps STATE_PING locked', closeConnection(270, 'locked')],
   ]);
   const network = [
@@ -98,7 +100,8 @@ t.test('each story has the pings of its trigger', async (t) => {
   t.ok(pingsOfStory('low-battery').every(({ uplink }) => uplink.body.batteryPercent === 9));
 });
 
-t.test('a late story is sent at once when coverage returns, oldest ping first, marked as buffered', async (t) => {
+// In the story “late” a lock rides without coverage and sends its pings afterwards.
+t.test('the story “late” is sent at once when coverage returns, oldest ping first', async (t) => {
   const late = pingsOfStory('late');
   const bufferedPings = late.slice(0, -1);
   t.same([...new Set(bufferedPings.map(({ afterMs }) => afterMs))], [0]);
@@ -115,6 +118,7 @@ t.test('a late story is sent at once when coverage returns, oldest ping first, m
 });
 
 t.test('the judge has no findings about any story, at any minute of the lock’s day', async (t) => {
+  // A lock sends its daily ping in a minute of the day that follows from its MAC.
   const macWithPeriodMinute = (minute: number): Mac => {
     for (let number = 1; ; number++) if (periodMinuteOf(testMac(number)) === minute) return testMac(number);
   };
@@ -143,9 +147,9 @@ t.test('a story starts from the lock’s last known state and position', async (
     { latitudeDegrees: -214, longitudeDegrees: 200 },
     null,
   ]) {
-    const story = STORIES[0];
-    if (story === undefined) throw new Error('there is no story');
-    const [, gps] = runStory(story, { ...lockOf(MAC), place }, STORY_START);
+    const [theft] = STORIES;
+    if (theft === undefined) throw new Error('there is no story');
+    const [, gps] = runStory(theft, { ...lockOf(MAC), place }, STORY_START);
     t.match(
       gps?.uplink.body,
       { position: { latitudeDegrees: /^52\.37/ } },
@@ -154,11 +158,11 @@ t.test('a story starts from the lock’s last known state and position', async (
   }
 });
 
-t.test('a phone numbers its pings', async (t) => {
+t.test('the pings of a phone have successive sequence numbers', async (t) => {
   const story = STORIES.find(({ name }) => name === 'phone');
   if (story === undefined) throw new Error('there is no story phone');
-  const again = { afterMs: Seconds(20), type: 'phone', lockState: 'locked' } as const;
-  const pings = runStory({ ...story, events: [...story.events, again] }, lockOf(MAC), STORY_START);
+  const secondPing = { afterMs: Seconds(20), type: 'phone', lockState: 'locked' } as const;
+  const pings = runStory({ ...story, events: [...story.events, secondPing] }, lockOf(MAC), STORY_START);
   const numbers = pings.flatMap(({ source, uplink }) => (source === 'phone' ? [uplink.sequence] : []));
   t.same(numbers, [500, 501]);
 });
@@ -173,6 +177,7 @@ function gatewayFlags(gateway: Gateway): string[] {
   return ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
 }
 
+/** Runs `lockgate webhook trigger` to its end. */
 async function trigger(test: Teardown, gateway: Gateway, ...args: string[]): Promise<TriggerResult> {
   const programArguments = [LOCKGATE, 'webhook', 'trigger', ...args, ...gatewayFlags(gateway)];
   const program = await runProgram(test, process.execPath, programArguments);
@@ -208,13 +213,13 @@ t.test(
       t.doesNotThrow(() => new Webhook(secret).verify(body, headers as Record<string, string>));
       t.match(headers, { 'x-team': 'bikes', 'user-agent': /^lockgate\// });
     }
-    const at = (index: number): number => Date.parse(testRequests[index]?.json.date as string);
+    const dateMs = (index: number): number => Date.parse(testRequests[index]?.json.date as string);
     t.same(
-      [at(1) - at(0), at(7) - at(0)],
+      [dateMs(1) - dateMs(0), dateMs(7) - dateMs(0)],
       [Seconds(30), Seconds(204) - 1],
       'the times between dates are the real ones',
     );
-    t.ok(at(7) <= systemClock.now() && at(7) >= before, 'and no date is in the future');
+    t.ok(dateMs(7) <= systemClock.now() && dateMs(7) >= before, 'and no date is in the future');
     const late = await trigger(t, gateway, 'late', MAC, '--fast');
     t.match(late, {
       code: 0,
@@ -264,7 +269,7 @@ t.test('trigger has exit codes, can send to one URL, and lists stories', async (
   t.match(stories[0], { story: 'theft', pings: 8, seconds: 204 });
 });
 
-t.test('trigger waits for the time of each ping, and Ctrl-C ends it with 130', async (t) => {
+t.test('trigger waits for the time of each ping, and Ctrl-C ends it with exit code 130', async (t) => {
   const { gateway, receiver } = await setUpWebhooks(t);
   await gateway.accounts.addDevice({ mac: MAC });
   const programArguments = [LOCKGATE, 'webhook', 'trigger', 'theft', MAC, ...gatewayFlags(gateway)];
@@ -322,7 +327,7 @@ t.test('the operator’s route accepts only pings that a lock could send, and a 
   t.match(receiver.requests.at(-1)?.json, { sequence: 7, test: true, buffered: true, simulated: false });
 });
 
-t.test('many tests at once leak nothing, and a test of a moved lock reveals nothing of its past', async (t) => {
+t.test('many tests at once leak no listeners, and a test of a moved lock reveals nothing of its past', async (t) => {
   const warnings: string[] = [];
   const onWarning = ({ name }: Error): void => void warnings.push(name);
   process.on('warning', onWarning);
@@ -338,7 +343,7 @@ t.test('many tests at once leak nothing, and a test of a moved lock reveals noth
   await gateway.accounts.addWebhookUrl({ url: other.url, merchant: 'Birch' });
   await gateway.accounts.devices.change(MAC, { merchant: 'Birch' });
   await gateway.webhooks.tester.test(MAC);
-  t.match(other.requests[0]?.json, { battery_percent: 80, firmware_version: '1.0.0' }, 'a plausible ping');
+  t.match(other.requests[0]?.json, { battery_percent: 80, firmware_version: '1.0.0' }, 'an invented ping');
 });
 
 t.test('a forbidden address is refused for a story too', async (t) => {

@@ -45,7 +45,7 @@ class TestNames {
   };
 }
 
-/** The same address under another host name. */
+/** The URL with this name instead of the address 127.0.0.1. */
 function withHostName(url: string, name: string): string {
   return url.replace('127.0.0.1', name);
 }
@@ -57,8 +57,9 @@ async function noticesOf(gateway: Gateway, kind: string) {
 }
 
 t.test(
-  'failures of the gateway’s machine are no attempts, open no circuit, and are reported until they end',
+  'failures of the gateway’s machine do not count as attempts, open no circuit, and are reported until they end',
   async (t) => {
+    // The code of the system's error, and the subject of the notice to operators.
     const cases = [
       ['EMFILE', 'descriptors'],
       ['ENFILE', 'descriptors'],
@@ -130,7 +131,7 @@ t.test(
   },
 );
 
-t.test('an unknown name, or the only name to get no answer, is the URL’s own failure', async (t) => {
+t.test('an unknown name counts as the URL’s failure, and so does a name that alone gets no answer', async (t) => {
   for (const code of ['ENOTFOUND', 'EAI_AGAIN']) {
     const names = new TestNames();
     const { gateway, receiver, urlId } = await setUpWebhooks(t, {}, { lookUp: names.lookUp });
@@ -149,7 +150,7 @@ t.test('an unknown name, or the only name to get no answer, is the URL’s own f
   }
 });
 
-t.test('when names that were found before all stop getting answers, their URLs have not failed', async (t) => {
+t.test('if no name gets an answer any more, that does not count as a failure of the URLs', async (t) => {
   const names = new TestNames();
   const { clock, gateway, receiver, urlId } = await setUpWebhooks(t, {}, { lookUp: names.lookUp });
   const other = await testReceiver(t);
@@ -178,6 +179,7 @@ t.test('when names that were found before all stop getting answers, their URLs h
   });
 });
 
+// At an ordered URL a lock's events wait for its pending ones, so a gateway that starts reads which locks have any.
 t.test('an ordered URL keeps its order even if its pending locks can’t be read at first', async (t) => {
   const folder = tempFolder(t);
   const clock = new ManualClock(systemClock.now());
@@ -206,6 +208,7 @@ t.test('an ordered URL keeps its order even if its pending locks can’t be read
   await eventually('the read has failed', () => failuresLeft === 0);
   receiver.answer = (_request, response) => void response.writeHead(204).end();
   await (await TestLock.connect(t, gateway.mqttPort, MAC, secret)).send(testBytes(2));
+  // The failed read is repeated after a second.
   clock.advance(Seconds(1));
   clock.advance(Seconds(1));
   await eventually('the second event waits or was sent', async () => {
@@ -217,7 +220,7 @@ t.test('an ordered URL keeps its order even if its pending locks can’t be read
   t.same(receivedSequences(receiver), [1, 1, 2]);
 });
 
-/** A store that refuses to record attempts of one event for as long as `isRefusing` returns true. */
+/** Wraps a store so that it refuses to record attempts of one event for as long as `isRefusing` returns true. */
 function refusingOutcomesOf(uplinkId: number, isRefusing: () => boolean): (store: Store) => Store {
   const isBad = ({ attempts }: DeliveryProgress): boolean => attempts.some((attempt) => attempt.uplinkId === uplinkId);
   return (store) =>
@@ -234,7 +237,7 @@ for (const { title, status } of [
   { title: 'a delivery', status: 204 },
   { title: 'a failure', status: 500 },
 ]) {
-  t.test(`the outcome of ${title} that the store refuses holds up nothing else, and is not lost`, async (t) => {
+  t.test(`if the store refuses the outcome of ${title}, nothing else waits, and the outcome is not lost`, async (t) => {
     let isRefused = true;
     const folder = tempFolder(t);
     const clock = new ManualClock(systemClock.now());
@@ -272,10 +275,10 @@ for (const { title, status } of [
     });
     t.match(await noticesOf(gateway, 'cannot-record'), [{ subject: '1', text: /refused/, resolvedAtMs: null }]);
     t.equal(degradedCount, 0, 'the gateway keeps taking pings');
-    const answered = receiver.requests.length;
+    const requestCount = receiver.requests.length;
     clock.advance(Minutes(20));
     await gateway.notices.writePending();
-    t.equal(receiver.requests.length, answered, 'the event whose outcome is refused is not sent again meanwhile');
+    t.equal(receiver.requests.length, requestCount, 'the event whose outcome is refused is not sent again meanwhile');
     isRefused = false;
     await eventually('it is recorded', async () => {
       clock.advance(Minutes(1));

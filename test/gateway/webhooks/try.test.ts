@@ -1,5 +1,7 @@
-/** Test webhooks (interfaces.md §3) are sent and signed like events, and reveal nothing about internal addresses. */
-
+/**
+ * Test webhooks, which operators and merchants send to try a receiver (interfaces.md §3): they are sent and signed like
+ * events but marked as tests, change nothing, and reveal nothing about internal addresses.
+ */
 import t from 'tap';
 import { TESTS_PER_MINUTE } from '../../../gateway/webhooks/webhook-test.js';
 import { ManualClock, Minutes, Seconds, systemClock } from '../../../proto/clock.js';
@@ -51,19 +53,20 @@ t.test('every URL’s answer is returned; a disabled URL is tested if named', as
   const { gateway, receiver, urlId } = await setUpWebhooks(t);
   const { tester, settings } = gateway.webhooks;
   await gateway.accounts.addDevice({ mac: MAC });
-  const gone = await gateway.accounts.addWebhookUrl({ url: 'http://127.0.0.1:9/secret-path' });
+  // Nothing listens on port 9.
+  const unreachable = await gateway.accounts.addWebhookUrl({ url: 'http://127.0.0.1:9/secret-path' });
   receiver.answer = (_request, response) => void response.writeHead(302, { location: '/' }).end();
   const { deliveries } = await tester.test(MAC);
   t.match(deliveries, [
     { urlId, status: 302, durationMs: Number, error: /302/ },
-    { urlId: gone.url.id, origin: 'http://127.0.0.1:9', status: null, error: /refused/ },
+    { urlId: unreachable.url.id, origin: 'http://127.0.0.1:9', status: null, error: /refused/ },
   ]);
   t.notMatch(JSON.stringify(deliveries), /secret-path/);
   t.equal(receiver.requests.length, 1, 'no redirect is followed');
   receiver.answer = (_request, response) => void response.writeHead(410).end();
   t.match(await tester.test(MAC, urlId), { deliveries: [{ status: 410 }] });
   t.equal((await gateway.store.webhooks.find(urlId))?.state, 'active', 'a test disables nothing');
-  for (const id of [urlId, gone.url.id]) await settings.set(id, { state: 'disabled' });
+  for (const id of [urlId, unreachable.url.id]) await settings.set(id, { state: 'disabled' });
   await t.rejects(tester.test(MAC), { code: 'no-webhook-url' });
   receiver.answer = (_request, response) => void response.writeHead(200).end();
   t.match(await tester.test(MAC, urlId), { deliveries: [{ status: 200, error: null }] });
@@ -106,6 +109,7 @@ t.test('a merchant may send at most 30 tests in any minute', async (t) => {
   for (let count = 1; count < TESTS_PER_MINUTE; count++) await tester.test(MAC);
   await t.rejects(tester.test(MAC), { code: 'rate-limited' });
   clock.advance(Seconds(30));
+  // The first test is a minute old now, so one more is allowed.
   await tester.test(MAC);
   await t.rejects(tester.test(MAC), { code: 'rate-limited' });
   await gateway.accounts.addMerchant('Birch');

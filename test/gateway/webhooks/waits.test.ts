@@ -1,4 +1,7 @@
-/** How long the gateway waits with a URL (interfaces.md §3): after Retry-After, and if the machine's clock is set. */
+/**
+ * How long the gateway waits before it sends to a URL (interfaces.md §3): after a Retry-After, and if the machine's
+ * clock is set forward or back, while the gateway runs or between two starts.
+ */
 import t from 'tap';
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
 import { FAILURES_TO_OPEN, FIRST_PROBE_WAIT } from '../../../gateway/webhooks/url/circuit.js';
@@ -59,6 +62,7 @@ async function setUpRestarts(test: Teardown): Promise<RestartSetup> {
   return { receiver, open };
 }
 
+// After FAILURES_TO_OPEN failures in a row a URL's circuit is open: it gets only single attempts, called probes.
 t.test('a clock set back by an hour delays neither a probe nor a new ping at an open circuit', async (t) => {
   const { clock, dates, options } = makeClocks();
   const { gateway, receiver } = await setUpWebhooks(t, {}, options);
@@ -88,8 +92,8 @@ t.test('a clock set back between two starts makes no retry wait longer than its 
   const clock = new ManualClock(systemClock.now());
   const { gateway } = await open(clock);
   receiver.answer = succeeding;
-  const span = await advanceToNextTimer(clock);
-  t.ok(span <= Seconds(5.5), `the retry waits ${span} ms`);
+  const waitMs = await advanceToNextTimer(clock);
+  t.ok(waitMs <= Seconds(5.5), `the retry waits ${waitMs} ms`);
   await eventually('it is delivered', async () => (await readDeliveries(gateway, ['delivered'])).length === 1);
 });
 
@@ -142,6 +146,7 @@ t.test('before Retry-After has passed neither a retry nor a new event goes to th
     (nowMs: number) => new Date(nowMs + Hours(1)).toUTCString(),
   ]) {
     const { clock, gateway, receiver } = await setUpWebhooks(t);
+    // A date in the header has whole seconds, so it is rounded up.
     receiver.answer = answerRetryAfter(retryAfterFor(systemClock.now() + 999));
     const lock = await connectedLock(t, gateway, MAC);
     const attempted = waitForEvents(gateway, 'delivery', 1);
@@ -151,6 +156,7 @@ t.test('before Retry-After has passed neither a retry nor a new event goes to th
     for (const sequence of [2, 3, 4]) await lock.send(testBytes(sequence));
     for (let minute = 1; minute < 59; minute++) {
       clock.advance(Minutes(1));
+      // Gives the gateway time for an attempt, which must not be made.
       await gateway.store.webhooks.find(1);
     }
     t.same(receivedSequences(receiver), [1]);

@@ -1,7 +1,8 @@
 /**
- * Which events a webhook URL with a filter gets: filters by reason, type of ping and label of the lock (interfaces.md
- * §3). A URL's cursor is the position in the log up to which the URL needs no further event; events that the filter
- * does not select have no delivery. An event for a disabled URL has the state `kept` until an operator recovers it.
+ * Which events a webhook URL with a filter gets: filters by reason, type of ping and label of the lock
+ * (interfaces.md §3). A URL's cursor is the position in the log up to which the URL needs no further event; events that
+ * the filter does not select have no delivery. An event for a disabled URL has the state `kept` until an operator
+ * recovers it.
  */
 import path from 'node:path';
 import t from 'tap';
@@ -51,6 +52,7 @@ async function cursorAtEnd({ store }: Gateway, urlId: number): Promise<void> {
 t.test('a URL gets the events that its filter selects; its cursor skips all others', async (t) => {
   const { gateway, receiver, urlId } = await setUpWebhooks(t);
   const { settings } = gateway.webhooks;
+  // Both conditions must hold: of the pings below, only those named THEFT pass.
   await settings.set(urlId, {
     filter: { reasons: ['REASON_THEFT', 'REASON_PERIOD_TRACKING'], pingTypes: ['cellular'] },
   });
@@ -77,7 +79,7 @@ t.test('a URL gets the events that its filter selects; its cursor skips all othe
   t.equal((await settings.set(urlId, { filter: { pingTypes: [] } })).url.filter, null);
   await lock.send(testBytes(8, { body: GPS }));
   await receiver.waitForRequests(3);
-  t.strictSame(receivedSequences(receiver), [2, 5, 8], 'skipped events stay skipped');
+  t.strictSame(receivedSequences(receiver), [2, 5, 8], 'without the filter, events skipped before are not sent');
 });
 
 t.test('of a disabled URL, only events that the filter selects can be recovered', async (t) => {
@@ -101,13 +103,13 @@ t.test('the filter uses the labels that a lock has when its event is read', asyn
   const { gateway, receiver, urlId } = await setUpWebhooks(t);
   await gateway.webhooks.settings.set(urlId, { filter: { labels: { city: 'Hamburg', fleet: 'a' } } });
   const lock = await connectedLock(t, gateway, MAC);
-  const label = (labels: Record<string, string>) => gateway.accounts.devices.change(MAC, { labels });
+  const setLabels = (labels: Record<string, string>) => gateway.accounts.devices.change(MAC, { labels });
   await lock.send(testBytes(1));
   await cursorAtEnd(gateway, urlId);
-  await label({ city: 'Hamburg' });
+  await setLabels({ city: 'Hamburg' });
   await lock.send(testBytes(2));
   await cursorAtEnd(gateway, urlId);
-  await label({ city: 'Hamburg', fleet: 'a', size: 'm' });
+  await setLabels({ city: 'Hamburg', fleet: 'a', size: 'm' });
   await lock.send(testBytes(3));
   await receiver.waitForRequests(1);
   t.strictSame(receivedSequences(receiver), [3]);
@@ -126,7 +128,7 @@ t.test('wrong filters are refused with a sentence', async (t) => {
   });
 });
 
-t.test('an event is resent only to the URLs whose filter selects it', async (t) => {
+t.test('an event is sent again only to URLs whose filter selects it', async (t) => {
   const { gateway, receiver, urlId } = await setUpWebhooks(t);
   const other = await testReceiver(t);
   const filter = { reasons: ['REASON_THEFT'] };

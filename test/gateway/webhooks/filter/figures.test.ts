@@ -1,6 +1,7 @@
 /**
- * The figures about undelivered events of a URL with a filter count only what passes it (quality.md §2, undelivered
- * events; interfaces.md §3, "What a URL gets"). Expected values come from the receivers and from what was sent.
+ * The figures about undelivered events of a URL with a filter count only events that pass it (quality.md §2,
+ * undelivered events; interfaces.md §3, "What a URL gets"). `behind` counts events that the URL's worker has not read
+ * from the log, `pending` those that wait for a retry. Expected values come from the receivers and from what was sent.
  */
 import { cpSync } from 'node:fs';
 import path from 'node:path';
@@ -23,8 +24,14 @@ import { UplinkSource } from '../../../helpers/store/append-fleet.js';
 import { openStore } from '../../../helpers/store/new-store.js';
 import { tempFolder } from '../../../helpers/store/temp-folder.js';
 
-const BODY = { kind: 'cellular', batteryPercent: 80, ebikeVolts: null, tetherState: 'detached', lockState: 'locked' };
-const STATE = { ...BODY, reason: 'REASON_STATE_PING', firmwareVersion: '2', position: null } as Ping;
+const CELLULAR = {
+  kind: 'cellular',
+  batteryPercent: 80,
+  ebikeVolts: null,
+  tetherState: 'detached',
+  lockState: 'locked',
+};
+const STATE = { ...CELLULAR, reason: 'REASON_STATE_PING', firmwareVersion: '2', position: null } as Ping;
 const THEFT = { ...STATE, reason: 'REASON_THEFT' } as Ping;
 const ONLY_THEFT = { reasons: ['REASON_THEFT'] };
 
@@ -33,7 +40,7 @@ async function backlogOf(store: { readFigures(): Promise<{ backlogs: readonly Ur
   return backlogs.find((each) => each.urlId === urlId);
 }
 
-t.test('a failing URL is behind with what passes its filter, and no other event makes it old', async (t) => {
+t.test('at a failing URL only events that pass its filter count as undelivered and have an age', async (t) => {
   const { gateway, receiver, urlId } = await setUpWebhooks(t, {}, { figuresThread: true });
   await gateway.webhooks.settings.set(urlId, { filter: ONLY_THEFT });
   receiver.answer = (_request, response) => void response.writeHead(500).end();
@@ -47,15 +54,15 @@ t.test('a failing URL is behind with what passes its filter, and no other event 
     return behind + pending === thefts;
   });
   const { oldestReceivedAtMs, dead } = (await backlogOf(gateway.store, urlId)) as UrlBacklog;
-  const first = (await gateway.store.readEvents(1, LOG_START, 3))[2];
-  t.equal(oldestReceivedAtMs, first?.receivedAtMs, 'the first theft is the oldest');
+  const [, , firstTheft] = await gateway.store.readEvents(1, LOG_START, 3);
+  t.equal(oldestReceivedAtMs, firstTheft?.receivedAtMs, 'the first theft is the oldest');
   t.equal(dead, 0);
   for (let sequence = 61; sequence <= 70; sequence += 1) await lock.send(testBytes(sequence, { body: STATE }));
   const { behind = 0, pending = 0 } = (await backlogOf(gateway.store, urlId)) ?? {};
-  t.equal(behind + pending, thefts, 'ten more that it does not get change nothing');
+  t.equal(behind + pending, thefts, 'ten more events that do not pass change nothing');
 });
 
-t.test('a disabled URL is behind with what passes its present filter', async (t) => {
+t.test('a disabled URL is behind by the events that pass its filter with the locks’ present labels', async (t) => {
   const { gateway, receiver, urlId } = await setUpWebhooks(t);
   await gateway.webhooks.settings.set(urlId, { filter: ONLY_THEFT, state: 'disabled' });
   const lock = await connectedLock(t, gateway, testMac());
@@ -64,15 +71,16 @@ t.test('a disabled URL is behind with what passes its present filter', async (t)
   await lock.send(testBytes(6, { body: THEFT }));
   t.match(await backlogOf(gateway.store, urlId), { behind: 1, oldestReceivedAtMs: Number });
   await gateway.webhooks.settings.set(urlId, { filter: { labels: { city: 'Hamburg' } } });
-  t.match(await backlogOf(gateway.store, urlId), { behind: 0 }, 'the filter of now counts');
+  t.match(await backlogOf(gateway.store, urlId), { behind: 0 }, 'no lock has the label');
   await gateway.accounts.devices.change(testMac(), { labels: { city: 'Hamburg' } });
-  t.match(await backlogOf(gateway.store, urlId), { behind: 1 }, 'and the labels of now');
+  t.match(await backlogOf(gateway.store, urlId), { behind: 1 }, 'the lock has it now');
   await gateway.webhooks.settings.set(urlId, { filter: { reasons: [], labels: {} } });
   t.match(await backlogOf(gateway.store, urlId), { behind: 6 });
   t.equal(receiver.requests.length, 0);
 });
 
-t.test('blocks of the log are counted right: partly passed, growing, and with erased events', async (t) => {
+// Which events pass a filter is cached for blocks of 4,096 events.
+t.test('behind is right when the log grows, the cursor moves into a block, and events are erased', async (t) => {
   const store = await openStore(tempFolder(t));
   t.teardown(() => store.close());
   await store.addMerchant(MERCHANT, 1);
@@ -91,21 +99,22 @@ t.test('blocks of the log are counted right: partly passed, growing, and with er
     for (const each of commit.incoming) deviceIds.push(each.deviceId);
     await store.append(commit);
   };
-  const passing = (deviceId: number, after = 0): number =>
-    deviceIds.filter((each, index) => index + 1 > after && each === deviceId).length;
+  /** How many events of a lock are in the log after this id. Ids count from 1. */
+  const eventsOf = (deviceId: number, afterId = 0): number =>
+    deviceIds.filter((each, index) => index + 1 > afterId && each === deviceId).length;
   await append(6_000);
-  t.equal((await backlogOf(store, urlId))?.behind, passing(2));
+  t.equal((await backlogOf(store, urlId))?.behind, eventsOf(2));
   await append(6_000);
-  t.equal((await backlogOf(store, urlId))?.behind, passing(2), 'the log has grown');
+  t.equal((await backlogOf(store, urlId))?.behind, eventsOf(2), 'the log has grown');
   await store.recordProgress([{ urlId, attempts: [], cursor: positionAfter(5_000) }]);
-  t.equal((await backlogOf(store, urlId))?.behind, passing(2, 5_000), 'the cursor has moved into a block');
+  t.equal((await backlogOf(store, urlId))?.behind, eventsOf(2, 5_000), 'the cursor has moved into a block');
   await store.changeDevice({ mac: testMac(3), labels: { city: 'Hamburg' } });
-  t.equal((await backlogOf(store, urlId))?.behind, passing(2, 5_000) + passing(3, 5_000));
+  t.equal((await backlogOf(store, urlId))?.behind, eventsOf(2, 5_000) + eventsOf(3, 5_000));
   await store.eraseDevice(2, null);
-  t.equal((await backlogOf(store, urlId))?.behind, passing(3, 5_000), 'erased events are gone');
+  t.equal((await backlogOf(store, urlId))?.behind, eventsOf(3, 5_000), 'erased events are gone');
 });
 
-t.test('after a kill, a URL gets what passes its filter and nothing else, and the figures are right', async (t) => {
+t.test('after a kill, a URL gets the events that pass its filter, each once in order', async (t) => {
   const folder = tempFolder(t);
   const gateway = await openGateway(t, folder);
   await gateway.accounts.addMerchant(MERCHANT);
@@ -126,16 +135,16 @@ t.test('after a kill, a URL gets what passes its filter and nothing else, and th
     const { behind = 1, pending = 1 } = (await backlogOf(restarted.store, url.id)) ?? {};
     return behind + pending === 0;
   });
-  t.strictSame(receivedSequences(receiver).slice(before), [3, 6, 9, 12, 15, 18, 21, 24, 27, 30], 'in order, each once');
+  t.strictSame(receivedSequences(receiver).slice(before), [3, 6, 9, 12, 15, 18, 21, 24, 27, 30]);
 });
 
-t.test('a URL of a store from before there were filters gets everything', async (t) => {
+t.test('a URL of a store that was made before filters existed gets everything', async (t) => {
   const folder = tempFolder(t);
   const db = openDurable(path.join(folder, 'lockgate.sqlite'));
   const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
   const steps = Object.keys(await migrationProvider.getMigrations()).sort();
-  const before = steps[steps.findIndex((name) => name.endsWith('webhook-filter')) - 1] as string;
-  t.notOk((await new Migrator({ db: tables, provider: migrationProvider }).migrateTo(before)).error);
+  const stepBeforeFilters = steps[steps.findIndex((name) => name.endsWith('webhook-filter')) - 1] as string;
+  t.notOk((await new Migrator({ db: tables, provider: migrationProvider }).migrateTo(stepBeforeFilters)).error);
   db.exec(`INSERT INTO merchant (id, name, created_at_ms) VALUES (1, 'Amber', 1);
     INSERT INTO device (id, mac, merchant_id, simulated, created_at_ms) VALUES (7, 'A4C138000001', 1, 0, 1);
     INSERT INTO webhook_url (id, merchant_id, url, headers, secret_sealed, state, cursor, created_at_ms)

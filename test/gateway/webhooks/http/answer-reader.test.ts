@@ -12,10 +12,10 @@ import { postRequestBytes } from '../../../../gateway/webhooks/sending/http/requ
 
 const RUNS = 1500;
 
-/** What a client made of an answer, if known with its body; undefined if it is not valid or not complete. */
+/** How a client read an answer, with the body where it is comparable; undefined if it is not valid or not complete. */
 type Seen = { readonly status: number; readonly body?: string } | undefined;
 
-/** What our reader sees in these pieces, after which the receiver closes the connection. */
+/** What the gateway's reader sees in these pieces, after which the receiver closes the connection. */
 function readPieces(pieces: readonly Buffer[]): Seen {
   const reader = new AnswerReader();
   try {
@@ -59,6 +59,7 @@ function readWithNode(bytes: Buffer): Promise<Seen> {
   });
 }
 
+// The parts of which random answers are made. Valid and invalid ones are mixed.
 const oneOf = fc.constantFrom;
 const statusLines = [
   ...[
@@ -121,6 +122,7 @@ const bodies = [
     '2\r\nok\r\n',
   ],
 ];
+// What comes before the answer; often nothing.
 const informational = [
   '',
   '',
@@ -135,7 +137,7 @@ const answers = fc
   .tuple(oneOf(...informational), oneOf(...statusLines), fc.array(oneOf(...fields), { maxLength: 4 }), oneOf(...bodies))
   .map(([before, statusLine, lines, body]) => `${before}${[statusLine, ...lines].join('\r\n')}\r\n\r\n${body}`);
 
-/** Cuts a text into pieces of these lengths, repeated. */
+/** Cuts bytes into pieces of these lengths, repeated. */
 function cut(bytes: Buffer, lengths: readonly number[]): Buffer[] {
   const pieces: Buffer[] = [];
   for (let at = 0, index = 0; at < bytes.length; index += 1) {
@@ -156,6 +158,7 @@ t.test('answers mean the same as to Node’s client, in whatever pieces they arr
       if (expected !== undefined) validCount += 1;
       for (const pieces of [[bytes], cut(bytes, sizes), cut(bytes, [1])]) {
         const seen = readPieces(pieces);
+        // Equal in all members that `expected` has: it may lack the body.
         deepStrictEqual(seen && { ...seen, ...expected }, seen);
         deepStrictEqual(seen?.status, expected?.status);
       }
@@ -165,7 +168,7 @@ t.test('answers mean the same as to Node’s client, in whatever pieces they arr
   t.ok(validCount > RUNS / 20, `${validCount} valid answers were compared`);
 });
 
-t.test('what is not HTTP fails at its first line, without waiting for an end of the head', (t) => {
+t.test('bytes that are not HTTP fail at their first line, without waiting for the end of a head', (t) => {
   for (const text of [
     'SSH-2.0-OpenSSH_9\r\n',
     '220 mail.test ESMTP\r\n',
@@ -191,7 +194,7 @@ t.test('heads and informational answers have limits', (t) => {
   t.end();
 });
 
-t.test('a connection carries another request only if nothing of the answer is left', (t) => {
+t.test('a connection is reused only if the answer allows it and no bytes of it are left to read', (t) => {
   const keeps = (...texts: string[]): boolean => {
     const reader = new AnswerReader();
     for (const text of texts) if (reader.read(Buffer.from(text))) return reader.keepsConnection;

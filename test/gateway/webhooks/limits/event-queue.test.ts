@@ -1,8 +1,8 @@
 /**
- * The event queue of a webhook URL reads the log only when the log may have events that the queue has not read. A
- * worker asks the queue for events after each attempt; if the queue read the log each time, there would be a read for
- * each delivery. Although reads are saved, no event may be missed. The store here has only the two reads that the queue
- * makes.
+ * The event queue of a webhook URL reads the log only when the log may have events that the queue has not read. The
+ * URL's worker asks the queue for events after each attempt; if the queue read the log each time, there would be a read
+ * for each delivery. Although reads are saved, no event may be missed. The store here has only the two reads that the
+ * queue makes.
  */
 import t from 'tap';
 import { LOG_START } from '../../../../gateway/store/contract/log/log-position.js';
@@ -54,7 +54,7 @@ t.test('a full page may be followed by another', async (t) => {
   const { log, queue } = setUp();
   log.lastId = 2 * EVENTS_PER_READ;
   await readAll(queue);
-  t.same([queue.length, log.reads], [2 * EVENTS_PER_READ, 3]);
+  t.same([queue.length, log.reads], [2 * EVENTS_PER_READ, 3], 'the third page is empty');
 });
 
 t.test('a commit during a read is read after it', async (t) => {
@@ -82,5 +82,5 @@ t.test('events are read again after a failed read, and after a lock was erased d
     queue.forgetLock(2);
   };
   await readAll(queue);
-  t.same([queue.length, log.reads], [1, 3]);
+  t.same([queue.length, log.reads], [1, 3], 'one event, from the failed read, the disturbed one and another');
 });

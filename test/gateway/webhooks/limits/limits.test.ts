@@ -31,7 +31,10 @@ import { openStore } from '../../../helpers/store/new-store.js';
 import { tempFolder } from '../../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
+/** The kind of key for certificates: an elliptic curve, since RSA keys take long to make. */
 const EC = { keyType: 'ec', curve: 'P-256', algorithm: 'sha256' } as const;
+/** The number of an IP address among the types of a certificate's alternative names (RFC 5280). */
+const IP_ADDRESS = 7;
 
 /** An authority, and a certificate for 127.0.0.1 that it has signed. */
 async function privateAuthority() {
@@ -45,7 +48,7 @@ async function privateAuthority() {
   const signed = await generate([{ name: 'commonName', value: 'hooks' }], {
     ...EC,
     ca: { key: authority.private, cert: authority.cert },
-    extensions: [{ name: 'subjectAltName', altNames: [{ type: 7, ip: '127.0.0.1' }] }],
+    extensions: [{ name: 'subjectAltName', altNames: [{ type: IP_ADDRESS, ip: '127.0.0.1' }] }],
   });
   return { ca: authority.cert, caKey: authority.private, cert: signed.cert, key: signed.private };
 }
@@ -80,7 +83,8 @@ t.test('attempts at a URL with a rate are evenly spaced, and other events wait',
   t.strictSame(attemptTimesMs, [0, 500, 1000, 1500, 2000]);
 });
 
-t.test('retries and probes count in the rate too', async (t) => {
+// After FAILURES_TO_OPEN failures in a row a URL gets only single attempts, called probes.
+t.test('the rate limits retries and probes too', async (t) => {
   const { clock, gateway, receiver, urlId } = await setUpWebhooks(t);
   await gateway.webhooks.settings.set(urlId, { attemptsPerSecond: 0.1 });
   const startMs = clock.now();
@@ -95,6 +99,7 @@ t.test('retries and probes count in the rate too', async (t) => {
   while (receiver.requests.length < count) {
     const before = receiver.requests.length;
     clock.advance(Seconds(1));
+    // The rate allows an attempt every 10 s.
     if ((clock.now() - startMs) % Seconds(10) !== 0) continue;
     await eventually('an attempt or its wait', () => receiver.requests.length > before || clock.pending > 0);
     await new Promise<void>((resolve) => afterThisTurn(resolve));
@@ -106,7 +111,7 @@ t.test('retries and probes count in the rate too', async (t) => {
   );
 });
 
-t.test('a rate has no catch-up after a pause, and a clock that is set back holds nothing up', async (t) => {
+t.test('after a pause attempts are not made up for, and a clock that is set back delays nothing', async (t) => {
   const rate = new AttemptRate(2, 0);
   t.equal(rate.free(Seconds(60)), 1, 'a minute without attempts allows one');
   rate.started(Seconds(60));
@@ -116,8 +121,9 @@ t.test('a rate has no catch-up after a pause, and a clock that is set back holds
   const fast = new AttemptRate(1000, 0);
   t.ok(fast.free(Seconds(1)) <= 50, 'at high rates 50 ms of attempts may start together');
   let started = 0;
-  for (let atMs = 0; atMs <= Seconds(1); atMs += 7)
-    for (; fast.free(Seconds(1) + atMs) > 0; started += 1) fast.started(Seconds(1) + atMs);
+  // Looked at every 7 ms for a second.
+  for (let passedMs = 0; passedMs <= Seconds(1); passedMs += 7)
+    for (; fast.free(Seconds(1) + passedMs) > 0; started += 1) fast.started(Seconds(1) + passedMs);
   t.ok(started > 950 && started <= 1050, `${started} in a second`);
 });
 
@@ -136,7 +142,7 @@ t.test('an attempt ends at the time limit of its URL', async (t) => {
   t.match(await attempts(), [{ status: null, error: 'no complete answer within 2 s' }]);
 });
 
-t.test('a receiver whose certificate is of a private authority gets deliveries only if the URL names it', async (t) => {
+t.test('a receiver with a certificate of a private authority gets deliveries only if the URL names that', async (t) => {
   const { ca, ...certificate } = await privateAuthority();
   const { clock, gateway, urlId } = await setUpWebhooks(t);
   const { settings } = gateway.webhooks;
