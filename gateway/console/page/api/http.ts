@@ -39,7 +39,7 @@ export async function getJson<Answer>(
   query: Readonly<Record<string, string | number | null>> = {},
 ): Promise<Answer> {
   const given = Object.entries(query).filter(([, value]) => value !== null && value !== '');
-  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+  const text = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]));
   return (await call('GET', text.size > 0 ? `${path}?${text}` : path)) as Answer;
 }
 

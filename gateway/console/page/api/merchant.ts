@@ -1,4 +1,7 @@
-/** The merchant's documented operations that the dashboard calls, and its own login, sessions and keys. */
+/**
+ * The merchants' operations that the dashboard calls: the documented ones below `/v1` (docs/http.md), and below
+ * `/console` those of its own login, sessions and keys.
+ */
 import { BEGINNING } from './beginning.js';
 import { getJson, type Page, sendJson } from './http.js';
 import type {
@@ -24,7 +27,7 @@ import type {
   Why,
 } from './shapes.js';
 
-/** A part of a path. */
+/** Escapes a part of a path. */
 const part = encodeURIComponent;
 type Query = Readonly<Record<string, string | number | null>>;
 
@@ -32,8 +35,11 @@ type Query = Readonly<Record<string, string | number | null>>;
 const MAX_URLS = 6;
 const MAX_DELIVERIES = 300;
 const NO_ATTEMPTS: WebhookFigures = {
-  ...{ attempts: 0, success_rate: null, p95_ms: null },
-  ...{ last_success_at: null, last_error: null },
+  attempts: 0,
+  success_rate: null,
+  p95_ms: null,
+  last_success_at: null,
+  last_error: null,
 };
 
 /** A webhook URL in the merchants' answers. */
@@ -61,7 +67,9 @@ export const merchantApi = Object.freeze({
   revokeKey: (id: string) => sendJson<ApiKey>('POST', `/console/keys/${part(id)}/revoke`),
 
   lock: (mac: string) => getJson<LockDetail>(`/v1/locks/${part(mac)}`),
-  rename: (mac: string, name: string | null) => sendJson<LockDetail>('PATCH', `/v1/locks/${part(mac)}`, { name }),
+  // Null would leave the name as it is.
+  rename: (mac: string, name: string | null) =>
+    sendJson<LockDetail>('PATCH', `/v1/locks/${part(mac)}`, { name: name ?? '' }),
   pings: (mac: string, query: Query) => getJson<Page<Ping>>(`/v1/locks/${part(mac)}/pings`, query),
   history: (mac: string, query: Query) => getJson<LockHistory>(`/v1/locks/${part(mac)}/history`, query),
   track: (mac: string, query: Query) => getJson<Track>(`/v1/locks/${part(mac)}/track`, query),
@@ -77,7 +85,7 @@ export const merchantApi = Object.freeze({
     return { data: data.map(webhookOf) };
   },
   webhookFigures: async ({ figures }: WebhookUrl) => figures ?? NO_ATTEMPTS,
-  lockDeliveries: (mac: string, span: { from: string }) => loadLockDeliveries(mac, span.from),
+  lockDeliveries: (mac: string, { from }: { from: string }) => loadLockDeliveries(mac, from),
   deliveries: (id: number, query: Query) => getJson<Page<Delivery>>(`/v1/webhooks/${id}/deliveries`, query),
   deliveryHours: (id: number) => getJson<{ data: readonly DeliveryHour[] }>(`/v1/webhooks/${id}/hours`),
   resend: (id: number, event: string) =>
@@ -85,8 +93,8 @@ export const merchantApi = Object.freeze({
   recover: (id: number) => sendJson<unknown>('POST', `/v1/webhooks/${id}/recover`, { since: BEGINNING }),
 
   users: (query: Query) => getJson<Page<User>>('/v1/users', query),
-  changeUser: (id: string, change: { dashboard: DashboardRole | null }) =>
-    sendJson<User>('PATCH', `/v1/users/${part(id)}`, change),
+  changeUser: (id: string, { dashboard }: { dashboard: DashboardRole | null }) =>
+    sendJson<User>('PATCH', `/v1/users/${part(id)}`, { dashboard: dashboard ?? 'none' }),
   removeUser: (id: string) => sendJson<null>('DELETE', `/v1/users/${part(id)}`),
   invitations: () => getJson<Page<Invitation>>('/v1/invitations'),
   invite: (invitation: { dashboard: DashboardRole; username?: string }) =>
@@ -110,6 +118,7 @@ async function loadLockDeliveries(mac: string, from: string): Promise<LockDelive
   return (await Promise.all(loaded)).flat();
 }
 
+/** The name of a URL in a timeline: its origin, and its id too if another URL has the same origin. */
 function targetOf({ id, name }: WebhookUrl, urls: readonly WebhookUrl[]): string {
   return urls.some((url) => url.name === name && url.id !== id) ? `${name} (${id})` : name;
 }

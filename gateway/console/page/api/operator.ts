@@ -3,7 +3,7 @@
  * page's own login and session.
  */
 import { BEGINNING } from './beginning.js';
-import type { ConsoleApi } from './console-api.js';
+import type { ConsoleApi } from './console-calls.js';
 import { ApiFailure, getJson, sendJson } from './http.js';
 import {
   type CommandOutcome,
@@ -23,7 +23,7 @@ import {
 } from './operator-shapes.js';
 import type { DeliveryHour, LockHistory, Ping, Track, WebhookFigures, Why } from './shapes.js';
 
-/** A part of a path. */
+/** Escapes a part of a path. */
 const part = encodeURIComponent;
 /** Who asked for a command, as lists of commands show it. The audit log names the token. */
 const ASKED_BY = 'console';
@@ -33,13 +33,14 @@ const MAX_FINDINGS = 20;
 /** The maximum number of deliveries in one answer. */
 const MAX_LOCK_DELIVERIES = 500;
 
-/** A page of an answer. */
+/** The member of an answer that has only one page of a list. */
 interface Paged {
   readonly next_cursor: string | null;
 }
 
 const calls: ConsoleApi = {
-  rename: (mac, name) => sendJson<unknown>('PATCH', `/devices/${part(mac)}`, { name }),
+  // Null would leave the name as it is.
+  rename: (mac, name) => sendJson<unknown>('PATCH', `/devices/${part(mac)}`, { name: name ?? '' }),
   lock: async (mac) => lockDetailOf(await getJson<OperatorLockDetail>(`/devices/${part(mac)}`)),
   history: (mac, { from }) => getJson<LockHistory>(`/devices/${part(mac)}/history`, { since: from }),
   pings: async (mac, { from, limit }) => {

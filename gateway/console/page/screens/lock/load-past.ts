@@ -1,7 +1,7 @@
 /** Loads what the Lock screen shows of a lock's past: states, pings, findings, commands and deliveries. */
 import { Days, Minutes } from '../../../../../proto/clock.js';
 import type { TimeRange } from '../../../timeline/timeline-data.js';
-import type { ConsoleApi } from '../../api/console-api.js';
+import type { ConsoleApi } from '../../api/console-calls.js';
 import type { Command } from '../../api/shapes.js';
 import { runClock } from '../../app/run-clock.js';
 import type { LockPast } from '../../timeline/lock-timeline.js';
