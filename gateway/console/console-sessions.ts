@@ -1,7 +1,7 @@
 /**
- * Sessions of the console: users of merchants log in with their passwords, operators with a one-time link (console.md,
- * Login). The store has only hashes of tokens. A token is 32 random bytes, which can't be guessed, so a fast hash
- * without a key is enough.
+ * Sessions of the console, for the routes of login and sessions in http/: users of merchants log in with their
+ * passwords, operators with a one-time link (README.md, A session). The store has only hashes of tokens. A token is 32
+ * random bytes, which can't be guessed, so a fast hash without a key is enough.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { type Clock, Hours, type Milliseconds, Minutes } from '../../proto/clock.js';
@@ -22,8 +22,10 @@ export const CONSOLE_SESSION_LIFE: Milliseconds = Hours(12);
 export const LINK_LIFE: Milliseconds = Minutes(5);
 
 const TOKEN_BYTES = 32;
+/** The tokens of sessions and of links: a prefix, and 32 bytes as 43 characters of base64url. */
 const SESSION_TEXT = /^lgc_[A-Za-z0-9_-]{43}$/;
 const LINK_TEXT = /^lgl_[A-Za-z0-9_-]{43}$/;
+/** How much of the User-Agent header is stored. */
 const MAX_AGENT_CHARS = 200;
 
 export interface ConsoleSessionsParts {
@@ -73,7 +75,8 @@ export class ConsoleSessions {
     const merchants = await store.listMerchants();
     const named = merchants.find(({ name, closedAtMs }) => closedAtMs === null && name === merchant.trim());
     const outcome = await users.checkPassword({ ...login, merchantId: named?.id ?? NO_MERCHANT });
-    if (outcome.result !== 'right' || named === undefined) return outcome.result === 'right' ? REFUSED : outcome;
+    if (outcome.result !== 'right') return outcome;
+    if (named === undefined) return REFUSED;
     const user = await store.people.findUser(named.id, outcome.userId);
     if (user === null || user.dashboardRole === null) return { result: 'no-role' };
     const token = `lgc_${randomBytes(TOKEN_BYTES).toString('base64url')}`;

@@ -1,6 +1,7 @@
 /**
  * The street tiles of the pages' maps: images of a tile server that the operator names (`--map-tiles`). Without them
- * the pages load nothing from another origin. Pure.
+ * the pages load nothing from another origin. The values end up in the pages' HTML and Content-Security-Policy, so what
+ * could break out of either is refused here. Pure.
  */
 
 /** A tile server. */
@@ -13,9 +14,12 @@ export interface MapTiles {
   readonly attribution: string;
 }
 
-/** A host with its port: nothing that would end a source of the policy, which a URL's host may contain. */
+/** A host with its port, such as `tiles.example:8443`; no comma or semicolon, which would end a rule of the policy. */
 const HOST = /^[\w.:[\]-]+$/;
-/** What is after the origin: nothing that would end an attribute of the HTML or a rule of the policy. */
+/**
+ * What follows the origin, such as `/{z}/{x}/{y}.png`, without characters that end an attribute of the HTML or a rule
+ * of the policy.
+ */
 const PATH = /^\/[^\s"'<>\\#;]*$/;
 /** What Leaflet replaces; `{r}` is `@2x` on a fine screen. */
 const PLACEHOLDERS = ['{z}', '{x}', '{y}', '{r}'];
@@ -28,6 +32,7 @@ const PLACEHOLDERS = ['{z}', '{x}', '{y}', '{r}'];
 export function readMapTiles(address: string, attribution: string): MapTiles | undefined {
   if (!URL.canParse(address)) return undefined;
   const { protocol, origin, host, username, password } = new URL(address);
+  // Taken from the text, since a parsed URL has its braces escaped.
   const path = address.replace(/^\w+:\/\/[^/?#]*/, '');
   const placeholders: readonly string[] = path.match(/\{[^}]*\}/g) ?? [];
   const isComplete = ['{z}', '{x}', '{y}'].every((each) => placeholders.includes(each));

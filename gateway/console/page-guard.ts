@@ -1,6 +1,6 @@
 /**
- * Checks requests with a session's cookie (console.md, Login). A browser sends the cookie by itself, also with requests
- * that another site's page makes, so the guard lets through only requests that our own page made.
+ * Checks requests with a session's cookie (README.md, A request of a page). A browser sends the cookie by itself, also
+ * with requests that another site's page makes, so the guard lets through only requests that our own page made.
  *
  * - The Host must be one of ours. Otherwise an attacker's name that resolves to this machine (DNS rebinding) would
  *   count as the same origin as the attacker's page, which could then log in and read.
@@ -39,8 +39,8 @@ export class PageGuard {
   }
 
   /**
-   * Whether the request's headers say that our page made it. A refusal must then not have the header that opens the
-   * browser's login dialog.
+   * Whether the request's headers say that our page made it. A refusal must then not have the header WWW-Authenticate,
+   * which would open the browser's login dialog.
    */
   isOfPage({ headers }: PageRequest): boolean {
     return headers[PAGE_HEADER] !== undefined || headers['sec-fetch-site'] === 'same-origin';
@@ -76,7 +76,7 @@ export class PageGuard {
 
   #checkConnection(request: PageRequest): void {
     const name = hostName(request.headers.host);
-    const isLoopback = isLoopbackName(name) && isLoopbackName(this.#proxies.clientOf(request as never));
+    const isLoopback = isLoopbackName(name) && isLoopbackName(this.#proxies.clientOf(request));
     if (this.isHttps(request) || isLoopback) return;
     throw new Refusal({
       status: 403,
@@ -99,7 +99,7 @@ function crossSite(why: string): Refusal {
   return new Refusal({ status: 403, code: 'cross-site', detail: `the request was not made by the console: ${why}` });
 }
 
-/** The name or address in a Host header, without the port, in lower case. */
+/** The name or address in a Host header, without the port, in lower case: `::1` of `[::1]:8080`; empty if malformed. */
 function hostName(host: string | undefined): string {
   const [, bracketed, plain = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(host ?? '') ?? [];
   return (bracketed ?? plain).toLowerCase();

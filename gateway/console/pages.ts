@@ -24,7 +24,7 @@ export const PAGE_FILES_PATH = '/console/';
 
 const MANIFEST = 'manifest.json';
 
-/** An entry of manifest.json: a script that a page or a worker starts with, or the style sheet. */
+/** An entry of manifest.json: a script that a page or a worker starts with, or the style sheet (`console`). */
 interface ManifestEntry {
   readonly file: string;
   /** The scripts that the entry's script imports. */
@@ -36,6 +36,7 @@ interface Manifest {
   readonly files: readonly string[];
 }
 
+/** The content type of a file by the ending of its name. */
 const TYPES: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
@@ -74,6 +75,7 @@ let loadedPages: Pages | undefined;
 export function loadPages(): Pages {
   // The compiled module is in dist/gateway/console/, or part of the program's bundle in dist/program/.
   const folders = ['../console/', '../../console/'].map((path) => new URL(path, import.meta.url));
+  // If neither folder has the pages, the constructor says so.
   loadedPages ??= new Pages(
     folders.find((folder) => existsSync(new URL(MANIFEST, folder))) ?? new URL(folders[0] ?? ''),
   );

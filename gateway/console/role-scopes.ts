@@ -1,4 +1,4 @@
-/** What a role on the dashboard may do, as scopes of API keys (interfaces.md §2, Users of the dashboard). Pure. */
+/** What a role on the merchants' dashboard may do, as scopes of API keys (docs/interfaces.md §2). Pure. */
 import type { DashboardRole } from '../store/contract/merchants/dashboard-roles.js';
 import type { KeyScope } from '../store/contract/merchants/key-scopes.js';
 

@@ -16,10 +16,12 @@ const RETRY_AFTER = Seconds(2);
 /** Maximum number of events in a batch; more are only counted. */
 const MAX_BATCH_EVENTS = 5_000;
 
+/** The open tabs, each with what waits for it. */
 const tabs = new Map<MessagePort, TailOutbox>();
 let locks = new LiveLocks();
 let state: LiveState = 'connecting';
 let source: EventSource | null = null;
+/** The changes of locks that the tabs will get next. */
 let batch: LiveChange[] = [];
 /** The gateway's events that the tabs will get next, as JSON, and how many were left out. */
 let events: string[] = [];
@@ -39,6 +41,7 @@ addEventListener('connect', (event) => {
     if (data.type === 'bye') tabs.delete(tab);
     else if (data.type === 'taken') tabs.get(tab)?.noteTaken();
     else welcome(tab, data.path);
+    // The stream ends with the last tab.
     if (tabs.size > 0) return;
     close();
     state = 'connecting';
@@ -58,13 +61,11 @@ function follow(path: string): void {
   setState('connecting');
   const opened = new EventSource(path);
   source = opened;
-  const take = (type: LiveChange['type']) => (event: MessageEvent<string>) => {
-    setState('live');
-    add(readChange(type, event.data));
-  };
-  opened.addEventListener('snapshot', take('snapshot'));
-  opened.addEventListener('lock', take('lock'));
-  opened.addEventListener('removed', take('removed'));
+  for (const type of ['snapshot', 'lock', 'removed'] as const)
+    opened.addEventListener(type, ({ data }: MessageEvent<string>) => {
+      setState('live');
+      addChange(readChange(type, data));
+    });
   opened.addEventListener('event', ({ data }: MessageEvent<string>) => addEvent(data));
   opened.addEventListener('skipped', ({ data }: MessageEvent<string>) => {
     skipped += JSON.parse(data).events;
@@ -87,7 +88,7 @@ async function recover(opened: EventSource, path: string): Promise<void> {
   } else systemClock.after(RETRY_AFTER, () => opened === source && follow(path));
 }
 
-/** Forgets all locks too: the next session may be another merchant's. */
+/** Ends the stream, and forgets all locks: the next session may be another merchant's. */
 function close(): void {
   source?.close();
   source = null;
@@ -95,7 +96,7 @@ function close(): void {
   batch = [];
 }
 
-function add(change: LiveChange): void {
+function addChange(change: LiveChange): void {
   locks.apply(change);
   batch.push(change);
   // The tabs show nothing before they have the whole snapshot, so it does not wait.

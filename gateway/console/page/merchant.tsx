@@ -21,6 +21,7 @@ import { NowScreen } from './screens/now-screen.js';
 import { TraceScreen } from './screens/trace-screen.js';
 import { Action } from './view/parts.js';
 
+/** The stream of the merchant's locks. */
 const LOCK_STREAM = '/v1/stream';
 
 function Dashboard({ liveWorker, traceWorker }: PageAddresses): JSX.Element | null {
@@ -28,6 +29,7 @@ function Dashboard({ liveWorker, traceWorker }: PageAddresses): JSX.Element | nu
   const { session, read, end } = useSession(merchantApi.session);
   const [invitation, setInvitation] = useState(takeInvitation);
   const screens = useMemo(() => (session ? screensOf(session, traceWorker) : []), [session, traceWorker]);
+  // A person with an invitation's link is no user yet, and has no session.
   if (invitation !== null) {
     const accepted = (): void => {
       setInvitation(null);
@@ -35,6 +37,7 @@ function Dashboard({ liveWorker, traceWorker }: PageAddresses): JSX.Element | nu
     };
     return <InvitationScreen token={invitation} onLogin={accepted} />;
   }
+  // The page stays empty until the gateway has said whether there is a session.
   if (session === undefined) return null;
   if (session === null) return <LoginScreen onLogin={read} />;
   return (

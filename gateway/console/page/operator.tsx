@@ -39,13 +39,14 @@ function Console({ liveWorker, traceWorker }: PageAddresses): JSX.Element | null
     () => [...screensOf(traceWorker), ...gatewayScreens(liveWorker)],
     [traceWorker, liveWorker, sessionId],
   );
-  const goOn = (): void => {
+  const showConsole = (): void => {
     setLink(null);
     read();
   };
-  if (link !== null) return <LinkScreen key={link} token={link} hasSession={Boolean(session)} onLogin={goOn} />;
+  if (link !== null) return <LinkScreen key={link} token={link} hasSession={Boolean(session)} onLogin={showConsole} />;
+  // The page stays empty until the gateway has said whether there is a session.
   if (session === undefined) return null;
-  if (session === null) return <LinkScreen token={null} hasSession={false} onLogin={goOn} />;
+  if (session === null) return <LinkScreen token={null} hasSession={false} onLogin={showConsole} />;
   return (
     <ApiProvider value={operatorApi}>
       <LiveProvider worker={worker} path={LOCK_STREAM} onSessionEnded={end}>
@@ -66,6 +67,7 @@ function screensOf(traceWorker: string): readonly Screen[] {
   ];
 }
 
+/** Who is logged in. The token in the data folder has no name that people gave it. */
 function Account({ session, onEnd }: { readonly session: OperatorSession; readonly onEnd: () => void }): JSX.Element {
   return (
     <>

@@ -1,7 +1,12 @@
 /** What the power model lets a lock do in a state, in words for people. Pure. */
 import type { StateRow } from '../../../proto/power/model.js';
 
-/** Such as `allows theft pings, daily pings, commands`. @param row a state's row in the power model's table */
+/**
+ * Such as `allows theft pings, daily pings, commands`. The high window is the daily span of hours in which a lock in
+ * the mode HIGH stays connected.
+ *
+ * @param row a state's row in the power model's table
+ */
 export function describeAllowed(row: StateRow): string {
   const allowed = [
     row.theft && 'theft pings',

@@ -20,9 +20,9 @@ export function deliveryRows({ deliveries }: TimelineData, axis: TimeAxis): Row[
   if (shown.length < targets.length) rows.push(rowOf('to other URLs', targets.slice(shown.length)));
   return rows;
 
-  function rowOf(name: string, ofRow: readonly string[]): Row {
-    const own = deliveries.filter(({ target }) => ofRow.includes(target));
-    const shapes = (top: number): Shape[] => own.flatMap((each) => deliveryShapes(each, axis, top + ROW_HEIGHT / 2));
+  function rowOf(name: string, rowTargets: readonly string[]): Row {
+    const ofRow = deliveries.filter(({ target }) => rowTargets.includes(target));
+    const shapes = (top: number): Shape[] => ofRow.flatMap((each) => deliveryShapes(each, axis, top + ROW_HEIGHT / 2));
     return { name, height: ROW_HEIGHT, shapes };
   }
 }

@@ -1,4 +1,4 @@
-/** A row of a timeline. Types and its usual height only. */
+/** A row of a timeline, which timeline-layout.ts places below the one before. Types and the usual height only. */
 import type { Shape } from './shapes.js';
 
 /** In the drawing's units. */

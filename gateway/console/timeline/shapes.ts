@@ -15,10 +15,12 @@ export interface Shape {
   readonly item?: string;
 }
 
+/** The shape with its item, so that it can be selected; unchanged without an id. */
 export function selectable(shape: Shape, kind: string, id: string | null): Shape {
   return id === null ? shape : { ...shape, item: `${kind} ${id}` };
 }
 
+/** @param d the path's data as in SVG, such as `M0 5H20` */
 export function pathShape(className: string, d: string): Shape {
   return { kind: 'path', className, attributes: { d } };
 }

@@ -1,6 +1,6 @@
 /**
- * The axis of a timeline: converts times to horizontal positions, and draws the axis with its times, at round ones:
- * from milliseconds to months. Times are UTC, as in the gateway's sentences, and the axis says so. Pure.
+ * The axis of a timeline: converts times to horizontal positions, and draws the axis with labels at round times, which
+ * are from a millisecond to many days apart. Times are UTC, as in the gateway's sentences, and the axis says so. Pure.
  */
 import { Days, Hours, type Milliseconds, Minutes, Seconds } from '../../../proto/clock.js';
 import { describeTime } from '../../../proto/power/judge/words.js';
@@ -15,7 +15,7 @@ const STEPS: readonly Milliseconds[] = [
   ...[1, 2, 3, 6, 12].map(Hours),
   Days(1),
 ];
-/** The least width between two times, and between two dates. */
+/** The least distance between two times, and between two dates, in the drawing's units. */
 const TIME_WIDTH = 90;
 const DATE_WIDTH = 130;
 const ZONE = 'UTC';
@@ -23,6 +23,7 @@ const ZONE = 'UTC';
 /** Converts times to horizontal positions. */
 export class TimeAxis {
   readonly range: TimeRange;
+  /** The positions of the range's start and end, in the drawing's units. */
   readonly left: number;
   readonly right: number;
 
@@ -32,11 +33,12 @@ export class TimeAxis {
     this.right = right;
   }
 
-  /** The horizontal position of a time; that of the nearer end if the time is outside the range. */
+  /** The horizontal position of a time, to a tenth; that of the nearer end if the time is outside the range. */
   x(atMs: number): number {
     const { fromMs, toMs } = this.range;
     const fraction = toMs > fromMs ? (atMs - fromMs) / (toMs - fromMs) : 0;
-    return Math.round((this.left + Math.min(Math.max(fraction, 0), 1) * (this.right - this.left)) * 10) / 10;
+    const position = this.left + Math.min(Math.max(fraction, 0), 1) * (this.right - this.left);
+    return Math.round(position * 10) / 10;
   }
 
   isShown(atMs: number): boolean {
@@ -77,13 +79,14 @@ function stepFor(least: Milliseconds): Milliseconds {
 
 /** The time of day with as many digits as a step needs: `07:00`, `07:00:05` or `07:00:05.25`. */
 function timeText(atMs: number, step: Milliseconds): string {
-  const digits = [Seconds(1), 100, 10, 1].findIndex((unit) => step % unit === 0);
-  const end = step % Minutes(1) === 0 ? 'hh:mm'.length : 'hh:mm:ss'.length + (digits > 0 ? 1 + digits : 0);
+  const decimals = [Seconds(1), 100, 10, 1].findIndex((unit) => step % unit === 0);
+  const fractionLength = decimals > 0 ? '.'.length + decimals : 0;
+  const end = step % Minutes(1) === 0 ? 'hh:mm'.length : 'hh:mm:ss'.length + fractionLength;
   const [, time = ''] = describeTime(atMs).split('T');
   return time.slice(0, end);
 }
 
-/** The date, such as `2026-11-20`; a number of milliseconds for a time beyond all dates. */
+/** The date, such as `2026-11-20`; a number of milliseconds for a time outside the years 1970–9999. */
 function dateText(atMs: number): string {
   const [date = ''] = describeTime(Math.round(atMs)).split('T');
   return date;

@@ -1,7 +1,8 @@
 /**
  * Collects from a trace what the timelines of its locks show (timeline-data.ts): power states, connections, pings and
- * commands. Memory is bounded: if a lock has many pings, only every second (fourth, eighth, …) is stored, and only the
- * first locks of a large fleet have a timeline. Pure: the caller passes the header and each event in order.
+ * commands. `trace check --format html` and the page that checks a dropped trace use it. Memory is bounded: if a lock
+ * has many pings, only every second (fourth, eighth, …) is stored, and only the first locks of a large fleet have a
+ * timeline. Pure: the caller passes the header and each event in order.
  */
 import { stateRow } from '../../../proto/power/judge/state.js';
 import type { PowerModel, StateRow } from '../../../proto/power/model.js';
@@ -55,6 +56,7 @@ export class LockTimeline {
     return { mac, states, connections, pings, pingCount, commands, deliveries: [], findings };
   }
 
+  /** @param line the number of the event's line in the trace */
   notePing(model: PowerModel, { atMs, uplink }: TracePing, line: number): void {
     const { body, power } = uplink;
     this.#batteryPercent = body.batteryPercent;
@@ -107,7 +109,7 @@ export class LockTimeline {
 
 /** Collects the timelines of a trace's locks while the trace is checked. */
 export class TraceTimelines {
-  /** The times of the trace's first and last event, ms since the epoch. */
+  /** The times of the trace's first and last event, ms since the epoch; NaN until there is one. */
   fromMs = Number.NaN;
   toMs = Number.NaN;
   readonly #model: PowerModel;
@@ -148,6 +150,7 @@ export class TraceTimelines {
     for (const mac of this.#headerLocks.keys()) this.#lockOf(mac);
   }
 
+  /** The lock's timeline, which is made at its first use; undefined if there are too many locks. */
   #lockOf(mac: Mac): LockTimeline | undefined {
     const known = this.#locks.get(mac);
     if (known !== undefined || this.#locks.size >= MAX_LOCKS) return known;

@@ -21,7 +21,7 @@ export interface EventText {
   readonly text: string;
 }
 
-/** The text of each kind of event, by its name. */
+/** The text of each kind of event, by its name. gateway/events.ts says when each kind happens. */
 const TEXTS: Readonly<Record<string, (event: EventJson) => EventText>> = {
   connect: ({ source }) => ({ label: 'conn', tone: 'good', text: `${phonePrefix(source)}connected` }),
   disconnect: ({ source, cause }) => {
@@ -128,7 +128,7 @@ const TEXTS: Readonly<Record<string, (event: EventJson) => EventText>> = {
   'state-rebuilt': (event) => ({ label: 'store', tone: 'bad', text: rebuiltText(event) }),
 };
 
-/** A prefix for events of phones. */
+/** `phone ` before an event of a merchant's phone, which sends pings in place of the lock; empty for a lock's own. */
 function phonePrefix(source: unknown): string {
   return source === 'phone' ? 'phone ' : '';
 }

@@ -22,6 +22,7 @@ export interface GatewayStatus {
     readonly certificate_end: string | null;
   };
   readonly http: { readonly host: string; readonly port: number };
+  /** The open file descriptors of the gateway's process. */
   readonly descriptors: { readonly open: number | null; readonly limit: number | null };
   readonly locks: { readonly in_service: number | null; readonly presence: Readonly<Record<string, number>> };
   readonly urls: readonly UrlStatus[] | null;
@@ -68,7 +69,7 @@ export const gatewayApi = Object.freeze({
     getJson<{ readonly entries: readonly AuditEntry[]; readonly next_cursor: string | null }>('/audit', query),
   /** The names of the open merchants. */
   merchants: () => getJson<{ readonly merchants: readonly { readonly name: string }[] }>('/merchants'),
-  /** Whose each webhook URL is. */
+  /** The merchant of each webhook URL. */
   urls: () =>
     getJson<{
       readonly webhooks: readonly { readonly id: number; readonly merchant: string; readonly url: string }[];

@@ -56,7 +56,7 @@ export interface OperatorLock {
   } | null;
 }
 
-/** The lock as the screens show it. One call for each of thousands of locks: it copies no rest of members. */
+/** The lock as the screens show it. Called for each of thousands of locks, so it does without the slow `...rest`. */
 export function lockOf(lock: OperatorLock): Lock {
   const { state } = lock;
   const { latitude = null, longitude = null, uncertainty } = state ?? {};

@@ -24,7 +24,9 @@ export interface Lock {
   /** `none`, or what needs attention most, such as `theft`. */
   readonly trouble: string;
   readonly presence: Presence;
+  /** Since when the lock has had this presence. */
   readonly since: string | null;
+  /** When a lock that is asleep is expected next. */
   readonly due: string | null;
   readonly power_state: string | null;
   readonly lock_state: string | null;
@@ -49,6 +51,7 @@ export interface LockDetail extends Lock {
   readonly believed: {
     readonly power_state: string;
     readonly power_state_since: string | null;
+    /** Whether the lock has dropped messages, so that its state may be another one. */
     readonly is_doubtful: boolean;
     readonly connected: boolean;
     readonly connected_since: string | null;
@@ -152,8 +155,11 @@ export interface WebhookUrl {
 
 /** How many events a URL has not accepted. */
 export interface Backlog {
+  /** Not sent yet: the URL has not reached them. */
   readonly behind: number;
+  /** Waiting for a retry, or for an earlier event of their lock. */
   readonly pending: number;
+  /** Given up after the last attempt. */
   readonly dead: number;
   readonly oldest_seconds: number | null;
 }
@@ -176,6 +182,10 @@ export interface Delivery {
   /** Null for other events than pings, and if the stored ping is damaged. */
   readonly reason: string | null;
   readonly received_at: string;
+  /**
+   * `dead`: given up; `kept`: not sent while the URL was disabled; `damaged`: not sent, since the stored ping does not
+   * match its checksum.
+   */
   readonly state: 'pending' | 'delivered' | 'dead' | 'kept' | 'damaged';
   readonly next_attempt_at: string | null;
   readonly attempts: readonly {
@@ -204,6 +214,7 @@ export interface DeliveryHour {
   readonly failed_attempts: number;
   readonly dead: number;
   readonly waiting: number;
+  /** Whether the counts are extrapolated, since the hour had very many events. */
   readonly estimated: boolean;
 }
 

@@ -2,7 +2,9 @@
 export interface UrlStatus {
   readonly id: number;
   readonly state: 'active' | 'disabled';
+  /** `open` after many failures in a row: then only single probes are sent. */
   readonly circuit: 'open' | 'closed';
+  /** Events that the URL has not accepted: not reached yet, to be retried, given up, and damaged in the store. */
   readonly backlog: {
     readonly behind: number;
     readonly pending: number;

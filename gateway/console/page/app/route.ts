@@ -17,12 +17,13 @@ export const FIRST_SCREEN = 'now';
 
 /** Reads a fragment with or without its `#`. A fragment that is no address of a view is the first screen. */
 export function parseRoute(fragment: string): Route {
+  // Splits at the first question mark only.
   const [path = '', query = ''] = fragment.replace(/^#/, '').split(/\?(.*)/s);
   const [screen = '', ...parts] = path.split('/').filter(Boolean).map(decode);
   return { screen: screen || FIRST_SCREEN, parts, query: Object.fromEntries(new URLSearchParams(query)) };
 }
 
-/** The fragment of a view, with its `#`. Empty values of the query are left out. */
+/** The fragment of a view, with its `#`. Empty values of the query are left out; the colons of a MAC stay readable. */
 export function routeTo(screen: string, parts: readonly string[] = [], query: Readonly<Record<string, string>> = {}) {
   const path = [screen, ...parts].map((part) => encodeURIComponent(part).replaceAll('%3A', ':')).join('/');
   const given = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== ''));

@@ -57,6 +57,7 @@ export function Shell({ title, screens, account }: ShellProps): JSX.Element {
 
 /** `g` and the key of a screen open it, `?` lists the keys. */
 function useShellKeys(screens: readonly Screen[], showHelp: () => void): void {
+  /** Whether `g` was pressed, so that the next key is that of a screen. */
   const [isGoing, setGoing] = useState(false);
   const keys = useMemo<Keys>(() => {
     const goTo = screens.map(({ name, key }) => [key, () => open(name)] as const);

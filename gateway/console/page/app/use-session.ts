@@ -9,15 +9,16 @@ import { runClock } from './run-clock.js';
 
 /** How often the page asks for the time of locks, and whether its session is still open. */
 const ASK_EVERY = Seconds(10);
+/** When the page asks for the second time: only two readings show how fast the run's clock runs. */
 const SECOND_READING_AFTER = Seconds(2);
 
-/** A page's session as far as it is known. */
+/** A page's session, as the gateway last answered. */
 export interface SessionState<Session> {
   /** Undefined until the gateway has answered; null if there is none. */
   readonly session: Session | null | undefined;
-  /** Asks now. */
+  /** Asks the gateway now. */
   readonly read: () => void;
-  /** The session is over. */
+  /** Tells the page that its session has ended, without a call. */
   readonly end: () => void;
 }
 
@@ -30,12 +31,14 @@ export function useSession<Session>(
     ask().then(
       ({ session: open, now }) => {
         runClock.set(Date.parse(now));
+        // The same object while the session lasts, so that the page is not drawn again for each answer.
         setSession((before) => before ?? open);
       },
+      // Without an answer, or with another refusal, the session may still be open.
       ({ status }: ApiFailure) => (status === 401 ? setSession(null) : undefined),
     );
   }, [ask]);
-  // The first two readings show how fast the clock runs.
+
   useEffect(() => {
     read();
     const second = systemClock.after(SECOND_READING_AFTER, read);

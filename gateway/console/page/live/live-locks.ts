@@ -100,18 +100,19 @@ function withChanges(sorted: readonly Lock[], changed: ReadonlyMap<string, Lock>
 
 /** Compares names; many times faster than `localeCompare`. */
 const NAMES = new Intl.Collator();
+/** In place of a missing name: the last character of every alphabet, so that locks without a name come last. */
+const AFTER_ALL_NAMES = '\uffff';
 
 /** The worst trouble first, then by name, then by MAC. */
 export function compareByTrouble(a: Lock, b: Lock): number {
   const byTrouble = troubleRank(a) - troubleRank(b);
   if (byTrouble !== 0) return byTrouble;
-  // Locks without a name come last.
-  const byName = NAMES.compare(a.name ?? '￿', b.name ?? '￿');
+  const byName = NAMES.compare(a.name ?? AFTER_ALL_NAMES, b.name ?? AFTER_ALL_NAMES);
   return byName !== 0 ? byName : a.mac_addr < b.mac_addr ? -1 : 1;
 }
 
 const TROUBLE_RANKS: ReadonlyMap<string, number> = new Map(TROUBLES.map((trouble, rank) => [trouble, rank]));
-/** That of a trouble that a newer gateway knows and this page does not: before `none`. */
+/** The rank of a trouble that a newer gateway knows and this page does not: just before `none`, the last one. */
 const UNKNOWN_RANK = TROUBLES.length - 1.5;
 
 function troubleRank({ trouble }: Lock): number {

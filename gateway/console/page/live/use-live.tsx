@@ -5,10 +5,12 @@ import { createContext, type JSX } from 'preact';
 import { useContext, useEffect, useMemo, useState } from 'preact/hooks';
 import { LiveLocks, type LiveMessage, type LiveState } from './live-locks.js';
 
-/** The locks, and a number that changes with them. */
+/** The page's locks. */
 export interface Live {
+  /** The same object always; its content changes. */
   readonly locks: LiveLocks;
   readonly state: LiveState;
+  /** Another number after each change of {@link locks}. */
   readonly version: number;
 }
 

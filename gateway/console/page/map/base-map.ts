@@ -9,7 +9,7 @@ import { COAST_PANE, type StreetTiles, streetTiles } from './tile-server.js';
 import { showTownNames } from './town-names.js';
 
 const MAX_ZOOM = 19;
-/** After this, no animation of Leaflet is running. */
+/** After this many milliseconds, no animation of Leaflet is running. */
 const ANIMATION_END: Milliseconds = 300;
 /** The whole world, shown until there is something to show. */
 const WORLD: L.LatLngBoundsLiteral = [
@@ -45,9 +45,10 @@ export class BaseMap {
   readonly leaflet: L.Map;
   readonly #sizes: ResizeObserver;
   readonly #colours: MutationObserver;
-  readonly #system = matchMedia('(prefers-color-scheme: dark)');
+  readonly #systemDarkness = matchMedia('(prefers-color-scheme: dark)');
   readonly #restyle: () => void;
   #coast: readonly L.Polygon[] = [];
+  /** The zoom for which the coasts were loaded; -1 before. */
   #coastZoom = -1;
   readonly #tiles = streetTiles();
   #isRemoved = false;
@@ -75,14 +76,14 @@ export class BaseMap {
     this.#sizes.observe(element);
     this.#colours = new MutationObserver(this.#restyle);
     this.#colours.observe(document.documentElement, { attributeFilter: ['data-theme'] });
-    this.#system.addEventListener('change', this.#restyle);
+    this.#systemDarkness.addEventListener('change', this.#restyle);
   }
 
   remove(): void {
     this.#isRemoved = true;
     this.#sizes.disconnect();
     this.#colours.disconnect();
-    this.#system.removeEventListener('change', this.#restyle);
+    this.#systemDarkness.removeEventListener('change', this.#restyle);
     // What Leaflet has begun (frames, the end of an animated zoom) must still find the map.
     systemClock.after(ANIMATION_END, () => this.leaflet.remove());
   }
@@ -94,7 +95,9 @@ export class BaseMap {
 
   async #drawCoast(): Promise<void> {
     const zoom = this.leaflet.getZoom();
+    // Without coasts the map still shows the locks; the next zoom tries again.
     const countries = await coastFor(zoom).catch(() => null);
+    // Coasts that were loaded for a closer look are fine enough for this zoom too.
     if (countries === null || this.#isRemoved || this.#coastZoom >= zoom) return;
     for (const country of this.#coast) country.remove();
     const below = this.#tiles === null ? {} : { pane: COAST_PANE };

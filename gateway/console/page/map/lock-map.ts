@@ -9,6 +9,7 @@ import type { Lock, Position } from '../api/shapes.js';
 import { runClock } from '../app/run-clock.js';
 import { BaseMap, type ColourName, colour } from './base-map.js';
 
+/** The radius of a point, and that of a chosen or stolen lock's point. */
 const POINT_PIXELS = 6;
 const CHOSEN_PIXELS = 9;
 /** The zoom at which a chosen lock is shown. */
@@ -30,6 +31,7 @@ export class LockMap {
   #circles: L.Circle[] = [];
   #chosen: Lock | null = null;
   #track: L.Polyline | null = null;
+  /** Whether the map was moved to the locks: only the first ones move it by themselves. */
   #isFitted = false;
   /** Points stay where they are while the reader drags the map: drawing thousands anew would interrupt it. */
   #isDragged = false;
@@ -122,7 +124,7 @@ export class LockMap {
 
   #styleOf({ mac_addr, trouble, presence }: Lock, { date }: Position): L.CircleMarkerOptions {
     const isTheft = trouble === 'theft';
-    // The ring says that it is stolen; inside it the point has the colour of its presence.
+    // A ring says that the lock is stolen; inside the ring the point has the colour of the lock's presence.
     const fill = COLOURS[trouble] ?? COLOURS[presence] ?? '--quiet';
     const radius = mac_addr === this.#chosen?.mac_addr || isTheft ? CHOSEN_PIXELS : POINT_PIXELS;
     const isOld = date === null || runClock.now() - Date.parse(date) > OLD_AFTER;

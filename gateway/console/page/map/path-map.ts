@@ -5,6 +5,7 @@
 import * as L from 'leaflet';
 import { BaseMap, colour } from './base-map.js';
 
+/** The radius of a point, and that of the newest or the selected one. */
 const POINT_PIXELS = 4;
 const NEWEST_PIXELS = 8;
 /** The zoom at which a single position is shown. */

@@ -7,7 +7,7 @@ export interface StreetTiles {
   readonly attribution: string;
 }
 
-/** The pane of the coasts below the tiles. */
+/** The name of Leaflet's pane (a layer of the map) for the coasts; the style sheet places it below the tiles. */
 export const COAST_PANE = 'coast';
 
 /** The tile server of this page; null if there is none. */

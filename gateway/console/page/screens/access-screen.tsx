@@ -1,4 +1,4 @@
-/** API keys, users, invitations and sessions of a merchant. Owners change them; others see what is their own. */
+/** API keys, users, invitations and sessions of a merchant. Owners change them; others see only their own sessions. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Session } from '../api/shapes.js';
@@ -9,6 +9,7 @@ import { UsersPanel } from './access/users-panel.js';
 
 export function AccessScreen({ session }: { readonly session: Session }): JSX.Element {
   const isOwner = session.role === 'owner';
+  // A new password ends other sessions, so each change of it loads the list of sessions again.
   const [changeCount, setChangeCount] = useState(0);
   return (
     <section class="screen" aria-labelledby="access-title">

@@ -12,6 +12,7 @@ import { Empty, WhenLoaded } from '../view/parts.js';
 import { bytesText } from '../view/time-text.js';
 import { useAnswer } from '../view/use-answer.js';
 
+/** The maximum number of locks in the table and in its CSV. */
 const MAX_SHOWN = 1000;
 
 export function BillsScreen({ route }: { readonly route: Route }): JSX.Element {

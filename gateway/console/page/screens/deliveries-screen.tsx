@@ -12,8 +12,9 @@ import { spanText } from '../view/time-text.js';
 import { useAnswer } from '../view/use-answer.js';
 import { UrlHours } from './deliveries/url-hours.js';
 
+/** The maximum number of deliveries in the list. */
 const MAX_SHOWN = 100;
-/** Each strip is a call of its own: so many of the first URLs have one, and the chosen URL. */
+/** The first URLs, and the chosen one, have a strip of their last 24 hours; each strip costs a call. */
 const MAX_STRIPS = 20;
 const STATES = ['pending', 'delivered', 'dead', 'kept', 'damaged'] as const;
 
@@ -56,6 +57,7 @@ const BACKLOG_COLUMNS = ['Waiting', 'Oldest', 'Dead'];
 
 function UrlTable({ urls, chosen }: { readonly urls: readonly WebhookUrl[]; readonly chosen: number }): JSX.Element {
   const api = useApi();
+  // Operators see backlogs, and merchants the figures of the newest attempts.
   const columns = urls.some(({ backlog }) => backlog !== undefined) ? BACKLOG_COLUMNS : FIGURE_COLUMNS;
   return (
     <section class="card scroll" aria-label="Webhook URLs">
@@ -114,7 +116,7 @@ function BacklogCells({ backlog }: { readonly backlog: Backlog | null }): JSX.El
   );
 }
 
-/** How the newest attempts of the chosen URL went, where the list does not say it. */
+/** How the newest attempts of the chosen URL went, where the table has backlogs instead. */
 function Figures({ url }: { readonly url: WebhookUrl }): JSX.Element {
   const api = useApi();
   const figures = useAnswer(

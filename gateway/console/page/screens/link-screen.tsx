@@ -9,6 +9,7 @@ import { operatorApi } from '../api/operator.js';
 import { Failure } from '../view/parts.js';
 import { asFailure } from '../view/use-answer.js';
 
+/** The token at the end of a link, as in `http://127.0.0.1:8081/#lgl_…`. */
 const LINK_TOKEN = /#(lgl_[\w-]+)$/;
 
 /** The token of a one-time link in the page's address, which is removed from it; null if there is none. */
@@ -45,6 +46,7 @@ export function LinkScreen({ token, hasSession, onLogin }: LinkProps): JSX.Eleme
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     const text = String(new FormData(event.currentTarget as HTMLFormElement).get('link') ?? '').trim();
+    // The field takes a whole link, or its token alone.
     redeem(LINK_TOKEN.exec(text)?.[1] ?? text);
   };
   if (token !== null && failure === null) return <p class="login hint">Logging in …</p>;

@@ -19,8 +19,9 @@ import { HistoryPanel } from './lock/history-panel.js';
 import { TwinTable } from './lock/twin-table.js';
 import { WhyPanel } from './lock/why-panel.js';
 
-/** The time that the timeline covers if the address does not say. */
+/** The time that the timeline covers, which the address may name as `days`. */
 const DEFAULT_DAYS = 2;
+const MAX_DAYS = 90;
 
 export function LockScreen({ route }: { readonly route: Route }): JSX.Element {
   const api = useApi();
@@ -56,7 +57,7 @@ export function LockScreen({ route }: { readonly route: Route }): JSX.Element {
 
 function daysOf({ query }: Route): number {
   const days = Number(query.days);
-  return days > 0 && days <= 90 ? days : DEFAULT_DAYS;
+  return days > 0 && days <= MAX_DAYS ? days : DEFAULT_DAYS;
 }
 
 function LockHead({ lock, onChange }: { readonly lock: LockDetail; readonly onChange: () => void }): JSX.Element {

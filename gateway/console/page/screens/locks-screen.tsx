@@ -57,6 +57,7 @@ export function LocksScreen({ route }: { readonly route: Route }): JSX.Element {
   );
 }
 
+/** The same function for every draw of the list, so that unchanged rows are not drawn again. */
 function lockRow(lock: Lock): JSX.Element {
   return <LockRow lock={lock} />;
 }

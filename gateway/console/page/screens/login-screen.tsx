@@ -6,7 +6,7 @@ import { merchantApi } from '../api/merchant.js';
 import { Failure } from '../view/parts.js';
 import { asFailure } from '../view/use-answer.js';
 
-/** The merchant that an address of its own names; empty otherwise. */
+/** The merchant that the page's address names, as in `/m/Amber%20Bikes`; empty otherwise. */
 function merchantOfAddress(): string {
   const [, merchant = ''] = /^\/m\/([^/]+)/.exec(location.pathname) ?? [];
   try {

@@ -69,7 +69,11 @@ export function MapScreen({ route }: { readonly route: Route }): JSX.Element {
 
 const NO_TRACK: readonly (readonly [number, number])[] = [];
 
-/** The recent positions of a lock, oldest first; none without a lock. A new message loads them again. */
+/**
+ * The recent positions of a lock, oldest first, as latitude and longitude; none without a lock.
+ *
+ * @param version a change of it (a new message of the lock) loads them again
+ */
 function useTrack(mac: string | null, version: string | null): readonly (readonly [number, number])[] {
   const api = useApi();
   const load = useCallback(async () => {

@@ -99,7 +99,7 @@ function LocksInTrouble({ locks }: { readonly locks: readonly Lock[] }): JSX.Ele
   );
 }
 
-/** The one action that helps, by trouble. */
+/** The text of the link to the lock, by its trouble. */
 const HELP: Readonly<Record<string, string>> = { theft: 'Follow it', late: 'See why it is late' };
 
 function isInTrouble({ state, failing_since }: WebhookUrl): boolean {

@@ -16,6 +16,7 @@ type CheckState =
 
 export function TraceScreen({ workerUrl }: { readonly workerUrl: string }): JSX.Element {
   const [state, check] = useCheck(workerUrl);
+  /** Whether a file is being dragged over the screen. */
   const [isOver, setOver] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   const take = (files: FileList | null | undefined): void => {

@@ -1,4 +1,4 @@
-/** A lock's timeline from the gateway's answers. Pure. */
+/** Makes what a lock's timeline shows (../../timeline/timeline-data.ts) from the gateway's answers. Pure. */
 import { POWER_MODEL } from '../../../../proto/power/model.js';
 import type { EnteredState, TimelineData, TimelineDelivery, TimelineSpan } from '../../timeline/timeline-data.js';
 import type { Command, Delivery, Finding, LockDelivery, LockHistory, Ping } from '../api/shapes.js';
@@ -13,7 +13,10 @@ export interface LockPast {
   readonly deliveries: readonly LockDelivery[];
 }
 
-/** @param fromWall converts a wall-clock time, which attempts have, to the run's clock */
+/**
+ * @param fromWall converts a wall-clock time, which attempts have, to the run's clock: the time of locks, which is
+ *   faster in a demonstration
+ */
 export function lockTimeline(
   mac: string,
   { history, pings, findings, commands, deliveries }: LockPast,
@@ -53,6 +56,7 @@ function connectionSpan({ from, to, cause }: LockHistory['connections'][number])
   return { fromMs: Date.parse(from), toMs: to === null ? null : Date.parse(to), outcome, id: null, title };
 }
 
+/** How a timeline shows each state of a delivery. */
 const OUTCOMES: Readonly<Record<Delivery['state'], TimelineDelivery['outcome']>> = {
   pending: 'open',
   delivered: 'good',

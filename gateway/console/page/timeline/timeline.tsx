@@ -31,7 +31,9 @@ const ZOOM_FACTOR = 1.25;
 const KEY_STEP = 0.2;
 /** A shorter drag, in pixels, is a click. */
 const MIN_DRAG_PIXELS = 5;
+/** The width in pixels until the element is measured, and the least one that is drawn. */
 const DEFAULT_WIDTH = 900;
+const MIN_WIDTH = 200;
 
 export function Timeline({ data, whole, range, onRange, onBrush, selected, onSelect }: TimelineProps): JSX.Element {
   const [container, width] = useWidth();
@@ -62,6 +64,7 @@ export function Timeline({ data, whole, range, onRange, onBrush, selected, onSel
     else onSelect((event.target as Element).closest('[data-item]')?.getAttribute('data-item') ?? null);
   };
   const zoom = (event: WheelEvent): void => {
+    // A sideways swipe on a touchpad is left to the browser.
     if (!event.ctrlKey && !event.altKey && Math.abs(event.deltaX) > Math.abs(event.deltaY)) return;
     event.preventDefault();
     const centre = timeAt(layout, range, positionOf(event));
@@ -70,7 +73,7 @@ export function Timeline({ data, whole, range, onRange, onBrush, selected, onSel
   };
   const press = (event: KeyboardEvent): void => {
     const step = (range.toMs - range.fromMs) * KEY_STEP;
-    const changes: Readonly<Record<string, readonly [number, number]>> = {
+    const changes: Readonly<Record<string, readonly [ofStart: number, ofEnd: number]>> = {
       ArrowLeft: [-step, -step],
       ArrowRight: [step, step],
       '+': [step, -step],
@@ -153,7 +156,7 @@ function useWidth() {
   useEffect(() => {
     const element = container.current;
     if (element === null) return;
-    const observer = new ResizeObserver(() => setWidth(Math.max(Math.floor(element.clientWidth), 200)));
+    const observer = new ResizeObserver(() => setWidth(Math.max(Math.floor(element.clientWidth), MIN_WIDTH)));
     observer.observe(element);
     return () => observer.disconnect();
   }, []);

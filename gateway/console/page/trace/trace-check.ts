@@ -25,7 +25,7 @@ import {
 /** How many lines are judged between two reports of progress. */
 const PROGRESS_LINES = 10_000;
 
-/** What reads each event of a trace, once the trace's header is known. */
+/** The parts that get each event of a trace. They need the trace's header to start. */
 interface Judges {
   readonly check: TraceCheck;
   readonly certificate: CertificateMaker;
@@ -78,7 +78,7 @@ function reportOf(file: string, reader: TraceReader, judges: Judges | null, erro
   const findings = found.map(pageFinding);
   const violations = findings.filter(({ severity }) => severity === 'violation').length;
   const { timelines, check } = judges ?? {};
-  // The page shows no digest of the file: the certificate is the one that `trace certify` makes.
+  // The certificate's page would name the file's SHA-256; this page shows the rows only, so the digest is empty.
   judges?.certificate.finish('');
   return {
     file,
@@ -87,6 +87,7 @@ function reportOf(file: string, reader: TraceReader, judges: Judges | null, erro
     pings: check?.pings ?? 0,
     lockCount: check?.locks ?? 0,
     notes: reader.notes.all().map(({ line, message }) => `Line ${line}: ${message}`),
+    // A trace without an event has the times NaN.
     range: { fromMs: timelines?.fromMs || 0, toMs: timelines?.toMs || 0 },
     locks: lockTimelines(timelines, findings),
     findings: findings.slice(0, MAX_FINDINGS),
@@ -100,12 +101,12 @@ function reportOf(file: string, reader: TraceReader, judges: Judges | null, erro
 function lockTimelines(timelines: TraceTimelines | undefined, findings: readonly PageFinding[]): TimelineData[] {
   const byMac = grouped(findings);
   return (timelines?.locks ?? [])
-    .map((lock) => ({ lock, own: byMac.get(lock.mac) ?? [] }))
-    .sort((a, b) => b.own.length - a.own.length)
+    .map((lock) => ({ lock, ofLock: byMac.get(lock.mac) ?? [] }))
+    .sort((a, b) => b.ofLock.length - a.ofLock.length)
     .slice(0, MAX_LOCKS)
-    .map(({ lock, own }) =>
+    .map(({ lock, ofLock }) =>
       lock.data(
-        evenly(own, MAX_MARKS).map(({ id, atMs, severity, rule, line, message }) => {
+        spread(ofLock, MAX_MARKS).map(({ id, atMs, severity, rule, line, message }) => {
           return { atMs, severity, id: String(id), title: `${severity} ${rule}, line ${line}: ${message}` };
         }),
       ),
@@ -113,7 +114,7 @@ function lockTimelines(timelines: TraceTimelines | undefined, findings: readonly
 }
 
 /** At most `max` of the items, spread over all of them. */
-function evenly<Item>(items: readonly Item[], max: number): readonly Item[] {
+function spread<Item>(items: readonly Item[], max: number): readonly Item[] {
   const stride = Math.ceil(items.length / max);
   return stride <= 1 ? items : items.filter((_, index) => index % stride === 0);
 }
@@ -131,9 +132,9 @@ function pageRow({ row, group, says, verdict, seen }: JudgedRow): PageRow {
 function grouped(findings: readonly PageFinding[]): Map<string, PageFinding[]> {
   const byMac = new Map<string, PageFinding[]>();
   for (const finding of findings) {
-    const own = byMac.get(finding.mac);
-    if (own === undefined) byMac.set(finding.mac, [finding]);
-    else own.push(finding);
+    const ofLock = byMac.get(finding.mac);
+    if (ofLock === undefined) byMac.set(finding.mac, [finding]);
+    else ofLock.push(finding);
   }
   return byMac;
 }

@@ -13,7 +13,7 @@ export function TraceReportView({ report }: { readonly report: TraceReport }): J
   const [selected, setSelected] = useState<string | null>(null);
   const lock = report.locks.find((each) => each.mac === mac);
   const select = (finding: PageFinding): void => {
-    // Of very many locks, some have no timeline: then the one before stays.
+    // Of very many locks, some have no timeline: then the timeline on the screen stays.
     if (report.locks.some((each) => each.mac === finding.mac)) setMac(finding.mac);
     setSelected(`finding ${finding.id}`);
   };

@@ -7,7 +7,7 @@ import { runClock } from '../app/run-clock.js';
 import { repeat } from './repeat.js';
 import { ageText, timeText } from './time-text.js';
 
-/** What is renewed at one interval: together, so that many ages on a screen are drawn in one frame. */
+/** Renews many ages at the same moments, so that a screen full of them is drawn in one frame. */
 class Ticker {
   readonly #every: Milliseconds;
   readonly #renewals = new Set<(nowMs: number) => void>();
@@ -17,7 +17,7 @@ class Ticker {
     this.#every = every;
   }
 
-  /** Calls `renew` at each tick. Returns a function that ends this. */
+  /** Calls `renew` with the run's time at each tick. Returns a function that ends this. */
   add(renew: (nowMs: number) => void): () => void {
     if (this.#renewals.size === 0) this.#stop = repeat(this.#every, () => this.#tick());
     this.#renewals.add(renew);
@@ -34,9 +34,9 @@ class Ticker {
 }
 
 const EACH_SECOND = new Ticker(Seconds(1));
-const SELDOM = new Ticker(Seconds(5));
+const EACH_FIVE_SECONDS = new Ticker(Seconds(5));
 
-/** The present time, ms since the epoch, renewed each second. */
+/** The present time of the run's clock, ms since the epoch, renewed each second unless a ticker says otherwise. */
 export function useNow(ticker = EACH_SECOND): number {
   const [nowMs, setNowMs] = useState(() => runClock.now());
   useEffect(() => ticker.add(setNowMs), [ticker]);
@@ -50,7 +50,7 @@ interface AgeProps {
 }
 
 export function Age({ date, clock = 'run' }: AgeProps): JSX.Element {
-  useNow(SELDOM);
+  useNow(EACH_FIVE_SECONDS);
   if (date === null) return <span class="hint">never</span>;
   // The gateway's clock can't have made a date in the future, so the page's copy of that clock is a little behind.
   const nowMs = clock === 'run' ? Math.max(runClock.now(), Date.parse(date)) : systemClock.now();

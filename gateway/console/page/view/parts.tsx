@@ -5,7 +5,7 @@ import type { ApiFailure } from '../api/http.js';
 import type { Lock } from '../api/shapes.js';
 import { asFailure, type Loaded } from './use-answer.js';
 
-/** A state with a sign, so that it does not depend on colour. */
+/** How good or bad a state is. It has a sign as well as a colour, for readers who can't tell the colours apart. */
 export type Tone = 'good' | 'bad' | 'warn' | 'theft' | 'quiet';
 
 const SIGNS: Readonly<Record<Tone, string>> = { good: '✓', bad: '✗', warn: '!', theft: '▲', quiet: '·' };

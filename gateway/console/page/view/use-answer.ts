@@ -3,7 +3,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ApiFailure } from '../api/http.js';
 import { repeat } from './repeat.js';
 
-/** The answer as far as it is known. An answer stays while a newer one is loaded, or could not be. */
+/** The newest answer, null before the first. It stays while a newer one is loaded, and if loading fails. */
 export interface Loaded<Answer> {
   readonly answer: Answer | null;
   /** Why the last call failed; null if it did not. */

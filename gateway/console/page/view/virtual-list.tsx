@@ -11,7 +11,7 @@ interface VirtualListProps<Item> {
   /** The height of every row. */
   readonly rowPixels: number;
   readonly keyOf: (item: Item) => string;
-  /** Returns a component; the same function draws the same item once, until it has left the view. */
+  /** Draws an item. While the row is in view, it is called again only for another item or if the function changes. */
   readonly row: (item: Item) => ComponentChildren;
   readonly onOpen: (item: Item) => void;
   /** Called when the reader moves through the list or scrolls away from its start. */
@@ -22,6 +22,8 @@ interface VirtualListProps<Item> {
 
 /** Rows that are drawn above and below the view, so that scrolling shows no gap. */
 const MARGIN_ROWS = 8;
+/** How many rows are drawn before the list has been measured. */
+const FIRST_ROWS = 30;
 
 export function VirtualList<Item>({
   items,
@@ -34,7 +36,7 @@ export function VirtualList<Item>({
 }: VirtualListProps<Item>): JSX.Element {
   const container = useRef<HTMLDivElement>(null);
   const [first, setFirst] = useState(0);
-  const [visible, setVisible] = useState(30);
+  const [visible, setVisible] = useState(FIRST_ROWS);
   const [current, setCurrent] = useState(0);
   useEffect(() => {
     const element = container.current;
@@ -126,7 +128,7 @@ interface RowContentProps<Item> {
   readonly row: (item: Item) => ComponentChildren;
 }
 
-/** Preact leaves out a component that is the same object as before. */
+/** A row's content, made once per item: Preact does not draw again what is the same object as before. */
 function RowContent<Item>({ item, row }: RowContentProps<Item>): ComponentChildren {
   return useMemo(() => row(item), [item, row]);
 }

@@ -10,7 +10,7 @@ import { Action, Badge, CopyButton, Empty, Failure, WhenLoaded } from '../../vie
 import { Rename } from '../../view/rename.js';
 import { asFailure, useAnswer } from '../../view/use-answer.js';
 
-/** The scopes of keys (interfaces.md §2) with what each allows. */
+/** The scopes of keys (docs/interfaces.md §2) with what each allows. */
 const SCOPES: readonly (readonly [scope: string, allows: string])[] = [
   ['spec', 'pets, users’ logins, test webhooks'],
   ['locks:read', 'see locks, pings, events'],
@@ -67,6 +67,7 @@ function NewKey({ onMade }: { readonly onMade: (key: string) => void }): JSX.Ele
     const days = Number(form.get('days'));
     const expiry = days > 0 ? { expires_at: new Date(systemClock.now() + Days(days)).toISOString() } : {};
     merchantApi
+      // A key that may do everything is made without scopes.
       .createKey({ name: String(form.get('name')), ...(scopes.length < SCOPES.length && { scopes }), ...expiry })
       .then(({ key }) => {
         element.reset();

@@ -1,4 +1,4 @@
-/** A form for one's own new password, which needs the present one. */
+/** A form with which users change their own password; they must type the present one too. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { ApiFailure } from '../../api/http.js';

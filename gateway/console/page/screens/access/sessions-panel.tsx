@@ -1,4 +1,4 @@
-/** Open sessions of the dashboard: one's own, and for owners those of all users. Each can be ended. */
+/** Open sessions of the dashboard: users see their own, owners those of all users. Each can be ended. */
 import type { JSX } from 'preact';
 import { useCallback } from 'preact/hooks';
 import { merchantApi } from '../../api/merchant.js';

@@ -7,6 +7,7 @@ import type { JSX } from 'preact';
 import type { DeliveryHour } from '../../api/shapes.js';
 import { timeText } from '../../view/time-text.js';
 
+/** Sizes in pixels. */
 const HEIGHT = 34;
 const BAR_WIDTH = 6;
 const GAP = 2;

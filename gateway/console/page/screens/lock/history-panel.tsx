@@ -40,8 +40,9 @@ interface HistoryViewProps extends LoadedPast {
 }
 
 function HistoryView({ mac, whole, past, onWhy }: HistoryViewProps): JSX.Element {
-  // Without a choice of the reader, the shown time follows the present.
+  // Null while the reader has chosen no part: then all of the loaded time is shown, which follows the present.
   const [chosen, setChosen] = useState<TimeRange | null>(null);
+  /** The part that the reader is dragging over. */
   const [brushed, setBrushed] = useState<TimeRange | null>(null);
   const [selected, setSelected] = useState<string | null>(null);
   const range = chosen ?? whole;
@@ -50,6 +51,7 @@ function HistoryView({ mac, whole, past, onWhy }: HistoryViewProps): JSX.Element
     setChosen(next.fromMs <= whole.fromMs && next.toMs >= whole.toMs ? null : next);
   const select = (item: string | null): void => {
     setSelected(item);
+    // An item is `ping evt_…`, `finding finding:12`, `delivery evt_…` or `command 7`; `why` wants `command:7`.
     if (item !== null) onWhy(item.replace(/^(?:ping|finding|delivery) /, '').replace(/^command /, 'command:'));
   };
   const shown = useMemo(() => within(past, range), [past, range.fromMs, range.toMs]);

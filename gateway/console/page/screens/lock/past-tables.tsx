@@ -1,4 +1,4 @@
-/** Findings and a lock's pings as tables, each row with its `why`. */
+/** Findings of the judge, and a lock's pings, as tables; each row has a button that explains it (`why`). */
 import type { Finding, Ping } from '../../api/shapes.js';
 import { routeTo } from '../../app/route.js';
 import { useLive } from '../../live/use-live.js';

@@ -19,6 +19,7 @@ interface PathProps {
 export function PathPanel({ pings, range, selected, onSelect }: PathProps): JSX.Element {
   const element = useRef<HTMLDivElement>(null);
   const map = useRef<PathMap | null>(null);
+  // The map is made once, but must call the newest function.
   const select = useRef(onSelect);
   select.current = onSelect;
   const { fromMs, toMs } = range;
@@ -51,7 +52,10 @@ function PathText({ places, selected }: { readonly places: readonly PathPlace[];
   );
 }
 
-/** Oldest first. A ping counts at the time of its receipt, as in the timeline; one that was buffered came later. */
+/**
+ * The positions of the pings that were received in a span of time, by the time at which the lock was there, oldest
+ * first. A ping that the lock buffered was received later than it was made.
+ */
 function placesOf(pings: readonly Ping[], { fromMs, toMs }: TimeRange): PathPlace[] {
   const places: PathPlace[] = [];
   for (const { event_id: id, received_at, date, latitude, longitude, uncertainty } of pings) {

@@ -6,7 +6,11 @@ import { LiveScreen } from './live-screen.js';
 import { NodesScreen } from './nodes-screen.js';
 import { SettingsScreen } from './settings-screen.js';
 
-/** The screens of one session: the events that they keep end with it. @param liveWorker the address of the worker */
+/**
+ * The screens of one session. They remember events, so each session needs its own.
+ *
+ * @param liveWorker the address of the worker that follows the gateway's stream
+ */
 export function gatewayScreens(liveWorker: string): readonly Screen[] {
   const log = new TailLog();
   return [

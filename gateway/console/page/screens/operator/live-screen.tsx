@@ -37,8 +37,8 @@ export function LiveScreen({ route, workerUrl, log }: LiveScreenProps): JSX.Elem
   const state = useTail(workerUrl, log);
   const [, redraw] = useState(0);
   const [opened, setOpened] = useState<TailLine | null>(null);
-  // The list's key: after a pause or a clearing, a new list is made, which starts at its top.
-  const [run, setRun] = useState(0);
+  // After a pause or a clearing, a new key makes a new list, which starts at its top.
+  const [listKey, setListKey] = useState(0);
   const search = useRef<HTMLInputElement>(null);
   const isNarrow = useNarrow();
   const actions = useMemo(() => {
@@ -49,7 +49,7 @@ export function LiveScreen({ route, workerUrl, log }: LiveScreenProps): JSX.Elem
     };
     const resume = (): void => {
       log.resume();
-      setRun((before) => before + 1);
+      setListKey((before) => before + 1);
     };
     return { pause, toggle: () => (log.isPaused ? resume() : pause()), focus: () => search.current?.focus() };
   }, [log]);
@@ -73,7 +73,7 @@ export function LiveScreen({ route, workerUrl, log }: LiveScreenProps): JSX.Elem
           class="quiet"
           onClick={() => {
             log.clear();
-            setRun((before) => before + 1);
+            setListKey((before) => before + 1);
           }}
         >
           Clear
@@ -84,7 +84,7 @@ export function LiveScreen({ route, workerUrl, log }: LiveScreenProps): JSX.Elem
         <NoLines state={state} filter={filter} />
       ) : (
         <VirtualList
-          key={run}
+          key={listKey}
           items={lines}
           rowPixels={isNarrow ? NARROW_ROW_PIXELS : ROW_PIXELS}
           keyOf={({ id }) => String(id)}

@@ -1,4 +1,4 @@
-/** The gateway's health, figures, version and store, as `lockgate status` shows them. */
+/** The screen “Nodes”: the gateway's health, figures, version and store, as `lockgate status` shows them. */
 import type { ComponentChildren, JSX } from 'preact';
 import { useCallback } from 'preact/hooks';
 import { Seconds } from '../../../../../proto/clock.js';

@@ -8,8 +8,8 @@ const TROUBLE_AGE_SECONDS = 60;
  * The URLs in trouble, without those of closed merchants, which are disabled on purpose. A URL whose merchant is not
  * known (yet) is shown: trouble must not stay hidden because an answer is missing.
  *
- * @param addresses whose each URL is; undefined until loaded
- * @param openMerchants undefined until loaded
+ * @param addresses the merchant of each URL; undefined until loaded
+ * @param openMerchants the merchants that are not closed; undefined until loaded
  */
 export function troubledUrls(
   urls: readonly UrlStatus[],
