@@ -1,4 +1,4 @@
-// The order of arrival does not matter (protocol.md §3, Late data): 1,000 locks with 20 % repeated and 20 % reordered
+// The order of arrival does not matter (docs/protocol.md §3, Late data): locks with 20 % repeated and 20 % reordered
 // uplinks, reboots and clocks that are up to ten years wrong cause one event for each uplink, and the same device state
 // as uplinks in order. Tested with the gateway's ingest, judge and store, and for some locks over MQTT to a merchant's
 // webhook receiver.
@@ -47,7 +47,7 @@ const seed = Number(process.env.LOCKGATE_SEED ?? 1);
 t.comment(`LOCKGATE_SEED=${seed} node dist/test/firmware-sim/fleet-order.test.js: another seed is another fleet`);
 
 /**
- * Members that may differ between two orders of arrival and are not compared (protocol.md §3, Late data: only
+ * Members that may differ between two orders of arrival and are not compared (docs/protocol.md §3, Late data: only
  * `received_at`, `buffered` and the findings that depend on connections). All other members of the state must be equal.
  */
 const MAY_DIFFER: Readonly<Record<string, readonly string[]>> = {
@@ -87,6 +87,7 @@ interface FinalState {
   readonly repeats: number;
   readonly states: readonly unknown[];
   readonly findings: readonly string[];
+  /** Uplinks whose `buffered` is not what the wait between making and receiving them demands. */
   readonly wronglyBuffered: readonly string[];
 }
 
@@ -143,6 +144,7 @@ class GatewayParts {
     await stopListening({ locks: this.#locks, ingest: this.ingest, clock: this.clock });
   }
 
+  /** Tells the judge that a lock has connected. @param lock its number */
   connects(lock: number): void {
     const { deviceId, mac } = this.senders[lock] as Sender;
     const atMs = this.clock.now();

@@ -53,6 +53,7 @@ function replay(lines: readonly string[]): Replay {
     else if (reader.header !== null) recorder = new LockTraceReader(reader.header);
   }
   const record = (recorder as LockTraceReader).end();
+  // The commands of the trace are sent to the simulated locks again.
   const traced = new TracedLocks(record, 'sent');
   const made = new Map<Mac, PingUplink[]>(traced.locks.map(({ mac }) => [mac, []]));
   const written: string[] = [];
@@ -132,7 +133,7 @@ for (const hasGroundTruth of [false, true]) {
 
 t.test('a lock that misbehaved is simulated as a healthy lock in the same world', async (t) => {
   const expected: readonly [string, string, number][] = [
-    // The bug, the reason whose number of pings differs, and the sign of the difference.
+    // The bug, the reason whose number of pings differs, and whether the simulated lock sends more (1) or fewer (-1).
     ['period-every-6h', 'REASON_PERIOD_TRACKING', -1],
     ['forgets-period', 'REASON_PERIOD_TRACKING', 1],
     ['theft-while-unlocked', 'REASON_THEFT', -1],

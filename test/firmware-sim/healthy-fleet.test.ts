@@ -86,7 +86,7 @@ t.test('in a mixed fleet with commands only the rules of a bug find the bug', as
   }
 });
 
-t.test('some days of a fleet with a missing function differ from healthy days as protocol.md §3 says', async (t) => {
+t.test('some days of a fleet with a missing function differ from healthy days as docs/protocol.md says', async (t) => {
   const days = { ...OMITTING, pace: 'everyday', commandsPerDay: 1 } as const;
   const healthy = healthyRun(days);
   t.same([healthy.violations, healthy.unexplained], [[], []], 'the healthy fleet breaks no rule');

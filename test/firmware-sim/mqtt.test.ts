@@ -1,5 +1,5 @@
-// Simulated locks over real MQTT (protocol.md §1) to a plain broker on this machine. The locks' clock is manual. The
-// tests wait for entries of a lock's diary, the record of what the simulated lock did.
+// Simulated locks over real MQTT (docs/protocol.md §1) to a plain broker on this machine. The locks' clock is manual.
+// The tests wait for entries of a lock's diary, the record of what the simulated lock did.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
@@ -34,6 +34,7 @@ interface RecordingBroker {
   readonly subscribed: string[];
   /** Whether the broker acknowledges publishes. */
   acknowledges: boolean;
+  /** The client that connected last. */
   client: Client | undefined;
 }
 
@@ -73,7 +74,7 @@ async function startBroker(t: Tap): Promise<RecordingBroker> {
   return recording;
 }
 
-/** The teardown of a test. */
+/** The part of a test that the helpers here need. */
 interface Tap {
   teardown(tidy: () => unknown): void;
 }
@@ -218,6 +219,7 @@ t.test('over MQTT a lock connects, subscribes, publishes at QoS 1 and closes', a
   t.same(uplinks(recording), ['1/1 cellular', '1/2 gps', '1/3 close_connection']);
 });
 
+/** A lock on the broker, and what most tests need of it. @param changeLink changes the link before the lock uses it */
 function watch(
   t: Tap,
   recording: RecordingBroker,

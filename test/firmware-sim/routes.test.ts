@@ -232,7 +232,7 @@ t.test('a ride at one speed has the right place at each moment, there and back',
     t.equal(onFirstLeg.directionDegrees, isBack ? 180 : 0);
     t.equal(onFirstLeg.speedMetersPerSecond, 5);
     t.same(ride.stops(0), []);
-    t.same(ride.at(0).place, isBack ? path.end : path.start);
+    t.same(ride.at(0).place, isBack ? path.end : path.start, 'before its start the ride is at its first point');
     t.same(ride.end.place, isBack ? path.start : path.end);
     t.equal(ride.at(ride.endMs).speedMetersPerSecond, 0);
   }
@@ -354,7 +354,7 @@ t.test(
   },
 );
 
-/** The members of a ping webhook (interfaces.md §2) that the test reads. */
+/** The members of a ping's webhook (docs/webhooks.md) that the test reads. */
 interface Ping {
   readonly ping_type: string;
   readonly reason: string;

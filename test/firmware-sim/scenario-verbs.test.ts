@@ -1,6 +1,6 @@
 // Device events as users type them (docs/scenarios.md), such as "ride 2km", and the directed world that lets them
-// happen to a simulated lock. The power model (protocol.md §2) decides what the lock then sends; the expectations are
-// derived from its table.
+// happen to a simulated lock. The power model (docs/protocol.md §2) decides what the lock then sends; the expectations
+// are derived from its table.
 import t from 'tap';
 import { type DeviceEvent, parseDeviceEvent, VERBS } from '../../firmware-sim/device-event/device-event.js';
 import { parseMeters, parseMoment, parseSpan } from '../../firmware-sim/device-event/quantity-text.js';
@@ -146,6 +146,7 @@ t.test('an error quotes what was typed and says what was expected', async (t) =>
 /** A lock in a directed world, with the uplinks that it sent. */
 function startBench() {
   const clock = new ManualClock(START_MS);
+  /** Each uplink, with the ms from the start to its arrival. */
   const sent: [afterStartMs: number, Uplink][] = [];
   const gateway = new MemoryGateway({ uplink: (_mac, uplink) => sent.push([clock.now() - START_MS, uplink]) }, clock);
   const origin = { eastMeters: 0, northMeters: 0 };

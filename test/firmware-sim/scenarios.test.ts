@@ -145,7 +145,7 @@ async function mistakesIn(text: string): Promise<readonly string[]> {
   }
 }
 
-/** A replacement in the valid file, and the expected error. */
+/** A replacement in the valid file, and the expected error. `BAD` becomes the path of a GPX file with a mistake. */
 const INVALID_LINES: readonly [from: string | RegExp, to: string, expectedError: RegExp][] = [
   ['    battery: 80', '    batery: 80', /^mine.yaml:8: there is no key "batery" here: expected one of place, power, b/],
   ['    battery: 80', '    battery: 101', /^mine.yaml:8: battery is 101: expected a whole number of percent, 0 to 100/],

@@ -1,7 +1,8 @@
 /**
- * `sim shadow` (interfaces.md §4) runs a simulated lock in parallel to a real one, its shadow, and reports uplinks that
- * only one of them sends. A healthy lock shows no difference, with any settings; a lock with a bug does. The last tests
- * run the command against a gateway, with a lock over MQTT; the lock and the gateway share a manual clock.
+ * `sim shadow` (README.md) runs a simulated lock in parallel to a real one, its shadow, and reports uplinks that only
+ * one of them sends: `sent` is sent by the real lock alone, `owed` by its shadow alone. A healthy lock shows no
+ * difference, with any settings; a lock with a bug does. The last tests run the command against a gateway, with a lock
+ * over MQTT; the lock and the gateway share a manual clock.
  */
 import t, { type Test } from 'tap';
 import { BUGS, parseBugAssignment, stepWithBugs } from '../../firmware-sim/faults/bugs.js';
@@ -26,7 +27,7 @@ import { PARKED, PARKED_AT } from '../helpers/sim/parked-bicycle.js';
 
 const MIX = 'mid=2,mid+ride=2,high=1,high+ride=1,recovery=1,airplane=1,low-battery=1';
 
-/** The events of each lock of a trace. */
+/** A trace, with the events of each of its locks. */
 interface Traced {
   readonly header: TraceHeader;
   readonly fromMs: number;
@@ -116,6 +117,7 @@ t.test('a command that was sent in the millisecond of the connection reaches the
   t.same(
     shadow.compare(traced.fromMs + Minutes(5)).found.filter(({ what }) => what === 'sent'),
     [],
+    'the shadow acknowledges the command too',
   );
 });
 

@@ -31,6 +31,7 @@ import { readGoldenTraces, repeatRun } from '../helpers/sim/golden-traces.js';
 const RENEW_HINT = 'after an intended change renew with node dist/test/helpers/sim/golden-traces.js --write';
 const NOON_MS = MIDNIGHT_MS + Hours(12);
 
+/** One lock on a manual clock, with the uplinks that its gateway received and the entries of its diary. */
 interface Bench {
   readonly clock: ManualClock;
   readonly gateway: MemoryGateway;
@@ -39,6 +40,7 @@ interface Bench {
   readonly received: Uplink[];
 }
 
+/** What happens to the lock a span after noon, when its clock starts. */
 const after = (span: number, change: WorldEvent['change']): WorldEvent => ({ atMs: NOON_MS + span, change });
 
 function startBench(
@@ -365,9 +367,11 @@ t.test('a lively fleet shows every trigger within half an hour', async (t) => {
   const uplink = (_mac: string, _atMs: number, { body }: Uplink) => {
     seen.add(body.kind === 'ack' ? 'ack' : body.reason);
   };
+  // The minute of the day at which the first lock sends its daily Period Ping.
   const periodMinute = 12 * 60;
-  const halfAnHour = 1 / 48;
-  runVirtual({ seed: 'demo', locks: 12, days: halfAnHour, startMs, pace: 'lively', periodMinute, sink: { uplink } });
+  const halfAnHourInDays = 1 / 48;
+  const days = halfAnHourInDays;
+  runVirtual({ seed: 'demo', locks: 12, days, startMs, pace: 'lively', periodMinute, sink: { uplink } });
   t.same([...seen].sort(), [
     'REASON_CLOSE_CONNECTION',
     'REASON_NETWORK_PING',
@@ -391,6 +395,7 @@ t.test('the MACs of a fleet are repeatable and distinct, and the first has the w
   t.same(
     macs.map((mac) => macOf(mac)),
     macs,
+    'each is a valid MAC',
   );
   const fiveBeforeMidnight = 1435;
   const first = fleetMacs(4, 3, fiveBeforeMidnight)[0];
