@@ -37,6 +37,8 @@ const reason: fc.Arbitrary<Reason> = fc.oneof(
   fc.constantFrom(...REASONS.map(({ name }) => name)),
   int32.map(reasonFromNumber),
 );
+const LAST_MINUTE_OF_DAY = 1439;
+/** The daily hours in which a lock in the mode HIGH stays connected. */
 const highWindow = (lastMinute: number): fc.Arbitrary<HighWindow> => {
   const minute = fc.integer({ min: 0, max: lastMinute });
   return fc.record({ fromMinute: minute, toMinute: minute, utcOffsetMinutes: int32 });
@@ -99,7 +101,7 @@ const powerChange = fc.record(
     rideTracking: fc.boolean(),
     airplane: fc.boolean(),
     recovery: fc.boolean(),
-    highWindow: highWindow(1439),
+    highWindow: highWindow(LAST_MINUTE_OF_DAY),
   },
   { requiredKeys: [] },
 );

@@ -1,5 +1,6 @@
 // Checks the codec (proto/wire/codec.ts) against lock.proto and protocol.md §1, by samples in test/vectors that were
-// made without the codec.
+// made without the codec. A sample is canonical if the codec would write the same bytes; protobuf allows others, such
+// as fields in another order.
 import t from 'tap';
 import {
   decodeDownlink,
@@ -106,7 +107,7 @@ t.test('a typical GPS ping has at most 50 bytes', async (t) => {
   t.ok(encodeUplink(vectorNamed('gps: the daily ping at rest')).length <= 50);
 });
 
-t.test('an uplink is described in one line', async (t) => {
+t.test('an uplink is described in one line, which ends with its boot and sequence', async (t) => {
   const line = (name: string) => describeUplink(vectorNamed(name));
   t.equal(
     line('gps: a theft under way on an e-bike, the typical size'),

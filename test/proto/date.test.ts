@@ -1,4 +1,4 @@
-// Checks which dates are parsed.
+// Checks which texts `parseDate` accepts, as dates of traces and of HTTP calls, and which it rejects.
 import fc from 'fast-check';
 import t from 'tap';
 import { parseDate } from '../../proto/date.js';

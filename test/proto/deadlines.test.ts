@@ -1,4 +1,4 @@
-// Checks the queue of due times.
+// Checks the queue of items by due time (proto/deadlines.ts). An item that is not in the queue has the due time -1.
 import fc from 'fast-check';
 import t from 'tap';
 import { Deadlines, type Due } from '../../proto/deadlines.js';

@@ -199,7 +199,7 @@ t.test('a belief stays within its size limits whatever uplinks come', async (t) 
   }
   const { runs, periods, airplaneSwitches } = run.belief;
   // The limits of `BELIEF_LIMITS`. The newest uplink may be one span too many until the next one comes.
-  t.ok(runs.length <= 16 && runs.every(({ spans }) => spans.length <= 301), 'boots and spans');
+  t.ok(runs.length <= 16 && runs.every(({ spans }) => spans.length <= 301), 'boots, and spans of sequence numbers');
   t.ok(periods.length <= 96 && airplaneSwitches.length <= 16, 'period pings and commands');
 });
 

@@ -1,4 +1,5 @@
-// Checks how a lock of `step` carries out commands, against protocol.md §2. step.test.ts explains the lines.
+// Checks how a lock of `step` carries out commands, against protocol.md §2. A `ModelLock` runs `step` from noon on; its
+// `describeSince(time)` lists what the lock published or did, each line with the seconds since that time.
 import t from 'tap';
 import { Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import type { Command } from '../../../proto/wire/ping.js';

@@ -1,5 +1,6 @@
-// Checks when the GPS receiver of a lock of `step` is on, and what it sends without a fix, against protocol.md §2.
-// step.test.ts explains the lines.
+// Checks when the GPS receiver of a lock of `step` is on, and what it sends without a fix, against protocol.md §2. A
+// `ModelLock` runs `step` from noon on; its `describeSince(time)` lists what the lock published or did, each line with
+// the seconds since that time.
 import t from 'tap';
 import { Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import { ModelLock, NOON_MS, power } from '../../helpers/pair/model-lock.js';
@@ -29,6 +30,7 @@ t.test('a fix takes 30 s cold and 5 s warm; after 120 s without a fix the GPS pi
   change('unlocked').advance(Minutes(30));
   t.same(delays(), [30, 1805, 1800 + 3 * 3600 + 30], 'the receiver is warm within 2 h of the last fix');
 
+  // Without a view of the sky there is never a fix.
   const cellar = new ModelLock({ skyOpen: false });
   cellar.handle({ type: 'lock-state', lockState: 'unlocked' }).advance(Hours(1));
   t.same(cellar.describeSince(NOON_MS), ['0 connect', '0 cellular STATE_PING', '120 close', '120 disconnect']);

@@ -1,5 +1,6 @@
-// Checks how a lock of `step` becomes silent against protocol.md §2: low battery, airplane mode, no coverage.
-// step.test.ts explains the lines.
+// Checks how a lock of `step` becomes silent against protocol.md §2: low battery, airplane mode, no coverage. A
+// `ModelLock` runs `step` from noon on; its `describeSince(time)` lists what the lock published or did, each line with
+// the seconds since that time.
 import t from 'tap';
 import { Days, Minutes, Seconds } from '../../../proto/clock.js';
 import { ModelLock, NOON_MS, power } from '../../helpers/pair/model-lock.js';

@@ -1,5 +1,6 @@
-// Checks each trigger of `step` against protocol.md §2: period, theft, state change, ride. step.test.ts explains the
-// lines.
+// Checks each trigger of `step` against protocol.md §2: period, theft, state change, ride. A `ModelLock` runs `step`,
+// from noon on unless stated; its `describeSince(time)` lists what the lock published or did, each line with the
+// seconds since that time.
 import t from 'tap';
 import { Days, Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import { periodMinuteOf } from '../../../proto/power/step/reading.js';

@@ -1,4 +1,5 @@
-// Checks that written lines of a trace read back the same (protocol.md §4), on the fast path for canonical lines too.
+// Checks that written lines of a trace read back the same (protocol.md §4). A canonical line has exactly the spelling
+// that lockgate writes; the reader has a fast path for such lines, which must read the same as the slow path.
 import fc from 'fast-check';
 import t from 'tap';
 import { CanonicalLine } from '../../../proto/trace/canonical-line.js';

@@ -137,7 +137,9 @@ t.test(
 
 // World events say what truly happened to the lock, so they also show which pings it should have sent (owed).
 t.test('world events show that positions are true, and fail the rows of pings that a lock owed', async (t) => {
-  const traces = (await scenarioLines(undefined, true)).map((lines, index) => ({ file: `${index}`, lines }));
+  const withWorldEvents = true;
+  const scenarios = await scenarioLines(undefined, withWorldEvents);
+  const traces = scenarios.map((lines, index) => ({ file: `${index}`, lines }));
   const certificate = certificateOf(traces);
   t.same(rowsWith(certificate, 'FAIL'), []);
   t.same(rowsWith(certificate, 'NOT SEEN'), []);

@@ -1,4 +1,5 @@
-// Comparing two traces (interfaces.md §4): the pings that only one of them has, by lock and reason, earliest first.
+// Comparing two traces, as `lockgate trace diff` does: the pings that only one of them has, by lock and reason,
+// earliest first.
 import t from 'tap';
 import { VirtualTrace } from '../../../firmware-sim/fleet/virtual-trace.js';
 import { Minutes, Seconds } from '../../../proto/clock.js';
@@ -23,7 +24,7 @@ const run = new VirtualTrace(
 );
 run.advance(run.endMs);
 
-/** Compares two traces, whose events are added in order of time. */
+/** Compares two traces. The events of both are added together in order of time, each with its line. */
 function diffOf(a: readonly TraceEvent[], b: readonly TraceEvent[], changes: Partial<DiffOptions> = {}): TraceDiff {
   const diff = new TraceDiff({ ...DEFAULTS, ...changes });
   let [nextA, nextB] = [0, 0];

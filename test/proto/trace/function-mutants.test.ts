@@ -50,6 +50,7 @@ interface Evaluation {
   readonly owed: readonly string[];
 }
 
+/** @param lines of a trace; an empty line stands for one that the mutant does not send */
 function evaluate(lines: readonly string[]): Evaluation {
   const withWorldLines = lines.filter((line) => line !== '');
   const withoutWorldLines = withWorldLines.filter((line) => !isWorld(line));

@@ -1,5 +1,5 @@
-// Shrinking a trace (interfaces.md §4): the result has the same finding, passes the reader, and consists of lines of
-// the original. Each hand-written trace that breaks a rule is hidden among other locks and shrunk again.
+// Shrinking a trace, as `lockgate trace shrink` does: the result has the same finding, passes the reader, and consists
+// of lines of the original. Each hand-written trace that breaks a rule is hidden among other locks and shrunk again.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -97,7 +97,7 @@ t.test('each broken rule is found again in a few lines of the original trace', a
     const trace = mergeTraces(ruleTrace, healthyFleet(firstMs));
     const found = findingsOf(trace).find((finding) => finding.rule === rule);
     if (found === undefined) {
-      t.fail(`${name} no longer breaks its rule among other locks`);
+      t.fail(`${name} does not break its rule among other locks`);
       continue;
     }
     rules.add(rule);

@@ -137,6 +137,9 @@ t.test('after a wrong line, all further lines give the same error', async (t) =>
   t.match(reader.end(), { ok: false, error: { line: 2 } });
 });
 
+/** How many random traces the next test reads. */
+const TRACES = byLength(1000, 3000);
+
 t.test('the reader never throws, whatever the lines contain', async (t) => {
   const json = fc.oneof(
     fc.string(),
@@ -176,9 +179,9 @@ t.test('the reader never throws, whatever the lines contain', async (t) => {
         }
       },
     ),
-    { numRuns: byLength(1000, 3000), seed: 3 },
+    { numRuns: TRACES, seed: 3 },
   );
-  t.pass('3000 traces were read');
+  t.pass(`${TRACES} traces were read`);
 });
 
 t.test('an uplink may be given as raw bytes, and JSON members that differ from them are an error', async (t) => {
@@ -207,7 +210,8 @@ t.test('a lock that only the header names is also judged at a tick', async (t) =
   const lock = '{"power":{"mode":"MID","recovery":true},"connected":true}';
   const reader = new TraceReader();
   reader.read(`{"trace":"lockgate","version":1,"locks":{"A4C138F0E1D2":${lock},"A4C138F0E1D3":${lock}}}`);
-  const check = new TraceCheck(POWER_MODEL, reader.header as TraceHeader, true);
+  const withCoverage = true;
+  const check = new TraceCheck(POWER_MODEL, reader.header as TraceHeader, withCoverage);
   const lines = [
     `{${AT},"event":"gateway","state":"start"}`,
     `{${AT},"event":"gateway","state":"stop"}`,

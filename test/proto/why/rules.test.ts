@@ -1,5 +1,5 @@
-// Checks the steps of `why` about rules (interfaces.md §4): how an uplink broke a rule, or why it complies. A step is a
-// sentence with a kind, a code and the section that it rests on. The sentences are written from the specification.
+// Checks the steps of `lockgate why` about rules: how an uplink broke a rule, or why it complies. A step is a sentence
+// with a kind, a code and the section that it rests on. The sentences are written from the specification.
 import t from 'tap';
 import { ManualClock } from '../../../proto/clock.js';
 import { newBelief } from '../../../proto/power/judge/belief.js';
@@ -294,7 +294,8 @@ function stepsForLine(file: string, line: number): readonly WhyStep[] {
   const { highWindow, connected: isConnected, ...known } = lock;
   const window = highWindow === null ? {} : { highWindow };
   const belief = newBelief(POWER_MODEL, '', nowMs, { ...known, ...window, isConnected, listeningSinceMs: nowMs });
-  const replay = new HistoryReplay(POWER_MODEL, '', nowMs, false, belief);
+  const isCut = false;
+  const replay = new HistoryReplay(POWER_MODEL, '', nowMs, isCut, belief);
   for (const event of events.slice(0, line - 2)) replay.take(judgeEventOf(event));
   const target = judgeEventOf(events[line - 2] as never);
   if (target.type !== 'uplink') throw new Error(`line ${line} of ${file} is no uplink`);

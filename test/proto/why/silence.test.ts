@@ -1,5 +1,6 @@
-// Checks the steps of `why` about silence (interfaces.md §4): why nothing came from a lock, and how its last connection
-// ended. The expected sentences are written from the specification.
+// Checks the steps of `lockgate why` about silence: why nothing came from a lock, and how its last connection ended.
+// The expected sentences are written from the specification. `visit(ping)` is a connection from 06:01 to 06:02 on which
+// the lock sends the ping and, unless the connection breaks off, a close-connection ping.
 import t from 'tap';
 import { Days, Hours } from '../../../proto/clock.js';
 import type { DisconnectCause, JudgeEvent } from '../../../proto/power/judge/event.js';
@@ -13,7 +14,8 @@ import { at, close, DAILY, HIGH, MAC, RECOVERY, sentenceOf, visit } from '../../
 
 /** The history of a lock up to a moment, with the events `after` it. The gateway listens from 06:00 on. */
 function historyAt(atMs: number, events: readonly JudgeEvent[], after: readonly JudgeEvent[] = []): JudgedHistory {
-  const replay = new HistoryReplay(POWER_MODEL, MAC, at('06:00:00'), false);
+  const isCut = false;
+  const replay = new HistoryReplay(POWER_MODEL, MAC, at('06:00:00'), isCut);
   for (const event of events) replay.take(event);
   return replay.endAtTime(atMs, after);
 }
@@ -34,6 +36,7 @@ const OVERDUE =
   '2026-11-20T06:01:00.001Z';
 
 const STOP: JudgeEvent = { type: 'gateway', state: 'stop', atMs: at('06:30:00') };
+
 /** A kind of silence, the moment and the events before it, and the expected sentence. */
 const SILENT: readonly (readonly [silence: Silence, atMs: number, events: readonly JudgeEvent[], sentence: string])[] =
   [

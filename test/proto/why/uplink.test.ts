@@ -1,5 +1,6 @@
-// Checks the steps of `why` about uplinks (interfaces.md §4): what made the lock send one, and why it came late or
-// again. The expected sentences are written from the specification.
+// Checks the steps of `lockgate why` about uplinks: what made the lock send one, and why it came late or again. The
+// expected sentences are written from the specification. `visit(ping)` is a connection from 06:01 to 06:02 on which the
+// lock sends the ping and a close-connection ping.
 import t from 'tap';
 import type { JudgeEvent, UplinkEvent } from '../../../proto/power/judge/event.js';
 import { POWER_MODEL } from '../../../proto/power/model.js';
@@ -10,12 +11,15 @@ import { REASONS } from '../../../proto/wire/reasons.js';
 import { cellular, uplink } from '../../helpers/pair/judged-uplinks.js';
 import { at, close, command, DAILY, gps, MAC, sentenceOf, visit } from '../../helpers/why/lock-history.js';
 
+/** Whether older events of a history are missing. */
+const IS_CUT = false;
+
 /**
  * The steps for an uplink with this body, which a lock makes at 06:30 on a connection that began a second before. The
  * lock is in MID, unless `power` says otherwise. The gateway listens from 06:00 on.
  */
 function stepsFor(body: Ping, power: object = {}, before: readonly JudgeEvent[] = [], source: Source = 'lock') {
-  const replay = new HistoryReplay(POWER_MODEL, MAC, at('06:00:00'), false);
+  const replay = new HistoryReplay(POWER_MODEL, MAC, at('06:00:00'), IS_CUT);
   for (const event of [CONNECT, ...before]) replay.take(event);
   const made = uplink({ boot: 41, sequence: 12, timeMs: at('06:30:00'), power, body });
   const event = { type: 'uplink', source, credential: 0, novelty: 'new', uplink: made, atMs: at('06:30:01') } as const;
@@ -136,7 +140,7 @@ t.test('steps say which command caused an uplink, and what message it is', async
 });
 
 t.test('steps say that an uplink came late, has a used key, or has a withdrawn finding', async (t) => {
-  const replay = new HistoryReplay(POWER_MODEL, MAC, at('06:00:00'), false);
+  const replay = new HistoryReplay(POWER_MODEL, MAC, at('06:00:00'), IS_CUT);
   for (const event of visit(cellular({ reason: 'REASON_STATE_PING' }))) replay.take(event);
   const lateUplink = (sequence: number, body: Ping): UplinkEvent => ({
     ...{ type: 'uplink', source: 'lock', credential: 0, novelty: 'new', atMs: at('09:00:00') },

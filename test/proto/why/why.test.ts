@@ -1,5 +1,5 @@
-// Checks that the tables of `why` are complete: every rule, reason, state and error has its sentence. `why` explains
-// with steps what a lock did or did not do (interfaces.md §4); the other tests here check what the steps say.
+// Checks that the tables of `lockgate why` are complete: every rule, reason, state and error has its sentence. `why`
+// explains in steps what a lock did or did not do; the other tests here check what the steps say.
 import t from 'tap';
 import { COMMAND_STATES } from '../../../gateway/store/contract/command-record.js';
 import { STATE_WHY, TYPE_WHY, WAIT_WHY } from '../../../gateway/why/command-why.js';

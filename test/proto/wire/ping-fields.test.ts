@@ -40,7 +40,10 @@ function schemaFields(message: string): string[] {
   return [...fields].map(([, optional = '', type, name, number]) => `${optional}${type} ${name} = ${number}`);
 }
 
-/** The same from the table. A signed number may be sint32 or sfixed32. */
+/**
+ * The fields of a ping type as the table has them, in the form of `schemaFields`. A signed number may be sint32 or
+ * sfixed32.
+ */
 function tableFields(type: PingType): string[] {
   return fieldsOf(type).map(([, { wire, value, presence }]) => {
     const hasPresence =

@@ -1,4 +1,5 @@
-// Checks how a repeated uplink is recognised.
+// Checks how a repeated uplink is recognised: by its key (boot and sequence), and by the fingerprint of its content.
+// The numbers that `note` gets are lines of a trace.
 import fc from 'fast-check';
 import t from 'tap';
 import { fingerprintOf } from '../../../proto/wire/fingerprint.js';
