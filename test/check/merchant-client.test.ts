@@ -1,7 +1,7 @@
 /**
  * A program that uses a client generated from the gateway's OpenAPI document compiles, and a wrong program does not:
- * the document has types for what the interface returns and takes (interfaces.md §2). Only `npm run check` runs it,
- * because it calls the compiler.
+ * the document has types for what the interface returns and takes (docs/http.md). Only `npm run check` runs it, because
+ * it calls the compiler.
  */
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

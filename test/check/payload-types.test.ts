@@ -11,6 +11,7 @@ t.test('the types for merchants equal the types in the code, and ping_type deter
   const [publishedTypes, codeTypes] = ['docs/webhook-payload.js', 'gateway/webhooks/payload/schema.js'].map((path) => {
     return JSON.stringify(join(root, path));
   });
+  // Two types are the same if a conditional type can't tell them apart; `Flat` writes out intersections first.
   const comparison = `
     import type { WebhookPayload as Theirs } from ${publishedTypes};
     import type { WebhookPayload as Ours } from ${codeTypes};

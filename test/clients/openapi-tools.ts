@@ -1,4 +1,4 @@
-/** Loads third-party tools for OpenAPI documents: a validator, a proxy that checks answers, and a Petstore client. */
+/** Loads third-party tools for OpenAPI documents: a validator, a proxy that checks answers, and makers of clients. */
 import { pathToFileURL } from 'node:url';
 import { clientPath, loadClient } from './client-package.js';
 

@@ -5,10 +5,11 @@ import t from 'tap';
 import { execForm, onlyValue, readStages } from '../helpers/deploy/dockerfile.js';
 import { root } from '../helpers/house/our-files.js';
 
+/** The instructions that the Dockerfile may use. */
 const KNOWN = ['FROM', 'WORKDIR', 'RUN', 'COPY', 'ENV', 'VOLUME', 'EXPOSE', 'USER', 'STOPSIGNAL', 'HEALTHCHECK', 'CMD'];
 const read = (file: string): string => readFileSync(path.join(root, file), 'utf8');
 
-t.test('the Dockerfile is well-formed, and ends as an unprivileged user without a shell', async (t) => {
+t.test('the Dockerfile is well-formed, and its image runs Node.js unprivileged, without a shell', async (t) => {
   t.throws(() => readStages('FROM node:20\nnpm ci'), /no instruction: npm ci/);
   t.throws(() => readStages('RUN npm ci'), /before FROM/);
   const stages = readStages(read('deploy/Dockerfile'));
@@ -29,5 +30,5 @@ t.test('.dockerignore admits only what exists, and nothing with secrets', async 
     .filter((line) => /^[^#]/.test(line));
   t.equal(first, '*');
   for (const line of admitted) t.ok(line.startsWith('!') && existsSync(path.join(root, line.slice(1))), line);
-  t.notOk(admitted.includes('!data'));
+  t.notOk(admitted.includes('!data'), 'the data folder has secrets');
 });

@@ -14,16 +14,21 @@ import { directiveValues, forbiddenCalls, systemdAnalyze } from '../helpers/depl
 import { root } from '../helpers/house/our-files.js';
 import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
 
+/** Where the unit expects lockgate. */
 const INSTALLED = '/opt/lockgate';
-/** In tenths, from 0, the best, to 100. Each version of systemd weighs anew, so it is a little more than today. */
+/**
+ * The limit for systemd's rating of the unit, in tenths: from 0, the best, to 100. Each version of systemd rates a
+ * little differently, so there is some room above the present rating.
+ */
 const MAX_EXPOSURE_TENTHS = 12;
 
 const read = (name: string): string => readFileSync(path.join(root, 'deploy', name), 'utf8');
 const unit = read('lockgate.service');
 const dropIn = read('store-key.conf');
 const NO_SYSTEMD = systemdAnalyze('--version') === undefined ? 'systemd-analyze is missing' : false;
-const canTrace = spawnSync('strace', ['--seccomp-bpf', '-f', '-qq', '-e', 'trace=?mount', process.execPath, '-v']);
-const NO_STRACE = NO_SYSTEMD || (canTrace.status === 0 ? false : 'strace is missing or may not trace');
+/** A short trace, which shows whether strace may trace processes here: containers often forbid it. */
+const tracedRun = spawnSync('strace', ['--seccomp-bpf', '-f', '-qq', '-e', 'trace=?mount', process.execPath, '-v']);
+const NO_STRACE = NO_SYSTEMD || (tracedRun.status === 0 ? false : 'strace is missing or may not trace');
 
 /** The unit and its drop-in in a folder, with the paths of this machine. */
 function unitFolder(test: Teardown, text = unit): string {
@@ -87,6 +92,7 @@ t.test(
     const [reload = ''] = directiveValues(unit, 'ExecReload');
     t.match(reload, / -HUP \$MAINPID$/);
     gateway.kill('SIGHUP');
+    // Without a TLS certificate there is nothing to reread, and the gateway goes on.
     await gateway.waitForLine(/nothing-to-read/, 'stderr');
     gateway.kill('SIGTERM');
     t.same(await gateway.waitForExit(), { code: 0, signal: null });

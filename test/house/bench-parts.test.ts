@@ -77,10 +77,12 @@ t.test('an open loop sends by its schedule, and measures latency from the schedu
   t.same(
     [0, 1, 10].map((ping) => dueMs(ping, 200)),
     [0, 5, 50],
+    '200 pings a second are 5 ms apart',
   );
   t.same(
     [0, 4.9, 5, 12, 1000].map((afterMs) => dueCount(afterMs, 200, 5)),
     [1, 1, 2, 3, 5],
+    'five pings in all',
   );
   const clock = new ManualClock();
   const sent: [lock: number, atMs: number][] = [];
@@ -107,14 +109,9 @@ t.test('an open loop sends by its schedule, and measures latency from the schedu
   const latencies: number[] = [];
   const now = (): number => clock.now();
   // One ping every 10 ms, alternating between two locks; lock 1 needs 50 ms for each of its pings.
-  const paced = sendBySchedule(
-    [new SlowLock(0, 1), new SlowLock(1, 50)],
-    6,
-    100,
-    (ms) => latencies.push(ms),
-    clock,
-    now,
-  );
+  const locks = [new SlowLock(0, 1), new SlowLock(1, 50)];
+  const [pings, perSecond] = [6, 100];
+  const paced = sendBySchedule(locks, pings, perSecond, (ms) => latencies.push(ms), clock, now);
   clock.advance(200);
   await paced;
   const times = (lock: number): number[] => sent.filter(([number]) => number === lock).map(([, atMs]) => atMs);
@@ -154,7 +151,9 @@ for (const { kind, missing } of GENERATORS) {
     const uplinks = await uplinksOf(kind, async (generator) => {
       const flood = await generator.flood(50);
       t.ok(flood.p50_ms <= flood.p99_ms && flood.p99_ms <= flood.max_ms && flood.max_ms <= flood.ms);
-      const run = await generator.floodFor(5);
+      const runMs = 5;
+      const run = await generator.floodFor(runMs);
+      // 20 pings at 10,000 a second.
       const paced = await generator.sendBySchedule(20, 10_000);
       t.ok(paced.ms >= 1.9, 'the last of 20 leaves 1.9 ms after the first');
       pingCounts.push(flood.pings, run.pings, paced.pings);
@@ -202,6 +201,7 @@ for (const { kind, missing } of GENERATORS) {
 
   t.test(`the generator in ${kind} counts only the PUBACK of its ping`, { skip: missing }, async (t) => {
     const answerWrongly = async (generator: LoadGenerator, broker: RecordingBroker): Promise<void> => {
+      // A PUBACK (0x40, with 2 more bytes) of packet 0, which no ping has.
       broker.answer = (_puback, socket) => void socket.write(Buffer.from([0x40, 2, 0, 0]));
       await generator.flood(1);
     };
@@ -292,8 +292,9 @@ t.test('the JSON and Markdown outputs agree with the table', async (t) => {
 });
 
 t.test('flags choose rows, and a wrong flag gives an error', async (t) => {
-  const read = (...args: string[]) => readFlags(args, ['ingest', 'idle', 'start'], ['ingest']);
-  const all = { names: ['ingest', 'idle', 'start'], output: 'table', quick: false, profile: null, flood: null };
+  const [rows, rowsWithProfile] = [['ingest', 'idle', 'start'], ['ingest']];
+  const read = (...args: string[]) => readFlags(args, rows, rowsWithProfile);
+  const all = { names: rows, output: 'table', quick: false, profile: null, flood: null };
   t.same(read(), all);
   t.same(read('--only', 'idle,start', '--json', '--quick'), {
     ...all,

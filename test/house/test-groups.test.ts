@@ -73,6 +73,7 @@ t.test('if the process fails after all files passed, the last file fails', async
 });
 
 t.test('cheap files of the bundle share a process, neighbours first, up to a limit', async (t) => {
+  // The CPU seconds of each file.
   const costs: Record<string, number> = { 'a/1': 5, 'b/1': 5, 'a/2': 20, 'a/3': 0.2, 'dist/test/system/x': 0.1 };
   for (let i = 10; i < 16; i += 1) costs[`c/${i}`] = 5;
   const options = {
@@ -91,5 +92,6 @@ t.test('cheap files of the bundle share a process, neighbours first, up to a lim
   t.same(
     groupFiles(files, { ...options, alone: true }).map((group) => group.length),
     files.map(() => 1),
+    'each file alone, if that is asked for',
   );
 });

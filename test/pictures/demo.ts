@@ -1,6 +1,6 @@
 /**
  * Runs `lockgate demo` as a separate process with a seed, in a folder of its own, and waits until one of its locks is
- * stolen and has been followed for a while.
+ * stolen and has been followed for a while. Only main.ts beside it uses this.
  */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -11,24 +11,30 @@ const SEED = 'pictures';
 const LOCKS = 30;
 /** The demo runs at least this long, so that its timelines have something to show. */
 const MIN_RUN = Seconds(60);
-const MAX_RUN = Minutes(6);
+/** How long is waited for the demo's start, and then for a theft, before an error. */
+const MAX_WAIT = Minutes(6);
 const POLL_EVERY = Seconds(2);
-/** A lock that was stolen has at least so many positions. */
-const MIN_POSITIONS = 12;
+/** A stolen lock is chosen only once it has sent this many theft pings, so that its track can be seen. */
+const MIN_THEFT_PINGS = 12;
 
 export interface RunningDemo {
   /** The dashboard's one-time link. */
   readonly dashboard: string;
-  /** The MAC of a stolen lock, else of the lock with the most positions. */
+  /** The MAC of a stolen lock. */
   readonly stolen: string;
 }
 
+/** The members of a lock in `GET /v1/locks` that are read here. */
 interface ListedLock {
   readonly mac_addr: string;
   readonly trouble: string;
 }
 
-/** @param onStarted takes a function that ends the demo */
+/**
+ * @param data the demo's data folder
+ * @param onStarted takes a function that ends the demo
+ * @throws Error if the demo does not start or no lock is stolen in time
+ */
 export async function startDemo(data: string, onStarted: (close: () => Promise<void>) => void): Promise<RunningDemo> {
   const flags = ['demo', '--data', data, '--seed', SEED, '--locks', String(LOCKS)];
   const child = spawn(process.execPath, [join(root, 'dist/program/main.js'), ...flags], {
@@ -60,17 +66,17 @@ async function findStolen(get: (path: string) => Promise<unknown>): Promise<stri
   const { data } = (await get('/v1/locks?limit=1000')) as { readonly data: readonly ListedLock[] };
   for (const { mac_addr } of data.filter(({ trouble }) => trouble === 'theft')) {
     const pings = await get(`/v1/locks/${mac_addr}/pings?reason=REASON_THEFT&limit=100`);
-    if ((pings as { readonly data: readonly unknown[] }).data.length >= MIN_POSITIONS) return mac_addr;
+    if ((pings as { readonly data: readonly unknown[] }).data.length >= MIN_THEFT_PINGS) return mac_addr;
   }
   return null;
 }
 
 /** Polls until there is an answer. @throws Error after a time limit */
 async function until<Answer>(what: string, ask: () => Promise<Answer | null>): Promise<Answer> {
-  for (let waitedMs = 0; waitedMs < MAX_RUN; waitedMs += POLL_EVERY) {
+  for (let waitedMs = 0; waitedMs < MAX_WAIT; waitedMs += POLL_EVERY) {
     const answer = await ask();
     if (answer !== null) return answer;
     await new Promise<void>((resolve) => void systemClock.after(POLL_EVERY, resolve));
   }
-  throw new Error(`waited ${MAX_RUN / Seconds(1)} s in vain until ${what}`);
+  throw new Error(`waited ${MAX_WAIT / Seconds(1)} s in vain until ${what}`);
 }

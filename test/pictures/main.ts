@@ -15,6 +15,7 @@ import { type RunningDemo, startDemo } from './demo.js';
 import { smallerPng } from './smaller-png.js';
 
 const PICTURES = join(root, 'docs/pictures');
+/** Of the dashboard's user, whom the demo's link invites. */
 const PASSWORD = 'correct horse battery';
 const TIMEOUT = { timeout: Seconds(60) };
 /** After this, a view has drawn its map and its lists. */
@@ -69,6 +70,7 @@ async function dropTrace(page: BrowserPage): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
 }
 
+/** Waits for the button with this text, and presses it. */
 async function press(page: BrowserPage, text: string): Promise<void> {
   const button = `[...document.querySelectorAll('button')].find((each) => each.innerText.trim() === '${text}')`;
   await page.waitForFunction(`${button} !== undefined`, TIMEOUT);
@@ -86,6 +88,7 @@ async function logIn(page: BrowserPage, link: string): Promise<void> {
   await page.waitForSelector('.nav', TIMEOUT);
 }
 
+/** Shows a view in this size and theme (`light` or `dark`), and writes its picture to a file. */
 async function take(page: BrowserPage, view: View, size: Size, theme: string, file: string): Promise<void> {
   await page.setViewport(size);
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }]);

@@ -6,6 +6,7 @@ import { crc32, deflateSync, inflateSync } from 'node:zlib';
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const MAX_COLOURS = 256;
+/** The colour types in a PNG's header. */
 const RGB_TYPE = 2;
 const RGBA_TYPE = 6;
 const PALETTE_TYPE = 3;
@@ -22,6 +23,7 @@ export function smallerPng(png: Buffer): Buffer {
   const { width, height, colours } = decode(png);
   const palette = frequentColours(colours);
   const indexes = new Map(palette.map((colour, index) => [colour, index]));
+  // Each row begins with the number of its filter; 0, none, compresses palettes best.
   const rows = Buffer.alloc((width + 1) * height);
   for (let y = 0; y < height; y += 1)
     for (let x = 0; x < width; x += 1) {
@@ -36,6 +38,7 @@ export function smallerPng(png: Buffer): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
+  // 8 bits a pixel; the usual compression and filters, and no interlacing, have the number 0.
   header.set([8, PALETTE_TYPE, 0, 0, 0], 8);
   const colourBytes = Buffer.from(palette.flatMap(channels));
   const content = [chunk('IHDR', header), chunk('PLTE', colourBytes), chunk('IDAT', deflateSync(rows, { level: 9 }))];
@@ -49,6 +52,7 @@ function frequentColours(colours: Uint32Array): number[] {
   return byCount.slice(0, MAX_COLOURS).map(([colour]) => colour);
 }
 
+/** The index of the palette's colour nearest to a colour. */
 function nearest(colour: number, palette: readonly number[]): number {
   const [red, green, blue] = channels(colour);
   let [best, bestDistance] = [0, Number.POSITIVE_INFINITY];
@@ -64,6 +68,7 @@ function channels(colour: number): [number, number, number] {
   return [colour >>> 16, (colour >>> 8) & 0xff, colour & 0xff];
 }
 
+/** A chunk of a PNG: length, type, data and checksum. */
 function chunk(type: string, data: Buffer): Buffer {
   const named = Buffer.concat([Buffer.from(type, 'latin1'), data]);
   const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)];
@@ -75,13 +80,14 @@ function chunk(type: string, data: Buffer): Buffer {
 function decode(png: Buffer): Pixels {
   let header = Buffer.alloc(0);
   const parts: Buffer[] = [];
-  for (let at = SIGNATURE.length; at < png.length; ) {
-    const length = png.readUInt32BE(at);
-    const type = png.toString('latin1', at + 4, at + 8);
-    const data = png.subarray(at + 8, at + 8 + length);
+  for (let start = SIGNATURE.length; start < png.length; ) {
+    const length = png.readUInt32BE(start);
+    const type = png.toString('latin1', start + 4, start + 8);
+    const data = png.subarray(start + 8, start + 8 + length);
     if (type === 'IHDR') header = Buffer.from(data);
     if (type === 'IDAT') parts.push(data);
-    at += length + 12;
+    // Besides the data a chunk has its length, type and checksum, of 4 bytes each.
+    start += length + 12;
   }
   const [width, height, type] = [header.readUInt32BE(0), header.readUInt32BE(4), header[9]];
   if (type !== RGB_TYPE && type !== RGBA_TYPE) throw new Error(`expected a PNG of RGB or RGBA, not of type ${type}`);
@@ -98,16 +104,17 @@ function unfilter(filtered: Buffer, rowBytes: number, height: number, bytesPerPi
   for (let y = 0; y < height; y += 1) {
     const filter = filtered[y * (rowBytes + 1)] ?? 0;
     for (let x = 0; x < rowBytes; x += 1) {
-      const at = y * rowBytes + x;
-      const left = x < bytesPerPixel ? 0 : (rows[at - bytesPerPixel] ?? 0);
-      const up = y === 0 ? 0 : (rows[at - rowBytes] ?? 0);
-      const upLeft = y === 0 || x < bytesPerPixel ? 0 : (rows[at - rowBytes - bytesPerPixel] ?? 0);
-      rows[at] = (filtered[y * (rowBytes + 1) + 1 + x] ?? 0) + predicted(filter, left, up, upLeft);
+      const index = y * rowBytes + x;
+      const left = x < bytesPerPixel ? 0 : (rows[index - bytesPerPixel] ?? 0);
+      const up = y === 0 ? 0 : (rows[index - rowBytes] ?? 0);
+      const upLeft = y === 0 || x < bytesPerPixel ? 0 : (rows[index - rowBytes - bytesPerPixel] ?? 0);
+      rows[index] = (filtered[y * (rowBytes + 1) + 1 + x] ?? 0) + predicted(filter, left, up, upLeft);
     }
   }
   return rows;
 }
 
+/** What a filter predicts for a byte: 0 none, 1 sub, 2 up, 3 average, 4 Paeth (the neighbour next to an estimate). */
 function predicted(filter: number, left: number, up: number, upLeft: number): number {
   if (filter === 0) return 0;
   if (filter === 1) return left;
