@@ -1,13 +1,13 @@
 /** Types: the options of a gateway, and the objects that exist before its first part starts. */
 import type { Clock } from '../../proto/clock.js';
 import type { MachineClock } from '../clocks/machine-clock.js';
-import type { ResolvedSetting } from '../config.js';
 import type { GatewayEvents } from '../events.js';
 import type { StopStep } from '../graceful-stop.js';
 import type { Health } from '../health/health.js';
 import type { VersionedJudge } from '../ingest/judging.js';
 import type { GuardLimits } from '../mqtt/connection-guard.js';
 import type { DescriptorWatch } from '../network/descriptor-watch.js';
+import type { ResolvedSetting } from '../resolved-settings.js';
 import type { StoreFailure } from '../store/contract/errors.js';
 import type { Store } from '../store/contract/store.js';
 import type { RunSize } from '../store/contract/store-options.js';

@@ -7,7 +7,7 @@ import t from 'tap';
 import { SETTING_FLAGS } from '../../cli/commands/serve/serve.js';
 import { eventLine } from '../../cli/commands/tail/event-line.js';
 import { type Column, tableLines } from '../../cli/terminal/table.js';
-import { SETTINGS } from '../../gateway/config.js';
+import { SETTINGS } from '../../gateway/settings.js';
 import { afterThisTurn } from '../../proto/clock.js';
 import { runCommand } from '../helpers/cli/command-line.js';
 import { MERCHANT, openGateway, testGateway, testMac } from '../helpers/gateway/test-gateway.js';

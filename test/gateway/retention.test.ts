@@ -4,8 +4,9 @@
  * URL is in a gap if it came while the URL was disabled.
  */
 import t from 'tap';
-import { readConfig, resolveSettings } from '../../gateway/config.js';
+import { readConfig } from '../../gateway/config-reader.js';
 import { GatewayEvents, type Swept } from '../../gateway/events.js';
+import { resolveSettings } from '../../gateway/resolved-settings.js';
 import { Retention } from '../../gateway/retention.js';
 import type { AgingChunk } from '../../gateway/store/contract/deletion.js';
 import type { Incoming } from '../../gateway/store/contract/log/commit.js';

@@ -1,6 +1,6 @@
 /** `lockgate config …`: the group, and its commands rotate-key and forget-secrets. */
 import type { Command } from 'commander';
-import type { SettingKey } from '../../../gateway/config.js';
+import type { SettingKey } from '../../../gateway/settings.js';
 import type { ForgottenSecrets } from '../../../gateway/store/contract/secret-store.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { formatMac } from '../../../proto/wire/mac.js';
@@ -104,7 +104,8 @@ function addFolderFlags(command: Command): Command {
 
 /** The data folder and the key file that the flags, the environment or the defaults name. */
 async function folderAndKeyFile(flags: Flags) {
-  const { readConfig, resolveSettings } = await import('../../../gateway/config.js');
+  const { readConfig } = await import('../../../gateway/config-reader.js');
+  const { resolveSettings } = await import('../../../gateway/resolved-settings.js');
   const { data, keyFile } = readConfig(resolveSettings({ data: flags.data, keyFile: flags.keyFile }, process.env));
   return { data, keyFile };
 }

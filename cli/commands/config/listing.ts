@@ -1,5 +1,6 @@
 /** `lockgate config show`: prints the settings of a running gateway, or those that `serve` would use. */
-import type { SettingInForce, SettingKey } from '../../../gateway/config.js';
+import type { SettingInForce } from '../../../gateway/resolved-settings.js';
+import type { SettingKey } from '../../../gateway/settings.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { printJson, printNote, sanitizeLine } from '../../terminal/output.js';
@@ -61,9 +62,8 @@ async function askGateway(flags: ConnectionFlags): Promise<RunningGateway | unde
 
 /** The settings that `serve` would use here. */
 async function localSettings(flags: Readonly<Partial<Record<SettingKey, string | undefined>>>) {
-  const { misspeltVariables, readConfig, resolveSettings, settingsInForce } = await import(
-    '../../../gateway/config.js'
-  );
+  const { readConfig } = await import('../../../gateway/config-reader.js');
+  const { misspeltVariables, resolveSettings, settingsInForce } = await import('../../../gateway/resolved-settings.js');
   const resolved = resolveSettings(flags, process.env);
   // Throws for a wrong setting, as `serve` would.
   readConfig(resolved);

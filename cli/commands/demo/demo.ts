@@ -10,17 +10,14 @@ import path from 'node:path';
 import { Fleet } from '../../../firmware-sim/fleet/fleet.js';
 import { mqttLinks } from '../../../firmware-sim/link/mqtt-link.js';
 import { DirectoryFlash } from '../../../firmware-sim/lock/flash.js';
-import {
-  type Config,
-  type ResolvedSetting,
-  readConfig,
-  resolveSettings,
-  type SettingKey,
-} from '../../../gateway/config.js';
+import type { Config } from '../../../gateway/config.js';
+import { readConfig } from '../../../gateway/config-reader.js';
 import { GatewayEvents } from '../../../gateway/events.js';
 import { type Gateway, startGateway } from '../../../gateway/gateway.js';
 import { listenToAll } from '../../../gateway/http/operator/json/event.js';
 import { logEvents } from '../../../gateway/log/log.js';
+import { type ResolvedSetting, resolveSettings } from '../../../gateway/resolved-settings.js';
+import type { SettingKey } from '../../../gateway/settings.js';
 import { systemClock } from '../../../proto/clock.js';
 import { untilInterrupted } from '../../terminal/interrupt.js';
 import { paint, print, printNote } from '../../terminal/output.js';

@@ -2,8 +2,10 @@
 import { writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Logger } from 'pino';
-import type { Config, SettingInForce, SettingKey } from '../../../gateway/config.js';
+import type { Config } from '../../../gateway/config.js';
 import type { Gateway } from '../../../gateway/gateway.js';
+import type { SettingInForce } from '../../../gateway/resolved-settings.js';
+import type { SettingKey } from '../../../gateway/settings.js';
 import { VERSION } from '../../../gateway/version.js';
 import { systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
@@ -92,9 +94,8 @@ export function addServeCommand(program: Command): void {
 
 async function runGateway(flags: RunFlags): Promise<void> {
   makeFullCollectionsRare();
-  const { misspeltVariables, readConfig, resolveSettings, settingsInForce } = await import(
-    '../../../gateway/config.js'
-  );
+  const { readConfig } = await import('../../../gateway/config-reader.js');
+  const { misspeltVariables, resolveSettings, settingsInForce } = await import('../../../gateway/resolved-settings.js');
   const { GatewayEvents } = await import('../../../gateway/events.js');
   const { startGateway } = await import('../../../gateway/gateway.js');
   const { logEvents } = await import('../../../gateway/log/log.js');

@@ -3,11 +3,12 @@
  * exceeds its budget. No uplink is lost, and other locks are not affected.
  */
 import t, { type Test } from 'tap';
-import { readConfig, resolveSettings } from '../../../gateway/config.js';
+import { readConfig } from '../../../gateway/config-reader.js';
 import type { BudgetChanged } from '../../../gateway/events.js';
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
 import { type BudgetLimits, UplinkBudget, WITHIN_BUDGET_AFTER } from '../../../gateway/mqtt/budget/uplink-budget.js';
 import { UplinkBudgets } from '../../../gateway/mqtt/budget/uplink-budgets.js';
+import { resolveSettings } from '../../../gateway/resolved-settings.js';
 import { Days, Hours, ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';

@@ -5,8 +5,8 @@
  */
 import got from 'got';
 import t, { type Test } from 'tap';
-import { resolveSettings } from '../../../gateway/config.js';
 import type { Gateway } from '../../../gateway/gateway.js';
+import { resolveSettings } from '../../../gateway/resolved-settings.js';
 import { Seconds, systemClock } from '../../../proto/clock.js';
 import { formatMac } from '../../../proto/wire/mac.js';
 import { type Browser, type BrowserPage, NO_BROWSER, openBrowser, seriousFindings } from '../../clients/browser.js';

@@ -1,7 +1,7 @@
 /** The operators' route for the effective settings (interfaces.md §6). None of them is a secret. */
 import { Type } from 'typebox';
 
-import { SETTING_SOURCES } from '../../../config.js';
+import { SETTING_SOURCES } from '../../../resolved-settings.js';
 import type { Route } from '../routes.js';
 import { OneOf } from '../schemas.js';
 

@@ -1,7 +1,8 @@
 /** What a start on a database refuses, and with which sentence; what requests with an unstorable text are told. */
 import t from 'tap';
 import { exitCodeOf } from '../../../../cli/terminal/exit-codes.js';
-import { readConfig, resolveSettings, settingsInForce } from '../../../../gateway/config.js';
+import { readConfig } from '../../../../gateway/config-reader.js';
+import { resolveSettings, settingsInForce } from '../../../../gateway/resolved-settings.js';
 import { startGateway } from '../../../../gateway/gateway.js';
 import { openStore } from '../../../../gateway/store/open-store.js';
 import { refuseUnsafe } from '../../../../gateway/store/postgres/connections.js';
