@@ -27,7 +27,8 @@ import { SqliteNotifications } from './notify/notifications.js';
 import { SqlitePeople } from './people.js';
 import { SqliteSecrets } from './secrets.js';
 import { SQLITE } from './sqlite-dialect.js';
-import { changeUrl, SqliteWebhooks } from './webhooks/webhooks.js';
+import { changeUrl } from './webhooks/url-changes.js';
+import { SqliteWebhooks } from './webhooks/webhooks.js';
 import { SqliteWhy } from './why.js';
 
 /** What the parts are built of. */
