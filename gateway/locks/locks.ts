@@ -4,15 +4,10 @@
  * (proto/power/judge) has concluded about the lock. A stored state and the store's log of uplinks together always
  * reproduce the state in memory (dirty-states.ts).
  *
- * Some findings depend only on time, such as a late lock. So each lock has a due time, which the judge sets, and at
- * that time a tick is requested: an event for the judge that only says what time it is.
- *
- * A lock is *judged*, or its judging has *stopped* because the judge threw (ingest/judging.ts). Then its state in
- * memory is *torn* (perhaps half written) until {@link Locks.repairTorn} has replaced it with the stored one, and
- * *lost* if the stored one could not be read.
+ * A lock is *judged*, or its judging has *stopped* because the judge threw (judging-stops.ts, which also says when its
+ * state is *torn* or *lost*). lock-ticks.ts lets time pass for locks that send nothing.
  */
-import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
-import { Deadlines } from '../../proto/deadlines.js';
+import type { Clock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { type JudgeEvent, newVerdict, type UplinkKey, type Verdict } from '../../proto/power/judge/event.js';
 import { type Presence, presence } from '../../proto/power/judge/presence.js';
@@ -21,61 +16,20 @@ import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import type { Source } from '../../proto/wire/ping.js';
 import { NO_MARKS } from '../../proto/wire/uplink-life.js';
 import type { StateRebuilt } from '../events.js';
-import { CURRENT_JUDGE, JudgeFailure, type JudgingStop, messageOf, type VersionedJudge } from '../ingest/judging.js';
+import { CURRENT_JUDGE, type JudgingStop, messageOf, type VersionedJudge } from '../ingest/judging.js';
 import type { PendingUplink } from '../ingest/pending-uplink.js';
-import type { Judged } from '../store/contract/log/commit.js';
 import type { Store } from '../store/contract/store.js';
 import { type DeviceState, isNewest, newDeviceState, noteUplink } from './device-state.js';
 import { DirtyStates } from './dirty-states.js';
-import { replayState } from './log-replay.js';
+import { type JudgingChange, JudgingStops, lostBecause } from './judging-stops.js';
+import { type KnownLock, NEVER_SEEN, newKnownLock } from './known-lock.js';
+import { LockTicks } from './lock-ticks.js';
 import { type LoadedState, loadStates } from './rebuild-state.js';
+import { StateRepair } from './state-repair.js';
 
-/** The maximum delay of the timer for ticks: a change of the machine's clock is noticed within this time. */
-const MAX_TICK_DELAY = Seconds(60);
-
-/** A lock in memory. */
-export interface KnownLock {
-  readonly deviceId: number;
-  readonly mac: Mac;
-  state: DeviceState;
-  /** The reflash marks: when the lock's flash was wiped (protocol.md §1), ms since the epoch, earliest first. */
-  marks: readonly number[];
-  /** The presence that was last announced. */
-  presence: Presence;
-  /**
-   * When its next tick is due, ms since the epoch, by the run's clock (wall-clock time, except in a sped-up
-   * simulation).
-   */
-  dueMs: number;
-  /** Whether the store has a state of the lock, however old. */
-  isStored: boolean;
-  /** The number of the last commit draft that touched it (commit-draft.ts). */
-  lastDraftNumber: number;
-  /** The state in memory may be half written, or older than the log: it must not be stored. */
-  isTorn: boolean;
-  /** The stored state could not be read. The lock is judged again as soon as reading succeeds. */
-  isLost: boolean;
-  /** How many events of the lock were not judged since its judging stopped. */
-  unjudgedEvents: number;
-}
-
-/** The judging of a lock stopped, or resumed if `unjudged` is undefined. */
-export interface JudgingChange {
-  readonly lock: KnownLock;
-  readonly unjudged: JudgingStop | undefined;
-}
-
-/** A repaired state of a lock that must be stored, with the findings of judging the log again. */
-interface RepairedLock {
-  readonly lock: KnownLock;
-  readonly state: DeviceState;
-  readonly judged: readonly Judged[];
-}
+export type { KnownLock } from './known-lock.js';
 
 type NewUplink = Pick<PendingUplink, 'credentialId' | 'uplink' | 'receivedAtMs' | 'life'>;
-
-const NO_CHANGES: readonly JudgingChange[] = Object.freeze([]);
-const NEVER_SEEN: Presence = Object.freeze({ presence: 'never-seen' });
 
 /** The verdict on an event that breaks no rule. */
 const EMPTY_VERDICT: Verdict = Object.freeze({ withdrawn: [], findings: [] });
@@ -83,22 +37,17 @@ const EMPTY_VERDICT: Verdict = Object.freeze({ withdrawn: [], findings: [] });
 export class Locks {
   readonly #store: Store;
   readonly #clock: Clock;
-  readonly #onDue: (locks: readonly KnownLock[]) => void;
   readonly #locks = new Map<number, KnownLock>();
-  /** The locks by the due time of their next tick. */
-  readonly #deadlines = new Deadlines<KnownLock>();
+  readonly #ticks: LockTicks;
   readonly #listeningSinceMs: number;
   /** The reflash marks of the locks that have any, by device id. */
   readonly #marks = new Map<number, readonly number[]>();
   readonly #dirty = new DirtyStates<KnownLock>();
   readonly #judging: VersionedJudge;
-  /** The locks that wait for {@link repairTorn}. */
-  readonly #torn = new Set<KnownLock>();
-  readonly #judgingChanges: JudgingChange[] = [];
+  readonly #stops: JudgingStops;
+  readonly #repair: StateRepair;
   /** Filled by the judge. An empty one is reused for the next event. */
   #verdict = newVerdict();
-  #timer: Timer | undefined;
-  #timerDueMs = Number.POSITIVE_INFINITY;
 
   /** @param clock the run's clock. @param onDue called with locks whose tick is due */
   constructor(
@@ -110,7 +59,15 @@ export class Locks {
     this.#judging = judging;
     this.#store = store;
     this.#clock = clock;
-    this.#onDue = onDue;
+    this.#ticks = new LockTicks(clock, onDue);
+    this.#stops = new JudgingStops(judging.version);
+    this.#repair = new StateRepair({
+      store,
+      judging,
+      loadStates: (deviceIds) => this.#loadStates(clock.now(), deviceIds),
+      newState: (mac) => this.#newState(mac, clock.now()),
+      onRepaired: (lock, state) => this.#repaired(lock, state),
+    });
     this.#listeningSinceMs = clock.now();
   }
 
@@ -129,7 +86,7 @@ export class Locks {
       if (isReplayed) this.#dirty.add(lock);
       if (rebuild !== undefined) rebuilt.push({ atMs, mac, ...rebuild });
       // Only if the judge failed in this very load: an earlier stop was announced when it happened.
-      if (state.unjudged?.sinceMs === atMs) this.#judgingChanges.push({ lock, unjudged: state.unjudged });
+      if (state.unjudged?.sinceMs === atMs) this.#stops.stoppedInLoad(lock);
     }
     return rebuilt;
   }
@@ -169,16 +126,15 @@ export class Locks {
 
   /** The lock, added if it is new. @param atMs time of the event for which the lock is looked up */
   known(deviceId: number, mac: Mac, atMs = this.#clock.now()): KnownLock {
-    return (
-      this.#locks.get(deviceId) ?? this.#add(deviceId, mac, newDeviceState(mac, atMs, this.#listeningSinceMs), false)
-    );
+    return this.#locks.get(deviceId) ?? this.#add(deviceId, mac, this.#newState(mac, atMs), false);
   }
 
   /**
    * A lock whose state another gateway has, to judge a phone's uplink, which rests on no state. It is not remembered.
    */
   guest(deviceId: number, mac: Mac, atMs: number): KnownLock {
-    const guest = this.#makeLock(deviceId, mac, newDeviceState(mac, atMs, this.#listeningSinceMs), false);
+    const state = this.#newState(mac, atMs);
+    const guest = newKnownLock({ deviceId, mac, state, marks: this.#marksOf(deviceId) }, false);
     // As in the belief, so that `judge` sets no deadline: a guest gets no ticks.
     guest.dueMs = guest.state.belief.dueMs;
     return guest;
@@ -200,7 +156,7 @@ export class Locks {
       this.stopJudging(lock, messageOf(error), event.atMs);
       return this.#countUnjudged(lock);
     }
-    if (belief.dueMs !== lock.dueMs) this.#deadlines.set(lock, belief.dueMs);
+    if (belief.dueMs !== lock.dueMs) this.#ticks.setDue(lock, belief.dueMs);
     if (verdict.findings.length === 0 && verdict.withdrawn.length === 0) return EMPTY_VERDICT;
     this.#verdict = newVerdict();
     return verdict;
@@ -239,33 +195,19 @@ export class Locks {
    */
   stopJudging(lock: KnownLock, why: string, sinceMs = this.#clock.now()): void {
     if (lock.state.unjudged !== undefined) return;
-    const unjudged = { sinceMs, why, version: this.#judging.version };
-    lock.state.unjudged = unjudged;
-    lock.isTorn = true;
-    lock.dueMs = Number.POSITIVE_INFINITY;
     this.#dirty.delete(lock);
-    this.#torn.add(lock);
-    this.#judgingChanges.push({ lock, unjudged });
-  }
-
-  /** Notes that the stored state of a lock can't be read. The lock is judged again as soon as it can be read. */
-  #stateLost(lock: KnownLock, error: Error): void {
-    this.stopJudging(lock, `its stored state could not be read: ${messageOf(error)}`);
-    // `stopJudging` does nothing for a lock that is not judged already; its state must be repaired all the same.
-    lock.isLost = true;
-    lock.isTorn = true;
-    this.#torn.add(lock);
+    this.#ticks.clearDue(lock);
+    this.#stops.stopped(lock, why, sinceMs);
   }
 
   /** Whether the state of any lock waits for {@link repairTorn}. */
   get needsRepair(): boolean {
-    return this.#torn.size > 0;
+    return this.#stops.torn.size > 0;
   }
 
   /** The locks whose judging stopped or resumed since the last call. */
   takeJudgingChanges(): readonly JudgingChange[] {
-    if (this.#judgingChanges.length === 0) return NO_CHANGES;
-    return this.#judgingChanges.splice(0);
+    return this.#stops.takeChanges();
   }
 
   /** The locks that are not judged. */
@@ -285,33 +227,7 @@ export class Locks {
    * @throws StoreFailure if the store can't be read or written; the caller must then try again
    */
   async repairTorn(): Promise<void> {
-    const torn = [...this.#torn];
-    const nowMs = this.#clock.now();
-    const loaded = await this.#loadStates(
-      nowMs,
-      torn.map(({ deviceId }) => deviceId),
-    );
-    const repaired: RepairedLock[] = [];
-    for (const lock of torn) {
-      const stored = loaded.get(lock.deviceId)?.state ?? newDeviceState(lock.mac, nowMs, this.#listeningSinceMs);
-      const { unjudged } = lock.state;
-      if (lock.isLost && stored.unjudged === undefined)
-        repaired.push(
-          lock.unjudgedEvents === 0 ? { lock, state: stored, judged: [] } : await this.#replayOrMark(lock, stored),
-        );
-      else repaired.push({ lock, state: { ...stored, unjudged: unjudged ?? stored.unjudged }, judged: [] });
-    }
-    await this.#storeStates(repaired);
-  }
-
-  /** The lock's state replayed from the log; if the judge fails again, the stored state, marked as not judged. */
-  async #replayOrMark(lock: KnownLock, stored: DeviceState): Promise<RepairedLock> {
-    try {
-      return await replayState(this.#store, this.#judging, lock);
-    } catch (error) {
-      if (!(error instanceof JudgeFailure)) throw error;
-      return { lock, state: { ...stored, unjudged: lock.state.unjudged }, judged: [] };
-    }
+    await this.#repair.repair([...this.#stops.torn]);
   }
 
   /**
@@ -324,25 +240,19 @@ export class Locks {
     const lock = this.#locks.get(deviceId);
     if (lock?.state.unjudged === undefined)
       throw new LockgateError('lock-is-judged', `${formatMac(mac)} is judged already`);
-    try {
-      await this.#storeStates([await replayState(this.#store, this.#judging, lock)]);
-    } catch (error) {
-      if (!(error instanceof JudgeFailure)) throw error;
-      const why = messageOf(error.cause);
-      throw new LockgateError('judge-failed', `${formatMac(mac)} is still not judged: the judge failed again: ${why}`);
-    }
+    await this.#repair.rejudge(lock);
   }
 
-  async #storeStates(repaired: readonly RepairedLock[]): Promise<void> {
-    if (repaired.length === 0) return;
-    const states = new Map(repaired.map(({ lock, state }) => [lock.deviceId, JSON.stringify(state)]));
-    await this.#store.append({ incoming: [], judged: repaired.flatMap(({ judged }) => judged), states });
-    for (const { lock, state } of repaired) {
-      // The lock was moved, erased or removed meanwhile.
-      if (this.#locks.get(lock.deviceId) !== lock) continue;
-      lock.isLost = false;
-      this.replace(lock.deviceId, state);
-    }
+  #repaired(lock: KnownLock, state: DeviceState): void {
+    // The lock was moved, erased or removed meanwhile.
+    if (this.#locks.get(lock.deviceId) !== lock) return;
+    lock.isLost = false;
+    this.replace(lock.deviceId, state);
+  }
+
+  /** The state of a lock of which nothing is stored. */
+  #newState(mac: Mac, atMs: number): DeviceState {
+    return newDeviceState(mac, atMs, this.#listeningSinceMs);
   }
 
   #loadStates(nowMs: number, deviceIds?: readonly number[]): Promise<ReadonlyMap<number, LoadedState>> {
@@ -397,14 +307,18 @@ export class Locks {
         [...locks].map(({ deviceId }) => deviceId),
       );
     } catch (error) {
-      for (const lock of locks) this.#stateLost(lock, error as Error);
+      for (const lock of locks) {
+        // Does nothing for a lock that is not judged already; its state must be repaired all the same.
+        this.stopJudging(lock, lostBecause(error as Error));
+        this.#stops.lost(lock);
+      }
       throw error;
     }
     for (const lock of locks) {
       // A lock that was lost before is repaired separately.
       if (lock.isLost) continue;
       const state = loaded.get(lock.deviceId)?.state;
-      this.#setState(lock, state ?? newDeviceState(lock.mac, nowMs, this.#listeningSinceMs));
+      this.#setState(lock, state ?? this.#newState(lock.mac, nowMs));
     }
   }
 
@@ -423,11 +337,9 @@ export class Locks {
     if (lock === undefined) return;
     this.#dirty.delete(lock);
     if (state === null) {
-      if (lock.state.unjudged !== undefined) this.#judgingChanges.push({ lock, unjudged: undefined });
-      this.#torn.delete(lock);
+      this.#stops.forget(lock);
       this.#locks.delete(deviceId);
-      // The heap of deadlines ignores an entry whose time differs from the lock's due time.
-      lock.dueMs = Number.POSITIVE_INFINITY;
+      this.#ticks.clearDue(lock);
       return;
     }
     lock.isStored = true;
@@ -436,19 +348,16 @@ export class Locks {
 
   /** Sets a state that is stored, or that the log reproduces. */
   #setState(lock: KnownLock, state: DeviceState): void {
-    const [unjudgedBefore, unjudged] = [lock.state.unjudged, state.unjudged];
+    const before = lock.state.unjudged;
     lock.state = state;
-    lock.isTorn = false;
-    lock.unjudgedEvents = 0;
-    this.#torn.delete(lock);
-    if (unjudgedBefore?.sinceMs !== unjudged?.sinceMs) this.#judgingChanges.push({ lock, unjudged });
+    this.#stops.stateReplaced(lock, before);
     this.#scheduleDue(lock);
   }
 
   #scheduleDue(lock: KnownLock): void {
-    // A lock that is not judged gets no ticks: the heap of deadlines ignores its entry.
-    if (lock.state.unjudged !== undefined) lock.dueMs = Number.POSITIVE_INFINITY;
-    else this.#deadlines.set(lock, lock.state.belief.dueMs);
+    // A lock that is not judged gets no ticks.
+    if (lock.state.unjudged !== undefined) this.#ticks.clearDue(lock);
+    else this.#ticks.setDue(lock, lock.state.belief.dueMs);
   }
 
   /** The lock's current presence, if it may differ from the announced one; otherwise undefined. */
@@ -473,53 +382,16 @@ export class Locks {
 
   /** Sets the timer for the next tick. Must be called after events were judged. */
   scheduleTick(): void {
-    const dueMs = this.#deadlines.firstMs;
-    if (dueMs === this.#timerDueMs) return;
-    this.#timer?.cancel();
-    this.#timerDueMs = dueMs;
-    if (dueMs === Number.POSITIVE_INFINITY) return;
-    // A deadline has passed only after its due time, not at it.
-    const delay = Math.min(Math.max(dueMs - this.#clock.now() + 1, 1), MAX_TICK_DELAY);
-    this.#timer = this.#clock.after(delay, () => this.#wake());
+    this.#ticks.schedule();
   }
 
   /** Stops requesting ticks. */
   stop(): void {
-    this.#timer?.cancel();
-  }
-
-  #wake(): void {
-    // Equals no time, so that the timer is set again in any case.
-    this.#timerDueMs = Number.NaN;
-    const due: KnownLock[] = [];
-    for (let lock = this.#takeDue(); lock !== undefined; lock = this.#takeDue()) due.push(lock);
-    if (due.length > 0) this.#onDue(due);
-    this.scheduleTick();
-  }
-
-  /** Removes and returns a lock whose tick is due; undefined if there is none. */
-  #takeDue(): KnownLock | undefined {
-    return this.#deadlines.take(this.#clock.now());
-  }
-
-  #makeLock(deviceId: number, mac: Mac, state: DeviceState, isStored: boolean): KnownLock {
-    return {
-      deviceId,
-      mac,
-      state,
-      marks: this.#marksOf(deviceId),
-      presence: NEVER_SEEN,
-      dueMs: Number.POSITIVE_INFINITY,
-      isStored,
-      lastDraftNumber: 0,
-      isTorn: false,
-      isLost: false,
-      unjudgedEvents: 0,
-    };
+    this.#ticks.stop();
   }
 
   #add(deviceId: number, mac: Mac, state: DeviceState, isStored: boolean): KnownLock {
-    const lock = this.#makeLock(deviceId, mac, state, isStored);
+    const lock = newKnownLock({ deviceId, mac, state, marks: this.#marksOf(deviceId) }, isStored);
     this.#locks.set(deviceId, lock);
     this.#scheduleDue(lock);
     lock.presence = this.#guardLock(lock, () => presence(POWER_MODEL, state.belief, this.#clock.now())) ?? NEVER_SEEN;
