@@ -11,7 +11,6 @@
  * The CONNECT determines the sender of everything on a connection (protocol.md §1); no topic contains a MAC.
  */
 import type { Socket } from 'node:net';
-import type { SecureContext } from 'node:tls';
 import {
   Aedes,
   type AedesOptions,
@@ -26,12 +25,15 @@ import { LockgateError } from '../../proto/errors.js';
 import type { DisconnectCause } from '../../proto/power/judge/event.js';
 import type { Refused } from '../events.js';
 import { StoreFailure } from '../store/contract/errors.js';
-import { type Authentication, authenticate, type ConnectClaim } from './authentication.js';
+import type { Authentication } from './authentication.js';
+import { BrokerListeners } from './broker-listeners.js';
 import type { BrokerOptions } from './broker-options.js';
+import { checkConnect } from './connect-check.js';
+import { recordConnect, recordDisconnect } from './connection-events.js';
 import { type ConnectionFilter, connectionFilterOf } from './connection-filter.js';
 import { ConnectionGuard, GUARD_LIMITS } from './connection-guard.js';
 import { makeCloseLinger } from './lingering-close.js';
-import { type Connection, Listener } from './listener.js';
+import type { Connection } from './listener.js';
 import { NullEmitter, NullPersistence } from './no-routing.js';
 import { answerRepeatedFilters, sentTopicFilter } from './packets/repeated-filters.js';
 import { DOWN_TOPIC, publishFault, subscribeFault } from './packets/topics.js';
@@ -39,7 +41,7 @@ import type { RefusalCause } from './refusals/refusal-reason.js';
 import { type RefusalCounts, Refusals, type RefusedClient } from './refusals/refusals.js';
 import { SessionExpiry } from './session-expiry.js';
 import { Session, Sessions } from './sessions.js';
-import { readTlsIdentity, type TlsIdentity } from './tls-identity.js';
+import type { TlsIdentity } from './tls-identity.js';
 import { type UplinkFastPath, UplinkFastPaths } from './uplink-fast-path.js';
 
 /**
@@ -65,9 +67,6 @@ const CLOSED_CONNECTION_MESSAGE = 'connection closed';
 const NOT_AUTHENTICATED: RefusalCause = { reason: 'not-authenticated', why: 'the client is not authenticated' };
 const UNKNOWN_CONNECTION: RefusalCause = { reason: 'not-authenticated', why: 'the connection is unknown' };
 
-/** How often a CONNECT is checked if credentials are withdrawn during each check; then it is refused. */
-const MAX_AUTHENTICATIONS = 5;
-
 type Accepted = Extract<Authentication, { ok: true }>;
 
 export class Broker {
@@ -77,7 +76,7 @@ export class Broker {
   readonly #options: BrokerOptions;
   readonly #aedes: Aedes;
   readonly #guard: ConnectionGuard;
-  readonly #listeners: Listener[] = [];
+  readonly #listeners: BrokerListeners;
   /** The keepalive that each client's CONNECT asks for, in seconds. */
   readonly #keepalives = new WeakMap<Client, number>();
   readonly #sessionOf = new WeakMap<Client, Session>();
@@ -85,13 +84,13 @@ export class Broker {
   readonly #expiry: SessionExpiry;
   readonly #fastPaths: UplinkFastPaths;
   readonly #fastPathOf = new WeakMap<Client, UplinkFastPath>();
-  #identity: TlsIdentity | undefined;
   #closing = false;
 
   private constructor(options: BrokerOptions, aedes: Aedes) {
     this.#options = options;
     this.sessions = options.sessions ?? new Sessions();
     this.#aedes = aedes;
+    this.#listeners = new BrokerListeners(options);
     this.#refusals = new Refusals(options);
     this.#expiry = new SessionExpiry(options.wallClock, (expired) => {
       this.sessions.end(expired.sender.deviceId, (session) => session === expired);
@@ -121,7 +120,7 @@ export class Broker {
     const aedes = await Aedes.createBroker(AEDES_OPTIONS);
     const broker = new Broker(options, aedes);
     try {
-      await broker.#listen();
+      await broker.#listeners.start((connection) => broker.take(connection));
     } catch (error) {
       // Timers of the broker would keep the process alive after the failed start.
       await broker.close();
@@ -136,25 +135,22 @@ export class Broker {
   }
 
   get port(): number {
-    return this.#listeners[0]?.port ?? 0;
+    return this.#listeners.port;
   }
 
   /** Undefined if there is no listener over TLS. */
   get tlsPort(): number | undefined {
-    return this.#listeners[1]?.port;
+    return this.#listeners.tlsPort;
   }
 
   /** Reads certificate and key again. New connections use them; open ones stay. @throws LockgateError `tls-file` */
   reloadTls(): TlsIdentity {
-    const { tls } = this.#options;
-    if (!tls) throw new LockgateError('tls-file', 'no TLS certificate is set');
-    this.#identity = readTlsIdentity(tls.files);
-    return this.#identity;
+    return this.#listeners.reloadTls();
   }
 
   /** When the current certificate expires, ms since the epoch; null without TLS. */
   get certificateEndMs(): number | null {
-    return this.#identity === undefined ? null : Date.parse(this.#identity.validTo);
+    return this.#listeners.certificateEndMs;
   }
 
   /** How many locks and phones are connected now. */
@@ -167,7 +163,7 @@ export class Broker {
    */
   async close(): Promise<void> {
     this.#closing = true;
-    const closed = this.#listeners.map((listener) => listener.close());
+    const closed = this.#listeners.close();
     // Nothing more is read, but uplinks that are being stored still get their PUBACKs.
     this.#guard.stopReading();
     await this.#options.ingest.stop();
@@ -178,17 +174,7 @@ export class Broker {
     this.#expiry.stop();
     this.#options.budgets?.stop();
     this.#guard.destroyAll();
-    await Promise.all(closed);
-  }
-
-  async #listen(): Promise<void> {
-    const { host, port, tls } = this.#options;
-    if (tls) this.reloadTls();
-    const onConnection = (connection: Connection): void => this.take(connection);
-    this.#listeners.push(await Listener.start({ host, port, onConnection }));
-    if (!tls) return;
-    const context = (): SecureContext => (this.#identity as TlsIdentity).context;
-    this.#listeners.push(await Listener.start({ host: tls.host, port: tls.port, tls: context, onConnection }));
+    await closed;
   }
 
   /** Serves MQTT on a new connection. */
@@ -262,7 +248,8 @@ export class Broker {
     const hasWill = this.#clientsWithWill.has(client);
     let result: Authentication;
     try {
-      result = await this.#authenticateUnchanged({ clientId: client.id, username, password, hasWill });
+      const claim = { clientId: client.id, username, password, hasWill };
+      result = await checkConnect(this.#options, this.sessions, claim);
     } catch (error) {
       const reason = error instanceof StoreFailure ? 'store' : 'other';
       throw this.#unavailable(client, { reason, why: (error as Error).message });
@@ -273,24 +260,6 @@ export class Broker {
       throw refusal(NOT_AUTHORIZED, cause);
     }
     this.#startSession(client, connection, result);
-  }
-
-  /**
-   * Authenticates a claim, again if credentials were withdrawn meanwhile. Among several gateways, also makes this one
-   * the gateway that serves the sender.
-   */
-  async #authenticateUnchanged(claim: ConnectClaim): Promise<Authentication> {
-    for (let times = 0; times < MAX_AUTHENTICATIONS; times += 1) {
-      const endCountBefore = this.sessions.endCount;
-      const result = await authenticate(this.#options, claim, this.#options.wallClock.now());
-      // The activation of a SIM card must be on disk before the CONNACK: no crash may lose or delay it.
-      if (result.ok && result.sender.source === 'lock') await this.#options.usage.sims.activate(result.sender.mac);
-      const { owner } = this.#options;
-      if (result.ok && owner !== undefined && !owner.owns(result.sender) && !(await owner.claim(result.sender)))
-        throw new LockgateError('not-owner', 'another gateway serves it, and did not release it in time');
-      if (endCountBefore === this.sessions.endCount) return result;
-    }
-    throw new LockgateError('overloaded', 'credentials are being withdrawn faster than a CONNECT can be checked');
   }
 
   /** Reports that the gateway can't serve a CONNECT now. Returns the error for CONNACK 3. */
@@ -394,12 +363,7 @@ export class Broker {
   #markConnected(client: Client): void {
     const session = this.#sessionOf.get(client);
     if (session?.phase !== 'authenticated') return;
-    session.connect();
-    const { deviceId, mac, simulated, source } = session.sender;
-    const atMs = this.#options.clock.now();
-    this.#options.ingest.recordEvent(deviceId, mac, { type: 'connect', source, atMs }, () => {
-      this.#options.events.emit('connected', { atMs, mac, source, simulated });
-    });
+    recordConnect(session, this.#options);
   }
 
   /** Marks the session as disconnected, if it is not yet. */
@@ -408,15 +372,10 @@ export class Broker {
     if (session === undefined) return;
     // aedes may have registered the client without reporting it as ready. A disconnect event follows a connect event.
     this.#markConnected(client);
-    session.disconnect();
     this.#sessionOf.delete(client);
     this.sessions.remove(session);
-    const { deviceId, mac, source } = session.sender;
-    const atMs = this.#options.clock.now();
     const cause = session.cause ?? (this.#closing ? 'gateway' : hasSentDisconnect(client) ? 'closed' : 'dropped');
-    this.#options.ingest.recordEvent(deviceId, mac, { type: 'disconnect', source, cause, atMs }, () => {
-      this.#options.events.emit('disconnected', { atMs, mac, source, cause });
-    });
+    recordDisconnect(session, cause, this.#options);
   }
 
   /** Reports protocol errors after the CONNECT. A refused publish or CONNECT has been reported already. */

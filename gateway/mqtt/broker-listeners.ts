@@ -1,0 +1,62 @@
+/**
+ * The addresses at which the broker listens for locks: plain TCP, and TLS if there is a certificate. It must not know
+ * MQTT; every accepted connection goes to the broker.
+ */
+import type { SecureContext } from 'node:tls';
+import { LockgateError } from '../../proto/errors.js';
+import type { BrokerOptions } from './broker-options.js';
+import { type Connection, Listener } from './listener.js';
+import { readTlsIdentity, type TlsIdentity } from './tls-identity.js';
+
+export class BrokerListeners {
+  readonly #options: Pick<BrokerOptions, 'host' | 'port' | 'tls'>;
+  #plain: Listener | undefined;
+  #overTls: Listener | undefined;
+  /** The certificate and key in use; undefined without TLS. */
+  #identity: TlsIdentity | undefined;
+
+  constructor(options: Pick<BrokerOptions, 'host' | 'port' | 'tls'>) {
+    this.#options = options;
+  }
+
+  /**
+   * Starts to listen. If it fails, {@link close} must still be called.
+   *
+   * @throws LockgateError `port-taken`, `input-address`, `tls-file`
+   */
+  async start(onConnection: (connection: Connection) => void): Promise<void> {
+    const { host, port, tls } = this.#options;
+    if (tls) this.reloadTls();
+    this.#plain = await Listener.start({ host, port, onConnection });
+    if (!tls) return;
+    const context = (): SecureContext => (this.#identity as TlsIdentity).context;
+    this.#overTls = await Listener.start({ host: tls.host, port: tls.port, tls: context, onConnection });
+  }
+
+  get port(): number {
+    return this.#plain?.port ?? 0;
+  }
+
+  /** Undefined if there is no listener over TLS. */
+  get tlsPort(): number | undefined {
+    return this.#overTls?.port;
+  }
+
+  /** Reads certificate and key again. New connections use them; open ones stay. @throws LockgateError `tls-file` */
+  reloadTls(): TlsIdentity {
+    const { tls } = this.#options;
+    if (!tls) throw new LockgateError('tls-file', 'no TLS certificate is set');
+    this.#identity = readTlsIdentity(tls.files);
+    return this.#identity;
+  }
+
+  /** When the current certificate expires, ms since the epoch; null without TLS. */
+  get certificateEndMs(): number | null {
+    return this.#identity === undefined ? null : Date.parse(this.#identity.validTo);
+  }
+
+  /** Stops accepting connections at once. Resolves when the ports are free. */
+  async close(): Promise<void> {
+    await Promise.all([this.#plain?.close(), this.#overTls?.close()]);
+  }
+}

@@ -1,0 +1,37 @@
+/**
+ * Decides whether a client may connect, before the CONNACK: checks its credential, and makes this gateway ready to
+ * serve it. It does not know the broker library; broker.ts turns the result into a CONNACK.
+ */
+import { LockgateError } from '../../proto/errors.js';
+import { type Authentication, authenticate, type ConnectClaim } from './authentication.js';
+import type { BrokerOptions } from './broker-options.js';
+import type { Sessions } from './sessions.js';
+
+/** How often a CONNECT is checked if credentials are withdrawn during each check; then it is refused. */
+const MAX_AUTHENTICATIONS = 5;
+
+/**
+ * Authenticates a claim, again if credentials were withdrawn meanwhile. Among several gateways, also makes this one the
+ * gateway that serves the sender.
+ *
+ * @param sessions counts the sessions that were ended, as they are when a credential is withdrawn
+ * @throws StoreFailure
+ * @throws LockgateError `not-owner`, `overloaded`
+ */
+export async function checkConnect(
+  options: BrokerOptions,
+  sessions: Pick<Sessions, 'endCount'>,
+  claim: ConnectClaim,
+): Promise<Authentication> {
+  const { usage, owner, wallClock } = options;
+  for (let times = 0; times < MAX_AUTHENTICATIONS; times += 1) {
+    const endCountBefore = sessions.endCount;
+    const result = await authenticate(options, claim, wallClock.now());
+    // The activation of a SIM card must be on disk before the CONNACK: no crash may lose or delay it.
+    if (result.ok && result.sender.source === 'lock') await usage.sims.activate(result.sender.mac);
+    if (result.ok && owner !== undefined && !owner.owns(result.sender) && !(await owner.claim(result.sender)))
+      throw new LockgateError('not-owner', 'another gateway serves it, and did not release it in time');
+    if (endCountBefore === sessions.endCount) return result;
+  }
+  throw new LockgateError('overloaded', 'credentials are being withdrawn faster than a CONNECT can be checked');
+}
