@@ -110,7 +110,7 @@ export class DraftJudge {
     return this.#owners !== undefined && !this.#owners.owns(deviceId, 'lock');
   }
 
-  /** Adds a phone's uplink while another gateway has the lock's state, which it does not change (protocol.md §3). */
+  /** Adds a phone's uplink, which does not change the lock's state (protocol.md §3): another gateway has that state. */
   async #addGuest(pending: PendingUplink, draft: CommitDraft): Promise<void> {
     const { deviceId, mac } = pending.sender;
     const guest = this.#locks.guest(deviceId, mac, pending.receivedAtMs);

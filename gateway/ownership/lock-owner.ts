@@ -1,6 +1,7 @@
 /**
- * Takes and gives locks, if several gateways share a store (README.md). A lock's state is in memory at its owner only:
- * it is read from the store when the lock is claimed, and forgotten when it is released.
+ * Claims locks for this gateway and releases them to others, if several gateways share a store (README.md). Only a
+ * lock's owner has the lock's state in memory: it is read from the store when the lock is claimed, and forgotten when
+ * the lock is released. A *part* is a lock, or the phones that act for it; each is owned separately.
  */
 import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
 import type { Source } from '../../proto/wire/ping.js';
@@ -12,9 +13,12 @@ import type { Sessions } from '../mqtt/sessions.js';
 import type { AdoptedPart, LockOwnership, LockPart } from '../store/contract/slots/ownership.js';
 import type { Store } from '../store/contract/store.js';
 
-/** How often the gateway looks for locks whose owner is gone, and how many it adopts at once. */
+/** How often the gateway looks for locks whose gateway has ended. */
 const ADOPTION_INTERVAL = Seconds(1);
+/** Maximum number of parts that are adopted at once. */
 const MAX_ADOPTED = 1_000;
+/** The argument of `runExclusive` for work that closes no connection: it leaves waiting uplinks in the queue. */
+const REFUSES_WAITING = false;
 
 export interface LockOwnerParts {
   readonly store: Pick<Store, 'append'>;
@@ -26,7 +30,7 @@ export interface LockOwnerParts {
   readonly events: GatewayEvents;
   /** The run's clock (wall-clock time, except in a sped-up simulation). */
   readonly clock: Clock;
-  /** Real time, for the look for locks without an owner. */
+  /** A clock in real time, for {@link ADOPTION_INTERVAL}. */
   readonly timers: Clock;
 }
 
@@ -48,7 +52,7 @@ export class LockOwner {
   start(): void {
     const { ownership } = this.#parts;
     if (ownership.isSole) return;
-    ownership.onWish((part) => this.#wished(part));
+    ownership.onWish((part) => this.#releaseIfOwned(part));
     this.#adoptLater();
   }
 
@@ -60,7 +64,7 @@ export class LockOwner {
     await Promise.all(this.#releasing.values());
   }
 
-  /** Whether a sender may connect at once: this gateway owns its part. Usually true, and costs no wait. */
+  /** Whether a sender may connect at once, since this gateway owns its part; otherwise {@link claim} must be called. */
   owns({ deviceId, source }: Sender): boolean {
     return this.#parts.ownership.owns(deviceId, source) && !this.#releasing.has(keyOf(deviceId, source));
   }
@@ -79,33 +83,37 @@ export class LockOwner {
     await this.#releasing.get(key);
     const claim = await this.#parts.ownership.claim(part);
     if (!claim.isGranted) return false;
-    await this.#take([{ ...part, unheardSinceMs: claim.unheardSinceMs }]);
+    await this.#load([{ ...part, unheardSinceMs: claim.unheardSinceMs }]);
     return true;
   }
 
-  /** Reads the states and the commands of parts that this gateway owns now, between two commits. */
-  async #take(parts: readonly AdoptedPart[]): Promise<void> {
+  /** Reads the states and the commands of locks that this gateway owns now, between two commits. */
+  async #load(parts: readonly AdoptedPart[]): Promise<void> {
     const { locks, ingest, commands } = this.#parts;
-    const taken = parts.filter(({ source }) => source === 'lock');
-    const deviceIds = taken.map(({ deviceId }) => deviceId);
-    const [first] = deviceIds;
-    if (first === undefined) return;
+    // Phones have neither a state nor commands.
+    const ownedLocks = parts.filter(({ source }) => source === 'lock');
+    const deviceIds = ownedLocks.map(({ deviceId }) => deviceId);
+    const [firstId] = deviceIds;
+    if (firstId === undefined) return;
     await ingest.runExclusive(
-      first,
+      firstId,
       async () => {
         await locks.adopt(deviceIds);
         await commands.adopt(deviceIds);
       },
-      false,
+      REFUSES_WAITING,
     );
-    for (const { deviceId, unheardSinceMs } of taken) {
+    for (const { deviceId, unheardSinceMs } of ownedLocks) {
       const lock = locks.find(deviceId);
-      if (lock !== undefined) this.#listen(lock, unheardSinceMs);
+      if (lock !== undefined) this.#recordListening(lock, unheardSinceMs);
     }
   }
 
-  /** Records since when somebody listens for the lock again: its silence counts only while somebody does. */
-  #listen({ deviceId, mac, state }: KnownLock, unheardSinceMs: number | null): void {
+  /**
+   * Records since when a gateway listens for the lock again, so that the judge counts its silence only from then on.
+   * `unheardSinceMs`: when the lock's former gateway ended; null if there was no gap.
+   */
+  #recordListening({ deviceId, mac, state }: KnownLock, unheardSinceMs: number | null): void {
     const { ingest, clock } = this.#parts;
     const { listeningSinceMs, nowMs } = state.belief;
     const atMs = clock.now();
@@ -129,7 +137,7 @@ export class LockOwner {
     try {
       for (let count = MAX_ADOPTED; count === MAX_ADOPTED && !this.#isStopped; ) {
         const adopted = await this.#parts.ownership.adopt(MAX_ADOPTED);
-        await this.#take(adopted);
+        await this.#load(adopted);
         count = adopted.length;
       }
     } catch (error) {
@@ -137,7 +145,8 @@ export class LockOwner {
     }
   }
 
-  #wished(part: LockPart): void {
+  /** Releases a part that another gateway asks for. */
+  #releaseIfOwned(part: LockPart): void {
     const key = keyOf(part.deviceId, part.source);
     if (this.#isStopped || this.#releasing.has(key) || !this.#parts.ownership.owns(part.deviceId, part.source)) return;
     const releasing = this.#release(part)
@@ -167,11 +176,11 @@ export class LockOwner {
           locks.replace(deviceId, null);
           commands.disown(deviceId);
         }
-        // Sessions that began meanwhile: what they send is refused from now on.
+        // Ends sessions that began meanwhile: what they send is refused from now on.
         endSessions();
         await ownership.release([part]);
       },
-      false,
+      REFUSES_WAITING,
     );
   }
 

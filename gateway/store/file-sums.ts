@@ -32,8 +32,9 @@ export function sumsFileOf(file: string): string {
 
 /** Computes the checksums of a stream, given in chunks of any size. */
 export class BlockSummer {
-  /** The number of bytes so far, and the checksum of the current block. */
+  /** The number of bytes so far. */
   #bytes = 0;
+  /** The checksum of the current block so far. */
   #current = 0;
   readonly #sums: number[] = [];
 
@@ -85,6 +86,7 @@ export function sumOfSums({ sums }: BlockSums): string {
 
 /** Writes the `.sums` file of `file`, durably (mode 600). */
 export function writeSums(file: string, { bytes, sums }: BlockSums): void {
+  // `lockgate_sums` is the version of the format.
   const members = { lockgate_sums: 1, bytes, block_bytes: BLOCK_BYTES, crc32: bytesOf(sums).toString('base64') };
   const line = JSON.stringify(members);
   writeSecretFile(sumsFileOf(file), `${line}\n${hex(crc32(line))}`);

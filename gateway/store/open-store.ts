@@ -40,9 +40,11 @@ export function sqliteUrl(folder: string): string {
  * @throws StoreFailure if the store can't be read or written
  */
 export async function openStore(url: string, options: StoreOptions = {}): Promise<Store> {
+  // The scheme, as RFC 3986 defines it, a colon, and the location: `sqlite:./data`.
   const [, scheme = '', location = ''] = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(url) ?? [];
   const engine = ENGINES.get(scheme.toLowerCase());
-  if (engine === undefined || location === '') throw badUrl(engine === undefined ? scheme : null);
+  if (engine === undefined) throw badUrl(scheme === '' ? 'it has no scheme' : `there is no engine for "${scheme}:"`);
+  if (location === '') throw badUrl('nothing follows its scheme');
   try {
     return await engine.open(location, options);
   } catch (error) {
@@ -50,15 +52,8 @@ export async function openStore(url: string, options: StoreOptions = {}): Promis
   }
 }
 
-/**
- * The error for a wrong URL. It quotes only the scheme: the part after it may contain a password. `scheme` is null if
- * that part is missing.
- */
-function badUrl(scheme: string | null): LockgateError {
+/** The error for a wrong URL. `problem` may quote the scheme, but nothing after it, which may contain a password. */
+function badUrl(problem: string): LockgateError {
   const forms = [...ENGINES.values()].map(({ urlForm }) => urlForm).join(', ');
-  const problem = { '': 'it has no scheme', null: 'nothing follows its scheme' }[String(scheme)];
-  return new LockgateError(
-    'input-store',
-    `the URL of the store is invalid: ${problem ?? `there is no engine for "${scheme}:"`}; expected ${forms}`,
-  );
+  return new LockgateError('input-store', `the URL of the store is invalid: ${problem}; expected ${forms}`);
 }

@@ -1,6 +1,6 @@
 /**
  * Work on store files and backups without opening a store as the gateway does: `lockgate db check`, `backup`, `accept`,
- * `migrate`. All other code opens a store with open-store.ts. Every such store is an SQLite store today.
+ * `migrate`. All other code opens a store with open-store.ts. These are SQLite stores: a PostgreSQL store has no files.
  */
 import path from 'node:path';
 import { LockgateError } from '../../proto/errors.js';

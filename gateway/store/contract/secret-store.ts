@@ -18,7 +18,7 @@ export interface KeyMetadata {
   readonly sample: Buffer | null;
 }
 
-/** The names of the metadata. */
+/** The names of the metadata entries for {@link KeyMetadata}. */
 export const KEY_ID_METADATA = 'key-id';
 export const HASH_KEY_METADATA = 'hash-key';
 
@@ -56,7 +56,7 @@ export interface SecretStore {
   /** Seals the header values that an older version left unencrypted; returns how many URLs had such values. */
   sealClearHeaders(seal: (value: string) => Buffer): Promise<number>;
   /** Seals every secret with another key; returns the number of secrets. */
-  reseal(reseal: (sealed: Buffer) => Buffer, key: { keyId: string; hashKeySealed: Buffer }): Promise<number>;
+  reseal(resealOne: (sealed: Buffer) => Buffer, key: { keyId: string; hashKeySealed: Buffer }): Promise<number>;
   /**
    * Discards every secret and what depends on secrets: disables URLs, revokes credentials and API keys, and removes
    * merchants' notify URLs.

@@ -213,6 +213,7 @@ export function forwardStore(store: Store, wrapWrite: WrapWrite = (_name, write)
 
 type Entry = MethodEffect | 'value' | MethodTable<object>;
 
+/** As {@link forwardStore}, for a part of the store. `group` precedes the names of its methods, such as `usage.`. */
 function forwardPart<Part extends object>(part: Part, table: MethodTable<Part>, group: string, wrap: WrapWrite): Part {
   const members = part as { readonly [name: string]: unknown };
   const forwarded: Record<string, unknown> = {};

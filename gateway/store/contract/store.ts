@@ -9,9 +9,10 @@
  *
  * An *uplink* is a message from a lock: a ping, which is an event for its merchant's webhooks, or the acknowledgement
  * of a command. Its *key* is its credential, boot (a counter of the lock's boots) and sequence (a counter within the
- * boot). The *log* is the table of all uplinks in the order of arrival. The *run's clock* follows the wall clock,
- * except in a sped-up simulation, and never goes back (protocol.md §3). *In service* is a lock that is registered and
- * not removed.
+ * boot). The *log* is the table of all uplinks in the order of arrival. If several gateways write it, each writes in a
+ * *slot* of its own, and a *position* in the log has one id for each slot (log/log-position.ts). The *run's clock*
+ * follows the wall clock, except in a sped-up simulation, and never goes back (protocol.md §3). *In service* is a lock
+ * that is registered and not removed.
  */
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Source } from '../../../proto/wire/ping.js';
@@ -83,6 +84,7 @@ export interface Store {
   readonly why: WhyStore;
   /** Reads of many uplinks of which few may be wanted. */
   readonly scans: ScanStore;
+  /** The audit log: who changed what. */
   readonly audit: AuditStore;
   /** Refused packets and connections of locks. */
   readonly refusals: RefusalStore;
@@ -124,13 +126,13 @@ export interface Store {
   /* Deliveries: the other hot path. */
 
   /**
-   * Returns the merchant's pings after a position, at most `limit`; with `all`, its other events too. Of each slot they
-   * are the oldest ones, in order, without a gap; the events of one lock are in order too. Fewer than `limit` mean that
-   * the merchant has no later ones.
+   * Returns the merchant's pings after a position, at most `limit`; with `all`, its other events too. From each slot
+   * they are the oldest ones, in order, without a gap; the events of one lock are in order too. If they are fewer than
+   * `limit`, the merchant has no later ones.
    *
-   * @param onReached called, by an engine with several slots, with the position that the read reached: all events up to
-   *   it are returned, or are before `after`. It has the slots that were read to their end, and may be after the last
-   *   event. The same snapshot decides both
+   * @param onReached called, only by an engine with several slots, with the position that this read reached: every
+   *   event of the merchant between `after` and that position is among the returned ones. The position may be after the
+   *   last returned event, in slots that were read to their end
    */
   readEvents(
     merchantId: number,
@@ -211,6 +213,7 @@ export interface Store {
   /** Returns the number of locks in service, of all merchants or of one. */
   countDevices(merchantId?: number): Promise<number>;
   findDevice(mac: Mac): Promise<DeviceReading | null>;
+
   /* The methods below return only what the device did for its current merchant. */
 
   /** Returns the latest uplinks from the lock (default) or from phones, newest first in the order of protocol.md §1. */

@@ -31,9 +31,11 @@ export interface WebhookChange {
   /** All headers, with sealed values. */
   readonly headersSealed?: Readonly<Record<string, string>> | undefined;
   readonly ordered?: boolean | undefined;
-  /** Limits; null removes one. */
+  /** A limit of the rate; null removes it. */
   readonly attemptsPerSecond?: number | null | undefined;
+  /** The time limit of an attempt; null for that of all URLs. */
   readonly timeoutMs?: number | null | undefined;
+  /** The only certificate authorities that the URL's certificate may come from, in PEM; null for the usual ones. */
   readonly ca?: string | null | undefined;
   /** Which events the URL gets from now on. */
   readonly filter?: WebhookFilter | undefined;
@@ -106,8 +108,9 @@ export interface DeliveryReading {
 export interface CountedRange {
   readonly afterId: number;
   readonly toId: number;
-  /** Only uplinks after this position, if it is given; and only those before this one. */
+  /** If given, only uplinks after this position count. */
   readonly after?: LogPosition | undefined;
+  /** If given, only uplinks before this position count. */
   readonly before?: LogPosition | undefined;
   readonly limit: number;
 }
@@ -116,10 +119,11 @@ export interface CountedRange {
 export interface AttemptedCounts {
   /** The end of the slice: `toId`, or an earlier id if the limit ended it. */
   readonly lastId: number;
-  /** Events with an attempt, and all attempts at them. */
+  /** Events with an attempt. */
   readonly attempted: number;
+  /** All attempts at these events. */
   readonly attempts: number;
-  /** Those of them that were delivered. */
+  /** The attempted events that were delivered. */
   readonly delivered: number;
   /** Events that wait for a further attempt. */
   readonly pending: number;
@@ -129,6 +133,7 @@ export interface AttemptedCounts {
 
 /** Pings in a slice of the log. */
 export interface UnsentCount {
+  /** The end of the slice, as in {@link AttemptedCounts}. */
   readonly lastId: number;
   readonly count: number;
 }

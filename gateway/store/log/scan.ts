@@ -8,7 +8,7 @@ import type { PingFilter, ScannedUplinks } from '../contract/merchants/uplink-sc
 import { FIRST_EVENT_KIND } from '../contract/webhooks/merchant-event.js';
 import { toUplink, type UplinkRow } from './uplink-row.js';
 
-/** Rows that one statement reads. */
+/** Maximum number of rows that one statement reads. */
 const ROWS_PER_STATEMENT = 500;
 /**
  * A ping's date, by the lock's clock, is at most this much later than its receipt. So a search ends at a ping that was
@@ -39,7 +39,7 @@ export class Scan {
   }
 
   /** How many more rows the scan may examine; 0 if it is over. */
-  get rest(): number {
+  get remaining(): number {
     const { limit, maxExamined } = this.#request;
     return this.#isAtEnd || this.rows.length >= limit ? 0 : Math.max(maxExamined - this.#examined, 0);
   }
@@ -47,8 +47,10 @@ export class Scan {
   /** How many rows the next statement should read: without a filter no more than the scan needs. */
   get nextCount(): number {
     const { filter, limit } = this.#request;
-    const needed = Object.values(filter).every((each) => each === undefined) ? limit - this.rows.length : this.rest;
-    return Math.min(needed, this.rest, ROWS_PER_STATEMENT);
+    const needed = Object.values(filter).every((each) => each === undefined)
+      ? limit - this.rows.length
+      : this.remaining;
+    return Math.min(needed, this.remaining, ROWS_PER_STATEMENT);
   }
 
   /** Examines a row. @param isShown whether it is an event of its lock's merchant */
@@ -60,6 +62,7 @@ export class Scan {
     if (isShown && matches(row, this.#request.filter)) this.rows.push(row);
   }
 
+  /** Ends the scan: no later row can be wanted. */
   end(): void {
     this.#isAtEnd = true;
   }
@@ -70,13 +73,14 @@ export class Scan {
   }
 }
 
-/** Whether a row is a ping. */
+/** Whether a row is a ping: neither an acknowledgement (kind 0), nor erased (-1), nor another event for merchants. */
 export function isPing({ uplink_kind: kind }: UplinkRow): boolean {
   return kind > 0 && kind < FIRST_EVENT_KIND;
 }
 
 function matches(row: UplinkRow, { types, reasons, fromMs, toMs }: PingFilter): boolean {
   if (types !== undefined && !types.includes(UPLINK_KINDS[row.uplink_kind] ?? '')) return false;
+  // Rules out later pings by their time of receipt, which costs less than to decode them.
   if (toMs !== undefined && row.buffered === 0 && row.received_at_ms - MAX_UNBUFFERED_DELAY > toMs) return false;
   if (reasons === undefined && fromMs === undefined && toMs === undefined) return true;
   const decoded = decodeUplink(row.bytes);

@@ -53,7 +53,7 @@ export function toUplink(row: UplinkRow): StoredUplink {
 
 /** A condition in SQL: the row `u` of `uplink` is a ping. The first part lets SQLite use the index of events. */
 export const IS_PING = `u.kind > 0 AND u.kind < ${FIRST_EVENT_KIND}`;
-/** A condition in SQL: the row `u` of `uplink` is an uplink that is not erased. */
+/** A condition in SQL: the row `u` of `uplink` is an uplink that is not erased; an erased one has the kind -1. */
 export const IS_UPLINK = `u.kind >= 0 AND u.kind < ${FIRST_EVENT_KIND}`;
 
 /** The id of the newest uplink, in SQL; 0 if there is none. */

@@ -51,7 +51,7 @@ export class Scans implements ScanStore {
     const { deviceId, beforeId = Number.MAX_SAFE_INTEGER, filter } = request;
     const scan = new Scan(request);
     const endMs = (filter.fromMs ?? Number.NEGATIVE_INFINITY) - MAX_CLOCK_AHEAD;
-    for (let before = beforeId; scan.rest > 0; ) {
+    for (let before = beforeId; scan.remaining > 0; ) {
       const count = scan.nextCount;
       const rows = await this.#sql.all<OwnedRow>(
         `SELECT ${UPLINK_COLUMNS}, d.merchant_id AS owner_id FROM uplink u JOIN device d ON d.id = u.device_id
@@ -59,12 +59,12 @@ export class Scans implements ScanStore {
         { deviceId, before, count },
       );
       for (const row of rows) {
-        if (scan.rest === 0) break;
+        if (scan.remaining === 0) break;
         if (row.received_at_ms < endMs) scan.end();
         else scan.examine(row, isPing(row) && row.merchant_id === row.owner_id);
       }
       before = rows.at(-1)?.id ?? before;
-      if (rows.length < count && scan.rest > 0) scan.end();
+      if (rows.length < count && scan.remaining > 0) scan.end();
     }
     return scan.result();
   }
@@ -73,7 +73,7 @@ export class Scans implements ScanStore {
     const { merchantId, after } = request;
     const scan = new Scan(request);
     let end = after;
-    while (scan.rest > 0) {
+    while (scan.remaining > 0) {
       const count = scan.nextCount;
       const rows = await this.#sql.all<UplinkRow>(
         `SELECT ${UPLINK_COLUMNS} FROM node s CROSS JOIN LATERAL (
@@ -83,11 +83,11 @@ export class Scans implements ScanStore {
         { merchantId, after: positionJson(end), count },
       );
       for (const row of rows) {
-        if (scan.rest === 0) break;
+        if (scan.remaining === 0) break;
         scan.examine(row, true);
         end = movedAfter(end, row.id);
       }
-      if (rows.length < count && scan.rest > 0) scan.end();
+      if (rows.length < count && scan.remaining > 0) scan.end();
     }
     const { lastId: _last, lastReceivedAtMs: _at, ...found } = scan.result();
     return { ...found, end };

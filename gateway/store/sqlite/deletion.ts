@@ -29,6 +29,7 @@ const IS_HELD = `(u.kind > 0 AND EXISTS (
 
 /** The uplinks of one lock in the index by lock; the lock's id is the statement's only parameter. */
 const INDEXED_UPLINKS = 'SELECT uplink_id FROM uplink_of_device WHERE device_id = ?';
+/** Erases the content of uplinks; their keys stay, so that a repeat is recognised. */
 const ERASE = `UPDATE uplink SET bytes = x'', digest = x'', kind = -1`;
 /** Erased rows remain, and get a new checksum. */
 const UPDATE_SUM = `UPDATE uplink SET sum = ${UPLINK_SUM}`;
@@ -48,7 +49,7 @@ export class Deletion {
   readonly #eraseUplink: Statement;
   readonly #sumUplinks: Statement;
   readonly #sumUplink: Statement;
-  readonly #isPending: Statement;
+  readonly #countPendingOf: Statement;
   readonly #deleteKey: Statement;
   readonly #deleteOfDevice: Statement;
   readonly #eraseFindings: Statement;
@@ -94,7 +95,7 @@ export class Deletion {
     this.#eraseUplink = db.prepare(`${ERASE} WHERE id = ? AND kind >= 0`);
     this.#sumUplinks = db.prepare(`${UPDATE_SUM} WHERE id IN (${INDEXED_UPLINKS}) AND kind = -1`);
     this.#sumUplink = db.prepare(`${UPDATE_SUM} WHERE id = ?`);
-    this.#isPending = db
+    this.#countPendingOf = db
       .prepare(`SELECT count(*) FROM delivery WHERE ${ANY_URL} AND uplink_id = ? AND state = 'pending'`)
       .pluck();
     this.#deleteKey = db.prepare(
@@ -126,7 +127,7 @@ export class Deletion {
     let { changes: uplinks } = this.#eraseUplinks.run(deviceId);
     this.#sumUplinks.run(deviceId);
     for (const id of memtableIds) {
-      pendingDeliveries += this.#isPending.get(id) as number;
+      pendingDeliveries += this.#countPendingOf.get(id) as number;
       this.#deleteAttempts.run(id);
       this.#deleteDeliveries.run(id);
       uplinks += this.#eraseUplink.run(id).changes;

@@ -63,7 +63,7 @@ export interface Migrated {
 /**
  * Migrates the store that `writer` has open.
  *
- * @param purpose for the error's sentence
+ * @param purpose what the caller does with the store, for an error's sentence: "the store could not open …"
  * @throws LockgateError `store-newer`, `no-room`
  * @throws StoreFailure if it fails; the store is then unchanged
  */
@@ -75,6 +75,7 @@ export async function migrate(writer: Database, file: string, purpose: 'make' | 
   const tables = new Kysely<unknown>({ dialect: new TransactionalDialect({ database: writer }) });
   const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateToLatest();
   if (error === undefined) return { from, steps: pending, copy };
+  // Kysely's message if an applied step is unknown or comes before a missing one.
   if (error instanceof Error && error.message.includes('corrupted migrations')) throw storeNewer(file);
   throw new StoreFailure(`${purpose} ${file}`, error);
 }
@@ -117,6 +118,7 @@ function copyBeforeMigration(writer: Database, file: string, version: string): s
   requireRoom(folder, statSync(file).size * NEEDED_SPACE_FACTOR, `to bring ${file} to this version of lockgate`);
   // Copies the WAL into the file, so that the file is complete.
   writer.pragma('wal_checkpoint(TRUNCATE)');
+  // Such as 2026-11-20T06-00-00Z.
   const time = new Date(systemClock.now()).toISOString().replaceAll(':', '-').replace(/\.\d+/, '');
   const copy = freeName(`${file}.${version}.${time}`);
   try {
@@ -170,6 +172,7 @@ export async function migrateFolder(
   }
 }
 
+/** What a migration would do, while no gateway runs on the folder. */
 function dryRun(folder: string, file: string): Migrated {
   const lock = lockData(path.join(folder, 'gateway.lock'));
   try {

@@ -20,6 +20,7 @@ import { MAX_WAL_PAGES } from './log/wal-checkpointer.js';
 import { migrate } from './migrate.js';
 import { Scans } from './scan/scans.js';
 import { SqliteStore } from './sqlite-store.js';
+
 /**
  * Opens the store in `folder`, creating it if it doesn't exist, and locks the folder for this process.
  *
@@ -45,7 +46,7 @@ export async function openSqliteStore(folder: string, options: StoreOptions = {}
     numberStore(writer);
     markRunning(file);
     const reader = new SqliteDatabase(file, { readonly: true });
-    // The log thread checkpoints the WAL; this connection does so only if the log thread can't keep up.
+    // The log thread checkpoints the WAL (write-ahead log); this connection does so only if that can't keep up.
     if (logThread) writer.pragma(`wal_autocheckpoint = ${2 * MAX_WAL_PAGES}`);
     // The figures thread counts rows at its start, while the log opens.
     const figuresOpened = figuresThread?.open();
@@ -54,7 +55,7 @@ export async function openSqliteStore(folder: string, options: StoreOptions = {}
     const figures = figuresThread ?? new InlineFigures(reader);
     const scans = new Scans({ file, reader, memtable: log.memtable, hasThread: scanThread });
     const store = new SqliteStore({ file, lock, writer, reader, tables, log, figures, scans, quota });
-    // A kill may have left events staged.
+    // A killed gateway may have left events that were staged for the log and not moved into it.
     await store.moveStagedEvents();
     return store;
   } catch (error) {

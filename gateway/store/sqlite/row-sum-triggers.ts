@@ -29,11 +29,11 @@ export async function keepRowSums(db: Kysely<unknown>, table: string): Promise<v
     return `${ROW_SUM}('${table}', ${summed.map((column) => `${prefix}"${column}"`).join(', ')})`;
   };
   const setSum = `UPDATE "${table}" SET ${SUM_COLUMN} = ${sumCall('NEW.')} WHERE rowid = NEW.rowid`;
-  const anyColumn = summed.map((column) => `"${column}"`).join(', ');
+  const columnList = summed.map((column) => `"${column}"`).join(', ');
   statements.push(
     `UPDATE "${table}" SET ${SUM_COLUMN} = ${sumCall('')}`,
     `CREATE TRIGGER ${table}_sum_new AFTER INSERT ON "${table}" WHEN NEW.${SUM_COLUMN} IS NULL BEGIN ${setSum}; END`,
-    `CREATE TRIGGER ${table}_sum_changed AFTER UPDATE OF ${anyColumn} ON "${table}"
+    `CREATE TRIGGER ${table}_sum_changed AFTER UPDATE OF ${columnList} ON "${table}"
      WHEN NEW.${SUM_COLUMN} IS OLD.${SUM_COLUMN} BEGIN ${setSum}; END`,
   );
   for (const statement of statements) await sql.raw(statement).execute(db);

@@ -18,6 +18,7 @@ const SHARED_BUFFER_BYTES = 16 * 1024;
 const MAX_HEAD_BYTES = 9;
 const sharedBuffer = Buffer.allocUnsafe(SHARED_BUFFER_BYTES);
 
+/* The first byte of each value: its type. Stored checksums contain them, so they never change. */
 const NULL_TAG = 0;
 const INTEGER_TAG = 1;
 const REAL_TAG = 2;

@@ -96,7 +96,7 @@ export class SqliteStore extends StoreReads implements Store {
     this.#writeForMerchant = (action, operation) =>
       this.#writeLog(action, () => (log) => log.writeForMerchant({ type: 'merchant', operation }));
     const { mutex, readTables, log, lookup } = this;
-    const made = makeTableStores({
+    const stores = makeTableStores({
       ...parts,
       mutex,
       readTables,
@@ -106,22 +106,22 @@ export class SqliteStore extends StoreReads implements Store {
       writeBatched: (action, write) => this.#writeBatched(action, write),
       onCommandEnded: () => this.moveStagedEvents(),
     });
-    this.commands = made.commands;
-    this.usage = made.usage;
-    this.webhooks = made.webhooks;
-    this.access = made.access;
-    this.people = made.people;
-    this.merchants = made.merchants;
-    this.invitations = made.invitations;
-    this.secrets = made.secrets;
-    this.notices = made.notices;
-    this.notifications = made.notifications;
-    this.why = made.why;
+    this.commands = stores.commands;
+    this.usage = stores.usage;
+    this.webhooks = stores.webhooks;
+    this.access = stores.access;
+    this.people = stores.people;
+    this.merchants = stores.merchants;
+    this.invitations = stores.invitations;
+    this.secrets = stores.secrets;
+    this.notices = stores.notices;
+    this.notifications = stores.notifications;
+    this.why = stores.why;
     this.scans = parts.scans;
-    this.audit = made.audit;
-    this.refusals = made.refusals;
-    this.operatorTokens = made.operatorTokens;
-    this.consoleSessions = made.consoleSessions;
+    this.audit = stores.audit;
+    this.refusals = stores.refusals;
+    this.operatorTokens = stores.operatorTokens;
+    this.consoleSessions = stores.consoleSessions;
   }
 
   append(commit: Commit): Promise<CommitResult> {

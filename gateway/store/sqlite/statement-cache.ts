@@ -6,7 +6,7 @@
 import type { Database, Statement } from 'better-sqlite3';
 import type { SqliteDatabase } from 'kysely';
 
-/** Lists of values of different lengths make different texts, so the number of statements is bounded. */
+/** Maximum number of statements: a list of values makes another text for each length, so there may be very many. */
 const MAX_STATEMENTS = 500;
 
 /** The connection, for Kysely's dialect. */

@@ -32,11 +32,16 @@ export const TOKEN_BY_HASH = `SELECT k.merchant_id, t.scopes FROM access_token t
   WHERE t.token_hash = @tokenHash AND t.expires_at_ms > @nowMs AND k.revoked_at_ms IS NULL
     AND (k.expires_at_ms IS NULL OR k.expires_at_ms > @nowMs) AND m.closed_at_ms IS NULL`;
 
+/** A row of {@link TOKEN_BY_HASH}. */
 export interface TokenRow {
   readonly merchant_id: number;
   readonly scopes: string;
 }
 
+/** Maximum length of an unknown name that an error quotes, in characters. */
+const MAX_QUOTED_CHARS = 80;
+
+/** What engines share of an `AccessStore`; each adds `findKey` and `findToken`. */
 export abstract class AccessTables {
   protected readonly parts: AccessParts;
 
@@ -117,7 +122,7 @@ export abstract class AccessTables {
 async function findRow(db: Kysely<Tables>, publicId: string) {
   const key = await selectKeys(db).where('api_key.public_id', '=', publicId).executeTakeFirst();
   if (key !== undefined) return key;
-  throw new LockgateError('no-such-key', `there is no API key ${JSON.stringify(publicId.slice(0, 80))}`);
+  throw new LockgateError('no-such-key', `there is no API key ${JSON.stringify(publicId.slice(0, MAX_QUOTED_CHARS))}`);
 }
 
 /** A query for API keys with their merchants' names. */
@@ -129,6 +134,7 @@ function selectKeys(db: Kysely<Tables>) {
     .select(['merchant.name as merchant_name', 'merchant.closed_at_ms as merchant_closed_at_ms']);
 }
 
+/** A row of {@link KEY_BY_PUBLIC_ID}. */
 export type KeyRow = Selectable<ApiKeyTable> & {
   readonly merchant_name: string;
   readonly merchant_closed_at_ms: number | null;
@@ -150,6 +156,7 @@ export function toApiKey(row: KeyRow): ApiKey {
   };
 }
 
+/** Converts a row; null if there is none. A scope of a later version of lockgate is left out. */
 export function toAccessToken(row: TokenRow | undefined) {
   if (row === undefined) return null;
   const tokenScopes = row.scopes.split(' ');

@@ -21,10 +21,9 @@ import type { AuditTable } from './schema/operators.js';
 import type { Tables } from './schema.js';
 import type { TableParts } from './table-parts.js';
 
-/**
- * Entries beyond a maximum are deleted when an entry's id is a multiple of this; those of one merchant, of the second.
- */
+/** When an entry's id is a multiple of this, the oldest entries beyond the maximums of all entries are deleted. */
 const ENTRIES_BETWEEN_DELETIONS = 100;
+/** The same for the maximum of one merchant, by the ids of that merchant's entries. */
 const MERCHANT_ENTRIES_BETWEEN_DELETIONS = 20;
 /** Maximum number of a merchant's entries that are deleted at once. */
 const MAX_DELETED_OF_MERCHANT = 500;
@@ -103,13 +102,13 @@ export class Audit implements AuditStore {
     for (const { id, actor, merchant_id: merchantId } of inserted) {
       const isOfMerchant = (actor === 'user' || actor === 'key') && merchantId !== null;
       if (isOfMerchant && id % MERCHANT_ENTRIES_BETWEEN_DELETIONS === 0) await deleteOfMerchant(db, merchantId);
-      if (id % ENTRIES_BETWEEN_DELETIONS === 0) await this.#deleteOfOthers(db, id);
+      if (id % ENTRIES_BETWEEN_DELETIONS === 0) await this.#deleteOldest(db, id);
     }
     return Math.max(...inserted.map(({ id }) => id));
   }
 
-  /** Deletes the oldest entries of all others beyond the maximum, and merchants' entries that are very old. */
-  async #deleteOfOthers(db: Kysely<Tables>, newestId: number): Promise<void> {
+  /** Deletes the oldest entries of operators, owners and the gateway, and merchants' entries that are very old. */
+  async #deleteOldest(db: Kysely<Tables>, newestId: number): Promise<void> {
     const { dialect } = this.#parts;
     const byMerchants = dialect.indexHint('audit_by_merchants');
     const byOthers = dialect.indexHint('audit_by_others');
@@ -133,12 +132,14 @@ async function deleteOfMerchant(db: Kysely<Tables>, merchantId: number): Promise
     LIMIT ${MAX_DELETED_OF_MERCHANT} OFFSET ${MAX_AUDIT_ENTRIES_PER_MERCHANT})`.execute(db);
 }
 
+/** The columns that are known when an action begins. */
 function startColumns({ atMs, actor, address, agent, osUser, token, action, object, before, ...who }: AuditStart) {
   const { merchant = null, user = null, key = null } = who;
   const people = { merchant_id: merchant?.id ?? null, user_name: user, key_name: key };
   return { at_ms: atMs, actor, address, agent, os_user: osUser, token, action, object, before, ...people };
 }
 
+/** The columns that are known when an action has ended. */
 function resultColumns({ outcome, code, object, after, endedAtMs }: AuditResult) {
   return { outcome, code, object, after, ended_at_ms: endedAtMs };
 }

@@ -17,10 +17,11 @@ import type { ConsoleSessionTable } from './schema/operators.js';
 import type { Tables } from './schema.js';
 import type { TableParts } from './table-parts.js';
 
+/** What a row is: a session of a merchant's user or of an operator, or a link that opens an operator's session. */
 type Kind = 'user' | 'operator' | 'link';
 
-/** The columns that only some kinds have. */
-const EMPTY = {
+/** The columns that only some kinds have, without values. */
+const NO_RIGHTS = {
   merchant_id: null,
   user_id: null,
   role: null,
@@ -39,10 +40,11 @@ export class ConsoleSessions implements ConsoleSessionStore {
   async addForUser(merchantId: number, userId: bigint, session: NewConsoleSession): Promise<void> {
     await this.#transaction(async (db) => {
       await deleteExpired(db, session.nowMs);
+      // The column's type is a number, for reading it as text; SQLite's and PostgreSQL's drivers accept a bigint.
       const holder = { merchant_id: merchantId, user_id: userId as never };
       await db
         .insertInto('console_session')
-        .values({ ...EMPTY, ...rowOf('user', session), ...holder })
+        .values({ ...NO_RIGHTS, ...rowOf('user', session), ...holder })
         .execute();
       const ofUser = (rows: ExpressionBuilder<Tables, 'console_session'>) =>
         rows.and([
@@ -61,7 +63,7 @@ export class ConsoleSessions implements ConsoleSessionStore {
       const rights = { role, token_name: tokenName, token_id: tokenId, session_ends_at_ms: sessionEndsAtMs };
       await db
         .insertInto('console_session')
-        .values({ ...EMPTY, ...common, ...rights })
+        .values({ ...NO_RIGHTS, ...common, ...rights })
         .execute();
       await deleteOldest(db, (rows) => rows('kind', '=', 'link'), MAX_CONSOLE_LINKS);
     });
@@ -80,7 +82,7 @@ export class ConsoleSessions implements ConsoleSessionStore {
       const expiresAtMs = Math.min(session.expiresAtMs, link.session_ends_at_ms ?? Number.POSITIVE_INFINITY);
       if (expiresAtMs <= session.nowMs) return null;
       const rights = { role: link.role, token_name: link.token_name, token_id: link.token_id };
-      const row = { ...EMPTY, ...rowOf('operator', { ...session, expiresAtMs }), ...rights };
+      const row = { ...NO_RIGHTS, ...rowOf('operator', { ...session, expiresAtMs }), ...rights };
       const added = await db.insertInto('console_session').values(row).returningAll().executeTakeFirstOrThrow();
       await deleteOldest(db, (rows) => rows('kind', '=', 'operator'), MAX_CONSOLE_SESSIONS);
       return toOperatorSession(added);
@@ -150,6 +152,7 @@ export class ConsoleSessions implements ConsoleSessionStore {
   }
 }
 
+/** The columns that all kinds have. */
 function rowOf(kind: Kind, { tokenHash, nowMs, expiresAtMs, address, agent }: NewConsoleSession) {
   return { kind, token_hash: tokenHash, created_at_ms: nowMs, expires_at_ms: expiresAtMs, address, agent };
 }
@@ -158,7 +161,10 @@ async function deleteExpired(db: Kysely<Tables>, nowMs: number): Promise<void> {
   await db.deleteFrom('console_session').where('expires_at_ms', '<=', nowMs).execute();
 }
 
-/** Deletes all but the latest rows that fit. A limit is given since SQLite has no OFFSET without one. */
+/**
+ * Deletes rows that fit, except for the `keep` latest. It deletes at most `keep` at once, since SQLite has no OFFSET
+ * without a LIMIT; usually one is too many.
+ */
 async function deleteOldest(
   db: Kysely<Tables>,
   fits: (rows: ExpressionBuilder<Tables, 'console_session'>) => ReturnType<typeof isOwners>,
@@ -174,6 +180,7 @@ async function deleteOldest(
   await db.deleteFrom('console_session').where('id', 'in', tooOld).execute();
 }
 
+/** A condition: the row is a session of this owner. */
 function isOwners(rows: ExpressionBuilder<Tables, 'console_session'>, owner: SessionOwner) {
   if (owner === 'operators') return rows.and([rows('console_session.kind', '=', 'operator')]);
   const { merchantId, userId } = owner;

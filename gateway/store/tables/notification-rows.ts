@@ -26,7 +26,7 @@ export interface NotificationRow {
   readonly attempts: number;
 }
 
-/** Whether the message about the opening of a notification is final. */
+/** The states in which no further attempt is made at the message about the opening of a trouble. */
 const FINAL_STATES: ReadonlySet<string> = new Set(['delivered', 'dead']);
 
 export function toRecipient(row: RecipientRow): Recipient {
@@ -35,6 +35,7 @@ export function toRecipient(row: RecipientRow): Recipient {
   return { id, url, lastSuccessAtMs, lastError };
 }
 
+/** The message that is due next: the one about the opening or, once that is final, the one about the end. */
 export function toDueMessage(row: NotificationRow): DueMessage {
   const part = FINAL_STATES.has(row.opened_state) ? 'ended' : 'opened';
   return {

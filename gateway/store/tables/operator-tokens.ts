@@ -13,6 +13,9 @@ import type { OperatorTokenTable } from './schema/operators.js';
 import type { Tables } from './schema.js';
 import type { TableParts } from './table-parts.js';
 
+/** Maximum length of an unknown name that an error quotes, in characters. */
+const MAX_QUOTED_CHARS = 80;
+
 export class OperatorTokens implements OperatorTokenStore {
   readonly #parts: TableParts;
 
@@ -59,7 +62,10 @@ export class OperatorTokens implements OperatorTokenStore {
         .returningAll()
         .executeTakeFirst();
       if (revoked === undefined)
-        throw new LockgateError('no-such-token', `there is no valid token ${JSON.stringify(name.slice(0, 80))}`);
+        throw new LockgateError(
+          'no-such-token',
+          `there is no valid token ${JSON.stringify(name.slice(0, MAX_QUOTED_CHARS))}`,
+        );
       // Deletes all but the latest revoked tokens. A limit is given since SQLite has no OFFSET without one.
       await db
         .deleteFrom('operator_token')

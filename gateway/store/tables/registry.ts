@@ -1,5 +1,5 @@
 /**
- * Merchants, and reading of quarantined messages and metadata, through Kysely. The caller must make writes exclusive.
+ * Merchants, and reads of quarantined messages and metadata, through Kysely. The caller must make writes exclusive.
  * Locks and their credentials are in devices/.
  */
 

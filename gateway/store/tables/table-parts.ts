@@ -11,7 +11,7 @@ import type { Tables } from './schema.js';
 /** Runs writes that must not run at the same time as others. */
 export interface ExclusiveWrites {
   /**
-   * Runs `work` alone; what it writes through `TableParts.tables` in a transaction, no other such work sees half-done.
+   * Runs `work` while no other such work runs, so that it may count rows and then write by the count.
    */
   runExclusive<T>(work: () => T | Promise<T>): Promise<T>;
 }

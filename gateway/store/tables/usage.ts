@@ -1,7 +1,6 @@
 /**
- * SIM cards, usage counts, price plans and statements. Activations and counts, which may change
- * every second for each active lock, are written by the engine together with uplinks; everything else goes through
- * Kysely.
+ * SIM cards, usage counts, price plans and statements. Activations and counts, which may change every second for each
+ * active lock, are written by the engine together with uplinks; everything else goes through Kysely.
  */
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import { LockgateError } from '../../../proto/errors.js';
@@ -35,6 +34,7 @@ export class Usage implements UsageStore {
   readonly #tables: Kysely<Tables>;
   readonly #reads: Kysely<Tables>;
   readonly #writeBatched: UsageParts['writeBatched'];
+  /** As this gateway last noted it ({@link UsageStore.noteCounted}). */
   #countedThroughMs = 0;
 
   constructor({ mutex, tables, readTables, writeBatched }: UsageParts) {

@@ -33,7 +33,7 @@ export function newUrlColumns(
   };
 }
 
-/** Converts a row. */
+/** Converts a row; the engine gives the positions. */
 export function toUrl(
   row: WebhookUrlRow,
   positions: Pick<WebhookUrl, 'cursor' | 'startedAfter' | 'wasFiltered'>,

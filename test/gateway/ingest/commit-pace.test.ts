@@ -15,9 +15,12 @@ import { lockSender } from '../../helpers/mqtt/lock-sender.js';
 import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
+/** 2025-11-20, 06:00 UTC: the time by the run's clock, which does not matter here. */
+const START_MS = 1_763_618_400_000;
+/** The time between two commits at the pace. */
 const INTERVAL_MS = 1000 / COMMITS_PER_SECOND;
 
-t.test('a burst of commits waits for nothing, then each waits for its turn', async (t) => {
+t.test('a burst of commits is sent at once; after it, one commit is sent in each interval', async (t) => {
   const pace = new CommitPace();
   for (let commit = 0; commit < MAX_BURST_COMMITS; commit += 1) {
     t.equal(pace.waitAt(0), 0);
@@ -62,9 +65,10 @@ t.test(
         return await store.append(commit);
       },
     });
-    const clock = new ManualClock(1_763_618_400_000);
+    const clock = new ManualClock(START_MS);
     const locks = new Locks(wrapped, clock, () => undefined);
     t.teardown(() => locks.stop());
+    /** The time by which the pace is measured; the test moves it. */
     let nowMs = 0;
     const parts = { commands: NO_COMMANDS, events: new GatewayEvents(), onStored: () => undefined };
     const ingest = new Ingest({ ...parts, store: wrapped, locks, clock, monotonic: () => nowMs });
@@ -84,7 +88,7 @@ t.test(
       acknowledged.push(send());
       await new Promise<void>((resolve) => afterThisTurn(resolve));
     }
-    t.equal(commits.length, MAX_BURST_COMMITS, 'they wait for the pace');
+    t.equal(commits.length, MAX_BURST_COMMITS, 'further pings wait for the pace');
     nowMs = INTERVAL_MS;
     await Promise.all(acknowledged);
     t.same(commits.slice(MAX_BURST_COMMITS), [5]);

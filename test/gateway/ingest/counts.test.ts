@@ -16,7 +16,10 @@ import { RIDE_PING } from '../../helpers/sim/ride-ping.js';
 import { openStore } from '../../helpers/store/new-store.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
+/** 2025-11-20, 06:00 UTC. */
+const START_MS = 1_763_618_400_000;
 const LOCKS = 50;
+/** The number of pings that each lock sends. */
 const ROUNDS = 100;
 
 /** An ingest on a store that stores nothing and only counts. */
@@ -37,12 +40,12 @@ async function countingIngest(test: Teardown) {
       counts.states += states.size;
       return ALL_STORED;
     },
-    readDigests: async (...name: Parameters<typeof store.readDigests>) => {
+    readDigests: async (...key: Parameters<typeof store.readDigests>) => {
       counts.lookups += 1;
-      return await store.readDigests(...name);
+      return await store.readDigests(...key);
     },
   });
-  const clock = new ManualClock(1_763_618_400_000);
+  const clock = new ManualClock(START_MS);
   const locks = new Locks(counting, clock, () => undefined);
   test.teardown(() => locks.stop());
   const events = new GatewayEvents();
@@ -50,7 +53,7 @@ async function countingIngest(test: Teardown) {
   return { ingest: new Ingest(parts), senders, counts, events };
 }
 
-/** Counts the calls for all uplinks from now on until the test ends. */
+/** Counts, until the test ends, how often any uplink is hashed (`digest`) or made into an event (`reported`). */
 function countUses(test: Teardown): { digests: number; reported: number } {
   const uses = { digests: 0, reported: 0 };
   const { prototype } = PendingUplink;
@@ -76,8 +79,8 @@ function countUses(test: Teardown): { digests: number; reported: number } {
 
 t.test('a new ping computes no hash, creates no event without listeners, and rarely writes a state', async (t) => {
   const { ingest, senders, counts, events } = await countingIngest(t);
-  const atMs = 1_763_618_400_000;
-  for (const { deviceId, mac } of senders) ingest.recordEvent(deviceId, mac, { type: 'connect', source: 'lock', atMs });
+  const connect = { type: 'connect', source: 'lock', atMs: START_MS } as const;
+  for (const { deviceId, mac } of senders) ingest.recordEvent(deviceId, mac, connect);
   await ingest.idle();
   t.equal(counts.states, LOCKS, 'a state that the log does not reproduce is written');
   const uses = countUses(t);

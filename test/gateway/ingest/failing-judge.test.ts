@@ -22,12 +22,14 @@ import { RIDE_PING, RIDE_POWER } from '../../helpers/sim/ride-ping.js';
 import { openStore } from '../../helpers/store/new-store.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
+/** 2025-11-20, 06:00 UTC. */
 const START_MS = 1_763_618_400_000;
+/** A wait that takes longer fails the test. */
 const MAX_WAIT_SECONDS = 20;
 
 t.setTimeout(Minutes(2));
 
-/** An ingest on a store, without a gateway. */
+/** An ingest on a store with 20 locks, without a gateway. `wrap` replaces methods of the store. */
 async function ingestOn(test: Teardown, judging: VersionedJudge, wrap: (store: Store) => Store = (store) => store) {
   const opened = await openStore(tempFolder(test));
   test.teardown(() => opened.close());
@@ -52,6 +54,7 @@ async function ingestOn(test: Teardown, judging: VersionedJudge, wrap: (store: S
   return { opened, store, locks, ingest, senders, clock, events, send };
 }
 
+/** When the events happen. */
 const AT_MS = START_MS + Seconds(1);
 const DEVICE_EVENTS: readonly DeviceEvent[] = [
   { type: 'tick', atMs: AT_MS },
@@ -135,7 +138,8 @@ t.test('a gateway starts even if the judge fails at a lock’s log', async (t) =
 
 t.test('after a failed commit, only the states of its locks are read again', async (t) => {
   let fails = false;
-  const read: (readonly number[] | undefined)[] = [];
+  /** The device ids of each read of states. */
+  const reads: (readonly number[])[] = [];
   const { clock, senders, send } = await ingestOn(t, CURRENT_JUDGE, (store) =>
     withOverrides(store, {
       append: async (commit: Commit) => {
@@ -144,7 +148,7 @@ t.test('after a failed commit, only the states of its locks are read again', asy
       },
       readDeviceStates: async (deviceIds?: readonly number[]) => {
         const states = await store.readDeviceStates(deviceIds);
-        read.push(states.map(({ deviceId }) => deviceId));
+        reads.push(states.map(({ deviceId }) => deviceId));
         return states;
       },
     }),
@@ -157,7 +161,7 @@ t.test('after a failed commit, only the states of its locks are read again', asy
   clock.advance(Seconds(1));
   const answer = send(first, 2);
   t.equal(await answer, 'acked');
-  t.same(read, [[first.deviceId]]);
+  t.same(reads, [[first.deviceId]]);
 });
 
 t.test('locks whose states can’t be read wait to be judged, and their uplinks are acknowledged', async (t) => {

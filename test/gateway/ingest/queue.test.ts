@@ -23,6 +23,7 @@ import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import { openStore } from '../../helpers/store/new-store.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
+/** More than any test here stores. */
 const MAX_EVENTS = 100_000;
 /** A wait that takes longer fails the test. */
 const MAX_WAIT_SECONDS = 20;
@@ -47,6 +48,7 @@ class CommitGate {
   }
 }
 
+/** An ingest on a store with two locks, without a gateway. `wrap` replaces methods of the store. */
 async function ingestOn(test: Teardown, wrap: (store: Store) => Store) {
   const store = await openStore(tempFolder(test));
   test.teardown(() => store.close());
@@ -56,7 +58,8 @@ async function ingestOn(test: Teardown, wrap: (store: Store) => Store) {
     await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash: Buffer.from(mac), nowMs: 1 });
     senders.push(await lockSender(store, mac));
   }
-  const clock = new ManualClock(1_763_618_400_000);
+  const startMs = Date.UTC(2025, 10, 20, 6);
+  const clock = new ManualClock(startMs);
   const wrapped = wrap(store);
   const locks = new Locks(wrapped, clock, () => undefined);
   test.teardown(() => locks.stop());
@@ -137,6 +140,7 @@ t.test('acknowledgements come in the order of the packets', async (t) => {
   const changeSignal = new ChangeSignal();
   const lock = await PubackLock.connect(gateway.mqttPort, mac, secret, () => changeSignal.notify());
   t.teardown(() => lock.socket.destroy());
+  // The packet ids 1 to 200 in a mixed order: 37 and 200 have no common factor, so each comes once.
   const ids = Array.from({ length: 200 }, (_, index) => ((index * 37) % 200) + 1);
   // Every seventh payload is not an uplink. It is acknowledged too, in its turn.
   const packets = ids.map((id, index) => uplinkPacket(id, index % 7 === 0 ? Buffer.from([1]) : testBytes(index)));
@@ -166,7 +170,7 @@ t.test('a lock that floods over MQTT is disconnected, and another lock’s ping 
   await ready;
   isGated = true;
   const disconnected = waitForEvents(gateway, 'disconnected', 1, (event) => event.mac === mac);
-  // As small as possible, so that one read returns all of them.
+  // Each is as small as possible, so that the gateway reads all of them at once.
   const packets = Array.from({ length: MAX_UNANSWERED_PER_LOCK + 500 }, (_, id) =>
     uplinkPacket(id + 1, Buffer.from([1])),
   );
@@ -179,7 +183,7 @@ t.test('a lock that floods over MQTT is disconnected, and another lock’s ping 
   t.match(await disconnected, [{ cause: 'gateway' }]);
 });
 
-t.test('a lock that connects again while it is connected is online', async (t) => {
+t.test('a lock that connects again while it is connected takes over its connection, and is online', async (t) => {
   const gateway = await testGateway(t);
   const mac = testMac();
   const { secret } = await gateway.accounts.addDevice({ mac });
@@ -189,6 +193,7 @@ t.test('a lock that connects again while it is connected is online', async (t) =
   t.ok((await disconnects).every(({ cause }) => cause === 'takeover'));
   await connects;
   const reading = await gateway.store.findDevice(mac);
+  // Five connections were taken over by the next one; the sixth is open.
   const current: Presence = presence(POWER_MODEL, JSON.parse(reading?.state ?? '').belief, gateway.clock.now());
   t.equal(current.presence, 'online');
 });

@@ -20,11 +20,14 @@ import { testReceiver } from '../../helpers/gateway/test-receiver.js';
 import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
+/** The lock at which the judge never fails. */
 const GOOD = testMac(2);
+/** A wait that takes longer fails the test. */
 const MAX_WAIT_SECONDS = 20;
 
 t.setTimeout(Minutes(2));
 
+/** A gateway with this judge, and the changes of judging that it reports. */
 async function gatewayWith(
   test: Test,
   judging: VersionedJudge,
@@ -47,10 +50,12 @@ async function gatewayWith(
   return { gateway, judgingChanges, waitForChanges, folder };
 }
 
+/** The body of the operator's interface at this path. */
 async function body(gateway: Gateway, path: string): Promise<Record<string, unknown>> {
   return (await callOperator(gateway, 'GET', path)).body as Record<string, unknown>;
 }
 
+/** The notices about unjudged locks, such as `A4:C1:38:00:00:01 open`. */
 async function unjudgedNotices(gateway: Gateway): Promise<string[]> {
   const { notices } = (await body(gateway, '/notices?kind=lock-unjudged')) as {
     notices: { subject: string; resolved_at: string | null }[];
@@ -215,7 +220,7 @@ t.test('device rejudge rebuilds a lock’s state from the log and stores the fin
   t.same(rules(badLock).sort(), rules(goodLock).sort(), 'with the same findings, each once');
   t.ok(rules(badLock).length > 0);
   const { entries } = (await body(gateway, '/audit?action=device.rejudge')) as { entries: { outcome: string }[] };
-  t.equal(entries.length, 4);
+  t.equal(entries.length, 4, 'each call is in the audit log, refused ones too');
   await bad.send(testBytes(5));
   t.equal(rules(await shown(mac)).length, rules(badLock).length + 1, 'and it is judged from then on');
 });

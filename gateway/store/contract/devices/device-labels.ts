@@ -13,9 +13,11 @@ export const MAX_LABELS = 16;
 export const MAX_LABEL_KEY_CHARS = 40;
 export const MAX_LABEL_VALUE_CHARS = 60;
 
+/** A label's key, such as `city` or `fleet/north-2`. */
 const KEY = /^[A-Za-z0-9][A-Za-z0-9._/-]*$/;
-/** Control characters, halves of surrogate pairs, and the separators of lists of labels. */
+/** The same as in names, and the separators of lists of labels (comma and semicolon). */
 const BAD_IN_VALUE = /[\p{Cc}\p{Surrogate}\u2028\u2029,;]/u;
+/** Control characters, halves of surrogate pairs, and the separators that end a line. */
 const BAD_IN_NAME = /[\p{Cc}\p{Surrogate}\u2028\u2029]/u;
 
 /** What is wrong with a name, as a sentence; undefined if nothing is. An empty name means none. */

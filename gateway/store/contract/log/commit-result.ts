@@ -8,7 +8,7 @@
 export interface CommitResult {
   /**
    * Indexes into `Commit.commands`, ascending. A `sent` is refused if the command is not queued or sent any more: it
-   * was cancelled, expired or was answered; the commit's lock event about its sending is left out too. An
+   * was cancelled, has expired or was answered; the commit's lock event about its sending is left out too. An
    * `acknowledged` is refused if it is not the first answer of the lock that the command was sent to.
    */
   readonly refusedCommands: readonly number[];

@@ -52,7 +52,7 @@ export function movedBefore(position: LogPosition, id: number): LogPosition {
   return isBehind(position, id) ? new Map(position).set(slotOf(id), id - 1) : position;
 }
 
-/** A slot and an id in the text of a position. */
+/** A slot and an id in the text of a position, such as `3:180143985094787`. */
 const ENTRY = /^(\d{1,2}):(\d{1,16})$/;
 
 /**

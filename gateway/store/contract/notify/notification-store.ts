@@ -34,7 +34,7 @@ export interface Recipient {
   /** Null while nothing is sent to it. */
   readonly url: string | null;
   readonly lastSuccessAtMs: number | null;
-  /** The last failed attempt, successful ones since included; null if none failed since the URL was set. */
+  /** The last failed attempt, even if later ones succeeded; null if none failed since the URL was set. */
   readonly lastError: RecipientError | null;
 }
 

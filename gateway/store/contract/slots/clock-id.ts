@@ -49,10 +49,9 @@ export class ClockIds {
   #lastCounter: number;
 
   /**
-   * @param startAbove all ids are above this one: the highest id of the slot in the log, in the cursors of webhook
-   *   URLs,
-   *   and below which the slot's former owner was closed
-   * @throws RangeError if it is not the slot of a writer
+   * @param startAbove all ids are above this one: the highest of the slot's ids in the log, of those in the cursors of
+   *   webhook URLs, and of the id up to which the slot's former owner could still write
+   * @throws RangeError if `slot` is not the slot of a writer
    */
   constructor(slot: number, startAbove: number) {
     if (!Number.isInteger(slot) || slot <= DENSE_SLOT || slot >= SLOT_COUNT)

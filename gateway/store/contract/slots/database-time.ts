@@ -1,6 +1,7 @@
 /**
- * The database's time between two readings of it, carried on by this machine's monotonic clock. It never goes back: a
- * reading that is behind only slows it down. Pure: times are arguments, in ms.
+ * The database's time between two readings of it, continued by this machine's monotonic clock; the ids of uplinks are
+ * made from it (clock-id.ts). It never goes back: after a reading that is behind, it stands still until the clock has
+ * caught up. Pure: times are arguments, in ms.
  */
 export class DatabaseTime {
   #readMs: number;
@@ -14,7 +15,7 @@ export class DatabaseTime {
     this.#lastMs = nowMs;
   }
 
-  /** Notes another reading, for example of a beat. */
+  /** Notes another reading, such as that of a beat, the gateway's regular sign of life in the database. */
   note(nowMs: number, monotonicMs: number): void {
     this.#readMs = nowMs;
     this.#readAtMonotonicMs = monotonicMs;

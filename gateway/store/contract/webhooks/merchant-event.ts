@@ -10,7 +10,7 @@ export const EVENT_TYPES = ['ping', 'command', 'presence', 'battery'] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 export type MerchantEventType = Exclude<EventType, 'ping'>;
 
-/** The kinds of the events' rows in the log; lower kinds are those of uplinks (`UPLINK_KINDS` of store.ts). */
+/** The kinds of the events' rows in the log; lower kinds are those of uplinks (`UPLINK_KINDS` of log/commit.ts). */
 export const MERCHANT_EVENT_KINDS: Readonly<Record<MerchantEventType, number>> = {
   command: 4,
   presence: 5,

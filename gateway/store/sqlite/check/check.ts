@@ -29,6 +29,7 @@ import { checkWal } from './wal.js';
 /** Reports the progress of a check. */
 export type ReportProgress = (check: string, done: number) => void;
 
+/** The first bytes of every SQLite file. */
 const MAGIC = 'SQLite format 3\0';
 /** A file with at least this many correct characters counts as a damaged SQLite file, not as another kind of file. */
 const MIN_MAGIC_MATCHES = 12;
@@ -86,15 +87,16 @@ async function checkContent(run: CheckRun, db: Database, file: string): Promise<
   run.check('pages', db, checkPages);
   run.check('foreign keys', db, checkForeignKeys);
   const last = done.at(-1) ?? null;
-  const isKnown = last !== null && !pending.includes(last) && pending.every((name) => name > last);
-  if (!isKnown) {
+  // The applied steps must be all of this version's steps up to the last applied one.
+  const isKnownVersion = last !== null && !pending.includes(last) && pending.every((name) => name > last);
+  if (!isKnownVersion) {
     run.damage('schema', 'kysely_migration', null, `the applied migrations are ${done.join(', ') || 'none'}`);
     return last;
   }
   const expected = await expectedSchema(last);
   run.check('schema', db, (context) => checkSchema(context, expected));
   run.check('rows', db, checkRows);
-  // The following checks need tables of the current version.
+  // The other checks need the tables of this version.
   if (pending.length > 0) return last;
   run.check('log', db, checkLog);
   run.check('outbox', db, checkOutbox);

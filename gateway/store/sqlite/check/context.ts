@@ -20,7 +20,10 @@ export interface CheckOutcome {
   readonly note?: string | null;
 }
 
-/** SQLite's errors that do not mean a damaged file. */
+/**
+ * SQLite's errors that do not mean a damaged file: of the disk, of locks, memory or rights. Of the I/O errors, a read
+ * that ends too early (SHORT_READ) and a damaged file system (CORRUPTFS) do mean damage.
+ */
 const NO_DAMAGE_CODES = /^SQLITE_(IOERR(?!_SHORT_READ|_CORRUPTFS)|BUSY|LOCKED|NOMEM|FULL|PERM|AUTH|CANTOPEN|INTERRUPT)/;
 
 /** Whether SQLite's error means that the file is damaged. */

@@ -8,12 +8,14 @@ export function checkPages({ db, damage }: CheckContext): CheckOutcome {
   const lines = db.prepare(`PRAGMA integrity_check(${MAX_DAMAGE_LISTED})`).pluck().all() as string[];
   for (const line of lines) {
     if (line === 'ok') continue;
+    // SQLite's sentence about a wrong index: `row 12 missing from index delivery_due`.
     const [, row = null, index = null] = /^row (\d+) missing from index (\S+)/.exec(line) ?? [];
     damage(index === null ? null : tableOf(db, index), row, line.replaceAll('\n', ' '));
   }
   return { count: Number(db.pragma('page_count', { simple: true })) };
 }
 
+/** The table of an index; null if the index is unknown. */
 function tableOf(db: CheckContext['db'], index: string): string | null {
   const table = db.prepare(`SELECT tbl_name FROM sqlite_master WHERE name = ?`).pluck().get(index);
   return typeof table === 'string' ? table : null;

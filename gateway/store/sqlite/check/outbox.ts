@@ -17,7 +17,7 @@ interface Fault {
   readonly find: string;
 }
 
-/** The highest uplink id that was ever assigned, in SQL. */
+/** The highest uplink id that was ever assigned, even to a deleted uplink, in SQL. */
 const LAST_ID = `(SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'uplink'), 0),
   coalesce((SELECT max(id) FROM uplink), 0)))`;
 

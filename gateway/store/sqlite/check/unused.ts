@@ -21,12 +21,17 @@ const FIRST_TRUNK_OFFSET = 32;
 /** Reserved bytes of the file header, which are zero. */
 const RESERVED_START = 72;
 const RESERVED_END = 92;
-/** The size of a tree page's header, by page type; pages of other types are not tree pages. */
+/**
+ * The size of a tree page's header, by page type: inner pages of an index (2) and of a table (5), leaf pages of an
+ * index (10) and of a table (13). Pages of other types are not tree pages.
+ */
 const HEADER_BYTES: Readonly<Record<number, number>> = { 2: 12, 5: 12, 10: 8, 13: 8 };
 const FREEBLOCK_HEADER_BYTES = 4;
 const POINTER_BYTES = 2;
 const MIN_PAGE_BYTES = 512;
 const MAX_PAGE_BYTES = 65_536;
+/** Progress is reported once per this many pages. */
+const PAGES_PER_REPORT = 1000;
 /** Bytes at both ends of an unused range that may be remains of old content. */
 const EDGE_BYTES = 16;
 
@@ -52,7 +57,7 @@ export function checkUnused(file: string, { damage, progress }: Omit<CheckContex
         return (free.has(page) ? [bytes] : unusedOf(bytes, page)).some(hasSingleBit);
       };
       if (seemsDamaged() && seemsDamaged()) damage(null, null, `unused bytes of page ${page} have changed`);
-      if (page % 1000 === 0) progress(page);
+      if (page % PAGES_PER_REPORT === 0) progress(page);
     }
     return { count: pages.count };
   } finally {
@@ -67,6 +72,7 @@ function openPages(handle: number): Pages | null {
   // 1 means the largest size, which does not fit 16 bits.
   const storedSize = header.readUInt16BE(PAGE_SIZE_OFFSET);
   const size = storedSize === 1 ? MAX_PAGE_BYTES : storedSize;
+  // A power of two has no bit in common with the number below it.
   const isPowerOfTwo = (size & (size - 1)) === 0;
   if (size < MIN_PAGE_BYTES || !isPowerOfTwo) return null;
   const bytes = Buffer.alloc(size);
@@ -86,8 +92,8 @@ function findFreePages({ size, count, read }: Pages): Set<number> {
     trunks.add(trunk);
     // Words of 4 bytes: the next trunk page, the number of pages that it lists, and these pages.
     const bytes = read(trunk);
-    const leaves = Math.min(bytes.readUInt32BE(4), size / 4 - 2);
-    for (let index = 0; index < leaves; index += 1) free.add(bytes.readUInt32BE(8 + 4 * index));
+    const listed = Math.min(bytes.readUInt32BE(4), size / 4 - 2);
+    for (let index = 0; index < listed; index += 1) free.add(bytes.readUInt32BE(8 + 4 * index));
     trunk = bytes.readUInt32BE(0);
   }
   return free;
@@ -121,6 +127,7 @@ function hasSingleBit(bytes: Buffer): boolean {
     if (byte === 0) continue;
     nonZeroBytes += 1;
     const isInside = index >= EDGE_BYTES && index < bytes.length - EDGE_BYTES;
+    // A power of two: subtracting 1 clears its only bit and sets all lower ones.
     const isSingleBit = (byte & (byte - 1)) === 0;
     if (nonZeroBytes > 1 || !isInside || !isSingleBit) return false;
   }

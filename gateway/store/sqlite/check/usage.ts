@@ -7,6 +7,7 @@ import type { CountsJson } from '../../../usage/counts.js';
 import type { Statement } from '../../../usage/statement.js';
 import type { CheckContext, CheckOutcome } from './context.js';
 
+/** The counts of a lock's use: columns of the table `usage`, and members of a statement. */
 const COUNTS = ['messages_up', 'messages_down', 'connections', 'bytes_up', 'bytes_down'] as const;
 
 type Count = (typeof COUNTS)[number];
@@ -53,6 +54,7 @@ export function checkUsage(context: CheckContext): CheckOutcome {
   return { count: rows.length + billed.length };
 }
 
+/** Names the use of one lock in one month under one merchant. */
 function keyOf({ merchant_id, month, mac }: { merchant_id: number; month: string; mac: string }): string {
   return `merchant ${merchant_id}, ${month}, ${mac}`;
 }
@@ -79,6 +81,7 @@ function addStatement(
   }
 }
 
+/** Adds counts to those that the key has so far. */
 function add(countsByKey: Map<string, Counts>, key: string, added: CountsJson): void {
   const before = countsByKey.get(key);
   const counts = COUNTS.map((count) => [count, (before?.[count] ?? 0) + added[count]]);

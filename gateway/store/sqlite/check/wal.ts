@@ -32,7 +32,10 @@ const COMMIT_OFFSET = 4;
 /** The first word of the file shows in which byte order checksums read the words. */
 const LITTLE_ENDIAN = 0x377f0682;
 const BIG_ENDIAN = 0x377f0683;
-/** Maximum number of readings. A frame may be read while it is written, so damage counts only if two readings agree. */
+/**
+ * How often the WAL is read if it seems damaged. A frame may be read while it is written, so damage counts only if two
+ * readings, one directly after the other, agree.
+ */
 const MAX_READINGS = 3;
 
 /** The two words of a chained checksum. */

@@ -17,11 +17,13 @@ const BLOCK_IDS = 4_096;
 
 /** One block of the log: {@link BLOCK_IDS} ids from `number * BLOCK_IDS` on. */
 interface Block {
-  /** The last id that was examined, and the number of the merchant's events up to it. */
+  /** The last id that was examined. */
   examinedTo: number;
+  /** The number of the merchant's events in the block up to that id. */
   events: number;
   /** One bit for each id: whether its event passes. */
   readonly bits: Uint8Array;
+  /** The number of events that pass. */
   passing: number;
 }
 
@@ -75,17 +77,18 @@ export class PassingBlocks {
   after(url: FilteredUrl, afterId: number): PassingEvents {
     const locks = this.#locksWithLabels(url.filter);
     const key = `${JSON.stringify(url.filter)} ${locks === undefined ? '' : [...locks].join()}`;
-    let known = this.#byUrl.get(url.id);
-    if (known?.key !== key) {
-      known = { key, blocks: new Map() };
-      this.#byUrl.set(url.id, known);
+    let remembered = this.#byUrl.get(url.id);
+    if (remembered?.key !== key) {
+      remembered = { key, blocks: new Map() };
+      this.#byUrl.set(url.id, remembered);
     }
+    const { blocks } = remembered;
     const firstNumber = Math.floor((afterId + 1) / BLOCK_IDS);
-    for (const number of known.blocks.keys()) if (number < firstNumber) known.blocks.delete(number);
+    for (const number of blocks.keys()) if (number < firstNumber) blocks.delete(number);
     const lastNumber = Math.floor((this.#statements.lastId.get() as number) / BLOCK_IDS);
     for (let number = firstNumber; number <= lastNumber; number += 1)
-      known.blocks.set(number, this.#examined(url, number, known.blocks.get(number), locks));
-    return new PassingEvents(known.blocks, afterId);
+      blocks.set(number, this.#examined(url, number, blocks.get(number), locks));
+    return new PassingEvents(blocks, afterId);
   }
 
   /** The ids of the locks with the labels that the filter wants; undefined if it wants none. */
@@ -97,19 +100,24 @@ export class PassingBlocks {
     return ids;
   }
 
+  /**
+   * The block with this number, in which every event is examined. `before`: the block as of the last count, if there is
+   * one; only its new events are examined, unless some of the examined ones were erased or deleted.
+   */
   #examined(
     { merchantId, filter }: FilteredUrl,
     number: number,
-    known: Block | undefined,
+    before: Block | undefined,
     locks: ReadonlySet<number> | undefined,
   ): Block {
     const { count, events } = this.#statements;
     const from = number * BLOCK_IDS;
     const to = from + BLOCK_IDS - 1;
-    const isUnchanged = known !== undefined && count.get({ merchantId, from, to: known.examinedTo }) === known.events;
+    const isUnchanged =
+      before !== undefined && count.get({ merchantId, from, to: before.examinedTo }) === before.events;
     const block: Block =
-      isUnchanged && known !== undefined
-        ? known
+      isUnchanged && before !== undefined
+        ? before
         : { examinedTo: from - 1, events: 0, bits: new Uint8Array(BLOCK_IDS / 8), passing: 0 };
     // A lock without the labels needs no entry here, since every lock with them is in `locks`.
     const labelsOf = (deviceId: number): Labels => (locks?.has(deviceId) ? (filter.labels ?? {}) : {});
@@ -143,6 +151,7 @@ export class PassingEvents {
     return id > this.#afterId && block !== undefined && hasBit(block.bits, id % BLOCK_IDS);
   }
 
+  /** How many events pass. */
   count(): number {
     let sum = 0;
     for (const [number, { bits, passing }] of this.#blocks) {
@@ -164,6 +173,7 @@ export class PassingEvents {
   }
 }
 
+/* Bit `index` is in byte `index >> 3` (divided by 8), at place `index & 7` (the remainder). */
 function setBit(bits: Uint8Array, index: number): void {
   bits[index >> 3] = (bits[index >> 3] ?? 0) | (1 << (index & 7));
 }

@@ -28,6 +28,7 @@ interface Behind {
   readonly oldestReceivedAtMs: number | undefined;
 }
 
+/** How many deliveries of a URL have a state. */
 interface Counts {
   readonly state: 'pending' | 'dead' | 'damaged';
   readonly count: number;

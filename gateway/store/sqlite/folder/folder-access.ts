@@ -100,6 +100,7 @@ function lockgateFiles(folder: string): string[] {
 
 /** Returns a name that no file has yet, for a file that is evidence of damage: `FILE.failed.TIME`, in UTC. */
 export function evidenceName(file: string): string {
+  // Such as 2026-11-20T06-00-00Z.
   const time = new Date(systemClock.now()).toISOString().replaceAll(':', '-').replace(/\.\d+/, '');
   const name = `${file}.failed.${time}`;
   let freeName = name;

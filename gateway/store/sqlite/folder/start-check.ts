@@ -125,6 +125,7 @@ async function sumAsync(file: string): Promise<BlockSums> {
   const summer = new BlockSummer();
   const handle = await open(file, 'r');
   try {
+    // Two buffers take turns: one is read into while the other is summed.
     let [chunk, next] = [Buffer.allocUnsafe(CHUNK_BYTES), Buffer.allocUnsafe(CHUNK_BYTES)];
     let reading = handle.read(chunk, 0, CHUNK_BYTES, null);
     for (;;) {

@@ -14,6 +14,7 @@ import { APPLICATION_ID, runningFileOf } from './wal-presence.js';
 /** Files that only a gateway with a store creates. The operator's token may be provided before the first start. */
 const STORE_SIGNS = new Set(['key', 'key.next', 'operator-address', 'backup.part', 'demo']);
 
+/** The first bytes of every SQLite file. */
 const MAGIC = 'SQLite format 3\0';
 /** The size of SQLite's file header, and the offset of the application id in it (sqlite.org/fileformat2.html). */
 const HEADER_BYTES = 100;
@@ -66,7 +67,7 @@ export function requireOurStore(file: string): void {
   try {
     tables = tablesOf(db);
   } catch {
-    // Damage is reported later, when the store is opened.
+    // The file can't be read: damage, which is reported later, when the store is opened.
     return;
   } finally {
     db.close();

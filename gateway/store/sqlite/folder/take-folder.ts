@@ -64,6 +64,7 @@ function refuseNewer(file: string): void {
       db.close();
     }
   } catch (error) {
+    // A file too damaged to be read is refused by the caller, with the damage.
     if (error instanceof LockgateError) throw error;
   }
 }

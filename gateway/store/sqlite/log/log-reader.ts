@@ -189,7 +189,7 @@ export class LogReader {
     return (this.#findings.all(deviceId, beforeId, limit) as FindingRow[]).map(toFinding);
   }
 
-  /** Returns a lock's connection events after `afterId` that arrived no later than directly after uplink `uplinkId`. */
+  /** Returns a lock's connection events after the event `afterId` that arrived before any uplink after `uplinkId`. */
   readConnectionEvents(deviceId: number, afterId: number, uplinkId: number, limit: number): LogEventRow[] {
     return this.#logEvents.all(deviceId, afterId, uplinkId, limit) as LogEventRow[];
   }

@@ -32,10 +32,12 @@ function toLogError(error: unknown): LogError {
   return { code: typeof code === 'string' ? code : undefined, message: String(message ?? error) };
 }
 
+/** The number of uplinks in a request. */
 function countUplinks({ writes }: WriteRequest): number {
   return writes.reduce((sum, write) => sum + (write.type === 'append' ? write.commit.count : 0), 0);
 }
 
+/** The outcome of a write that succeeded. A merchant's write takes its outcome from the iterator. */
 function outcomeOf(write: LogWrite, merchantOutcomes: Iterator<MerchantOutcome>): LogOutcome {
   if (write.type === 'merchant') return { merchant: merchantOutcomes.next().value as MerchantOutcome };
   if (write.type !== 'append') return { uplinks: undefined };
@@ -78,6 +80,7 @@ class LogThread {
     const requests = [request];
     let next: LogRequest | undefined;
     for (let uplinks = countUplinks(request); uplinks < FULL_TRANSACTION_UPLINKS; uplinks += countUplinks(next)) {
+      // Takes a waiting message at once, without a turn of the event loop.
       next = (receiveMessageOnPort(port) as { message: LogRequest } | undefined)?.message;
       if (next?.type !== 'write') break;
       requests.push(next);

@@ -61,11 +61,15 @@ export class ThreadLog implements LogBackend {
   #merchantWritesSent = 0;
   /** Whether the last group of merchants' writes was a long list. */
   #wasLongList = false;
+  /** Set while merchants' writes pause after a long list. */
   #pause: Timer | undefined;
+  /** Set while batched writes wait for the next commit. */
   #flushTimer: Timer | undefined;
   /** When the last commit of uplinks was sent (monotonic). */
   #appendedAtMs = Number.NEGATIVE_INFINITY;
+  /** Resolves when the thread has ended. */
   readonly #exited: Promise<void>;
+  /** Why nothing can be written any more: the thread has ended. */
   #broken: Error | undefined;
 
   private constructor(data: LogThreadData, memtable: UplinkMemtable) {

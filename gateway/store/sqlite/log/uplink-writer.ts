@@ -28,6 +28,7 @@ interface HighestKey {
   sequence: number;
 }
 
+/** The columns of an uplink that the memtable needs. */
 interface MemtableRow {
   readonly id: number;
   readonly device_id: number;
@@ -150,6 +151,7 @@ export class UplinkWriter {
       boot,
       sequence,
       digest,
+      // Twice the kind, plus 1 if it was buffered (packed-commit.ts).
       kindAndBuffered >> 1,
       bytes,
       doubles[start + UPLINK_WORD.receivedAtMs],

@@ -7,7 +7,9 @@ import type { StoredUplink } from '../../contract/log/stored-uplink.js';
 import type { ScannedUplinks } from '../../contract/merchants/uplink-scan.js';
 import type { ScanRequest } from './uplink-scanner.js';
 
+/** A message to the thread. `number` names the scan in its answer. */
 export type ScanMessage = { readonly number: number; readonly request: ScanRequest } | 'close';
+/** The thread's answer: what the scan found, or SQLite's error. */
 export type ScanAnswer =
   | { readonly number: number; readonly scanned: ScannedUplinks }
   | { readonly number: number; readonly error: string; readonly code: string | undefined };
@@ -25,8 +27,9 @@ interface WaitingScan {
 export class ScanQueue {
   readonly #file: string;
   readonly #scanHere: (request: ScanRequest) => ScannedUplinks;
-  /** By merchant, in the order of their turns. */
+  /** The scans that wait, by merchant, in the order of the merchants' turns. */
   readonly #waiting = new Map<number, WaitingScan[]>();
+  /** The scans that the thread has, by their numbers. */
   readonly #sent = new Map<number, WaitingScan>();
   #lastNumber = 0;
   #thread: Worker | undefined;
@@ -63,6 +66,7 @@ export class ScanQueue {
     await exited;
   }
 
+  /** Sends waiting scans while the thread has room for them. */
   #sendNext(): void {
     while (this.#sent.size < MAX_SENT) {
       const next = this.#takeNext();

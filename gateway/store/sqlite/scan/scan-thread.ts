@@ -5,6 +5,7 @@ import { lowerPriority } from '../low-priority.js';
 import type { ScanAnswer, ScanMessage } from './scan-queue.js';
 import { UplinkScanner } from './uplink-scanner.js';
 
+/** The size of the connection's page cache. */
 const CACHE_KIB = 16_000;
 
 const port = parentPort as MessagePort;

@@ -1,6 +1,6 @@
 /**
- * The scans of the store (contract/merchants/uplink-scan.ts): adds what only the store's memory knows, and picks the
- * thread.
+ * The scans of the store (contract/merchants/uplink-scan.ts): adds a lock's newest uplinks, which are found by lock only
+ * in the store's memory (the memtable), and picks the thread.
  */
 import type { Database } from 'better-sqlite3';
 import { StoreFailure } from '../../contract/errors.js';
@@ -44,9 +44,10 @@ export class Scans implements ScanStore {
 
   async events({ merchantId, signal, after, filter, limit, maxExamined }: EventScan): Promise<ScannedEvents> {
     const terms = { merchantId, afterId: idInSlot(after, DENSE_SLOT), filter, limit, maxExamined };
+    // Scans of events have no `lastReceivedAtMs`.
     const {
       lastId,
-      lastReceivedAtMs: _last,
+      lastReceivedAtMs: _unused,
       ...found
     } = await this.#scan('read events', merchantId, { type: 'events', ...terms }, signal);
     return { ...found, end: lastId === null ? after : positionAfter(lastId) };

@@ -7,7 +7,7 @@ import type { PingFilter, ScannedUplinks } from '../../contract/merchants/uplink
 import { isPing, MAX_CLOCK_AHEAD, Scan } from '../../log/scan.js';
 import { IS_PING, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 
-/** A scan of a lock's pings, with what only the store's own memory knows. */
+/** A scan of a lock's pings, with the lock's newest uplinks, which the index by lock does not have yet. */
 export interface PingScanRequest {
   readonly type: 'pings';
   readonly deviceId: number;
@@ -43,6 +43,7 @@ export const EVENTS_OF_MERCHANT = `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN d
 const UPLINK_BY_ID = `SELECT ${UPLINK_COLUMNS}, d.merchant_id AS owner_id
   FROM uplink u JOIN device d ON d.id = u.device_id WHERE u.id = ?`;
 
+/** A row with the lock's present merchant, who may be another than that of the uplink. */
 type OwnedRow = UplinkRow & { readonly owner_id: number };
 
 export class UplinkScanner {
@@ -65,32 +66,33 @@ export class UplinkScanner {
   }
 
   #scanPings({ deviceId, beforeId, indexedId, newerIds, filter }: PingScanRequest, scan: Scan): void {
+    // Pings that were received before this time are too old, by whatever clock of the lock.
     const endMs = (filter.fromMs ?? Number.NEGATIVE_INFINITY) - MAX_CLOCK_AHEAD;
     const examine = (row: OwnedRow): void => {
       if (row.received_at_ms < endMs) scan.end();
       else scan.examine(row, isPing(row) && row.merchant_id === row.owner_id);
     };
     for (const id of [...newerIds].reverse()) {
-      if (scan.rest === 0) return;
+      if (scan.remaining === 0) return;
       const row = id < beforeId ? (this.#byId.get(id) as OwnedRow | undefined) : undefined;
       if (row !== undefined) examine(row);
     }
-    for (let before = beforeId; scan.rest > 0; ) {
+    for (let before = beforeId; scan.remaining > 0; ) {
       const count = scan.nextCount;
       const rows = this.#pings.all(deviceId, before, indexedId, count) as OwnedRow[];
-      for (const row of rows) if (scan.rest > 0) examine(row);
+      for (const row of rows) if (scan.remaining > 0) examine(row);
       before = rows.at(-1)?.id ?? before;
-      if (rows.length < count && scan.rest > 0) scan.end();
+      if (rows.length < count && scan.remaining > 0) scan.end();
     }
   }
 
   #scanEvents({ merchantId, afterId }: EventScanRequest, scan: Scan): void {
-    for (let after = afterId; scan.rest > 0; ) {
+    for (let after = afterId; scan.remaining > 0; ) {
       const count = scan.nextCount;
       const rows = this.#events.all(merchantId, after, count) as UplinkRow[];
-      for (const row of rows) if (scan.rest > 0) scan.examine(row, true);
+      for (const row of rows) if (scan.remaining > 0) scan.examine(row, true);
       after = rows.at(-1)?.id ?? after;
-      if (rows.length < count && scan.rest > 0) scan.end();
+      if (rows.length < count && scan.remaining > 0) scan.end();
     }
   }
 }

@@ -128,7 +128,8 @@ export class SqlitePeople implements PeopleStore {
   }
 
   async endSession(merchantId: number, tokenHash: Buffer): Promise<void> {
-    // Most logouts are without a known session, and a lookup costs less than a write. The time finds expired ones too.
+    // Most logouts are without a stored session, and a lookup costs less than a write. With the earliest possible time
+    // the lookup finds expired sessions too.
     if (this.#session.get(tokenHash, merchantId, Number.MIN_SAFE_INTEGER) === undefined) return;
     await this.#write('end a session', { op: 'end-session', merchantId, tokenHash });
   }
@@ -151,6 +152,7 @@ export class SqlitePeople implements PeopleStore {
   }
 }
 
+/** An id as text, since Kysely's connection would read it as a number. */
 const idText = sql<string>`CAST(user_account.id AS TEXT)`.as('id_text');
 
 interface UserRow {

@@ -69,14 +69,14 @@ export class SqliteSecrets implements SecretStore {
     });
   }
 
-  reseal(reseal: (sealed: Buffer) => Buffer, key: { keyId: string; hashKeySealed: Buffer }): Promise<number> {
+  reseal(resealOne: (sealed: Buffer) => Buffer, key: { keyId: string; hashKeySealed: Buffer }): Promise<number> {
     return writeExclusively(this.#parts, 'seal secrets again', (db) => {
       let count = 0;
       for (const table of ['webhook_url', 'webhook_old_secret', 'notify_secret']) {
         const rows = db.prepare(`SELECT id, secret_sealed FROM ${table}`).all();
         const writeSecret = db.prepare(`UPDATE ${table} SET secret_sealed = ? WHERE id = ?`);
         for (const { id, secret_sealed } of rows as { id: number; secret_sealed: Buffer }[]) {
-          writeSecret.run(reseal(secret_sealed), id);
+          writeSecret.run(resealOne(secret_sealed), id);
           count += 1;
         }
       }
@@ -85,7 +85,7 @@ export class SqliteSecrets implements SecretStore {
         writeHeaders.run(
           mapValues(headers, (value) => {
             count += 1;
-            return reseal(Buffer.from(value, 'base64')).toString('base64');
+            return resealOne(Buffer.from(value, 'base64')).toString('base64');
           }),
           id,
         );

@@ -1,4 +1,4 @@
-/** What is SQLite's own in the SQL of the tables that all engines share (../../tables/table-parts.ts). */
+/** How SQLite's SQL differs in the tables that all engines share (../../tables/table-parts.ts). */
 import { sql } from '../../tables/kysely.js';
 import type { Dialect } from '../../tables/table-parts.js';
 

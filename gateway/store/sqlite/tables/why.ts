@@ -109,8 +109,9 @@ export class SqliteWhy implements WhyStore {
   async findLogStart(deviceId: number, toUplinkId: number, toMs: number, limit: number): Promise<LogStart> {
     return this.#read(() => {
       const afterUplinkId = this.#lookup.findIdBefore(deviceId, toUplinkId, limit) ?? 0;
+      // The last event that the limit leaves out.
       const lastCutEventId = (this.#eventBefore.get(deviceId, toMs, limit) as number | undefined) ?? 0;
-      // Events before the first uplink to be read no longer matter for the lock's state.
+      // The lock's state, from the uplinks that are read on, does not depend on connection events before these.
       const lastOldEventId =
         afterUplinkId === 0 ? 0 : ((this.#eventUpTo.get(deviceId, afterUplinkId) as number | undefined) ?? 0);
       const isCut = afterUplinkId > 0 || lastCutEventId > 0;

@@ -1,6 +1,6 @@
 /**
- * The credentials of locks and of phones that act for them, in the SQLite store, through Kysely. The caller must hold
- * the write mutex for writes.
+ * The credentials of locks and of phones that act for them, through Kysely. The caller must make writes exclusive
+ * (table-parts.ts).
  */
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import { LockgateError } from '../../../../proto/errors.js';
@@ -167,6 +167,7 @@ export async function deviceIdOf(db: Kysely<Tables>, mac: Mac): Promise<number> 
   return row.id;
 }
 
+/** A new credential that does not expire; a phone's gets its name and its expiry besides. */
 export function credentialRow(deviceId: number, kind: Source, secretHash: Buffer, nowMs: number) {
   return {
     device_id: deviceId,
@@ -184,6 +185,7 @@ async function revoke(db: Transaction<Tables>, credentialIds: readonly number[],
   await db.updateTable('credential').set({ revoked_at_ms: nowMs }).where('id', 'in', credentialIds).execute();
 }
 
+/** Revokes all credentials of a lock and of its phones. */
 export async function revokeAll(db: Transaction<Tables>, deviceId: number, nowMs: number): Promise<void> {
   await db
     .updateTable('credential')

@@ -1,6 +1,6 @@
 /**
- * Locks in the SQLite store, through Kysely; credentials.ts has their credentials. The caller must hold the write
- * mutex for writes. A device is a lock. A removed lock's row stays, since its history refers to the row, but methods
+ * Locks, through Kysely; credentials.ts has their credentials. The caller must make writes exclusive (table-parts.ts).
+ * A device is a lock. A removed lock's row stays, since its history refers to the row, but methods
  * treat the lock as missing.
  */
 import type { Kysely, Selectable, Transaction } from 'kysely';
@@ -135,6 +135,7 @@ export class DeviceTables {
     return (await this.#listed().where('device.id', 'in', deviceIds).execute()).map(toDevice);
   }
 
+  /** A query for locks in service, without their states. */
   #listed() {
     return this.#db
       .selectFrom('device')
@@ -158,6 +159,7 @@ export class DeviceTables {
     return row === undefined ? null : toReading(row);
   }
 
+  /** The same with their states. */
   #devices() {
     return this.#db
       .selectFrom('device')

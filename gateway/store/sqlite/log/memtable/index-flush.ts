@@ -51,7 +51,7 @@ export class IndexFlush {
 
   /** Takes the next `count` uplinks in the order of keys and passes each to `put`. */
   takeKeys(count: number, put: (credentialId: number, boot: number, sequence: number, id: number) => void): void {
-    for (let left = count; left > 0 && this.#credentialIndex < this.#credentials.length; ) {
+    for (let remaining = count; remaining > 0 && this.#credentialIndex < this.#credentials.length; ) {
       const credentialId = this.#credentials[this.#credentialIndex] as number;
       const keys = this.#run.keys.get(credentialId);
       if (keys === undefined || this.#keyIndex >= keys.length) {
@@ -60,7 +60,7 @@ export class IndexFlush {
         continue;
       }
       put(credentialId, keys.bootAt(this.#keyIndex), keys.sequenceAt(this.#keyIndex), keys.idAt(this.#keyIndex));
-      left -= 1;
+      remaining -= 1;
       this.#keyIndex += 1;
       if (this.#keyIndex < keys.length) continue;
       this.#credentialIndex += 1;
@@ -70,7 +70,7 @@ export class IndexFlush {
 
   /** Takes the next `count` uplinks in the order of devices and passes each to `put`. */
   takeDevices(count: number, put: (deviceId: number, id: number) => void): void {
-    for (let left = count; left > 0 && this.#deviceIndex < this.#devices.length; ) {
+    for (let remaining = count; remaining > 0 && this.#deviceIndex < this.#devices.length; ) {
       const deviceId = this.#devices[this.#deviceIndex] as number;
       const ids = this.#run.devices.get(deviceId) as IdList;
       if (this.#idIndex >= ids.length) {
@@ -79,7 +79,7 @@ export class IndexFlush {
         continue;
       }
       put(deviceId, ids.at(this.#idIndex));
-      left -= 1;
+      remaining -= 1;
       this.#idIndex += 1;
       if (this.#idIndex < ids.length) continue;
       this.#deviceIndex += 1;

@@ -44,6 +44,7 @@ export class UplinkRun {
     this.lastId = id;
   }
 
+  /** Whether the run is to be flushed ({@link RunSize}). */
   isFull({ minUplinks, uplinksPerCredential, maxUplinks }: RunSize): boolean {
     return (
       this.count >= minUplinks && (this.count >= maxUplinks || this.count >= this.keys.size * uplinksPerCredential)
@@ -133,9 +134,9 @@ export class UplinkMemtable {
   follow({ indexedId, runEndId }: MemtableMark): void {
     for (;;) {
       if (this.flushing !== undefined && this.flushing.lastId <= indexedId) this.finishFlush();
-      // The writer's older run ends at `runEndId`: a copy that has not grown beyond it is that run, complete.
-      const isClosed = this.growing.count > 0 && this.growing.lastId <= Math.max(indexedId, runEndId);
-      if (this.flushing !== undefined || !isClosed) return;
+      // The writer no longer adds to a run that ends at `runEndId` or earlier, so a copy that ends there is complete.
+      const isComplete = this.growing.count > 0 && this.growing.lastId <= Math.max(indexedId, runEndId);
+      if (this.flushing !== undefined || !isComplete) return;
       this.startFlush();
     }
   }

@@ -140,6 +140,7 @@ export class SqliteNotifications implements NotificationStore {
 
   conclude({ id, recipientId, part, atMs, failure, nextAttemptAtMs }: MessageAttempt): Promise<void> {
     return writeExclusively(this.#parts, 'record a notification', (db) => {
+      // The state of the message if no attempt follows. A next attempt at 0 means at once.
       const state = failure === null ? 'delivered' : 'dead';
       if (nextAttemptAtMs !== null) {
         db.prepare(

@@ -11,11 +11,13 @@ import {
   type NotificationChange,
 } from '../../../contract/notify/notification-store.js';
 
+/** The random bytes of a notification's public id: enough that no two are equal. */
 const PUBLIC_ID_BYTES = 16;
 
 type OpenChange = NotificationChange & { readonly change: { readonly type: 'open' } };
 type EndChange = NotificationChange & { readonly change: { readonly type: 'end' } };
 
+/** A trouble's latest notification. */
 interface LatestRow {
   readonly id: number;
   readonly opened_state: string;
@@ -66,6 +68,7 @@ export class NotificationQueue {
 
   /** Stores the changes, in order. A recipient without a URL gets no new notifications. */
   record(changes: readonly NotificationChange[]): void {
+    /** The recipients that got a new notification: their oldest ones beyond the maximum are deleted. */
     const grown = new Set<number>();
     for (const each of changes) {
       if (each.change.type === 'end') this.#recordEnd(each as EndChange);
@@ -94,6 +97,7 @@ export class NotificationQueue {
     return true;
   }
 
+  /** Ends a trouble that is open. A trouble whose opening was held back or is not to be reported ends silently. */
   #recordEnd({ recipientId, kind, subject, atMs, change: { how } }: EndChange): void {
     const latest = this.#latest.get({ recipientId, kind, subject }) as LatestRow | undefined;
     if (latest === undefined || latest.ended_at_ms !== null) return;

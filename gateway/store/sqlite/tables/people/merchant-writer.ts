@@ -143,7 +143,7 @@ export class MerchantWriter {
     }
   }
 
-  /* A write is made before the quota is checked, since triggers count it then; `Refused` rolls it back. */
+  /* Each of the methods below writes before it checks the quota, since triggers count only what is written. */
   #addPet({ merchantId, pet, nowMs, quota }: AddPet): MerchantOutcome {
     const id = this.#sequences.readLast(merchantId, 'pet') + 1n;
     this.#sequences.record(merchantId, 'pet', id);
@@ -223,6 +223,7 @@ export class MerchantWriter {
   }
 }
 
+/** The oldest expired rows of a table; the statement's parameter is the present time. */
 function selectExpired(table: string): string {
   return `SELECT id FROM ${table} WHERE expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ${MAX_DELETED_EXPIRED}`;
 }

@@ -66,6 +66,7 @@ export class PetRows {
   }
 }
 
+/** JSON with every digit of an id; null for a missing value. */
 function jsonText(value: unknown): string | null {
   return value === null ? null : (stringify(value) ?? null);
 }

@@ -21,6 +21,7 @@ export class Sequences {
     return (this.#last.get(merchantId, kind) as bigint | undefined) ?? 0n;
   }
 
+  /** Records the last assigned id. */
   record(merchantId: number, kind: 'user' | 'pet', id: bigint): void {
     this.#record.run(merchantId, kind, id);
   }

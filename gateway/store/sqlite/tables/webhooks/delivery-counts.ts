@@ -40,6 +40,7 @@ export class DeliveryCounts {
       attempts: number;
       lastId: number | null;
     };
+    // With fewer events than the limit, the whole range was counted; otherwise up to the last counted event.
     const isWhole = found.events < range.limit || found.lastId === null;
     const lastId = isWhole ? counted.toId : (found.lastId ?? counted.toId);
     const inState = (state: string) =>

@@ -61,6 +61,7 @@ export class DueDeliveries {
     return rows.find(({ id }) => !except.has(id))?.atMs ?? null;
   }
 
+  /** The statement for the URL: an ordered URL needs another one. */
   #choose(urlId: number, ofAnyUrl: Statement, ofOrderedUrl: Statement): Statement {
     return this.#isOrdered.get(urlId) === 1 ? ofOrderedUrl : ofAnyUrl;
   }

@@ -16,9 +16,9 @@ export class PassingEvents {
   select<Event extends StoredUplink>(filter: WebhookFilter, events: readonly Event[]): Event[] {
     const labels = new Map<number, Labels>();
     const labelsOf = (deviceId: number): Labels => {
-      const known = labels.get(deviceId) ?? readLabels((this.#labels.get(deviceId) as string | null) ?? null);
-      labels.set(deviceId, known);
-      return known;
+      const ofLock = labels.get(deviceId) ?? readLabels((this.#labels.get(deviceId) as string | null) ?? null);
+      labels.set(deviceId, ofLock);
+      return ofLock;
     };
     return events.filter((event) => passesFilter(filter, event, labelsOf));
   }

@@ -51,7 +51,8 @@ export class UrlRows {
 /**
  * The columns of a URL's new filter.
  *
- * @param cursor the URL's cursor, which passes events without sending them from now on
+ * @param cursor the URL's cursor (the last uplink whose delivery was started); from here on it may pass events that the
+ *   filter leaves out
  * @param newestId the id of the log's newest uplink; what arrives after it is not affected by the filter before
  */
 export function filterColumns(

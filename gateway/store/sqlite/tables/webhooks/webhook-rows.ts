@@ -1,5 +1,5 @@
 /**
- * Reads deliveries for operators, in hand-written SQL.
+ * Reads deliveries for operators, in hand-written SQL. Changes nothing.
  *
  * A delivery that succeeded at its first attempt has no row in the table `delivery`. The state of an event without a
  * row follows from its place in the log and from its attempts. After the URL's cursor (the last uplink whose delivery
@@ -37,6 +37,7 @@ export interface Gap {
   readonly untilId: number;
 }
 
+/** A row of `delivery` with its uplink. */
 interface RowOfDelivery extends UplinkRow {
   next_attempt_at_ms: number | null;
   attempts_before: number;
@@ -80,7 +81,6 @@ export class DeliveryReader {
   >;
   readonly #attempts: Statement;
   readonly #newestAttempts: Statement;
-
   readonly #memtable: UplinkMemtable;
   readonly #passing: PassingEvents;
 
@@ -223,6 +223,7 @@ export class DeliveryReader {
   }
 }
 
+/** The ids of a gap. */
 function rangeOf({ afterId, untilId }: Gap): IdRange {
   return { from: afterId + 1, to: untilId };
 }
