@@ -7,7 +7,8 @@
  * shorter time.
  */
 import { type Clock, Days, Hours, type Milliseconds, Minutes, type Timer } from '../proto/clock.js';
-import type { GatewayEvents, Swept } from './events.js';
+import type { GatewayEvents } from './events.js';
+import type { Swept } from './operation-events.js';
 import { AGING_TABLES, SWEPT_METADATA } from './store/contract/deletion.js';
 import type { Store } from './store/contract/store.js';
 

@@ -9,7 +9,8 @@
  * first and the last are reasons too. All other reasons come and go in any phase, except `store-broken`, which stays.
  */
 import type { Clock } from '../../proto/clock.js';
-import type { GatewayEvents, ReasonCode } from '../events.js';
+import type { GatewayEvents } from '../events.js';
+import type { ReasonCode } from '../operation-events.js';
 import { type NextPhases, nextPhase } from '../phase.js';
 
 export interface Reason {

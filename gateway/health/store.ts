@@ -13,7 +13,8 @@
  */
 import { type Clock, monotonicMs, Seconds, type Timer } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
-import type { CommitKind, GatewayEvents } from '../events.js';
+import type { GatewayEvents } from '../events.js';
+import type { CommitKind } from '../operation-events.js';
 import { StoreFailure } from '../store/contract/errors.js';
 import type { Commit } from '../store/contract/log/commit.js';
 import type { Store } from '../store/contract/store.js';

@@ -8,7 +8,7 @@ import { POWER_MODEL } from '../../proto/power/model.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { Source, Uplink } from '../../proto/wire/ping.js';
 import { FIRST_LIFE } from '../../proto/wire/uplink-life.js';
-import type { UplinkTaken } from '../events.js';
+import type { UplinkTaken } from '../lock-events.js';
 import { type IncomingUplink, UPLINK_KINDS } from '../store/contract/log/commit.js';
 import { eventId, uplinkDigest } from '../webhooks/event-id.js';
 

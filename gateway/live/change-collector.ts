@@ -5,7 +5,8 @@
  */
 import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
 import type { Mac } from '../../proto/wire/mac.js';
-import type { GatewayEventMap, GatewayEvents, LockDeparted } from '../events.js';
+import type { GatewayEventMap, GatewayEvents } from '../events.js';
+import type { LockDeparted } from '../lock-events.js';
 import type { Store } from '../store/contract/store.js';
 import type { Delta } from './audience.js';
 import { ChangeLog } from './change-log.js';

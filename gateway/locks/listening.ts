@@ -6,8 +6,8 @@
  * crashed gateway ran; otherwise locks would seem to have been silent since then.
  */
 import type { Clock } from '../../proto/clock.js';
-import type { StateRebuilt } from '../events.js';
 import type { Ingest, Sender } from '../ingest/ingest.js';
+import type { StateRebuilt } from '../lock-events.js';
 import type { KnownLock, Locks } from './locks.js';
 
 export interface ListeningParts {

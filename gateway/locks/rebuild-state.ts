@@ -4,8 +4,9 @@
  * log is judged again. If the judge throws, the lock gets its previous state and a mark that it is not judged
  * (ingest/judging.ts).
  */
-import type { StateRebuilt } from '../events.js';
+
 import { JudgeFailure, type JudgingStop, messageOf, type VersionedJudge } from '../ingest/judging.js';
+import type { StateRebuilt } from '../lock-events.js';
 import type { StoredState } from '../store/contract/devices/device.js';
 import { StoreFailure } from '../store/contract/errors.js';
 import type { Store } from '../store/contract/store.js';

@@ -23,7 +23,7 @@ import mqttPacket from 'mqtt-packet';
 import { afterThisTurn, Hours, monotonicMs, RunClock, Seconds, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { DisconnectCause } from '../../proto/power/judge/event.js';
-import type { Refused } from '../events.js';
+import type { Refused } from '../lock-events.js';
 import { StoreFailure } from '../store/contract/errors.js';
 import type { Authentication } from './authentication.js';
 import { BrokerListeners } from './broker-listeners.js';

@@ -4,7 +4,8 @@
  */
 import type { Socket } from 'node:net';
 import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
-import type { DescriptorsChanged, GatewayEvents } from '../events.js';
+import type { GatewayEvents } from '../events.js';
+import type { DescriptorsChanged } from '../operation-events.js';
 import { type Caller, type DescriptorRoom, type Descriptors, descriptorsFor } from './descriptors.js';
 
 const CHECK_INTERVAL: Milliseconds = Seconds(1);

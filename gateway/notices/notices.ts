@@ -13,8 +13,10 @@ import type { Presence } from '../../proto/power/judge/presence.js';
 import { formatMac, type Mac } from '../../proto/wire/mac.js';
 import type { Source } from '../../proto/wire/ping.js';
 import { toDate } from '../../proto/wire/ping-json.js';
-import type { BudgetChanged, GatewayEvents, NotifyUrlChanged } from '../events.js';
+import type { GatewayEvents } from '../events.js';
+import type { BudgetChanged } from '../lock-events.js';
 import type { KnownLock } from '../locks/locks.js';
+import type { NotifyUrlChanged } from '../operation-events.js';
 import { MERCHANT_CLOSED } from '../store/contract/merchants/merchant-store.js';
 import {
   NOTICE_KINDS,

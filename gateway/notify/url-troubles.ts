@@ -6,10 +6,11 @@
  * A message names the URL as GET /v1/webhooks does: by id and origin. Changes that can't be stored wait in memory.
  */
 import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
-import type { DeliveryAttempted, GatewayEvents } from '../events.js';
+import type { GatewayEvents } from '../events.js';
 import type { EndedHow, NotificationChange, UrlTrouble } from '../store/contract/notify/notification-store.js';
 import type { Store } from '../store/contract/store.js';
 import type { WebhookUrl } from '../store/contract/webhooks/webhook-url.js';
+import type { DeliveryAttempted } from '../webhook-events.js';
 import { DISABLED_BY_OPERATOR } from '../webhooks/webhook-settings.js';
 
 /** An event whose delivery has failed this often makes its URL count as failing; that is after some five minutes. */

@@ -6,11 +6,12 @@ import { type Clock, Days, Hours, type Milliseconds } from '../../proto/clock.js
 import { LockgateError } from '../../proto/errors.js';
 import { checkUrl } from '../accounts/accounts.js';
 import type { Keys } from '../data-folder/keys.js';
-import type { GatewayEvents, UrlChanged } from '../events.js';
+import type { GatewayEvents } from '../events.js';
 import { merchantClosed, noSuchWebhook } from '../store/contract/errors.js';
 import type { Store } from '../store/contract/store.js';
 import type { WebhookChange } from '../store/contract/webhook-store.js';
 import type { WebhookUrl } from '../store/contract/webhooks/webhook-url.js';
+import type { UrlChanged } from '../webhook-events.js';
 import type { Dispatcher } from './dispatcher.js';
 import { changedFilter, type FilterChange } from './filter-input.js';
 import { checkLimits, type LimitsChange } from './limit-input.js';

@@ -10,7 +10,7 @@ import { EXIT_CODE, exitCodeOf } from '../../cli/terminal/exit-codes.js';
 import { BUGS } from '../../firmware-sim/faults/bugs.js';
 import { FAULTS } from '../../firmware-sim/faults/faults.js';
 import { fleetMacs } from '../../firmware-sim/fleet/fleet.js';
-import type { UplinkTaken } from '../../gateway/events.js';
+import type { UplinkTaken } from '../../gateway/lock-events.js';
 import type { Gateway } from '../../gateway/gateway.js';
 import { UNNAMED_LOCK } from '../../proto/trace/trace.js';
 import { traceHeaderLine } from '../../proto/trace/writer.js';

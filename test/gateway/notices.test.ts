@@ -4,10 +4,11 @@
  * delay nor fail anything else (interfaces.md §4).
  */
 import t, { type Test } from 'tap';
-import { GatewayEvents, type NoticesWritten } from '../../gateway/events.js';
+import { GatewayEvents } from '../../gateway/events.js';
 import { MAX_SINGLE_NOTICES } from '../../gateway/notices/lock-notices.js';
 import { type NoticeSources, Notices } from '../../gateway/notices/notices.js';
 import { MAX_PENDING_CHANGES, OTHERS, PendingNotices } from '../../gateway/notices/pending-notices.js';
+import type { NoticesWritten } from '../../gateway/operation-events.js';
 import { StoreFailure } from '../../gateway/store/contract/errors.js';
 import {
   MAX_NOTICES,

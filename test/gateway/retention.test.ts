@@ -5,7 +5,8 @@
  */
 import t from 'tap';
 import { readConfig } from '../../gateway/config-reader.js';
-import { GatewayEvents, type Swept } from '../../gateway/events.js';
+import { GatewayEvents } from '../../gateway/events.js';
+import type { Swept } from '../../gateway/operation-events.js';
 import { resolveSettings } from '../../gateway/resolved-settings.js';
 import { Retention } from '../../gateway/retention.js';
 import type { AgingChunk } from '../../gateway/store/contract/deletion.js';

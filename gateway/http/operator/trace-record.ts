@@ -4,8 +4,9 @@
  */
 import { traceEventLine, traceHeaderLine } from '../../../proto/trace/writer.js';
 import type { Mac } from '../../../proto/wire/mac.js';
-import type { CommandChanged, GatewayEvents, LockConnected, LockDisconnected, UplinkTaken } from '../../events.js';
+import type { GatewayEvents } from '../../events.js';
 import type { Ingest } from '../../ingest/ingest.js';
+import type { CommandChanged, LockConnected, LockDisconnected, UplinkTaken } from '../../lock-events.js';
 import type { Locks } from '../../locks/locks.js';
 import type { Store } from '../../store/contract/store.js';
 import { CredentialNumbers } from './credential-numbers.js';

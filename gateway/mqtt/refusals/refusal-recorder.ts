@@ -7,7 +7,8 @@
  */
 import { type Clock, Hours, type Milliseconds, Seconds, type Timer } from '../../../proto/clock.js';
 import type { Mac } from '../../../proto/wire/mac.js';
-import type { GatewayEvents, Refused } from '../../events.js';
+import type { GatewayEvents } from '../../events.js';
+import type { Refused } from '../../lock-events.js';
 import type { Refusal, RefusalChange, RefusalStore } from '../../store/contract/devices/refusal-store.js';
 
 /** The wait from the first unwritten refusal to its write: at most one write per second. */

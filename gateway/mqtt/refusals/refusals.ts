@@ -2,7 +2,8 @@
 import type { Clock } from '../../../proto/clock.js';
 import { type Mac, parseMac } from '../../../proto/wire/mac.js';
 import type { Source } from '../../../proto/wire/ping.js';
-import type { GatewayEvents, Refused } from '../../events.js';
+import type { GatewayEvents } from '../../events.js';
+import type { Refused } from '../../lock-events.js';
 import { scrubSecrets } from '../../log/log-scrub.js';
 import type { RefusalCause } from './refusal-reason.js';
 

@@ -2,11 +2,12 @@
  * Makes an attempt to deliver one event (a stored ping) to one URL: builds body, headers and signatures, sends them,
  * and turns the result into the record for the store and the `delivery` event of the gateway.
  */
-import type { DeliveryAttempted } from '../../events.js';
+
 import type { StoredUplink } from '../../store/contract/log/stored-uplink.js';
 import type { AttemptRecord } from '../../store/contract/webhooks/delivery.js';
 import { eventTypeOf } from '../../store/contract/webhooks/merchant-event.js';
 import type { WebhookUrl } from '../../store/contract/webhooks/webhook-url.js';
+import type { DeliveryAttempted } from '../../webhook-events.js';
 import { eventId } from '../event-id.js';
 import { webhookBody } from '../payload/body.js';
 import { merchantEventBody } from '../payload/merchant-event-body.js';

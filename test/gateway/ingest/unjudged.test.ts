@@ -5,9 +5,9 @@
  */
 import got from 'got';
 import t, { type Test } from 'tap';
-import type { JudgingTurned } from '../../../gateway/events.js';
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
 import type { VersionedJudge } from '../../../gateway/ingest/judging.js';
+import type { JudgingTurned } from '../../../gateway/lock-events.js';
 import { LOG_START } from '../../../gateway/store/contract/log/log-position.js';
 import { Minutes } from '../../../proto/clock.js';
 import type { JudgeEvent } from '../../../proto/power/judge/event.js';

@@ -6,7 +6,8 @@
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t, { type Test } from 'tap';
-import { GatewayEvents, type Refused } from '../../../gateway/events.js';
+import { GatewayEvents } from '../../../gateway/events.js';
+import type { Refused } from '../../../gateway/lock-events.js';
 import {
   MAX_WAITING_ROWS,
   MAX_WRITTEN_ROWS,

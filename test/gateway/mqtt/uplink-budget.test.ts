@@ -4,8 +4,8 @@
  */
 import t, { type Test } from 'tap';
 import { readConfig } from '../../../gateway/config-reader.js';
-import type { BudgetChanged } from '../../../gateway/events.js';
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
+import type { BudgetChanged } from '../../../gateway/lock-events.js';
 import { type BudgetLimits, UplinkBudget, WITHIN_BUDGET_AFTER } from '../../../gateway/mqtt/budget/uplink-budget.js';
 import { UplinkBudgets } from '../../../gateway/mqtt/budget/uplink-budgets.js';
 import { resolveSettings } from '../../../gateway/resolved-settings.js';

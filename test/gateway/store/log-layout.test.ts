@@ -27,6 +27,7 @@ import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const LOCKS = 4;
+/** So few uplinks that the log's indexes are written often. */
 const SMALL_RUN_SIZE = { minUplinks: 20, uplinksPerCredential: 2, maxUplinks: 40 };
 const STATES = ['pending', 'delivered'] as const;
 
@@ -83,6 +84,7 @@ async function openWithLocks(folder: string, options: StoreOptions): Promise<Sto
   return store;
 }
 
+/** A lock's uplinks, read from its log in chunks of 7, so that an index and the memory are read in turns. */
 async function logOf(store: Store, lock: number): Promise<IncomingUplink[]> {
   const entries: LogEntry[] = [];
   for await (const chunk of store.readLog(lock, 7)) entries.push(...chunk);
@@ -137,6 +139,7 @@ function nextBatch(random: SeededChance, sent: Map<number, number>): IncomingUpl
   });
 }
 
+/** Appends random commits to a store and to a plain list, and compares the two after each round. */
 async function runAgainstModel(t: Test, options: StoreOptions, seed: number): Promise<void> {
   const folder = tempFolder(t);
   const [random, model, sent] = [new SeededChance(seed), new LogModel(), new Map<number, number>()];

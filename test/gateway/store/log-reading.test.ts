@@ -20,6 +20,7 @@ import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const LOCKS = 3;
+/** So few uplinks that the log's indexes are written often. */
 const SMALL_RUN_SIZE = { minUplinks: 20, uplinksPerCredential: 2, maxUplinks: 40 };
 /** Maximum rounds of waiting for the thread, a millisecond each. */
 const MAX_WAIT_ROUNDS = 20_000;
@@ -27,10 +28,10 @@ const MAX_WAIT_ROUNDS = 20_000;
 t.setTimeout(60_000);
 
 function uplink(lock: number, sequence: number, bytes = testBytes(sequence)): Incoming {
-  const name = { deviceId: lock, merchantId: 1, credentialId: lock, boot: 1, sequence };
+  const key = { deviceId: lock, merchantId: 1, credentialId: lock, boot: 1, sequence };
   return {
     type: 'uplink',
-    ...name,
+    ...key,
     digest: uplinkDigest(bytes),
     kind: 1,
     bytes,
@@ -81,6 +82,7 @@ function blockUntilRows(count: () => number, rows: number): void {
   for (let round = 0; round < MAX_WAIT_ROUNDS && count() < rows; round++) Atomics.wait(clock, 0, 0, 1);
 }
 
+/** Reads the logs of all locks while commits are written and not answered; compares them with the logs at the end. */
 async function readUnanswered(t: Test, seed: number): Promise<void> {
   const folder = tempFolder(t);
   const store = await openWithLocks(folder, true);

@@ -19,9 +19,9 @@ t.test('NumberRows equals an array of rows', async (t) => {
   for (let step = 0; step < 2000; step++) {
     const at = random.between(0, plain.length + 1);
     if (plain.length > 0 && random.between(0, 4) === 0) {
-      const out = random.between(0, plain.length);
-      rows.remove(out);
-      plain.splice(out, 1);
+      const removed = random.between(0, plain.length);
+      rows.remove(removed);
+      plain.splice(removed, 1);
       continue;
     }
     rows.insert(at);
@@ -42,15 +42,16 @@ t.test('KeyList is sorted by key, finds keys, and drops the newest', async (t) =
   const list = new KeyList();
   let plain: { boot: number; sequence: number; id: number }[] = [];
   for (let id = 1; id <= 1000; id++) {
-    const name = { boot: 0xffff_fff0 + random.between(0, 3), sequence: random.between(0, 300) };
-    list.add(name.boot, name.sequence, id);
-    plain.push({ ...name, id });
+    // Boots near 2 ** 32, the highest, and so few keys that many uplinks share one.
+    const key = { boot: 0xffff_fff0 + random.between(0, 3), sequence: random.between(0, 300) };
+    list.add(key.boot, key.sequence, id);
+    plain.push({ ...key, id });
   }
   const check = (what: string): void => {
     const sorted = [...plain].sort((a, b) => a.boot - b.boot || a.sequence - b.sequence);
-    const names = Array.from({ length: list.length }, (_, index) => [list.bootAt(index), list.sequenceAt(index)]);
+    const keys = Array.from({ length: list.length }, (_, index) => [list.bootAt(index), list.sequenceAt(index)]);
     t.same(
-      names,
+      keys,
       sorted.map(({ boot, sequence }) => [boot, sequence]),
       what,
     );

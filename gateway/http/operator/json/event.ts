@@ -8,13 +8,8 @@ import { commandToJson } from '../../../../proto/trace/writer.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { isPingUplink } from '../../../../proto/wire/ping.js';
 import { isDatable, pingToJson, powerToJson, toDate } from '../../../../proto/wire/ping-json.js';
-import type {
-  CommandChanged,
-  GatewayEventMap,
-  GatewayEvents,
-  UnstreamedEventName,
-  UplinkTaken,
-} from '../../../events.js';
+import type { GatewayEventMap, GatewayEvents, UnstreamedEventName } from '../../../events.js';
+import type { CommandChanged, UplinkTaken } from '../../../lock-events.js';
 
 export type EventJson = Readonly<Record<string, unknown>> & { readonly at: string; readonly event: string };
 
