@@ -1,4 +1,4 @@
-/** Names and labels of locks: their rules, their text, and how the store keeps them (interfaces.md §2, §4). */
+/** Names and labels of locks: their rules, labels as text, and that the store has them until the lock is removed. */
 import path from 'node:path';
 import t from 'tap';
 import { labelsText, nameFault, parseLabels } from '../../../gateway/store/contract/devices/device-labels.js';
@@ -11,7 +11,7 @@ import { testMac } from '../../helpers/gateway/test-gateway.js';
 import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
-t.test('labels as text', async (t) => {
+t.test('labels are parsed from text and written as text; a wrong one is named', async (t) => {
   t.same(parseLabels('b=2, a = x=y ;c='), { a: 'x=y', b: '2', c: '' });
   t.same(Object.keys(parseLabels('b=1,a=2')), ['a', 'b'], 'in the order of their keys');
   t.equal(labelsText({ a: '1', b: 'Köln 2' }), 'a=1, b=Köln 2');

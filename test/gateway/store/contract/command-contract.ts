@@ -1,31 +1,31 @@
-// The part of the store contract about commands.
+// The part of the store contract about commands. The lock has the id 1, and its merchant too.
 import t from 'tap';
 import type { CommandChange, NewCommand } from '../../../../gateway/store/contract/command-record.js';
 import type { Commit } from '../../../../gateway/store/contract/log/commit.js';
 import { testMac } from '../../../helpers/gateway/test-gateway.js';
 import { HASH, MAC, type OpenStore, uplink, withLock } from './contract-store.js';
 
+/** A command for the lock, with some other members. Times are small numbers: only their order matters. */
 const newCommand = (members: Partial<NewCommand> = {}): NewCommand => {
   const [command, times] = [{ type: 'reset' } as const, { createdAtMs: 10, notBeforeMs: null, expiresAtMs: 99 }];
   return { deviceId: 1, merchantId: 1, command, ...times, askedBy: 'ann', ...members };
 };
+/** A commit that only changes commands. */
 const commandCommit = (...commands: CommandChange[]): Commit => ({
   incoming: [],
   judged: [],
   states: new Map(),
   commands,
 });
+/** The lock's answer that a command is done; an `id` must be added. */
 const doneAnswer = { type: 'acknowledged', deviceId: 1, state: 'done', detail: 'well', atMs: 30 } as const;
 
 export function commandContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: a command's changes are part of the commit, and only its first answer counts`, async (t) => {
     const { store } = await withLock(t, open);
     const command = { type: 'set-power', mode: 'HIGH', recovery: false } as const;
-    const [one, secondEvent] = await store.commands.add([newCommand({ command }), newCommand()]);
-    t.match(
-      [one, secondEvent],
-      [{ id: 1, mac: MAC, command, state: 'queued', sentCount: 0, askedBy: 'ann' }, { id: 2 }],
-    );
+    const [first, second] = await store.commands.add([newCommand({ command }), newCommand()]);
+    t.match([first, second], [{ id: 1, mac: MAC, command, state: 'queued', sentCount: 0, askedBy: 'ann' }, { id: 2 }]);
     await store.append(commandCommit({ ...doneAnswer, id: 2 }));
     t.match(await store.commands.find(2), { state: 'queued' }, 'an unsent command can’t be answered');
     await store.append(commandCommit({ type: 'sent', id: 1, atMs: 20 }, { type: 'sent', id: 1, atMs: 25 }));
@@ -41,7 +41,7 @@ export function commandContract(engine: string, open: OpenStore): void {
     t.match(await store.commands.find(2), { state: 'queued' }, 'a commit that fails changes nothing');
   });
 
-  t.test(`${engine}: commands are listed as unfinished, expire, and are cancelled`, async (t) => {
+  t.test(`${engine}: only unfinished commands expire, and only queued ones are cancelled`, async (t) => {
     const { store, folder } = await withLock(t, open);
     const commands = Array.from({ length: 2500 }, () => newCommand());
     const records = await store.commands.add(commands);

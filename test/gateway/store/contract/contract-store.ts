@@ -10,8 +10,10 @@ export type OpenStore = (folder: string) => Promise<Store>;
 
 /** Any hash of a secret. */
 export const HASH = Buffer.alloc(32, 7);
+/** The lock of {@link withLock}. */
 export const MAC = testMac();
 
+/** An uplink of that lock. Its times are small numbers: only their order matters. */
 export function uplink(sequence: number, members: Partial<IncomingUplink> = {}): IncomingUplink {
   const bytes = members.bytes ?? testBytes(sequence);
   return {

@@ -4,6 +4,7 @@ import { LOG_START, positionAfter } from '../../../../gateway/store/contract/log
 import type { AttemptRecord } from '../../../../gateway/store/contract/webhooks/delivery.js';
 import { commit, HASH, type OpenStore, uplink, withLock } from './contract-store.js';
 
+/** A failed attempt at a delivery. */
 function attempt(uplinkId: number, number: number, outcome: AttemptRecord['outcome']): AttemptRecord {
   return { urlId: 1, uplinkId, number, atMs: 9, durationMs: 1, status: 500, error: 'no', answer: '', outcome };
 }

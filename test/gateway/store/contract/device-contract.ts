@@ -6,7 +6,7 @@ import { testBytes, testMac } from '../../../helpers/gateway/test-gateway.js';
 import { commit, HASH, MAC, type OpenStore, uplink, withLock } from './contract-store.js';
 
 export function registryContract(engine: string, open: OpenStore): void {
-  t.test(`${engine}: merchants, devices and their credentials`, async (t) => {
+  t.test(`${engine}: a name and a MAC are taken once; a new credential revokes the old one`, async (t) => {
     const { store } = await withLock(t, open);
     await t.rejects(store.addMerchant('Amber', 1), { code: 'merchant-exists' });
     const device = { mac: MAC, merchant: 'Amber', simulated: false, secretHash: HASH, nowMs: 1 };
@@ -17,12 +17,12 @@ export function registryContract(engine: string, open: OpenStore): void {
     const newSecretHash = Buffer.alloc(32, 8);
     await store.replaceLockCredential(MAC, newSecretHash, 9);
     const credentials = (await store.findLock(MAC))?.credentials;
-    const member = { expiresAtMs: null };
+    const neverExpires = { expiresAtMs: null };
     t.same(
       credentials,
       [
-        { id: 2, secretHash: newSecretHash, ...member, isRevoked: false },
-        { id: 1, secretHash: HASH, ...member, isRevoked: true },
+        { id: 2, secretHash: newSecretHash, ...neverExpires, isRevoked: false },
+        { id: 1, secretHash: HASH, ...neverExpires, isRevoked: true },
       ],
       'the old credential is revoked',
     );

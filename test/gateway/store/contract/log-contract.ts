@@ -43,11 +43,12 @@ export function logContract(engine: string, open: OpenStore): void {
 export function judgedContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: uplinks after a lock's stored state are found among the newest uplinks`, async (t) => {
     const { store } = await withLock(t, open);
+    /** The sequences of the uplinks, of the newest `limit`, that the lock's stored state lacks. */
     const afterStates = async (limit: number): Promise<number[]> => {
-      const periodFinding: number[] = [];
+      const sequences: number[] = [];
       for await (const chunk of store.readUplinksAfterStates(limit, 2))
-        periodFinding.push(...chunk.map(({ sequence }) => sequence));
-      return periodFinding;
+        sequences.push(...chunk.map(({ sequence }) => sequence));
+      return sequences;
     };
     const states = new Map([[1, '{"a":1}']]);
     await store.append(commit(uplink(1)));
@@ -135,7 +136,8 @@ export function eventContract(engine: string, open: OpenStore): void {
       'only events after the cursor',
     );
     const otherSlot = new Map([[UNUSED_SLOT, Number.MAX_SAFE_INTEGER]]);
-    t.equal((await store.readEvents(1, otherSlot, 10)).length, events.length, 'another slot hides no event');
+    const fromStart = await store.readEvents(1, otherSlot, 10);
+    t.equal(fromStart.length, events.length, 'a position in another slot leaves out no event');
     t.same(
       (await store.readUplinks(1, 2)).map(({ sequence }) => sequence),
       [3, 2],
@@ -177,10 +179,10 @@ export function explanationContract(engine: string, open: OpenStore): void {
       const other = testBytes(2, { dropped: 9 });
       const conflicting = uplink(2, { bytes: other, digest: uplinkDigest(other), receivedAtMs: 1006 });
       await store.append(commit(connect, uplink(1), uplink(2), uplink(3), uplink(4), disconnect, conflicting));
-      const sequencesOf = async (...[boot, sequence]: [number, number]): Promise<number[]> =>
-        (await store.why.findUplinks(1, boot, sequence)).map((each) => each.id);
+      const idsOf = async (boot: number, sequence: number): Promise<number[]> =>
+        (await store.why.findUplinks(1, boot, sequence)).map(({ id }) => id);
       const [, second = 0, third = 0, , last = 0] = (await store.readEvents(1, LOG_START, 9)).map(({ id }) => id);
-      t.same([await sequencesOf(1, 2), await sequencesOf(1, 9)], [[second, last], []]);
+      t.same([await idsOf(1, 2), await idsOf(1, 9)], [[second, last], []]);
       const about = { credential: 1, boot: 1, sequence: 2 };
       const mac = 'A4:C1:38:00:00:01';
       const finding: Finding = { rule: 'clock-ahead', severity: 'warning', message: 'm', mac, about, atMs: 7 };

@@ -19,6 +19,7 @@ const RESET: NewCommand = {
   ...{ createdAtMs: 10, notBeforeMs: null, expiresAtMs: 99 },
 };
 
+/** A store with a merchant and its lock, both with id 1. */
 async function withLock(test: Teardown, open: OpenStore): Promise<Store> {
   const store = await open(tempFolder(test));
   test.teardown(() => store.close());
@@ -45,6 +46,7 @@ function sending(...ids: number[]): Commit {
   };
 }
 
+/** The ids of the commands whose sending is in the lock's log. */
 async function loggedCommands(store: Store): Promise<unknown[]> {
   const ids: unknown[] = [];
   for await (const chunk of store.readLog(1, 10))

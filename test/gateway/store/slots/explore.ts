@@ -10,6 +10,7 @@ export interface Step<State> {
   readonly state: State;
 }
 
+/** What {@link explore} explores. */
 export interface Model<State> {
   readonly start: State;
   /** Everything that may happen next. */
@@ -38,7 +39,9 @@ interface Reached<State> {
 
 /** Explores the model up to its first fault. @throws Error if it has more than {@link MAX_STATES} */
 export function explore<State>(model: Model<State>): Exploration {
+  /** The states that were reached, as text. */
   const known = new Set([JSON.stringify(model.start)]);
+  /** The states that are one step further than the ones before. */
   let front: Reached<State>[] = [{ state: model.start, name: 'start', before: undefined }];
   for (; front.length > 0; ) {
     const next: Reached<State>[] = [];
@@ -62,6 +65,7 @@ export function explore<State>(model: Model<State>): Exploration {
   return { states: known.size, story: undefined };
 }
 
+/** The names of the steps to a state. */
 function storyOf<State>(last: Reached<State>): string[] {
   const story: string[] = [];
   for (let each: Reached<State> | undefined = last; each !== undefined; each = each.before) story.unshift(each.name);
