@@ -2,8 +2,8 @@
 import t from 'tap';
 import { exitCodeOf } from '../../../../cli/terminal/exit-codes.js';
 import { readConfig } from '../../../../gateway/config-reader.js';
-import { resolveSettings, settingsInForce } from '../../../../gateway/resolved-settings.js';
 import { startGateway } from '../../../../gateway/gateway.js';
+import { resolveSettings, settingsInForce } from '../../../../gateway/resolved-settings.js';
 import { openStore } from '../../../../gateway/store/open-store.js';
 import { refuseUnsafe } from '../../../../gateway/store/postgres/connections.js';
 import { openPostgresStore } from '../../../../gateway/store/postgres/open-postgres-store.js';
