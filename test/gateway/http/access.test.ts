@@ -1,6 +1,8 @@
 /**
- * The merchants' interface over HTTP: authentication, separation of merchants, and refusals (specification,
- * Authentication and Errors; interfaces.md §2).
+ * Access to the merchants' interface over HTTP: API keys and tokens, separation of merchants, test webhooks, wrong
+ * methods and paths, pages of other origins, and a store that fails (specification, Authentication and Errors;
+ * interfaces.md §2). The operations are called as specified in specification.test.ts; bodies are tested in
+ * bodies.test.ts.
  */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -9,6 +11,7 @@ import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import { MAX_KEYS_PER_MERCHANT } from '../../../gateway/store/contract/merchants/access-store.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
+import { TESTS_PER_MINUTE } from '../../../gateway/webhooks/webhook-test.js';
 import { Hours, ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import { withOverrides } from '../../helpers/durability/sabotage.js';
 import { MERCHANT, openGateway, testGateway, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
@@ -24,6 +27,7 @@ import {
 import { sqliteError } from '../../helpers/store/store-faults.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
+/** The header of an error, which is a problem document (RFC 9457). */
 const PROBLEM = { 'content-type': /^application\/problem\+json/ };
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 const PET = { name: 'Rex' };
@@ -87,15 +91,8 @@ t.test('a call without a valid API key is refused', async (t) => {
     { status: 201, body: { id: 1 } },
     'the refused calls created nothing',
   );
-  t.match(
-    await callMerchantApi(gateway, '/v1/pet', {
-      body: PET,
-      headers: { authorization: basicAuthorization(key).replace('B', 'b') },
-    }),
-    {
-      status: 201,
-    },
-  );
+  const lowerCaseScheme = { authorization: basicAuthorization(key).replace('Basic', 'basic') };
+  t.match(await callMerchantApi(gateway, '/v1/pet', { body: PET, headers: lowerCaseScheme }), { status: 201 });
 });
 
 t.test('updating a pet requires a token with the right scope', async (t) => {
@@ -225,10 +222,9 @@ t.test('another merchant’s pet gets the same answer as one that does not exist
     'each merchant’s ids start at 1',
   );
   t.match(await put(1), { status: 200, body: { id: 1 } });
-  const mine = await accessToken(gateway, key);
-  t.match(await callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token: mine, body: { ...PET_CHANGE, id: 3 } }), {
-    status: 200,
-  });
+  const ownersToken = await accessToken(gateway, key);
+  const ownersChange = { method: 'PUT', token: ownersToken, body: { ...PET_CHANGE, id: 3 } };
+  t.match(await callMerchantApi(gateway, '/v2/pet', ownersChange), { status: 200 }, 'its merchant can change it');
   const list = [{ id: 1, username: 'ada' }];
   for (const each of [key, basil])
     t.match(
@@ -243,8 +239,8 @@ t.test('POST /test_webhook answers each outcome, and refuses wrong calls', async
   const mac = testMac();
   await gateway.accounts.addDevice({ mac, merchant: MERCHANT });
   const token = await accessToken(gateway, key, 'webhooks:test');
-  const test = (access: unknown, address: unknown) =>
-    callMerchantApi(gateway, '/test_webhook', { body: { access_token: access, mac_addr: address } });
+  const test = (accessText: unknown, macText: unknown) =>
+    callMerchantApi(gateway, '/test_webhook', { body: { access_token: accessText, mac_addr: macText } });
   t.match(await test(token, mac), { status: 409, headers: PROBLEM, body: { code: 'no-webhook-url' } });
   const receiver = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ url: receiver.url, merchant: MERCHANT });
@@ -261,18 +257,19 @@ t.test('POST /test_webhook answers each outcome, and refuses wrong calls', async
   for (const bad of ['', 'x', key, `${token}x`]) t.match(await test(bad, mac), { status: 401, headers: PROBLEM });
   t.match(await test(await accessToken(gateway, key, 'pets:write'), mac), { status: 403 });
   const basil = await apiKey(gateway, (await gateway.accounts.addMerchant('Basil')).name);
-  const [othersPet, missingPet] = [
+  const [othersLock, missingLock] = [
     await test(await accessToken(gateway, basil), mac),
     await test(await accessToken(gateway, basil), testMac(9)),
   ];
-  t.match(othersPet, { status: 404 });
-  t.equal(othersPet.text.replace('00:00:01', '00:00:09'), missingPet.text);
+  t.match(othersLock, { status: 404 });
+  t.equal(othersLock.text.replace('00:00:01', '00:00:09'), missingLock.text, 'the same answer but for the MAC');
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   const failed = await test(token, mac);
   t.match(failed, { status: 502, headers: { 'content-type': /^application\/json/ } });
   t.match(failed.body, { status: 'error', deliveries: [{ status: 500, error: String }] });
   let last: MerchantAnswer | undefined;
-  for (let asked = 5; asked <= 30; asked += 1) last = await test(token, mac);
+  const testsSoFar = 5;
+  for (let sent = testsSoFar; sent <= TESTS_PER_MINUTE; sent += 1) last = await test(token, mac);
   t.match(last, { status: 429, headers: { ...PROBLEM, 'retry-after': /^\d+$/ } }, '30 a minute');
 });
 
@@ -326,35 +323,37 @@ t.test('only pages of the configured origins may call', async (t) => {
   const gateway = await openGateway(t, tempFolder(t), {}, { httpCorsOrigin: [origin] });
   await gateway.accounts.addMerchant(MERCHANT);
   const key = await apiKey(gateway, MERCHANT);
-  const asks = (from: string) => ({ origin: from, 'access-control-request-method': 'POST' });
-  const may = await callMerchantApi(gateway, '/v1/pet', { method: 'OPTIONS', headers: asks(origin) });
-  t.match(may, { status: 204, headers: { 'access-control-allow-origin': origin, vary: 'Origin' } });
-  t.match(may.headers['access-control-allow-headers'], /authorization/);
+  /** The headers of the request with which a browser asks whether a page of this origin may call (a preflight). */
+  const preflight = (from: string) => ({ origin: from, 'access-control-request-method': 'POST' });
+  const allowed = await callMerchantApi(gateway, '/v1/pet', { method: 'OPTIONS', headers: preflight(origin) });
+  t.match(allowed, { status: 204, headers: { 'access-control-allow-origin': origin, vary: 'Origin' } });
+  t.match(allowed.headers['access-control-allow-headers'], /authorization/);
   const answer = await callMerchantApi(gateway, '/v1/pet', { key, body: PET, headers: { origin } });
   t.match(answer, { status: 201, headers: { 'access-control-allow-origin': origin } });
   for (const other of ['https://shop.example.org', 'http://shop.example', 'null']) {
-    const not = await callMerchantApi(gateway, '/v1/pet', { method: 'OPTIONS', headers: asks(other) });
-    t.match(not, { status: 405 });
-    t.equal(not.headers['access-control-allow-origin'], undefined, other);
+    const refused = await callMerchantApi(gateway, '/v1/pet', { method: 'OPTIONS', headers: preflight(other) });
+    t.match(refused, { status: 405 });
+    t.equal(refused.headers['access-control-allow-origin'], undefined, other);
   }
 });
 
-t.test('while the store can’t write, a call gets 503 with Retry-After and no reason', async (t) => {
-  let disk: Error | undefined;
+t.test('while the store can’t write, a call gets 503 with Retry-After, and no answer says why', async (t) => {
+  /** What the store's writes fail with; undefined if they succeed. */
+  let writeError: Error | undefined;
   const wrapStore = (store: Store): Store => {
     const addPet: Store['people']['addPet'] = async (...args) => {
-      if (disk !== undefined) throw new StoreFailure('write', disk);
+      if (writeError !== undefined) throw new StoreFailure('write', writeError);
       return await store.people.addPet(...args);
     };
     return withOverrides(store, { people: withOverrides(store.people, { addPet }) });
   };
   const { gateway, key } = await setUpGateway(t, { wrapStore });
   const create = () => callMerchantApi(gateway, '/v1/pet', { key, body: PET });
-  disk = sqliteError('SQLITE_FULL', 'database or disk is full');
+  writeError = sqliteError('SQLITE_FULL', 'database or disk is full');
   const full = await create();
   t.match(full, { status: 503, headers: { ...PROBLEM, 'retry-after': /^\d+$/ } });
   const reported = waitForEvents(gateway, 'request', 1, ({ status }) => status === 500);
-  disk = new TypeError('canary: pet.name');
+  writeError = new TypeError('canary: pet.name');
   const broken = await create();
   t.match(broken, { status: 500, headers: PROBLEM, body: { detail: 'an internal error occurred' } });
   t.notMatch(full.text + broken.text, /disk|canary|SQL|node:|\.ts|\.js/i);
@@ -364,6 +363,6 @@ t.test('while the store can’t write, a call gets 503 with Retry-After and no r
     [{ requestId, route: '/v1/pet', why: /canary/ }],
     'the log has the reason under the request’s id',
   );
-  disk = undefined;
+  writeError = undefined;
   t.match(await create(), { status: 201 });
 });

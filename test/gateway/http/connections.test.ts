@@ -58,6 +58,7 @@ async function eventually(what: () => string, condition: () => boolean): Promise
   });
 }
 
+/** Waits until no more file descriptors are open than before. */
 async function waitForDescriptors(before: number, what: string): Promise<void> {
   await eventually(
     () => `${what}: ${openDescriptors()} descriptors are open, and ${before} were before`,
@@ -106,9 +107,12 @@ t.test('clients that pipeline requests and hang up leave no open file or socket'
   t.pass();
 });
 
+/** Limits of a server; 0 is no limit for each address. */
+const TEN_CONNECTIONS: PlaceLimits = { total: 10, perAddress: 0, reserve: 0 };
+
 t.test('1,000 pipelined requests are answered in order, one at a time', async (t) => {
   let [underWay, maxUnderWay] = [0, 0];
-  const port = await serve(t, { total: 10, perAddress: 0, reserve: 0 }, (request, response) => {
+  const port = await serve(t, TEN_CONNECTIONS, (request, response) => {
     underWay += 1;
     maxUnderWay = Math.max(maxUnderWay, underWay);
     response.once('close', () => {
@@ -132,7 +136,7 @@ t.test('1,000 pipelined requests are answered in order, one at a time', async (t
 
 t.test('a request after the last answer of its connection is not served', async (t) => {
   const startedRequests: (string | undefined)[] = [];
-  const port = await serve(t, { total: 10, perAddress: 0, reserve: 0 }, (request, response) => {
+  const port = await serve(t, TEN_CONNECTIONS, (request, response) => {
     startedRequests.push(request.url);
     if (request.url === '/last') response.setHeader('connection', 'close');
     response.end();
@@ -144,7 +148,7 @@ t.test('a request after the last answer of its connection is not served', async 
 });
 
 t.test(
-  'requests of many connections take a share of each turn of the event loop, in the order of arrival',
+  'requests of many connections take only a share of each turn of the event loop, and start in the order of arrival',
   async (t) => {
     const CLIENTS = 40;
     let nowMs = 0;
@@ -179,11 +183,12 @@ t.test(
     );
     const countsByTurn = new Map<number, number>();
     for (const each of startedRequests) countsByTurn.set(each.turn, (countsByTurn.get(each.turn) ?? 0) + 1);
+    // Each request takes half of the share.
     t.ok(Math.max(...countsByTurn.values()) <= 2, `in one turn: ${[...countsByTurn.values()]}`);
   },
 );
 
-/** Starts a server with these limits; resolves to its port. `monotonic` reads ms. */
+/** Starts a server with these limits; resolves to its port. `monotonic` is its clock, in ms. */
 async function serve(
   test: Test,
   limits: PlaceLimits,
@@ -206,6 +211,7 @@ t.test(
     const gateway = await testGateway(t);
     for (const path of ['/openapi.json', '/docs/static/swagger-ui-bundle.js', '/docs/static/swagger-ui.css']) {
       const plain = await callMerchantApi(gateway, path);
+      // An ETag has 27 characters of a hash in base64url.
       t.match(plain, {
         status: 200,
         headers: { etag: /^".{27}"$/, 'cache-control': 'no-cache', vary: 'Accept-Encoding' },
@@ -216,9 +222,10 @@ t.test(
       t.equal(gunzipSync(compressed.bytes).toString(), plain.text);
       t.not(compressed.headers.etag, plain.headers.etag, 'the compressed bytes have another ETag');
       for (const { headers } of [plain, compressed]) {
-        const known = { 'if-none-match': `"other", W/${headers.etag}`, 'accept-encoding': 'gzip' };
+        const plainKnown = { 'if-none-match': String(headers.etag) };
+        const gzipKnown = { 'if-none-match': `"other", W/${headers.etag}`, 'accept-encoding': 'gzip' };
         const repeatedAnswer = await callMerchantApi(gateway, path, {
-          headers: headers === plain.headers ? { 'if-none-match': String(headers.etag) } : known,
+          headers: headers === plain.headers ? plainKnown : gzipKnown,
         });
         t.match(repeatedAnswer, { status: 304, text: '', headers: { etag: headers.etag } }, `${path} again`);
       }
@@ -256,7 +263,7 @@ t.test('a missing, repeated or invalid Host header gets 400 and closes the conne
     'two of the same': ['host: a', 'Host: a'],
     none: [],
     'a list': ['host: a, b'],
-    'no port': ['host: a:b'],
+    'a port that is no number': ['host: a:b'],
     'a path': ['host: a/b'],
   };
   const ports = { merchants: gateway.httpPort, operators: gateway.operatorPort };

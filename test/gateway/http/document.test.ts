@@ -28,6 +28,7 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 const OTHER_ROUTES: readonly unknown[] = [...OWN_DATA_ROUTES, ...INVITATION_ROUTES];
 const SPEC_ROUTES = HTTP_ROUTES.filter((route) => !OTHER_ROUTES.includes(route));
 
+/** An operation of the OpenAPI document, as far as this test reads it. */
 interface Operation {
   readonly operationId: string;
   readonly responses: Readonly<Record<string, unknown>>;
@@ -122,7 +123,7 @@ t.test('docs/http.md has a table with exactly the statuses of each route', async
   t.equal(documented.length, SPEC_ROUTES.length);
 });
 
-/** Matches a script, its output if shown, and the first status of the table if one follows. */
+/** Matches an example: a block of `sh`, its output in a block of `json` if shown, and the first status of its table. */
 const EXAMPLE_FORM = /^```sh\n([^`]+)\n```\n(?:\n```json\n([^`]+)\n```\n)?(?:\n\| status[^\n]*\n[^\n]*\n\| (\d+) )?/gm;
 
 const NO_CURL = spawnSync('curl', ['--version']).error === undefined ? false : 'curl is not installed';
@@ -136,6 +137,7 @@ t.test('the examples of docs/http.md get the documented answers', { skip: NO_CUR
   let session = '';
   const examples = [...page.matchAll(EXAMPLE_FORM)];
   t.equal(examples.length, SPEC_ROUTES.length + 1, 'an example for each route, and one error');
+  // The example without a table shows an error.
   for (const [, script = '', exampleOutput = '', status = '400'] of examples) {
     const env = { BASE: `http://127.0.0.1:${gateway.httpPort}`, KEY: key, TOKEN: token, CURL_HOME: folder };
     const filledScript = script.replace('lgu_…', session).replace(DOCUMENTED_MAC, formatMac(testMac(1)));
@@ -305,6 +307,7 @@ function spend(take: () => void): void {
   }
 }
 
+/** Calls POST /test_webhook with each of its statuses as the answer. Removes the webhook URL at the end. */
 async function callTestWebhooks(
   callRoute: CallRoute,
   setup: {
@@ -349,32 +352,33 @@ t.test('a client generated from the public Petstore document gets the answers of
   });
   const { pet = {}, user = {} } = client.apis;
   await callMerchantApi(gateway, '/v1/pet', { key, body: { name: 'Rex' } });
-  const refused = (promise: Promise<unknown> | undefined): Promise<number> =>
+  /** The status with which the client's call fails; 0 if it succeeds. */
+  const statusOfFailure = (promise: Promise<unknown> | undefined): Promise<number> =>
     Promise.resolve(promise).then(
       () => 0,
       (error: { status?: number }) => error.status ?? -1,
     );
 
   // The client returns an empty body without a content type as a Blob.
-  const empty = (answer: { status: number; text: unknown } | undefined): void => {
+  const expectEmptyBody = (answer: { status: number; text: unknown } | undefined): void => {
     t.same([answer?.status, (answer?.text as Blob | undefined)?.size], [200, 0]);
   };
 
   const change = { id: 1, name: 'Max', photoUrls: ['https://example.com/max.jpg'], status: 'sold' };
   t.match(await pet.updatePet?.({ body: change }), { status: 200, body: change });
-  t.equal(await refused(pet.updatePet?.({ body: { ...change, id: 'x' } })), 400, 'Invalid ID supplied');
-  t.equal(await refused(pet.updatePet?.({ body: { ...change, id: 99 } })), 404, 'Pet not found');
-  t.equal(await refused(pet.updatePet?.({ body: { id: 1, photoUrls: [] } })), 405, 'Validation exception');
+  t.equal(await statusOfFailure(pet.updatePet?.({ body: { ...change, id: 'x' } })), 400, 'Invalid ID supplied');
+  t.equal(await statusOfFailure(pet.updatePet?.({ body: { ...change, id: 99 } })), 404, 'Pet not found');
+  t.equal(await statusOfFailure(pet.updatePet?.({ body: { id: 1, photoUrls: [] } })), 405, 'Validation exception');
 
   const ada = { id: 10, username: 'ada', firstName: 'Ada', lastName: 'L', email: 'a@example.com', userStatus: 0 };
-  empty(await user.createUsersWithArrayInput?.({ body: [{ ...ada, password: 'x y' }] }));
-  empty(await user.createUsersWithListInput?.({ body: [{ username: 'bo' }] }));
+  expectEmptyBody(await user.createUsersWithArrayInput?.({ body: [{ ...ada, password: 'x y' }] }));
+  expectEmptyBody(await user.createUsersWithListInput?.({ body: [{ username: 'bo' }] }));
   const loginAnswer = await user.loginUser?.({ username: 'ada', password: 'x y' });
   t.match(loginAnswer, { status: 200, body: /^logged in user session:/ });
   t.match((loginAnswer as unknown as { headers: object }).headers, {
     'x-rate-limit': /^\d+$/,
     'x-expires-after': /Z$/,
   });
-  t.equal(await refused(user.loginUser?.({ username: 'ada', password: 'y' })), 400);
-  empty(await user.logoutUser?.({}));
+  t.equal(await statusOfFailure(user.loginUser?.({ username: 'ada', password: 'y' })), 400);
+  expectEmptyBody(await user.logoutUser?.({}));
 });

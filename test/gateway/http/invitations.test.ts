@@ -1,6 +1,6 @@
 /**
- * One-time invitations (interfaces.md §2, Users of the dashboard): one person with the link can become a user of the
- * dashboard. All tokens that are not valid get the same answer, and guesses are limited.
+ * One-time invitations (interfaces.md §2, Users of the dashboard): a link with a token, with which one person can
+ * become a user of a merchant's dashboard. All tokens that are not valid get the same answer, and guesses are limited.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -16,7 +16,7 @@ import { checkDatabase } from '../../../gateway/store/sqlite/check/check.js';
 import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
 import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
 import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/tables/kysely.js';
-import { systemClock } from '../../../proto/clock.js';
+import { Days, systemClock } from '../../../proto/clock.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { MERCHANT, openGateway, testGateway } from '../../helpers/gateway/test-gateway.js';
 import { root } from '../../helpers/house/our-files.js';
@@ -25,8 +25,10 @@ import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const START_MS = Date.UTC(2026, 10, 20);
+/** A token of the right form that no invitation has. */
 const UNKNOWN = `lgi_${'x'.repeat(43)}`;
 
+/** An invitation as its creation answers it. */
 interface Created {
   readonly id: number;
   readonly token: string;
@@ -44,6 +46,7 @@ async function setUp(test: Parameters<typeof testGateway>[0]) {
   };
   const post = (what: 'look-up' | 'accept', body: unknown, options: MerchantCall = {}) =>
     callMerchantApi(gateway, `/v1/invitations/${what}`, { method: 'POST', body, ...options });
+  // By default as the user “ada”.
   const accept = (token: string, members: object = {}, options: MerchantCall = {}) =>
     post('accept', { token, username: 'ada', password: 'correct horse', ...members }, options);
   const advance = (ms: number): void => {
@@ -52,11 +55,12 @@ async function setUp(test: Parameters<typeof testGateway>[0]) {
   return { gateway, invite, post, accept, advance };
 }
 
-/** A problem document without its request id. */
+/** The parts of an answer that must be equal for all tokens that are not valid. */
 function problemOf({ status, body }: { readonly status: number; readonly body: unknown }): unknown {
   return { status, body };
 }
 
+/** Whether the merchant's user can log in over the interface. */
 async function canLogIn(gateway: Gateway, username: string, password: string): Promise<boolean> {
   const key = await apiKey(gateway, MERCHANT);
   const query = new URLSearchParams({ username, password });
@@ -153,7 +157,7 @@ t.test('after ten wrong tokens an address waits, and no other does', async (t) =
   t.equal((await accept(token)).status, 201);
 });
 
-t.test('passwords, expiries and the number of invitations have the limits of users', async (t) => {
+t.test('passwords have the limits of users; expiries and the number of open invitations are limited too', async (t) => {
   const { gateway, invite, accept } = await setUp(t);
   const { token } = await invite();
   for (const password of ['', 'x'.repeat(513), 7, undefined])
@@ -163,7 +167,7 @@ t.test('passwords, expiries and the number of invitations have the limits of use
       dashboard: 'staff',
       expires_at: new Date(expiresAtMs).toISOString(),
     });
-  for (const atMs of [START_MS, START_MS + 31 * 86_400_000])
+  for (const atMs of [START_MS, START_MS + Days(31)])
     t.match(await create(atMs), { status: 400, body: { code: 'input-expiry' } });
   for (let count = 1; count < MAX_INVITATIONS_PER_MERCHANT; count += 1) await invite();
   t.match(await create(START_MS + 1), { status: 409, body: { code: 'too-many-invitations' } });
@@ -232,7 +236,7 @@ t.test('the answers of the two routes without a key match the OpenAPI document a
   }
 });
 
-t.test('an older store gets a table of invitations', async (t) => {
+t.test('a store that was made before invitations existed gets their table', async (t) => {
   const folder = tempFolder(t);
   const file = path.join(folder, 'lockgate.sqlite');
   const db = openDurable(file);

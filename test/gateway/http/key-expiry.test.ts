@@ -1,4 +1,6 @@
-/** API keys that expire: an expired key and its tokens are refused, and no longer count. */
+/**
+ * Merchants' API keys that expire: an expired key and its access tokens are refused, and don't count to the maximum.
+ */
 import path from 'node:path';
 import t from 'tap';
 import { MAX_KEYS_PER_MERCHANT } from '../../../gateway/store/contract/merchants/access-store.js';
@@ -7,7 +9,7 @@ import { openDurable } from '../../../gateway/store/sqlite/durable-file.js';
 import { migrationProvider } from '../../../gateway/store/sqlite/migrations.js';
 import { openSqliteStore } from '../../../gateway/store/sqlite/open-sqlite-store.js';
 import { Kysely, Migrator, SqliteDialect } from '../../../gateway/store/tables/kysely.js';
-import { Days, systemClock } from '../../../proto/clock.js';
+import { Days, Minutes, systemClock } from '../../../proto/clock.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { MERCHANT, testGateway } from '../../helpers/gateway/test-gateway.js';
 import { accessToken, callMerchantApi } from '../../helpers/http/merchant-call.js';
@@ -36,7 +38,7 @@ t.test('an expired key is refused like an unknown one, and so are its tokens', a
   const callWithToken = () =>
     callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token, body: { id: 1, name: 'Rex', photoUrls: [] } });
   t.match([await callWithKey(), await callWithToken()], [{ status: 200 }, { status: 404 }], 'both are accepted');
-  nowMs += 20 * 60 * 1_000;
+  nowMs += Minutes(20);
   const expired = await callWithKey();
   t.match(expired, { status: 401 });
   const unknown = await callMerchantApi(gateway, '/v2/user/logout', { key: key.replace(id, '0123456789ab') });
@@ -69,7 +71,7 @@ t.test('expired keys don’t count toward the maximum', async (t) => {
   t.match(await add(1_001, Days(1)), { publicId: '1001' });
 });
 
-t.test('keys of an older store don’t expire', async (t) => {
+t.test('keys of a store that was made before keys could expire don’t expire', async (t) => {
   const folder = tempFolder(t);
   const file = path.join(folder, 'lockgate.sqlite');
   const db = openDurable(file);

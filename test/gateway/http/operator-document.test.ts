@@ -1,8 +1,7 @@
 /**
- * The operators' OpenAPI document: it is valid and has every served route; and a third-party validator compares every
- * answer with it, refusing undocumented members.
+ * The OpenAPI document of the operators' interface: it is valid and has every served route; and a third-party validator
+ * compares every answer with it, refusing undocumented members.
  */
-
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import t from 'tap';
@@ -26,6 +25,7 @@ import { testReceiver } from '../../helpers/gateway/test-receiver.js';
 import { connectedLock } from '../../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
+/** An operation of the OpenAPI document, as far as this test reads it. */
 interface Operation {
   readonly operationId: string;
   readonly responses: Readonly<
@@ -69,6 +69,7 @@ t.test('the document is valid, and has every route with its parameters and body'
     Object.values(methods).map((each) => each.operationId),
   );
   t.equal(new Set(ids).size, ids.length);
+  // A list with pages, a path with two parameters, and a route with a body.
   t.match(document.paths['/audit']?.get, {
     parameters: [
       { name: 'since', in: 'query', required: false },
@@ -105,7 +106,10 @@ type Call = readonly [method: 'GET' | 'POST' | 'PATCH' | 'DELETE', route: string
 
 const MAC = 'A4C138000001';
 
-/** A call of every route, in an order in which each finds what it needs; then further answers of the same routes. */
+/**
+ * A call of every route, in an order in which each finds what earlier ones made; some routes are called again for
+ * another answer. In a path, EVENT and KEY stand for the id of a delivered event and of the created API key.
+ */
 const CALLS: readonly Call[] = [
   ['GET', '/status'],
   ['GET', '/config'],
@@ -201,7 +205,7 @@ const CALLS: readonly Call[] = [
   ['GET', '/readyz'],
 ];
 
-/** A judge that fails once, at the first uplink, so that a lock has something to be judged again. */
+/** A judge that fails at the first uplink (a lock's message), so that `rejudge` has an uplink to judge again. */
 function failingOnce(): VersionedJudge {
   let hasFailed = false;
   const judge: VersionedJudge['judge'] = (model, belief, event, out) => {
@@ -260,7 +264,7 @@ t.test('every answer matches the document', async (t) => {
   });
 });
 
-t.test('the refusal by a full quota matches the document', async (t) => {
+t.test('a full quota is refused with 429, which the document has', async (t) => {
   const fairness = { ...DEFAULT_FAIRNESS, quota: { ...DEFAULT_FAIRNESS.quota, users: 1 } };
   const gateway = await openGateway(t, tempFolder(t), {}, { fairness });
   await gateway.accounts.addMerchant(MERCHANT);

@@ -1,4 +1,7 @@
-/** `GET /events`, which `lockgate tail` reads: by lock, merchant, kind and reason (interfaces.md §4). */
+/**
+ * `GET /events` of the operators' interface, the stream that `lockgate tail` reads, selects events by lock, merchant,
+ * kind and reason (interfaces.md §4).
+ */
 import t, { type Test } from 'tap';
 import { GatewayClient } from '../../../cli/client.js';
 import type { Gateway } from '../../../gateway/gateway.js';
@@ -9,7 +12,7 @@ import { TestLock } from '../../helpers/mqtt/test-lock.js';
 
 type Event = Readonly<Record<string, unknown>>;
 
-/** Starts a stream, and returns a function that reads until an event of this kind comes. */
+/** Starts a stream, and returns a function that reads until an event of this kind comes and returns all events read. */
 async function listen(test: Test, gateway: Gateway, query: string) {
   const ending = new AbortController();
   test.teardown(() => ending.abort());
@@ -26,15 +29,17 @@ async function listen(test: Test, gateway: Gateway, query: string) {
 t.test('events are selected by merchant, lock, kind and reason', async (t) => {
   const gateway = await testGateway(t);
   await gateway.accounts.addMerchant('Basil');
-  const ofMerchants = await Promise.all([MERCHANT, 'Basil'].map((name) => listen(t, gateway, `?merchant=${name}`)));
-  const ofLock = await listen(t, gateway, `?mac=${testMac(2)}&kind=ping&kind=disconnect`);
-  const thefts = await listen(t, gateway, '?reason=REASON_THEFT&reason=REASON_STATE_PING');
-  const findings = await listen(t, gateway, '?kind=finding&merchant=Basil');
+  const readersOfMerchants = await Promise.all(
+    [MERCHANT, 'Basil'].map((name) => listen(t, gateway, `?merchant=${name}`)),
+  );
+  const readOfLock = await listen(t, gateway, `?mac=${testMac(2)}&kind=ping&kind=disconnect`);
+  const readByReason = await listen(t, gateway, '?reason=REASON_THEFT&reason=REASON_STATE_PING');
+  const readFindings = await listen(t, gateway, '?kind=finding&merchant=Basil');
   for (const [number, merchant] of [
     [1, MERCHANT],
     [2, 'Basil'],
   ] as const) {
-    // A lock, and a URL, that are added while the streams are open.
+    // Locks and URLs that are added while the streams are open are selected too.
     const { secret } = await gateway.accounts.addDevice({ mac: testMac(number), merchant });
     await callOperator(gateway, 'POST', '/webhooks', { url: 'http://127.0.0.1:9/', merchant });
     await callOperator(gateway, 'POST', `/webhooks/${number}`, { ordered: true });
@@ -42,7 +47,7 @@ t.test('events are selected by merchant, lock, kind and reason', async (t) => {
     await lock.send(testBytes(1));
     await lock.client.endAsync();
   }
-  for (const [index, read] of ofMerchants.entries()) {
+  for (const [index, read] of readersOfMerchants.entries()) {
     const events = await read('disconnect');
     const macs = new Set(events.flatMap(({ mac }) => (mac === undefined ? [] : [mac])));
     t.same([...macs], [formatMac(testMac(index + 1))], 'the merchant’s lock only');
@@ -50,15 +55,15 @@ t.test('events are selected by merchant, lock, kind and reason', async (t) => {
     t.same([...urls], [index + 1], 'the merchant’s URL only');
   }
   t.same(
-    (await ofLock('disconnect')).map(({ event, mac }) => [event, mac]),
+    (await readOfLock('disconnect')).map(({ event, mac }) => [event, mac]),
     ['ping', 'disconnect'].map((event) => [event, formatMac(testMac(2))]),
   );
-  t.match(await thefts('ping'), [{ event: 'ping', ping: { reason: 'REASON_STATE_PING' } }]);
-  const [finding] = await findings('finding');
+  t.match(await readByReason('ping'), [{ event: 'ping', ping: { reason: 'REASON_STATE_PING' } }]);
+  const [finding] = await readFindings('finding');
   t.match(finding, { event: 'finding', mac: formatMac(testMac(2)), finding: { rule: String } });
 });
 
-t.test('what an event can’t be is refused with what is possible', async (t) => {
+t.test('a query that no event can match is refused, with what is possible', async (t) => {
   const gateway = await testGateway(t);
   for (const [query, code, detail] of [
     ['?kind=pong', 'input-query', /expected connect, .*ping/],

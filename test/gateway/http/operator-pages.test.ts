@@ -25,7 +25,10 @@ async function get(gateway: Gateway, path: string): Promise<Answer> {
   return { status: statusCode, link: headers.link as string | undefined, body: JSON.parse(body) };
 }
 
-/** Follows the links of a list, and adds an item after each page. Returns the pages' items. */
+/**
+ * Reads all pages of a list, whose items are in this member of the answer, by following the links; calls `addItem` with
+ * the number of pages read so far after each page. Returns the items of each page.
+ */
 async function follow(
   gateway: Gateway,
   path: string,
@@ -45,6 +48,7 @@ async function follow(
   return pages;
 }
 
+/** A stored user with nothing but a name. */
 const user = (username: string) => ({
   ...{ id: null, username, firstName: null, lastName: null, email: null, phone: null, userStatus: null },
   passwordHash: null,
@@ -60,11 +64,12 @@ async function addNotice({ store }: Gateway, number: number): Promise<void> {
   await store.notices.write([{ kind: 'lock-late', subject: `${number}`, text: `late ${number}`, count: 1, ...at }]);
 }
 
+/** Adds an entry to the audit log: odd numbers are `device.add`, even ones `notice.read`. */
 async function addEntry({ store }: Gateway, number: number): Promise<void> {
-  const who = { actor: 'gateway' as const, address: null, agent: null, osUser: null, token: null };
+  const origin = { actor: 'gateway' as const, address: null, agent: null, osUser: null, token: null };
   const done = { outcome: 'done' as const, code: null, after: null, before: null, atMs: number, endedAtMs: number };
   await store.audit.write([
-    { ...who, ...done, action: number % 2 ? 'device.add' : 'notice.read', object: `${number}` },
+    { ...origin, ...done, action: number % 2 ? 'device.add' : 'notice.read', object: `${number}` },
   ]);
 }
 
@@ -120,7 +125,7 @@ t.test('pages of the commands in one state are newest first', async (t) => {
 t.test('pages of the findings about all locks are newest first, each with its lock', async (t) => {
   const gateway = await testGateway(t);
   const macs = [testMac(1), testMac(2), testMac(3)];
-  // A second uplink that is not due yet is a finding.
+  // The judge objects to a second uplink of the same kind that comes too soon.
   for (const mac of macs) {
     const lock = await connectedLock(t, gateway, mac);
     await lock.send(testBytes(1));
@@ -156,7 +161,8 @@ t.test('a page of deliveries to several URLs may end between two deliveries of o
   const places = pages.map((page) =>
     page.map((each) => {
       const { event_id: event, url_id: url } = each as { event_id: string; url_id: number };
-      return `${event.split('_')[4]}-${url}`;
+      const sequence = event.split('_')[4];
+      return `${sequence}-${url}`;
     }),
   );
   t.strictSame(places, [['3-1', '3-2', '3-3', '2-1'], ['2-2', '2-3', '1-1', '1-2'], ['1-3']]);

@@ -1,6 +1,7 @@
 /**
- * Operators' named tokens (interfaces.md §4): every route of the operators' interface with every role, and how tokens
- * are created, expire, are revoked and are named in the audit log.
+ * Operators' named tokens (interfaces.md §4), each with a role: every route of the operators' interface with every
+ * role, and how tokens are created, expire, are revoked and are named in the audit log. `callOperator` without a token
+ * uses the gateway's own, which may do everything.
  */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -14,7 +15,7 @@ import {
   OPERATOR_ROLES,
   type OperatorRole,
 } from '../../../gateway/store/contract/operators/operator-token-store.js';
-import { systemClock } from '../../../proto/clock.js';
+import { Days, systemClock } from '../../../proto/clock.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { openGateway, testGateway } from '../../helpers/gateway/test-gateway.js';
 import { openStore } from '../../helpers/store/new-store.js';
@@ -29,9 +30,10 @@ const ALLOWED: Readonly<Record<string, readonly OperatorRole[]>> = {
   'GET /trace': ['admin'],
 };
 
-/** The first parts of the paths whose changes `operate` may make. */
+/** The first parts of the paths at which the role `operate` may make changes. */
 const OPERATE_PATHS = new Set(['commands', 'devices', 'webhooks', 'deliveries', 'events', 'users', 'invitations']);
 
+/** Whether a role may call a route, by interfaces.md §4. */
 function mayCall(role: OperatorRole, method: string, where: string): boolean {
   const allowed = ALLOWED[`${method} ${where}`];
   if (allowed !== undefined) return allowed.includes(role);
@@ -39,6 +41,7 @@ function mayCall(role: OperatorRole, method: string, where: string): boolean {
   return role === 'admin' || (role === 'operate' && OPERATE_PATHS.has(where.split('/')[1] ?? ''));
 }
 
+/** Creates a token, by default named as its role. */
 async function makeToken(gateway: Gateway, role: OperatorRole, name: string = role): Promise<string> {
   const { status, body } = await callOperator(gateway, 'POST', '/tokens', { name, role });
   if (status !== 201) throw new Error(JSON.stringify(body));
@@ -75,15 +78,15 @@ t.test('a call that its token’s role does not allow gets 403, on every route a
   const gateway = await testGateway(t);
   for (const role of OPERATOR_ROLES) {
     const token = await makeToken(gateway, role);
-    for (const { method, path: row } of DOCUMENTED_ROUTES) {
-      const where = row.replace(':mac', 'A4C138F0E1D9').replace(':id', '999').replace(':name', 'nobody');
+    for (const { method, path: route } of DOCUMENTED_ROUTES) {
+      const where = route.replace(':mac', 'A4C138F0E1D9').replace(':id', '999').replace(':name', 'nobody');
       const [status, code] = await statusOf(gateway, method, where, token);
       const isRefused = status === 403 && code === 'insufficient-role';
-      t.equal(isRefused, !mayCall(role, method, row), `${role}: ${method} ${row}: ${status}`);
-      t.not(status, 401, `${role}: ${method} ${row}`);
+      t.equal(isRefused, !mayCall(role, method, route), `${role}: ${method} ${route}: ${status}`);
+      t.not(status, 401, `${role}: ${method} ${route}`);
     }
   }
-  t.match(await statusOf(gateway, 'GET', '/healthz', 'lgo_x'), [401]);
+  t.match(await statusOf(gateway, 'GET', '/healthz', 'lgo_x'), [401], 'an unknown token is refused everywhere');
 });
 
 t.test('a token is created with a role and an expiry, shown once, and named in the audit log', async (t) => {
@@ -110,7 +113,7 @@ t.test('a token is created with a role and an expiry, shown once, and named in t
   const list = async () => ((await callOperator(gateway, 'GET', '/tokens')).body as { tokens: unknown[] }).tokens;
   t.match(await list(), [{ name: 'ada', state: 'active', last_used_at: '2026-11-20T00:00:00.000Z' }]);
   t.notMatch(JSON.stringify([await list(), body]), token);
-  nowMs += 24 * 3_600_000;
+  nowMs += Days(1);
   const expired = await callOperator(gateway, 'GET', '/merchants', undefined, token);
   t.match(expired, { status: 401 });
   t.same(expired.body, (await callOperator(gateway, 'GET', '/merchants', undefined, 'x')).body);
@@ -124,9 +127,9 @@ t.test('a token is created with a role and an expiry, shown once, and named in t
 t.test('a revoked token stops working at once, and its streams close', async (t) => {
   const gateway = await testGateway(t);
   const [token, other] = [await makeToken(gateway, 'read', 'map'), await makeToken(gateway, 'read', 'other')];
-  const open = async (given: string) => {
+  const open = async (bearer: string) => {
     const stream = got.stream(`http://127.0.0.1:${gateway.operatorPort}/events`, {
-      headers: { authorization: `Bearer ${given}` },
+      headers: { authorization: `Bearer ${bearer}` },
     });
     await new Promise((resolve) => stream.once('response', resolve));
     stream.resume();
@@ -166,7 +169,8 @@ t.test('a stream closes when its token expires', async (t) => {
   t.match(await callOperator(gateway, 'GET', '/merchants', undefined, token), { status: 401 });
 });
 
-t.test('names are unique, plain, and no hash', async (t) => {
+// In the audit log the gateway's own token has eight hex digits instead of a name.
+t.test('a token’s name is unique, has only plain letters, digits and signs, and is not eight hex digits', async (t) => {
   const gateway = await testGateway(t);
   await makeToken(gateway, 'read', 'map');
   const create = (name: string, role = 'read', expiry?: string) =>
@@ -178,7 +182,7 @@ t.test('names are unique, plain, and no hash', async (t) => {
   t.match(await create('b', 'read', '2020-01-01T00:00:00Z'), { status: 400, body: { code: 'input-expiry' } });
 });
 
-t.test('the store keeps a limited number of tokens', async (t) => {
+t.test('the numbers of valid and of revoked tokens are limited', async (t) => {
   const store = await openStore(tempFolder(t));
   t.teardown(() => store.close());
   const { operatorTokens } = store;
@@ -195,6 +199,6 @@ t.test('the store keeps a limited number of tokens', async (t) => {
   t.equal(revoked.length, MAX_REVOKED_TOKENS);
   t.notOk(
     revoked.some(({ name }) => name === 't0'),
-    'the one revoked first is gone',
+    'the token that was revoked first is deleted',
   );
 });

@@ -1,4 +1,7 @@
-/** The operators' interface over HTTP: authentication, secrets, and refusals. */
+/**
+ * The operators' interface over HTTP: authentication, secrets, wrong input, and addresses on which it can't listen.
+ * `callOperator` sends the gateway's own token if no other is given. Roles are tested in operator-roles.test.ts.
+ */
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import path from 'node:path';
@@ -31,7 +34,7 @@ t.test('a call without the token is refused, and only the file’s owner can rea
 });
 
 t.test('an address or a folder that can’t be used stops the start with a sentence', async (t) => {
-  // RFC 5737: no machine has this address.
+  // 192.0.2.1 is an address for documentation (RFC 5737): no machine has it.
   for (const setting of ['mqttHost', 'httpHost', 'operatorHost']) {
     const start = openGateway(t, tempFolder(t), {}, { [setting]: '192.0.2.1' });
     await t.rejects(start, { code: 'input-address', message: /can't listen on 192\.0\.2\.1:0: / }, setting);
@@ -59,7 +62,8 @@ t.test('merchants and users with long names are reached by their names', async (
 
 t.test('a caller’s mistake is answered with a problem with a code and a sentence', async (t) => {
   const gateway = await testGateway(t);
-  const cases: readonly (readonly [Method, string, unknown, number, RegExp])[] = [
+  type Mistake = readonly [method: Method, path: string, body: unknown, status: number, detail: RegExp];
+  const cases: readonly Mistake[] = [
     ['GET', '/nothing', undefined, 404, /nothing at this path/],
     ['POST', '/merchants', {}, 400, /name/],
     ['POST', '/merchants', { name: 7 }, 400, /name|string/],
@@ -117,8 +121,9 @@ t.test('only the token in the Authorization header is accepted, and all refusals
   const gateway = await testGateway(t);
   const token = gateway.operatorToken;
   const key = await apiKey(gateway, MERCHANT);
-  const pages = { origin: 'https://evil.example', referer: 'https://evil.example/' };
-  const attempts: readonly (readonly [string, string, string, Record<string, string>])[] = [
+  const fromPage = { origin: 'https://evil.example', referer: 'https://evil.example/' };
+  type Attempt = readonly [what: string, method: string, path: string, headers: Record<string, string>];
+  const attempts: readonly Attempt[] = [
     ['no token', 'GET', '/status', {}],
     ['a wrong token', 'GET', '/status', { authorization: `Bearer ${'x'.repeat(token.length)}` }],
     ['the beginning of the token', 'GET', '/status', { authorization: `Bearer ${token.slice(0, -1)}` }],
@@ -132,9 +137,9 @@ t.test('only the token in the Authorization header is accepted, and all refusals
     ['as a password', 'GET', '/status', { authorization: basicAuthorization('operator', token) }],
     ['a merchant’s key', 'GET', '/status', { authorization: `Bearer ${key}` }],
     ['a merchant’s key as a user', 'GET', '/status', { authorization: basicAuthorization(key) }],
-    ['another site’s page', 'POST', '/merchants', { ...pages, 'content-type': 'text/plain' }],
-    ['a browser’s preflight request', 'OPTIONS', '/status', { ...pages, 'access-control-request-method': 'GET' }],
-    ['a name that leads here (DNS rebinding)', 'GET', '/status', { host: 'evil.example', ...pages }],
+    ['another site’s page', 'POST', '/merchants', { ...fromPage, 'content-type': 'text/plain' }],
+    ['a browser’s preflight request', 'OPTIONS', '/status', { ...fromPage, 'access-control-request-method': 'GET' }],
+    ['a name that leads here (DNS rebinding)', 'GET', '/status', { host: 'evil.example', ...fromPage }],
     ['a proxy that says who it is', 'GET', '/status', { 'x-forwarded-for': '127.0.0.1', host: 'localhost' }],
     ['metrics', 'GET', '/metrics', {}],
     ['health', 'GET', '/readyz', {}],
@@ -145,8 +150,8 @@ t.test('only the token in the Authorization header is accepted, and all refusals
   ];
   const [first, ...others] = await Promise.all(
     attempts.map(async ([what, method, path, headers]) => {
-      const { date: _date, ...rest } = (await send(gateway, method, path, headers)) as RawAnswer & { date?: unknown };
-      return { what, ...rest, headers: { ...rest.headers, date: undefined } };
+      const answer = await send(gateway, method, path, headers);
+      return { what, ...answer, headers: { ...answer.headers, date: undefined } };
     }),
   );
   t.match(first, { status: 401, headers: { 'content-type': PROBLEM, 'www-authenticate': 'Bearer' } });
@@ -155,14 +160,15 @@ t.test('only the token in the Authorization header is accepted, and all refusals
     Object.keys(first?.headers ?? {}).some((name) => name.startsWith('access-control')),
     'no web page may read the answer',
   );
-  const good = { authorization: `bearer   ${token}` };
-  t.match(await send(gateway, 'GET', '/status', { ...good, host: 'gateway.example' }), { status: 200 });
-  t.match(await send(gateway, 'GET', '/%zz', good), { status: 400, body: /the path is not valid/ });
+  const valid = { authorization: `bearer   ${token}` };
+  t.match(await send(gateway, 'GET', '/status', { ...valid, host: 'gateway.example' }), { status: 200 });
+  t.match(await send(gateway, 'GET', '/%zz', valid), { status: 400, body: /the path is not valid/ });
   t.match(
     await callOperator(gateway, 'GET', '/audit'),
     { body: { entries: [] } },
     'a refused caller leaves no audit entry',
   );
+  // No test can measure this, so it reads the code.
   const code = readFileSync(new URL('../../../../gateway/http/operator/token.ts', import.meta.url), 'utf8');
   t.match(code, /timingSafeEqual\(hashOf\(sentToken\), /, 'hashes of equal length are compared in constant time');
 });
@@ -186,7 +192,8 @@ t.test('null is the same as absent for an optional member', async (t) => {
 t.test('the error for wrong input names each member and what was expected', async (t) => {
   const gateway = await testGateway(t);
   const users = { username: 'ada', password: 'canary-1' };
-  const cases: readonly (readonly [Method, string, unknown, string, string, RegExp])[] = [
+  type Mistake = readonly [method: Method, path: string, body: unknown, code: string, pointer: string, detail: RegExp];
+  const cases: readonly Mistake[] = [
     ['POST', '/merchants', {}, 'input-body', '/name', /^it is missing$/],
     ['POST', '/merchants', { name: 7 }, 'input-body', '/name', /^expected a string$/],
     ['POST', '/merchants', { name: '' }, 'input-body', '/name', /not empty/],

@@ -1,6 +1,6 @@
 /**
- * The pet routes of the merchants' interface: creation, update, null members and int64 (specification; interfaces.md
- * §2).
+ * The pet routes of the merchants' interface, which has a pet registry beside the locks: creation, update, null members
+ * and int64 (specification; interfaces.md §2).
  */
 import t from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
@@ -19,6 +19,7 @@ async function setUpGateway(test: Parameters<typeof testGateway>[0]): Promise<Pe
   return { gateway, key, token: await accessToken(gateway, key) };
 }
 
+/** The header of an error, which is a problem document (RFC 9457). */
 const PROBLEM = { 'content-type': /^application\/problem\+json/ };
 
 t.test('a pet is created, and updated under its assigned id', async (t) => {
@@ -95,7 +96,8 @@ t.test('an int64 is exact from the body to the answer', async (t) => {
     t.equal(status, 200, digits);
     t.ok(text.includes(`"category":{"id":${digits}}`), text);
   }
-  const spelled = {
+  /** Other spellings of whole numbers, and their digits. */
+  const spellings = {
     '1e3': '1000',
     '1.0': '1',
     '1E+2': '100',
@@ -105,7 +107,7 @@ t.test('an int64 is exact from the body to the answer', async (t) => {
     '9007199254740993.0': '9007199254740993',
   };
   const more = { '9.223372036854775807e18': '9223372036854775807', '123456789012345678e1': '1234567890123456780' };
-  for (const [typed, digits] of Object.entries({ ...spelled, ...more })) {
+  for (const [typed, digits] of Object.entries({ ...spellings, ...more })) {
     const { status, text } = await put('1', typed);
     t.equal(status, 200, typed);
     t.ok(text.includes(`"category":{"id":${digits}}`), text);

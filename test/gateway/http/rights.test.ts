@@ -76,7 +76,7 @@ async function setUpMerchants(test: Test): Promise<RightsSetup> {
   const old = await gateway.merchants.apiKeys.create(MERCHANT, 'old');
   const revoked = { key: old.text, token: await accessToken(gateway, old.text) };
   await gateway.merchants.apiKeys.revoke(old.key.publicId);
-  const [own = revoked, othersAnswer = revoked] = callers;
+  const [callerOfAmber = revoked, callerOfBasil = revoked] = callers;
   return {
     gateway,
     folder,
@@ -85,13 +85,13 @@ async function setUpMerchants(test: Test): Promise<RightsSetup> {
       'no key': { key: undefined, token: undefined },
       'wrong key': { key: UNKNOWN_KEY, token: UNKNOWN_TOKEN },
       'revoked key': revoked,
-      'another merchant’s key': othersAnswer,
-      'own key': own,
+      'another merchant’s key': callerOfBasil,
+      'own key': callerOfAmber,
     },
   };
 }
 
-/** The object that a call names: the caller's own, another merchant's, or an unknown one. */
+/** The objects that calls name: the caller's own, another merchant's, or unknown ones. */
 interface Subject {
   readonly pet: number;
   readonly userId: number;
@@ -122,6 +122,7 @@ const SUBJECT_OF_AMBER = { pet: 1, userId: 11, username: 'amber', mac: formatMac
 const SUBJECT_OF_BASIL = { pet: 7, userId: 12, username: 'basil', mac: formatMac(testMac(2)) };
 const UNKNOWN_SUBJECT = { pet: 9, userId: 19, username: 'nobod', mac: formatMac(testMac(9)) };
 
+/** Makes the call of an operation about this subject. */
 function callOperation(
   { gateway }: RightsSetup,
   operation: string,
@@ -179,14 +180,13 @@ t.test('each operation answers each caller as the table of docs/http.md says', a
         if (status === '–') t.equal(options.body, undefined, `${column}: it has no body`);
         else t.equal(String((await callMerchantApi(setup.gateway, route, changed)).status), status, column);
       }
-      const own = await callOperation(setup, operation, setup.callers['own key'], {
-        ...subject,
-        userId: 31,
-        username: 'new',
-      });
-      const allowed = operation === 'GET /v2/user/login' ? 400 : operation === 'POST /test_webhook' ? 409 : undefined;
-      if (allowed === undefined) t.ok(own.status < 300, 'the owner’s call succeeds');
-      else t.equal(own.status, allowed, 'the owner gets the documented status');
+      const newUser = { ...subject, userId: 31, username: 'new' };
+      const own = await callOperation(setup, operation, setup.callers['own key'], newUser);
+      // The new user can't log in, and the merchant has no webhook URL.
+      const failures: Readonly<Record<string, number>> = { 'GET /v2/user/login': 400, 'POST /test_webhook': 409 };
+      const failure = failures[operation];
+      if (failure === undefined) t.ok(own.status < 300, 'the owner’s call succeeds');
+      else t.equal(own.status, failure, 'the owner gets the documented status');
     });
 });
 
@@ -255,7 +255,7 @@ t.test('another merchant’s objects and unknown objects get the same answer, by
     });
 });
 
-/** A number as written in a body, and its value; undefined where it is refused. */
+/** Numbers as written in a body, each with its value; undefined where it is refused. */
 const INT64: readonly (readonly [typed: string, value: bigint | undefined])[] = [
   ['0', 0n],
   ['1', 1n],

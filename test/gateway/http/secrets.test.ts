@@ -1,6 +1,7 @@
 /**
- * Keys and users on the command line; and that a password, a key, a token or a session appears only in the one answer
- * that returns it (interfaces.md §2, quality.md §2: a canary in every input).
+ * The commands `lockgate key` and `lockgate user`; and that a password, a key, a token or a session appears only in the
+ * one answer that returns it, and in no log, file, metric or other answer (interfaces.md §2, quality.md §2: a canary in
+ * every input).
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -27,6 +28,7 @@ interface Output {
   readonly stderr: string;
 }
 
+/** Runs the command line against this gateway. */
 async function run(gateway: Gateway, args: readonly string[]): Promise<Output> {
   const gatewayFlags = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const program = await runLockgate([...args, ...gatewayFlags]);
@@ -59,7 +61,8 @@ t.test('the command line adds and lists keys and users, as text and JSON, and re
     (await lockgate('key', 'create', 'x', '--merchant', MERCHANT, '--json')).stdout,
   );
   t.match(await lockgate('key', 'revoke', id), { code: 0, stdout: `Revoked API key ${id} (x) of Amber.` });
-  t.match(JSON.parse((await lockgate('key', 'revoke', id, '--json')).stdout), { id, state: 'revoked' }, 'again');
+  const revokedAgain = JSON.parse((await lockgate('key', 'revoke', id, '--json')).stdout);
+  t.match(revokedAgain, { id, state: 'revoked' }, 'revoking it again changes nothing');
   t.match(await callMerchantApi(gateway, '/v2/user/logout', { key: secondKey }), { status: 401 });
   const listed = await lockgate('key', 'list', '--merchant', MERCHANT);
   t.match(listed.stdout, /^ID +MERCHANT +NAME +STATE +SCOPES +EXPIRES +LAST USED/);
@@ -80,8 +83,10 @@ t.test('the command line adds and lists keys and users, as text and JSON, and re
   const user = await lockgate('user', 'add', 'ada', '--email', 'ada@example.com');
   t.match(user, { code: 0, stdout: /Added user ada of Amber\.\nPassword: \S{24}$/ });
   const password = user.stdout.split('Password: ')[1] ?? '';
-  const logIn = (name: string, secret: string) =>
-    callMerchantApi(gateway, `/v2/user/login?${new URLSearchParams({ username: name, password: secret })}`, { key });
+  const logIn = (username: string, typedPassword: string) => {
+    const query = new URLSearchParams({ username, password: typedPassword });
+    return callMerchantApi(gateway, `/v2/user/login?${query}`, { key });
+  };
   t.match(await logIn('ada', password), { status: 200 });
   const file = path.join(tempFolder(t), 'password');
   writeFileSync(file, 'from a file\nand no further');
@@ -117,6 +122,7 @@ function bytesOf(folder: string): string {
 
 const PASSWORD = 'Canary-Pa55word';
 
+/** Calls the merchants' interface and returns the status; the answer is searched for secrets later. */
 type SendCall = (route: string, options?: MerchantCall) => Promise<number>;
 
 /** Sends the password, the key and the token in right and wrong places. Returns the session. */

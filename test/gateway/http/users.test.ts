@@ -1,4 +1,7 @@
-/** The user routes over HTTP: lists of users, login, logout, and limits on guessing passwords (interfaces.md §2). */
+/**
+ * The user group of the merchants' interface (/v2/user): lists of users, login, logout, and limits on guessing
+ * passwords (interfaces.md §2). LoginGuard counts wrong guesses; Passwords hashes and compares.
+ */
 import t, { type Test } from 'tap';
 import { LoginGuard } from '../../../gateway/accounts/login-guard.js';
 import { Passwords } from '../../../gateway/accounts/passwords.js';
@@ -10,7 +13,7 @@ import { MERCHANT, openGateway, testGateway } from '../../helpers/gateway/test-g
 import { apiKey, callMerchantApi, type MerchantAnswer } from '../../helpers/http/merchant-call.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
-const LIST = '/v2/user/createWithList';
+const CREATE_WITH_LIST = '/v2/user/createWithList';
 const INVALID = { status: 400, body: { detail: 'Invalid username/password supplied' } };
 
 async function setUpGateway(test: Test, options: GatewayOptions = {}): Promise<{ gateway: Gateway; key: string }> {
@@ -46,17 +49,17 @@ const listNames = async ({ store }: Gateway): Promise<(string | null)[]> => {
   );
 };
 
-t.test('users are created all or none, by either operation', async (t) => {
+t.test('a list of users is created completely or not at all, by either operation', async (t) => {
   const { gateway, key } = await setUpGateway(t);
   const empty = { status: 200, text: '', headers: { 'content-length': '0' } };
   const ada =
     '{"id":9223372036854775807,"username":"ada","firstName":"A","userStatus":-2147483648,"odd":{"x":[1e999]}}';
-  t.match(await callMerchantApi(gateway, LIST, { key, body: `[${ada}]` }), empty);
+  t.match(await callMerchantApi(gateway, CREATE_WITH_LIST, { key, body: `[${ada}]` }), empty);
   t.match(
     await callMerchantApi(gateway, '/v2/user/createWithArray', { key, body: [{ username: 'bo', id: 2 }, {}, {}, {}] }),
     empty,
   );
-  t.match(await callMerchantApi(gateway, LIST, { key, body: [] }), empty);
+  t.match(await callMerchantApi(gateway, CREATE_WITH_LIST, { key, body: [] }), empty);
   const listed = await gateway.store.people.listUsers({ merchant: MERCHANT, afterId: null, limit: 9 });
   const ids = [1n, 2n, 3n, 4n, 2n ** 63n - 1n];
   t.same(
@@ -83,22 +86,32 @@ t.test('users are created all or none, by either operation', async (t) => {
     ['[{"username":"x"},{"id":9223372036854775807}]', 409, [{ pointer: '/1/id' }]],
   ];
   for (const [body, status, errors] of refusals)
-    t.match(await callMerchantApi(gateway, LIST, { key, body }), { status, body: { status, errors } }, body);
-  const many = await callMerchantApi(gateway, LIST, { key, body: Array.from({ length: 1001 }, () => ({})) });
+    t.match(
+      await callMerchantApi(gateway, CREATE_WITH_LIST, { key, body }),
+      { status, body: { status, errors } },
+      body,
+    );
+  const many = await callMerchantApi(gateway, CREATE_WITH_LIST, {
+    key,
+    body: Array.from({ length: 1001 }, () => ({})),
+  });
   t.match(many, { status: 413, body: { detail: /1001 items: at most 1000/ } });
   t.same(await listNames(gateway), [null, 'bo', null, null, 'ada'], 'the refused lists added no user');
-  t.match(await callMerchantApi(gateway, LIST, { key, body: Array.from({ length: 1000 }, () => ({})) }), empty);
+  t.match(
+    await callMerchantApi(gateway, CREATE_WITH_LIST, { key, body: Array.from({ length: 1000 }, () => ({})) }),
+    empty,
+  );
 });
 
-t.test('texts are stored unchanged', async (t) => {
+t.test('user names are stored as they were sent', async (t) => {
   const { gateway, key } = await setUpGateway(t);
   const texts = ['😀', "'; DROP TABLE user_account; --", '__proto__', '', ' Ada  ', 'e\u0301'];
-  t.match(await callMerchantApi(gateway, LIST, { key, body: texts.map((username) => ({ username })) }), {
+  t.match(await callMerchantApi(gateway, CREATE_WITH_LIST, { key, body: texts.map((username) => ({ username })) }), {
     status: 200,
   });
   t.same(await listNames(gateway), texts);
   const unusualBody = '[{"__proto__":{"username":"x"},"constructor":1,"username":"y"}]';
-  t.match(await callMerchantApi(gateway, LIST, { key, body: unusualBody }), { status: 200 });
+  t.match(await callMerchantApi(gateway, CREATE_WITH_LIST, { key, body: unusualBody }), { status: 200 });
 });
 
 t.test('a user’s name has no control characters', async (t) => {
@@ -108,11 +121,11 @@ t.test('a user’s name has no control characters', async (t) => {
     status: 400,
     body: { code: 'input-body', errors: [{ pointer: '/1/username' }, { pointer: '/2/username' }] },
   });
-  const one = { status: 400, body: { code: 'input-body', errors: [{ pointer: '/username' }] } };
-  const named = { username: 'ada\u001b[2J' };
-  t.match(await callMerchantApi(gateway, '/v1/users', { key, body: named }), one);
-  t.match(await callOperator(gateway, 'POST', '/users', { ...named, password: 'correct horse' }), one);
-  t.match(await callOperator(gateway, 'POST', '/invitations', { ...named, dashboard: 'staff' }), one);
+  const refusal = { status: 400, body: { code: 'input-body', errors: [{ pointer: '/username' }] } };
+  const user = { username: 'ada\u001b[2J' };
+  t.match(await callMerchantApi(gateway, '/v1/users', { key, body: user }), refusal);
+  t.match(await callOperator(gateway, 'POST', '/users', { ...user, password: 'correct horse' }), refusal);
+  t.match(await callOperator(gateway, 'POST', '/invitations', { ...user, dashboard: 'staff' }), refusal);
   t.match(await callOperator(gateway, 'GET', '/users'), { body: { users: [] } }, 'nobody was added');
 });
 
@@ -120,19 +133,23 @@ t.test('null is the same as absent in a user', async (t) => {
   const { gateway, key } = await setUpGateway(t);
   const members = ['id', 'username', 'firstName', 'lastName', 'email', 'password', 'phone', 'userStatus'];
   const nothing = Object.fromEntries(members.map((name) => [name, null]));
-  t.match(await callMerchantApi(gateway, LIST, { key, body: [nothing, nothing] }), { status: 200 });
+  t.match(await callMerchantApi(gateway, CREATE_WITH_LIST, { key, body: [nothing, nothing] }), { status: 200 });
   t.same(await listNames(gateway), [null, null]);
 });
 
 t.test('user names are compared without case and surrounding spaces, and after NFKC normalization', async (t) => {
   const { gateway, key } = await setUpGateway(t);
   const add = (...usernames: string[]) =>
-    callMerchantApi(gateway, LIST, { key, body: usernames.map((username) => ({ username })) });
-  t.match(await callMerchantApi(gateway, LIST, { key, body: [{ username: ' Zo\u00eb ', password: 'x' }] }), {
-    status: 200,
-  });
+    callMerchantApi(gateway, CREATE_WITH_LIST, { key, body: usernames.map((username) => ({ username })) });
+  t.match(
+    await callMerchantApi(gateway, CREATE_WITH_LIST, { key, body: [{ username: ' Zo\u00eb ', password: 'x' }] }),
+    {
+      status: 200,
+    },
+  );
   for (const same of ['zo\u00eb', 'ZOE\u0308', 'zoe\u0308', '\uff3aoe\u0308', '\u00a0Zo\u00eb'])
     t.match(await add(same), { status: 409, body: { errors: [{ pointer: '/0/username' }] } }, same);
+  // Compared after folding ß to ss, without characters that have no width, and with both small sigmas alike.
   for (const capitals of ['STRASSE', 'STRA\u1e9eE'])
     t.match(await add('Stra\u00dfe', capitals), { status: 409, body: { errors: [{ pointer: '/1/username' }] } });
   for (const unseen of ['zo\u00eb\u200b', 'zo\u00ad\u00eb', '\u2060zo\u00eb', '\u202ezo\u00eb'])
@@ -143,7 +160,7 @@ t.test('user names are compared without case and surrounding spaces, and after N
     t.match(await logIn({ gateway, key }, typed, 'x'), { status: 200 }, typed);
   t.match(await logIn({ gateway, key }, 'zoe', 'x'), INVALID);
   t.same(await listNames(gateway), [' Zo\u00eb ', 'zoe', '\u03a3\u03ac\u03c2'], 'each name is stored as typed');
-  // All spellings are one account to the guard.
+  // Wrong guesses under any spelling count for the same account.
   const guesses = ['zo\u00eb', 'ZO\u00cb'].flatMap((name) => Array.from({ length: 5 }, () => name));
   for (const name of guesses) t.match(await logIn({ gateway, key }, name, 'y'), INVALID);
   t.match(await logIn({ gateway, key }, 'Zoe\u0308', 'x'), { status: 429 });
@@ -152,7 +169,7 @@ t.test('user names are compared without case and surrounding spaces, and after N
 t.test('a login gives a session, and a logout ends it at once', async (t) => {
   const { gateway, key } = await setUpGateway(t);
   const user = { id: '9007199254740993', username: 'ada & bo', password: 'pässword+ %00' };
-  await callMerchantApi(gateway, LIST, {
+  await callMerchantApi(gateway, CREATE_WITH_LIST, {
     key,
     body: `[${JSON.stringify(user).replace('"9007199254740993"', user.id)}]`,
   });
@@ -164,6 +181,7 @@ t.test('a login gives a session, and a logout ends it at once', async (t) => {
   const token = sessionOf(answer);
   const cookie = `lockgate_session=${token}`;
   t.same(answer.headers['set-cookie'], [`${cookie}; Path=/v2/user; Max-Age=43200; HttpOnly; SameSite=Strict`]);
+  /** The id of a session's user; null if there is no such session. */
   const find = (text: string): Promise<bigint | null> => gateway.merchants.users.findSession(1, text);
   t.equal(await find(token), 9007199254740993n);
   const other = await gateway.accounts.addMerchant('Basil');
@@ -186,7 +204,7 @@ t.test('a login gives a session, and a logout ends it at once', async (t) => {
 t.test('a session expires', async (t) => {
   const clock = new ManualClock();
   const { gateway, key } = await setUpGateway(t, { wallClock: clock });
-  await callMerchantApi(gateway, LIST, { key, body: [{ username: 'ada', password: 'x' }] });
+  await callMerchantApi(gateway, CREATE_WITH_LIST, { key, body: [{ username: 'ada', password: 'x' }] });
   const token = sessionOf(await logIn({ gateway, key }, 'ada', 'x'));
   clock.advance(Minutes(12 * 60) - 1);
   t.ok(await gateway.merchants.users.findSession(1, token));
@@ -196,7 +214,7 @@ t.test('a session expires', async (t) => {
 
 t.test('an unknown user, one without a password and a wrong password get the same answer', async (t) => {
   const { gateway, key } = await setUpGateway(t);
-  await callMerchantApi(gateway, LIST, {
+  await callMerchantApi(gateway, CREATE_WITH_LIST, {
     key,
     body: [{ username: 'ada', password: 'x' }, { username: 'bo' }, { username: 'cy', password: '' }, {}],
   });
@@ -222,7 +240,7 @@ t.test('an unknown user, one without a password and a wrong password get the sam
 t.test('an address may guess wrong ten times in five minutes at an account', async (t) => {
   const clock = new ManualClock();
   const { gateway, key } = await setUpGateway(t, { wallClock: clock });
-  await callMerchantApi(gateway, LIST, {
+  await callMerchantApi(gateway, CREATE_WITH_LIST, {
     key,
     body: [
       { username: 'ada', password: 'x' },
@@ -254,15 +272,16 @@ t.test('an address may guess wrong ten times in five minutes at an account', asy
 t.test('many addresses that guess at one account are refused, and its owner’s address is not', async (t) => {
   const clock = new ManualClock();
   const guard = new LoginGuard(clock);
-  const attempt = async (address: string, outcomes: 'right' | 'wrong', username = 'ada'): Promise<boolean> => {
+  /** Tries to log in, with this outcome if the guard lets the attempt through; returns whether it did. */
+  const attempt = async (address: string, outcome: 'right' | 'wrong', username = 'ada'): Promise<boolean> => {
     const { retryAfterMs, end } = await guard.begin(1, username, address);
-    end(retryAfterMs === undefined ? outcomes : 'undecided');
+    end(retryAfterMs === undefined ? outcome : 'undecided');
     return retryAfterMs === undefined;
   };
   t.ok(await attempt('home', 'right'));
   const atOnce = await Promise.all(Array.from({ length: 150 }, (_, n) => guard.begin(1, 'cy', `10.0.0.${n}`)));
-  const letIn = atOnce.filter(({ retryAfterMs }) => retryAfterMs === undefined);
-  t.equal(letIn.length, 100, 'concurrent attempts are counted too');
+  const letThrough = atOnce.filter(({ retryAfterMs }) => retryAfterMs === undefined);
+  t.equal(letThrough.length, 100, 'concurrent attempts are counted too');
   for (const { end } of atOnce) end('undecided');
   t.ok(await attempt('10.0.2.1', 'wrong', 'cy'), 'an undecided attempt does not count');
   for (let guess = 0; guess < 100; guess += 1) t.ok(await attempt(`10.0.0.${guess}`, 'wrong'), `guess ${guess}`);
@@ -276,9 +295,10 @@ t.test('many addresses that guess at one account are refused, and its owner’s 
 t.test('one address that tries many accounts is refused, except where it logged in before', async (t) => {
   const clock = new ManualClock();
   const guard = new LoginGuard(clock);
-  const attempt = async (username: string, address: string, outcomes: 'right' | 'wrong', merchantId = 1) => {
+  /** Tries to log in; returns how long the guard makes the address wait, undefined if not at all. */
+  const attempt = async (username: string, address: string, outcome: 'right' | 'wrong', merchantId = 1) => {
     const { retryAfterMs, end } = await guard.begin(merchantId, username, address);
-    end(retryAfterMs === undefined ? outcomes : 'undecided');
+    end(retryAfterMs === undefined ? outcome : 'undecided');
     return retryAfterMs;
   };
   const sprayer = '2001:db8:1:2::1';
@@ -299,13 +319,13 @@ t.test('one address that tries many accounts is refused, except where it logged 
   t.equal(await attempt('user 100', sprayer, 'wrong'), undefined);
 });
 
-t.test('behind a trusted proxy guesses count per client, and other forwarded headers are ignored', async (t) => {
+t.test('guesses behind a trusted proxy count per client, and X-Forwarded-For of others is ignored', async (t) => {
   // The last two are IPv4 addresses in IPv6 spelling.
   const trustedProxies = ['127.0.0.5', '10.1.0.0/16', '::ffff:10.9.0.0/112', '::ffff:192.0.2.1'].map(parseRange);
   const gateway = await openGateway(t, tempFolder(t), {}, { trustedProxies });
   await gateway.accounts.addMerchant(MERCHANT);
   const key = await apiKey(gateway, MERCHANT);
-  await callMerchantApi(gateway, LIST, { key, body: [{ username: 'ada', password: 'x' }] });
+  await callMerchantApi(gateway, CREATE_WITH_LIST, { key, body: [{ username: 'ada', password: 'x' }] });
   const through = async (fromAddress: string, forwarded: string, password: string) => {
     const headers = { 'x-forwarded-for': forwarded, 'x-forwarded-proto': 'https' };
     const answer = await callMerchantApi(gateway, `/v2/user/login?username=ada&password=${password}`, {
@@ -341,9 +361,10 @@ t.test('endless guesses from one address do not keep other users out', async (t)
   const guesses = Array.from({ length: 100 }, async () => outcomes.push(await guess()));
   t.equal(await passwords.check('right', stored, 'honest'), true);
   const compared = outcomes.filter((each) => each === 'false').length;
-  t.ok(compared < 20, `${compared} of those before it had a turn`);
+  t.ok(compared < 20, `${compared} of the 100 guesses were compared before it`);
   await Promise.all(guesses);
-  t.ok(outcomes.filter((each) => each === 'busy').length >= 100 - 32 - 3, 'only a few of one address may wait');
+  // Of one address 32 guesses may wait while some are being compared.
+  t.ok(outcomes.filter((each) => each === 'busy').length >= 100 - 32 - 3, 'most are refused');
 });
 
 t.test('beyond 1,000 waiting attempts at one account from one address, further ones must retry later', async (t) => {

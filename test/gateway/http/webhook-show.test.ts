@@ -1,4 +1,4 @@
-/** `GET /webhooks/{id}` of the operator interface: the figures agree with what the receiver got. */
+/** `GET /webhooks/{id}` and its `hours` of the operators' interface: the figures agree with what the receiver got. */
 import t from 'tap';
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
@@ -15,6 +15,7 @@ t.test('a URL is shown with success rate, backlog, last error and next attempt',
     next_attempt_at: null,
     last_day: { attempts: 0, success_rate: null, p95_ms: null, last_error: null },
   });
+  // Every fourth attempt fails.
   let answered = 0;
   receiver.answer = (_request, response) => void response.writeHead(answered++ % 4 === 3 ? 503 : 204).end();
   const lock = await connectedLock(t, gateway, testMac());
@@ -33,7 +34,7 @@ t.test('a URL is shown with success rate, backlog, last error and next attempt',
   const { body } = await callOperator(gateway, 'GET', `/webhooks/${urlId}/hours`);
   const { hours } = body as { hours: readonly object[] };
   t.equal(hours.length, 24);
-  // At the turn of an hour the events may be in the hour before.
+  // If an hour ends during the test, the events are in the hour before.
   const counts = { delivered: 6, waiting: 2, dead: 0, failed_attempts: 2, estimated: false };
   t.ok(
     hours.some((hour) => Object.entries(counts).every(([name, count]) => (hour as never)[name] === count)),

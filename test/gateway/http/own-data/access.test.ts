@@ -1,6 +1,7 @@
 /**
- * Who may call the operations on a merchant's own data: every operation by every caller, with every scope, on own and
- * on another merchant's locks (interfaces.md §2).
+ * Who may call the operations on a merchant's own data (/v1/locks, /v1/events and so on): every operation by every
+ * caller, with every scope, on own and on another merchant's locks (interfaces.md §2). OWN_DATA_CALLS has for each
+ * operation a call, its status, and its status for other merchants; the site has two merchants, Amber and Basil.
  */
 import t from 'tap';
 import { OWN_DATA_ROUTES } from '../../../../gateway/http/merchant/own-data/routes.js';
@@ -33,8 +34,8 @@ t.test('each operation answers its callers by key, scope and merchant', async (t
     await t.test(`${method} ${path}`, async (t) => {
       const row = OWN_DATA_CALLS[`${method} ${path}`];
       if (row === undefined) return;
-      const callOperation = (key: string | undefined, about = amber) => {
-        const [where, terms] = row.call(about);
+      const callOperation = (key: string | undefined, subject = amber) => {
+        const [where, terms] = row.call(subject);
         return callMerchantApi(gateway, where, { method, ...terms, key });
       };
       for (const [name, key] of [
@@ -47,20 +48,20 @@ t.test('each operation answers its callers by key, scope and merchant', async (t
           { status: 401, headers: { ...PROBLEM, 'www-authenticate': /^Basic / }, body: { code: 'unauthorized' } },
           `key: ${name}`,
         );
-      for (const [given, key] of scoped)
+      for (const [keyScope, key] of scoped)
         t.match(
           await callOperation(key),
-          given === scope
+          keyScope === scope
             ? { status: row.status }
             : { status: 403, headers: PROBLEM, body: { code: 'insufficient-scope' } },
-          `scope ${given}`,
+          `scope ${keyScope}`,
         );
       const others = await callOperation(basil.key);
       t.equal(others.status, row.statusForOthers, 'another merchant’s key');
       t.notMatch(others.text, amber.mac, 'which sees nothing of this lock');
-      const nobodys = await callOperation(basil.key, { ...amber, mac: 'A4:C1:38:00:00:63' });
+      const unknown = await callOperation(basil.key, { ...amber, mac: 'A4:C1:38:00:00:63' });
       if (row.createsNew !== true)
-        t.strictSame(comparable(others), comparable(nobodys), 'the same answer as for a lock that does not exist');
-      t.equal((await callOperation(basil.key, basil)).status, row.status, 'but its own');
+        t.strictSame(comparable(others), comparable(unknown), 'the same answer as for a lock that does not exist');
+      t.equal((await callOperation(basil.key, basil)).status, row.status, 'the other merchant’s own data');
     });
 });

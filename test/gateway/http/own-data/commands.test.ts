@@ -1,9 +1,13 @@
-/** Commands of merchants: idempotency keys, parameters, wrong bodies, pages (interfaces.md §2). */
+/**
+ * Commands to locks that merchants send: idempotency keys (a repeated call gets the first answer), parameters, wrong
+ * bodies, and the list of commands (interfaces.md §2).
+ */
 import t from 'tap';
 import { IdempotentCalls } from '../../../../gateway/commands/idempotent-calls.js';
 import { callMerchantApi, type MerchantAnswer } from '../../../helpers/http/merchant-call.js';
 import { ownDataSite } from '../../../helpers/http/own-data/site.js';
 
+/** A command in an answer, as far as these tests read it. */
 interface CommandJson {
   readonly id: number;
   readonly state: string;

@@ -19,6 +19,7 @@ t.test('a cursor is decoded to its position, and only for its list', async (t) =
 t.test('every damaged cursor is recognised', async (t) => {
   const text = encodeCursor('locks', ['A4C138F0E1D2', 12]);
   const chance = new SeededChance(19);
+  // All letters of base64url, and some others.
   const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/ %{';
   for (let index = 0; index < text.length; index += 1)
     for (const letter of letters) {

@@ -96,7 +96,7 @@ t.test('each example of the OpenAPI document fits its schema', async (t) => {
 
 const [, page = ''] = readFileSync(join(root, 'docs/http.md'), 'utf8').split('## The merchant’s own data\n');
 
-/** The sections by their headings. */
+/** The sections of the chapter about the merchant's own data, by their headings. */
 const SECTIONS = new Map(
   page
     .split(/^### /m)
@@ -121,9 +121,11 @@ const NO_CURL = spawnSync('curl', ['--version']).error === undefined ? false : '
 t.test('the examples of docs/http.md run', { skip: NO_CURL }, async (t) => {
   const { gateway, amber } = await ownDataSite(t);
   const folder = tempFolder(t);
+  // curl prints the status last, on a separate line.
   writeFileSync(join(folder, '.curlrc'), 'silent\nshow-error\nwrite-out = "\\n%{http_code}\\n"\n');
   for (const route of OWN_DATA_ROUTES) {
     const name = `${route.method} ${route.path}`;
+    // A block of `sh`, and its output in a block of `json` if shown.
     const [, script = '', shown = 'null'] =
       /^```sh\n([^`]+)\n```\n(?:\n```json\n([^`]+)\n```\n)?/m.exec(SECTIONS.get(name) ?? '') ?? [];
     const names = { MAC: amber.mac, COMMAND: String(amber.queuedCommand), EVENT: amber.event };

@@ -1,4 +1,7 @@
-/** `GET /v1/events`: cursors, filters, long polling, and events that were deleted for their age (interfaces.md §2). */
+/**
+ * `GET /v1/events`, with which a merchant reads the events that its webhooks deliver: cursors, filters, long polling (a
+ * call that waits for the next event), and events that were deleted because of their age (interfaces.md §2).
+ */
 import t from 'tap';
 import type { Gateway } from '../../../../gateway/gateway.js';
 import { encodeCursor } from '../../../../gateway/http/merchant/own-data/cursor.js';
@@ -17,11 +20,13 @@ import { connectedLock } from '../../../helpers/mqtt/test-lock.js';
 
 const START_MS = Date.UTC(2026, 10, 20, 6);
 
+/** A page of events, as far as these tests read it. */
 interface Page {
   readonly data: readonly { readonly sequence: number; readonly ping_type: string; readonly reason: string }[];
   readonly next_cursor: string;
 }
 
+/** @throws Error with the answer's text unless its status is 200 */
 async function readEvents(gateway: Gateway, key: string, query: string): Promise<Page> {
   const { status, body, text } = await callMerchantApi(gateway, `/v1/events?${query}`, { key });
   if (status !== 200) throw new Error(text);
@@ -116,6 +121,7 @@ t.test('a merchant’s waiting calls are limited, end with their client, and do 
   do refused = await callMerchantApi(gateway, '/v1/events?wait=1', { key });
   while (refused.status === 200);
   t.match(refused, { status: 429, headers: { 'retry-after': '1' }, body: { budget: 'waiting-calls' } });
+  // Only waiting calls are limited.
   t.equal((await callMerchantApi(gateway, '/v1/events', { key })).status, 200, 'a call that does not wait');
   await gateway.close();
   for (const answer of await Promise.all(waiting)) t.match(answer ?? { status: 200 }, { status: 200 });
@@ -137,7 +143,7 @@ t.test('a client that disconnects frees its place', async (t) => {
   t.not(signal.listen(1, Seconds(30), otherClient), null);
 });
 
-t.test('at most a thousand calls of all merchants wait, and finished waits hold no timer', async (t) => {
+t.test('the waiting calls of all merchants are limited, and finished waits leave no timer', async (t) => {
   const clock = new ManualClock(0);
   const signal = new NewEventSignal(clock);
   const { signal: client } = new AbortController();
@@ -180,6 +186,7 @@ t.test('a cursor before deleted events is refused; a cursor after them is not', 
   runClock.advance(Hours(1));
   await lock.send(testBytes(2, { timeMs: runClock.now() }));
   const latePage = await readEvents(gateway, key, `after=${earlyPage.next_cursor}`);
+  // As if events from before this time had been deleted; those of the first page would be among them.
   await gateway.store.writeMetadata('swept-before-ms', String(START_MS + Hours(1) - Seconds(90)));
   t.same(sequencesOf(await readEvents(gateway, key, `after=${latePage.next_cursor}`)), []);
   const refusedCall = await callMerchantApi(gateway, `/v1/events?after=${earlyPage.next_cursor}`, { key });
@@ -196,17 +203,18 @@ t.test('cursors of older versions are accepted; wrong positions are refused', as
   for (let sequence = 1; sequence <= 3; sequence += 1) await lock.send(testBytes(sequence));
   const list = `events ${merchant?.id}`;
   // Older versions wrote the id of the last event that was read.
-  const old = encodeCursor(list, [2, 0]);
-  t.same(sequencesOf(await readEvents(gateway, key, `after=${old}`)), [3]);
+  const olderCursor = encodeCursor(list, [2, 0]);
+  t.same(sequencesOf(await readEvents(gateway, key, `after=${olderCursor}`)), [3]);
+  // A position has the last id of each slot: the number of the gateway, of several with one store, that gave the ids.
   const severalSlots = encodeCursor(list, ['0:1,5:9007199254740000', 0]);
-  t.same(sequencesOf(await readEvents(gateway, key, `after=${severalSlots}`)), [2, 3], 'another slot hides nothing');
+  t.same(sequencesOf(await readEvents(gateway, key, `after=${severalSlots}`)), [2, 3], 'slot 5 does not affect slot 0');
   for (const place of [-1, 1.5, 'x', null, '0:1,0:2']) {
     const refused = await callMerchantApi(gateway, `/v1/events?after=${encodeCursor(list, [place, 0])}`, { key });
     t.match(refused, { status: 400, body: { code: 'input-cursor' } }, String(place));
   }
 });
 
-t.test('a page examines a limited number of events, and its cursor continues after them', async (t) => {
+t.test('a merchant’s budget is charged for all events that a page examines, also if none is selected', async (t) => {
   const gateway = await testGateway(t);
   const [merchant] = await gateway.store.listMerchants();
   const lock = await connectedLock(t, gateway, testMac());
@@ -216,7 +224,8 @@ t.test('a page examines a limited number of events, and its cursor continues aft
   const budgets = { chargeRows: (_merchantId: number, rows: number) => void chargedRows.push(rows) };
   const parts = { store: gateway.store, runClock: gateway.clock, budgets };
   const pageOptions = { filter, limit: 10, turns: new ReadTurns(), signal: new AbortController().signal };
-  const page = await readEventPage(parts, merchant?.id ?? 0, { after: LOG_START, completeToMs: 0 }, pageOptions);
+  const cursor = { after: LOG_START, completeToMs: 0 };
+  const page = await readEventPage(parts, merchant?.id ?? 0, cursor, pageOptions);
   t.match(page, { events: [], isAtEnd: true });
-  t.strictSame(chargedRows, [250], 'the merchant’s budget is charged for all examined events');
+  t.strictSame(chargedRows, [250]);
 });

@@ -41,6 +41,10 @@ function historyOf(entries: readonly LogEntry[], fromMs: number, isCut = false) 
   return history.json(isCut);
 }
 
+/**
+ * The log of a day: a connection that the lock closes, one of a phone, one that the gateway's stop ends, and one that
+ * stays open. The last uplink comes after every span of these tests.
+ */
 const LOG: readonly LogEntry[] = [
   lockEvent(START_MS, { event: 'connect' }),
   uplink(START_MS + Minutes(1), {}),
@@ -55,7 +59,7 @@ const LOG: readonly LogEntry[] = [
   uplink(START_MS + Hours(11), { recovery: true }),
 ];
 
-t.test('states change where the settings or a low battery change them; connections end where they ended', async (t) => {
+t.test('states follow settings and battery; connections have their ends, and phones’ are left out', async (t) => {
   t.same(historyOf(LOG, START_MS), {
     states: [
       { state: 'MID', since: toDate(START_MS + Minutes(1)) },
@@ -80,17 +84,17 @@ t.test('a later span starts with the state that the lock had then', async (t) =>
   t.equal(connections.length, 2, 'the connection that ended before the span is left out');
 });
 
-t.test('an answer that could not hold everything says from when on it is complete', async (t) => {
+t.test('an answer for which not all of the log was read says from when on it is complete', async (t) => {
   t.equal(historyOf(LOG, START_MS - Hours(1), true).complete_from, toDate(START_MS));
   t.equal(historyOf(LOG, START_MS, true).complete_from, null, 'nothing before the span is missing');
 });
 
 t.test('the operation reads a lock’s own log', async (t) => {
   const { gateway, amber, basil } = await ownDataSite(t);
-  const ask = (key: string) => callMerchantApi(gateway, `/v1/locks/${amber.mac}/history`, { key });
-  const { status, body } = await ask(amber.key);
+  const readHistory = (key: string) => callMerchantApi(gateway, `/v1/locks/${amber.mac}/history`, { key });
+  const { status, body } = await readHistory(amber.key);
   const { states, connections } = body as { states: unknown[]; connections: unknown[] };
   t.equal(status, 200);
   t.ok(states.length > 0 && connections.length > 0, JSON.stringify(body));
-  t.equal((await ask(basil.key)).status, 404);
+  t.equal((await readHistory(basil.key)).status, 404);
 });

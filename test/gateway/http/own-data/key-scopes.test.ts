@@ -1,6 +1,7 @@
 /**
  * The scopes of merchants' API keys (interfaces.md §2): keys are created with scopes, a call outside them is refused,
- * and keys from before there were scopes have the scope `spec`.
+ * and keys that were created before scopes existed have the scope `spec`, which allows the operations of the
+ * specification.
  */
 import path from 'node:path';
 import t from 'tap';
@@ -14,12 +15,12 @@ import { MERCHANT, testGateway } from '../../../helpers/gateway/test-gateway.js'
 import { accessToken, callMerchantApi } from '../../../helpers/http/merchant-call.js';
 import { tempFolder } from '../../../helpers/store/temp-folder.js';
 
-t.test('a key has the scopes that it was made with, or all', async (t) => {
+t.test('a key has the scopes that it was created with, or all if none were given', async (t) => {
   const gateway = await testGateway(t);
   const { apiKeys } = gateway.merchants;
   t.strictSame((await apiKeys.create(MERCHANT, 'all')).key.scopes, ALL_KEY_SCOPES);
   const created = await apiKeys.create(MERCHANT, 'map', { scopes: ['commands', 'locks:read', 'commands'] });
-  t.strictSame(created.key.scopes, ['locks:read', 'commands'], 'in the usual order, once each');
+  t.strictSame(created.key.scopes, ['locks:read', 'commands'], 'once each, in the order of ALL_KEY_SCOPES');
   t.match(await apiKeys.check(created.text), { scopes: ['locks:read', 'commands'] });
   await t.rejects(apiKeys.create(MERCHANT, 'x', { scopes: ['locks'] }), { code: 'input-scopes' });
   await t.rejects(apiKeys.create(MERCHANT, 'x', { scopes: [] }), { code: 'input-scopes' });
@@ -34,7 +35,7 @@ t.test('a key without the scope spec gets no token, and changes nothing', async 
   t.notOk(refused.headers['www-authenticate'], 'the client need not authenticate in another way, but with another key');
 });
 
-t.test('keys from before there were scopes have spec', async (t) => {
+t.test('keys of a store that was made before scopes existed have the scope spec', async (t) => {
   const folder = tempFolder(t);
   const file = path.join(folder, 'lockgate.sqlite');
   const db = openDurable(file);

@@ -12,11 +12,13 @@ import { callMerchantApi, type MerchantCall } from '../../../helpers/http/mercha
 import { type OwnDataSite, ownDataSite, SITE_NOW_MS } from '../../../helpers/http/own-data/site.js';
 import { TestLock } from '../../../helpers/mqtt/test-lock.js';
 
+/** A page of a list, as far as these tests read it. */
 interface ListAnswer {
   readonly data: readonly { readonly event_id: string; readonly id: string; readonly mac_addr: string }[];
   readonly next_cursor: string | null;
 }
 
+/** A call with Amber's key. */
 const callOwn = ({ gateway, amber }: OwnDataSite, routePath: string, terms: MerchantCall = {}) =>
   callMerchantApi(gateway, routePath, { key: amber.key, ...terms });
 
@@ -60,7 +62,8 @@ t.test('a lock’s name and labels can be set, searched and removed, and stay un
   for (const query of ['search=basil', 'label=city=Berlin', 'presence=late', 'state=theft,unlocked'])
     t.equal((await readAll(site, `/v1/locks?${query}`)).length, 0, query);
   t.match(await patch({ labels: { city: 'Bonn' } }), { body: { name: 'Harbour 7', labels: { city: 'Bonn' } } });
-  t.strictSame((await callOwn(site, routePath)).body as object, (await patch({})).body as object);
+  const shown = (await callOwn(site, routePath)).body as object;
+  t.strictSame(shown, (await patch({})).body as object, 'the answer of a change is the lock as it is shown');
   t.match(await patch({ name: '', labels: {} }), { body: { name: null, labels: {} } });
   const pointers = async (body: unknown) => {
     const answer = (await patch(body)).body as { errors?: { pointer: string }[] };
@@ -101,9 +104,10 @@ t.test('a lock is shown with its state, the gateway’s belief, and its requeste
 t.test('pings come once, newest first, while more arrive', async (t) => {
   const site = await ownDataSite(t);
   const mac = parseMac(site.amber.mac);
-  if (!mac.ok) throw new Error('a MAC');
+  if (!mac.ok) throw mac.error;
   const secret = await site.gateway.accounts.rotateLockSecret(mac.value);
   const lock = await TestLock.connect(t, site.gateway.mqttPort, mac.value, secret);
+  // The site's lock has sent four pings.
   let sequence = 4;
   const send = async () => {
     sequence += 1;
@@ -224,7 +228,7 @@ t.test('a lock that moves to another merchant does not take its history, name an
   const [finding] = await readAll(site, `/v1/locks/${amber.mac}/findings`);
   const [ping] = await readAll(site, `/v1/locks/${amber.mac}/pings?limit=1`);
   const mac = parseMac(amber.mac);
-  if (!mac.ok) throw new Error('a MAC');
+  if (!mac.ok) throw mac.error;
   await gateway.accounts.devices.change(mac.value, { merchant: 'Basil' });
   const asBasil = { key: basil.key };
   t.match(await callMerchantApi(gateway, `/v1/locks/${amber.mac}`, asBasil), {
@@ -238,7 +242,7 @@ t.test('a lock that moves to another merchant does not take its history, name an
       t.match(
         await callMerchantApi(gateway, `/v1/why/${id}`, { key }),
         { status: 404 },
-        'the event is of the previous merchant, and the lock of the new one',
+        'neither merchant can read it: the event belongs to the previous one, and the lock to the new one',
       );
   t.equal((await readAll(site, '/v1/locks')).length, 0);
 });

@@ -7,7 +7,7 @@ import t, { type Test } from 'tap';
 import type { Gateway } from '../../../../gateway/gateway.js';
 import type { Month } from '../../../../gateway/usage/month.js';
 import { makeStatement } from '../../../../gateway/usage/statement.js';
-import { Hours, ManualClock } from '../../../../proto/clock.js';
+import { Hours, ManualClock, Minutes } from '../../../../proto/clock.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { MERCHANT, testBytes, testGateway, testMac } from '../../../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../../../helpers/gateway/test-receiver.js';
@@ -20,6 +20,7 @@ import {
 import { RentedLock, RIDE } from '../../../helpers/http/rental/rented-lock.js';
 import { connectedLock } from '../../../helpers/mqtt/test-lock.js';
 
+// The operations that the business calls.
 const LIST: Operation = { method: 'GET', path: '/v1/locks', tag: 'locks', id: 'listLocks' };
 const SHOW: Operation = { method: 'GET', path: '/v1/locks/{mac}', tag: 'locks', id: 'getLock' };
 const RENAME: Operation = { method: 'PATCH', path: '/v1/locks/{mac}', tag: 'locks', id: 'changeLock' };
@@ -30,6 +31,7 @@ const EVENTS: Operation = { method: 'GET', path: '/v1/events', tag: 'events', id
 const USAGE: Operation = { method: 'GET', path: '/v1/usage', tag: 'billing', id: 'listUsage' };
 const STATEMENT: Operation = { method: 'GET', path: '/v1/statements/{month}', tag: 'billing', id: 'getStatement' };
 
+/** A page of events, as far as this test reads it. */
 interface EventPage {
   readonly data: readonly { readonly reason: string; readonly lock_state: string; readonly sequence: number }[];
   readonly next_cursor: string;
@@ -55,14 +57,15 @@ async function runBusiness(t: Test, gateway: Gateway, call: RentalClient, lock: 
     next_cursor: null,
   });
   let cursor: string | undefined;
-  const seen: number[] = [];
-  /** Reads events until one fits. */
-  const follow = async (fits: (event: EventPage['data'][0]) => boolean): Promise<void> => {
+  /** The sequence numbers of all events read so far. */
+  const readSequences: number[] = [];
+  /** Reads events until one matches. */
+  const readUntil = async (matches: (event: EventPage['data'][0]) => boolean): Promise<void> => {
     for (let hasFound = false; !hasFound; ) {
       const page = await eventsAfter(call, cursor);
       cursor = page.next_cursor;
-      seen.push(...page.data.map(({ sequence }) => sequence));
-      hasFound = page.data.some(fits);
+      readSequences.push(...page.data.map(({ sequence }) => sequence));
+      hasFound = page.data.some(matches);
     }
   };
   /** Sends a command, and waits until the lock has done it. */
@@ -70,18 +73,18 @@ async function runBusiness(t: Test, gateway: Gateway, call: RentalClient, lock: 
     const request = { path: { mac }, header: { 'idempotency-key': key }, body: { type } };
     const sent = (await call(SEND, request)) as CommandJson;
     const state = type === 'unlock' ? 'unlocked' : 'locked';
-    await follow(({ reason, lock_state }) => reason === 'REASON_STATE_PING' && lock_state === state);
+    await readUntil(({ reason, lock_state }) => reason === 'REASON_STATE_PING' && lock_state === state);
     t.equal(lock.state, state);
     t.equal(((await call(SEND, request)) as CommandJson).id, sent.id, 'the repeated call sends nothing');
     t.match(await call(COMMAND, { path: { id: String(sent.id) } }), { id: sent.id, type, state: 'done' });
   };
-  await follow(() => true);
+  await readUntil(() => true);
   await runCommand('unlock', 'rental 1 start');
   await lock.ride();
   const lastPing = lock.sentPings.at(-1);
-  await follow(({ sequence }) => sequence === lastPing);
+  await readUntil(({ sequence }) => sequence === lastPing);
   await runCommand('lock', 'rental 1 end');
-  t.same(seen, lock.sentPings, 'every ping of the lock came once, in order');
+  t.same(readSequences, lock.sentPings, 'every ping of the lock came once, in order');
   t.match(await call(TRACK, { path: { mac }, query: {} }), {
     geometry: { type: 'LineString', coordinates: RIDE.map(([latitude, longitude]) => [longitude, latitude]) },
   });
@@ -101,14 +104,15 @@ for (const name of ['openapi-fetch', 'swagger-client'])
   t.test(`a rental business with ${name}: list, find, unlock, follow the ride, lock, bill`, async (t) => {
     const gateway = await testGateway(t);
     const { secret } = await gateway.accounts.addDevice({ mac: testMac() });
-    const lock = await RentedLock.connect(t, gateway.mqttPort, testMac(), secret, gateway.clock.now() - 120_000);
+    const bootedAtMs = gateway.clock.now() - Minutes(2);
+    const lock = await RentedLock.connect(t, gateway.mqttPort, testMac(), secret, bootedAtMs);
     const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'rental');
     const baseUrl = `http://127.0.0.1:${gateway.httpPort}`;
     const client = name === 'openapi-fetch' ? fetchClient(baseUrl, key) : await swaggerRentalClient(baseUrl, key);
     await runBusiness(t, gateway, client, lock);
   });
 
-t.test('a day of lost webhooks is healed by reading events from the last cursor on', async (t) => {
+t.test('after a day of lost webhooks, reading events from the last cursor on returns each of them once', async (t) => {
   const runClock = new ManualClock(Date.UTC(2026, 10, 20, 6));
   const gateway = await testGateway(t, { runClock });
   const receiver = await testReceiver(t);
@@ -117,15 +121,16 @@ t.test('a day of lost webhooks is healed by reading events from the last cursor 
   const call = fetchClient(`http://127.0.0.1:${gateway.httpPort}`, key);
   const lock = await connectedLock(t, gateway, testMac());
   const sendPing = (sequence: number) => lock.send(testBytes(sequence, { timeMs: runClock.now() }));
-  const got: unknown[] = [];
+  /** The sequence numbers of the events that the business has, from webhooks or from reading. */
+  const known: unknown[] = [];
   receiver.answer = ({ json }, response) => {
-    got.push(json.sequence);
+    known.push(json.sequence);
     response.writeHead(204).end();
   };
   for (const sequence of [1, 2, 3]) await sendPing(sequence);
   await receiver.waitForRequests(3);
-  // The business notes how far it is while all is well.
-  const { next_cursor: noted } = await eventsAfter(call, undefined);
+  // The business stores this cursor, before its receiver fails.
+  const { next_cursor: storedCursor } = await eventsAfter(call, undefined);
 
   receiver.answer = (_request, response) => void response.writeHead(503).end();
   for (let hour = 0; hour < 24; hour += 1) {
@@ -133,16 +138,16 @@ t.test('a day of lost webhooks is healed by reading events from the last cursor 
     await sendPing(4 + hour);
   }
   await receiver.waitForRequests(4);
-  t.same(got, [1, 2, 3], 'its receiver lost the day');
-  for (let cursor = noted, isAtEnd = false; !isAtEnd; ) {
+  t.same(known, [1, 2, 3], 'the webhooks of the day are lost');
+  for (let cursor = storedCursor, isAtEnd = false; !isAtEnd; ) {
     const query = { after: cursor, limit: 7 };
     const page = (await call(EVENTS, { query })) as EventPage;
-    got.push(...page.data.map(({ sequence }) => sequence));
+    known.push(...page.data.map(({ sequence }) => sequence));
     isAtEnd = page.data.length === 0;
     cursor = page.next_cursor;
   }
   t.same(
-    got,
+    known,
     Array.from({ length: 27 }, (_, index) => index + 1),
     'each event once, in order',
   );

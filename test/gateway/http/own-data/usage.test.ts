@@ -1,4 +1,7 @@
-/** Usage and statements of merchants: pages, CSV, and only what is the merchant's own (interfaces.md §2 and §5). */
+/**
+ * A merchant reads its usage of cellular data and its statements (bills): pages, CSV, and nothing about other merchants
+ * (interfaces.md §2 and §5).
+ */
 import { parse } from 'csv-parse/sync';
 import t from 'tap';
 import type { Month } from '../../../../gateway/usage/month.js';
@@ -39,7 +42,7 @@ t.test('usage has stable pages in the order of MACs, as JSON and as CSV', async 
   t.same(
     macsOf(second.data),
     [12, 14].map((number) => formatMac(testMac(number))),
-    'nothing twice, nothing missing',
+    'lock 9, added between the pages, moves no other lock',
   );
   t.same(macsOf(((await read('', basil.key)).body as { data: UsageJson[] }).data), [formatMac(testMac(11))]);
 
@@ -49,7 +52,7 @@ t.test('usage has stable pages in the order of MACs, as JSON and as CSV', async 
   t.match(rows, [{ mac_addr: formatMac(testMac(9)), bytes: '45', simulated: 'no' }, { bytes: '45' }]);
 });
 
-t.test('without a month the answer is the current one, up to now', async (t) => {
+t.test('without a month the answer is the usage of the current month so far', async (t) => {
   const { gateway, amber } = await ownDataSite(t);
   const { body } = await callMerchantApi(gateway, '/v1/usage', { key: amber.key });
   t.match(body, { data: [{ mac_addr: amber.mac, connections: 1, messages_up: 4, sim_activated_at: String }] });

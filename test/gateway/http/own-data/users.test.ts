@@ -1,6 +1,6 @@
 /**
- * A merchant's users over the interface: pages, sessions that end, the last owner, and only what is the merchant's own
- * (interfaces.md §2, Users of the dashboard).
+ * A merchant manages its users over the interface (/v1/users): pages, sessions that end, the last owner, and nothing
+ * about other merchants (interfaces.md §2, Users of the dashboard).
  */
 import t from 'tap';
 import type { Gateway } from '../../../../gateway/gateway.js';
@@ -13,7 +13,7 @@ interface UserJson {
   readonly dashboard: string | null;
 }
 
-/** Calls with one key; returns the status and the body. */
+/** A function that calls with this key, and returns the status and the body. */
 function caller(gateway: Gateway, key: string) {
   return async (method: string, path: string, request: MerchantCall = {}) => {
     const { status, body } = await callMerchantApi(gateway, path, { method, key, ...request });
@@ -21,7 +21,7 @@ function caller(gateway: Gateway, key: string) {
   };
 }
 
-/** Logs a user in, and returns the session's token. */
+/** Logs the user ada in, and returns the session's token; '' if the password is wrong. */
 async function logIn(gateway: Gateway, key: string, password: string): Promise<string> {
   const query = new URLSearchParams({ username: 'ada', password });
   const { text } = await callMerchantApi(gateway, `/v2/user/login?${query}`, { key });

@@ -1,4 +1,7 @@
-/** A merchant's webhook URLs and deliveries over HTTP: figures, pages, resending, recovery (interfaces.md §2). */
+/**
+ * A merchant's webhook URLs and deliveries over HTTP (/v1/webhooks): figures, pages, sending events again, and recovery
+ * of undelivered ones (interfaces.md §2).
+ */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
 import t from 'tap';
@@ -119,7 +122,7 @@ t.test('deliveries are selected by lock and by time of receipt', async (t) => {
   );
 });
 
-t.test('the last 24 hours: delivered, given up, waiting, by the hour of receipt', async (t) => {
+t.test('the last 24 hours have delivered, failed and waiting events, by the hour of their receipt', async (t) => {
   const runClock = new ManualClock(Date.UTC(2026, 10, 20, 6, 30));
   const { receiver, url, lock, call } = await setUpGateway(t, { runClock });
   const hours = async () => {
@@ -143,7 +146,7 @@ t.test('the last 24 hours: delivered, given up, waiting, by the hour of receipt'
   t.strictSame(present, { ...none, from: '2026-11-20T07:00:00.000Z', failed_attempts: 1, waiting: 1 });
 });
 
-t.test('what a disabled URL does not get waits; what its filter leaves out does not', async (t) => {
+t.test('events that a disabled URL does not get count as waiting, except those its filter leaves out', async (t) => {
   const runClock = new ManualClock(Date.UTC(2026, 10, 20, 6, 30));
   const { gateway, url, lock, call } = await setUpGateway(t, { runClock });
   const waiting = async () => {
@@ -181,10 +184,10 @@ t.test('deliveries are selected by state, resent and recovered', async (t) => {
     status: 400,
     body: { errors: [{ pointer: '/until' }] },
   });
-  const range = { sinceMs: Date.UTC(2026, 0, 1) };
+  const sinceMs = Date.UTC(2026, 0, 1);
   const { redelivery } = gateway.webhooks;
-  const first = redelivery.recoverOwn(url, { ...range, untilMs: range.sinceMs + 1 });
-  await t.rejects(redelivery.recoverOwn(url, range), { code: 'recovery-under-way' }, 'one recovery at a time');
+  const first = redelivery.recoverOwn(url, { sinceMs, untilMs: sinceMs + 1 });
+  await t.rejects(redelivery.recoverOwn(url, { sinceMs }), { code: 'recovery-under-way' }, 'one recovery at a time');
   t.equal(await first, 0);
   t.match(await call(`/v1/webhooks/${url.id}/recover`, since), { status: 202, body: { events: 2 } });
   await receiver.waitForRequests(4);

@@ -1,12 +1,17 @@
-/** What is wrong in a query is `input-query`, what is wrong in a body `input-body`, both with a pointer. */
+/**
+ * Wrong input to the operations on a merchant's own data: a wrong query has the code `input-query`, a wrong body
+ * `input-body`, both with a pointer to what is wrong; an unknown path part is 404 (interfaces.md §2).
+ */
 import t from 'tap';
 import { OWN_DATA_ROUTES } from '../../../../gateway/http/merchant/own-data/routes.js';
 import { callMerchantApi, type MerchantCall } from '../../../helpers/http/merchant-call.js';
 import { type OwnDataSite, ownDataSite } from '../../../helpers/http/own-data/site.js';
 
-const ask = ({ gateway, amber }: OwnDataSite, where: string, terms: MerchantCall = {}) =>
+/** A call with Amber's key. */
+const callOwn = ({ gateway, amber }: OwnDataSite, where: string, terms: MerchantCall = {}) =>
   callMerchantApi(gateway, where, { key: amber.key, ...terms });
 
+/** A parameter in the JSON Schema of a route's query. */
 interface Parameter {
   readonly enum?: readonly string[];
   readonly items?: { readonly enum?: readonly string[] };
@@ -17,7 +22,7 @@ function parametersOf(query: unknown): [name: string, parameter: Parameter][] {
   return Object.entries(properties);
 }
 
-t.test('a filter that takes one of some words takes no other', async (t) => {
+t.test('a filter with a fixed set of words refuses any other word', async (t) => {
   const site = await ownDataSite(t);
   const { mac } = site.amber;
   const wrong: [where: string, pointer: string][] = [
@@ -38,11 +43,11 @@ t.test('a filter that takes one of some words takes no other', async (t) => {
         ]);
   t.ok(wrong.length > 12, 'enumerated parameters are found');
   for (const [where, pointer] of wrong)
-    t.match(await ask(site, where), { status: 400, body: { code: 'input-query', errors: [{ pointer }] } }, where);
-  t.match(await ask(site, `/v1/locks/${mac}/pings?reason=REASON_UNRECOGNIZED_99`), { status: 200 });
+    t.match(await callOwn(site, where), { status: 400, body: { code: 'input-query', errors: [{ pointer }] } }, where);
+  t.match(await callOwn(site, `/v1/locks/${mac}/pings?reason=REASON_UNRECOGNIZED_99`), { status: 200 });
 });
 
-t.test('a parameter with one value is refused if it is repeated, and a list may be', async (t) => {
+t.test('a parameter with one value is refused if it is repeated; one that is a list may be repeated', async (t) => {
   const site = await ownDataSite(t);
   const { mac } = site.amber;
   for (const [where, pointer] of [
@@ -52,10 +57,10 @@ t.test('a parameter with one value is refused if it is repeated, and a list may 
     ['/v1/events?wait=0&wait=0', '/wait'],
   ] as const) {
     const errors = [{ pointer, detail: 'expected one value: the parameter is repeated' }];
-    t.match(await ask(site, where), { status: 400, body: { code: 'input-query', errors } }, where);
+    t.match(await callOwn(site, where), { status: 400, body: { code: 'input-query', errors } }, where);
   }
   for (const where of ['/v1/locks?presence=late&presence=online', '/v1/events?types=gps&types=cellular,'])
-    t.match(await ask(site, where), { status: 200 }, where);
+    t.match(await callOwn(site, where), { status: 200 }, where);
 });
 
 t.test('a path part of any length is answered like an unknown one', async (t) => {
@@ -67,7 +72,7 @@ t.test('a path part of any length is answered like an unknown one', async (t) =>
     `/v1/commands/${long}`,
     `/v1/statements/${long}`,
   ])
-    t.match(await ask(site, where), { status: 404 }, where.slice(0, 40));
+    t.match(await callOwn(site, where), { status: 404 }, where.slice(0, 40));
 });
 
 t.test('a wrong body is another code than a wrong query', async (t) => {
@@ -79,7 +84,7 @@ t.test('a wrong body is another code than a wrong query', async (t) => {
     [{ labels: { a: 7 } }, '/labels/a'],
   ] as const)
     t.match(
-      await ask(site, where, { method: 'PATCH', body }),
+      await callOwn(site, where, { method: 'PATCH', body }),
       { status: 400, body: { code: 'input-body', errors: [{ pointer }] } },
       JSON.stringify(body),
     );
