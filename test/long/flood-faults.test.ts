@@ -45,7 +45,7 @@ interface FloodedGateway {
 
 /** Starts a gateway and many locks that flood it. */
 async function startFlood(t: Test, environment: NodeJS.ProcessEnv, data?: string): Promise<FloodedGateway> {
-  const gateway = await GatewayChild.create(t, undefined, false, SMALL_RUN_SIZE, data);
+  const gateway = await GatewayChild.create(t, { runSize: SMALL_RUN_SIZE, data });
   const size = { locks: LOCKS, locksWithUrl: 0, chance: new SeededChance(1) };
   const locks = (await FloodLocks.create(t, gateway.options.data, size)) as FloodLocks;
   gateway.environment = environment;

@@ -101,7 +101,7 @@ async function runReaders(t: Test, kills: number, sabotage?: SabotageName) {
   const onLine = (): void => changes.notify();
   const merchant = await DiaryMerchant.start({ chance, faultShare: 0, maxAnswerMs: 0, onLine });
   t.teardown(() => merchant.close());
-  const gateway = await GatewayChild.start(t, sabotage);
+  const gateway = await GatewayChild.start(t, { sabotage });
   merchant.verifyWith(await gateway.addWebhook(merchant.url));
   const { key } = await gateway.post<{ key: string }>('/keys', { name: 'reader' });
   const locks: DiaryLock[] = [];

@@ -69,7 +69,7 @@ function checkFile(data: string, lock: DiaryLock): { readonly missing: number; r
 
 t.test('an I/O error ends the process; the next start has everything that was acknowledged', async (t) => {
   const changeSignal = new ChangeSignal();
-  const gateway = await GatewayChild.start(t, undefined, 'io-error');
+  const gateway = await GatewayChild.start(t, { fault: 'io-error' });
   const { data } = gateway.options;
   const lock = busyLock(t, gateway.mqttPort, await gateway.addLock(WIRE_MAC), changeSignal);
   await untilAcked(lock, 20, changeSignal);
@@ -94,7 +94,7 @@ const HANGS = /^the gateway did not stop within 9 s: (the MQTT listener|the stor
 
 t.test('the process ends although the store never answers', async (t) => {
   const changeSignal = new ChangeSignal();
-  const gateway = await GatewayChild.start(t, undefined, 'never-ends');
+  const gateway = await GatewayChild.start(t, { fault: 'never-ends' });
   const lock = busyLock(t, gateway.mqttPort, await gateway.addLock(WIRE_MAC), changeSignal);
   await untilAcked(lock, 5, changeSignal);
   beginFault(gateway.options.data);

@@ -309,8 +309,7 @@ function storedBytes(lines: readonly string[]): { up: number; down: number } {
 }
 
 t.test('kill -9 loses only counts that were not stored yet, and nothing is counted twice', async (t) => {
-  const printsUsage = true;
-  const gateway = await GatewayChild.create(t, undefined, printsUsage);
+  const gateway = await GatewayChild.create(t, { printsUsage: true });
   await gateway.start();
   await gateway.post('/merchants', { name: 'Amber' });
   const secret = await gateway.addLock(MAC);

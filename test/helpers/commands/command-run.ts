@@ -114,7 +114,7 @@ export class CommandRun {
 
   async #setUp(test: Teardown): Promise<void> {
     const { locks, sabotage } = this.#options;
-    this.#gateway = await GatewayChild.start(test, sabotage);
+    this.#gateway = await GatewayChild.start(test, { sabotage });
     const macs = Array.from({ length: locks }, (_, index) => (FIRST_MAC + index).toString(16).toUpperCase());
     for (const mac of macs) {
       const secret = await this.#gateway.addLock(mac);

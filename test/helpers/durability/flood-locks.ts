@@ -77,7 +77,9 @@ export class FloodLocks {
     }));
     const store = await openStore(sqliteUrl(data));
     for (const merchant of [MERCHANT_WITH_URL, MERCHANT_WITHOUT_URL]) await store.addMerchant(merchant, 0);
-    const keys = openKeys(data, false);
+    // The store is new, so nothing depends on a key yet, and openKeys makes one.
+    const isKeyInUse = false;
+    const keys = openKeys(data, isKeyInUse);
     const devices = locks.map(({ mac: text, secret, hasWebhookUrl }) => {
       const mac = parseMac(text);
       if (!mac.ok) throw new Error(mac.error.message);

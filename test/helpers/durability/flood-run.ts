@@ -93,7 +93,7 @@ export class FloodRun {
     const onLine = (): void => this.#changeSignal.notify();
     this.#merchant = await DiaryMerchant.start({ chance, faultShare: 0, maxAnswerMs: 0, onLine });
     test.teardown(() => this.#merchant.close());
-    const gateway = await GatewayChild.create(test, sabotage, false, runSize);
+    const gateway = await GatewayChild.create(test, { sabotage, runSize });
     const size = { locks: lockCount, locksWithUrl, chance: this.#chance };
     const locks = await FloodLocks.create(test, gateway.options.data, size);
     if (locks === undefined) return false;

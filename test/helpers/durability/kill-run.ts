@@ -162,7 +162,7 @@ export class KillRun {
 
   async #startGateway(test: Teardown): Promise<GatewayChild> {
     const { sabotage, powerLoss, environment, store } = this.#options;
-    const gateway = await GatewayChild.create(test, sabotage, false, undefined, undefined, store);
+    const gateway = await GatewayChild.create(test, { sabotage, store });
     gateway.environment = { ...environment, ...powerLoss?.environment(gateway.options.data) };
     await gateway.start();
     await gateway.post('/merchants', { name: 'Amber' });

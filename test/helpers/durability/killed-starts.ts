@@ -6,6 +6,8 @@ import { SeededChance } from '../pair/seeded-chance.js';
 
 /** About how long a start takes, until the gateway listens; each kill comes at a random moment before this. */
 const MAX_START_MS = 700;
+/** A gateway stops within this time. */
+const STOP_SECONDS = 5;
 /** The number of starts that are killed on each new folder. */
 const KILLS = 3;
 
@@ -22,7 +24,7 @@ export function testKilledStarts(t: Test, folders: number, seed: number, repeat:
       }
       await gateway.start();
       t.ok(await gateway.post('/merchants', { name: 'Amber' }), `repeat: ${repeat}`);
-      t.equal(await gateway.stop(5), 0);
+      t.equal(await gateway.stop(STOP_SECONDS), 0);
       t.same(gateway.errorLines, [], 'the gateway wrote nothing to stderr');
     }
   });

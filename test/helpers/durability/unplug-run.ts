@@ -164,7 +164,7 @@ export class OutageRun {
       onLine: () => changeSignal.notify(),
     });
     test.teardown(() => merchant.close());
-    const gateway = await GatewayChild.createWithSpeed(test, options.speed, options.sabotage);
+    const gateway = await GatewayChild.create(test, { speed: options.speed, sabotage: options.sabotage });
     const run = new OutageRun(test, options, { changeSignal, gateway, merchant });
     await run.#setUp();
     const unackedAtRestart: number[] = [];

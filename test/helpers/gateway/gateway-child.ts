@@ -5,11 +5,9 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Program } from '../cli/program.js';
-import type { SabotageName } from '../durability/sabotage.js';
 import { root } from '../house/our-files.js';
 import { freePort } from '../http/free-port.js';
 import { makeStore } from '../store/new-store.js';
-import type { StoreFault } from '../store/store-faults.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 import type { GatewayProcessOptions, GatewayReady } from './gateway-process.js';
 
@@ -17,6 +15,12 @@ import type { GatewayProcessOptions, GatewayReady } from './gateway-process.js';
 const SCRIPT = path.join(root, 'dist/program/gateway-process.js');
 /** The merchant of {@link GatewayChild.start}. */
 const MERCHANT = 'Amber';
+
+/** What a test may choose; gateway-process.ts explains each. The ports are always free ones. */
+interface GatewayChildOptions extends Omit<GatewayProcessOptions, 'data' | 'mqttPort' | 'operatorPort'> {
+  /** The data folder; a new one if undefined. */
+  readonly data?: string | undefined;
+}
 
 /** The gateway, through all its processes. */
 export class GatewayChild {
@@ -36,39 +40,20 @@ export class GatewayChild {
     this.options = options;
   }
 
-  /**
-   * A gateway on a new folder that is not started yet and has no merchant.
-   *
-   * @param sabotage makes the gateway break a promise on purpose
-   * @param printsUsage the process prints the counted usage that it has stored
-   * @param runSize after how many uplinks the store sorts them into its indexes; by default the gateway's numbers
-   */
-  static async create(
-    test: Teardown,
-    sabotage?: SabotageName,
-    printsUsage = false,
-    runSize?: GatewayProcessOptions['runSize'],
-    data = tempFolder(test),
-    store?: string,
-  ): Promise<GatewayChild> {
-    if (store === undefined) await makeStore(data);
-    const locations = { data, store, mqttPort: await freePort(), operatorPort: await freePort() };
-    return new GatewayChild(test, { ...locations, sabotage, printsUsage, runSize });
+  /** A gateway that is not started yet and has no merchant, on a new folder unless the options name one. */
+  static async create(test: Teardown, options: GatewayChildOptions = {}): Promise<GatewayChild> {
+    const data = options.data ?? tempFolder(test);
+    if (options.store === undefined) await makeStore(data);
+    const [mqttPort, operatorPort] = [await freePort(), await freePort()];
+    return new GatewayChild(test, { ...options, data, mqttPort, operatorPort });
   }
 
-  /** A started gateway on a new folder, with a merchant. */
-  static async start(test: Teardown, sabotage?: SabotageName, fault?: StoreFault): Promise<GatewayChild> {
-    const created = await GatewayChild.create(test, sabotage);
-    const child = new GatewayChild(test, { ...created.options, fault });
+  /** A gateway as {@link create} makes it, started, with a merchant. */
+  static async start(test: Teardown, options: GatewayChildOptions = {}): Promise<GatewayChild> {
+    const child = await GatewayChild.create(test, options);
     await child.start();
     await child.post('/merchants', { name: MERCHANT });
     return child;
-  }
-
-  /** A gateway as {@link create} makes it, with a clock that runs at this speed. */
-  static async createWithSpeed(test: Teardown, speed: number, sabotage?: SabotageName): Promise<GatewayChild> {
-    const { options } = await GatewayChild.create(test, sabotage);
-    return new GatewayChild(test, { ...options, speed });
   }
 
   /** The port of the merchants' interface, another one after each start. */

@@ -22,6 +22,7 @@ export interface GatewayProcessOptions {
   readonly store?: string | undefined;
   readonly mqttPort: number;
   readonly operatorPort: number;
+  /** Makes the gateway break a promise on purpose. */
   readonly sabotage?: SabotageName | undefined;
   /** A fault of the store, which starts when the test calls `beginFault` of store-faults.ts. */
   readonly fault?: StoreFault | undefined;

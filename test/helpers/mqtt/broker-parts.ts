@@ -29,7 +29,9 @@ export interface BrokerPartsOptions {
 export async function startBrokerParts({ data, usageClock, wrapStore, broker: options }: BrokerPartsOptions) {
   const opened = await openStore(data);
   const store = wrapStore?.(opened) ?? opened;
-  const keys = openKeys(data, false);
+  // So openKeys makes a key if the folder has none.
+  const isKeyInUse = false;
+  const keys = openKeys(data, isKeyInUse);
   const events = new GatewayEvents();
   const locks = new Locks(store, systemClock, () => undefined);
   const onStored = (): void => undefined;

@@ -139,10 +139,11 @@ export function allowedReaction(sentBytes: Buffer): AllowedReaction {
     // An incomplete packet may or may not close the connection.
     if (nextRead === undefined) return { pubacks, packetCount, uplinks, mayClose: remaining.length > 0 };
     const { header, body } = nextRead;
-    const uplink = readUplink(header, body);
-    if (uplink === undefined && !isValid(header, body)) return { pubacks, packetCount, uplinks, mayClose: true };
-    if (uplink !== undefined) uplinks += 1;
-    if (uplink !== undefined && uplink > 0) pubacks.push(uplink);
+    const uplinkId = readUplink(header, body);
+    if (uplinkId === undefined && !isValid(header, body)) return { pubacks, packetCount, uplinks, mayClose: true };
+    if (uplinkId !== undefined) uplinks += 1;
+    // An uplink at QoS 0, with the id 0 here, gets no PUBACK.
+    if (uplinkId !== undefined && uplinkId > 0) pubacks.push(uplinkId);
     remaining = nextRead.remaining;
   }
 }
@@ -156,6 +157,7 @@ export function endOfConnect(sentBytes: Buffer): number | undefined {
 /** The first packet; undefined if it is incomplete, `ends` if its length is malformed or too large. */
 function nextPacket(bytes: Buffer): { header: number; body: Buffer; remaining: Buffer } | 'ends' | undefined {
   let length = 0;
+  // The length has at most four bytes, with 7 bits each, the lowest first; the eighth bit says that another follows.
   for (let index = 1; index <= 4; index++) {
     const byte = bytes[index];
     if (byte === undefined) return undefined;

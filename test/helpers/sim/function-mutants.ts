@@ -20,8 +20,9 @@ export interface FunctionMutant {
   /** The rule of the judge that finds the fault; null if no rule can, since the judge sees only messages. */
   readonly rule: RuleName | null;
   /**
-   * The requirement (row) of the certificate that no longer passes, without the lock's state. `position-true` needs
-   * `world` events, which say what truly happened.
+   * The requirement (row) of the certificate that fails for this firmware. Some rows exist for each power state, such
+   * as `theft-gps-mid`; this is their common name, `theft-gps`. `position-true` needs `world` events, which say what
+   * truly happened.
    */
   readonly row: string;
   /**

@@ -90,6 +90,7 @@ function silenceReason({ airplane, low, uncovered }: LockTruth, atMs: number): s
     ['low battery', low],
   ] as const) {
     const span = spans.find(({ fromMs, toMs }) => fromMs <= atMs && toMs >= atMs);
+    // The lock could not announce the state if it had no coverage when the state began.
     if (span !== undefined && overlaps(uncovered, span.fromMs, span.fromMs))
       return `${reason} that it could not announce`;
   }

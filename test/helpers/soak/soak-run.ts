@@ -75,7 +75,7 @@ const MEGABYTE = 1e6;
 
 /** Runs the soak test to its end. */
 export async function runSoak(test: Test, options: SoakOptions): Promise<SoakResult> {
-  const gateway = await GatewayChild.create(test, options.sabotage);
+  const gateway = await GatewayChild.create(test, { sabotage: options.sabotage });
   await registerLocks(gateway.options.data, options.locks);
   await gateway.start();
   const merchant = await SoakMerchant.start();
@@ -196,7 +196,11 @@ function describeMeasurement(measurement: SoakMeasurement, tally: SoakTally, mer
 export function heapSlope(measurements: readonly SoakMeasurement[], fromMinute: number): number {
   const later = measurements.filter(({ atMinute }) => atMinute >= fromMinute);
   const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
-  const [x, y] = [mean(later.map(({ atMinute }) => atMinute)), mean(later.map(({ heapBytes }) => heapBytes))];
-  const covariance = later.reduce((sum, { atMinute, heapBytes }) => sum + (atMinute - x) * (heapBytes - y), 0);
-  return covariance / later.reduce((sum, { atMinute }) => sum + (atMinute - x) ** 2, 0);
+  const meanMinute = mean(later.map(({ atMinute }) => atMinute));
+  const meanBytes = mean(later.map(({ heapBytes }) => heapBytes));
+  const covariance = later.reduce(
+    (sum, { atMinute, heapBytes }) => sum + (atMinute - meanMinute) * (heapBytes - meanBytes),
+    0,
+  );
+  return covariance / later.reduce((sum, { atMinute }) => sum + (atMinute - meanMinute) ** 2, 0);
 }

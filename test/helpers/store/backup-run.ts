@@ -41,6 +41,9 @@ export interface BackupRun {
   readonly undelivered: readonly string[];
 }
 
+/** The ids of the only merchant and of its webhook URL. */
+const [MERCHANT_ID, URL_ID] = [1, 1];
+
 /** Makes the backup with `lockgate db backup`, and restores it. */
 export async function runBackup(test: Teardown, { locks, ackedBeforeBackup }: BackupRunOptions): Promise<BackupRun> {
   const data = tempFolder(test);
@@ -102,12 +105,12 @@ async function restore(test: Teardown, data: string, backup: string): Promise<Pi
   copyFileSync(path.join(data, 'key'), path.join(folder, 'key'));
   const checkBeforeStart = await checkDatabase(file);
   const gateway = await openGateway(test, folder);
-  const events = await gateway.store.readEvents(1, LOG_START, 1e6);
+  const events = await gateway.store.readEvents(MERCHANT_ID, LOG_START, 1e6);
   // Deliveries that were under way at the moment of the backup are repeated. The cursor of a webhook URL is the id of
   // the last event whose delivery is finished.
   const lastId = events.at(-1)?.id ?? 0;
   await eventually('the last webhook', async () => {
-    return isBehind((await gateway.store.webhooks.find(1))?.cursor ?? LOG_START, lastId);
+    return isBehind((await gateway.store.webhooks.find(URL_ID))?.cursor ?? LOG_START, lastId);
   });
   await gateway.close();
   const checkAfterClose = await checkDatabase(file);
