@@ -23,7 +23,7 @@ export function testCommandsDown(t: Test, options: CommandRunOptions, file: stri
     async (t) => {
       t.setTimeout(600_000);
       const { findings, requested, received, lost, errorLines } = await CommandRun.run(t, options);
-      t.comment(`${requested} asked for, ${received} received, ${lost} connections lost on purpose`);
+      t.comment(`${requested} requested, ${received} received, ${lost} connections lost on purpose`);
       t.equal(requested, commands);
       t.ok(lost > commands / 10, 'connections were lost');
       t.ok(received > requested, 'some commands were received twice');

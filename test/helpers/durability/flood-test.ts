@@ -52,7 +52,7 @@ export function testFlood(t: Test, load: Omit<FloodRunOptions, 'seed'>, { repeat
 
   const powerLossOption = powerLoss === undefined ? {} : { powerLoss };
   testNoLoss('kills during a flood lose no acknowledged ping', { runSize: SMALL_RUN_SIZE });
-  if (isLong) testNoLoss('the same with the gateway’s normal number of uplinks before each sorting', {});
+  if (isLong) testNoLoss('kills lose none with the gateway’s normal number of uplinks before each sorting either', {});
   if (isLong)
     testNoLoss('losses of power during a flood lose no acknowledged ping', {
       ...powerLossOption,
@@ -60,7 +60,11 @@ export function testFlood(t: Test, load: Omit<FloodRunOptions, 'seed'>, { repeat
     });
   for (const sabotage of ['ack-first', 'skip-event'] satisfies EventSabotageName[])
     if (isLong || sabotage === 'ack-first')
-      testLossIsFound(`the check finds ${sabotage}`, { sabotage, kills: isLong ? 3 : 1 });
+      testLossIsFound(`the check finds the losses of the sabotage ${sabotage}`, { sabotage, kills: isLong ? 3 : 1 });
   if (isLong && powerLoss !== undefined)
-    testLossIsFound('the check finds synchronous NORMAL', { powerLoss, environment: SYNCHRONOUS_NORMAL, kills: 3 });
+    testLossIsFound('the check finds the losses of power with synchronous NORMAL', {
+      powerLoss,
+      environment: SYNCHRONOUS_NORMAL,
+      kills: 3,
+    });
 }

@@ -1,6 +1,6 @@
 /**
- * Adds the tests of losses of power, in a quick or a long form: the gateway is killed repeatedly as in kill.test.ts,
- * but each kill also undoes all writes without an fsync (quality.md §2). A second test proves that the run finds a
+ * Adds the tests of losses of power, in a quick or a long form: the gateway is killed repeatedly while locks send, and
+ * each kill also undoes all writes without an fsync (quality.md §2). A second test proves that the run finds a
  * loss: with SQLite's setting synchronous NORMAL, which loses nothing in kills, the same run must lose acknowledged
  * pings. The gateway may then also refuse the store as damaged.
  */
@@ -33,7 +33,7 @@ export function testPowerLoss(t: Test, load: Omit<KillRunOptions, 'seed'>, sabot
     t.same(result.exitCodes, [0]);
   });
 
-  t.test('with synchronous NORMAL the same run loses acknowledged pings', { skip }, async (t) => {
+  t.test('losses of power with synchronous NORMAL lose acknowledged pings', { skip }, async (t) => {
     t.setTimeout(7_200_000);
     const sabotaged = {
       ...load,

@@ -117,7 +117,12 @@ async function preparePlay(scenario: Scenario, gateway: Gateway, clock: VirtualC
     phone: (mac, uplink, acknowledged) => live.phone(mac, uplink, acknowledged),
   };
   const play = new ScenarioPlay({
-    ...{ scenario, seed: scenario.seed, clock, startMs: scenario.startMs, macs, actors: countingActors },
+    scenario,
+    seed: scenario.seed,
+    clock,
+    startMs: scenario.startMs,
+    macs,
+    actors: countingActors,
     openLink: mqttLinks(address, (mac) => secrets.get(mac) ?? ''),
   });
   const runningPlay: SynchronisedPlay = {

@@ -103,8 +103,16 @@ export async function storeEvents(
       storedKeys.add(uplinkKey);
       noteUplink(state, credential, judgeEvent.uplink, judgeEvent.atMs);
       incoming.push({
-        ...{ type: 'uplink', deviceId: device.id, merchantId: device.merchantId, credentialId: credential },
-        ...{ boot, sequence, digest, kind: UPLINK_KINDS.indexOf(body.kind), bytes, receivedAtMs: judgeEvent.atMs },
+        type: 'uplink',
+        deviceId: device.id,
+        merchantId: device.merchantId,
+        credentialId: credential,
+        boot,
+        sequence,
+        digest,
+        kind: UPLINK_KINDS.indexOf(body.kind),
+        bytes,
+        receivedAtMs: judgeEvent.atMs,
         buffered: judgeEvent.atMs - judgeEvent.uplink.timeMs > POWER_MODEL.bounds.bufferedOver,
       });
     } else if (judgeEvent.type !== 'tick') {

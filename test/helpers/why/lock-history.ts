@@ -26,9 +26,15 @@ export const at = (time: string): number => Date.parse(`2026-11-20T${time}.000Z`
 
 /** A GPS ping. */
 export const gps = (reason: Reason, lockState: LockState = 'locked'): Ping => ({
-  ...{ kind: 'gps', reason, lockState, batteryPercent: 80, ebikeVolts: null, tetherState: 'detached' },
+  kind: 'gps',
+  reason,
+  lockState,
+  batteryPercent: 80,
+  ebikeVolts: null,
+  tetherState: 'detached',
   position: { latitudeDegrees: 52, longitudeDegrees: 4, uncertaintyMeters: 8 },
-  ...{ speedMetersPerSecond: 0, directionDegrees: 0 },
+  speedMetersPerSecond: 0,
+  directionDegrees: 0,
 });
 /** A close-connection ping, which a lock sends before it disconnects. */
 export const close = (batteryPercent = 80): Ping => ({
@@ -48,7 +54,11 @@ export const command = (id: number, type: 'unlock' | 'locate-gps' | 'locate-cell
  */
 export function visit(body: Ping, power: object = {}, cause: DisconnectCause = 'closed', boot = 1): JudgeEvent[] {
   const uplinkEvent = (sequence: number, sentBody: Ping): JudgeEvent => ({
-    ...{ type: 'uplink', source: 'lock', credential: 0, novelty: 'new', atMs: at('06:01:00') + sequence },
+    type: 'uplink',
+    source: 'lock',
+    credential: 0,
+    novelty: 'new',
+    atMs: at('06:01:00') + sequence,
     uplink: uplink({ boot, sequence, timeMs: at('06:01:00'), power, body: sentBody }),
   });
   const closing = cause === 'closed' ? [uplinkEvent(2, close(body.batteryPercent))] : [];

@@ -51,8 +51,14 @@ export class RentedLock {
     for (const [latitudeDegrees, longitudeDegrees] of RIDE) {
       this.#timeMs += RIDE_INTERVAL_MS;
       await this.#send({
-        ...{ kind: 'gps', reason: 'REASON_UNLOCKED_PING', lockState: this.#state, batteryPercent: 80 },
-        ...{ ebikeVolts: null, tetherState: 'detached', speedMetersPerSecond: 4, directionDegrees: 45 },
+        kind: 'gps',
+        reason: 'REASON_UNLOCKED_PING',
+        lockState: this.#state,
+        batteryPercent: 80,
+        ebikeVolts: null,
+        tetherState: 'detached',
+        speedMetersPerSecond: 4,
+        directionDegrees: 45,
         position: { latitudeDegrees, longitudeDegrees, uncertaintyMeters: 5 },
       });
     }
@@ -70,8 +76,14 @@ export class RentedLock {
 
   #cellular(reason: 'REASON_STATE_PING'): Ping {
     return {
-      ...{ kind: 'cellular', reason, lockState: this.#state, batteryPercent: 80, firmwareVersion: '2.4.1' },
-      ...{ ebikeVolts: null, tetherState: 'detached', position: null },
+      kind: 'cellular',
+      reason,
+      lockState: this.#state,
+      batteryPercent: 80,
+      firmwareVersion: '2.4.1',
+      ebikeVolts: null,
+      tetherState: 'detached',
+      position: null,
     };
   }
 
