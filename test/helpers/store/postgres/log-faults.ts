@@ -1,7 +1,13 @@
-/** Reads the log of a database after a run, and says what may never be in it. */
+/**
+ * Reads the log of uplinks (messages of locks) in a PostgreSQL database after a run that killed gateways, and says what
+ * must never be in it.
+ */
 import type { PostgresServer } from './server.js';
 
-/** Names that are in the log twice, and locks whose ids are not in the order in which they numbered their uplinks. */
+/**
+ * The uplinks that were stored twice, and those with a smaller sequence number than the lock's uplink stored before
+ * them in the same boot. Empty if there are none.
+ */
 export async function readLogFaults(server: PostgresServer, database: string): Promise<string[]> {
   const twice = await server.query(
     database,
