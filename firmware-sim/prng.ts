@@ -3,7 +3,10 @@
  * Each part of a run forks its own generator by name. So a part that draws more numbers does not change another part.
  */
 
-/** sfc32 (Chris Doty-Humphrey's "small fast counting" generator): 128 bits of state, period about 2¹²⁷. */
+/**
+ * sfc32 (Chris Doty-Humphrey's "small fast counting" generator): 128 bits of state, period about 2¹²⁷. The shift counts
+ * in `uint32` are those of the published generator.
+ */
 export class Prng {
   #a: number;
   #b: number;
@@ -68,11 +71,14 @@ export class Prng {
 /** How many numbers are discarded at the start. */
 const WARM_UP_ROUNDS = 12;
 
+/** The prime of FNV-1a for 32 bits. */
+const FNV_PRIME = 0x01000193;
+
 /** The FNV-1a hash of a text. `basis` is the start value; each word of the generator's state has a different one. */
 function hash(text: string, basis: number): number {
   let value = basis;
   for (let index = 0; index < text.length; index++) {
-    value = Math.imul(value ^ text.charCodeAt(index), 0x01000193);
+    value = Math.imul(value ^ text.charCodeAt(index), FNV_PRIME);
   }
   return value | 0;
 }

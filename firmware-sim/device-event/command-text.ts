@@ -1,4 +1,7 @@
-/** Reads commands to a lock (protocol.md §1) from the text that a person types before `by command`. Pure. */
+/**
+ * Reads commands to a lock (protocol.md §1) from the text that a person types before `by command`, such as `siren 5 s`
+ * in the scenario line `siren 5 s by command`. Only device-event.ts calls it. Pure.
+ */
 import { Minutes, Seconds } from '../../proto/clock.js';
 import type { Command, HighWindow, PowerChange } from '../../proto/wire/ping.js';
 import { parseSpan, parseTimeOfDay } from './quantity-text.js';
@@ -39,6 +42,7 @@ export function readCommand(text: string): Command | undefined {
 
 function readSiren(text: string): Command | undefined {
   const span = parseSpan(text);
+  // An unreadable text becomes NaN, which is no integer.
   const seconds = (span ?? Number.NaN) / Seconds(1);
   return Number.isInteger(seconds) && seconds >= 1 && seconds <= MAX_SIREN_SECONDS
     ? { type: 'siren', seconds }
@@ -57,17 +61,20 @@ function readSetting(text: string): PowerChange | undefined {
   return highWindow && { highWindow };
 }
 
-/** Reads the hours in which the lock uses the mode HIGH, with an optional offset from UTC. */
+/**
+ * Reads the hours in which the lock uses the mode HIGH, with an optional offset from UTC: `high window 06:00-22:00
+ * +01:00`.
+ */
 function readWindow(text: string): HighWindow | undefined {
   const match = /^high window (\d\d:\d\d)-(\d\d:\d\d)(?: ([+-])(\d\d):([0-5]\d))?$/.exec(text);
   if (match === null) return undefined;
   const [from, to] = [parseTimeOfDay(match[1] ?? ''), parseTimeOfDay(match[2] ?? '')];
   if (from === undefined || to === undefined) return undefined;
-  const offset = Number(match[4] ?? 0) * 60 + Number(match[5] ?? 0);
-  if (offset >= 24 * 60) return undefined;
+  const offsetMinutes = Number(match[4] ?? 0) * 60 + Number(match[5] ?? 0);
+  if (offsetMinutes >= 24 * 60) return undefined;
   return {
     fromMinute: from / Minutes(1),
     toMinute: to / Minutes(1),
-    utcOffsetMinutes: match[3] === '-' ? -offset : offset,
+    utcOffsetMinutes: match[3] === '-' ? -offsetMinutes : offsetMinutes,
   };
 }

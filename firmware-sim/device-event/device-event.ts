@@ -1,6 +1,7 @@
 /**
  * Device events: what can happen to one simulated lock, as a type and as a short text that a user types, such as `ride
- * 2km`, `battery 9 %`, `no coverage 10 min` or `airplane on by command`. Scenarios and the shell use the same verbs.
+ * 2km`, `battery 9 %`, `no coverage 10 min` or `airplane on by command`. Scenario files and the interactive shell
+ * (`lockgate sim shell`) use the same verbs.
  *
  * VERBS is the closed table of verbs, each with its syntax and the resulting event. command-text.ts reads the texts of
  * commands. Pure: no I/O; a `FILE` in a text is only named, not opened.
@@ -63,7 +64,7 @@ export interface Verb {
 const MAX_EBIKE_VOLTS = 100;
 /** The name of a file with a route. */
 const ROUTE_FILE = /\.(gpx|geojson|json)$/i;
-/** A longer text is refused. */
+/** A longer text is refused, since an error quotes the text and a regular expression should not run on a long one. */
 const MAX_EVENT_CHARACTERS = 300;
 
 const withoutArgument =
@@ -277,10 +278,12 @@ function readWithSpan(text: string, make: (span: Milliseconds) => DeviceEvent): 
 
 function readPercent(text: string): DeviceEvent | undefined {
   const match = /^(\d{1,3})\s*%?$/.exec(text);
+  // Without a match the number is NaN, which is not at most 100.
   const percent = Number(match?.[1] ?? Number.NaN);
   return percent <= 100 ? { type: 'battery', percent } : undefined;
 }
 
+/** Reads `on`, `off`, or `off` and a duration. */
 function readSwitch(
   argument: string,
   make: (on: boolean, span: Milliseconds | null) => DeviceEvent,
@@ -292,6 +295,7 @@ function readSwitch(
     : undefined;
 }
 
+/** Reads what follows `no`: `coverage`, `fix` or `gps`, and a duration or nothing. */
 function readNo(argument: string): DeviceEvent | undefined {
   const match = /^(coverage|fix|gps)(?: (.+))?$/.exec(argument);
   if (match === null) return undefined;

@@ -18,6 +18,7 @@ export interface LockAtStart {
 export interface RunConditions {
   /** The locks that have the bug. */
   readonly locks: readonly LockAtStart[];
+  /** How eventful the locks' days are (world/pace.ts). */
   readonly pace: 'everyday' | 'lively';
   /** The length of the run; null if the user ends it. */
   readonly days: number | null;
@@ -58,18 +59,19 @@ const WHY_HIDDEN: Readonly<Record<BugNeed, (run: RunConditions) => string | null
       return null;
     return `everyday thefts are rare, about one in ${EVERYDAY_DAYS_PER_THEFT} days of a lock (--pace lively)`;
   },
-  mid: ({ locks }) => (has(locks, 'MID') ? null : `${NO_LOCK} in MID (--mix mid)`),
-  high: ({ locks }) => (has(locks, 'HIGH') ? null : `${NO_LOCK} in HIGH (--mix high)`),
-  recovery: ({ locks }) => (has(locks, 'RECOVERY') ? null : `${NO_LOCK} in recovery mode (--mix recovery)`),
+  mid: ({ locks }) => (someStartIn(locks, 'MID') ? null : `${NO_LOCK} in MID (--mix mid)`),
+  high: ({ locks }) => (someStartIn(locks, 'HIGH') ? null : `${NO_LOCK} in HIGH (--mix high)`),
+  recovery: ({ locks }) => (someStartIn(locks, 'RECOVERY') ? null : `${NO_LOCK} in recovery mode (--mix recovery)`),
   'kept-connection': ({ locks }) => {
-    return has(locks, 'HIGH') || has(locks, 'RECOVERY') ? null : `${NO_LOCK} in HIGH or recovery mode (--mix high)`;
+    if (someStartIn(locks, 'HIGH') || someStartIn(locks, 'RECOVERY')) return null;
+    return `${NO_LOCK} in HIGH or recovery mode (--mix high)`;
   },
   airplane: ({ locks, pace }) => {
-    if (pace === 'lively' || has(locks, 'AIRPLANE')) return null;
+    if (pace === 'lively' || someStartIn(locks, 'AIRPLANE')) return null;
     return `${NO_LOCK} in airplane mode, which is rare at the everyday pace (--mix airplane)`;
   },
   'low-battery': ({ locks, pace }) => {
-    if (pace === 'lively' || has(locks, 'LOW_BATTERY')) return null;
+    if (pace === 'lively' || someStartIn(locks, 'LOW_BATTERY')) return null;
     return `${NO_LOCK} with a low battery, which takes weeks at the everyday pace (--mix low-battery)`;
   },
   commands: ({ hasGateway }) => {
@@ -80,9 +82,10 @@ const WHY_HIDDEN: Readonly<Record<BugNeed, (run: RunConditions) => string | null
   'a-day': ({ days }) => hiddenBefore(25, days),
 };
 
+/** Why a bug that shows in rides is hidden; null if it can show. */
 function hiddenRides(run: RunConditions): string | null {
   const { locks, pace, days } = run;
-  if (!(has(locks, 'MID') || has(locks, 'HIGH') || has(locks, 'RECOVERY')))
+  if (!(someStartIn(locks, 'MID') || someStartIn(locks, 'HIGH') || someStartIn(locks, 'RECOVERY')))
     return 'its locks start in airplane mode or with a low battery, in which a ride sends nothing (--mix mid)';
   return pace === 'lively' ? null : hiddenBefore(FIRST_RIDE_HOURS, days);
 }
@@ -94,6 +97,7 @@ function hiddenBefore(hours: number, days: number | null): string | null {
   return days === null || days * 24 > hours ? null : `it takes a run of over ${hours} h (--days ${neededDays})`;
 }
 
-function has(locks: readonly LockAtStart[], state: string): boolean {
+/** Whether at least one lock starts in this state of the power model. */
+function someStartIn(locks: readonly LockAtStart[], state: string): boolean {
   return locks.some(({ power, batteryPercent }) => effectiveRow(POWER_MODEL, power, batteryPercent).state === state);
 }

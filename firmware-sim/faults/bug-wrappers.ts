@@ -1,7 +1,11 @@
 /**
- * Wrappers that give a *healthy* lock, a simulated lock without bugs, a bug: they use another power model, change the
- * effects (what the lock does) of the healthy step function, or misuse the link, the lock's connection. A wrapper turns
- * a step function (or a link) into a faulty one, so that bugs can be combined.
+ * Wrappers that give a *healthy* lock, a simulated lock without bugs, a bug of forbidden-bugs.ts: the lock does what it
+ * must not. missing-bugs.ts and missing-wrappers.ts use some of them too.
+ *
+ * A step function (proto/power/step/) changes the lock's state (`Draft`) in place, appends to `effects` what the lock
+ * does, and returns when the lock must next wake up, ms since the epoch. A wrapper turns a healthy step function into a
+ * faulty one, by another power model or other effects. One wrapper misuses the link, the lock's connection, instead. As
+ * each takes and returns a step function or a link, bugs can be combined.
  */
 
 import type { EffectiveState, PowerModel, StateRow } from '../../proto/power/model.js';
@@ -33,14 +37,17 @@ export function changeRow(model: PowerModel, state: EffectiveState, change: Part
   return { ...model, states: model.states.map((row) => (row.state === state ? { ...row, ...change } : row)) };
 }
 
-/** The model with the rank of one state changed to directly behind another state. */
+/**
+ * The model with one state's row moved directly behind another state's. If the conditions of several states hold, the
+ * first row counts.
+ */
 export function rankBehind(model: PowerModel, state: EffectiveState, precedingState: EffectiveState): PowerModel {
   const others = model.states.filter((row) => row.state !== state);
   const newIndex = others.findIndex((row) => row.state === precedingState) + 1;
   return { ...model, states: others.toSpliced(newIndex, 0, rowOfState(model, state)) };
 }
 
-/** The behaviour of MID, to be copied into the row of another state. */
+/** The behaviour of MID, the ordinary state, to be copied into the row of another state. */
 export function behaviourOfMid(model: PowerModel): Partial<StateRow> {
   const { state: _, when: __, ...behaviour } = rowOfState(model, 'MID');
   return behaviour;
@@ -119,7 +126,7 @@ export function mustBeSilent(state: Draft): boolean {
   return state.stateName === 'AIRPLANE' || state.stateName === 'LOW_BATTERY';
 }
 
-/** Makes the next Period Ping due `periodMs` after the last one. */
+/** Makes the next Period Ping, which is due once a day, come `periodMs` after the last one. */
 export function repeatPeriodPing(periodMs: number): StepWrapper {
   return (healthy) => (model, state, input, nowMs, effects) => {
     const wakeAtMs = healthy(model, state, input, nowMs, effects);
@@ -135,6 +142,7 @@ export function repeatPeriodPing(periodMs: number): StepWrapper {
 export const dropWithoutClosePing: StepWrapper = (healthy) => (model, state, input, nowMs, effects) => {
   const firstIndex = effects.length;
   const wakeAtMs = healthy(model, state, input, nowMs, effects);
+  // A connection is closed properly if it announces that the lock falls silent, or that the modem restarts.
   if (state.link !== 'up' || mustBeSilent(state) || state.resetAfterClose) return wakeAtMs;
   const close = effects.slice(firstIndex).find(isMadeClose)?.uplink;
   if (close === undefined) return wakeAtMs;
@@ -182,29 +190,29 @@ export const sendAfterClosePing: StepWrapper = (healthy) => (model, state, input
 export function sendClosePingTooLate(open: OpenLink): OpenLink {
   return (mac, events) => {
     /** Whether this link has closed the connection before the lock asked for it. */
-    let hasLeft = false;
+    let wasClosedEarly = false;
     const filteredEvents: LinkEvents = {
       ...events,
-      // The lock has not asked to disconnect yet.
-      disconnected: (trouble) => (hasLeft && trouble === null ? undefined : events.disconnected(trouble)),
+      // The lock is not told of the early close: it has not asked to disconnect yet.
+      disconnected: (trouble) => (wasClosedEarly && trouble === null ? undefined : events.disconnected(trouble)),
     };
     const link = open(mac, filteredEvents);
     return {
       connect: () => link.connect(),
       publish: (uplink) => {
         if (uplink.body.kind !== 'close_connection') return link.publish(uplink);
-        hasLeft = true;
+        wasClosedEarly = true;
         link.disconnect();
         link.publish(uplink);
         events.acknowledged(uplink);
       },
       disconnect: () => {
-        if (!hasLeft) return link.disconnect();
-        hasLeft = false;
+        if (!wasClosedEarly) return link.disconnect();
+        wasClosedEarly = false;
         events.disconnected(null);
       },
       drop: () => {
-        hasLeft = false;
+        wasClosedEarly = false;
         link.drop();
       },
       breakConnection: (afterBytes) => link.breakConnection(afterBytes),

@@ -25,8 +25,9 @@ export type BugNeed =
 export interface Bug {
   readonly name: string;
   /**
-   * The rule that the bug breaks. Null if no rule can distinguish the lock from one without the bug: then only a
-   * comparison with what truly happened shows the bug, or a row of a certificate that was not seen to hold.
+   * The rule of the judge (the check of a lock's messages) that the bug breaks. Null if the messages of the lock could
+   * also be those of a lock without the bug. Then only a comparison with what truly happened shows the bug, or a
+   * certificate (`lockgate trace certify`), in which the missing function stays "not seen".
    */
   readonly rule: RuleName | null;
   /** Further rules that a lock with this bug may break, in alphabetical order. */

@@ -189,6 +189,7 @@ export class FaultLink implements Link {
   #scheduleGap(): void {
     if (this.#isInGap() || !this.#conditions.isOn('gap')) return;
     const wait = this.#gapFromMs - this.#conditions.clock.now();
+    // The span is a single moment: the start of the gap, which was drawn before.
     this.#schedule([wait, wait], () => {
       if (!this.#conditions.isOn('gap') || this.#phase !== 'up') return;
       this.#reset('down');

@@ -34,6 +34,7 @@ function isStateGps(ping: Ping): boolean {
 /** Shifts the sequence number of a state change's GPS ping; later uplinks continue from the shifted number. */
 function shiftSequence(by: number): StepWrapper {
   return changeUplinks((uplink: Uplink, state: Draft) => {
+    // Later numbers can continue only from the last uplink's, and no number may fall below 1.
     const isLast = uplink.sequence === state.sequence && uplink.sequence > 1;
     if (uplink.body.kind === 'ack' || !isStateGps(uplink.body) || !isLast) return uplink;
     state.sequence += by;

@@ -1,7 +1,10 @@
 /**
  * Wrappers that give a *healthy* lock, a simulated lock without bugs, a bug of missing-bugs.ts: the lock leaves out or
- * falsifies what it must do. Only that table uses them. bug-wrappers.ts has the wrappers for the bugs of locks that do
- * what they must not (forbidden-bugs.ts), and what both files build on. All wrappers can be combined.
+ * falsifies what it must do. Only missing-bugs.ts uses them. bug-wrappers.ts has the wrappers for the bugs of locks
+ * that do what they must not (forbidden-bugs.ts), and what both files build on. All wrappers can be combined.
+ *
+ * A wrapper turns a step function (proto/power/step/) into a faulty one. A step function changes the lock's state
+ * (`Draft`) in place, appends to `effects` what the lock does, and returns when the lock must next wake up.
  */
 import { Minutes } from '../../proto/clock.js';
 import type { PowerModel, TriggerName, TriggerRow } from '../../proto/power/model.js';
@@ -84,7 +87,7 @@ export const closeWithoutPing: StepWrapper = (healthy) => {
     const close = effects.slice(firstIndex).find(isMadeClose)?.uplink;
     if (close !== undefined) {
       removeLastUplink(state, effects, firstIndex, close);
-      // This ping may have been the one that announces a silent state. Without this the lock would try to send it.
+      // The removed ping may have been the notice that the lock falls silent, which the lock would then make again.
       state.silenceNotice = 'none';
       closing.add(state);
     }

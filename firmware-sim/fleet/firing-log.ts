@@ -1,6 +1,6 @@
 /**
- * Puts what locks did that were simulated one after another into the order in which one clock for all would have run
- * them. Without it a fleet's trace would depend on how the fleet was simulated.
+ * Orders the output of locks that are simulated one after another as if one clock had run all of them together. Without
+ * this order a fleet's trace would depend on how the fleet was simulated.
  *
  * A *firing* is a lock's timer that ran. One clock runs timers by their due times, and those with the same due time in
  * the order in which they were set. A lock that is simulated by itself has one timer, and sets it during its previous
@@ -17,7 +17,7 @@ export class FiringLog {
   #count = 0;
   #dueMs = new Float64Array(FIRST_CAPACITY);
   #lock = new Int32Array(FIRST_CAPACITY);
-  /** A number of each firing's that the caller chose: where its output starts. */
+  /** Where the output of each firing starts, as an offset in the caller's buffer. */
   #start = new Float64Array(FIRST_CAPACITY);
   /** The place of each lock's last firing among all firings. At first, the order in which the locks are started. */
   readonly #lastPlaces: Float64Array;
@@ -28,7 +28,11 @@ export class FiringLog {
     this.#nextPlace = locks;
   }
 
-  /** Notes a firing of the lock with this index. The firings of a lock must be noted in order of time. */
+  /**
+   * Notes a firing of the lock with this index. The firings of a lock must be noted in order of time.
+   *
+   * @param start where the output of the firing starts, as an offset in the caller's buffer
+   */
   note(lock: number, dueMs: number, start: number): void {
     const firing = this.#count++;
     if (firing === this.#dueMs.length) this.#grow();

@@ -1,4 +1,7 @@
-/** Many simulated locks from one seed: their MACs, their worlds, and how they start and stop. */
+/**
+ * Many simulated locks from one seed: their MACs, their worlds (what happens to each lock), and how they start and
+ * stop. virtual-run.ts uses it without a gateway, the live runs of the CLI with one.
+ */
 import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import { periodMinuteOf } from '../../proto/power/step/reading.js';
@@ -19,6 +22,7 @@ import type { WaypointPath } from '../world/routes/waypoint-route.js';
 import type { World } from '../world/world.js';
 import { assignMix, type MixPart } from './mix.js';
 
+/** Which locks the fleet has, and what happens to them. */
 export interface FleetOptions {
   readonly seed: string | number;
   readonly clock: Clock;
@@ -59,14 +63,14 @@ const MAX_LOCKS = 1_000_000;
 const MAC_PREFIX = 'A6C138';
 /** Maximum number of MACs drawn to find one with the wanted minute. */
 const MAX_MACS_TRIED = 100_000;
-/** With `periodMinute`, the first lock's Period Ping is between these minutes after it. */
+/** With `periodMinute`, the first lock's Period Ping (its daily ping) comes between these minutes after it. */
 const PERIOD_AFTER_MINUTES = { min: 2, max: 20 } as const;
 const MINUTES_OF_DAY = 24 * 60;
 const DEFAULT_START_EVERY_MS: Milliseconds = Seconds(10);
 
 /**
  * The MACs of a fleet, the same for the same seed and count. With `periodMinute` (of the UTC day), the first lock makes
- * its Period Ping 2 to 20 minutes after that minute, so that a demo which starts then shows a Period Ping.
+ * its Period Ping (its daily ping) 2 to 20 minutes after that minute, so that a demo which starts then shows one.
  *
  * @throws LockgateError `bad-count` for a count outside 1…1,000,000
  */

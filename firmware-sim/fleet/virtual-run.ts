@@ -34,7 +34,7 @@ export interface VirtualOptions
   /** When the run starts, ms since the epoch. */
   readonly startMs: number;
   readonly pace?: 'everyday' | 'lively';
-  /** The UTC minute near which the first lock makes its Period Ping; see `fleetMacs`. */
+  /** The first lock makes its Period Ping, its daily ping, soon after this minute of the UTC day; see `fleetMacs`. */
   readonly periodMinute?: number;
   /** Faults of the network between the locks and the sink; none by default. */
   readonly faults?: readonly FaultName[];

@@ -43,6 +43,7 @@ export function inferCoverage(trace: LockTrace, events: readonly InferredEvent[]
         waitingSinceMs = Math.min(waitingSinceMs, madeMs);
     }
     waitingSinceMs = Math.min(waitingSinceMs, windowOpenedMs(trace, connectedUntilMs, connection.connectedMs));
+    // Coverage is lost 1 ms before the wait starts, since with coverage the lock would have connected at once.
     if (connection.connectedMs - waitingSinceMs > MAX_IMMEDIATE_RECONNECT_MS)
       addGap(waitingSinceMs - 1, connection.connectedMs);
     const nextConnectMs = trace.connections[index + 1]?.connectedMs ?? Number.POSITIVE_INFINITY;
@@ -65,6 +66,7 @@ export function inferCoverage(trace: LockTrace, events: readonly InferredEvent[]
  */
 function windowOpenedMs({ header, uplinks }: LockTrace, fromMs: number, untilMs: number): number {
   const last = uplinks.findLast(({ madeMs }) => madeMs <= fromMs)?.uplink;
+  // An acknowledgement does not state the battery, so the lock's state is unknown.
   if (last === undefined || last.body.kind === 'ack') return Number.POSITIVE_INFINITY;
   const row = effectiveRow(POWER_MODEL, last.power, last.body.batteryPercent);
   const window = header?.highWindow ?? POWER_MODEL.highWindow;

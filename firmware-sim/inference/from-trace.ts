@@ -29,7 +29,7 @@ export interface TracedLock {
   readonly firmwareVersion: string;
   readonly flash: LockFlash;
   readonly world: World;
-  /** The minute of the UTC day at which the lock makes its Period Ping. */
+  /** The minute of the UTC day at which the lock makes its Period Ping, its daily ping. */
   readonly periodMinute: number;
   /** When the lock is switched on, ms since the epoch. */
   readonly startMs: number;
@@ -51,7 +51,7 @@ export interface TracedOptions {
 /** The version of a lock whose trace has no cellular ping, which would report one. Any version would do. */
 const DEFAULT_FIRMWARE_VERSION = '2.4.1';
 const DAY_MINUTES = 1440;
-/** A lock that sends nothing for longer than the longest interval between Period Pings was silent from the start. */
+/** A lock that sends nothing for longer than the longest interval between daily pings was silent from the start. */
 const MAX_SILENCE_MS = POWER_MODEL.bounds.periodOverdueAfter;
 /** From this level on the battery is not low (protocol.md §2). */
 const MIN_NOT_LOW_PERCENT = 10;
@@ -240,8 +240,8 @@ function lockStateOf({ header, uplinks, groundTruth }: LockTrace): Exclude<LockS
   const body = first?.uplink.body;
   if (body === undefined || body.kind === 'ack' || body.lockState === 'unknown')
     return firstChange?.type === 'lock-state' && firstChange.lockState === 'locked' ? 'unlocked' : 'locked';
-  const changed = body.kind === 'cellular' && body.reason === 'REASON_STATE_PING';
-  if (!changed) return body.lockState;
+  const isStateChange = body.kind === 'cellular' && body.reason === 'REASON_STATE_PING';
+  if (!isStateChange) return body.lockState;
   return body.lockState === 'locked' ? 'unlocked' : 'locked';
 }
 
@@ -261,7 +261,7 @@ function firmwareOf({ uplinks }: LockTrace): string {
   return DEFAULT_FIRMWARE_VERSION;
 }
 
-/** The flash of a lock that was in use before the trace. */
+/** The flash (the memory that survives a loss of power) of a lock that was in use before the trace. */
 function flashOf({ header, uplinks }: LockTrace, initialState: InitialState, shiftMs: number): LockFlash {
   const { power, batteryPercent, lockState } = initialState;
   const lastPeriodMs = header?.lastPeriodMs ?? null;

@@ -93,11 +93,11 @@ class MotionInference implements InferredMotion {
     if (before !== undefined && before.uplink.boot < uplink.boot) this.#onBoot(madeMs - 1);
     if (uplink.body.kind === 'ack') return;
     const { kind, reason } = uplink.body;
-    const tracked = trackingKindOf(uplink);
+    const trackingKind = trackingKindOf(uplink);
     if (kind === 'close_connection') this.#onClose(index);
     else if (kind === 'cellular' && reason === 'REASON_STATE_PING') this.#onShackleMoved(index, uplink.body);
-    else if (tracked !== null && kind === 'cellular') this.#onCellularPing(tracked, traced, before);
-    else if (tracked !== null) this.#onGpsPing(tracked, madeMs);
+    else if (trackingKind !== null && kind === 'cellular') this.#onCellularPing(trackingKind, traced, before);
+    else if (trackingKind !== null) this.#onGpsPing(trackingKind, madeMs);
   }
 
   /** The trace ends: ends the theft or ride if it was over by then. */

@@ -50,6 +50,7 @@ class ReceiverModel {
   #lastTrackingPingMs = NEVER;
   /** The theft or ride in progress. */
   #trackedSpan: TrackedSpan | null = null;
+  /** The boot number of the last uplink; −1 before the first. A boot switches the receiver off. */
   #boot = -1;
 
   constructor(trace: LockTrace, { spans, events }: InferredMotion) {

@@ -132,9 +132,9 @@ class SwitchInference {
    * The time of a change of settings or battery. A lock that falls silent sends its close-connection ping, or during a
    * theft the theft's ping, at that moment. A change that requires a connection makes the lock connect at once.
    *
-   * @param isSet whether settings changed, not only the battery
+   * @param hasNewSettings whether settings changed, not only the battery
    */
-  #powerChangeMs(traced: TracedUplink, isSet: boolean, wasSilent: boolean, isNowSilent: boolean): number {
+  #powerChangeMs(traced: TracedUplink, hasNewSettings: boolean, wasSilent: boolean, isNowSilent: boolean): number {
     const { madeMs, connectedMs } = traced;
     const { body } = traced.uplink;
     const { madeMs: lastMs, lastTheftPingMs } = this.#known;
@@ -142,11 +142,10 @@ class SwitchInference {
     const isInTheft = body.kind !== 'ack' && isTheft(body) && madeMs <= lastTheftPingMs + refreshEvery + TOLERANCE_MS;
     if (isNowSilent && !wasSilent && (body.kind === 'close_connection' || isInTheft)) return madeMs;
     if (connectedMs === null || connectedMs <= lastMs) return this.#justBefore(traced);
-    const opensConnection = opensKeptConnection(traced);
     const isSilenceOver = wasSilent && !isNowSilent;
-    return (opensConnection && (isSilenceOver || isSet)) || (isSilenceOver && connectedMs < madeMs)
-      ? connectedMs
-      : this.#justBefore(traced);
+    const causedConnection =
+      (opensKeptConnection(traced) && (isSilenceOver || hasNewSettings)) || (isSilenceOver && connectedMs < madeMs);
+    return causedConnection ? connectedMs : this.#justBefore(traced);
   }
 
   /**
@@ -157,13 +156,14 @@ class SwitchInference {
     const known = this.#known;
     const { madeMs } = traced;
     const beforeMs = this.#justBefore(traced);
-    const silentMs = Math.min(known.notSilentSinceMs, beforeMs) - 1;
+    // The last moment at which an unreported change can have happened.
+    const lastSilentMs = Math.min(known.notSilentSinceMs, beforeMs) - 1;
     if (isReported) {
-      if (lockState === known.lockState && silentMs > known.madeMs)
-        this.#add(silentMs, { type: 'lock-state', lockState: lockState === 'locked' ? 'unlocked' : 'locked' });
+      if (lockState === known.lockState && lastSilentMs > known.madeMs)
+        this.#add(lastSilentMs, { type: 'lock-state', lockState: lockState === 'locked' ? 'unlocked' : 'locked' });
       this.#add(madeMs, { type: 'lock-state', lockState });
     } else if (lockState !== known.lockState) {
-      const changedMs = Math.max(silentMs > known.madeMs ? silentMs : beforeMs - 1, known.madeMs);
+      const changedMs = Math.max(lastSilentMs > known.madeMs ? lastSilentMs : beforeMs - 1, known.madeMs);
       this.#add(changedMs, { type: 'lock-state', lockState });
     }
     known.lockState = lockState;

@@ -22,6 +22,7 @@ export interface TracedRunOptions {
   /** When the trace starts and ends, ms since the epoch. */
   readonly fromMs: number;
   readonly untilMs: number;
+  /** A note for readers of the run's trace. */
   readonly note: string;
   /** Whether to write also what, by inference from the trace, happened to the locks, as `world` events. */
   readonly world: boolean;
@@ -46,7 +47,7 @@ export function tracedLockOptions(traced: TracedLock): Omit<LockOptions, 'clock'
   };
 }
 
-/** A run of traced locks that the caller advances. Its own trace is written meanwhile. */
+/** A run of traced locks that the caller advances in steps. It writes a trace of what the simulated locks do. */
 export class TracedRun {
   readonly endMs: number;
   readonly #clock: VirtualClock;
@@ -119,8 +120,9 @@ export class TracedRun {
 /** The lock's entry in the header of the run's own trace. */
 function headerLockOf({ flash }: TracedLock): TraceLock {
   const { power, highWindow, lockState, lastPeriodMs } = flash;
-  const period = lastPeriodMs === NEVER ? null : lastPeriodMs;
-  return { power, highWindow, lockState, connected: false, lastPeriodMs: period };
+  // A lock without a daily ping has `NEVER` in its flash, and null in a header.
+  const lastPeriodOrNull = lastPeriodMs === NEVER ? null : lastPeriodMs;
+  return { power, highWindow, lockState, connected: false, lastPeriodMs: lastPeriodOrNull };
 }
 
 /**

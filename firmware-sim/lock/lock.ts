@@ -54,7 +54,7 @@ export interface LockOptions {
   readonly stepFunction?: StepFunction;
   /** How often the lock has booted before. Ignored if its flash has a boot counter. */
   readonly bootsBefore?: number;
-  /** The minute of the UTC day at which the lock makes its Period Ping, 0…1439. By default derived from the MAC. */
+  /** The minute of the UTC day of the lock's Period Ping (its daily ping), 0…1439. By default derived from the MAC. */
   readonly periodMinute?: number;
 }
 
@@ -87,7 +87,7 @@ export class Lock {
   /** The time of the input that is being processed. It may be before the clock's time. */
   // Initialised for speed: if a field was once undefined, V8 allocates a new number object at each assignment.
   #nowMs = 0;
-  /** The time of the last step. */
+  /** The time of the last step; −1 before the first. */
   #steppedAtMs = -1;
   /** When the lock must next be woken, as the last step returned. */
   #wakeAtMs = Number.POSITIVE_INFINITY;
@@ -217,6 +217,8 @@ export class Lock {
     const effects = this.#effects;
     const state = this.#state;
     const nowMs = this.#nowMs;
+    // Two short cuts of the healthy step function: an input that the lock only notes causes no step, and an answer of
+    // the link at the moment of the last step concerns only the connection.
     if (this.#isHealthy && nowMs < this.#wakeAtMs && noteInPlace(this.#model, state, input, nowMs)) return;
     if (this.#isHealthy && nowMs === this.#steppedAtMs && isLinkAnswer(input))
       this.#wakeAtMs = answerInPlace(this.#model, state, input, nowMs, effects);

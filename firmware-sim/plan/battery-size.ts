@@ -19,9 +19,7 @@ export interface BatterySize {
 export type UsedCharge = Readonly<Record<PowerCause, number>>;
 
 /** Everything that uses charge. */
-const CAUSES = [
-  ...(['idle', 'selfDischarge', 'modem', 'connect', 'send', 'gps', 'motor', 'tone', 'siren'] as const),
-] satisfies PowerCause[];
+const CAUSES: PowerCause[] = ['idle', 'selfDischarge', 'modem', 'connect', 'send', 'gps', 'motor', 'tone', 'siren'];
 
 /** Computes a value for each cause. */
 export function byCause(chargeOf: (cause: PowerCause) => number): UsedCharge {
@@ -41,6 +39,6 @@ export function meanBattery(
     (cause) => groupsWithBattery.reduce((sum, group) => sum + group.locks * group.used[cause], 0) / locks,
   );
   const mahPerDay = CAUSES.reduce((sum, cause) => sum + mean[cause], 0);
-  const usable = (POWER_DRAW.capacity.value * (100 - LOW_PERCENT)) / 100;
-  return { mahPerDay, byCause: mean, days: usable / mahPerDay };
+  const usableMah = (POWER_DRAW.capacity.value * (100 - LOW_PERCENT)) / 100;
+  return { mahPerDay, byCause: mean, days: usableMah / mahPerDay };
 }

@@ -81,22 +81,23 @@ export type ScenarioExpectation =
 
 type ExpectationKey = keyof ExpectationText;
 
+/** The keys that `ping` and `next` have in common. `next` has no `after`: it starts at the ping before it. */
+const PING_KEYS: readonly ExpectationKey[] = [
+  'until',
+  'within',
+  'every',
+  'give',
+  'for',
+  'count',
+  'at_least',
+  'at_most',
+  'with',
+  'arrives_after',
+];
 /** The kinds of expectations: the key that defines the kind, and the other allowed keys. `give` is a tolerance. */
 const KINDS: readonly { readonly key: ExpectationKey; readonly allowedKeys: readonly ExpectationKey[] }[] = [
-  {
-    key: 'ping',
-    allowedKeys: [
-      ...(['after', 'until', 'within', 'every', 'give', 'for', 'count', 'at_least', 'at_most', 'with'] as const),
-      'arrives_after',
-    ],
-  },
-  {
-    key: 'next',
-    allowedKeys: [
-      ...(['until', 'within', 'every', 'give', 'for', 'count', 'at_least', 'at_most', 'with'] as const),
-      'arrives_after',
-    ],
-  },
+  { key: 'ping', allowedKeys: ['after', ...PING_KEYS] },
+  { key: 'next', allowedKeys: PING_KEYS },
   { key: 'never', allowedKeys: ['after', 'until', 'with'] },
   { key: 'exactly', allowedKeys: ['after', 'until'] },
   { key: 'command', allowedKeys: ['after', 'until', 'within', 'result'] },
@@ -216,7 +217,7 @@ function readPing(
         : { span: every, tolerance: tolerance ?? DEFAULT_INTERVAL_TOLERANCE_MS, duration },
     atLeast: text.count ?? text.at_least ?? (text.at_most === undefined ? 1 : 0),
     atMost: text.count ?? text.at_most ?? Number.POSITIVE_INFINITY,
-    arrivesAfterMs: arrivesAfterMs,
+    arrivesAfterMs,
   };
 }
 
@@ -249,17 +250,20 @@ function readCarried(text: ExpectationText, context: ExpectationContext): Carrie
   return place === undefined ? undefined : { words, numbers, near: place };
 }
 
+/** Reads a number, null, or a relation and a number such as `< 10`. The schema has checked the syntax. */
 function comparisonOf(text: number | string | null): Comparison {
   if (typeof text !== 'string') return { relation: '=', value: text };
   const [, relation, value] = /^\s*(<=|>=|<|>|=)\s*(\S+)\s*$/.exec(text) ?? [];
   return { relation: relation as Comparison['relation'], value: Number(value) };
 }
 
+/** Reads a reason, and a type or nothing: `REASON_THEFT gps`. */
 function patternOf(text: string): PingPattern {
   const [reason = '', kind] = text.split(' ');
   return { reason, kind: (kind as Ping['kind'] | undefined) ?? null };
 }
 
+/** Reads an element of `exactly`: `REASON_THEFT gps`, `REASON_THEFT gps x3` or `REASON_THEFT gps repeated`. */
 function repeatedPingOf(text: string): RepeatedPing {
   const words = text.split(' ');
   const lastWord = words.at(-1) ?? '';

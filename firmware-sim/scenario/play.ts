@@ -158,6 +158,7 @@ export class ScenarioPlay {
       sequence: playedLock.phoneSequence,
       timeMs: atMs,
       power,
+      // A phone buffers no uplinks: none waits to be sent (`kept`), and none was discarded (`dropped`).
       kept: 0,
       dropped: 0,
       body: {

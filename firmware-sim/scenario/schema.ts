@@ -129,7 +129,7 @@ const With = objectWith(
 
 /** The syntax of a ping in an expectation, as a regular expression: a reason, then optionally a type. */
 const PING = `^(${REASONS.map(({ name }) => name).join('|')})( (cellular|gps|close_connection))?$`;
-const PING_EXPECTED = 'a reason such as REASON_THEFT, and cellular or gps after it where only those are meant';
+const PING_EXPECTED = 'a reason such as REASON_THEFT, optionally followed by cellular or gps to require that type';
 const Ping = Type.String({ pattern: PING, description: PING_EXPECTED, examples: ['REASON_THEFT cellular'] });
 const PingsInARow = Type.String({
   pattern: PING.replace(/\$$/, '( (x[1-9]\\d{0,3}|repeated))?$'),

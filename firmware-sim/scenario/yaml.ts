@@ -76,6 +76,7 @@ class NodeReader {
     if (!this.#lines.has(pointer)) this.#lines.set(pointer, this.#lineAt(node.range?.[0]));
     this.#nodes += 1;
     if (depth > MAX_DEPTH || this.#nodes > MAX_NODES) {
+      // Too many values are reported once, at the first value above the limit.
       if (depth > MAX_DEPTH) this.#addMistake(node, `more than ${MAX_DEPTH} levels: expected fewer`);
       else if (this.#nodes === MAX_NODES + 1) this.#addMistake(node, `more than ${MAX_NODES} values: expected fewer`);
       return null;

@@ -47,7 +47,10 @@ export interface StoryStart {
 const LEAD_TIME_MS: Milliseconds = Minutes(1);
 /** The day on which stories are run. Any day would do, since all times are shifted to the given start. */
 const STORY_DAY_MS = Days(20_000);
-/** Hours within the high window. The later one is used if the lock's Period Ping would fall into the story. */
+/**
+ * Hours of the day at which a story starts, both in the high window, in which a lock in mode HIGH stays connected. The
+ * later one is used if the lock's Period Ping, its daily ping, would fall into the story.
+ */
 const STORY_HOURS = [8, 14] as const;
 /** Longer than each story. */
 const MAX_STORY_MS: Milliseconds = Minutes(30);
@@ -139,6 +142,7 @@ function phonePing(
     sequence,
     timeMs: nowMs,
     power: world.initialState.power,
+    // A phone buffers no uplinks: none waits to be sent (`kept`), and none was discarded (`dropped`).
     kept: 0,
     dropped: 0,
     body: { kind: 'cellular', reason: 'PHONE', lockState, ...lastKnownState, position },

@@ -28,8 +28,8 @@ const SATURDAY = 6;
 /** Absences are drawn per span of this many days. */
 const SPAN_DAYS = 14;
 const AWAY_PROBABILITY = 0.06;
-/** A power of two. */
-const DAYS_KEPT = 4;
+/** How many days' rides are cached. A power of two, so that a day's slot is given by the day's lowest bits. */
+const CACHED_DAYS = 4;
 
 /** An ordinary working week. Hours are local time. */
 export class CommuterWeek implements DayPattern {
@@ -43,9 +43,9 @@ export class CommuterWeek implements DayPattern {
   readonly #outingProbability: number;
   /** The free weekday of a rider who works four days, 0 = Sunday; 7 means none. */
   readonly #freeDay: number;
-  /** The days whose rides were drawn last, and these rides: of consecutive days, as `next` looks at some again. */
-  readonly #days = new Array<number>(DAYS_KEPT).fill(Number.NaN);
-  readonly #rides = new Array<readonly Departure[]>(DAYS_KEPT).fill([]);
+  /** The cache: the days whose rides were drawn last, and these rides. `next` looks at the same days repeatedly. */
+  readonly #days = new Array<number>(CACHED_DAYS).fill(Number.NaN);
+  readonly #rides = new Array<readonly Departure[]>(CACHED_DAYS).fill([]);
   /** The span of days whose absence was drawn last, and the absence: from the first day up to the second, exclusive. */
   #span = Number.NaN;
   #awayDays: readonly [number, number] = [0, 0];
@@ -70,7 +70,7 @@ export class CommuterWeek implements DayPattern {
 
   /** The rides of a day, in order of time. */
   #ridesOf(day: number): readonly Departure[] {
-    const slot = day & (DAYS_KEPT - 1);
+    const slot = day & (CACHED_DAYS - 1);
     if (day !== this.#days[slot]) {
       this.#rides[slot] = this.#isAway(day) ? [] : this.#drawRides(day).sort((a, b) => a.atMs - b.atMs);
       this.#days[slot] = day;

@@ -68,10 +68,13 @@ function scriptedWorld(power: PowerSettings): World {
   return new ScriptedWorld(initialState, events, { position, speedMetersPerSecond: 0.5, directionDegrees: 0 });
 }
 
-/** How many locks of each kind the scripted fleet has, and how many locks the fleet in a generated world. */
+/**
+ * How many locks of each kind the scripted fleet has, and how many locks the fleet in a generated world: the first pair
+ * in `npm test`, the second in `npm run test:long`.
+ */
 const [LOCKS_OF_KIND, GENERATED_LOCKS] = byLength([1, 6], [2, 9]);
 
-/** The rules that the scripted fleet breaks. */
+/** The rules that the scripted fleet breaks if all its locks have these bugs. */
 function brokenByScript(...bugs: Bug[]): string[] {
   const worldOf = (_mac: string, index: number): World => scriptedWorld(KINDS[index % KINDS.length] ?? DEFAULT_POWER);
   const assignments = bugs.map((bug) => ({ bug, locks: null }));

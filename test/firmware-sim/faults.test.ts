@@ -20,6 +20,7 @@ const CAUSED_BY_NETWORK = ['not-closed', 'period-overdue', 'recovery-offline', '
  * that wait in its buffer, here over 100.
  */
 const CAUSED_BY_ALL_FAULTS = [...CAUSED_BY_NETWORK, 'sequence-gap'];
+/** With the pace `lively` much happens to the locks within an hour. */
 const FLEET = { locks: 9, days: 1, pace: 'lively' } as const;
 const ALL = parseFaults('all');
 
@@ -76,7 +77,11 @@ t.test('the step size of a run does not change its events', async (t) => {
   t.ok(traceWithStep(Minutes(7) + 1) === traceWithStep(Days(1)));
 });
 
-/** The uplinks that the diaries say were made and not discarded (content by key), and those that arrived. */
+/**
+ * The uplinks that the diaries say were made and not discarded (content by key), those that the diaries say were
+ * acknowledged, and those that arrived. An uplink that arrives repeatedly may have several contents, if there is a
+ * fault.
+ */
 interface UplinkRecords {
   readonly made: Map<string, string>;
   readonly acknowledged: Set<string>;

@@ -33,6 +33,7 @@ import { START_MS } from '../helpers/pair/judged-uplinks.js';
 import { openStore } from '../helpers/store/new-store.js';
 import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
 
+/** The first number in `npm test`, the second in `npm run test:long`. */
 const LOCKS = byLength(200, 1000);
 const SHARE_LATE = 0.2;
 const SHARE_REPEATED = 0.2;
@@ -86,6 +87,7 @@ interface FinalState {
   readonly eventIds: readonly string[];
   readonly repeats: number;
   readonly states: readonly unknown[];
+  /** The findings that depend only on an uplink's content. */
   readonly findings: readonly string[];
   /** Uplinks whose `buffered` is not what the wait between making and receiving them demands. */
   readonly wronglyBuffered: readonly string[];
@@ -174,6 +176,7 @@ async function arrive(
   random: Prng,
 ): Promise<FinalState> {
   const parts = await GatewayParts.open(test, provisioned);
+  /** How many uplinks the ingest refused. */
   let errors = 0;
   const answer = (error?: Error): void => {
     if (error !== undefined) errors += 1;
@@ -195,7 +198,7 @@ async function arrive(
     }
   }
   await parts.end();
-  if (errors > 0) throw new Error(`${errors} uplinks were not taken`);
+  if (errors > 0) throw new Error(`${errors} uplinks were refused`);
   const finalState = await readFinalState(parts);
   await parts.store.close();
   return finalState;
@@ -307,7 +310,9 @@ function reasonOf(body: FleetUplink['uplink']['body']): string {
   return body.kind === 'ack' ? '' : body.reason;
 }
 
+/** The first number in `npm test`, the second in `npm run test:long`. */
 const MQTT_LOCKS = byLength(15, 50);
+/** Over how many connections, one after another, a lock sends its uplinks. */
 const CONNECTIONS = 3;
 
 t.test('over MQTT each ping reaches the merchant under a single id', async (t) => {
@@ -358,6 +363,7 @@ t.test('over MQTT each ping reaches the merchant under a single id', async (t) =
   t.same([...idsByKey.keys()].sort(), pings.map(([key]) => key).sort(), `${pings.length} pings, and no others`);
   t.ok(
     [...idsByKey.values()].every((ids) => ids.size === 1) && [...keysById.values()].every((keys) => keys.size === 1),
+    'each ping has one webhook id, and each id belongs to one ping',
   );
   t.equal(receiver.requests.length, pings.length, 'a receiver that answers gets each ping once');
   t.ok(receiver.requests.some(({ json }) => String(json.reason).startsWith('REASON_UNRECOGNIZED_')));

@@ -15,7 +15,10 @@ import { type HealthyRun, healthyRun, rulesUnexplained } from '../helpers/sim/he
 import { RUN_STARTS_MS } from '../helpers/sim/judged-run.js';
 import { WorldTruth } from '../helpers/sim/world-truth.js';
 
-/** A small fleet in which most bugs show. test/long has 40 locks over 15 days. */
+/**
+ * A small fleet in which most bugs show. test/long has 40 locks over 15 days. Here and below, `byLength` picks the
+ * first value in `npm test` and the second in `npm run test:long`.
+ */
 const EVERYDAY = { ...byLength({ locks: 10, days: 2.2 }, { locks: 25, days: 3 }), pace: 'everyday' } as const;
 /** For bugs that need a lock in a rare state, airplane mode or low battery: the smallest fleet with enough of them. */
 const WITH_RARE_STATES = { locks: 25, days: 3, pace: 'everyday' } as const;
@@ -77,9 +80,9 @@ function breaksOnlyItsRules(t: Test, bug: Bug, run: HealthyRun): void {
 
 t.test('in a mixed fleet with commands only the rules of a bug find the bug', async (t) => {
   for (const bug of BUGS.filter(({ name }) => !(name in OMITTED_FUNCTIONS))) {
-    const calm = NEEDS_RARE_STATES.includes(bug.name) ? WITH_RARE_STATES : EVERYDAY;
+    const withoutThefts = NEEDS_RARE_STATES.includes(bug.name) ? WITH_RARE_STATES : EVERYDAY;
     const run = healthyRun({
-      ...(bug.needs?.includes('thefts') ? WITH_THEFTS : calm),
+      ...(bug.needs?.includes('thefts') ? WITH_THEFTS : withoutThefts),
       ...{ seed: 1, commandsPerDay: 1, bug },
     });
     breaksOnlyItsRules(t, bug, run);

@@ -135,6 +135,7 @@ const unlockedAt = (span: number): WorldEvent => ({
   change: { type: 'lock-state', lockState: 'unlocked' },
 });
 
+/** The received uplinks as text, such as `1/2 gps`: boot number, sequence number and type. */
 function uplinks(recording: RecordingBroker): string[] {
   return recording.received.map((hex) => {
     const uplink = decodeUplink(Buffer.from(hex, 'hex'));
@@ -359,11 +360,11 @@ t.test('an uplink that is cut in the middle is not received, and is sent again c
   const sockets = socketsOf(recording);
   // Less than any PUBLISH with an uplink.
   const bytesBeforeCut = 20;
-  let cuts = 1;
+  let remainingCuts = 1;
   const { clock, until } = watch(t, recording, [unlockedAt(Seconds(1))], SECRET, (link) => {
     const publish = link.publish.bind(link);
     link.publish = (uplink) => {
-      if (cuts-- > 0) link.breakConnection(bytesBeforeCut);
+      if (remainingCuts-- > 0) link.breakConnection(bytesBeforeCut);
       publish(uplink);
     };
   });

@@ -23,6 +23,7 @@ const track = (...points: string[]): string => gpx('<trk><trkseg>', ...points, '
 const trackPoint = (lat: number, lon: number, time?: string): string =>
   `<trkpt lat="${lat}" lon="${lon}">${time === undefined ? '' : `<time>${time}</time>`}</trkpt>`;
 
+// The files are called "ride" in errors.
 const parse = (text: string) => parseRouteFile(text, 'ride');
 const places = (text: string) =>
   parse(text).points.map(({ latitudeDegrees, longitudeDegrees }) => [latitudeDegrees, longitudeDegrees]);
@@ -254,8 +255,8 @@ t.test('a recorded ride has the recorded times, speeds and stops', async (t) => 
   const ride = path.ride({ startMs: 5000, speedMetersPerSecond: 99 });
   t.equal(ride.endMs, 405_000);
   t.ok(Math.abs(ride.at(50_000).speedMetersPerSecond - metersApart(a, b) / 100) < 0.02);
-  t.same(ride.stops(15_000), [{ startMs: 105_000, endMs: 165_000 }]);
-  t.same(ride.stops(61_000), []);
+  t.same(ride.stops(15_000), [{ startMs: 105_000, endMs: 165_000 }], 'the stop of 60 s');
+  t.same(ride.stops(61_000), [], 'no stop lasts 61 s');
   // The way back is the recording of 400 s in reverse: it stops from 400 − 160 to 400 − 100 s.
   const rideBack = path.ride({ startMs: 0, speedMetersPerSecond: 99, isBack: true });
   t.same(rideBack.stops(15_000), [{ startMs: 240_000, endMs: 300_000 }]);

@@ -27,7 +27,7 @@ t.test('durations, distances and moments are read from text', async (t) => {
     ['10', undefined],
     ['-5 s', undefined],
     ['5 parsecs', undefined],
-    // At most 3660 days are taken.
+    // At most 3660 days are accepted.
     ['4000 days', undefined],
     ['', undefined],
     // A property that every object has, also the table of units.
@@ -40,7 +40,7 @@ t.test('durations, distances and moments are read from text', async (t) => {
     ['400 m', 400],
     ['1.5 km', 1500],
     ['0 m', undefined],
-    // At most 200 km are taken.
+    // At most 200 km are accepted.
     ['201 km', undefined],
     ['2 miles', undefined],
   ];

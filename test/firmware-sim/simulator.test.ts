@@ -255,7 +255,8 @@ t.test('a connection that the lock abandons ends one and a half keepalives after
   link.connect();
   clock.advance(Seconds(12));
   gateway.send(MODEL_LOCK_MAC, { id: 1, expiresMs: NOON_MS + Hours(1), command: { type: 'unlock' } });
-  // The lock gives up when a PINGREQ is due: the last packet is its acknowledgement of the command.
+  // The keepalive is 5 min. The lock gives up when a PINGREQ is due, 5 min after its last packet, the acknowledgement
+  // of the command. The connection ends 7.5 min after that packet.
   clock.advance(Minutes(5));
   link.abandon();
   clock.advance(Minutes(10));
@@ -298,7 +299,7 @@ t.test('a virtual clock runs timers in order of time, in whatever order they wer
   const ran: number[] = [];
   const delays = Array.from({ length: 500 }, () => prng.integer(0, 300));
   for (const delay of delays) clock.after(delay, () => ran.push(clock.now()));
-  clock.after(50, () => t.fail('called off')).cancel();
+  clock.after(50, () => t.fail('a cancelled timer ran')).cancel();
   // Some timers are due later than this.
   clock.run(1200);
   const due = delays.map((delay) => 1000 + delay).filter((atMs) => atMs <= 1200);

@@ -47,7 +47,10 @@ const OWED_AT_CLOSE_WITHIN = Seconds(90);
 /** With more events than this, the shadow starts again, at a moment when the lock is not connected. */
 const MAX_EVENTS = 4_000;
 const MINUTES_OF_DAY = 1440;
-/** How long after 24 h the first daily ping is due if no earlier one is known: it may come at any minute of the day. */
+/**
+ * If no daily ping is known, the lock counts as having made one this long after the shadow's start. So the first one is
+ * due 25 h after the start, as it may come at any minute of the day.
+ */
 const FIRST_PERIOD_DELAY = Minutes(60);
 
 /** See the head of this file. */
@@ -80,7 +83,7 @@ export class LockShadow {
     return this.#events !== null;
   }
 
-  /** How many uplinks of the lock the shadow has taken. */
+  /** How many uplinks of the real lock were added. */
   get uplinks(): number {
     return this.#uplinks;
   }
@@ -92,15 +95,18 @@ export class LockShadow {
 
   /** Takes the next event of the lock. */
   add(event: TraceEvent): void {
-    if (this.#events === null && !this.#canStartWith(event)) return;
+    if (this.#events === null && !this.#tryToStart(event)) return;
     const { atMs } = event;
     this.#events ??= [{ event: 'tick', atMs }];
     this.#events.push(event);
     if (isOwnUplink(event)) this.#uplinks += 1;
   }
 
-  /** Whether the shadow of a lock that was found connected can start with this event. */
-  #canStartWith(event: TraceEvent): boolean {
+  /**
+   * Starts the shadow of a lock that was found connected, if this event allows it. Returns whether the event is to be
+   * added. A disconnect starts the shadow and is not added, since it ends the connection of the time before.
+   */
+  #tryToStart(event: TraceEvent): boolean {
     this.#lock = { ...lockAfter(this.#lock, event), connected: false };
     this.#fromMs = event.atMs;
     if ('source' in event && event.source === 'phone') return false;
@@ -129,9 +135,8 @@ export class LockShadow {
 
   /** Infers the events around the lock, runs the simulated lock, and compares the uplinks of both. */
   #differences(events: readonly TraceEvent[], nowMs: number): ShadowDifference[] {
-    // If no daily ping is known, its minute of the day is unknown. So the first one is due after 25 h.
-    const isUnknown = this.#lock.lastPeriodMs === null && !events.some(isPeriodPing);
-    const lock = isUnknown ? { ...this.#lock, lastPeriodMs: this.#fromMs + FIRST_PERIOD_DELAY } : this.#lock;
+    const isMinuteUnknown = this.#lock.lastPeriodMs === null && !events.some(isPeriodPing);
+    const lock = isMinuteUnknown ? { ...this.#lock, lastPeriodMs: this.#fromMs + FIRST_PERIOD_DELAY } : this.#lock;
     const reader = new LockTraceReader({ note: '', locks: new Map([[this.#mac, lock]]) });
     for (const event of onReceiptClock(events)) reader.add(event);
     reader.add({ event: 'tick', atMs: Math.max(nowMs, events.at(-1)?.atMs ?? nowMs) });

@@ -48,7 +48,15 @@ export class LockBattery {
   #pluggedFromMs = Number.POSITIVE_INFINITY;
   #pluggedUntilMs = Number.POSITIVE_INFINITY;
   readonly #usedMah: Record<PowerCause, number> = {
-    ...{ idle: 0, selfDischarge: 0, modem: 0, connect: 0, send: 0, gps: 0, motor: 0, tone: 0, siren: 0 },
+    idle: 0,
+    selfDischarge: 0,
+    modem: 0,
+    connect: 0,
+    send: 0,
+    gps: 0,
+    motor: 0,
+    tone: 0,
+    siren: 0,
   };
 
   constructor({ startMs, percent, speedup = 1 }: LockBatteryOptions) {
@@ -209,10 +217,10 @@ export class LockBattery {
       const flow = this.#flowMa(atMs);
       const untilMs = this.#nextChargerChangeMs(atMs);
       const nextPercent = this.#percent + (flow > 0 ? 1 : -1);
-      const leftMs = Math.max(0, ((nextPercent * PERCENT_MAH - charge) / flow) * Hours(1));
+      const untilChange = Math.max(0, ((nextPercent * PERCENT_MAH - charge) / flow) * Hours(1));
       const isInRange = nextPercent >= MIN_PERCENT && nextPercent <= 100;
-      if (isInRange && atMs + leftMs <= untilMs) {
-        this.#nextAtMs = Math.max(Math.ceil(atMs + leftMs), this.#lastEffectMs);
+      if (isInRange && atMs + untilChange <= untilMs) {
+        this.#nextAtMs = Math.max(Math.ceil(atMs + untilChange), this.#lastEffectMs);
         this.#nextPercent = nextPercent;
         return;
       }

@@ -1,6 +1,7 @@
 /**
- * The battery of an e-bike. Its motor drains it with the distance ridden; its rider charges it
- * between rides, once little is left. Pure but for the given random numbers.
+ * The battery of an e-bike, for simulated worlds. The motor of the bicycle drains it with the distance ridden; the
+ * rider charges it between rides, once little is left. The lock only measures its voltage. Random only by the given
+ * `prng`.
  */
 import type { Prng } from '../../prng.js';
 

@@ -76,7 +76,7 @@ class GpxReader {
     if (this.#openElements.length === 0) this.#checkRootElement(name);
     if (this.#openElements.length >= MAX_DEPTH)
       throw this.#errorAt('elements are nested too deeply', `at most ${MAX_DEPTH} levels`);
-    // An element with another prefix is an extension.
+    // An element with another prefix is an extension. The question mark keeps its name from equalling one of GPX.
     const localName = name.startsWith(this.#prefix) ? name.slice(this.#prefix.length) : `?${name}`;
     this.#openElements.push(localName);
     if (localName === 'trkpt' || localName === 'rtept') this.#point = this.#pointOf(localName, attributes);

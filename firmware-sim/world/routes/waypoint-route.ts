@@ -153,12 +153,12 @@ class WaypointRoute implements Route {
   readonly meters: number;
   readonly end: Motion;
   readonly #path: WaypointPath;
-  readonly #speed: number;
+  readonly #speedMetersPerSecond: number;
   readonly #isBack: boolean;
 
   constructor(path: WaypointPath, { startMs, speedMetersPerSecond, isBack = false }: WaypointRide) {
     this.#path = path;
-    this.#speed = speedMetersPerSecond;
+    this.#speedMetersPerSecond = speedMetersPerSecond;
     this.#isBack = isBack;
     this.startMs = startMs;
     this.meters = path.meters;
@@ -169,11 +169,11 @@ class WaypointRoute implements Route {
 
   at(atMs: number): Motion {
     if (atMs >= this.endMs) return this.end;
-    return this.#path.at(atMs - this.startMs, this.#speed, this.#isBack);
+    return this.#path.at(atMs - this.startMs, this.#speedMetersPerSecond, this.#isBack);
   }
 
   stops(minimumMs: number): Stop[] {
-    const durationMs = this.#path.durationMs(this.#speed);
+    const durationMs = this.#path.durationMs(this.#speedMetersPerSecond);
     const stopsOfPath = this.#path.stops().filter(({ startMs, endMs }) => endMs - startMs >= minimumMs);
     const ordered = this.#isBack
       ? stopsOfPath

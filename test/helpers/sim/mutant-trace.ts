@@ -25,6 +25,7 @@ interface Numbered {
  * Messages of phones are unchanged.
  */
 export function mutantOf(lines: readonly string[], mutate: Mutation): string[] {
+  /** The sequence numbers of the omitted pings, by MAC and boot number. */
   const omittedByBoot = new Map<string, number[]>();
   const mutated = lines.map((line) => {
     const event = JSON.parse(line) as PingLine & { readonly event?: string };

@@ -35,7 +35,7 @@ const STEP_TIMEOUT_SECONDS = 30;
 /** The line in which the lock says, at a time, when it next wants to wake. */
 const WAKE_LINE = /^at (\d+) wake (\d+|never)$/;
 
-/** One run of an example lock with its gateway. */
+/** One run of an example lock with its gateway. Test code calls `start`, then `live` any number of times. */
 export class SteppedLock {
   readonly #options: SteppedLockOptions;
   readonly #changeSignal = new ChangeSignal();

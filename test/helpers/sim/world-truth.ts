@@ -3,7 +3,7 @@
  * explains a warning of the judge. A warning is explained if the lock was cut off within the time that the rule looks
  * at, or if the lock could not announce its state. Must not use code of the judge, whose findings this file tests.
  */
-import { Hours, type Milliseconds, Minutes, Seconds } from '../../../proto/clock.js';
+import { Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import type { RuleName } from '../../../proto/power/rules.js';
 import type { TraceHeader, TraceWorld } from '../../../proto/trace/trace.js';
 import type { Mac } from '../../../proto/wire/mac.js';
@@ -97,7 +97,7 @@ function silenceReason({ airplane, low, uncovered }: LockTruth, atMs: number): s
   return null;
 }
 
-function overlaps(spans: readonly Span[], fromMs: number, toMs: Milliseconds): boolean {
+function overlaps(spans: readonly Span[], fromMs: number, toMs: number): boolean {
   return spans.some((span) => span.fromMs <= toMs && span.toMs >= fromMs);
 }
 
