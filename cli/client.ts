@@ -1,6 +1,7 @@
 /**
- * The HTTP client of the gateway's operator interface. It takes the gateway's address and token from flags, else from
- * the environment, else from the data folder, where `serve` writes them.
+ * The HTTP client of the gateway's operator interface (interfaces.md §4), which all commands that talk to a running
+ * gateway use. It takes the gateway's address and token from flags, else from the environment, else from the data
+ * folder, where `serve` writes them.
  */
 import { readFileSync } from 'node:fs';
 import { request as httpRequest, type IncomingMessage } from 'node:http';

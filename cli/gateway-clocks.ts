@@ -7,11 +7,11 @@ import { readFutureTime, readPastTime } from './terminal/time-text.js';
 
 /** The present by each of the gateway's clocks, ms since the epoch. */
 export interface GatewayClocks {
-  /** Receipts, presence, commands, and reasons why the gateway is not ready. */
+  /** For receipts, the presence of locks (online, asleep, late), commands, and reasons why the gateway is not ready. */
   readonly runMs: number;
-  /** Credentials, users, merchants, notices and the audit log. */
+  /** For credentials, users, merchants, notices and the audit log. */
   readonly dateMs: number;
-  /** Attempts of webhooks, and the gateway's start. */
+  /** For attempts of webhooks, and the gateway's start. */
   readonly machineMs: number;
 }
 

@@ -31,7 +31,11 @@ exports.loadBundle = (file, { keepsCode, codeFile = `${file}.code` }) => {
   if (keepsCode !== 'never' && (code === undefined || script.cachedDataRejected)) {
     const write = () => writeCode(codeFile, script);
     if (keepsCode === 'at-exit') process.once('exit', write);
-    setTimeout(() => process.removeListener('exit', write) && write(), KEEP_AFTER_MS).unref();
+    const writeNow = () => {
+      process.removeListener('exit', write);
+      write();
+    };
+    setTimeout(writeNow, KEEP_AFTER_MS).unref();
   }
   const ownUrl = pathToFileURL(file).href;
   const fileUrl = (name) => pathToFileURL(path.join(root, name)).href;

@@ -32,7 +32,7 @@ export function shrinkMapData(fileName, text) {
   });
 }
 
-/** The points of an arc, degrees. The file has each as its distance from the one before. */
+/** The points of an arc as [longitude, latitude], degrees. The file has each as its distance from the one before. */
 function toDegrees(arc, { scale, translate }) {
   let x = 0;
   let y = 0;

@@ -1,4 +1,4 @@
-/** Prints labels with a text each, as in `lockgate status`. A text that is too wide goes on below itself. */
+/** Prints labels with a text each, as in `lockgate status`. A text that is too wide continues below its start. */
 import { print, terminalWidth } from './output.js';
 import { widthOf } from './text-width.js';
 import { wrapWords } from './word-wrap.js';

@@ -39,6 +39,7 @@ export class LineSink {
 
   /** Adds whole lines with their line breaks. The bytes may be reused afterwards. */
   writeBytes(lines: Uint8Array): void {
+    // Few lines are collected like single ones; `write` adds the last line break. Many are written as they are.
     const isFewBytes = lines.length < this.#chunkCharacters;
     if (isFewBytes && lines.length > 0)
       this.write(Buffer.from(lines.buffer, lines.byteOffset, lines.length - 1).toString());

@@ -185,7 +185,8 @@ export const sendAfterClosePing: StepWrapper = (healthy) => (model, state, input
 
 /**
  * The lock closes each connection first and sends the close-connection ping afterwards. Only a gateway that accepts
- * uplinks without a connection receives that ping, so the bug exists in virtual runs only.
+ * uplinks without a connection receives that ping, so the bug exists only in virtual runs, which simulate locks without
+ * MQTT.
  */
 export function sendClosePingTooLate(open: OpenLink): OpenLink {
   return (mac, events) => {

@@ -40,7 +40,10 @@ export interface Bug {
   readonly needs?: readonly BugNeed[];
   /** Gives the lock's behaviour the bug. */
   readonly wrapStep?: StepWrapper;
-  /** Gives the lock's connection the bug. No MQTT server accepts that, so the bug exists only in virtual runs. */
+  /**
+   * Gives the lock's connection the bug. No MQTT server accepts that, so the bug exists only in virtual runs, which
+   * simulate locks without a gateway.
+   */
   readonly wrapVirtualLink?: (open: OpenLink) => OpenLink;
 }
 

@@ -1,6 +1,7 @@
 /**
  * The firmware bugs that can be switched on in simulated locks, and which locks of a fleet have them. A lock with a bug
- * breaks only those rules of the judge (proto/power/rules.ts) that the bug's row names.
+ * breaks only those rules of the judge, the check of a lock's messages (proto/power/rules.ts), that the bug's row
+ * names.
  *
  * A bug shows only in the situation that it affects: a bug in thefts does not show in a fleet without thefts
  * (bug-visibility.ts). Bugs can be combined; then one bug may hide another.

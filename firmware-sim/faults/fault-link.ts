@@ -17,6 +17,7 @@ export interface FaultConditions {
   isOn(fault: FaultName): boolean;
 }
 
+/** The link to wrap, and where its faults come from. */
 export interface FaultLinkOptions {
   readonly conditions: FaultConditions;
   readonly prng: Prng;

@@ -10,6 +10,7 @@ import { Prng } from '../prng.js';
 import { type FaultConditions, FaultLink } from './fault-link.js';
 import { FAULT_PARAMETERS, type FaultName } from './faults.js';
 
+/** The faults to switch on, and from what they are drawn. */
 export interface FaultNetworkOptions {
   readonly seed: string | number;
   /** The locks' clock: times and durations of faults are in the time of the run. */

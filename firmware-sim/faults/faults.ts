@@ -7,6 +7,7 @@ import { Hours, Minutes, Seconds } from '../../proto/clock.js';
 import { didYouMean } from '../../proto/did-you-mean.js';
 import { LockgateError } from '../../proto/errors.js';
 
+/** The names of the faults; the table below says what each does. */
 export type FaultName =
   | 'lost-connect'
   | 'lost-puback'

@@ -47,7 +47,8 @@ function addUplinks(bodyAfter: (uplink: Uplink, state: Draft) => Ping | CommandA
 }
 
 /**
- * Makes an uplink that waits behind all others, or is sent at once if none waits. Does nothing if the buffer is full.
+ * Makes an uplink that waits behind all others, or is sent at once if none waits. Does nothing if the lock's buffer,
+ * the list of waiting uplinks, is full.
  */
 function addUplink(
   { bufferUplinks }: PowerModel,

@@ -41,6 +41,7 @@ export interface TracedLock {
   readonly pings: readonly PingUplink[];
 }
 
+/** How the locks are to be made. */
 export interface TracedOptions {
   /** Whether the caller sends the trace's commands again. Otherwise their effects become events of the world. */
   readonly commandReplay: CommandReplay;

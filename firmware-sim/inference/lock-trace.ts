@@ -42,7 +42,9 @@ export interface TracedConnection {
   lastActivityMs: number;
 }
 
+/** A command that the gateway sent to the lock. */
 export interface TracedCommand {
+  /** When it was sent, ms since the epoch. */
   readonly atMs: number;
   readonly id: number;
   readonly command: Command;

@@ -181,7 +181,7 @@ class MotionInference implements InferredMotion {
     return otherFix === undefined ? null : otherFix.madeMs - 1;
   }
 
-  /** Whether a Period Ping in this span had to wait for its fix, which means no GPS reception. */
+  /** Whether a Period Ping (the daily ping) in this span had to wait for its GPS fix: then there was no reception. */
   #hadNoReception(fromMs: number, untilMs: number): boolean {
     return this.#trace.uplinks.some((traced) => {
       const { madeMs, uplink } = traced;
@@ -255,7 +255,8 @@ class MotionInference implements InferredMotion {
     const trafficMs = Math.max(before?.madeMs ?? 0, before?.atMs ?? 0);
     if (madeMs - trafficMs <= closeAfterIdle + GPS_TOLERANCE_MS || madeMs > lastCellMs + refreshEvery + TOLERANCE_MS)
       return false;
-    // At a full minute the high window may have ended, which also closes the connection.
+    // The high window, in which a lock in HIGH stays connected, ends at a full minute. Its end may have caused the
+    // close.
     if (uplink.power.mode === 'HIGH' && madeMs % Seconds(60) === 0) return false;
     return !this.#trace.uplinks.some(({ madeMs: atMs, uplink: { body } }) => {
       const startsSearch = body.kind === 'cellular' && SEARCH_REASONS.has(body.reason);

@@ -41,7 +41,7 @@ class ReceiverModel {
   #failedSearchEndMs = NEVER;
   /** The time of the last fix, ms since the epoch. */
   #lastFixMs = NEVER;
-  /** Until when the GPS ping of a state change, and that of a Period Ping, wait for a fix. */
+  /** Until when the GPS ping of a state change, and that of a Period Ping (the daily ping), wait for a fix. */
   #stateUntilMs = NEVER;
   #periodUntilMs = NEVER;
   /** Until when a theft or ride searches for a fix. */

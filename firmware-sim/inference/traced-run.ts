@@ -17,6 +17,7 @@ import { TraceRecorder } from '../trace/trace-recorder.js';
 import { VirtualClock } from '../virtual-clock.js';
 import type { TracedLock } from './from-trace.js';
 
+/** The locks to run, and what to write of the run. */
 export interface TracedRunOptions {
   readonly locks: readonly TracedLock[];
   /** When the trace starts and ends, ms since the epoch. */
@@ -74,7 +75,7 @@ export class TracedRun {
         ...tracedLockOptions(traced),
         clock,
         openLink: gateway.open,
-        // The diary receives everything that happens to the lock and that it does.
+        // The diary, the lock's own log, receives everything that happens to the lock and that it does.
         diary: (mac, atMs, entry) => {
           if (entry.type === 'did' && entry.effect.type === 'made') options.made(mac, entry.effect.uplink);
           if (options.world) recorder.world(mac, atMs, entry);

@@ -54,14 +54,19 @@ export class CommandQueue {
     this.#sendSoon(lock);
   }
 
+  /** The lock has connected. It gets commands only after its first uplink. */
   connected(mac: Mac): void {
     this.#reset(this.#queueOf(mac));
   }
 
+  /** The lock's connection has ended. Commands wait for the next one. */
   disconnected(mac: Mac): void {
     this.#reset(this.#queueOf(mac));
   }
 
+  /**
+   * An uplink has arrived: the acknowledgement of a command, or a ping, which shows whether the lock takes commands.
+   */
   uplink(mac: Mac, { body, power }: Uplink): void {
     const lock = this.#queueOf(mac);
     if (body.kind === 'ack') {

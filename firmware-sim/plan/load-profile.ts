@@ -9,6 +9,7 @@ import type { VirtualSink } from '../fleet/virtual-run.js';
 export const HOURS_OF_DAY = 24;
 const MINUTES_OF_HOUR = 60;
 
+/** What is measured. */
 export interface LoadProfileOptions {
   /** How many locks of the fleet each simulated lock represents. */
   readonly weights: ReadonlyMap<Mac, number>;
@@ -26,7 +27,7 @@ interface LockPresence {
   readonly connectedMs: Float64Array;
 }
 
-/** Receives the events of a virtual run, in the order of time, and counts them. */
+/** Receives the events of a virtual run (a simulation without a gateway), in the order of time, and counts them. */
 export class LoadProfile implements VirtualSink {
   /** The number of connects in each measured minute. */
   readonly connects: Float64Array;

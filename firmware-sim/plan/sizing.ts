@@ -1,7 +1,8 @@
 /**
- * Estimates the load of a planned fleet: a virtual run measures connections, connects and uplinks by hour of the day,
- * and traffic and batteries by part of the mix. The mix says which kinds of locks the fleet has; its parts are the
- * strata of the sample (sample.ts). The CLI computes prices (cli/commands/sim/plan/price.ts).
+ * Estimates the load of a planned fleet: a virtual run, a simulation without a gateway, measures connections, connects
+ * and uplinks by hour of the day, and traffic and batteries by part of the mix. The mix says which kinds of locks the
+ * fleet has; its parts are the strata of the sample (sample.ts). The CLI computes prices
+ * (cli/commands/sim/plan/price.ts).
  *
  * The measurement starts a day after the run. All locks of a run are switched on at the same moment, unlike the locks
  * of a real fleet. If the first day were measured, these first connects would be the peak of every run.

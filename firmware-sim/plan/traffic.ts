@@ -1,6 +1,6 @@
 /**
- * Counts the traffic of each lock in a virtual run as the gateway would meter it, with the sizes of wire-size.ts:
- * connections, messages, keepalives and bytes.
+ * Counts the traffic of each lock in a virtual run, a simulation without a gateway, as the gateway would meter it:
+ * connections, messages, keepalives and bytes, with the sizes of wire-size.ts.
  *
  * A lock sends a PINGREQ after each keepalive interval without other traffic (MQTT 3.1.1, 3.1.2.10). Simulated locks
  * report no event for that, so the number of PINGREQs is computed from the silence before each event.

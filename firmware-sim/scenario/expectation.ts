@@ -67,6 +67,11 @@ export interface ExpectedPing extends Expected {
   readonly arrivesAfterMs: number | null;
 }
 
+/**
+ * An expectation of a scenario. `never`: no such ping comes. `exactly`: these pings come, and no others. `command`: a
+ * command reaches the lock, with this result. `connected`: the lock is connected all the time. `silent`: it neither
+ * connects nor makes a ping.
+ */
 export type ScenarioExpectation =
   | ExpectedPing
   | (Expected & { readonly kind: 'never'; readonly pattern: PingPattern; readonly carried: CarriedValues })

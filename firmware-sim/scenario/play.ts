@@ -26,6 +26,7 @@ export interface Actors {
   phone(mac: Mac, uplink: PingUplink, acknowledged: () => void): void;
 }
 
+/** The scenario to play, and how its locks reach a gateway. */
 export interface ScenarioPlayOptions {
   readonly scenario: Scenario;
   readonly seed: string;

@@ -395,8 +395,8 @@ function isDayOf(days: string, midnightMs: number): boolean {
 }
 
 /**
- * Whether a live run must use the scenario's hours of the day. This is so if the scenario uses mode HIGH, whose
- * connection depends on the hour.
+ * Whether a live run (against a gateway, shifted to the present) must use the scenario's hours of the day. This is so
+ * if the scenario uses mode HIGH, whose connection depends on the hour.
  */
 function isBoundToHours(locks: readonly ScenarioLock[], events: readonly ScenarioEvent[]): boolean {
   return (

@@ -17,7 +17,7 @@ export interface Scenario {
   /** What the scenario shows, in one sentence. */
   readonly description: string;
   readonly seed: string;
-  /** The time of the scenario's start and end, ms since the epoch. A live run shifts both. */
+  /** The time of the scenario's start and end, ms since the epoch. A live run, against a gateway, shifts both. */
   readonly startMs: number;
   readonly endMs: number;
   readonly city: City;

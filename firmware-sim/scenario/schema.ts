@@ -199,7 +199,7 @@ export const SCENARIO_SCHEMA = objectWith(
   'a scenario: description, lasts, locks, and mostly places, events and expect',
 );
 
-/** A file that conforms to the schema. */
+/** A file that conforms to the schema, as parsed from YAML; below, its expectations, events and locks. */
 export type ScenarioText = Static<typeof SCENARIO_SCHEMA>;
 export type ExpectationText = Static<typeof Expectation>;
 export type EventText = Static<typeof Event>;

@@ -19,6 +19,7 @@ import { checkScenario, type ScenarioVerdict } from './check.js';
 import { ScenarioPlay, scenarioMacs } from './play.js';
 import type { Scenario } from './scenario.js';
 
+/** The scenario to play, and what to write of the run. */
 export interface VirtualScenarioOptions {
   readonly scenario: Scenario;
   readonly seed: string;
@@ -52,7 +53,7 @@ export class VirtualScenario {
       this.#owed.event(event, this.#line);
       this.#check.judge(event, this.#line);
     });
-    // What truly happened is checked even if it is not written to the trace.
+    // What truly happened is checked even if it is not written to the trace; `UNWRITTEN` takes the place of its line.
     const comparisonRecorder = new TraceRecorder(null, (event) => {
       if (event.event === 'world') this.#compareWorld(event, UNWRITTEN);
     });

@@ -1,6 +1,6 @@
 /**
- * Makes the lines of a virtual run's trace as bytes: the same lines as trace-recorder.ts, without an object or a string
- * for each line. Also counts connections and uplinks. Does no I/O.
+ * Makes the lines of a virtual run's trace (a simulation without a gateway) as bytes: the same lines as
+ * trace-recorder.ts, without an object or a string for each line. Also counts connections and uplinks. Does no I/O.
  */
 import { TraceLines } from '../../proto/trace/line-writer.js';
 import type { TraceLock } from '../../proto/trace/trace.js';
@@ -50,7 +50,7 @@ export class LineRecorder implements VirtualSink {
     this.lines?.disconnect(mac, atMs, cause);
   }
 
-  /** Writes a `world` event if the diary entry is about the world. */
+  /** Writes a `world` event if the entry of the lock's diary, its own log, is about the world. */
   world(mac: Mac, atMs: number, entry: DiaryEntry): void {
     const members = worldMembers(mac, atMs, entry);
     if (members !== undefined) this.lines?.event({ event: 'world', atMs, mac, members });

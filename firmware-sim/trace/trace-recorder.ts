@@ -54,7 +54,7 @@ export class TraceRecorder implements VirtualSink {
     this.event({ event: 'disconnect', atMs, mac, source: 'lock', cause });
   }
 
-  /** Writes a `world` event if the diary entry is about the world. */
+  /** Writes a `world` event if the entry of the lock's diary, its own log, is about the world. */
   world(mac: Mac, atMs: number, entry: DiaryEntry): void {
     const members = worldMembers(mac, atMs, entry);
     if (members !== undefined) this.event({ event: 'world', atMs, mac, members });

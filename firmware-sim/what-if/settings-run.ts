@@ -17,6 +17,7 @@ import { Traffic } from '../plan/traffic.js';
 import { VirtualClock } from '../virtual-clock.js';
 import { lockWith, type WhatIfSettings } from './settings.js';
 
+/** The locks to run again, and their settings. */
 export interface SettingsRunOptions {
   /** The locks of a trace. A run consumes the events of their worlds, so each run needs new ones. */
   readonly locks: readonly TracedLock[];
@@ -71,7 +72,7 @@ export class SettingsRun {
         ...tracedLockOptions(traced),
         clock,
         openLink: gateway.memory.open,
-        // The diary receives everything that happens to the lock.
+        // The diary, the lock's own log, receives everything that happens to the lock.
         diary: (mac, atMs, entry) => {
           if (entry.type === 'world' && entry.change.type === 'battery')
             this.#noteBattery(mac, atMs, entry.change.percent);

@@ -29,6 +29,7 @@ import {
 /** Device events that act through the world. The caller must handle commands and waiting. */
 export type DirectedEvent = Exclude<DeviceEvent, { type: 'command' } | { type: 'wait' }>;
 
+/** Where the bicycle is at the start, and the places and paths that events may name. */
 export interface DirectedWorldOptions {
   readonly prng: Prng;
   readonly city: City;

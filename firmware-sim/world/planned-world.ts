@@ -27,6 +27,7 @@ import {
   type WorldEvent,
 } from './world.js';
 
+/** The seed, the city and the habits of the rider, and how the lock starts. */
 export interface PlannedWorldOptions {
   readonly prng: Prng;
   readonly city: City;

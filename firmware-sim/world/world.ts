@@ -53,8 +53,9 @@ export function sortByTime(events: WorldEvent[]): void {
 }
 
 /**
- * The state of a lock when it is first switched on. Its high window is the model's default: only a set-power that it
- * has acknowledged changes it (protocol.md §2).
+ * The state of a lock when it is first switched on. Its high window, the hours in which a lock in mode HIGH stays
+ * connected, is the model's default: only a set-power command that the lock has acknowledged changes it (protocol.md
+ * §2).
  */
 export interface InitialState {
   readonly lockState: Exclude<LockState, 'unknown'>;

@@ -64,7 +64,10 @@ function tooWideLines(text: string): string[] {
   return tables.flatMap((table) => table.split('\n').filter((line) => [...line].length > COLUMNS));
 }
 
-/** Values from the output of earlier calls, by their names; `{name}` in a command line is replaced by the value. */
+/**
+ * Values from the output of earlier calls, such as an id that the gateway gave; `{name}` in a command line is replaced
+ * by the value of this name.
+ */
 const learnedValues = new Map<string, string>();
 
 /** Replaces each `{name}` by its value. */
@@ -72,7 +75,7 @@ function fillIn(typed: string): string {
   return typed.replace(/\{(\w+)\}/g, (_all, name: string) => learnedValues.get(name) ?? `{${name}}`);
 }
 
-/** How to run a call: terminal, standard input and so on. */
+/** How to run a call: width of the terminal (undefined for a pipe), standard input, environment variables. */
 type CallSetting = { [Name in Exclude<keyof CommandEnvironment, 'during'>]?: CommandEnvironment[Name] | undefined } & {
   readonly during?: CommandCase['during'];
 };

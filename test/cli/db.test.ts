@@ -373,6 +373,7 @@ async function makeEmptyStores(folder: string): Promise<Map<string, Buffer>> {
   const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: store }) });
   const migrator = new Migrator({ db: tables, provider: migrationProvider });
   const files = new Map<string, Buffer>();
+  // A step is a migration, by its name.
   for (const step of STEPS) {
     // One transaction a step: Kysely would commit each statement.
     store.exec('BEGIN');

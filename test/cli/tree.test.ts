@@ -291,7 +291,7 @@ t.test('text is measured, cut and wrapped by its displayed width', async (t) => 
   t.equal(sanitizeLine('a\u202eb\u2028c'), 'a\ufffdb\ufffdc', 'marks that reverse the direction of text are replaced');
 });
 
-t.test('tables fit, and their first column is not cut', async (t) => {
+t.test('tables of any texts fit the terminal, and their first column is not cut', async (t) => {
   const columns = [
     { title: 'MAC', show: (row: Row) => row.mac },
     { title: 'STATE', show: (row: Row) => row.state },

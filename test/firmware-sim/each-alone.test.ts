@@ -86,7 +86,7 @@ t.test('the length of the steps in which a run advances changes no byte', async 
 });
 
 t.test('timers that are due together run in the order in which they were set', async (t) => {
-  // All locks are in the kept connection of recovery, and so make their network pings at the same moments.
+  // Locks in recovery stay connected, and send network pings all the time: here all at the same moments.
   const options = {
     seed: 3,
     locks: 40,

@@ -1,6 +1,6 @@
 // Network faults (firmware-sim/faults/faults.ts) in runs without a gateway. Safety: while faults are on, a healthy lock
-// breaks no rule. Liveness: once faults are off, every uplink arrives that a lock has made according to its diary, the
-// record of what the simulated lock did.
+// breaks no rule of the judge, which checks the locks' messages against the specification. Liveness: once faults are
+// off, every uplink arrives that a lock has made according to its diary, the record of what the simulated lock did.
 import t from 'tap';
 import { FAULTS, parseFaults } from '../../firmware-sim/faults/faults.js';
 import { VirtualRun } from '../../firmware-sim/fleet/virtual-run.js';

@@ -1,7 +1,7 @@
 // The order of arrival does not matter (docs/protocol.md §3, Late data): locks with 20 % repeated and 20 % reordered
 // uplinks, reboots and clocks that are up to ten years wrong cause one event for each uplink, and the same device state
-// as uplinks in order. Tested with the gateway's ingest, judge and store, and for some locks over MQTT to a merchant's
-// webhook receiver.
+// as uplinks in order. Tested with the gateway's ingest (which takes uplinks), judge (which checks them) and store, and
+// for some locks over MQTT to a merchant's webhook receiver.
 
 import { cpSync } from 'node:fs';
 import t from 'tap';

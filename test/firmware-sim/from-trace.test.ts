@@ -1,6 +1,6 @@
 // Simulated locks made from a trace (firmware-sim/inference/). Made from a healthy trace, they send the same pings
 // again. Made from the trace of a faulty lock, the simulated lock is healthy, and the same happens to it (its world) as
-// to the faulty lock.
+// to the faulty lock. A trace may have ground truth: `world` events, which say what truly happened to the locks.
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';

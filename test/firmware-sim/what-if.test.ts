@@ -20,7 +20,7 @@ const TOLERANCE = { total: 0.05, reason: 0.1 };
 /** Reasons with fewer pings are not compared, since their numbers vary too much. */
 const MIN_PINGS = 100;
 
-/** The trace of a fleet with ground truth. */
+/** The trace of a fleet whose locks start with these settings, with `world` events, which say what truly happened. */
 function fleetTrace(mix: string): LockTraces {
   const reader = new TraceReader();
   let traces: LockTraceReader | undefined;

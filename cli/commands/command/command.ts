@@ -8,6 +8,8 @@ import type { ListFlags } from './listing.js';
 import type { SendFlags } from './sending.js';
 
 const DEFAULT_LIMIT = 50;
+/** The states of a command, for `list --state`. */
+const STATES = ['queued', 'sent', 'done', 'rejected', 'failed', 'expired', 'cancelled'];
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 
@@ -85,11 +87,7 @@ function addList(command: Command): void {
   const list = command.command('list').description('List commands and what they are waiting for, newest first.');
   addPageFlags(addWatchFlag(addClientFlags(list)), DEFAULT_LIMIT)
     .option('--mac <mac>', 'Only commands to this lock.')
-    .addOption(
-      new Option('--state <state>', 'Only commands in this state.').choices([
-        ...['queued', 'sent', 'done', 'rejected', 'failed', 'expired', 'cancelled'],
-      ]),
-    )
+    .addOption(new Option('--state <state>', 'Only commands in this state.').choices(STATES))
     .addHelpText('after', '\nExample:\n  $ lockgate command list --mac A4:C1:38:F0:E1:D2 --state queued')
     .action(
       repeatIfWatched(async (flags: ListFlags) => {

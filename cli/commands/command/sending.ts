@@ -183,13 +183,13 @@ function outcomeText(outcome: Outcome): string {
 /** Waits until every command is finished, and prints each change of what it is waiting for. */
 async function waitForAll(client: GatewayClient, commands: Outcome[], flags: SendFlags): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
-  let printed = '';
+  let lastPrinted = '';
   for (const outcome of commands) {
     let latest = outcome;
     while ('id' in latest && (latest.state === 'queued' || latest.state === 'sent')) {
       const text = stateText(latest);
-      if (!flags.json && text !== printed) printNote(sanitizeLine(`Command ${latest.id}: ${text}`));
-      printed = text;
+      if (!flags.json && text !== lastPrinted) printNote(sanitizeLine(`Command ${latest.id}: ${text}`));
+      lastPrinted = text;
       await new Promise<void>((resolve) => systemClock.after(POLL_INTERVAL_MS, resolve));
       latest = await client.get<CommandJson>(`/commands/${latest.id}`);
     }

@@ -103,8 +103,8 @@ function readWords(program: Command, wordsBefore: readonly string[]): WordsBefor
 
 /** The number of words before the cursor that are arguments of the command: neither command names nor flags. */
 function countArguments(command: Command, wordsBefore: readonly string[]): number {
-  const depth = depthOf(command);
-  let count = -depth;
+  // The names of the command and its groups are no arguments, so counting starts below zero by their number.
+  let count = -depthOf(command);
   let isValue = false;
   for (const word of wordsBefore) {
     if (isValue) isValue = false;
@@ -116,6 +116,7 @@ function countArguments(command: Command, wordsBefore: readonly string[]): numbe
   return Math.max(count, 0);
 }
 
+/** How many names the command is called by: 2 for `device show`. */
 function depthOf(command: Command): number {
   return command.parent === null ? 0 : 1 + depthOf(command.parent);
 }

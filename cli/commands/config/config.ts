@@ -136,7 +136,10 @@ async function forget(flags: Flags): Promise<void> {
   else printForgotten(forgotten);
 }
 
-/** What needs a new secret, as JSON. */
+/**
+ * What needs a new secret, as JSON. `notified` has the merchants that lost their notify URL; null stands for the
+ * operators' notify URL, which needs only a new secret.
+ */
 function forgottenJson({ urls, locks, phones, apiKeys, notified }: ForgottenSecrets) {
   return {
     webhooks: urls,

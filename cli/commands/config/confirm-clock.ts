@@ -3,6 +3,7 @@ import { describeSpan } from '../../../proto/power/judge/words.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { print, printJson } from '../../terminal/output.js';
 
+/** The flags of `lockgate config confirm-clock`. */
 export type ConfirmFlags = ConnectionFlags & { readonly json?: boolean; readonly dryRun?: boolean };
 
 /** The system clock, as the operator interface reports it. */
@@ -47,8 +48,8 @@ async function readClock(client: GatewayClient): Promise<Confirmed> {
 function printClock({ state, machine, confirmed, locks_agreeing: agreeing, locks_needed: needed }: ClockJson): void {
   print(`System clock        ${machine ?? 'a time outside the years 1970–9999'}`);
   if (state === 'agrees') return;
-  const away = describeSpan(Date.parse(machine ?? '') - Date.parse(confirmed ?? ''));
-  print(`Last trusted time   ${confirmed}${machine === null ? '' : ` (the system clock is ${away} ${state})`}`);
+  const difference = describeSpan(Date.parse(machine ?? '') - Date.parse(confirmed ?? ''));
+  print(`Last trusted time   ${confirmed}${machine === null ? '' : ` (the system clock is ${difference} ${state})`}`);
   const locks = needed === null ? 'no lock can confirm it' : `${needed} confirm it`;
   print(`Locks that agree    ${agreeing}; ${locks}`);
 }

@@ -54,6 +54,7 @@ async function askGateway(flags: ConnectionFlags): Promise<RunningGateway | unde
     const client = new GatewayClient(flags);
     return { ...(await client.get<{ settings: SettingInForce[] }>('/config')), origin: client.origin };
   } catch (error) {
+    // A missing token also means that no gateway runs there: it writes its token to the data folder at its start.
     const isDown = error instanceof LockgateError && ['gateway-down', 'gateway-token'].includes(error.code);
     if (isDown && !isNamed) return undefined;
     throw error;

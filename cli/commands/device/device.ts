@@ -53,6 +53,7 @@ interface ShownDevice extends DeviceJson {
   };
   /** The gateway's limits on uplinks that the lock has exceeded. */
   readonly over_budget: readonly { readonly since: string; readonly why: string }[];
+  /** The rules that the lock broke. */
   readonly findings: readonly {
     readonly id: number;
     readonly at: string;
@@ -60,7 +61,7 @@ interface ShownDevice extends DeviceJson {
     readonly severity: string;
     readonly message: string;
   }[];
-  /** Newest first. */
+  /** Connections and packets that the gateway refused, newest first; equal ones are counted. */
   readonly refusals: readonly {
     readonly source: 'lock' | 'phone';
     readonly what: string;
@@ -141,6 +142,7 @@ async function show(mac: string, flags: Flags): Promise<void> {
   else {
     const place = state.latitude === null ? 'no position yet' : `${state.latitude},${state.longitude}`;
     print(`${state.lock_state}, battery ${percent(state.battery_percent)}, ${state.power_state}, ${place}`);
+    // A copy, because an interface does not count as the record of unknown members that the function takes.
     print(presenceText({ ...device }));
   }
   if (device.unjudged !== null)

@@ -148,6 +148,7 @@ const TROUBLE_MARKS: Readonly<Record<string, Mark>> = {
 /** The presence; also whether the lock is being stolen, or is no longer judged. */
 function presenceCell(row: DeviceJson): string {
   const theft = row.trouble === 'theft' ? 'theft, ' : '';
+  // A copy of the row, because an interface does not count as the record of unknown members that the function takes.
   return `${theft}${presenceText({ ...row })}${row.unjudged === null ? '' : ', unjudged'}`;
 }
 

@@ -11,7 +11,9 @@ import { addClientFlags } from '../../terminal/shared-flags.js';
 import { agoText } from '../../terminal/time-text.js';
 import { readSpan } from '../webhook/flags.js';
 
+/** The flags of the commands for a notify URL. */
 export type NotifyFlags = ConnectionFlags & { readonly json?: boolean };
+/** The flags of a command that replaces a notify URL's secret: `grace` in seconds, or `now` for no grace. */
 export type RotateFlags = NotifyFlags & { readonly grace?: number; readonly now?: boolean };
 
 /** How sending to a notify URL goes, as the operator interface returns it. */

@@ -62,10 +62,12 @@ function toJson(uplink: Uplink): { readonly ping?: object; readonly ack?: object
 }
 
 const HEX = /^(?:[0-9a-f]{2})*$/i;
+/** Base64 in the ordinary or the URL alphabet, with or without the `=` at the end. */
 const BASE64 = /^(?:[A-Za-z0-9+/_-]{4})*(?:[A-Za-z0-9+/_-]{2}(?:==)?|[A-Za-z0-9+/_-]{3}=?)?$/;
 
 /** Text that is both valid hex and valid base64 counts as hex, because most logs print hex. */
 function readBytes(text: string, encoding: DecodeFlags['from']): Buffer {
+  // Hex is also written as `08 29`, `08:29` or `0x08 0x29`.
   const compact = text.replace(/[\s:]|0x/g, '');
   if (compact === '') throw new LockgateError('input-bytes', 'there are no bytes: expected hex or base64');
   if (encoding !== 'base64' && HEX.test(compact)) return Buffer.from(compact, 'hex');

@@ -23,7 +23,10 @@ const STYLES: Readonly<Record<EventTone, Style>> = {
   command: 'blue',
 };
 
-/** The lines of an event: one for the event, and one for each of its findings; cut to `width`, if given. */
+/**
+ * The lines of an event: one for the event, and one for each of its findings, the rules that an uplink breaks; cut to
+ * `width`, if given. `hasMac` says whether the lines have the MAC.
+ */
 export function eventLines(event: EventJson, width?: number, hasMac = true): string[] {
   return withFindings(event).map((each) => eventLine(each, width, hasMac));
 }

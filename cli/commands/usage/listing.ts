@@ -84,7 +84,7 @@ function totalsBy(usage: readonly UsageJson[], by: 'lock' | 'month'): UsageRow[]
 }
 
 function addAll(rows: readonly Counts[]): Counts {
-  const sum = (of: (row: Counts) => number): number => rows.reduce((total, row) => total + of(row), 0);
+  const sum = (countOf: (row: Counts) => number): number => rows.reduce((total, row) => total + countOf(row), 0);
   return {
     messages: sum((row) => row.messages),
     connections: sum((row) => row.connections),

@@ -63,7 +63,11 @@ async function resend(event: string, flags: Flags & { url?: number }): Promise<v
   );
   if (flags.json) return printJson(answer);
   for (const { url_id: id, became } of answer.urls)
-    print(became === 'due' ? `Sent again to URL ${id}.` : `The first attempt at URL ${id} is already in progress.`);
+    print(
+      became === 'due'
+        ? `Sent again to URL ${id}.`
+        : `Not sent again to URL ${id}: its first attempt is still to come or in progress.`,
+    );
   printNote('To see the outcome: lockgate webhook deliveries, or lockgate tail');
 }
 

@@ -6,16 +6,19 @@ export function collect(value: string, before: readonly string[]): readonly stri
   return [...before, value];
 }
 
+/** Parses a port; 0 lets the system choose one. */
 export function readPort(text: string): number {
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65535) return Number(text);
   throw new InvalidArgumentError('Expected a port, 0 to 65535.');
 }
 
+/** Parses a number or an id from 1 on. */
 export function readCount(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('Expected a whole number, 1 or more.');
 }
 
+/** Parses a switch; true for `on`. */
 export function readOnOff(text: string): boolean {
   if (text === 'on' || text === 'off') return text === 'on';
   throw new InvalidArgumentError('Expected on or off.');

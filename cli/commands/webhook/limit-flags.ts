@@ -21,6 +21,7 @@ export const LIMIT_FLAGS = {
   ca: 'A file with PEM certificates, or -: for https only these authorities are trusted; "none" for the default ones.',
 };
 
+/** The values of the flags; `none` removes a limit. */
 export interface LimitFlags {
   readonly rate?: number | typeof NONE;
   readonly timeout?: number | typeof NONE;
@@ -67,6 +68,7 @@ async function readStart(file: string): Promise<string> {
   } catch (error) {
     throw new LockgateError('input-file', `--ca ${file}: ${(error as Error).message}`);
   }
+  // PEM is ASCII. Latin-1 makes each byte one character, so that the caller compares the length in bytes.
   return Buffer.concat(chunks).toString('latin1');
 }
 

@@ -50,6 +50,7 @@ export interface PlannedFault {
   readonly count: number;
 }
 
+/** An entry of a plan: `500` once, `reset*3` three times, `503*` for all later webhooks. */
 const FAULT = /^(ok|timeout|reset|[2-5]\d\d)(\*\d{0,6})?$/;
 
 /**

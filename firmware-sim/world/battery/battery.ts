@@ -12,6 +12,7 @@ import { POWER_DRAW } from './power-draw.js';
 /** The activities that consume charge. */
 export type PowerCause = 'idle' | 'selfDischarge' | 'modem' | 'connect' | 'send' | 'gps' | 'motor' | 'tone' | 'siren';
 
+/** The battery at the start. */
 export interface LockBatteryOptions {
   readonly startMs: number;
   /** The charge at the start, in percent. */

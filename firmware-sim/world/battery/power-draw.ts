@@ -15,6 +15,7 @@ export interface PowerFigure {
 
 const SIM7000 = 'SIMCom SIM7000 Hardware Design, current consumption';
 
+/** The figures by activity; also the capacity of the battery and the current of a charger. */
 export const POWER_DRAW = Object.freeze({
   capacity: {
     value: 2950,

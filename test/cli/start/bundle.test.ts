@@ -10,8 +10,9 @@ import { root } from '../../helpers/house/our-files.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const folder = tempFolder(t);
-/** Reports each script that a process compiles by itself, which is how it loads a bundle. */
+/** A script for `node --require`: prints the name of each script compiled with `vm.Script`, which loads a bundle. */
 const PRELOAD = path.join(folder, 'preload.cjs');
+/** The start of the lines that the script prints. */
 const COMPILED = 'compiled ';
 writeFileSync(
   PRELOAD,
@@ -87,6 +88,7 @@ t.test('compiled code is stored, used, replaced if it is unusable, and not requi
      const { answer } = loadBundle(${JSON.stringify(bundle)}, { keepsCode, codeFile });
      console.log(answer(), String(rejected));`,
   );
+  /** Runs the bundle. The result has its answer, and whether V8 rejected the stored code (undefined without any). */
   const run = async (keepsCode: string, file = codeFile, ...flags: string[]): Promise<string> => {
     const program = await runProgram(t, process.execPath, [...flags, main, keepsCode, file]);
     return [...program.stdout, ...program.stderr].join('\n');
