@@ -203,7 +203,9 @@ export class CommandBench {
     await this.settle();
   }
 
-  /** Waits until the ingest and the store are idle. Three rounds, because work of one can start work of the other. */
+  /**
+   * Waits until the ingest (which takes uplinks) and the store are idle: three rounds, as either can start the other.
+   */
   async settle(): Promise<void> {
     for (let round = 0; round < 3; round += 1) {
       await this.ingest.idle();

@@ -33,6 +33,7 @@ const MAX_AWAY_MS = 40;
 /** The probability that the lock sends a ping after an answer. */
 const PING_PROBABILITY = 0.2;
 
+/** An unsent uplink. */
 interface FlashEntry {
   readonly bytes: Buffer;
   /** The command that the uplink answers; undefined for a ping. */

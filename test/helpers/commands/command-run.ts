@@ -21,6 +21,7 @@ export interface CommandRunOptions {
   readonly kills: number;
   /** The run gives up waiting after this time without a new line in any diary. Must be long on a busy machine. */
   readonly stallSeconds: number;
+  /** A fault that is switched on in the gateway, which the check must then find; none by default. */
   readonly sabotage?: SabotageName;
 }
 
@@ -35,6 +36,7 @@ export interface CommandFinding {
   readonly id: number;
 }
 
+/** What a run found, and how much happened in it. */
 export interface CommandRunResult {
   readonly findings: readonly CommandFinding[];
   /** The number of requested commands. */
