@@ -27,6 +27,7 @@ interface OperatorAnswer {
   readonly body: unknown;
 }
 
+/** Calls the operators' HTTP interface with the gateway's token. */
 async function callOperators(gateway: Gateway, method: Method, path: string, json?: unknown): Promise<OperatorAnswer> {
   const answer = await got(`http://127.0.0.1:${gateway.operatorPort}${path}`, {
     method,
@@ -38,7 +39,7 @@ async function callOperators(gateway: Gateway, method: Method, path: string, jso
   return { status: answer.statusCode, body: JSON.parse(answer.body) };
 }
 
-/** Connects a lock over MQTT that answers each command with ok at once. */
+/** Connects a lock over MQTT that answers each command with ok at once. `received` has the commands, in order. */
 async function connectAnsweringLock(
   test: Teardown,
   gateway: Gateway,
@@ -108,6 +109,7 @@ t.test('commands are requested, listed, shown and cancelled over HTTP', async (t
     status: 409,
     body: { detail: /can't be cancelled: it is done/ },
   });
+  // An id that is not a number is read as 0, which no command has.
   for (const [path, status, detail] of [
     ['/commands/9', 404, /no command 9/],
     ['/commands/x', 404, /no command 0/],
@@ -229,7 +231,7 @@ t.test('the command line sends commands and waits, lists, shows and cancels them
   ];
   const setPower = await run('send', mac, 'set-power', ...powerFlags, '--recovery', 'off', '--wait', '--json');
   t.match(JSON.parse(setPower.stdout), { commands: [{ id: 2, state: 'done' }] });
-  const highWindow = { fromMinute: 1320, toMinute: 330, utcOffsetMinutes: -210 };
+  const highWindow = { fromMinute: 22 * 60, toMinute: 5 * 60 + 30, utcOffsetMinutes: -(3 * 60 + 30) };
   t.match(received[1], {
     command: { type: 'set-power', mode: 'HIGH', rideTracking: true, recovery: false, highWindow },
   });
@@ -249,7 +251,7 @@ t.test('the command line sends commands and waits, lists, shows and cancels them
   const toAllLocks = ['send', 'locate-cell', '--merchant', MERCHANT, '--all'];
   t.match(await run(...toAllLocks), { code: 2, stderr: /confirm with --count 2 that all 2 locks of Amber get/ });
   t.match(await run(...toAllLocks, '--count', '3'), { code: 3, stderr: /Amber has 2 locks, and expected_count is 3/ });
-  t.match(await run(...toAllLocks, '--count', '2'), { code: 0, stdout: /A4:C1:38:00:00:02 +6 / });
+  t.match(await run(...toAllLocks, '--count', '2'), { code: 0, stdout: /A4:C1:38:00:00:02 +6 / }, 'each lock gets one');
   const airplane = ['send', other, 'set-power', '--airplane', 'on'];
   t.match(await run(...airplane), { code: 2, stderr: /nothing reaches it.*--yes/ });
   t.match(await run(...airplane, '--yes'), { code: 0, stdout: /Command 7, set-power airplane=true/ });
@@ -284,12 +286,13 @@ t.test('a wrong command line is refused with the reason', async (t) => {
 
 t.test('a simulated lock executes commands over MQTT, and the judge finds no violation', async (t) => {
   t.setTimeout(120_000);
+  // Locks, judge and deadlines live 20 times as fast as the clock on the wall, so that the test is short.
   const gateway = await testGateway(t, { speed: 20 });
   const { secret, device } = await gateway.accounts.addDevice({ mac: MAC, simulated: true });
   const initialState = {
     lockState: 'locked',
     batteryPercent: 70,
-    // The lock is always connected, so that no command waits for it.
+    // In recovery mode the lock is always connected, so that no command waits for a connection.
     power: { ...DEFAULT_POWER, recovery: true },
     ebikeVolts: null,
     tetherState: 'unknown',
@@ -302,7 +305,7 @@ t.test('a simulated lock executes commands over MQTT, and the judge finds no vio
     mac: MAC,
     firmwareVersion: '2.4.1',
     clock: gateway.clock,
-    world: new ScriptedWorld(initialState, [], { position: position, speedMetersPerSecond: 0, directionDegrees: 0 }),
+    world: new ScriptedWorld(initialState, [], { position, speedMetersPerSecond: 0, directionDegrees: 0 }),
     openLink: mqttLinks({ host: '127.0.0.1', port: gateway.mqttPort }, () => secret),
     flash: new MemoryFlash(),
     jitterSeed: 1,
@@ -349,6 +352,7 @@ t.test('a simulated lock executes commands over MQTT, and the judge finds no vio
   t.same(violations, [], 'the trace has no violation');
 });
 
+/** The ids of the commands and of their answers in a trace, and the rules that its locks broke. */
 function readTrace(lines: readonly string[]): { commands: number[]; acks: number[]; violations: string[] } {
   const reader = new TraceReader();
   const commands: number[] = [];
@@ -357,11 +361,12 @@ function readTrace(lines: readonly string[]): { commands: number[]; acks: number
   lines.forEach((line, index) => {
     const parsedLine = reader.read(line);
     if (!parsedLine.ok) throw new Error(`line ${index + 1}: ${parsedLine.error.message}`);
+    // The first line is the trace's header.
     if (index === 0 || reader.header === null) return;
     const event = parsedLine.value as TraceEvent;
     if (event.event === 'command' && !commands.includes(event.id)) commands.push(event.id);
     if (event.event === 'ack' && commands.includes(event.uplink.body.commandId)) acks.push(event.uplink.body.commandId);
-    check ??= new TraceCheck(POWER_MODEL, reader.header, false);
+    check ??= new TraceCheck(POWER_MODEL, reader.header);
     check.judge(event, index + 1);
   });
   const found = check?.findings() ?? [];

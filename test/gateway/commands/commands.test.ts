@@ -91,7 +91,7 @@ t.test('a lock gets commands one at a time, in the order of their requests', asy
   await setup.ack(lock, 1);
   t.same(setup.takeSent(), [2]);
   await setup.advance(Minutes(2));
-  t.same(setup.takeSent().at(-1), 3, 'the next one after an expiry');
+  t.same(setup.takeSent().at(-1), 3, 'after command 2 was repeated and has expired, the next one is sent');
   await setup.connectAndPing(other);
   t.same(setup.takeSent(), [4], 'another lock has another queue');
 });
@@ -123,7 +123,11 @@ t.test('an unanswered command is sent again under its id, on the next connection
   await setup.ack(lock, 1);
   t.same(setup.takeSent(), [2]);
   await setup.advance(Seconds(149));
-  t.same(setup.takeSent(), [], 'a search for a fix gets its 120 s first');
+  t.same(
+    setup.takeSent(),
+    [],
+    'a lock that searches for a GPS fix may take 120 s longer before the command is repeated',
+  );
   await setup.advance(Seconds(1));
   t.same(setup.takeSent(), [2]);
   const reported = setup.takeReported().filter((line) => line.startsWith('1 '));
@@ -209,17 +213,22 @@ t.test('only the first answer of the lock that got a command counts', async (t) 
   const finishedAtMs = setup.clock.now();
   await setup.advance(Seconds(1));
   await setup.ack(lock, 1, 'failed', 'again');
+  // A ping with the sequence number of the last answer, but other content.
   await setup.take(lock, testBytes(lock.sequence, { timeMs: 5 }));
   t.match(await setup.store.commands.find(1), { state: 'done', detail: '', finishedAtMs }, 'the first answer counts');
   t.same(setup.takeReported(), ['1 done', '2 sent']);
 });
+
+/** The length of the time and the MAC at the start of a line of `tail`. */
+const TIME_AND_MAC_LENGTH = '12:00:00 A4:C1:38:00:00:01 '.length;
 
 t.test('tail shows each change of a command, and stray answers', async (t) => {
   const setup = await CommandBench.open(t);
   const lock = await setup.lock();
   const lines: string[] = [];
   listenToAll(setup.events, (event) => {
-    if (event.event === 'command' || event.event === 'stray-ack') lines.push(eventLine(event).slice(27));
+    if (event.event === 'command' || event.event === 'stray-ack')
+      lines.push(eventLine(event).slice(TIME_AND_MAC_LENGTH));
   });
   await setup.command(lock, 'siren', { parameters: { seconds: 9 } });
   await setup.connectAndPing(lock);
@@ -296,7 +305,7 @@ t.test('while the store fails, no command is sent and no answer is acknowledged'
   const request = setup.commands.send(readCommandRequest({ macs: [lock.mac], type: 'reset' }, setup.clock.now()));
   await request;
   await failed;
-  t.same(setup.sent, [], 'it is not sent before it is marked as sent');
+  t.same(setup.sent, [], 'a command is not sent before it is stored as sent');
   fails = false;
   setup.clock.advance(Seconds(1));
   await setup.settle();

@@ -65,9 +65,10 @@ t.test('waitOf says what a command waits for', async (t) => {
   const setup = await CommandBench.open(t);
   const lock = await setup.lock();
   await setup.connectAndPing(lock);
-  const body = { reason: 'REASON_PERIOD_TRACKING', lockState: 'locked', batteryPercent: 80 } as const;
-  const tail = { firmwareVersion: '', ebikeVolts: null, tetherState: 'detached', position: null } as const;
-  await setup.send(lock, { kind: 'cellular', ...body, ...tail });
+  // After this daily ping, the lock sleeps until the next one, a day later.
+  const pingMembers = { reason: 'REASON_PERIOD_TRACKING', lockState: 'locked', batteryPercent: 80 } as const;
+  const cellularMembers = { firmwareVersion: '', ebikeVolts: null, tetherState: 'detached', position: null } as const;
+  await setup.send(lock, { kind: 'cellular', ...pingMembers, ...cellularMembers });
   const first = await setup.command(lock, 'reset');
   const second = await setup.command(lock, 'reset');
   const noon = new Date(START_MS + Days(1)).toISOString();
@@ -154,6 +155,6 @@ t.test('a wrong request is refused with the member, its value and what was expec
   for (const [body, message] of cases)
     t.throws(() => readCommandRequest(body, START_MS), { code: 'input-command', message }, JSON.stringify(body));
   const good = readCommandRequest(window({ utc_offset_minutes: -840 }), START_MS);
-  const highWindow = { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: -840 };
+  const highWindow = { fromMinute: 7 * 60, toMinute: 19 * 60, utcOffsetMinutes: -840 };
   t.match(good, { command: { type: 'set-power', highWindow }, targets: { macs: [mac] } } as Partial<CommandRequest>);
 });
