@@ -1,5 +1,6 @@
 // A gateway starts despite a damaged row of a lock's state (quality.md §2): the state is rebuilt from the lock's stored
-// uplinks and events (its log), and this is reported.
+// uplinks and events (its log), and this is reported. A gateway does not start if the file with the store's key is
+// missing.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
@@ -19,6 +20,7 @@ import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 const DAMAGED = testMac(1);
 const UNDAMAGED = testMac(2);
 
+/** The ping with which a lock announces that it closes its connection. */
 const CLOSE: Ping = {
   kind: 'close_connection',
   reason: 'REASON_CLOSE_CONNECTION',
@@ -86,7 +88,7 @@ for (const [name, value] of [
 t.test('a state that was changed but is still valid JSON is rebuilt too', async (t) => {
   const folder = tempFolder(t);
   const expectedState = await writeHistory(t, folder);
-  // Like a disk, this leaves the checksum unchanged, so the trigger that updates it is bypassed.
+  // A damaged disk leaves the stored checksum (sum) unchanged. A trigger computes it at each update, so it is restored.
   damage(
     folder,
     `CREATE TEMP TABLE kept AS SELECT sum FROM device_state WHERE ${OF_DAMAGED_LOCK}`,
@@ -134,7 +136,7 @@ t.test('a state with all members, and additional ones, can be read', async (t) =
   const gateway = await openGateway(t, folder);
   const state = (await gateway.store.findDevice(DAMAGED))?.state ?? '';
   t.ok(readDeviceState(state).ok);
-  t.ok(readDeviceState(JSON.stringify({ ...JSON.parse(state), later: 'version' })).ok);
+  t.ok(readDeviceState(JSON.stringify({ ...JSON.parse(state), memberOfALaterVersion: 1 })).ok);
 });
 
 t.test('a store with merchants does not start without its key and creates no new key', async (t) => {
@@ -152,15 +154,15 @@ t.test('a store with merchants does not start without its key and creates no new
 });
 
 t.test('in a state from before commands had an expiry, a command without an answer expires after a day', async (t) => {
-  const expectedState = newDeviceState(DAMAGED, START_MS, START_MS);
+  const newState = newDeviceState(DAMAGED, START_MS, START_MS);
   const airplaneSwitches = [
     { id: 6, isAcknowledged: true },
     { id: 7, isAcknowledged: false },
   ];
-  const old = { ...expectedState, belief: { ...expectedState.belief, suspendedSinceMs: START_MS, airplaneSwitches } };
-  const read = readDeviceState(JSON.stringify(old));
-  if (!read.ok) throw new Error(read.error.message);
-  const { belief } = read.value;
+  const oldState = { ...newState, belief: { ...newState.belief, suspendedSinceMs: START_MS, airplaneSwitches } };
+  const reading = readDeviceState(JSON.stringify(oldState));
+  if (!reading.ok) throw new Error(reading.error.message);
+  const { belief } = reading.value;
   judgeInPlace(POWER_MODEL, belief, { type: 'tick', atMs: START_MS + Hours(24) - 1 }, newVerdict());
   t.match(belief.airplaneSwitches, [
     { id: 6, outcome: 'acknowledged' },

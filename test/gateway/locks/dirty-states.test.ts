@@ -8,6 +8,7 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const SEEDS = 6;
 const STEPS = 40;
+const STEPS_BETWEEN_KILLS = 16;
 
 t.test('a gateway that is killed after any commit has the same beliefs after the restart', async (t) => {
   let [acked, written, overlapped] = [0, 0, 0];
@@ -18,7 +19,7 @@ t.test('a gateway that is killed after any commit has the same beliefs after the
       const beliefs = history.believed();
       const beliefsAfterRestart = await history.restarted();
       if (!t.strictSame(beliefsAfterRestart, beliefs, `seed ${seed}, step ${step}`)) break;
-      if (step % 16 === 0) await history.kill();
+      if (step % STEPS_BETWEEN_KILLS === 0) await history.kill();
     }
     await history.end();
     t.same(history.mismatches, [], `seed ${seed}: the same after a commit during which more was judged`);
@@ -36,6 +37,7 @@ t.test('a stored state lacks only some of the newest uplinks, and no commit writ
   const UPLINKS_PER_COMMIT = 500;
   const locks = Array.from({ length: LOCKS }, (_, deviceId) => ({ deviceId }));
   const dirty = new DirtyStates<{ readonly deviceId: number }>();
+  /** How many uplinks had arrived when each lock's state became dirty. */
   const dirtySince = new Map<{ readonly deviceId: number }, number>();
   let [stored, written, maxStatesPerCommit, maxMissingUplinks] = [0, 0, 0, 0];
   for (let commit = 0; commit < 600; commit++) {

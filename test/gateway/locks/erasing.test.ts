@@ -24,8 +24,10 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 const MAC = testMac();
 const OTHER_MAC = testMac(2);
 const MAX_WAIT_SECONDS = 5;
+/** In a new store, the first merchant, lock and webhook URL have this id. */
+const FIRST_ID = 1;
 
-/** All files of a store on disk. */
+/** The bytes of all files of a store: the database and its write-ahead log. */
 function filesOf(folder: string): Buffer {
   const files = readdirSync(folder).filter((name) => name.startsWith('lockgate.sqlite'));
   return Buffer.concat(files.map((name) => readFileSync(path.join(folder, name))));
@@ -48,11 +50,12 @@ t.test('erased data is removed from the files, and other data stays', async (t) 
   const gateway = await openGateway(t, folder);
   await gateway.accounts.addMerchant('Amber');
   const receiver = await testReceiver(t);
+  // The gateway stores the answers of failed attempts, so these contain the position too.
   receiver.answer = ({ body }, response) => void response.writeHead(500).end(body);
   await gateway.accounts.addWebhookUrl({ url: receiver.url });
   const lock = await connectedLock(t, gateway, MAC);
   const other = await connectedLock(t, gateway, OTHER_MAC);
-  const failed = waitForEvents(gateway, 'delivery', 4);
+  const someFailed = waitForEvents(gateway, 'delivery', 4);
   const numbers = Array.from({ length: PING_COUNT }, (_, index) => index + 1);
   for (let from = 0; from < PING_COUNT; from += CONCURRENT_PINGS) {
     const sequences = numbers.slice(from, from + CONCURRENT_PINGS);
@@ -64,12 +67,12 @@ t.test('erased data is removed from the files, and other data stays', async (t) 
   const { latitudeDegrees } = SECRET_POSITION;
   // A latitude over 90° makes a finding, and bytes that can't be decoded go into quarantine.
   await lock.send(gpsBytes(PING_COUNT + 1, { ...SECRET_POSITION, latitudeDegrees: latitudeDegrees + 90 }));
-  const body = gpsBytes(PING_COUNT + 2, SECRET_POSITION);
-  await lock.send(Buffer.concat([body.subarray(2), Buffer.from([0xff])]));
+  const validBytes = gpsBytes(PING_COUNT + 2, SECRET_POSITION);
+  await lock.send(Buffer.concat([validBytes.subarray(2), Buffer.from([0xff])]));
   const secret = (await gateway.accounts.devices.addPhone({ mac: MAC, name: 'Ada', expiresAtMs: null })).secret;
   const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, 'a', secret);
   await phone.send(gpsBytes(1, SECRET_POSITION));
-  await failed;
+  await someFailed;
   const device = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown[]>;
   t.ok(device.findings?.length && device.quarantine?.length, 'each kind of data exists');
   const filesBefore = filesOf(folder);
@@ -89,9 +92,9 @@ t.test('erased data is removed from the files, and other data stays', async (t) 
   const shownAfter = (await callOperator(gateway, 'GET', `/devices/${MAC}`)).body as Record<string, unknown>;
   t.equal(shownAfter.presence, 'never-seen');
   t.same(historyOf(shownAfter), NO_HISTORY);
-  const events = await gateway.store.readEvents(1, LOG_START, 9999);
+  const events = await gateway.store.readEvents(FIRST_ID, LOG_START, 9999);
   t.same(new Set(events.map(({ mac }) => mac)), new Set([OTHER_MAC]), 'no event of the lock is delivered any more');
-  const due = await gateway.store.readDueDeliveries(1, Number.MAX_SAFE_INTEGER, 9999);
+  const due = await gateway.store.readDueDeliveries(FIRST_ID, Number.MAX_SAFE_INTEGER, 9999);
   t.notOk(due.some(({ uplink }) => uplink.mac === MAC));
   await gateway.close();
   const filesAfterStop = filesOf(folder);
@@ -107,16 +110,16 @@ t.test(
     await gateway.accounts.addMerchant('Amber');
     const { secret } = await gateway.accounts.addDevice({ mac: MAC });
     const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
-    for (const bytes of [gpsBytes(1, SECRET_POSITION), gpsBytes(2, SECRET_POSITION), gpsBytes(2, OTHER_POSITION)])
-      await lock.send(bytes);
+    // The third uplink has the sequence number of the second, but other content; it is an event too.
+    const uplinks = [gpsBytes(1, SECRET_POSITION), gpsBytes(2, SECRET_POSITION), gpsBytes(2, OTHER_POSITION)];
+    for (const bytes of uplinks) await lock.send(bytes);
     await gateway.accounts.devices.erase(MAC);
     for (const moment of ['at once', 'after a restart']) {
       const reconnected = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
       const stored = waitForEvents(gateway, 'uplink', 3);
-      for (const bytes of [gpsBytes(1, SECRET_POSITION), gpsBytes(2, SECRET_POSITION), gpsBytes(2, OTHER_POSITION)])
-        await reconnected.send(bytes);
+      for (const bytes of uplinks) await reconnected.send(bytes);
       t.match(await stored, [{ repeated: true }, { repeated: true }, { repeated: true }], moment);
-      t.same(await gateway.store.readEvents(1, LOG_START, 9), [], moment);
+      t.same(await gateway.store.readEvents(FIRST_ID, LOG_START, 9), [], moment);
       await gateway.close();
       gateway = await openGateway(t, folder);
     }
@@ -139,23 +142,23 @@ t.test('an event that waits for another attempt is not sent after it is erased',
   await gateway.accounts.addWebhookUrl({ url: receiver.url });
   const lock = await connectedLock(t, gateway, MAC);
   const other = await connectedLock(t, gateway, OTHER_MAC);
-  let release: () => void = () => undefined;
+  let answerHeldRequest: () => void = () => undefined;
   receiver.answer = ({ json }, response) => {
     const answer = (): void => void response.writeHead(204).end();
-    if (json.mac_addr === 'A4:C1:38:00:00:01') release = answer;
+    if (json.mac_addr === 'A4:C1:38:00:00:01') answerHeldRequest = answer;
     else answer();
   };
   await lock.send(gpsBytes(1, SECRET_POSITION));
   await receiver.waitForRequests(1);
   await lock.send(gpsBytes(2, SECRET_POSITION));
-  const delivery = (of: string) => waitForEvents(gateway, 'delivery', 1, ({ mac }) => mac === of);
-  const otherDelivery = delivery(OTHER_MAC);
+  const deliveryOf = (lockMac: string) => waitForEvents(gateway, 'delivery', 1, ({ mac }) => mac === lockMac);
+  const otherDelivery = deliveryOf(OTHER_MAC);
   await other.send(gpsBytes(1, OTHER_POSITION));
   await otherDelivery;
   await gateway.accounts.devices.erase(MAC);
-  const runningDelivery = delivery(MAC);
-  const nextOtherDelivery = delivery(OTHER_MAC);
-  release();
+  const runningDelivery = deliveryOf(MAC);
+  const nextOtherDelivery = deliveryOf(OTHER_MAC);
+  answerHeldRequest();
   t.match(await runningDelivery, [{ outcome: 'delivered' }], 'the running attempt finishes');
   await other.send(gpsBytes(2, OTHER_POSITION));
   await nextOtherDelivery;
@@ -199,8 +202,8 @@ t.test('erasing needs a confirmation on a terminal, and --yes elsewhere', async 
   const flags = ['--data', folder, '--gateway', `http://127.0.0.1:${gateway.operatorPort}`];
   const unconfirmed = await runLockgate(['device', 'erase', MAC, ...flags]);
   t.match([unconfirmed.exit, unconfirmed.stderr.join()], [{ code: 2 }, /erasing can’t be undone: confirm with --yes/]);
-  t.equal((await gateway.store.readUplinks(1, 9)).length, 1);
+  t.equal((await gateway.store.readUplinks(FIRST_ID, 9)).length, 1);
   const confirmed = await runLockgate(['device', 'erase', MAC, '--yes', ...flags]);
   t.match([confirmed.exit, confirmed.stdout.join()], [{ code: 0 }, /1 uplinks/]);
-  t.equal((await gateway.store.readUplinks(1, 9)).length, 0);
+  t.equal((await gateway.store.readUplinks(FIRST_ID, 9)).length, 0);
 });

@@ -25,11 +25,14 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
 const OTHER_MAC = testMac(2);
+/** The merchant that is added first has this id. */
+const FIRST_MERCHANT_ID = 1;
 /** The CONNACK code of a refused login. */
 const NOT_AUTHORIZED = 5;
 /** How long a connection that the gateway closes may stay open. */
 const MAX_WAIT_SECONDS = 5;
 
+/** The trace of {@link MAC}: what its current merchant may see, as JSON Lines. */
 async function traceOf(gateway: Gateway): Promise<string> {
   const response = await fetch(`http://127.0.0.1:${gateway.operatorPort}/trace?mac=${MAC}`, {
     headers: { authorization: `Bearer ${gateway.operatorToken}` },
@@ -151,7 +154,11 @@ t.test('a removed lock is not listed, its history stays, and it can be added aga
   t.match(await callOperator(gateway, 'GET', `/devices/${MAC}`), { status: 404 });
   t.match(await callOperator(gateway, 'DELETE', `/devices/${MAC}`), { status: 404 });
   t.same((await callOperator(gateway, 'GET', '/devices')).body, { devices: [], next_cursor: null });
-  t.equal((await gateway.store.readEvents(1, LOG_START, 9)).length, 1, 'its events are still delivered');
+  t.equal(
+    (await gateway.store.readEvents(FIRST_MERCHANT_ID, LOG_START, 9)).length,
+    1,
+    'its events are still delivered',
+  );
 
   await gateway.close();
   const restarted = await openGateway(t, folder);
@@ -223,7 +230,9 @@ t.test('a command requested during a move or a removal does not wait for the loc
   // Each command is requested just before the move or removal is committed, and stored just before or after it.
   const requests: Promise<unknown>[] = [];
   const requestReset = () => requests.push(gateway.commands.send(reset).catch((error: Error) => error));
+  /** Called when the store is asked to add a command. */
   let onAdding: () => void = () => undefined;
+  /** Requests commands while a move or removal runs: three that are being stored, and one just after its start. */
   const requestDuring = async (change: () => Promise<void>): Promise<void> => {
     for (let count = 0; count < 3; count++) requestReset();
     await new Promise<void>((resolve) => {
@@ -260,7 +269,7 @@ t.test('a command requested during a move or a removal does not wait for the loc
   await Promise.all(requests);
   const queued = await gateway.store.commands.list({ deviceId, state: 'queued', limit: 99 });
   t.notOk(
-    queued.some(({ merchantId }) => merchantId === 1),
+    queued.some(({ merchantId }) => merchantId === FIRST_MERCHANT_ID),
     'none of the previous merchant',
   );
   await gateway.accounts.devices.remove(MAC);

@@ -22,6 +22,7 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const LOCKS = 24;
 const SPAN = byLength(Days(10), Days(30));
+/** How much later than it begins the gateway may report that a lock is late. */
 const MAX_REPORT_DELAY = Minutes(1);
 const MAX_FINDINGS = 1_000_000;
 
@@ -32,6 +33,7 @@ interface ShownPresence {
   readonly presence: Presence;
 }
 
+/** The name that the truth has for a presence: of a late lock, the broken rule. */
 const presenceName = (shown: Presence): string => (shown.presence === 'late' ? shown.rule : shown.presence);
 
 /** Reads all locks as the operator's list does: the stored states, at this moment. */
@@ -63,9 +65,11 @@ function compareReported(
   const lates = periods.filter((each) => LATE_RULES.includes(each.presence));
   const faults: string[] = [];
   for (const late of lates.filter(isLong)) {
-    const at = reported.filter(({ atMs, rule }) => rule === late.presence && isIn(atMs, late));
-    if (at.length !== 1 || (at[0] as { atMs: number }).atMs > late.fromMs + MAX_REPORT_DELAY)
-      faults.push(`${late.presence} after ${toText(late.fromMs)} was reported ${at.map(({ atMs }) => toText(atMs))}`);
+    const reports = reported.filter(({ atMs, rule }) => rule === late.presence && isIn(atMs, late));
+    if (reports.length !== 1 || (reports[0] as { atMs: number }).atMs > late.fromMs + MAX_REPORT_DELAY)
+      faults.push(
+        `${late.presence} after ${toText(late.fromMs)} was reported ${reports.map(({ atMs }) => toText(atMs))}`,
+      );
   }
   for (const { atMs, rule } of reported) {
     if (!lates.some((late) => late.presence === rule && isIn(atMs, late)))
@@ -124,7 +128,7 @@ t.test('reported presence matches the truth for days and nights in all modes', a
     JSON.stringify({
       ...Object.fromEntries(counts),
       outages: outages.length,
-      looks: shown.length,
+      readings: shown.length,
       reported: month.presenceEvents.length,
     }),
   );
@@ -156,12 +160,12 @@ async function compareFindings(
   );
   const faults: string[] = [];
   for (const late of latenesses) {
-    const at = found.filter(({ rule, atMs }) => rule === late.rule && isIn(atMs, late));
+    const findings = found.filter(({ rule, atMs }) => rule === late.rule && isIn(atMs, late));
     if (
-      (isLong(late) ? at.length !== 1 : at.length > 1) ||
-      at.some(({ atMs }) => atMs > late.fromMs + MAX_REPORT_DELAY)
+      (isLong(late) ? findings.length !== 1 : findings.length > 1) ||
+      findings.some(({ atMs }) => atMs > late.fromMs + MAX_REPORT_DELAY)
     )
-      faults.push(`${late.rule} after ${toText(late.fromMs)} was found ${at.map(({ atMs }) => toText(atMs))}`);
+      faults.push(`${late.rule} after ${toText(late.fromMs)} was found ${findings.map(({ atMs }) => toText(atMs))}`);
   }
   for (const { atMs, rule } of found) {
     if (!latenesses.some((late) => late.rule === rule && isIn(atMs, late)))
@@ -170,15 +174,15 @@ async function compareFindings(
   return faults;
 }
 
+/** The shown presences that differ from the truth, in words. */
 function compareShown(shown: readonly ShownPresence[], truth: Truth): string[] {
   const faults: string[] = [];
   for (const { atMs, presence: now } of shown) {
     // A time that ends at the moment of the reading may count as ended or not.
     const possible = truth.presence.filter(({ fromMs, toMs }) => fromMs <= atMs && atMs <= toMs);
-    const is = possible.find((each) => each.presence === presenceName(now));
-    if (is === undefined)
+    if (!possible.some((each) => each.presence === presenceName(now)))
       faults.push(`${toText(atMs)}: ${presenceName(now)} and not ${possible.map((each) => each.presence)}`);
-    // The lock may have been connected in between.
+    // A connection may change the presence for a while without ending the lateness, whose start is shown.
     const isSince = ({ rule, fromMs, toMs }: Lateness): boolean =>
       now.presence === 'late' && rule === now.rule && fromMs === now.sinceMs && atMs <= toMs;
     if (now.presence === 'late' && !truth.latenesses.some(isSince))

@@ -34,7 +34,7 @@ interface ListSetup {
   makeList(): LockList;
 }
 
-/** A store with two merchants' locks; every third has sent something. */
+/** A store with two merchants' locks. Every third lock has a state, because it has sent something. */
 async function setUpList(test: Test): Promise<ListSetup> {
   const folder = tempFolder(test);
   const opened = await openStore(folder);
@@ -75,6 +75,7 @@ async function setUpList(test: Test): Promise<ListSetup> {
   };
 }
 
+/** A random state: some locks are connected, a few have a low battery or report a theft. */
 function someState(mac: Parameters<typeof newDeviceState>[0], chance: SeededChance): DeviceState {
   const state = newDeviceState(mac, NOW_MS, NOW_MS);
   state.belief.batteryPercent = Math.floor(chance.next() * 100);
@@ -142,20 +143,20 @@ t.test('a list whose order is no longer in memory continues after the last lock 
 
 t.test('each order sorts by its value, with locks without a value last', async (t) => {
   const { makeList } = await setUpList(t);
-  const values = async (sort: string) => (await makeList().page(queryOf(sort), { limit: 5_000 })).locks;
-  const batteries = (await values('battery')).map(({ state }) => state?.belief.batteryPercent ?? null);
+  const sortedBy = async (sort: string) => (await makeList().page(queryOf(sort), { limit: 5_000 })).locks;
+  const batteries = (await sortedBy('battery')).map(({ state }) => state?.belief.batteryPercent ?? null);
   const knownBatteries = batteries.filter((each) => each !== null);
   t.strictSame(
     batteries.slice(0, knownBatteries.length),
     knownBatteries.toSorted((one, other) => one - other),
   );
-  t.strictSame((await values('-battery'))[0]?.state?.belief.batteryPercent, Math.max(...knownBatteries));
-  t.equal((await values('-battery')).at(-1)?.state, null);
-  const troubles = await values('trouble');
-  t.equal(troubles[0]?.state?.ping?.reason, 'REASON_THEFT');
-  const macs = (await values('-mac')).map(({ device }) => device.mac);
+  t.strictSame((await sortedBy('-battery'))[0]?.state?.belief.batteryPercent, Math.max(...knownBatteries));
+  t.equal((await sortedBy('-battery')).at(-1)?.state, null);
+  const troubles = await sortedBy('trouble');
+  t.equal(troubles[0]?.state?.ping?.reason, 'REASON_THEFT', 'the worst trouble first');
+  const macs = (await sortedBy('-mac')).map(({ device }) => device.mac);
   t.strictSame(macs, macs.toSorted().reverse());
-  t.equal((await values('name'))[0]?.device.name, 'Lock 0');
+  t.equal((await sortedBy('name'))[0]?.device.name, 'Lock 0');
 });
 
 t.test('filters and the search text', async (t) => {
@@ -166,11 +167,11 @@ t.test('filters and the search text', async (t) => {
   t.equal(await count({ merchantId: 2 }), LOCKS / 10);
   t.equal(await count({ search: 'lock 12' }), 56, 'names in any case: 12, 120 to 128, 1200 to 1298');
   t.equal(await count({ search: formatMac(testMac(7)).toLowerCase() }), 1);
-  t.equal(await count({ search: testMac(7).slice(-6) }), 1);
+  t.equal(await count({ search: testMac(7).slice(-6) }), 1, 'the end of a MAC');
   t.equal(await count({ search: 'city=köln' }), await count({ labels: [parseLabelFilter('city=Köln')] }));
   t.equal(await count({ labels: [parseLabelFilter('city')] }), LOCKS / 2);
-  t.equal(await count({ labels: [parseLabelFilter('city=Berlin'), parseLabelFilter('row=3')] }), 31);
-  t.equal(await count({ labels: [parseLabelFilter('constructor')] }), 0);
+  t.equal(await count({ labels: [parseLabelFilter('city=Berlin'), parseLabelFilter('row=3')] }), 31, 'locks with both');
+  t.equal(await count({ labels: [parseLabelFilter('constructor')] }), 0, 'an inherited member is no label');
   const [online, unseen] = [await count({ presences: ['online'] }), await count({ presences: ['never-seen'] })];
   t.ok(online > 50 && unseen > LOCKS / 2);
   t.equal(await count({ presences: ['online', 'never-seen'] }), online + unseen);
@@ -189,7 +190,7 @@ t.test('locks that are removed while a list is read are left out', async (t) => 
   t.notOk(remainingPage.locks.some(({ device }) => device.id === next?.id));
 });
 
-t.test('a page is read by an index', async (t) => {
+t.test('a page is read with an index, without a scan of all locks and without sorting', async (t) => {
   const { folder } = await setUpList(t);
   const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
   t.teardown(() => db.close());
@@ -250,6 +251,7 @@ t.test('the list shows each change of a lock at once, also changes that are made
 });
 
 t.test('every method of the store that writes locks is watched', async (t) => {
+  // These methods change nothing that a list shows.
   const NOT_LISTED = ['replaceLockCredential'];
   const writes = Object.entries(STORE_METHODS).flatMap(([name, effect]) => (effect === 'writes' ? [name] : []));
   const aboutLocks = writes.filter((name) => /device|lock/i.test(name) && !NOT_LISTED.includes(name));
