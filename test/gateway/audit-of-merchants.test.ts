@@ -30,6 +30,7 @@ interface Entry {
   readonly merchant: string | null;
 }
 
+/** What no entry may contain: hashes, API keys (lgk_), tokens of invitations (lgi_), passwords, addresses of URLs. */
 const SECRETS = /hash|lgk_|lgi_|password":"|example\.com/;
 
 t.test('each change that a merchant makes with an API key has one entry, which names the key', async (t) => {
@@ -40,11 +41,12 @@ t.test('each change that a merchant makes with an API key has one entry, which n
   for (const { method, path: route, audit } of OWN_DATA_ROUTES) {
     const operation = `${method} ${route}`;
     const ownDataCall = OWN_DATA_CALLS[operation];
+    // own-data/access.test.ts checks that the table of calls has every route.
     if (ownDataCall === undefined) continue;
     const before = (await entries('?limit=1'))[0]?.id ?? 0;
-    const [where, terms] = ownDataCall.call(amber);
+    const [callPath, callOptions] = ownDataCall.call(amber);
     t.match(
-      await callMerchantApi(gateway, where, { method, ...terms, key }),
+      await callMerchantApi(gateway, callPath, { method, ...callOptions, key }),
       { status: ownDataCall.status },
       operation,
     );
@@ -54,8 +56,8 @@ t.test('each change that a merchant makes with an API key has one entry, which n
       continue;
     }
     t.type(audit, 'function', `${operation} says what the log records`);
-    const named = { actor: 'key', key: 'shop backend', merchant: amber.merchant, token: row.publicId, user: null };
-    t.match(entry, { ...named, outcome: 'done', address: '127.0.0.1', object: /./ }, operation);
+    const author = { actor: 'key', key: 'shop backend', merchant: amber.merchant, token: row.publicId, user: null };
+    t.match(entry, { ...author, outcome: 'done', address: '127.0.0.1', object: /./ }, operation);
     t.same(others, [], 'there is no other entry');
     t.notMatch(JSON.stringify(entry), SECRETS);
   }
@@ -74,16 +76,16 @@ t.test('the log is filtered by merchant, by its present name', async (t) => {
   const merchant = { id: 1, name: MERCHANT };
   const who: AuditWho = { actor: 'user', address: null, agent: null, osUser: null, token: null, merchant, user: 'ada' };
   gateway.merchants.audit.note('key.create', '3f9a0c2b7d41', { name: 'till' }, who);
-  const of = async (name: string) => {
+  const entriesOf = async (name: string) => {
     const { body } = await callOperator(gateway, 'GET', `/audit?merchant=${encodeURIComponent(name)}`);
     return (body as { entries: Entry[] }).entries;
   };
-  t.match(await of(MERCHANT), [
+  t.match(await entriesOf(MERCHANT), [
     { action: 'key.create', actor: 'user', user: 'ada', key: null, merchant: MERCHANT },
     { action: 'user.add', actor: 'operator', user: null, merchant: MERCHANT },
   ]);
   t.same(
-    (await of('Basil')).map(({ action }) => action),
+    (await entriesOf('Basil')).map(({ action }) => action),
     ['device.set', 'device.add', 'merchant.add'],
   );
   t.match(await callOperator(gateway, 'GET', '/audit?merchant=Nobody'), { status: 404 });
@@ -112,6 +114,7 @@ t.test('a merchant’s entries don’t push out those of operators or of another
          SELECT 1, ?, 'a.b', '', 'done', ?, 0 FROM n`,
       )
       .run(rows, actor, merchantId);
+  // Old entries are deleted in batches, so that there may be a few more than the limit.
   const count = (where: string) => db.prepare(`SELECT count(*) FROM audit WHERE ${where}`).pluck().get() as number;
   fill('key', 1, MAX_AUDIT_ENTRIES_PER_MERCHANT + 200);
   await store.audit.write(Array.from({ length: 100 }, () => ({ ...ENTRY, ...KEY, ...FINISHED })));
@@ -136,6 +139,7 @@ t.test('the waiting entries of one merchant leave room for others', async (t) =>
   const gateway = await testGateway(t);
   await gateway.accounts.addMerchant('Basil');
   const basil = { ...KEY, merchant: { id: 2, name: 'Basil' } };
+  // At most 300 entries of a merchant wait to be written.
   for (let count = 0; count < 1_500; count += 1) gateway.merchants.audit.note('command.send', '', null, KEY);
   gateway.merchants.audit.note('command.send', 'of Basil', null, basil);
   gateway.events.emit('url-disabled', { atMs: 0, urlId: 7, why: 'gone' });

@@ -214,7 +214,7 @@ const AUDIT_START: AuditStart = {
 };
 
 t.test(
-  'entries left unfinished become unknown at the next start, and beyond the limit the oldest are deleted',
+  'at the next start, entries that are unfinished become unknown; beyond the limit the oldest entries are deleted',
   async (t) => {
     const folder = tempFolder(t);
     const store = await openStore(folder);
@@ -247,8 +247,7 @@ t.test(
           audit: withOverrides(store.audit, {
             begin: async (beginning) =>
               fails === 'begin' ? failWithFullDisk('begin') : await store.audit.begin(beginning),
-            end: async (id, stopLogging) =>
-              fails === 'end' ? failWithFullDisk('end') : await store.audit.end(id, stopLogging),
+            end: async (id, ending) => (fails === 'end' ? failWithFullDisk('end') : await store.audit.end(id, ending)),
           }),
         }),
     });

@@ -78,7 +78,7 @@ t.test('a call that waits for an event lends its place, and gets one again after
   const event = new Promise<void>((resolve) => {
     onEvent = resolve;
   });
-  const isBack = running
+  const resumed = running
     .get('waiting')
     ?.waitOutside(async () => await event)
     .then(() => started.push('back'));
@@ -87,7 +87,7 @@ t.test('a call that waits for an event lends its place, and gets one again after
   await afterPromises();
   t.same(started, ['waiting', 'other'], 'the place is taken');
   await end('other');
-  await isBack;
+  await resumed;
   t.same(started, ['waiting', 'other', 'back']);
   await end('waiting');
   t.equal(places.running, 0);

@@ -11,13 +11,16 @@ import { RecordedClocks } from '../../gateway/clocks/recorded-clocks.js';
 import { Days, Hours, Minutes, Seconds } from '../../proto/clock.js';
 import { ManualMachine } from '../helpers/clocks/manual-machine.js';
 
+/** The date of the machine when a test begins, ms since the epoch. */
 const START = Date.UTC(2026, 10, 20, 12);
 const TEN_YEARS = Days(3652);
 
 interface GuardSetup {
   readonly machine: ManualMachine;
   readonly guard: ClockGuard;
+  /** The changes of the guard's state, and who confirmed the machine's date. */
   readonly stateChanges: (readonly [ClockState, ClockAuthority])[];
+  /** How far the guard's clocks were moved forward by each reported step, ms. */
   readonly steps: number[];
 }
 
@@ -40,32 +43,33 @@ function setUpGuard(speed = 1): GuardSetup {
 
 t.test('small steps of the machine’s clock are followed, large ones need confirmation', async (t) => {
   const { machine, guard, stateChanges, steps } = setUpGuard();
-  const stepsAfter = (by: number): readonly number[] => {
+  /** Moves the machine's clock. Returns how far the guard's two clocks are ahead of it then, ms. */
+  const offsetsAfter = (by: number): readonly number[] => {
     machine.step(by);
     guard.compare();
     return [guard.wall.now() - machine.wall(), guard.run.now() - machine.wall()];
   };
-  t.same(stepsAfter(Seconds(30)), [0, 0], 'a step forward is followed');
+  t.same(offsetsAfter(Seconds(30)), [0, 0], 'a step forward is followed');
   t.same(steps, [], 'a short step is followed silently');
-  t.same(stepsAfter(Hours(23)), [0, 0], 'up to a day');
+  t.same(offsetsAfter(Hours(23)), [0, 0], 'up to a day');
   t.same(steps, [Hours(23)], 'a longer step is reported');
-  t.same(stepsAfter(-Minutes(4)), [Minutes(4), Minutes(4)], 'a step back is not followed: the clock continues');
-  t.same(stepsAfter(Minutes(4)), [0, 0]);
+  t.same(offsetsAfter(-Minutes(4)), [Minutes(4), Minutes(4)], 'a step back is not followed: the clock continues');
+  t.same(offsetsAfter(Minutes(4)), [0, 0]);
   t.same(stateChanges, []);
-  t.same(stepsAfter(-Hours(1)), [Hours(1), Hours(1)]);
-  t.same(stepsAfter(Hours(1)), [0, 0]);
+  t.same(offsetsAfter(-Hours(1)), [Hours(1), Hours(1)]);
+  t.same(offsetsAfter(Hours(1)), [0, 0]);
   t.same(stateChanges.splice(0), [
     ['behind', null],
     ['agrees', 'machine'],
   ]);
-  t.same(stepsAfter(Hours(25)), [-Hours(25), -Hours(25)], 'a jump of over a day is not followed');
+  t.same(offsetsAfter(Hours(25)), [-Hours(25), -Hours(25)], 'a jump of over a day is not followed');
   machine.advance(Minutes(3));
   guard.compare();
   t.equal(guard.wall.now(), START + Seconds(30) + Hours(23) + Minutes(3), 'but the clock continues');
   t.match(guard.reading(), { state: 'ahead', sinceMs: guard.wall.now() - Minutes(3) });
-  stepsAfter(Days(400));
+  offsetsAfter(Days(400));
   t.same(stateChanges.splice(0), Array(2).fill(['ahead', null]), 'another jump is reported too');
-  stepsAfter(-Days(400) - Hours(25));
+  offsetsAfter(-Days(400) - Hours(25));
   t.same(stateChanges, [['agrees', 'machine']]);
   t.equal(guard.run.now(), machine.wall(), 'no doubt is left');
 });
@@ -104,12 +108,14 @@ t.test('an expiry is doubtful if it has passed only by the machine’s clock', a
   );
 });
 
+/** The witnesses of a gateway with so many real and simulated locks. */
 function witnessesOf(real: number, simulated: number): ClockWitnesses {
   const witnesses = new ClockWitnesses();
   witnesses.setLockCount({ real, simulated });
   return witnesses;
 }
 
+/** The time in an uplink of a lock, by default one that agrees with {@link START}. */
 function reportedTime(deviceId: number, members: Partial<ReportedTime> = {}): ReportedTime {
   return { deviceId, source: 'lock', simulated: false, timeMs: START, kept: 0, ...members };
 }
@@ -184,7 +190,8 @@ function metadataStore(metadata: Map<string, string>, receivedMs: number | null 
 t.test('the store has only confirmed times, so a wrong date does not affect a later start', async (t) => {
   const metadata = new Map<string, string>();
   const store = metadataStore(metadata);
-  const startGatewayAt = async (machine: ManualMachine, span: number): Promise<ClockState> => {
+  /** Runs the clocks on a machine for some time. Returns their state at the end. */
+  const runClocks = async (machine: ManualMachine, span: number): Promise<ClockState> => {
     const clocks = await RecordedClocks.start({ store, speed: 1, machine });
     machine.advance(span);
     const { state } = clocks.reading();
@@ -193,16 +200,17 @@ t.test('the store has only confirmed times, so a wrong date does not affect a la
   };
   const recordedOffsets = (): number[] =>
     ['run-clock-ms', 'wall-clock-ms'].map((name) => Number(metadata.get(name)) - START);
-  t.equal(await startGatewayAt(new ManualMachine(START), Hours(1)), 'agrees');
-  t.equal(await startGatewayAt(new ManualMachine(START + Days(401)), Hours(1)), 'ahead');
+  t.equal(await runClocks(new ManualMachine(START), Hours(1)), 'agrees');
+  t.equal(await runClocks(new ManualMachine(START + Days(401)), Hours(1)), 'ahead');
   t.same(recordedOffsets(), [Hours(2), Hours(2)]);
-  t.equal(await startGatewayAt(new ManualMachine(START - TEN_YEARS), Hours(1)), 'behind');
+  t.equal(await runClocks(new ManualMachine(START - TEN_YEARS), Hours(1)), 'behind');
   t.same(recordedOffsets(), [Hours(3), Hours(3)]);
-  t.equal(await startGatewayAt(new ManualMachine(START + Hours(20)), Hours(1)), 'agrees');
-  t.same(recordedOffsets(), [Hours(21), Hours(21)], 'the machine’s clock is set right');
+  t.equal(await runClocks(new ManualMachine(START + Hours(20)), Hours(1)), 'agrees');
+  t.same(recordedOffsets(), [Hours(21), Hours(21)], 'when the machine’s clock is right again, its date is recorded');
 });
 
 t.test('a store without a recorded date continues from its run’s clock', async (t) => {
+  /** The clocks’ state, how far both are ahead of {@link START}, and where the run’s clock was before. */
   const clockAfterStart = async (ranMs: number, receivedMs: number | null) => {
     const store = metadataStore(new Map([['run-clock-ms', String(ranMs)]]), receivedMs);
     const clocks = await RecordedClocks.start({ store, speed: 1, machine: new ManualMachine(START) });
@@ -238,5 +246,9 @@ t.test('a sped-up run follows only its own clock and needs no confirmation', asy
   t.match(again.reading(), { state: 'agrees', sinceMs: null });
   t.notOk(again.doubt.isDoubted);
   await again.stop();
-  t.equal(Number(metadata.get('wall-clock-ms')), START + Hours(2), 'which is not recorded as confirmed');
+  t.equal(
+    Number(metadata.get('wall-clock-ms')),
+    START + Hours(2),
+    'only the two hours that the runs lasted are recorded as confirmed',
+  );
 });

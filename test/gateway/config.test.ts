@@ -19,7 +19,7 @@ import { ServeProgram } from '../helpers/cli/serve-program.js';
 import { openGateway, testGateway } from '../helpers/gateway/test-gateway.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
-/** An environment in which the CLI finds no gateway. Port 9 of 127.0.0.1 below is one on which nothing listens. */
+/** An environment in which the CLI finds no gateway. In this file, nothing listens on port 9 of 127.0.0.1. */
 const NO_GATEWAY = {
   LOCKGATE_DATA: '/nonexistent',
   LOCKGATE_GATEWAY: '',
@@ -63,7 +63,7 @@ t.test('without a gateway, config shows the settings that serve would use and th
   t.match(stderr, [/"lockgate serve" would use/]);
 });
 
-/** `--mqtt-port 1` as a resolved setting. */
+/** The setting that a flag and its value give, such as `--mqtt-port 1`; none without a flag. */
 function flagsOf([flag, value]: readonly string[]): Partial<Record<SettingKey, string>> {
   const setting = SETTINGS.find((each) => each.flag === flag);
   return setting === undefined || value === undefined ? {} : { [setting.key]: value };
@@ -174,6 +174,7 @@ t.test('a variable that looks like a misspelt setting is reported, and no other'
 
 t.test('the CLI warns before it sends a token over a network unencrypted', async (t) => {
   const capturedStderr = t.capture(process.stderr, 'write', () => true);
+  /** Whether a client of this gateway warns. */
   const warns = (gateway: string): boolean => {
     new GatewayClient({ gateway, token: 'x' });
     return capturedStderr().some(({ args }) => /clear text/.test(String(args[0])) && String(args[0]).includes(gateway));
@@ -190,7 +191,12 @@ t.test('the CLI warns before it sends a token over a network unencrypted', async
 });
 
 /** A call of the operator's interface of a gateway in another process, with the token of its folder. */
-async function operator(data: string, method: 'GET' | 'POST', route: string, json?: object): Promise<unknown> {
+async function callRunningOperator(
+  data: string,
+  method: 'GET' | 'POST',
+  route: string,
+  json?: object,
+): Promise<unknown> {
   const [base, token] = ['operator-address', 'operator-token'].map((name) => {
     return readFileSync(path.join(data, name), 'utf8').trim();
   });
@@ -208,7 +214,7 @@ t.test('replacing the token of a running gateway invalidates the old one and its
   const tail = serve.run('tail', '--json');
   // Wait until the stream is open: it does not contain earlier events.
   for (let number = 1; tail.stdout.length === 0 && tail.exit === undefined; number += 1)
-    await operator(data, 'POST', '/merchants', { name: `Amber ${number}` });
+    await callRunningOperator(data, 'POST', '/merchants', { name: `Amber ${number}` });
   await tail.waitForLine(/"merchant.add"/);
   t.match(await serve.json('config'), { running: true, settings: [{ flag: '--data', value: data, source: 'flag' }] });
   const reset = await serve.json<{ file: string }>('config', 'reset-operator-token');
@@ -221,7 +227,7 @@ t.test('replacing the token of a running gateway invalidates the old one and its
   t.not(token, oldToken);
   t.notOk(JSON.stringify(reset).includes(token), 'it is not printed');
   t.match(await listMerchantsWith({ data, token: oldToken }, {}), { exit: 3, message: /requires the token/ });
-  const audit = (await operator(data, 'GET', '/audit?action=token')) as { entries: object[] };
+  const audit = (await callRunningOperator(data, 'GET', '/audit?action=token')) as { entries: object[] };
   t.match(audit.entries, [{ action: 'token.change', actor: 'owner', after: { token: /^[0-9a-f]{8}$/ } }]);
   serve.program.kill('SIGTERM');
   t.match(await serve.program.waitForExit(), { code: 0 });

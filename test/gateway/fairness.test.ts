@@ -22,6 +22,7 @@ import {
 } from '../helpers/http/merchant-call.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
+/** The route that creates a list of users. */
 const LIST = '/v2/user/createWithList';
 
 interface FairnessSetup {
@@ -46,6 +47,7 @@ async function statusesOf(count: number, makeCall: () => Promise<MerchantAnswer>
   return statuses;
 }
 
+/** The answer to a call that exceeds a budget; `seconds` is when to try again. */
 const rateLimited = (budget: string, seconds: string) => {
   return { status: 429, headers: { 'retry-after': seconds }, body: { code: 'rate-limited', budget } };
 };
@@ -98,6 +100,7 @@ t.test('the default budget is 200 requests at once, then 50 a second', async (t)
 
 t.test('a merchant’s bodies have a budget of bytes, with and without a Content-Length', async (t) => {
   const { gateway, clock, key } = await setUpFairness(t, { bytes: { perSecond: 1000, burst: 4000 } });
+  // Of 4,000 bytes, one body of some 2,900 leaves too few for another.
   const body = JSON.stringify({ name: 'Rex', x: 'x'.repeat(2900) });
   t.match(await callMerchantApi(gateway, '/v1/pet', { key, body }), { status: 201 });
   t.match(await callMerchantApi(gateway, '/v1/pet', { key, body }), rateLimited('bytes', '2'));
@@ -111,6 +114,7 @@ t.test('a merchant’s bodies have a budget of bytes, with and without a Content
 });
 
 t.test('a long list of users counts as several requests', async (t) => {
+  // 1,000 users count as ten requests, so that one of eleven is left.
   const { gateway, key } = await setUpFairness(t, { requests: { perSecond: 1, burst: 11 } });
   t.match(await callMerchantApi(gateway, LIST, { key, body: Array.from({ length: 1000 }, () => ({})) }), {
     status: 200,
@@ -175,7 +179,7 @@ t.test('strangers of an address share a budget; requests with a key do not use i
   t.match(await callMerchantApi(gateway, '/nothing'), { status: 404 });
 });
 
-/** Sends the head of a request without its body, and returns the answer. */
+/** Sends the head of a request without its body, of `bytes` bytes. Returns the status of the answer. */
 function sendHeadOnly(gateway: Gateway, method: string, route: string, bytes: number): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json', 'content-length': String(bytes) };
@@ -264,6 +268,7 @@ t.test('docs/http.md and the OpenAPI document name every budget', async (t) => {
   const [, after = ''] = readFileSync(path.join(root, 'docs/http.md'), 'utf8').split('## How much\n');
   const [section = ''] = after.split('\n## ');
   const rows = [...section.matchAll(/^\| `([a-z-]+)` \| (.+?) \|/gm)].map(([, name, words]) => [name, words]);
+  // Only operators send stories (series of test webhooks), so that this budget is not in the merchants' document.
   const merchants = Object.entries(BUDGETS).filter(([name]) => name !== 'story-pings');
   t.strictSame(rows, merchants);
   const { components } = (await callMerchantApi(gateway, '/openapi.json')).body as {

@@ -24,12 +24,18 @@ import { testBytes, testGateway, testMac, waitForEvents } from '../helpers/gatew
 import { connackCode, connectedLock, TestLock } from '../helpers/mqtt/test-lock.js';
 import { sqliteError } from '../helpers/store/store-faults.js';
 
+/** The id of the only merchant. */
+const MERCHANT_ID = 1;
+/** A return code of CONNACK (MQTT 3.1.1, 3.2.2.3). */
+const SERVER_UNAVAILABLE = 3;
+
 interface HttpAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: unknown;
 }
 
+/** A GET request to a local port, with or without a token. */
 async function callPort(port: number, route: string, token?: string): Promise<HttpAnswer> {
   const { statusCode, headers, body } = await got(`http://127.0.0.1:${port}${route}`, {
     throwHttpErrors: false,
@@ -92,6 +98,7 @@ t.test('operators see the reasons, and need the token', async (t) => {
 /** A store whose writes throw the error that `failure` returns, if any. */
 function withFailingWrites(failure: () => Error | undefined): (store: Store) => Store {
   return (store) => {
+    /** The same method, which throws while there is a failure. */
     const failOr =
       <Args extends unknown[], Result>(name: string, write: (...args: Args) => Promise<Result>) =>
       async (...args: Args): Promise<Result> => {
@@ -107,7 +114,7 @@ function withFailingWrites(failure: () => Error | undefined): (store: Store) => 
   };
 }
 
-/** Sends an uplink without waiting. Returns a function that returns whether it is acknowledged by then. */
+/** Sends an uplink without waiting. The returned function says whether it has been acknowledged. */
 function sendWithoutWaiting(lock: TestLock, bytes: Buffer): () => boolean {
   let hasAck = false;
   lock.send(bytes).then(
@@ -143,7 +150,7 @@ t.test(
       'without a reason for strangers',
     );
     const identity = { clientId: testMac(), username: testMac(), password: secret };
-    t.equal(await connackCode(gateway.mqttPort, identity), 3, 'a CONNECT is refused: server unavailable');
+    t.equal(await connackCode(gateway.mqttPort, identity), SERVER_UNAVAILABLE, 'a CONNECT is refused');
 
     const recovered = waitForEvents(gateway, 'recovered', 1);
     diskError = undefined;
@@ -152,7 +159,7 @@ t.test(
     const reconnected = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
     await reconnected.send(testBytes(2));
     t.match(
-      await gateway.store.readEvents(1, LOG_START, 9),
+      await gateway.store.readEvents(MERCHANT_ID, LOG_START, 9),
       [{ sequence: 1 }, { sequence: 2 }],
       'everything acknowledged is stored',
     );
@@ -166,7 +173,7 @@ t.test('after an I/O error nothing more is written, and no later success is trus
     writeCount += 1;
     return diskError;
   });
-  // SQLite writes when it is closed.
+  // SQLite writes when it is closed, so closing counts as a write.
   const close = async (): Promise<void> => {
     writeCount += 1;
   };
@@ -256,7 +263,8 @@ t.test('SQLite’s error codes map to the kinds of failure', async (t) => {
     t.equal(failureKind(sqliteError(code, '')), kind, code);
     t.equal(new StoreFailure('write', sqliteError(code, '')).kind, kind);
   }
-  for (const odd of [undefined, null, 'full', new Error('full'), { code: 7 }]) t.equal(failureKind(odd), 'other');
+  for (const unknownError of [undefined, null, 'full', new Error('full'), { code: 7 }])
+    t.equal(failureKind(unknownError), 'other');
 });
 
 t.test('a blocked event loop makes the gateway unready until there was no such delay for 5 s', async (t) => {
@@ -275,6 +283,7 @@ t.test('a blocked event loop makes the gateway unready until there was no such d
   clock.advance(Seconds(1));
   t.ok(health.isReady);
   t.same(delays, new Array(10).fill(0));
+  // The loop comes 2.5 s late to its next check.
   blockedMs = Seconds(2.5);
   clock.advance(Seconds(0.1));
   t.match(health.reasons, [{ code: 'event-loop', why: 'the event loop was blocked for 2.5 s' }]);
@@ -338,7 +347,7 @@ t.test('a stop closes the parts in reverse order, and reports the part that hang
     clock,
   );
   const ended = t.rejects(hangs, { code: 'stop-hung', message: 'the gateway did not stop within 9 s: the lift hangs' });
-  // The previous step must finish first.
+  // Part g is closed before the lift, in some turns of the queue of microtasks.
   await Promise.resolve();
   await Promise.resolve();
   await Promise.resolve();

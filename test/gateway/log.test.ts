@@ -31,6 +31,7 @@ function recordingLog(
   return { lines, text: () => written.join(''), stop };
 }
 
+/** A client that is refused, and the event that reports it. */
 const STRANGER = { clientId: 'x', mac: null, source: 'lock', isAuthenticated: false, address: '127.0.0.1' } as const;
 const REFUSAL = { ...STRANGER, atMs: 0, what: 'connect', reason: 'unknown-lock', why: 'no such lock' } as const;
 
@@ -90,6 +91,7 @@ t.test('lines that strangers can cause are limited, and the omitted ones are cou
   t.match(lines.slice(10), [{ event: 'refused', left_out: 990 }]);
   events.emit('refused', REFUSAL);
   t.equal(lines.length, 12, 'the next window starts with a new limit');
+  // This window has had one of its ten lines already.
   for (let count = 0; count < 20; count += 1) events.emit('refused', REFUSAL);
   stop();
   t.match(lines.at(-1), { left_out: 11 }, 'the stop reports the omitted lines too');
@@ -146,13 +148,16 @@ async function echoingMerchant(t: Test): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 }
 
+/** The CONNACK code of a refused login. */
+const NOT_AUTHORIZED = 5;
+/** A secret that is easy to find in a text. */
 const CANARY = 'canary-Zq7vX2';
 
 /** Sends a secret in every place of the operators' interface, and returns the answers' bodies. */
 async function sendSecretEverywhere(gateway: Gateway): Promise<string[]> {
   const base = `http://127.0.0.1:${gateway.operatorPort}`;
-  const good = `Bearer ${gateway.operatorToken}`;
-  const post = async (path: string, body: string, authorization = good): Promise<string> => {
+  const validToken = `Bearer ${gateway.operatorToken}`;
+  const post = async (path: string, body: string, authorization = validToken): Promise<string> => {
     const headers = { authorization, 'content-type': 'application/json' };
     return (await got.post(base + path, { headers, body, throwHttpErrors: false, retry: { limit: 0 } })).body;
   };
@@ -187,13 +192,19 @@ t.test('a secret that is sent to every input appears in no log line, event or an
   const { secret: lockSecret } = await gateway.accounts.addDevice({ mac: testMac() });
   const url = await echoingMerchant(t);
   const headers = { 'X-Key': CANARY, Authorization: `Bearer ${CANARY}` };
-  const { secret: signing } = await gateway.accounts.addWebhookUrl({ url, headers });
+  const { secret: signingSecret } = await gateway.accounts.addWebhookUrl({ url, headers });
 
   // A lock sends its secret as the password, and by mistake in other places.
   const identity = { clientId: testMac(), username: testMac() };
-  t.equal(await connackCode(gateway.mqttPort, { ...identity, password: `${CANARY}-password` }), 5);
-  t.equal(await connackCode(gateway.mqttPort, { clientId: lockSecret, username: lockSecret, password: lockSecret }), 5);
-  t.equal(await connackCode(gateway.mqttPort, { ...identity, username: lockSecret, password: testMac() }), 5);
+  t.equal(await connackCode(gateway.mqttPort, { ...identity, password: `${CANARY}-password` }), NOT_AUTHORIZED);
+  t.equal(
+    await connackCode(gateway.mqttPort, { clientId: lockSecret, username: lockSecret, password: lockSecret }),
+    NOT_AUTHORIZED,
+  );
+  t.equal(
+    await connackCode(gateway.mqttPort, { ...identity, username: lockSecret, password: testMac() }),
+    NOT_AUTHORIZED,
+  );
   const lock = await TestLock.connect(t, gateway.mqttPort, testMac(), lockSecret);
   const attempted = waitForEvents(gateway, 'delivery', 1);
   await lock.send(testBytes(1));
@@ -207,7 +218,13 @@ t.test('a secret that is sent to every input appears in no log line, event or an
   const texts = { log: text(), stream: streamed.join('\n'), answers: answers.join('\n') };
   for (const [source, text] of Object.entries(texts)) {
     t.ok(text.length > 200, `there is something in the ${source}`);
-    for (const secret of [CANARY, lockSecret, signing, signing.slice('whsec_'.length), gateway.operatorToken])
+    for (const secret of [
+      CANARY,
+      lockSecret,
+      signingSecret,
+      signingSecret.slice('whsec_'.length),
+      gateway.operatorToken,
+    ])
       t.notMatch(text, secret, `${source}: ${secret.slice(0, 6)}`);
   }
   const refusals = lines.filter(({ event }) => event === 'refused');

@@ -11,8 +11,9 @@ import { openDurable } from '../../gateway/store/sqlite/durable-file.js';
 import { migrationProvider, STEPS } from '../../gateway/store/sqlite/migrations.js';
 import { Kysely, Migrator, SqliteDialect } from '../../gateway/store/tables/kysely.js';
 import type { Month } from '../../gateway/usage/month.js';
-import { Days, ManualClock, monotonicMs, Seconds } from '../../proto/clock.js';
+import { Days, ManualClock } from '../../proto/clock.js';
 import { callOperator } from '../helpers/cli/operator-call.js';
+import { within } from '../helpers/clocks/change-signal.js';
 import {
   MERCHANT,
   openGateway,
@@ -27,9 +28,13 @@ import { connackCode, TestLock } from '../helpers/mqtt/test-lock.js';
 import { openStore } from '../helpers/store/new-store.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
+/** The CONNACK code of a refused login. */
 const NOT_AUTHORIZED = 5;
+/** The merchants' ids, in the order in which they are added. */
+const MERCHANT_ID = 1;
+const BASIL_ID = 2;
 /** How long sessions may last after the closing. */
-const SESSION_LIMIT = Seconds(5);
+const MAX_CLOSE_SECONDS = 5;
 
 const close = (gateway: Gateway) => callOperator(gateway, 'POST', `/merchants/${MERCHANT}/close`);
 const reopen = (gateway: Gateway) => callOperator(gateway, 'POST', `/merchants/${MERCHANT}/reopen`);
@@ -42,16 +47,17 @@ t.test('keys, tokens and sessions are refused at once, and valid again after reo
   await callMerchantApi(gateway, '/v2/user/createWithList', { key, body: [{ username: 'ada', password: 'x' }] });
   const login = await callMerchantApi(gateway, '/v2/user/login?username=ada&password=x', { key });
   const session = /lgu_[\w-]+/.exec(login.text)?.[0] ?? '';
-  const { invitation, token: invited } = await gateway.merchants.invitations.create(1, { role: 'owner' });
+  const { invitation, token: invited } = await gateway.merchants.invitations.create(MERCHANT_ID, { role: 'owner' });
   const pet = { method: 'PUT', body: { id: 1, name: 'Rex', photoUrls: [] } };
   const statusesOfCalls = async () => [
     (await callMerchantApi(gateway, '/v1/users', { key })).status,
     (await callMerchantApi(gateway, '/v2/user/login?username=ada&password=x', { key })).status,
     (await callMerchantApi(gateway, '/v2/pet', { ...pet, token })).status,
-    (await gateway.merchants.users.findSession(1, session)) === null ? 'ended' : 'open',
+    (await gateway.merchants.users.findSession(MERCHANT_ID, session)) === null ? 'ended' : 'open',
     (await callMerchantApi(gateway, '/v1/invitations/look-up', { body: { token: invited } })).status,
     (await callMerchantApi(gateway, '/v1/users', { key: keyOfBasil })).status,
   ];
+  // A 404 for the pet, which does not exist: the token is accepted.
   t.same(await statusesOfCalls(), [200, 200, 404, 'open', 200, 200]);
   const closed = await close(gateway);
   t.match(closed, { status: 200, body: { name: MERCHANT, closed_at: /^20/, locks: 0, webhooks: 0 } });
@@ -115,10 +121,9 @@ t.test(
     const phone = await gateway.accounts.devices.addPhone({ mac: testMac(1), name: 'Ada', expiresAtMs: null });
     const [lock, other] = [await connect(1), await connect(3)];
     const byPhone = await TestLock.connectPhone(t, gateway.mqttPort, testMac(1), 'a', phone.secret);
-    const startedMs = monotonicMs();
-    const [{ body }] = await Promise.all([close(gateway), lock.closed, byPhone.closed]);
+    const ended = Promise.all([close(gateway), lock.closed, byPhone.closed]);
+    const [{ body }] = await within(MAX_CLOSE_SECONDS, () => 'the end of both sessions', ended);
     t.match(body, { locks: 2 });
-    t.ok(monotonicMs() - startedMs < SESSION_LIMIT);
     t.equal(other.client.connected, true, 'another merchant’s lock stays connected');
     const refused = waitForEvents(gateway, 'refused', 1);
     t.equal(await connackOf(1), NOT_AUTHORIZED);
@@ -176,10 +181,9 @@ t.test(
 t.test('locks of a closed merchant come last where trouble comes first', async (t) => {
   const gateway = await testGateway(t);
   await gateway.accounts.addMerchant('Basil');
-  const [of, other] = [testMac(1), testMac(2)];
   for (const [mac, merchant] of [
-    [of, MERCHANT],
-    [other, 'Basil'],
+    [testMac(1), MERCHANT],
+    [testMac(2), 'Basil'],
   ] as const)
     await callOperator(gateway, 'POST', '/devices', { mac, merchant });
   const order = async (query = '') => {
@@ -264,10 +268,10 @@ t.test('the month of the closing is the last billed month until the month of the
   await close(gateway);
   clock.advance(Days(60));
   await gateway.usage.close();
-  const months = async (): Promise<string[]> => (await gateway.store.usage.readClosedMonths(1)).sort();
+  const months = async (): Promise<string[]> => (await gateway.store.usage.readClosedMonths(MERCHANT_ID)).sort();
   t.same(await months(), ['2026-10']);
   t.match(await gateway.usage.statements('2026-10' as Month, MERCHANT), [{ merchantName: MERCHANT }]);
-  t.same((await gateway.store.usage.readClosedMonths(2)).sort(), ['2026-10', '2026-11'], 'an open merchant');
+  t.same((await gateway.store.usage.readClosedMonths(BASIL_ID)).sort(), ['2026-10', '2026-11'], 'an open merchant');
   await reopen(gateway);
   await gateway.usage.close();
   t.same(await months(), ['2026-10'], 'no month in which it was closed');

@@ -22,6 +22,7 @@ import { sqliteError } from '../helpers/store/store-faults.js';
 
 const MAC = testMac();
 
+/** The text of `/metrics`. */
 async function scrape(gateway: Gateway): Promise<string> {
   const { headers, body } = await got(`http://127.0.0.1:${gateway.operatorPort}/metrics`, {
     headers: { authorization: `Bearer ${gateway.operatorToken}` },
@@ -79,7 +80,7 @@ t.test('events are counted, and no label has a MAC, a URL or a stranger’s text
   await lock.send(Buffer.from('no uplink at all'));
   await delivered;
   const stranger = { clientId: 'stranger', username: 'stranger', password: 'lgs_guess' };
-  t.equal(await connackCode(gateway.mqttPort, stranger), 5);
+  t.equal(await connackCode(gateway.mqttPort, stranger), 5, 'not authorized');
   const metricsText = await scrape(gateway);
   const expected = {
     lockgate_ready: 1,
@@ -128,10 +129,10 @@ t.test('a failed write is counted by the kind of failure', async (t) => {
 });
 
 t.test('each kind of refusal has a named reason', async (t) => {
+  /** The most bytes that a packet may have. */
+  const maxBytes = 4096;
   const keys = { hashSecret: () => Buffer.alloc(32, 1) };
-  const dependencies = { store: { findLock: async () => null }, keys: keys } as unknown as Parameters<
-    typeof authenticate
-  >[0];
+  const dependencies = { store: { findLock: async () => null }, keys } as unknown as Parameters<typeof authenticate>[0];
   const login = { clientId: String(MAC), username: String(MAC), password: undefined, hasWill: false };
   const reasonOf = async (members: Partial<typeof login>): Promise<string> => {
     const answer = await authenticate(dependencies, { ...login, ...members }, 0);
@@ -145,11 +146,12 @@ t.test('each kind of refusal has a named reason', async (t) => {
   t.match(publishFault({ topic: 'up', qos: 1, retain: true }), { reason: 'retained' });
   t.match(subscribeFault('phone', 'down', 1), { reason: 'phone' });
   t.match(subscribeFault('lock', 'a', 1), { reason: 'topic' });
-  t.match(firstPacket(Buffer.from([0x30, 0]), 4096), { fault: { reason: 'not-connect' } });
-  t.match(firstPacket(Buffer.from([0x11, 0]), 4096), { fault: { reason: 'malformed' } }, 'a CONNECT with flags');
-  t.match(firstPacket(Buffer.from([0x10, 0xff, 0xff, 0xff, 0x7f]), 4096), { fault: { reason: 'packet' } });
-  t.match(new FrameCounter().pass(Buffer.from([0x40, 0]), 4096), { reason: 'malformed' }, 'a PUBACK of no length');
-  t.match(new FrameCounter().pass(Buffer.from([0x50, 2]), 4096), { reason: 'packet' }, 'a PUBREC');
+  t.match(firstPacket(Buffer.from([0x30, 0]), maxBytes), { fault: { reason: 'not-connect' } });
+  t.match(firstPacket(Buffer.from([0x11, 0]), maxBytes), { fault: { reason: 'malformed' } }, 'a CONNECT with flags');
+  t.match(firstPacket(Buffer.from([0x10, 0xff, 0xff, 0xff, 0x7f]), maxBytes), { fault: { reason: 'packet' } });
+  t.match(new FrameCounter().pass(Buffer.from([0x40, 0]), maxBytes), { reason: 'malformed' }, 'a PUBACK of no length');
+  t.match(new FrameCounter().pass(Buffer.from([0x50, 2]), maxBytes), { reason: 'packet' }, 'a PUBREC');
+  // A CONNECT with this protocol level (4 is MQTT 3.1.1) and these flags (2: a clean session), without a client id.
   const connect = (level: number, flags: number): Buffer =>
     Buffer.from([0x10, 12, 0, 4, ...Buffer.from('MQTT'), level, flags, 0, 0, 0, 0]);
   t.match(readConnect(connect(4, 0)).fault, { reason: 'identity' }, 'an empty client id');

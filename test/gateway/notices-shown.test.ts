@@ -20,6 +20,7 @@ const NOW = Date.UTC(2026, 10, 21, 9);
 
 const dateBefore = (span: number): string => new Date(NOW - span).toISOString();
 
+// Events of the gateway.
 const disabled = (urlId: number) => ({ atMs: 0, urlId, why: 'gone' });
 const circuit = (urlId: number, state: 'opened' | 'closed') => ({ atMs: 0, urlId, state, why: 'it answered 500' });
 
@@ -31,6 +32,7 @@ t.test('a gateway’s notices are shown over HTTP, in a metric and on the comman
   const lock = await connectedLock(t, gateway, testMac());
   await lock.send(testBytes(1));
   await disabledUrl;
+  // The month ends.
   usageClock.advance(Seconds(11));
   t.match((await callOperator(gateway, 'POST', '/usage/close', {})).status, 200);
   gateway.events.emit('circuit', circuit(9, 'opened'));
@@ -71,12 +73,12 @@ t.test('a gateway’s notices are shown over HTTP, in a metric and on the comman
 
 t.test('“lockgate notices” lists notices and marks them as read', async (t) => {
   const gateway = await testGateway(t);
-  const dateBefore = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
+  const gatewayFlags = ['--gateway', `http://127.0.0.1:${gateway.operatorPort}`, '--token', gateway.operatorToken];
   const run = (...args: string[]): Promise<CommandOutput> => runLockgate(['notices', ...args]);
   for (const urlId of [1, 2, 3]) gateway.events.emit('url-disabled', disabled(urlId));
   gateway.events.emit('url-changed', { atMs: 0, urlId: 2, state: 'active' });
-  t.match(await run('read', '1', ...dateBefore), { exit: { code: 0 }, stdout: ['1 marked as read.'] });
-  const listed = await run('--all', '--mark-read', ...dateBefore);
+  t.match(await run('read', '1', ...gatewayFlags), { exit: { code: 0 }, stdout: ['1 marked as read.'] });
+  const listed = await run('--all', '--mark-read', ...gatewayFlags);
   t.match(listed.stdout, [
     /^ +ID +LAST +KIND +STATE +TIMES +WHAT$/,
     /^\* +3 +(now|\d+ s ago) +url-disabled +! open +1 +URL 3 is disabled: gone$/,
@@ -84,14 +86,14 @@ t.test('“lockgate notices” lists notices and marks them as read', async (t) 
     /^ +1 +(now|\d+ s ago) +url-disabled +! open +1 +URL 1/,
   ]);
   t.match(listed.stderr, ['2 marked as read.']);
-  const json = await run('--all', '--since', '1h', '--limit', '2', '--json', ...dateBefore);
+  const json = await run('--all', '--since', '1h', '--limit', '2', '--json', ...gatewayFlags);
   const notice = { id: 3, last_at: /^20.*Z$/, read_at: /^20.*Z$/, resolved_at: null };
   t.match(JSON.parse(json.stdout.join('')), { notices: [notice, { id: 2 }], unread: 0 });
-  t.match(await run('read', '--all', '--json', ...dateBefore), { exit: { code: 0 }, stdout: ['{"read":0}'] });
-  t.match(await run(...dateBefore), { exit: { code: 0 }, stdout: [], stderr: [/There are no unread notices/] });
-  const none = await run('--all', '--kind', 'degraded', ...dateBefore);
+  t.match(await run('read', '--all', '--json', ...gatewayFlags), { exit: { code: 0 }, stdout: ['{"read":0}'] });
+  t.match(await run(...gatewayFlags), { exit: { code: 0 }, stdout: [], stderr: [/There are no unread notices/] });
+  const none = await run('--all', '--kind', 'degraded', ...gatewayFlags);
   t.match(none, { exit: { code: 0 }, stdout: [], stderr: ['No notices match.'] });
-  t.match(await run('--kind', 'x', ...dateBefore), {
+  t.match(await run('--kind', 'x', ...gatewayFlags), {
     exit: { code: 2 },
     stderr: [/expected url-disabled, circuit-open/],
   });

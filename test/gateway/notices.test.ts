@@ -30,8 +30,9 @@ import { tempFolder } from '../helpers/store/temp-folder.js';
 const NOW = Date.UTC(2026, 10, 21, 9);
 /** Since when late locks are late. */
 const LATE_SINCE = Date.UTC(2026, 10, 21, 8);
-/** More than the store holds. */
+/** A limit above the number of notices that the store holds. */
 const ALL_NOTICES = { limit: 20_000 };
+/** At the start, no lock is late and there are no URLs. */
 const NO_CONDITIONS: NoticeSources = { locks: () => [], urls: [] };
 
 interface NoticesSetup {
@@ -198,6 +199,7 @@ t.test('a repeat counts in a notice that is open or unread, and makes it unread'
 
 t.test('notices survive a restart, and those that a crash lost are restored from the stored state', async (t) => {
   const folder = tempFolder(t);
+  // A lock whose notice the crash loses, one that is online again at the restart, and one that is still late.
   const [lost, backOnline, neverBack] = [testMac(1), testMac(2), testMac(3)];
   const first = await setUpNotices(t, folder);
   for (const mac of [backOnline, neverBack]) first.events.emit('presence', lateEvent(mac));
@@ -209,7 +211,7 @@ t.test('notices survive a restart, and those that a crash lost are restored from
   first.clock.advance(Seconds(1));
   await eventually('the write is reported', () => first.reported.length === 1);
   t.match(first.reported, [{ noted: 7, unread: 7 }]);
-  // These are lost in the crash.
+  // The store is closed before these are written, as in a crash.
   first.events.emit('presence', lateEvent(lost));
   first.events.emit('url-disabled', disabledEvent(4));
   await first.store.close();
@@ -350,7 +352,7 @@ t.test(
   },
 );
 
-/** Pings of each lock that are delivered successfully first. */
+/** How many pings of each lock are delivered before the receiver fails. */
 const PINGS_BEFORE = 4;
 
 t.test('attempts under way when a URL is changed open no circuit', async (t) => {

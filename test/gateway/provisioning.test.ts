@@ -122,16 +122,16 @@ t.test('the error names every bad line and what was expected', async (t) => {
 t.test('the route refuses a faulty list as a whole, and names each faulty member', async (t) => {
   const gateway = await testGateway(t);
   await gateway.accounts.addDevice({ mac: testMac(1) });
-  const [firstMac, two] = [{ mac: testMac(1) }, { mac: testMac(2) }];
+  const [existing, absent] = [{ mac: testMac(1) }, { mac: testMac(2) }];
   const cases: readonly (readonly [unknown, number, unknown])[] = [
     [{}, 400, {}],
     [{ devices: [] }, 400, {}],
     [{ devices: [{ mac: 7 }] }, 400, {}],
-    [{ devices: [two, { mac: 'zz' }] }, 400, { errors: [{ pointer: '/devices/1/mac', detail: /12 hex digits/ }] }],
-    [{ devices: [two, two] }, 400, { errors: [{ pointer: '/devices/1/mac', detail: /is at index 0 already/ }] }],
-    [{ devices: [two, firstMac] }, 409, { code: 'device-exists', errors: [{ pointer: '/devices/1/mac' }] }],
-    [{ devices: [{ ...two, merchant: 'x' }] }, 404, { errors: [{ pointer: '/devices/0/merchant' }] }],
-    [{ devices: [two], merchant: 'Nobody' }, 404, { code: 'no-such-merchant' }],
+    [{ devices: [absent, { mac: 'zz' }] }, 400, { errors: [{ pointer: '/devices/1/mac', detail: /12 hex digits/ }] }],
+    [{ devices: [absent, absent] }, 400, { errors: [{ pointer: '/devices/1/mac', detail: /is at index 0 already/ }] }],
+    [{ devices: [absent, existing] }, 409, { code: 'device-exists', errors: [{ pointer: '/devices/1/mac' }] }],
+    [{ devices: [{ ...absent, merchant: 'x' }] }, 404, { errors: [{ pointer: '/devices/0/merchant' }] }],
+    [{ devices: [absent], merchant: 'Nobody' }, 404, { code: 'no-such-merchant' }],
   ];
   for (const [body, status, problem] of cases)
     t.match(
@@ -140,6 +140,6 @@ t.test('the route refuses a faulty list as a whole, and names each faulty member
       JSON.stringify(body),
     );
   t.equal((await gateway.store.listDevices()).length, 1, 'nothing was added');
-  const added = await callOperator(gateway, 'POST', '/devices/import', { devices: [two] });
+  const added = await callOperator(gateway, 'POST', '/devices/import', { devices: [absent] });
   t.match(added, { status: 201, body: { devices: [{ mac: 'A4:C1:38:00:00:02', merchant: MERCHANT }] } });
 });

@@ -33,6 +33,7 @@ const HASH = Buffer.alloc(32, 7);
 interface RetentionSetup {
   readonly store: Store;
   readonly clock: ManualClock;
+  /** The deletions that the store was asked for. */
   readonly chunks: AgingChunk[];
   readonly swept: Swept[];
 }
@@ -62,6 +63,7 @@ async function setUpRetention(t: Teardown, keepDays = KEEP_DAYS): Promise<Retent
   return { store, clock, chunks, swept };
 }
 
+/** An uplink of the only lock. Of `kind` 1 it is an event for merchants; of kind 0 it is not. */
 function uplink(sequence: number, receivedAtMs: number, kind = 1): Incoming {
   const bytes = testBytes(sequence);
   const uplinkKey = { deviceId: 1, merchantId: 1, credentialId: 1, boot: 1, sequence, digest: uplinkDigest(bytes) };
@@ -88,6 +90,7 @@ async function runLoopTurns(): Promise<void> {
   for (let turns = 0; turns < 5; turns += 1) await new Promise<void>((resolve) => afterThisTurn(resolve));
 }
 
+/** The sequence numbers of the merchant's events. */
 async function sequences(store: Store): Promise<number[]> {
   return (await store.readEvents(1, LOG_START, 9999)).map(({ sequence }) => sequence);
 }
@@ -113,6 +116,7 @@ t.test('rows of every kind that are older than the configured days are deleted; 
   t.same(setup.swept, [], 'nothing is deleted early');
   clock.advance(Hours(2));
   await sweep(setup);
+  // The others are a connection, a quarantined message and a finding.
   t.match(setup.swept, [{ uplinks: 2, others: 3, held: 0 }]);
   t.same(await sequences(store), [2]);
   t.match(await store.readFindings(1, 9), [{ finding: { atMs: youngMs } }]);
@@ -148,7 +152,7 @@ t.test('an undelivered event stays, but not for a disabled URL', async (t) => {
   const setup = await setUpRetention(t);
   const { store, clock } = setup;
   const request = { merchant: 'Amber', headersSealed: {}, secretSealed: HASH, nowMs: START };
-  const slow = await store.addWebhookUrl({ ...request, url: 'http://slow/' });
+  const failingUrl = await store.addWebhookUrl({ ...request, url: 'http://failing/' });
   const disabledUrl = await store.addWebhookUrl({ ...request, url: 'http://gone/' });
   await append(store, uplink(1, START), uplink(2, START), uplink(3, START), uplink(4, START, 0));
   const [id1, id2, id3] = (await store.readEvents(1, LOG_START, 9)).map(({ id }) => id) as [number, number, number];
@@ -157,7 +161,7 @@ t.test('an undelivered event stays, but not for a disabled URL', async (t) => {
     return { urlId, uplinkId, number: 1, atMs: 1, durationMs: 1, status: 500, error: 'no', answer: 'a', outcome };
   };
   await store.recordProgress([
-    { urlId: slow.id, attempts: [attempt(slow.id, id1)], cursor: positionAfter(id2) },
+    { urlId: failingUrl.id, attempts: [attempt(failingUrl.id, id1)], cursor: positionAfter(id2) },
     { urlId: disabledUrl.id, attempts: [attempt(disabledUrl.id, id2)], disabledWhy: 'gone' },
   ]);
   clock.advance(Days(KEEP_DAYS + 1));
@@ -169,11 +173,11 @@ t.test('an undelivered event stays, but not for a disabled URL', async (t) => {
     [],
     'a delivery for the disabled URL is deleted with its event',
   );
-  const done = { ...attempt(slow.id, id1), number: 2, outcome: { state: 'delivered' } } as const;
-  await store.recordProgress([{ urlId: slow.id, attempts: [done], cursor: positionAfter(id3) }]);
+  const done = { ...attempt(failingUrl.id, id1), number: 2, outcome: { state: 'delivered' } } as const;
+  await store.recordProgress([{ urlId: failingUrl.id, attempts: [done], cursor: positionAfter(id3) }]);
   await sweep(setup);
   t.same(await sequences(store), [], 'the events are deleted once delivered');
-  t.equal(await store.nextDueAtMs(slow.id), null);
+  t.equal(await store.nextDueAtMs(failingUrl.id), null);
 });
 
 t.test('an event that waits for order stays; an event in a gap is deleted', async (t) => {
@@ -181,6 +185,7 @@ t.test('an event that waits for order stays; an event in a gap is deleted', asyn
   const { store, clock } = setup;
   const request = { merchant: 'Amber', headersSealed: {}, secretSealed: HASH, nowMs: START };
   const ordered = await store.addWebhookUrl({ ...request, url: 'http://ordered/', ordered: true });
+  // While this URL is disabled, both events come: they are in its gap.
   const enabledAgain = await store.addWebhookUrl({ ...request, url: 'http://back/' });
   await store.webhooks.change(enabledAgain.id, { disabledWhy: 'by hand' });
   await append(store, uplink(1, START), uplink(2, START));
@@ -199,9 +204,13 @@ t.test('an event that waits for order stays; an event in a gap is deleted', asyn
   ]);
   clock.advance(Days(KEEP_DAYS + 1));
   await sweep(setup);
-  t.same(await sequences(store), [2], 'the event waits without an attempt');
+  t.same(
+    await sequences(store),
+    [2],
+    'the second event waits, without an attempt, for an earlier one of the ordered URL',
+  );
   t.match(setup.swept, [{ uplinks: 1, held: 1 }]);
-  t.same(await states(enabledAgain.id), [[2, 'kept']], 'it can be requested as long as it is there');
+  t.same(await states(enabledAgain.id), [[2, 'kept']], 'an event in a gap can be recovered as long as it is stored');
   t.same(await states(ordered.id), [[2, 'pending']]);
   const range = { after: positionAfter(id1 - 1), before: positionAfter(id2) };
   const chunk = { ...range, limit: 9, nowMs: START };

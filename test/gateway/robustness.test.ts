@@ -31,29 +31,29 @@ import { connectedLock, TestLock } from '../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 t.test('a finished delivery leaves no listener, and a delivery under way can be aborted', async (t) => {
-  let answers = true;
+  let isAnswering = true;
   let arrived: () => void = () => undefined;
   const server = createServer((request, response) => {
-    request.resume().on('end', () => (answers ? response.writeHead(204).end() : arrived()));
+    request.resume().on('end', () => (isAnswering ? response.writeHead(204).end() : arrived()));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.teardown(() => new Promise<void>((resolve) => server.closeAllConnections() ?? server.close(() => resolve())));
   const connections = new GuardedConnections([parseRange('127.0.0.0/8')]);
   t.teardown(() => connections.closeIdle());
-  const cut = new AbortController();
+  const abortion = new AbortController();
   const request = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, headers: {}, body: '{}' };
-  const attempt = () => attemptDelivery(request, connections, systemClock, cut.signal);
+  const attempt = () => attemptDelivery(request, connections, systemClock, abortion.signal);
 
   for (let round = 0; round < 5; round += 1) t.equal((await attempt()).status, 204);
-  t.same(getEventListeners(cut.signal, 'abort'), [], 'no listener of a finished delivery');
+  t.same(getEventListeners(abortion.signal, 'abort'), [], 'no listener of a finished delivery');
 
-  answers = false;
+  isAnswering = false;
   const hanging = new Promise<void>((resolve) => {
     arrived = resolve;
   });
   const pending = attempt();
   await hanging;
-  cut.abort();
+  abortion.abort();
   t.match(await pending, { status: null, error: /stopping/ }, 'the delivery under way is aborted at once');
   t.match(await attempt(), { status: null }, 'no further delivery starts');
 });
@@ -119,7 +119,7 @@ t.test('a gateway closes although its store fails', async (t) => {
     () => undefined,
   );
   await failed;
-  // The end of that connection must be stored too, which fails.
+  // The gateway tries to store the end of that connection too, and fails.
   await lock.closed;
   await gateway.close();
   t.pass('the gateway closed');
@@ -154,9 +154,9 @@ t.test('after a restart a failed delivery is retried at its time, with the next 
   const second = await openGateway(t, folder, options);
   let delivered = waitForEvents(second, 'delivery', 2);
   await (await TestLock.connect(t, second.mqttPort, failingMac, secret)).send(testBytes(2));
-  const sequences = (await delivered).map(({ mac, number, outcome }) => ({ mac, number, outcome }));
+  const attempts = (await delivered).map(({ mac, number, outcome }) => ({ mac, number, outcome }));
   t.same(
-    sequences.sort((a, b) => (a.mac < b.mac ? -1 : 1)),
+    attempts.sort((a, b) => (a.mac < b.mac ? -1 : 1)),
     [
       { mac: hangingMac, number: 1, outcome: 'delivered' },
       { mac: failingMac, number: 1, outcome: 'delivered' },
