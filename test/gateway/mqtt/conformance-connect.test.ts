@@ -21,7 +21,11 @@ import {
   text,
 } from '../../helpers/mqtt/packet-cases.js';
 
-/** Packets that are sent as the first packet of a connection. */
+/**
+ * Packets that are sent as the first packet of a connection. `connect` makes a CONNECT that is valid except for the
+ * given members, in hex: a `level` of 04 is MQTT 3.1.1, `flags` of c2 mean a user name, a password and a clean session,
+ * `rest` is what follows the keepalive. `connack` makes the expected answer with its return code.
+ */
 const CONNECT_CASES: readonly PacketCase[] = [
   { statements: '3.1.4-4, 3.2.0-1', title: 'a good CONNECT', send: connect(), answer: connack(0) },
   {

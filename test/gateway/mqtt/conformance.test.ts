@@ -33,7 +33,10 @@ import { chooseSeed } from '../../helpers/pair/seeded-chance.js';
 /** Number of mutated packets; the long test has a million. */
 const MUTATED = 3000;
 
-/** Packets that an authenticated lock sends. */
+/**
+ * Packets that an authenticated lock sends. Headers, packet ids and QoS are in hex: `publish(flags, topic, id)` makes a
+ * PUBLISH with the payload `p`, `makePacket` a packet of a header (82 is SUBSCRIBE, a2 UNSUBSCRIBE) and its parts.
+ */
 const PACKET_CASES: readonly PacketCase[] = [
   {
     statements: '3.1.0-2',

@@ -22,7 +22,10 @@ import {
 import { startTestBroker } from '../../helpers/mqtt/test-broker.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
+/** A lock that stops reading, and one that works. */
 const [FROZEN, BUSY] = [testMac(1), testMac(2)];
+/** The id of the only merchant. */
+const MERCHANT_ID = 1;
 /** Together more bytes than the operating system buffers for a connection. */
 const COMMAND_COUNT = 600;
 const COMMAND_BYTES = 60_000;
@@ -118,9 +121,9 @@ t.test('a gateway that stops answers received uplinks and reads no more', async 
   await closed;
   await lock.waitForClose();
   t.ok(lock.receivedHex.endsWith(pubackHex(2)), 'the uplink that was being stored is answered');
-  const again = await openGateway(t, folder);
+  const restarted = await openGateway(t, folder);
   t.same(
-    (await again.store.readEvents(1, LOG_START, 9)).map(({ sequence }) => sequence),
+    (await restarted.store.readEvents(MERCHANT_ID, LOG_START, 9)).map(({ sequence }) => sequence),
     [1, 2],
     'the uplink that came after the start of the stop was not stored',
   );
@@ -129,12 +132,12 @@ t.test('a gateway that stops answers received uplinks and reads no more', async 
 t.test('no connection is left after overlapping connections that close at any moment of a CONNECT', async (t) => {
   const setup = await startTestBroker(t);
   const changeSignal = new ChangeSignal();
-  let [openedCount, ended] = [0, 0];
+  let [openedCount, endedCount] = [0, 0];
   setup.events.on('connected', () => {
     openedCount += 1;
   });
   setup.events.on('disconnected', () => {
-    ended += 1;
+    endedCount += 1;
     changeSignal.notify();
   });
   for (let turnsBeforeClose = 0; turnsBeforeClose < MAX_TURNS_BEFORE_CLOSE; turnsBeforeClose++) {
@@ -148,7 +151,7 @@ t.test('no connection is left after overlapping connections that close at any mo
     await runLoopTurns(2);
     second.socket.destroy();
   }
-  const isOver = (): boolean => setup.broker.connected === 0 && openedCount === ended;
+  const isOver = (): boolean => setup.broker.connected === 0 && openedCount === endedCount;
   await changeSignal.waitUntil(isOver, 10, () => `the end of ${setup.broker.connected} connections`);
   t.equal(setup.broker.connected, 0);
   t.ok(openedCount > 0, `${openedCount} were opened and closed`);

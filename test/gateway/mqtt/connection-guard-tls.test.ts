@@ -39,6 +39,10 @@ import { PARKED, PARKED_AT } from '../../helpers/sim/parked-bicycle.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac(1);
+/** The id of the only merchant. */
+const MERCHANT_ID = 1;
+/** An event that takes longer fails the test. */
+const MAX_WAIT_SECONDS = 20;
 let firstCertificate: TestCertificate;
 let secondCertificate: TestCertificate;
 
@@ -46,6 +50,7 @@ t.before(async () => {
   [firstCertificate, secondCertificate] = await Promise.all([testCertificate(), testCertificate()]);
 });
 
+/** The fingerprint of the certificate in a file, as {@link RawLock} reports the server's. */
 function fingerprintOf(files: { certificate: string; key: string }): string {
   return readTlsIdentity(files).fingerprint;
 }
@@ -60,6 +65,7 @@ async function setUpTlsGateway(t: Test, options: GatewayOptions = {}) {
   return { folder, files, gateway, credentials: { user: MAC, secret }, port: gateway.mqttTlsPort ?? 0 };
 }
 
+/** Connects over TLS; only this certificate is trusted. */
 async function connectLock(
   t: Test,
   port: number,
@@ -80,7 +86,7 @@ t.test('a lock can connect over TLS with its CONNECT in several records', async 
   await lock.waitForHex(CONNACK_ACCEPTED);
   lock.write(publishPacket('up', testBytes(1)));
   await lock.waitForHex(pubackHex());
-  t.match(await gateway.store.readEvents(1, LOG_START, 9), [{ mac: MAC, sequence: 1 }]);
+  t.match(await gateway.store.readEvents(MERCHANT_ID, LOG_START, 9), [{ mac: MAC, sequence: 1 }]);
 
   const stranger = await RawLock.openTls(t, port, firstCertificate.cert);
   stranger.write(connectPacket({ ...credentials, secret: 'wrong' }));
@@ -96,14 +102,14 @@ t.test('a handshake that is invalid or not finished in time is closed and report
   const plain = await RawLock.open(t, port);
   plain.write(connectPacket(credentials));
   await plain.waitForClose();
-  const old = connectTls({
+  const withOldTls = connectTls({
     port,
     host: '127.0.0.1',
     ca: firstCertificate.cert,
     maxVersion: 'TLSv1.1',
     minVersion: 'TLSv1',
   });
-  await new Promise<void>((resolve) => old.on('error', () => undefined).once('close', () => resolve()));
+  await new Promise<void>((resolve) => withOldTls.on('error', () => undefined).once('close', () => resolve()));
   clock.advance(Seconds(9.5));
   t.notOk(silent.isClosed, 'a slow handshake is not closed before the time limit');
   clock.advance(Seconds(1));
@@ -126,20 +132,23 @@ t.test('a handshake that is invalid or not finished in time is closed and report
 t.test('new connections get a reloaded certificate; a bad certificate changes nothing', async (t) => {
   const { gateway, files, port, credentials } = await setUpTlsGateway(t);
   const { secret } = await gateway.accounts.addDevice({ mac: testMac(2) });
-  const counterpart = { user: testMac(2), secret };
-  const old = await connectLock(t, port, credentials, firstCertificate);
-  t.equal(old.fingerprint, fingerprintOf(files));
+  const otherCredentials = { user: testMac(2), secret };
+  const connectedBefore = await connectLock(t, port, credentials, firstCertificate);
+  t.equal(connectedBefore.fingerprint, fingerprintOf(files));
 
   writeCertificate(path.dirname(files.key), secondCertificate);
   t.equal(gateway.reloadTls().fingerprint, fingerprintOf(files));
-  await t.rejects(connectLock(t, port, counterpart, firstCertificate), 'no new connection gets the old certificate');
-  const newConnection = await connectLock(t, port, counterpart, secondCertificate);
+  await t.rejects(
+    connectLock(t, port, otherCredentials, firstCertificate),
+    'no new connection gets the old certificate',
+  );
+  const newConnection = await connectLock(t, port, otherCredentials, secondCertificate);
   t.equal(newConnection.fingerprint, fingerprintOf(files));
-  t.not(newConnection.fingerprint, old.fingerprint);
+  t.not(newConnection.fingerprint, connectedBefore.fingerprint);
 
   writeFileSync(files.certificate, firstCertificate.cert);
   t.throws(() => gateway.reloadTls(), { code: 'tls-file' }, 'a certificate that the key does not belong to');
-  const nextConnection = await connectLock(t, port, counterpart, secondCertificate);
+  const nextConnection = await connectLock(t, port, otherCredentials, secondCertificate);
   t.equal(nextConnection.fingerprint, newConnection.fingerprint, 'the certificate in use stays');
   const { entries } = (await callOperator(gateway, 'GET', '/audit')).body as { entries: object[] };
   const reload = {
@@ -154,8 +163,8 @@ t.test('new connections get a reloaded certificate; a bad certificate changes no
     'the audit log has one entry, with the author',
   );
 
-  old.write(publishPacket('up', testBytes(1)));
-  await old.waitForHex(pubackHex());
+  connectedBefore.write(publishPacket('up', testBytes(1)));
+  await connectedBefore.waitForHex(pubackHex());
   t.pass('the lock that was connected before the reload is still connected');
 });
 
@@ -249,10 +258,10 @@ t.test('a simulated lock can send pings over TLS', async (t) => {
   clock.advance(Seconds(1));
   await changeSignal.waitUntil(
     () => entries.some(({ type }) => type === 'acknowledged'),
-    20,
+    MAX_WAIT_SECONDS,
     () => JSON.stringify(entries),
   );
-  t.match(await gateway.store.readEvents(1, LOG_START, 9), [{ mac: MAC }], 'its ping is stored');
+  t.match(await gateway.store.readEvents(MERCHANT_ID, LOG_START, 9), [{ mac: MAC }], 'its ping is stored');
 });
 
 t.test('SIGHUP reads the certificate again', async (t) => {
@@ -282,13 +291,14 @@ t.test('SIGHUP reads the certificate again', async (t) => {
   t.match(await serve.waitForLine(/key\.pem does not contain/, 'stderr'), /stays/);
   await RawLock.openTls(t, port, secondCertificate.cert);
   serve.kill('SIGTERM');
-  t.match(await serve.waitForExit(20), { code: 0 });
+  t.match(await serve.waitForExit(MAX_WAIT_SECONDS), { code: 0 });
 });
 
 t.test('SIGHUP without a certificate changes nothing at any moment', async (t) => {
   const data = path.join(tempFolder(t), 'data');
   mkdirSync(data);
-  const hasStarted = new Promise<void>((resolve) => {
+  // serve creates this file when it begins to start, long before it has a certificate or listens.
+  const started = new Promise<void>((resolve) => {
     const watcher = watch(data, (_what, name) => {
       if (name !== 'gateway.lock') return;
       watcher.close();
@@ -296,12 +306,12 @@ t.test('SIGHUP without a certificate changes nothing at any moment', async (t) =
     });
   });
   const serve = serveProgram(t, data);
-  await hasStarted;
+  await started;
   serve.kill('SIGHUP');
   await serve.waitForLine(/Ctrl-C/);
   await serve.waitForLine(/nothing to reread/, 'stderr');
   serve.kill('SIGHUP');
   await serve.waitForLines(/nothing to reread/, 2, 'stderr');
   serve.kill('SIGTERM');
-  t.match(await serve.waitForExit(20), { code: 0 });
+  t.match(await serve.waitForExit(MAX_WAIT_SECONDS), { code: 0 });
 });

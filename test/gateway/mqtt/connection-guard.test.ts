@@ -31,6 +31,8 @@ const PINGRESP = 'd000';
 const [SUBACK_GRANTED, SUBACK_REFUSED] = ['9003000101', '9003000180'];
 const [MAC, OTHER_MAC] = [testMac(1), testMac(2)];
 const KIB = 1024;
+/** In a new store, the first merchant and the first lock have this id. */
+const FIRST_ID = 1;
 
 /** A gateway whose connection guard has a manual clock, and a registered lock. */
 async function setUpGateway(t: Test, options: Parameters<typeof testGateway>[1] = {}) {
@@ -150,6 +152,7 @@ t.test('when the bytes held for strangers exceed the limit, the newest connectio
   gateway.events.on('refused', ({ why }) => {
     if (why.includes('are held already')) refused += 1;
   });
+  // A CONNECT of 4 KiB without its last bytes.
   const unfinished = Buffer.concat([Buffer.from([0x10, ...encodeLength(4 * KIB)]), Buffer.alloc(4 * KIB - 10, 0)]);
   const strangers: RawLock[] = [];
   for (let count = 0; count < 32; count++) {
@@ -180,15 +183,18 @@ t.test('the limit of connections per address applies', async (t) => {
   await fourth.waitForClose();
   t.match(await reported, [{ what: 'connect', why: /has 3 connections/ }]);
   first.socket.destroy();
-  const credentials = { user: MAC, secret: 'x' };
-  // The gateway learns of the close when it next reads.
+  const wrongCredentials = { user: MAC, secret: 'x' };
+  // The gateway learns of the close when it next reads. Then a connection gets an answer again: a refusal.
   for (let isAccepted = false; !isAccepted; ) {
     const next = await open();
-    next.write(connectPacket(credentials));
+    next.write(connectPacket(wrongCredentials));
     await next.waitForClose();
     isAccepted = next.receivedHex === CONNACK_NOT_AUTHORIZED;
   }
-  t.notOk(stayingOpen.some(({ isClosed }) => isClosed));
+  t.notOk(
+    stayingOpen.some(({ isClosed }) => isClosed),
+    'the others stay open',
+  );
 });
 
 t.test('at too many silent connections of an address, the oldest is closed, but no lock', async (t) => {
@@ -242,7 +248,7 @@ t.test(
     await silent.waitForClose();
 
     descriptorRoom = 'enough';
-    const another = await RawLock.open(t, broker.port);
+    const silentAgain = await RawLock.open(t, broker.port);
     // The CONNACK shows that the broker has accepted the silent connection too.
     await (await openAndConnect()).waitForAnswer();
     descriptorRoom = 'none';
@@ -250,7 +256,7 @@ t.test(
     const withoutDescriptor = await openAndConnect();
     await withoutDescriptor.waitForClose();
     t.equal(withoutDescriptor.receivedHex, '', 'no connection keeps a reserved descriptor');
-    await another.waitForClose();
+    await silentAgain.waitForClose();
     descriptorRoom = 'enough';
     t.equal(
       await (await openAndConnect()).waitForAnswer(),
@@ -270,7 +276,7 @@ t.test('packets right after the CONNECT are processed only once the CONNECT is a
     lock.receivedHex.startsWith(`${CONNACK_ACCEPTED}${SUBACK_GRANTED}`),
     'accepted, subscribed, and all acknowledged',
   );
-  t.equal((await gateway.store.readEvents(1, LOG_START, 999)).length, 100);
+  t.equal((await gateway.store.readEvents(FIRST_ID, LOG_START, 999)).length, 100);
 
   const wrongClient = await open();
   wrongClient.write(
@@ -278,7 +284,11 @@ t.test('packets right after the CONNECT are processed only once the CONNECT is a
   );
   await wrongClient.waitForClose();
   t.equal(wrongClient.receivedHex, CONNACK_NOT_AUTHORIZED);
-  t.equal((await gateway.store.readEvents(1, LOG_START, 999)).length, 100, 'nothing from a refused client is stored');
+  t.equal(
+    (await gateway.store.readEvents(FIRST_ID, LOG_START, 999)).length,
+    100,
+    'nothing from a refused client is stored',
+  );
 });
 
 t.test('a second CONNECT and packets that only servers send close the connection', async (t) => {
@@ -315,7 +325,7 @@ t.test('an uplink that is too long is quarantined and acknowledged', async (t) =
   }
   t.match(await quarantinedEvents, [{ code: 'too-long' }, { code: 'too-long' }]);
   t.same(
-    (await gateway.store.readQuarantine(1, 9)).map(({ bytes }) => bytes.length),
+    (await gateway.store.readQuarantine(FIRST_ID, 9)).map(({ bytes }) => bytes.length),
     [64 * KIB - headBytes, 1025],
   );
 });
@@ -414,5 +424,5 @@ t.test('refusals are counted for operators', async (t) => {
   });
   const { mqtt } = (await answer.json()) as { mqtt: { refused: unknown } };
   t.same(mqtt.refused, { connect: 1, packet: 0, publish: 8, subscribe: 6, connection: 0 });
-  t.same(await gateway.store.readEvents(1, LOG_START, 9), [], 'nothing was stored');
+  t.same(await gateway.store.readEvents(FIRST_ID, LOG_START, 9), [], 'nothing was stored');
 });

@@ -23,12 +23,15 @@ import { testReceiver } from '../../helpers/gateway/test-receiver.js';
 import { connackCode, connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 
 const MAC = testMac();
+/** In a new store, the first merchant and the first lock have this id. */
+const FIRST_ID = 1;
 const OTHER_MAC = testMac(2);
 /** The CONNACK code of a refused login. */
 const NOT_AUTHORIZED = 5;
 /** The time limit for ending a revoked session (quality.md §2). */
 const MAX_CLOSE_SECONDS = 5;
 
+/** A ping that a phone sends for the lock. */
 const PHONE_PING: CellularPing = {
   kind: 'cellular',
   reason: 'PHONE',
@@ -46,10 +49,12 @@ function phoneBytes(sequence: number, members: Partial<Uplink> = {}): Buffer {
   return testBytes(sequence, { boot: 900, body: PHONE_PING, power, ...members });
 }
 
+/** Adds a phone of the lock. Returns its secret. */
 async function addPhone(gateway: Gateway, name = 'Ada', expiresAtMs: number | null = null): Promise<string> {
   return (await gateway.accounts.devices.addPhone({ mac: MAC, name, expiresAtMs })).secret;
 }
 
+/** The lock's state as the gateway has stored it. */
 async function stateOf(gateway: Gateway) {
   return parseDeviceState((await gateway.store.findDevice(MAC))?.state ?? 'null');
 }
@@ -98,7 +103,7 @@ t.test(
       phone_uplinks: [{ boot: 900 }, { boot: 900 }],
     });
     await lock.send(testBytes(2));
-    t.equal((await gateway.store.readUplinks(1, 9)).length, 2, 'the lock’s session stays');
+    t.equal((await gateway.store.readUplinks(FIRST_ID, 9)).length, 2, 'the lock’s session stays');
   },
 );
 
@@ -127,7 +132,7 @@ t.test('anything but PHONE from a phone, and PHONE from a lock, is stored with a
   const [phoneUplink, lockUplink] = await stored;
   t.match(phoneUplink?.findings, [{ rule: 'wrong-source' }]);
   t.ok(lockUplink?.findings.some(({ rule }) => rule === 'wrong-source'));
-  t.equal((await gateway.store.readEvents(1, LOG_START, 9)).length, 2);
+  t.equal((await gateway.store.readEvents(FIRST_ID, LOG_START, 9)).length, 2);
 });
 
 t.test('a phone can’t subscribe and publishes only to up', async (t) => {
@@ -144,7 +149,7 @@ t.test('a phone can’t subscribe and publishes only to up', async (t) => {
   phone.client.publish('down', 'x', { qos: 1 });
   await phone.closed;
   t.match(await refused, [{ what: 'publish' }]);
-  t.same(await gateway.store.readEvents(1, LOG_START, 9), []);
+  t.same(await gateway.store.readEvents(FIRST_ID, LOG_START, 9), []);
 });
 
 t.test('every refusal is the same CONNACK; only operators see the reason', async (t) => {
@@ -212,6 +217,7 @@ t.test('every CONNECT costs one look-up and one hash, whether the credential exi
         counts.lookUps += 1;
         return credentials === null ? null : { ...account, credentials };
       };
+      // Authenticated at time 5 (ms), when the phone that expires at 5 has expired.
       const claim = { clientId: `phone-${MAC}-a`, username: MAC, password: Buffer.from(password), hasWill: false };
       const { ok } = await authenticate({ store: { findLock }, keys }, claim, 5);
       t.same(counts, { hashes: 1, lookUps: 1 }, `${what}, ${password}`);
@@ -276,33 +282,38 @@ t.test('an old secret stays valid in addition to the new one until its time ends
   const gateway = await testGateway(t, { wallClock });
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
   const newer = await gateway.accounts.devices.rotateSecret(MAC, Hours(1));
-  const at = { clientId: MAC, username: MAC };
-  t.equal(await connackCode(gateway.mqttPort, { ...at, password: newer }), 0);
+  const identity = { clientId: MAC, username: MAC };
+  t.equal(await connackCode(gateway.mqttPort, { ...identity, password: newer }), 0);
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   wallClock.advance(Hours(1) + Seconds(MAX_CLOSE_SECONDS));
   await within(MAX_CLOSE_SECONDS, () => 'the end of the lock', lock.closed);
-  t.equal(await connackCode(gateway.mqttPort, { ...at, password: secret }), NOT_AUTHORIZED);
+  t.equal(await connackCode(gateway.mqttPort, { ...identity, password: secret }), NOT_AUTHORIZED);
   const newest = await gateway.accounts.devices.rotateSecret(MAC, Hours(1));
   await gateway.accounts.devices.rotateSecret(MAC, Hours(1));
-  t.equal(await connackCode(gateway.mqttPort, { ...at, password: newer }), NOT_AUTHORIZED, 'one old secret at most');
-  t.equal(await connackCode(gateway.mqttPort, { ...at, password: newest }), 0);
+  t.equal(
+    await connackCode(gateway.mqttPort, { ...identity, password: newer }),
+    NOT_AUTHORIZED,
+    'one old secret at most',
+  );
+  t.equal(await connackCode(gateway.mqttPort, { ...identity, password: newest }), 0);
 });
 
 t.test('a CONNECT whose credential is revoked during its authentication is refused', async (t) => {
-  let read: () => void = () => undefined;
-  const wasRead = new Promise<void>((resolve) => (read = resolve));
-  let release: () => void = () => undefined;
-  const released = new Promise<void>((resolve) => (release = resolve));
+  let onRead: () => void = () => undefined;
+  const wasRead = new Promise<void>((resolve) => (onRead = resolve));
+  let continueReading: () => void = () => undefined;
+  const mayContinue = new Promise<void>((resolve) => (continueReading = resolve));
   let isFirst = true;
   const gateway = await testGateway(t, {
     wrapStore: (store) =>
       withOverrides(store, {
         findLock: async (...args: Parameters<typeof store.findLock>) => {
           const account = await store.findLock(...args);
+          // The first look-up has read the credential as valid; its answer is late.
           if (isFirst) {
             isFirst = false;
-            read();
-            await released;
+            onRead();
+            await mayContinue;
           }
           return account;
         },
@@ -313,7 +324,7 @@ t.test('a CONNECT whose credential is revoked during its authentication is refus
   const answer = connackCode(gateway.mqttPort, { clientId: `phone-${MAC}-a`, username: MAC, password });
   await wasRead;
   await gateway.accounts.devices.revokePhone(MAC, 'Ada');
-  release();
+  continueReading();
   t.equal(await answer, NOT_AUTHORIZED);
 });
 
@@ -322,25 +333,34 @@ t.test('repeats and conflicts are recognised, whichever credential is newer', as
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(1));
   const secret = await addPhone(gateway);
-  let name = 0;
+  let phoneNumber = 0;
   for (const what of ['the phone’s is newer', 'the lock’s is newer']) {
-    const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, `a${name++}`, secret);
-    const [first, other] = [phoneBytes(name), phoneBytes(name, { kept: 7 })];
+    const phone = await TestLock.connectPhone(t, gateway.mqttPort, MAC, `a${phoneNumber++}`, secret);
+    // Two uplinks with the same number and different contents.
+    const [first, conflicting] = [phoneBytes(phoneNumber), phoneBytes(phoneNumber, { kept: 7 })];
     const stored = waitForEvents(gateway, 'uplink', 3, ({ source }) => source === 'phone');
     await phone.send(first);
     await phone.send(first);
-    await phone.send(other);
-    const [one, two, three] = await stored;
-    t.match([one?.repeated, two?.repeated, three?.repeated], [false, true, false], what);
-    t.match(three?.findings, [{ rule: 'sequence-conflict' }], what);
+    await phone.send(conflicting);
+    const uplinks = await stored;
+    t.same(
+      uplinks.map(({ repeated }) => repeated),
+      [false, true, false],
+      what,
+    );
+    t.match(uplinks[2]?.findings, [{ rule: 'sequence-conflict' }], what);
     const newer = await gateway.accounts.rotateLockSecret(MAC);
-    const again = await TestLock.connect(t, gateway.mqttPort, MAC, newer);
-    const own = waitForEvents(gateway, 'uplink', 2, ({ source }) => source === 'lock');
-    await again.send(testBytes(5));
-    await again.send(testBytes(5));
-    t.match(await own, [{ repeated: false }, { repeated: true }], `${what}: the lock’s own`);
+    const reconnected = await TestLock.connect(t, gateway.mqttPort, MAC, newer);
+    const ofLock = waitForEvents(gateway, 'uplink', 2, ({ source }) => source === 'lock');
+    await reconnected.send(testBytes(5));
+    await reconnected.send(testBytes(5));
+    t.match(await ofLock, [{ repeated: false }, { repeated: true }], `${what}: uplinks of the lock`);
   }
-  t.equal((await gateway.store.readEvents(1, LOG_START, 99)).length, 1 + 2 * 2 + 2);
+  t.equal(
+    (await gateway.store.readEvents(FIRST_ID, LOG_START, 99)).length,
+    1 + 2 * 2 + 2,
+    'the first one; each time two of the phone and one of the lock',
+  );
 });
 
 t.test('a trace contains a phone’s actions', async (t) => {
@@ -371,22 +391,32 @@ t.test('the number of a lock’s phones is limited, and the names of valid ones 
   const gateway = await testGateway(t, { wallClock });
   await gateway.accounts.addDevice({ mac: MAC });
   for (let count = 0; count < MAX_PHONES_PER_LOCK - 1; count += 1) await addPhone(gateway, `phone ${count}`);
-  const at = `/devices/${MAC}/phones`;
-  t.match(await callOperator(gateway, 'POST', at, { name: 'phone 0' }), {
+  const route = `/devices/${MAC}/phones`;
+  t.match(await callOperator(gateway, 'POST', route, { name: 'phone 0' }), {
     status: 409,
     body: { code: 'phone-exists' },
   });
   const expires_at = new Date(wallClock.now() + Hours(1)).toISOString();
-  t.match(await callOperator(gateway, 'POST', at, { name: 'last', expires_at }), { status: 201, body: { expires_at } });
-  t.match(await callOperator(gateway, 'POST', at, { name: 'one more' }), {
+  t.match(await callOperator(gateway, 'POST', route, { name: 'last', expires_at }), {
+    status: 201,
+    body: { expires_at },
+  });
+  t.match(await callOperator(gateway, 'POST', route, { name: 'one more' }), {
     status: 409,
     body: { code: 'too-many-phones' },
   });
   wallClock.advance(Hours(1));
-  t.match(await callOperator(gateway, 'POST', at, { name: 'last' }), { status: 201 }, 'an expired one does not count');
-  t.match(await callOperator(gateway, 'DELETE', `${at}/phone%200`), { status: 200, body: { revoked: true } });
-  t.match(await callOperator(gateway, 'DELETE', `${at}/phone%200`), { status: 404, body: { code: 'no-such-phone' } });
-  const { phones } = (await callOperator(gateway, 'GET', at)).body as { phones: { name: string; state: string }[] };
+  t.match(
+    await callOperator(gateway, 'POST', route, { name: 'last' }),
+    { status: 201 },
+    'an expired one does not count',
+  );
+  t.match(await callOperator(gateway, 'DELETE', `${route}/phone%200`), { status: 200, body: { revoked: true } });
+  t.match(await callOperator(gateway, 'DELETE', `${route}/phone%200`), {
+    status: 404,
+    body: { code: 'no-such-phone' },
+  });
+  const { phones } = (await callOperator(gateway, 'GET', route)).body as { phones: { name: string; state: string }[] };
   const states = phones.map(({ state }) => state);
   t.equal(states.filter((state) => state === 'active').length, MAX_PHONES_PER_LOCK - 1);
   t.equal(states.filter((state) => state === 'expired').length, 1);
@@ -400,11 +430,12 @@ t.test('the number of a lock’s phones is limited, and the names of valid ones 
     { name: 'never', expires_at: 'soon' },
     {},
   ];
-  for (const body of bad) t.match(await callOperator(gateway, 'POST', at, body), { status: 400 }, JSON.stringify(body));
-  const nobody = `/devices/${OTHER_MAC}/phones`;
-  t.match(await callOperator(gateway, 'POST', nobody, { name: 'a' }), {
+  for (const body of bad)
+    t.match(await callOperator(gateway, 'POST', route, body), { status: 400 }, JSON.stringify(body));
+  const routeOfUnknownLock = `/devices/${OTHER_MAC}/phones`;
+  t.match(await callOperator(gateway, 'POST', routeOfUnknownLock, { name: 'a' }), {
     status: 404,
     body: { code: 'no-such-device' },
   });
-  t.match(await callOperator(gateway, 'GET', nobody), { status: 404 });
+  t.match(await callOperator(gateway, 'GET', routeOfUnknownLock), { status: 404 });
 });

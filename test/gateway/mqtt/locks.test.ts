@@ -16,6 +16,9 @@ import { connackCode, connectedLock, TestLock } from '../../helpers/mqtt/test-lo
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
+/** In a new store, the first merchant and the first lock have this id. */
+const FIRST_ID = 1;
+/** The CONNACK code of a refused login. */
 const NOT_AUTHORIZED = 5;
 
 t.test('a lock authenticates with its MAC as client id and user name, and its secret', async (t) => {
@@ -49,12 +52,13 @@ t.test('an uplink is stored before it is acknowledged, and once', async (t) => {
   const lock = await connectedLock(t, gateway, MAC);
   const announced = waitForEvents(gateway, 'uplink', 3);
   await lock.send(testBytes(1));
-  // The first 9 events of merchant 1.
-  t.match(await gateway.store.readEvents(1, LOG_START, 9), [{ mac: MAC, boot: 1, sequence: 1, bytes: testBytes(1) }]);
+  t.match(await gateway.store.readEvents(FIRST_ID, LOG_START, 9), [
+    { mac: MAC, boot: 1, sequence: 1, bytes: testBytes(1) },
+  ]);
   await lock.send(testBytes(1));
   await lock.send(testBytes(2));
   t.match(
-    await gateway.store.readEvents(1, LOG_START, 9),
+    await gateway.store.readEvents(FIRST_ID, LOG_START, 9),
     [{ sequence: 1 }, { sequence: 2 }],
     'the repeat makes no event',
   );
@@ -71,7 +75,7 @@ t.test('a late uplink is stored and does not overwrite newer state', async (t) =
   const state = JSON.parse((await gateway.store.findDevice(MAC))?.state ?? 'null') as { ping: { sequence: number } };
   t.equal(state.ping.sequence, 5);
   t.same(
-    (await gateway.store.readEvents(1, LOG_START, 9)).map(({ sequence }) => sequence),
+    (await gateway.store.readEvents(FIRST_ID, LOG_START, 9)).map(({ sequence }) => sequence),
     [5, 4],
   );
 });
@@ -85,12 +89,12 @@ t.test('bytes that are not an uplink are acknowledged, quarantined and visible',
   // An uplink may have 1,024 bytes.
   await lock.send(Buffer.alloc(1025));
   t.match(await seen, [{ code: 'undecodable' }, { code: 'no-boot' }, { code: 'too-long' }]);
-  const stored = await gateway.store.readQuarantine(1, 9);
+  const stored = await gateway.store.readQuarantine(FIRST_ID, 9);
   t.same(
     stored.map(({ bytes }) => bytes.toString()),
     ['\0'.repeat(1025), '', 'garbage'],
   );
-  t.same(await gateway.store.readEvents(1, LOG_START, 9), []);
+  t.same(await gateway.store.readEvents(FIRST_ID, LOG_START, 9), []);
 });
 
 t.test('a publish to any topic but up closes the connection and stores nothing', async (t) => {
@@ -110,7 +114,7 @@ t.test('a publish to any topic but up closes the connection and stores nothing',
     await lock.closed;
     t.pass(`${topic} at QoS ${qos}${retain ? ', retained,' : ''} closed the connection`);
   }
-  t.same(await gateway.store.readEvents(1, LOG_START, 9), []);
+  t.same(await gateway.store.readEvents(FIRST_ID, LOG_START, 9), []);
 });
 
 t.test('a lock can subscribe only to down', async (t) => {
@@ -157,7 +161,7 @@ t.test('an uplink that could not be stored is not acknowledged; the next connect
   isStoreFailing = false;
   const reconnected = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   await reconnected.send(testBytes(1));
-  t.match(await gateway.store.readEvents(1, LOG_START, 9), [{ sequence: 1 }]);
+  t.match(await gateway.store.readEvents(FIRST_ID, LOG_START, 9), [{ sequence: 1 }]);
 });
 
 t.test('after a restart the gateway continues with its stored state', async (t) => {
@@ -189,12 +193,12 @@ t.test('a closing gateway answers received uplinks and accepts no more', async (
     });
   }
   await waitForEvents(gateway, 'uplink', 20);
-  // The description is `SQLite, FILE`.
+  // The store's description is `SQLite, FILE`; the folder is that of the file.
   const folder = (gateway.store.description.split(', ')[1] ?? '').replace(/\/[^/]*$/, '');
   await gateway.close();
   await lock.closed;
   const reopened = await openGateway(t, folder);
-  const stored = new Set((await reopened.store.readEvents(1, LOG_START, 1000)).map(({ sequence }) => sequence));
+  const stored = new Set((await reopened.store.readEvents(FIRST_ID, LOG_START, 1000)).map(({ sequence }) => sequence));
   t.ok(acked.length >= 20, `${acked.length} were acknowledged`);
   t.same(
     acked.filter((sequence) => !stored.has(sequence)),

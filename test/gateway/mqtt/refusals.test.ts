@@ -36,7 +36,10 @@ import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
+/** SUBACK of packet id 1: the subscription is refused. */
+const SUBACK_REFUSED = '9003000180';
 
+/** A refusal in the operators' interface. `count` refusals alike, of a lock and for a reason, are one row. */
 interface RefusalJson {
   readonly what: string;
   readonly reason: string;
@@ -46,6 +49,7 @@ interface RefusalJson {
   readonly last_at: string;
 }
 
+/** A gateway with a lock, and functions to provoke and to read the lock's refusals. */
 async function setUpGateway(t: Test) {
   const gateway = await testGateway(t);
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
@@ -72,7 +76,7 @@ t.test('refusals of a lock are stored with their reason, and repeats are counted
   await sendFirstPacket(connectPacket({ user: MAC, clientId: formatMac(MAC).toLowerCase(), secret }));
   const lock = await connectLock();
   lock.write(subscribePacket('other'));
-  await lock.waitForHex('9003000180');
+  await lock.waitForHex(SUBACK_REFUSED);
   lock.write(publishPacket('down', testBytes(1)));
   await lock.waitForClose();
   const storedRefusals = await refusals();
@@ -82,7 +86,7 @@ t.test('refusals of a lock are stored with their reason, and repeats are counted
     { what: 'connect', reason: 'identity', count: 2 },
     { what: 'connect', reason: 'wrong-secret', why: 'wrong secret', count: 3 },
   ]);
-  const [{ first_at: first, last_at: last } = { first_at: '', last_at: '' }] = storedRefusals.slice(3);
+  const { first_at: first, last_at: last } = storedRefusals[3] as RefusalJson;
   t.ok(first <= last && last <= toDate(gateway.clock.now()), `${first} to ${last}`);
   t.notMatch(JSON.stringify(storedRefusals), /lgs_/, 'the rows contain no secret');
   const { body } = await callOperator(gateway, 'GET', `/why?id=${MAC}`);
@@ -100,7 +104,7 @@ t.test('refusals of unknown MACs are not stored', async (t) => {
   const other = testMac(2);
   await sendFirstPacket(connectPacket({ user: other, secret: 'x' }));
   await sendFirstPacket(connectPacket({ user: other, clientId: 'ESP32', secret: 'x' }));
-  // Waiting refusals are written by then.
+  // A reading waits until the refusals so far are written.
   await refusals();
   await gateway.accounts.addDevice({ mac: other });
   t.same(await refusals(other), []);
@@ -170,7 +174,7 @@ interface RecorderSetup {
   failing: boolean;
 }
 
-/** A recorder with a store that is a list, and a clock of the test. */
+/** A recorder of refusals whose store is a list, on a manual clock. */
 function setUpRecorder(): RecorderSetup {
   const clock = new ManualClock(1000);
   const events = new GatewayEvents();
@@ -193,6 +197,7 @@ function setUpRecorder(): RecorderSetup {
   return setup;
 }
 
+/** A refusal of a lock's CONNECT at the time `number` (ms). */
 function refused(number: number, members: Partial<Refused> = {}): Refused {
   const mac = testMac(number);
   const claim = { clientId: mac, mac, source: 'lock', isAuthenticated: false, address: '10.0.0.1' } as const;
@@ -215,6 +220,7 @@ t.test(
     );
     t.same(writes, []);
     const seconds = Math.ceil((MAX_WAITING_ROWS + 1) / MAX_WRITTEN_ROWS);
+    // Three more seconds, in which nothing is left to write.
     for (let second = 1; second <= seconds + 3; second++) {
       clock.advance(WRITE_INTERVAL);
       await waitForWrites();
@@ -247,7 +253,7 @@ t.test('old refusals are deleted, also when nothing more is refused', async (t) 
   const { clock, recorder, writes } = setUpRecorder();
   clock.advance(Hours(1));
   await waitForWrites();
-  t.same(writes, [[]]);
+  t.same(writes, [[]], 'each write deletes old rows, also one without changes');
   await recorder.stop();
 });
 
@@ -268,9 +274,10 @@ t.test('the store keeps the latest refusals of each lock for 14 days', async (t)
     return { mac: mac ?? MAC, source, what, reason: 'topic', why, address, count: 1, firstAtMs: atMs, lastAtMs: atMs };
   };
   await store.refusals.write([change(2, 'old', 1)], 10);
+  // 30 more than are stored. The row of `why 40` counts once more later.
   const many = Array.from({ length: MAX_REFUSALS_PER_LOCK + 30 }, (_, index) => change(1, `why ${index}`, 100 + index));
   await store.refusals.write(many, 300);
-  await store.refusals.write([change(1, 'why 40', 400), change(9, 'no such lock', 400)], 400);
+  await store.refusals.write([change(1, 'why 40', 400), change(9, 'of an unknown lock', 400)], 400);
   const storedRefusals = await store.refusals.read(1, 400);
   t.equal(storedRefusals.length, MAX_REFUSALS_PER_LOCK);
   t.match(storedRefusals[0], { why: 'why 40', count: 2, firstAtMs: 140, lastAtMs: 400 });

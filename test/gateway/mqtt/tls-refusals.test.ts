@@ -20,6 +20,7 @@ t.before(async () => {
 });
 const MAC = testMac();
 
+/** A gateway with a certificate. */
 async function setUpTlsGateway(t: Test) {
   const folder = tempFolder(t);
   const files = writeCertificate(folder, certificate);

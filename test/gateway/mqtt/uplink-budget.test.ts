@@ -42,7 +42,7 @@ function budgetOf(limits: Partial<BudgetLimits> = {}) {
   return { clock, reports, budget: new UplinkBudget(owner, { ...DEFAULTS, ...limits }, clock, watcher) };
 }
 
-/** How many single uplinks the budget allows within `span` to a lock that sends all the time. */
+/** How many single uplinks the budget allows within `span` to a lock that sends all it may, every `step` (ms). */
 function countAllowed(budget: UplinkBudget, clock: ManualClock, span: number, step: number): number {
   let count = 0;
   for (const end = clock.now() + span; clock.now() < end; clock.advance(step))
@@ -66,6 +66,7 @@ t.test('the budget allows a burst, then a rate per second, then a number per day
   const laterDay = countAllowed(budget, clock, Days(1), Seconds(1));
   t.ok(laterDay > 199_000 && laterDay < 201_000, `${laterDay} on each day after it`);
   t.same(reports, ['over by rate', 'over by day']);
+  /** In this time, the day's budget grows by an uplink. */
   const dayShare = Days(1) / 200_000;
   budget.take(1);
   clock.advance(2 * dayShare + Seconds(1));
@@ -109,6 +110,7 @@ async function setUpBudgets(test: Test, options: GatewayOptions = {}) {
     budgetEvents.push(event);
     changeSignal.notify();
   });
+  /** Connects the lock, and sends many pings at once. */
   const flood = async (count: number): Promise<PubackLock> => {
     const lock = await PubackLock.connect(gateway.mqttPort, MAC, secret, () => changeSignal.notify());
     test.teardown(() => lock.socket.destroy());
@@ -117,7 +119,7 @@ async function setUpBudgets(test: Test, options: GatewayOptions = {}) {
     );
     return lock;
   };
-  /** Resolves when the lock's budget is over, or when the lock has a PUBACK for every ping. */
+  /** Resolves when the lock has exceeded its budget, or has a PUBACK for every ping. */
   const waitForBudgetOr = async (lock: PubackLock, count: number): Promise<void> => {
     await changeSignal.waitUntil(
       () => budgetEvents.length > 0 || lock.acked.length === count,
@@ -160,6 +162,7 @@ const FLOOD_PINGS = 4500;
 /** How many uplinks one read of 64 KiB may bring beyond the burst. */
 const MAX_UPLINKS_PER_READ = Math.ceil((64 * 1024) / uplinkPacket(1, testBytes(1)).length) + 1;
 
+/** The notices about locks over their budgets: the MAC, whether the notice is open, and the text. */
 async function noticesOf(gateway: Gateway): Promise<string[]> {
   const { body } = await callOperator(gateway, 'GET', '/notices?kind=lock-over-budget');
   return (body as { notices: { subject: string; text: string; resolved_at: string | null }[] }).notices.map(
@@ -203,17 +206,17 @@ t.test('a flooding lock is read at its budget’s rate, loses nothing, and is re
 
 t.test('reconnecting does not refill the budget', async (t) => {
   const { clock, flood, waitForBudgetOr, waitForAccepted } = await setUpBudgets(t);
-  const firstDay = await flood(FLOOD_PINGS);
-  await waitForBudgetOr(firstDay, FLOOD_PINGS);
-  firstDay.socket.destroy();
+  const flooding = await flood(FLOOD_PINGS);
+  await waitForBudgetOr(flooding, FLOOD_PINGS);
+  flooding.socket.destroy();
   await waitForAccepted();
-  const perSecond = await flood(100);
+  const reconnected = await flood(100);
   await waitForAccepted();
-  t.same(perSecond.acked, [], 'no uplink is accepted, though there are few');
+  t.same(reconnected.acked, [], 'no uplink is accepted, though there are few');
   clock.advance(Seconds(20));
   await waitForAccepted();
   await waitForAccepted();
-  t.equal(perSecond.acked.length, 100, 'the uplinks are accepted once the budget has refilled');
+  t.equal(reconnected.acked.length, 100, 'the uplinks are accepted once the budget has refilled');
 });
 
 t.test('all phones of a lock share a separate budget', async (t) => {
@@ -233,22 +236,22 @@ t.test('all phones of a lock share a separate budget', async (t) => {
       return phone;
     }),
   );
-  const [firstDay, perSecond] = phones as [PubackLock, PubackLock];
+  const [flooding, other] = phones as [PubackLock, PubackLock];
   const pings = (count: number): Buffer =>
     Buffer.concat(Array.from({ length: count }, (_, index) => uplinkPacket(index + 1, testBytes(index + 1))));
-  firstDay.socket.write(pings(FLOOD_PINGS));
-  await waitForBudgetOr(firstDay, FLOOD_PINGS);
+  flooding.socket.write(pings(FLOOD_PINGS));
+  await waitForBudgetOr(flooding, FLOOD_PINGS);
   t.match(budgetEvents, [{ source: 'phone', state: 'over', why: /phones that act for it send more/ }]);
   const lock = await TestLock.connect(t, gateway.mqttPort, MAC, secret);
   await lock.send(testBytes(1));
   t.pass('the lock’s own ping is acknowledged');
-  perSecond.socket.write(pings(10));
+  other.socket.write(pings(10));
   await waitForAccepted();
-  t.ok(perSecond.acked.length <= 10);
+  t.ok(other.acked.length <= 10);
   clock.advance(Minutes(2));
   await waitForAccepted();
   await waitForAccepted();
-  t.equal(perSecond.acked.length, 10, 'the other phone’s pings are accepted once the budget has refilled');
+  t.equal(other.acked.length, 10, 'the other phone’s pings are accepted once the budget has refilled');
 });
 
 t.test('a connection that is not read does not count as silent', async (t) => {
@@ -296,6 +299,7 @@ t.test('a connection that is not read does not count as silent', async (t) => {
 t.test('uplinks right after the CONNECT count too', async (t) => {
   const clock = new ManualClock();
   const watcher = { now: () => 0, over: () => undefined, within: () => undefined };
+  // One uplink a second; 0 is no limit per day.
   const limits = { uplinksPerSecond: 1, burstUplinks: 1, uplinksPerDay: 0 };
   const budgets = new UplinkBudgets({ limits, clock, watcher });
   const { connect, ingest } = await startManualBroker(t, { budgets });
@@ -320,21 +324,21 @@ t.test('a gateway at 3600 × speed allows 3600 times as many uplinks', async (t)
     const gateway = await testGateway(t, { speed });
     const { secret } = await gateway.accounts.addDevice({ mac: MAC });
     const changeSignal = new ChangeSignal();
-    let over = 0;
+    let budgetEvents = 0;
     gateway.events.on('budget', () => {
-      over += 1;
+      budgetEvents += 1;
       changeSignal.notify();
     });
     const lock = await PubackLock.connect(gateway.mqttPort, MAC, secret, () => changeSignal.notify());
-    for (let index = 0; index < sent && over === 0; index += inFlight) {
+    for (let index = 0; index < sent && budgetEvents === 0; index += inFlight) {
       for (let id = index + 1; id <= index + inFlight; id++) lock.socket.write(uplinkPacket(id, testBytes(id)));
       await changeSignal.waitUntil(
-        () => lock.acked.length >= index + inFlight || over > 0,
+        () => lock.acked.length >= index + inFlight || budgetEvents > 0,
         MAX_WAIT_SECONDS,
         () => `${lock.acked.length} PUBACKs`,
       );
     }
-    t.equal(over > 0, isOver, `${lock.acked.length} uplinks, ${inFlight} in flight, at ${speed} × speed`);
+    t.equal(budgetEvents > 0, isOver, `${lock.acked.length} uplinks, ${inFlight} in flight, at ${speed} × speed`);
     lock.socket.destroy();
     await gateway.close();
   }
