@@ -31,11 +31,13 @@ interface Recorded {
   readonly takePlans: () => string[];
 }
 
+/** An empty store. A part of the store that only reads needs neither a mutex nor a queue of writes. */
 async function recordedStore(test: Test): Promise<Recorded> {
   const folder = tempFolder(test);
   await makeStore(folder);
   const file = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
   test.teardown(() => file.close());
+  // The store's function for checksums of rows. The tests write one row and check no sum.
   file.function('row_sum', { varargs: true }, () => 0);
   file.prepare('INSERT INTO merchant (id, name, created_at_ms, sum) VALUES (1, ?, 0, 0)').run(MERCHANT);
   const statements: string[] = [];
@@ -60,7 +62,7 @@ async function recordedStore(test: Test): Promise<Recorded> {
   return { db, tables: new Kysely<Tables>({ dialect: new SqliteDialect({ database: db }) }), takePlans };
 }
 
-/** Whether the plan reads a whole table without an index, or sorts. */
+/** Matches a plan that reads a whole table without an index (`SCAN command`) or sorts (`USE TEMP B-TREE`). */
 const IS_SLOW = /SCAN (?!\w+ USING)|TEMP B-TREE/;
 
 t.test('pages of commands use an index: of all, of one lock, in one state, of a merchant', async (t) => {
@@ -140,6 +142,6 @@ t.test('pages of deliveries use an index: a range of the log, of a merchant or a
   const range = { urlIds: [1], states: DELIVERY_STATES, fromId: 1, toId: 100, limit: 50 };
   t.same(reader.read(url, [], range), [] satisfies StoredUplink[]);
   const plans = takePlans();
-  t.ok(plans.length >= 11, 'all statements');
+  t.ok(plans.length >= 11, 'each statement of the reader was run');
   for (const plan of plans) t.notMatch(plan, IS_SLOW);
 });

@@ -29,6 +29,8 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 const LOCKS = 4;
 /** So few uplinks that the log's indexes are written often. */
 const SMALL_RUN_SIZE = { minUplinks: 20, uplinksPerCredential: 2, maxUplinks: 40 };
+/** So many uplinks after a start, a lock restarts. */
+const UPLINKS_PER_BOOT = 64;
 const STATES = ['pending', 'delivered'] as const;
 
 t.setTimeout(120_000);
@@ -67,6 +69,7 @@ const keyOf = ({ credentialId, boot, sequence, digest }: IncomingUplink): string
 const shortKeyOf = ({ boot, sequence, digest }: { boot: number; sequence: number; digest: Buffer }): string =>
   `${boot}/${sequence}/${digest.toString('hex')}`;
 
+/** Opens a store; a new one gets a merchant, its locks and a webhook URL. */
 async function openWithLocks(folder: string, options: StoreOptions): Promise<Store> {
   const store = await openStore(folder, options);
   if ((await store.listMerchants()).length > 0) return store;
@@ -122,8 +125,14 @@ async function compare(t: Test, store: Store, model: LogModel, random: SeededCha
   t.equal(event && shortKeyOf(event), shortKeyOf(picked), `${when}: the event`);
 }
 
+/** The boot and the sequence number of a lock's uplink, which is the first, second … that it makes. */
+function keyOfNumber(number: number): [boot: number, sequence: number] {
+  return [1 + Math.floor(number / UPLINKS_PER_BOOT), number % UPLINKS_PER_BOOT];
+}
+
 /**
- * Makes uplinks in order, late, repeated, and with the same key but other content. A lock restarts every 64 uplinks.
+ * Makes uplinks in order, late, repeated, and with the same key but other content. `sent` has the number of uplinks
+ * that each lock has made.
  */
 function nextBatch(random: SeededChance, sent: Map<number, number>): IncomingUplink[] {
   return Array.from({ length: random.between(0, 25) }, () => {
@@ -132,10 +141,10 @@ function nextBatch(random: SeededChance, sent: Map<number, number>): IncomingUpl
     const drawn = random.next();
     if (drawn < 0.6) {
       sent.set(lock, last + 1);
-      return uplink(lock, 1 + (last >> 6), last & 63);
+      return uplink(lock, ...keyOfNumber(last));
     }
     const number = random.between(0, last + 3);
-    return uplink(lock, 1 + (number >> 6), number & 63, drawn < 0.9 ? 0 : random.between(1, 3));
+    return uplink(lock, ...keyOfNumber(number), drawn < 0.9 ? 0 : random.between(1, 3));
   });
 }
 
@@ -147,11 +156,11 @@ async function runAgainstModel(t: Test, options: StoreOptions, seed: number): Pr
   t.teardown(() => store.close().catch(() => undefined));
   for (let round = 0; round < 60; round++) {
     const batches = Array.from({ length: random.between(1, 4) }, () => nextBatch(random, sent));
-    const isBroken = random.next() < 0.1;
+    const hasFailingCommit = random.next() < 0.1;
     const broken = { ...uplink(1, 9, round), deviceId: Number.NaN };
     // Each commit is sent before the previous commit is answered, as a gateway under full load does.
     const appended = batches.map((incoming) => store.append({ incoming, judged: [], states: new Map() }));
-    if (isBroken) {
+    if (hasFailingCommit) {
       const incoming = [...nextBatch(random, new Map(sent)), broken];
       const failing = store.append({ incoming, judged: [], states: new Map() });
       await t.rejects(failing, { name: 'StoreFailure' }, `round ${round}: nothing of a failed commit is stored`);
@@ -169,6 +178,7 @@ async function runAgainstModel(t: Test, options: StoreOptions, seed: number): Pr
   checkSums(t, folder);
 }
 
+/** The store's file. */
 function open(folder: string): SqliteDatabase.Database {
   return new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
 }
@@ -180,6 +190,7 @@ function countOf(folder: string, table: string): number {
   return count;
 }
 
+/** Asserts that each stored uplink matches its checksum. */
 function checkSums(t: Test, folder: string): void {
   const db = open(folder);
   const rows = db.prepare('SELECT * FROM uplink').all() as (SummedRow & { readonly sum: number })[];
@@ -206,6 +217,7 @@ t.test('after a full disk the retried uplinks get into the index tables', async 
   const [random, sent, model] = [new SeededChance(3), new Map<number, number>(), new LogModel()];
   let fullDiskCount = 0;
   for (let round = 0; round < 300; round++) {
+    // The file can't grow, so that a commit fails if it needs a page.
     const pages = db.pragma('page_count', { simple: true }) as number;
     const incoming = nextBatch(random, sent);
     const packed = packCommit({ incoming, judged: [], states: new Map() });
@@ -276,6 +288,7 @@ t.test('erased and deleted uplinks are gone from every table and from the memtab
     t.match(await store.eraseDevice(1, null), { uplinks: 3 });
     t.same([await logOf(store, 1), await store.readUplinks(1, 9)], [[], []]);
     t.equal((await store.readDigests(1, 1, 2))[0]?.length, 0, 'the key of an erased uplink is still known');
+    // The events of lock 2 are held: the URL's cursor is before them.
     t.match(await store.deleteOld({ table: 'uplink', beforeMs: 6, afterId: 0, limit: 4 }), { held: 2, deleted: 2 });
     await store.recordProgress([{ urlId: 1, attempts: [], cursor: positionAfter(99) }]);
     t.match(await store.deleteOld({ table: 'uplink', beforeMs: 6, afterId: 0, limit: 9 }), { held: 0, deleted: 4 });
@@ -293,6 +306,7 @@ t.test('the log of an older version is upgraded in steps, and an interrupted upg
   const folder = tempFolder(t);
   const db = open(folder);
   const all = await migrationProvider.getMigrations();
+  // Migration 0009 introduced the index tables.
   const older = Object.fromEntries(Object.entries(all).filter(([name]) => name < '0009'));
   const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
   const provider = { getMigrations: async () => older };
@@ -310,12 +324,12 @@ t.test('the log of an older version is upgraded in steps, and an interrupted upg
     insert.run(id, sequence, digest, bytes);
   }
   db.close();
-  const ended = openSqliteStore(folder, {
+  const interrupted = openSqliteStore(folder, {
     onCatchUp: ({ done }) => {
       if (done > 0) throw new Error('the power fails');
     },
   });
-  await t.rejects(ended, { message: 'the power fails' });
+  await t.rejects(interrupted, { message: 'the power fails' });
   t.equal(countOf(folder, 'uplink_name'), 2, 'a step was done');
   const reported: number[] = [];
   const store = await openSqliteStore(folder, { onCatchUp: ({ done, of }) => void reported.push(done, of) });

@@ -1,4 +1,7 @@
-/** Positions in a log of several slots: what is before them, and the values of cursors that clients keep. */
+/**
+ * Positions in the log of several gateways: what is before them, and the values of cursors that clients keep. A slot is
+ * the number of a gateway; ids that it gives contain it. A gateway alone gives dense ids: 1, 2, 3 …
+ */
 import t from 'tap';
 import {
   DENSE_SLOT,
@@ -16,7 +19,7 @@ import {
 } from '../../../gateway/store/contract/log/log-position.js';
 import { OpenEvents } from '../../../gateway/webhooks/url/open-events.js';
 
-/** An id that a slot's clock gives at a tick. */
+/** An id that a slot gives at a tick of its clock. All ticks are far above the dense ids. */
 function idOf(tick: number, slot: number): number {
   return (2 ** 42 + tick) * SLOT_COUNT + slot;
 }

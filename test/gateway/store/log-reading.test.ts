@@ -27,6 +27,7 @@ const MAX_WAIT_ROUNDS = 20_000;
 
 t.setTimeout(60_000);
 
+/** A ping of a lock, as the gateway stores it. */
 function uplink(lock: number, sequence: number, bytes = testBytes(sequence)): Incoming {
   const key = { deviceId: lock, merchantId: 1, credentialId: lock, boot: 1, sequence };
   return {
@@ -40,6 +41,7 @@ function uplink(lock: number, sequence: number, bytes = testBytes(sequence)): In
   };
 }
 
+/** A new store with some locks. @param logThread whether another thread writes the log */
 async function openWithLocks(folder: string, logThread: boolean): Promise<Store> {
   const store = await openStore(folder, { logThread, runSize: SMALL_RUN_SIZE });
   await store.addMerchant('Amber', 1);
@@ -99,18 +101,18 @@ async function readUnanswered(t: Test, seed: number): Promise<void> {
     for (let turn = 0; turn < 20; turn++) await undefined;
     blockUntilRows(() => counted.get() as number, rows);
     for (let lock = 1; lock <= LOCKS; lock++) {
-      const all = logs.get(lock) ?? [];
-      all.push(await logOf(store, lock, 100));
-      logs.set(lock, all);
+      const readings = logs.get(lock) ?? [];
+      readings.push(await logOf(store, lock, 100));
+      logs.set(lock, readings);
     }
     // Reads once more, with the answer arriving between two chunks.
     const lock = random.between(1, LOCKS + 1);
     logs.get(lock)?.push(await logOf(store, lock, 3, () => answered));
     await answered;
   }
-  for (const [lock, read] of logs) {
+  for (const [lock, readings] of logs) {
     const completeLog = await logOf(store, lock, 50);
-    const wrong = read.filter((entries) => entries.some((entry, at) => entry !== completeLog[at]));
+    const wrong = readings.filter((entries) => entries.some((entry, at) => entry !== completeLog[at]));
     t.same(wrong.slice(0, 1), [], `seed ${seed}: each reading of lock ${lock} is a prefix of its log`);
   }
   t.equal(counted.get(), rows);

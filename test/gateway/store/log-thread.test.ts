@@ -37,6 +37,7 @@ const newDevice = (number: number): NewDevice => {
 };
 
 const PAGE_BYTES = 4096;
+/** A frame of the WAL: a header and a page. */
 const FRAME_BYTES = 24 + PAGE_BYTES;
 
 /** Makes an empty store, and a connection that reads it. */
@@ -60,7 +61,7 @@ function commitsIn(file: string): number {
   return commits;
 }
 
-// Metadata is in the table `fact`.
+// Metadata, which is written in batches, is in the table `fact`.
 t.test('batched writes share the commits of uplinks', async (t) => {
   const { file, reader } = await emptyStore(t);
   const log = await ThreadLog.open({ file, runSize: undefined }, reader);
@@ -156,15 +157,15 @@ t.test('the WAL stays short under a writer without pauses', async (t) => {
   db.exec('CREATE TABLE filled (bytes BLOB)');
   const fill = db.prepare('INSERT INTO filled VALUES (zeroblob(20000))');
   const before = statSync(file).size;
-  const perCommit = 12;
-  let longest = 0;
+  const maxPagesPerCommit = 12;
+  let longestBytes = 0;
   for (let commit = 0; commit < 300; commit++) {
     fill.run();
     checkpointer.check();
     checkpointer.checkpointIfLong();
-    longest = Math.max(longest, statSync(`${file}-wal`).size);
+    longestBytes = Math.max(longestBytes, statSync(`${file}-wal`).size);
   }
-  t.ok(longest <= (limits.maxPages + perCommit) * FRAME_BYTES, `${longest / FRAME_BYTES} pages`);
+  t.ok(longestBytes <= (limits.maxPages + maxPagesPerCommit) * FRAME_BYTES, `${longestBytes / FRAME_BYTES} pages`);
   t.ok(statSync(file).size - before > 100 * 20_000, 'most data is in the file');
   await checkpointer.close();
   t.equal(db.prepare('SELECT count(*) FROM filled').pluck().get(), 300);
@@ -181,7 +182,7 @@ t.test('scrub removes deleted data from the WAL also during a checkpoint', async
   await store.scrub();
   // Only page 1 is left, rewritten: it shows to which store the WAL belongs (folder/wal-presence.ts).
   const wal = readFileSync(path.join(folder, 'lockgate.sqlite-wal'));
-  t.equal(wal.length, 32 + 24 + 4096, 'a header and one frame');
+  t.equal(wal.length, 32 + FRAME_BYTES, 'a header and one frame');
   t.equal(wal.readUInt32BE(32), 1, 'the frame has page 1');
   await store.close();
 });
@@ -222,6 +223,7 @@ t.test('counts are stored in chunks, and after a failed chunk each count is stor
   t.same(
     added.map(({ length }) => length),
     [100, 100, 50],
+    'at most 100 counts at once',
   );
   t.equal(new Set(added.flat().map(({ mac }) => mac)).size, 250);
   await usage.stop();

@@ -21,6 +21,7 @@ import { openGateway } from '../../helpers/gateway/test-gateway.js';
 import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
+/** Any encrypted signing secret. */
 const SEALED = Buffer.from('sealed');
 const URL = 'http://127.0.0.1:9/';
 
@@ -156,6 +157,7 @@ t.test('a wait is shortened after the clock was set back', async (t) => {
   await notifications.record([trouble('A', 'open', 1)]);
   const failed = { id: 1, recipientId: 0, part: 'opened', atMs: 1, failure: { status: 500, error: 'no' } } as const;
   await notifications.conclude({ ...failed, nextAttemptAtMs: 1_000_000 });
+  // At the time 100, when the waits between attempts are 0 and 50 ms.
   await notifications.shortenWaits(100, [0, 50]);
   t.equal(await notifications.nextDueAtMs(OPERATOR_RECIPIENT), 150);
   t.match(await notifications.readRecipients(), [{ lastError: { status: 500, error: 'no' } }]);
@@ -165,14 +167,15 @@ t.test('a changed key seals the secrets again; with a lost key the merchants’ 
   const data = tempFolder(t);
   const first = await openGateway(t, data, {}, { notifyUrl: URL });
   await first.accounts.addMerchant('Amber');
-  await first.notifier.setMerchantUrl(1, URL);
+  const merchantId = 1;
+  await first.notifier.setMerchantUrl(merchantId, URL);
   await first.close();
   await rotateKey({ data, keyFile: null });
   const second = await openGateway(t, data, {}, { notifyUrl: URL });
   t.equal((await second.notifier.read()).length, 2, 'the gateway starts, with both recipients');
   await second.close();
   writeSecretFile(path.join(data, 'key'), Buffer.alloc(32, 7).toString('base64'));
-  t.same((await forgetSecrets({ data, keyFile: null })).notified, [null, 'Amber']);
+  t.same((await forgetSecrets({ data, keyFile: null })).notified, [null, 'Amber'], 'the operators and the merchant');
   const third = await openGateway(t, data, {}, { notifyUrl: URL });
   t.match(await third.notifier.read(), [{ id: OPERATOR_RECIPIENT }]);
 });

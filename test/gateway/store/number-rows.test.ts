@@ -14,22 +14,25 @@ t.comment(`seed ${seed}; repeat: LOCKGATE_SEED=${seed} node dist/test/gateway/st
 
 t.test('NumberRows equals an array of rows', async (t) => {
   const random = new SeededChance(seed);
+  // Rows of two numbers.
   const rows = new NumberRows(2);
   const plain: [number, number][] = [];
   for (let step = 0; step < 2000; step++) {
-    const at = random.between(0, plain.length + 1);
+    const insertedAt = random.between(0, plain.length + 1);
     if (plain.length > 0 && random.between(0, 4) === 0) {
       const removed = random.between(0, plain.length);
       rows.remove(removed);
       plain.splice(removed, 1);
       continue;
     }
-    rows.insert(at);
+    rows.insert(insertedAt);
     // A new row is all zeros, whatever was there earlier.
-    if (rows.at(at, 0) !== 0 || rows.at(at, 1) !== 0) t.fail(`step ${step}: row ${at} is not empty`);
-    rows.set(at, 0, step);
-    rows.set(at, 1, 2 ** 53 - 1 - step);
-    plain.splice(at, 0, [step, 2 ** 53 - 1 - step]);
+    if (rows.at(insertedAt, 0) !== 0 || rows.at(insertedAt, 1) !== 0)
+      t.fail(`step ${step}: row ${insertedAt} is not empty`);
+    const row: [number, number] = [step, Number.MAX_SAFE_INTEGER - step];
+    rows.set(insertedAt, 0, row[0]);
+    rows.set(insertedAt, 1, row[1]);
+    plain.splice(insertedAt, 0, row);
   }
   t.same(
     Array.from({ length: rows.length }, (_, row) => [rows.at(row, 0), rows.at(row, 1)]),

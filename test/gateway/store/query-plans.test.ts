@@ -166,8 +166,9 @@ function planOf(db: Database, sql: string): string[] {
   return (statement.all(...values) as { readonly detail: string }[]).map(({ detail }) => detail);
 }
 
+/** Whether a step of a statement's plan scans a large table or sorts many rows. */
 function isFault(detail: string, sql: string): boolean {
-  // Rows that are equal by the index's column.
+  // Only rows that are equal in the index's columns are sorted.
   if (detail.includes('TEMP B-TREE FOR LAST TERM')) return false;
   if (detail.includes('TEMP B-TREE')) return !SORTED_STATEMENTS.some((start) => sql.startsWith(start));
   const scanned = /^SCAN (\S+)/.exec(detail)?.[1];

@@ -17,6 +17,8 @@ import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MERCHANT = 'Amber';
+/** The id of the only merchant. */
+const MERCHANT_ID = 1;
 const PET = { name: 'Rex', ownerId: null, species: null, breed: null };
 const PROFILE = { name: 'Rex', photoUrls: [], status: null, category: null, tags: null };
 const EMPTY_USER: NewUser = {
@@ -32,6 +34,7 @@ const EMPTY_USER: NewUser = {
 
 const fileOf = (folder: string): string => path.join(folder, 'lockgate.sqlite');
 
+/** How much the merchant has stored, as the store counts it. */
 interface Counts {
   readonly pets: number;
   readonly users: number;
@@ -67,10 +70,10 @@ async function setUpStore(test: Test, quota: Partial<Quota> = {}): Promise<{ fol
 t.test('the counts are correct after every kind of write, after deletions and a restart', async (t) => {
   const { folder, store } = await setUpStore(t);
   const { people, access } = store;
-  await people.addUsers(1, [{ ...EMPTY_USER, username: 'ada' }, EMPTY_USER], 0);
-  await people.addPet(1, PET, 0);
-  await people.updatePet(1, 1n, { ...PROFILE, name: 'a longer name', tags: [{ id: 1n }] }, 1);
-  await people.updatePet(1, 1n, PROFILE, 2);
+  await people.addUsers(MERCHANT_ID, [{ ...EMPTY_USER, username: 'ada' }, EMPTY_USER], 0);
+  await people.addPet(MERCHANT_ID, PET, 0);
+  await people.updatePet(MERCHANT_ID, 1n, { ...PROFILE, name: 'a longer name', tags: [{ id: 1n }] }, 1);
+  await people.updatePet(MERCHANT_ID, 1n, PROFILE, 2);
   const key = await access.addKey({
     merchant: MERCHANT,
     publicId: 'k',
@@ -80,19 +83,25 @@ t.test('the counts are correct after every kind of write, after deletions and a 
     expiresAtMs: null,
     nowMs: 0,
   });
-  const token = (mark: number, expiresAtMs: number) =>
+  /** Issues a token 9 ms before it expires. @param fill the byte that its hash consists of */
+  const token = (fill: number, expiresAtMs: number) =>
     access.addToken({
       keyId: key.id,
-      tokenHash: Buffer.alloc(32, mark),
+      tokenHash: Buffer.alloc(32, fill),
       scopes: [],
       nowMs: expiresAtMs - 9,
       expiresAtMs,
     });
   await token(1, 10);
   await token(2, 100);
-  const session = (mark: number) => ({ merchantId: 1, userId: 1n, tokenHash: Buffer.alloc(32, mark), nowMs: 0 });
-  for (const mark of [3, 4]) await people.addSession({ ...session(mark), expiresAtMs: 100 });
-  await people.endSession(1, Buffer.alloc(32, 3));
+  const session = (fill: number) => ({
+    merchantId: MERCHANT_ID,
+    userId: 1n,
+    tokenHash: Buffer.alloc(32, fill),
+    nowMs: 0,
+  });
+  for (const fill of [3, 4]) await people.addSession({ ...session(fill), expiresAtMs: 100 });
+  await people.endSession(MERCHANT_ID, Buffer.alloc(32, 3));
   const before = countsIn(folder);
   t.match(
     before,
@@ -104,7 +113,7 @@ t.test('the counts are correct after every kind of write, after deletions and a 
   await store.close();
   t.match(await checkKeptCounts(folder), { damaged: 0 });
   const reopened = await openSqliteStore(folder);
-  await reopened.people.addPet(1, PET, 0);
+  await reopened.people.addPet(MERCHANT_ID, PET, 0);
   t.match(countsIn(folder), { pets: 2, users: 2 });
   await reopened.close();
   t.match(await checkKeptCounts(folder), { damaged: 0 });
@@ -112,7 +121,7 @@ t.test('the counts are correct after every kind of write, after deletions and a 
 
 t.test('db check finds a wrong count', async (t) => {
   const { folder, store } = await setUpStore(t);
-  await store.people.addPet(1, PET, 0);
+  await store.people.addPet(MERCHANT_ID, PET, 0);
   await store.close();
   const db = openDurable(fileOf(folder));
   db.exec('UPDATE merchant_kept SET pets = 7, bytes = bytes + 1');
@@ -130,26 +139,32 @@ t.test('a write beyond a quota is refused with the quota’s name, and nothing o
   const quota = { pets: 2, users: 3, petBytes: 50, bytes: 2000 };
   const { folder, store } = await setUpStore(t, quota);
   const { people } = store;
-  await people.addPet(1, PET, 0);
-  await people.addPet(1, PET, 0);
-  await t.rejects(people.addPet(1, PET, 0), { code: 'quota-full', budget: 'pets', message: /more than 2 pets/ });
-  await t.rejects(people.updatePet(1, 1n, { ...PROFILE, name: 'x'.repeat(49) }, 0), { code: 'pet-too-large' });
-  await people.addUsers(1, [EMPTY_USER, EMPTY_USER], 0);
-  await t.rejects(people.addUsers(1, [EMPTY_USER, EMPTY_USER], 0), { code: 'quota-full', budget: 'users' });
-  await t.rejects(people.checkUserQuota(1, 2), { code: 'quota-full', budget: 'users' });
-  await people.checkUserQuota(1, 1);
+  await people.addPet(MERCHANT_ID, PET, 0);
+  await people.addPet(MERCHANT_ID, PET, 0);
+  await t.rejects(people.addPet(MERCHANT_ID, PET, 0), {
+    code: 'quota-full',
+    budget: 'pets',
+    message: /more than 2 pets/,
+  });
+  await t.rejects(people.updatePet(MERCHANT_ID, 1n, { ...PROFILE, name: 'x'.repeat(49) }, 0), {
+    code: 'pet-too-large',
+  });
+  await people.addUsers(MERCHANT_ID, [EMPTY_USER, EMPTY_USER], 0);
+  await t.rejects(people.addUsers(MERCHANT_ID, [EMPTY_USER, EMPTY_USER], 0), { code: 'quota-full', budget: 'users' });
+  await t.rejects(people.checkUserQuota(MERCHANT_ID, 2), { code: 'quota-full', budget: 'users' });
+  await people.checkUserQuota(MERCHANT_ID, 1);
   const counts = countsIn(folder);
   t.match(counts, { pets: 2, users: 2 });
-  await t.rejects(people.addUsers(1, [{ ...EMPTY_USER, email: 'e'.repeat(2000) }], 0), {
+  await t.rejects(people.addUsers(MERCHANT_ID, [{ ...EMPTY_USER, email: 'e'.repeat(2000) }], 0), {
     code: 'quota-full',
     budget: 'kept-bytes',
   });
   t.same(countsIn(folder), counts);
-  await people.addUsers(1, [EMPTY_USER], 0);
+  await people.addUsers(MERCHANT_ID, [EMPTY_USER], 0);
   t.equal((await people.listUsers({ merchant: MERCHANT, afterId: null, limit: 9 })).length, 3);
   await store.close();
   const lower = await openSqliteStore(folder, { quota: { ...quota, pets: 1, petBytes: 1, bytes: 1 } });
-  const shrunk = await lower.people.updatePet(1, 1n, { ...PROFILE, name: 'R' }, 0);
+  const shrunk = await lower.people.updatePet(MERCHANT_ID, 1n, { ...PROFILE, name: 'R' }, 0);
   t.match(shrunk, { name: 'R' }, 'an existing pet may be read and shrink');
   await lower.close();
 });
@@ -175,7 +190,8 @@ async function storeOfPreviousVersion(test: Test, usernames: readonly string[]):
   return folder;
 }
 
-t.test('an older store is counted, and users with the same name key log in with the exact spelling', async (t) => {
+t.test('an older store is counted, and users whose names count as equal log in with the exact spelling', async (t) => {
+  // The last name has a full-width C.
   const folder = await storeOfPreviousVersion(t, ['Ada', 'ada', ' Bo ', '\uff23y']);
   const store = await openSqliteStore(folder);
   const { people } = store;
@@ -183,12 +199,12 @@ t.test('an older store is counted, and users with the same name key log in with 
   t.match(counts, { pets: 2, users: 4, tokens: 0, sessions: 0 });
   t.ok((counts?.bytes ?? 0) > 100_000);
   for (const username of ['Ada', 'ada', ' Bo '])
-    t.match(await people.findLogin(1, username), { passwordHash: `hash of ${username}` }, username);
-  t.match(await people.findLogin(1, 'BO'), { id: 3n });
-  t.match(await people.findLogin(1, 'cy'), { id: 4n });
-  t.equal(await people.findLogin(1, 'ADA'), null, 'the name is ambiguous');
-  await t.rejects(people.addUsers(1, [{ ...EMPTY_USER, username: 'ADA' }], 2), { code: 'user-exists' });
-  const renamed = await people.updatePet(1, 2n, { ...PROFILE, name: 'x'.repeat(99_999) }, 2);
+    t.match(await people.findLogin(MERCHANT_ID, username), { passwordHash: `hash of ${username}` }, username);
+  t.match(await people.findLogin(MERCHANT_ID, 'BO'), { id: 3n });
+  t.match(await people.findLogin(MERCHANT_ID, 'cy'), { id: 4n });
+  t.equal(await people.findLogin(MERCHANT_ID, 'ADA'), null, 'the name is ambiguous');
+  await t.rejects(people.addUsers(MERCHANT_ID, [{ ...EMPTY_USER, username: 'ADA' }], 2), { code: 'user-exists' });
+  const renamed = await people.updatePet(MERCHANT_ID, 2n, { ...PROFILE, name: 'x'.repeat(99_999) }, 2);
   t.equal(renamed?.name.length, 99_999, 'a pet that was already too large may stay so');
   await store.close();
   const { damage } = await checkDatabase(fileOf(folder));

@@ -21,7 +21,7 @@ t.setTimeout(170_000);
 
 storeContract('SQLite', openStore);
 floodContract('SQLite', openStore);
-/** So few uplinks (locks' messages) that the log's indexes are written often, which a full run does rarely. */
+/** With groups (runs) of so few uplinks (locks' messages), the log's indexes are written often; usually, rarely. */
 const runSize = { minUplinks: 2, uplinksPerCredential: 1, maxUplinks: 4 };
 storeContract('SQLite with a thread', (folder) => openStore(folder, { logThread: true, runSize }));
 usageStoreContract('SQLite', openStore);

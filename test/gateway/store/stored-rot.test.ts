@@ -42,6 +42,7 @@ const GPS: Ping = {
 const failing: Answer = (_request, response) => void response.writeHead(500).end('sorry');
 const succeeding: Answer = (_request, response) => void response.writeHead(204).end();
 
+/** The latitude of a GPS ping; undefined if the bytes are none. */
 function latitudeOf(bytes: Uint8Array): number | undefined {
   const read = decodeUplink(bytes);
   return read.ok && read.value.body.kind === 'gps' ? read.value.body.position?.latitudeDegrees : undefined;
@@ -71,11 +72,13 @@ async function setUpDamagedPing(
   const failed = waitForEvents(setup.gateway, 'delivery', 1);
   await lock.send(gps(1));
   await failed;
+  // In a new store, the first uplink has the id 1.
   writeStored(setup.gateway, 1, withFlippedLatitudeBit(gps(1)));
   setup.receiver.answer = succeeding;
   return { ...setup, lock };
 }
 
+/** The notices about damaged events. */
 async function noticesOf(gateway: Gateway): Promise<{ kind: string; subject: string; resolved_at: string | null }[]> {
   const { body } = await callOperator(gateway, 'GET', '/notices?kind=event-damaged');
   return (body as { notices: { kind: string; subject: string; resolved_at: string | null }[] }).notices;

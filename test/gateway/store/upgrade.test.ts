@@ -26,19 +26,22 @@ const TOKEN = 'lgo_ZY3aomNVBWh1p-lLsij4KA0SrMdxFJ4lmIpLFtYHXY0';
 const STOPPED_AT_MS = Date.UTC(2026, 10, 23, 11, 14, 4);
 
 /** Tables whose rows an upgrade and a start leave unchanged, except for new columns and checksums. */
-const KEPT_TABLES = [
+const UNCHANGED_TABLES = [
   ...['merchant', 'credential', 'device', 'uplink', 'quarantine', 'user_account', 'pet', 'idempotent_answer'],
   ...['command', 'audit', 'access_token', 'webhook_url', 'delivery', 'sim', 'usage'],
 ];
 
 type Row = Readonly<Record<string, unknown>>;
 
+/** The rows of some tables of a store, or of all. */
 function readTables(file: string, names?: readonly string[]): ReadonlyMap<string, readonly Row[]> {
   const db = new SqliteDatabase(file, { readonly: true });
   try {
-    const all = db.prepare(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`).pluck();
+    const tableNames = db
+      .prepare(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`)
+      .pluck();
     const read = (table: string) => db.prepare(`SELECT * FROM "${table}"`).all() as Row[];
-    return new Map((names ?? (all.all() as string[])).map((table) => [table, read(table)]));
+    return new Map((names ?? (tableNames.all() as string[])).map((table) => [table, read(table)]));
   } finally {
     db.close();
   }
@@ -70,10 +73,10 @@ function withColumnsOf(row: Row, before: Row): Row {
 t.test('a store from before users had roles is upgraded without loss', async (t) => {
   const folder = tempFolder(t);
   const file = copyStore(folder, 'before-0023');
-  const before = readTables(file, KEPT_TABLES);
+  const before = readTables(file, UNCHANGED_TABLES);
   const machine = { wall: () => STOPPED_AT_MS, monotonic: () => 0, after: systemClock.after };
   const gateway = await openGateway(t, folder, { machine });
-  compareRows(t, before, readTables(file, KEPT_TABLES));
+  compareRows(t, before, readTables(file, UNCHANGED_TABLES));
   t.match(await callMerchantApi(gateway, '/v1/locks', { key: KEY }), {
     status: 200,
     body: { data: [{ mac_addr: 'A4:C1:38:00:00:01', name: null, labels: {} }, {}, {}] },
@@ -133,7 +136,7 @@ for (const step of STEPS.filter((name) => name >= FIRST_STORE_BEFORE))
   });
 
 /** Secrets of the store before 0032, and when that gateway stopped. */
-const LAST = {
+const BEFORE_0032 = {
   key: 'lgk_fa37cda9a2c3_ZupClhoPC29t7Nv0XBdH_El0-20n9NYmoicb91g17HY',
   basilsKey: 'lgk_fbabcc97e5aa_zgHECjib955627t0IBdczn9RhVk--5pA0mUMmJ8h_do',
   password: 'rbaSjt0-CvCT-G2coR0Ve3mm',
@@ -144,9 +147,9 @@ const LAST = {
 t.test('roles, invitations, filters, a closed merchant, notify URLs and sessions outlive an upgrade', async (t) => {
   const folder = tempFolder(t);
   copyStore(folder, 'before-0032');
-  const machine = { wall: () => LAST.stoppedAtMs, monotonic: () => 0, after: systemClock.after };
+  const machine = { wall: () => BEFORE_0032.stoppedAtMs, monotonic: () => 0, after: systemClock.after };
   const gateway = await openGateway(t, folder, { machine });
-  const ask = (where: string, key = LAST.key) => callMerchantApi(gateway, where, { key });
+  const ask = (route: string, key = BEFORE_0032.key) => callMerchantApi(gateway, route, { key });
   t.match(await ask('/v1/users'), {
     body: {
       data: [
@@ -167,13 +170,15 @@ t.test('roles, invitations, filters, a closed merchant, notify URLs and sessions
     },
   });
   t.match(await ask('/v1/commands?state=cancelled'), { body: { data: [{ id: 3, type: 'siren' }] } });
-  t.equal((await ask(`/v2/user/login?username=ada&password=${LAST.password}`)).status, 200);
-  t.equal((await ask('/v1/locks', LAST.basilsKey)).status, 401, 'the merchant is closed');
+  t.equal((await ask(`/v2/user/login?username=ada&password=${BEFORE_0032.password}`)).status, 200);
+  t.equal((await ask('/v1/locks', BEFORE_0032.basilsKey)).status, 401, 'the merchant is closed');
   const merchants = [
     { name: 'Amber', closed_at: null, notify_url: 'http://127.0.0.1:9/notify' },
     { name: 'Basil', closed_at: /^2026-11-23/ },
   ];
-  t.match(await callOperator(gateway, 'GET', '/merchants?all=true', undefined, LAST.token), { body: { merchants } });
+  t.match(await callOperator(gateway, 'GET', '/merchants?all=true', undefined, BEFORE_0032.token), {
+    body: { merchants },
+  });
   await callOperator(gateway, 'POST', '/merchants/Basil/reopen');
-  t.equal((await ask('/v1/locks', LAST.basilsKey)).status, 200, 'and its key valid again');
+  t.equal((await ask('/v1/locks', BEFORE_0032.basilsKey)).status, 200, 'and its key valid again');
 });

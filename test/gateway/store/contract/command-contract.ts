@@ -36,6 +36,7 @@ export function commandContract(engine: string, open: OpenStore): void {
     await store.append(commandCommit({ ...doneAnswer, id: 1 }, { ...doneAnswer, id: 1, state: 'failed', atMs: 31 }));
     await store.append(commandCommit({ type: 'sent', id: 1, atMs: 40 }));
     t.match(await store.commands.find(1), { state: 'done', detail: 'well', finishedAtMs: 30, sentCount: 2 });
+    // A value that no engine can store.
     const broken = { ...uplink(2), boot: Symbol('no number') as unknown as number };
     await t.rejects(store.append({ ...commandCommit({ type: 'sent', id: 2, atMs: 50 }), incoming: [broken] }));
     t.match(await store.commands.find(2), { state: 'queued' }, 'a commit that fails changes nothing');
@@ -109,6 +110,7 @@ export function powerChangeContract(engine: string, open: OpenStore): void {
     };
     const scheduled = power('MID', { notBeforeMs: 80 });
     await store.commands.add([scheduled, power('HIGH'), newCommand(), power('MID'), power('HIGH', { deviceId: 2 })]);
+    // Of lock 1, at a time (ms) before or after that of the scheduled command, and at most so many.
     t.same(await store.commands.readPowerChanges(1, 79, 9), [{ mode: 'MID' }, { mode: 'HIGH' }]);
     t.same(await store.commands.readPowerChanges(1, 80, 1), [{ mode: 'MID' }]);
     await store.commands.expire([4], 20);

@@ -1,4 +1,4 @@
-// The part of the store contract about deliveries.
+// The part of the store contract (how every database engine must behave) about deliveries. store-contract.ts calls it.
 import t from 'tap';
 import { LOG_START, positionAfter } from '../../../../gateway/store/contract/log/log-position.js';
 import type { AttemptRecord } from '../../../../gateway/store/contract/webhooks/delivery.js';

@@ -1,4 +1,5 @@
-// The part of the store contract about merchants, locks and their credentials, and about erasure.
+// The part of the store contract (how every database engine must behave) about merchants, locks and their credentials,
+// and about erasure. store-contract.ts calls it.
 import t from 'tap';
 import { LOG_START } from '../../../../gateway/store/contract/log/log-position.js';
 import { uplinkDigest } from '../../../../gateway/webhooks/event-id.js';
@@ -116,7 +117,8 @@ export function deletionContract(engine: string, open: OpenStore): void {
     await store.append(commit(uplink(1), uplink(1, { bytes: other, digest: uplinkDigest(other) }), uplink(2)));
     t.match(await store.eraseDevice(1, '{"a":1}'), { uplinks: 3 });
     await store.scrub();
-    t.same(await store.readDigests(1, 1, 1), [Buffer.alloc(0)]);
+    // Of credential 1, boot 1, sequence 1.
+    t.same(await store.readDigests(1, 1, 1), [Buffer.alloc(0)], 'without the hash of its content');
     t.same([await store.readEvents(1, LOG_START, 9), await store.readUplinks(1, 9)], [[], []]);
     for await (const chunk of store.readLog(1, 9)) t.same(chunk, []);
     t.equal(await store.readDeviceState(1), '{"a":1}');

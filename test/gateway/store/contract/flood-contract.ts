@@ -1,4 +1,4 @@
-// The part of the store contract about limits.
+// The part of the store contract (how every database engine must behave) about limits. Each engine’s test calls it.
 import t from 'tap';
 import { type Incoming, MAX_LOCK_EVENTS_PER_LOCK } from '../../../../gateway/store/contract/log/commit.js';
 import { testMac } from '../../../helpers/gateway/test-gateway.js';
@@ -21,6 +21,7 @@ export function floodContract(engine: string, open: OpenStore): void {
         if (entry.type === 'lock-event') oldestMs = Math.min(oldestMs, entry.atMs);
       }
     }
+    // Old events are deleted in batches, so that there may be more than the limit.
     t.ok(
       retainedCount >= MAX_LOCK_EVENTS_PER_LOCK && retainedCount < MAX_LOCK_EVENTS_PER_LOCK + 4000,
       `${retainedCount} are retained`,

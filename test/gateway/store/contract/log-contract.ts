@@ -1,4 +1,5 @@
-// The part of the store contract about the log: uplinks, states, events, quarantine, and what `why` finds in it.
+// The part of the store contract (how every database engine must behave) about the log: uplinks, states, events,
+// quarantine, and what `why` finds in it. store-contract.ts calls it.
 import t from 'tap';
 import { type Incoming, MAX_QUARANTINED_PER_LOCK } from '../../../../gateway/store/contract/log/commit.js';
 import type { LockEvent } from '../../../../gateway/store/contract/log/log-entry.js';
@@ -8,7 +9,7 @@ import type { Finding } from '../../../../proto/power/judge/event.js';
 import { testBytes } from '../../../helpers/gateway/test-gateway.js';
 import { commit, MAC, type OpenStore, uplink, withLock } from './contract-store.js';
 
-/** A slot of the log in which no engine that is tested here writes. */
+/** The number of a gateway (slot) of which the log has no entry: the engines that are tested here have one gateway. */
 const UNUSED_SLOT = 61;
 
 export function logContract(engine: string, open: OpenStore): void {
@@ -147,6 +148,7 @@ export function eventContract(engine: string, open: OpenStore): void {
 
   t.test(`${engine}: a failed commit stores nothing`, async (t) => {
     const { store } = await withLock(t, open);
+    // A value that no engine can store.
     const broken = { ...uplink(2), boot: Symbol('no number') as unknown as number };
     await t.rejects(store.append(commit(uplink(1), broken)), { name: 'StoreFailure' });
     t.same(await store.readEvents(1, LOG_START, 10), []);

@@ -28,6 +28,7 @@ async function withLock(test: Teardown, open: OpenStore): Promise<Store> {
   return store;
 }
 
+/** A ping of the lock. */
 function uplink(sequence: number): Incoming {
   const bytes = testBytes(sequence);
   const key = { deviceId: 1, merchantId: 1, credentialId: 1, boot: 1, sequence, digest: uplinkDigest(bytes) };

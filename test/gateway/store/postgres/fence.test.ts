@@ -1,6 +1,7 @@
 /**
- * What makes commits to PostgreSQL safe: no part of the statement writes under a claim that has ended; a commit in
- * doubt is found out; connections that would not be durable are refused.
+ * What makes commits to PostgreSQL safe: no part of the statement writes if the gateway's claim to its slot (the number
+ * under which it writes) has ended, which the statement's fence checks by epoch and session; whether a commit in doubt
+ * was stored is found out; connections that would not be durable are refused.
  */
 import t from 'tap';
 import { Connections, findServer } from '../../../../gateway/store/postgres/connections.js';
@@ -24,6 +25,7 @@ function fullBatch(): CommitBatch {
   const about = { credential: 1, boot: 1, sequence: 1 };
   const mac = 'A4:C1:38:00:00:01';
   const finding: Finding = { rule: 'clock-ahead', severity: 'warning', message: 'm', mac, about, atMs: 7 };
+  // Ids as a gateway's clock gives them, and the next id of the same slot.
   batch.addUplink(2 ** 50, uplink(1));
   batch.addEvent(2 ** 50 + 64, { deviceId: 1, merchantId: 1, kind: 5, atMs: 7, content: '{}', stagedId: 1 });
   batch.states.set(1, { state: '{}', throughId: 1 });
@@ -44,7 +46,7 @@ function fullBatch(): CommitBatch {
   return batch;
 }
 
-/** The rows of the tables that a commit writes. */
+/** Columns with the number of rows of each table that a commit writes. */
 const COUNTS = ['commit_mark', 'uplink', 'staged_event', 'device_state', 'lock_event', 'quarantine', 'finding']
   .map((table) => `(SELECT count(*) FROM ${table}) AS ${table}`)
   .join(', ');
@@ -70,12 +72,13 @@ t.test('each part of a commit, alone and in the whole, writes nothing under an e
   const before = await state();
   const parts = commitParts(fullBatch(), 1_000);
   t.equal(parts.length, 9, 'the batch has every part');
-  const wrong = [{ epoch: (node?.epoch ?? 0) + 1 }, { session: (node?.session ?? 0) + 1 }, { slot: 9 }];
-  for (const claim of wrong)
-    for (const some of [...parts.map((part) => (part.name === 'u' ? parts.slice(1, 3) : [part])), parts]) {
-      const values = Object.assign({ ...node, ...claim }, ...some.map((part) => part.values)) as object;
-      t.match(await read.get(statementOf(some), { ...values }), { fence: 0 });
-      t.same(await state(), before, `${some.map(({ name }) => name).join()} with ${Object.keys(claim)[0]}`);
+  const wrongClaims = [{ epoch: (node?.epoch ?? 0) + 1 }, { session: (node?.session ?? 0) + 1 }, { slot: 9 }];
+  // The part of uplinks (u) refers to that of staged events, so these two are run together.
+  for (const claim of wrongClaims)
+    for (const chosen of [...parts.map((part) => (part.name === 'u' ? parts.slice(1, 3) : [part])), parts]) {
+      const values = Object.assign({ ...node, ...claim }, ...chosen.map((part) => part.values)) as object;
+      t.match(await read.get(statementOf(chosen), { ...values }), { fence: 0 });
+      t.same(await state(), before, `${chosen.map(({ name }) => name).join()} with a wrong ${Object.keys(claim)[0]}`);
     }
   const values = Object.assign({ ...node }, ...parts.map((part) => part.values)) as object;
   t.match(
@@ -109,6 +112,7 @@ t.test('a commit whose connection was cut is stored once, and the next ones too'
   t.teardown(() => store.close());
   const server = await databases.server();
   const name = new URL(await databases.urlOf(folder)).pathname.slice(1);
+  // A commit's statement begins with `WITH f AS`.
   for (let sequence = 1; sequence <= 12; sequence += 1) {
     const stored = store.append(commit(uplink(sequence)));
     const cut = server.query(
@@ -134,9 +138,9 @@ t.test('a second gateway on the database, and settings that lose commits, are re
   const server = await databases.server();
   const name = new URL(url).pathname.slice(1);
   await server.query(name, `ALTER DATABASE ${name} SET synchronous_commit = off`);
-  const again = await openPostgresStore(url);
-  t.equal((await findServer(url)).systemId.length > 0, true, 'our connections set it on, and read it back');
-  await again.close();
+  const reopened = await openPostgresStore(url);
+  t.equal((await findServer(url)).systemId.length > 0, true, 'the store’s connections set it on, and read it back');
+  await reopened.close();
   await server.query(name, 'CREATE TABLE other (id int)');
   await server.query(name, `INSERT INTO lockgate_migration (name) VALUES ('9999-later')`);
   await t.rejects(openPostgresStore(url), { code: 'store-newer' });

@@ -1,4 +1,7 @@
-/** Ids that a clock gives: they ascend in each slot and for each lock, and a wrong clock gives none. */
+/**
+ * Ids that a clock gives to uplinks where several gateways write one log. Each gateway writes in a slot, whose number
+ * is part of its ids. Ids ascend in each slot and for each lock, and a wrong clock gives none.
+ */
 import t from 'tap';
 import { MAX_DENSE_ID, slotOf } from '../../../../gateway/store/contract/log/log-position.js';
 import { ClockIds, counterOf, lowestIdAt, timeOfIdMs } from '../../../../gateway/store/contract/slots/clock-id.js';
@@ -8,6 +11,7 @@ import { Hours } from '../../../../proto/clock.js';
 const NOW_MS = Date.UTC(2026, 10, 23);
 
 t.test('ids name their slot and their time, and ascend in it even if the clock stands or goes back', async (t) => {
+  // Slot 7, which has no ids yet. Each id must be above a given one (here 0), the lock's last.
   const ids = new ClockIds(7, 0);
   const made = [NOW_MS, NOW_MS, NOW_MS - 5, NOW_MS + 1].map((nowMs) => ids.next(0, nowMs));
   t.same(
@@ -46,6 +50,7 @@ t.test('a wrong clock gives no id', async (t) => {
 });
 
 t.test('the database’s time goes on between two readings, and never back', async (t) => {
+  // A reading of the database's time, and the monotonic time (ms) of this reading.
   const time = new DatabaseTime(NOW_MS, 100);
   t.equal(time.at(350), NOW_MS + 250);
   time.note(NOW_MS + 200, 400);

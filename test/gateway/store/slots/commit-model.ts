@@ -1,8 +1,8 @@
 /**
  * A model of commits to one slot of a database with a synchronous standby (contract/slots/ownership.ts). One lock sends
- * numbered uplinks; an unacknowledged one is sent again. Gateways take the slot over from each other, while the former
- * owners go on (a pause, a half-open link). A commit that a gateway has given up may be carried out later; a wait for
- * the standby may be cancelled; a failover may lose what the standby has not got.
+ * uplinks whose names are 1, 2, 3 …; an unacknowledged one is sent again. Gateways take the slot over from each other,
+ * while the former owners go on (a pause, a half-open link). A commit that a gateway has given up may be carried out
+ * later; a wait for the standby may be cancelled; a failover may lose what the standby has not got.
  *
  * {@link COMMIT_GUARDS} are the rules that make this safe. Without any one of them a fault is found.
  */
@@ -80,11 +80,13 @@ export interface CommitState {
   readonly gateways: readonly Gateway[];
   /** The last name that the lock got an acknowledgement for. */
   readonly acked: number;
+  /** How many more times a connection or a wait may be cut. */
   readonly cuts: number;
+  /** How many more times the standby may become the primary. */
   readonly failovers: number;
 }
 
-/** How much may happen: the uplinks of the lock, gateways, cuts and failovers. */
+/** How much may happen at most: the uplinks of the lock, gateways, cuts and failovers. */
 export interface CommitBounds {
   readonly names: number;
   readonly gateways: number;
@@ -146,7 +148,7 @@ export class CommitModel implements Model<CommitState> {
 
   *#gatewaySteps(state: CommitState, index: number, gateway: Gateway): Iterable<Step<CommitState>> {
     const { primary } = state;
-    const become = (name: string, changes: Partial<Gateway>, more: Partial<CommitState> = {}): Step<CommitState> => {
+    const become: Become = (name, changes, more = {}) => {
       const gateways = withItem(state.gateways, index, { ...gateway, ...changes });
       return { name: `gateway ${index} ${name}`, state: { ...state, ...more, gateways } };
     };
@@ -204,6 +206,7 @@ export class CommitModel implements Model<CommitState> {
     return become(`sends a commit for ${name}`, { phase: 'waiting', name }, { commits: [...state.commits, commit] });
   }
 
+  /** The gateway takes a new session, so that the database carries out no commit of the old one any more. */
   #takeSession({ primary }: CommitState, gateway: Gateway, become: Become, phase: Phase): Step<CommitState> {
     if (!this.#has('session')) return become('connects again', { phase });
     if (primary.epoch !== gateway.epoch || !gateway.sessions.includes(primary.session))
@@ -223,6 +226,7 @@ export class CommitModel implements Model<CommitState> {
     return become('finds the commit', { phase, number, known: Math.max(gateway.known, gateway.name) });
   }
 
+  /** What may happen to a commit: it is carried out, and its answer arrives. */
   *#commitSteps(state: CommitState, index: number): Iterable<Step<CommitState>> {
     const commit = state.commits[index] as SentCommit;
     const others = state.commits.filter((_, at) => at !== index);
@@ -249,6 +253,7 @@ export class CommitModel implements Model<CommitState> {
     }
   }
 
+  /** The database carries out the commit's statement, if the fence lets it. */
   #execute(state: CommitState, index: number, commit: SentCommit): CommitState {
     const { primary } = state;
     const isOwner = primary.epoch === commit.epoch && (primary.session === commit.session || !this.#has('session'));
@@ -265,22 +270,25 @@ export class CommitModel implements Model<CommitState> {
   }
 }
 
+/** Makes a step of a gateway: what it does, what changes in it, and what else changes in the state. */
 type Become = (name: string, changes: Partial<Gateway>, more?: Partial<CommitState>) => Step<CommitState>;
 
 const OFF: Gateway = { phase: 'off', epoch: 0, sessions: [], number: 0, known: 0, name: 0 };
 /** It does nothing any more, and what it knew does not matter. */
 const ENDED: Gateway = { ...OFF, phase: 'ended' };
 
+/** Whether the gateway waits for the answer to this commit. */
 function isAwaited({ gateways }: CommitState, { by, number, session }: SentCommit): boolean {
   const gateway = gateways[by] as Gateway;
   return gateway.phase === 'waiting' && gateway.number + 1 === number && gateway.sessions.at(-1) === session;
 }
 
-/** The commits whose answer the gateway will not read are gone, unless they may still be carried out. */
+/** The commits without those whose answer the gateway will not read; one that may still be carried out stays. */
 function unread({ commits }: CommitState, by: number): Pick<CommitState, 'commits'> {
   return { commits: commits.filter((commit) => commit.by !== by || commit.outcome === 'none') };
 }
 
+/** The standby has every change of the primary. */
 function caughtUp(state: CommitState): CommitState {
   const primary = { ...state.primary, change: 0 };
   const commits = state.commits.map((commit) => ({ ...commit, change: 0 }));

@@ -31,6 +31,7 @@ export interface Exploration {
 /** A model that reaches more states has an error, or is too large. */
 const MAX_STATES = 2_000_000;
 
+/** A state, and the step and the state from which it was reached first. */
 interface Reached<State> {
   readonly state: State;
   readonly name: string;
@@ -43,7 +44,7 @@ export function explore<State>(model: Model<State>): Exploration {
   const known = new Set([JSON.stringify(model.start)]);
   /** The states that are one step further than the ones before. */
   let front: Reached<State>[] = [{ state: model.start, name: 'start', before: undefined }];
-  for (; front.length > 0; ) {
+  while (front.length > 0) {
     const next: Reached<State>[] = [];
     for (const reached of front) {
       const fault = model.fault(reached.state);
