@@ -1,6 +1,7 @@
 /** Parses the command line of the bench. */
 import { parseArgs } from 'node:util';
 
+/** The command line, checked. */
 export interface Flags {
   /** The bench rows to measure. */
   readonly names: readonly string[];

@@ -28,6 +28,7 @@ export function largeStores(quick: boolean): Promise<LargeStores> {
   return storesPromise;
 }
 
+/** Fills the larger store, and copies it when it is as large as the smaller one must be. */
 async function fillStores(divisor: number): Promise<LargeStores> {
   const resources = new Resources();
   const smallerFolder = resources.makeFolder();

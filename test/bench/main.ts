@@ -62,12 +62,14 @@ const EXIT_INTERRUPTED = 130;
 const EXIT_BROKEN = 4;
 const EXIT_WRONG_FLAGS = 2;
 
+/** The results of a run. */
 interface Measured {
   readonly rows: readonly BenchRow[];
   /** The names of rows whose measurement failed. */
   readonly broken: readonly string[];
 }
 
+/** Measures the rows one after another, and prints each in the table when it is ready. */
 async function measureAll({ names, output, quick, flood }: Flags, profiles: string | null): Promise<Measured> {
   const [rows, broken]: [BenchRow[], string[]] = [[], []];
   if (output === 'table') console.log(headLine());

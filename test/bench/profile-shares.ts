@@ -2,6 +2,9 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
+/**
+ * A profile as V8 writes it: at each sample, the running function (a node's id); `timeDeltas` are µs between samples.
+ */
 interface CpuProfile {
   readonly nodes: readonly {
     readonly id: number;

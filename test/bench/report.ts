@@ -10,6 +10,7 @@ import { root } from '../helpers/house/our-files.js';
 import type { Rates } from './measure.js';
 import { type BenchRow, type Bound, type Comparison, holds } from './row.js';
 
+/** Widths of the table and of its columns, in characters. */
 const COLUMNS = 80;
 const NAME_WIDTH = 27;
 const RATES_WIDTH = 21;
@@ -25,10 +26,12 @@ export function shortNumber(value: number): string {
   return value.toFixed(size >= 10 ? 1 : 2);
 }
 
+/** The median, and in brackets the smallest and largest figure. */
 function ratesText({ median, minimum, maximum }: Rates): string {
   return `${shortNumber(median)} (${shortNumber(minimum)}–${shortNumber(maximum)})`;
 }
 
+/** What a comparison gives: a ratio (`1.20 ×`), a difference (`+3.10 ms`), or the figure itself. */
 function valueText({ value, measure, unit }: Comparison): string {
   if (value === null) return '–';
   if (measure === 'ratio') return `${value.toFixed(2)} ×`;
@@ -36,16 +39,19 @@ function valueText({ value, measure, unit }: Comparison): string {
   return unit.length > 3 ? shortNumber(value) : `${sign}${shortNumber(value)} ${unit}`;
 }
 
+/** Whether the floor holds, as a word. */
 function verdict(comparison: Comparison): string {
-  const heldFloors = holds(comparison);
-  return heldFloors === null ? '–' : heldFloors ? 'yes' : 'no';
+  const isHeld = holds(comparison);
+  return isHeld === null ? '–' : isHeld ? 'yes' : 'no';
 }
 
+/** A bound, without its unit if the column is too narrow. */
 function boundText(bound: Bound | null): string {
   if (bound === null) return '';
   return bound.text.length > FLOOR_WIDTH ? bound.short : bound.text;
 }
 
+/** The lines of a comparison with a peer or a fixed limit. */
 function comparisonLines(comparison: Comparison): string[] {
   const { name, rates, floor, missing } = comparison;
   const cells = [
@@ -132,6 +138,7 @@ export function machineLine({ machine: hardware, versions }: ReturnType<typeof m
 function ratesJson({ median, minimum, maximum }: Rates): object {
   return { median, least: minimum, most: maximum };
 }
+
 /** The JSON of a row. */
 export function rowJson({ name, title, unit, rates, against, details }: BenchRow): object {
   return {

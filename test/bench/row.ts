@@ -15,6 +15,7 @@ export interface Bound {
 /** How a comparison's value is computed from the figure and the peer's; `itself` is the figure without a peer. */
 export type Measure = 'ratio' | 'difference' | 'itself';
 
+/** The comparison of a row's figure with a peer's, or of a value of the row with fixed bounds. */
 export interface Comparison {
   /** The peer's name; empty without a peer. */
   readonly name: string;
@@ -31,6 +32,7 @@ export interface Comparison {
   readonly missing?: string;
 }
 
+/** One measurement. */
 export interface BenchRow {
   /** The name for `--only`. */
   readonly name: string;
@@ -69,6 +71,7 @@ export function atMostMore(maximum: number, unit: string): Bound {
   return boundOf('≤ +', maximum, unit, (value) => value <= maximum);
 }
 
+/** A bound whose text is the sign, the value and the unit. */
 function boundOf(sign: string, value: number, unit: string, test: Bound['holds']): Bound {
   const short = `${sign}${sign.endsWith('+') ? '' : ' '}${NUMBERS.format(value)}`;
   return { text: `${short} ${unit}`, short, holds: test };
@@ -80,6 +83,7 @@ export interface Targets {
   readonly aim?: Bound;
 }
 
+/** The targets as a comparison has them, null for a missing one. */
 function targetsOf({ floor = null, aim = null }: { floor?: Bound | null; aim?: Bound | null }) {
   return { floor, aim };
 }

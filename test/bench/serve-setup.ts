@@ -25,6 +25,7 @@ export interface ServeOptions {
   readonly environment?: NodeJS.ProcessEnv;
 }
 
+/** The parts of a setup. */
 export interface ServeRequest extends ServeOptions {
   readonly locks: number;
   /** The number of the merchant's URLs while pings are sent; each has a receiver that answers with 204. */
@@ -105,11 +106,13 @@ export class ServeSetup {
     return this.#measureLoad(() => this.generator.sendBySchedule(count, rate));
   }
 
+  /** Adds the merchant's URLs, measures a load, removes the URLs, and checks the store. */
   async #measureLoad(runLoad: () => Promise<LoadResult>): Promise<FloodFigures> {
-    const before = this.stored.lastId();
-    const ids: number[] = [];
+    const lastIdBefore = this.stored.lastId();
+    const urlIds: number[] = [];
     for (const url of this.#receivers?.urls ?? [])
-      ids.push((await this.client.post<{ id: number }>('/webhooks', { url })).id);
+      urlIds.push((await this.client.post<{ id: number }>('/webhooks', { url })).id);
+    // Forgets the webhooks of earlier floods.
     await this.#receivers?.host.ask<ReceivedSoFar>('received');
     const cpu = [this.cpu(), this.generator.cpu()];
     const load = await runLoad();
@@ -118,8 +121,8 @@ export class ServeSetup {
     const gateway = cpuPerPing(cpu[0] ?? null, this.cpu(), pings);
     const generator = cpuPerPing(cpu[1] ?? null, this.generator.cpu(), pings);
     // Removes the URLs, so that undelivered events do not disturb the next flood.
-    for (const id of ids) await this.client.post(`/webhooks/${id}/remove`, {});
-    const stored = this.stored.countAfter(before);
+    for (const id of urlIds) await this.client.post(`/webhooks/${id}/remove`, {});
+    const stored = this.stored.countAfter(lastIdBefore);
     if (stored !== pings) throw new Error(`${pings} pings were acknowledged, but the store has ${stored} new pings`);
     const { count: delivered, last_lag_ms: lastDelayMs } = received ?? { count: 0, last_lag_ms: 0 };
     return { pings, rate: pings / (load.ms / 1000), load, gateway, generator, delivered, lastDelayMs };
@@ -129,6 +132,7 @@ export class ServeSetup {
     return this.#program.pid;
   }
 
+  /** The gateway's CPU time so far. */
   cpu(): CpuTime | null {
     return readCpuTime(this.pid);
   }

@@ -8,6 +8,7 @@ import type { ConsoleSize, PageFigures } from './page-run.js';
 
 const MEGABYTE = 1e6;
 const KILOBYTE = 1e3;
+/** What the row measures first: it is its title, and the name of the comparison if no browser can be driven. */
 const FRAMES = 'frames of map and list while they are moved';
 const FRAMES_FLOOR = { floor: atLeast(50, 'a second'), aim: atLeast(58, 'a second') };
 const [FIRST_VIEW_FLOOR, THEFT_FLOOR] = [atMost(1_000, 'ms'), atMost(2_000, 'ms')];
@@ -29,11 +30,12 @@ export function consoleRowWithoutBrowser(missing: string): BenchRow {
 
 /** The row of measured pages. */
 export function consoleRow(size: ConsoleSize, pingsPerSecond: number, pages: readonly PageFigures[]): BenchRow {
+  /** Both movements on each page. */
   const moved = pages.flatMap(({ name, map, list }) => [
     { name: `${name}, map dragged`, figures: map },
     { name: `${name}, list scrolled`, figures: list },
   ]);
-  const [views, shown] = [pages.flatMap((page) => page.views), pages.flatMap(({ shownMs }) => shownMs)];
+  const [views, shownMs] = [pages.flatMap((page) => page.views), pages.flatMap((page) => page.shownMs)];
   const slowest = moved.reduce((one, other) => (perSecond(other.figures) < perSecond(one.figures) ? other : one));
   const heap = Math.max(...pages.map(({ heap }) => heap.page)) / MEGABYTE;
   return {
@@ -50,7 +52,7 @@ export function consoleRow(size: ConsoleSize, pingsPerSecond: number, pages: rea
         'first view of all locks',
       ),
       withoutPeer(heap, 'MB', { floor: HEAP_FLOOR }, `heap after ${size.heapAfter / Seconds(60)} min`),
-      withoutPeer(Math.max(...shown), 'ms', { floor: THEFT_FLOOR }, 'a theft is shown, the slowest'),
+      withoutPeer(Math.max(...shownMs), 'ms', { floor: THEFT_FLOOR }, 'a theft is shown, the slowest'),
       ...sizes(),
     ],
     details: [
@@ -61,6 +63,7 @@ export function consoleRow(size: ConsoleSize, pingsPerSecond: number, pages: rea
   };
 }
 
+/** The lines about one page below the table. */
 function pageDetails({ name, views, heap, shownMs, streamedMs }: PageFigures): string[] {
   const spanText = (values: readonly number[]): string =>
     `median ${Math.round(median(values))}, slowest ${Math.round(Math.max(...values))} ms`;
@@ -74,11 +77,13 @@ function pageDetails({ name, views, heap, shownMs, streamedMs }: PageFigures): s
   ];
 }
 
+/** Frames a second, their times and the CPU time, in words. */
 function framesText(figures: readonly FrameFigures[]): string {
-  const middle = (of: (each: FrameFigures) => number): number => median(figures.map(of));
-  const times = `median ${middle((each) => each.p50Ms).toFixed(1)}, p95 ${middle((each) => each.p95Ms).toFixed(1)} ms`;
+  const medianOf = (figure: (each: FrameFigures) => number): number => median(figures.map(figure));
+  const [p50, p95] = [medianOf((each) => each.p50Ms), medianOf((each) => each.p95Ms)];
+  const times = `median ${p50.toFixed(1)}, p95 ${p95.toFixed(1)} ms`;
   const worst = Math.max(...figures.map(({ maxMs }) => maxMs)).toFixed(0);
-  const busy = (100 * middle((each) => each.busyShare)).toFixed(0);
+  const busy = (100 * medianOf((each) => each.busyShare)).toFixed(0);
   return `${perSecond(figures).toFixed(1)} frames/s, ${times}, longest ${worst} ms; main thread ${busy} % of a core`;
 }
 

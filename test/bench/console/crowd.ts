@@ -64,6 +64,7 @@ class CrowdLock {
     this.#login = login;
     this.#place = {
       latitude: CENTER.latitude + this.#around(SPREAD_DEGREES),
+      // At this latitude a degree of longitude is shorter by this factor.
       longitude: CENTER.longitude + this.#around(SPREAD_DEGREES * 1.6),
     };
   }
@@ -73,11 +74,13 @@ class CrowdLock {
     this.#connection = await PubackLock.connect(port, mac, secret, () => this.#onPuback());
   }
 
+  /** Sends a DISCONNECT and closes the connection. */
   disconnect(): void {
     this.#connection?.socket.end(Buffer.from([0xe0, 0]));
     this.#connection = undefined;
   }
 
+  /** Moves a little, and sends a ping of it without waiting for its PUBACK. */
   ride(): void {
     this.#place.latitude += this.#around(STEP_DEGREES);
     this.#place.longitude += this.#around(STEP_DEGREES);
@@ -115,6 +118,7 @@ class CrowdLock {
   }
 }
 
+/** All locks, and the program's commands. */
 class Crowd {
   readonly #request: CrowdRequest;
   readonly #locks: readonly CrowdLock[];

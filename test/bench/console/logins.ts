@@ -12,6 +12,7 @@ export interface ConsoleSession {
   readonly cookie: string;
 }
 
+/** The only user of the bench's merchant. */
 const USERNAME = 'ada';
 
 /** Makes an owner of the bench's merchant, who may log in with {@link logInMerchant}. */
@@ -21,6 +22,7 @@ export async function addDashboardUser(client: GatewayClient, httpPort: number):
   await callOk(httpPort, '/v1/invitations/accept', { token, password: PASSWORD });
 }
 
+/** Logs in with user name and password. */
 export async function logInMerchant(port: number): Promise<ConsoleSession> {
   const login = { merchant: BENCH_MERCHANT, username: USERNAME, password: PASSWORD };
   return { console: 'merchant', port, cookie: await callOk(port, '/console/login', login) };

@@ -28,6 +28,7 @@ export interface OpenConsolesFigures {
 
 /** A page of the first screen reads every ten seconds; a reader who opens a lock each second reads far more. */
 const READ_EVERY: Milliseconds = Seconds(1);
+/** A stream begins with a snapshot of all locks, in several events of which the last has this member. */
 const END_OF_SNAPSHOT = '"last":true';
 const LOCK_PAGES = ['history', 'pings?limit=1000', 'findings?limit=1000'];
 
@@ -38,12 +39,14 @@ function pathsOf(console: ConsoleSession['console'], mac: string): readonly stri
     : ['/webhooks', '/status', `/devices/${mac}`, ...LOCK_PAGES.map((page) => `/devices/${mac}/${page}`)];
 }
 
+/** The pages, and the program's commands. */
 class OpenConsoles {
   readonly #request: OpenConsolesRequest;
   #answers: Record<string, number> = {};
   #streamedBytes = 0;
   #streams: IncomingMessage[] = [];
   #isOpen = false;
+  /** Resolves when all pages have ended their calls. */
   #reading: Promise<unknown> = Promise.resolve();
 
   constructor(request: OpenConsolesRequest) {
@@ -81,6 +84,7 @@ class OpenConsoles {
     });
   }
 
+  /** Makes the page's calls one after another until the pages are closed. */
   async #read(session: ConsoleSession, index: number): Promise<void> {
     const paths = pathsOf(session.console, this.#request.mac);
     // The pages do not read at the same time.

@@ -34,11 +34,13 @@ export interface FirstView {
   readonly allMs: number;
 }
 
+/** Of a page's window, pixels. */
 export interface Size {
   readonly width: number;
   readonly height: number;
 }
 
+/** How long a page may take for anything that the bench waits for. */
 const TIMEOUT = { timeout: Seconds(60) };
 /** A mouse reports some 60 times a second. */
 const MOUSE_EVERY: Milliseconds = 16;
@@ -62,6 +64,7 @@ const RECORD_FRAMES = `{
   };
   requestAnimationFrame(note);
 }`;
+/** Ends the notes; its value are the times. */
 const TAKE_FRAMES = '{ const times = window.benchFrames; window.benchFrames = null; times }';
 
 /** Runs in each new page: notes when the view first shows rows, and when it has all locks. */
@@ -169,6 +172,7 @@ export class MeasuredPage {
     });
   }
 
+  /** Measures the frames and the main thread's CPU time while `act` runs. */
   async #measureFrames(act: () => Promise<void>): Promise<FrameFigures> {
     const session = await this.#page.createCDPSession();
     await session.send('Performance.enable', { timeDomain: 'threadTicks' });
@@ -180,13 +184,13 @@ export class MeasuredPage {
     await this.#page.evaluate<void>(RECORD_FRAMES);
     await act();
     const times = await this.#page.evaluate<number[]>(TAKE_FRAMES);
-    const busyShare = (await cpuSeconds()) - cpuBefore;
+    const cpuUsed = (await cpuSeconds()) - cpuBefore;
     const seconds = (monotonicMs() - startedAtMs) / Seconds(1);
     await session.detach();
     const deltas = times.slice(1).map((time, index) => time - (times[index] ?? time));
     const [p50Ms, p95Ms, maxMs] = [percentile(deltas, 0.5), percentile(deltas, 0.95), percentile(deltas, 1)];
     const spanMs = (times.at(-1) ?? 0) - (times[0] ?? 0);
-    return { perSecond: (deltas.length / spanMs) * Seconds(1), p50Ms, p95Ms, maxMs, busyShare: busyShare / seconds };
+    return { perSecond: (deltas.length / spanMs) * Seconds(1), p50Ms, p95Ms, maxMs, busyShare: cpuUsed / seconds };
   }
 
   /** The heaps after a garbage collection. */

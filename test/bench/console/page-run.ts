@@ -37,11 +37,12 @@ export interface PageFigures {
 }
 
 const WINDOW: Size = { width: 1280, height: 800 };
+/** After a view was opened, until it is measured. */
 const SETTLE = Seconds(1);
 /** How long a screen is shown while the page is used. */
 const SCREEN_SPAN = Seconds(10);
 const SCREENS = ['#/now', '#/map', '#/locks'];
-/** Not a multiple of the second in which a lock is sent once. */
+/** Not a multiple of a second: the stream sends a lock at most once a second, which could delay each theft alike. */
 const BETWEEN_THEFTS = Seconds(1.3);
 
 /** Measures the page of a session. */
@@ -63,6 +64,7 @@ export async function measurePage(
   });
 }
 
+/** Drags the map and scrolls the list in turn; the first round is the warm-up. */
 async function measureFrames(page: MeasuredPage, size: ConsoleSize): Promise<Pick<PageFigures, 'map' | 'list'>> {
   const [map, list]: [FrameFigures[], FrameFigures[]] = [[], []];
   for (let round = 0; round <= size.rounds; round++) {
@@ -81,6 +83,7 @@ async function measureFrames(page: MeasuredPage, size: ConsoleSize): Promise<Pic
   return { map, list };
 }
 
+/** Measures for each theft when a client of the stream has it, and when the page shows it. */
 async function measureThefts(
   resources: Resources,
   page: MeasuredPage,

@@ -7,9 +7,10 @@ import type { ServeSetup } from '../serve-setup.js';
 import { addDashboardUser, type ConsoleSession, logInMerchant, logInOperator } from './logins.js';
 import type { OpenConsolesFigures, OpenConsolesRequest } from './open-consoles.js';
 
-/** As many of each kind, since a merchant may have 16 streams. */
+/** Ten pages of each kind, because a merchant may have only 16 streams. */
 const PAGES_OF_EACH = 10;
 
+/** The pages, which one separate program plays. */
 export class TwentyConsoles {
   /** What the pages got the last time that they were open. */
   last: OpenConsolesFigures = { answers: {}, streamed_bytes: 0 };

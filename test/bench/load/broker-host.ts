@@ -10,6 +10,7 @@ import { systemClock } from '../../../proto/clock.js';
 import { testConfig } from '../../helpers/gateway/test-gateway.js';
 import { openBareAedes } from '../peers/bare-aedes.js';
 
+/** The program's argument: which broker, and the gateway's data folder. */
 export interface BrokerHostRequest {
   readonly host: 'gateway' | 'aedes';
   readonly data: string;
@@ -39,6 +40,7 @@ async function startGatewayBroker(data: string): Promise<Broker> {
   return { port: gateway.mqttPort, connected: () => connected };
 }
 
+/** Resolves after this time. */
 function later(milliseconds: number): Promise<void> {
   return new Promise((resolve) => systemClock.after(milliseconds, resolve));
 }

@@ -69,6 +69,7 @@ export class LoadGenerator {
     return this.#program.ask<LoadResult>(`pace ${count} ${rate}`);
   }
 
+  /** The CPU time of the generator so far. */
   cpu(): CpuTime | null {
     return readCpuTime(this.#program.pid);
   }
@@ -87,6 +88,7 @@ function planText({ port, locks, topic = () => 'up' }: GeneratorRequest): string
   return `${lines.join('\n')}\n`;
 }
 
+/** The result of the compilation, once it was tried. */
 let compilation: { readonly file: string | undefined } | undefined;
 
 /** Compiles the C++ generator, once per run. Returns its file; undefined if that fails, which is printed. */

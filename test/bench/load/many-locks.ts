@@ -9,6 +9,7 @@
 import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 
+/** The program's argument. @see lockMac for the locks' names */
 export interface ManyLocksRequest {
   readonly port: number;
   readonly locks: number;
@@ -69,12 +70,14 @@ class ManyLocks {
     return { retries, ms: performance.now() - startedAt };
   }
 
+  /** Connects a lock. Resolves with false if the connection was closed before all answers. */
   #connectOne(packet: Buffer): Promise<boolean> {
     const expected = this.#request.subscribes ? CONNACK_BYTES + SUBACK_BYTES : CONNACK_BYTES;
     return new Promise((resolve) => {
       let bytes = 0;
       const socket = connect({ port: this.#request.port, host: '127.0.0.1', noDelay: true });
       socket.on('data', (chunk: Buffer) => {
+        // Byte 3 of the CONNACK is its return code; 0 is accepted. The chunk may begin in the middle of it.
         if (bytes < CONNACK_BYTES && bytes + chunk.length >= CONNACK_BYTES && chunk[3 - bytes] !== 0)
           throw new Error('a lock was refused');
         bytes += chunk.length;

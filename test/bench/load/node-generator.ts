@@ -16,6 +16,7 @@ const PUBACK_BYTES = 4;
 const CONNACK_BYTES = 4;
 /** So long that the broker disconnects no lock that is silent between two rounds. */
 const KEEPALIVE_SECONDS = 3600;
+/** In place of a scheduled time, while the lock has no unacknowledged ping. */
 const NOT_IN_FLIGHT = -1;
 
 /** The result of one `flood`, `run` or `pace`; times in ms. */
@@ -28,6 +29,7 @@ export interface LoadResult {
   readonly max_ms: number;
 }
 
+/** The plan file: the broker's port, the ping, and the locks. */
 interface Plan {
   port: number;
   /** The bytes of a ping; `sequenceAt` and `timeAt` are offsets in them. */
@@ -108,6 +110,7 @@ class Lock implements PacedLock {
     return (this.#sequence % 65_535) + 1;
   }
 
+  /** Writes the next sequence number and time into the packet, and sends it. */
   send(scheduledMs: number): void {
     this.#sequence += 1;
     if (this.#socket.destroyed) fail('the broker closed a connection');
@@ -134,6 +137,7 @@ class Lock implements PacedLock {
   }
 }
 
+/** Ends the program: a lock that does not work makes every figure wrong. */
 function fail(what: string): never {
   console.error(`the load generator: ${what}`);
   process.exit(1);

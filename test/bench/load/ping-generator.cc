@@ -65,8 +65,10 @@ constexpr long kNoLimit = 1L << 62;
 // The number of measured times for which memory is reserved beforehand.
 constexpr long kMaxReservedLatencies = 1000000;
 
+// A simulated lock: its connection, its prepared packets, and the ping that is not acknowledged yet.
 struct Lock {
   int fd = -1;
+  // The bytes of its CONNECT.
   std::string connect;
   // The PUBLISH; the next members are offsets in it: of the packet id, and of the uplink's sequence and time.
   std::vector<uint8_t> packet;
@@ -91,20 +93,23 @@ long nanoseconds(clockid_t clock) {
   return now.tv_sec * 1000000000L + now.tv_nsec;
 }
 
+// An MQTT string: its length in two bytes, and the text.
 std::string length_prefixed(const std::string &value) {
   return std::string{static_cast<char>(value.size() >> 8), static_cast<char>(value.size() & 255)} + value;
 }
 
+// An MQTT packet: its type and flags, the length of the body in bytes of seven bits, and the body.
 std::string packet(char type, const std::string &body) {
   std::string bytes(1, type);
-  size_t left = body.size();
+  size_t remaining = body.size();
   do {
-    bytes += static_cast<char>((left & 127) | (left > 127 ? 128 : 0));
-    left >>= 7;
-  } while (left > 0);
+    bytes += static_cast<char>((remaining & 127) | (remaining > 127 ? 128 : 0));
+    remaining >>= 7;
+  } while (remaining > 0);
   return bytes + body;
 }
 
+// Writes a number as a protobuf varint of exactly so many bytes.
 void put_varint(uint8_t *at, uint64_t value, int bytes) {
   for (int index = 0; index < bytes; index++, value >>= 7)
     at[index] = (value & 127) | (index < bytes - 1 ? 128 : 0);
@@ -223,6 +228,7 @@ class LoadGenerator {
   }
 
  private:
+  // Connects a lock's socket and sends its CONNECT.
   void open(Lock &lock) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -236,6 +242,7 @@ class LoadGenerator {
     if (write(lock.fd, lock.connect.data(), lock.connect.size()) < 0) fail("CONNECT");
   }
 
+  // Reads the lock's CONNACK, and then has epoll report what arrives.
   void await_connack(size_t index) {
     uint8_t connack[4];
     for (size_t received = 0; received < sizeof connack;) {
@@ -260,6 +267,7 @@ class LoadGenerator {
     nowMs_ = static_cast<uint64_t>(nanoseconds(CLOCK_REALTIME) / 1000000);
   }
 
+  // Sends a lock's next ping: its PUBLISH with another packet id, sequence and time.
   void send(Lock &lock, long scheduled_ns) {
     if (++lock.sequence >= kSequenceLimit) fail("a lock has used up its sequences");
     uint8_t *bytes = lock.packet.data();
@@ -292,9 +300,9 @@ class LoadGenerator {
     timespec span{};
     timespec *limit = nullptr;
     if (until != kNoDeadline) {
-      const long left = std::max(until - nanoseconds(CLOCK_MONOTONIC), 0L);
-      span.tv_sec = left / 1000000000L;
-      span.tv_nsec = left % 1000000000L;
+      const long remaining = std::max(until - nanoseconds(CLOCK_MONOTONIC), 0L);
+      span.tv_sec = remaining / 1000000000L;
+      span.tv_nsec = remaining % 1000000000L;
       limit = &span;
     }
     const int count = static_cast<int>(syscall(SYS_epoll_pwait2, epoll_, events, kMaxEventsPerWait, limit, nullptr, 0));
@@ -351,11 +359,13 @@ class LoadGenerator {
 
 int main(int argc, char **argv) {
   if (argc != 2) fail("expected one argument, the plan's file");
+  // A lock needs an open file.
   rlimit files;
   getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
   setrlimit(RLIMIT_NOFILE, &files);
   std::signal(SIGPIPE, SIG_IGN);
+  // Sleeps last as long as asked, without the system's usual slack of 50 µs.
   prctl(PR_SET_TIMERSLACK, 1);
   LoadGenerator generator(argv[1]);
   generator.connect();

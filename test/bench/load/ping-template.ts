@@ -14,6 +14,7 @@ export const SEQUENCE_BYTES = 3;
 /** Times of the years 2005 to 2109 are varints of six bytes. */
 export const TIME_BYTES = 6;
 
+/** A field's number and type on the wire, before its value. */
 const TAG_BYTES = 1;
 
 const RIDE_PING: CellularPing = Object.freeze({
@@ -58,6 +59,7 @@ export function writeVarint(bytes: Buffer, at: number, value: number, count: num
   }
 }
 
+/** The length of a number as a varint. */
 function varintBytes(value: number): number {
   let count = 1;
   for (let remaining = value; remaining >= 128; remaining = Math.floor(remaining / 128)) count += 1;

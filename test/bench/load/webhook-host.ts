@@ -21,6 +21,7 @@ import { Seconds, systemClock } from '../../../proto/clock.js';
 export const RECEIVER_BEHAVIOURS = ['good', 'hang', 'slow', '500', 'redirect', 'gigabyte', 'reset'] as const;
 export type ReceiverBehaviour = (typeof RECEIVER_BEHAVIOURS)[number];
 
+/** The program's argument: how each receiver behaves. */
 export interface WebhookHostRequest {
   readonly receivers: readonly ReceiverBehaviour[];
 }
@@ -37,9 +38,11 @@ const SLOW_ANSWER_AFTER = Seconds(14.9);
 const GIGABYTE_BYTES = 1e9;
 const CHUNK = Buffer.alloc(64 * 1024, 'x');
 
+/** All receivers, and what arrived at the good ones. */
 class ReceiverHost {
   /** Whether the bad receivers misbehave at present. */
   misbehaves = true;
+  /** The delays since the last `lags` or `received`, ms. */
   lags: number[] = [];
   #count = 0;
   #firstAt = 0;
@@ -47,6 +50,7 @@ class ReceiverHost {
   /** Called when as many webhooks have arrived as {@link await} waits for. */
   #onAwaitedCount: () => void = () => undefined;
 
+  /** Starts a receiver. Returns its URL. */
   async open(behaviour: ReceiverBehaviour): Promise<string> {
     const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
       this.#take(behaviour, request, response);
@@ -55,6 +59,7 @@ class ReceiverHost {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
   }
 
+  /** Reads a webhook and answers it. */
   #take(behaviour: ReceiverBehaviour, request: IncomingMessage, response: ServerResponse): void {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -66,6 +71,7 @@ class ReceiverHost {
     });
   }
 
+  /** Counts a webhook of a good receiver, and notes its delay from the ping's time, which its body has as `date`. */
   #recordArrival(body: string): void {
     const now = systemClock.now();
     if (this.#count === 0) this.#firstAt = performance.now();
@@ -75,6 +81,7 @@ class ReceiverHost {
     if (this.#count >= this.#awaited) this.#onAwaitedCount();
   }
 
+  /** Resolves when `count` webhooks have arrived since the last call. */
   async await(count: number): Promise<{ ms: number }> {
     if (this.#count < count)
       await new Promise<void>((resolve) => {
@@ -95,6 +102,7 @@ class ReceiverHost {
   }
 }
 
+/** Answers badly, or not at all. */
 function misbehave(behaviour: Exclude<ReceiverBehaviour, 'good'>, response: ServerResponse): void {
   if (behaviour === 'hang') return;
   if (behaviour === 'slow') systemClock.after(SLOW_ANSWER_AFTER, () => response.writeHead(204).end());

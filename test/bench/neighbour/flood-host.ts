@@ -9,10 +9,12 @@ import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { type AnswerCounts, type Flood, startFlood } from './http-flood.js';
 
+/** The program's argument. */
 export interface FloodHostRequest {
   readonly role: 'neighbour' | 'server';
 }
 
+/** The hostile client. */
 async function runNeighbour(): Promise<void> {
   let stopFlood: (() => AnswerCounts) | undefined;
   for await (const line of createInterface({ input: process.stdin })) {
@@ -27,6 +29,7 @@ async function runNeighbour(): Promise<void> {
   stopFlood?.();
 }
 
+/** The other service. */
 function runServer(): void {
   const server = createServer((request, response) => {
     request.resume();

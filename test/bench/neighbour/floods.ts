@@ -20,6 +20,7 @@ export interface NamedFlood {
   readonly makeRequest: (merchant: HostileMerchant) => FloodRequest;
 }
 
+/** The most entries that a page of a list may have. */
 const LONGEST_PAGE = 1_000;
 const MEBIBYTE = 1024 * 1024;
 /** 1,000 users, the maximum number in a call. */
@@ -74,14 +75,17 @@ export function floods(): NamedFlood[] {
   ];
 }
 
+/** A body slightly above the limit of 1 MiB. */
 function oneMebibyteBody(): string {
   return `{"access_token":"${'x'.repeat(MEBIBYTE)}"}`;
 }
 
+/** Whether the route has an implementation that asks for credentials. */
 function takesKey(route: HttpRoute): boolean {
   return 'handle' in route && route.scheme !== 'none';
 }
 
+/** A flood of this route, with or without credentials. */
 function floodOf(route: HttpRoute, hasKey: boolean): NamedFlood {
   const needsCredentials = 'handle' in route;
   const name = `${route.method} ${route.path}${takesKey(route) ? (hasKey ? ', with a key' : ', without a key') : ''}`;
@@ -116,6 +120,7 @@ function ownDataRequest(routeMethod: string, [examplePath, options = {}]: CallTe
   return { method, path, headers: { ...type, ...headers, ...authorization }, body: text };
 }
 
+/** The body of an operation, with the merchant's token in place of the example's. */
 function bodyOf(operationId: string, example: unknown, token: string): string {
   const sentBody = BODIES[operationId] ?? (example === undefined ? '' : JSON.stringify(example));
   return sentBody.replace(/lgt_[^"]*/, token);

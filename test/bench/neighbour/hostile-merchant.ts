@@ -20,7 +20,7 @@ export interface HostileMerchant {
   readonly subject: Subject;
 }
 
-/** The locks of a hostile merchant, and the pings that one of them sends. */
+/** How many locks a hostile merchant has, and how many pings one of them sends. */
 const LOCKS = 200;
 const PINGS = 200;
 /** Numbers of locks that no other part of the bench uses. */
@@ -48,9 +48,10 @@ export async function makeHostileMerchant(
     merchant,
     devices: macs.map((mac) => ({ mac, name: `Lock ${mac}`, labels: { city: 'Hamburg' } })),
   });
-  const parsed = parseMac(imported.devices[0]?.mac ?? '');
+  const [sendingLock = { mac: '', secret: '' }] = imported.devices;
+  const parsed = parseMac(sendingLock.mac);
   if (!parsed.ok) throw new Error(parsed.error.message);
-  const lock = await TestLock.connect(resources, mqttPort, parsed.value, imported.devices[0]?.secret ?? '');
+  const lock = await TestLock.connect(resources, mqttPort, parsed.value, sendingLock.secret);
   const bytes = Array.from({ length: PINGS }, (_, index) => testBytes(index + 1, { timeMs: systemClock.now() }));
   await Promise.all(bytes.map((ping) => lock.send(ping)));
   await lock.client.endAsync();

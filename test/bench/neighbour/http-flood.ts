@@ -40,6 +40,7 @@ class Flooder {
   readonly #bytes: Buffer;
   readonly #answerCounts: AnswerCounts;
   #socket: Socket | undefined;
+  /** The head of the answer as far as it has arrived; after its end also the body's first bytes. */
   #head = '';
   /** Bytes of the answer's body that have not arrived. */
   #remainingBodyBytes = 0;
@@ -72,6 +73,7 @@ class Flooder {
     });
   }
 
+  /** Finds the end of an answer, counts it, and sends the next request. */
   #onData(bytes: Buffer, socket: Socket): void {
     if (this.#remainingBodyBytes === 0) {
       this.#head += bytes.toString('latin1');
@@ -81,6 +83,7 @@ class Flooder {
       this.#remainingBodyBytes = length - (this.#head.length - end - HEAD_END.length);
     } else this.#remainingBodyBytes -= bytes.length;
     if (this.#remainingBodyBytes > 0) return;
+    // A head begins with `HTTP/1.1 200`.
     const status = this.#head.slice(9, 12);
     this.#answerCounts[status] = (this.#answerCounts[status] ?? 0) + 1;
     this.#head = '';

@@ -37,7 +37,7 @@ interface FloodResult {
 }
 
 /** The row `neighbour`. */
-export function benchNeighbour({ quick, profiles, flood: text }: BenchOptions): Promise<BenchRow> {
+export function benchNeighbour({ quick, profiles, flood: partOfName }: BenchOptions): Promise<BenchRow> {
   return withResources(async (resources) => {
     const setup = await ServeSetup.open(resources, { locks: HONEST_LOCKS, urls: 0, profiles });
     const neighbour = resources.startScript('neighbour/flood-host.js', {
@@ -48,8 +48,8 @@ export function benchNeighbour({ quick, profiles, flood: text }: BenchOptions): 
     const runner = new FloodRunner(resources, setup, neighbour, quick ? QUICK_FLOOD_SECONDS : FLOOD_SECONDS);
     await runner.warmUp();
     const results: FloodResult[] = [];
-    const chosen = floods().filter(({ name }) => text === null || name.includes(text));
-    if (chosen.length === 0) throw new Error(`no flood has ${JSON.stringify(text)} in its name`);
+    const chosen = floods().filter(({ name }) => partOfName === null || name.includes(partOfName));
+    if (chosen.length === 0) throw new Error(`no flood has ${JSON.stringify(partOfName)} in its name`);
     for (const [index, flood] of chosen.entries()) results.push(await runner.measureBoth(flood, index, otherPort));
     const consoles = await TwentyConsoles.start(resources, setup);
     const consolesP99Ms = await runner.measureWithConsoles(consoles);
@@ -58,6 +58,7 @@ export function benchNeighbour({ quick, profiles, flood: text }: BenchOptions): 
   });
 }
 
+/** Floods one server after the other while the honest locks send. */
 class FloodRunner {
   readonly #resources: Resources;
   readonly #setup: ServeSetup;
@@ -92,12 +93,13 @@ class FloodRunner {
     return { name: flood.name, gatewayP99Ms, otherServerP99Ms, answered };
   }
 
-  /** Measures the lock's delays while 20 consoles are open. */
+  /** Measures the locks' delays while 20 consoles are open. */
   async measureWithConsoles(consoles: TwentyConsoles): Promise<number> {
     const send = () => this.#setup.sendBySchedule(PINGS_PER_SECOND * this.#seconds, PINGS_PER_SECOND);
     return (await consoles.whileOpen(send)).load.p99_ms;
   }
 
+  /** Measures the locks' delays during one flood. */
   async #measureDuring(flood: Flood): Promise<[p99Ms: number, answered: AnswerCounts]> {
     await this.#neighbour.ask(JSON.stringify(flood));
     const { load } = await this.#setup.sendBySchedule(PINGS_PER_SECOND * this.#seconds, PINGS_PER_SECOND);
@@ -105,6 +107,7 @@ class FloodRunner {
   }
 }
 
+/** The row of the bench's table. */
 function rowOf(results: readonly FloodResult[], consolesP99Ms: number, consolesText: string): BenchRow {
   const worst = results.reduce((max, result) => (result.gatewayP99Ms > max.gatewayP99Ms ? result : max));
   const [rates, peerRates] = [

@@ -49,6 +49,7 @@ function pingOf(accounts: readonly LockAccount[], number: number, receivedAtMs: 
   };
 }
 
+/** The locks' accounts in the store, which say under which ids their pings are stored. */
 async function findAccounts(store: Store, locks: number): Promise<LockAccount[]> {
   const accounts: LockAccount[] = [];
   for (const { mac: text } of lockLogins(locks)) {

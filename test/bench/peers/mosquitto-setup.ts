@@ -54,6 +54,7 @@ export class MosquittoSetup {
     if (command === undefined) return null;
     const [folder, port] = [resources.makeFolder(), await freePort()];
     const settings = path.join(folder, 'mosquitto.conf');
+    // Started by root, Mosquitto would otherwise change to a user who may not read the folder.
     const user = process.getuid?.() === 0 ? ['user root'] : [];
     writeFileSync(settings, `${[`listener ${port} 127.0.0.1`, ...user, ...SETTINGS].join('\n')}\n`);
     const broker = new Program(resources, command, ['-c', settings]);

@@ -14,6 +14,7 @@ import { connectAsync } from 'mqtt';
 import { Seconds, systemClock, type Timer } from '../../../proto/clock.js';
 import { decodeUplink } from '../../../proto/wire/codec.js';
 
+/** The program's argument: the broker's port, and the file of the database. */
 export interface SubscriberRequest {
   readonly port: number;
   readonly file: string;
@@ -29,6 +30,7 @@ export function topicOf(mac: string): string {
 const COMMIT_AFTER_MS = 10;
 const MAX_ROWS_PER_COMMIT = 1000;
 const MAX_WAIT_MS = Seconds(10);
+/** The kinds of uplinks by their numbers in lockgate's log. */
 const KINDS = ['ack', 'cellular', 'gps', 'close_connection'];
 const DIGEST_BYTES = 8;
 
@@ -40,6 +42,7 @@ const CREATE_TABLE = `CREATE TABLE uplink (id INTEGER PRIMARY KEY AUTOINCREMENT,
 const INSERT = `INSERT INTO uplink (device_id, merchant_id, credential_id, boot, sequence, digest, kind, bytes,
   received_at_ms, buffered) VALUES (?, 1, ?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT DO NOTHING`;
 
+/** The values of a row, in the order of the statement's parameters. */
 type UplinkValues = [number, number, number, number, Buffer, number, Buffer, number];
 
 class Subscriber {
@@ -64,6 +67,7 @@ class Subscriber {
     });
   }
 
+  /** Takes a published ping; it is written with the next transaction. */
   take(topic: string, bytes: Buffer): void {
     const id = this.#ids.get(topic);
     const decoded = decodeUplink(bytes);

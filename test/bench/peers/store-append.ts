@@ -22,6 +22,7 @@ const UPLINKS_PER_COMMIT = 1000;
 /** Commits that may be pending while the next one is appended, as in a gateway at its highest rate. */
 const MAX_PENDING_COMMITS = 2;
 
+/** What a thread has used so far. */
 interface ThreadUsage {
   readonly cpuUs: number;
   readonly writtenBytes: number;
@@ -39,6 +40,7 @@ function readThreadUsage(): Map<string, ThreadUsage> {
 }
 
 interface AppendLatencies {
+  /** From each call of append until it resolved, ms. */
   readonly latencies: number[];
 }
 
@@ -88,11 +90,13 @@ async function main(): Promise<void> {
     const { latencies } = await measureAppends(store, commits);
     const seconds = (monotonicMs() - startedAt) / 1000;
     const pings = batches * UPLINKS_PER_COMMIT;
-    const main = String(process.pid);
+    // The thread of the event loop has the id of the process.
+    const mainThreadId = String(process.pid);
+    // Of the other threads, the writing one uses the most CPU time.
     let [mainUs, writerUs, bytes] = [0, 0, 0];
     for (const [id, { cpuUs, writtenBytes }] of readThreadUsage()) {
       const cpuUsedUs = cpuUs - (before.get(id)?.cpuUs ?? 0);
-      if (id === main) mainUs = cpuUsedUs;
+      if (id === mainThreadId) mainUs = cpuUsedUs;
       else writerUs = Math.max(writerUs, cpuUsedUs);
       bytes += writtenBytes - (before.get(id)?.writtenBytes ?? 0);
     }

@@ -30,6 +30,7 @@ export function benchAck({ quick, profiles }: BenchOptions): Promise<BenchRow> {
     const aedes = await AedesSetup.open(resources, BENCH_LOCKS);
     for (let flood = 0; flood < WARM_UP_FLOODS; flood++) await setup.floodFor(roundDurationMs(quick));
     const halfRates: number[] = [];
+    /** Pings a second in the present round. */
     let rate = 0;
     // Before each round, since the machine's speed changes: half of the rate of a minute ago may now be the full rate.
     const measureHalfRate = async (): Promise<void> => {

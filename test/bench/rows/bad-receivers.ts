@@ -14,6 +14,7 @@ const LOCKS = 20;
 /** Each ping causes a webhook to each of the hundred receivers. */
 const PINGS_A_SECOND = 4;
 
+/** The size of a measurement. */
 export interface BadReceiversSize {
   /** The numbers of good and of bad receivers. */
   readonly good: number;
@@ -22,6 +23,7 @@ export interface BadReceiversSize {
   readonly rounds: number;
 }
 
+/** What was measured. */
 export interface BadReceiversFigures {
   /** The 99th percentile of the delay in each quiet round, ms. */
   readonly quiet: readonly number[];
@@ -39,6 +41,7 @@ export function runBadReceivers(size: BadReceiversSize): Promise<BadReceiversFig
   return withResources((resources) => runRounds(resources, size));
 }
 
+/** Starts gateway and receivers, and runs the rounds. */
 async function runRounds(
   resources: Resources,
   { good, bad, pings, rounds }: BadReceiversSize,
@@ -59,6 +62,7 @@ async function runRounds(
     await goodReceivers.host.ask(`await ${pings * good}`);
     return (await goodReceivers.host.ask<{ lags: number[] }>('lags')).lags;
   };
+  // The warm-up.
   await runRound('good');
   const [quietLags, badLags]: [number[], number[]] = [[], []];
   let arrived = 0;

@@ -12,6 +12,7 @@ import { BENCH_LOCKS, roundDurationMs } from './ingest.js';
 
 const LOCK_COUNTS = [100, 1000, 10_000] as const;
 
+/** The figures of one gateway. */
 interface SetupFigures {
   readonly rates: Rates;
   /** The gateway's CPU time per ping in the last round, as text. */

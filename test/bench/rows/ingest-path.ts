@@ -27,6 +27,7 @@ import { type BenchOptions, type BenchRow, ratioTo } from '../row.js';
 const LOCKS = 1000;
 const PINGS_PER_LOCK = 40;
 
+/** A ping of a ride, as the head comment describes it. */
 function gpsPing(sequence: number): Uplink {
   return {
     boot: 7,
@@ -39,6 +40,7 @@ function gpsPing(sequence: number): Uplink {
   };
 }
 
+/** An ingest on a store that writes nothing, and the locks that send to it. */
 async function makeIngest(folder: string): Promise<{ ingest: Ingest; senders: Sender[] }> {
   const store = await openStore(sqliteUrl(folder));
   await store.addMerchant('Bench', 1);
@@ -72,13 +74,13 @@ async function makeIngest(folder: string): Promise<{ ingest: Ingest; senders: Se
 
 /** Each lock sends all `payloads`, the next one when the previous one is answered. */
 function flood(ingest: Ingest, senders: readonly Sender[], payloads: readonly Uint8Array[]): Promise<void> {
-  let lockCountLeft = senders.length;
+  let unfinishedLocks = senders.length;
   return new Promise((resolve, reject) => {
     const sendNext = (sender: Sender, payloadIndex: number): void => {
       const payload = payloads[payloadIndex];
       if (payload === undefined) {
-        lockCountLeft -= 1;
-        if (lockCountLeft === 0) resolve();
+        unfinishedLocks -= 1;
+        if (unfinishedLocks === 0) resolve();
       } else
         ingest.take(sender, payload, (error) =>
           error === undefined ? sendLater(sender, payloadIndex + 1) : reject(error),

@@ -48,6 +48,7 @@ export class AedesSetup {
   }
 }
 
+/** Floods Mosquitto. Returns the stored pings a second, and a line about the CPU time per ping. */
 async function runMosquitto(setup: MosquittoSetup, milliseconds: number): Promise<{ rate: number; cpuLine: string }> {
   const before = { ...setup.cpu(), generator: setup.generator.cpu() };
   const { pings, rate } = await setup.run(milliseconds);

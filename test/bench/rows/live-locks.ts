@@ -21,6 +21,7 @@ const CONNECTED_SHARE = 0.99;
 /** How long CPU time is measured once the locks are connected. */
 const OBSERVED_SECONDS = 20;
 const POLL_EVERY_MS = 250;
+/** Locks that take longer to connect end the measurement. */
 const CONNECT_SECONDS = 900;
 /** The unit of CPU times in /proc/PID/stat, on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100;
@@ -43,6 +44,7 @@ export function benchLiveLocks(): Promise<BenchRow> {
   });
 }
 
+/** Starts the simulator, waits until its locks are connected, and observes both processes. */
 async function measure(resources: Resources, serve: ServeProgram, locks: number): Promise<BenchRow> {
   const args = ['sim', 'run', '--locks', String(locks), '--mix', 'recovery', '--json', '--data', serve.data];
   const startedAtMs = monotonicMs();
@@ -61,7 +63,7 @@ async function measure(resources: Resources, serve: ServeProgram, locks: number)
   await sim.waitForExit();
   const { memory_bytes_per_lock, acknowledged, refused } = JSON.parse(sim.stdout.join('\n')) as Summary;
   const name = `${locks.toLocaleString('en')} live locks in one process`;
-  const [serveSeconds, simSeconds] = before.map((spent) => spent.toFixed(1));
+  const [serveSeconds, simSeconds] = before.map((cpuSecondsSoFar) => cpuSecondsSoFar.toFixed(1));
   return {
     name: 'live',
     title: name,
@@ -94,7 +96,7 @@ async function waitUntilConnected(
   }
 }
 
-/** CPU time of a process so far: the fields utime and stime of /proc/PID/stat. */
+/** CPU time of a process so far, s: the fields utime and stime of /proc/PID/stat, after the name in brackets. */
 function cpuSeconds(pid: number | undefined): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;

@@ -19,6 +19,7 @@ const POLL_EVERY_MS = 100;
 /** The time by which the gateway must have started to delete. */
 const MAX_SWEEP_WAIT_MS = Minutes(2);
 
+/** How many old pings the store has. */
 function oldPings(quick: boolean): number {
   return quick ? 150_000 : 500_000;
 }
@@ -39,6 +40,7 @@ export function benchRetention({ quick, profiles }: BenchOptions): Promise<Bench
     const [ratesBefore, ratesDuring]: [number[], number[]] = [[], []];
     for (let round = 0; round <= roundCount(quick); round++) {
       const { rate } = await setup.floodFor(roundDurationMs(quick));
+      // The first round is the warm-up.
       if (round > 0 && !hasDeletionStarted()) ratesBefore.push(rate);
     }
     await waitUntil(hasDeletionStarted);
@@ -68,6 +70,7 @@ export function benchRetention({ quick, profiles }: BenchOptions): Promise<Bench
   });
 }
 
+/** Waits until the deletion has started. */
 async function waitUntil(holds: () => boolean): Promise<void> {
   const deadline = performance.now() + MAX_SWEEP_WAIT_MS;
   while (!holds()) {

@@ -11,6 +11,7 @@ import { atMost, type BenchOptions, type BenchRow, ratioTo } from '../row.js';
 import { ServeSetup, startServe } from '../serve-setup.js';
 import { BENCH_LOCKS, roundDurationMs } from './ingest.js';
 
+/** How long a stop may take; it is not measured. */
 const STOP_SECONDS = 30;
 
 /** The row `start`. */

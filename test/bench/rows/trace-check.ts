@@ -53,6 +53,7 @@ export function benchTraceCheck({ quick }: BenchOptions): Promise<BenchRow> {
   });
 }
 
+/** The trace of a fleet in the simulator, as text. */
 function makeTrace(): string {
   const locks = new Map(fleetMacs(SEED, LOCKS).map((mac) => [mac, UNNAMED_LOCK]));
   const lines = [traceHeaderLine({ note: '', locks })];

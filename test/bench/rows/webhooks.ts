@@ -22,6 +22,7 @@ const DELIVERIES = 3000;
 const CONCURRENCY = 16;
 /** Pings of one round of `arrival`, sent one by one. */
 const PINGS_PER_ROUND = 150;
+/** A URL that is added with this time gets the events of all stored pings. */
 const BEFORE_ALL_PINGS = '2000-01-01T00:00:00Z';
 
 type TimeSpan = { readonly ms: number };
@@ -94,12 +95,12 @@ async function startArrivalMeasurement(resources: Resources): Promise<(pings: nu
   const data = resources.makeFolder();
   await registerLocks(data, 1);
   const { port } = await startServe(resources, data);
-  let arrived: (atMs: number) => void = () => undefined;
+  let onWebhook: (atMs: number) => void = () => undefined;
   const server = createServer((request, response) => {
     const atMs = performance.now();
     request.resume().on('end', () => {
       response.writeHead(204).end();
-      arrived(atMs);
+      onWebhook(atMs);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -117,13 +118,14 @@ async function startArrivalMeasurement(resources: Resources): Promise<(pings: nu
     for (let ping = 0; ping < pings; ping++) {
       sequence += 1;
       const arrival = new Promise<number>((resolve) => {
-        arrived = resolve;
+        onWebhook = resolve;
       });
       const puback = new Promise<number>((resolve) => {
         onPuback = () => resolve(performance.now());
       });
       lock.socket.write(uplinkPacket(sequence, encodeUplink(rideUplink(boot, sequence, systemClock.now()))));
       const [ackedMs, arrivedMs] = await Promise.all([puback, arrival]);
+      // The webhook may arrive before the PUBACK.
       lags.push(Math.max(arrivedMs - ackedMs, 0));
     }
     return lags;
