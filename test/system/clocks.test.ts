@@ -11,6 +11,7 @@ import { ClockSetup } from '../helpers/clocks/clock-setup.js';
 import { whyNoSetClock } from '../helpers/clocks/set-clock.js';
 
 const skip = whyNoSetClock() ?? false;
+/** Longer than pings are stored by default. */
 const LEAP = Days(401);
 t.setTimeout(170_000);
 
@@ -36,8 +37,8 @@ async function requestCommand(site: ClockSetup): Promise<number> {
 async function pingFromAllLocks(t: Test, site: ClockSetup, offMs = 0): Promise<void> {
   for (const lock of site.locks) await site.ping(lock, offMs);
   await site.waitForDelivery();
-  const made = site.locks.map((lock) => lock.pingCount);
-  t.same(await site.storedPings(), made, 'every ping is stored');
+  const pingCounts = site.locks.map((lock) => lock.pingCount);
+  t.same(await site.storedPings(), pingCounts, 'every ping is stored');
   t.match(await site.client.get('/webhooks'), { webhooks: [{ state: 'active' }] }, 'no URL is disabled');
 }
 

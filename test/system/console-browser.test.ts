@@ -24,10 +24,11 @@ import { advanceToNextTimer, eventually, setUpWebhooks } from '../helpers/gatewa
 import { TestLock } from '../helpers/mqtt/test-lock.js';
 
 const MAC = testMac();
-/** Would run if a page put it into its HTML. */
+/** The lock's name and firmware version: a script that would run if a page put it into its HTML. */
 const SCRIPT_NAME = '<img src=x onerror="window.isInjected=1">';
-/** What the receiver answers. */
+/** What the merchant's receiver answers to a webhook, which the console shows. */
 const RECEIVER_ANSWER = '<script>window.isInjected=2</script><i class="injected">no room today';
+/** After so many failed attempts a delivery is dead: the gateway gives it up. */
 const MAX_ATTEMPTS = 8;
 
 /** What the parts of the day share: the operator's page, and a merchant's lock and receiver. */
@@ -56,13 +57,13 @@ async function logIn(t: Test, { browser, page, link }: Day): Promise<void> {
   t.same(await seriousFindings(page), [], 'axe: login');
   await page.goto(link);
   await waitForText(page, '(admin)');
-  const opened = await browser.newPage();
-  await opened.goto(link);
+  const otherTab = await browser.newPage();
+  await otherTab.goto(link);
   t.notMatch(await page.evaluate<string>('location.href'), /lgl_/, 'the address has no token any more');
-  await opened.waitForSelector('[role=alert]', TIMEOUT);
-  await waitForText(opened, 'was used already');
-  t.notMatch(await opened.evaluate<string>('location.href'), /lgl_/);
-  await opened.close();
+  await otherTab.waitForSelector('[role=alert]', TIMEOUT);
+  await waitForText(otherTab, 'was used already');
+  t.notMatch(await otherTab.evaluate<string>('location.href'), /lgl_/);
+  await otherTab.close();
 }
 
 async function seeTheft(t: Test, { lock, page }: Day): Promise<void> {
@@ -91,7 +92,7 @@ async function soundSiren(t: Test, { lock, page }: Day): Promise<void> {
 async function readFinding(t: Test, { lock, page }: Day): Promise<void> {
   await goTo(page, '#/now');
   await waitForText(page, 'needs attention');
-  // The daily ping is not due yet.
+  // A second daily ping within a day, which breaks a rule.
   await lock.send(uplinkNow(4, periodPing('1.0')));
   const table = 'section[aria-label=Findings]';
   await page.waitForSelector(`${table} a[href="#/lock/${formatMac(MAC)}"]`, TIMEOUT);
@@ -162,6 +163,7 @@ t.test('an operator’s day on the console', { skip: NO_BROWSER }, async (t) => 
   const browser = await openBrowser(t);
   const page = await browser.newPage();
   const origin = `http://127.0.0.1:${gateway.operatorPort}`;
+  /** Requests to other origins. */
   const foreign: string[] = [];
   const errors: string[] = [];
   page.on('request', (request) => {

@@ -28,7 +28,7 @@ import { callMerchantApi } from '../helpers/http/merchant-call.js';
 import { TestLock } from '../helpers/mqtt/test-lock.js';
 
 const MAC = testMac();
-/** Would run if a page put it into its HTML. */
+/** The lock's name and firmware version: a script that would run if a page put it into its HTML. */
 const SCRIPT_NAME = '<img src=x onerror="window.isInjected=1">';
 
 /** What the parts of the day share: a page that is logged in as an owner, and the merchant's lock. */
@@ -99,7 +99,7 @@ async function useKey(t: Test, { gateway, page }: Day): Promise<void> {
   t.match(await callMerchantApi(gateway, '/v1/locks', { key }), { status: 401 });
 }
 
-/** Gives what has this name another one. */
+/** Renames the key or the lock that has this name. */
 async function rename(page: BrowserPage, name: string, next: string): Promise<void> {
   await page.waitForSelector(`[aria-label="Rename ${name}"]`, TIMEOUT);
   await page.evaluate<void>(`document.querySelector('[aria-label="Rename ${name}"]').click()`);
@@ -118,6 +118,7 @@ async function nameLock(t: Test, { gateway, page }: Day): Promise<void> {
   t.match(await gateway.store.findDevice(testMac(2)), { device: { name: 'Bike 7' } });
 }
 
+/** Drops a recorded trace, whose name says that it breaks rules, and compares the counts with those of the CLI. */
 async function judgeTrace(t: Test, { page }: Day): Promise<void> {
   const folder = join(root, 'test/traces');
   const file = readdirSync(folder).find((name) => name.includes('.breaks-')) ?? '';
@@ -143,6 +144,7 @@ async function checkScreens(t: Test, { page }: Day): Promise<void> {
   }
 }
 
+/** An image without a text alternative is a serious finding of axe. */
 async function checkTheCheck(t: Test, { page }: Day): Promise<void> {
   await page.evaluate<void>("document.querySelector('main').append(document.createElement('img'))");
   t.match(await seriousFindings(page), [/^image-alt: <img>/]);
@@ -183,6 +185,7 @@ t.test('a merchant’s day on the dashboard', { skip: NO_BROWSER }, async (t) =>
   const browser = await openBrowser(t);
   const page = await browser.newPage();
   const origin = `http://127.0.0.1:${gateway.httpPort}`;
+  /** Requests to other origins. */
   const foreign: string[] = [];
   const errors: string[] = [];
   page.on('request', (request) => {

@@ -5,4 +5,5 @@
 import t from 'tap';
 import { testDeliveryKills } from '../helpers/durability/delivery-kill.js';
 
-testDeliveryKills(t, 1, 'dist/test/system/delivery-kill.test.js');
+const kills = 1;
+testDeliveryKills(t, kills, 'dist/test/system/delivery-kill.test.js');

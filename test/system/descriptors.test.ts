@@ -46,6 +46,7 @@ async function startServe(t: Test): Promise<Setup> {
 
 type Accounts = Awaited<ReturnType<typeof openGateway>>['accounts'];
 
+/** Registers locks. Returns their secrets, in the same order. */
 async function register(accounts: Accounts, macs: readonly ReturnType<typeof testMac>[]) {
   const secrets = await Promise.all(macs.map(async (mac) => (await accounts.addDevice({ mac })).secret));
   return { secrets };
@@ -87,6 +88,7 @@ t.test('a gateway with 200 descriptors and 400 locks serves operators and loses 
   t.ok(open > MAX_DESCRIPTORS * 0.7 && open <= MAX_DESCRIPTORS, `${open} descriptors are open`);
   const { text: figures } = await callOperator(data, '/metrics');
   t.match(figures, new RegExp(`^process_max_fds ${MAX_DESCRIPTORS}$`, 'm'));
+  // From 140 to 199.
   t.match(figures, /^process_open_fds 1[4-9]\d$/m);
   const { notices } = await lockgateJson<{ readonly notices: readonly Notice[] }>(['notices', '--data', data]);
   const [notice] = notices.filter(({ kind }) => kind === 'descriptors');
@@ -94,19 +96,20 @@ t.test('a gateway with 200 descriptors and 400 locks serves operators and loses 
 
   for (const { lock } of [...attempts, late]) lock.socket.destroy();
   await serve.waitForLine(/descriptors.*again|again.*descriptors/, 'stderr');
-  const again = await Promise.all(
+  const reconnected = await Promise.all(
     credentials.slice(0, MAX_DESCRIPTORS / 4).map((credential) => tryConnect(t, port, credential)),
   );
   t.ok(
-    again.every(({ answer }) => answer === CONNACK_ACCEPTED),
+    reconnected.every(({ answer }) => answer === CONNACK_ACCEPTED),
     'locks can connect again',
   );
-  for (const { lock } of again) lock.socket.destroy();
+  for (const { lock } of reconnected) lock.socket.destroy();
   serve.kill('SIGTERM');
   t.match(await serve.waitForExit(), { code: 0 });
   const gateway = await openGateway(t, data);
+  const merchantId = 1;
   t.equal(
-    (await gateway.store.readEvents(1, LOG_START, LOCK_COUNT)).length,
+    (await gateway.store.readEvents(merchantId, LOG_START, LOCK_COUNT)).length,
     connected.length,
     'every acknowledged ping is stored',
   );
@@ -129,7 +132,7 @@ t.test('operators can connect although silent sockets fill both ports', { skip }
   t.match(await serve.waitForExit(), { code: 0 });
 });
 
-/** A call that got no answer. */
+/** A call that got no answer, with the error as its status, so that the comparison shows it. */
 function failedCall(error: Error): { readonly status: string } {
   return { status: error.message };
 }
@@ -144,7 +147,7 @@ interface Notice {
   readonly resolved_at: string | null;
 }
 
-/** A call of the operator's interface. */
+/** A call of the operators' interface of the gateway that runs on this data folder. */
 async function callOperator(data: string, urlPath: string) {
   const text = (name: string): string => readFileSync(path.join(data, name), 'utf8').trim();
   const operatorPort = Number(new URL(text('operator-address')).port);

@@ -43,6 +43,7 @@ class EventReader {
   readonly #chance: SeededChance;
   #cursor = '';
   #isStopped = false;
+  /** Resolves when the reader has stopped. */
   readonly finished: Promise<void>;
 
   constructor(gateway: GatewayChild, key: string, query: string, chance: SeededChance, onPage: () => void) {
@@ -88,6 +89,7 @@ interface EventJson {
   readonly sequence: number;
 }
 
+/** An event as the diary has it; the merchant's diary has a hash of the body too. */
 function arrivalOf(event: EventJson): Arrival {
   const bodyHash = createHash('sha256').update(JSON.stringify(event)).digest('base64url').slice(0, 12);
   const { event_id: webhookId, mac_addr, boot, sequence } = event;

@@ -1,4 +1,7 @@
-/** Durability at the highest rate (quality.md §2). Long version: test/long/flood.test.ts. */
+/**
+ * Durability at the highest rate (quality.md §2): the gateway is killed while locks send as fast as they can, and loses
+ * nothing that it acknowledged. Long version: test/long/flood.test.ts.
+ */
 import t from 'tap';
 import { testFlood } from '../helpers/durability/flood-test.js';
 

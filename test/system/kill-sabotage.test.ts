@@ -67,6 +67,7 @@ t.test('the check reports each broken promise', async (t) => {
 /** A kill at a moment without deliveries under way loses nothing, so the sabotage is tried with several seeds. */
 const MAX_TRIES = 3;
 
+/** Runs with a sabotage until the check has findings. `hits` counts those of the expected kind. */
 async function sabotagedRun(t: Test, sabotage: EventSabotageName, broken: BrokenPromise) {
   for (let attempt = 0; ; attempt += 1) {
     const { findings } = await KillRun.run(t, { ...options, seed: seed + attempt, sabotage });
@@ -89,8 +90,8 @@ t.test('the same check detects each sabotage', async (t) => {
     t.equal(findings.length, hits, `${name} breaks only this promise`);
   });
   // In the quick form kill.test.ts alone shows that there are no findings without sabotage.
-  const healthy = byLength<readonly KillRunOptions[]>([], [options]).map(async (unspoiled) => {
-    const { findings } = await KillRun.run(t, unspoiled);
+  const healthy = byLength<readonly KillRunOptions[]>([], [options]).map(async (withoutSabotage) => {
+    const { findings } = await KillRun.run(t, withoutSabotage);
     t.same(findings, [], `without sabotage there are no findings: ${summarize(findings)}\nrepeat: ${repeat}`);
   });
   await Promise.all([...healthy, ...runs]);

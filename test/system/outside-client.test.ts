@@ -69,6 +69,7 @@ class Setup {
     return new Setup(test, { folder, serve, lock, webhookPort, webhookSecret: webhook.secret });
   }
 
+  /** What `device show` says about the lock. */
   async show(): Promise<ShownDevice> {
     return await this.serve.json<ShownDevice>('device', 'show', MAC);
   }
@@ -96,8 +97,9 @@ class Setup {
       await this.publish(GARBAGE, { password: 'lgs_wrong' });
   }
 
-  async tailLine(fits: RegExp): Promise<TailLine> {
-    return JSON.parse(await this.tail.waitForLine(fits)) as TailLine;
+  /** The first line of `tail` that matches. */
+  async tailLine(pattern: RegExp): Promise<TailLine> {
+    return JSON.parse(await this.tail.waitForLine(pattern)) as TailLine;
   }
 }
 

@@ -19,6 +19,8 @@ import { tempFolder } from '../helpers/store/temp-folder.js';
 const seed = chooseSeed();
 const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/system/restart.test.js`;
 const STOP_SECONDS = 5;
+/** A wait that takes longer fails the test. */
+const MAX_WAIT_SECONDS = 20;
 
 const options: KillRunOptions = {
   seed,
@@ -38,6 +40,7 @@ const options: KillRunOptions = {
 t.setTimeout(170_000);
 t.comment(`seed ${seed}, options ${JSON.stringify(options)}; repeat: ${repeat}`);
 
+/** A third `serve` on the data folder of the second one says so and exits. */
 async function refusesFolder(t: Test, second: ServeProgram): Promise<void> {
   const third = serveProgram(t, second.data);
   t.equal((await third.waitForExit()).code, 3);
@@ -48,6 +51,7 @@ async function refusesFolder(t: Test, second: ServeProgram): Promise<void> {
   t.pass('the first gateway still runs, and the command line still finds it');
 }
 
+/** A third `serve` with one of the second one's ports, and a data folder of its own, says so and exits. */
 async function refusesPort(t: Test, second: ServeProgram): Promise<void> {
   const taken = String(second.mqttPort);
   const refusals = [
@@ -57,9 +61,9 @@ async function refusesPort(t: Test, second: ServeProgram): Promise<void> {
   ] as const;
   // The quick form tries only the last port, when the other two are open.
   for (const [name, why] of refusals.slice(byLength(2, 0))) {
-    const elsewhere = path.join(tempFolder(t), 'data');
+    const otherFolder = path.join(tempFolder(t), 'data');
     const ports = refusals.flatMap(([each]) => [`--${each}-port`, each === name ? taken : '0']);
-    const args = ['serve', '--data', elsewhere, ...ports];
+    const args = ['serve', '--data', otherFolder, ...ports];
     const third = new Program(t, process.execPath, [LOCKGATE, ...args]);
     t.equal((await third.waitForExit()).code, 3);
     t.equal(third.stderr.length, 1, 'one sentence');
@@ -124,7 +128,7 @@ t.test('no client delays a stop, and an interrupted delivery is repeated after t
   lock.allowConnections();
   await changeSignal.waitUntil(
     () => ids.length === 1,
-    20,
+    MAX_WAIT_SECONDS,
     () => 'the webhook',
   );
   // A client that connects and sends nothing, and an operator who runs `tail`.
@@ -140,7 +144,7 @@ t.test('no client delays a stop, and an interrupted delivery is repeated after t
   const second = await ServeProgram.start(t, data);
   await changeSignal.waitUntil(
     () => ids.length === 2,
-    20,
+    MAX_WAIT_SECONDS,
     () => 'the webhook again',
   );
   t.equal(ids[0], ids[1], 'the same event has the same id');

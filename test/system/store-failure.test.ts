@@ -44,6 +44,7 @@ function busyLock(t: Test, port: number, secret: string, changeSignal: ChangeSig
   return lock;
 }
 
+/** Waits until this many pings of the lock are acknowledged. */
 async function untilAcked(
   lock: DiaryLock,
   count: number,
@@ -90,7 +91,7 @@ t.test('an I/O error ends the process; the next start has everything that was ac
  * A stop first closes the MQTT listener, which waits until the uplinks that it received are stored. If it has received
  * none that is not stored, a later step hangs: the one that stores that the gateway stops.
  */
-const HANGS = /^the gateway did not stop within 9 s: (the MQTT listener|the storing of received pings) hangs$/m;
+const HANG_MESSAGE = /^the gateway did not stop within 9 s: (the MQTT listener|the storing of received pings) hangs$/m;
 
 t.test('the process ends although the store never answers', async (t) => {
   const changeSignal = new ChangeSignal();
@@ -100,7 +101,7 @@ t.test('the process ends although the store never answers', async (t) => {
   beginFault(gateway.options.data);
   lock.forbidConnections();
   t.equal(await gateway.stop(20), 4);
-  t.match(gateway.errorLines.join('\n'), HANGS);
+  t.match(gateway.errorLines.join('\n'), HANG_MESSAGE);
 });
 
 /** Builds the library that makes fsync fail; undefined without a compiler. */
@@ -120,6 +121,7 @@ function serveWith(t: Test, data: string, environment: NodeJS.ProcessEnv): Progr
   return new Program(t, process.execPath, [LOCKGATE, 'serve', '--data', data, ...ports], environment);
 }
 
+/** The port in the line that `serve` prints about one of its listeners, such as `merchants`. */
 async function portOf(serve: Program, name: string): Promise<number> {
   return Number(/:(\d+)$/.exec(await serve.waitForLine(new RegExp(`^ +${name} `)))?.[1]);
 }
@@ -158,10 +160,11 @@ function mountSmall(folder: string): boolean {
   return spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'lockgate-test', folder]).status === 0;
 }
 
-const small = path.join(folder, 'small');
-const isMounted = mountSmall(small);
-if (isMounted) t.teardown(() => void spawnSync('umount', ['-l', small]));
+const smallDisk = path.join(folder, 'small');
+const isMounted = mountSmall(smallDisk);
+if (isMounted) t.teardown(() => void spawnSync('umount', ['-l', smallDisk]));
 
+/** The status of `/readyz` on the merchants' port: 200 if the gateway takes pings. */
 async function statusOf(port: number): Promise<number> {
   return (await got(`http://127.0.0.1:${port}/readyz`, { throwHttpErrors: false, retry: { limit: 0 } })).statusCode;
 }
@@ -172,7 +175,7 @@ t.test(
   { skip: noMount },
   async (t) => {
     const changeSignal = new ChangeSignal();
-    const data = path.join(small, 'data');
+    const data = path.join(smallDisk, 'data');
     const serve = await ServeProgram.start(t, data);
     const httpPort = await portOf(serve.program, 'merchants');
     await serve.json('merchant', 'add', 'Amber');
@@ -181,7 +184,7 @@ t.test(
     await untilAcked(lock, 20, changeSignal);
     t.equal(await statusOf(httpPort), 200);
 
-    fillDisk(path.join(small, 'filler'));
+    fillDisk(path.join(smallDisk, 'filler'));
     await serve.program.waitForLine(/"event":"degraded","reason":"store"/, 'stderr', WAIT_SECONDS);
     t.equal(await statusOf(httpPort), 503);
     const acked = lock.acked.length;
@@ -189,7 +192,7 @@ t.test(
     t.equal(lock.acked.length, acked, 'the lock reconnects again and again, and nothing is acknowledged');
     t.equal(await statusOf(httpPort), 503);
 
-    rmSync(path.join(small, 'filler'));
+    rmSync(path.join(smallDisk, 'filler'));
     await untilAcked(lock, acked + 20, changeSignal, RECOVER_SECONDS);
     t.equal(await statusOf(httpPort), 200);
     lock.cut();

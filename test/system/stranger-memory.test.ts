@@ -18,6 +18,7 @@ const CONNECT = 0x10;
 
 const skip = existsSync('/proc/self/status') ? false : 'memory is read from /proc, which only Linux has';
 
+/** Opens many connections that send these bytes. */
 async function openStrangers(t: Test, port: number, bytes: Buffer): Promise<RawLock[]> {
   const all: RawLock[] = [];
   for (let count = 0; count < STRANGERS; count++) {

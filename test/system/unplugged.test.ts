@@ -43,6 +43,7 @@ function stolenLife(_index: number, startMs: number): World {
   return new ScriptedWorld(PARKED, [...changes, at(8, { type: 'motion', moving: true })], fix);
 }
 
+/** Asserts that the diaries of the locks, of the receiver and the gateway's presence agree. */
 function assertNothingLost(t: Test, result: OutageRunResult): void {
   t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);
   t.same(result.diary.violations, [], 'locks discarded uplinks only when their buffer was full');
@@ -66,6 +67,7 @@ const unplugged: OutageRunOptions = {
 };
 
 t.setTimeout(170_000);
+// The three runs wait most of the time, so they run at once.
 t.jobs = 3;
 t.comment(`seed ${seed}; repeat: ${repeat}`);
 
@@ -73,7 +75,7 @@ t.test('ten minutes without a gateway lose nothing', { buffered: true }, async (
   t.setTimeout(170_000);
   const result = await OutageRun.run(t, unplugged);
   t.ok(
-    result.unackedAtRestart.every((kept) => kept >= 20),
+    result.unackedAtRestart.every((buffered) => buffered >= 20),
     `each lock buffered enough: ${result.unackedAtRestart.join(', ')}`,
   );
   t.equal(result.diary.discarded, 0, 'ten minutes fit into the buffer');

@@ -10,7 +10,7 @@ import { MERCHANT, testGateway, testMac } from '../../helpers/gateway/test-gatew
 import { TestLock } from '../../helpers/mqtt/test-lock.js';
 
 const LOCKS = 60;
-/** More than fit into the window and its margins. */
+/** The page may have fewer elements of rows than this, which is more than fit into the window and its margins. */
 const MAX_ROWS = 40;
 
 /** A layer that the browser moves as a whole; the names are those of its protocol. */
@@ -38,6 +38,7 @@ t.test('the list of locks', { skip: NO_BROWSER }, async (t) => {
   await t.test('a change draws the rows of changed locks only', (t) => changeRow(t, page, lock));
 });
 
+/** The browser scrolls the list without drawing it if the list's content is a layer. */
 async function scrollLayer(t: Test, page: BrowserPage): Promise<void> {
   const session = await page.createCDPSession();
   let layers: readonly Layer[] = [];
@@ -46,15 +47,15 @@ async function scrollLayer(t: Test, page: BrowserPage): Promise<void> {
   });
   await session.send('DOM.enable');
   await session.send('LayerTree.enable');
-  const content = await page.evaluate<number>("document.querySelector('.list-space').clientHeight");
+  const contentHeight = await page.evaluate<number>("document.querySelector('.list-space').clientHeight");
   await page.evaluate<void>(`new Promise((resolve) => {
     document.querySelector('.list').scrollTop = 300;
     requestAnimationFrame(() => requestAnimationFrame(resolve));
   })`);
-  t.ok(content > 2_000, `${content} pixels`);
+  t.ok(contentHeight > 2_000, `${contentHeight} pixels`);
   t.ok(
-    layers.some(({ height }) => height === content),
-    `a layer of ${content} pixels among those of ${layers.map(({ height }) => height).join(', ')}`,
+    layers.some(({ height }) => height === contentHeight),
+    `a layer of ${contentHeight} pixels among those of ${layers.map(({ height }) => height).join(', ')}`,
   );
   await session.detach();
 }
@@ -68,6 +69,7 @@ async function scrollToEnd(t: Test, page: BrowserPage): Promise<void> {
   await waitForText(page, 'Lock 001');
 }
 
+/** Collects the names of the locks whose rows the page changes, while one lock reports a theft. */
 async function changeRow(t: Test, page: BrowserPage, lock: TestLock): Promise<void> {
   await page.evaluate<void>(`{
     window.drawn = new Set();

@@ -50,6 +50,7 @@ async function linesOf(page: BrowserPage): Promise<string[]> {
   return await page.evaluate<string[]>("[...document.querySelectorAll('.tail-text')].map((each) => each.innerText)");
 }
 
+/** Presses a key with the focus where it is. */
 async function pressKey(page: BrowserPage, key: string): Promise<void> {
   const event = `new KeyboardEvent('keydown', { key: ${JSON.stringify(key)}, bubbles: true })`;
   await page.evaluate<void>(`(document.activeElement ?? document.body).dispatchEvent(${event})`);

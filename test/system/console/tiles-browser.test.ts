@@ -16,7 +16,7 @@ const PIXEL = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
   'base64',
 );
-/** Would end the attribute and run if the HTML had it as it is. */
+/** The tiles' attribution: it would end an attribute and run as a script if the HTML had it unescaped. */
 const ATTRIBUTION = '© "Streets" <img src=x onerror="window.isInjected=1">';
 
 /** A server that answers every request with an image, and the requests that it got. */
@@ -41,6 +41,7 @@ async function mayShow(page: BrowserPage, address: string): Promise<boolean> {
   })`);
 }
 
+/** Whether a script of the page may read the answer of this address. */
 async function mayFetch(page: BrowserPage, address: string): Promise<boolean> {
   return await page.evaluate<boolean>(`fetch(${JSON.stringify(address)}).then(() => true, () => false)`);
 }

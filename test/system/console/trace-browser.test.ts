@@ -21,7 +21,7 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const SEED = 'qa';
 const LINES = byLength(2_000, 100_000);
-/** More findings in the long form than a page would hold as elements. */
+/** Bugs of some locks (how many of the 12). In the long form they make more findings than a page could hold as rows. */
 const BUGS = ['clock-ahead:2', 'theft-while-unlocked:3', 'no-close-pings:2'];
 const MIN_FINDINGS = byLength(100, 10_000);
 const MAX_JUDGING = byLength(Seconds(20), Seconds(90));
@@ -46,6 +46,7 @@ function writeTrace(t: Test): string {
   return file;
 }
 
+/** What `trace check --json` says about a file. */
 interface CheckedFile {
   readonly pings: number;
   readonly findings: readonly {
@@ -59,6 +60,7 @@ interface CheckedFile {
   }[];
 }
 
+/** Checks the file with `lockgate trace check`. */
 async function checkedByCli(file: string): Promise<CheckedFile> {
   const { stdout } = await runCommand(['trace', 'check', file, '--json']);
   const [checked] = (JSON.parse(stdout) as { readonly files: readonly CheckedFile[] }).files;
@@ -151,6 +153,7 @@ t.test('QA drops a trace and sees the findings of the CLI', { skip: NO_BROWSER }
   const { rows, mostRows } = await page.evaluate<{ rows: string[]; mostRows: number }>(READ_LIST);
   t.equal(rows.length, findings.length, 'all findings are listed');
   const expected = findings.map(rowOf);
+  // -1 if no row differs: then both sides of the comparison are undefined.
   const different = expected.findIndex((row, index) => row !== rows[index]);
   t.same(rows[different], expected[different], 'the list is that of the CLI');
   t.ok(mostRows < MAX_ROWS_IN_PAGE, `${mostRows} rows are in the page at once`);
