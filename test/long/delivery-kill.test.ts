@@ -4,5 +4,6 @@
 import t from 'tap';
 import { testDeliveryKills, testSkippedEvents } from '../helpers/durability/delivery-kill.js';
 
-testDeliveryKills(t, 20, 'dist/test/long/delivery-kill.test.js');
+const kills = 20;
+testDeliveryKills(t, kills, 'dist/test/long/delivery-kill.test.js');
 testSkippedEvents(t, 'dist/test/long/delivery-kill.test.js');

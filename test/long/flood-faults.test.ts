@@ -17,6 +17,7 @@ import { fillDisk } from '../helpers/store/full-disk.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const LOCKS = 300;
+/** The store's indexes are written in runs of so few uplinks that this happens often. */
 const SMALL_RUN_SIZE = { minUplinks: 2000, uplinksPerCredential: 1, maxUplinks: 6000 };
 /** The gateway must end within a second (quality.md §2), plus some seconds for a busy machine. */
 const MAX_EXIT_SECONDS = 8;
@@ -50,6 +51,7 @@ async function startFlood(t: Test, environment: NodeJS.ProcessEnv, data?: string
   const locks = (await FloodLocks.create(t, gateway.options.data, size)) as FloodLocks;
   gateway.environment = environment;
   await gateway.start();
+  // The locks continue after their last ping; from `first`, they would send all again.
   await locks.connect(gateway.mqttPort, 'last');
   await locks.flood(FLOOD_MS);
   await realDelay(FLOOD_BEFORE_FAULT_MS);
@@ -76,14 +78,15 @@ async function assertExitAndRestart(t: Test, { gateway, locks }: FloodedGateway,
 
 const FAULTS: readonly {
   readonly title: string;
+  /** The end of the name of the file whose fsync fails; undefined for any file. */
   readonly failingFile: string | undefined;
-  readonly seconds: number;
+  readonly maxExitSeconds: number;
 }[] = [
-  { title: 'an fsync fails', failingFile: undefined, seconds: MAX_EXIT_SECONDS },
-  { title: 'an fsync of the WAL fails', failingFile: '.sqlite-wal', seconds: MAX_EXIT_SECONDS },
-  { title: 'an fsync of the copy of the WAL fails', failingFile: '.sqlite', seconds: MAX_CHECKPOINT_SECONDS },
+  { title: 'an fsync fails', failingFile: undefined, maxExitSeconds: MAX_EXIT_SECONDS },
+  { title: 'an fsync of the WAL fails', failingFile: '.sqlite-wal', maxExitSeconds: MAX_EXIT_SECONDS },
+  { title: 'an fsync of the copy of the WAL fails', failingFile: '.sqlite', maxExitSeconds: MAX_CHECKPOINT_SECONDS },
 ];
-for (const { title, failingFile, seconds } of FAULTS)
+for (const { title, failingFile, maxExitSeconds } of FAULTS)
   t.test(title, { skip, timeout: 200_000 }, async (t) => {
     const triggerFile = path.join(tempFolder(t), 'now');
     const fault = {
@@ -93,7 +96,7 @@ for (const { title, failingFile, seconds } of FAULTS)
     };
     const running = await startFlood(t, fault);
     writeFileSync(triggerFile, '');
-    await assertExitAndRestart(t, running, seconds);
+    await assertExitAndRestart(t, running, maxExitSeconds);
   });
 
 t.test('the writing thread dies', { skip, timeout: 200_000 }, async (t) => {

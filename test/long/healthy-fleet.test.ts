@@ -13,12 +13,13 @@ const DAYS = Number(process.env.HEALTHY_DAYS ?? 365);
 
 t.setTimeout(Minutes(120));
 
-// The pace says how eventful the simulated days of a lock are: `everyday` has ordinary days, `lively` a fast demo.
-
+/** The counts of a run, in words. */
 function summary({ uplinks, connections, commands, explained }: HealthyRun): string {
   const counts = `${uplinks} uplinks over ${connections} connections, ${commands} commands`;
   return `${counts}, warnings explained: ${JSON.stringify([...explained])}`;
 }
+
+// The pace says how eventful the simulated days of a lock are: `everyday` has ordinary days, `lively` a fast demo.
 
 t.test('a year of a hundred mixed locks has no violation', async (t) => {
   t.setTimeout(Minutes(30));

@@ -26,6 +26,7 @@ interface RunningServe {
   readonly httpPort: number;
 }
 
+/** Starts `serve` on a folder, on free ports. */
 async function startServe(test: Test, data: string): Promise<RunningServe> {
   const serve = await ServeProgram.start(test, data);
   const line = await serve.program.waitForLine(/merchants +http:/);
@@ -74,6 +75,7 @@ t.test('kill -9 in the middle of a list leaves all of its users or none', async 
     const adding = addList(running, key, round);
     const { serve } = running;
     const expectedMs = durationsMs[round % 2] ?? 0;
+    // After 60 to 120 % of the expected time.
     systemClock.after(expectedMs * (0.6 + 0.6 * chance.next()), () => serve.program.kill('SIGKILL'));
     const isAnswered = await adding;
     if (isAnswered) answered.add(round);

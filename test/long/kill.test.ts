@@ -44,4 +44,5 @@ t.test('kill -9 under load loses no acknowledged ping', async (t) => {
   t.same(result.exitCodes, [0], 'the gateway stops normally');
 });
 
-testKilledStarts(t, 10, seed, repeat);
+const folders = 10;
+testKilledStarts(t, folders, seed, repeat);

@@ -37,6 +37,7 @@ t.test('mutated packets in one process delay no honest ping and leave no connect
 t.test('mutated packets over sockets leak neither memory nor descriptors', async (t) => {
   const child = await GatewayChild.start(t);
   const pid = child.program.pid ?? 0;
+  // The second argument numbers the runs.
   const warmUp = await runOverSockets(child, 0, seed, Math.ceil(MUTATED * WARM_UP_SHARE));
   const descriptors = await stableDescriptorCount(pid);
   const before = child.memory().resident;
@@ -46,14 +47,15 @@ t.test('mutated packets over sockets leak neither memory nor descriptors', async
   t.comment(`${mutated} packets in ${streams} connections, ${warmUp.accepted + measured.accepted} accepted`);
   t.same([...warmUp.faults, ...measured.faults], []);
   const waitsMs = [...warmUp.waitsMs, ...measured.waitsMs].sort((a, b) => a - b);
-  const at = (share: number): string => (waitsMs[Math.floor((waitsMs.length - 1) * share)] ?? 0).toFixed(1);
-  t.comment(`${waitsMs.length} honest pings, all acknowledged: p50 ${at(0.5)}, p99 ${at(0.99)}, maximum ${at(1)} ms`);
+  const quantile = (share: number): string => (waitsMs[Math.floor((waitsMs.length - 1) * share)] ?? 0).toFixed(1);
+  const waits = `p50 ${quantile(0.5)}, p99 ${quantile(0.99)}, maximum ${quantile(1)} ms`;
+  t.comment(`${waitsMs.length} honest pings, all acknowledged: ${waits}`);
   t.ok(waitsMs.length > 0);
   const growth = after.resident - before;
   t.comment(`${Math.round(before / MIB)} MB resident after a tenth, ${Math.round(after.resident / MIB)} MB at the end`);
   t.ok(growth < MAX_GROWTH_BYTES, `memory grew by ${Math.round(growth / MIB)} MB`);
-  const left = await stableDescriptorCount(pid);
-  t.ok(left <= descriptors, `${left} open descriptors, ${descriptors} after the warm-up`);
+  const descriptorsAtEnd = await stableDescriptorCount(pid);
+  t.ok(descriptorsAtEnd <= descriptors, `${descriptorsAtEnd} open descriptors, ${descriptors} after the warm-up`);
   t.equal(await child.stop(20), 0, 'the gateway stops normally');
   t.same(child.errorLines, []);
 });

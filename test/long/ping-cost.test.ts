@@ -38,6 +38,7 @@ function sumCounts(folder: string): StatementCount {
   return { run: total('run'), read: total('read') };
 }
 
+/** The bytes that a process has written so far, to files and sockets. */
 function bytesWritten(pid: number | undefined): number {
   return Number(/^wchar: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1]);
 }
@@ -60,22 +61,24 @@ t.test('a ping costs few statements, few bytes and a share of an fsync', { skip:
       bytes: bytesWritten(setup.pid),
       fsyncs: Number(readFileSync(fsyncs, 'utf8')),
     };
-    const last = setup.stored.lastId();
+    const lastIdBefore = setup.stored.lastId();
     await setup.generator.flood(PINGS);
     const after = {
       ...sumCounts(statements),
       bytes: bytesWritten(setup.pid),
       fsyncs: Number(readFileSync(fsyncs, 'utf8')),
     };
-    t.equal(setup.stored.countAfter(last), PINGS, 'all pings are stored');
-    const each = (name: keyof typeof before): number => (after[name] - before[name]) / PINGS;
-    t.comment(`each ping: ${each('run')} statements that may write, ${each('read')} that read, ${each('bytes')} bytes`);
-    t.comment(`pings for each fsync: ${1 / each('fsyncs')}`);
-    t.ok(each('run') >= 1 / 100, 'statements are counted at all');
-    t.ok(each('run') <= MAX_WRITING_STATEMENTS, 'statements that may write');
-    t.ok(each('read') <= MAX_READING_STATEMENTS, 'statements that read');
-    t.ok(each('bytes') <= MAX_BYTES, 'bytes written');
-    t.ok(each('fsyncs') > 0, 'fsyncs are counted at all');
-    t.ok(1 / each('fsyncs') >= MIN_PINGS_PER_FSYNC, 'pings for each fsync');
+    t.equal(setup.stored.countAfter(lastIdBefore), PINGS, 'all pings are stored');
+    const perPing = (name: keyof typeof before): number => (after[name] - before[name]) / PINGS;
+    t.comment(
+      `each ping: ${perPing('run')} statements that may write, ${perPing('read')} that read, ${perPing('bytes')} bytes`,
+    );
+    t.comment(`pings for each fsync: ${1 / perPing('fsyncs')}`);
+    t.ok(perPing('run') >= 1 / 100, 'statements are counted at all');
+    t.ok(perPing('run') <= MAX_WRITING_STATEMENTS, 'statements that may write');
+    t.ok(perPing('read') <= MAX_READING_STATEMENTS, 'statements that read');
+    t.ok(perPing('bytes') <= MAX_BYTES, 'bytes written');
+    t.ok(perPing('fsyncs') > 0, 'fsyncs are counted at all');
+    t.ok(1 / perPing('fsyncs') >= MIN_PINGS_PER_FSYNC, 'pings for each fsync');
   });
 });

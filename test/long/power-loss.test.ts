@@ -3,4 +3,5 @@ import t from 'tap';
 import { testPowerLoss } from '../helpers/durability/power-run.js';
 
 const load = { locks: 200, maxUnacked: 8, kills: 20, minLinesPerKill: 3000, maxBacklog: 20_000, minAcked: 100_000 };
-testPowerLoss(t, { ...load, faultShare: 0, maxAnswerMs: 0 }, 3, 'dist/test/long/power-loss.test.js');
+const sabotagedKills = 3;
+testPowerLoss(t, { ...load, faultShare: 0, maxAnswerMs: 0 }, sabotagedKills, 'dist/test/long/power-loss.test.js');

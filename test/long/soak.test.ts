@@ -9,7 +9,7 @@ import { heapSlope, runSoak } from '../helpers/soak/soak-run.js';
 
 const seed = chooseSeed();
 const minutes = Number(process.env.LOCKGATE_SOAK_MINUTES ?? 60);
-/** Until this minute the heap may grow: caches fill, and the memtable's runs reach their size. */
+/** Until this minute the heap may grow: caches fill, and the store's newest uplinks, which it holds in memory. */
 const SETTLED_MINUTE = Math.min(10, minutes / 3);
 const MAX_GROWTH_BYTES_PER_MINUTE = 100_000;
 /** Descriptors that come and go in normal work. A leak would grow with each of the many reconnects. */

@@ -25,6 +25,7 @@ const MAX_DESCRIPTOR_GROWTH = 20;
 
 t.setTimeout(900_000);
 
+/** What the gateway uses, after a garbage collection. */
 interface Sample {
   readonly heapBytes: number;
   readonly descriptors: number;

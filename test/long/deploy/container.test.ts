@@ -33,6 +33,7 @@ function copyContext(folder: string): void {
 function linkPackages(folder: string): void {
   const installed = JSON.parse(readFileSync(path.join(root, 'node_modules/.package-lock.json'), 'utf8'));
   const entries = Object.entries<{ dev?: boolean }>(installed.packages).filter(([, { dev = false }]) => !dev);
+  // Packages at the top; a link brings the packages inside them.
   for (const [place] of entries.filter(([name]) => name.split('node_modules/').length === 2)) {
     mkdirSync(path.dirname(path.join(folder, place)), { recursive: true });
     symlinkSync(path.join(root, place), path.join(folder, place));
@@ -41,7 +42,7 @@ function linkPackages(folder: string): void {
   writeFileSync(path.join(folder, 'node_modules/.package-lock.json'), JSON.stringify(record));
 }
 
-/** Follows the copies and commands of a stage in `folder`; `from` is where copies come from. */
+/** Follows the copies and commands of a stage in `folder`; `from` is where copies come from. Returns the commands. */
 function follow(stage: readonly Instruction[], from: string, folder: string): string[] {
   const ran: string[] = [];
   for (const { name, value } of stage) {
@@ -88,6 +89,7 @@ t.test('the steps of the Dockerfile build a gateway that runs, is healthy and st
     LOCKGATE_DATA: path.join(tempFolder(t), 'data'),
     ...{ LOCKGATE_HTTP_PORT: port, LOCKGATE_MQTT_PORT: '0', LOCKGATE_OPERATOR_PORT: '0' },
   };
+  /** The arguments of a command of the image, with its files at their places in the folder. */
   const inImage = (words: readonly string[]): string[] =>
     words.slice(1).map((word) => (/\.m?js$/.test(word) ? path.join(image, word) : word));
   const check = inImage(execForm(onlyValue(final, 'HEALTHCHECK')));

@@ -38,10 +38,12 @@ function writeTrace(file: string): void {
   lines.end();
 }
 
+/** Two hex digits of a MAC. */
 function hex(byte: number): string {
   return byte.toString(16).toUpperCase().padStart(2, '0');
 }
 
+/** A run of the command: the bytes of its output, its exit code, and its memory. */
 interface Measured {
   readonly bytes: number;
   readonly code: number | null;
