@@ -9,10 +9,13 @@ import { tapBundle, toAscii, unbundled } from '../cli/prepare/bundles.mjs';
 import { clonePath, fingerprint, readOrNull, UserError } from '../cli/prepare/workplace.mjs';
 
 const bundleFile = 'dist/tests/all.cjs';
-/** A top-level `await` in compiled code: a CommonJS file cannot have one. Such a test runs by itself. */
+/**
+ * A top-level `await` in compiled code, as a line without indentation that has `await` but not `async`: a CommonJS file
+ * cannot have one. Such a test runs by itself.
+ */
 const topLevelAwait = /^(?! )(?!.*\basync\b).*\bawait\b/m;
 
-/** The start of an import whose module is named by a variable. */
+/** The start of an import whose module is named by a variable, such as `import(file)`. */
 const importOfVariable = /\bimport\((?=[a-z])/gi;
 
 /** Which of the compiled test files (paths from the root) can be in the bundle. */
@@ -42,6 +45,7 @@ export async function bundleTests(files) {
 /** A promise of the bundle's source map; null until the first failure needs it. */
 let sourceMap = null;
 
+/** Bundles the files again, with a source map. */
 async function makeSourceMap(files) {
   const map = (await build(files, 'external')).find(({ path }) => path.endsWith('.map'));
   return new SourceMap(JSON.parse(map.text));
@@ -52,6 +56,7 @@ export async function withSourcePositions(text, files) {
   if (!text.includes('/all.cjs:')) return text;
   sourceMap ??= makeSourceMap(files);
   const sources = await sourceMap;
+  // Such as `file:///clone/dist/tests/all.cjs:12:34`.
   return text.replace(/[^\s("']*\/all\.cjs:(\d+):(\d+)/g, (all, line, column) => {
     const { originalSource, originalLine, originalColumn } = sources.findEntry(Number(line) - 1, Number(column) - 1);
     if (originalSource === undefined) return all;

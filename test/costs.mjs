@@ -28,7 +28,7 @@ export function cpuSeconds(times) {
   }, 0);
 }
 
-/** The table of these runs, most expensive file first, and the sum of CPU seconds. */
+/** The table of these runs (`cpu` and `wall` in s), most expensive file first, and the sum of CPU seconds. */
 export function costTable(runs) {
   const rows = [...runs].sort((a, b) => b.cpu - a.cpu);
   const lines = rows.map(({ cpu, wall, file }) => `${cpu.toFixed(1)}\t${wall.toFixed(1)}\t${sourceOf(file)}`);

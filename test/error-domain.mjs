@@ -5,7 +5,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 
 /** The domain in which code runs: that of the innermost test that called or awaits it. */
 const current = new AsyncLocalStorage();
-let living = 0;
+/** How many domains are not destroyed. The process's events are listened to while there are any. */
+let livingCount = 0;
 
 /** Gets the errors of the code that runs after its creation in the same asynchronous scope. */
 export class Domain {
@@ -16,16 +17,16 @@ export class Domain {
   constructor(onerror) {
     this.onerror = onerror;
     current.enterWith(this);
-    living += 1;
-    if (living === 1) listen();
+    livingCount += 1;
+    if (livingCount === 1) listen();
   }
 
   /** From now on errors of its code go to the domain around it. */
   destroy() {
     if (this.#isDestroyed) return;
     this.#isDestroyed = true;
-    living -= 1;
-    if (living === 0) ignore();
+    livingCount -= 1;
+    if (livingCount === 0) ignore();
   }
 
   /** This domain, or the first around it that is not destroyed; undefined if there is none. */
@@ -46,7 +47,7 @@ function ignore() {
   process.emit = emit;
 }
 
-/** Whether a domain got the error. A test with a handler of its own sees to its errors itself. */
+/** Passes the error to its domain. Returns whether there is one. A test with its own handler gets its errors itself. */
 function pass(error, event) {
   if (process.hasUncaughtExceptionCaptureCallback() || process.listenerCount('uncaughtException') > 0) return false;
   const domain = current.getStore()?.living();

@@ -11,7 +11,8 @@ const writesCode = args[0] === '--write-code';
 const files = writesCode ? args.slice(1) : args;
 // tap names a test by the program's file.
 process.argv.splice(1, process.argv.length, path.join(root, files[0]));
-// Without it tap keeps lines back while the reader of a pipe is busy, and a test that captures stdout gets them.
+// Writes block: otherwise tap holds lines back while the reader of a pipe is busy, and a test that captures stdout gets
+// them.
 process.stdout._handle?.setBlocking?.(true);
 const { runTests, tests } = loadBundle(path.join(root, 'dist/tests/all.cjs'), {
   keepsCode: writesCode ? 'at-exit' : 'never',

@@ -70,6 +70,7 @@ function nodeArguments(files, bundled) {
   return [clonePath('test', 'run-bundled.cjs'), ...(files[0] === FIRST_BUNDLED ? ['--write-code'] : []), ...files];
 }
 
+/** The time limit of a process that runs these files. */
 function timeoutSeconds(files) {
   if (files.length > 1) return GROUP_TIMEOUT_SECONDS;
   return files[0].startsWith(LONG_FOLDER) ? LONG_TIMEOUT_SECONDS : TIMEOUT_SECONDS;
@@ -84,14 +85,16 @@ async function runFiles(files, bundled) {
   const { tap, errors, ending, cpu, wall } = await runProcess(files, bundled);
   if (files.length === 1) return [{ file: files[0], tap, errors, ending, cpu, wall, files }];
   const parts = splitGroup(files, tap, ending);
-  // The start of the process, and processes that files started, are spread over them by their own time.
+  // The CPU time of the process's start and of processes that files started is divided among the files by their own.
   const counted = parts.reduce((sum, part) => sum + part.cpu, 0);
   return parts.map((part) => ({ ...part, errors, cpu: counted > 0 ? (part.cpu / counted) * cpu : 0, files }));
 }
 
+/** Runs files in one process. Resolves with its output, how it ended, and its CPU and elapsed time in seconds. */
 function runProcess(files, bundled) {
   const seconds = timeoutSeconds(files);
   const env = { ...process.env, TAP_TIMEOUT: String(seconds) };
+  // The shell prints the CPU times to descriptor 3, and exits as the process did.
   const script = '"$@"; status=$?; times >&3; exit $status';
   const startedAt = performance.now();
   return new Promise((resolve) => {
