@@ -70,6 +70,7 @@ function checkFile(data: string, lock: DiaryLock): { readonly missing: number; r
 
 t.test('an I/O error ends the process; the next start has everything that was acknowledged', async (t) => {
   const changeSignal = new ChangeSignal();
+  // From beginFault on, the store's writes fail.
   const gateway = await GatewayChild.start(t, { fault: 'io-error' });
   const { data } = gateway.options;
   const lock = busyLock(t, gateway.mqttPort, await gateway.addLock(WIRE_MAC), changeSignal);
@@ -95,6 +96,7 @@ const HANG_MESSAGE = /^the gateway did not stop within 9 s: (the MQTT listener|t
 
 t.test('the process ends although the store never answers', async (t) => {
   const changeSignal = new ChangeSignal();
+  // From beginFault on, the store's writes never end.
   const gateway = await GatewayChild.start(t, { fault: 'never-ends' });
   const lock = busyLock(t, gateway.mqttPort, await gateway.addLock(WIRE_MAC), changeSignal);
   await untilAcked(lock, 5, changeSignal);
