@@ -109,6 +109,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     onModesCorrected: (what) => events.emit('files-mended', { atMs: systemClock.now(), what }),
     quota: config.fairness?.quota,
     runSize: options.runSize,
+    isShared: options.isShared,
     onCatchUp: (progress) => events.emit('catching-up', { atMs: systemClock.now(), ...progress }),
     onTrouble: (why) => late.watch?.troubled(why),
   });

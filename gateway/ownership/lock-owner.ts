@@ -40,6 +40,8 @@ export class LockOwner {
   readonly #releasing = new Map<string, Promise<void>>();
   /** Claims under way, by the part's key. */
   readonly #claiming = new Map<string, Promise<boolean>>();
+  /** Adopted parts whose states are being read. */
+  readonly #loading = new Set<string>();
   #timer: Timer | undefined;
   #adopting: Promise<void> = Promise.resolve();
   #isStopped = false;
@@ -64,9 +66,14 @@ export class LockOwner {
     await Promise.all(this.#releasing.values());
   }
 
-  /** Whether a sender may connect at once, since this gateway owns its part; otherwise {@link claim} must be called. */
+  /**
+   * Whether a sender may connect at once, since this gateway owns its part and has read its state; otherwise
+   * {@link claim} must be called.
+   */
   owns({ deviceId, source }: Sender): boolean {
-    return this.#parts.ownership.owns(deviceId, source) && !this.#releasing.has(keyOf(deviceId, source));
+    if (!this.#parts.ownership.owns(deviceId, source)) return false;
+    const key = keyOf(deviceId, source);
+    return !this.#releasing.has(key) && !this.#claiming.has(key) && !this.#loading.has(key);
   }
 
   /** Claims the sender's part. Returns whether this gateway owns it now. @throws StoreFailure */
@@ -137,7 +144,11 @@ export class LockOwner {
     try {
       for (let count = MAX_ADOPTED; count === MAX_ADOPTED && !this.#isStopped; ) {
         const adopted = await this.#parts.ownership.adopt(MAX_ADOPTED);
-        await this.#load(adopted);
+        const keys = adopted.map(({ deviceId, source }) => keyOf(deviceId, source));
+        for (const key of keys) this.#loading.add(key);
+        await this.#load(adopted).finally(() => {
+          for (const key of keys) this.#loading.delete(key);
+        });
         count = adopted.length;
       }
     } catch (error) {

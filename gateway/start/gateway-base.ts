@@ -54,6 +54,8 @@ export interface GatewayOptions {
   readonly scanThread?: boolean;
   /** Another size of the log's runs (store/contract/store-options.ts), for tests. */
   readonly runSize?: RunSize | undefined;
+  /** Whether other gateways may use the store's database at the same time; for tests so far. */
+  readonly isShared?: boolean | undefined;
   /** Wraps the store, for tests that make it fail. */
   readonly wrapStore?: (store: Store) => Store;
   /** Creates a new store even in a data folder that seems to have had one. */

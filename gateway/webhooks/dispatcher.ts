@@ -29,8 +29,8 @@ import { UrlWorker, type WorkerParts } from './url/url-worker.js';
 const MAX_TOTAL_READ_AHEAD_EVENTS = 32_768;
 /** The wait before the next read of a store that failed. */
 const STORE_RETRY_DELAY: Milliseconds = Seconds(1);
-/** How often the gateway looks for URLs that have no owner, if several gateways share the store. */
-const CLAIM_INTERVAL: Milliseconds = Seconds(2);
+/** How often the gateway looks for URLs without an owner and events of others, if several gateways share the store. */
+const CLAIM_INTERVAL: Milliseconds = Seconds(1);
 /** How long running attempts may continue when their URL is changed (longer than any attempt) or removed. */
 const CHANGE_GRACE: Milliseconds = Seconds(20);
 const REMOVAL_GRACE: Milliseconds = Seconds(2);
@@ -82,6 +82,8 @@ export class Dispatcher {
   #claimLater(): void {
     if (this.#isStopping) return;
     this.#claimTimer = this.#parts.deliveryClock.after(CLAIM_INTERVAL, () => {
+      // Other gateways store events too, and this one is not told.
+      this.wakeAll();
       void this.#claimFree().then(() => this.#claimLater());
     });
   }

@@ -42,6 +42,8 @@ export interface StoreOptions {
    * yet.
    */
   readonly onTrouble?: ((why: string) => void) | undefined;
+  /** Whether other gateways may use the store at the same time; then each serves the locks that connect to it. */
+  readonly isShared?: boolean | undefined;
   /** Whether to create a new store although the data folder shows that an earlier store is missing. */
   readonly makeNew?: boolean | undefined;
   /** Called with a sentence after file modes were corrected: other users could read files of the folder. */

@@ -4,6 +4,7 @@ import { LOG } from './migrations/0001-tables/log.js';
 import { MERCHANTS_AND_LOCKS } from './migrations/0001-tables/merchants-and-locks.js';
 import { OPERATORS } from './migrations/0001-tables/operators.js';
 import { QUOTA_COUNTS } from './migrations/0001-tables/quota-counts.js';
+import { OWNERS } from './migrations/0002-owners.js';
 
 export interface Step {
   readonly name: string;
@@ -12,4 +13,5 @@ export interface Step {
 
 export const STEPS: readonly Step[] = [
   { name: '0001-tables', sql: [MERCHANTS_AND_LOCKS, OPERATORS, LOG, INDEXES, QUOTA_COUNTS].join('\n') },
+  { name: '0002-owners', sql: OWNERS },
 ];

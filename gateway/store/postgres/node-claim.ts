@@ -4,15 +4,22 @@
  * epoch before it, and starts above all ids that were given in the slot.
  */
 import { randomBytes } from 'node:crypto';
+import { monotonicMs, Seconds, systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
+import { SLOT_COUNT } from '../contract/log/log-position.js';
 import { ClockIds } from '../contract/slots/clock-id.js';
 import type { Connections, WatchedClient } from './connections.js';
 import { ADVISORY_LOCKS } from './migrate.js';
 
-/** How many gateways may use a database at once, from slot 1 on; 0 is the slot of dense ids. */
-const LAST_SLOT = 1;
+/** The slots for several gateways are 1 and on, of one alone only 1; 0 is the slot of dense ids. */
+const LAST_SLOT = SLOT_COUNT - 1;
+/** A slot whose gateway is not connected any more is taken if its beat stays the same for this long. */
+const CRASHED_AFTER = Seconds(3);
+const LOOK_INTERVAL = Seconds(0.25);
 /** Advisory locks of slots: the slot plus this. A process holds its own while it is connected. */
 const SLOT_LOCKS = 1_000;
+/** The lock that gateways share which share the database, and that one alone has to itself. */
+const SHARING_LOCK = 999;
 const RANDOM_BYTES = 7;
 /** Numbers below this are exact in JavaScript. */
 const RANDOM_BITS = 53n;
@@ -31,23 +38,35 @@ export interface Claim {
   session: number;
   readonly ids: ClockIds;
   /** Holds the advisory lock of the slot until it is closed. */
-  readonly holder: WatchedClient;
+  holder: WatchedClient;
   /** The database's time at the claim, ms since the epoch. */
   readonly nowMs: number;
 }
 
+/** Another gateway's slot, as it was read. */
+export interface EpochToEnd {
+  readonly slot: number;
+  readonly epoch: number;
+  /** Its last beat. */
+  readonly at: string | null;
+}
+
 /**
- * Claims the first slot, which must be free: released, or its process is not connected any more. Several gateways on
- * one database need claims of locks, which this engine does not have yet, so a second gateway is refused.
+ * Claims a free slot: one that was released, or whose process is not connected any more.
  *
+ * @param isShared whether other gateways may use the database too; otherwise the slot is the first one, and any other
+ *   gateway on the database refuses this one, or is refused
  * @throws LockgateError `data-in-use`
  */
-export async function claimSlot(connections: Connections, version: string): Promise<Claim> {
+export async function claimSlot(connections: Connections, version: string, isShared: boolean): Promise<Claim> {
   const holder = await connections.open();
   try {
     const { sql } = holder;
-    const slot = await lockFreeSlot(holder);
+    await lockSharing(holder, isShared);
+    const slot = isShared ? await lockFreeSlot(holder) : await lockFirstSlot(holder);
     const [epoch, session] = [randomNumber(), randomNumber()];
+    const former = await sql.get<EpochToEnd>(`${READ_NODES} AND n.slot = @slot`, { slot });
+    if (former !== undefined) await endEpoch(holder, former);
     await holder.committing(() =>
       sql.run(
         `INSERT INTO node (slot, epoch, session, version, released) VALUES (@slot, @epoch, @session, @version, false)
@@ -77,23 +96,101 @@ export async function claimSlot(connections: Connections, version: string): Prom
   }
 }
 
-/** Takes the advisory lock of the first slot that nobody holds. */
-async function lockFreeSlot({ sql }: WatchedClient): Promise<number> {
-  for (let slot = 1; slot <= LAST_SLOT; slot += 1) {
-    const row = await sql.get<{ locked: boolean }>('SELECT pg_try_advisory_lock(@locks, @lock) AS locked', {
-      locks: ADVISORY_LOCKS,
-      lock: SLOT_LOCKS + slot,
-    });
-    if (row?.locked === true) return slot;
+/** The slots that were not released. */
+const READ_NODES = `SELECT n.slot, n.epoch, b.at::text AS at FROM node n LEFT JOIN node_beat b ON b.slot = n.slot
+  WHERE NOT n.released`;
+
+async function lockSharing({ sql }: WatchedClient, isShared: boolean): Promise<void> {
+  const tryLock = isShared ? 'pg_try_advisory_lock_shared' : 'pg_try_advisory_lock';
+  const values = { locks: ADVISORY_LOCKS, lock: SHARING_LOCK };
+  const row = await sql.get<{ locked: boolean }>(`SELECT ${tryLock}(@locks::int, @lock::int) AS locked`, values);
+  if (row?.locked !== true) throw inUse();
+}
+
+function inUse(): LockgateError {
+  return new LockgateError('data-in-use', 'another gateway uses the database: stop it first');
+}
+
+/** Takes the advisory lock of a slot, which shows that its process is connected. Returns false if another has it. */
+export async function lockSlot({ sql }: WatchedClient, slot: number): Promise<boolean> {
+  const row = await sql.get<{ locked: boolean }>('SELECT pg_try_advisory_lock(@locks::int, @lock::int) AS locked', {
+    ...{ locks: ADVISORY_LOCKS, lock: SLOT_LOCKS + slot },
+  });
+  return row?.locked === true;
+}
+
+/** Locks the first slot, and ends what other gateways left. @throws LockgateError `data-in-use` if one still beats */
+async function lockFirstSlot(holder: WatchedClient): Promise<number> {
+  if (!(await lockSlot(holder, 1))) throw inUse();
+  for (const other of await holder.sql.all<EpochToEnd>(`${READ_NODES} AND n.slot > 1`)) {
+    if (!(await isSilent(holder, other))) throw inUse();
+    await endEpoch(holder, other);
   }
-  throw new LockgateError('data-in-use', 'another gateway uses the database: stop it first');
+  return 1;
+}
+
+/** Locks the first slot that nobody has. A gateway that has only lost its connection keeps its slot. */
+async function lockFreeSlot(holder: WatchedClient): Promise<number> {
+  for (let slot = 1; slot <= LAST_SLOT; slot += 1) {
+    if (!(await lockSlot(holder, slot))) continue;
+    const former = await holder.sql.get<EpochToEnd>(`${READ_NODES} AND n.slot = @slot`, { slot });
+    if (former === undefined || (await isSilent(holder, former))) return slot;
+    await holder.sql.get('SELECT pg_advisory_unlock(@locks::int, @lock::int)', {
+      ...{ locks: ADVISORY_LOCKS, lock: SLOT_LOCKS + slot },
+    });
+  }
+  throw new LockgateError('data-in-use', `${LAST_SLOT} gateways use the database already: no more can`);
+}
+
+/** Whether a gateway's beat stays the same for a while. */
+async function isSilent({ sql }: WatchedClient, { slot, epoch, at }: EpochToEnd): Promise<boolean> {
+  for (const startMs = monotonicMs(); monotonicMs() - startMs < CRASHED_AFTER; ) {
+    await new Promise<void>((resolve) => systemClock.after(LOOK_INTERVAL, resolve));
+    const now = await sql.get<EpochToEnd>(`${READ_NODES} AND n.slot = @slot`, { slot });
+    if (now?.epoch !== epoch) return now === undefined;
+    if (now.at !== at) return false;
+  }
+  return true;
+}
+
+/**
+ * Ends an epoch, if its beat is still the one that was seen: nothing is stored under it any more, and what it owned may
+ * be claimed. The lock of the row waits for all its writes (fence.ts).
+ */
+export async function endEpoch(holder: WatchedClient, { slot, epoch, at }: EpochToEnd): Promise<void> {
+  const { sql } = holder;
+  const values = { slot, epoch, at, ended: randomNumber() };
+  await sql.run('BEGIN');
+  try {
+    await sql.get('SELECT 1 AS one FROM node WHERE slot = @slot AND epoch = @epoch FOR UPDATE', values);
+    const isSame = await sql.get(
+      `SELECT 1 AS one FROM node n LEFT JOIN node_beat b ON b.slot = n.slot
+       WHERE n.slot = @slot AND n.epoch = @epoch AND b.at IS NOT DISTINCT FROM @at::timestamptz`,
+      values,
+    );
+    if (isSame !== undefined) {
+      await sql.run(
+        `INSERT INTO ended_epoch (epoch, slot, last_ran_ms)
+         VALUES (@epoch, @slot, extract(epoch FROM coalesce(@at::timestamptz, clock_timestamp())) * 1000)
+         ON CONFLICT DO NOTHING`,
+        values,
+      );
+      await sql.run('UPDATE node SET epoch = @ended, released = true WHERE slot = @slot', values);
+    }
+    await holder.committing(() => sql.run('COMMIT'));
+  } catch (error) {
+    await sql.run('ROLLBACK').catch(() => undefined);
+    throw error;
+  }
 }
 
 /** Gives the slot back: nothing more is written under the claim. */
 export async function releaseSlot({ slot, epoch, ids, holder }: Claim): Promise<void> {
   try {
     await holder.sql.run(
-      `WITH f AS (UPDATE node SET released = true, epoch = @ended WHERE slot = @slot AND epoch = @epoch RETURNING 1)
+      `WITH f AS (UPDATE node SET released = true, epoch = @ended WHERE slot = @slot AND epoch = @epoch RETURNING 1),
+         e AS (INSERT INTO ended_epoch (epoch, slot, last_ran_ms)
+           SELECT @epoch, @slot, extract(epoch FROM clock_timestamp()) * 1000 FROM f)
        UPDATE node_beat SET closed_id = greatest(closed_id, @lastId) FROM f WHERE node_beat.slot = @slot`,
       { slot, epoch, ended: randomNumber(), lastId: ids.lastId },
     );

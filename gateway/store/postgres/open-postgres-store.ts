@@ -10,6 +10,7 @@ import { Connections, findServer } from './connections.js';
 import { CommitLog } from './log/commit-log.js';
 import { migrate } from './migrate.js';
 import { claimSlot } from './node-claim.js';
+import { SharedOwnership } from './owners/shared-ownership.js';
 import { ensurePartitions } from './partitions.js';
 import { PostgresStore } from './postgres-store.js';
 import { Writes } from './writes.js';
@@ -30,14 +31,18 @@ export async function openPostgresStore(url: string, options: StoreOptions = {})
     await migrate(url);
     const connections = new Connections(url, server);
     try {
-      const claim = await claimSlot(connections, VERSION);
+      const claim = await claimSlot(connections, VERSION, options.isShared === true);
       await ensurePartitions(claim.holder.sql, claim.nowMs);
       const writes = new Writes(connections, claim);
       const readTables = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: connections.reads }) });
       const commits = new CommitLog(connections, claim, await connections.open(), options.onTrouble);
+      const { isShared = false, onTrouble = () => undefined } = options;
+      const shared = isShared
+        ? await SharedOwnership.start({ connections, claim, writes, commits, onTrouble })
+        : undefined;
       const description = `PostgreSQL, ${shownStoreUrl(url)}, slot ${claim.slot}`;
       const quota = options.quota ?? DEFAULT_QUOTA;
-      const store = new PostgresStore({ description, connections, claim, writes, readTables, commits, quota });
+      const store = new PostgresStore({ description, connections, claim, writes, readTables, commits, quota, shared });
       await store.moveStagedEvents();
       return store;
     } catch (error) {

@@ -46,6 +46,7 @@ import type { Connections } from './connections.js';
 import { deleteOld, eraseDevice } from './deletion.js';
 import type { CommitLog } from './log/commit-log.js';
 import { type Claim, releaseSlot } from './node-claim.js';
+import type { SharedOwnership } from './owners/shared-ownership.js';
 import { PostgresReads } from './postgres-reads.js';
 import { Scans } from './scans.js';
 import { BatchedWrites, putMetadata } from './tables/batched-writes.js';
@@ -58,7 +59,7 @@ import { writeForMerchant } from './tables/people/merchant-writer.js';
 import { People } from './tables/people/people.js';
 import { POSTGRES } from './tables/postgres-dialect.js';
 import { Secrets } from './tables/secrets.js';
-import { recordProgress } from './tables/webhooks/progress.js';
+import { type LockUrl, lockUrl, recordProgress } from './tables/webhooks/progress.js';
 import { addUrl, changeUrl } from './tables/webhooks/url-rows.js';
 import { Webhooks } from './tables/webhooks/webhooks.js';
 import { Why } from './tables/why.js';
@@ -73,6 +74,8 @@ export interface StoreParts {
   readonly readTables: Kysely<Tables>;
   readonly commits: CommitLog;
   readonly quota: Quota;
+  /** Undefined if this is the only gateway on the database. */
+  readonly shared: SharedOwnership | undefined;
 }
 
 export class PostgresStore extends PostgresReads implements Store {
@@ -105,7 +108,8 @@ export class PostgresStore extends PostgresReads implements Store {
     super(read, shared);
     this.#parts = parts;
     this.description = parts.description;
-    this.ownership = soleOwner(parts.claim.slot);
+    const { shared: sharing } = parts;
+    this.ownership = sharing ?? soleOwner(parts.claim.slot);
     this.#writeTables = {
       registry: new Registry(writes.tables),
       devices: new DeviceTables(writes.tables, POSTGRES),
@@ -117,7 +121,7 @@ export class PostgresStore extends PostgresReads implements Store {
     const writeBatched: WriteBatched = (action, each) => writes.run(action, (sql) => batched.write(sql, each));
     this.commands = new CommandTableStore(shared, () => this.moveStagedEvents());
     this.usage = new Usage({ ...shared, writeBatched });
-    this.webhooks = new Webhooks(read, writes, this.log);
+    this.webhooks = new Webhooks(read, writes, this.log, (id, version) => sharing?.urls.noteVersion(id, version));
     this.access = new Access({ ...shared, write }, read);
     this.people = new People({ read, write, quota });
     const enableUrl = (db: Kysely<Tables>, urlId: number) => changeUrl(kyselySql(db), urlId, { disabledWhy: null });
@@ -147,10 +151,14 @@ export class PostgresStore extends PostgresReads implements Store {
   }
 
   async recordProgress(progress: readonly DeliveryProgress[]): Promise<ProgressResult> {
-    await this.#parts.writes.run('record deliveries', async (sql) => {
-      for (const each of progress) await recordProgress(sql, each);
+    const { writes, shared } = this.#parts;
+    const lock: LockUrl = shared === undefined ? lockUrl : (sql, urlId) => shared.urls.mayRecord(sql, urlId);
+    const refusedUrlIds = await writes.run('record deliveries', async (sql) => {
+      const refused = new Set<number>();
+      for (const each of progress) if (!(await recordProgress(sql, each, lock))) refused.add(each.urlId);
+      return [...refused];
     });
-    return ALL_RECORDED;
+    return refusedUrlIds.length === 0 ? ALL_RECORDED : { refusedUrlIds };
   }
 
   addMerchant(name: string, nowMs: number): Promise<Merchant> {
@@ -232,7 +240,8 @@ export class PostgresStore extends PostgresReads implements Store {
   }
 
   async close(): Promise<void> {
-    const { commits, writes, claim, connections } = this.#parts;
+    const { commits, writes, claim, connections, shared } = this.#parts;
+    await shared?.stop();
     await commits.close();
     await writes.idle();
     await releaseSlot(claim);

@@ -22,7 +22,8 @@ interface SentUplink extends PingKey {
 export interface DiaryLockOptions {
   readonly mac: string;
   readonly secret: string;
-  readonly port: number;
+  /** The gateway's port; a function says which gateway the lock connects to next. */
+  readonly port: number | (() => number);
   /** Maximum number of unacknowledged uplinks. */
   readonly maxUnacked: number;
   readonly chance: SeededChance;
@@ -91,7 +92,7 @@ export class DiaryLock {
     const { port, mac, secret } = this.#options;
     const client = connect({
       host: '127.0.0.1',
-      port,
+      port: typeof port === 'number' ? port : port(),
       clientId: mac,
       username: mac,
       password: secret,

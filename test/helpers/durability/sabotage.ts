@@ -11,6 +11,7 @@ import { ALL_STORED } from '../../../gateway/store/contract/log/commit-result.js
 import { type LogPosition, movedAfter } from '../../../gateway/store/contract/log/log-position.js';
 import type { StoredUplink } from '../../../gateway/store/contract/log/stored-uplink.js';
 import type { EventScan, PingScan } from '../../../gateway/store/contract/merchants/uplink-scan.js';
+import type { LockOwnership, Ownership } from '../../../gateway/store/contract/slots/ownership.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
 import type { DueDelivery } from '../../../gateway/store/contract/webhooks/delivery.js';
 
@@ -18,7 +19,9 @@ import type { DueDelivery } from '../../../gateway/store/contract/webhooks/deliv
 export type EventSabotageName = 'ack-first' | 'skip-event' | 'early-cursor' | 'new-ids';
 /** Sabotages that break a promise about commands. */
 export type CommandSabotageName = 'forget-commands' | 'new-command-ids' | 'forget-answers';
-export type SabotageName = EventSabotageName | CommandSabotageName;
+/** Sabotages that break a promise of gateways that share a database. */
+export type SharingSabotageName = 'steal-locks';
+export type SabotageName = EventSabotageName | CommandSabotageName | SharingSabotageName;
 
 /** The delay of the commit after the acknowledgement. */
 const COMMIT_DELAY_MS = 150;
@@ -103,6 +106,24 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
     });
   },
 
+  /** Serves each lock that connects, without asking the gateway that owns it, and never gives one away. */
+  'steal-locks': (store) => {
+    const { locks } = store.ownership;
+    const stolen = new Set<number>();
+    const stealing: LockOwnership = {
+      isSole: false,
+      owns: (deviceId) => stolen.has(deviceId),
+      claim: async ({ deviceId }) => {
+        stolen.add(deviceId);
+        return { isGranted: true, unheardSinceMs: null };
+      },
+      adopt: async () => [],
+      release: (parts) => locks.release(parts),
+      onWish: () => undefined,
+    };
+    return withOverrides(store, { ownership: { ...ownershipOf(store), locks: stealing } });
+  },
+
   /** Stores the uplink with an answer, but not the answer. */
   'forget-answers': (store) =>
     withOverrides(store, {
@@ -110,6 +131,11 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
         store.append({ ...commit, commands: (commit.commands ?? []).filter(({ type }) => type === 'sent') }),
     }),
 };
+
+/** The parts of a store's ownership, as an object of its own. */
+function ownershipOf({ ownership: { slot, locks, urls, duties } }: Store): Ownership {
+  return { slot, locks, urls, duties };
+}
 
 /** Returns a store with changed methods for commands. */
 function withCommandOverrides(store: Store, changed: Partial<CommandStore>): Store {

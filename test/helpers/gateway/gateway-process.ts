@@ -20,6 +20,8 @@ export interface GatewayProcessOptions {
   readonly data: string;
   /** The database with the store; SQLite in the data folder if undefined. */
   readonly store?: string | undefined;
+  /** Whether other gateways may use the database at the same time. */
+  readonly isShared?: boolean | undefined;
   readonly mqttPort: number;
   readonly operatorPort: number;
   /** Makes the gateway break a promise on purpose. */
@@ -80,7 +82,7 @@ async function main(): Promise<void> {
   // Waiting for stdin must not prevent the exit after SIGTERM.
   (process.stdin as NodeJS.ReadStream & { unref?: () => void }).unref?.();
   const options = JSON.parse(process.argv[2] ?? '') as GatewayProcessOptions;
-  const { sabotage, fault, printsUsage, runSize, speed = 1, notifyUrl = null, ...locations } = options;
+  const { sabotage, fault, printsUsage, runSize, speed = 1, notifyUrl = null, isShared, ...locations } = options;
   // In these settings 0 means any free port, any number, or for ever.
   const gateway = await startGateway(
     {
@@ -108,7 +110,7 @@ async function main(): Promise<void> {
       notifyUrl,
       keepDays: 0,
     },
-    { ...storeWrapper(sabotage, fault, printsUsage, locations.data), speed, runSize, onBroken: exitBroken },
+    { ...storeWrapper(sabotage, fault, printsUsage, locations.data), speed, runSize, isShared, onBroken: exitBroken },
   );
   gateway.events.on('store-failed', ({ why }) => process.stderr.write(`store failed: ${why}\n`));
   gateway.events.on('store-broken', ({ why }) => process.stderr.write(`store broken: ${why}\n`));

@@ -62,7 +62,8 @@ export class CommitLog {
   readonly #connections: Connections;
   readonly #claim: Claim;
   readonly #keys: KnownKeys;
-  readonly #time: DatabaseTime;
+  /** The database's time, for ids. */
+  readonly time: DatabaseTime;
   readonly #waiting: Waiting[] = [];
   #client: WatchedClient;
   #isRunning = false;
@@ -83,7 +84,7 @@ export class CommitLog {
     this.#claim = claim;
     this.#client = client;
     this.#keys = new KnownKeys(connections.read);
-    this.#time = new DatabaseTime(claim.nowMs, monotonicMs());
+    this.time = new DatabaseTime(claim.nowMs, monotonicMs());
     this.#sessions = [claim.session];
   }
 
@@ -98,6 +99,11 @@ export class CommitLog {
       this.#waiting.push({ commit, resolve, reject });
       void this.#run();
     });
+  }
+
+  /** Forgets what is known of locks' logs, which other gateways may have continued. */
+  forgetLocks(deviceIds: readonly number[]): void {
+    this.#keys.forgetLocks(deviceIds);
   }
 
   async idle(): Promise<void> {
@@ -208,7 +214,7 @@ export class CommitLog {
   }
 
   #nextId(deviceId: number): number {
-    const id = this.#claim.ids.next(this.#keys.lastIdOf(deviceId), this.#time.at(monotonicMs()));
+    const id = this.#claim.ids.next(this.#keys.lastIdOf(deviceId), this.time.at(monotonicMs()));
     this.#keys.noteLastId(deviceId, id);
     return id;
   }

@@ -31,6 +31,8 @@ export class KnownKeys {
   /** The highest key of each credential, by its id. After a failed commit it may be too high, which costs a lookup. */
   readonly #highest = new Map<number, Key>();
   readonly #lastIds = new Map<number, number>();
+  /** The credentials in `highest`, by their lock. */
+  readonly #credentials = new Map<number, Set<number>>();
 
   constructor(sql: Sql) {
     this.#sql = sql;
@@ -50,13 +52,28 @@ export class KnownKeys {
     for (const id of deviceIds) this.#lastIds.delete(id);
   }
 
-  /** Reads the last uplink ids of these locks where they are not in memory. */
+  /** Forgets all about locks: another gateway may have stored for them since. */
+  forgetLocks(deviceIds: Iterable<number>): void {
+    for (const id of deviceIds) {
+      this.#lastIds.delete(id);
+      for (const credentialId of this.#credentials.get(id) ?? []) this.#highest.delete(credentialId);
+      this.#credentials.delete(id);
+    }
+  }
+
+  /**
+   * Reads the last uplink ids of these locks where they are not in memory. The lock's state and its last event count
+   * too: another gateway, whose ids were ahead, may have written them.
+   */
   async prepareLocks(deviceIds: readonly number[]): Promise<void> {
     if (this.#lastIds.size > MAX_REMEMBERED) this.#lastIds.clear();
     const unknown = [...new Set(deviceIds)].filter((id) => !this.#lastIds.has(id));
     if (unknown.length === 0) return;
     const rows = await this.#sql.all<{ device_id: number; id: number | null }>(
-      `SELECT d.id AS device_id, (SELECT u.id FROM uplink u WHERE u.device_id = d.id ORDER BY u.id DESC LIMIT 1) AS id
+      `SELECT d.id AS device_id, greatest(
+         (SELECT u.id FROM uplink u WHERE u.device_id = d.id ORDER BY u.id DESC LIMIT 1),
+         (SELECT s.through_uplink_id FROM device_state s WHERE s.device_id = d.id),
+         (SELECT e.after_uplink_id FROM lock_event e WHERE e.device_id = d.id ORDER BY e.id DESC LIMIT 1)) AS id
        FROM unnest(@ids::bigint[]) AS d (id)`,
       { ids: unknown },
     );
@@ -66,6 +83,11 @@ export class KnownKeys {
   /** Returns those of the uplinks that the log does not have, without repeats among them, in their order. */
   async selectNew(uplinks: readonly IncomingUplink[]): Promise<Set<IncomingUplink>> {
     await this.#prepareCredentials(uplinks.map(({ credentialId }) => credentialId));
+    for (const { deviceId, credentialId } of uplinks) {
+      const ofLock = this.#credentials.get(deviceId);
+      if (ofLock === undefined) this.#credentials.set(deviceId, new Set([credentialId]));
+      else ofLock.add(credentialId);
+    }
     const found = new Set<IncomingUplink>();
     const unsure: IncomingUplink[] = [];
     for (const uplink of uplinks) {
@@ -82,7 +104,10 @@ export class KnownKeys {
   }
 
   async #prepareCredentials(credentialIds: readonly number[]): Promise<void> {
-    if (this.#highest.size > MAX_REMEMBERED) this.#highest.clear();
+    if (this.#highest.size > MAX_REMEMBERED) {
+      this.#highest.clear();
+      this.#credentials.clear();
+    }
     const unknown = [...new Set(credentialIds)].filter((id) => !this.#highest.has(id));
     if (unknown.length === 0) return;
     const rows = await this.#sql.all<{ id: number; boot: number; sequence: number }>(

@@ -3,11 +3,20 @@ import type { AttemptRecord, DeliveryProgress } from '../../../contract/webhooks
 import type { Sql } from '../../sql.js';
 import { moveCursor } from './url-rows.js';
 
-/** Stores the progress at one URL, in the caller's transaction. */
-export async function recordProgress(sql: Sql, progress: DeliveryProgress): Promise<void> {
+/** Locks a URL's row. Returns whether progress at the URL may be stored. */
+export type LockUrl = (sql: Sql, urlId: number) => Promise<boolean>;
+
+/** With one gateway, all progress may be stored. */
+export const lockUrl: LockUrl = async (sql, urlId) => {
+  await sql.get('SELECT 1 AS one FROM webhook_url WHERE id = @urlId FOR NO KEY UPDATE', { urlId });
+  return true;
+};
+
+/** Stores the progress at one URL, in the caller's transaction. Returns false if it may not be stored. */
+export async function recordProgress(sql: Sql, progress: DeliveryProgress, lock: LockUrl): Promise<boolean> {
   const { urlId, attempts, blocked = [], damaged = [], failing, hold, cursor, disabledWhy } = progress;
   // The URL's row first: an operator's change or another progress of this URL waits, or is waited for.
-  await sql.get('SELECT 1 AS one FROM webhook_url WHERE id = @urlId FOR NO KEY UPDATE', { urlId });
+  if (!(await lock(sql, urlId))) return false;
   if (attempts.length > 0) await recordAttempts(sql, urlId, attempts);
   if (blocked.length > 0)
     await putDeliveries(
@@ -38,6 +47,7 @@ export async function recordProgress(sql: Sql, progress: DeliveryProgress): Prom
     await sql.run(`UPDATE webhook_url SET state = 'disabled', disabled_why = @disabledWhy WHERE id = @urlId`, {
       ...{ urlId, disabledWhy },
     });
+  return true;
 }
 
 interface DeliveryRow {

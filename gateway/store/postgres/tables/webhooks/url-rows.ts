@@ -15,6 +15,7 @@ type UrlRow = WebhookUrlRow & {
   readonly cursor: PositionJson;
   readonly started_after: PositionJson;
   readonly filtered_after: PositionJson;
+  readonly version: number;
 };
 
 const URLS = `SELECT w.*, m.name AS merchant_name,
@@ -28,8 +29,12 @@ export async function listUrls(sql: Sql): Promise<WebhookUrl[]> {
   return (await sql.all<UrlRow>(`${URLS} ORDER BY w.id`)).map(toWebhookUrl);
 }
 
-export async function findUrl(sql: Sql, urlId: number): Promise<WebhookUrl | null> {
+/** Told the version of a URL's row that was read, which grows when an operator changes the URL. */
+export type OnVersion = (urlId: number, version: number) => void;
+
+export async function findUrl(sql: Sql, urlId: number, onVersion?: OnVersion): Promise<WebhookUrl | null> {
   const row = await sql.get<UrlRow>(`${URLS} WHERE w.id = @urlId`, { urlId });
+  if (row !== undefined) onVersion?.(urlId, row.version);
   return row === undefined ? null : toWebhookUrl(row);
 }
 
@@ -135,12 +140,8 @@ export async function changeUrl(sql: Sql, urlId: number, change: WebhookChange):
     // Earlier failures and pauses do not apply to a new or newly enabled receiver.
     ...((enabling || url !== undefined) && NO_FAILURES),
   };
-  const names = Object.keys(changed);
-  if (names.length > 0)
-    await sql.run(`UPDATE webhook_url SET ${names.map((name) => `${name} = @${name}`).join(', ')} WHERE id = @urlId`, {
-      ...changed,
-      urlId,
-    });
+  const changes = ['version = version + 1', ...Object.keys(changed).map((name) => `${name} = @${name}`)];
+  await sql.run(`UPDATE webhook_url SET ${changes.join(', ')} WHERE id = @urlId`, { ...changed, urlId });
   return await requireUrl(sql, urlId);
 }
 

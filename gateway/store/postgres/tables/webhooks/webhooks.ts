@@ -26,7 +26,7 @@ import type { Sql } from '../../sql.js';
 import type { Writes } from '../../writes.js';
 import { DeliveryReads, HAS_SUCCEEDED } from './delivery-reads.js';
 import { PUT_DUE, Recovery } from './recovery.js';
-import { changeUrl, findUrl, requireUrl } from './url-rows.js';
+import { changeUrl, findUrl, type OnVersion, requireUrl } from './url-rows.js';
 
 /** Maximum number of a removed URL's rows that one transaction deletes. */
 const MAX_REMOVED_AT_ONCE = 2_000;
@@ -37,9 +37,12 @@ export class Webhooks implements WebhookStore {
   readonly #log: LogReads;
   readonly #deliveries: DeliveryReads;
   readonly #recovery: Recovery;
+  readonly #onVersion: OnVersion | undefined;
 
-  constructor(read: Sql, writes: Writes, log: LogReads) {
+  /** @param onVersion told the version of each URL that `find` returns */
+  constructor(read: Sql, writes: Writes, log: LogReads, onVersion?: OnVersion) {
     this.#read = read;
+    this.#onVersion = onVersion;
     this.#writes = writes;
     this.#log = log;
     this.#deliveries = new DeliveryReads(read);
@@ -47,7 +50,7 @@ export class Webhooks implements WebhookStore {
   }
 
   find(urlId: number): Promise<WebhookUrl | null> {
-    return findUrl(this.#read, urlId);
+    return findUrl(this.#read, urlId, this.#onVersion);
   }
 
   change(urlId: number, change: WebhookChange): Promise<WebhookUrl> {
@@ -99,7 +102,7 @@ export class Webhooks implements WebhookStore {
         await sql.run('DELETE FROM webhook_old_secret WHERE url_id = @urlId AND valid_until_ms <= @nowMs', {
           ...{ urlId, nowMs },
         });
-        await sql.run('UPDATE webhook_url SET secret_sealed = @secretSealed WHERE id = @urlId', {
+        await sql.run('UPDATE webhook_url SET secret_sealed = @secretSealed, version = version + 1 WHERE id = @urlId', {
           ...{ urlId, secretSealed },
         });
         return await requireUrl(sql, urlId);

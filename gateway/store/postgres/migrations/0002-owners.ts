@@ -1,0 +1,31 @@
+/** Which gateway owns what, if several share the database. Released: must not change. */
+export const OWNERS = `
+CREATE TABLE device_owner (
+  device_id bigint NOT NULL,
+  source text COLLATE "C" NOT NULL,
+  slot bigint NOT NULL,
+  epoch bigint NOT NULL,
+  released boolean NOT NULL,
+  PRIMARY KEY (device_id, source)
+);
+CREATE INDEX device_owner_by_epoch ON device_owner (epoch);
+CREATE TABLE release_wish (
+  device_id bigint NOT NULL,
+  source text COLLATE "C" NOT NULL,
+  asked_slot bigint NOT NULL,
+  asked_epoch bigint NOT NULL,
+  at timestamptz NOT NULL,
+  PRIMARY KEY (device_id, source)
+);
+CREATE INDEX release_wish_by_asked ON release_wish (asked_slot, asked_epoch);
+CREATE TABLE ended_epoch (
+  epoch bigint PRIMARY KEY,
+  slot bigint NOT NULL,
+  last_ran_ms double precision NOT NULL
+);
+CREATE TABLE duty (
+  name text COLLATE "C" PRIMARY KEY,
+  slot bigint NOT NULL,
+  epoch bigint NOT NULL
+);
+`;

@@ -1,0 +1,120 @@
+/**
+ * The beats of this gateway, which show others that it runs, and its look at theirs. Each second it renews its beat. If
+ * it has seen the same beat of another for five seconds, in which its own beats came without a gap, it ends the other's
+ * epoch: from then on nothing is stored under it, and its locks may be claimed. So an outage of the database ends
+ * nobody. Clocks and beats decide when an epoch ends, never whether something is stored: that the fence decides.
+ */
+import { monotonicMs, Seconds, systemClock, type Timer } from '../../../../proto/clock.js';
+import type { DatabaseTime } from '../../contract/slots/database-time.js';
+import type { Connections, WatchedClient } from '../connections.js';
+import { Fenced } from '../fence.js';
+import { type Claim, endEpoch, lockSlot } from '../node-claim.js';
+
+const BEAT_INTERVAL = Seconds(1);
+/** For how long a beat must stay the same, and one's own beats be without a gap, before its epoch is ended. */
+const LEASE = Seconds(5);
+/** A longer time between two own beats is a gap. */
+const MAX_GAP = Seconds(2);
+
+/** Another gateway's beat. */
+interface OtherBeat {
+  readonly slot: number;
+  readonly epoch: number;
+  readonly at: string;
+}
+
+interface Seen extends OtherBeat {
+  readonly sinceMs: number;
+}
+
+export interface BeatsParts {
+  readonly connections: Connections;
+  readonly claim: Claim;
+  readonly time: DatabaseTime;
+  /** Called when a beat could not be stored, and when the epoch has ended. */
+  readonly onTrouble: (why: string) => void;
+  /** Called after each beat. Its failures are reported by `onTrouble`. */
+  readonly onBeat: () => Promise<void>;
+}
+
+export class Beats {
+  readonly #parts: BeatsParts;
+  #holder: WatchedClient;
+  #timer: Timer | undefined;
+  #beating: Promise<void> = Promise.resolve();
+  #isStopped = false;
+  /** When the last own beat was stored, and since when they came without a gap (monotonic). */
+  #lastMs = Number.NEGATIVE_INFINITY;
+  #steadySinceMs = Number.POSITIVE_INFINITY;
+  readonly #seen = new Map<number, Seen>();
+
+  constructor(parts: BeatsParts) {
+    this.#parts = parts;
+    this.#holder = parts.claim.holder;
+  }
+
+  start(): void {
+    if (this.#isStopped) return;
+    this.#timer = systemClock.after(BEAT_INTERVAL, () => {
+      this.#beating = this.#beat().then(() => this.start());
+    });
+  }
+
+  /** Resolves when no beat is under way. The connection stays open. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    await this.#beating;
+  }
+
+  async #beat(): Promise<void> {
+    try {
+      await this.#store();
+      for (const other of await this.#readSilent()) await endEpoch(this.#holder, other);
+      await this.#parts.onBeat();
+    } catch (error) {
+      this.#parts.onTrouble((error as Error).message);
+      if (!(error instanceof Fenced)) await this.#reconnect().catch(() => undefined);
+    }
+  }
+
+  async #store(): Promise<void> {
+    const { claim, time } = this.#parts;
+    const row = await this.#holder.sql.get<{ beaten: number; now_ms: number }>(
+      `WITH f AS (SELECT 1 FROM node WHERE slot = @slot AND epoch = @epoch FOR KEY SHARE),
+         b AS (UPDATE node_beat SET at = clock_timestamp() FROM f WHERE slot = @slot AND epoch = @epoch RETURNING 1)
+       SELECT (SELECT count(*) FROM b) AS beaten, extract(epoch FROM clock_timestamp()) * 1000 AS now_ms`,
+      { slot: claim.slot, epoch: claim.epoch },
+    );
+    if (row?.beaten !== 1) throw new Fenced();
+    const nowMs = monotonicMs();
+    time.note(row.now_ms, nowMs);
+    if (nowMs - this.#lastMs > MAX_GAP) this.#steadySinceMs = nowMs;
+    this.#lastMs = nowMs;
+  }
+
+  /** Returns the gateways whose beat has stayed the same for the whole lease. */
+  async #readSilent(): Promise<OtherBeat[]> {
+    const others = await this.#holder.sql.all<OtherBeat>(
+      `SELECT n.slot, n.epoch, b.at::text AS at FROM node n JOIN node_beat b ON b.slot = n.slot
+       WHERE NOT n.released AND n.slot <> @slot`,
+      { slot: this.#parts.claim.slot },
+    );
+    const nowMs = monotonicMs();
+    for (const other of others) {
+      const seen = this.#seen.get(other.slot);
+      if (seen?.epoch !== other.epoch || seen.at !== other.at) this.#seen.set(other.slot, { ...other, sinceMs: nowMs });
+    }
+    if (nowMs - this.#steadySinceMs < LEASE) return [];
+    return others.filter(({ slot }) => nowMs - (this.#seen.get(slot)?.sinceMs ?? nowMs) >= LEASE);
+  }
+
+  /** Opens the connection again, and takes the slot's lock again, which shows that this process is connected. */
+  async #reconnect(): Promise<void> {
+    const { connections, claim } = this.#parts;
+    void this.#holder.client.end().catch(() => undefined);
+    this.#holder = await connections.open();
+    claim.holder = this.#holder;
+    await lockSlot(this.#holder, claim.slot);
+  }
+}

@@ -1,0 +1,244 @@
+/**
+ * Claims and releases of locks in the database. A claim is a read, which says who owns the part and whether that epoch
+ * still is a gateway's, and then a write that changes the row only if it is as it was read. What the write compares are
+ * constants: a write that waited for the row sees the row's new values, but whatever else it looked up would be old. An
+ * epoch that has ended never returns, so "its epoch is no gateway's" stays true.
+ */
+import { monotonicMs, Seconds, systemClock } from '../../../../proto/clock.js';
+import type { Source } from '../../../../proto/wire/ping.js';
+import type { AdoptedPart, Claim, LockOwnership, LockPart } from '../../contract/slots/ownership.js';
+import type { Claim as SlotClaim } from '../node-claim.js';
+import type { Sql } from '../sql.js';
+import type { Writes } from '../writes.js';
+import { OwnParts, partKey } from './own-parts.js';
+
+/** How long a claim waits for the owner's release, and how often it looks. */
+const RELEASE_LIMIT = Seconds(2);
+const LOOK_INTERVAL = Seconds(0.1);
+/** How many parts one statement claims. */
+const MAX_CLAIMED_AT_ONCE = 500;
+
+/** A part's row, as it was read; without an owner `slot` is null. */
+interface SeenOwner extends LockPart {
+  readonly slot: number | null;
+  readonly epoch: number | null;
+  readonly released: boolean | null;
+  /** Whether the epoch is a gateway's. */
+  readonly live: boolean;
+  /** When the epoch's gateway last ran, if it has ended, ms since the epoch. */
+  readonly last_ran_ms: number | null;
+}
+
+interface WaitingClaim {
+  readonly part: LockPart;
+  readonly untilMs: number;
+  readonly resolve: (claim: Claim) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const REFUSED: Claim = Object.freeze({ isGranted: false });
+
+export interface LockClaimsParts {
+  readonly sql: Sql;
+  readonly writes: Pick<Writes, 'run'>;
+  readonly claim: Pick<SlotClaim, 'slot' | 'epoch'>;
+  /** Called before a part is this gateway's: what is remembered of its log is from before. */
+  readonly onClaim: (deviceIds: readonly number[]) => void;
+}
+
+export class LockClaims implements LockOwnership {
+  readonly isSole = false;
+  readonly #parts: LockClaimsParts;
+  readonly #own = new OwnParts();
+  /** Parts whose release may be stored or not: nobody owns them until this epoch ends. */
+  readonly #doubtful = new Set<string>();
+  readonly #waiting: WaitingClaim[] = [];
+  #isRunning = false;
+  #onWish: (part: LockPart) => void = () => undefined;
+
+  constructor(parts: LockClaimsParts) {
+    this.#parts = parts;
+  }
+
+  owns(deviceId: number, source: Source): boolean {
+    return this.#own.has(deviceId, source);
+  }
+
+  onWish(listener: (part: LockPart) => void): void {
+    this.#onWish = listener;
+  }
+
+  claim(part: LockPart): Promise<Claim> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ part, untilMs: monotonicMs() + RELEASE_LIMIT, resolve, reject });
+      void this.#run();
+    });
+  }
+
+  async adopt(limit: number): Promise<readonly AdoptedPart[]> {
+    const seen = await this.#parts.sql.all<SeenOwner>(
+      `SELECT o.device_id AS "deviceId", o.source, o.slot, o.epoch, o.released, false AS live, e.last_ran_ms
+       FROM ended_epoch e JOIN device_owner o ON o.epoch = e.epoch LIMIT @limit`,
+      { limit },
+    );
+    const taken = await this.#take(seen);
+    return seen
+      .filter((each) => taken.has(partKey(each)))
+      .map((each) => ({ deviceId: each.deviceId, source: each.source, unheardSinceMs: unheardSince(each) }));
+  }
+
+  async release(parts: readonly LockPart[]): Promise<void> {
+    const { writes, claim } = this.#parts;
+    for (const part of parts) this.#own.delete(part);
+    try {
+      await writes.run('release locks', async (sql) => {
+        const values = { ...columnsOf(parts), slot: claim.slot, epoch: claim.epoch };
+        await sql.run(
+          `UPDATE device_owner o SET released = true
+           FROM unnest(@devices::bigint[], @sources::text[]) AS t (device_id, source)
+           WHERE o.device_id = t.device_id AND o.source = t.source AND o.slot = @slot AND o.epoch = @epoch`,
+          values,
+        );
+        await sql.run(
+          `DELETE FROM release_wish w USING unnest(@devices::bigint[], @sources::text[]) AS t (device_id, source)
+           WHERE w.device_id = t.device_id AND w.source = t.source AND w.asked_epoch = @epoch`,
+          values,
+        );
+      });
+    } catch (error) {
+      for (const part of parts) this.#doubtful.add(partKey(part));
+      throw error;
+    }
+  }
+
+  /** Looks for wishes of other gateways, and passes them on. */
+  async lookForWishes(): Promise<void> {
+    const { slot, epoch } = this.#parts.claim;
+    const wishes = await this.#parts.sql.all<LockPart>(
+      `SELECT device_id AS "deviceId", source FROM release_wish
+       WHERE asked_slot = @slot AND asked_epoch = @epoch AND at > clock_timestamp() - @limit * interval '1 ms'`,
+      { slot, epoch, limit: RELEASE_LIMIT },
+    );
+    for (const { deviceId, source } of wishes) this.#onWish({ deviceId, source });
+  }
+
+  async #run(): Promise<void> {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    // What the same turn of the event loop claims is claimed together.
+    await Promise.resolve();
+    while (this.#waiting.length > 0) await this.#claimAll(this.#waiting.splice(0, MAX_CLAIMED_AT_ONCE));
+    this.#isRunning = false;
+  }
+
+  async #claimAll(claims: readonly WaitingClaim[]): Promise<void> {
+    try {
+      const seen = await this.#readOwners(claims.map(({ part }) => part));
+      const byKey = new Map(seen.map((each) => [partKey(each), each]));
+      const taken = await this.#take(seen.filter((each) => this.#mayTake(each)));
+      const held = claims.filter(({ part }) => !taken.has(partKey(part)));
+      for (const { part, resolve } of claims) {
+        const owner = byKey.get(partKey(part));
+        if (taken.has(partKey(part)))
+          resolve({ isGranted: true, unheardSinceMs: owner === undefined ? null : unheardSince(owner) });
+      }
+      await this.#ask(held.flatMap(({ part }) => byKey.get(partKey(part)) ?? []));
+      this.#lookAgain(held);
+    } catch (error) {
+      for (const { reject } of claims) reject(error);
+    }
+  }
+
+  async #readOwners(parts: readonly LockPart[]): Promise<SeenOwner[]> {
+    return await this.#parts.sql.all<SeenOwner>(
+      `SELECT t.device_id AS "deviceId", t.source, o.slot, o.epoch, o.released, n.slot IS NOT NULL AS live,
+         e.last_ran_ms
+       FROM (SELECT DISTINCT * FROM unnest(@devices::bigint[], @sources::text[]) AS k (device_id, source)) t
+       LEFT JOIN device_owner o ON o.device_id = t.device_id AND o.source = t.source
+       LEFT JOIN node n ON n.slot = o.slot AND n.epoch = o.epoch
+       LEFT JOIN ended_epoch e ON e.epoch = o.epoch`,
+      columnsOf(parts),
+    );
+  }
+
+  #mayTake(seen: SeenOwner): boolean {
+    if (this.#doubtful.has(partKey(seen))) return false;
+    return seen.slot === null || seen.released === true || !seen.live || this.#isMine(seen);
+  }
+
+  /** The row says so; its claim's answer may have been lost. */
+  #isMine({ slot, epoch }: SeenOwner): boolean {
+    return slot === this.#parts.claim.slot && epoch === this.#parts.claim.epoch;
+  }
+
+  /** Takes the parts whose rows are still as they were read. Returns the keys of those that are this gateway's now. */
+  async #take(seen: readonly SeenOwner[]): Promise<ReadonlySet<string>> {
+    if (seen.length === 0) return new Set();
+    const { writes, claim, onClaim } = this.#parts;
+    const rows = await writes.run('claim locks', (sql) =>
+      sql.all<LockPart>(TAKE, {
+        ...columnsOf(seen),
+        slots: seen.map(({ slot }) => slot),
+        epochs: seen.map(({ epoch }) => epoch),
+        released: seen.map((each) => each.released),
+        slot: claim.slot,
+        epoch: claim.epoch,
+      }),
+    );
+    // Before they are owned: an uplink of theirs may be stored from then on.
+    onClaim(rows.map(({ deviceId }) => deviceId));
+    for (const row of rows) this.#own.add(row);
+    return new Set(rows.map(partKey));
+  }
+
+  /** Asks the owners to release parts. */
+  async #ask(owners: readonly SeenOwner[]): Promise<void> {
+    const asked = owners.filter(({ slot, live, released }) => slot !== null && live && released === false);
+    if (asked.length === 0) return;
+    await this.#parts.writes.run('ask for locks', (sql) =>
+      sql.run(
+        `INSERT INTO release_wish (device_id, source, asked_slot, asked_epoch, at)
+         SELECT t.device_id, t.source, t.slot, t.epoch, clock_timestamp()
+         FROM unnest(@devices::bigint[], @sources::text[], @slots::bigint[], @epochs::bigint[])
+           AS t (device_id, source, slot, epoch) ORDER BY t.device_id, t.source
+         ON CONFLICT (device_id, source) DO UPDATE SET
+           asked_slot = excluded.asked_slot, asked_epoch = excluded.asked_epoch, at = excluded.at`,
+        { ...columnsOf(asked), slots: asked.map(({ slot }) => slot), epochs: asked.map(({ epoch }) => epoch) },
+      ),
+    );
+  }
+
+  #lookAgain(held: readonly WaitingClaim[]): void {
+    const patient = held.filter(({ untilMs }) => monotonicMs() < untilMs);
+    for (const { resolve } of held.filter((each) => !patient.includes(each))) resolve(REFUSED);
+    if (patient.length === 0) return;
+    systemClock.after(LOOK_INTERVAL, () => {
+      this.#waiting.push(...patient);
+      void this.#run();
+    });
+  }
+}
+
+/** The write of a claim, in a transaction behind the fence. */
+const TAKE = `WITH t AS (
+    SELECT * FROM unnest(@devices::bigint[], @sources::text[], @slots::bigint[], @epochs::bigint[],
+      @released::boolean[]) AS t (device_id, source, slot, epoch, released)),
+  i AS (
+    INSERT INTO device_owner (device_id, source, slot, epoch, released)
+    SELECT device_id, source, @slot, @epoch, false FROM t WHERE slot IS NULL ORDER BY device_id, source
+    ON CONFLICT DO NOTHING RETURNING device_id, source),
+  u AS (
+    UPDATE device_owner o SET slot = @slot, epoch = @epoch, released = false FROM t
+    WHERE o.device_id = t.device_id AND o.source = t.source
+      AND o.slot = t.slot AND o.epoch = t.epoch AND o.released = t.released
+    RETURNING o.device_id, o.source)
+  SELECT device_id AS "deviceId", source FROM i UNION ALL SELECT device_id, source FROM u`;
+
+function columnsOf(parts: readonly LockPart[]): { readonly devices: number[]; readonly sources: Source[] } {
+  return { devices: parts.map(({ deviceId }) => deviceId), sources: parts.map(({ source }) => source) };
+}
+
+/** Since when nobody certainly heard the part; null if its owner released it, or it had none. */
+function unheardSince({ slot, released, live, last_ran_ms: lastRanMs }: SeenOwner): number | null {
+  return slot === null || released === true || live ? null : lastRanMs;
+}

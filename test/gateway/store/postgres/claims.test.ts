@@ -1,0 +1,174 @@
+/** Claims in a database that several gateways share: one owner of each lock, URL and duty at a time. */
+import pg from 'pg';
+import t from 'tap';
+import type { GrantedClaim, LockPart } from '../../../../gateway/store/contract/slots/ownership.js';
+import type { Store } from '../../../../gateway/store/contract/store.js';
+import { STEPS } from '../../../../gateway/store/postgres/migrations.js';
+import { openPostgresStore } from '../../../../gateway/store/postgres/open-postgres-store.js';
+import { postgresMissing } from '../../../helpers/store/postgres/server.js';
+import { TestDatabases } from '../../../helpers/store/postgres/test-database.js';
+import { type Teardown, tempFolder } from '../../../helpers/store/temp-folder.js';
+import { commit, HASH, MAC, uplink } from '../contract/contract-store.js';
+
+t.setTimeout(170_000);
+const options = { skip: postgresMissing ?? false };
+const databases = new TestDatabases(t);
+const LOCK: LockPart = { deviceId: 1, source: 'lock' };
+const PHONES: LockPart = { deviceId: 1, source: 'phone' };
+const GRANTED: GrantedClaim = { isGranted: true, unheardSinceMs: null };
+
+/** Two gateways' stores on one new database with a lock. */
+async function openTwo(test: Teardown): Promise<{ one: Store; other: Store; folder: string }> {
+  const folder = tempFolder(test);
+  const open = async (): Promise<Store> => {
+    const store = await databases.open(folder, { isShared: true });
+    test.teardown(() => store.close().catch(() => undefined));
+    return store;
+  };
+  const [one, other] = [await open(), await open()];
+  await one.addMerchant('Amber', 5);
+  await one.addDevice({ mac: MAC, merchant: 'Amber', simulated: true, secretHash: HASH, nowMs: 6 });
+  return { one, other, folder };
+}
+
+/** Gives parts away as soon as they are wished for. */
+function giveAway({ ownership: { locks } }: Store): void {
+  locks.onWish((part) => {
+    if (locks.owns(part.deviceId, part.source)) void locks.release([part]);
+  });
+}
+
+/** Runs a statement in the database that a folder stands for. */
+async function query(folder: string, statement: string): Promise<Record<string, unknown>[]> {
+  const name = new URL(await databases.urlOf(folder)).pathname.slice(1);
+  return await (await databases.server()).query(name, statement);
+}
+
+t.test('a lock has one owner, who gives it away when asked; its phones are owned apart', options, async (t) => {
+  const { one, other } = await openTwo(t);
+  t.notSame(one.ownership.slot, other.ownership.slot);
+  t.same(await one.ownership.locks.claim(LOCK), GRANTED);
+  t.same(await one.ownership.locks.claim(LOCK), GRANTED, 'again');
+  t.same(await other.ownership.locks.claim(PHONES), GRANTED);
+  t.same(await other.ownership.locks.claim(LOCK), { isGranted: false }, 'its owner does not answer');
+  t.ok(one.ownership.locks.owns(1, 'lock') && !one.ownership.locks.owns(1, 'phone'));
+  t.ok(other.ownership.locks.owns(1, 'phone') && !other.ownership.locks.owns(1, 'lock'));
+  giveAway(one);
+  t.same(await other.ownership.locks.claim(LOCK), GRANTED);
+  t.ok(other.ownership.locks.owns(1, 'lock') && !one.ownership.locks.owns(1, 'lock'));
+});
+
+t.test('of two gateways that claim the same locks at the same time, one gets each', options, async (t) => {
+  const { one, other, folder } = await openTwo(t);
+  const parts = Array.from({ length: 60 }, (_, index): LockPart => ({ deviceId: index + 1, source: 'lock' }));
+  // Of a third of them nobody was the owner, of a third somebody who is gone, and a third was released.
+  await query(
+    folder,
+    `INSERT INTO device_owner SELECT n, 'lock', 63, 7, n > 40 FROM generate_series(21, 60) AS n;
+     INSERT INTO ended_epoch (epoch, slot, last_ran_ms) VALUES (7, 63, 1234)`,
+  );
+  const claimAll = ({ ownership: { locks } }: Store) => Promise.all(parts.map((part) => locks.claim(part)));
+  const claims = await Promise.all([claimAll(one), claimAll(other)]);
+  for (const [index, { deviceId }] of parts.entries()) {
+    const owners = [one, other].filter((store) => store.ownership.locks.owns(deviceId, 'lock'));
+    t.equal(owners.length, 1, `lock ${deviceId}`);
+    const granted = claims.flatMap((each) => (each[index]?.isGranted ? [each[index] as GrantedClaim] : []));
+    const unheardSinceMs = deviceId > 20 && deviceId <= 40 ? 1234 : null;
+    t.same(granted, [{ isGranted: true, unheardSinceMs }]);
+  }
+});
+
+t.test('who serves a lock again knows what the other stored for it, and continues its ids', options, async (t) => {
+  const { one, other, folder } = await openTwo(t);
+  for (const store of [one, other]) giveAway(store);
+  const locks = ({ ownership }: Store) => ownership.locks;
+  await locks(one).claim(LOCK);
+  await one.append(commit(uplink(1)));
+  await locks(other).claim(LOCK);
+  await other.append({ ...commit(uplink(1), uplink(2)), states: new Map([[1, '{}']]) });
+  await locks(one).claim(LOCK);
+  t.match(await one.append(commit(uplink(2), uplink(3))), { repeatedUplinks: [0] });
+  const rows = await query(folder, 'SELECT slot::int AS slot, sequence::int AS sequence FROM uplink ORDER BY id');
+  t.same(
+    rows.map(({ sequence }) => sequence),
+    [1, 2, 3],
+  );
+  t.same(
+    rows.map(({ slot }) => slot),
+    [one, other, one].map(({ ownership }) => ownership.slot),
+  );
+});
+
+t.test('what a gateway owned is adopted once its epoch has ended, and it stores nothing more', options, async (t) => {
+  const { one, other, folder } = await openTwo(t);
+  await one.ownership.locks.claim(LOCK);
+  t.same(await other.ownership.locks.adopt(10), [], 'the owner runs');
+  await query(
+    folder,
+    `INSERT INTO ended_epoch SELECT epoch, slot, 77 FROM node WHERE slot = ${one.ownership.slot};
+     UPDATE node SET epoch = 8, released = true WHERE slot = ${one.ownership.slot}`,
+  );
+  t.same(await other.ownership.locks.adopt(10), [{ ...LOCK, unheardSinceMs: 77 }]);
+  t.same(await other.ownership.locks.adopt(10), []);
+  const isFenced = { name: 'StoreFailure', kind: 'fenced' };
+  await t.rejects(one.append(commit(uplink(1))), isFenced);
+  await t.rejects(one.ownership.locks.claim(PHONES), isFenced);
+});
+
+t.test('a URL has one owner, whose progress is refused once somebody changed the URL', options, async (t) => {
+  const { one, other } = await openTwo(t);
+  await one.ownership.locks.claim(LOCK);
+  await one.append(commit(uplink(1)));
+  const secretSealed = Buffer.from('s');
+  const url = { merchant: 'Amber', url: 'http://a/', headersSealed: {}, secretSealed, nowMs: 7 };
+  const { id: urlId } = await other.addWebhookUrl(url as never);
+  t.same(await one.ownership.urls.claim([urlId]), [urlId]);
+  t.same(await other.ownership.urls.claim([urlId]), []);
+  const progress = [{ urlId, attempts: [] }];
+  t.same(await one.recordProgress(progress), { refusedUrlIds: [urlId] }, 'its worker must read it first');
+  await one.webhooks.find(urlId);
+  t.same(await one.recordProgress(progress), { refusedUrlIds: [] });
+  await other.webhooks.find(urlId);
+  t.same(await other.recordProgress(progress), { refusedUrlIds: [urlId] }, 'another gateway has it');
+  await other.webhooks.change(urlId, { ordered: true });
+  t.same(await one.recordProgress(progress), { refusedUrlIds: [urlId] }, 'it was changed');
+  await one.webhooks.find(urlId);
+  t.same(await one.recordProgress(progress), { refusedUrlIds: [] });
+  await one.ownership.urls.release([urlId]);
+  t.same(await other.ownership.urls.claim([urlId]), [urlId]);
+});
+
+t.test('duties pass on when their gateway stops', options, async (t) => {
+  const { one, other } = await openTwo(t);
+  t.ok(one.ownership.duties.holds('retention') && !other.ownership.duties.holds('retention'));
+  const gained = new Promise<string>((resolve) => other.ownership.duties.onGain(resolve));
+  await one.close();
+  t.type(await gained, 'string');
+});
+
+t.test('a gateway that has the database to itself excludes others, and they exclude it', options, async (t) => {
+  const { one, other, folder } = await openTwo(t);
+  const url = await databases.urlOf(folder);
+  await t.rejects(openPostgresStore(url), { code: 'data-in-use' });
+  await one.close();
+  await t.rejects(openPostgresStore(url), { code: 'data-in-use' });
+  await other.close();
+  const alone = await openPostgresStore(url);
+  await t.rejects(openPostgresStore(url, { isShared: true }), { code: 'data-in-use' });
+  await alone.close();
+});
+
+t.test('a database of the first schema is brought to this one, with its data', options, async (t) => {
+  const url = await (await databases.server()).createDatabase();
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query('CREATE TABLE lockgate_migration (name text PRIMARY KEY, applied_at timestamptz DEFAULT now())');
+  await client.query(STEPS[0]?.sql ?? '');
+  await client.query(`INSERT INTO lockgate_migration (name) VALUES ('${STEPS[0]?.name}')`);
+  await client.query(`INSERT INTO merchant (name, created_at_ms) VALUES ('Amber', 5)`);
+  await client.end();
+  const store = await openPostgresStore(url, { isShared: true });
+  t.teardown(() => store.close());
+  t.match(await store.listMerchants(), [{ name: 'Amber' }]);
+  t.same(await store.ownership.locks.claim(LOCK), GRANTED);
+});

@@ -1,0 +1,179 @@
+/**
+ * A run of two gateways on one database: locks connect to either, move between them, and one gateway is killed. After
+ * it the run compares the diaries of locks and merchant, and reads the log.
+ */
+import { copyFileSync } from 'node:fs';
+import path from 'node:path';
+import { monotonicMs } from '../../../proto/clock.js';
+import { ChangeSignal } from '../clocks/change-signal.js';
+import { GatewayChild } from '../gateway/gateway-child.js';
+import { SeededChance } from '../pair/seeded-chance.js';
+import { readLogFaults } from '../store/postgres/log-faults.js';
+import type { PostgresServer } from '../store/postgres/server.js';
+import { type Teardown, tempFolder } from '../store/temp-folder.js';
+import { checkDeliveries, type Finding } from './delivery-check.js';
+import { DiaryLock } from './diary-lock.js';
+import { DiaryMerchant } from './diary-merchant.js';
+import type { SabotageName } from './sabotage.js';
+
+type Test = Teardown & { comment(line: string): void };
+
+export interface TwoGatewaysOptions {
+  readonly seed: number;
+  readonly locks: number;
+  /** How often half of the locks move to the other gateway, before one gateway is killed. */
+  readonly moves: number;
+  /** How many uplinks of all locks are acknowledged between two moves. */
+  readonly ackedPerMove: number;
+  readonly sabotage?: SabotageName;
+}
+
+export interface TwoGatewaysResult {
+  readonly findings: readonly Finding[];
+  /** Names that are in the log twice, or out of order. */
+  readonly logFaults: readonly string[];
+  /** Webhooks that did not verify. */
+  readonly invalid: readonly string[];
+  /** What the gateway that was not killed wrote to stderr. */
+  readonly errorLines: readonly string[];
+  /** The longest time from the kill to a lock's next acknowledgement, ms. */
+  readonly takeoverMs: number;
+}
+
+const PHASE_SECONDS = 60;
+const FIRST_MAC = 0xa4c138000001;
+
+interface MovingLock {
+  readonly diary: DiaryLock;
+  gateway: number;
+}
+
+export class TwoGateways {
+  readonly #options: TwoGatewaysOptions;
+  readonly #chance: SeededChance;
+  readonly #signal = new ChangeSignal();
+  readonly #gateways: GatewayChild[] = [];
+  readonly #locks: MovingLock[] = [];
+  #merchant!: DiaryMerchant;
+  #database = '';
+
+  private constructor(options: TwoGatewaysOptions) {
+    this.#options = options;
+    this.#chance = new SeededChance(options.seed);
+  }
+
+  static async run(test: Test, server: PostgresServer, options: TwoGatewaysOptions): Promise<TwoGatewaysResult> {
+    const run = new TwoGateways(options);
+    await run.#start(test, await server.createDatabase());
+    for (let move = 1; move <= options.moves; move += 1) await run.#move();
+    test.comment(`${run.#acked()} acknowledged after ${options.moves} moves`);
+    const takeoverMs = await run.#killFirst();
+    test.comment(`all locks of the killed gateway were served again after ${Math.round(takeoverMs)} ms`);
+    await run.#drain();
+    test.comment(`drained: ${run.#acked()} acknowledged, ${run.#merchant.accepted} delivered`);
+    const diaries = run.#locks.map(({ diary: { mac, acked } }) => ({ mac, acked, unacked: [] }));
+    return {
+      findings: checkDeliveries(diaries, run.#merchant.arrivals, 1),
+      logFaults: await readLogFaults(server, run.#database),
+      invalid: run.#merchant.invalid,
+      errorLines: run.#gateways[1]?.errorLines ?? [],
+      takeoverMs,
+    };
+  }
+
+  async #start(test: Test, store: string): Promise<void> {
+    const onLine = (): void => this.#signal.notify();
+    this.#database = new URL(store).pathname.slice(1);
+    const chance = new SeededChance(this.#chance.between(0, 2 ** 31));
+    this.#merchant = await DiaryMerchant.start({ chance, faultShare: 0, maxAnswerMs: 3, onLine });
+    test.teardown(() => this.#merchant.close());
+    const { sabotage } = this.#options;
+    for (let index = 0; index < 2; index += 1) {
+      const data = tempFolder(test);
+      const gateway = await GatewayChild.create(test, { sabotage, data, store, isShared: true });
+      const [first] = this.#gateways;
+      // All gateways on a database have its key.
+      if (first !== undefined) copyFileSync(path.join(first.options.data, 'key'), path.join(data, 'key'));
+      await gateway.start();
+      this.#gateways.push(gateway);
+      if (index === 0) await this.#provision(gateway);
+    }
+    test.teardown(() => {
+      for (const { diary } of this.#locks) diary.cut();
+    });
+    for (const { diary } of this.#locks) diary.allowConnections();
+  }
+
+  async #provision(gateway: GatewayChild): Promise<void> {
+    await gateway.post('/merchants', { name: 'Amber' });
+    this.#merchant.verifyWith(await gateway.addWebhook(this.#merchant.url));
+    for (let index = 0; index < this.#options.locks; index += 1) {
+      const mac = (FIRST_MAC + index).toString(16).toUpperCase();
+      const secret = await gateway.addLock(mac);
+      const lock: { gateway: number; diary?: DiaryLock } = { gateway: index % 2 };
+      const diary = new DiaryLock({
+        ...{ mac, secret, maxUnacked: 3, mayCreateUplinks: () => this.#mayCreate() },
+        chance: new SeededChance(this.#chance.between(0, 2 ** 31)),
+        port: () => (this.#gateways[lock.gateway] as GatewayChild).mqttPort,
+        onLine: () => this.#signal.notify(),
+      });
+      this.#locks.push(Object.assign(lock, { diary }));
+    }
+  }
+
+  /** Not while the merchant is far behind. */
+  #mayCreate(): boolean {
+    return this.#acked() - this.#merchant.accepted < 300;
+  }
+
+  #acked(): number {
+    return this.#locks.reduce((sum, { diary }) => sum + diary.acked.length, 0);
+  }
+
+  async #waitUntil(isDone: () => boolean, what: string): Promise<void> {
+    await this.#signal.waitUntil(isDone, PHASE_SECONDS, () => what);
+  }
+
+  /** Half of the locks lose their connections and connect to the other gateway. */
+  async #move(): Promise<void> {
+    const target = this.#acked() + this.#options.ackedPerMove;
+    await this.#waitUntil(() => this.#acked() >= target, `${target} acknowledged uplinks, ${this.#acked()} are`);
+    const moved = this.#locks.filter(() => this.#chance.next() < 0.5);
+    for (const lock of moved) {
+      lock.diary.cut();
+      lock.gateway = 1 - lock.gateway;
+      lock.diary.allowConnections();
+    }
+    await this.#progressOf(moved);
+  }
+
+  /** Waits until each of these locks got another acknowledgement. */
+  async #progressOf(locks: readonly MovingLock[]): Promise<void> {
+    const before = new Map(locks.map(({ diary }) => [diary, diary.acked.length]));
+    const late = () => [...before].filter(([diary, count]) => diary.acked.length <= count);
+    const isDone = (): boolean => {
+      for (const [diary] of late()) diary.createUplinks();
+      return late().length === 0;
+    };
+    await this.#waitUntil(isDone, 'an acknowledgement of each lock that moved');
+  }
+
+  /** Kills the gateway that started first, which also delivers; its locks try the other one. */
+  async #killFirst(): Promise<number> {
+    await (this.#gateways[0] as GatewayChild).kill();
+    const startMs = monotonicMs();
+    const orphans = this.#locks.filter(({ gateway }) => gateway === 0);
+    for (const lock of orphans) lock.gateway = 1;
+    await this.#progressOf(orphans);
+    return monotonicMs() - startMs;
+  }
+
+  async #drain(): Promise<void> {
+    for (const { diary } of this.#locks) diary.stopCreating();
+    const isAcked = (): boolean => this.#locks.every(({ diary }) => diary.unackedCount === 0);
+    await this.#waitUntil(isAcked, 'an acknowledgement of every uplink');
+    const hasAll = (): boolean => this.#merchant.accepted >= this.#acked();
+    await this.#signal.waitUntilOrStalled(hasAll, () => this.#merchant.arrivals.length, 15);
+    await (this.#gateways[1] as GatewayChild).stop(PHASE_SECONDS);
+  }
+}
