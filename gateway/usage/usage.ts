@@ -85,14 +85,18 @@ export class Usage {
 
   /** Stores all counts up to now. Rejects if the store fails; the counts are then stored with the next call. */
   store(): Promise<void> {
+    return this.#store('all');
+  }
+
+  #store(connections: 'all' | 'active'): Promise<void> {
     // Calls run one after the other: when this one resolves, no earlier call is still storing counts.
-    const result = this.#storing.then(() => this.#storeCounted());
+    const result = this.#storing.then(() => this.#storeCounted(connections));
     this.#storing = result.catch(() => undefined);
     return result;
   }
 
-  async #storeCounted(): Promise<void> {
-    const deltas = this.meter.take();
+  async #storeCounted(connections: 'all' | 'active'): Promise<void> {
+    const deltas = this.meter.take(connections);
     // A month that has ended never returns, even if the clock is set back.
     const throughMs = Math.max(this.#parts.clock.now(), monthEndMs(this.#lastEnded()));
     const batchSize = Math.max(BATCH_LOCKS, Math.ceil(deltas.length / MAX_BATCHES));
@@ -105,18 +109,18 @@ export class Usage {
       }
     }
     // The store has all counts of this gateway up to that time.
-    this.#parts.store.usage.noteCounted(throughMs);
+    if (connections === 'all') this.#parts.store.usage.noteCounted(throughMs);
   }
 
-  /** The usage up to now. */
+  /** The usage up to now; of connections without a message since the last second, up to then. */
   async read(filter: UsageFilter): Promise<UsageRow[]> {
-    await this.store();
+    await this.#store('active');
     return await this.#parts.store.usage.read(filter);
   }
 
-  /** A page of a merchant's usage of a month, up to now. */
+  /** A page of a merchant's usage of a month, up to the same time as {@link read}. */
   async readPage(page: UsagePage): Promise<UsageRow[]> {
-    await this.store();
+    await this.#store('active');
     return await this.#parts.store.usage.readPage(page);
   }
 

@@ -10,10 +10,10 @@ import type { Device } from '../../store/contract/devices/device.js';
 import { KeptOrders } from './kept-orders.js';
 import { type ListedLock, type LockStates, listedLock } from './listed-lock.js';
 import { indexAfter, type LockDirectory } from './lock-directory.js';
-import { type LockFilter, lockMatcher } from './lock-filter.js';
-import { type LockOrder, type Place, placeComparer, placeOf, type SortKey } from './lock-order.js';
+import { deviceMatcher, type LockFilter, stateMatcher } from './lock-filter.js';
+import { type LockOrder, type Place, placeComparer, type SortKey, sortValue } from './lock-order.js';
+import { OrderGroups } from './order-groups.js';
 import type { ReadTurns } from './read-turns.js';
-import { sortInTurns } from './sort-in-turns.js';
 
 /** Number of locks that are looked at in one slice, which takes some 2 ms. */
 const LOCKS_PER_SLICE = 2_000;
@@ -56,11 +56,6 @@ interface PageRead {
   rows: number;
 }
 
-/** A lock while an order is being computed. */
-interface OrderedLock extends Place {
-  readonly deviceId: number;
-}
-
 export class LockList {
   readonly #parts: LockListParts;
   readonly #orders = new KeptOrders();
@@ -93,9 +88,8 @@ export class LockList {
     const keptOrder = after === undefined ? undefined : this.#keptOrder(listKey, after);
     if (after !== undefined && keptOrder !== undefined)
       return await this.#pageOfOrder(read, { deviceIds: keptOrder, id: after.orderId, offset: after.offset });
-    const ordered = await this.#orderNow(read, after);
-    const deviceIds = Uint32Array.from(ordered, ({ deviceId }) => deviceId);
-    const id = ordered.length > read.limit ? this.#orders.keep(listKey, deviceIds) : null;
+    const deviceIds = await this.#orderNow(read, after);
+    const id = deviceIds.length > read.limit ? this.#orders.keep(listKey, deviceIds) : null;
     return await this.#pageOfOrder(read, { deviceIds, id, offset: 0 });
   }
 
@@ -122,7 +116,8 @@ export class LockList {
   async *#matching(read: PageRead, afterMac: Mac | undefined): AsyncGenerator<ListedLock[]> {
     const { directory, states, clock, turns } = this.#parts;
     const { filter } = read.query;
-    const passes = lockMatcher(filter);
+    const isWanted = deviceMatcher(filter);
+    const hasWantedState = stateMatcher(filter);
     const devices = directory.locks(filter.merchantId);
     let index = afterMac === undefined ? 0 : indexAfter(devices, afterMac);
     // The first slice is as small as the page, which most often needs no other; one more lock shows whether a page
@@ -133,27 +128,28 @@ export class LockList {
       const nowMs = clock.now();
       index += slice.length;
       read.rows += slice.length;
-      yield slice.map((device) => listedLock(device, states, nowMs)).filter(passes);
+      const wanted = slice.filter(isWanted);
+      yield wanted.map((device) => listedLock(device, states, nowMs)).filter(hasWantedState);
     }
   }
 
-  /** A lock's place. Locks of closed merchants come last where trouble comes first: they can't connect. */
-  #placeOf(lock: ListedLock, key: SortKey): Place {
-    const { mac } = lock.device;
-    return key === 'trouble' && this.#parts.isClosed(mac) ? { value: TROUBLES.length, mac } : placeOf(lock, key);
+  /** What a lock is sorted by. Locks of closed merchants come last where trouble comes first: they can't connect. */
+  #valueOf(lock: ListedLock, key: SortKey): Place['value'] {
+    return key === 'trouble' && this.#parts.isClosed(lock.device.mac) ? TROUBLES.length : sortValue(lock, key);
   }
 
-  /** The locks that pass the filter, in the present order; if a place is given, only the locks after it. */
-  async #orderNow(read: PageRead, after: Place | undefined): Promise<readonly OrderedLock[]> {
+  /** The ids of the locks that pass the filter, in the present order; if a place is given, only the locks after it. */
+  async #orderNow(read: PageRead, after: Place | undefined): Promise<Uint32Array> {
     const { order } = read.query;
     const compare = placeComparer(order);
-    const unsorted: OrderedLock[] = [];
+    const groups = new OrderGroups(order);
     for await (const locks of this.#matching(read, undefined))
       for (const lock of locks) {
-        const place = this.#placeOf(lock, order.key);
-        if (after === undefined || compare(place, after) > 0) unsorted.push({ ...place, deviceId: lock.device.id });
+        const { id, mac } = lock.device;
+        const value = this.#valueOf(lock, order.key);
+        if (after === undefined || compare({ value, mac }, after) > 0) groups.add(value, id);
       }
-    return await sortInTurns(unsorted, compare, this.#parts.turns, read.signal);
+    return await groups.sorted(this.#parts.turns, read.signal);
   }
 
   /** A page of an order. Locks that were removed or moved to another merchant since then are left out. */
@@ -180,6 +176,7 @@ export class LockList {
     const last = locks.at(-1);
     const { rows } = read;
     if (last === undefined || position >= deviceIds.length) return { locks, next: null, rows };
-    return { locks, next: { ...this.#placeOf(last, order.key), orderId: id, offset: position }, rows };
+    const { mac } = last.device;
+    return { locks, next: { value: this.#valueOf(last, order.key), mac, orderId: id, offset: position }, rows };
   }
 }

@@ -44,13 +44,8 @@ export function troubleOf({ state, presence: { presence }, unjudged }: ListedLoc
 
 const POWER_STATES = POWER_MODEL.states.map(({ state }) => state);
 
-/** A lock's place in the order of `key`. */
-export function placeOf(lock: ListedLock, key: SortKey): Place {
-  const { mac } = lock.device;
-  return { value: sortValue(lock, key), mac };
-}
-
-function sortValue(lock: ListedLock, key: SortKey): Place['value'] {
+/** The value by which an order of `key` sorts a lock; null if the lock has none. */
+export function sortValue(lock: ListedLock, key: SortKey): Place['value'] {
   const { device, state, presence } = lock;
   switch (key) {
     case 'trouble':
@@ -71,16 +66,23 @@ function sortValue(lock: ListedLock, key: SortKey): Place['value'] {
   }
 }
 
-/** Returns a function that compares places, for sorting. A lock without a value comes last in either direction. */
-export function placeComparer({ key, isDescending }: LockOrder): (a: Place, b: Place) => number {
+/** Returns a function that compares values, for sorting. A lock without a value comes last in either direction. */
+export function compareValues(isDescending: boolean): (a: Place['value'], b: Place['value']) => number {
   const sign = isDescending ? -1 : 1;
-  const macSign = key === 'mac' ? sign : 1;
   return (a, b) => {
-    if (a.value !== b.value) {
-      if (a.value === null || b.value === null) return a.value === null ? 1 : -1;
-      return a.value < b.value ? -sign : sign;
-    }
-    if (a.mac === b.mac) return 0;
+    if (a === b) return 0;
+    if (a === null || b === null) return a === null ? 1 : -1;
+    return a < b ? -sign : sign;
+  };
+}
+
+/** Returns a function that compares places: by value, and by MAC where the values are equal. */
+export function placeComparer({ key, isDescending }: LockOrder): (a: Place, b: Place) => number {
+  const compare = compareValues(isDescending);
+  const macSign = key === 'mac' && isDescending ? -1 : 1;
+  return (a, b) => {
+    const byValue = compare(a.value, b.value);
+    if (byValue !== 0 || a.mac === b.mac) return byValue;
     return a.mac < b.mac ? -macSign : macSign;
   };
 }

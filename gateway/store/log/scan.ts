@@ -4,9 +4,10 @@
 import { Days, Seconds } from '../../../proto/clock.js';
 import { decodeUplink } from '../../../proto/wire/codec.js';
 import { UPLINK_KINDS } from '../contract/log/commit.js';
+import type { StoredUplink } from '../contract/log/stored-uplink.js';
 import type { PingFilter, ScannedUplinks } from '../contract/merchants/uplink-scan.js';
 import { FIRST_EVENT_KIND } from '../contract/webhooks/merchant-event.js';
-import { toUplink, type UplinkRow } from './uplink-row.js';
+import type { UplinkRow } from './uplink-row.js';
 
 /** Maximum number of rows that one statement reads. */
 const ROWS_PER_STATEMENT = 500;
@@ -24,10 +25,23 @@ interface ScanTerms {
   readonly maxExamined: number;
 }
 
-/** The state of a scan. */
-export class Scan {
-  readonly rows: UplinkRow[] = [];
+/** What a scan looks at to decide whether it wants an uplink. */
+export type ExaminedRow = Pick<
+  UplinkRow,
+  'id' | 'merchant_id' | 'uplink_kind' | 'bytes' | 'received_at_ms' | 'buffered'
+>;
+
+/** Whether a filter lets all pings pass. */
+export function isUnfiltered(filter: PingFilter): boolean {
+  return Object.values(filter).every((each) => each === undefined);
+}
+
+/** The state of a scan. `Row` is what the engine reads for each uplink that is examined. */
+export class Scan<Row extends ExaminedRow> {
+  readonly rows: Row[] = [];
   readonly #request: ScanTerms;
+  /** How many rows the last statement was to read. */
+  #lastCount = 0;
   #examined = 0;
   #lastId: number | null = null;
   #lastReceivedAtMs = 0;
@@ -44,17 +58,20 @@ export class Scan {
     return this.#isAtEnd || this.rows.length >= limit ? 0 : Math.max(maxExamined - this.#examined, 0);
   }
 
-  /** How many rows the next statement should read: without a filter no more than the scan needs. */
-  get nextCount(): number {
+  /**
+   * How many rows the next statement should read: without a filter no more than the scan needs, with one at first as
+   * many, and then twice as many each time, since few may pass the filter.
+   */
+  takeNextCount(): number {
     const { filter, limit } = this.#request;
-    const needed = Object.values(filter).every((each) => each === undefined)
-      ? limit - this.rows.length
-      : this.remaining;
-    return Math.min(needed, this.remaining, ROWS_PER_STATEMENT);
+    const missing = limit - this.rows.length;
+    const needed = isUnfiltered(filter) ? missing : Math.max(missing, 2 * this.#lastCount);
+    this.#lastCount = Math.min(needed, this.remaining, ROWS_PER_STATEMENT);
+    return this.#lastCount;
   }
 
   /** Examines a row. @param isShown whether it is an event of its lock's merchant */
-  examine(row: UplinkRow, isShown: boolean): void {
+  examine(row: Row, isShown: boolean): void {
     this.#examined += 1;
     this.#lastId = row.id;
     this.#lastReceivedAtMs = row.received_at_ms;
@@ -67,18 +84,20 @@ export class Scan {
     this.#isAtEnd = true;
   }
 
-  result(): ScannedUplinks {
+  /** What was found. @param toUplink reads the rest of a wanted row; undefined if it was deleted meanwhile */
+  result(toUplink: (row: Row) => StoredUplink | undefined): ScannedUplinks {
     const last = { lastId: this.#lastId, lastReceivedAtMs: this.#lastReceivedAtMs, receivedToMs: this.#receivedToMs };
-    return { pings: this.rows.map(toUplink), examined: this.#examined, ...last, isAtEnd: this.#isAtEnd };
+    const pings = this.rows.map(toUplink).filter((ping) => ping !== undefined);
+    return { pings, examined: this.#examined, ...last, isAtEnd: this.#isAtEnd };
   }
 }
 
 /** Whether a row is a ping: neither an acknowledgement (kind 0), nor erased (-1), nor another event for merchants. */
-export function isPing({ uplink_kind: kind }: UplinkRow): boolean {
+export function isPing({ uplink_kind: kind }: ExaminedRow): boolean {
   return kind > 0 && kind < FIRST_EVENT_KIND;
 }
 
-function matches(row: UplinkRow, { types, reasons, fromMs, toMs }: PingFilter): boolean {
+function matches(row: ExaminedRow, { types, reasons, fromMs, toMs }: PingFilter): boolean {
   if (types !== undefined && !types.includes(UPLINK_KINDS[row.uplink_kind] ?? '')) return false;
   // Rules out later pings by their time of receipt, which costs less than to decode them.
   if (toMs !== undefined && row.buffered === 0 && row.received_at_ms - MAX_UNBUFFERED_DELAY > toMs) return false;

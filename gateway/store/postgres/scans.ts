@@ -9,7 +9,7 @@ import type {
   ScanStore,
 } from '../contract/merchants/uplink-scan.js';
 import { isPing, MAX_CLOCK_AHEAD, Scan } from '../log/scan.js';
-import { IS_PING, UPLINK_COLUMNS, type UplinkRow } from '../log/uplink-row.js';
+import { IS_PING, toUplink, UPLINK_COLUMNS, type UplinkRow } from '../log/uplink-row.js';
 import { idIn, positionJson } from './position.js';
 import type { Sql } from './sql.js';
 
@@ -49,10 +49,10 @@ export class Scans implements ScanStore {
 
   async #pings(request: PingScan): Promise<ScannedUplinks> {
     const { deviceId, beforeId = Number.MAX_SAFE_INTEGER, filter } = request;
-    const scan = new Scan(request);
+    const scan = new Scan<OwnedRow>(request);
     const endMs = (filter.fromMs ?? Number.NEGATIVE_INFINITY) - MAX_CLOCK_AHEAD;
     for (let before = beforeId; scan.remaining > 0; ) {
-      const count = scan.nextCount;
+      const count = scan.takeNextCount();
       const rows = await this.#sql.all<OwnedRow>(
         `SELECT ${UPLINK_COLUMNS}, d.merchant_id AS owner_id FROM uplink u JOIN device d ON d.id = u.device_id
          WHERE u.device_id = @deviceId AND u.id < @before ORDER BY u.id DESC LIMIT @count`,
@@ -66,15 +66,15 @@ export class Scans implements ScanStore {
       before = rows.at(-1)?.id ?? before;
       if (rows.length < count && scan.remaining > 0) scan.end();
     }
-    return scan.result();
+    return scan.result(toUplink);
   }
 
   async #events(request: EventScan): Promise<ScannedEvents> {
     const { merchantId, after } = request;
-    const scan = new Scan(request);
+    const scan = new Scan<UplinkRow>(request);
     let end = after;
     while (scan.remaining > 0) {
-      const count = scan.nextCount;
+      const count = scan.takeNextCount();
       const rows = await this.#sql.all<UplinkRow>(
         `SELECT ${UPLINK_COLUMNS} FROM node s CROSS JOIN LATERAL (
            SELECT * FROM uplink u WHERE u.merchant_id = @merchantId AND u.slot = s.slot
@@ -89,7 +89,7 @@ export class Scans implements ScanStore {
       }
       if (rows.length < count && scan.remaining > 0) scan.end();
     }
-    const { lastId: _last, lastReceivedAtMs: _at, ...found } = scan.result();
+    const { lastId: _last, lastReceivedAtMs: _at, ...found } = scan.result(toUplink);
     return { ...found, end };
   }
 }

@@ -95,12 +95,11 @@ export class SqliteStore extends StoreReads implements Store {
     this.#hasStagedEvents = parts.reader.prepare('SELECT 1 FROM staged_event LIMIT 1');
     this.#writeForMerchant = (action, operation) =>
       this.#writeLog(action, () => (log) => log.writeForMerchant({ type: 'merchant', operation }));
-    const { mutex, readTables, log, lookup } = this;
+    const { mutex, readTables, lookup } = this;
     const stores = makeTableStores({
       ...parts,
       mutex,
       readTables,
-      logReader: log,
       lookup,
       write: this.#writeForMerchant,
       writeBatched: (action, write) => this.#writeBatched(action, write),

@@ -114,12 +114,12 @@ export class StoreReads extends TableReads {
   }
 
   async *readLog(deviceId: number, limit: number): AsyncGenerator<LogEntry[]> {
-    const merge = new LogMerge(this.log, this.lookup, deviceId, limit);
+    const merge = new LogMerge(this.log, this.lookup.ofLock, deviceId, limit);
     for (let chunk = merge.next(); chunk.length > 0; chunk = merge.next()) yield chunk;
   }
 
   readLogChunks(deviceId: number, limit: number): { next(): Promise<LogEntry[]> } {
-    const merge = new LogMerge(this.log, this.lookup, deviceId, limit);
+    const merge = new LogMerge(this.log, this.lookup.ofLock, deviceId, limit);
     return { next: async () => this.#read('read the log', () => merge.next()) };
   }
 
@@ -175,7 +175,7 @@ export class StoreReads extends TableReads {
     return this.#read('read uplinks', () => {
       const latest = this.lookup.readLatest(credentials, limit);
       if (marks.length === 0) return latest;
-      const recent = this.lookup.readRecentOf(deviceId, MAX_RECENT_BY_LIFE);
+      const recent = this.lookup.ofLock.readRecent(deviceId, MAX_RECENT_BY_LIFE);
       return latestByLife([...latest, ...recent], credentials, marks).slice(0, limit);
     });
   }

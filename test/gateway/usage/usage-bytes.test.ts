@@ -160,6 +160,21 @@ t.test('every message is counted, including repeats and undecodable ones', async
   ]);
 });
 
+t.test('a reader counts each connection with a message since the last reading', async (t) => {
+  const setup = await setUpBytes(t, 'tcp');
+  const { meter } = setup.usage;
+  const lock = await setup.connectLock();
+  const connected = meter.take('active');
+  t.match(connected, [{ connections: 1, messagesUp: 0 }], 'a new connection counts');
+  await lock.send(testBytes(1));
+  const active = meter.take('active');
+  t.match(active, [{ connections: 0, messagesUp: 1 }]);
+  t.same(meter.take('active'), [], 'nothing passed since then');
+  const bytesUp = [...connected, ...active].reduce((sum, delta) => sum + delta.bytesUp, 0);
+  t.equal(bytesUp, setup.proxy.bytes.up, 'no byte is lost');
+  meter.putBack([...connected, ...active]);
+});
+
 t.test('a connection that lasts beyond the end of a month is split there', async (t) => {
   const setup = await setUpBytes(t, 'tcp');
   const lock = await setup.connectLock();

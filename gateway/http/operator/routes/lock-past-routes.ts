@@ -11,7 +11,13 @@ import { eventBodies } from '../../../webhooks/event-bodies.js';
 import { PAYLOAD_SCHEMAS } from '../../../webhooks/payload/schema.js';
 import { readLockHistory } from '../../merchant/own-data/history/history-read.js';
 import { HistorySchema } from '../../merchant/own-data/history/history-routes.js';
-import { type PastReader, readPingPage, readTrackPings } from '../../merchant/own-data/history/ping-read.js';
+import {
+  EARLIEST_MS,
+  LATEST_MS,
+  type PastReader,
+  readPingPage,
+  readTrackPings,
+} from '../../merchant/own-data/history/ping-read.js';
 import { Track, TrackSchema } from '../../merchant/own-data/history/track.js';
 import { findingJson } from '../json/event.js';
 import { cutPage, NextCursor, nextCursor, pageQuery, readPage } from '../page.js';
@@ -109,8 +115,8 @@ function readerOf({ store, merchants }: OperatorParts): PastReader {
 /** @throws LockgateError `input-date` */
 function readSpan(query: Query) {
   return {
-    fromMs: readDate('since', textOf(query, 'since')) ?? -Number.MAX_VALUE,
-    toMs: readDate('until', textOf(query, 'until')) ?? Number.MAX_VALUE,
+    fromMs: readDate('since', textOf(query, 'since')) ?? EARLIEST_MS,
+    toMs: readDate('until', textOf(query, 'until')) ?? LATEST_MS,
   };
 }
 

@@ -7,20 +7,24 @@
 
 import type { LockEvent, LogEntry } from '../../contract/log/log-entry.js';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';
+import type { LockUplinks } from './lock-uplinks.js';
 import type { LogEventRow, LogReader } from './log-reader.js';
-import type { UplinkLookup } from './uplink-lookup.js';
 
 /** The log of one lock, read entry by entry. */
 export class LogMerge {
   readonly #log: LogReader;
-  readonly #lookup: UplinkLookup;
+  readonly #lockUplinks: LockUplinks;
   readonly #deviceId: number;
   readonly #limit: number;
   /** Uplinks and events that were read and not returned yet, latest first. */
   #uplinks: StoredUplink[] = [];
   #events: LogEventRow[] = [];
-  #lastUplinkId = 0;
-  #lastEventId = 0;
+  /** The last ones that were read. */
+  #lastUplinkId: number;
+  #lastEventId: number;
+  /** The last ones that were returned. */
+  #takenUplinkId: number;
+  #takenEventId: number;
   /** False when the last read of this call of {@link next} reached the end, so that no entry repeats the read. */
   #hasMoreUplinks = true;
   #hasMoreEvents = true;
@@ -28,17 +32,24 @@ export class LogMerge {
   /** @param start the uplink and the event after which to start; by default the beginning of the log */
   constructor(
     log: LogReader,
-    lookup: UplinkLookup,
+    lockUplinks: LockUplinks,
     deviceId: number,
     limit: number,
     start?: { readonly afterUplinkId: number; readonly afterEventId: number },
   ) {
     this.#log = log;
-    this.#lookup = lookup;
+    this.#lockUplinks = lockUplinks;
     this.#deviceId = deviceId;
     this.#limit = limit;
     this.#lastUplinkId = start?.afterUplinkId ?? 0;
     this.#lastEventId = start?.afterEventId ?? 0;
+    this.#takenUplinkId = this.#lastUplinkId;
+    this.#takenEventId = this.#lastEventId;
+  }
+
+  /** After which uplink and event the next entry comes. */
+  get place(): { readonly afterUplinkId: number; readonly afterEventId: number } {
+    return { afterUplinkId: this.#takenUplinkId, afterEventId: this.#takenEventId };
   }
 
   /** Returns the next entries, at most `limit`; none at the end of the log. */
@@ -58,7 +69,7 @@ export class LogMerge {
   /** Reads more uplinks or events where a list is empty. None become visible while {@link next} runs. */
   #refill(): void {
     if (this.#uplinks.length === 0 && this.#hasMoreUplinks) {
-      this.#uplinks = this.#lookup.readOfDevice(this.#deviceId, this.#lastUplinkId, this.#limit);
+      this.#uplinks = this.#lockUplinks.read(this.#deviceId, this.#lastUplinkId, this.#limit);
       this.#hasMoreUplinks = this.#uplinks.length === this.#limit;
       this.#lastUplinkId = this.#uplinks.at(-1)?.id ?? this.#lastUplinkId;
       this.#uplinks.reverse();
@@ -67,7 +78,7 @@ export class LogMerge {
       this.#events = this.#log.readConnectionEvents(
         this.#deviceId,
         this.#lastEventId,
-        this.#lookup.memtable.lastId,
+        this.#lockUplinks.lastId,
         this.#limit,
       );
       this.#hasMoreEvents = this.#events.length === this.#limit;
@@ -82,10 +93,12 @@ export class LogMerge {
     const event = this.#events.at(-1);
     if (uplink !== undefined && (event === undefined || uplink.id <= event.after_uplink_id)) {
       this.#uplinks.pop();
+      this.#takenUplinkId = uplink.id;
       return { type: 'uplink', uplink };
     }
     if (event === undefined) return undefined;
     this.#events.pop();
+    this.#takenEventId = event.id;
     return { type: 'lock-event', atMs: event.at_ms, event: JSON.parse(event.event) as LockEvent };
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Reads uplinks by key (credential, boot, sequence) and by lock. The log has two indexes for this, to which the newest
+ * Reads uplinks by key (credential, boot, sequence); lock-uplinks.ts reads them by lock. The log has two indexes for this, to which the newest
  * uplinks are added later; until then these are in the memtable (memtable/uplink-memtable.ts). The indexes are complete
  * up to an id, `indexedId`. Uplinks up to that id are read from the indexes. Later uplinks are read only from the
  * memtable, since the indexes may have some of them too, and none may be returned twice.
@@ -7,25 +7,24 @@
 import type { Database, Statement } from 'better-sqlite3';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';
 import { IS_UPLINK, toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
+import { IS_SHOWN, LockUplinks } from './lock-uplinks.js';
 import type { UplinkMemtable } from './memtable/uplink-memtable.js';
-
-/** A condition in SQL: an uplink that was sent for the lock's current merchant and is not erased. */
-const IS_SHOWN = `u.merchant_id = d.merchant_id AND ${IS_UPLINK}`;
 
 export class UplinkLookup {
   readonly memtable: UplinkMemtable;
+  /** The uplinks of one lock. */
+  readonly ofLock: LockUplinks;
   readonly #idsOfKey: Statement;
   readonly #digest: Statement;
   readonly #latest: Statement;
-  readonly #ofDevice: Statement;
   readonly #shown: Statement;
   readonly #event: Statement;
   readonly #notErased: Statement;
-  readonly #idBefore: Statement;
 
   /** `db` is a reading connection; `memtable` is updated after each commit of the log's writer. */
   constructor(db: Database, memtable: UplinkMemtable) {
     this.memtable = memtable;
+    this.ofLock = new LockUplinks(db, memtable);
     const from = (table: string): string =>
       `SELECT ${UPLINK_COLUMNS}
        FROM ${table} t JOIN uplink u ON u.id = t.uplink_id JOIN device d ON d.id = u.device_id`;
@@ -40,20 +39,10 @@ export class UplinkLookup {
       `${from('uplink_name')} WHERE t.credential_id = ? AND t.uplink_id <= ? AND ${IS_SHOWN}
        ORDER BY t.boot DESC, t.sequence DESC LIMIT ?`,
     );
-    this.#ofDevice = db.prepare(
-      `${from('uplink_of_device')} WHERE t.device_id = ? AND t.uplink_id > ? AND t.uplink_id <= ? AND ${IS_SHOWN}
-       ORDER BY t.uplink_id LIMIT ?`,
-    );
     const selectById = `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id WHERE u.id = ?`;
     this.#shown = db.prepare(`${selectById} AND ${IS_SHOWN}`);
     this.#event = db.prepare(`${selectById} AND d.mac = ? AND u.digest = ? AND u.kind > 0`);
     this.#notErased = db.prepare(`${selectById} AND ${IS_UPLINK}`);
-    this.#idBefore = db
-      .prepare(
-        `SELECT uplink_id FROM uplink_of_device WHERE device_id = ? AND uplink_id <= ?
-         ORDER BY uplink_id DESC LIMIT 1 OFFSET ?`,
-      )
-      .pluck();
   }
 
   /** Returns the digests of the uplinks with one key; one empty digest represents all erased uplinks. */
@@ -88,14 +77,6 @@ export class UplinkLookup {
     return rows.filter((row) => row !== undefined).map(toUplink);
   }
 
-  /** Skips the device's newest `skipped` uplinks up to `upToId` and returns the id before them; undefined if none. */
-  findIdBefore(deviceId: number, upToId: number, skipped: number): number | undefined {
-    const memtableIds = this.memtable.idsOf(deviceId, 0).filter((id) => id <= upToId);
-    if (memtableIds.length > skipped) return memtableIds.at(-1 - skipped);
-    const indexedTo = Math.min(upToId, this.memtable.indexedId);
-    return this.#idBefore.get(deviceId, indexedTo, skipped - memtableIds.length) as number | undefined;
-  }
-
   #ids(credentialId: number, boot: number, sequence: number): number[] {
     const indexed = this.#idsOfKey.all(credentialId, boot, sequence, this.memtable.indexedId) as number[];
     return [...indexed, ...this.memtable.find(credentialId, boot, sequence)];
@@ -120,23 +101,6 @@ export class UplinkLookup {
     const indexed = this.#latest.all(credentialId, this.memtable.indexedId, limit) as UplinkRow[];
     uplinks.push(...indexed.map(toUplink));
     return uplinks.sort((a, b) => b.boot - a.boot || b.sequence - a.sequence).slice(0, limit);
-  }
-
-  /** Returns a device's uplinks after one id, in the order of arrival. */
-  readOfDevice(deviceId: number, afterId: number, limit: number): StoredUplink[] {
-    const indexed = this.#ofDevice.all(deviceId, afterId, this.memtable.indexedId, limit) as UplinkRow[];
-    const uplinks = indexed.map(toUplink);
-    if (uplinks.length >= limit) return uplinks;
-    for (const id of this.memtable.idsOf(deviceId, afterId)) {
-      if (uplinks.length >= limit) break;
-      uplinks.push(...this.#read(id));
-    }
-    return uplinks;
-  }
-
-  /** Returns a device's last `limit` uplinks, in the order of arrival. */
-  readRecentOf(deviceId: number, limit: number): StoredUplink[] {
-    return this.readOfDevice(deviceId, this.findIdBefore(deviceId, this.memtable.lastId, limit) ?? 0, limit);
   }
 
   /** The uplink with this id as a list; empty if it is erased or of an earlier merchant of the lock. */

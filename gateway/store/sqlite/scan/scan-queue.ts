@@ -5,13 +5,16 @@
 import { Worker } from 'node:worker_threads';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';
 import type { ScannedUplinks } from '../../contract/merchants/uplink-scan.js';
-import type { ScanRequest } from './uplink-scanner.js';
+import type { LogPlace } from './log-scanner.js';
+import { type PackedLog, unpackLog } from './packed-log.js';
+import type { Scanner, ScanRequest, ScanResult } from './scanner.js';
 
 /** A message to the thread. `number` names the scan in its answer. */
 export type ScanMessage = { readonly number: number; readonly request: ScanRequest } | 'close';
 /** The thread's answer: what the scan found, or SQLite's error. */
 export type ScanAnswer =
   | { readonly number: number; readonly scanned: ScannedUplinks }
+  | { readonly number: number; readonly packed: PackedLog; readonly end: LogPlace }
   | { readonly number: number; readonly error: string; readonly code: string | undefined };
 
 /** How many scans the thread has at a time: one that it makes, and one more, so that it never waits for the loop. */
@@ -20,13 +23,13 @@ const MAX_SENT = 2;
 interface WaitingScan {
   readonly request: ScanRequest;
   readonly signal: AbortSignal | undefined;
-  readonly resolve: (scanned: ScannedUplinks) => void;
+  readonly resolve: (result: ScanResult) => void;
   readonly reject: (error: unknown) => void;
 }
 
 export class ScanQueue {
   readonly #file: string;
-  readonly #scanHere: (request: ScanRequest) => ScannedUplinks;
+  readonly #here: Pick<Scanner, 'scan'>;
   /** The scans that wait, by merchant, in the order of the merchants' turns. */
   readonly #waiting = new Map<number, WaitingScan[]>();
   /** The scans that the thread has, by their numbers. */
@@ -35,18 +38,18 @@ export class ScanQueue {
   #thread: Worker | undefined;
   #isClosed = false;
 
-  /** @param file the store's file @param scanHere scans in this thread, if the other one can't start or has ended */
-  constructor(file: string, scanHere: (request: ScanRequest) => ScannedUplinks) {
+  /** @param file the store's file @param here scans in this thread, if the other one can't start or has ended */
+  constructor(file: string, here: Pick<Scanner, 'scan'>) {
     this.#file = file;
-    this.#scanHere = scanHere;
+    this.#here = here;
   }
 
   /** Scans when the merchant has its turn. @throws the signal's reason if it is aborted before that */
-  scan(merchantId: number, request: ScanRequest, signal: AbortSignal | undefined): Promise<ScannedUplinks> {
+  scan<R extends ScanRequest>(merchantId: number, request: R, signal: AbortSignal | undefined): Promise<ScanResult<R>> {
     return new Promise((resolve, reject) => {
       const scans = this.#waiting.get(merchantId) ?? [];
       this.#waiting.set(merchantId, scans);
-      scans.push({ request, signal, resolve, reject });
+      scans.push({ request, signal, resolve: resolve as WaitingScan['resolve'], reject });
       this.#sendNext();
     });
   }
@@ -77,7 +80,10 @@ export class ScanQueue {
       }
       this.#lastNumber += 1;
       this.#sent.set(this.#lastNumber, next);
-      this.#startedThread().postMessage({ number: this.#lastNumber, request: next.request } satisfies ScanMessage);
+      const thread = this.#startedThread();
+      // The process does not end while a scan is made, but may end while the thread waits for one.
+      thread.ref();
+      thread.postMessage({ number: this.#lastNumber, request: next.request } satisfies ScanMessage);
     }
   }
 
@@ -95,7 +101,9 @@ export class ScanQueue {
   #onAnswer(answer: ScanAnswer): void {
     const scan = this.#sent.get(answer.number);
     this.#sent.delete(answer.number);
+    if (this.#sent.size === 0) this.#thread?.unref();
     if ('scanned' in answer) scan?.resolve(withBuffers(answer.scanned));
+    else if ('packed' in answer) scan?.resolve({ entries: unpackLog(answer.packed), end: answer.end });
     else scan?.reject(Object.assign(new Error(answer.error), { code: answer.code }));
     this.#sendNext();
   }
@@ -121,7 +129,7 @@ export class ScanQueue {
     for (const { request, resolve, reject } of unanswered) {
       try {
         if (this.#isClosed) throw new Error('the store is closed');
-        resolve(this.#scanHere(request));
+        resolve(this.#here.scan(request));
       } catch (error) {
         reject(error);
       }

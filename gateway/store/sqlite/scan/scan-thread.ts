@@ -2,8 +2,9 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import SqliteDatabase from 'better-sqlite3';
 import { lowerPriority } from '../low-priority.js';
+import { buffersOf, packLog } from './packed-log.js';
 import type { ScanAnswer, ScanMessage } from './scan-queue.js';
-import { UplinkScanner } from './uplink-scanner.js';
+import { Scanner } from './scanner.js';
 
 /** The size of the connection's page cache. */
 const CACHE_KIB = 16_000;
@@ -12,11 +13,13 @@ const port = parentPort as MessagePort;
 const db = new SqliteDatabase(workerData as string, { readonly: true });
 // A lock's uplinks are scattered over the log, so the upper pages of its indexes should stay in memory.
 db.pragma(`cache_size = -${CACHE_KIB}`);
-const scanner = new UplinkScanner(db);
+const scanner = new Scanner(db);
 
 function answer({ number, request }: Exclude<ScanMessage, 'close'>): ScanAnswer {
   try {
-    return { number, scanned: scanner.scan(request) };
+    if (request.type !== 'log') return { number, scanned: scanner.scan(request) };
+    const { entries, end } = scanner.scan(request);
+    return { number, packed: packLog(entries), end };
   } catch (error) {
     const { code } = error as { readonly code?: string };
     return { number, error: error instanceof Error ? error.message : String(error), code };
@@ -26,7 +29,8 @@ function answer({ number, request }: Exclude<ScanMessage, 'close'>): ScanAnswer 
 lowerPriority();
 port.on('message', (sent: ScanMessage) => {
   if (sent !== 'close') {
-    port.postMessage(answer(sent));
+    const answered = answer(sent);
+    port.postMessage(answered, 'packed' in answered ? buffersOf(answered.packed) : []);
     return;
   }
   db.close();

@@ -2,7 +2,7 @@
  * The scans of the store (contract/merchants/uplink-scan.ts): adds a lock's newest uplinks, which only the memtable
  * (log/memtable/) has by lock, and picks the thread.
  */
-import type { Database } from 'better-sqlite3';
+import type { Database, Statement } from 'better-sqlite3';
 import { StoreFailure } from '../../contract/errors.js';
 import { DENSE_SLOT, idInSlot, positionAfter } from '../../contract/log/log-position.js';
 import type {
@@ -13,12 +13,14 @@ import type {
   ScanStore,
 } from '../../contract/merchants/uplink-scan.js';
 import type { UplinkMemtable } from '../log/memtable/uplink-memtable.js';
+import type { LogPart, LogPlace } from './log-scanner.js';
 import { ScanQueue } from './scan-queue.js';
-import { type ScanRequest, UplinkScanner } from './uplink-scanner.js';
+import { Scanner, type ScanRequest, type ScanResult } from './scanner.js';
 
 export class Scans implements ScanStore {
   readonly #memtable: UplinkMemtable;
-  readonly #scanner: UplinkScanner;
+  readonly #scanner: Scanner;
+  readonly #merchantOf: Statement;
   readonly #queue: ScanQueue | undefined;
 
   /** @param parts `hasThread`: whether a separate thread scans */
@@ -30,8 +32,9 @@ export class Scans implements ScanStore {
   }) {
     const { file, reader, memtable, hasThread } = parts;
     this.#memtable = memtable;
-    this.#scanner = new UplinkScanner(reader);
-    this.#queue = hasThread ? new ScanQueue(file, (request) => this.#scanner.scan(request)) : undefined;
+    this.#scanner = new Scanner(reader);
+    this.#merchantOf = reader.prepare('SELECT merchant_id FROM device WHERE id = ?').pluck();
+    this.#queue = hasThread ? new ScanQueue(file, this.#scanner) : undefined;
   }
 
   pings({ merchantId, signal, deviceId, filter, limit, maxExamined, ...scan }: PingScan): Promise<ScannedUplinks> {
@@ -53,12 +56,22 @@ export class Scans implements ScanStore {
     return { ...found, end: lastId === null ? after : positionAfter(lastId) };
   }
 
-  async #scan(
+  /** Reads a part of a lock's log from a place on; less than `limit` entries at its end. @throws StoreFailure */
+  async readLog(deviceId: number, start: LogPlace, limit: number): Promise<LogPart> {
+    const { indexedId, lastId } = this.#memtable;
+    const newerIds = this.#memtable.idsOf(deviceId, indexedId);
+    const terms = { deviceId, start, indexedId, lastId, newerIds, limit };
+    // Whoever reads a lock's log takes the turn of its merchant.
+    const merchantId = (this.#merchantOf.get(deviceId) as number | undefined) ?? 0;
+    return await this.#scan('read the log', merchantId, { type: 'log', ...terms }, undefined);
+  }
+
+  async #scan<R extends ScanRequest>(
     action: string,
     merchantId: number,
-    request: ScanRequest,
+    request: R,
     signal: AbortSignal | undefined,
-  ): Promise<ScannedUplinks> {
+  ): Promise<ScanResult<R>> {
     signal?.throwIfAborted();
     try {
       return this.#queue === undefined

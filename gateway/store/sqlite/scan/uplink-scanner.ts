@@ -1,11 +1,13 @@
 /**
  * Scans uplinks (contract/merchants/uplink-scan.ts) over one connection, in the thread of scan-thread.ts or in the
- * caller's. A row is converted and compared with its checksum only if it is wanted.
+ * caller's. Of each uplink only what decides whether it is wanted is read; the rest, and its checksum, only of those
+ * that are wanted.
  */
 import type { Database, Statement } from 'better-sqlite3';
+import type { StoredUplink } from '../../contract/log/stored-uplink.js';
 import type { PingFilter, ScannedUplinks } from '../../contract/merchants/uplink-scan.js';
-import { isPing, MAX_CLOCK_AHEAD, Scan } from '../../log/scan.js';
-import { IS_PING, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
+import { type ExaminedRow, isPing, MAX_CLOCK_AHEAD, Scan } from '../../log/scan.js';
+import { IS_PING, toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 
 /** A scan of a lock's pings, with the lock's newest uplinks, which the index by lock does not have yet. */
 export interface PingScanRequest {
@@ -31,68 +33,95 @@ export interface EventScanRequest {
   readonly maxExamined: number;
 }
 
-export type ScanRequest = PingScanRequest | EventScanRequest;
-
+/** What a scan reads of each uplink that it examines; the order of the columns is that of {@link toExamined}. */
+const EXAMINED_COLUMNS = 'u.id, u.merchant_id, u.kind, u.bytes, u.received_at_ms, u.buffered';
 /** A lock's uplinks in the index, newest first: the part of the log's index by lock before an id. */
-export const PINGS_OF_LOCK = `SELECT ${UPLINK_COLUMNS}, d.merchant_id AS owner_id
-  FROM uplink_of_device t JOIN uplink u ON u.id = t.uplink_id JOIN device d ON d.id = u.device_id
+export const PINGS_OF_LOCK = `SELECT ${EXAMINED_COLUMNS} FROM uplink_of_device t JOIN uplink u ON u.id = t.uplink_id
   WHERE t.device_id = ? AND t.uplink_id < ? AND t.uplink_id <= ? ORDER BY t.uplink_id DESC LIMIT ?`;
 /** A merchant's pings after an id, oldest first. */
-export const EVENTS_OF_MERCHANT = `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id
+export const EVENTS_OF_MERCHANT = `SELECT ${EXAMINED_COLUMNS} FROM uplink u
   WHERE u.merchant_id = ? AND u.id > ? AND ${IS_PING} ORDER BY u.id LIMIT ?`;
-const UPLINK_BY_ID = `SELECT ${UPLINK_COLUMNS}, d.merchant_id AS owner_id
-  FROM uplink u JOIN device d ON d.id = u.device_id WHERE u.id = ?`;
+const EXAMINED_BY_ID = `SELECT ${EXAMINED_COLUMNS} FROM uplink u WHERE u.id = ?`;
+const UPLINK_BY_ID = `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id WHERE u.id = ?`;
 
-/** A row with the lock's present merchant, who may be another than that of the uplink. */
-type OwnedRow = UplinkRow & { readonly owner_id: number };
+/** A row of {@link EXAMINED_COLUMNS}, as a list: SQLite's driver makes lists faster than objects. */
+type ExaminedColumns = [
+  id: number,
+  merchantId: number,
+  kind: number,
+  bytes: Buffer,
+  receivedAtMs: number,
+  buffered: number,
+];
 
 export class UplinkScanner {
   readonly #pings: Statement;
   readonly #events: Statement;
+  readonly #examinedById: Statement;
   readonly #byId: Statement;
+  readonly #ownerOf: Statement;
 
   /** `db` is a reading connection. */
   constructor(db: Database) {
-    this.#pings = db.prepare(PINGS_OF_LOCK);
-    this.#events = db.prepare(EVENTS_OF_MERCHANT);
+    this.#pings = db.prepare(PINGS_OF_LOCK).raw();
+    this.#events = db.prepare(EVENTS_OF_MERCHANT).raw();
+    this.#examinedById = db.prepare(EXAMINED_BY_ID).raw();
     this.#byId = db.prepare(UPLINK_BY_ID);
+    this.#ownerOf = db.prepare('SELECT merchant_id FROM device WHERE id = ?').pluck();
   }
 
-  scan(request: ScanRequest): ScannedUplinks {
-    const scan = new Scan(request);
+  scan(request: PingScanRequest | EventScanRequest): ScannedUplinks {
+    const scan = new Scan<ExaminedRow>(request);
     if (request.type === 'pings') this.#scanPings(request, scan);
     else this.#scanEvents(request, scan);
-    return scan.result();
+    return scan.result(({ id }) => this.#read(id));
   }
 
-  #scanPings({ deviceId, beforeId, indexedId, newerIds, filter }: PingScanRequest, scan: Scan): void {
+  #read(id: number): StoredUplink | undefined {
+    const row = this.#byId.get(id) as UplinkRow | undefined;
+    return row === undefined ? undefined : toUplink(row);
+  }
+
+  #scanPings({ deviceId, beforeId, indexedId, newerIds, filter }: PingScanRequest, scan: Scan<ExaminedRow>): void {
+    const ownerId = this.#ownerOf.get(deviceId) as number | undefined;
     // Pings that were received before this time are too old, by whatever clock of the lock.
     const endMs = (filter.fromMs ?? Number.NEGATIVE_INFINITY) - MAX_CLOCK_AHEAD;
-    const examine = (row: OwnedRow): void => {
+    const examine = (row: ExaminedRow): void => {
       if (row.received_at_ms < endMs) scan.end();
-      else scan.examine(row, isPing(row) && row.merchant_id === row.owner_id);
+      else scan.examine(row, isPing(row) && row.merchant_id === ownerId);
     };
     for (const id of [...newerIds].reverse()) {
       if (scan.remaining === 0) return;
-      const row = id < beforeId ? (this.#byId.get(id) as OwnedRow | undefined) : undefined;
-      if (row !== undefined) examine(row);
+      const columns = id < beforeId ? (this.#examinedById.get(id) as ExaminedColumns | undefined) : undefined;
+      if (columns !== undefined) examine(toExamined(columns));
     }
     for (let before = beforeId; scan.remaining > 0; ) {
-      const count = scan.nextCount;
-      const rows = this.#pings.all(deviceId, before, indexedId, count) as OwnedRow[];
-      for (const row of rows) if (scan.remaining > 0) examine(row);
-      before = rows.at(-1)?.id ?? before;
+      const count = scan.takeNextCount();
+      const rows = this.#pings.all(deviceId, before, indexedId, count) as ExaminedColumns[];
+      for (const columns of rows) if (scan.remaining > 0) examine(toExamined(columns));
+      before = rows.at(-1)?.[0] ?? before;
       if (rows.length < count && scan.remaining > 0) scan.end();
     }
   }
 
-  #scanEvents({ merchantId, afterId }: EventScanRequest, scan: Scan): void {
+  #scanEvents({ merchantId, afterId }: EventScanRequest, scan: Scan<ExaminedRow>): void {
     for (let after = afterId; scan.remaining > 0; ) {
-      const count = scan.nextCount;
-      const rows = this.#events.all(merchantId, after, count) as UplinkRow[];
-      for (const row of rows) if (scan.remaining > 0) scan.examine(row, true);
-      after = rows.at(-1)?.id ?? after;
+      const count = scan.takeNextCount();
+      const rows = this.#events.all(merchantId, after, count) as ExaminedColumns[];
+      for (const columns of rows) if (scan.remaining > 0) scan.examine(toExamined(columns), true);
+      after = rows.at(-1)?.[0] ?? after;
       if (rows.length < count && scan.remaining > 0) scan.end();
     }
   }
+}
+
+function toExamined(row: ExaminedColumns): ExaminedRow {
+  return {
+    id: row[0],
+    merchant_id: row[1],
+    uplink_kind: row[2],
+    bytes: row[3],
+    received_at_ms: row[4],
+    buffered: row[5],
+  };
 }

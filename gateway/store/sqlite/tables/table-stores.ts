@@ -18,8 +18,8 @@ import { Refusals } from '../../tables/refusals.js';
 import type { Tables } from '../../tables/schema.js';
 import { Usage } from '../../tables/usage.js';
 import type { BatchedWrite } from '../log/batched-write.js';
-import type { LogReader } from '../log/log-reader.js';
 import type { UplinkLookup } from '../log/uplink-lookup.js';
+import type { Scans } from '../scan/scans.js';
 import type { WriteMutex } from '../write-mutex.js';
 import { SqliteAccess } from './access.js';
 import { invitationReads } from './invitations.js';
@@ -40,7 +40,7 @@ interface TableStoreOptions {
   /** The same on the connection that only reads. */
   readonly readTables: Kysely<Tables>;
   readonly mutex: WriteMutex;
-  readonly logReader: LogReader;
+  readonly scans: Scans;
   readonly lookup: UplinkLookup;
   readonly quota: Quota;
   /** Writes for a merchant, within its quota, through the log's writer. */
@@ -70,7 +70,7 @@ export function makeTableStores(options: TableStoreOptions) {
     secrets: new SqliteSecrets(options),
     notifications,
     notices: new Notices({ ...shared, queue }),
-    why: new SqliteWhy(reader, options.logReader, options.lookup),
+    why: new SqliteWhy(reader, options.scans, options.lookup),
     refusals: new Refusals({ readTables, writeBatched }),
     audit: new Audit(shared),
     operatorTokens: new OperatorTokens(shared),

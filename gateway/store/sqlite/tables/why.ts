@@ -8,9 +8,10 @@ import { StoreFailure } from '../../contract/errors.js';
 import type { LogEntry, StoredFinding } from '../../contract/log/log-entry.js';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';
 import type { FindingOfLock, LogStart, QuarantinedOfLock, WhyStore } from '../../contract/why-store.js';
-import { LogMerge } from '../log/log-merge.js';
-import { type FindingRow, type LogReader, toFinding } from '../log/log-reader.js';
+import { type FindingRow, toFinding } from '../log/log-reader.js';
 import type { UplinkLookup } from '../log/uplink-lookup.js';
+import type { LogPlace } from '../scan/log-scanner.js';
+import type { Scans } from '../scan/scans.js';
 
 interface QuarantineRow {
   readonly id: number;
@@ -31,9 +32,11 @@ type LockFindingRow = FindingRow & {
 
 /** Maximum number of uplinks or findings that a lookup by key returns. */
 const MAX_RESULTS = 100;
+/** How many entries of a lock's log one scan reads. */
+const ENTRIES_PER_SCAN = 500;
 
 export class SqliteWhy implements WhyStore {
-  readonly #log: LogReader;
+  readonly #scans: Scans;
   readonly #lookup: UplinkLookup;
   readonly #credentials: Statement;
   readonly #finding: Statement;
@@ -44,8 +47,8 @@ export class SqliteWhy implements WhyStore {
   readonly #eventBefore: Statement;
   readonly #eventUpTo: Statement;
 
-  constructor(reader: Database, log: LogReader, lookup: UplinkLookup) {
-    this.#log = log;
+  constructor(reader: Database, scans: Scans, lookup: UplinkLookup) {
+    this.#scans = scans;
     this.#lookup = lookup;
     this.#credentials = reader.prepare('SELECT id FROM credential WHERE device_id = ? ORDER BY id').pluck();
     const finding = 'SELECT f.*, d.mac FROM finding f JOIN device d ON d.id = f.device_id';
@@ -108,7 +111,7 @@ export class SqliteWhy implements WhyStore {
 
   async findLogStart(deviceId: number, toUplinkId: number, toMs: number, limit: number): Promise<LogStart> {
     return this.#read(() => {
-      const afterUplinkId = this.#lookup.findIdBefore(deviceId, toUplinkId, limit) ?? 0;
+      const afterUplinkId = this.#lookup.ofLock.findIdBefore(deviceId, toUplinkId, limit) ?? 0;
       // The last event that the limit leaves out.
       const lastCutEventId = (this.#eventBefore.get(deviceId, toMs, limit) as number | undefined) ?? 0;
       // The lock's state, from the uplinks that are read on, does not depend on connection events before these.
@@ -120,8 +123,12 @@ export class SqliteWhy implements WhyStore {
   }
 
   async *readLogFrom(deviceId: number, start: LogStart, limit: number): AsyncGenerator<LogEntry[]> {
-    const merge = new LogMerge(this.#log, this.#lookup, deviceId, limit, start);
-    for (let chunk = merge.next(); chunk.length > 0; chunk = merge.next()) yield chunk;
+    for (let place: LogPlace = start; ; ) {
+      const { entries, end } = await this.#scans.readLog(deviceId, place, ENTRIES_PER_SCAN);
+      for (let from = 0; from < entries.length; from += limit) yield entries.slice(from, from + limit);
+      if (entries.length < ENTRIES_PER_SCAN) return;
+      place = end;
+    }
   }
 
   #read<T>(work: () => T): T {

@@ -21,6 +21,10 @@ const PINGS_PER_SCAN = 250;
 /** Maximum number of uplinks that one call for a track examines. */
 const MAX_EXAMINED_PER_TRACK = 200_000;
 
+/** The bounds of a span that is open at an end: every time is after the one and before the other. */
+export const EARLIEST_MS = -Number.MAX_VALUE;
+export const LATEST_MS = Number.MAX_VALUE;
+
 /**
  * A span of time; from included, to excluded. For pings it is by the lock's clock, as the member `date` has it;
  * histories and deliveries use it for times of receipt.
@@ -58,7 +62,7 @@ export interface ReadPing {
 /** The parameters `from` and `to` of a query. @throws Refusal 400 `input-query` */
 export function readSpan({ query }: Pick<Call, 'query'>): Span {
   const { from, to } = query as { from?: string; to?: string };
-  const [fromMs, toMs] = [timeOf('from', from, -Number.MAX_VALUE), timeOf('to', to, Number.MAX_VALUE)];
+  const [fromMs, toMs] = [timeOf('from', from, EARLIEST_MS), timeOf('to', to, LATEST_MS)];
   if (fromMs > toMs) throw badQuery('/to', 'expected a time after from');
   return { fromMs, toMs };
 }
@@ -90,14 +94,23 @@ export interface PingPage {
   readonly nextBeforeId: number | null;
 }
 
+/** Leaves out a bound that every time is within: a scan decodes each ping to compare its time with a bound. */
+function withoutOpenBounds({ fromMs, toMs, ...filter }: PingFilter): PingFilter {
+  return {
+    ...filter,
+    fromMs: fromMs === EARLIEST_MS ? undefined : fromMs,
+    toMs: toMs === LATEST_MS ? undefined : toMs,
+  };
+}
+
 /** Reads one page of pings that match, newest first. It may have fewer pings than its limit although there are more. */
 export async function readPingPage(
   { store, turns, merchantId, signal, chargeRows }: PastReader,
   deviceId: number,
   page: { readonly filter: PingFilter; readonly beforeId: number | undefined; readonly limit: number },
 ): Promise<PingPage> {
-  const { filter, limit } = page;
-  const terms = { merchantId, deviceId, filter, signal };
+  const { limit } = page;
+  const terms = { merchantId, deviceId, filter: withoutOpenBounds(page.filter), signal };
   const pings: StoredUplink[] = [];
   let { beforeId } = page;
   for (let examined = 0; ; ) {

@@ -52,6 +52,7 @@ export class SqliteWebhooks implements WebhookStore {
   readonly #pendingLocks: Statement;
   readonly #hasPending: Statement;
   readonly #firstFrom: Statement;
+  readonly #newestId: Statement;
   readonly #passing: PassingEvents;
 
   constructor(parts: SqliteWebhooksParts) {
@@ -71,6 +72,7 @@ export class SqliteWebhooks implements WebhookStore {
       .prepare(`SELECT 1 FROM delivery WHERE url_id = ? AND device_id = ? AND state = 'pending' LIMIT 1`)
       .pluck();
     this.#firstFrom = reader.prepare('SELECT id, received_at_ms FROM uplink WHERE id >= ? ORDER BY id LIMIT 1');
+    this.#newestId = reader.prepare('SELECT coalesce(max(id), 0) FROM uplink').pluck();
   }
 
   async find(urlId: number): Promise<WebhookUrl | null> {
@@ -134,7 +136,7 @@ export class SqliteWebhooks implements WebhookStore {
   /** A binary search, since times of receipt grow with ids. */
   async findFirstUplinkFrom(receivedAtMs: number): Promise<number> {
     return storeCall('read the log', () => {
-      let [low, high] = [0, Number.MAX_SAFE_INTEGER];
+      let [low, high] = [0, (this.#newestId.get() as number) + 1];
       let last = 0;
       while (low < high) {
         const middle = Math.floor(low + (high - low) / 2);

@@ -1,0 +1,126 @@
+/**
+ * Reads the uplinks of one lock in the order of arrival, from the log's index by lock and from the memtable
+ * (memtable/uplink-memtable.ts), which has those that are not in the index yet. Uplinks up to `indexedId` are read from
+ * the index alone, since it may have some of the later ones too, and none may be returned twice.
+ */
+import type { Database, Statement } from 'better-sqlite3';
+import type { StoredUplink } from '../../contract/log/stored-uplink.js';
+import { IS_UPLINK, toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
+import type { UplinkMemtable } from './memtable/uplink-memtable.js';
+
+/** A condition in SQL: an uplink that was sent for the lock's current merchant and is not erased. */
+export const IS_SHOWN = `u.merchant_id = d.merchant_id AND ${IS_UPLINK}`;
+
+/** The columns of a stored uplink that are its own, and not its lock's. */
+const COLUMNS_OF_LOCK = `u.id, u.device_id, u.credential_id, u.boot, u.sequence, u.digest, u.bytes, u.received_at_ms, u.buffered,
+  u.kind, u.sum`;
+
+/** A row of {@link COLUMNS_OF_LOCK}. */
+type ColumnsOfLock = [
+  id: number,
+  deviceId: number,
+  credentialId: number,
+  boot: number,
+  sequence: number,
+  digest: Buffer,
+  bytes: Buffer,
+  receivedAtMs: number,
+  buffered: number,
+  kind: number,
+  sum: number | null,
+];
+
+export class LockUplinks {
+  readonly #memtable: Pick<UplinkMemtable, 'idsOf' | 'indexedId' | 'lastId'>;
+  readonly #device: Statement;
+  readonly #credentialKinds: Statement;
+  readonly #ofDevice: Statement;
+  readonly #shown: Statement;
+  readonly #idBefore: Statement;
+
+  /** `db` is a reading connection; `memtable` is updated after each commit of the log's writer. */
+  constructor(db: Database, memtable: Pick<UplinkMemtable, 'idsOf' | 'indexedId' | 'lastId'>) {
+    this.#memtable = memtable;
+    this.#device = db.prepare('SELECT mac, simulated, merchant_id FROM device WHERE id = ?');
+    this.#credentialKinds = db.prepare('SELECT id, kind FROM credential WHERE device_id = ?').raw();
+    this.#ofDevice = db
+      .prepare(
+        `SELECT ${COLUMNS_OF_LOCK} FROM uplink_of_device t JOIN uplink u ON u.id = t.uplink_id
+         WHERE t.device_id = ? AND t.uplink_id > ? AND t.uplink_id <= ? AND u.merchant_id = ? AND ${IS_UPLINK}
+         ORDER BY t.uplink_id LIMIT ?`,
+      )
+      .raw();
+    this.#shown = db.prepare(
+      `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id WHERE u.id = ? AND ${IS_SHOWN}`,
+    );
+    this.#idBefore = db
+      .prepare(
+        `SELECT uplink_id FROM uplink_of_device WHERE device_id = ? AND uplink_id <= ?
+         ORDER BY uplink_id DESC LIMIT 1 OFFSET ?`,
+      )
+      .pluck();
+  }
+
+  /** The id of the newest uplink of all locks. */
+  get lastId(): number {
+    return this.#memtable.lastId;
+  }
+
+  /** Skips the device's newest `skipped` uplinks up to `upToId` and returns the id before them; undefined if none. */
+  findIdBefore(deviceId: number, upToId: number, skipped: number): number | undefined {
+    const memtableIds = this.#memtable.idsOf(deviceId, 0).filter((id) => id <= upToId);
+    if (memtableIds.length > skipped) return memtableIds.at(-1 - skipped);
+    const indexedTo = Math.min(upToId, this.#memtable.indexedId);
+    return this.#idBefore.get(deviceId, indexedTo, skipped - memtableIds.length) as number | undefined;
+  }
+
+  /** Returns a device's uplinks after one id, in the order of arrival. */
+  read(deviceId: number, afterId: number, limit: number): StoredUplink[] {
+    const uplinks = this.#readIndexed(deviceId, afterId, limit);
+    if (uplinks.length >= limit) return uplinks;
+    for (const id of this.#memtable.idsOf(deviceId, afterId)) {
+      if (uplinks.length >= limit) break;
+      const row = this.#shown.get(id) as UplinkRow | undefined;
+      if (row !== undefined) uplinks.push(toUplink(row));
+    }
+    return uplinks;
+  }
+
+  /**
+   * Reads from the index by lock. What all uplinks of a lock have in common is read once, and rows come as lists, which
+   * SQLite's driver makes faster than objects: explaining an event reads thousands of rows.
+   */
+  #readIndexed(deviceId: number, afterId: number, limit: number): StoredUplink[] {
+    const device = this.#device.get(deviceId) as Pick<UplinkRow, 'mac' | 'simulated' | 'merchant_id'> | undefined;
+    if (device === undefined) return [];
+    const { mac, simulated, merchant_id } = device;
+    const kinds = new Map(this.#credentialKinds.all(deviceId) as [number, UplinkRow['kind']][]);
+    const { indexedId } = this.#memtable;
+    const rows = this.#ofDevice.all(deviceId, afterId, indexedId, merchant_id, limit) as ColumnsOfLock[];
+    return rows.map((row) => {
+      const kind = kinds.get(row[2]) ?? null;
+      return toUplink({
+        id: row[0],
+        device_id: row[1],
+        merchant_id,
+        mac,
+        simulated,
+        credential_id: row[2],
+        kind,
+        boot: row[3],
+        sequence: row[4],
+        digest: row[5],
+        bytes: row[6],
+        received_at_ms: row[7],
+        buffered: row[8],
+        uplink_kind: row[9],
+        sum: row[10],
+      });
+    });
+  }
+
+  /** Returns a device's last `limit` uplinks, in the order of arrival. */
+  readRecent(deviceId: number, limit: number): StoredUplink[] {
+    return this.read(deviceId, this.findIdBefore(deviceId, this.#memtable.lastId, limit) ?? 0, limit);
+  }
+}
