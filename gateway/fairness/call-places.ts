@@ -16,8 +16,8 @@ export interface PlaceLimits {
 }
 
 /**
- * Reads of the log wait for the scan thread most of the time, so a merchant's calls need more places than one: with two,
- * short calls waited behind long ones although the event loop was free.
+ * Reads of the log wait for the scan thread most of the time, so a merchant's calls need more places than one: with
+ * two, short calls waited behind long ones although the event loop was free.
  */
 export const PLACE_LIMITS: PlaceLimits = { perMerchant: 6, total: 8 };
 

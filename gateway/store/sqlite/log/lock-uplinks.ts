@@ -12,8 +12,8 @@ import type { UplinkMemtable } from './memtable/uplink-memtable.js';
 export const IS_SHOWN = `u.merchant_id = d.merchant_id AND ${IS_UPLINK}`;
 
 /** The columns of a stored uplink that are its own, and not its lock's. */
-const COLUMNS_OF_LOCK = `u.id, u.device_id, u.credential_id, u.boot, u.sequence, u.digest, u.bytes, u.received_at_ms, u.buffered,
-  u.kind, u.sum`;
+const COLUMNS_OF_LOCK = `u.id, u.device_id, u.credential_id, u.boot, u.sequence, u.digest, u.bytes,
+  u.received_at_ms, u.buffered, u.kind, u.sum`;
 
 /** A row of {@link COLUMNS_OF_LOCK}. */
 type ColumnsOfLock = [

@@ -1,8 +1,9 @@
 /**
- * Reads uplinks by key (credential, boot, sequence); lock-uplinks.ts reads them by lock. The log has two indexes for this, to which the newest
- * uplinks are added later; until then these are in the memtable (memtable/uplink-memtable.ts). The indexes are complete
- * up to an id, `indexedId`. Uplinks up to that id are read from the indexes. Later uplinks are read only from the
- * memtable, since the indexes may have some of them too, and none may be returned twice.
+ * Reads uplinks by key (credential, boot, sequence); lock-uplinks.ts reads them by lock. The log has two indexes for
+ * this, to which the newest uplinks are added later; until then these are in the memtable
+ * (memtable/uplink-memtable.ts). The indexes are complete up to an id, `indexedId`. Uplinks up to that id are read from
+ * the indexes. Later uplinks are read only from the memtable, since the indexes may have some of them too, and none may
+ * be returned twice.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';

@@ -1,7 +1,7 @@
 /**
- * Entries of one lock's log in a few buffers, for the way from the scan thread to the gateway's thread. Messages between
- * threads copy objects one by one, which would cost the gateway's thread as much as reading the rows itself; buffers
- * change hands without a copy. Pure.
+ * Entries of one lock's log in a few buffers, for the way from the scan thread to the gateway's thread. Messages
+ * between threads copy objects one by one, which would cost the gateway's thread as much as reading the rows itself;
+ * buffers change hands without a copy. Pure.
  */
 import type { LogEntry } from '../../contract/log/log-entry.js';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';
