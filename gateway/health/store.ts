@@ -26,6 +26,8 @@ import type { Health } from './health.js';
 const PROBE_INTERVAL = Seconds(0.5);
 /** A connecting lock triggers a probe at once, but not sooner than this after the last one. */
 const MIN_PROBE_SPACING = Seconds(0.1);
+/** How long a connecting lock waits for a probe. */
+const MAX_PROBE_WAIT = Seconds(1);
 /**
  * A probe writes as much as an ordinary commit, so that it does not succeed in the last free pages of a full disk. The
  * text is cleared at once.
@@ -80,7 +82,7 @@ export class StoreWatch {
   /** Whether the store can write. After a failure this is tested with a probe. */
   async canWrite(): Promise<boolean> {
     const { health } = this.#parts;
-    if (health.isStoreFailing && monotonicMs() - this.#probedAt >= MIN_PROBE_SPACING) await this.#probe();
+    if (health.isStoreFailing && monotonicMs() - this.#probedAt >= MIN_PROBE_SPACING) await this.#probeAWhile();
     return !health.isStoreFailing;
   }
 
@@ -146,6 +148,16 @@ export class StoreWatch {
     if (this.#closed || this.#broken !== undefined) return;
     this.#timer?.cancel();
     this.#timer = this.#parts.clock.after(PROBE_INTERVAL, () => void this.#probe());
+  }
+
+  /** Runs a probe, and waits for it for some time: a probe of a database that is away ends when it is back. */
+  async #probeAWhile(): Promise<void> {
+    let timer: Timer | undefined;
+    const limit = new Promise<void>((resolve) => {
+      timer = this.#parts.clock.after(MAX_PROBE_WAIT, resolve);
+    });
+    await Promise.race([this.#probe(), limit]);
+    timer?.cancel();
   }
 
   /** Runs a probe. Probes run one at a time: a call during a probe waits for the same one. */

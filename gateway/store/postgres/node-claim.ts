@@ -184,17 +184,30 @@ export async function endEpoch(holder: WatchedClient, { slot, epoch, at }: Epoch
   }
 }
 
-/** Gives the slot back: nothing more is written under the claim. */
-export async function releaseSlot({ slot, epoch, ids, holder }: Claim): Promise<void> {
+/**
+ * Gives the slot back: nothing more is written under the claim. If the connection broke, on a new one; if the database
+ * is away, the slot is free all the same, since its process is not connected any more.
+ */
+export async function releaseSlot(claim: Claim, connections: Pick<Connections, 'open'>): Promise<void> {
   try {
-    await holder.sql.run(
-      `WITH f AS (UPDATE node SET released = true, epoch = @ended WHERE slot = @slot AND epoch = @epoch RETURNING 1),
-         e AS (INSERT INTO ended_epoch (epoch, slot, last_ran_ms)
-           SELECT @epoch, @slot, extract(epoch FROM clock_timestamp()) * 1000 FROM f)
-       UPDATE node_beat SET closed_id = greatest(closed_id, @lastId) FROM f WHERE node_beat.slot = @slot`,
-      { slot, epoch, ended: randomNumber(), lastId: ids.lastId },
-    );
+    await release(claim, claim.holder);
+  } catch {
+    const again = await connections.open().catch(() => undefined);
+    if (again === undefined) return;
+    await release(claim, again)
+      .catch(() => undefined)
+      .finally(() => again.client.end().catch(() => undefined));
   } finally {
-    await holder.client.end();
+    await claim.holder.client.end().catch(() => undefined);
   }
+}
+
+async function release({ slot, epoch, ids }: Claim, { sql }: WatchedClient): Promise<void> {
+  await sql.run(
+    `WITH f AS (UPDATE node SET released = true, epoch = @ended WHERE slot = @slot AND epoch = @epoch RETURNING 1),
+       e AS (INSERT INTO ended_epoch (epoch, slot, last_ran_ms)
+         SELECT @epoch, @slot, extract(epoch FROM clock_timestamp()) * 1000 FROM f)
+     UPDATE node_beat SET closed_id = greatest(closed_id, @lastId) FROM f WHERE node_beat.slot = @slot`,
+    { slot, epoch, ended: randomNumber(), lastId: ids.lastId },
+  );
 }

@@ -244,7 +244,7 @@ export class PostgresStore extends PostgresReads implements Store {
     await shared?.stop();
     await commits.close();
     await writes.idle();
-    await releaseSlot(claim);
+    await releaseSlot(claim, connections);
     await connections.close();
   }
 
