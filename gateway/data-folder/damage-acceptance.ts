@@ -41,6 +41,7 @@ export async function acceptDamage(folder: string, options: AcceptOptions = {}):
   const onDamage = (damage: readonly string[], kept: readonly string[]): void => {
     found.push({ damage, kept });
   };
+  // With `onDamage`, workOnFolder does not refuse a damaged store: it renames the evidence, calls this, and opens it.
   return await workOnFolder(
     folder,
     { ...options, action: 'store.accept-damage', auditDetails, onDamage },

@@ -4,7 +4,7 @@
  * lock's MAC as user name, and a phone credential as password.
  *
  * Every refusal looks the same to the client. A claim that may be a lock's always costs the same work: one keyed hash
- * of the given secret and a fixed number of constant-time comparisons. So neither the answer nor its timing reveals
+ * of the given secret, and constant-time comparisons of a least number. So neither the answer nor its timing reveals
  * whether a lock exists or why a credential fails. A will or a malformed identity is refused before that, for any lock
  * or none. Only operators see the reason.
  */
@@ -42,8 +42,9 @@ interface ClaimedSender {
 const PHONE_CLIENT_ID = /^phone-([0-9A-F]{12})-[0-9A-Za-z]{1,32}$/;
 
 /**
- * The minimum number of comparisons per CONNECT. A lock has at most two valid credentials (during a replacement); the
- * other two comparisons recognise revoked credentials.
+ * The least number of comparisons per CONNECT. A lock has at most two valid credentials (during a replacement); the
+ * other two comparisons recognise revoked ones. A lock with more revoked ones gets more comparisons (up to
+ * `MAX_CREDENTIALS_READ`), each of a fraction of a microsecond, which a network hides.
  */
 const MIN_COMPARISONS: Readonly<Record<Source, number>> = { lock: 4, phone: MAX_PHONES_PER_LOCK };
 

@@ -58,6 +58,7 @@ const RETRY_AFTER: Readonly<Record<number, string>> = { 503: '5' };
 
 /** Answers with a problem document, which never contains a stack, path or SQL. */
 export function sendProblem(reply: FastifyReply, status: number, error: Error): void {
+  // Errors of libraries, and failures of the gateway, have no code of their own; for these, clients go by the status.
   const code = error instanceof LockgateError ? error.code : 'request';
   const retryAfter = error instanceof OverBudget ? String(error.retryAfterSeconds) : RETRY_AFTER[status];
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter);

@@ -9,6 +9,7 @@ const INTERNAL_ERROR = problemResponse('An internal error.');
 const SECURITY: Readonly<Record<HttpRoute['scheme'], readonly Record<string, string[]>[]>> = {
   none: [],
   'api-key': [{ apiKey: [] }],
+  // Only updating a pet takes a bearer token (specification, Endpoints), so all of them need this scope.
   bearer: [{ bearer: ['pets:write'] }],
   // This scheme's token is in the body, which OpenAPI can't express.
   'access-token': [],

@@ -75,7 +75,8 @@ export async function migrate(writer: Database, file: string, purpose: 'make' | 
   const tables = new Kysely<unknown>({ dialect: new TransactionalDialect({ database: writer }) });
   const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateToLatest();
   if (error === undefined) return { from, steps: pending, copy };
-  // Kysely's message if an applied step is unknown or comes before a missing one.
+  // Kysely's message if an applied step is unknown, or comes after a missing one. The check above finds both; this is
+  // for a store that another program changes meanwhile.
   if (error instanceof Error && error.message.includes('corrupted migrations')) throw storeNewer(file);
   throw new StoreFailure(`${purpose} ${file}`, error);
 }
@@ -85,7 +86,8 @@ function readCheckedVersion(db: Database, file: string, purpose: 'make' | 'open'
   try {
     const { done, pending } = readSchemaVersion(db, file);
     const isAscending = done.every((name, index) => index === 0 || name > (done[index - 1] as string));
-    // Another version wrote the store if it has an unknown step, or lacks a step before its last.
+    // `readSchemaVersion` refuses an unknown step. Another version also wrote the store if steps were applied in
+    // another order, or if one before the last is missing.
     const last = done.at(-1) ?? '';
     if (!isAscending || pending.some((name) => name < last)) throw storeNewer(file);
     return { done, pending };
@@ -160,6 +162,7 @@ export async function migrateFolder(
     const writer = openDurable(file);
     try {
       const migrated = await migrate(writer, file, 'open');
+      // Fills the log's indexes where an upgrade left that for later, as a gateway does at its start.
       await catchUp(writer, () => undefined);
       return migrated;
     } finally {

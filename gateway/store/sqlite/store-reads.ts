@@ -115,14 +115,17 @@ export class StoreReads extends TableReads {
 
   async *readLog(deviceId: number, limit: number): AsyncGenerator<LogEntry[]> {
     const merge = new LogMerge(this.log, this.lookup.ofLock, deviceId, limit);
-    for (let chunk = merge.next(); chunk.length > 0; chunk = merge.next()) yield chunk;
+    const next = (): LogEntry[] => this.#read('read the log', () => merge.next());
+    for (let chunk = next(); chunk.length > 0; chunk = next()) yield chunk;
   }
 
+  /** As {@link readLog}, for a caller that reads on when it likes. */
   readLogChunks(deviceId: number, limit: number): { next(): Promise<LogEntry[]> } {
     const merge = new LogMerge(this.log, this.lookup.ofLock, deviceId, limit);
     return { next: async () => this.#read('read the log', () => merge.next()) };
   }
 
+  /** See the contract: of the newest `maxUplinks` uplinks of the log, those that no stored state of a lock includes. */
   async *readUplinksAfterStates(
     maxUplinks: number,
     limit: number,
@@ -148,6 +151,7 @@ export class StoreReads extends TableReads {
     limit: number,
     kinds: 'pings' | 'all' = 'pings',
   ): Promise<StoredUplink[]> {
+    // A position has an id for each gateway that writes the log ("slot"); on SQLite there is only one.
     const afterId = idInSlot(after, DENSE_SLOT);
     return this.#read('read events', () => this.log.readEvents(merchantId, afterId, limit, kinds));
   }

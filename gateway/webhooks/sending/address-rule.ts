@@ -84,7 +84,6 @@ const IPV4_COMPATIBLE = ipaddr.parseCIDR('::/96');
 /** The well-known NAT64 prefix. Within the local-use prefix 64:ff9b:1::/48, the IPv4 address has no fixed position. */
 const NAT64 = ipaddr.parseCIDR('64:ff9b::/96');
 const SIX_TO_FOUR = ipaddr.parseCIDR('2002::/16');
-const LOOPBACK6 = ipaddr.parse('::1');
 
 /** The IPv4 address that an IPv6 address embeds, or the address itself. */
 function embeddedIpv4(address: Address): Address {
@@ -103,7 +102,7 @@ function embeddedIpv4(address: Address): Address {
 /** Whether ipaddr.js classifies the address as unicast though it is not public. */
 function isMistakenForUnicast(address: Address): boolean {
   if (address.kind() === 'ipv4') return false;
-  return address.toString() === LOOPBACK6.toString() || !address.match(GLOBAL_UNICAST as never, GLOBAL_UNICAST_BITS);
+  return !address.match(GLOBAL_UNICAST as never, GLOBAL_UNICAST_BITS);
 }
 
 /** Public IPv6 addresses are in 2000::/3 (RFC 4291 §2.4). */

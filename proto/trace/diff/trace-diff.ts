@@ -147,7 +147,8 @@ export class TraceDiff {
     if (event.event === 'tick' || event.event === 'gateway' || event.event === 'world') return null;
     const { mac: ownMac } = event;
     const counterpartMac = side === 'b' ? this.#lockOfB.get(ownMac) : ownMac;
-    // If B has a lock with the same MAC as a paired lock of A, that is another lock.
+    // If B has a lock with the same MAC as a paired lock of A, that is another lock: its events are no counterparts of
+    // A's. They are counted in the row of that MAC, all as missing in A.
     const isOther = side === 'b' && counterpartMac === undefined && this.#options.pairs.has(ownMac);
     const mac = counterpartMac ?? ownMac;
     const source = 'source' in event ? event.source : 'lock';

@@ -1,6 +1,7 @@
 /**
- * The calls that the pages make (gateway/console/page/api/) do what the screens promise. The interface takes null for a
- * member that is left out, so a call that removes something must say so in another way.
+ * The calls that the pages make (gateway/console/page/api/) do what the screens promise. The HTTP interface ignores a
+ * member that is null, as if it were left out. So where a screen passes null to remove a name or a role, the call must
+ * send an empty name, or `none`.
  */
 import t, { type Test } from 'tap';
 import { merchantApi } from '../../../gateway/console/page/api/merchant.js';

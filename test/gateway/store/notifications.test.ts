@@ -77,6 +77,7 @@ t.test('the queue is bounded: finished notifications are deleted first, open one
   await notifications.record([trouble('last', 'open', 5)]);
   t.equal((await notifications.countMessages(OPERATOR_RECIPIENT)).pending, MAX_NOTIFICATIONS);
   const firstDue = await notifications.readDue(OPERATOR_RECIPIENT, 9);
+  // Every message here is due at once, so they are in the order of their ids. The oldest is that of `open`.
   t.match(firstDue, { subject: '0' }, 'beyond the limit the oldest was deleted');
 });
 

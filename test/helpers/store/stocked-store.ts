@@ -69,6 +69,9 @@ async function stockAccounts(store: Store, { locks }: StockSize): Promise<void> 
   await store.webhooks.change(1, { filter: NO_FILTER });
 }
 
+/**
+ * API keys, tokens, users and pets: what the specification gives merchants beside locks. Scopes are not checked here.
+ */
 async function stockUsers({ access, people }: Store): Promise<void> {
   const key = { merchant: 'Amber', publicId: 'abcdefgh', name: 'till', secretHash: HASH, nowMs: STOCK_START_MS };
   const { id } = await access.addKey({ ...key, scopes: ['spec', 'locks:read'], expiresAtMs: STOCK_START_MS + 1e12 });
@@ -95,6 +98,7 @@ async function stockUplinks(store: Store, { locks, pings }: StockSize, chance: S
       const deviceId = 1 + Math.floor(chance.next() * locks);
       const sequence = (sequences.get(deviceId) ?? 0) + 1;
       sequences.set(deviceId, sequence);
+      // The count of dropped pings only makes the bytes of two locks differ.
       const bytes = testBytes(sequence, { dropped: deviceId });
       const uplinkKey = {
         deviceId,
