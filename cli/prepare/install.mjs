@@ -62,14 +62,14 @@ export function installStep(set) {
     return null;
   }
   // An install never shrinks from `all` to `run`.
-  const installedSet = hasTestPackages() ? 'all' : set;
-  const packages = requiredPaths(wanted, installedSet);
+  const setToInstall = hasTestPackages() ? 'all' : set;
+  const packages = requiredPaths(wanted, setToInstall);
   const isInstalledPath = (path) => !isOtherPlatform && installed?.[path]?.version === wanted[path].version;
   const missing = packages.filter((path) => !isInstalledPath(path)).length;
-  const what = installedSet === 'all' ? 'including those of tests and linters' : 'without those of tests and linters';
+  const what = setToInstall === 'all' ? 'including those of tests and linters' : 'without those of tests and linters';
   return {
     title: `Installing ${missing} of ${packages.length} packages, ${what}`,
-    work: () => installPackages(installedSet, packages, !installed || isOtherPlatform),
+    work: () => installPackages(setToInstall, packages, !installed || isOtherPlatform),
   };
 }
 

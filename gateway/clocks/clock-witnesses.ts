@@ -19,7 +19,7 @@ export interface ReportedTime {
   readonly simulated: boolean;
   /** When the lock made the uplink, by the lock's clock, ms since the epoch. */
   readonly timeMs: number;
-  /** How many earlier uplinks the lock still has buffered. If not 0, this uplink may be old. */
+  /** How many earlier uplinks waited in the lock when it sent this one. If not 0, this one may have waited too. */
   readonly kept: number;
 }
 
@@ -62,7 +62,8 @@ export class ClockWitnesses {
 
   /** Whether enough locks agree. */
   get hasEnough(): boolean {
-    // As long as the locks have not been counted, the maximum is certainly enough.
+    // The maximum is certainly enough as long as the locks have not been counted. Without any lock, none can agree, and
+    // an operator must confirm the clock.
     return this.agreeing >= (this.needed ?? MAX_NEEDED_LOCKS);
   }
 }

@@ -195,7 +195,11 @@ t.test('docs/webhooks.md', { skip }, async (t) => {
 });
 
 t.test('docs/operator.md', { skip }, async (t) => {
-  t.same(await failuresOf(t, 'docs/operator.md', await setUpReader(t), { exceptions: [], replacements: [] }), []);
+  const exceptions: readonly LineException[] = [
+    { line: /^createdb /, how: 'left out', reason: 'It needs a running PostgreSQL.' },
+    { line: /^LOCKGATE_STORE=/, how: 'parsed', reason: 'test/system/postgres runs gateways on a database.' },
+  ];
+  t.same(await failuresOf(t, 'docs/operator.md', await setUpReader(t), { exceptions, replacements: [] }), []);
 });
 
 t.test('docs/scenarios.md', { skip }, async (t) => {

@@ -114,8 +114,7 @@ t.test('an uplink may be cut into chunks anywhere', async (t) => {
     await runLoopTurns(1);
     ingest.answer();
     await runLoopTurns(2);
-    const taken = ingest.taken.splice(0).map(({ payload }) => payload);
-    ingest.forgetTaken();
+    const taken = ingest.removeTaken();
     if (answersTo(lock) !== pubacks(1, 3) || taken.join() !== 'p1,p2,p3') t.fail(`cut at ${at}: ${taken}`);
   }
   t.pass(`${allBytes.length - 1} cuts`);
@@ -123,7 +122,7 @@ t.test('an uplink may be cut into chunks anywhere', async (t) => {
 
 t.test('bytes in a payload are never read as packets, wherever the packet is cut', async (t) => {
   const { connect, ingest } = await startManualBroker(t);
-  // As long as a length of two bytes allows, and full of bytes that look like uplinks.
+  // So long that the packet's length takes two bytes, and full of bytes that look like uplinks.
   const payload = Buffer.alloc(300, uplink(99, 'evil'));
   for (let shift = 0; shift < uplink(99, 'evil').length; shift++) {
     const allBytes = publishPacket('up', payload.subarray(shift), 5);
@@ -141,10 +140,9 @@ t.test('bytes in a payload are never read as packets, wherever the packet is cut
     ingest.answer();
     await runLoopTurns(2);
     t.same(
-      ingest.taken.splice(0).map(({ payload: taken }) => taken.length),
+      ingest.removeTaken().map(({ length }) => length),
       [300 - shift, 300 - shift],
     );
-    ingest.forgetTaken();
     t.equal(answersTo(lock), pubackHex(5) + pubackHex(5));
   }
 });
@@ -157,7 +155,7 @@ t.test('the library’s answers do not overtake earlier PUBACKs of the same turn
   await runLoopTurns();
   lock.send(Buffer.concat([nextUplink.subarray(5), uplink(3)]));
   await runLoopTurns();
-  t.equal(connectionFilterOf(lock)?.passedToLibrary, 2, 'the library handles the packet that arrived in two chunks');
+  t.equal(connectionFilterOf(lock)?.passedToLibrary, 2, 'both parts of the packet that arrived in two chunks');
   ingest.answer();
   await runLoopTurns();
   t.equal(answersTo(lock), pubacks(1, 3));
@@ -187,8 +185,7 @@ t.test('nothing is accepted after a DISCONNECT (3.14.4) or after a packet that c
     await runLoopTurns();
     ingest.answer();
     await runLoopTurns();
-    const taken = ingest.taken.splice(0).map(({ payload }) => payload);
-    ingest.forgetTaken();
+    const taken = ingest.removeTaken();
     t.same(taken, ['p1'], what);
     t.ok(lock.destroyed, `${what}: the connection is closed`);
     t.equal(answersTo(lock), '', `${what}: and gets no more bytes`);
@@ -219,7 +216,7 @@ t.test('an uplink that can’t be stored closes the connection; earlier stored o
   await runLoopTurns();
   t.equal(answersTo(secondLock), '');
   t.equal(broker.connected, 0);
-  t.equal(broker.refusals.publish, 0);
+  t.equal(broker.refusals.publish, 0, 'a full queue is no refusal of what the lock published');
 });
 
 t.test(
@@ -335,6 +332,7 @@ t.test('a broker that stops answers received uplinks and accepts no more', async
   const closed = broker.close();
   lock.send(uplink(3));
   await closed;
+  // A stopping broker waits for ingest to stop, which answers all that it has taken.
   t.equal(answersTo(lock), pubacks(1, 2));
   t.equal(ingest.taken.length, 2);
   t.ok(lock.destroyed);

@@ -126,9 +126,10 @@ export class ManualIngest {
     }
   }
 
-  /** Must be called after the test has emptied `taken`. */
-  forgetTaken(): void {
-    this.#answered = this.taken.length;
+  /** Removes and returns all payloads that were taken, answered or not. */
+  removeTaken(): string[] {
+    this.#answered = 0;
+    return this.taken.splice(0).map(({ payload }) => payload);
   }
 
   async stop(): Promise<void> {

@@ -80,8 +80,7 @@ async function sendStream(
 ): Promise<string | undefined> {
   const socket = open();
   const receivedBefore = honestSocket.received.length;
-  ingest.taken.length = 0;
-  ingest.forgetTaken();
+  ingest.removeTaken();
   honestSocket.send(publishPacket('up', Buffer.from('honest'), id));
   let waitedTurns = 0;
   for (const chunk of cutAnywhere(chance, stream)) {

@@ -140,13 +140,15 @@ class StreamJudge {
     const event = this.#reader.read(line);
     if (!event.ok) throw new Error(`line ${event.error.line}: ${event.error.message}`);
     const { header } = this.#reader;
+    // The header, which is the first line but for blank ones, is no event.
     if (event.value === null) {
-      if (header === null) return;
+      if (header === null || this.#check !== undefined) return;
       this.#check = new TraceCheck(POWER_MODEL, header);
       this.#truth = new WorldTruth(header, RUN_STARTS_MS);
       const onPosition = (): void => {
         this.#comparedPositions += 1;
       };
+      // The trace itself has the events of the world; there is no other file with them to name.
       this.#owed = new OwedCheck({ model: POWER_MODEL, header, truthName: null, onPosition });
       this.#macs = new Map([...header.locks.keys()].map((mac) => [formatMac(mac), mac]));
       return;

@@ -62,6 +62,7 @@ const template = { value: pingTemplate(1) };
 
 /** One lock, which reconnects whenever its connection closes. */
 class SoakLock {
+  /** The next ping has the sequence after it: as long as none is acknowledged, this is one that no ping has. */
   lastAcked = FIRST_SEQUENCE;
   connects = 0;
   repeats = 0;

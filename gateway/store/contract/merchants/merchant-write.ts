@@ -12,6 +12,7 @@ import type { AcceptedInvitation, NewInvitation } from './invitation-store.js';
 import type { NewPet, NewSession, NewUser, Pet, PetProfile, UserChange } from './people-store.js';
 import type { ExceededQuota, Quota } from './quota.js';
 
+/** Adds a pet: a record of merchants, with a name and a species, which the specification asks for beside locks. */
 export interface AddPet {
   readonly op: 'add-pet';
   readonly merchantId: number;
@@ -103,7 +104,10 @@ export type MerchantOutcome =
   | { readonly refusal?: undefined; readonly pet?: Pet | undefined; readonly id?: number | undefined }
   | { readonly refusal: MerchantRefusal };
 
-/** Returns the maximum number of rows that a write adds or changes: its cost in a transaction that pings wait for. */
-export function maxRowsOf({ operation }: MerchantWrite): number {
+/**
+ * Returns how many things a write adds or changes: its cost in a transaction that pings wait for. Each takes a few
+ * rows.
+ */
+export function writeCost({ operation }: MerchantWrite): number {
   return operation.op === 'add-users' ? operation.users.length : 1;
 }

@@ -69,7 +69,10 @@ export class CommitLog {
   #isRunning = false;
   /** The number of the last commit. */
   #n = 0;
-  /** The session numbers since the last answered commit. */
+  /**
+   * The session numbers since the last answered commit. An update to one of them may have been stored although its
+   * answer was lost, so the row may have any of them.
+   */
   #sessions: number[];
   /** Set when nothing more can be stored. */
   #end: unknown;
@@ -154,7 +157,8 @@ export class CommitLog {
     const deviceIds = new Set(batch.uplinks.map(({ deviceId }) => deviceId));
     try {
       const row = await this.#execute(batch);
-      if (row !== null) await this.#trim(batch, row);
+      // The commit is stored, whatever becomes of this: rows that are too many now are deleted after a later commit.
+      if (row !== null) await this.#trim(batch, row).catch(() => undefined);
       return commits.map((commit, index) => resultOf(commit, fresh, refused[index] ?? NO_INDEXES, row));
     } catch (error) {
       this.#keys.forget(deviceIds);
@@ -169,6 +173,7 @@ export class CommitLog {
     const batch = new CommitBatch();
     const incoming = commits.flatMap((commit) => commit.incoming);
     const fresh = await this.#keys.selectNew(incoming.filter((item) => item.type === 'uplink'));
+    // Events that ended commands left for the next commit, whose statement removes them.
     const staged = await readStaged(sql);
     const wanted = await Promise.all(
       commits.map(async ({ merchantEvents = [] }) => ({
@@ -191,6 +196,7 @@ export class CommitLog {
       for (const event of wanted[index]?.before ?? []) batch.addEvent(this.#nextId(event.deviceId), event);
       this.#addIncoming(batch, commit, fresh);
       batch.addJudged(commit);
+      // No later uplink of the lock gets an id up to this one, neither here nor from the gateway that had it before.
       for (const [deviceId, state] of commit.states)
         batch.states.set(deviceId, {
           state,
@@ -246,7 +252,7 @@ export class CommitLog {
 
   /**
    * Finds out whether the last commit is stored, however long the database is away: were the commit reported as failed
-   * while it may be stored, its caller would store what has no name (findings, counts) a second time.
+   * while it may be stored, its caller would store again what has no key to recognise a repeat by (findings, counts).
    *
    * @throws what makes it impossible, after which nothing can be stored
    */

@@ -56,12 +56,13 @@ export class PassingBlocks {
   readonly #byUrl = new Map<number, UrlBlocks>();
 
   constructor(db: Database) {
+    // Acknowledgements have the kind 0 and erased uplinks -1: neither is an event.
     const isEvent = 'merchant_id = @merchantId AND kind > 0 AND id >= @from AND id <= @to';
     this.#statements = {
       count: db.prepare(`SELECT count(*) FROM uplink WHERE ${isEvent}`).pluck(),
       events: db.prepare(
         `SELECT id, device_id, merchant_id, credential_id, boot, sequence, digest, kind, bytes, received_at_ms,
-           buffered, sum FROM uplink WHERE ${isEvent}`,
+           buffered, sum FROM uplink WHERE ${isEvent} ORDER BY id`,
       ),
       lastId: db.prepare('SELECT coalesce(max(id), 0) FROM uplink').pluck(),
       labels: db.prepare('SELECT id, labels FROM device WHERE labels IS NOT NULL ORDER BY id'),
@@ -119,7 +120,8 @@ export class PassingBlocks {
       isUnchanged && before !== undefined
         ? before
         : { examinedTo: from - 1, events: 0, bits: new Uint8Array(BLOCK_IDS / 8), passing: 0 };
-    // A lock without the labels needs no entry here, since every lock with them is in `locks`.
+    // The filter asks only whether a lock has the wanted labels. So a lock in `locks` is said to have exactly these,
+    // and any other to have none.
     const labelsOf = (deviceId: number): Labels => (locks?.has(deviceId) ? (filter.labels ?? {}) : {});
     const rows = events.iterate({ merchantId, from: block.examinedTo + 1, to }) as IterableIterator<EventRow>;
     for (const row of rows) {

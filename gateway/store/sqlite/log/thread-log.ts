@@ -7,7 +7,7 @@ import type { Database } from 'better-sqlite3';
 import { type Milliseconds, monotonicMs, Seconds, systemClock, type Timer } from '../../../../proto/clock.js';
 import type { AgingChunk, AgingResult } from '../../contract/deletion.js';
 import { ALL_STORED, type CommitResult } from '../../contract/log/commit-result.js';
-import { type MerchantOutcome, type MerchantWrite, maxRowsOf } from '../../contract/merchants/merchant-write.js';
+import { type MerchantOutcome, type MerchantWrite, writeCost } from '../../contract/merchants/merchant-write.js';
 import type { PackedCommit } from '../../log/packed-commit.js';
 import type { BatchedWrite } from './batched-write.js';
 import type { LogBackend } from './log-backend.js';
@@ -137,8 +137,8 @@ export class ThreadLog implements LogBackend {
     if (!this.#maySendMerchantWrites || this.#merchantWrites.length === 0) return NO_WRITES;
     let [count, rows] = [0, 0];
     for (const { write } of this.#merchantWrites) {
-      if (count > 0 && rows + maxRowsOf(write) > MAX_MERCHANT_ROWS_PER_TRANSACTION) break;
-      rows += maxRowsOf(write);
+      if (count > 0 && rows + writeCost(write) > MAX_MERCHANT_ROWS_PER_TRANSACTION) break;
+      rows += writeCost(write);
       count += 1;
     }
     this.#merchantWritesSent = count;

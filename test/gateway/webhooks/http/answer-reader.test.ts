@@ -204,7 +204,7 @@ t.test('a connection is reused only if the answer allows it and no bytes of it a
   t.equal(keeps(`${head}\r\nok`), true);
   t.equal(keeps(`${head}\r\nok\r\n`), false);
   t.equal(keeps(`${head}Connection: x, Close\r\n\r\nok`), false);
-  t.equal(keeps(`${head}Keep-Alive: timeout=1\r\n\r\nok`), false);
+  t.equal(keeps(`${head}Keep-Alive: timeout=1\r\n\r\nok`), false, 'a second is too short to reuse it safely');
   t.equal(keeps('HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok'), false);
   t.equal(keeps('HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok'), true);
   t.equal(keeps('HTTP/1.1 101 Switching\r\n\r\n'), false);
