@@ -6,11 +6,12 @@
 import { createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 
 /** The maximum number of characters in memory. */
 const MAX_CHARACTERS = 16 * 1024 * 1024;
 
-/** A line and its time, ms since the epoch. The line has no line feed; it may have other separators of lines. */
+/** A line and its time, ms since the epoch. The line has no line break. */
 export interface TimedLine {
   readonly atMs: number;
   readonly line: string;
@@ -66,7 +67,7 @@ export class LineSorter {
 
 /** Merges sorted files. For equal times, the line of the earlier file comes first. */
 async function* merge(files: readonly string[]): AsyncGenerator<TimedLine> {
-  const readers = files.map((file) => readLines(file));
+  const readers = files.map((file) => createInterface({ input: createReadStream(file) })[Symbol.asyncIterator]());
   // The next line of each file; null at the file's end.
   const nextLines: (TimedLine | null)[] = [];
   for (const reader of readers) nextLines.push(await nextLine(reader));
@@ -79,19 +80,6 @@ async function* merge(files: readonly string[]): AsyncGenerator<TimedLine> {
     if (earliest === -1) return;
     yield nextLines[earliest] as TimedLine;
     nextLines[earliest] = await nextLine(readers[earliest] as AsyncIterator<string>);
-  }
-}
-
-/**
- * The lines of a file, each of which ends with a line feed. Node's readline would also end a line at U+2028, which JSON
- * does not escape.
- */
-async function* readLines(file: string): AsyncGenerator<string> {
-  let rest = '';
-  for await (const chunk of createReadStream(file, 'utf8')) {
-    const lines = `${rest}${chunk}`.split('\n');
-    rest = lines.pop() ?? '';
-    yield* lines;
   }
 }
 
