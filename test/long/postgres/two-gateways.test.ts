@@ -2,6 +2,9 @@
  * Two gateways share a database: locks move between them, and one is killed. Nothing acknowledged is lost or stored
  * twice, each event is delivered, and each lock's events in its order. With a gateway that takes locks without asking,
  * the same check finds what breaks.
+ *
+ * A long test, since on a loaded machine a lock that moves has waited over a minute for its acknowledgement, once in
+ * some ten runs. Why is not known yet, and until then `serve` offers one gateway on a database alone.
  */
 import t from 'tap';
 import { summarize } from '../../helpers/durability/delivery-check.js';
@@ -10,7 +13,7 @@ import { chooseSeed } from '../../helpers/pair/seeded-chance.js';
 import { postgresMissing, startPostgres } from '../../helpers/store/postgres/server.js';
 
 const seed = chooseSeed();
-const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/system/postgres/two-gateways.test.js`;
+const repeat = `LOCKGATE_SEED=${seed} npm run test:long test/long/postgres/two-gateways.test.ts`;
 const options: TwoGatewaysOptions = { seed, locks: 10, moves: 4, ackedPerMove: 40 };
 
 t.setTimeout(170_000);
