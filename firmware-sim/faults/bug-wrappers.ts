@@ -194,7 +194,7 @@ export function sendClosePingTooLate(open: OpenLink): OpenLink {
     let wasClosedEarly = false;
     const filteredEvents: LinkEvents = {
       ...events,
-      // The lock is not told of the early close: it has not asked to disconnect yet.
+      // The lock gets no callback about this early close: it has not asked to disconnect yet.
       disconnected: (trouble) => (wasClosedEarly && trouble === null ? undefined : events.disconnected(trouble)),
     };
     const link = open(mac, filteredEvents);

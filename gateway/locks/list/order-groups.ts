@@ -7,6 +7,7 @@ import { compareValues, type LockOrder, type Place } from './lock-order.js';
 import type { ReadTurns } from './read-turns.js';
 import { sortInTurns } from './sort-in-turns.js';
 
+/** The locks of one list, grouped by the value that the list is sorted by. */
 export class OrderGroups {
   readonly #order: LockOrder;
   /** The device ids of each value's locks, in the order of their MACs. */

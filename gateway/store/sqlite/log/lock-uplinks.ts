@@ -12,11 +12,11 @@ import type { UplinkMemtable } from './memtable/uplink-memtable.js';
 export const IS_SHOWN = `u.merchant_id = d.merchant_id AND ${IS_UPLINK}`;
 
 /** The columns of a stored uplink that are its own, and not its lock's. */
-const COLUMNS_OF_LOCK = `u.id, u.device_id, u.credential_id, u.boot, u.sequence, u.digest, u.bytes,
+const COLUMNS_WITHOUT_LOCK = `u.id, u.device_id, u.credential_id, u.boot, u.sequence, u.digest, u.bytes,
   u.received_at_ms, u.buffered, u.kind, u.sum`;
 
-/** A row of {@link COLUMNS_OF_LOCK}. */
-type ColumnsOfLock = [
+/** A row of {@link COLUMNS_WITHOUT_LOCK}. */
+type ColumnsWithoutLock = [
   id: number,
   deviceId: number,
   credentialId: number,
@@ -30,6 +30,7 @@ type ColumnsOfLock = [
   sum: number | null,
 ];
 
+/** The uplinks of single locks, read over one connection. Methods throw SQLite's errors. */
 export class LockUplinks {
   readonly #memtable: Pick<UplinkMemtable, 'idsOf' | 'indexedId' | 'lastId'>;
   readonly #device: Statement;
@@ -45,7 +46,7 @@ export class LockUplinks {
     this.#credentialKinds = db.prepare('SELECT id, kind FROM credential WHERE device_id = ?').raw();
     this.#ofDevice = db
       .prepare(
-        `SELECT ${COLUMNS_OF_LOCK} FROM uplink_of_device t JOIN uplink u ON u.id = t.uplink_id
+        `SELECT ${COLUMNS_WITHOUT_LOCK} FROM uplink_of_device t JOIN uplink u ON u.id = t.uplink_id
          WHERE t.device_id = ? AND t.uplink_id > ? AND t.uplink_id <= ? AND u.merchant_id = ? AND ${IS_UPLINK}
          ORDER BY t.uplink_id LIMIT ?`,
       )
@@ -96,7 +97,7 @@ export class LockUplinks {
     const { mac, simulated, merchant_id } = device;
     const kinds = new Map(this.#credentialKinds.all(deviceId) as [number, UplinkRow['kind']][]);
     const { indexedId } = this.#memtable;
-    const rows = this.#ofDevice.all(deviceId, afterId, indexedId, merchant_id, limit) as ColumnsOfLock[];
+    const rows = this.#ofDevice.all(deviceId, afterId, indexedId, merchant_id, limit) as ColumnsWithoutLock[];
     return rows.map((row) => {
       const kind = kinds.get(row[2]) ?? null;
       return toUplink({

@@ -1,4 +1,4 @@
-/** What a start on a database refuses, and with which sentence; what requests with an unstorable text are told. */
+/** Whether an unusable database is refused at the start in a clear sentence, and a request with a text it can’t store. */
 import t from 'tap';
 import { exitCodeOf } from '../../../../cli/terminal/exit-codes.js';
 import { readConfig } from '../../../../gateway/config-reader.js';
