@@ -1,4 +1,4 @@
-/** Whether an unusable database is refused at the start in a clear sentence, and a request with a text it can’t store. */
+/** An unusable database is refused at the start, in a clear sentence; so is a request with a text it can’t store. */
 import t from 'tap';
 import { exitCodeOf } from '../../../../cli/terminal/exit-codes.js';
 import { readConfig } from '../../../../gateway/config-reader.js';
