@@ -62,7 +62,7 @@ function hasCanonicalSeparators(bytes: Uint8Array, at: number): boolean {
   );
 }
 
-/** The value of the digit at a position; NaN for any other character. */
+/** The value of the digit at a position; NaN for any other character, and after the last one. */
 function oneDigit(bytes: Uint8Array, at: number): number {
   const value = (bytes[at] as number) - CODE_0;
   return value >= 0 && value <= 9 ? value : Number.NaN;

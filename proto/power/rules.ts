@@ -388,7 +388,7 @@ export function ruleRow(name: string): RuleRow | undefined {
   return ROW_BY_NAME.get(name);
 }
 
-/** The severity of a rule. */
+/** The severity of a rule. Every `RuleName` has a row. */
 export function severityOf(rule: RuleName): Severity {
   return (ROW_BY_NAME.get(rule) as RuleRow).severity;
 }

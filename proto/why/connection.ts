@@ -12,6 +12,9 @@ import { REASON_WHY } from './reasons.js';
 import { silenceStep } from './silence.js';
 import { SECTIONS, step, type WhyStep } from './step.js';
 
+/** For {@link believedStep}: the explained events are in the past, so the gateway's view may have changed since. */
+const IS_PAST = true;
+
 /** All steps that explain why a lock or phone connected, what came over the connection, and how it ended. */
 export function connectSteps(model: PowerModel, history: JudgedHistory, event: ConnectEvent): WhyStep[] {
   const { atMs } = event;
@@ -24,7 +27,7 @@ export function connectSteps(model: PowerModel, history: JudgedHistory, event: C
     : `The lock connected at ${at}${offlineText(beliefBefore.offlineSinceMs, atMs)}.`;
   return [
     step('connection', beliefBefore.isConnected ? 'takeover' : 'connected', SECTIONS.events, sentence, atMs),
-    believedStep(model, beliefBefore, atMs, true),
+    believedStep(model, beliefBefore, atMs, IS_PAST),
     ...(beliefBefore.isConnected ? [] : [silenceStep(model, beliefBefore, atMs)]),
     // The belief before: the lock's last connection is the one before this.
     ...lastEndStep({ ...history, belief: beliefBefore }),
@@ -92,7 +95,7 @@ export function disconnectSteps(model: PowerModel, history: JudgedHistory, event
   const at = describeTime(atMs);
   if (!beliefBefore.isConnected) {
     const sentence = `A connection ended at ${at} (${cause}), while the lock counted as not connected.`;
-    return [step('connection', cause, row.restsOn, sentence, atMs), believedStep(model, belief, atMs, true)];
+    return [step('connection', cause, row.restsOn, sentence, atMs), believedStep(model, belief, atMs, IS_PAST)];
   }
   const { connectedSinceMs, closeSeen } = beliefBefore;
   const how = closeSeen === 'none' ? row.unclosed : row.closed;
@@ -103,7 +106,7 @@ export function disconnectSteps(model: PowerModel, history: JudgedHistory, event
   return [
     step('connection', cause, row.restsOn, sentence, atMs),
     lastUplinkStep(history),
-    believedStep(model, belief, atMs, true),
+    believedStep(model, belief, atMs, IS_PAST),
     silenceStep(model, belief, atMs),
     ...afterSteps(model, history, atMs),
   ];
@@ -122,7 +125,7 @@ export function sentCommandSteps(model: PowerModel, history: JudgedHistory, even
   return [
     step('command', 'sent', SECTIONS.wire, sent, atMs),
     ...(history.beliefBefore.isConnected ? [] : [offlineCommandStep(atMs)]),
-    believedStep(model, history.beliefBefore, atMs, true),
+    believedStep(model, history.beliefBefore, atMs, IS_PAST),
     answerStep(history.after, id, atMs),
   ];
 }

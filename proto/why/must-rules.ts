@@ -1,6 +1,6 @@
 /**
- * The second half of rules.ts, for the rules of protocol.md §3, "What a lock must do": why each rule exists, to which
- * uplinks it applies, and why an uplink complies with it. Pure data and functions.
+ * The second half of rules.ts, for the rules that incomplete firmware breaks (protocol.md §3): why each rule exists, to
+ * which uplinks it applies, and why an uplink complies with it. Pure data and functions.
  */
 import type { MustRuleName } from '../power/rules.js';
 import { isReason, type RuleCase, type RuleWhy } from './rule-why.js';

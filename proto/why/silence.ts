@@ -38,7 +38,8 @@ export type Silence = (typeof SILENCES)[number];
 
 /**
  * What the sentences are made from. The belief is what the judge concludes about the lock; a lapse is a silence that
- * makes a lock late once it has lasted too long. Times are ms since the epoch, by the judge's clock.
+ * makes a lock late once it has lasted too long. Times are ms since the epoch, by the judge's clock; `NEVER`, which is
+ * later than each of them, stands for a time that does not come.
  */
 interface SilenceInput {
   readonly model: PowerModel;

@@ -27,7 +27,9 @@ export type Section = (typeof SECTIONS)[keyof typeof SECTIONS];
 
 /** What a step is about, for programs. */
 export const STEP_KINDS = [
+  // What the answer leaves out.
   'bound',
+  // The run's clock and the wall clock differ.
   'clocks',
   'finding',
   'state',
@@ -37,11 +39,13 @@ export const STEP_KINDS = [
   'message',
   'rule-broken',
   'rule-withdrawn',
+  // A rule that the uplink complies with, in particular; and the names of all others.
   'rule-kept',
   'rules-kept',
   'quarantine',
   'command',
   'silence',
+  // What came from the lock before and after the moment in question.
   'before',
   'after',
   'delivery',

@@ -85,7 +85,10 @@ function toNumber(value: number | Long): number {
   return typeof value === 'number' ? value : value.toNumber();
 }
 
-/** If there are several bodies, the last one on the wire counts, as protobuf specifies for a oneof. */
+/**
+ * If there are several bodies, the last one on the wire counts, as protobuf specifies for a oneof. `message.body` is
+ * the name of the member that is set, so the casts hold.
+ */
 function readBody(message: lockgate.v1.Uplink): Ping | CommandAck | undefined {
   switch (message.body) {
     case 'cellular':
@@ -186,6 +189,7 @@ function writeWindow(window: HighWindow, lastMinute: number): lockgate.v1.HighWi
   return {
     fromMinute: checkInteger('window from', window.fromMinute, 0, lastMinute),
     toMinute: checkInteger('window to', window.toMinute, 0, lastMinute),
+    // In whole minutes on the wire too, so the factor is 1.
     utcOffsetMinutes: toSigned32('UTC offset', window.utcOffsetMinutes, 1),
   };
 }

@@ -18,6 +18,7 @@ export function startDigest(): void {
 
 /** The digest of everything mixed in since the start: an integer below 2⁵³. */
 export function digest(): number {
+  // All 32 bits of the first hash, then the upper 21 of the second.
   return (first >>> 0) * 2 ** 21 + (second >>> 11);
 }
 

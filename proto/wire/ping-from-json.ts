@@ -115,6 +115,7 @@ function readTime(reader: JsonReader, json: JsonObject, name: string, defaultMs:
 /** Reads power settings. All four members are required. */
 export function readPower(reader: JsonReader, value: unknown, parent: string, member: string): PowerSettings {
   const json = reader.object(value, parent, member);
+  // First the usual case, without making the names that only an error needs: this runs for each ping of a trace.
   const mode = json.mode;
   if (
     (mode === 'MID' || mode === 'HIGH') &&

@@ -16,6 +16,7 @@ export type {
   TetherState,
 } from '../gen/ping-types.js';
 
+/** In MID a lock connects only to send. In HIGH it also keeps its connection during a part of the day. */
 export type PowerMode = 'MID' | 'HIGH';
 
 /** The power mode and switches of a lock. */
@@ -54,8 +55,10 @@ export function fieldValue(ping: Ping, property: PingProperty): unknown {
   return (position as Partial<Record<PingProperty, unknown>> | null)?.[property];
 }
 
+/** The lock carried the command out, did not try (it was invalid or had expired), or tried without success. */
 export type CommandResult = 'ok' | 'rejected' | 'failed';
 
+/** A lock's acknowledgement of a command. */
 export interface CommandAck {
   readonly kind: 'ack';
   readonly commandId: number;

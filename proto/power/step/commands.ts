@@ -150,7 +150,8 @@ export function advanceLocateByCell(context: StepContext): void {
 function setPower(context: StepContext, id: number, change: PowerChange): void {
   const problem = change.highWindow === undefined ? undefined : windowProblem(change.highWindow);
   if (problem === undefined) applySettings(context, change);
-  finish(context, id, problem === undefined ? 'ok' : 'rejected', problem ?? '', true);
+  const setsPower = true;
+  finish(context, id, problem === undefined ? 'ok' : 'rejected', problem ?? '', setsPower);
 }
 
 /** What is wrong with a high window; undefined if it is valid. A gateway of another version may send an invalid one. */
@@ -215,7 +216,10 @@ function finishAll(context: StepContext, ids: readonly number[], result: Command
   }
 }
 
-/** Remembers the outcome of a command, so that it is not carried out again, and acknowledges the command. */
+/**
+ * Remembers the outcome of a command, so that it is not carried out again, and acknowledges the command. With
+ * `setsPower`, for a set-power, the acknowledgement has the high window that is now in force.
+ */
 function finish(context: StepContext, id: number, result: CommandResult, detail: string, setsPower = false): void {
   const { state } = context;
   const command: FinishedCommand = { id, result, detail, setsPower };

@@ -182,6 +182,7 @@ export function dropLink(context: StepContext): void {
 function markDown({ state }: StepContext): void {
   state.link = 'down';
   state.inFlight = false;
+  // A command asked for a restart of the modem, which happens now that the connection has ended.
   if (!state.resetAfterClose) return;
   state.resetAfterClose = false;
   state.resetDue = true;

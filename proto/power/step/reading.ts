@@ -86,6 +86,7 @@ export function windowContains(window: HighWindow, atMs: number): boolean {
 export function nextWindowEdgeMs(window: HighWindow, atMs: number): number {
   if (window.fromMinute === window.toMinute) return Number.POSITIVE_INFINITY;
   const minute = minuteOfLocalDay(window, atMs);
+  // 1 to 1440: an edge in the present minute has passed already and comes again tomorrow.
   const minutesUntil = (edge: number): number => positiveModulo(edge - minute - 1, MINUTES_OF_DAY) + 1;
   const soonest = Math.min(minutesUntil(window.fromMinute), minutesUntil(window.toMinute));
   return (Math.floor(atMs / ONE_MINUTE) + soonest) * ONE_MINUTE;

@@ -52,7 +52,10 @@ export interface LockFlash {
   readonly airplaneTold: boolean;
 }
 
-/** The complete state of a lock. It is flat, because each step copies it. Times are ms since the epoch. */
+/**
+ * The complete state of a lock. It is flat, because each step copies it. Times are ms since the epoch; `NEVER`, a
+ * number lower than each of them, stands for a time that does not exist.
+ */
 export interface StepState extends LockFlash {
   readonly mac: Mac;
   readonly firmwareVersion: string;

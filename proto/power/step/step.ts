@@ -121,7 +121,8 @@ export function answerInPlace(
  * wanted the next tick; that time stays the same. It saves a step for most changes of the world.
  */
 export function noteInPlace(model: PowerModel, state: Draft, input: StepInput, nowMs: number): boolean {
-  // While an uplink is in flight, the next network ping waits for any step: its time is not planned.
+  // While an uplink is in flight, no tick is planned for the network ping: any step makes it if it is due, so no step
+  // may be left out.
   if (state.inFlight) return false;
   switch (input.type) {
     case 'motion':

@@ -112,8 +112,8 @@ function overtakingIndex(context: StepContext): number {
 function discardOldest(context: StepContext): void {
   const { state } = context;
   const first = state.inFlight ? 1 : 0;
-  const indexWithoutTheft = indexOfOldest(state.waiting, first, false);
-  const index = indexWithoutTheft < 0 ? indexOfOldest(state.waiting, first, true) : indexWithoutTheft;
+  const indexWithoutTheft = indexOfOldest(state.waiting, first, 'other');
+  const index = indexWithoutTheft < 0 ? indexOfOldest(state.waiting, first, 'theft') : indexWithoutTheft;
   const uplink = state.waiting[index];
   if (uplink === undefined) return;
   state.waiting = state.waiting.toSpliced(index, 1);
@@ -121,13 +121,13 @@ function discardOldest(context: StepContext): void {
   context.effects.push({ type: 'discarded', uplink });
 }
 
-/** The index, from `first` on, of the oldest uplink that is (or is not) REASON_THEFT; −1 if there is none. */
-function indexOfOldest(waiting: readonly Uplink[], first: number, ofTheft: boolean): number {
+/** The index, from `first` on, of the oldest uplink that is REASON_THEFT, or that is not; −1 if there is none. */
+function indexOfOldest(waiting: readonly Uplink[], first: number, kind: 'theft' | 'other'): number {
   let oldestIndex = -1;
   let oldest: Uplink | undefined;
   for (let index = first; index < waiting.length; index++) {
     const uplink = waiting[index];
-    if (uplink === undefined || isTheft(uplink) !== ofTheft) continue;
+    if (uplink === undefined || isTheft(uplink) !== (kind === 'theft')) continue;
     if (oldest !== undefined && !isOlder(uplink, oldest)) continue;
     oldest = uplink;
     oldestIndex = index;

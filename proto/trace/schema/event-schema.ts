@@ -17,6 +17,7 @@ import {
 } from './json-schema.js';
 
 const SOURCES = ['lock', 'phone'] as const satisfies readonly Source[];
+/** The lock said goodbye, the network broke, the keepalive ran out, the lock connected anew, the gateway ended it. */
 const CAUSES = ['closed', 'dropped', 'keepalive', 'takeover', 'gateway'] as const satisfies readonly DisconnectCause[];
 
 const AT = described('date', 'When it happened, or when an uplink was received. It never goes back from line to line.');
@@ -31,10 +32,13 @@ function event(name: TraceEvent['event'], members: Members, required: readonly s
 
 const OF_LOCK = { mac: ref('mac') };
 
-/** An object with the member `raw`. */
+/** An object with the member `raw`: the encoded bytes of an uplink. */
 const HAS_BYTES: JsonSchema = { type: 'object', properties: { raw: true }, required: ['raw'] };
 
-/** A ping or an acknowledgement: in full, or beside its bytes, which may be in the line or in the object. */
+/**
+ * The event of a ping or an acknowledgement: either all its members, or `raw` and any of them. `raw` may be a member of
+ * the line or of the object `ping` or `ack`.
+ */
 function uplinkEvent(name: 'ping' | 'ack', says: string): JsonSchema {
   const members = {
     ...OF_LOCK,

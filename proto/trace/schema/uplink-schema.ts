@@ -63,7 +63,7 @@ function fieldSchema(field: PingField, pingType: PingType): JsonSchema {
   if (value.kind === 'reason' && pingType === 'close_connection')
     return oneWord('REASON_CLOSE_CONNECTION', 'May be left out: the type of ping implies it.');
   if (value.kind === 'reason') return described('reason', doc);
-  // The first word, which stands for an unknown number, is listed last.
+  // The first word, which stands for an unknown number, is listed last. The table has words for each such field.
   if (value.kind === 'word') return words([...value.words.slice(1), value.words[0] as string], doc);
   if (value.kind === 'count') return count(doc);
   if (value.kind === 'text') return text(doc);
@@ -74,7 +74,7 @@ function isCarried(field: PingField, pingType: PingType): boolean {
   return field.wire.numbers[pingType] !== undefined;
 }
 
-/** Whether a trace's ping of that type must have the field. */
+/** Whether a trace's ping of that type must have the field. A position is required in GPS pings only. */
 function isRequired(field: PingField, pingType: PingType): boolean {
   if (field.presence === 'position') return pingType === 'gps';
   return field.presence === 'always' && field.jsonDefault === undefined;
@@ -105,6 +105,7 @@ function reasonField(): PingField {
 function pingBesideBytes(): JsonSchema {
   const properties: Record<string, JsonSchema> = { ping_type: words(PING_TYPES, 'The type of ping.') };
   for (const [, field] of PING_FIELD_ROWS) {
+    // Any type that carries the field will do, and each field is carried by one at least.
     const pingType = PING_TYPES.find((type) => isCarried(field, type)) as PingType;
     properties[field.json] = fieldSchema(field, pingType);
   }

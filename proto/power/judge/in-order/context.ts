@@ -16,12 +16,14 @@ export interface PlacedPing {
   latitudeDegrees: number;
   longitudeDegrees: number;
   uncertaintyMeters: number;
+  /** When the ping was made, and its sequence number. */
   timeMs: number;
   sequence: number;
 }
 
 /** A cellular ping after which a GPS ping is due. */
 export interface AwaitedGps {
+  /** The cellular ping's time, sequence number and lock state. */
   timeMs: number;
   sequence: number;
   lockState: LockState;
@@ -84,6 +86,7 @@ export interface OrderContext {
   isReset: boolean;
   /** The lock state that the next ping must have, because the lock acknowledged an unlock or lock with `ok`. */
   promised: LockState;
+  /** The sequence number of that acknowledgement; −1 if there is none. */
   promisedSequence: number;
   /** The current run of GPS pings; null if there is none. */
   run: GpsRun | null;

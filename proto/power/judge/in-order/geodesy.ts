@@ -13,5 +13,6 @@ export function metersBetween(
   const north = Math.sin(((to.latitudeDegrees - from.latitudeDegrees) * RADIANS) / 2);
   const east = Math.sin(((to.longitudeDegrees - from.longitudeDegrees) * RADIANS) / 2);
   const cosines = Math.cos(from.latitudeDegrees * RADIANS) * Math.cos(to.latitudeDegrees * RADIANS);
+  // Rounding may make the root of two opposite points exceed 1, where asin is NaN.
   return 2 * EARTH_METERS * Math.asin(Math.min(1, Math.sqrt(north * north + cosines * east * east)));
 }

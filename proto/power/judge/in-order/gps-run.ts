@@ -107,6 +107,7 @@ function judgeMotion({ bounds }: PowerModel, run: GpsRun, ping: OrderedUplink, b
     const message = `GPS pings ${run.reason} say speed 0 at one place for ${describeSpan(ping.timeMs - timeMs)}.`;
     breaches.push({ rule: 'motion-unlikely', fromSequence: sequence, fromMs: timeMs, message });
   }
+  // Reported once, at the ping that makes them too many.
   if (run.frozenPings !== bounds.frozenPings) return;
   const pings = `${run.frozenPings} GPS pings ${run.reason} in a row`;
   const message = `${pings} say that the lock moves, and all give exactly one position.`;

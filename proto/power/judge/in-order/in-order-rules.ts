@@ -1,12 +1,12 @@
 /**
- * The in-order rules (protocol.md §3, "What a lock must do"). They compare an uplink with the uplinks before it in its
+ * The in-order rules (protocol.md §3, "In order"). They compare an uplink with the uplinks before it in its
  * *stretch*, a series of uplinks without a missing sequence number. These are change-untold, gps-before-cellular,
  * gps-missing, cadence-too-fast between GPS pings, refresh-missing, clock-back, motion-unlikely, and ack-untrue for
  * unlock and lock.
  *
- * `context` is what is known from the uplinks before; `breaches` receives the rules that the uplink breaks. Pure:
- * changes nothing else. Uplinks that are not known break no rule, so an earlier uplink that arrives late can only add
- * evidence.
+ * NEVER is a time later than every other one. `context` is what is known from the uplinks before; `breaches` receives
+ * the rules that the uplink breaks. Pure: changes nothing else. Uplinks that are not known break no rule, so an earlier
+ * uplink that arrives late can only add evidence.
  */
 import type { LockState } from '../../../wire/ping.js';
 import { isDatable } from '../../../wire/ping-json.js';
@@ -25,6 +25,7 @@ export function judgeInOrder(
   uplink: OrderedUplink,
   breaches: Breach[],
 ): void {
+  // Doubtful: its time is no date, or its sequence number came with two contents. So it is no evidence.
   if (uplink.isDoubtful) {
     forgetContext(context);
     // The uplink still has its place in the stretch: if its time is a date, none of the uplinks made later is missing.
@@ -140,7 +141,8 @@ function judgeGps({ bounds }: PowerModel, context: OrderContext, uplink: Ordered
       cellularMs = context.periodCellMs;
       break;
     case 'REASON_UNLOCKED_PING':
-      // Its cellular ping has another reason, REASON_UNLOCKED_MOVEMENT, so it cannot break this rule: NEVER stays.
+      // Its cellular ping has another reason, REASON_UNLOCKED_MOVEMENT, so it cannot break this rule: NEVER is always
+      // recent enough.
       break;
     default:
       return;

@@ -1,5 +1,5 @@
 /**
- * What the in-order rules need of an uplink (protocol.md §3, "What a lock must do"); these rules compare uplinks that
+ * What the in-order rules need of an uplink (protocol.md §3, "In order"); these rules compare uplinks that
  * have no missing sequence number between them. It is plain data, so that the judge's belief about the lock can store
  * uplinks until the missing ones before them have come.
  */

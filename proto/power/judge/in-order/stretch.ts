@@ -39,7 +39,10 @@ const MAX_STANDING_FINDINGS = 32;
 const reusedUplink = newOrderedUplink(DEFAULT_POWER);
 const breaches: Breach[] = [];
 
-/** Adds the next uplink of a stretch, with the findings about it. `answer` is the kind of command that it answers. */
+/**
+ * Adds the next uplink of a stretch, with the findings about it. `answer` is the kind of command that it answers;
+ * `atMs` is the time of receipt, which findings have.
+ */
 export function appendUplink(
   model: PowerModel,
   belief: Belief,
