@@ -37,6 +37,7 @@ export async function bundleTests(files) {
   rmSync(clonePath('dist', 'tests'), { recursive: true, force: true });
   mkdirSync(clonePath('dist', 'tests'), { recursive: true });
   const [{ text }] = await build(files, false);
+  // As ASCII, because cli/load-bundle.cjs reads a bundle as Latin-1.
   writeFileSync(clonePath(`${bundleFile}.new`), toAscii(text));
   renameSync(clonePath(`${bundleFile}.new`), clonePath(bundleFile));
   writeFileSync(stampFile, stamp);

@@ -56,7 +56,7 @@ function pass(error, event) {
 }
 
 function handleException(error, event) {
-  // Without a callback Node.js ends the process after this event.
+  // Without a callback Node.js ends the process after this event. The callback gets this one error and removes itself.
   if (pass(error, event))
     process.setUncaughtExceptionCaptureCallback(() => process.setUncaughtExceptionCaptureCallback(null));
 }

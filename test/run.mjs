@@ -64,7 +64,10 @@ async function bundle(files, args) {
   return bundled;
 }
 
-/** The arguments of Node.js for files that share a process. */
+/**
+ * The arguments of Node.js for files that share a process. The test FIRST_BUNDLED runs before all others of the bundle,
+ * and stores V8's compiled code for them.
+ */
 function nodeArguments(files, bundled) {
   if (!bundled.has(files[0])) return files;
   return [clonePath('test', 'run-bundled.cjs'), ...(files[0] === FIRST_BUNDLED ? ['--write-code'] : []), ...files];

@@ -256,6 +256,7 @@ t.test(
     const random = new Prng(`fleet ${seed}`);
     const fleet = Array.from({ length: LOCKS }, (_, lock) => fleetUplinks(random.fork(lock), START_MS));
     const allMade = fleet.flatMap((all, lock) => all.map((fleetUplink) => ({ lock, fleetUplink })));
+    // `trueMs` is when the lock made the uplink by the true time; the uplink has the time of the lock's wrong clock.
     const inOrder = [...allMade].sort((a, b) => a.fleetUplink.trueMs - b.fleetUplink.trueMs);
     const arrivals = interleave(
       random,

@@ -219,6 +219,8 @@ t.test('a ride at one speed has the right place at each moment, there and back',
     const corners = isBack ? [...CORNERS].reverse() : CORNERS;
     const legs = isBack ? [...lengths].reverse() : lengths;
     let riddenMeters = 0;
+    // The last argument of `positionOf`, here and below, is the position's uncertainty in metres, which does not
+    // matter.
     for (const [index, corner] of corners.entries()) {
       const { latitudeDegrees, longitudeDegrees } = positionOf(
         path.city,
@@ -252,6 +254,7 @@ t.test('a recorded ride has the recorded times, speeds and stops', async (t) => 
     trackPoint(d[0], d[1], time(400)),
   );
   const path = new WaypointPath(parse(recorded));
+  // A recording has its own times, so the given speed has no effect.
   const ride = path.ride({ startMs: 5000, speedMetersPerSecond: 99 });
   t.equal(ride.endMs, 405_000);
   t.ok(Math.abs(ride.at(50_000).speedMetersPerSecond - metersApart(a, b) / 100) < 0.02);

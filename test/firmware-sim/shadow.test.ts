@@ -154,7 +154,7 @@ t.test('a lock that was already connected at the start is compared from its next
   const fromWithinConnection = { ...traced, header, fromMs: (events[fromIndex] as TraceEvent).atMs };
   const { reported, shadow } = compareWithShadow(fromWithinConnection, mac, events.slice(fromIndex), Hours(1));
   t.same(reported.map(textOf), []);
-  t.ok(shadow.isAlive);
+  t.ok(shadow.isAlive, 'the shadow runs');
   t.ok(shadow.uplinks > 0 && shadow.uplinks < events.filter(({ event }) => event === 'ping').length);
 });
 
@@ -189,6 +189,7 @@ class ClockedLock {
       openLink: mqttLinks({ host: '127.0.0.1', port: gateway.mqttPort }, () => secret),
       flash: new MemoryFlash(),
       jitterSeed: 1,
+      // The daily ping is due at 05:00.
       periodMinute: 5 * 60,
       stepFunction: stepWithBugs(bugs, stepInPlace),
       diary: (_mac, _atMs, entry) => this.#countPending(entry),

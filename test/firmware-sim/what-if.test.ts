@@ -43,6 +43,7 @@ function fleetTrace(mix: string): LockTraces {
 /** Replays the trace with these settings. */
 function outcomeOf(traces: LockTraces, settings: WhatIfSettings): SettingsOutcome {
   const { fromMs, untilMs } = traces;
+  // The commands of the trace are sent to the locks again.
   const locks = locksFromTrace(traces, { commandReplay: 'sent' });
   const run = new SettingsRun({ locks, settings, fromMs, untilMs, wire: new WireSize() });
   run.advance(untilMs);

@@ -128,6 +128,7 @@ t.test('each cause drains the battery by the amount that follows from its figure
   }
 });
 
+// `nextAtMs` is when the gauge next shows another percent; `take` makes it do so, and returns the new percent.
 t.test('the gauge changes at the moment when a whole percent is reached, down and up', async (t) => {
   const battery = new LockBattery({ startMs: 0, percent: 10, speedup: 10 });
   battery.apply({ type: 'gps-on' }, 0);

@@ -28,6 +28,7 @@ for (const hasWorldEvents of [true, false]) {
     async (t) => {
       const scenarios = await scenarioLines(undefined, hasWorldEvents);
       const traces = [monthOfLocks(hasWorldEvents), ...scenarios].map((lines, index) => ({ file: `${index}`, lines }));
+      // The firmware version that simulated locks report.
       const certificate = certificateOf(traces, '2.4.1');
       t.same(rowsWith(certificate, 'FAIL'), []);
       t.same(rowsWith(certificate, 'NOT SEEN'), hasWorldEvents ? [] : ['position-true']);

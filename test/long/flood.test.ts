@@ -6,6 +6,7 @@
 import t from 'tap';
 import { testFlood } from '../helpers/durability/flood-test.js';
 
+// Below, `maxRunMs` is the longest time from a start of the gateway to the next kill.
 const kills = Number(process.env.LOCKGATE_KILLS ?? 20);
 
 t.setTimeout(7_200_000);

@@ -17,6 +17,7 @@ const repeat = `LOCKGATE_SEED=${seed} ${sizes} npm test -- dist/test/long/kill.t
 const options: KillRunOptions = {
   seed,
   locks: 50,
+  // Uplinks of a lock that are sent and not acknowledged yet.
   maxUnacked: 8,
   kills,
   // Diary lines (sent, acknowledged or arrived) from a start to the next kill. On average there are 1.5 times as many;
@@ -27,6 +28,7 @@ const options: KillRunOptions = {
   minAcked,
   // The retry of a failed delivery comes after five seconds, so some retries are interrupted by kills.
   faultShare: 0.001,
+  // The merchant answers at once.
   maxAnswerMs: 0,
 };
 

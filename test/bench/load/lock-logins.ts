@@ -8,6 +8,8 @@ import { parseMac } from '../../../proto/wire/mac.js';
 import { lockMac, lockSecret } from './many-locks.js';
 
 export const BENCH_MERCHANT = 'Bench';
+/** When the merchant and the locks are added, ms since the epoch. Any time would do. */
+const ADDED_AT_MS = 0;
 
 /** What a lock logs in with; `mac` is written as in its CONNECT. */
 export interface LockLogin {
@@ -34,8 +36,10 @@ export async function registerLocks(
   nameOf: (number: number) => string | null = () => null,
 ): Promise<void> {
   const store = await openStore(sqliteUrl(data));
-  await store.addMerchant(BENCH_MERCHANT, 0);
-  const keys = openKeys(data, false);
+  await store.addMerchant(BENCH_MERCHANT, ADDED_AT_MS);
+  // The store is new and has no secrets yet, so a missing key may be made.
+  const isKeyInUse = false;
+  const keys = openKeys(data, isKeyInUse);
   const devices = lockLogins(count).map(({ mac: text, secret }, number) => {
     const mac = parseMac(text);
     if (!mac.ok) throw new Error(mac.error.message);
@@ -44,7 +48,7 @@ export async function registerLocks(
       merchant: BENCH_MERCHANT,
       simulated: true,
       secretHash: keys.hashSecret(secret),
-      nowMs: 0,
+      nowMs: ADDED_AT_MS,
       name: nameOf(number),
     };
   });

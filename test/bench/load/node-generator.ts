@@ -69,6 +69,7 @@ class Lock implements PacedLock {
   private constructor(plan: Plan, topic: string, open: (take: (chunk: Buffer) => void) => Socket) {
     this.#plan = plan;
     this.#packet = publishPacket(topic, plan.uplink);
+    // The packet id's two bytes are right before the uplink.
     this.#packetIdOffset = this.#packet.length - plan.uplink.length - 2;
     this.#sequence = plan.firstSequence;
     this.#socket = open((chunk) => this.#onData(chunk));

@@ -139,8 +139,10 @@ class LoadGenerator {
         std::string mac, secret, topic;
         plan >> mac >> secret >> topic;
         Lock lock;
+        // MQTT 3.1.1 (level 4), clean session with user name and password (0xc2).
         const std::string head = length_prefixed("MQTT") + std::string{4, '\xc2', kKeepalive[0], kKeepalive[1]};
         lock.connect = packet(0x10, head + length_prefixed(mac) + length_prefixed(mac) + length_prefixed(secret));
+        // A PUBLISH with QoS 1; the two zeros are the place of the packet id.
         const std::string bytes = packet(0x32, length_prefixed(topic) + std::string(2, '\0') + uplink);
         const size_t uplink_at = bytes.size() - uplink.size();
         lock.packet.assign(bytes.begin(), bytes.end());
@@ -334,6 +336,7 @@ class LoadGenerator {
   // The latency, ms, that `part` of all latencies don't exceed: 0.99 gives the 99th percentile.
   float percentile(double part) {
     const double rank = std::max(static_cast<double>(latencies_.size()) * part, 1.0);
+    // The rank is rounded up, and counts from 1.
     const auto at = latencies_.begin() + static_cast<long>(rank + 0.999999) - 1;
     std::nth_element(latencies_.begin(), at, latencies_.end());
     return *at;

@@ -63,6 +63,7 @@ export function floods(): NamedFlood[] {
     floodWithoutKey('/docs', { path: '/docs' }),
     floodWithoutKey('an unknown path', { path: '/nothing' }),
     {
+      // Just short enough to be parsed; the first name is not a text, so nothing is stored.
       name: '1 MiB of users, with a key',
       hasKey: true,
       makeRequest: ({ key }) => ({

@@ -67,6 +67,7 @@ export async function makeHostileMerchant(
   await callMerchantApi({ httpPort }, '/v2/user/createWithList', { key, body: users });
   const invited = await callMerchantApi({ httpPort }, '/v1/invitations', { key, body: { dashboard: 'viewer' } });
   const invitationId = Number((invited.body as { id: number | string }).id);
+  // There is no disabled URL and no expired command; calls about them name the others.
   const ids = {
     merchantId,
     invitationId,

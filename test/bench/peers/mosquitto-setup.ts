@@ -31,6 +31,7 @@ const SETTINGS = [
   'set_tcp_nodelay true',
   'log_dest stderr',
   'log_type error',
+  // Mosquitto then says that it is running, and its version.
   'log_type information',
 ];
 

@@ -33,6 +33,7 @@ function readThreadUsage(): Map<string, ThreadUsage> {
   const uses = new Map<string, ThreadUsage>();
   for (const id of readdirSync('/proc/self/task')) {
     const read = (name: string): string => readFileSync(`/proc/self/task/${id}/${name}`, 'utf8');
+    // The first number of schedstat is the CPU time in ns; `wchar` of io counts the bytes of all writes.
     const cpuUs = Number(read('schedstat').split(' ')[0]) / 1000;
     uses.set(id, { cpuUs, writtenBytes: Number(/^wchar: (\d+)$/m.exec(read('io'))?.[1]) });
   }

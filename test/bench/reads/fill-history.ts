@@ -41,6 +41,7 @@ const COMMANDS = 20_000;
 const DEAD_DELIVERIES = 20_000;
 const USERS = 2_000;
 const FINDINGS_PER_LOCK = 3;
+/** Monthly bills of the merchant. */
 const STATEMENTS = 12;
 const ROWS_PER_WRITE = 1_000;
 
@@ -90,7 +91,7 @@ class HistoryFiller {
     this.#accounts = accounts;
   }
 
-  /** Returns what can be read. */
+  /** Returns what can be read. With the `keys`, the data folder's, the secret of a webhook URL is sealed. */
   async fill(keys: ReturnType<typeof openKeys>): Promise<ReadSubject> {
     const { pings, locks, endMs } = this.#request;
     for (let next = 0; next < pings; next += PINGS_PER_COMMIT) {
@@ -106,6 +107,7 @@ class HistoryFiller {
     const closedMonth = await this.#addUsage();
     const webhookId = await this.#addDeadDeliveries(keys);
     const { mac, deviceId: firstDeviceId, merchantId } = this.#accounts[0] as LockAccount;
+    // The last ping of the first lock is one of those whose delivery failed for good.
     const { credentialId, boot, sequence, digest } = this.#ping(pings - locks);
     const ids = { merchantId, firstDeviceId, lastPingId: pings, webhookId, lastCommandId, commands: COMMANDS };
     const event = eventId({ mac, credentialId, boot, sequence, digest });
@@ -219,6 +221,7 @@ class HistoryFiller {
     const { pings } = this.#request;
     const count = Math.min(DEAD_DELIVERIES, pings);
     const attempts = Array.from({ length: count }, (_, number): AttemptRecord => {
+      // The eighth attempt is the last one.
       const answered = { number: 8, atMs: this.#startMs, durationMs: 12, status: 500, answer: 'sorry' };
       const uplinkId = pings - count + number + 1;
       return { urlId, uplinkId, ...answered, error: 'the receiver answered 500', outcome: { state: 'dead' } };
@@ -256,7 +259,9 @@ async function main(argument: string): Promise<void> {
   const request = JSON.parse(argument) as HistoryRequest;
   const store = await openStore(sqliteUrl(request.data));
   const filler = new HistoryFiller(store, request, await findAccounts(store, request.locks));
-  const subject = await filler.fill(openKeys(request.data, false));
+  // The store has no sealed secrets yet, so a missing key may be made.
+  const isKeyInUse = false;
+  const subject = await filler.fill(openKeys(request.data, isKeyInUse));
   await store.close();
   console.log(JSON.stringify(subject));
   process.exit(0);

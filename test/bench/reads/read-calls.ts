@@ -58,6 +58,9 @@ function timeAt({ endMs, historyDays }: ReadSubject, share: number): string {
   return new Date(endMs - (1 - share) * Days(historyDays)).toISOString();
 }
 
+// The cursors below are made as the gateway makes them: from the name of the list, with all that its order depends on,
+// and the position of the last entry that the page before had.
+
 /** The cursor of events after a share of the history. */
 export function eventCursor({ merchantId, lastPingId, endMs, historyDays }: ReadSubject, share: number): string {
   const completeToMs = Math.floor(endMs - (1 - share) * Days(historyDays));

@@ -46,6 +46,7 @@ export function benchAck({ quick, profiles }: BenchOptions): Promise<BenchRow> {
       await consoles.whileOpen(async () => (await setup.sendBySchedule(ROUND_SECONDS * rate, rate)).load.p99_ms);
     const runAedes = async (): Promise<number> =>
       (await aedes.generator.sendBySchedule(ROUND_SECONDS * rate, rate)).p99_ms;
+    // `rates` are a row's figures whatever their unit, here the 99th percentiles of the delay, ms.
     const delaysByBroker = await measureAlternating(
       [runLockgate, runAedes, runWithConsoles],
       quick ? roundCount(quick) : ROUNDS,

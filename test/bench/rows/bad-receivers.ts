@@ -56,6 +56,7 @@ async function runRounds(
   const goodReceivers = await startReceivers(resources, good);
   const badReceivers = await startReceivers(resources, behaviours);
   for (const url of [...goodReceivers.urls, ...badReceivers.urls]) await setup.client.post('/webhooks', { url });
+  /** Returns how long after its ping each webhook arrived at a good receiver, ms. */
   const runRound = async (behaviour: 'good' | 'bad'): Promise<readonly number[]> => {
     await badReceivers.host.ask(behaviour);
     await setup.generator.sendBySchedule(pings, PINGS_A_SECOND);

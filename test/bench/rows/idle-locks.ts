@@ -97,6 +97,7 @@ export function benchReconnect({ quick }: BenchOptions): Promise<BenchRow> {
     const gatewaySetup = await Setup.open(resources, { host: 'gateway', data });
     const aedesSetup = await Setup.open(resources, { host: 'aedes', data });
     const measureReconnectOf = (setup: Setup) => async (): Promise<number> => {
+      // Called for the wait, here and below: the broker must have noticed that all connections ended, or all began.
       await setup.waitForMemory(0);
       const ms = await setup.connect();
       await setup.waitForMemory(LOCKS);

@@ -26,6 +26,8 @@ import { type BenchOptions, type BenchRow, ratioTo } from '../row.js';
 
 const LOCKS = 1000;
 const PINGS_PER_LOCK = 40;
+/** When the merchant and the locks are added. Any time would do. */
+const ADDED_AT_MS = 1;
 
 /** A ping of a ride, as the head comment describes it. */
 function gpsPing(sequence: number): Uplink {
@@ -43,13 +45,14 @@ function gpsPing(sequence: number): Uplink {
 /** An ingest on a store that writes nothing, and the locks that send to it. */
 async function makeIngest(folder: string): Promise<{ ingest: Ingest; senders: Sender[] }> {
   const store = await openStore(sqliteUrl(folder));
-  await store.addMerchant('Bench', 1);
+  await store.addMerchant('Bench', ADDED_AT_MS);
   const macs = Array.from(
     { length: LOCKS },
     (_, index) => macFromWire(`A4C138${index.toString(16).padStart(6, '0').toUpperCase()}`) as Mac,
   );
+  // The hash is not that of a secret: without a broker, nobody logs in.
   await store.addDevices(
-    macs.map((mac) => ({ mac, merchant: 'Bench', simulated: false, secretHash: Buffer.from(mac), nowMs: 1 })),
+    macs.map((mac) => ({ mac, merchant: 'Bench', simulated: false, secretHash: Buffer.from(mac), nowMs: ADDED_AT_MS })),
   );
   const senders = await Promise.all(macs.map((mac) => lockSender(store, mac)));
   const resolveLater = (): Promise<CommitResult> => {

@@ -46,6 +46,7 @@ export function benchLiveLocks(): Promise<BenchRow> {
 
 /** Starts the simulator, waits until its locks are connected, and observes both processes. */
 async function measure(resources: Resources, serve: ServeProgram, locks: number): Promise<BenchRow> {
+  // Locks with recovery on stay connected; others connect only to send.
   const args = ['sim', 'run', '--locks', String(locks), '--mix', 'recovery', '--json', '--data', serve.data];
   const startedAtMs = monotonicMs();
   const sim = new Program(resources, process.execPath, [LOCKGATE, ...args]);

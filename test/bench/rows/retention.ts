@@ -30,6 +30,7 @@ export function benchRetention({ quick, profiles }: BenchOptions): Promise<Bench
     const data = resources.makeFolder();
     await registerLocks(data, BENCH_LOCKS);
     const receivedAtMs = systemClock.now() - Days(OLD_DAYS);
+    // It starts a process, and returns a function that has it store so many pings.
     await (await startFillingStore(resources, { data, locks: BENCH_LOCKS, receivedAtMs }))(oldPings(quick));
     const args = ['--keep-days', String(KEEP_DAYS)];
     const setup = await ServeSetup.open(resources, { locks: BENCH_LOCKS, urls: 1, data, args, profiles });

@@ -74,6 +74,7 @@ export function benchArrival({ quick }: BenchOptions): Promise<BenchRow> {
     const p99s: number[] = [];
     for (let round = 0; round <= roundCount(quick); round++) {
       const lags = await measureLags(PINGS_PER_ROUND);
+      // The first round is the warm-up.
       if (round > 0) p99s.push(percentile(lags, 0.99));
     }
     const rates = summarizeRates(p99s);

@@ -17,6 +17,8 @@ const folder = join(root, 'test/recordings');
 const LIVE = ['bench-loopback.pcap', 'bench-any.pcap'].map((name) => readFileSync(join(folder, name)));
 /** The gateway’s own trace of the same run. */
 const GATEWAY = readFileSync(join(folder, 'bench-gateway.jsonl'), 'utf8').trim().split('\n');
+// A `PcapRecording` gets the broker's ports besides 1883, and the lock of the connections whose CONNECT is missing.
+
 /** The maximum difference between a packet’s capture and the gateway’s own time for the event. */
 const MAX_DIFFERENCE_MS = 100;
 /**
@@ -119,6 +121,7 @@ t.test('a capture that tcpdump -C cut into two files gives the events of the unc
   for (let packets = 0; packets < 25; packets++)
     cutOffset += PCAP.packetHeaderBytes + capture.readUInt32LE(cutOffset + PCAP.packetLengthOffset);
   const secondFile = Buffer.concat([capture.subarray(0, PCAP.fileHeaderBytes), capture.subarray(cutOffset)]);
+  // Read in chunks of 7 bytes. The next test uses 13.
   const uncut = await readRecording(new PcapRecording([], null), [capture], 7);
   const cut = await readRecording(new PcapRecording([], null), [capture.subarray(0, cutOffset), secondFile]);
   t.same(cut.events, uncut.events);

@@ -1,6 +1,7 @@
 // Text recordings: logs of mosquitto_sub, Mosquitto and modems, and CSV files with a map of columns. Events are
 // compared as short lines: seconds since the first event, the last digits of the MAC, and the event. Each reason for
-// skipping is followed by the number of its line.
+// skipping is followed by the number of its line. Some recordings are read in chunks of few bytes, the last argument of
+// `readRecording`.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -38,16 +38,16 @@ function bundlesOf({ stderr }: Program): string[] {
 }
 
 t.test('a gateway runs from the bundle, and other commands from modules', async (t) => {
-  const [serve, demo, list, mapped] = await Promise.all([
+  const [serve, demo, add, mapped] = await Promise.all([
     runNode(LOCKGATE, ['serve', '--mqtt-port', 'many']),
     runNode(LOCKGATE, ['demo', '--locks', 'many']),
     runNode(LOCKGATE, ['device', 'add', 'A4:C1']),
-    // Node.js maps positions in modules only.
+    // Node.js maps positions in modules only, so with source maps a gateway does not use the bundle.
     runNode(LOCKGATE, ['serve', '--mqtt-port', 'many'], '--enable-source-maps'),
   ]);
-  t.same([serve, demo, list, mapped].map(bundlesOf), [['lockgate.cjs'], ['lockgate.cjs'], [], []]);
+  t.same([serve, demo, add, mapped].map(bundlesOf), [['lockgate.cjs'], ['lockgate.cjs'], [], []]);
   t.same(
-    [serve, demo, list, mapped].map(({ exit }) => exit?.code),
+    [serve, demo, add, mapped].map(({ exit }) => exit?.code),
     [2, 2, 2, 2],
   );
   for (const { stderr } of [serve, mapped]) t.match(stderr.at(-1), WRONG_PORT);
@@ -88,7 +88,10 @@ t.test('compiled code is stored, used, replaced if it is unusable, and not requi
      const { answer } = loadBundle(${JSON.stringify(bundle)}, { keepsCode, codeFile });
      console.log(answer(), String(rejected));`,
   );
-  /** Runs the bundle. The result has its answer, and whether V8 rejected the stored code (undefined without any). */
+  /**
+   * Runs the bundle. The result has its answer, and whether V8 rejected the stored code (undefined without any).
+   * `keepsCode` says when the process stores code: once it has run for a while, as it exits, or never.
+   */
   const run = async (keepsCode: string, file = codeFile, ...flags: string[]): Promise<string> => {
     const program = await runProgram(t, process.execPath, [...flags, main, keepsCode, file]);
     return [...program.stdout, ...program.stderr].join('\n');

@@ -5,6 +5,7 @@ import { isAllowedAddress } from '../../../gateway/webhooks/sending/address-rule
 
 t.test('notices may be sent to this machine, as webhooks are', async (t) => {
   const ports = { mqttPort: '0', httpPort: '0', operatorPort: '0' };
+  // Only the flags that this test is about; the others may be missing.
   const flags = { ...ports, notifyUrl: 'http://127.0.0.1:9001/ops' } as unknown as Parameters<typeof demoConfig>[0];
   const { config } = await demoConfig(flags);
   t.match(config.notifyUrl, 'http://127.0.0.1:9001/ops');

@@ -25,6 +25,7 @@ function copyContext(folder: string): void {
     .split('\n')
     .filter((line) => /^[^#]/.test(line));
   if (all !== '*') throw new Error('.dockerignore does not begin with everything');
+  // After `*`, which leaves out everything, each line is `!` and a path that the build gets.
   for (const line of kept)
     cpSync(path.join(root, line.slice(1)), path.join(folder, line.slice(1)), { recursive: true });
 }

@@ -165,6 +165,7 @@ t.test('judge does not change the given belief, and returns the same result for 
 t.test('a belief that went through JSON leads to the same results', async (t) => {
   const run = new JudgedRun(START_MS, { listeningSinceMs: START_MS });
   run.judge({ type: 'connect', source: 'lock', atMs: START_MS });
+  // With gaps, so that the belief has several spans of sequence numbers.
   for (let sequence = 1; sequence < 40; sequence += 1 + (sequence % 3)) {
     const body = cellular({ reason: 'REASON_PERIOD_TRACKING', lockState: 'unlocked' });
     run.receive(uplink({ sequence, timeMs: START_MS + Hours(sequence), body }), START_MS + Minutes(sequence));

@@ -107,6 +107,7 @@ t.test('the walks of the pair check find a lock that breaks the model', async (t
     const seeds = Array.from({ length: WALKS }, (_, index) => index + 1);
     const found = seeds.find((seed) => {
       const run = pairWalk(seed, WALK_DAYS, alteration);
+      // Findings that the walk's bad network does not explain.
       return run.unexplained.some(({ finding }) => finding.rule === rule);
     });
     t.ok(found, `${name} — ${rule}, on the walk of seed ${found}`);
@@ -121,7 +122,8 @@ t.test('the walks of the pair check find a lock that breaks the model', async (t
 function comparesLate(model: PowerModel): boolean {
   const rules: string[] = [];
   const addRule = ({ rule }: { readonly rule: string }) => void rules.push(rule);
-  const judge = new PairJudge(START_MS, { listeningSinceMs: START_MS }, addRule, () => undefined, model);
+  const ignoreWithdrawal = () => undefined;
+  const judge = new PairJudge(START_MS, { listeningSinceMs: START_MS }, addRule, ignoreWithdrawal, model);
   const statePing = (sequence: number, lockState: 'locked' | 'unlocked'): Uplink =>
     uplink({ sequence, body: cellular({ reason: 'REASON_STATE_PING', lockState }) });
   judge.judge({ type: 'connect', source: 'lock', atMs: START_MS });

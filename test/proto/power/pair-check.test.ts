@@ -1,8 +1,9 @@
-// The pair check: `judge` must accept whatever `step` sends. Both were written from protocol.md and share only the
-// power model, so if they disagree, one of them is wrong. The test gives each input in each state, and random walks of
-// 30 days over a network that delays and loses packets. A violation fails, and so does a warning that the network does
-// not explain. test/long has ten thousand walks. A failure prints how to repeat it: with PAIR_SEED the test makes only
-// the walk of that seed, with PAIR_CASE (`CASE/EVENT`, both by number) only that input in that state.
+// The pair check: `judge`, which checks a lock's messages, must accept whatever `step`, which simulates a lock, sends.
+// Both were written from protocol.md and share only the power model, so if they disagree, one of them is wrong. The
+// test gives each input in each state, and random walks of 30 days over a network that delays and loses packets. A
+// violation fails, and so does a warning that the network does not explain. test/long has ten thousand walks. A failure
+// prints how to repeat it: with PAIR_SEED the test makes only the walk of that seed, with PAIR_CASE (`CASE/EVENT`, both
+// by number) only that input in that state.
 import t from 'tap';
 import { Hours } from '../../../proto/clock.js';
 import type { EffectiveState } from '../../../proto/power/model.js';

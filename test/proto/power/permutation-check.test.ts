@@ -153,6 +153,7 @@ t.test('the order does not matter in a month of uplinks that come as late as the
     const random = new Prng(`month ${seed}`);
     const sent = sentOnWalk(seed, 30);
     const inOrder = judged(sent, sent.uplinks);
+    // One in ten uplinks arrives twice.
     const arrivals = withRepeats(random, displaced(random, sent.uplinks, BUFFERED_UPLINKS), 0.1);
     t.equal(stateText(judged(sent, arrivals)), stateText(inOrder), `seed ${seed}, ${sent.uplinks.length} uplinks`);
   }

@@ -1,5 +1,6 @@
 // Checks how a lock of `step` carries out commands, against protocol.md §2. A `ModelLock` runs `step` from noon on; its
-// `describeSince(time)` lists what the lock published or did, each line with the seconds since that time.
+// `describeSince(time)` lists what the lock published or did, each line with the seconds since that time. With recovery
+// on, the lock stays connected, so that commands reach it at once.
 import t from 'tap';
 import { Hours, Minutes, Seconds } from '../../../proto/clock.js';
 import type { Command } from '../../../proto/wire/ping.js';
@@ -15,6 +16,7 @@ t.test('commands: carried out once, acknowledged each time, rejected after their
   sendTwice(3, { type: 'locate-gps' });
   sendTwice(4, { type: 'locate-cell' });
   sendTwice(5, { type: 'lock' });
+  // It has expired when it arrives.
   lock.command(6, { type: 'unlock' }, lock.nowMs).command(6, { type: 'unlock' }, lock.nowMs);
   const acks = lock
     .createdUplinks()
@@ -71,6 +73,7 @@ t.test('commands: the answer to set-power reports the window in force; an invali
     power: { mode: 'HIGH', rideTracking: false, recovery: true },
     body: { result: 'ok', highWindow: { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: 0 } },
   });
+  // Invalid: the last minute of a day is 1439.
   const highWindow = { fromMinute: 0, toMinute: 1440, utcOffsetMinutes: 0 };
   lock.command(2, { type: 'set-power', airplane: true, highWindow });
   t.match(lock.createdUplinks().at(-1)?.body, { result: 'rejected', highWindow: { toMinute: 1140 } });

@@ -60,6 +60,7 @@ t.test('in a tunnel a stolen lock sends no GPS pings, and each cellular ping sta
     .map(({ timeMs }) => (timeMs - NOON_MS) / 1000);
   t.same(
     fixTimes,
+    // The theft starts after 6.001 s, and the first fix takes 30 s.
     [36.001, 46.001, 56.001, 365],
     'a new search starts at 306 s, and a fix comes 5 s after the sky opens',
   );

@@ -34,6 +34,7 @@ function publishedTexts(lock: ModelLock, since = 0): string[] {
 t.test('retries: after 10, 30 and 60 s, then every 5 min ± 20 %', async (t) => {
   const lock = new ModelLock({ power: RECOVERY });
   lock.gatewayAnswers = false;
+  // The restart of the modem ends the connection; the effects up to here do not count.
   lock.handle({ type: 'modem-reset' }).timedEffects.length = 0;
   lock.advance(Hours(10));
   const attempts = lock.timedEffects.filter(({ effect }) => effect.type === 'connect').map(({ atMs }) => atMs);

@@ -171,6 +171,7 @@ t.test('ride: a cellular ping at once and every 5 min; GPS pings every 30 s, onl
     '480 disconnect',
   ]);
 
+  // The factory settings have ride tracking on.
   const tracked = new ModelLock({ lockState: 'unlocked', power: power({}) });
   tracked
     .handle({ type: 'motion', moving: true })

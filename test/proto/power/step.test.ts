@@ -145,6 +145,7 @@ t.test('the high window may have a UTC offset, cross midnight, or last all day',
 
 t.test('triggers send in the order theft, state change, ride, period, over one connection', async (t) => {
   const dueMs = MIDNIGHT_MS + Minutes(periodMinuteOf(MODEL_LOCK_MAC));
+  // A theft starts 1 ms later than 6 s after the first motion, here at the moment of the daily ping.
   const dueTogether = new ModelLock({ startMs: dueMs - Seconds(6) - 1 });
   dueTogether.handle({ type: 'motion', moving: true }).advance(Seconds(6) + 1);
   t.same(dueTogether.describeSince(dueMs), ['0 connect', '0 cellular THEFT', '0 cellular PERIOD_TRACKING']);

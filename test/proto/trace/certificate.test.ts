@@ -16,6 +16,7 @@ const ROWS = certificateRows(POWER_MODEL);
 t.test(
   'each rule belongs to a row, each reason and each function of the model is covered, ids are unique',
   async (t) => {
+    // A finding of a rule in `failsBy` fails the row; one of a rule in `notedBy` is only noted there.
     const rules = new Set(ROWS.flatMap(({ failsBy, notedBy = [] }) => [...failsBy, ...notedBy]));
     t.same(
       RULES.map(({ rule }) => rule).filter((rule) => !rules.has(rule)),
@@ -55,6 +56,7 @@ t.test('all scenarios together show every row except the one that needs world ev
   t.same(rowsWith(certificate, 'FAIL'), []);
   t.same(rowsWith(certificate, 'NOT SEEN'), ['position-true']);
   t.equal(certificate.traces.length, 12, 'a trace of each built-in scenario');
+  // `seen` is how often the requirement was seen to hold, and `lines` has up to five examples.
   for (const { row, lines, seen } of certificate.rows) t.ok(lines.length <= 5 && lines.length <= seen, row);
 });
 
@@ -94,7 +96,7 @@ function findingsOf({ firstFailures, firstNoted }: JudgedRow): JudgedRow['firstF
   return [...firstFailures, ...firstNoted];
 }
 
-/** A trace of one lock in MID: a cellular ping of each firmware version. */
+/** A trace of locks in MID: one lock for each firmware version, with one cellular ping. */
 function versionsTrace(...versions: string[]): string[] {
   const header = '{"trace":"lockgate","version":1,"locks":{}}';
   const at = (index: number): string => `2026-01-05T08:0${index}:00.000Z`;

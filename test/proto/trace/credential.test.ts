@@ -80,6 +80,7 @@ function conflicts(t: Test, lines: readonly string[]): number[] {
   return conflictLines('bytes');
 }
 
+// In these two tests another battery level makes the content of a second ping with the same number differ.
 t.test('the same number under a new secret of the lock is no conflict', async (t) => {
   const first = ping({ minute: 1, battery: 81 });
   t.same(conflicts(t, [connect(0), first, ping({ minute: 2, battery: 80, credential: 2 })]), []);

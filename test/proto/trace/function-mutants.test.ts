@@ -1,4 +1,4 @@
-// Firmware that lacks one function is distinguished from healthy firmware (protocol.md §3, "What a lock must do"): by a
+// Firmware that lacks one function is distinguished from healthy firmware (protocol.md §3): by a
 // rule of the judge, by a row of the certificate (one requirement), or by the rule `owed` if the trace has `world`
 // events, which say what truly happened. The week of the healthy fleet has no findings, with and without these events.
 // Each faulty fleet (mutant) is made twice: from the lines of the healthy trace, and by simulated locks with that bug.
@@ -18,6 +18,7 @@ t.setTimeout(byLength(120_000, 1_200_000));
 interface Week {
   readonly seed: string;
   readonly locks: number;
+  /** How much happens to the locks: what a usual day brings, or so much that rare situations occur within a week. */
   readonly pace: 'everyday' | 'lively';
 }
 
@@ -103,6 +104,7 @@ for (const { seed, locks, pace } of WEEKS) {
     for (const mutant of FUNCTION_MUTANTS) {
       t.test(mutant.name, async (t) => compare(t, mutant, healthy, evaluate(mutant.mutate(lines))));
       if (!BUGS_OF_WEEK.includes(mutant.name)) continue;
+      // `locks: null` gives the bug to all locks.
       const bugs = [{ bug: mutant.bug, locks: null }];
       t.test(`${mutant.name}, by ${mutant.bug.name}`, async (t) =>
         compare(t, mutant, healthy, evaluate(traceOf({ ...options, bugs }))),
