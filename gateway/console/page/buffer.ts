@@ -18,9 +18,13 @@ function from(
 ): PageBuffer {
   if (typeof source === 'string') return fromText(source, encodingOrStart);
   if (source instanceof ArrayBuffer) return new PageBuffer(source, Number(encodingOrStart ?? 0), length);
+  // The inherited `from` makes an object of this class; its type says only Uint8Array.
   return PageBuffer.from(source) as PageBuffer;
 }
 
+/**
+ * @param encoding `base64`, which includes base64url; anything else means UTF-8, the only other one that proto/ uses
+ */
 function fromText(text: string, encoding: string | number | undefined): PageBuffer {
   if (encoding !== 'base64') return PageBuffer.from(new TextEncoder().encode(text)) as PageBuffer;
   const standard = text.replaceAll('-', '+').replaceAll('_', '/');

@@ -48,7 +48,10 @@ addEventListener('connect', (event) => {
   };
 });
 
-/** Sends a new tab the present state, and follows the stream if it is not followed yet. */
+/**
+ * Sends a new tab the present state, and follows the stream if it is not followed yet. All tabs name the same path,
+ * since each path has an instance of this worker.
+ */
 function welcome(tab: MessagePort, path: string): void {
   tabs.set(tab, new TailOutbox());
   post(tab, { type: 'state', state });

@@ -9,6 +9,7 @@ import type { TimeRange } from './timeline-data.js';
 
 /** The spaces between two times of the axis; beyond the last, days are doubled. */
 const STEPS: readonly Milliseconds[] = [
+  // Milliseconds.
   ...[1, 2, 5, 10, 20, 50, 100, 200, 500],
   ...[1, 2, 5, 10, 15, 30].map(Seconds),
   ...[1, 2, 5, 10, 15, 30].map(Minutes),
@@ -48,6 +49,7 @@ export class TimeAxis {
   /** A line with times below it, and below them the dates: that of the start, and each new one. */
   shapes(top: number): Shape[] {
     const { fromMs, toMs } = this.range;
+    // The steps are at least as long as the time that a label covers.
     const step = stepFor(((toMs - fromMs) / (this.right - this.left)) * TIME_WIDTH);
     const start = textShape('time', this.left, top + 30, `${dateText(fromMs)} ${ZONE}`, 'start');
     const shapes = [pathShape('axis', `M${this.left} ${top}H${this.right}`), start];
@@ -79,6 +81,7 @@ function stepFor(least: Milliseconds): Milliseconds {
 
 /** The time of day with as many digits as a step needs: `07:00`, `07:00:05` or `07:00:05.25`. */
 function timeText(atMs: number, step: Milliseconds): string {
+  // How many decimals of a second a step has: none, a tenth, a hundredth or a thousandth.
   const decimals = [Seconds(1), 100, 10, 1].findIndex((unit) => step % unit === 0);
   const fractionLength = decimals > 0 ? '.'.length + decimals : 0;
   const end = step % Minutes(1) === 0 ? 'hh:mm'.length : 'hh:mm:ss'.length + fractionLength;

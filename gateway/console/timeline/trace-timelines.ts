@@ -65,6 +65,7 @@ export class LockTimeline {
     if (this.pingCount % this.stride !== 0) return;
     this.pings.push({ atMs, reason: body.reason, id: String(line), title: `${body.reason}, line ${line}` });
     if (this.pings.length <= MAX_PINGS) return;
+    // Those whose number is a multiple of the doubled stride stay: the list began with the first multiple, at index 0.
     this.pings = this.pings.filter((_, index) => index % 2 === 1);
     this.stride *= 2;
   }

@@ -28,9 +28,10 @@ export interface ConsoleApi {
   readonly pings: (mac: string, query: { readonly from: string; readonly limit: number }) => Promise<Page<Ping>>;
   readonly track: (mac: string, query: { readonly from: string }) => Promise<Track>;
   readonly findings: (mac: string, query: { readonly limit: number }) => Promise<Page<Finding>>;
+  /** @param id a ping's event id, or `command:7`, `finding:12` and the like */
   readonly why: (id: string) => Promise<Why>;
   readonly commands: (query: { readonly mac_addr: string; readonly limit: number }) => Promise<Page<Command>>;
-  /** @param key a call that is repeated with the same key sends one command */
+  /** @param key a merchant's call that is repeated with the same key sends one command; operators' calls ignore it */
   readonly sendCommand: (mac: string, command: Readonly<Record<string, unknown>>, key: string) => Promise<Command>;
   readonly cancelCommand: (id: number) => Promise<Command>;
   readonly webhooks: () => Promise<{ readonly data: readonly WebhookUrl[] }>;

@@ -33,7 +33,7 @@ interface Problem {
   readonly code?: string;
 }
 
-/** The answer to a GET. @throws ApiFailure */
+/** The answer to a GET. Its form is not checked, since it is the page's own gateway that answers. @throws ApiFailure */
 export async function getJson<Answer>(
   path: string,
   query: Readonly<Record<string, string | number | null>> = {},
@@ -72,6 +72,7 @@ async function call(
     throw new ApiFailure(0, 'unreachable', 'The gateway does not answer. It may be restarting.');
   }
   if (!answer.ok) throw await failureOf(answer);
+  // A body that is no JSON counts as none: the change is made all the same.
   return answer.status === 204 ? null : await answer.json().catch(() => null);
 }
 

@@ -3,7 +3,7 @@ import type { AuditEntryJson } from '../../wording/audit-text.js';
 import { getJson } from './http.js';
 import type { UrlStatus } from './url-status.js';
 
-/** The gateway's status, as far as the page shows it. Dates are RFC 3339. */
+/** The gateway's status, as far as the page shows it. Dates are RFC 3339. Null: not known, or there is none. */
 export interface GatewayStatus {
   readonly version: string;
   readonly started_at: string;

@@ -59,6 +59,7 @@ const calls: ConsoleApi = {
     const answer = await getJson<Paged & { commands: readonly OperatorCommand[] }>('/commands', { mac, limit });
     return { data: answer.commands.map(commandOf), next_cursor: answer.next_cursor };
   },
+  // Without the key: the operators' interface has no idempotency keys.
   sendCommand: async (mac, command) => {
     const body = { macs: [mac], asked_by: ASKED_BY, ...command };
     const { commands } = await sendJson<{ commands: readonly CommandOutcome[] }>('POST', '/commands', body);

@@ -11,6 +11,10 @@ export interface Position {
   readonly date: string | null;
 }
 
+/**
+ * What a lock's connection, or its silence, means: `asleep` is silent as its settings explain, `late` longer than they
+ * explain.
+ */
 export type Presence = 'online' | 'asleep' | 'late' | 'low-battery' | 'airplane' | 'never-seen';
 
 /** A lock, as it is in lists and streams. */
@@ -79,10 +83,14 @@ export interface Ping {
   readonly battery_percent: number;
   readonly latitude?: number;
   readonly longitude?: number;
+  /** In metres. */
   readonly uncertainty?: number;
+  /** In metres a second. */
   readonly speed?: number;
+  /** How often the lock had booted, and the number of the message since then. */
   readonly boot: number;
   readonly sequence: number;
+  /** Whether it arrived more than a minute after the lock made it. */
   readonly buffered: boolean;
 }
 
@@ -101,6 +109,7 @@ export interface LockHistory {
 export interface Track {
   readonly geometry:
     | { readonly type: 'LineString'; readonly coordinates: readonly (readonly [longitude: number, latitude: number])[] }
+    // One position only: the page draws no line.
     | { readonly type: 'Point' }
     | null;
 }
@@ -132,8 +141,9 @@ export interface Command {
   readonly finished_at: string | null;
 }
 
-/** The explanation of `why`. */
+/** The explanation of `why`, step by step; `rests_on` names what a step's sentence is concluded from. */
 export interface Why {
+  /** What is explained. */
   readonly about: Readonly<Record<string, unknown>>;
   readonly steps: readonly { readonly sentence: string; readonly rests_on: string; readonly at: string | null }[];
 }
@@ -218,6 +228,7 @@ export interface DeliveryHour {
   readonly estimated: boolean;
 }
 
+/** `viewer` reads; `staff` also sends commands, names locks and resends webhooks; `owner` may do everything. */
 export type DashboardRole = 'owner' | 'staff' | 'viewer';
 
 /** A session of the dashboard. */

@@ -16,5 +16,6 @@ export function useRoute(): Route {
 export function setQuery(change: Readonly<Record<string, string>>): void {
   const { screen, parts, query } = parseRoute(location.hash);
   history.replaceState(null, '', routeTo(screen, parts, { ...query, ...change }));
+  // `replaceState` fires no event by itself, and `useRoute` waits for this one.
   dispatchEvent(new HashChangeEvent('hashchange'));
 }

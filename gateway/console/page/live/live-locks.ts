@@ -14,13 +14,15 @@ export type LiveChange =
   | { readonly type: 'removed'; readonly mac_addr: string };
 
 /**
- * Whether the page follows the gateway's stream: `open` until the first data come, `ended` if the session has ended.
+ * Whether the page follows the gateway's stream: `connecting` at first, `open` until the first data come, `live` from
+ * then on, `interrupted` after a failure until it is open again, `ended` if the session has ended.
  */
 export type LiveState = 'connecting' | 'open' | 'live' | 'interrupted' | 'ended';
 
 /** From the worker to a tab. */
 export type LiveMessage =
   | { readonly type: 'changes'; readonly changes: readonly LiveChange[] }
+  /** Live events of the gateway, for the operators' log. */
   | { readonly type: 'tail'; readonly batch: TailBatch }
   | { readonly type: 'state'; readonly state: LiveState };
 

@@ -52,12 +52,13 @@ export class TailLog {
   }
 
   /**
-   * Adds a batch. A text that is no JSON is left out. The note about skipped events comes last: the gateway sends the
-   * first events of a burst, and at the end of a thousand lines nobody would see the note.
+   * Adds a batch. A text that is no JSON is left out. The note about skipped events is added last, so that the page,
+   * which shows the newest line first, has it on top: below a thousand lines nobody would see it.
    */
   add({ events, skipped }: TailBatch): void {
     for (const text of events) {
       const source = parse(text);
+      // A ping's findings become lines of their own.
       if (source !== null) for (const event of withFindings(source)) this.#push({ id: this.#newId(), event, source });
     }
     if (skipped > 0) this.note(`${skipped.toLocaleString('en-US')} skipped: they came too fast`);

@@ -100,6 +100,7 @@ export class BaseMap {
     // Coasts that were loaded for a closer look are fine enough for this zoom too.
     if (countries === null || this.#isRemoved || this.#coastZoom >= zoom) return;
     for (const country of this.#coast) country.remove();
+    // Where there are street tiles, the coasts lie below them.
     const below = this.#tiles === null ? {} : { pane: COAST_PANE };
     const style = { ...coastStyle(), ...below, interactive: false };
     // Leaflet changes no points, but its types don't say so.

@@ -16,6 +16,10 @@ import { UrlHours } from './deliveries/url-hours.js';
 const MAX_SHOWN = 100;
 /** The first URLs, and the chosen one, have a strip of their last 24 hours; each strip costs a call. */
 const MAX_STRIPS = 20;
+/**
+ * The states of a delivery that the list can be limited to. `dead`: given up; `kept`: not sent while the URL was
+ * disabled; `damaged`: not sent, since the stored ping is corrupt.
+ */
 const STATES = ['pending', 'delivered', 'dead', 'kept', 'damaged'] as const;
 
 export function DeliveriesScreen({ route }: { readonly route: Route }): JSX.Element {

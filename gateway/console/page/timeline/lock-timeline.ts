@@ -44,7 +44,7 @@ export function lockTimeline(
   };
 }
 
-/** A state that this version of the page does not know has no band. */
+/** Each state is a band of the timeline. One that this version of the page does not know is left out. */
 function enteredState({ state, since }: LockHistory['states'][number]): EnteredState[] {
   const row = POWER_MODEL.states.find((each) => each.state === state);
   return row === undefined ? [] : [{ atMs: Date.parse(since), row }];
@@ -56,7 +56,7 @@ function connectionSpan({ from, to, cause }: LockHistory['connections'][number])
   return { fromMs: Date.parse(from), toMs: to === null ? null : Date.parse(to), outcome, id: null, title };
 }
 
-/** How a timeline shows each state of a delivery. */
+/** How a timeline shows each state of a delivery. `kept`: not sent while the URL was disabled, and it may be later. */
 const OUTCOMES: Readonly<Record<Delivery['state'], TimelineDelivery['outcome']>> = {
   pending: 'open',
   delivered: 'good',

@@ -1,6 +1,7 @@
 /**
  * Judges a dropped trace as `lockgate trace check` and `trace certify` do, with the same code (proto/trace/), and makes
- * the report that the screen shows. Runs in a worker, so that the page stays responsive.
+ * the report that the screen shows: the findings, timelines, and a certificate, which says of each requirement whether
+ * the trace shows that it holds. Runs in a worker, so that the page stays responsive.
  */
 import { POWER_MODEL } from '../../../../proto/power/model.js';
 import { ruleRow } from '../../../../proto/power/rules.js';
@@ -66,6 +67,7 @@ export async function checkTrace(file: Blob, name: string, onProgress: (lines: n
 }
 
 function startJudges(header: TraceHeader, name: string): Judges {
+  // Null: the locks may have any firmware.
   const certificate = new CertificateMaker(POWER_MODEL, null);
   certificate.start(name, header);
   const timelines = new TraceTimelines(POWER_MODEL);
@@ -78,7 +80,8 @@ function reportOf(file: string, reader: TraceReader, judges: Judges | null, erro
   const findings = found.map(pageFinding);
   const violations = findings.filter(({ severity }) => severity === 'violation').length;
   const { timelines, check } = judges ?? {};
-  // The certificate's page would name the file's SHA-256; this page shows the rows only, so the digest is empty.
+  // A complete certificate names the file's SHA-256 and lockgate's version; this page shows only its rows, so both are
+  // empty.
   judges?.certificate.finish('');
   return {
     file,

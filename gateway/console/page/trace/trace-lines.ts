@@ -39,6 +39,7 @@ async function* chunksOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uin
   try {
     for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value;
   } finally {
+    // A stream that has failed can't be cancelled; its own error is thrown already.
     await reader.cancel().catch(() => undefined);
   }
 }

@@ -18,7 +18,7 @@ export interface PageFinding {
   readonly atMs: number;
   /** The boot and sequence of the uplink at fault, such as `2/17`; empty if the finding is not about one. */
   readonly uplink: string;
-  /** The section that defines the rule. */
+  /** The section of the documentation that defines the rule. */
   readonly section: string;
 }
 
@@ -41,6 +41,7 @@ export interface TraceReport {
   readonly lockCount: number;
   /** Why the trace could not be read to its end; null if it could. */
   readonly error: string | null;
+  /** Sentences about members that the format of traces does not have: perhaps they are misspelt. */
   readonly notes: readonly string[];
   readonly range: TimeRange;
   /** The locks with a timeline, those with the most findings first. */

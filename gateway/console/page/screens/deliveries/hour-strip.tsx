@@ -44,6 +44,7 @@ function Bar({ hour, x, highest }: BarProps): JSX.Element {
     if (hour[part] === 0) return [];
     const height = Math.max((hour[part] / highest) * HEIGHT, MIN_BAR);
     bottom -= height;
+    // Parts of the minimum height can make a bar higher than the strip.
     return [
       <rect key={part} class={part} x={x} y={Math.max(bottom, SIGNS_HEIGHT)} width={BAR_WIDTH} height={height} />,
     ];
@@ -53,6 +54,7 @@ function Bar({ hour, x, highest }: BarProps): JSX.Element {
       <title>{hourText(hour)}</title>
       <rect class="empty-hour" x={x} y={SIGNS_HEIGHT} width={BAR_WIDTH} height={HEIGHT} />
       {parts}
+      {/* A triangle that points down at the bar. */}
       {hour.failed_attempts > 0 && (
         <path class="failed" d={`M${x} 0h${BAR_WIDTH}l${-BAR_WIDTH / 2} ${SIGNS_HEIGHT - 1}z`} />
       )}

@@ -52,7 +52,8 @@ export function CommandPanel({ mac, version, onWhy }: PanelProps): JSX.Element {
   const load = useCallback(() => api.commands({ mac_addr: mac, limit: MAX_SHOWN }), [api, mac]);
   const commands = useAnswer(load, Seconds(2), `${version} ${sentCount}`);
   const send = async ({ body }: SendableCommand): Promise<void> => {
-    // A press that is repeated by the network, not by the person, sends one command.
+    // The random key is new for each press: a request that the network repeats has the same key, and sends nothing
+    // more.
     await api.sendCommand(mac, body, crypto.randomUUID());
     setSentCount((before) => before + 1);
   };

@@ -46,7 +46,8 @@ function HistoryView({ mac, whole, past, onWhy }: HistoryViewProps): JSX.Element
   const [brushed, setBrushed] = useState<TimeRange | null>(null);
   const [selected, setSelected] = useState<string | null>(null);
   const range = chosen ?? whole;
-  // All times of the past are of the run's clock, but for those of deliveries, which are wall-clock times.
+  // All times of the past are of the run's clock, the gateway's time for locks, but for those of deliveries, which are
+  // wall-clock times.
   const data = useMemo(() => lockTimeline(mac, past, (wallMs) => runClock.fromWall(wallMs)), [mac, past]);
   const show = (next: TimeRange): void =>
     setChosen(next.fromMs <= whole.fromMs && next.toMs >= whole.toMs ? null : next);
