@@ -64,6 +64,7 @@ export class Notifier {
     const { notifications } = parts.store;
     const recipients = await notifications.readRecipients();
     const isKnown = recipients.some(({ id }) => id === OPERATOR_RECIPIENT);
+    // A URL that an earlier start stored is removed if the setting is empty now.
     if (operatorUrl !== null || isKnown) await notifier.#setUrl(OPERATOR_RECIPIENT, operatorUrl);
     // A wrong machine clock must not delay messages for longer than they can wait: FLAP_HOLD for a message that is held
     // because its trouble opened again soon after its end, or the delay before a retry.

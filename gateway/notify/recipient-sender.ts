@@ -150,7 +150,8 @@ export class RecipientSender {
       const nextAtMs = await notifications.nextDueAtMs(this.#target.recipientId);
       return nextAtMs === null ? false : this.#sleep(Math.max(nextAtMs - nowMs, 0));
     }
-    // The store releases a held message only if its trouble is still open.
+    // A message is held for a while if its trouble opened again soon after its end. The store releases it only if the
+    // trouble is still open.
     if (due.isHeld && !(await notifications.release(due.id))) return true;
     return await this.#attempt(due);
   }

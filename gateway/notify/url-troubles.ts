@@ -179,6 +179,8 @@ export class UrlTroubles {
     const origin = url === null ? '' : new URL(url.url).origin;
     const details = { webhookId: urlId, origin };
     const name = `Webhook URL ${urlId} (${origin})`;
+    // `mayHold`: if the same trouble has ended only recently, the message waits until the trouble has lasted for a
+    // while.
     switch (to) {
       case 'failing': {
         const text = `${name} fails: ${why}. Its events are stored, and attempts go on.`;

@@ -74,7 +74,8 @@ export async function readDeliveryHours(
 type IdRange = Omit<CountedRange, 'limit'>;
 
 /**
- * The part of a range of ids that is between two positions. The ids are narrowed too, since a count that is
+ * The part of a range of ids that is between two positions. A position holds, for each part ("slot") of the log, the
+ * last id before it; an empty position is the start of the log. The ids are narrowed too, since a count that is
  * extrapolated takes their distance for the number of events.
  */
 function between(after: LogPosition, { afterId, toId }: IdRange, before?: LogPosition): IdRange {
@@ -143,6 +144,7 @@ async function countFilteredUnsent(
   nextTurn: () => Promise<void>,
 ): Promise<Counts> {
   await nextTurn();
+  // `kept`: stored while the URL is disabled, until a recovery.
   const found = await store.webhooks.readDeliveries({
     urlIds: [urlId],
     states: ['pending', 'kept'],

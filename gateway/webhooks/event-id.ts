@@ -38,6 +38,7 @@ export function parseEventId(text: string): EventKey | undefined {
   if (match === null) return undefined;
   const [, mac = '', credentialId, boot, sequence, digest = ''] = match;
   return {
+    // The expression above accepts only 12 hex digits, which are always a MAC.
     mac: macFromWire(mac) as Mac,
     credentialId: Number(credentialId),
     boot: Number(boot),

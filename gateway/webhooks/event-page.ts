@@ -67,6 +67,7 @@ export async function readEventPage(
   place: EventPlace,
   { filter, limit, turns, signal }: EventPageTerms,
 ): Promise<EventPage> {
+  // An empty position is the start of the log: a reader who begins there misses nothing.
   if (place.after.size > 0) await refuseIfSwept(store, place);
   const startedMs = runClock.now();
   const terms = { merchantId, after: place.after, filter, limit, maxExamined: MAX_EXAMINED_PER_PAGE, signal };

@@ -111,6 +111,7 @@ export class WebhookSettings {
       throw new LockgateError('input-webhook', 'nothing to change: name at least one setting');
     if (state === 'active') await this.#requireOpenMerchant(before);
     const after = await store.webhooks.change(urlId, change);
+    // Not awaited: attempts with the old settings may run for seconds more.
     void dispatcher.reload(urlId);
     this.#reportChange(urlId, after.state);
     return await this.read(after);
@@ -119,6 +120,7 @@ export class WebhookSettings {
   /** Removes the URL: stops its deliveries and deletes them. @throws LockgateError `no-such-webhook` */
   async remove(urlId: number): Promise<WebhookUrl> {
     const { store, dispatcher } = this.#parts;
+    // Disabled first, so that no new deliveries start after the running ones were stopped.
     const url = await store.webhooks.change(urlId, { disabledWhy: 'being removed' });
     await dispatcher.stopForRemoval(urlId);
     await store.webhooks.remove(urlId);
@@ -148,6 +150,7 @@ export class WebhookSettings {
     const secret = makeWebhookSecret();
     const rotation = { secretSealed: keys.seal(secret), nowMs, oldValidUntilMs: nowMs + graceMs };
     const url = await store.webhooks.rotateSecret(urlId, rotation);
+    // Not awaited: attempts with the old secrets may run for seconds more.
     void dispatcher.reload(urlId);
     this.#reportChange(urlId, url.state);
     return { reading: await this.read(url), secret };

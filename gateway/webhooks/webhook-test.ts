@@ -65,7 +65,7 @@ export class WebhookTester {
 
   constructor(parts: WebhookTesterParts) {
     this.#parts = parts;
-    // Each attempt under way adds a listener, and a merchant may have many URLs.
+    // Each attempt under way adds a listener, and a merchant may have many URLs: 0 turns Node's warning off.
     setMaxListeners(0, this.#abort.signal);
   }
 

@@ -60,6 +60,9 @@ export async function readHistory(
   const start = await store.why.findLogStart(deviceId, toId, toMs, MAX_REPLAYED_UPLINKS);
   const marks = await store.marks.read(deviceId);
   const after: JudgeEvent[] = [];
+  // It starts with a new belief about the lock (the judge's estimate of its state).
+  const replayFrom = (beginMs: number) =>
+    new HistoryReplay(POWER_MODEL, formatMac(mac), beginMs, start.isCut, undefined, judging.judge);
   let replay: HistoryReplay | undefined;
   let [damaged, isPastTarget] = [0, false];
   reading: for await (const batch of store.why.readLogFrom(deviceId, start, READ_BATCH_ENTRIES)) {
@@ -75,13 +78,13 @@ export async function readHistory(
       else if (isPastTarget) after.push(event);
       else if (isTarget(entry, target)) isPastTarget = true;
       else {
-        replay ??= new HistoryReplay(POWER_MODEL, formatMac(mac), event.atMs, start.isCut, undefined, judging.judge);
+        replay ??= replayFrom(event.atMs);
         replay.take(event);
       }
     }
     await new Promise<void>((resolve) => afterThisTurn(resolve));
   }
-  replay ??= new HistoryReplay(POWER_MODEL, formatMac(mac), toMs, start.isCut, undefined, judging.judge);
+  replay ??= replayFrom(toMs);
   const history = 'uplink' in target ? replay.endAt(target.event, after) : replay.endAtTime(toMs, after);
   return { ...history, damaged, isComplete: isPastTarget || !('uplink' in target) };
 }

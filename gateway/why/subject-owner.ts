@@ -39,6 +39,7 @@ async function findSubject(
     case 'uplink': {
       const deviceId = await store.findDeviceId(subject.mac);
       const uplinks = deviceId === null ? [] : await store.why.findUplinks(deviceId, subject.boot, subject.sequence);
+      // A lock that lost its memory may use a boot and sequence number again: all such uplinks must be one merchant's.
       const [first] = uplinks;
       return first !== undefined && uplinks.every(({ merchantId }) => merchantId === first.merchantId) ? first : null;
     }

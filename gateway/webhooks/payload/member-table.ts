@@ -37,6 +37,7 @@ function bodiesText({ bodies }: MemberRow): string {
 /** The heading and the rows of the table, as the text of each cell. */
 export function memberTable(): { head: string[]; rows: string[][] } {
   const rows = new Map<string, MemberRow>();
+  // Typebox's schemas are JSON Schemas, which its types do not show in this form.
   for (const { properties, required } of PAYLOAD_SCHEMAS as unknown as {
     properties: Record<string, MemberSchema>;
     required: string[];

@@ -94,6 +94,7 @@ function embeddedIpv4(address: Address): Address {
   const isNat64 = ipv6.match(NAT64 as [ipaddr.IPv6, number]);
   // ipaddr.js classifies ::127.0.0.1 as unicast. ::1 and :: are not IPv4-compatible addresses.
   const isCompatible = ipv6.match(IPV4_COMPATIBLE as [ipaddr.IPv6, number]) && bytes.slice(12, 15).some((b) => b !== 0);
+  // The IPv4 address is in the last four bytes, and in a 6to4 address in the four after the prefix.
   if (isNat64 || isCompatible) return new ipaddr.IPv4(bytes.slice(12, 16));
   if (ipv6.match(SIX_TO_FOUR as [ipaddr.IPv6, number])) return new ipaddr.IPv4(bytes.slice(2, 6));
   return ipv6;

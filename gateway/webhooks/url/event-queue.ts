@@ -84,6 +84,7 @@ export class EventQueue {
     const passing = await this.#passingOf(events);
     if (forgetCountBefore !== this.#forgetCount) return true;
     if (passing.length < events.length) this.#hasSkipped = true;
+    // Each event is read once, so its id is not needed in the set any more.
     const added = passing.filter(({ id }) => !concluded.delete(id));
     let next = 0;
     for (const { id } of events) {

@@ -106,7 +106,7 @@ export class UrlAvailability {
     this.#failing.couldNotSend();
     // Attempts that were already running fail for the same reason: they do not lengthen the wait.
     if (this.#stall !== undefined && nowMs < this.#stall.untilMs) return;
-    const waitMs = Math.min((this.#stall?.waitMs ?? FIRST_STALL_WAIT / 2) * 2, MAX_STALL_WAIT);
+    const waitMs = this.#stall === undefined ? FIRST_STALL_WAIT : Math.min(this.#stall.waitMs * 2, MAX_STALL_WAIT);
     this.#stall = { untilMs: nowMs + waitMs, waitMs };
   }
 
