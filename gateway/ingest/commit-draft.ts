@@ -98,6 +98,7 @@ export class CommitDraft {
   /** Marks the draft as stored, and its items as refused or repeated where the store says so. */
   stored({ refusedCommands, repeatedUplinks }: CommitResult): void {
     this.#enter('stored');
+    // The store names items by their indexes in `incoming`; only uplinks can be repeated.
     for (const index of repeatedUplinks) (this.incoming[index] as PendingUplink).novelty = 'repeat';
     if (refusedCommands.length === 0) return;
     const refused = refusedCommands.map((index) => this.#commandItems[index] as QueuedEvent | PendingUplink);

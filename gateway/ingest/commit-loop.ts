@@ -227,6 +227,7 @@ export class CommitLoop {
     if (draft.batch.length === 0 || draft.phase === 'failed') return draft.error;
     this.#addPresences(draft);
     this.#pace.sent(this.#monotonic());
+    // A commit also writes a few states of other locks: dirty ones, which are newer than the stored ones.
     const commit = draft.close(locks.takeDirty(draft.uplinkCount));
     locks.commitSent(draft.written);
     this.#draft = new CommitDraft();

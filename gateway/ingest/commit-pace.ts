@@ -23,7 +23,10 @@ export class CommitPace {
   /** When a whole burst is allowed again, by a monotonic clock. Each commit moves this time by one interval. */
   #fullAtMs = Number.NEGATIVE_INFINITY;
 
-  /** How long the next commit should wait; 0 if it may be sent now. */
+  /**
+   * How long the next commit should wait; 0 if it may be sent now. One commit is allowed as soon as only the intervals
+   * of the others in a burst are missing until a whole burst is.
+   */
   waitAt(nowMs: number): Milliseconds {
     return Math.max(this.#fullAtMs - (MAX_BURST_COMMITS - 1) * INTERVAL - nowMs, 0);
   }

@@ -113,6 +113,7 @@ export class DraftJudge {
   /** Adds a phone's uplink, which does not change the lock's state (protocol.md §3): another gateway has that state. */
   async #addGuest(pending: PendingUplink, draft: CommitDraft): Promise<void> {
     const { deviceId, mac } = pending.sender;
+    // A new state stands in for the one that is elsewhere, and is dropped afterwards.
     const guest = this.#locks.guest(deviceId, mac, pending.receivedAtMs);
     pending.novelty = await this.#noveltyOf(guest, pending, draft);
     const verdict = this.#locks.judge(guest, pending);

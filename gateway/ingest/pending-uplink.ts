@@ -56,6 +56,7 @@ export class PendingUplink implements IncomingUplink, UplinkEvent {
   readonly credentialId: number;
   readonly boot: number;
   readonly sequence: number;
+  /** The index of the body's kind in UPLINK_KINDS. */
   readonly kind: number;
   readonly receivedAtMs: number;
   readonly buffered: boolean;

@@ -77,6 +77,7 @@ export class ChangeCollector {
     this.#parts = parts;
     this.#onBatch = onBatch;
     this.reads = new LiveReads(parts, this.#log);
+    // TypeScript does not see that each listener takes the event of its own name.
     for (const name of Object.keys(this.#listeners) as ListenedName[])
       parts.events.on(name, this.#listeners[name] as never);
   }

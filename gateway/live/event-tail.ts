@@ -18,6 +18,7 @@ export type TailSource = (listener: (toJson: () => unknown) => void) => () => vo
 
 export interface TailParts {
   readonly tail: TailSource;
+  /** Says when a slice may be rendered: other work of the event loop, such as pings, runs in between. */
   readonly turns: ReadTurns;
   /** Measures intervals: real time. */
   readonly clock: Clock;

@@ -25,9 +25,11 @@ const ID = /^([\w-]{16})\.(\d{1,15})$/;
 
 export interface LiveReadsParts {
   readonly store: Pick<Store, 'readDevices' | 'findDevices'>;
+  /** The present states of locks, in memory. */
   readonly states: LockStates;
   /** The run's clock, by which locks are late. */
   readonly runClock: Clock;
+  /** Says when a slice may be read: other work of the event loop, such as pings, runs in between. */
   readonly turns: ReadTurns;
 }
 

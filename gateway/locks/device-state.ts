@@ -162,7 +162,11 @@ function shapeDifference(shape: unknown, value: unknown, path: string): string |
   return undefined;
 }
 
-/** Notes the receipt of an uplink, and its ping if it is the latest in the order of protocol.md §1. */
+/**
+ * Notes the receipt of an uplink, and its ping if it is the latest in the order of protocol.md §1.
+ *
+ * @param credential the id of the credential that sent it: a newer credential has a greater id
+ */
 export function noteUplink(
   state: DeviceState,
   credential: number,

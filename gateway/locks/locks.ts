@@ -377,6 +377,7 @@ export class Locks {
   reportPresence(lock: KnownLock, now: Presence): boolean {
     const before = lock.presence;
     lock.presence = now;
+    // `late` is announced again for another rule; in this comparison both presences are `late`, and have a rule.
     return now.presence !== before.presence || (now.presence === 'late' && now.rule !== (before as typeof now).rule);
   }
 

@@ -75,6 +75,7 @@ export async function replayState<Lock extends ReplayedLock & { readonly state: 
     const newFindings = findings.filter((finding) => !storedKeys.has(findingKey(finding)));
     if (newFindings.length > 0 || withdrawn.length > 0) judged.push({ deviceId, withdrawn, findings: newFindings });
   });
+  // If the log has no entries, the state stays, but without the mark that the lock is not judged.
   const { unjudged: _stop, ...stateBefore } = lock.state;
   return { lock, state: state ?? stateBefore, judged };
 }

@@ -124,6 +124,8 @@ function unknownStretch(): Stretch {
 function upgradeSwitches(belief: Record<string, unknown>): void {
   const { airplaneSwitches, suspendedSinceMs, nowMs } = belief;
   if (!Array.isArray(airplaneSwitches) || !airplaneSwitches.some(isOldSwitch)) return;
+  // The older version did not note when the command was sent. From then on it suspended the rules about silence, so the
+  // start of a suspension is nearest to that time.
   const sentMs = Number(suspendedSinceMs ?? nowMs);
   belief.airplaneSwitches = airplaneSwitches.map((each: unknown) => {
     if (!isOldSwitch(each)) return each;

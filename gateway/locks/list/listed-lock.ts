@@ -14,7 +14,7 @@ export interface ListedLock {
   /** Null for a lock that has never connected. */
   readonly state: DeviceState | null;
   readonly presence: Presence;
-  /** Set if the judge, which checks uplinks by the firmware's rules, failed: since when and why. */
+  /** Set if the judge, which checks uplinks against the protocol's rules, failed at this lock: since when and why. */
   readonly unjudged: JudgingStop | undefined;
 }
 

@@ -77,6 +77,7 @@ function hasLabel({ labels }: Device, { key, value }: LabelFilter): boolean {
 
 /** Whether the lock's MAC has the digits of the search text, or its name or labels contain the text. */
 function isFound({ mac, name, labels }: Device, searchText: string, macDigits: string): boolean {
+  // A text of separators alone, such as `:`, is compared with the MAC as people see it.
   if (macDigits === '' ? formatMac(mac).includes(searchText) : mac.includes(macDigits)) return true;
   if (name?.toLowerCase().includes(searchText) === true) return true;
   return labels !== NO_LABELS && labelsText(labels).toLowerCase().includes(searchText);
