@@ -45,6 +45,7 @@ export interface Config {
   readonly fairness?: Fairness;
   readonly operatorHost: string;
   readonly operatorPort: number;
+  /** Addresses, besides public ones, to which webhooks and notices may be sent. */
   readonly allowWebhookRange: readonly AddressRange[];
   /** Where notices are sent; null for nowhere. */
   readonly notifyUrl: string | null;

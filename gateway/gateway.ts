@@ -100,6 +100,7 @@ export interface Gateway {
 export async function startGateway(config: Config, options: GatewayOptions = {}): Promise<Gateway> {
   const events = options.events ?? new GatewayEvents();
   refuseSpeed(config, options);
+  // The store may report trouble before there is a watch, which wraps the open store.
   const late: { watch?: StoreWatch } = {};
   const opened = await openStore(config.store ?? sqliteUrl(config.data), {
     logThread: options.logThread ?? true,
@@ -153,7 +154,10 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
   }
 }
 
-/** Only a store of its own may have a clock of its own. @throws LockgateError `input-setting` */
+/**
+ * Refuses a faster run's clock with a database: several gateways may share it, and its records have one time for all of
+ * them. @throws LockgateError `input-setting`
+ */
 function refuseSpeed({ store }: Config, { speed = 1 }: GatewayOptions): void {
   if (store == null || speed === 1) return;
   throw new LockgateError('input-setting', '--store and --speed exclude each other: the database has one time for all');

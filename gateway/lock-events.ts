@@ -157,7 +157,7 @@ export interface UplinksStored {
 
 /** The states of some locks may have changed. One event for all locks of a commit, for streams of locks. */
 export interface LocksChanged {
-  /** The device ids of the locks are those of the objects, each at most once. */
+  /** Each lock at most once. Emitters may pass whole lock objects; listeners read only the id. */
   readonly locks: readonly { readonly deviceId: number }[];
 }
 

@@ -51,6 +51,7 @@ export interface DeviceAccountsParts {
   /** Receives the changes of locks. */
   readonly events?: Pick<GatewayEvents, 'emit'> | undefined;
   readonly dispatcher: Pick<Dispatcher, 'forgetLock' | 'flushOutcomes'>;
+  /** Must be told when the store has cancelled a lock's commands. */
   readonly commands: Pick<Commands, 'cancelled'>;
   readonly refusals: Pick<RefusalRecorder, 'writeWaiting' | 'forget'>;
 }
@@ -242,6 +243,7 @@ export class DeviceAccounts {
       return counts;
     });
     this.#changed(deviceId);
+    // Removes the erased bytes from the files.
     await store.scrub();
     return erased;
   }
@@ -283,7 +285,8 @@ export class DeviceAccounts {
     await replay.catchUp();
     // False: no connection is closed, so uplinks that wait meanwhile are not refused.
     await ingest.runExclusive(device.id, () => this.#storeMark(device.id, mac, markMs, marks, replay), false);
-    // The next event reports presence and finds what has lapsed.
+    // The judge announces the new state's presence, and finds what is overdue in it, at the lock's next event: this
+    // tick.
     ingest.recordEvent(device.id, mac, { type: 'tick', atMs: runClock.now() });
     return marks;
   }
@@ -307,7 +310,7 @@ export class DeviceAccounts {
     await store.marks.add({ deviceId, markMs, state: state === null ? null : JSON.stringify(state) });
     locks.mark(deviceId, marks);
     if (state !== null) locks.replace(deviceId, state);
-    // Since when the boot counter counts as gone back, even with the new mark.
+    // The earliest uplink since which the boot counter still counts as gone back, in spite of the new mark.
     const backSinceMs = state === null ? undefined : bootBackSinceMs(state.belief);
     events?.emit('reflashed', { atMs: runClock.now(), mac, markMs, backSinceMs });
   }

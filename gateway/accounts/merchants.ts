@@ -74,6 +74,7 @@ export class MerchantAccounts {
   #urlsChanged(urlIds: readonly number[], state: 'active' | 'disabled'): void {
     const { dispatcher, events, runClock } = this.#parts;
     for (const urlId of urlIds) {
+      // Not awaited: the store has the new state already, and running attempts may take seconds to end.
       void dispatcher.reload(urlId);
       events?.emit('url-changed', { atMs: runClock.now(), urlId, state });
     }

@@ -56,6 +56,7 @@ export async function importDevices(
   refuseFaulty('device-exists', macs, (mac) =>
     taken.has(mac) ? { member: 'mac', detail: `there is a device ${formatMac(mac)} already` } : undefined,
   );
+  // Empty, and unused, if every lock of the list names its merchant.
   const defaultMerchant = devices.every(({ merchant }) => merchant !== undefined) ? '' : await merchant();
   const nowMs = clock.now();
   const newDevices: (NewDevice & { readonly secret: string })[] = [];

@@ -62,7 +62,7 @@ export interface AuditParts {
   readonly events: GatewayEvents;
   /** Wall-clock time. */
   readonly clock: Clock;
-  /** Stamps the events. */
+  /** The time for events, ms since the epoch by the run's clock (wall-clock time, except in a sped-up simulation). */
   readonly now: () => number;
 }
 
@@ -210,6 +210,7 @@ export async function makeNoted<T>(store: AuditStore, clock: Clock, noted: Noted
     await end('done', null, answer);
     return answer;
   } catch (error) {
+    // A LockgateError refuses a request on purpose; any other error is a fault of ours, which has no code of its own.
     const isRefused = error instanceof LockgateError;
     await end(isRefused ? 'refused' : 'failed', isRefused ? error.code : 'broken');
     throw error;

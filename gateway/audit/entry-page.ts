@@ -20,7 +20,7 @@ export interface AuditPageTerms {
   /** Only entries before this id; undefined means from the newest one on. */
   readonly beforeId: number | undefined;
   readonly limit: number;
-  /** Waits for the turn to read a slice. */
+  /** Resolves when the next slice may be read: other work of the event loop, such as pings, runs in between. */
   readonly nextTurn: () => Promise<void>;
 }
 

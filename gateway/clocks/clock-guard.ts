@@ -160,9 +160,9 @@ export class ClockGuard {
   }
 
   /**
-   * Whether it is uncertain that something has expired: it has expired by the machine's clock, but not by the confirmed
-   * one. Both times are by the run's clock. The expiry of anything made after the jump is certain, since the run's
-   * clock has measured its age.
+   * Whether it is uncertain that something has expired, because the machine's clock says so and the confirmed one does
+   * not. For what has expired by the confirmed clock too, callers must not ask. Both times are by the run's clock. The
+   * expiry of anything made after the jump is certain, since the run's clock has measured its age.
    */
   isExpiryDoubtful(madeAtMs: number, expiresAtMs: number): boolean {
     if (this.#doubt?.state !== 'ahead' || madeAtMs > this.#doubt.sinceRunMs) return false;

@@ -26,9 +26,11 @@ export function clockListener(parts: ClockListenerParts): ClockListener {
       commands.clockTurned();
     },
     stepping: (step, makeStep) => {
+      // A session that is only authenticated has not been reported to the judge yet.
       const connected = [...sessions.all()]
         .filter(({ phase }) => phase !== 'authenticated')
         .map(({ sender }) => sender);
+      // Makes the step, between a stop and a start of listening, so that the judge does not take it for silence.
       recordClockStep(parts, connected, makeStep);
       commands.clockStepped(step);
     },

@@ -71,7 +71,7 @@ export class RecordedClocks {
   #listener: ClockListener | undefined;
   #compareTimer: Timer | undefined;
   #recordTimer: Timer | undefined;
-  /** When locks were last counted (monotonic). */
+  /** When locks were last counted, ms by the machine's monotonic clock. */
   #countedAt = Number.NEGATIVE_INFINITY;
   #isStopped = false;
 
@@ -153,6 +153,7 @@ export class RecordedClocks {
     this.#isStopped = true;
     this.#compareTimer?.cancel();
     this.#recordTimer?.cancel();
+    // Without this record the next start continues from the one before it, which is a few seconds older.
     await this.#record().catch(() => undefined);
   }
 

@@ -5,7 +5,7 @@ import type { MachineClock } from './machine-clock.js';
 export class SteadyClock implements Clock {
   readonly #machine: MachineClock;
   readonly #speed: number;
-  /** The time to which it was set, and the monotonic clock's reading then. */
+  /** The time to which it was set, ms since the epoch, and the monotonic clock's reading then, ms. */
   #setToMs: number;
   #setAtMonotonic: number;
 

@@ -56,7 +56,10 @@ export interface DispatcherParts {
   readonly findLock: (deviceId: number) => KnownLock | undefined;
   /** The lock's own connection; undefined while there is none. */
   readonly sessionOf: (deviceId: number) => Session | undefined;
-  /** Has the event judged and stored, and then calls `announce`: for a refused command no bytes may be sent. */
+  /**
+   * Has the event judged and stored, and then calls `announce`, with true if the store refused the sending of a
+   * command: no bytes of it may be sent then.
+   */
   readonly recordEvent: (deviceId: number, mac: Mac, event: DeviceEvent, announce: Announce) => void;
 }
 
@@ -98,7 +101,10 @@ export class CommandDispatcher {
     for (const queue of [...this.#queues.values()]) if (!known.has(queue.deviceId)) this.#examine(queue);
   }
 
-  /** Forgets a lock's commands. One that is passing through the ingest's queue is not sent. */
+  /**
+   * Forgets a lock's commands, which another gateway sends from now on. One that is passing through the ingest's queue
+   * is not sent.
+   */
   disown(deviceId: number): void {
     const queue = this.#queues.get(deviceId);
     if (queue === undefined) return;
@@ -201,6 +207,7 @@ export class CommandDispatcher {
    */
   stepped({ fromMs, toMs, doubtedSinceMs }: RunStep): void {
     const postponedIds: number[] = [];
+    // Without a doubt no command was accepted during one: none is postponed.
     const [byMs, sinceMs] = [toMs - fromMs, doubtedSinceMs ?? Number.POSITIVE_INFINITY];
     for (const { open } of this.#queues.values())
       for (const command of open) {
@@ -382,6 +389,7 @@ export class CommandDispatcher {
     // The lock compares the expiry with its own clock. If the machine's clock jumped ahead, the lock's probably did
     // too.
     const expiresByLockMs = expiresMs + Math.max(this.#parts.doubt?.aheadMs ?? 0, 0);
+    // `send` never rejects; it resolves at the end of the connection too.
     void session.send(Buffer.from(encodeDownlink({ id, expiresMs: expiresByLockMs, command }))).finally(() => {
       this.#writing.delete(session);
       this.#examineLock(queue.deviceId);
@@ -443,7 +451,7 @@ export class CommandDispatcher {
     this.#timerDueMs = Number.NaN;
     const due: CommandQueue[] = [];
     const nowMs = this.#parts.clock.now();
-    // Includes the queues that are due in this millisecond.
+    // `take` returns queues that are due before the given time: + 1 includes those that are due in this millisecond.
     for (let queue = this.#deadlines.take(nowMs + 1); queue !== undefined; queue = this.#deadlines.take(nowMs + 1))
       due.push(queue);
     for (const queue of due) {

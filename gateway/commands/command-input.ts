@@ -1,6 +1,7 @@
 /**
  * Reads and checks the JSON of a request for commands: which command, for which locks, when. Unknown members are
- * refused, since ignoring a misspelt schedule would open a lock at once. Pure: stores and sends nothing.
+ * refused, since ignoring a misspelt schedule would open a lock at once. The `JsonReader` notes the first error and
+ * reads on with a default value; the error is thrown at the end. Pure: stores and sends nothing.
  */
 import { type Milliseconds, Seconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';

@@ -72,6 +72,7 @@ export function nextChangeMs({ open }: CommandQueue, nowMs: number): number {
 
 /** From when on a command may be sent on a connection: at once, or some time after its last send on this connection. */
 export function sendableAtMs({ record, session, sendsOnSession }: OpenCommand, current: Session): number {
+  // Earlier than any time: at once.
   if (session !== current || record.lastSentAtMs === null) return -NEVER;
   return record.lastSentAtMs + resendDelay(record.command.type, sendsOnSession);
 }

@@ -49,7 +49,7 @@ const MAX_RESEND_DELAY = Minutes(15);
 /** How long after its last send a command is sent again, after `sendCount` sends on one connection. */
 export function resendDelay(type: Command['type'], sendCount: number): Milliseconds {
   const doubled = Math.min(MIN_RESEND_DELAY * 2 ** (sendCount - 1), MAX_RESEND_DELAY);
-  // The lock may search for a GPS fix for some time before it answers.
+  // The lock may search for a GPS fix before it answers, for 120 s at most.
   return type === 'locate-gps' ? doubled + POWER_MODEL.timings.fixSearchEnds : doubled;
 }
 

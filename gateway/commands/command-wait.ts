@@ -9,6 +9,14 @@ import { type CommandQueue, type IsHeld, nextCommand } from './command-queue.js'
 
 /** What a command waits for: a word for programs (`for`) and a phrase for people (`text`). */
 export interface Wait {
+  /**
+   * - `schedule`: the time from which it may be sent
+   * - `clock`: the machine's clock must be trusted again
+   * - `turn`: an earlier command of the lock
+   * - `subscription`: the lock must subscribe to the topic of commands
+   * - `acknowledgement`: it was sent, and the lock has not answered
+   * - `sending`: nothing more, it is about to be sent
+   */
   readonly for:
     | 'schedule'
     | 'clock'

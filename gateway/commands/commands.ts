@@ -73,8 +73,8 @@ export class Commands implements CommandListener {
    * Queues a command for each of its locks, and sends it to those that are reachable. All queued commands are on disk
    * when this resolves. If the queue of a lock is full, the command is refused for that lock only.
    *
-   * @throws LockgateError `no-such-device`, `no-such-merchant`; `count-differs` if the fleet is not as large as
-   * expected; `airplane-unconfirmed`; `commands-full` if the queues of all locks are full
+   * @throws LockgateError `no-such-device`, `no-such-merchant`, `merchant-closed`; `count-differs` if the fleet is not
+   * as large as expected; `airplane-unconfirmed`; `commands-full` if the queues of all locks are full
    */
   async send(request: CommandRequest): Promise<CommandOutcome[]> {
     const devices = await this.#devices(request.targets);
@@ -100,6 +100,7 @@ export class Commands implements CommandListener {
     checkAirplane(request);
     if (!this.#dispatcher.reserve(target.deviceId, target.mac)) throw queueFull(target.mac);
     const { commands } = this.#parts.store;
+    // There is one target, and so one command and one record.
     const add = async ([command]: readonly NewCommand[]): Promise<CommandRecord[]> => {
       if (command === undefined) return [];
       return once === undefined
@@ -239,10 +240,16 @@ export class Commands implements CommandListener {
     this.#dispatcher.listening(session);
   }
 
+  /** Must be called when the lock's state may have changed. */
   judged(lock: KnownLock): void {
     this.#dispatcher.judged(lock);
   }
 
+  /**
+   * Must be called when a lock's answer to a command has been stored.
+   *
+   * @param isRefused whether it is not the first answer to a command that was sent to this lock
+   */
   acknowledged(acknowledgement: Acknowledgement, isRefused: boolean): void {
     if (!isRefused && this.#dispatcher.acknowledged(acknowledgement)) return;
     // The answer is stored. If the command can't be read now, only the report is lost.

@@ -49,6 +49,7 @@ export class IdempotentCalls {
 
 /** A digest of JSON values. Values that differ only in the order of members have different digests. */
 export function digestOf(...values: readonly unknown[]): Buffer {
+  // JSON has no bigints; as texts with an `n` they differ from numbers.
   const text = JSON.stringify(values, (_name, value) => (typeof value === 'bigint' ? `${value}n` : value));
   return createHash('sha256').update(text).digest();
 }

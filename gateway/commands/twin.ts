@@ -39,6 +39,7 @@ export async function readTwin(
   // The store returns the newest first, and a newer command overrides an older one.
   const combined: PowerChange = changes.reduceRight((older, newer) => Object.assign(older, newer), {} as PowerChange);
   const wanted = settingsJson(combined);
+  // A belief, what the judge has concluded about the lock, always has all settings.
   const reported =
     belief === undefined || belief.uplinks === 0
       ? null

@@ -51,6 +51,7 @@ export async function workOnFolder<T>(
     return await makeNoted(store.audit, clock, {
       change: { who, action, object: '', before: null },
       work: () => work(store),
+      // A task that failed has no result.
       describe: (result) => ({ object: '', after: result === undefined ? null : auditDetails(result as T) }),
     });
   } finally {

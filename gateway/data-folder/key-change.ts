@@ -52,6 +52,7 @@ export async function rotateKey(
       const hashKeySealed = keys.sealHashKey(newKeys);
       const change = { keyId: newKeys.id, hashKeySealed };
       count = await store.secrets.reseal((sealed) => newKeys.seal(keys.unseal(sealed)), change);
+      // Removes what the old key had encrypted from the files.
       await store.scrub();
     });
     return { count, file };
@@ -87,6 +88,7 @@ export async function forgetSecrets(paths: SecretPaths, options: KeyChangeOption
       );
       await store.scrub();
     });
+    // The change has filled it, or has thrown.
     return forgotten[0] as ForgottenSecrets;
   });
 }

@@ -42,7 +42,10 @@ export function readSecretFile(file: string): string {
   });
 }
 
-/** Mode bits that a secret's file must not have: if another user owns the file, and if this user owns it. */
+/**
+ * Mode bits that a secret's file must not have. If another user owns the file: writing and executing for the group, and
+ * all for others; if this user owns it: all for both.
+ */
 const FORBIDDEN_IF_FOREIGN = 0o037;
 const FORBIDDEN_IF_OWN = 0o077;
 

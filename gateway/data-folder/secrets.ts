@@ -19,11 +19,13 @@ export interface SecretPaths {
  */
 export async function openSecrets(store: Store, { data, keyFile }: SecretPaths): Promise<Keys> {
   const recorded = await store.secrets.readKeyMetadata();
+  // Each address to which notices are sent has a sealed secret too.
   const isNotified = (await store.notifications.readRecipients()).length > 0;
   const isInUse = isNotified || (await store.listMerchants()).length > 0;
   // While nothing depends on a key, any key is accepted, and a record of another key is ignored, and replaced below.
   const metadata = isInUse ? recorded : { keyId: null, hashKeySealed: null, sample: null };
   const keys = openKeys(data, isInUse, { file: keyFile, metadata });
+  // The second condition: the record that was ignored has a hashing key, which another key has sealed.
   if (keys.id !== recorded.keyId || metadata.hashKeySealed !== recorded.hashKeySealed)
     await store.secrets.recordKeyId(keys.id);
   const sealed = await store.secrets.sealClearHeaders((value) => keys.seal(value));

@@ -34,7 +34,10 @@ interface FairnessSetting {
   readonly meaning: string;
 }
 
-/** These settings, for the table of all settings in config.ts, which describes the members. */
+/**
+ * These settings, for the table of all settings in settings.ts, which describes the members. The pets are records of
+ * the pet registry, an operation of the merchants' interface that has nothing to do with locks.
+ */
 export const FAIRNESS_SETTINGS = [
   {
     key: 'merchantRequests',

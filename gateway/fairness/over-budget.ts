@@ -5,7 +5,10 @@
 import { Hours, type Milliseconds, Seconds } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 
-/** Every budget by its public name, with a sentence about what it limits. */
+/**
+ * Every budget by its public name, with a sentence about what it limits. Pets are records of the pet registry, an
+ * operation of the merchants' interface; a story is every ping of an event such as a theft, sent as a test.
+ */
 export const BUDGETS = {
   requests: 'A merchant’s requests per second.',
   bytes: 'Bytes per second in the bodies that a merchant sends.',

@@ -44,7 +44,7 @@ export interface StoreWatchParts {
   readonly events: GatewayEvents;
   /** Wall-clock time. */
   readonly clock: Clock;
-  /** Stamps the events. */
+  /** The time for events, ms since the epoch by the run's clock (wall-clock time, except in a sped-up simulation). */
   readonly now: () => number;
   /** Called once, when the store is broken: the process must end. */
   readonly onBroken?: ((failure: StoreFailure) => void) | undefined;
@@ -56,7 +56,7 @@ export class StoreWatch {
   readonly #parts: StoreWatchParts;
   #broken: StoreFailure | undefined;
   #probing: Promise<void> | undefined;
-  /** When the last probe ended (monotonic). */
+  /** When the last probe ended, ms by a monotonic clock. */
   #probedAt = Number.NEGATIVE_INFINITY;
   #timer: Timer | undefined;
   #closed = false;
@@ -190,6 +190,7 @@ function isFinal({ kind }: StoreFailure): boolean {
 /** Writes a probe. Returns the failure, or undefined if the store can write. */
 async function tryWrite(store: Store): Promise<StoreFailure | undefined> {
   try {
+    // Uplinks are written in another way than metadata, so both are tried.
     await store.append(EMPTY_COMMIT);
     await store.writeMetadata(PROBE_METADATA, '0'.repeat(PROBE_CHARS));
     await store.writeMetadata(PROBE_METADATA, '');

@@ -50,6 +50,7 @@ interface Listeners {
 export function logEvents(log: Logger, events: GatewayEvents, clock: Clock): () => void {
   const removers: (() => void)[] = [];
   const onEach: Listeners['onEach'] = (name, write) => {
+    // TypeScript does not see that `write` takes the event of this very name.
     events.on(name, write as never);
     removers.push(() => void events.off(name, write as never));
   };

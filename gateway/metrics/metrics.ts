@@ -44,6 +44,7 @@ export class Metrics {
 
   constructor(events: GatewayEvents, health: Health, descriptors: Pick<Descriptors, 'open' | 'limit'>) {
     const registry = this.#registry;
+    // A reading is a value, then the values of the metric's labels; a metric has any number of readings.
     registry.read('lockgate_build_info', () => [[1, VERSION]]);
     registry.read('lockgate_ready', () => [[health.isReady ? 1 : 0]]);
     registry.read('process_open_fds', () => known(descriptors.open));

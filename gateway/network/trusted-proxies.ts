@@ -33,6 +33,7 @@ export class TrustedProxies {
     const plain = plainAddress(address);
     if (isIP(plain) === 0) return false;
     const parsed = ipaddr.parse(plain);
+    // `match` takes only an address of the base's own kind, which the comparison of kinds ensures.
     return this.#ranges.some(([base, bits]) => base.kind() === parsed.kind() && parsed.match(base as never, bits));
   }
 

@@ -102,6 +102,7 @@ export class LockOwner {
     const deviceIds = ownedLocks.map(({ deviceId }) => deviceId);
     const [firstId] = deviceIds;
     if (firstId === undefined) return;
+    // One lock's id stands for all: it only says whose waiting uplinks would be refused, and none are.
     await ingest.runExclusive(
       firstId,
       async () => {
