@@ -13,7 +13,8 @@ const { clonePath, reportFailure, UserError, printProgress } = await import('./p
 const forTests = { packages: 'all', clients: true, sources: 'all' };
 /**
  * Each job: the file that it runs, arguments in front of those of the command line, and the options of `makeReady`,
- * which installs and compiles what the job needs. `last` is the text of the last progress line.
+ * which installs and compiles what the job needs; null builds as `npm run build` does. `last` is the text of the last
+ * progress line.
  */
 const jobs = {
   start: { file: 'dist/program/main.js', args: ['demo'], needs: { last: 'Starting the demo' } },
@@ -21,15 +22,17 @@ const jobs = {
   'test:long': { file: 'test/run.mjs', args: ['--long'], needs: { ...forTests, last: 'Running the long tests' } },
   bench: { file: 'dist/test/bench/main.js', args: [], needs: { ...forTests, last: 'Running the bench' } },
   pictures: { file: 'dist/test/pictures/main.js', args: [], needs: { ...forTests, last: 'Making the pictures' } },
+  release: { file: 'cli/prepare/release/release.mjs', args: [], needs: null },
   check: { file: 'cli/prepare/check.mjs', args: [], needs: { packages: 'all', sources: null, last: 'Checking' } },
-  build: { file: null },
+  build: { file: null, needs: null },
 };
 
 async function runJob([name = '', ...jobArguments]) {
   const job = jobs[name];
   if (!job) throw new UserError(`There is no job "${name}"; the jobs are ${Object.keys(jobs).join(', ')}.`);
-  if (job.file === null) return build();
-  await makeReady(job.needs);
+  if (job.needs === null) await build();
+  else await makeReady(job.needs);
+  if (job.file === null) return;
   if (!existsSync(clonePath(job.file))) throw new UserError(`There is no ${job.file}, which ${name} runs.`);
   // Runs in this process, so that a signal such as Ctrl-C reaches the job directly.
   process.argv = [process.execPath, clonePath(job.file), ...job.args, ...jobArguments];

@@ -175,7 +175,8 @@ function removeStaleOutputs(files) {
 }
 
 function removeIfEmpty(folder) {
-  if (folder === 'dist' || readdirSync(clonePath(folder)).length > 0) return;
+  // Removing another folder may have removed this one, its parent.
+  if (folder === 'dist' || !existsSync(clonePath(folder)) || readdirSync(clonePath(folder)).length > 0) return;
   rmdirSync(clonePath(folder));
   removeIfEmpty(dirname(folder));
 }

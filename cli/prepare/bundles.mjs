@@ -24,7 +24,7 @@ const packageFormats = {
   'typebox/compile': 'esm',
   'typebox/value': 'esm',
 };
-const packagesFolder = 'dist/packages';
+export const packagesFolder = 'dist/packages';
 /**
  * tap's bundle, which only a build with the tests makes: loading tap took a quarter of a second in each test file. The
  * stacks that tap shows leave out frames in a folder of this name.
@@ -32,13 +32,13 @@ const packagesFolder = 'dist/packages';
 export const tapBundle = 'dist/node_modules/@tapjs/tap.js';
 /** What tap's bundle has in place of a package. */
 const errorDomain = 'test/error-domain.mjs';
-const programFolder = 'dist/program';
+export const programFolder = 'dist/program';
 /** The folders that every build fills. */
 export const bundleFolders = [packagesFolder, programFolder];
 /** All folders of bundles. */
 export const allBundleFolders = [...bundleFolders, posix.dirname(tapBundle)];
 /** What main.ts runs to start a gateway. */
-const gatewayBundle = `${programFolder}/lockgate.cjs`;
+export const gatewayBundle = `${programFolder}/lockgate.cjs`;
 /** The program with which tests start a gateway in a separate process. */
 const testGateway = 'dist/test/helpers/gateway/gateway-process.js';
 /** Packages with a native part, and those that find files next to their own. A bundle of everything leaves them out. */

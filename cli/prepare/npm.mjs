@@ -40,7 +40,7 @@ export async function runNpm(args, { folder = clonePath(), packages = [], last =
 }
 
 /** The npm that started this process, which it names in the environment; otherwise the npm on the path. */
-function npmCommand() {
+export function npmCommand() {
   const running = process.env.npm_execpath;
   return running && basename(running) === 'npm-cli.js' ? [process.execPath, running] : ['npm'];
 }
@@ -50,7 +50,7 @@ function npmCommand() {
  * installed Node.js. node-gyp would otherwise download headers, which a closed network refuses. A user's own settings
  * win, and headers of a different version of Node.js are not used.
  */
-function npmEnvironment() {
+export function npmEnvironment() {
   const { execPath, version } = process;
   const env = { JOBS: 'max', ...process.env };
   if (Object.keys(env).some((name) => name.toLowerCase() === 'npm_config_nodedir')) return env;

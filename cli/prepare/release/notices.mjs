@@ -1,0 +1,46 @@
+// Writes the licences of the packages whose code is in the bundles: those who pass code on must pass these on too.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { gatewayBundle, packagesFolder } from '../bundles.mjs';
+import { clonePath, filesBelow, UserError } from '../workplace.mjs';
+import { buildPackages } from './package.mjs';
+
+/** How esbuild names, in a bundle, the file of a package whose code follows. */
+const originPattern = /^\s*\/\/ (?:\S*?\/)??((?:node_modules\/(?:@[^/\s]+\/)?[^/\s]+\/)+)\S+$/gm;
+const licenceFile = /^(licen[cs]e|copying)(\.|-|$)/i;
+const RULE = '-'.repeat(80);
+
+/**
+ * The text of THIRD-PARTY-NOTICES.txt. `installed` are the packages that npm installs, with their licences, next to
+ * ours; those of the pages' bundles, whose comments are removed, are all others that the build does without.
+ */
+export function makeNotices(installed) {
+  const { dependencies } = JSON.parse(readFileSync(clonePath('package.json'), 'utf8'));
+  const ofPages = Object.keys(dependencies).filter(
+    (name) => !installed.includes(name) && !buildPackages.includes(name),
+  );
+  const folders = new Set([...bundledFolders(), ...ofPages.map((name) => `node_modules/${name}`)]);
+  // A version that is installed at two places has one notice.
+  const notices = new Map([...folders].map(noticeOf).map((notice) => [notice.name, notice.text]));
+  const head = 'The program of lockgate contains code of these packages, under the licences below.\n';
+  const parts = [...notices.keys()].sort().map((name) => `\n${RULE}\n${name}\n${RULE}\n\n${notices.get(name)}\n`);
+  return `${head}${parts.join('')}`;
+}
+
+/** The folders of the packages in the bundles of the program. */
+function bundledFolders() {
+  const files = [gatewayBundle, ...filesBelow(packagesFolder, '.js')];
+  return files.flatMap((file) =>
+    [...readFileSync(clonePath(file), 'latin1').matchAll(originPattern)].map(([, folder]) => folder.replace(/\/$/, '')),
+  );
+}
+
+/** Name, version and licence of an installed package. Throws a UserError if it has none. */
+function noticeOf(folder) {
+  const { name, version, license } = JSON.parse(readFileSync(clonePath(folder, 'package.json'), 'utf8'));
+  const files = existsSync(clonePath(folder))
+    ? readdirSync(clonePath(folder)).filter((file) => licenceFile.test(file))
+    : [];
+  if (files.length === 0 && !license) throw new UserError(`${folder} has no licence, so it can't be passed on.`);
+  const texts = files.map((file) => readFileSync(clonePath(folder, file), 'utf8').trim());
+  return { name: `${name} ${version}, ${license}`, text: texts.join('\n\n') || `License: ${license}` };
+}

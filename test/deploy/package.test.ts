@@ -1,0 +1,73 @@
+/**
+ * What the npm package contains, and the rules of a release (cli/prepare/release). test/long/deploy/package.test.ts
+ * makes the package, installs it and runs it.
+ */
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import t from 'tap';
+import { root } from '../helpers/house/our-files.js';
+
+const releaseModule = (name: string): Promise<Record<string, (...args: unknown[]) => unknown>> =>
+  import(pathToFileURL(path.join(root, 'cli/prepare/release', name)).href);
+const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+
+/** The files below a folder, but source maps. */
+const filesIn = (folder: string): string[] =>
+  readdirSync(path.join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !entry.name.endsWith('.map'))
+    .map((entry) => path.relative(path.join(root, folder), path.join(entry.parentPath, entry.name)));
+
+t.test('the package has what runs, and neither tests nor sources', async (t) => {
+  const args = ['pack', '--dry-run', '--json', '--ignore-scripts', '--loglevel=error'];
+  const [{ files }] = JSON.parse(execFileSync('npm', args, { cwd: root, encoding: 'utf8' }));
+  const paths: string[] = files.map((file: { path: string }) => file.path);
+  const has = (file: string) => t.ok(paths.includes(file), file);
+  for (const file of Object.values<string>(manifest.bin)) has(path.posix.normalize(file));
+  for (const target of Object.values<string | { types: string }>(manifest.exports))
+    has(path.posix.normalize(typeof target === 'string' ? target : target.types));
+  for (const folder of ['dist/packages', 'dist/console', 'firmware-sim/scenarios'])
+    for (const name of filesIn(folder)) has(`${folder}/${name}`);
+  const programs = readdirSync(path.join(root, 'dist/program')).filter((name) => /\.c?js$/.test(name));
+  for (const name of programs.filter((each) => !each.startsWith('gateway-process'))) has(`dist/program/${name}`);
+  // lockgate.mjs imports this file from the folder of what prepares clones.
+  has('cli/prepare/node-version.mjs');
+  for (const text of ['README.md', 'LICENSE', 'CHANGELOG.md']) has(text);
+  const surplus = /^test\/|gateway-process|\.map$|\.code$|(?<!\.d)\.tsx?$|^dist\/(?!program|packages|console)|^data/;
+  t.same(
+    paths.filter((file) => surplus.test(file)),
+    [],
+  );
+});
+
+t.test('the program loads only packages that npm installs', async (t) => {
+  const { neededPackages } = await releaseModule('package.mjs');
+  const needed = neededPackages?.(manifest) as string[];
+  t.has(needed, ['@fastify/swagger-ui', '@node-rs/argon2']);
+  t.ok(needed.includes('better-sqlite3') && needed.includes('commander'));
+  t.notOk(needed.includes('esbuild') || needed.includes('leaflet'), 'what only the build needs');
+  const { commander: _, ...others } = manifest.dependencies;
+  t.throws(() => neededPackages?.({ dependencies: others }), /The program loads commander, which is not in dep/);
+});
+
+t.test('the code in the bundles comes with its licences', async (t) => {
+  const { makeNotices } = await releaseModule('notices.mjs');
+  const notices = String(makeNotices?.(['better-sqlite3']));
+  for (const name of ['fastify', 'mqtt', 'got', 'kysely', 'leaflet', 'preact'])
+    t.match(notices, new RegExp(`\\n-{80}\\n${name} ${manifest.dependencies[name]}, \\S+\\n-{80}\\n\\n.*\\S`), name);
+  t.notMatch(notices, /\nbetter-sqlite3 /);
+});
+
+t.test('a release needs a dated section of the changelog', async (t) => {
+  const { sectionOf } = await releaseModule('changelog.mjs');
+  const log =
+    '# Changelog\n\n## Unreleased\n\nNew.\n\n## 1.1.0 – 2026-12-01\n\n### Fixed\n\n- A.\n\n## 1.0.0 – 2026-11-01\n';
+  t.equal(sectionOf?.(log, '1.1.0'), '# lockgate 1.1.0\n\n### Fixed\n\n- A.\n');
+  t.equal(sectionOf?.(log, null), '# lockgate Unreleased\n\nNew.\n');
+  t.throws(() => sectionOf?.(log, '1.2.0'), /no section for 1\.2\.0: expected "## 1\.2\.0 – YYYY-MM-DD"/);
+  t.throws(() => sectionOf?.(log, '1.0.0'), /The section 1\.0\.0 of CHANGELOG\.md is empty/);
+  t.throws(() => sectionOf?.(`${log}\n- B.\n`, '1.0.0'), /newest version in CHANGELOG\.md is 1\.1\.0, not 1\.0\.0/);
+  t.throws(() => sectionOf?.('## 1.0.0\n\n- A.\n', '1.0.0'), /has no date for 1\.0\.0/);
+  t.ok(existsSync(path.join(root, 'CHANGELOG.md')) && sectionOf?.(readFileSync('CHANGELOG.md', 'utf8'), null));
+});
