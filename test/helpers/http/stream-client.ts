@@ -22,6 +22,8 @@ export class StreamClient {
   comments = 0;
   /** The last id that the stream has sent; empty if there was none. */
   lastId = '';
+  /** Whether the stream has ended. */
+  hasEnded = false;
   /** Resolves when the stream has ended. */
   readonly ended: Promise<void>;
   readonly #answer: IncomingMessage;
@@ -37,7 +39,11 @@ export class StreamClient {
     answer.setEncoding('utf8');
     answer.on('data', (text: string) => this.#read(text));
     this.ended = new Promise((resolve) => {
-      for (const name of ['end', 'error', 'close']) answer.on(name, () => resolve());
+      for (const name of ['end', 'error', 'close'])
+        answer.on(name, () => {
+          this.hasEnded = true;
+          resolve();
+        });
     });
   }
 
