@@ -158,6 +158,7 @@ t.test('the entries of an older store name no merchant', async (t) => {
   const file = path.join(folder, 'lockgate.sqlite');
   const db = openDurable(file);
   const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
+  // The last migration before the one that gave entries a merchant.
   const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo('0023-dashboard-roles');
   t.notOk(error);
   db.exec(`INSERT INTO merchant (id, name, created_at_ms) VALUES (1, '${MERCHANT}', 1);

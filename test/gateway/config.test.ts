@@ -218,6 +218,7 @@ t.test('replacing the token of a running gateway invalidates the old one and its
   await tail.waitForLine(/"merchant.add"/);
   t.match(await serve.json('config'), { running: true, settings: [{ flag: '--data', value: data, source: 'flag' }] });
   const reset = await serve.json<{ file: string }>('config', 'reset-operator-token');
+  // `taken`: the running gateway uses the new token already.
   t.match(reset, { reset: true, gateway: 'taken', file: path.join(data, 'operator-token') });
   await tail.waitForExit();
   const file = path.join(data, 'operator-token');

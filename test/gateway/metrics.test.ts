@@ -135,7 +135,8 @@ t.test('each kind of refusal has a named reason', async (t) => {
   const dependencies = { store: { findLock: async () => null }, keys } as unknown as Parameters<typeof authenticate>[0];
   const login = { clientId: String(MAC), username: String(MAC), password: undefined, hasWill: false };
   const reasonOf = async (members: Partial<typeof login>): Promise<string> => {
-    const answer = await authenticate(dependencies, { ...login, ...members }, 0);
+    const nowMs = 0;
+    const answer = await authenticate(dependencies, { ...login, ...members }, nowMs);
     return answer.ok ? 'let in' : answer.cause.reason;
   };
   t.equal(await reasonOf({}), 'unknown-lock');

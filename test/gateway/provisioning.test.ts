@@ -69,6 +69,7 @@ t.test('a list may name the merchants of its locks, and may come from standard i
   const gateway = await openGateway(t, data);
   for (const name of ['Amber', 'Basil, Inc.']) await gateway.accounts.addMerchant(name);
   const target = { data, port: gateway.operatorPort };
+  // A byte order mark, as spreadsheets write it, columns in the other order, a blank line, and a lock without merchant.
   const text = `\ufeffMerchant,MAC\r\n"Basil, Inc.",a4:c1:38:00:00:01\r\n\r\n,A4-C1-38-00-00-02\r\n`;
   t.match(await runImport(t, target, ['-'], text), { code: 2, stderr: /which merchant\?/ });
   const imported = await runImport(t, target, ['-', '--merchant', 'Amber', '--simulated', '--json'], text);

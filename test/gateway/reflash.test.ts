@@ -29,7 +29,7 @@ import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
 
 const MAC = testMac();
 const NOW = Date.UTC(2026, 10, 22, 12);
-/** When the flash was wiped. The day before, the lock used boot 41. */
+/** When the flash was wiped, which begins the lock's second life. The day before, the lock used boot 41. */
 const WIPED_MS = NOW - Hours(12);
 
 /** An uplink of the lock. Its power settings differ with the battery, so that a wrong order of uplinks is seen. */
@@ -162,6 +162,7 @@ t.test('the final state does not depend on when the mark is set and in which ord
   t.match(inOrder.state, { batteryPercent: 85, batteryFrom: { life: 2, boot: 1, sequence: 5 } });
   t.equal(inOrder.eventIds.length, all.length, 'an event for each uplink, although three keys were used twice');
   for (let order = 1; order <= 3; order++) {
+    // Four of ten uplinks arrive twice.
     const arrivals = withRepeats(random, shuffled(random, all), 0.4);
     t.same(await runOutcome(arrivals, 1), inOrder, `order ${order}`);
     const later = await runOutcome(arrivals, 3 + order * 3);
@@ -195,6 +196,7 @@ t.test('the mark survives a restart and a rebuild of the state, and is in export
   t.notMatch(JSON.stringify(check.findings()), /boot-back|sequence-conflict/, 'the trace check uses the mark');
   await first.close();
 
+  // A state that can't be read is rebuilt.
   const db = openDurable(path.join(folder, 'lockgate.sqlite'));
   db.exec(`UPDATE device_state SET state = '{'`);
   db.close();
@@ -225,6 +227,7 @@ t.test('an older store is migrated to an empty table of marks, with its locks un
   const folder = tempFolder(t);
   const db = openDurable(path.join(folder, 'lockgate.sqlite'));
   const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
+  // The last migration before the table of marks.
   const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo('0014-refusals');
   t.notOk(error);
   db.exec(`INSERT INTO merchant (id, name, created_at_ms) VALUES (1, 'Amber', 1);

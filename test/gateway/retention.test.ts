@@ -28,7 +28,8 @@ import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
 const MAC = testMac();
 const KEEP_DAYS = 40;
 const START = Date.UTC(2026, 0, 1);
-const HASH = Buffer.alloc(32, 7);
+/** Any bytes: a secret's hash, a sealed secret, or quarantined bytes (bytes of a lock that could not be decoded). */
+const SOME_BYTES = Buffer.alloc(32, 7);
 
 interface RetentionSetup {
   readonly store: Store;
@@ -58,7 +59,7 @@ async function setUpRetention(t: Teardown, keepDays = KEEP_DAYS): Promise<Retent
     await store.close();
   });
   await store.addMerchant('Amber', START);
-  await store.addDevice({ mac: MAC, merchant: 'Amber', simulated: false, secretHash: HASH, nowMs: START });
+  await store.addDevice({ mac: MAC, merchant: 'Amber', simulated: false, secretHash: SOME_BYTES, nowMs: START });
   retention.start();
   return { store, clock, chunks, swept };
 }
@@ -86,6 +87,7 @@ async function sweep({ clock }: RetentionSetup): Promise<void> {
   }
 }
 
+/** Runs some turns of the event loop: enough for a step of a sweep. */
 async function runLoopTurns(): Promise<void> {
   for (let turns = 0; turns < 5; turns += 1) await new Promise<void>((resolve) => afterThisTurn(resolve));
 }
@@ -106,7 +108,15 @@ t.test('rows of every kind that are older than the configured days are deleted; 
         uplink(atMs === oldMs ? 1 : 2, atMs),
         uplink(atMs === oldMs ? 3 : 4, atMs, 0),
         { type: 'lock-event', deviceId: 1, atMs, event: { event: 'connect' } },
-        { type: 'quarantine', deviceId: 1, credentialId: 1, receivedAtMs: atMs, code: 'c', message: 'm', bytes: HASH },
+        {
+          type: 'quarantine',
+          deviceId: 1,
+          credentialId: 1,
+          receivedAtMs: atMs,
+          code: 'c',
+          message: 'm',
+          bytes: SOME_BYTES,
+        },
       ],
       judged: [{ deviceId: 1, withdrawn: [], findings: [{ ...finding, atMs }] }],
       states: new Map(),
@@ -145,13 +155,13 @@ t.test('deletion works in small steps, with pauses for pings', async (t) => {
   await append(store, uplink(count + 1, clock.now()));
   await sweep(setup);
   t.same(await sequences(store), [count + 1], 'an uplink that arrived in the pause stays');
-  t.ok(chunks.length >= 4 && chunks.every(({ limit }) => limit <= 500));
+  t.ok(chunks.length >= 4 && chunks.every(({ limit }) => limit <= 500), 'each step deletes at most 500 rows');
 });
 
 t.test('an undelivered event stays, but not for a disabled URL', async (t) => {
   const setup = await setUpRetention(t);
   const { store, clock } = setup;
-  const request = { merchant: 'Amber', headersSealed: {}, secretSealed: HASH, nowMs: START };
+  const request = { merchant: 'Amber', headersSealed: {}, secretSealed: SOME_BYTES, nowMs: START };
   const failingUrl = await store.addWebhookUrl({ ...request, url: 'http://failing/' });
   const disabledUrl = await store.addWebhookUrl({ ...request, url: 'http://gone/' });
   await append(store, uplink(1, START), uplink(2, START), uplink(3, START), uplink(4, START, 0));
@@ -183,7 +193,7 @@ t.test('an undelivered event stays, but not for a disabled URL', async (t) => {
 t.test('an event that waits for order stays; an event in a gap is deleted', async (t) => {
   const setup = await setUpRetention(t);
   const { store, clock } = setup;
-  const request = { merchant: 'Amber', headersSealed: {}, secretSealed: HASH, nowMs: START };
+  const request = { merchant: 'Amber', headersSealed: {}, secretSealed: SOME_BYTES, nowMs: START };
   const ordered = await store.addWebhookUrl({ ...request, url: 'http://ordered/', ordered: true });
   // While this URL is disabled, both events come: they are in its gap.
   const enabledAgain = await store.addWebhookUrl({ ...request, url: 'http://back/' });
@@ -198,6 +208,7 @@ t.test('an event that waits for order stays; an event in a gap is deleted', asyn
     store.webhooks
       .readDeliveries({ urlIds: [urlId], states: DELIVERY_STATES, fromId: 0, toId: id2, limit: 9 })
       .then((found) => found.map(({ uplink, state }) => [uplink.sequence, state] as const));
+  // “kept”: not sent, because the URL was disabled.
   t.same(await states(enabledAgain.id), [
     [2, 'kept'],
     [1, 'kept'],

@@ -38,6 +38,7 @@ t.test('a finished delivery leaves no listener, and a delivery under way can be 
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.teardown(() => new Promise<void>((resolve) => server.closeAllConnections() ?? server.close(() => resolve())));
+  // Deliveries to this machine are refused unless its range is allowed.
   const connections = new GuardedConnections([parseRange('127.0.0.0/8')]);
   t.teardown(() => connections.closeIdle());
   const abortion = new AbortController();

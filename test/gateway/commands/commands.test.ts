@@ -316,6 +316,7 @@ t.test('while the store fails, no command is sent and no answer is acknowledged'
   setup.clock.advance(Seconds(1));
   await setup.settle();
   t.match(await setup.store.commands.find(1), { state: 'sent' });
+  // The lock sends the same uplink again.
   lock.sequence -= 1;
   await setup.ack(lock, 1);
   t.match(await setup.store.commands.find(1), { state: 'done' }, 'the lock repeats its answer');

@@ -25,7 +25,7 @@ t.test('a request may set a later expiry or a later start', async (t) => {
     (await setup.command(lock, 'siren', { parameters: { seconds: 1 }, expires_in: 600 })).expiresAtMs - START_MS,
     Minutes(10),
   );
-  t.same(setup.takeSent(), [3], 'a scheduled command does not delay others');
+  t.same(setup.takeSent(), [3], 'a scheduled command does not delay others; command 3 is the siren');
   await setup.ack(lock, 3);
   await setup.advance(Hours(18) - 1);
   t.same(setup.takeSent(), [], 'not before its time');
@@ -57,6 +57,7 @@ t.test('a lock’s queue has a maximum length', async (t) => {
   const both = await setup.request({ macs: [lock.mac, other.mac], type: 'reset' });
   t.match(both, [{ refusal: { code: 'commands-full' } }, { record: { mac: other.mac, state: 'queued' } }]);
   await setup.connectAndPing(lock);
+  // An answered command no longer waits, so that there is room for another.
   await setup.ack(lock, 1);
   await setup.command(lock, 'reset');
 });
@@ -99,7 +100,7 @@ t.test('the twin of a lock has its requested and reported settings, and their di
   await setup.command(lock, 'set-power', { parameters: { mode: 'MID' }, not_before: later });
   const request = { mode: 'HIGH', recovery: false, high_window: window };
   t.same((await twin()).wanted, { ...request, ride_tracking: true });
-  t.same((await twin()).differs.length, 4, 'a lock that never sent an uplink has no reported settings');
+  t.same((await twin()).differs.length, 4, 'while no settings are reported, all four requested ones differ');
   await setup.advance(Minutes(1));
   t.same((await twin()).wanted, request, 'an expired command asks for nothing');
   await setup.connectAndPing(lock);

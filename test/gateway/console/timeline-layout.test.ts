@@ -67,6 +67,7 @@ t.test('marks are where their time is, in the row of their reason', async (t) =>
   t.same(
     shapes.map(({ item }) => item).filter((item) => item !== undefined),
     ['ping 3', 'ping 4', 'command 7', 'delivery evt_1', 'finding 4 theft-unexpected'],
+    'each mark names what is shown when it is selected',
   );
   t.same(
     withClass(shapes, 'label').map(({ text }) => text),
@@ -117,7 +118,7 @@ t.test('a delivery is drawn from its event to its last attempt, in a row for eac
   t.match(failedWait, new RegExp(`^M${xOf(2)} .*H${xOf(4)}$`), 'to the last attempt');
   t.match(openWait, new RegExp(`^M${xOf(2)} .*H${xOf(10)}$`), 'what still waits, to the end of the shown time');
   t.same(others, [], 'what was delivered at once has no line');
-  // One tick for the failed delivery, whose last attempt has the cross; two for the open one.
+  // One tick for the failed delivery, whose last attempt has the cross, 8 px wide; two for the open one.
   const ticks = [3, 3, 4].map((hours) => new RegExp(`^M${xOf(hours)} `));
   t.match(paths('failed-attempt'), ticks);
   t.match(

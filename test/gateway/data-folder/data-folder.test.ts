@@ -104,7 +104,7 @@ t.test('a missing or empty store is refused if other files show that there was a
       const message = isEmpty ? /lockgate\.sqlite is empty.*--new/ : /there is no .*lockgate\.sqlite.*--new/;
       await t.rejects(startTestGateway(t, folder), { code: 'store-missing', message });
       t.equal(existsSync(file) ? statSync(file).size : 0, 0, `${what}: no store was made`);
-      const newGateway = await startTestGateway(t, folder, { makeNew: true } as never);
+      const newGateway = await startTestGateway(t, folder, { makeNew: true });
       t.same(await newGateway.store.listMerchants(), [], 'with makeNew a new store is created');
       await newGateway.close();
       await (await startTestGateway(t, folder)).close();
@@ -305,6 +305,7 @@ t.test('after a kill a missing, foreign or damaged WAL is refused', async (t) =>
   await t.rejects(startTestGateway(t, withOthersWal), { code: 'store-damaged', message: /-wal is another store’s/ });
 
   const withDamagedWal = copy();
+  // A byte of the second of the WAL's frames, which are a page of 4096 bytes and a header each.
   flipBit(path.join(withDamagedWal, `${FILE}-wal`), 5000);
   await t.rejects(startTestGateway(t, withDamagedWal), { code: 'store-damaged', message: /-wal.*lost/ });
 

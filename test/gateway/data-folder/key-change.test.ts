@@ -160,6 +160,7 @@ t.test(
     const db = openDurable(path.join(setup.folder, 'lockgate.sqlite'));
     const headers = JSON.stringify({ Authorization: BEARER });
     db.prepare('UPDATE webhook_url SET headers = ?, headers_sealed = 0').run(headers);
+    // That version did not note which key the store's secrets are sealed with.
     db.exec(`DELETE FROM fact WHERE name = 'key-id'`);
     db.close();
     t.ok(storeFilesText(setup.folder).includes(BEARER));
@@ -250,6 +251,7 @@ t.test(
       const key = path.join(setup.folder, 'key');
       renameSync(key, path.join(tempFolder(t), 'lost'));
       await t.rejects(openGateway(t, setup.folder), { code: 'key-missing' });
+      // A key is `lgk_`, its id of 12 characters, and its secret.
       const apiKeys = [{ id: setup.apiKey.slice(4, 16), merchant: MERCHANT, name: 'shop' }];
       const urls = [{ id: 1, merchant: MERCHANT, headers: ['Authorization', 'X-Team'] }];
       const lost = { urls, locks: [MAC], apiKeys };

@@ -30,6 +30,7 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 /** The header of an error, which is a problem document (RFC 9457). */
 const PROBLEM = { 'content-type': /^application\/problem\+json/ };
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+/** A pet, which the specification lets a merchant store; here a sample of a merchant's own object. */
 const PET = { name: 'Rex' };
 const PET_CHANGE = { id: 1, name: 'Max', photoUrls: [] };
 
@@ -268,6 +269,7 @@ t.test('POST /test_webhook answers each outcome, and refuses wrong calls', async
   t.match(failed, { status: 502, headers: { 'content-type': /^application\/json/ } });
   t.match(failed.body, { status: 'error', deliveries: [{ status: 500, error: String }] });
   let last: MerchantAnswer | undefined;
+  // Four under other spellings, and the failed one; refused calls do not count.
   const testsSoFar = 5;
   for (let sent = testsSoFar; sent <= TESTS_PER_MINUTE; sent += 1) last = await test(token, mac);
   t.match(last, { status: 429, headers: { ...PROBLEM, 'retry-after': /^\d+$/ } }, '30 a minute');

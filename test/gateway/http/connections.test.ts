@@ -47,7 +47,9 @@ const OPERATOR_PATHS = [
   ...OPERATOR_ROUTES.filter(({ method }) => method === 'GET').map(({ path }) => path.replace(/:\w+/g, '1')),
 ];
 
-/** Resolves when the condition is true; checks it once in each turn of the event loop. */
+/**
+ * Resolves when the condition is true; checks it in each turn of the event loop. @throws Error with `what` after 20 s
+ */
 async function eventually(what: () => string, condition: () => boolean): Promise<void> {
   let isLate = false;
   const pollCondition = async (): Promise<void> => {
@@ -107,7 +109,7 @@ t.test('clients that pipeline requests and hang up leave no open file or socket'
   t.pass();
 });
 
-/** Limits of a server; 0 is no limit for each address. */
+/** Limits of a server: ten connections, any number (0) from one address, and no further ones for operators. */
 const TEN_CONNECTIONS: PlaceLimits = { total: 10, perAddress: 0, reserve: 0 };
 
 t.test('1,000 pipelined requests are answered in order, one at a time', async (t) => {
@@ -234,6 +236,7 @@ t.test(
       const withoutGzip = await callMerchantApi(gateway, path, { headers: { 'accept-encoding': 'gzip;q=0' } });
       t.equal(withoutGzip.headers['content-encoding'], undefined);
     }
+    // Neither path is in the list of the files that are served.
     t.match(await callMerchantApi(gateway, '/docs/static/csp.json'), { status: 404 });
     t.match(await callMerchantApi(gateway, '/docs/static/%2e%2e/package.json'), { status: 404 });
   },

@@ -288,6 +288,7 @@ async function exceedEveryBudget(callRoute: CallRoute, gateway: Gateway, key: st
   const authorization = basicAuthorization(key);
   const bearer = `Bearer ${await accessToken(gateway, key)}`;
   const { budgets } = gateway.merchants;
+  // Requests of the merchant 1 without a body (0 bytes), and calls without a key for the state of the gateway.
   spend(() => budgets.takeRequest(1, 0));
   spend(() => budgets.takeStranger('127.0.0.1', 'probe'));
   for (const route of ['GET /healthz', 'GET /readyz']) await callRoute(route);

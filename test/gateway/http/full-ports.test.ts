@@ -121,7 +121,9 @@ t.test('a port whose connections are all busy answers only probes', async (t) =>
 t.test('descriptors are reserved for operators, and a shortage is reported', async (t) => {
   const descriptors = new Descriptors(200);
   t.equal(descriptors.reserve, 32);
+  /** What there is room for when a new socket gets this descriptor; the system gives out the lowest free number. */
   const descriptorStates = (number: number) => {
+    // Node has a socket's descriptor at `_handle.fd`.
     const socket = { _handle: { fd: number } } as unknown as Socket;
     return (['lock', 'merchant', 'operator'] as const).map((caller) => descriptors.roomFor(caller, socket));
   };

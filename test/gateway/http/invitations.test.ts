@@ -181,7 +181,7 @@ t.test('an invitation’s token is only in the answer that creates it', async (t
   const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
   const rows = db.prepare('SELECT * FROM invitation').all() as { readonly token_hash: Buffer }[];
   const plan = db.prepare('EXPLAIN QUERY PLAN SELECT * FROM invitation WHERE merchant_id = 1 AND id > 0 ORDER BY id');
-  t.match(JSON.stringify(plan.all()), /USING INDEX invitation_by_merchant/);
+  t.match(JSON.stringify(plan.all()), /USING INDEX invitation_by_merchant/, 'a list reads only its merchant’s rows');
   db.close();
   t.equal(rows.length, 1);
   t.notMatch(JSON.stringify(rows), token);
@@ -241,6 +241,7 @@ t.test('a store that was made before invitations existed gets their table', asyn
   const file = path.join(folder, 'lockgate.sqlite');
   const db = openDurable(file);
   const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
+  // The last migration before the one that made the table of invitations.
   const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo('0026-list-indexes');
   t.notOk(error);
   db.exec(`INSERT INTO merchant (id, name, created_at_ms) VALUES (1, '${MERCHANT}', 1)`);

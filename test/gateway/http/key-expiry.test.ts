@@ -76,6 +76,7 @@ t.test('keys of a store that was made before keys could expire don’t expire', 
   const file = path.join(folder, 'lockgate.sqlite');
   const db = openDurable(file);
   const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
+  // The last migration before the one that gave keys an expiry.
   const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo('0020-usage-by-lock');
   t.notOk(error);
   db.exec(`INSERT INTO merchant (id, name, created_at_ms) VALUES (1, 'Amber', 1);

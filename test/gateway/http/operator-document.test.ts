@@ -108,7 +108,8 @@ const MAC = 'A4C138000001';
 
 /**
  * A call of every route, in an order in which each finds what earlier ones made; some routes are called again for
- * another answer. In a path, EVENT and KEY stand for the id of a delivered event and of the created API key.
+ * another answer. In a path, EVENT and KEY stand for the id of a delivered event and of the created API key. The test
+ * itself makes lock MAC and webhook URL 1; the other numbers are the ids that the store gives to what the calls make.
  */
 const CALLS: readonly Call[] = [
   ['GET', '/status'],
@@ -225,9 +226,11 @@ t.test('every answer matches the document', async (t) => {
   const lock = await connectedLock(t, gateway, testMac(1));
   await lock.send(testBytes(1));
   const eventId = (await delivered)[0]?.eventId ?? '';
+  // Makes a notice, so that the list of notices is not empty.
   gateway.events.emit('url-disabled', { atMs: 0, urlId: 7, why: 'gone' });
   const { paths } = await documentOf(gateway);
   const ajv = new Ajv2020({ strict: false, allErrors: true });
+  // The package's types say that the function is the module's default export; Node loads the function itself.
   (formats as unknown as (to: Ajv2020) => void)(ajv);
   const check = (method: string, route: string, { status, type = '', body }: OperatorAnswer): unknown => {
     const operation = paths[route]?.[method.toLowerCase()];

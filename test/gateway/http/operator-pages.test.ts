@@ -161,6 +161,7 @@ t.test('a page of deliveries to several URLs may end between two deliveries of o
   const places = pages.map((page) =>
     page.map((each) => {
       const { event_id: event, url_id: url } = each as { event_id: string; url_id: number };
+      // An event's id is `evt`, the MAC, the credential, the boot, the sequence and a digest.
       const sequence = event.split('_')[4];
       return `${sequence}-${url}`;
     }),

@@ -56,7 +56,7 @@ async function statusOf(gateway: Gateway, method: string, where: string, token: 
     throwHttpErrors: false,
     retry: { limit: 0 },
     ...(method !== 'GET' && { json: {} }),
-  } as never);
+  });
   return await new Promise((resolve, reject) => {
     stream.on('error', reject);
     stream.on('response', ({ statusCode }: { statusCode: number }) => {

@@ -1,6 +1,7 @@
 /**
  * The pet routes of the merchants' interface, which has a pet registry beside the locks: creation, update, null members
- * and int64 (specification; interfaces.md §2).
+ * and int64 (specification; interfaces.md §2). The specification wants 405 for a wrong body of `PUT /v2/pet`, and 400
+ * for a wrong id.
  */
 import t from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
@@ -125,7 +126,7 @@ t.test('an int64 is exact from the body to the answer', async (t) => {
     t.match(bad, { status: 405, headers: { allow: 'PUT' }, body: { errors: [{ pointer: '/category/id' }] } }, digits);
     t.match(await put(digits, '1'), { status: 400, body: { detail: 'Invalid ID supplied' } }, digits);
   }
-  for (const digits of ['0', '-1']) t.match(await put(digits, '1'), { status: 400 }, digits);
+  for (const digits of ['0', '-1']) t.match(await put(digits, '1'), { status: 400 }, `${digits}: an id is positive`);
   for (const digits of ['2', '9223372036854775807', '9007199254740993'])
     t.match(await put(digits, '1'), { status: 404, headers: PROBLEM, body: { detail: 'Pet not found' } }, digits);
 });

@@ -120,6 +120,7 @@ const CALLS: Readonly<Record<string, (caller: Caller, subject: Subject) => [rout
 
 const SUBJECT_OF_AMBER = { pet: 1, userId: 11, username: 'amber', mac: formatMac(testMac(1)) };
 const SUBJECT_OF_BASIL = { pet: 7, userId: 12, username: 'basil', mac: formatMac(testMac(2)) };
+/** As long as the others, so that the lengths of answers are comparable. */
 const UNKNOWN_SUBJECT = { pet: 9, userId: 19, username: 'nobod', mac: formatMac(testMac(9)) };
 
 /** Makes the call of an operation about this subject. */

@@ -28,6 +28,9 @@ async function setUp(t: Test): Promise<SpecificationSetup> {
 }
 
 const ADA = { username: 'ada', password: 'correct horse' };
+/**
+ * The specification's interface has pets and users beside locks: a merchant may store them, and they change no lock.
+ */
 const PET = { name: 'Rex', owner_id: '42', species: 'dog', breed: 'Beagle' };
 const CHANGE = { id: 1, name: 'Max', photoUrls: ['https://example.com/max.jpg'] };
 const LOGIN = '/v2/user/login?username=ada&password=correct%20horse';
@@ -59,13 +62,13 @@ const ENDPOINTS: readonly SpecificationLine[] = [
     async (t, { gateway, key, token }) => {
       await callMerchantApi(gateway, '/v1/pet', { key, body: PET });
       const put = (body: unknown) => callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token, body });
-      const completeUser = {
+      const completePet = {
         ...CHANGE,
         status: 'sold',
         category: { id: 1, name: 'Dogs' },
         tags: [{ id: 2, name: 'brown' }],
       };
-      t.match(await put(completeUser), { status: 200, body: completeUser });
+      t.match(await put(completePet), { status: 200, body: completePet });
       for (const id of [undefined, 'x', 1.5, 0, -1]) t.match(await put({ ...CHANGE, id }), { status: 400, ...PROBLEM });
       t.match(await put({ ...CHANGE, id: 99 }), { status: 404, ...PROBLEM });
       for (const wrongMembers of [{ name: undefined }, { name: 7 }, { photoUrls: undefined }, { photoUrls: [7] }])

@@ -272,7 +272,10 @@ t.test('an address may guess wrong ten times in five minutes at an account', asy
 t.test('many addresses that guess at one account are refused, and its owner’s address is not', async (t) => {
   const clock = new ManualClock();
   const guard = new LoginGuard(clock);
-  /** Tries to log in, with this outcome if the guard lets the attempt through; returns whether it did. */
+  /**
+   * Tries to log in, with this outcome if the guard lets the attempt through; returns whether it did. A refused attempt
+   * is undecided, since its password is not compared.
+   */
   const attempt = async (address: string, outcome: 'right' | 'wrong', username = 'ada'): Promise<boolean> => {
     const { retryAfterMs, end } = await guard.begin(1, username, address);
     end(retryAfterMs === undefined ? outcome : 'undecided');
@@ -363,7 +366,7 @@ t.test('endless guesses from one address do not keep other users out', async (t)
   const compared = outcomes.filter((each) => each === 'false').length;
   t.ok(compared < 20, `${compared} of the 100 guesses were compared before it`);
   await Promise.all(guesses);
-  // Of one address 32 guesses may wait while some are being compared.
+  // Of one address 32 guesses may wait while at most 3 are being compared.
   t.ok(outcomes.filter((each) => each === 'busy').length >= 100 - 32 - 3, 'most are refused');
 });
 

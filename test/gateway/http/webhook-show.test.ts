@@ -27,6 +27,7 @@ t.test('a URL is shown with success rate, backlog, last error and next attempt',
   );
   t.match(await show(), {
     circuit: 'closed',
+    // “behind”: events that the URL's worker has not read; “pending”: those that wait for a retry.
     backlog: { behind: 0, pending: 2, dead: 0, oldest_seconds: Number },
     next_attempt_at: String,
     last_day: { success_rate: 0.75, p95_ms: Number, last_success_at: String, last_error: { status: 503 } },

@@ -56,6 +56,7 @@ async function ingestOn(test: Teardown, judging: VersionedJudge, wrap: (store: S
 
 /** When the events happen. */
 const AT_MS = START_MS + Seconds(1);
+/** Events about a lock that are no uplinks. A tick makes the judge notice that time has passed. */
 const DEVICE_EVENTS: readonly DeviceEvent[] = [
   { type: 'tick', atMs: AT_MS },
   { type: 'connect', source: 'lock', atMs: AT_MS },

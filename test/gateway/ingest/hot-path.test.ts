@@ -114,6 +114,7 @@ function objectsIn(value: unknown, found = new Set<object>()): Set<object> {
   return found;
 }
 
+// The belief is what the judge, the code that checks a lock's messages, concludes about the lock.
 t.test('a ping changes the belief in place and leaves no objects alive until the next ping', (t) => {
   const run = new JudgedRun();
   const state: DeviceState = { belief: run.belief, ping: null, receivedAtMs: null };

@@ -59,6 +59,7 @@ t.test('locks of merchants without a stream are not read again', async (t) => {
   await finishWork();
   site.change(...site.devices.keys());
   await site.advance(300);
+  // The first change of each lock made the feed read it, and note its merchant.
   site.work.locksRead = 0;
   await site.advance(Seconds(2));
   site.change(...site.devices.keys());
@@ -163,7 +164,7 @@ t.test('a slow client costs little memory, and gets a new snapshot', async (t) =
   stream.out.resume();
   await finishWork();
   const events = eventsIn(received.text);
-  t.equal(events.filter((each) => each.startsWith('lock ')).length, 20, 'one batch was sent');
+  t.equal(events.filter((each) => each.startsWith('lock ')).length, 20, 'the changes of one second were sent');
   t.equal(events.at(-1), 'snapshot of 20', 'then the present state');
   received.text = '';
   site.change(3);
@@ -182,6 +183,7 @@ t.test('a client that was slow for less than MAX_LAG gets the present state of e
   site.change(...site.devices.keys());
   await site.advance(300);
   site.change(2);
+  // Together less than MAX_LAG since the client stopped reading.
   await site.advance(MAX_LAG - 1_500);
   received.text = '';
   received = readText(stream.out);

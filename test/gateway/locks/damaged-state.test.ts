@@ -155,6 +155,8 @@ t.test('a store with merchants does not start without its key and creates no new
 
 t.test('in a state from before commands had an expiry, a command without an answer expires after a day', async (t) => {
   const newState = newDeviceState(DAMAGED, START_MS, START_MS);
+  // The commands that switch airplane mode on. While one has no answer, the lock may be silent: the rules about silence
+  // are suspended, here since START_MS.
   const airplaneSwitches = [
     { id: 6, isAcknowledged: true },
     { id: 7, isAcknowledged: false },

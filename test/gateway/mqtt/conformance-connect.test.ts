@@ -262,4 +262,6 @@ const CONNECT_CASES: readonly PacketCase[] = [
   },
 ];
 
-t.test('every CONNECT of the table gets its expected answer', (t) => testCases(t, CONNECT_CASES, false));
+// The connections on which the packets are sent have not had a CONNECT.
+const isAuthenticated = false;
+t.test('every CONNECT of the table gets its expected answer', (t) => testCases(t, CONNECT_CASES, isAuthenticated));

@@ -35,7 +35,8 @@ const MUTATED = 3000;
 
 /**
  * Packets that an authenticated lock sends. Headers, packet ids and QoS are in hex: `publish(flags, topic, id)` makes a
- * PUBLISH with the payload `p`, `makePacket` a packet of a header (82 is SUBSCRIBE, a2 UNSUBSCRIBE) and its parts.
+ * PUBLISH with the payload `p` (flags: 1 retained, 2 QoS 1, 4 QoS 2, 8 sent again), `makePacket` a packet of a header
+ * (82 is SUBSCRIBE, a2 UNSUBSCRIBE) and its parts.
  */
 const PACKET_CASES: readonly PacketCase[] = [
   {
@@ -492,7 +493,10 @@ const PACKET_CASES: readonly PacketCase[] = [
   },
 ];
 
-t.test('every packet of an authenticated lock gets its expected answer', (t) => testCases(t, PACKET_CASES, true));
+const isAuthenticated = true;
+t.test('every packet of an authenticated lock gets its expected answer', (t) =>
+  testCases(t, PACKET_CASES, isAuthenticated),
+);
 
 t.test(
   '[MQTT-3.10.4-2] after an UNSUBSCRIBE no command is sent; after the next SUBSCRIBE commands are sent',

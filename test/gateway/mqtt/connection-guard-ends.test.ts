@@ -72,7 +72,8 @@ t.test('a lock that stops reading is disconnected within 10 s and delays no othe
     guardClock.advance(Seconds(0.75));
     await runLoopTurns(20);
   }
-  // 10 s have passed since the lock stopped reading. The disconnect is reported with the next commit.
+  // 10 s have passed since the lock stopped reading: more than the limit of 8 s and the time to the guard's next check.
+  // The disconnect is reported with the next commit.
   busy.write(publishPacket('up', testBytes(6), 6));
   await busy.waitForHex(pubackHex(6));
   t.match(ended, [{ mac: FROZEN, cause: 'dropped' }]);

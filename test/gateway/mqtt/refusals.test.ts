@@ -288,7 +288,7 @@ t.test('the store keeps the latest refusals of each lock for 14 days', async (t)
   t.equal((await store.refusals.read(1, 400)).length, MAX_REFUSALS_PER_LOCK);
 });
 
-t.test('a store of the previous version starts to store refusals', async (t) => {
+t.test('a store that was made before refusals were stored gets their table', async (t) => {
   const folder = tempFolder(t);
   const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
   registerRowSum(db);

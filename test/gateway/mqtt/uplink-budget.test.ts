@@ -42,7 +42,7 @@ function budgetOf(limits: Partial<BudgetLimits> = {}) {
   return { clock, reports, budget: new UplinkBudget(owner, { ...DEFAULTS, ...limits }, clock, watcher) };
 }
 
-/** How many single uplinks the budget allows within `span` to a lock that sends all it may, every `step` (ms). */
+/** How many single uplinks the budget allows within `span` (ms) to a lock that every `step` (ms) sends all it may. */
 function countAllowed(budget: UplinkBudget, clock: ManualClock, span: number, step: number): number {
   let count = 0;
   for (const end = clock.now() + span; clock.now() < end; clock.advance(step))
@@ -78,6 +78,7 @@ t.test('the budget allows a burst, then a rate per second, then a number per day
 
 t.test('all uplinks of one read are accepted and counted', (t) => {
   const { clock, budget } = budgetOf();
+  // The burst is 2000, and the rate 200 a second.
   budget.take(6000);
   t.ok(budget.isSpent);
   clock.advance(Seconds(19.9));
@@ -257,7 +258,7 @@ t.test('all phones of a lock share a separate budget', async (t) => {
 t.test('a connection that is not read does not count as silent', async (t) => {
   const [clock, guardClock] = [new ManualClock(), new ManualClock(Seconds(1000))];
   const watcher = { now: () => 0, over: () => undefined, within: () => undefined };
-  // 24 uplinks at once, then one an hour.
+  // 24 uplinks at once, then one an hour; 0 is no limit per second.
   const limits = { uplinksPerSecond: 0, burstUplinks: 1, uplinksPerDay: 24 };
   const budgets = new UplinkBudgets({ limits, clock, watcher });
   for (const fastPath of [true, false]) {
@@ -275,7 +276,7 @@ t.test('a connection that is not read does not count as silent', async (t) => {
       ingest.answer();
       await runLoopTurns(2);
     }
-    t.equal(answers(), expected(24));
+    t.equal(answers(), expected(24), 'the budget of the day');
     lock.send(uplink(25));
     guardClock.advance(Minutes(50));
     await runLoopTurns();

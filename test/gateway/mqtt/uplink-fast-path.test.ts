@@ -225,6 +225,7 @@ t.test(
     const { connect, ingest, broker } = await startManualBroker(t);
     const revoked = await connect(MAC);
     revoked.send(uplink(1));
+    // The manual broker gives a lock its MAC, read as a number, as the device id.
     broker.sessions.end(Number.parseInt(MAC, 16));
     revoked.send(uplink(2));
     ingest.answer();

@@ -21,6 +21,9 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 // The package's types say that the function is the module's default export; Node loads the function itself.
 const addFormats = addFormatsModule as unknown as (ajv: Ajv2020) => void;
 
+/** The id of the first merchant. */
+const MERCHANT_ID = 1;
+
 /** The part of a merchant's answer that the tests read: the signing secret, which is shown once. */
 interface MerchantJson {
   readonly notify_secret?: string;
@@ -102,7 +105,7 @@ t.test(
   async (t) => {
     const { gateway, receiver: hooks, clock, urlId } = await setUpWebhooks(t);
     const notified = await testReceiver(t);
-    await gateway.notifier.setMerchantUrl(1, notified.url);
+    await gateway.notifier.setMerchantUrl(MERCHANT_ID, notified.url);
     hooks.answer = (_request, response) => void response.writeHead(500).end();
     const lock = await connectedLock(t, gateway, testMac());
     const nextAttempt = () => waitForEvents(gateway, 'delivery', 1);
@@ -139,7 +142,7 @@ t.test(
     const { url } = await first.gateway.accounts.addWebhookUrl({ url: hooks.url });
     await first.gateway.webhooks.settings.set(url.id, { state: 'disabled' });
     notified.answer = (_request, response) => void response.writeHead(503).end();
-    await first.gateway.notifier.setMerchantUrl(1, notified.url);
+    await first.gateway.notifier.setMerchantUrl(MERCHANT_ID, notified.url);
     await notified.waitForRequests(1);
     await first.gateway.close();
     notified.answer = (_request, response) => void response.writeHead(204).end();

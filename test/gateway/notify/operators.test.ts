@@ -34,7 +34,7 @@ const addFormats = addFormatsModule as unknown as (ajv: Ajv2020) => void;
 // Payloads of the gateway's events about webhook URLs. The first and the last open a notice, or end it.
 const disabled = (urlId: number) => ({ atMs: 0, urlId, why: 'gone' });
 const enabled = (urlId: number) => ({ atMs: 0, urlId, state: 'active' as const });
-/** A URL whose circuit is open has failed many times and gets only single attempts until one succeeds. */
+/** A change of a URL's circuit: open while the URL has failed many times and gets only single attempts. */
 const circuit = (urlId: number, state: 'opened' | 'closed') => ({ atMs: 0, urlId, state, why: 'it answered 500' });
 
 t.test('a notice is sent once when it opens and once when it ends, signed, as the schema says', async (t) => {
@@ -106,6 +106,7 @@ t.test('a notice that opens and ends again and again is sent again only when it 
   }
   await changeCircuit('opened');
   clock.advance(FLAP_HOLD - Minutes(1));
+  // Recipient 0: the operators.
   t.equal(await gateway.store.notifications.readDue(0, clock.now()), null, 'nothing is due while it flaps');
   t.same(receivedTypes(receiver), ['notice.opened', 'notice.resolved']);
   clock.advance(Minutes(2));
@@ -114,7 +115,7 @@ t.test('a notice that opens and ends again and again is sent again only when it 
   await receiver.waitForRequests(4);
   t.same(receivedTypes(receiver).slice(2), ['notice.opened', 'notice.resolved'], 'it stayed open, and is sent again');
   t.equal(new Set(receivedIds(receiver)).size, 4, 'each message has its own id');
-  t.ok(FLAP_WINDOW > FLAP_HOLD);
+  t.ok(FLAP_WINDOW > FLAP_HOLD, 'an opening counts as a repetition for longer than it is held');
 });
 
 t.test(

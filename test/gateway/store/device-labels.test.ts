@@ -61,6 +61,7 @@ t.test('locks of an older store have no name and no labels', async (t) => {
   const file = path.join(folder, 'lockgate.sqlite');
   const db = openDurable(file);
   const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
+  // The last migration before names and labels.
   const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo('0017-key-scopes');
   t.notOk(error);
   db.exec(`INSERT INTO merchant (id, name, created_at_ms) VALUES (1, 'Amber', 1);

@@ -142,6 +142,6 @@ t.test('pages of deliveries use an index: a range of the log, of a merchant or a
   const range = { urlIds: [1], states: DELIVERY_STATES, fromId: 1, toId: 100, limit: 50 };
   t.same(reader.read(url, [], range), [] satisfies StoredUplink[]);
   const plans = takePlans();
-  t.ok(plans.length >= 11, 'each statement of the reader was run');
+  t.ok(plans.length >= 11, 'each of the reader’s eleven statements was run');
   for (const plan of plans) t.notMatch(plan, IS_SLOW);
 });

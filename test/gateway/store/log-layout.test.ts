@@ -157,6 +157,7 @@ async function runAgainstModel(t: Test, options: StoreOptions, seed: number): Pr
   for (let round = 0; round < 60; round++) {
     const batches = Array.from({ length: random.between(1, 4) }, () => nextBatch(random, sent));
     const hasFailingCommit = random.next() < 0.1;
+    // NaN is stored as NULL, which the column does not allow.
     const broken = { ...uplink(1, 9, round), deviceId: Number.NaN };
     // Each commit is sent before the previous commit is answered, as a gateway under full load does.
     const appended = batches.map((incoming) => store.append({ incoming, judged: [], states: new Map() }));
@@ -253,7 +254,7 @@ t.test('uplinks that are in the index tables are not held in memory', async (t) 
   t.ok(log.memtable.count <= 2 * SMALL_RUN_SIZE.maxUplinks, `${log.memtable.count} in memory`);
   t.ok(log.memtable.indexedId > 200, `up to ${log.memtable.indexedId} all are in the tables`);
   await log.flushIndexes();
-  t.same([log.memtable.count, log.memtable.mark.runEndId], [0, 0]);
+  t.same([log.memtable.count, log.memtable.mark.runEndId], [0, 0], 'no uplink, and no end of a run, is left in memory');
   await log.close();
 });
 
@@ -333,6 +334,7 @@ t.test('the log of an older version is upgraded in steps, and an interrupted upg
   t.equal(countOf(folder, 'uplink_name'), 2, 'a step was done');
   const reported: number[] = [];
   const store = await openSqliteStore(folder, { onCatchUp: ({ done, of }) => void reported.push(done, of) });
+  // A step covers 100,000 ids; the last one, up to 250,000, is not reported.
   t.same(reported, [100_000, 250_000, 200_000, 250_000]);
   t.same(
     (await store.readUplinks(1, 9)).map(({ id }) => id),

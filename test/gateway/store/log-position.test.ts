@@ -71,6 +71,7 @@ t.test('a position in several slots is a text, and only a correct text is a posi
 t.test('the cursor stays before the oldest open event of each slot', async (t) => {
   const open = new OpenEvents(LOG_START);
   const ids = [idOf(10, 1), idOf(11, 1), idOf(4, 2), idOf(12, 1), idOf(5, 2)];
+  // `true`: the event is open, it has no outcome yet.
   for (const id of ids) open.read(id, true);
   open.read(idOf(6, 2), false);
   t.notOk(ids.some((id) => isBehind(open.cursor, id)));

@@ -136,6 +136,7 @@ t.test('a lock that was late and pinged just before a crash is not late after th
   before.judge(lock, { type: 'connect', source: 'lock', atMs: clock.now() });
   before.judge(lock, { type: 'disconnect', source: 'lock', cause: 'closed', atMs: clock.now() });
   clock.advance(Days(2));
+  // A tick makes the judge notice the time that has passed. Its belief is what it concludes about the lock.
   before.judge(lock, { type: 'tick', atMs: clock.now() });
   t.equal(presence(POWER_MODEL, lock.state.belief, clock.now()).presence, 'late');
   await store.append({ incoming: [], judged: [], states: new Map([[1, JSON.stringify(lock.state)]]) });

@@ -69,6 +69,7 @@ t.test('both threads read the same log of a lock', async (t) => {
     // From some place on, the log is the rest of the whole log.
     const uplinks = entries.flatMap((entry) => (entry.type === 'uplink' ? [entry.uplink] : []));
     const middle = uplinks[Math.floor(uplinks.length / 2)]?.id ?? 0;
+    // Where at most 100 uplinks are left, up to any id and any time.
     const start = await store.why.findLogStart(lock, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, 100);
     const recent = await collect(store.why.readLogFrom(lock, start, 7));
     t.strictSame(recent, entries.slice(-recent.length), `lock ${lock}: its end`);

@@ -131,6 +131,7 @@ t.test('a failed write does not make other writes in the same commit fail', asyn
   const { file, reader } = await emptyStore(t);
   const log = await ThreadLog.open({ file, runSize: undefined }, reader);
   const fleet = new UplinkSource(4);
+  // The column does not allow NULL.
   const bad = { type: 'metadata', name: 'bad', value: null as unknown as string } as const;
   const outcomes = await Promise.allSettled([
     log.append(packCommit(fleet.nextCommit(4))),
@@ -152,6 +153,8 @@ t.test('a failed write does not make other writes in the same commit fail', asyn
 t.test('the WAL stays short under a writer without pauses', async (t) => {
   const { file } = await emptyStore(t);
   const db = openDurable(file);
+  // A thread copies the WAL's pages into the file. With 50 uncopied pages it begins; a WAL of 200 pages is restarted
+  // once at most 20 of them are not copied; at 400 pages the writer waits.
   const limits = { copyFromPages: 50, longFromPages: 200, maxUncopiedPages: 20, maxPages: 400 };
   const checkpointer = new WalCheckpointer(db, file, limits);
   db.exec('CREATE TABLE filled (bytes BLOB)');

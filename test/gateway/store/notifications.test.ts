@@ -37,6 +37,7 @@ t.test('an older store gets the tables, and its notices are not sent', async (t)
   const file = path.join(folder, 'lockgate.sqlite');
   const db = openDurable(file);
   const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
+  // The last migration before the one that made these tables.
   t.notOk((await new Migrator({ db: tables, provider: migrationProvider }).migrateTo('0030-merchant-closing')).error);
   db.exec(`INSERT INTO notice (kind, subject, text, count, first_at_ms, last_at_ms)
     VALUES ('lock-late', 'A', 'late', 1, 1, 1)`);

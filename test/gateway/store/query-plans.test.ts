@@ -55,6 +55,7 @@ const FURTHER_PATHS: readonly ((mac: string, webhookId: number) => string)[] = [
 
 t.test('no list of a merchant’s own data scans a table or sorts in memory', async (t) => {
   const statements = recordStatements(t);
+  // Without the thread that scans the log: only this thread's statements are recorded.
   const { gateway, folder, amber } = await ownDataSite(t, { scanThread: false });
   const { mac, webhookId, key } = amber;
   statements.clear();

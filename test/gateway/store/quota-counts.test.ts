@@ -19,7 +19,9 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 const MERCHANT = 'Amber';
 /** The id of the only merchant. */
 const MERCHANT_ID = 1;
+/** A pet: the specification's interface lets merchants store pets, which have nothing to do with locks. */
 const PET = { name: 'Rex', ownerId: null, species: null, breed: null };
+/** The members of a pet that an update sets. */
 const PROFILE = { name: 'Rex', photoUrls: [], status: null, category: null, tags: null };
 const EMPTY_USER: NewUser = {
   id: null,
@@ -34,7 +36,7 @@ const EMPTY_USER: NewUser = {
 
 const fileOf = (folder: string): string => path.join(folder, 'lockgate.sqlite');
 
-/** How much the merchant has stored, as the store counts it. */
+/** How much the merchant has stored, as the store counts it in the table merchant_kept. */
 interface Counts {
   readonly pets: number;
   readonly users: number;
@@ -169,7 +171,7 @@ t.test('a write beyond a quota is refused with the quota’s name, and nothing o
   await lower.close();
 });
 
-/** Makes a store as the previous version left it, with these users of one merchant, and two pets. */
+/** Makes a store of the last version without these counts, with these users of one merchant, and two pets. */
 async function storeOfPreviousVersion(test: Test, usernames: readonly string[]): Promise<string> {
   const folder = tempFolder(test);
   const db = openDurable(fileOf(folder));

@@ -1,5 +1,7 @@
 /**
- * The mutex of the store's writes: exclusive work and the log's work take turns, each in the order of its calls.
+ * The mutex of the store's writes: exclusive work and the log's work take turns, each in the order of its calls. The
+ * log is the table of uplinks (locks' messages), which orders its own commits, so its work may overlap; exclusive work
+ * is any other transaction.
  */
 import t from 'tap';
 import { WriteMutex } from '../../../gateway/store/sqlite/write-mutex.js';

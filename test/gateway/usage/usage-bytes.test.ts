@@ -27,8 +27,11 @@ const NOT_AUTHORIZED = 5;
 const SERVER_UNAVAILABLE = 3;
 const COMMAND = encodeDownlink({ id: 7, expiresMs: 1_800_000_000_000, command: { type: 'locate-gps' } });
 
+/** A wait that takes longer fails the test. */
+const MAX_WAIT_SECONDS = 20;
 const TRANSPORTS: Readonly<Record<'tcp' | 'tls', IClientOptions>> = {
   tcp: {},
+  // The gateway's certificate is self-signed.
   tls: { protocol: 'mqtts', rejectUnauthorized: false },
 };
 
@@ -164,6 +167,7 @@ t.test('a reader counts each connection with a message since the last reading', 
   const setup = await setUpBytes(t, 'tcp');
   const { meter } = setup.usage;
   const lock = await setup.connectLock();
+  // `take` returns and removes the counts since the last call; “active” leaves out connections without a message.
   const connected = meter.take('active');
   t.match(connected, [{ connections: 1, messagesUp: 0 }], 'a new connection counts');
   await lock.send(testBytes(1));
@@ -277,7 +281,7 @@ t.test('changed counts are stored every second in one commit, and a failure of t
   const committed = (count: number): Promise<void> =>
     changeSignal.waitUntil(
       () => commits.length === count,
-      20,
+      MAX_WAIT_SECONDS,
       () => 'a commit',
     );
   const locks: TestLock[] = [];

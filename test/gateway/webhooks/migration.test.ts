@@ -42,6 +42,7 @@ t.test('URLs and deliveries of an older store stay unchanged', async (t) => {
   t.match(await store.readDueDeliveries(3, 50, 9), [{ uplink: { id: 2 }, attempts: 1, attemptsBefore: 0 }]);
   t.equal(await store.nextDueAtMs(3), 50);
   t.same(await store.webhooks.readPendingLocks(3), [7]);
+  // “kept” is a delivery that was not made because its URL was disabled.
   const states = ['pending', 'delivered', 'dead', 'kept'] as const;
   const deliveries = await store.webhooks.readDeliveries({ urlIds: [3], states, fromId: 0, toId: 99, limit: 9 });
   t.same(

@@ -45,6 +45,7 @@ t.test('the standardwebhooks library verifies signed requests and refuses all ot
 t.test('retries wait 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 10 h, each ± 10 %, then the delivery is dead', async (t) => {
   const expected = [Seconds(5), Minutes(5), Minutes(30), Hours(2), Hours(5), Hours(10), Hours(10)];
   t.same(RETRY_DELAYS, expected);
+  // The second argument is a random number from 0 to 1, for the 10 %.
   for (const [index, delay] of expected.entries()) {
     t.equal(retryDelay(index + 1, 0.5), delay);
     t.equal(retryDelay(index + 1, 0), Math.round(delay * 0.9));

@@ -106,8 +106,11 @@ t.test(
       const uplink = uplinkWith(body);
       const bytes = Buffer.from(encodeUplink(uplink));
       for (const source of ['lock', 'phone'] as const)
-        for (const late of [0, Days(30)])
-          t.equal(faultOf(bytes, uplink, { receivedAtMs: START_MS + late, source, simulated: late > 0 }), undefined);
+        for (const delayMs of [0, Days(30)])
+          t.equal(
+            faultOf(bytes, uplink, { receivedAtMs: START_MS + delayMs, source, simulated: delayMs > 0 }),
+            undefined,
+          );
     }
   },
 );
@@ -171,10 +174,10 @@ t.test('the check finds an additional member, a missing member and a wrong type'
   const bytes = Buffer.from(encodeUplink(uplink));
   const body: Record<string, unknown> = { ...webhookBody(storedOf(bytes, uplink, { receivedAtMs: START_MS })) };
   t.ok(isPayload(body));
-  t.notOk(isPayload({ ...body, altitude: 3 }));
+  t.notOk(isPayload({ ...body, altitude: 3 }), 'a member that the schema does not have');
   t.notOk(isPayload({ ...body, ping_type: 'cellular' }), 'a GPS ping has no firmware version');
-  t.notOk(isPayload({ ...body, date: '2026-11-20 06:00:00' }));
-  t.notOk(isPayload({ ...body, reason: 'REASON_ALARM' }));
+  t.notOk(isPayload({ ...body, date: '2026-11-20 06:00:00' }), 'a date without “T” and “Z”');
+  t.notOk(isPayload({ ...body, reason: 'REASON_ALARM' }), 'a reason that the protocol does not have');
   for (const name of Object.keys(body)) {
     const { [name]: _removed, ...others } = body;
     t.notOk(isPayload(others), `without ${name}`);

@@ -132,6 +132,7 @@ t.test('recover sends all undelivered events since a time, and none twice', asyn
   };
   await send(1);
   await eventually('the first is delivered', async () => (await readDeliveries(gateway, ['delivered'])).length === 1);
+  // 410 means that the URL is gone: the gateway disables it.
   receiver.answer = (_request, response) => void response.writeHead(410).end();
   const disabled = waitForEvents(gateway, 'url-disabled', 1);
   await send(2);
@@ -218,6 +219,7 @@ t.test(
     await eventually('all deliveries are recorded', async () => {
       return (await readDeliveries(first, ['delivered'])).length === 2 * lastDay.length;
     });
+    // `kept` is the state of events that came while their URL was disabled.
     t.same(await readDeliveries(first, ['pending', 'dead', 'kept']), [], 'the URL gets no other events');
     await first.close();
     const second = await openGateway(t, folder, { deliveryClock: clock });
@@ -264,7 +266,7 @@ async function writeHistory(folder: string, nowMs: number, sinceMs: number): Pro
     await store.append({ incoming, judged: [], states: new Map() });
   }
   await store.close();
-  // The key is created before the store has secrets.
+  // A gateway does not start with a store that has hashed secrets and no key, as this one would: makes the key.
   openKeys(folder, false);
   return [lastDay, before];
 }

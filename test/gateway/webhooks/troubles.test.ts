@@ -263,6 +263,7 @@ for (const { title, status } of [
     const recorded = async (urlId: number): Promise<number> =>
       (await readDeliveries(gateway, ['delivered'])).filter((delivery) => delivery.urlId === urlId).length;
     await eventually('all others are recorded', async () => (await recorded(1)) === 19 && (await recorded(2)) === 17);
+    // A URL's cursor is the position in the log up to which the URL needs no further event.
     t.same(
       (await gateway.store.webhooks.find(1))?.cursor,
       positionAfter(2),

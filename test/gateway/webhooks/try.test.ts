@@ -26,6 +26,7 @@ t.test('a test sends the lock’s latest ping to every active URL, signed, marke
     { urlId: 1, origin: new URL(receiver.url).origin, status: 204, error: null },
     { urlId: 2, status: 204, error: null },
   ]);
+  // After the two pings.
   const [first, second] = [receiver.requests[2], other.requests[2]];
   const { event_id: _id, test: _test, ...members } = receiver.requests[1]?.json ?? {};
   t.same(first?.json, { ...members, event_id: eventId, test: true }, 'otherwise the same body as the ping’s');

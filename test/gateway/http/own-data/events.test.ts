@@ -130,6 +130,7 @@ t.test('a merchant’s waiting calls are limited, end with their client, and do 
 t.test('a client that disconnects frees its place', async (t) => {
   const signal = new NewEventSignal(new ManualClock(0));
   const clients = Array.from({ length: MAX_WAITING_PER_MERCHANT }, () => new AbortController());
+  // Merchant 1 waits for at most 30 s, or until its client disconnects.
   const waits = clients.map((client) => signal.listen(1, Seconds(30), client.signal));
   const { signal: otherClient } = new AbortController();
   t.equal(signal.listen(1, Seconds(30), otherClient), null);
@@ -202,7 +203,8 @@ t.test('cursors of older versions are accepted; wrong positions are refused', as
   const { text: key } = await gateway.merchants.apiKeys.create(MERCHANT, 'test');
   for (let sequence = 1; sequence <= 3; sequence += 1) await lock.send(testBytes(sequence));
   const list = `events ${merchant?.id}`;
-  // Older versions wrote the id of the last event that was read.
+  // A cursor has a position, and a time before which all events were read. Older versions wrote the id of the last
+  // event that was read as the position.
   const olderCursor = encodeCursor(list, [2, 0]);
   t.same(sequencesOf(await readEvents(gateway, key, `after=${olderCursor}`)), [3]);
   // A position has the last id of each slot: the number of the gateway, of several with one store, that gave the ids.

@@ -70,6 +70,7 @@ t.test('a lock’s name and labels can be set, searched and removed, and stay un
     return answer.errors?.map(({ pointer }) => pointer);
   };
   t.strictSame(await pointers({ name: 'x'.repeat(61) }), ['/name']);
+  // In a JSON Pointer `~1` stands for a slash.
   t.strictSame(await pointers({ name: 'a\u0000b', labels: { 'a/b ': 'c' } }), ['/name', '/labels/a~1b ']);
   t.strictSame(await pointers({ labels: { a: 7, b: null } }), ['/labels/a', '/labels/b']);
   t.strictSame(await pointers({ labels: ['a=b'] }), ['/labels']);
@@ -178,6 +179,7 @@ t.test('the track is a line with times, as GeoJSON and as GPX', async (t) => {
 
 t.test('a GPX file has decimal numbers without an exponent, as its schema requires', async (t) => {
   const device = { mac: testMac(), name: null } as Device;
+  // Only the members that a track uses.
   const track = new Track(device);
   const position = { latitudeDegrees: 1e-7, longitudeDegrees: -3e-7, uncertaintyMeters: 5 };
   const body = { kind: 'gps', reason: 'REASON_GPS_PING', position, speedMetersPerSecond: 0, directionDegrees: 0 };

@@ -1,6 +1,7 @@
 /**
  * A merchant's webhook URLs and deliveries over HTTP (/v1/webhooks): figures, pages, sending events again, and recovery
- * of undelivered ones (interfaces.md §2).
+ * of undelivered ones (interfaces.md §2). A delivery that was not made because its URL was disabled has the state
+ * `kept`.
  */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
@@ -200,6 +201,7 @@ t.test('another merchant’s event gets the answer of an unknown event, also at 
     callMerchantApi(gateway, `/v1/webhooks/${id}/deliveries/${event}/resend`, { method: 'POST', key });
   const answers = [
     await resend(amber.event, basil.key, basil.webhookId),
+    // Well-formed, but there is no such lock.
     await resend('evt_A4C138000063_1_1_1_0123456789abcdef', basil.key, basil.webhookId),
     await resend('nonsense', basil.key, basil.webhookId),
   ];
@@ -237,6 +239,7 @@ t.test('delivered events after a URL’s cursor are found by their attempts, not
   const { folder } = await ownDataSite(t);
   const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
   t.teardown(() => db.close());
+  // A plan does not depend on the values.
   const parameters = { urlId: 1, merchantId: 1, from: 1, to: 9, kindsBelow: 9, limit: 100 };
   const plan = db.prepare(`EXPLAIN QUERY PLAN ${SUCCEEDED_EVENTS}`).all(parameters) as { detail: string }[];
   t.equal(plan[0]?.detail, 'SEARCH a USING INDEX attempt_by_event (url_id=? AND uplink_id>? AND uplink_id<?)');

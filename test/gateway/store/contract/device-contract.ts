@@ -132,6 +132,7 @@ export function deletionContract(engine: string, open: OpenStore): void {
   t.test(`${engine}: old rows are deleted in chunks`, async (t) => {
     const { store } = await withLock(t, open);
     await store.append(commit(...[1, 2, 3, 4].map((sequence) => uplink(sequence))));
+    // An uplink is received at its sequence number plus 1000 ms, so the first three are old.
     const oldUplinks = { table: 'uplink', beforeMs: 1004, limit: 2 } as const;
     const [, second] = await store.readEvents(1, LOG_START, 2);
     const nextId = second?.id ?? 0;

@@ -1,6 +1,8 @@
 /**
  * The contract suite of the store's parts for several gateways (gateway/store/contract/slots and log/commit-result.ts):
- * what a commit refuses, and ownership. Each engine's test file calls it.
+ * what a commit refuses, and ownership. Each engine's test file calls it. A commit's result names refused parts by
+ * their indexes: of `commands` in `refusedCommands`, of `incoming` in `repeatedUplinks`. A duty is work that one
+ * gateway does for all, such as the deletion of old data.
  */
 import t from 'tap';
 import type { CommandChange, NewCommand } from '../../../../gateway/store/contract/command-record.js';

@@ -1,6 +1,7 @@
 /**
  * The contract suite of the store's usage part (usage-store.ts): SIM cards, counts, price plans and statements. Each
- * engine's test file calls it with a function that opens the engine.
+ * engine's test file calls it with a function that opens the engine. Times of changes are small numbers of ms: nothing
+ * depends on them.
  */
 import t from 'tap';
 import type { Store } from '../../../../gateway/store/contract/store.js';
@@ -76,7 +77,11 @@ export function usageStoreContract(engine: string, open: OpenStore): void {
       { simulated: true, messagesUp: 1 },
     ]);
     t.match(await store.usage.read({ mac: testMac(2) }), [{ bytesUp: 2 ** 41, merchantName: 'Amber' }]);
-    t.equal((await store.usage.read({})).length, 5);
+    t.equal(
+      (await store.usage.read({})).length,
+      5,
+      'a row for each month, lock, merchant, and whether it is simulated',
+    );
     t.match(await store.usage.read({ merchant: 'Blue' }), [{ merchantId: 2, mac: MAC }]);
   });
 

@@ -1,4 +1,9 @@
-/** Claims in a database that several gateways share: one owner of each lock, URL and duty at a time. */
+/**
+ * Claims in a database that several gateways share. A gateway writes in a slot of its own and, from its start to its
+ * end, in one epoch. Before it serves a lock (and apart from that, the lock's phones) or sends to a webhook URL it
+ * claims it, so that each has one owner at a time; so has each duty, which is work for all gateways such as deleting
+ * old rows.
+ */
 import pg from 'pg';
 import t from 'tap';
 import type { GrantedClaim, LockPart } from '../../../../gateway/store/contract/slots/ownership.js';
@@ -15,6 +20,7 @@ const options = { skip: postgresMissing ?? false };
 const databases = new TestDatabases(t);
 const LOCK: LockPart = { deviceId: 1, source: 'lock' };
 const PHONES: LockPart = { deviceId: 1, source: 'phone' };
+/** A granted claim. `unheardSinceMs` is when the former owner last ran, if it ended without giving the lock away. */
 const GRANTED: GrantedClaim = { isGranted: true, unheardSinceMs: null };
 
 /** Two gateways' stores on one new database with a lock. */
@@ -61,7 +67,8 @@ t.test('a lock has one owner, who gives it away when asked; its phones are owned
 t.test('of two gateways that claim the same locks at the same time, one gets each', options, async (t) => {
   const { one, other, folder } = await openTwo(t);
   const parts = Array.from({ length: 60 }, (_, index): LockPart => ({ deviceId: index + 1, source: 'lock' }));
-  // Of a third of them nobody was the owner, of a third somebody who is gone, and a third was released.
+  // Of a third of them nobody was the owner, of a third somebody who is gone, and a third was released. The owner of
+  // these rows had slot 63 and epoch 7, and last ran at 1234 ms.
   await query(
     folder,
     `INSERT INTO device_owner SELECT n, 'lock', 63, 7, n > 40 FROM generate_series(21, 60) AS n;

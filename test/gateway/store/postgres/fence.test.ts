@@ -19,7 +19,7 @@ t.setTimeout(170_000);
 const options = { skip: postgresMissing ?? false };
 const databases = new TestDatabases(t);
 
-/** A batch with something for each part of the statement. */
+/** A batch with something for each part of the statement. Kinds, codes and texts in it are arbitrary. */
 function fullBatch(): CommitBatch {
   const batch = new CommitBatch();
   const about = { credential: 1, boot: 1, sequence: 1 };
@@ -68,9 +68,11 @@ t.test('each part of a commit, alone and in the whole, writes nothing under an e
   const { read } = connections;
   await read.run(`INSERT INTO staged_event (device_id, merchant_id, kind, at_ms, content) VALUES (1, 1, 4, 1, '{}')`);
   const state = async () => await read.get(`SELECT ${COUNTS}, (SELECT state FROM command) AS command`);
+  // The table node has a row for each claimed slot.
   const node = await read.get<{ slot: number; epoch: number; session: number }>('SELECT * FROM node');
   const before = await state();
-  const parts = commitParts(fullBatch(), 1_000);
+  const commitNumber = 1_000;
+  const parts = commitParts(fullBatch(), commitNumber);
   t.equal(parts.length, 9, 'the batch has every part');
   const wrongClaims = [{ epoch: (node?.epoch ?? 0) + 1 }, { session: (node?.session ?? 0) + 1 }, { slot: 9 }];
   // The part of uplinks (u) refers to that of staged events, so these two are run together.

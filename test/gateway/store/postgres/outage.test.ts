@@ -14,6 +14,7 @@ import { type Teardown, tempFolder } from '../../../helpers/store/temp-folder.js
 
 t.setTimeout(170_000);
 const databases = new TestDatabases(t);
+/** The longest time that a phase of a test may take; the test fails after it. */
 const PHASE_SECONDS = 60;
 /** How long the database stays away, in connections that the gateway's locks try meanwhile. */
 const TRIES_WHILE_AWAY = 20;
@@ -106,7 +107,7 @@ t.test('an outage of the database', { skip: postgresMissing ?? false }, async (t
     PHASE_SECONDS,
     () => 'an acknowledgement of every uplink',
   );
-  t.same(await readLogFaults(server, name), [], 'each name is in the log once, in order');
+  t.same(await readLogFaults(server, name), [], 'each uplink is in the database’s log once, in order');
   const [row] = await server.query(name, 'SELECT count(*)::int AS count FROM uplink WHERE credential_id > 0');
   t.equal(row?.count, acked(), 'all that was acknowledged, and nothing else');
 });

@@ -71,7 +71,7 @@ t.test('a server that can’t be used is refused in a sentence, with exit code 3
   for (const error of [nobody, missing, stranger]) t.equal(exitCodeOf(error), 3);
   await server.query('postgres', 'ALTER SYSTEM SET full_page_writes = off');
   await server.query('postgres', 'SELECT pg_reload_conf()');
-  // The reload takes a moment; each try is a connection of its own.
+  // The reload takes a moment. Until then, a start still fails only because there is no database “none”.
   let unsafe = await failureOf(server.url('none'));
   while (unsafe.code === 'store-refused') {
     const [row] = await server.query('postgres', `SELECT current_setting('full_page_writes') AS value`);
@@ -87,8 +87,10 @@ t.test('an ordinary user that owns the database is enough', options, async (t) =
   await server.query('postgres', 'CREATE ROLE owner LOGIN');
   await server.query('postgres', 'CREATE DATABASE owned OWNER owner');
   const url = server.url('owned').replace('postgres@', 'owner@');
+  // The first start makes the tables, the second finds them.
   for (let start = 1; start <= 2; start += 1) {
     const store = await openPostgresStore(url);
+    // Each gateway that shares a database has a number, its slot; a free one is taken again.
     t.match(store.description, /^PostgreSQL, postgres:\/\/127.0.0.1:\d+\/owned, slot 1$/);
     await store.addMerchant(`Amber ${start}`, 1);
     await store.scrub();

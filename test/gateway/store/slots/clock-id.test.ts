@@ -11,7 +11,7 @@ import { Hours } from '../../../../proto/clock.js';
 const NOW_MS = Date.UTC(2026, 10, 23);
 
 t.test('ids name their slot and their time, and ascend in it even if the clock stands or goes back', async (t) => {
-  // Slot 7, which has no ids yet. Each id must be above a given one (here 0), the lock's last.
+  // Slot 7, which has no ids yet (0). Each id must be above a given one (here 0), the lock's last.
   const ids = new ClockIds(7, 0);
   const made = [NOW_MS, NOW_MS, NOW_MS - 5, NOW_MS + 1].map((nowMs) => ids.next(0, nowMs));
   t.same(
@@ -32,7 +32,7 @@ t.test('the ids of a lock ascend whichever slot it connects to', async (t) => {
   const second = other.next(first, NOW_MS);
   t.ok(second > first, 'although the other gateway’s clock is a minute behind');
   t.ok(one.next(second, NOW_MS) > second);
-  t.ok(other.next(41, NOW_MS) > second, 'a dense id of an earlier engine limits nothing');
+  t.ok(other.next(41, NOW_MS) > second, 'an id of a store for one gateway, which counts 1, 2, 3 …, limits nothing');
 });
 
 t.test('a new owner of a slot starts above what its former owner stored', async (t) => {

@@ -1,8 +1,13 @@
 /**
- * A model of commits to one slot of a database with a synchronous standby (contract/slots/ownership.ts). One lock sends
- * uplinks whose names are 1, 2, 3 …; an unacknowledged one is sent again. Gateways take the slot over from each other,
- * while the former owners go on (a pause, a half-open link). A commit that a gateway has given up may be carried out
- * later; a wait for the standby may be cancelled; a failover may lose what the standby has not got.
+ * A model of commits to one slot of a database with a synchronous standby (contract/slots/ownership.ts). A slot is a
+ * number under which one gateway at a time, its owner, stores uplinks (locks' messages). The slot's row in the database
+ * has the owner's epoch, which each takeover replaces, and its session, which the owner itself replaces when it has to
+ * stop its own earlier commits. A commit carries both, and the fence is the comparison with the row.
+ *
+ * One lock sends uplinks whose names are 1, 2, 3 …; an unacknowledged one is sent again. Gateways take the slot over
+ * from each other, while the former owners go on (a pause, a half-open link). A commit that a gateway has given up may
+ * be carried out later; it is in doubt until the gateway looks in the database for the commit's number (the mark). A
+ * wait for the standby may be cancelled; a failover may lose what the standby has not got.
  *
  * {@link COMMIT_GUARDS} are the rules that make this safe. Without any one of them a fault is found.
  */
@@ -39,31 +44,37 @@ export type CommitGuard = keyof typeof COMMIT_GUARDS;
 interface Database {
   readonly epoch: number;
   readonly session: number;
-  /** The number of the epoch's last commit. */
+  /** The number of the epoch's last commit; commits of an epoch are numbered from 1. */
   readonly mark: number;
   /** The names of the stored uplinks. */
   readonly log: readonly number[];
-  /** How many changes the standby had not got before this one. */
+  /** How many changes the standby does not have yet. */
   readonly change: number;
 }
 
-/** A commit under way. */
+/** A commit under way. `by` is the index of its gateway, `number` its place in the epoch, `names` its uplinks. */
 interface SentCommit {
   readonly by: number;
   readonly epoch: number;
   readonly session: number;
   readonly number: number;
   readonly names: readonly number[];
+  /** What the database has done: nothing yet, stored it, or stored nothing because of the fence. */
   readonly outcome: 'none' | 'stored' | 'fenced';
-  /** The change that it was; 0 once the standby has it. */
+  /** Which of the changes that the standby lacks this is, from 1; 0 once the standby has it. */
   readonly change: number;
 }
 
+/**
+ * What a gateway does: not started, reading the log after it took the slot, ready for an uplink, waiting for a commit's
+ * answer, not knowing whether its commit was stored, finding that out, or ended for good.
+ */
 type Phase = 'off' | 'loading' | 'ready' | 'waiting' | 'in-doubt' | 'looking' | 'ended';
 
 interface Gateway {
   readonly phase: Phase;
   readonly epoch: number;
+  /** The sessions that it has taken in its epoch; the last one is current. */
   readonly sessions: readonly number[];
   /** The number of its last commit that it knows to be stored. */
   readonly number: number;

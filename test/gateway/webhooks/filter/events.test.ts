@@ -180,6 +180,7 @@ t.test('a URL that did not ask for other events gets only pings, and the log has
   await lock.send(ping(1, clock.now(), 5, 'REASON_THEFT'));
   await lock.send(ping(2, clock.now(), 50));
   await receiver.waitForRequests(2);
+  // “all”: also events that are no pings.
   t.equal((await gateway.store.readEvents(1, LOG_START, 9, 'all')).length, 2);
   // When another URL of the merchant gets them, the log has them, but the first URL still gets none.
   const other = await testReceiver(t);

@@ -48,12 +48,14 @@ t.test('at a failing URL only events that pass its filter count as undelivered a
   for (let sequence = 1; sequence <= 60; sequence += 1)
     await lock.send(testBytes(sequence, { body: sequence % 3 === 0 ? THEFT : STATE }));
   const thefts = 20;
+  // After so many failures in a row the URL's circuit is open: it gets only single attempts.
   await eventually('its circuit is open', () => receiver.requests.length >= FAILURES_TO_OPEN);
   await eventually('20 undelivered events', async () => {
     const { behind = 0, pending = 0 } = (await backlogOf(gateway.store, urlId)) ?? {};
     return behind + pending === thefts;
   });
   const { oldestReceivedAtMs, dead } = (await backlogOf(gateway.store, urlId)) as UrlBacklog;
+  // Every third event is a theft.
   const [, , firstTheft] = await gateway.store.readEvents(1, LOG_START, 3);
   t.equal(oldestReceivedAtMs, firstTheft?.receivedAtMs, 'the first theft is the oldest');
   t.equal(dead, 0);

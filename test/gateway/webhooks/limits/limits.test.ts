@@ -112,6 +112,7 @@ t.test('the rate limits retries and probes too', async (t) => {
 });
 
 t.test('after a pause attempts are not made up for, and a clock that is set back delays nothing', async (t) => {
+  // Two attempts per second, at the time 0.
   const rate = new AttemptRate(2, 0);
   t.equal(rate.free(Seconds(60)), 1, 'a minute without attempts allows one');
   rate.started(Seconds(60));
