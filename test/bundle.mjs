@@ -115,7 +115,8 @@ function importCurrentTap({ onResolve, onLoad }) {
 
 /**
  * An esbuild plugin: a module that reads `import.meta` gets the path of its own compiled file, not that of the bundle.
- * Imports whose module is named at run time become calls of `__import`, which cli/load-bundle.cjs provides.
+ * Imports whose module is named at run time become calls of `__import`. cli/load-bundle.cjs provides the names with
+ * `__`.
  */
 function keepOwnPaths({ onLoad }) {
   onLoad({ filter: /[\\/]dist[\\/].*\.js$/ }, ({ path }) => {

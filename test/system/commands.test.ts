@@ -35,6 +35,7 @@ t.test('the check reports each broken promise', async (t) => {
   t.same(broken({ sentAfterAnswer: [2] }), ['sent-after-answer 2']);
 });
 
+// The run gives up 20 s after the last new line in a lock's diary.
 testCommandsDown(t, { seed, locks: 20, commandsPerLock: 12, kills: 1, stallSeconds: 20 }, FILE);
 
 t.test('the same check detects each sabotage', async (t) => {

@@ -86,7 +86,10 @@ const DAY: readonly DayEvent[] = [
   { at: '23:06', event: 'lock' },
 ];
 
-/** An example lock: its program, the arguments before the MAC, the host and the port, and those after the port. */
+/**
+ * An example lock: its program, the arguments before the MAC, the host and the port, and those after the port. With
+ * `--stepped` the lock takes its time and its sensors' values from the test.
+ */
 interface Example {
   readonly command: string;
   readonly before: readonly string[];

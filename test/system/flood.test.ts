@@ -6,5 +6,8 @@ import t from 'tap';
 import { testFlood } from '../helpers/durability/flood-test.js';
 
 t.setTimeout(170_000);
+/**
+ * `locksWithUrl` locks have a merchant with a webhook URL; the kill comes at most `maxRunMs` after the flood's start.
+ */
 const load = { locks: 200, locksWithUrl: 2, kills: 1, maxRunMs: 500 };
 testFlood(t, load, { repeat: 'dist/test/system/flood.test.js', isLong: false });

@@ -40,5 +40,6 @@ t.test('kill -9 under load loses nothing that was acknowledged', async (t) => {
   t.same(result.exitCodes, [0], 'the gateway stops normally');
 });
 
+// The starts are killed in one new data folder; the long version takes more.
 const folders = 1;
 testKilledStarts(t, folders, seed, repeat);

@@ -21,6 +21,7 @@ export const START_MS = Date.UTC(2025, 10, 20, 6);
 /** The most uplinks that {@link stored} reads. */
 export const MAX_READ_ROWS = 1000;
 
+/** The command's flags that a test sets, and the port of the gateway's operators' interface. */
 type Flags = Omit<Partial<Parameters<typeof runReplay>[1]>, 'gateway' | 'token'> & { readonly operatorPort?: number };
 
 /** The report of a replay, or its error as `code: message`. */

@@ -89,6 +89,7 @@ export class ClockSetup {
     this.#unreadEvents.length = 0;
     const listening = new AbortController();
     this.#test.teardown(() => listening.abort());
+    // It fails when the gateway stops, as tests let it.
     void this.#collectEvents(await this.client.listen('/events', listening.signal)).catch(() => undefined);
   }
 
@@ -100,7 +101,10 @@ export class ClockSetup {
     }
   }
 
-  /** Resolves with the next unread event of this name for which `matches` returns true. Skips events before it. */
+  /**
+   * Resolves with the next unread event of this name for which `matches` returns true. Skips events before it.
+   * @throws Error if none comes within `seconds`
+   */
   async nextEvent(
     event: string,
     matches: (nextEvent: PrintedEvent) => boolean = () => true,

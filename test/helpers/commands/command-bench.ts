@@ -111,6 +111,7 @@ export class CommandBench {
     const session = new Session({
       sender,
       clientId: mac,
+      // Only these members of a connection are read, since `send` below takes the place of MQTT.
       connection: { stream, raw: stream, address: '' } as unknown as Session['connection'],
       expiresAtMs: null,
       messages: { messagesUp: 0, messagesDown: 0 },

@@ -144,6 +144,7 @@ export class CommandLock {
       sequence: this.#sequence,
       timeMs: FIRST_TIME_MS + this.#sequence * 1000,
       power: DEFAULT_POWER,
+      // Tests of commands do not use these two: how many uplinks wait in the lock, and how many it has discarded.
       kept: 0,
       dropped: 0,
       body,

@@ -96,6 +96,7 @@ export class DiaryLock {
       clientId: mac,
       username: mac,
       password: secret,
+      // MQTT 3.1.1, without the library's own reconnects and keepalive.
       protocolVersion: 4,
       reconnectPeriod: 0,
       keepalive: 0,

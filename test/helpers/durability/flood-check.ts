@@ -33,8 +33,8 @@ const STRAY = Object.keys(BELONGS_TO).map(
 );
 
 /**
- * Returns every broken promise as a sentence; empty if there is none. Each lock sends one ping at a time, so the file
- * must have every ping up to the last acknowledged one exactly once, and after it at most one more.
+ * Returns every fault of the file as a sentence; empty if there is none. Each lock sends one ping at a time, so the
+ * file must have every ping up to the last acknowledged one exactly once, and after it at most one more.
  */
 export function floodFaults(data: string, locks: readonly FloodLock[]): string[] {
   const db = new SqliteDatabase(path.join(data, 'lockgate.sqlite'), { readonly: true });

@@ -26,10 +26,12 @@ interface FloodTestForm {
 export function testFlood(t: Test, load: Omit<FloodRunOptions, 'seed'>, { repeat, isLong }: FloodTestForm): void {
   const seed = chooseSeed();
   const powerLoss = isLong ? PowerLoss.build(t) : undefined;
+  // Two hours, or 80 s.
+  const timeout = isLong ? 7_200_000 : 80_000;
   t.comment(`seed ${seed}, options ${JSON.stringify(load)}; repeat: LOCKGATE_SEED=${seed} npm test -- ${repeat}`);
 
   const testNoLoss = (name: string, options: Partial<FloodRunOptions>): void =>
-    void t.test(name, { timeout: isLong ? 7_200_000 : 80_000 }, async (t) => {
+    void t.test(name, { timeout }, async (t) => {
       const result = await FloodRun.run(t, { ...load, ...options, seed });
       if (result === undefined) {
         t.comment(NO_COMPILER_MESSAGE);
@@ -41,7 +43,7 @@ export function testFlood(t: Test, load: Omit<FloodRunOptions, 'seed'>, { repeat
       t.equal(result.exitCode, 0, 'the gateway stops normally after SIGTERM');
     });
   const testLossIsFound = (name: string, options: Partial<FloodRunOptions>): void =>
-    void t.test(name, { timeout: isLong ? 7_200_000 : 80_000 }, async (t) => {
+    void t.test(name, { timeout }, async (t) => {
       const result = await FloodRun.run(t, { ...load, ...options, seed });
       if (result === undefined) {
         t.comment(NO_COMPILER_MESSAGE);

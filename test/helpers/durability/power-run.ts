@@ -12,19 +12,21 @@ import { KillRun, type KillRunOptions } from './kill-run.js';
 import { PowerLoss } from './power-loss.js';
 
 /** A loss right after SQLite synced its log loses no ping, so with the sabotage more than one seed is tried. */
+/** Two hours: the long form may take one. */
+const MAX_RUN_MS = 7_200_000;
 const MAX_TRIES = 3;
 
-/** Adds both tests. `file` is the test file to run for a repetition. */
+/** Adds both tests. The second has `sabotagedKills` kills. `file` is the test file to run for a repetition. */
 export function testPowerLoss(t: Test, load: Omit<KillRunOptions, 'seed'>, sabotagedKills: number, file: string): void {
   const seed = chooseSeed();
   const repeat = `LOCKGATE_SEED=${seed} npm test -- ${file}`;
   const powerLoss = PowerLoss.build(t);
   const skip = powerLoss === undefined ? 'there is no g++ to build the library that records writes' : false;
-  t.setTimeout(7_200_000);
+  t.setTimeout(MAX_RUN_MS);
   t.comment(`seed ${seed}, options ${JSON.stringify(load)}; repeat: ${repeat}`);
 
   t.test(`${load.kills} losses of power lose no acknowledged ping`, { skip }, async (t) => {
-    t.setTimeout(7_200_000);
+    t.setTimeout(MAX_RUN_MS);
     const result = await KillRun.run(t, { ...load, seed, powerLoss });
     t.comment(`${result.acked} acknowledged, ${result.arrivals} webhooks, ${result.bytesLost} bytes lost`);
     t.same(result.findings, [], `${summarize(result.findings)}\nrepeat: ${repeat}`);
@@ -34,7 +36,7 @@ export function testPowerLoss(t: Test, load: Omit<KillRunOptions, 'seed'>, sabot
   });
 
   t.test('losses of power with synchronous NORMAL lose acknowledged pings', { skip }, async (t) => {
-    t.setTimeout(7_200_000);
+    t.setTimeout(MAX_RUN_MS);
     const sabotaged = {
       ...load,
       seed,

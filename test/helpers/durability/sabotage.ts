@@ -79,6 +79,7 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
   'new-ids': (store) => {
     const renamed = (uplink: StoredUplink): StoredUplink => {
       const digest = Buffer.from(uplink.digest);
+      // An event's id has its uplink's digest, and each start is another process.
       digest.writeUInt32BE(process.pid);
       return { ...uplink, digest };
     };

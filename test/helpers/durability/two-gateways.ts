@@ -30,7 +30,7 @@ export interface TwoGatewaysOptions {
 
 export interface TwoGatewaysResult {
   readonly findings: readonly Finding[];
-  /** Names that are in the log twice, or out of order. */
+  /** Uplinks (by lock, boot and sequence) that are in the database's log twice, or out of order. */
   readonly logFaults: readonly string[];
   /** Webhooks that did not verify. */
   readonly invalid: readonly string[];
@@ -40,11 +40,18 @@ export interface TwoGatewaysResult {
   readonly takeoverMs: number;
 }
 
+/** Maximum time of each phase of the run. */
 const PHASE_SECONDS = 60;
+/** After this time without a new webhook, none is expected any more. */
+const STALL_SECONDS = 15;
+/** Locks make no new pings while the merchant lacks this many acknowledged ones. */
+const MAX_BACKLOG = 300;
+/** The MAC of the first lock, as a number; further locks have the next numbers. */
 const FIRST_MAC = 0xa4c138000001;
 
 interface MovingLock {
   readonly diary: DiaryLock;
+  /** The gateway to which it connects, 0 or 1. */
   gateway: number;
 }
 
@@ -73,6 +80,7 @@ export class TwoGateways {
     test.comment(`drained: ${run.#acked()} acknowledged, ${run.#merchant.accepted} delivered`);
     const diaries = run.#locks.map(({ diary: { mac, acked } }) => ({ mac, acked, unacked: [] }));
     return {
+      // At least one ping must have been acknowledged; each move has already waited for many more.
       findings: checkDeliveries(diaries, run.#merchant.arrivals, 1),
       logFaults: await readLogFaults(server, run.#database),
       invalid: run.#merchant.invalid,
@@ -123,7 +131,7 @@ export class TwoGateways {
 
   /** Not while the merchant is far behind. */
   #mayCreate(): boolean {
-    return this.#acked() - this.#merchant.accepted < 300;
+    return this.#acked() - this.#merchant.accepted < MAX_BACKLOG;
   }
 
   #acked(): number {
@@ -173,7 +181,7 @@ export class TwoGateways {
     const isAcked = (): boolean => this.#locks.every(({ diary }) => diary.unackedCount === 0);
     await this.#waitUntil(isAcked, 'an acknowledgement of every uplink');
     const hasAll = (): boolean => this.#merchant.accepted >= this.#acked();
-    await this.#signal.waitUntilOrStalled(hasAll, () => this.#merchant.arrivals.length, 15);
+    await this.#signal.waitUntilOrStalled(hasAll, () => this.#merchant.arrivals.length, STALL_SECONDS);
     await (this.#gateways[1] as GatewayChild).stop(PHASE_SECONDS);
   }
 }

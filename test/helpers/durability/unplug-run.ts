@@ -50,7 +50,7 @@ export interface OutageRunOptions {
 }
 
 export interface OutageRunResult {
-  /** The broken promises, from the diaries. */
+  /** What was lost, repeated or out of order, from the diaries. */
   readonly findings: readonly Finding[];
   readonly diary: UplinkDiary;
   /** The number of received webhooks. */
@@ -71,6 +71,8 @@ const STOP_SECONDS = 10;
 /** After this time without a webhook no further webhook is expected. */
 const STALL_SECONDS = 3;
 const POLL_INTERVAL_MS = 100;
+/** How often the locks and the gateway are compared again, until they agree. */
+const MAX_POLLS = 60;
 
 /**
  * The surroundings of a lock that become calm: at a certain time all faults end, and nothing happens after that. The
@@ -240,6 +242,7 @@ export class OutageRun {
     await this.#gateway.stop(STOP_SECONDS);
     const { arrivals } = this.#merchant;
     return {
+      // At least one uplink must have been acknowledged, so that the check checks something.
       findings: checkDeliveries(this.#diary.toDeliver(), arrivals, 1),
       diary: this.#diary,
       arrivals: arrivals.length,
@@ -264,7 +267,7 @@ export class OutageRun {
           ? []
           : [`${formatMac(mac)} is ${ownPresence} according to itself, and the gateway says ${gatewayPresence}`];
       });
-      if (differences.length === 0 || polls >= PHASE_SECONDS) return differences;
+      if (differences.length === 0 || polls >= MAX_POLLS) return differences;
       await realDelay(POLL_INTERVAL_MS);
     }
   }

@@ -24,7 +24,7 @@ export interface GatewayProcessOptions {
   readonly isShared?: boolean | undefined;
   readonly mqttPort: number;
   readonly operatorPort: number;
-  /** Makes the gateway break a promise on purpose. */
+  /** Makes the gateway lose or repeat something on purpose, so that a test shows that it would notice. */
   readonly sabotage?: SabotageName | undefined;
   /** A fault of the store, which starts when the test calls `beginFault` of store-faults.ts. */
   readonly fault?: StoreFault | undefined;

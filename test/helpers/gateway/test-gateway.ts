@@ -127,6 +127,7 @@ export function waitForEvents<Name extends keyof GatewayEventMap>(
 ): Promise<GatewayEventMap[Name][0][]> {
   return new Promise((resolve) => {
     const seen: GatewayEventMap[Name][0][] = [];
+    // For a name that is not known yet, TypeScript can't match the listener with the event: hence `as never` below.
     const listener = (event: GatewayEventMap[Name][0]): void => {
       if (!matches(event)) return;
       seen.push(event);

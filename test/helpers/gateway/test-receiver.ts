@@ -41,6 +41,7 @@ export class TestReceiver {
     const request = { headers: message.headers, body, json: JSON.parse(body) as Record<string, unknown> };
     this.requests.push(request);
     this.answer(request, response);
+    // Whoever waits counts the requests again.
     for (const wake of this.#waiting.splice(0)) wake();
   }
 }

@@ -56,7 +56,9 @@ export async function advanceToNextTimer(clock: ManualClock): Promise<number> {
   return span;
 }
 
-/** The deliveries of the gateway's URLs in these states, newest event first. */
+/**
+ * The deliveries of the gateway's URLs in these states (`kept`: not sent, the URL was disabled), newest event first.
+ */
 export async function readDeliveries(
   { store }: Gateway,
   states: readonly DeliveryState[] = ['pending', 'delivered', 'dead', 'kept'],

@@ -53,7 +53,7 @@ export class CountingProxy {
     await this.waitUntil(() => this.connections.length >= count && this.connections.every(({ isClosed }) => isClosed));
   }
 
-  /** Resolves when the condition is true; checks it after each chunk and close. */
+  /** Resolves when the condition is true; checks it after each chunk and close. @throws Error after 20 s */
   async waitUntil(condition: () => boolean): Promise<void> {
     await this.#changeSignal.waitUntil(
       condition,

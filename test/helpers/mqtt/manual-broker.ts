@@ -148,6 +148,7 @@ export async function startManualBroker(test: Teardown, options: Partial<BrokerO
     return { deviceId, merchantId: 1, simulated: false, credentials: [credential] };
   };
   const counts = { messagesUp: 0, messagesDown: 0 };
+  // The parts of a gateway that the broker needs; of each, only the members that it uses.
   const broker = await Broker.start({
     host: '127.0.0.1',
     port: 0,

@@ -105,7 +105,6 @@ export class RawLock {
     return lock;
   }
 
-  /** Connects over TLS. */
   /** Connects over TLS, and trusts the authority `ca` (PEM). @throws Error if the handshake fails */
   static async openTls(test: Teardown, port: number, ca: string): Promise<RawLock> {
     const lock = new RawLock(test, connectTls({ port, host: '127.0.0.1', ca, servername: 'localhost' }));

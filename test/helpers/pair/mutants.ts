@@ -72,6 +72,7 @@ function stateMutants(): Mutant[] {
 
 /** Wrong conditions for the row of a state. */
 function conditionsInsteadOf({ when }: StateRow): StateRow['when'][] {
+  // The right bound is 10 %: just below it, just above it, never, and far too early.
   if ('batteryBelowPercent' in when) return [9, 11, 0, 50].map((batteryBelowPercent) => ({ batteryBelowPercent }));
   if ('mode' in when) return [{ mode: when.mode === 'MID' ? 'HIGH' : 'MID' }];
   const switches = ['airplane', 'recovery', 'rideTracking'] as const;
@@ -196,7 +197,10 @@ function extremeMutants(): Mutant[] {
 
 const SIX_HOURS = Hours(6);
 
-/** Firmware faults outside the power model. `tamper` changes the lock's state after each step. */
+/**
+ * Firmware faults outside the power model. `tamper` changes the lock's state after each step, and returns when the lock
+ * wakes next.
+ */
 const FAULTS: readonly Mutant[] = [
   {
     name: 'a period ping every 6 h',

@@ -213,6 +213,7 @@ function causeTrouble(run: PairRun, random: Prng, style: WalkStyle): void {
 /** Causes more uplinks without coverage than the lock can buffer, sometimes with a boot in between. */
 function overflowBuffer(run: PairRun, random: Prng): void {
   run.input({ type: 'coverage', covered: false });
+  // More than the 256 uplinks that the buffer holds: each change of the lock state makes one.
   const changes = random.integer(260, 700);
   for (let change = 0; change < changes; change++) {
     const lockState = change % 2 === 0 ? 'locked' : 'unlocked';

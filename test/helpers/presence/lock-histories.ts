@@ -161,6 +161,7 @@ function addRide(addChange: AddChange, random: Prng, atMs: number): void {
 /** Adds a low battery for hours or days, sometimes with a movement, which is reported despite the low battery. */
 function addLowBattery(addChange: AddChange, random: Prng, atMs: number): void {
   const span = random.between(Hours(3), Days(3));
+  // Below 10 % a lock counts its battery as low.
   addChange(atMs, { type: 'battery', percent: 9 });
   if (random.chance(0.5)) {
     addChange(atMs + span / 2, { type: 'motion', moving: true });

@@ -59,6 +59,7 @@ class TrueState {
   /** Since when the lock is in a state with (or without) daily Period Pings. */
   periodStateSinceMs = -NEVER;
   lastPeriodMs = -NEVER;
+  /** When a lock in mode HIGH is connected, in minutes of the day: 07:00 to 19:00 until the lock reports another. */
   window: HighWindow = { fromMinute: 420, toMinute: 1140, utcOffsetMinutes: 0 };
   /** Since when an airplane command waits for its answer. */
   silenceCommandSinceMs = NEVER;

@@ -39,7 +39,7 @@ const COMMANDS: readonly Command[] = [
   { type: 'set-power', rideTracking: false },
   { type: 'set-power', recovery: true },
   { type: 'set-power', recovery: false },
-  // High windows: the default one, one over midnight, one hour at another UTC offset, and all day.
+  // High windows, in minutes of the day: the default one, one over midnight, one hour at another UTC offset, all day.
   { type: 'set-power', mode: 'HIGH', highWindow: { ...UTC, fromMinute: 420, toMinute: 1140 } },
   { type: 'set-power', mode: 'HIGH', highWindow: { ...UTC, fromMinute: 1320, toMinute: 300 } },
   { type: 'set-power', highWindow: { fromMinute: 600, toMinute: 660, utcOffsetMinutes: -330 } },

@@ -201,6 +201,7 @@ async function outcomeOf({ scenario, play, actors, findings }: SynchronisedPlay)
 export function checkSameAsVirtual(t: Checks, live: ScenarioOutcome): void {
   const { scenario } = live;
   const { name, seed } = scenario;
+  // It writes no trace: only its records of the locks are needed.
   const run = new VirtualScenario({ scenario, seed, note: '', world: false, write: null });
   run.advance(scenario.endMs);
   const unmet = live.verdicts.filter(({ isMet }) => !isMet);

@@ -104,6 +104,7 @@ export class SteppedLock {
       macs: [formatMac(mac)],
       type: event.command,
       parameters: event.parameters ?? {},
+      // Without it the gateway refuses to switch on airplane mode.
       confirm_airplane: true,
     });
     const [command] = (body as { commands?: { id: number }[] }).commands ?? [];

@@ -95,7 +95,10 @@ export async function runBackup(test: Teardown, { locks, ackedBeforeBackup }: Ba
   };
 }
 
-/** Restores as the documentation says: copies the file and the key into a new folder, runs `db check`, starts. */
+/**
+ * Restores as the documentation says: copies the file, its checksums (`.sums`) and the key into a new folder, runs
+ * `db check`, starts.
+ */
 async function restore(test: Teardown, data: string, backup: string): Promise<Pick<BackupRun, 'restored' | 'damage'>> {
   const folder = path.join(tempFolder(test), 'restored');
   mkdirSync(folder, { mode: 0o700 });

@@ -30,7 +30,7 @@ export class ScriptedOwnership {
   readonly wrap = (store: Store): Store => withOverrides(store, { ownership: this.#ownership });
 
   readonly #ownership: Ownership = {
-    // The number under which the gateway writes, of those of all gateways.
+    // The number under which the gateway writes; each gateway has another.
     slot: 0,
     locks: {
       // Other gateways may own parts.
@@ -73,6 +73,7 @@ export class ScriptedOwnership {
         this.wishUrl = listener;
       },
     },
+    // Work that one gateway does for all, such as deleting old rows: the tested gateway does all of it.
     duties: { holds: () => true, onGain: () => undefined },
   };
 }

@@ -24,6 +24,7 @@ export function fullPing(type: PingType): Ping {
 export function sampleValue({ value }: PingField, variant: 0 | 1, offset = 1): unknown {
   const number = offset + 20 * variant;
   if (value.kind === 'reason') return variant === 0 ? 'REASON_THEFT' : 'REASON_STATE_PING';
+  // The first word stands for a number that the codec does not know.
   if (value.kind === 'word') return value.words[variant + 1];
   if (value.kind === 'text') return `2.4.${number}`;
   return value.kind === 'number' && value.perUnit > 1 ? number + 0.5 : number;

@@ -47,7 +47,7 @@ t.test('a gateway on PostgreSQL', skip, async (t) => {
     const { result, logFaults } = await runOn(t, server, {});
     t.same(result.findings, [], textOf(result.findings));
     t.same(result.invalid, [], 'every webhook verifies');
-    t.same(logFaults, [], 'each name is in the log once, in order');
+    t.same(logFaults, [], 'each uplink is in the database’s log once, in order');
     t.same(result.errorLines, [], 'the gateway logged no complaint');
   });
 

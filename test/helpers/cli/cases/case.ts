@@ -17,6 +17,7 @@ export interface CommandCase {
   readonly refused?: string;
   /** The arguments of the call without a gateway; by default those of `shows`, for commands with --gateway. */
   readonly withoutGateway?: string;
+  /** What the calls read from their standard input. */
   readonly stdin?: string;
   /** Runs before the call for people, and again before the call with --json. */
   readonly before?: (site: CommandSite) => Promise<void> | void;

@@ -1,5 +1,7 @@
-// Calls of the commands about locks and phones. The locks …E1:D5 and …E1:D6 come from `device add`, …E1:E1 from `device
-// import`; …E1:FF is no lock.
+// Calls of the commands about locks and phones, whose output the contract test compares with snapshots: `shows` has the
+// arguments of the call for people, `json` those with --json, `wrong` a mistake and its error, `refused` a call that
+// the gateway refuses. The locks …E1:D5 and …E1:D6 come from `device add`, …E1:E1 from `device import`; …E1:FF is no
+// lock.
 import { type CommandCase, LOCK, NOT_A_MAC, NOT_A_NUMBER } from './case.js';
 
 export const DEVICES: readonly CommandCase[] = [

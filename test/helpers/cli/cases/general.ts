@@ -1,4 +1,7 @@
-// Calls of the commands about the gateway itself, merchants, users, notices and backups.
+// Calls of the commands about the gateway itself, merchants, users, notices and backups. They are made in this order,
+// on one gateway: `shows` has the arguments of the call for people, `json` those with --json, `wrong` a mistake and its
+// error, `refused` a call that the gateway refuses, `negative` one with a negative answer. `varies` replaces parts of
+// the output that differ from run to run.
 import { type CommandCase, LOCK, NOT_A_MAC } from './case.js';
 
 /** The state of the sending of notices, in text and in JSON. */

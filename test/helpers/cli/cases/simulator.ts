@@ -1,4 +1,7 @@
-// Calls of the commands about traces and simulated locks.
+// Calls of the commands about traces and simulated locks, whose output the contract test compares with snapshots:
+// `shows` has the arguments of the call for people, `json` those with --json, `wrong` a mistake and its error,
+// `negative` a call with a negative answer. The site's folder has the traces fine.jsonl, without findings, and
+// broken.jsonl, with findings.
 import { type CommandCase, interruptAfter, LOCK, NOT_A_MAC, PRICE } from './case.js';
 
 export const SIMULATOR: readonly CommandCase[] = [

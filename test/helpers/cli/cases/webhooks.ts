@@ -1,5 +1,8 @@
-// Calls of the commands about webhook URLs and deliveries. The site has URL 1, at which its receiver answers; `webhook
-// add` adds the URLs 2 and 3, at which nothing listens.
+// Calls of the commands about webhook URLs and deliveries, whose output the contract test compares with snapshots:
+// `shows` has the arguments of the call for people, `json` those with --json, `wrong` a mistake and its error,
+// `refused` a call that the gateway refuses (exit code 3), `negative` one with exit code 1. `varies` replaces parts of
+// the output that differ in each run, and `remembers` takes a value from it for later calls (`{event}`). The site has
+// URL 1, at which its receiver answers; `webhook add` adds the URLs 2 and 3, at which nothing listens.
 import { type CommandCase, interruptAfter, LOCK, NOT_A_MAC, NOT_A_NUMBER } from './case.js';
 
 export const WEBHOOKS: readonly CommandCase[] = [

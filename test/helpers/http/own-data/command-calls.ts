@@ -1,4 +1,8 @@
-/** Calls to the operations on commands. */
+/**
+ * Calls to the operations on commands. The test makes each call with the key of the merchant that it is about
+ * (`status`) and with another merchant's key (`statusForOthers`), and the calls of `otherStatuses` to get the other
+ * documented statuses.
+ */
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { testMac } from '../../gateway/test-gateway.js';
 import type { MerchantCall } from '../merchant-call.js';

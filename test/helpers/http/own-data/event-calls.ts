@@ -1,4 +1,8 @@
-/** Calls to the operation that reads a merchant's events. */
+/**
+ * Calls to the operation that reads a merchant's events. The test makes the call with the merchant's own key (`status`)
+ * and with another merchant's, which gets that merchant's own events (`statusForOthers`), and the calls of
+ * `otherStatuses` to get the other documented statuses.
+ */
 import { encodeCursor } from '../../../../gateway/http/merchant/own-data/cursor.js';
 import type { CallTable } from './call-table.js';
 import { SITE_SWEPT_MS } from './site.js';

@@ -1,4 +1,8 @@
-/** Calls to the operations on invitations of users of the dashboard. */
+/**
+ * Calls to the operations on invitations of users of the dashboard. The test makes each call with the key of the
+ * merchant that it is about (`status`) and with another merchant's key (`statusForOthers`), and the calls of
+ * `otherStatuses` to get the other documented statuses.
+ */
 import type { CallTable } from './call-table.js';
 
 export const INVITATION_CALLS: CallTable = {
@@ -15,6 +19,7 @@ export const INVITATION_CALLS: CallTable = {
     createsNew: true,
     otherStatuses: {
       400: () => ['/v1/invitations', { body: { dashboard: 'admin' } }],
+      // The merchant has a user “ada”, and names are compared without case.
       409: () => ['/v1/invitations', { body: { dashboard: 'owner', username: 'ADA' } }],
       413: () => ['/v1/invitations', { body: { dashboard: 'owner', username: 'x'.repeat(1_024) } }],
       415: () => ['/v1/invitations', { body: '{}', headers: { 'content-type': 'text/csv' } }],

@@ -1,4 +1,8 @@
-/** Calls to the operations on locks. */
+/**
+ * Calls to the operations on locks. The test makes each call with the key of the merchant that it is about (`status`)
+ * and with another merchant's key (`statusForOthers`: 404, or a list without the lock), and the calls of
+ * `otherStatuses` to get the other documented statuses.
+ */
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { testMac } from '../../gateway/test-gateway.js';
 import type { CallTable } from './call-table.js';

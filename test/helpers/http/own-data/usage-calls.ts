@@ -1,4 +1,8 @@
-/** Calls to the operations on usage and statements. */
+/**
+ * Calls to the operations on usage and statements. The test makes each call with the key of the merchant that it is
+ * about (`status`) and with another merchant's key, which gets that merchant's own data (`statusForOthers`), and the
+ * calls of `otherStatuses` to get the other documented statuses.
+ */
 import type { CallTable } from './call-table.js';
 import { SITE_CLOSED_MONTH } from './site.js';
 

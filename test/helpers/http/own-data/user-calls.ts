@@ -14,6 +14,11 @@ const TOO_LONG = 'x'.repeat(9_000);
 /** A media type that the operations refuse. */
 const CSV = { 'content-type': 'text/csv' };
 
+/**
+ * `status` is the answer to the merchant that the call is about, `statusForOthers` that to another merchant with the
+ * same call. 400: a wrong query or body; 404: no such user; 409: a taken name, or the last owner; 413: too long; 415:
+ * no JSON.
+ */
 export const USER_CALLS: CallTable = {
   'GET /v1/users': {
     call: () => ['/v1/users?limit=1'],

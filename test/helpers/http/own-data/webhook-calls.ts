@@ -14,6 +14,11 @@ const recover = (id: number, body: unknown, headers: MerchantCall['headers'] = {
 /** The body that requests them. */
 const SINCE = { since: '2026-11-20T00:00:00Z' };
 
+/**
+ * For each operation a call of the data's own merchant and its status, the status of the same call by another merchant,
+ * and calls of the own merchant that get each other status: 400 a wrong query or body, 404 no such URL or event, 409 a
+ * disabled URL, 413 a too long body, 415 a body that is no JSON.
+ */
 export const WEBHOOK_CALLS: CallTable = {
   'GET /v1/webhooks': {
     call: () => ['/v1/webhooks?limit=1'],

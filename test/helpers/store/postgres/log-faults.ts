@@ -6,7 +6,8 @@ import type { PostgresServer } from './server.js';
 
 /**
  * The uplinks that were stored twice, and those with a smaller sequence number than the lock's uplink stored before
- * them in the same boot. Empty if there are none.
+ * them in the same boot. Events that no lock sent are in the same table with the credential 0, and are left out. Empty
+ * if there are none.
  */
 export async function readLogFaults(server: PostgresServer, database: string): Promise<string[]> {
   const twice = await server.query(
