@@ -48,7 +48,10 @@ export function pingCodecText({ fields, fieldsInTypeOrder }) {
 /** The expression for a field's value in the protobuf message. */
 const wireName = (field) => `message.${camelCase(field.wire.name)}`;
 
-/** The expression for our value, given the expression for the wire's value. */
+/**
+ * The expression for our value, given the expression for the wire's value. The first of a field's words stands for an
+ * unknown number; `perUnit` is how many of the wire's units make one of ours.
+ */
 function fromWire(field, wire) {
   const { value } = field;
   if (value.kind === 'reason') return `reasonFromNumber(${wire})`;
@@ -107,7 +110,10 @@ function positionExpression(type, carried) {
   return `${needed.map((field) => isPresent(wireName(field))).join(' && ')} ? ${positionObject} : null`;
 }
 
-/** The expression for the wire's value, given the expression for our value. An error that it throws has the label. */
+/**
+ * The expression for the wire's value, given the expression for our value. An error that it throws has the label.
+ * `turn` is a full turn of an angle, in our unit; 0xffffffff is the greatest uint32.
+ */
 function toWire(field, ours) {
   const { label, value } = field;
   if (value.kind === 'reason') return `toReasonNumber(${ours})`;

@@ -55,7 +55,7 @@ export function pingLineText({ fields, fieldsInTypeOrder }) {
   );
 }
 
-/** The call that reads the field's value. */
+/** The call that reads the field's value. The fallback of a word is only a placeholder: the line is not canonical. */
 function readCall({ json, value }) {
   if (value.kind === 'word') return `line.word(${constantCase(json)}_WORDS) ?? ${quoted(value.words[0])}`;
   return `line.${value.kind}()`;

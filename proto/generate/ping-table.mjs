@@ -23,6 +23,9 @@ export const PING_TYPES = [
 /**
  * The fields: rows of the table, each with its key in the table as `property`. `fields` are in the table's order,
  * `fieldsInTypeOrder` in the order of our types, which differs in that the members of `position` are together.
+ *
+ * A field's `presence`: `always` has a value; `nullable` is null without one; `optional` is left out without one;
+ * `position` is a member of the ping's position.
  */
 export async function loadFields() {
   const { outputText } = ts.transpileModule(readFileSync(tableFile, 'utf8'), {

@@ -5,8 +5,8 @@
  * next. Lines in any other spelling are left to the slow path in reader.ts. This file reports no errors, and reads the
  * same as the slow path.
  *
- * This file reads the line and the envelope of the uplink. Generated code reads the members of the ping itself
- * (gen/ping-line.ts).
+ * This file reads the line and the uplink's *envelope*, the members besides those of the ping. Generated code reads the
+ * members of the ping itself (gen/ping-line.ts).
  */
 import { readPingLine } from '../gen/ping-line.js';
 import type { DisconnectCause } from '../power/judge/event.js';

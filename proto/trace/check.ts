@@ -189,7 +189,7 @@ export class TraceCheck {
     const lock = this.#locks.get(mac) ?? this.#newLock(mac, atMs);
     const hasSeveralLives = source === 'lock' && lock.reflashMarksMs.length > 0;
     const life = hasSeveralLives ? lifeOf(lock.reflashMarksMs, uplink.timeMs, atMs) : FIRST_LIFE;
-    // Uplinks of phones are never compared with the lock's.
+    // Whether the uplink came before. Uplinks of phones are never compared with the lock's.
     const novelty = lock.seen.note(source, credential, life, uplink, line);
     if (source === 'lock' && uplink.body.kind === 'cellular') lock.firmwareVersion = uplink.body.firmwareVersion;
     this.#recent[this.#recentIndex] = event;

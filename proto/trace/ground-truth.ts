@@ -43,7 +43,7 @@ const MODES = ['MID', 'HIGH'] as const;
 
 type ReadMember = (reader: JsonReader, value: unknown) => TruthChange;
 
-/** How to read each member, by its name. */
+/** How to read each member, by its name. The empty text says that the member is in the line itself. */
 const MEMBERS: Readonly<Record<string, ReadMember>> = {
   boot: () => ({ type: 'boot' }),
   moving: (reader, value) => ({ type: 'motion', moving: reader.flag(value, '', 'moving') }),
@@ -68,6 +68,7 @@ export function readGroundTruth({ atMs, members }: TraceWorld): Result<GroundTru
   const reader = new JsonReader();
   const changes: TruthChange[] = [];
   for (const [member, value] of Object.entries(members)) {
+    // Own members only: a line may have a member `constructor`.
     if (Object.hasOwn(MEMBERS, member)) changes.push((MEMBERS[member] as ReadMember)(reader, value));
   }
   const fix = members.fix === undefined ? null : readFix(reader, reader.object(members.fix, '', 'fix'));

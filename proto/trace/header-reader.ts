@@ -30,7 +30,10 @@ const LOCK_MEMBERS = new Set([
   'commands',
 ]);
 
-/** Reads the header. Must not be used if `reader` has an error afterwards. */
+/**
+ * Reads the header. Must not be used if `reader` has an error afterwards. An empty text in a call of the reader says
+ * that the member is in the line itself.
+ */
 export function readHeader(reader: JsonReader, json: JsonObject, notes: TraceNotes): TraceHeader {
   if (json.trace !== TRACE_NAME) reader.expect(json.trace, '', 'trace', HEADER_EXPECTED);
   if (json.version !== TRACE_VERSION) reader.expect(json.version, '', 'version', `${TRACE_VERSION}`);

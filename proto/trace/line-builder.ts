@@ -16,6 +16,7 @@ export function linePart(text: string): LinePart {
 
 const NULL = linePart('null');
 
+/** The bytes of the first buffer. */
 const FIRST_CAPACITY = 64 * 1024;
 /** Space for the largest value but a text. */
 const VALUE_BYTES = 64;
@@ -31,7 +32,7 @@ const ONE_DAY = Days(1);
 /** Numbers with up to seven decimals are written by digits: those of a position, and of all other measurements. */
 const DECIMALS = 7;
 const DECIMALS_FACTOR = 10 ** DECIMALS;
-/** Below this, an integer has at most 15 digits, so that no two texts of so many digits are the same number. */
+/** Below this, an integer has at most 15 digits, and a double tells all numbers of so many digits apart. */
 const MAX_SCALED = 1e15;
 /** A smaller number is written with an exponent. */
 const MIN_DECIMAL = 1e-6;
@@ -88,6 +89,7 @@ export class LineBuilder {
   date(atMs: number): void {
     if (this.length + DATE_LENGTH > this.bytes.length) this.#grow(DATE_LENGTH);
     const { bytes, length: at } = this;
+    // The time of the day, ms; NaN before the first date.
     let ofDay = Math.floor(atMs) - this.#dayMs;
     if (!(ofDay >= 0 && ofDay < ONE_DAY)) ofDay = this.#startDay(atMs);
     for (let index = 0; index < DAY_LENGTH; index++) bytes[at + index] = this.#day[index] as number;

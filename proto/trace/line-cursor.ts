@@ -1,7 +1,8 @@
 /**
  * A cursor over the bytes of one trace line that reads values in the canonical spelling: exactly as writer.ts writes
  * them. It is for canonical-line.ts and the generated code for pings (gen/ping-line.ts). It reports no errors: at the
- * first other spelling `isCanonical` becomes false, and the values read from then on are meaningless.
+ * first other spelling `isCanonical` becomes false, and the values read from then on are meaningless. Behind the
+ * buffer a byte is undefined, and a calculation with it gives NaN, which no check below accepts.
  */
 import { parseCanonicalDate } from '../date.js';
 import { REASONS, type Reason } from '../wire/reasons.js';
@@ -30,6 +31,7 @@ export function bytePattern(text: string): BytePattern {
   const offsets: number[] = [];
   for (let offset = 0; offset + INT32_BYTES <= view.byteLength; offset += INT32_BYTES) offsets.push(offset);
   if (view.byteLength % INT32_BYTES !== 0) offsets.push(view.byteLength - INT32_BYTES);
+  // Little-endian, as `skip` reads the line.
   const int32s = offsets.map((offset) => view.getInt32(offset, true));
   return { length: view.byteLength, offsets: Int32Array.from(offsets), int32s: Int32Array.from(int32s) };
 }

@@ -58,7 +58,7 @@ class SequenceNumbers implements EnvelopeDefaults {
   }
 }
 
-/** See the head of this file. */
+/** See the head of this file. Each map drops its oldest key, which comes first, when it has too many. */
 export class TraceMemory {
   #power: PowerSettings;
   readonly #lockNumbers: SequenceNumbers;
@@ -82,6 +82,7 @@ export class TraceMemory {
 
   /** The same for the acknowledgement of `commandId`. If that is a set-power that succeeded, its settings apply. */
   ackDefaults(sender: Sender, atMs: number, commandId: unknown, result: unknown): EnvelopeDefaults {
+    // What `defaults` returns is always of this class.
     const defaults = this.defaults(sender, atMs) as SequenceNumbers;
     const change = this.changeOf(commandId);
     if (result === 'ok' && change !== undefined) defaults.power = applyChange(this.#power, change);

@@ -34,6 +34,7 @@ export const COMMAND_MEMBERS = {
   inLine: new Set(COMMAND_PARAMETERS),
   inHeader: new Set([...COMMAND_PARAMETERS, 'at']),
 } as const;
+/** The members that pings and acknowledgements have in common. */
 const ENVELOPE = ['boot', 'sequence', 'date', 'time_ms', 'power', 'kept', 'dropped', 'raw', 'credential'];
 const PING_MEMBERS = new Set(['ping_type', ...Object.values(PING_FIELDS).map(({ json }) => json), ...ENVELOPE]);
 const ACK_MEMBERS = new Set(['id', 'result', 'detail', 'high_window', ...ENVELOPE]);

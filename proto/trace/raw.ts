@@ -68,6 +68,7 @@ function compareWithJson(reader: JsonReader, uplink: Uplink, json: JsonObject, e
 
 /** The JSON's members after encoding and decoding, which rounds numbers; null if they can't be encoded. */
 function afterTransmission(reader: JsonReader, json: JsonObject, event: 'ping' | 'ack'): JsonObject | null {
+  // Members that the JSON leaves out are those of the bytes, so no default is used.
   const defaults = { boot: undefined, nextSequence: () => undefined, timeMs: undefined, power: PLACEHOLDER.power };
   const read = event === 'ping' ? readPingUplink : readAckUplink;
   const uplink = read(reader, json, event, defaults);
@@ -90,5 +91,6 @@ function withoutOtherTime(json: JsonObject, membersOfBytes: JsonObject): JsonObj
 function toJson(uplink: Uplink): JsonObject {
   const { body } = uplink;
   const json = body.kind === 'ack' ? ackUplinkToJson({ ...uplink, body }) : pingUplinkToJson({ ...uplink, body });
+  // Its type has no index signature, as an interface has none.
   return json as unknown as JsonObject;
 }

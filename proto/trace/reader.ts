@@ -109,6 +109,7 @@ export class TraceReader {
   #canonicalPing(bytes: Uint8Array, uplink: PingUplink): TraceEvent {
     const { atMs, credential } = this.#canonicalLine;
     const { mac, memory } = this.#canonicalLock(bytes);
+    // The line names no credential.
     if (credential === 0) {
       memory.noteUplink(FIRST_SENDER, uplink.boot, uplink.sequence);
       return { event: 'ping', atMs, mac, source: 'lock', uplink };
@@ -206,6 +207,7 @@ export class TraceReader {
     const credential = readCredential(reader, json.credential === undefined ? members.credential : json.credential);
     const sender = { source, credential: credential ?? FIRST_CREDENTIAL };
     const senderMembers = credential === undefined ? { source } : { source, credential };
+    // What `readRaw` returns is of the event's kind, or a placeholder that no caller uses; so the casts hold.
     const raw = json.raw ?? members.raw;
     if (typeof raw === 'string') this.#raw = Buffer.from(raw, 'base64');
     if (event === 'ping') {
@@ -226,6 +228,7 @@ export class TraceReader {
   }
 
   #lockOf(reader: JsonReader, text: unknown): KnownLock {
+    // Only texts are keys, so another value finds nothing.
     const knownLock = this.#locksBySpelling.get(text as string);
     if (knownLock !== undefined) return knownLock;
     const mac = parseMac(reader.text(text, '', 'mac'));

@@ -30,6 +30,7 @@ export class SeenCredentials {
   /** Notes the uplink of a line, and returns whether it came before. The same content is a repeat in any life. */
   note(source: Source, credential: number, life: number, uplink: Uplink, line: number): UplinkNovelty {
     const lives = this.#livesOf(source, credential);
+    // The caller's lives are from 1 to the number that the constructor got; a phone has only the first.
     const ofLife = lives[life - 1] as SeenUplinks;
     if (lives.length > 1 && lives.some((other) => other !== ofLife && other.has(uplink))) return 'repeat';
     return ofLife.note(uplink, line);

@@ -18,6 +18,7 @@ import {
   type Uplink,
 } from '../wire/ping.js';
 
+/** Both are in each header: by them a reader refuses other files and later formats. */
 export const TRACE_NAME = 'lockgate';
 export const TRACE_VERSION = 1;
 
@@ -33,7 +34,7 @@ export interface TraceLock {
   readonly highWindow: HighWindow | null;
   readonly lockState: LockState;
   readonly connected: boolean;
-  /** When the last period sequence started, ms since the epoch; null if unknown. */
+  /** When the last period sequence (the pings of one day's report) started, ms since the epoch; null if unknown. */
   readonly lastPeriodMs: number | null;
   /** When the lock was reflashed, ms since the epoch (uplink-life.ts); absent if it never was. */
   readonly reflashed?: readonly number[] | undefined;

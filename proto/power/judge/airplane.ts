@@ -7,7 +7,8 @@
  * series of received sequence numbers without a hole) has a *head close*: its first close-connection ping with airplane
  * on, if no earlier uplink of the span has airplane off. The spans with lower numbers determine whether a head close is
  * allowed, and a late uplink between two spans may change that in both directions. All later pings of a span are
- * decided for good, since nothing can come between them.
+ * decided for good, since nothing can come between them. A span's `hasTailClose` says whether such a ping follows its
+ * last uplink with airplane off: then the next span's head close is a further one.
  */
 import type { Belief, Run, Span } from './belief.js';
 import { finding, uplinkKey, type Verdict } from './event.js';

@@ -144,6 +144,7 @@ export function noteAskedWindow(belief: Belief, id: number, window: HighWindow, 
  */
 function forgetAskedWindows(belief: Belief, commandId: number): boolean {
   if (belief.askedWindows.length === 0) return false;
+  // −NEVER is before all times.
   const firstSentMs = belief.commands.find(({ id }) => id === commandId)?.firstSentMs ?? -NEVER;
   const before = belief.askedWindows.length;
   belief.askedWindows = belief.askedWindows.filter(({ id, sentMs }) => id !== commandId && sentMs >= firstSentMs);
@@ -152,7 +153,7 @@ function forgetAskedWindows(belief: Belief, commandId: number): boolean {
 
 /** Determines the effective state and, if it changed, since when it holds. Returns whether it changed. */
 function enterState(model: PowerModel, belief: Belief, atMs: number): boolean {
-  // The model's row for the state in force.
+  // The model's row for the state in force; `period` says whether a lock in that state sends daily pings.
   const row = stateRow(model, belief.power, belief.batteryPercent);
   if (row.state === belief.state) return false;
   if (row.period !== rowOfState(model, belief.state).period) {

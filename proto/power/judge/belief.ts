@@ -210,8 +210,9 @@ export type CloseSeen = 'none' | 'first' | 'own';
 
 /**
  * See the head of this file. Times are ms since the epoch, by the clock of the gateway or of the simulated run unless
- * stated otherwise. A *lapse* is a silence or an idle connection that breaks a rule (lapse.ts). A member such as
- * `powerFrom` is the key of the uplink from which the value (`power`) is.
+ * stated otherwise; {@link NEVER} and −{@link NEVER} are after and before all times. A *lapse* is a silence or an idle
+ * connection that breaks a rule (lapse.ts). A member such as `powerFrom` is the key of the uplink from which the value
+ * (`power`) is.
  */
 export interface Belief {
   readonly version: 1;
@@ -348,6 +349,7 @@ export interface InitialBelief {
   readonly commands?: readonly EarlierCommand[] | null | undefined;
 }
 
+/** Less than the key of every uplink. The boot of −1 also marks a period ping of which only the time is known. */
 const keyBeforeAll = (): MutableKey => ({ credential: -1, life: 0, boot: -1, sequence: -1 });
 const keyAfterAll = (): MutableKey => ({ credential: NEVER, life: NEVER, boot: NEVER, sequence: NEVER });
 
@@ -409,6 +411,7 @@ export function newBelief(model: PowerModel, mac: string, atMs: number, initial:
     lastPeriodFrom: keyBeforeAll(),
     periods: lastPeriodMs === null ? [] : [{ ...keyBeforeAll(), timeMs: lastPeriodMs, isReported: false }],
     commands: (initial.commands ?? []).map(sentBefore),
+    // `== null`: null or absent, so that earlier commands are not known.
     commandsSinceMs: initial.commands == null ? atMs : -NEVER,
     commandsAboveId: initial.commands == null ? NEVER : 0,
     airplaneSwitches: [],

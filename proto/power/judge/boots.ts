@@ -82,6 +82,7 @@ function bootBackKey({ credential, life, boot, backSequence }: Run): UplinkKey {
 /** The sentence of the finding. It names the highest boot that had been in use by then. */
 function bootBackMessage({ runs }: Belief, index: number, timeMs: number, bootBackOver: number): string {
   const run = runs[index] as Run;
+  // There is one, or there would be no finding.
   const higher = runs.findLast((each) => isSameLife(each, run) && timeMs - each.earliestMs > bootBackOver) as Run;
   const before = describeSpan(timeMs - higher.earliestMs);
   return (

@@ -28,6 +28,7 @@ export function noteSentCommand(
   atMs: number,
   expiresMs: number = NEVER,
 ): void {
+  // The number of the lock's connection; −1 for none.
   const connection = belief.isConnected ? belief.connections : -1;
   const sent = newSentCommand(id, command, atMs, expiresMs, connection);
   const index = belief.commands.findIndex((each) => each.id === id);

@@ -29,6 +29,7 @@ export function judgeAnySource(mac: string, event: UplinkEvent, verdict: Verdict
   const wrongSource = wrongSourceMessage(body, source);
   if (wrongSource !== null) addFinding(verdict, mac, event, 'wrong-source', wrongSource);
   if (body.kind !== 'ack' && !isKnownReason(body.reason)) {
+    // The decoder gives such a name to a number that is not in the table.
     const number = body.reason.replace('REASON_UNRECOGNIZED_', '');
     addFinding(verdict, mac, event, 'unknown-reason', `The reason ${number} is not in the table.`);
   }

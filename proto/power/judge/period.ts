@@ -96,7 +96,7 @@ function judgeSequences(model: PowerModel, belief: Belief, atMs: number, verdict
   }
 }
 
-/** Whether this is the initial sequence, which was known before the first event and has no uplink. */
+/** Whether this is the initial sequence, which was known before the first event and has no uplink: its boot is −1. */
 function isInitialPing(ping: PeriodPing): boolean {
   return ping.boot < 0;
 }

@@ -31,6 +31,7 @@ export function presence(model: PowerModel, belief: Belief, nowMs: number): Pres
   if (belief.firstConnectionMs === null && belief.uplinks === 0) return { presence: 'never-seen' };
   if (belief.state === 'AIRPLANE') return { presence: 'airplane' };
   if (belief.state === 'LOW_BATTERY') return { presence: 'low-battery' };
+  // Each is a lapse by one of the three rules about silence, so the cast below holds.
   const lapses = silenceLapses(model, belief);
   const late = lapses.filter((lapse) => nowMs > lapse.dueMs).sort((a, b) => a.dueMs - b.dueMs)[0];
   if (late !== undefined) return { presence: 'late', sinceMs: late.dueMs, rule: late.rule as LateRule };

@@ -45,6 +45,7 @@ export function singleSpan(model: PowerModel, uplink: Uplink): Span {
     headClose: isAirplaneClose ? uplink.sequence : -1,
     isHeadReported: false,
     hasTailClose: isAirplaneClose,
+    // These count only if there is a hole below; `noticeHole` sets them then.
     holeSinceMs: 0,
     holeSinceUplinks: 0,
     isHoleOverdue: false,

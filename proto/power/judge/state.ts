@@ -16,6 +16,7 @@ export function stateRow(model: PowerModel, power: PowerSettings, batteryPercent
   for (const row of rows) {
     if (applies(row.when, power, batteryPercent)) return row;
   }
+  // A model has at least one row, and its last two are for the two modes, so this is only for the type.
   return rows[rows.length - 1] as StateRow;
 }
 

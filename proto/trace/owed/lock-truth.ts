@@ -50,7 +50,8 @@ export class LockTruth {
     this.power = power;
     this.lockState = lockState;
     this.#highWindow = highWindow ?? model.highWindow;
-    this.row = stateRow(model, power, null);
+    const unknownBattery = null;
+    this.row = stateRow(model, power, unknownBattery);
   }
 
   /** Applies a change that a `world` event records. */
@@ -145,7 +146,9 @@ export class LockTruth {
     if (connectionKept === 'always') return this.rowSinceMs;
     const { isInside, changesIn, closedFor } = windowPhase(this.#highWindow, atMs);
     if (!isInside) return null;
+    // A window that never closes.
     if (closedFor === 0) return this.rowSinceMs;
+    // It closes `changesIn` from now and opens again `closedFor` later, a day after it opened last.
     const windowOpenedMs = atMs + changesIn + closedFor - Days(1);
     return Math.max(this.rowSinceMs, windowOpenedMs);
   }

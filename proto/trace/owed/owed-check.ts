@@ -125,6 +125,7 @@ export class OwedCheck {
     this.#tick(event.atMs);
     if (event.event === 'gateway') this.#listeningSinceMs = event.state === 'start' ? event.atMs : null;
     if (event.event === 'world' || event.event === 'tick' || event.event === 'gateway') return;
+    // A command has no source: it is to the lock.
     if ('source' in event && event.source !== 'lock') return;
     const lock = this.#lockOf(event.mac);
     const { duties } = lock;

@@ -11,7 +11,10 @@ import type { WrongPlace } from './whereabouts.js';
 /** How much of a `world` event's members a sentence shows. */
 const MAX_SHOWN_CHARACTERS = 80;
 
-/** What happened, by the trigger of the missing uplink. Three triggers never have a missing uplink. */
+/**
+ * What happened, by the trigger of the missing uplink. Three triggers never have a missing uplink, since no `world`
+ * event causes them: the pings of a kept connection and the two that commands ask for.
+ */
 const WHY = {
   theft: 'the lock moved while it was locked',
   ride: 'the lock moved while it was unlocked',

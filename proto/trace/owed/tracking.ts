@@ -148,6 +148,7 @@ export class Tracking {
 /** The run of cellular or of GPS pings. A GPS ping counts as missing only if several in a row are. */
 function planOf({ timings, triggers }: PowerModel, trigger: TrackedTrigger, kind: 'cellular' | 'gps'): RunPlan {
   const triggerRow = triggers.find((each) => each.trigger === trigger);
+  // A model without the trigger has no reason for it, and then no ping is due.
   const reason = (kind === 'gps' ? triggerRow?.gpsReason : triggerRow?.cellularReason) ?? '';
   const gpsEvery = trigger === 'theft' ? timings.theftGpsEvery : timings.rideGpsEvery;
   const every: Milliseconds = kind === 'gps' ? MISSED_GPS_PINGS * gpsEvery : timings.refreshEvery + SLACK;

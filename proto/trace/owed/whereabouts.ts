@@ -47,6 +47,7 @@ export class Whereabouts {
   fix(atMs: number, position: TrueFix['position'], cause: WorldCause): void {
     const leftMs = this.#isMoving ? atMs : Number.POSITIVE_INFINITY;
     this.#fixes.push({ atMs, position, cause, leftMs });
+    // Half of them at once, so that the list is seldom copied.
     if (this.#fixes.length > MAX_FIXES) this.#fixes = this.#fixes.slice(MAX_FIXES / 2);
   }
 
