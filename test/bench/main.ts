@@ -58,6 +58,8 @@ const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<BenchR
 /** Rows that can profile their gateway, to show where the time of a ping goes. */
 const PROFILED_ROWS = ['ingest', 'urls', 'ack', 'retention', 'reads', 'neighbour'];
 
+/** The width of the table, in columns. */
+const TABLE_WIDTH = 80;
 const EXIT_INTERRUPTED = 130;
 const EXIT_BROKEN = 4;
 const EXIT_WRONG_FLAGS = 2;
@@ -77,6 +79,7 @@ async function measureAll({ names, output, quick, flood }: Flags, profiles: stri
     const startedAt = performance.now();
     console.error(`${index + 1} of ${names.length}: ${name} …`);
     try {
+      // Defined, since `readFlags` takes only names of rows.
       const row = (await BENCHES[name]?.({ quick, profiles, flood })) as BenchRow;
       rows.push(row);
       if (output === 'table') console.log(rowLines(row).join('\n'));
@@ -110,7 +113,7 @@ async function main(args: readonly string[]): Promise<void> {
   if (output === 'json')
     console.log(JSON.stringify({ ...environment, quick, seconds, rows: rows.map(rowJson), broken }));
   else if (output === 'markdown') console.log([machineLine(environment), '', ...markdownLines(rows)].join('\n'));
-  else console.log([...wrapWords(machineLine(environment), 80), closing].join('\n'));
+  else console.log([...wrapWords(machineLine(environment), TABLE_WIDTH), closing].join('\n'));
   if (output !== 'table') console.error(closing);
   console.error(`${seconds} s in all${quick ? ', in a quick run whose figures are rough' : ''}.`);
   if (profiles !== null) for (const line of profileLines(profiles, readdirSync(profiles))) console.error(line);

@@ -30,6 +30,7 @@ export const elapsedSeconds: Stopwatch = () => performance.now() / 1000;
 /** CPU time of this process on all cores, including the threads of the garbage collector. */
 export const cpuSeconds: Stopwatch = () => {
   const { user, system } = process.cpuUsage();
+  // Node gives µs.
   return (user + system) / 1e6;
 };
 

@@ -22,6 +22,7 @@ const IDLE_FUNCTIONS = new Set(['(idle)', '(root)']);
 export function ownShares({ nodes, samples, timeDeltas }: CpuProfile): [name: string, share: number][] {
   const names = new Map(
     nodes.map(({ id, callFrame: { functionName, url, lineNumber } }) => {
+      // V8 counts lines from 0.
       const position = url === '' ? '' : ` ${path.basename(url)}:${lineNumber + 1}`;
       return [id, `${functionName || '(anonymous)'}${position}`] as const;
     }),

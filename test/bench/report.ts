@@ -20,6 +20,7 @@ const FLOOR_WIDTH = 10;
 /** A number with three significant digits. */
 export function shortNumber(value: number): string {
   const size = Math.abs(value);
+  // From these limits on, rounding gives the next unit.
   if (size >= 999_500) return `${(value / 1e6).toPrecision(3)}M`;
   if (size >= 9_995) return `${(value / 1e3).toPrecision(3)}k`;
   if (size >= 100) return Math.round(value).toLocaleString('en');
@@ -36,6 +37,7 @@ function valueText({ value, measure, unit }: Comparison): string {
   if (value === null) return '–';
   if (measure === 'ratio') return `${value.toFixed(2)} ×`;
   const sign = measure === 'difference' && value >= 0 ? '+' : '';
+  // A longer unit does not fit into the column.
   return unit.length > 3 ? shortNumber(value) : `${sign}${shortNumber(value)} ${unit}`;
 }
 

@@ -160,10 +160,12 @@ export async function startServe(
   const locationFlags = ['--data', data, '--mqtt-port', '0', '--http-port', '0', '--operator-port', '0'];
   // No budgets, since the few locks of a bench send more than real ones may.
   const unlimited = ['--lock-uplinks-per-second', '0', '--lock-uplinks-per-day', '0'];
+  // The receivers are on this machine, which webhooks may not call by default.
   const serve = [LOCKGATE, 'serve', ...locationFlags, '--allow-webhook-range', '127.0.0.0/8', ...unlimited, ...args];
   const program = new Program(resources, process.execPath, [...profileFlags, ...nodeArgs, ...serve], environment);
   const port = Number(/:(\d+)$/.exec(await program.waitForLine(/mqtt:/))?.[1]);
   const httpPort = Number(/:(\d+)$/.exec(await program.waitForLine(/merchants +http:/))?.[1]);
+  // The last line that `serve` prints when it starts.
   await program.waitForLine(/Next:/);
   return { program, port, httpPort };
 }

@@ -15,6 +15,7 @@ import { tempFolder } from '../helpers/store/temp-folder.js';
 
 /** A rental, written with openapi-fetch and the generated types. */
 function rentalProgram(types: string): string {
+  // The package has its CommonJS file beside its module.
   return `
     import createClient from ${JSON.stringify(clientPath('openapi-fetch').replace('.cjs', '.mjs'))};
     import type { paths } from ${JSON.stringify(types)};

@@ -131,6 +131,7 @@ t.test('without a gateway, commands say what is wrong and what to do', async (t)
     code: 3,
     stderr: /no operator token.*lockgate serve/,
   });
+  // Nothing listens there.
   const elsewhere = ['--gateway', 'http://127.0.0.1:9', '--token', 'x'];
   t.match(await lockgate(['tail', ...elsewhere]), {
     code: 3,
@@ -190,10 +191,12 @@ t.test('control characters that a lock sent are removed from output', async (t) 
     client_id: 'a\u001b[2J\nb',
     address: '127.0.0.1',
   });
+  // Blanks in place of the MAC, which has 17 characters.
   t.equal(line, `06:00:00 ${' '.repeat(17)} no    connect refused: no such lock (a\ufffd[2J\ufffdb, 127.0.0.1)`);
   const ping = { ping_type: 'gps', reason: 'REASON_THEFT', lock_state: 'locked', battery_percent: 9 };
   const at = '2026-11-20T06:00:00.000Z';
   const mac = 'A4:C1:38:F0:E1:D2';
+  // On terminals of 60 and of 50 columns.
   t.equal(
     eventLine({ at, mac, event: 'ping', ping }, 60),
     '06:00:00 A4:C1:38:F0:E1:D2 ping  gps REASON_THEFT locked 9%',
@@ -221,6 +224,7 @@ t.test('tail shows events as they happen', async (t) => {
     '--token',
     gateway.operatorToken,
   ];
+  // The gateway has one more listener once tail is connected.
   const listening = gateway.events.listenerCount('connected');
   const child = spawn(process.execPath, [MAIN, ...args], { env: { PATH: process.env.PATH } });
   t.teardown(() => child.kill('SIGKILL'));
@@ -233,5 +237,5 @@ t.test('tail shows events as they happen', async (t) => {
   t.match(JSON.parse(String(chunk).split('\n')[0] ?? ''), { event: 'connect', mac: 'A4:C1:38:00:00:01' });
   const ended = new Promise((resolve) => child.on('close', resolve));
   child.kill('SIGINT');
-  t.equal(await ended, 130);
+  t.equal(await ended, 130, 'the exit code of Ctrl-C');
 });

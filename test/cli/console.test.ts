@@ -61,6 +61,7 @@ t.test('a link is printed and opened; over SSH it is only printed, with the comm
     runCommand(['console', ...args], { environment: { ...desktop, ...others } });
   const overSsh = await run([], { SSH_CONNECTION: '198.51.100.7 50122 192.0.2.4 22' });
   t.match(overSsh.stdout, new RegExp(`ssh -N -L ${gateway.operatorPort}:127.0.0.1:${gateway.operatorPort} `));
+  // A link ends in a token: 32 random bytes in base64url.
   t.match(overSsh.stdout, /#lgl_[\w-]{43}\n$/);
   const { stdout: json } = await run(['--json']);
   const { link, role, tunnel } = JSON.parse(json) as Record<string, string | null>;

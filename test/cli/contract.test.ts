@@ -22,6 +22,8 @@ import {
 } from '../helpers/cli/command-snapshot.js';
 
 const COLUMNS = 80;
+/** The exit codes of a command that `during` may end: it ended by itself, or by Ctrl-C. */
+const ENDED_CODES = [0, 130];
 /** An address where nothing listens. */
 const NOWHERE = { LOCKGATE_GATEWAY: 'http://127.0.0.1:9', LOCKGATE_TOKEN: 'none', LOCKGATE_DATA: 'nowhere' };
 
@@ -109,19 +111,20 @@ class Calls {
       return;
     }
     await this.#case.before?.(this.#site);
-    const code = during === undefined ? 0 : [0, 130];
+    const code = during === undefined ? 0 : ENDED_CODES;
     const { stdout } = await this.#call(`${command} ${shows}`, code, `on ${COLUMNS} columns`, { stdin, during });
     this.#test.same(tooWideLines(stdout), [], `${command}: tables fit`);
   }
 
   /** Checks the JSON in a pipe, and remembers values of it that later command lines need. */
   async checkJson(): Promise<void> {
+    // `json` is null for a command without --json; undefined if the words of `shows` serve.
     const { command, shows, json, stdin, during } = this.#case;
     this.#test.equal(json !== null, flagsOf(command).includes('--json'), `${command}: --json`);
     const typed = json ?? (typeof shows === 'string' ? shows : null);
     if (json === null || typed === null) return;
     await this.#case.before?.(this.#site);
-    const code = during === undefined ? 0 : [0, 130];
+    const code = during === undefined ? 0 : ENDED_CODES;
     const result = await this.#call(`${command} ${typed} --json`, code, 'in a pipe', {
       stdin,
       during,
@@ -169,11 +172,13 @@ class Calls {
       environment,
       ...(during !== undefined && { whileRunning: async (running) => await during(running, this.#site) }),
       ...ownEnvironment,
+      // A member that is undefined counts as left out, which the type does not allow.
     } as CommandEnvironment);
     // A listener of this call that is still connected would be taken for that of the next call.
     if (during !== undefined) await this.#site.waitForNoListener();
     const codes = [code].flat();
     this.#test.ok(codes.includes(result.code), `lockgate ${typed} => ${codes.join(' or ')}: ${result.stderr}`);
+    // Parts of the output that vary from run to run, and what the snapshot has in their place.
     const { varies = [] } = this.#case;
     const normalise = (text: string): string =>
       varies.reduce(

@@ -51,6 +51,8 @@ const FLIPS = { closed: 60, backup: 10, writeAheadLog: 30, killed: 40 };
  * tells the frames of this log from those of an older one.
  */
 const WAL = { headerBytes: 32, frameHeaderBytes: 24, frameSaltOffset: 8, frameSaltBytes: 8 };
+/** The salt and the checksum of a frame's header fill its rest. */
+const FRAME_SALT_AND_SUM = [WAL.frameSaltOffset, WAL.frameHeaderBytes] as const;
 const PAGE_BYTES = 4096;
 /** The number of commits that a killed store's write-ahead log has. */
 const COMMITS = { manyFlips: 12, few: 4 };
@@ -83,7 +85,7 @@ t.test('a store with rows in every table is sound, and a check does not change i
   const bytes = readFileSync(file);
   const { checks, damage, schema } = await checkDatabase(file);
   t.same(damage, []);
-  t.equal(schema, STEPS.at(-1));
+  t.equal(schema, STEPS.at(-1), 'the schema has the name of the last migration');
   for (const name of ['blocks', 'pages', 'foreign keys', 'schema', 'rows', 'log', 'outbox', 'usage', 'kept'])
     t.ok((checks.find((check) => check.name === name)?.count ?? 0) > 0, `the check covers ${name}`);
   t.ok(readFileSync(file).equals(bytes));
@@ -141,6 +143,7 @@ t.test('a flipped bit that makes an empty blob of a 0 is found in each uplink an
   rmSync(`${file}.sums`);
   const damageAfter = async (change: string): Promise<readonly string[]> => {
     const db = new SqliteDatabase(file);
+    // Else SQLite does not let its own tables be changed.
     db.unsafeMode();
     db.pragma('writable_schema = ON');
     db.exec(change);
@@ -150,6 +153,7 @@ t.test('a flipped bit that makes an empty blob of a 0 is found in each uplink an
   // Both are packed as 0, so that the checksum is the same.
   t.same(await damageAfter(`UPDATE uplink SET buffered = x'' WHERE id = 2`), ['rows uplink 2']);
   t.same(await damageAfter(`UPDATE uplink SET buffered = 0 WHERE id = 2`), []);
+  // “index” with one bit flipped.
   t.same(
     await damageAfter(`UPDATE sqlite_master SET type = 'indmx' WHERE name = 'sqlite_autoindex_sim_1'`),
     ['schema null null'],
@@ -159,15 +163,16 @@ t.test('a flipped bit that makes an empty blob of a 0 is found in each uplink an
 
 t.test('a write-ahead log that a crash truncated is not damage', async (t) => {
   const { folder } = await stockedStore(t);
-  const { file, commitEnds } = await killedStore(t, folder, STOCK.locks, 4);
+  const { file, commitEnds } = await killedStore(t, folder, STOCK.locks, COMMITS.few);
   const wal = readFileSync(`${file}-wal`);
   const [last = 0, before = 0] = [commitEnds.at(-1), commitEnds.at(-2)];
   // The end is zeros; a part of the last commit was not written; the last commit has salt and sum of an older log. The
   // last two of the list are a log cut within its last commit, and one of zeros.
   const truncated = Buffer.concat([wal.subarray(0, last), Buffer.alloc(wal.length - last)]);
   const torn = Buffer.concat([wal.subarray(0, before + 100), Buffer.alloc(500), wal.subarray(before + 600, last)]);
-  const older = Buffer.concat([wal.subarray(0, before), Buffer.from(wal.subarray(before)).fill(7, 8, 24)]);
-  for (const each of [truncated, torn, older, wal.subarray(0, before + 50), Buffer.alloc(32)]) {
+  const lastCommit = Buffer.from(wal.subarray(before));
+  const older = Buffer.concat([wal.subarray(0, before), lastCommit.fill(7, ...FRAME_SALT_AND_SUM)]);
+  for (const each of [truncated, torn, older, wal.subarray(0, before + 50), Buffer.alloc(WAL.headerBytes)]) {
     writeFileSync(`${file}-wal`, each);
     rmSync(`${file}-shm`, { force: true });
     t.same((await checkDatabase(file)).damage, []);
@@ -176,7 +181,7 @@ t.test('a write-ahead log that a crash truncated is not damage', async (t) => {
 
 t.test('a flipped bit in the salt of the last frame before the last commit is damage', async (t) => {
   const { folder } = await stockedStore(t);
-  const { file, commitEnds } = await killedStore(t, folder, STOCK.locks, 4);
+  const { file, commitEnds } = await killedStore(t, folder, STOCK.locks, COMMITS.few);
   const wal = readFileSync(`${file}-wal`);
   const lastFrameOffset = (commitEnds.at(-2) as number) - (WAL.frameHeaderBytes + PAGE_BYTES);
   const saltOffset = lastFrameOffset + WAL.frameSaltOffset;
@@ -197,6 +202,7 @@ t.test('a set bit in unused bytes is damage, except at their edge, where a page 
   const [from, to] = unusedStretch(bytes);
   const damageWith = async (offset: number): Promise<string[]> => {
     const changed = Buffer.from(bytes);
+    // One bit is set, as a flip would.
     changed.writeUInt8(8, offset);
     writeFileSync(file, changed);
     return (await checkDatabase(file)).damage.map(({ check }) => check);
@@ -212,6 +218,7 @@ function unusedStretch(bytes: Buffer): [from: number, to: number] {
     const headerBytes = { 10: 8, 13: 8 }[bytes.readUInt8(page)];
     if (headerBytes === undefined) continue;
     // The header has the number of cells at 3, whose pointers of 2 bytes follow it, and the start of the cells at 5.
+    // One pointer more is left out: that of the last deleted cell may still be there.
     const [from, to] = [page + headerBytes + 2 * bytes.readUInt16BE(page + 3) + 2, page + bytes.readUInt16BE(page + 5)];
     if (to - from >= 200 && bytes.subarray(from, to).every((byte) => byte === 0)) return [from, to];
   }
@@ -331,6 +338,7 @@ t.test('db backup copies a folder to a file with mode 600, and does not overwrit
 });
 
 t.test('a disk without room is reported before anything is written', async (t) => {
+  // More bytes than any disk has.
   t.throws(() => requireRoom(tempFolder(t), 2 ** 60, 'a backup'), { code: 'no-room', message: /^a backup needs/ });
 });
 
@@ -396,6 +404,7 @@ async function olderStore(folder: string, step: string): Promise<void> {
   older.exec(`INSERT INTO merchant (id, name, created_at_ms) VALUES (1, 'Amber', 1);
     INSERT INTO device (id, mac, merchant_id, simulated, created_at_ms) VALUES (1, 'A4C138000001', 1, 0, 1);
     INSERT INTO device_state (device_id, state) VALUES (1, '{}')`);
+  // The values after the columns: each id and number is 1, the digest is any 8 bytes, and it came at 9 ms.
   const columns =
     'id, device_id, merchant_id, credential_id, boot, sequence, digest, kind, bytes, received_at_ms, buffered';
   older
@@ -423,6 +432,7 @@ for (const [index, step] of STEPS.slice(0, -1).entries()) {
     t.same((await checkDatabase(copy ?? '')).damage, []);
     t.same(await migrateFolder(folder), { from: STEPS.at(-1), steps: [], copy: null });
     const store = await openSqliteStore(folder);
+    // Of merchant 1, at most nine events.
     t.match(await store.readEvents(1, LOG_START, 9), [{ sequence: 1 }]);
     t.equal(await store.readDeviceState(1), '{}');
     await store.close();
@@ -451,6 +461,7 @@ t.test('db migrate reports its steps, and refuses a newer store and a store in u
   t.match(inUse.stderr, [/^lockgate: another gateway is running on this data folder/]);
   await store.close();
   const newer = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
+  // The name of a migration that this version does not know.
   newer.prepare('INSERT INTO kysely_migration (name, timestamp) VALUES (?, ?)').run('9999-later', '2030-01-01');
   newer.close();
   const refused = await db('migrate', '--data', folder);

@@ -8,6 +8,7 @@ import { runCommand } from '../helpers/cli/command-line.js';
 import { MERCHANT, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
+/** More than the gateway returns in two answers, each of at most 1000 locks. */
 const LOCKS = 2_300;
 
 const lockgate = async (gateway: Gateway, args: readonly string[], columns?: number) =>

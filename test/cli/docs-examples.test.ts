@@ -28,6 +28,7 @@ import { tempFolder } from '../helpers/store/temp-folder.js';
 
 t.setTimeout(120_000);
 
+/** Programs that the examples call and that this machine lacks. The type of `error` has no `code`. */
 const MISSING = ['bash', 'curl', 'jq', 'xxd', 'mosquitto_pub'].filter((name) => {
   return (spawnSync(name, ['--help']).error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT';
 });
@@ -54,6 +55,7 @@ async function setUpReader(test: Test): Promise<Reader> {
   writeFileSync(addressFile(data), `http://127.0.0.1:${gateway.operatorPort}\n`);
   const receiver = await testReceiver(test);
   writeFileSync(path.join(folder, 'locks.csv'), 'mac\nA4:C1:38:F0:E1:E1\nA4:C1:38:F0:E1:E2\n');
+  // Its example is only parsed, so the route may be empty.
   writeFileSync(path.join(folder, 'my-ride.gpx'), '');
   return { gateway, receiver, folder };
 }

@@ -78,7 +78,8 @@ t.test('a URL is behind after a minute of real time, however fast the run’s cl
 t.test('the locks of a closed merchant are not late, and are not counted', async (t) => {
   const { gateway, clock, lock, lockgate } = await setUp(t);
   const gone = waitForEvents(gateway, 'disconnected', 1);
-  await lock.client.endAsync(true);
+  const closesSocketAtOnce = true;
+  await lock.client.endAsync(closesSocketAtOnce);
   await gone;
   clock.advance(Days(3));
   const notices = async () => (await lockgate('notices --all')).stdout;
@@ -112,6 +113,7 @@ t.test('at 40 and 80 columns no word of status and webhook show is broken', asyn
 
 t.test('a long finding of device show is continued on the next line', async (t) => {
   const { clock, lock, lockgate } = await setUp(t);
+  // A ping from the future breaks a rule.
   await lock.send(testBytes(2, { timeMs: clock.now() + Days(2) }));
   const { stdout } = await lockgate(`device show ${MAC}`, 60);
   const findings = stdout

@@ -223,6 +223,7 @@ t.test('--world adds world events to the trace and does not change findings', as
 });
 
 t.test('trace check can read the header of the largest virtual run', async (t) => {
+  // As many locks as --locks allows; the text is the seed of their MACs.
   const macs = fleetMacs('many', 100_000);
   writeFileSync(
     pathOf('many.jsonl'),
@@ -373,6 +374,7 @@ t.test('a live run needs only secrets and an MQTT address, and ends after --days
   const interrupted = await runUntil(gateway, [...flags, '--days', '1'], (uplinks) => macsOf(uplinks).size === 3);
   t.equal(interrupted.code, 130, 'Ctrl-C came before the end of --days');
   t.match(JSON.parse(interrupted.stdout), { locks: 3, connections: 3, findings: null });
+  // About a second.
   const complete = await lockgate('sim', 'run', ...flags, '--days', '0.00001');
   t.match(complete, {
     code: 0,

@@ -188,9 +188,10 @@ t.test('a sample is scaled by part of the mix, with the standard error of strati
   const scaled = measureFleet({ ...fleet, sample: 100 });
   // 100 by share of the mix are 50, 33 and 17; the last part is raised to 30.
   t.same([complete.sampled, scaled.sampled], [300, 113]);
+  const ROUNDING = 1e-9;
   const isNear = (estimate: Estimate, exact: Estimate): boolean => {
     // Four standard errors: a deviation beyond that happens by chance once in 16,000 samples.
-    return Math.abs(estimate.value - exact.value) <= 4 * estimate.standardError + 1e-9;
+    return Math.abs(estimate.value - exact.value) <= 4 * estimate.standardError + ROUNDING;
   };
   for (const name of ['connections', 'messagesUp', 'bytesUp', 'bytesDown'] as const) {
     t.ok(isNear(scaled.total[name], complete.total[name]), `${name} ${JSON.stringify(scaled.total[name])}`);
@@ -214,14 +215,17 @@ t.test('a sample is scaled by part of the mix, with the standard error of strati
 async function storeBytes(t: Test, uplinks: readonly (readonly [Mac, Uint8Array])[]): Promise<number> {
   const data = tempFolder(t);
   const { store, ingest, stop } = await startBrokerParts({ data });
-  await store.addMerchant(MERCHANT, 1);
+  // No lock logs in here, so any hash does, and so does any time.
+  const nowMs = 1;
+  await store.addMerchant(MERCHANT, nowMs);
   const senders = new Map<Mac, Sender>();
   for (const mac of new Set(uplinks.map(([mac]) => mac))) {
-    await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash: Buffer.from(mac), nowMs: 1 });
+    await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash: Buffer.from(mac), nowMs });
     senders.set(mac, await lockSender(store, mac));
   }
   for (const [index, [mac, bytes]] of uplinks.entries()) {
     ingest.take(senders.get(mac) as Sender, bytes, () => undefined);
+    // So that only a few uplinks at a time wait to be stored.
     if (index % 100 === 0) await ingest.idle();
   }
   await ingest.idle();
@@ -271,6 +275,7 @@ t.test('the command prints tables, JSON, a chart, and the command that repeats i
   ]);
   t.equal(plan.hours.length, 24);
   const { bytes } = plan.month;
+  // A megabyte costs 12 cents, the SIM of each of the 40 locks 80.
   const cents = Math.round((bytes / 1e6) * 12 + 40 * 80);
   t.equal(plan.month.price, (cents / 100).toFixed(2), 'the price of MB and SIMs, calculated here');
   t.equal(plan.repeat.endsWith(`--seed 'it'\\''s' --mix mid=3,high=1 --sample 1000 ${prices.join(' ')}`), true);
@@ -284,6 +289,7 @@ t.test('the command prints tables, JSON, a chart, and the command that repeats i
   // The key has two; each of the two charts has a mean and a peak for each hour.
   t.equal(chart.match(/<rect class="(mean|peak)"/g)?.length, 2 + 2 * 2 * 24);
 
+  // The second --locks counts.
   const shown = await run(...PLAN, '--locks', '80', '--sample', '40', ...prices);
   t.equal(shown.code, 0);
   for (const line of shown.stdout.split('\n')) if (!/^Made in/.test(line)) t.ok([...line].length <= 100, line);

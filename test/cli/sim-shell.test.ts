@@ -39,6 +39,7 @@ async function shellProcess(lines: readonly string[], ...flags: string[]): Promi
 
 /** Writes a route of a kilometre to the north of a point. Returns the file. */
 function writeRoute(name: string, latitude: number, longitude: number): string {
+  // A kilometre in degrees of latitude.
   const points = [0, 0.009].map((north) => `<rtept lat="${latitude + north}" lon="${longitude}"/>`);
   const file = path.join(folder, name);
   writeFileSync(file, `<gpx><rte>${points.join('')}</rte></gpx>`);

@@ -19,6 +19,8 @@ import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
 /** The first character of colour codes. */
 const ESCAPE = '\u001b';
 
+// A `new Terminal` below gets its columns and rows.
+
 /** A gateway whose data folder contains its address, so that commands find it. */
 async function gatewayOn(test: Teardown, folder: string): Promise<Gateway> {
   const gateway = await openGateway(test, folder);
@@ -158,7 +160,8 @@ t.test('tables and help fit 80 and 200 columns, and have colours only if wanted'
   t.match(help, /^executes each once\. Unlock, lock and siren expire/m, 'paragraphs are rewrapped');
   const wide = new Terminal(t, 200, 40, { LOCKGATE_DATA: folder });
   wide.typeLine('lockgate device list; NO_COLOR=1 lockgate merchant list; TERM=dumb lockgate merchant list; echo end');
-  const styled = await wide.waitForScreen(/^end$/m, true);
+  const isStyled = true;
+  const styled = await wide.waitForScreen(/^end$/m, isStyled);
   t.match(styled, new RegExp(`${ESCAPE}\\[1mMAC .* MERCHANT .* RECEIVED`));
   t.match(
     styled,
@@ -169,7 +172,7 @@ t.test('tables and help fit 80 and 200 columns, and have colours only if wanted'
   await wide.clear();
   wide.typeLine('lockgate merchant list | cat; FORCE_COLOR=1 lockgate merchant list | cat; echo end');
   t.match(
-    await wide.waitForScreen(/^end$/m, true),
+    await wide.waitForScreen(/^end$/m, isStyled),
     new RegExp(`^NAME +ADDED +NOTIFIED AT\n.*\n.*\n.*\n${ESCAPE}\\[1mNAME`, 'm'),
   );
 });
@@ -200,6 +203,7 @@ t.test('a terminal is asked for confirmation, and Ctrl-C cancels', { skip: NO_TE
 });
 
 t.test('a slow command shows progress, and Ctrl-C removes the progress line', { skip: NO_TERMINAL }, async (t) => {
+  // It never answers.
   const server = createServer(() => undefined).listen(0, '127.0.0.1');
   t.teardown(() => server.closeAllConnections());
   t.teardown(() => void server.close());
@@ -230,6 +234,7 @@ t.test('bash completes commands, flags and live values', { skip: NO_TERMINAL }, 
   // Types a text and Tab, and waits for the completed line.
   const tab = async (typed: string, completed: RegExp): Promise<void> => {
     await terminal.clear();
+    // `-l` of tmux: the text is typed even if it is the name of a key.
     terminal.pressKeys('-l', typed);
     terminal.pressKeys('Tab');
     t.match(await terminal.waitForScreen(completed), completed, typed);

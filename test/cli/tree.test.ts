@@ -190,6 +190,7 @@ async function loadedBy(test: Teardown, words: readonly string[]): Promise<strin
 t.test('help and a command load few modules, and none of the gateway', async (t) => {
   const [help, list] = await Promise.all([loadedBy(t, ['--help']), loadedBy(t, ['device', 'list'])]);
   t.match(help[0], 'cli/main.js');
+  // Each module takes time at every start, so a limit is raised only for a module that the command needs.
   t.ok(help.length <= 18, `--help: ${help.length} modules\n${help.join('\n')}`);
   const ownModules = list.filter((file) => /^(cli|proto|gateway)\//.test(file));
   t.ok(ownModules.length <= 38, `device list: ${ownModules.length} modules\n${ownModules.join('\n')}`);

@@ -13,6 +13,8 @@ import { connectedLock } from '../helpers/mqtt/test-lock.js';
 import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
 
 const MAC = testMac();
+/** Nothing listens there. */
+const NOWHERE = 'http://127.0.0.1:9';
 
 /** The exit code and output of a command. */
 interface CommandResult {
@@ -43,10 +45,10 @@ async function setUpGateway(test: Teardown): Promise<WebhookSetup> {
 
 t.test('set, rotate-secret and remove print text and JSON, and fail with a sentence', async (t) => {
   const { webhook } = await setUpGateway(t);
-  await webhook('add', 'http://127.0.0.1:9/a', '--header', 'X-Team: bikes', '--ordered');
-  const set = ['set', '1', '--url', 'http://127.0.0.1:9/b', '--ordered', 'off', '--header', 'X-Two: 2', '--disable'];
+  await webhook('add', `${NOWHERE}/a`, '--header', 'X-Team: bikes', '--ordered');
+  const set = ['set', '1', '--url', `${NOWHERE}/b`, '--ordered', 'off', '--header', 'X-Two: 2', '--disable'];
   t.match(JSON.parse((await webhook(...set, '--json')).stdout), {
-    url: 'http://127.0.0.1:9/b',
+    url: `${NOWHERE}/b`,
     headers: ['X-Team', 'X-Two'],
     ordered: false,
     state: 'disabled',
@@ -74,7 +76,7 @@ t.test('set, rotate-secret and remove print text and JSON, and fail with a sente
     [['set', '1', '--ordered', 'maybe'], 2, /Expected on or off/],
     [['rotate-secret', '1', '--grace', '1 hour'], 2, /such as 90s, 15m, 1h or 2d/],
     [['rotate-secret', '1', '--grace', '1h', '--now'], 2, /exclude each other/],
-    [['add', 'http://127.0.0.1:9/', '--since', 'yesterday'], 2, /since is "yesterday": expected a date such as/],
+    [['add', NOWHERE, '--since', 'yesterday'], 2, /since is "yesterday": expected a date such as/],
   ];
   for (const [args, code, stderr] of wrong) t.match(await webhook(...args), { code, stderr }, args.join(' '));
 });
@@ -117,6 +119,7 @@ t.test('deliveries, resend and recover print text and JSON, and fail with a sent
     [['deliveries', '--mac', 'A4C138F0E1D2'], 3, /no device/],
     [['deliveries', '--url', '7'], 3, /no webhook URL 7/],
     [['resend', 'evt_nonsense'], 2, /not an event id/],
+    // Its last hex digit changed.
     [['resend', event.replace(/.$/, event.endsWith('0') ? '1' : '0')], 3, /there is no event/],
     [['resend', event, '--url', '7'], 3, /no webhook URL 7/],
     [['recover'], 2, /--since/],
@@ -162,6 +165,7 @@ async function postSigned(url: string, secret: string, id: string): Promise<Resp
   const signature = new Webhook(secret).sign(id, sent, body);
   const timestamp = String(Math.floor(sent.getTime() / 1000));
   const headers = { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature };
+  // 500 ms: the listener answers at once, unless --fail says timeout.
   const request = { body, headers, throwHttpErrors: false, retry: { limit: 0 }, timeout: { request: 500 } };
   return await got.post(url, request);
 }

@@ -128,6 +128,7 @@ class Crowd {
   #stop: () => void = () => undefined;
 
   constructor(request: CrowdRequest) {
+    // Any seed would do; the same places in each run.
     const chance = new SeededChance(20);
     this.#request = request;
     this.#locks = lockLogins(request.locks).map((login) => new CrowdLock(chance, login));

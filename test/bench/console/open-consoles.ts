@@ -106,6 +106,7 @@ class OpenConsoles {
 
 function get({ port, cookie }: ConsoleSession, path: string): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
+    // Without an agent each call has its own connection, as those of different readers do.
     const target = { host: '127.0.0.1', port, path, agent: false as const, headers: pageHeaders(port, cookie) };
     httpRequest(target, resolve).on('error', reject).end();
   });

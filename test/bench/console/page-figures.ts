@@ -140,6 +140,7 @@ export class MeasuredPage {
   /** Drags the map in circles. */
   async dragMap(span: Milliseconds): Promise<FrameFigures> {
     const { mouse } = this.#page;
+    // A point of the map around which a circle of the radius is on the map too.
     const [x, y] = [this.#size.width * 0.4, this.#size.height * 0.5];
     return await this.#measureFrames(async () => {
       const startedAtMs = monotonicMs();
@@ -175,6 +176,7 @@ export class MeasuredPage {
   /** Measures the frames and the main thread's CPU time while `act` runs. */
   async #measureFrames(act: () => Promise<void>): Promise<FrameFigures> {
     const session = await this.#page.createCDPSession();
+    // In this time domain TaskDuration is the thread's CPU time.
     await session.send('Performance.enable', { timeDomain: 'threadTicks' });
     const cpuSeconds = async (): Promise<number> => {
       const { metrics } = await session.send<{ metrics: { name: string; value: number }[] }>('Performance.getMetrics');

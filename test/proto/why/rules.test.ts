@@ -297,6 +297,7 @@ function stepsForLine(file: string, line: number): readonly WhyStep[] {
   const isCut = false;
   const replay = new HistoryReplay(POWER_MODEL, '', nowMs, isCut, belief);
   for (const event of events.slice(0, line - 2)) replay.take(judgeEventOf(event));
+  // The first event is in line 2. If there is none in this line, the call throws.
   const target = judgeEventOf(events[line - 2] as never);
   if (target.type !== 'uplink') throw new Error(`line ${line} of ${file} is no uplink`);
   return uplinkSteps(uplinkCase(POWER_MODEL, replay.endAt(target, [])), []);

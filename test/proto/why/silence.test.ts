@@ -30,6 +30,7 @@ const AIRPLANE_ON: JudgeEvent = {
   command: { type: 'set-power', airplane: true },
 };
 
+/** A connect, two uplinks and a disconnect. */
 const VISIT = visit(DAILY);
 const OVERDUE =
   'it counts as late after 2026-11-21T07:01:00.001Z (period-overdue), counted from its last daily ping at ' +

@@ -21,6 +21,7 @@ const IS_CUT = false;
 function stepsFor(body: Ping, power: object = {}, before: readonly JudgeEvent[] = [], source: Source = 'lock') {
   const replay = new HistoryReplay(POWER_MODEL, MAC, at('06:00:00'), IS_CUT);
   for (const event of [CONNECT, ...before]) replay.take(event);
+  // The empty lists below: no event after the uplink was read, and it has no stored finding.
   const made = uplink({ boot: 41, sequence: 12, timeMs: at('06:30:00'), power, body });
   const event = { type: 'uplink', source, credential: 0, novelty: 'new', uplink: made, atMs: at('06:30:01') } as const;
   return uplinkSteps(uplinkCase(POWER_MODEL, replay.endAt(event, [])), []);

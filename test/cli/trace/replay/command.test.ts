@@ -39,6 +39,7 @@ t.test('errors in files, flags and gateways are reported with their codes', asyn
   t.match((await replay(gateway, bad, { provision: true })).error, /^input-trace: .*:1: /);
   t.same(await gateway.store.listDevices(), [], 'no lock was added');
 
+  // Nothing listens there.
   const elsewhere = { provision: true, mqtt: { host: '127.0.0.1', port: 1 } };
   t.match((await replay(gateway, file, elsewhere)).error, /^gateway-down: no MQTT at 127.0.0.1:1 /);
   await gateway.accounts.addDevice({ mac: testMac(2) });
@@ -66,6 +67,7 @@ t.test('the command prints text, sets exit codes and handles Ctrl-C', async (t) 
   const lockgate = (...args: string[]) => runLockgate(['trace', 'replay', ...args]);
   const macs = Array.from({ length: 40 }, (_, index) => testMac(index + 1));
   const many = macs.flatMap(shortSession).sort((a, b) => a.atMs - b.atMs);
+  // A hand-written trace in which a lock breaks a rule.
   const broken = path.join(traces, 'low-battery-theft-only.breaks-1.jsonl');
   const json = await lockgate(broken, '--provision', '--speed', 'max', '--json', ...connection);
   t.same(json.exit, { code: 0, signal: null }, 'a finding of both trace check and the gateway is no difference');

@@ -135,6 +135,7 @@ t.test('duplicates, conflicts and takeovers are no differences; uplinks known be
 t.test('an uplink that the gateway quarantines is a difference', async (t) => {
   const gateway = await testGateway(t);
   const mac = testMac(1);
+  // A copy of the ping `RESET` whose version is too long; it stays a ping of its type, so the cast holds.
   const long: Uplink = { ...uplink(2), body: { ...RESET, firmwareVersion: 'x'.repeat(1100) } as Ping };
   const file = traceFile('long.jsonl', [connect(mac, 0), ping(mac, 1), ping(mac, 2, long), close(mac, 4)]);
   const { report } = await replay(gateway, file, { provision: true });

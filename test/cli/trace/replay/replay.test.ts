@@ -101,6 +101,7 @@ t.test('replays of traces of every rule give the same findings as trace check', 
   t.same(new Set(names.map((name) => name.split('.')[0])), contentRules, 'every rule has a trace');
   for (const [index, name] of names.entries()) {
     // Each trace gets its own lock, since the gateway's state of a lock would carry over to the next trace.
+    // Their numbers are above those of all other locks in this file.
     const mac = testMac(1000 + index);
     const file = path.join(folder, name);
     const text = readFileSync(path.join(traces, name), 'utf8');
@@ -201,6 +202,7 @@ t.test('--as-now shifts times to now and gives new uplink numbers', async (t) =>
   const secrets = path.join(folder, 'as-now.csv');
   writeFileSync(secrets, `${mac},${secret}`);
   const brokenClock = { timeMs: -5, boot: 2 };
+  // `ping` returns an event of an uplink.
   const raw = ping(mac, 2, { boot: 2 }) as TraceEvent & { uplink: Uplink };
   const file = traceFile('as-now.jsonl', [
     connect(mac, 1),
