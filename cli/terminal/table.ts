@@ -5,7 +5,7 @@
  * would be misleading.
  */
 import { paint, print, sanitizeLine, terminalWidth } from './output.js';
-import { cutToWidth, widestWordWidth, widthOf } from './text-width.js';
+import { cutToWidth, maxOf, widestWordWidth, widthOf } from './text-width.js';
 import { wrapWords } from './word-wrap.js';
 
 /** The style of a cell, if the terminal takes colours. */
@@ -105,7 +105,7 @@ export function linesOfTable<Row>(
   const rows = total === undefined ? summedRows : [...summedRows, total];
   const all = columns.map((column): SizedColumn<Row> => {
     const cells = cellsOf(rows, column, output);
-    return { column, cells, width: widest(column.title, cells) };
+    return { column, cells, width: Math.max(widthOf(column.title), maxOf(cells, widthOf)) };
   });
   const needed = all.filter(({ column }) => column.below !== 'always' && column.optional !== true);
   const isNarrow = totalWidth(needed) > output.room;
@@ -141,11 +141,6 @@ function cellsOf<Row>(rows: readonly Row[], column: Column<Row>, { clean }: Tabl
   });
 }
 
-/** The width of the widest text, without spreading a long list over arguments. */
-function widest(title: string, cells: readonly string[]): number {
-  return cells.reduce((max, cell) => Math.max(max, widthOf(cell)), widthOf(title));
-}
-
 function styleOf<Row>(column: Column<Row>, row: Row): CellStyle | undefined {
   const mark = column.mark?.(row);
   return mark === undefined ? column.style?.(row) : MARK_STYLES[mark];
@@ -156,10 +151,11 @@ function narrowToFit<Row>(shown: SizedColumn<Row>[], room: number): boolean {
   for (let index = lastOptionalColumn(shown); totalWidth(shown) > room && index >= 0; index = lastOptionalColumn(shown))
     shown.splice(index, 1);
   if (totalWidth(shown) <= room) return true;
-  for (const each of shown) each.width = Math.max(widestWordWidth(each.column.title), ...each.cells.map(widthOf));
+  // Wraps titles: a column is as wide as its widest cell, or as the widest word of its title.
+  for (const each of shown) each.width = Math.max(widestWordWidth(each.column.title), maxOf(each.cells, widthOf));
   const prose = shown.filter(({ column }) => column.prose);
   const minProseWidth = (each: SizedColumn<Row>): number =>
-    Math.max(MIN_PROSE_WIDTH, ...each.cells.map(widestWordWidth));
+    Math.max(MIN_PROSE_WIDTH, maxOf(each.cells, widestWordWidth));
   narrow(shown, prose, room, minProseWidth);
   const cuttable = shown
     .slice(1)

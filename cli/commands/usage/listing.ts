@@ -2,7 +2,7 @@
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
 import { printEmptyList, printJson, printNote, sanitizeLine, terminalWidth } from '../../terminal/output.js';
 import { type CellStyle, type Column, linesOfTable, printTable } from '../../terminal/table.js';
-import { widthOf } from '../../terminal/text-width.js';
+import { maxOf, widthOf } from '../../terminal/text-width.js';
 import { bar, byteText } from './text.js';
 
 /** The flags of `lockgate usage show`. */
@@ -17,6 +17,7 @@ export interface UsageFlags extends ConnectionFlags {
 interface Counts {
   readonly messages: number;
   readonly connections: number;
+  /** `bytes_up`, from locks to the gateway, and `bytes_down`. */
   readonly bytes: number;
   readonly bytes_up: number;
   readonly bytes_down: number;
@@ -95,6 +96,7 @@ function addAll(rows: readonly Counts[]): Counts {
 }
 
 function printRows(rows: readonly UsageRow[], total: Counts): void {
+  // Whether any row has a value; `simulated: false` does not count, because BILLED is only of interest if a lock is.
   const has = (name: keyof UsageRow): boolean => rows.some((row) => row[name] !== undefined && row[name] !== false);
   const isTotal = (row: UsageRow): boolean => row === total;
   const names = (['mac', 'month', 'locks', 'months'] as const).filter(has);
@@ -114,7 +116,7 @@ function printRows(rows: readonly UsageRow[], total: Counts): void {
   ];
   const rowsAndTotal = rows.length > 1 ? [...rows, total] : rows;
   const width = barWidth(rowsAndTotal, columns);
-  const maxBytes = Math.max(...rows.map(({ bytes }) => bytes));
+  const maxBytes = maxOf(rows, ({ bytes }) => bytes);
   // The bar comes after BYTES, which follows the names.
   const barIndex = names.length + 1;
   if (width > 0)
@@ -138,7 +140,7 @@ function barWidth(rows: readonly UsageRow[], columns: readonly Column<UsageRow>[
     paint: (_style: CellStyle, text: string) => text,
     clean: sanitizeLine,
   };
-  const widest = Math.max(...linesOfTable(rows, needed, output).map(widthOf));
+  const widest = maxOf(linesOfTable(rows, needed, output), widthOf);
   const width = Math.min(Math.floor((room - widest) * BAR_WIDTH_FRACTION), MAX_BAR_WIDTH);
   return width < MIN_BAR_WIDTH ? 0 : width;
 }

@@ -70,3 +70,14 @@ t.test('a rule separates the total from the rows', async (t) => {
     '  TOTAL   1200',
   ]);
 });
+
+t.test('a table of 150,000 rows that is too wide is narrowed like a short one', async (t) => {
+  const rows = Array.from({ length: 150_000 }, () => ({ mac: 'A4:C1:38:F0:E1:D2', note: 'a note of some words' }));
+  const columns: readonly Column<(typeof rows)[number]>[] = [
+    { title: 'MAC', show: ({ mac }) => mac },
+    { title: 'NOTE', show: ({ note }) => note },
+  ];
+  const lines = tableLines(rows, columns, 35);
+  t.strictSame(lines.slice(0, 2), ['MAC                NOTE', 'A4:C1:38:F0:E1:D2  a note of some …']);
+  t.equal(lines.length, 1 + rows.length);
+});
