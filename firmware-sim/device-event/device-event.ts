@@ -37,6 +37,7 @@ export type DeviceEvent =
   | { readonly type: 'sky'; readonly open: boolean; readonly span: Milliseconds | null }
   /** The voltage of the e-bike's battery changes; null if the lock is connected to none. */
   | { readonly type: 'ebike'; readonly volts: number | null }
+  /** The tether is plugged into the lock, or pulled out. */
   | { readonly type: 'tether'; readonly tetherState: TetherState }
   /** Somebody changes settings at the lock, without a command. */
   | { readonly type: 'settings'; readonly change: Omit<PowerChange, 'highWindow'> }
@@ -271,6 +272,7 @@ function readDestination(argument: string): Destination | undefined {
   return ROUTE_FILE.test(argument) ? { type: 'file', file: argument } : undefined;
 }
 
+/** Reads a duration and makes the event from it. A duration of 0, in which nothing would happen, is invalid. */
 function readWithSpan(text: string, make: (span: Milliseconds) => DeviceEvent): DeviceEvent | undefined {
   const span = parseSpan(text);
   return span === undefined || span === 0 ? undefined : make(span);

@@ -61,8 +61,9 @@ export function parseTimeOfDay(text: string): Milliseconds | undefined {
 }
 
 /**
- * A moment of a run that starts at `startMs`, as ms since the epoch: a time of day (by default of the first day; `day
- * 1` is the first day), or a duration after the start. The moment may be before the start. Undefined for invalid text.
+ * A moment of a run that starts at `startMs`, as ms since the epoch: a time of day in UTC (by default of the first day;
+ * `day 1` is the first day), or a duration after the start. The moment may be before the start. Undefined for invalid
+ * text.
  */
 export function parseMoment(text: string, startMs: number): number | undefined {
   const trimmed = text.trim();

@@ -62,6 +62,7 @@ const WHY_HIDDEN: Readonly<Record<BugNeed, (run: RunConditions) => string | null
   mid: ({ locks }) => (someStartIn(locks, 'MID') ? null : `${NO_LOCK} in MID (--mix mid)`),
   high: ({ locks }) => (someStartIn(locks, 'HIGH') ? null : `${NO_LOCK} in HIGH (--mix high)`),
   recovery: ({ locks }) => (someStartIn(locks, 'RECOVERY') ? null : `${NO_LOCK} in recovery mode (--mix recovery)`),
+  // Only HIGH, in its high window, and recovery mode keep a connection open.
   'kept-connection': ({ locks }) => {
     if (someStartIn(locks, 'HIGH') || someStartIn(locks, 'RECOVERY')) return null;
     return `${NO_LOCK} in HIGH or recovery mode (--mix high)`;

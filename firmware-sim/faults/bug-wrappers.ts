@@ -3,9 +3,10 @@
  * must not. missing-bugs.ts and missing-wrappers.ts use some of them too.
  *
  * A step function (proto/power/step/) changes the lock's state (`Draft`) in place, appends to `effects` what the lock
- * does, and returns when the lock must next wake up, ms since the epoch. A wrapper turns a healthy step function into a
- * faulty one, by another power model or other effects. One wrapper misuses the link, the lock's connection, instead. As
- * each takes and returns a step function or a link, bugs can be combined.
+ * does, and returns when the lock must next wake up, ms since the epoch. Of the effects, `made` says that the lock made
+ * an uplink, which then waits in `state.waiting` until it is acknowledged; `publish` sends a waiting uplink. A wrapper
+ * turns a healthy step function into a faulty one, by another power model or other effects. One wrapper misuses the
+ * link, the lock's connection, instead. As each takes and returns a step function or a link, bugs can be combined.
  */
 
 import type { EffectiveState, PowerModel, StateRow } from '../../proto/power/model.js';
@@ -178,6 +179,7 @@ export const sendAfterClosePing: StepWrapper = (healthy) => (model, state, input
     tetherState,
     position: null,
   };
+  // `kept`: how many uplinks wait in the lock. `dropped`: how many it has discarded because its buffer was full.
   const uplink: Uplink = { boot, sequence, timeMs: nowMs, power, kept: state.waiting.length, dropped, body };
   effects.splice(disconnectIndex, 0, { type: 'made', uplink }, { type: 'publish', uplink });
   return wakeAtMs;
@@ -205,6 +207,7 @@ export function sendClosePingTooLate(open: OpenLink): OpenLink {
         wasClosedEarly = true;
         link.disconnect();
         link.publish(uplink);
+        // Without a connection the link reports no acknowledgement, and the lock would send the ping again.
         events.acknowledged(uplink);
       },
       disconnect: () => {

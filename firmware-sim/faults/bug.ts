@@ -9,15 +9,20 @@ import type { StepWrapper } from './bug-wrappers.js';
 /** A condition that a run must meet for a bug to show (bug-visibility.ts). */
 export type BugNeed =
   | 'rides'
+  /** Rides of a lock with ride tracking on, which sends its position during them. */
   | 'tracked-rides'
   | 'thefts'
+  // A lock that starts in this power mode, or with this setting or battery:
   | 'mid'
   | 'high'
   | 'recovery'
-  | 'kept-connection'
   | 'airplane'
   | 'low-battery'
+  /** A lock whose mode keeps a connection open: HIGH or recovery. */
+  | 'kept-connection'
+  /** A run in which commands are sent to locks. */
   | 'commands'
+  // A run that is longer than this:
   | 'six-hours'
   | 'a-day';
 

@@ -87,6 +87,7 @@ export class FaultLink implements Link {
       return;
     }
     this.#reset('down');
+    // Null: no trouble. For the lock this looks like a proper close.
     this.#events.disconnected(null);
   }
 
@@ -207,6 +208,7 @@ export class FaultLink implements Link {
       if (this.#phase !== 'up') return;
       this.#reset('down');
       this.#phase = 'dead';
+      // Sends nothing more, while the gateway still considers the connection open.
       this.#inner.abandon();
     });
   }

@@ -4,7 +4,9 @@
  * that do what they must not (forbidden-bugs.ts), and what both files build on. All wrappers can be combined.
  *
  * A wrapper turns a step function (proto/power/step/) into a faulty one. A step function changes the lock's state
- * (`Draft`) in place, appends to `effects` what the lock does, and returns when the lock must next wake up.
+ * (`Draft`) in place, appends to `effects` what the lock does, and returns when the lock must next wake up. Of the
+ * effects, `made` says that the lock made an uplink, which then waits in `state.waiting` until it is acknowledged;
+ * `publish` sends a waiting uplink, one at a time (`state.inFlight`).
  */
 import { Minutes } from '../../proto/clock.js';
 import type { PowerModel, TriggerName, TriggerRow } from '../../proto/power/model.js';
@@ -60,6 +62,7 @@ function addUplink(
   if (state.waiting.length >= bufferUplinks) return;
   state.sequence += 1;
   const { boot, sequence, power, dropped } = state;
+  // `kept`: how many uplinks wait in the lock. `dropped`: how many it has discarded because its buffer was full.
   const uplink: Uplink = { boot, sequence, timeMs: nowMs, power, kept: state.waiting.length, dropped, body };
   state.waiting = [...state.waiting, uplink];
   effects.push({ type: 'made', uplink });

@@ -78,6 +78,7 @@ export class FiringLog {
     let firstMs = Number.POSITIVE_INFINITY;
     for (let firing = 0; firing < count; firing++) firstMs = Math.min(firstMs, this.#dueMs[firing] as number);
     // One number has both the time and the firing, so that the numbers can be sorted without a function that compares.
+    // It is exact, below 2⁵³: a chunk lasts at most a week, under 2³⁰ ms, which leaves room for 2²³ firings.
     let radix = 1;
     while (radix < count) radix *= 2;
     const keys = new Float64Array(count);
@@ -91,7 +92,10 @@ export class FiringLog {
     return keys;
   }
 
-  /** Reads firings with the same due time, first the first one of each lock. */
+  /**
+   * Reads firings with the same due time: first the first one of each lock, then in the same way the later ones, of
+   * locks that set their timer to the same millisecond again.
+   */
   #readDueTogether(firings: Float64Array, readFiring: (firing: number) => void): void {
     const firsts: number[] = [];
     const others: number[] = [];

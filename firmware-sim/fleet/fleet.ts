@@ -42,6 +42,7 @@ export interface FleetOptions {
   readonly path?: WaypointPath;
   /** The locks' persistent memory. By default its content is lost with the process. */
   readonly flash?: Flash;
+  /** Called with what happens to each lock and what the lock does. */
   readonly diary?: Diary;
   /** Initial settings; by default drawn from the seed. With a mix no demo script is played. */
   readonly mix?: readonly MixPart[];

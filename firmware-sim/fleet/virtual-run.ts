@@ -117,7 +117,10 @@ export class VirtualRun {
   }
 }
 
-/** Whether no lock affects another, and each has a single timer. */
+/**
+ * Whether no lock affects another, and each has a single timer. A lock that sends without a connection is excluded
+ * since only the gateway that all locks share accepts this.
+ */
 function areIndependent(options: VirtualOptions): boolean {
   const { faults = [], commandSchedule } = options;
   return faults.length === 0 && commandSchedule === undefined && !sendsUnconnected(options);
@@ -144,6 +147,7 @@ function gatewayOfAll(options: VirtualOptions, macs: readonly Mac[], clock: Virt
 
 /** The links of locks that have a clock each. */
 function linksOfEach(options: VirtualOptions, macs: readonly Mac[], clocks: readonly OwnClock[]): OpenLink {
+  // It has a clock for each lock of the run, and links are opened only for these locks.
   const clockOf = new Map(macs.map((mac, index) => [mac, clocks[index] as OwnClock]));
   return (mac, events) => {
     const clock = clockOf.get(mac) as OwnClock;

@@ -267,6 +267,7 @@ function flashOf({ header, uplinks }: LockTrace, initialState: InitialState, shi
   const { power, batteryPercent, lockState } = initialState;
   const lastPeriodMs = header?.lastPeriodMs ?? null;
   return {
+    // Switching the lock on counts one boot more.
     boot: Math.max(0, (uplinks[0]?.uplink.boot ?? 1) - 1),
     power,
     highWindow: header?.highWindow ?? POWER_MODEL.highWindow,

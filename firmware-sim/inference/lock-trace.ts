@@ -177,6 +177,7 @@ export class LockTraceReader {
     if (lock.openConnection !== null) lock.openConnection.lastActivityMs = atMs;
     // A repeated uplink has no new information.
     const life = lifeOf(lock.reflashMarks, uplink.timeMs, atMs);
+    // The kind too: an acknowledgement and a ping with the same numbers are two uplinks of a faulty lock.
     const key = `${life}/${uplink.boot}/${uplink.sequence}/${uplink.body.kind}`;
     if (lock.keys.has(key)) return;
     lock.keys.add(key);

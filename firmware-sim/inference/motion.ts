@@ -12,8 +12,13 @@ import { GPS_TOLERANCE_MS, type InferredEvent, isNear, TOLERANCE_MS } from './in
 import type { LockTrace, TracedUplink } from './lock-trace.js';
 import { isSilentWith } from './switches.js';
 
+// All in ms. `refreshEvery`: how often the cellular ping of a theft or ride is repeated.
 const { theftAfterMotion, theftGpsEvery, rideGpsEvery, refreshEvery } = POWER_MODEL.timings;
-/** `STILL_BEFORE_END_MS`: a theft or ride ends when the lock has stood still for this long. */
+/**
+ * `STILL_BEFORE_END_MS`: a theft or ride ends when the lock has stood still for this long. `closeAfterIdle`: a
+ * connection that nothing keeps open is closed this long after the last packet. `fixSearchEnds`: a search for a GPS fix
+ * is given up after this long. `warmFixTakes`: how long a search takes soon after the last fix.
+ */
 const { theftEndsAfterStill: STILL_BEFORE_END_MS, closeAfterIdle, fixSearchEnds, warmFixTakes } = POWER_MODEL.timings;
 
 /** How long before the first ping of a theft its motion started. A theft starts after more than 6 s of motion. */
@@ -117,6 +122,7 @@ class MotionInference implements InferredMotion {
   #onCellularPing(kind: TrackingKind, { madeMs, uplink }: TracedUplink, before: TracedUplink | undefined): void {
     const tracking = this.#tracking;
     if (tracking?.kind === kind) {
+      // A lock that falls silent in a theft says so with another cellular ping of the theft, before the next is due.
       const becomesSilent = before !== undefined && isSilentAfter(uplink) && !isSilentAfter(before.uplink);
       if (isNear(madeMs, tracking.lastCellMs + refreshEvery) || becomesSilent) {
         tracking.lastCellMs = madeMs;
@@ -224,6 +230,7 @@ class MotionInference implements InferredMotion {
     if (tracking === null || this.#followsReset(before)) return;
     const { madeMs, uplink } = traced;
     const fellSilent = isSilentAfter(uplink) && this.#wasNotSilentBefore(index);
+    // Airplane mode ends a theft or ride. A low battery ends a ride only.
     if (fellSilent && (tracking.kind === 'ride' || uplink.power.airplane)) {
       this.#stopTracking(this.#finalStopMs(tracking, madeMs), madeMs);
       return;
@@ -252,6 +259,8 @@ class MotionInference implements InferredMotion {
     { madeMs, uplink }: TracedUplink,
     before: TracedUplink | undefined,
   ): boolean {
+    // Closed as soon as it was idle for long enough: the last packet had kept it open. Or the next cellular ping was
+    // overdue: the theft or ride had ended before.
     const trafficMs = Math.max(before?.madeMs ?? 0, before?.atMs ?? 0);
     if (madeMs - trafficMs <= closeAfterIdle + GPS_TOLERANCE_MS || madeMs > lastCellMs + refreshEvery + TOLERANCE_MS)
       return false;

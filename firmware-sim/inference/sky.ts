@@ -171,6 +171,7 @@ class ReceiverModel {
     this.#trackUntilMs = NEVER;
   }
 
+  /** Gives up the searches for the one fix of a state change or Period Ping. Thefts and rides need fixes all along. */
   #cancelSingleFixes(): void {
     this.#stateUntilMs = NEVER;
     this.#periodUntilMs = NEVER;

@@ -126,6 +126,7 @@ class MemoryLink implements Link {
     // that gives up a connection when a PINGREQ is due does not send it.
     const elapsedMs = (this.#clock?.now() ?? 0) - this.#lastPacketMs;
     const silentMs = elapsedMs === 0 ? 0 : ((elapsedMs - 1) % KEEPALIVE_MS) + 1;
+    // Without a clock, a timer that never runs marks the connection as abandoned.
     this.#abandonedExpiry = this.#clock?.after(KEEPALIVE_EXPIRY_MS - silentMs, expire) ?? { cancel: () => undefined };
   }
 

@@ -255,6 +255,7 @@ class MqttConnection {
 
 /** Makes the stream send `bytes` more bytes and discard all others. `onSent` is called once they are sent. */
 function limitBytes(stream: MqttClient['stream'], bytes: number, onSent: () => void): void {
+  // Of the overloads of `write`, mqtt.js uses only those with a chunk and its encoding, without a callback.
   const write = stream.write.bind(stream) as (chunk: Uint8Array, done: () => void) => boolean;
   let remainingBytes = bytes;
   const limited = (chunk: Uint8Array | string, encoding?: BufferEncoding): boolean => {

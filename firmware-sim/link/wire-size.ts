@@ -36,6 +36,8 @@ const CONNECT_HEADER_BYTES = 10;
 /** Packet type and remaining length of a short packet. */
 const FIXED_HEADER_BYTES = 2;
 const PACKET_ID_BYTES = 2;
+/** The quality of service that SUBSCRIBE asks for. */
+const REQUESTED_QOS_BYTES = 1;
 /** The length field before each string. */
 const LENGTH_PREFIX_BYTES = 2;
 const CONNACK_BYTES = 4;
@@ -69,7 +71,7 @@ export class WireSize {
     const handshake = tls?.handshake ?? { up: 0, down: 0 };
     const alert = tls === undefined ? 0 : CLOSE_NOTIFY_BYTES;
     const connect = packetBytes(CONNECT_HEADER_BYTES + 3 * LENGTH_PREFIX_BYTES + 2 * MAC_BYTES + secretBytes);
-    const subscribe = packetBytes(PACKET_ID_BYTES + LENGTH_PREFIX_BYTES + 'down'.length + 1);
+    const subscribe = packetBytes(PACKET_ID_BYTES + LENGTH_PREFIX_BYTES + 'down'.length + REQUESTED_QOS_BYTES);
     this.#recordBytes = record;
     this.connect = {
       up: handshake.up + connect + subscribe + 2 * record,

@@ -138,6 +138,7 @@ export class Lock {
     this.#process({ type: 'boot' });
     // The shackle may have moved while the lock was off.
     this.#process({ type: 'lock-state', lockState: this.#options.world.initialState.lockState });
+    // A world that gets new events during the run calls `checkWorld` then.
     this.#options.world.attach?.(this);
     this.#setTimer();
   }

@@ -123,6 +123,7 @@ export class SizingRun {
     this.#options = options;
     this.endMs = startMs + Days(days);
     this.#strata = drawStrata(mix, options.locks, options.sample);
+    // The sink uses `#traffic` and `#load`, which are set below: it is called only when the run advances.
     this.#run = new VirtualRun({
       seed,
       locks: this.#strata.reduce((sum, { sampled }) => sum + sampled, 0),

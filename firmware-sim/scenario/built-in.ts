@@ -7,7 +7,8 @@ import { LockgateError } from '../../proto/errors.js';
 
 /**
  * The folder of the built-in scenarios. It contains no code and is not compiled, so it is located relative to the root
- * of the package, which is two levels above a bundle and three above this module's own file in dist.
+ * of the package, which is two levels above a bundle and three above this module's own file in dist. One of the two
+ * exists, since each installed package has the folder.
  */
 export const BUILT_IN_FOLDER = ['../../firmware-sim/scenarios/', '../../../firmware-sim/scenarios/']
   .map((relativeUrl) => fileURLToPath(new URL(relativeUrl, import.meta.url)))

@@ -125,11 +125,15 @@ export interface ExpectationContext {
   readonly endMs: number;
   /** The time of a text. For an invalid text, reports a mistake and returns undefined. */
   readonly moment: (text: string, key: ExpectationKey) => number | undefined;
+  /** The place with this name. For an unknown name, reports a mistake and returns undefined. */
   readonly place: (name: string) => Place | undefined;
   readonly reportMistake: (message: string, key?: ExpectationKey) => undefined;
 }
 
-/** Reads one expectation. Reports mistakes to the context, and then returns undefined. */
+/**
+ * Reads one expectation. Reports mistakes to the context, and then returns undefined. The schema (schema.ts) has
+ * checked the types and the words of the text, so the casts in this file hold.
+ */
 export function readExpectation(text: ExpectationText, context: ExpectationContext): ScenarioExpectation | undefined {
   const kinds = KINDS.filter(({ key }) => text[key] !== undefined);
   const [kind] = kinds;

@@ -110,6 +110,7 @@ class ScenarioReader {
     if (!this.#readSpan()) return undefined;
     if (text.city !== undefined) {
       const { latitude, longitude, turned = 0 } = text.city;
+      // The size of the city and its time zone stay those of Amsterdam.
       this.#city = {
         ...AMSTERDAM,
         latitudeDegrees: latitude,
@@ -155,6 +156,7 @@ class ScenarioReader {
     const { start = DEFAULT_START, lasts } = this.#text;
     this.#startMs = parseDate(start);
     const span = parseSpan(lasts);
+    // Even the longest scenario must end in a year that a date can have.
     if (Number.isNaN(this.#startMs) || !isDatable(this.#startMs + Days(MAX_DAYS)))
       this.#addMistake('/start', `start is ${JSON.stringify(start)}: expected ${DATE_EXPECTED}`);
     if (span === undefined || span === 0 || span > Days(MAX_DAYS))
@@ -186,6 +188,7 @@ class ScenarioReader {
     return this.#addMistake(pointer, `there is no place ${JSON.stringify(name)}: expected ${expected}`);
   }
 
+  /** Reads the locks. The text of a lock without members, a name and a colon, is null. */
   #readLocks(): ScenarioLock[] {
     return Object.entries(this.#text.locks).map(([name, text]) => {
       const pointer = `/locks/${escaped(name)}`;

@@ -33,6 +33,7 @@ const recordByName = <Value extends TSchema>(value: Value, description: string, 
     description,
   });
 
+// No place is nearer to a pole than 85° of latitude: there, a degree of longitude has hardly any length.
 const Place = Type.Union(
   [
     objectWith(
@@ -210,6 +211,7 @@ export function scenarioJsonSchema(): object {
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'A scenario of the lockgate simulator',
+    // Leaves out what is not JSON: the members that only TypeBox reads.
     ...JSON.parse(JSON.stringify(SCENARIO_SCHEMA)),
   };
 }

@@ -47,6 +47,7 @@ export class VirtualScenario {
 
   constructor({ scenario, seed, note, world, bugs, write }: VirtualScenarioOptions) {
     const clock = new VirtualClock(scenario.startMs);
+    // The functions below use members that are set further down. They are called at the earliest by `recorder.start`.
     const recorder = new TraceRecorder(write, (event) => {
       this.#line += 1;
       if (event.event === 'world') this.#compareWorld(event, this.#line);
@@ -88,6 +89,7 @@ export class VirtualScenario {
     });
     const locks = new Map(this.play.locks.map(({ mac, state }) => [mac, headerLockOf(state)]));
     this.#check = new TraceCheck(POWER_MODEL, { note, locks });
+    // No `truthName`: the `world` events are in the trace itself, not in a file with another name.
     this.#owed = new OwedCheck({ model: POWER_MODEL, header: { note, locks }, truthName: null });
     recorder.start(note, clock.now(), locks);
   }

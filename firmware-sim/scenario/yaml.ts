@@ -36,8 +36,8 @@ export function readYaml(text: string): YamlText {
     const message = `the file has ${bytes} bytes: expected at most ${MAX_SCENARIO_BYTES}`;
     return { value: null, lineOf: () => 1, mistakes: [{ line: 1, message }] };
   }
-  const documents = parseAllDocuments(text, { lineCounter: lines, version: '1.2', schema: 'core', logLevel: 'silent' });
-  const [document, secondDocument] = Array.isArray(documents) ? documents : [];
+  const options = { lineCounter: lines, version: '1.2', schema: 'core', logLevel: 'silent' } as const;
+  const [document, secondDocument] = parseAllDocuments(text, options);
   if (secondDocument !== undefined)
     mistakes.push({ line: lineAt(secondDocument.range?.[0]), message: 'a second document: expected one' });
   for (const { pos, message } of [...(document?.errors ?? []), ...(document?.warnings ?? [])])
@@ -82,6 +82,7 @@ class NodeReader {
       return null;
     }
     if (isAlias(node)) return this.#addMistake(node, 'an alias: expected its value to be written out');
+    // A tag of the author's own. The tags of YAML itself start with `tag:`.
     if (node.tag?.startsWith('!') === true) return this.#addMistake(node, `a tag, ${node.tag}: expected none`);
     if (isScalar(node)) return typeof node.value === 'bigint' ? String(node.value) : node.value;
     if (isSeq(node)) {

@@ -38,6 +38,7 @@ export class LineRecorder implements VirtualSink {
     this.uplinks += 1;
     if (this.lines === null) return;
     if (isPingUplink(uplink)) this.lines.ping(mac, atMs, uplink);
+    // The spread tells the compiler that this uplink's body is an acknowledgement.
     else if (uplink.body.kind === 'ack')
       this.lines.event({ event: 'ack', atMs, mac, source: 'lock', uplink: { ...uplink, body: uplink.body } });
   }
@@ -56,6 +57,7 @@ export class LineRecorder implements VirtualSink {
     if (members !== undefined) this.lines?.event({ event: 'world', atMs, mac, members });
   }
 
+  /** Writes an event that only states the time, such as the end of the run. */
   tick(atMs: number): void {
     this.lines?.event({ event: 'tick', atMs });
   }

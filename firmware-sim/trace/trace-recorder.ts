@@ -42,6 +42,7 @@ export class TraceRecorder implements VirtualSink {
   uplink(mac: Mac, atMs: number, uplink: Uplink): void {
     this.uplinks += 1;
     if (isPingUplink(uplink)) this.event({ event: 'ping', atMs, mac, source: 'lock', uplink });
+    // The spread tells the compiler that this uplink's body is an acknowledgement.
     else if (uplink.body.kind === 'ack')
       this.event({ event: 'ack', atMs, mac, source: 'lock', uplink: { ...uplink, body: uplink.body } });
   }
@@ -60,6 +61,7 @@ export class TraceRecorder implements VirtualSink {
     if (members !== undefined) this.event({ event: 'world', atMs, mac, members });
   }
 
+  /** Writes an event that only states the time, such as the end of the run. */
   tick(atMs: number): void {
     this.event({ event: 'tick', atMs });
   }
@@ -70,7 +72,10 @@ export class TraceRecorder implements VirtualSink {
   }
 }
 
-/** A new lock's entry in the header of a trace. */
+/**
+ * A new lock's entry in the header of a trace: it has reported no high window (the daily hours in which mode HIGH stays
+ * connected) and made no daily ping (`lastPeriodMs`).
+ */
 export function headerLockOf({ power, lockState }: Pick<StepState, 'power' | 'lockState'>): TraceLock {
   return { power, highWindow: null, lockState, connected: false, lastPeriodMs: null };
 }

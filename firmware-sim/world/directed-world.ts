@@ -43,8 +43,9 @@ export interface DirectedWorldOptions {
 }
 
 /**
- * Pending events of one group can be cancelled together: `trip` has those of a ride or theft, `sky` those of GPS
- * reception, `jostle` those of a short push that moves the parked bicycle.
+ * Pending events of one group can be cancelled together: `trip` has those of a ride or theft, `coverage` those of the
+ * cellular network, `sky` those of GPS reception, `jostle` those of a short push that moves the parked bicycle. Events
+ * of `none` are never cancelled.
  */
 type EventGroup = 'trip' | 'coverage' | 'sky' | 'jostle' | 'none';
 

@@ -113,6 +113,7 @@ function matchInOrder<Real extends DatedUplink>(
     const nextReal = real[realIndex];
     const nextSimulated = simulated[simulatedIndex];
     if (nextReal === undefined || (nextSimulated !== undefined && nextSimulated.madeMs < nextReal.madeMs - within)) {
+      // It exists: the loop goes on only while one of the two lists has an uplink left.
       owed.push(nextSimulated as DatedUplink);
       simulatedIndex += 1;
     } else if (nextSimulated === undefined || nextReal.madeMs < nextSimulated.madeMs - within) {

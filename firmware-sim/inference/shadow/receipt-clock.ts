@@ -23,6 +23,7 @@ export function onReceiptClock(events: readonly TraceEvent[]): TraceEvent[] {
     if (!isOwnUplink(event)) return event;
     const delay = delays.get(event.uplink.boot) ?? 0;
     if (Math.abs(delay) < SAME_CLOCK_WITHIN) return event;
+    // A cast, since the compiler loses track of which uplink belongs to which type of event.
     return { ...event, uplink: { ...event.uplink, timeMs: event.uplink.timeMs + delay } } as TraceEvent;
   });
 }

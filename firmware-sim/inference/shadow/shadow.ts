@@ -59,7 +59,10 @@ export class LockShadow {
   /** The lock's condition when the shadow starts, and when that is. */
   #lock: TraceLock;
   #fromMs: number;
-  /** The lock's events; null until the shadow starts, because the lock was connected when the live stream started. */
+  /**
+   * The lock's events, after a `tick` (an event that only states the time) at the shadow's start. Null until the shadow
+   * starts, because the lock was connected when the live stream started.
+   */
   #events: TraceEvent[] | null;
   /** The differences that the last comparison found. */
   #current: ShadowDifference[] = [];
@@ -145,6 +148,8 @@ export class LockShadow {
     const [traced] = locksFromTrace(traces, { commandReplay: 'sent' });
     if (trace === undefined || traced === undefined) return [];
     const { lastPeriodMs } = lock;
+    // The minute of the day at which the lock makes its daily ping: as the events show it, or as the last known daily
+    // ping does.
     const isMinuteTraced = lastPeriodMs === null || events.some(isPeriodPing);
     const periodMinute = isMinuteTraced ? traced.periodMinute : Math.floor(lastPeriodMs / Minutes(1)) % MINUTES_OF_DAY;
     const simulated = simulate({ ...traced, periodMinute }, traces);
@@ -219,6 +224,7 @@ function wasInTouchAfter(
   nowMs: number,
 ): boolean {
   const afterMs = madeMs + matchWithin(kindOf(uplink));
+  // `kept` is 0: no uplink made before this one still waits in the lock, so the missing one was not made.
   const later = uplinks.find((each) => each.madeMs > afterMs && each.uplink.kept === 0);
   if (later !== undefined && isSettled(later, connections, nowMs)) return true;
   return connections.some(({ connectedMs, endedMs, cause }) => {

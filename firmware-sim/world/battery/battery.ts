@@ -86,7 +86,8 @@ export class LockBattery {
 
   /** Consumption by cause from the start to `atMs`, in mAh of real time, whatever the speed-up. */
   usedMah(atMs: number): Readonly<Record<PowerCause, number>> {
-    // Predicted before, so that asking for the consumption changes nothing.
+    // The next change of the gauge is predicted before the charge is computed up to `atMs`: predicted from there, it
+    // could be rounded to another millisecond, and asking for the consumption would change the run.
     if (!this.#isPredicted) this.#predictNext();
     this.#advanceTo(atMs);
     return { ...this.#usedMah };

@@ -49,6 +49,7 @@ class GpxReader {
     this.#routes = new WaypointList(name);
     const parser = this.#parser;
     parser.on('error', (error) => {
+      // The parser's message starts with a line and a column, such as `3:14: `.
       throw this.#errorAt(`this is not XML (${error.message.replace(/^\d+:\d+: /, '')})`, 'a GPX file');
     });
     parser.on('doctype', () => {

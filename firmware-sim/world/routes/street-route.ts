@@ -61,6 +61,7 @@ export class StreetRoute implements Route {
     this.startMs = options.startMs;
     this.endMs = endMs;
     this.meters = meters;
+    // A negative index: the heading of the last leg.
     const directionDegrees = headings[legs.at(LEG_OFFSET.heading - NUMBERS_PER_LEG) ?? 0]?.directionDegrees ?? 0;
     this.end = {
       place: options.to,
@@ -165,6 +166,7 @@ function legsOf(
     north += heading.north * meters;
     riddenMeters += meters;
     atMs += Math.max(1, Math.round((meters / speedMetersPerSecond) * 1000));
+    // Drawn in any case, so that the same seed leads around the same corners with and without stops.
     if (prng.chance(STOP_PROBABILITY) && hasStops) {
       legs.push(atMs, east, north, 0, headingIndex);
       atMs += Math.round(prng.between(Seconds(5), Seconds(45)));

@@ -50,6 +50,7 @@ export class WaypointList {
    */
   add(point: Waypoint, reference: string): void {
     const { latitudeDegrees, longitudeDegrees, atMs } = point;
+    // Negated, so that NaN is refused too.
     if (!(Math.abs(latitudeDegrees) <= MAX_LATITUDE_DEGREES))
       throw this.errorAt(
         reference,
