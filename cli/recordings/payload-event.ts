@@ -15,7 +15,7 @@ export function uplinkEvent({ mac, source }: Sender, atMs: number, bytes: Uint8A
       ? ({ event: 'ack', mac, source, atMs, uplink: { ...decoded.value, body } } as const)
       : ({ event: 'ping', mac, source, atMs, uplink: { ...decoded.value, body } } as const);
   // Copied, because the reader may overwrite the buffer that contains the bytes.
-  return ok({ event, raw: Uint8Array.from(bytes), isNumbered: true });
+  return ok({ event, raw: Uint8Array.from(bytes) });
 }
 
 /** A command to a lock; an error if the bytes can't be decoded. */
@@ -23,7 +23,7 @@ export function commandEvent(mac: Mac, atMs: number, bytes: Uint8Array): Result<
   const decoded = decodeDownlink(bytes);
   if (!decoded.ok) return decoded;
   const { id, command, expiresMs } = decoded.value;
-  return ok({ event: { event: 'command', mac, atMs, id, command, expiresMs }, isNumbered: true });
+  return ok({ event: { event: 'command', mac, atMs, id, command, expiresMs } });
 }
 
 /** Reasons for skipping a row that several readers use. */

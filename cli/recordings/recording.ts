@@ -15,8 +15,8 @@ export interface RecordedEvent {
   readonly event: LockEvent;
   /** The bytes of an uplink (a message of a lock), if the recording has them. */
   readonly raw?: Uint8Array | undefined;
-  /** False for an uplink whose boot and sequence the recording does not have: the importer invents them. */
-  readonly isNumbered: boolean;
+  /** True for a ping whose boot and sequence the recording does not have: the importer invents them. */
+  readonly lacksNumbers?: boolean;
 }
 
 /** Receives the results of a reader. */

@@ -27,27 +27,28 @@ export type AtEvent =
     }
   | { readonly kind: 'received'; readonly link: number; readonly topic: string; readonly payload: Uint8Array }
   | { readonly kind: 'disconnected'; readonly link: number }
+  /** The connection ended; `code` is the modem's number for the reason. */
   | { readonly kind: 'status'; readonly link: number; readonly code: number }
   /** A line about MQTT that is not as expected. */
   | { readonly kind: 'unreadable' }
   /** Other traffic of the modem, such as `OK` or `+CSQ: 20,99`. */
   | { readonly kind: 'other' };
 
-/** A line of the log. */
+/** A line of the log, and its time in ms since the epoch. */
 export interface AtLine {
   readonly atMs: number;
   readonly event: AtEvent;
 }
 
 /**
- * A time, which may be in brackets and have a space between date and time of day, and the remaining line, such as
- * `[2026-11-20 06:00:00.120] > AT+QMTCONN=0,"A4C138F0E1D2"`.
+ * A time (a date, where a space may separate date and time of day, or Unix seconds), which may be in brackets, and the
+ * remaining line, such as `[2026-11-20 06:00:00.120] > AT+QMTCONN=0,"A4C138F0E1D2"`.
  */
 const LINE = /^\[?(\d{4}-\d\d-\d\d[ Tt][\d:.,]+ ?(?:[Zz]|[+-]\d\d:?\d\d)?|\d+(?:[.,]\d+)?)\]?:?\s+(.*)$/;
 /** Whether the line was sent to the modem or came from it. */
 const DIRECTION = /^(?:->|<-|>>|<<|[<>]|TX|RX)[:\s]\s*/;
 
-/** Parses a line; undefined for a line without a time. */
+/** Parses a line; undefined for a line without a time. `utcOffsetMs` is the UTC offset of a time without one. */
 export function parseAtLine(text: string, utcOffsetMs: number): AtLine | undefined {
   const match = LINE.exec(text);
   if (match === null) return undefined;

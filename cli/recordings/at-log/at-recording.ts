@@ -19,10 +19,13 @@ const MAX_WAITING_MESSAGES = 64;
 
 /** A message that the modem was told to publish. */
 interface Publish {
+  /** When it was told, ms since the epoch. */
   readonly atMs: number;
+  /** The number of the command's line. */
   readonly row: number;
   readonly messageId: number;
   readonly topic: string;
+  /** Undefined until the payload's line comes. */
   payload: Uint8Array | undefined;
 }
 
@@ -142,6 +145,7 @@ class Modem {
     return link ?? null;
   }
 
+  /** The lock or phone that the link's client id names; otherwise the lock that the user named; null without one. */
   #senderOf(link: Link): Sender | null {
     const { mac } = this.#options;
     return link.sender ?? (mac === null ? null : { mac, source: 'lock' });
@@ -154,7 +158,7 @@ class Modem {
       return;
     }
     link.isConnected = true;
-    this.#sink.event({ event: { event: 'connect', ...sender, atMs }, isNumbered: true });
+    this.#sink.event({ event: { event: 'connect', ...sender, atMs } });
   }
 
   #disconnect(link: Link, atMs: number, cause: DisconnectCause): void {
@@ -162,7 +166,7 @@ class Modem {
     // The modem may report the end of a connection twice, as +QMTDISC and as +QMTSTAT.
     if (sender === null || !link.isConnected) return;
     link.isConnected = false;
-    this.#sink.event({ event: { event: 'disconnect', ...sender, atMs, cause }, isNumbered: true });
+    this.#sink.event({ event: { event: 'disconnect', ...sender, atMs, cause } });
   }
 
   #publish(link: Link, publish: Publish): void {
@@ -201,6 +205,7 @@ class Modem {
       this.#sink.skip(UNKNOWN_SENDER, publish.row);
       return;
     }
+    // Without its payload in the log, the uplink is reported as one that can't be read.
     const event = uplinkEvent(sender, publish.atMs, publish.payload ?? new Uint8Array());
     if (event.ok) this.#sink.event(event.value);
     else this.#sink.skip(UNREADABLE_UPLINK, publish.row, event.error.message);

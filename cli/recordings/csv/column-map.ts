@@ -55,8 +55,9 @@ export const PING_MEMBERS = [
 export type PingMember = (typeof PING_MEMBERS)[number];
 
 /**
- * Members of a row. `event` is `connect`, `disconnect` or `ping`; `payload` is a complete uplink in hex or base64. If
- * the map has `only`, rows where it is not a word such as `true` are left out.
+ * Members of a row. `event` is `connect`, `disconnect` or `ping`; `cause` says why a connection ended; `source` is
+ * `lock`, or `phone` for a phone that acts for the lock; `payload` is a complete uplink in hex or base64. If the map
+ * has `only`, rows where it is not a word such as `true` are left out.
  */
 export const ROW_MEMBERS = ['time', 'mac', 'event', 'cause', 'source', 'payload', 'only'] as const;
 /** The name of such a member. */

@@ -98,22 +98,28 @@ export class CsvRecording implements RecordingReader {
     });
     const { unquotedColumn } = this.#map;
     const unquotedIndex = unquotedColumn === null ? undefined : columns.get(unquotedColumn);
-    return ok(new RowsBelowHeader(reader, header.length, unquotedIndex, sink));
+    const unquoted = unquotedIndex === undefined ? null : { index: unquotedIndex, delimiter: this.#map.delimiter };
+    return ok(new RowsBelowHeader(reader, header.length, unquoted, sink));
   }
+}
+
+/** The column whose cells may contain delimiters without quotes. */
+interface UnquotedColumn {
+  readonly index: number;
+  readonly delimiter: string;
 }
 
 /** Turns the rows below a header into events. */
 class RowsBelowHeader {
   readonly #reader: RowReader;
   readonly #columnCount: number;
-  readonly #unquotedIndex: number | undefined;
+  readonly #unquoted: UnquotedColumn | null;
   readonly #sink: RecordingSink;
 
-  /** @param unquotedIndex the index of the column whose cells may contain delimiters without quotes */
-  constructor(reader: RowReader, columnCount: number, unquotedIndex: number | undefined, sink: RecordingSink) {
+  constructor(reader: RowReader, columnCount: number, unquoted: UnquotedColumn | null, sink: RecordingSink) {
     this.#reader = reader;
     this.#columnCount = columnCount;
-    this.#unquotedIndex = unquotedIndex;
+    this.#unquoted = unquoted;
     this.#sink = sink;
   }
 
@@ -125,10 +131,10 @@ class RowsBelowHeader {
 
   /** Joins the cells that an unquoted column was split into. */
   #joinCells(record: readonly string[]): readonly string[] {
-    const start = this.#unquotedIndex;
     const surplus = record.length - this.#columnCount;
-    if (start === undefined || surplus <= 0) return record;
+    if (this.#unquoted === null || surplus <= 0) return record;
+    const { index: start, delimiter } = this.#unquoted;
     const end = start + 1 + surplus;
-    return [...record.slice(0, start), record.slice(start, end).join(','), ...record.slice(end)];
+    return [...record.slice(0, start), record.slice(start, end).join(delimiter), ...record.slice(end)];
   }
 }

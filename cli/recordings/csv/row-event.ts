@@ -3,7 +3,7 @@ import { LockgateError, ok, problem, type Result } from '../../../proto/errors.j
 import type { DisconnectCause } from '../../../proto/power/judge/event.js';
 import { decodeUplink, encodeUplink } from '../../../proto/wire/codec.js';
 import { type Mac, parseMac } from '../../../proto/wire/mac.js';
-import { isPingUplink, type Source, type Uplink } from '../../../proto/wire/ping.js';
+import { isPingUplink, type Uplink } from '../../../proto/wire/ping.js';
 import { uplinkFromJson } from '../../../proto/wire/ping-from-json.js';
 import { isDatable, toDate } from '../../../proto/wire/ping-json.js';
 import { bytesOfHex, uplinkEvent } from '../payload-event.js';
@@ -26,6 +26,10 @@ const LEFT_OUT = 'a row that the map leaves out';
 /** Members of a ping that are whole numbers: fractions are rounded. */
 const WHOLE_NUMBERS = new Set<PingMember>(['battery_percent', 'uncertainty', 'boot', 'sequence', 'kept', 'dropped']);
 const NUMBERS = new Set<PingMember>([...WHOLE_NUMBERS, 'ebike_voltage', 'latitude', 'longitude', 'speed', 'direction']);
+/**
+ * Why a connection ended: the client sent DISCONNECT; the connection broke; nothing came for longer than the keepalive;
+ * the client connected again; or the server closed it.
+ */
 const CAUSES: readonly DisconnectCause[] = ['closed', 'dropped', 'keepalive', 'takeover', 'gateway'];
 const TRUE_WORDS = new Set(['true', 'yes', 'on', '1']);
 /** The start of invented MACs. They are locally administered addresses, which no manufacturer uses. */
@@ -72,7 +76,7 @@ export class RowReader {
     const sender = this.#sender();
     if (sender === undefined) return problem(NO_LOCK, quoted(this.#rowValue('mac') ?? ''));
     const kind = this.#rowValue('event') ?? 'ping';
-    if (kind === 'connect') return ok({ event: { event: 'connect', ...sender, atMs }, isNumbered: true });
+    if (kind === 'connect') return ok({ event: { event: 'connect', ...sender, atMs } });
     if (kind === 'disconnect') return this.#disconnect(sender, atMs);
     if (kind !== 'ping') return problem(BAD_VALUE, `event ${quoted(kind)}: expected connect, disconnect or ping`);
     const payload = this.#rowValue('payload');
@@ -84,7 +88,7 @@ export class RowReader {
     const cause = CAUSES.find((each) => each === causeText);
     if (cause === undefined)
       return problem(BAD_VALUE, `cause ${quoted(causeText)}: expected one of ${CAUSES.join(', ')}`);
-    return ok({ event: { event: 'disconnect', ...sender, atMs, cause }, isNumbered: true });
+    return ok({ event: { event: 'disconnect', ...sender, atMs, cause } });
   }
 
   #uplink(sender: Sender, atMs: number, payload: string): Result<RecordedEvent, RowProblem> {
@@ -96,14 +100,14 @@ export class RowReader {
     const members = this.#pingMembers(atMs);
     if (!members.ok) return members;
     const { boot, sequence } = members.value;
-    const isNumbered = boot !== undefined && sequence !== undefined;
-    // The importer replaces the numbers 1 and 0 by invented ones if isNumbered is false.
+    const lacksNumbers = boot === undefined || sequence === undefined;
+    // If one is missing, the importer replaces both numbers by invented ones.
     const uplink = uplinkFromJson({ ...members.value, boot: boot ?? 1, sequence: sequence ?? 0 }, 'ping');
     if (!uplink.ok) return problem(BAD_VALUE, uplink.error.message);
     const rounded = roundToWire(uplink.value);
     if (!rounded.ok) return problem(BAD_VALUE, rounded.error.message);
     if (!isPingUplink(rounded.value)) return problem(BAD_VALUE, 'an acknowledgement: expected a ping');
-    return ok({ event: { event: 'ping', ...sender, atMs, uplink: rounded.value }, isNumbered });
+    return ok({ event: { event: 'ping', ...sender, atMs, uplink: rounded.value }, lacksNumbers });
   }
 
   /** The ping's members as in a trace. A member that the file does not have gets a value that breaks no rule. */
@@ -157,9 +161,9 @@ export class RowReader {
   #sender(): Sender | undefined {
     const name = this.#rowValue('mac') ?? '';
     const sender = this.#map.devices.get(name) ?? senderOf(name);
-    const source = this.#rowValue('source') as Source | null;
-    if (sender !== undefined) return source === 'phone' ? { ...sender, source } : sender;
-    if (this.#options.mac !== null) return { mac: this.#options.mac, source: source === 'phone' ? source : 'lock' };
+    const isPhone = this.#rowValue('source') === 'phone';
+    if (sender !== undefined) return isPhone ? { ...sender, source: 'phone' } : sender;
+    if (this.#options.mac !== null) return { mac: this.#options.mac, source: isPhone ? 'phone' : 'lock' };
     const mac = this.#map.inventsMacs ? inventedMac(name) : undefined;
     if (mac === undefined) return undefined;
     this.#onInvented(name, mac);

@@ -48,6 +48,7 @@ export const TRACCAR_MAP: ColumnMap = Object.freeze({
     ebike_voltage: optional('power'),
   },
   devices: new Map(),
+  // Traccar writes addresses, which contain commas, without quotes.
   unquotedColumn: 'address',
   inventsMacs: true,
 });

@@ -8,6 +8,7 @@ export type BrokerEvent =
   | { readonly kind: 'disconnect'; readonly clientId: string; readonly cause: DisconnectCause }
   /** A client published (`up`), or was sent (`down`), a message of this topic and length. */
   | { readonly kind: 'publish'; readonly clientId: string; readonly topic: string; readonly bytes: number }
+  /** The broker ended, and with it all connections. */
   | { readonly kind: 'stop' }
   /** A line that is no event of a trace, such as a PINGREQ. */
   | { readonly kind: 'other' };
@@ -28,7 +29,11 @@ const PUBLISH =
   /^(?:Received PUBLISH from|Sending PUBLISH to) (\S+) \(d\d, q\d, r\d, m\d+, '(.*)', \.\.\. \((\d+) bytes\)\)$/;
 const STOP = /^mosquitto version \S+ terminating/;
 
-/** Lines about the end of a connection, with its cause. The first pattern that matches counts. */
+/**
+ * Lines about the end of a connection, with its cause: no packet came in time (`keepalive`), the client connected again
+ * (`takeover`), the connection ended without DISCONNECT (`dropped`) or with it (`closed`), or the broker ended it
+ * (`gateway`). The first pattern that matches counts.
+ */
 const DISCONNECTS: readonly (readonly [pattern: RegExp, cause: DisconnectCause])[] = [
   [/^Client (\S+) has exceeded timeout, disconnecting\.$/, 'keepalive'],
   [/^Client (\S+) already connected, closing old connection\.$/, 'takeover'],
@@ -55,6 +60,7 @@ function eventOf(text: string): BrokerEvent {
   }
   const publish = PUBLISH.exec(text);
   if (publish !== null) {
+    // The pattern's three groups are in every match.
     const [, clientId, topic, bytes] = publish as unknown as readonly [string, string, string, string];
     return { kind: 'publish', clientId, topic, bytes: Number(bytes) };
   }

@@ -101,7 +101,7 @@ export class MosquittoRecording implements RecordingReader {
 
   #connect(clientId: string, sender: Sender, atMs: number, sink: RecordingSink): void {
     const connectMs = this.#setConnected(clientId, sender, atMs);
-    sink.event({ event: { event: 'connect', ...sender, atMs: connectMs }, isNumbered: true });
+    sink.event({ event: { event: 'connect', ...sender, atMs: connectMs } });
   }
 
   #disconnect(clientId: string, atMs: number, cause: DisconnectCause, sink: RecordingSink): void {
@@ -112,7 +112,7 @@ export class MosquittoRecording implements RecordingReader {
     const disconnectMs = Math.max(client.lastMs, atMs + (cause === 'takeover' ? 0 : REST_OF_SECOND_MS));
     client.lastMs = disconnectMs;
     client.isConnected = false;
-    sink.event({ event: { event: 'disconnect', ...client.sender, atMs: disconnectMs, cause }, isNumbered: true });
+    sink.event({ event: { event: 'disconnect', ...client.sender, atMs: disconnectMs, cause } });
   }
 
   /** Stores that the client is connected. Returns a time that is not before its earlier events. */

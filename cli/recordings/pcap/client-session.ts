@@ -65,7 +65,11 @@ export class ClientSession {
     else if (packet.cmd === 'publish') this.#onCommand(packet, moment);
   }
 
-  /** Call when one side ends the TCP connection. */
+  /**
+   * Call when one side ends the TCP connection: with a FIN, or with a reset, which a server that ends a connection on
+   * purpose does not send. A client's end has the cause `dropped`, because its DISCONNECT would have closed the
+   * session.
+   */
   end(by: 'client' | 'server', how: 'fin' | 'reset', moment: Moment): void {
     if (by === 'client') this.#close('dropped', moment);
     else if (this.#isTakenOver) this.#close('takeover', moment);
@@ -133,7 +137,7 @@ export class ClientSession {
     this.#state = 'open';
     this.#sessions.set(this.#clientId, this);
     const connectMs = Math.min(atMs, this.#waiting[0]?.event.atMs ?? atMs);
-    this.#sink.event({ event: { event: 'connect', ...sender, atMs: connectMs }, isNumbered: true });
+    this.#sink.event({ event: { event: 'connect', ...sender, atMs: connectMs } });
     for (const event of this.#waiting) this.#sink.event(event);
     this.#waiting = [];
   }
@@ -192,7 +196,6 @@ export class ClientSession {
     if (this.#state === 'open')
       this.#sink.event({
         event: { event: 'disconnect', ...(this.#sender as Sender), atMs, cause },
-        isNumbered: true,
       });
     if (this.#state !== 'foreign' && this.#state !== 'refused') this.#state = 'closed';
     this.#waiting = [];

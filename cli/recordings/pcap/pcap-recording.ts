@@ -187,6 +187,8 @@ export class PcapRecording implements RecordingReader {
     const [sender, receiver] = isFromClient ? [flow.client, flow.server] : [flow.server, flow.client];
     if (segment.isSyn) sender.start(segment.sequence);
     if (segment.isAck) receiver.acknowledge(segment.acknowledged);
+    // A SYN takes one sequence number, so a payload with it starts at the next. Sequence numbers are modulo 2³² (`>>>
+    // 0`).
     sender.add(segment.isSyn ? (segment.sequence + 1) >>> 0 : segment.sequence, segment.payload, segment.payloadBytes);
     if (segment.isFin) flow.finPositions[side] ??= (segment.sequence + segment.payloadBytes) >>> 0;
     if (segment.isReset) {

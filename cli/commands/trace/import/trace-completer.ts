@@ -25,18 +25,18 @@ export interface StoredEvent {
   readonly mac: Mac;
   /** `close` is a close-connection ping, `uplink` any other uplink of a lock. */
   readonly role: 'uplink' | 'close' | 'other';
-  /** Whether the recording has the uplink's boot and sequence. */
-  readonly isNumbered: boolean;
+  /** Whether it is a ping whose boot and sequence the recording does not have. */
+  readonly lacksNumbers: boolean;
   readonly line: string;
 }
 
 /** Converts an event. Missing numbers are added later, when the events are in order. */
-export function storedEvent({ event, raw, isNumbered }: RecordedEvent): StoredEvent {
+export function storedEvent({ event, raw, lacksNumbers = false }: RecordedEvent): StoredEvent {
   const isOfLock = event.event !== 'command' && event.source === 'lock';
   const isUplink = isOfLock && (event.event === 'ping' || event.event === 'ack');
   const isClose = isUplink && event.event === 'ping' && event.uplink.body.kind === 'close_connection';
   const role = isClose ? 'close' : isUplink ? 'uplink' : 'other';
-  return { atMs: event.atMs, mac: event.mac, role, isNumbered, line: traceEventLine(event, raw) };
+  return { atMs: event.atMs, mac: event.mac, role, lacksNumbers, line: traceEventLine(event, raw) };
 }
 
 /** Writes the events of a trace, with inferred connections and invented numbers. */
@@ -65,7 +65,7 @@ export class TraceCompleter {
     this.#endUntil(atMs);
     const isInferred = role !== 'other' && !this.#locks.hasConnections(mac);
     if (isInferred && !this.#ends.has(mac)) this.#writeEvent({ event: 'connect', mac, source: 'lock', atMs });
-    this.#write(stored.isNumbered ? stored.line : this.#withNumbers(stored));
+    this.#write(stored.lacksNumbers ? this.#withNumbers(stored) : stored.line);
     if (!isInferred) return;
     // Deleted and added again, because a map keeps the order of insertion, which is then the order of the ends.
     this.#ends.delete(mac);
@@ -91,7 +91,7 @@ export class TraceCompleter {
     this.#write(traceEventLine(event));
   }
 
-  /** The uplink's line with the lock's next invented numbers. */
+  /** The ping's line with the lock's next invented numbers. */
   #withNumbers({ mac, line }: StoredEvent): string {
     const count = (this.#inventedByLock.get(mac) ?? 0) + 1;
     this.#inventedByLock.set(mac, count);
