@@ -46,6 +46,7 @@ export class GatewayClient {
 
   /** @throws LockgateError `gateway-address` or `gateway-token` if the data folder's files can't be read */
   constructor(flags: ConnectionFlags) {
+    // An empty variable counts as unset.
     const { LOCKGATE_GATEWAY, LOCKGATE_DATA } = process.env;
     const folder = flags.data ?? (LOCKGATE_DATA || './data');
     this.#base = flags.gateway ?? (LOCKGATE_GATEWAY || readAddress(folder)) ?? DEFAULT_GATEWAY;

@@ -20,7 +20,11 @@ interface ClockSource {
   get<T>(requestPath: string, signal?: AbortSignal): Promise<T>;
 }
 
-/** The members of the gateway's answer that are read here. The dates are null outside the years 1970–9999. */
+/**
+ * The members of the gateway's answer that are read here: the times of its run's clock and of its machine's clock, and
+ * the date that it trusts (`confirmed`) even if someone sets the machine's clock wrong. A time outside the years
+ * 1970–9999 is null.
+ */
 interface ClocksJson {
   readonly run_clock: string;
   readonly machine: string | null;

@@ -27,10 +27,10 @@ const packageFormats = {
 export const packagesFolder = 'dist/packages';
 /**
  * tap's bundle, which only a build with the tests makes: loading tap took a quarter of a second in each test file. The
- * stacks that tap shows leave out frames in a folder of this name.
+ * stacks that tap shows leave out frames in a folder `node_modules/@tapjs`.
  */
 export const tapBundle = 'dist/node_modules/@tapjs/tap.js';
-/** What tap's bundle has in place of a package. */
+/** What tap's bundle has in place of the package async-hook-domain, which is slow. */
 const errorDomain = 'test/error-domain.mjs';
 export const programFolder = 'dist/program';
 /** The folders that every build fills. */
@@ -43,7 +43,9 @@ export const gatewayBundle = `${programFolder}/lockgate.cjs`;
 const testGateway = 'dist/test/helpers/gateway/gateway-process.js';
 /** Packages with a native part, and those that find files next to their own. A bundle of everything leaves them out. */
 export const unbundled = ['better-sqlite3', '@node-rs/argon2', '@fastify/swagger-ui', 'pino', 'esbuild'];
-/** The program that runs the bundle of the tests' gateway. */
+/**
+ * The program that runs the bundle of the tests' gateway. late-optimization.cjs sets flags of V8 for short processes.
+ */
 const gatewayStart = `import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 const require = createRequire(import.meta.url);
@@ -170,6 +172,7 @@ async function bundleCommonjs(build, settings) {
     absWorkingDir: clonePath(),
     external: unbundled,
     format: 'cjs',
+    // A CommonJS file has no import.meta: load-bundle.cjs passes these two to the bundle.
     define: { 'import.meta.url': '__ownUrl', 'import.meta.resolve': '__resolveUrl' },
     // A script outside Node's loaders cannot import: modules that code imports on demand are required.
     supported: { 'dynamic-import': false },

@@ -56,6 +56,7 @@ function simplified(line, areaKm2) {
     if (area >= areaKm2) break;
     points.splice(smallest, 1);
     areas.splice(smallest, 1);
+    // The neighbours' triangles have changed. They don't count less than the removed one, so that they outlast it.
     for (const index of [smallest - 1, smallest]) if (isInside(index)) areas[index] = Math.max(area, areaAt(index));
   }
   return points;

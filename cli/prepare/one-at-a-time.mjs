@@ -65,6 +65,10 @@ function isAlive(pid) {
   }
 }
 
+/**
+ * Whether an action on the lock's files succeeds. These errors mean that another process has created or removed the
+ * files meanwhile; Windows reports EPERM where others report ENOTEMPTY.
+ */
 function succeeds(action) {
   try {
     action();

@@ -37,7 +37,8 @@ const unusedLeaflet = {
 
 /**
  * What generated code needs of `protobufjs/minimal.js` to decode. Without `long`, a 64-bit number is a JavaScript
- * number, which is what proto/wire/codec.ts makes of it in any case.
+ * number, which is what proto/wire/codec.ts makes of it in any case. `Reader._configure` adds the methods for such
+ * numbers; it requires the reader for Node's Buffer, for which an empty one stands.
  */
 const protobufParts = `
   import util from 'protobufjs/src/util/minimal.js';

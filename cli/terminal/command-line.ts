@@ -8,7 +8,7 @@ import { calledGroups, makeProgram } from '../program.js';
 import { EXIT_CODE, exitCodeOf } from './exit-codes.js';
 import { printNote, sanitizeLine } from './output.js';
 
-/** A bad member of a request: of the gateway’s refusal, or of lockgate’s own error. */
+/** A bad member of a request, named in `errors` of the gateway’s refusal or in `faults` of an error of this process. */
 interface Fault {
   readonly pointer: string;
 }

@@ -22,6 +22,7 @@ const PAGE_ENTRIES = 500;
 /** Prints the matching entries. */
 export async function listAudit(flags: AuditFlags): Promise<void> {
   const client = new GatewayClient(flags);
+  // `dateMs`: the gateway's real date, which the log has. In a sped-up run the clock of the locks (`runMs`) is faster.
   const since = await readSince(client, ['--since', flags.since], 'dateMs');
   const { action, object, merchant } = flags;
   const filter = { since, action, object, merchant };

@@ -56,6 +56,7 @@ export const STATE_MARKS: Readonly<Record<string, Mark>> = {
   expired: 'bad',
 };
 
+/** The columns. Times of commands are by `runMs`, the clock of the locks, which is faster in a sped-up run. */
 function commandColumns(
   _commands: readonly CommandJson[],
   { runMs: nowMs }: GatewayClocks,

@@ -35,6 +35,8 @@ type Outcome =
   | CommandJson
   | { readonly mac: string; readonly error: { readonly code: string; readonly detail: string } };
 
+/** The longest name of a person that the gateway accepts. */
+const MAX_ASKED_BY_CHARACTERS = 100;
 /** The interval at which --wait checks a command. */
 const POLL_INTERVAL_MS = Seconds(0.25);
 
@@ -64,7 +66,7 @@ async function readBody(client: GatewayClient, words: readonly string[], flags: 
     ...(flags.expires !== undefined && { expires_in: readSpan(flags.expires) }),
     ...(flags.at !== undefined && { not_before: flags.at }),
     ...(flags.yes === true && { confirm_airplane: true }),
-    asked_by: (process.env.USER ?? 'operator').slice(0, 100),
+    asked_by: (process.env.USER ?? 'operator').slice(0, MAX_ASKED_BY_CHARACTERS),
   };
 }
 

@@ -48,6 +48,7 @@ export function readBashLine(line: string): BashLine {
 function toShellText(value: string, typedWord: string, quote: '"' | "'" | undefined): string {
   if (quote === '"') return value.replace(/["\\$`]/g, '\\$&');
   if (quote === "'") return value.replaceAll("'", "'\\''");
+  // How many word breaks were typed, without escaped ones. The value has at least as many.
   const breaks = typedWord.replace(/\\./g, '').match(WORD_BREAKS)?.length ?? 0;
   const lastTypedBreak = [...value.matchAll(WORD_BREAKS)][breaks - 1];
   const inserted = lastTypedBreak === undefined ? value : value.slice(lastTypedBreak.index + 1);

@@ -3,6 +3,10 @@
  * versions. completion.ts describes the arguments and the output of that call.
  */
 
+/**
+ * `$1` is the program as typed, `$2` the word at the cursor. bash gets the line itself, since it splits words at
+ * colons. After a single offer that ends with `=`, such as `--mac=`, no blank is added.
+ */
 const BASH = `# bash completion of lockgate
 _lockgate() {
   local word
@@ -25,6 +29,10 @@ _lockgate() {
 complete -F _lockgate lockgate
 `;
 
+/**
+ * `(Q)` removes the quotes of a word. `values` has what is inserted, `shown` the same with the meaning, for the menu.
+ * The last line completes at once if zsh has loaded the file as the function itself, at the first Tab.
+ */
 const ZSH = `#compdef lockgate
 # zsh completion of lockgate
 _lockgate() {
@@ -49,6 +57,7 @@ compdef _lockgate lockgate
 if [ "\${funcstack[1]}" = "_lockgate" ]; then _lockgate; fi
 `;
 
+/** `commandline -opc` gives the words before the cursor, `-ct` the word at the cursor, which may have quotes. */
 const FISH = `# fish completion of lockgate
 function __lockgate_complete
     set -l words (commandline -opc)

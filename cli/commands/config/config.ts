@@ -112,6 +112,7 @@ async function folderAndKeyFile(flags: Flags) {
 
 async function rotate(flags: Flags): Promise<void> {
   const { rotateKey } = await import('../../../gateway/data-folder/key-change.js');
+  // `onModesCorrected` gets a sentence if other users of the machine could read files of the folder until now.
   const { count, file } = await rotateKey(await folderAndKeyFile(flags), {
     who: localOwner(),
     onModesCorrected: printNote,
@@ -137,8 +138,8 @@ async function forget(flags: Flags): Promise<void> {
 }
 
 /**
- * What needs a new secret, as JSON. `notified` has the merchants that lost their notify URL; null stands for the
- * operators' notify URL, which needs only a new secret.
+ * What needs a new secret, as JSON. A notify URL gets the gateway's notices, such as that a webhook URL was disabled.
+ * `notified` has the merchants that lost theirs; null stands for the operators' own, which needs only a new secret.
  */
 function forgottenJson({ urls, locks, phones, apiKeys, notified }: ForgottenSecrets) {
   return {

@@ -8,10 +8,15 @@ export type ConfirmFlags = ConnectionFlags & { readonly json?: boolean; readonly
 
 /** The system clock, as the operator interface reports it. */
 interface ClockJson {
+  /** How the machine's clock compares with the last trusted time. */
   readonly state: 'agrees' | 'ahead' | 'behind';
+  /** RFC 3339; null outside the years 1970–9999, which such a date can't have. */
   readonly machine: string | null;
+  /** The last trusted time; null as for `machine`. */
   readonly confirmed: string | null;
+  /** How many locks have sent fresh pings whose times agree with the machine's clock. */
   readonly locks_agreeing: number;
+  /** How many must do so to confirm the clock without a person; null if no lock can. */
   readonly locks_needed: number | null;
 }
 

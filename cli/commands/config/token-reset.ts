@@ -29,13 +29,14 @@ export async function resetToken(flags: { readonly data?: string; readonly json?
 /** Replaces the token. If no gateway runs, also writes the audit entry, which otherwise the gateway writes. */
 async function replaceToken(data: string): Promise<GatewayState> {
   try {
+    // `onModesCorrected` gets a sentence if other users of the machine could read files of the folder until now.
     const work = { action: 'token.change', who: localOwner(), auditDetails: () => ({}), onModesCorrected: printNote };
     await workOnFolder(data, work, async () => resetOperatorToken(data));
     return 'not-running';
   } catch (error) {
     if (!(error instanceof LockgateError) || error.code === 'secret-file') throw error;
     const token = resetOperatorToken(data);
-    // The token is replaced even if the store can't be opened.
+    // `data-in-use`: a gateway runs on the folder. The token is replaced even if the store can't be opened.
     if (error.code !== 'data-in-use') printNote(`The audit log has no entry for this change: ${error.message}`);
     return error.code === 'data-in-use' ? await checkGatewayState(data, token) : 'not-running';
   }

@@ -26,6 +26,7 @@ export async function acceptStore(flags: AcceptFlags): Promise<void> {
     );
   const { damage, kept: evidenceFiles } = await acceptDamage(dataFolder(flags), {
     who: localOwner(),
+    // Gets a sentence if other users of the machine could read files of the folder until now.
     onModesCorrected: printNote,
   });
   if (flags.json) return printJson({ accepted: true, damage, kept: evidenceFiles });

@@ -154,6 +154,7 @@ async function download(tempFile: string, flags: BackupFlags): Promise<BlockSums
   const progress = new ProgressLine(() => text);
   const handle = openSync(tempFile, 'w', 0o600);
   try {
+    // The mode given to `openSync` has no effect on a file that an interrupted backup left behind.
     chmodSync(tempFile, 0o600);
     const interrupted = untilInterrupted();
     const answer = await client.download('/backup', interrupted.signal);

@@ -14,6 +14,7 @@ export interface MigrateFlags {
 export async function migrateStore(flags: MigrateFlags): Promise<void> {
   const isDry = flags.dryRun === true;
   const folder = dataFolder(flags);
+  // `onModesCorrected` gets a sentence if other users of the machine could read files of the folder until now.
   const { from, steps, copy } = await migrateDataFolder(folder, { isDry, onModesCorrected: printNote });
   if (flags.json) return printJson({ data: folder, from, to: steps.at(-1) ?? from, steps, copy, dry_run: isDry });
   if (steps.length === 0) return print(`Nothing to do: the store in ${folder} is at ${from ?? 'the first version'}.`);

@@ -63,6 +63,7 @@ const DASHBOARD_USER = 'demo';
  */
 export async function dashboardText(gateway: Gateway, address: string): Promise<string> {
   const { store, merchants } = gateway;
+  // The merchant was added with the accounts; 0 is no merchant's id.
   const merchantId = (await store.listMerchants()).find(({ name }) => name === MERCHANT)?.id ?? 0;
   if ((await store.people.findLogin(merchantId, DASHBOARD_USER)) !== null)
     return `${address}/ (log in as ${DASHBOARD_USER} of the merchant ${MERCHANT})`;

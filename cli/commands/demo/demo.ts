@@ -45,7 +45,9 @@ export async function runDemo(flags: DemoFlags): Promise<void> {
   const events = new GatewayEvents();
   const stopLogging =
     config.logFormat === 'json' ? logEvents(openLog(config).log, events, systemClock) : () => undefined;
+  // The gateway has withdrawn other users' rights to files of its data folder.
   events.on('files-mended', ({ what }) => printNote(what));
+  // `makeNew`: whether to start with an empty store if the data folder has lost its store.
   const { speed, new: makeNew = false } = flags;
   const gateway = await startGateway(config, { speed, events, settings, onBroken, makeNew });
   // Called in reverse order.

@@ -1,4 +1,7 @@
-/** Fetches the list of all locks, page by page. */
+/**
+ * Fetches the list of all locks, page by page, for `trace replay`, which compares it with the locks of a trace. `device
+ * list` prints each page at once instead of holding them all.
+ */
 import type { GatewayClient } from '../../client.js';
 
 /** All locks by MAC. */

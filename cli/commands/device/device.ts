@@ -17,6 +17,8 @@ import { addPhoneCommands } from './phone.js';
 
 /** The maximum number of refused connections and packets that `show` prints; --json has all. */
 const MAX_PRINTED_REFUSALS = 5;
+/** How much of the bytes of a quarantined uplink `show` prints, in base64; --json has all. */
+const MAX_PRINTED_RAW_CHARACTERS = 60;
 
 type Flags = ConnectionFlags & { readonly json?: boolean };
 type AddFlags = Flags & {
@@ -150,6 +152,7 @@ async function show(mac: string, flags: Flags): Promise<void> {
   for (const { since, why } of device.over_budget) print(paint('yellow', `over budget since ${since}: ${why}`));
   for (const line of usageLines(device)) print(line);
   for (const [name, value] of Object.entries(device.twin.wanted)) {
+    // Described like the parameters of a command, with `wanted:` in place of the command's type.
     const wanted = commandText({ type: 'wanted:', parameters: { [name]: value } });
     print(`${wanted}${device.twin.differs.includes(name) ? '  (not reported yet)' : ''}`);
   }
@@ -161,7 +164,9 @@ async function show(mac: string, flags: Flags): Promise<void> {
   printRefusals(device);
   if (device.quarantine.length > 0) print(paint('bold', '\nQuarantined'));
   for (const { id, received_at, message, raw } of device.quarantine)
-    print(sanitizeLine(`${received_at}  quarantine:${id}  ${message}  base64:${raw.slice(0, 60)}`));
+    print(
+      sanitizeLine(`${received_at}  quarantine:${id}  ${message}  base64:${raw.slice(0, MAX_PRINTED_RAW_CHARACTERS)}`),
+    );
 }
 
 function printRefusals({ refusals }: ShownDevice): void {

@@ -120,6 +120,7 @@ function delimiterOf(text: string): string {
 
 function readRecords(name: string, text: string): CsvRecord[] {
   try {
+    // With `info` each record comes with its line, which the types of csv-parse don't say: hence the cast.
     return parse(text, {
       bom: true,
       delimiter: delimiterOf(text),

@@ -43,7 +43,7 @@ export async function importLocks(file: string, flags: ImportFlags): Promise<voi
   }
 }
 
-/** Adds the locks. If the gateway refuses, removes the file for the secrets. */
+/** Adds the locks. If the gateway refuses or its answer is lost, removes the file for the secrets. */
 async function addOrRemoveFile(
   file: string,
   locks: readonly ListedLock[],
@@ -53,7 +53,7 @@ async function addOrRemoveFile(
   try {
     return await addLocks(file, locks, flags);
   } catch (error) {
-    // No lock was added, so there are no secrets to write.
+    // There are no secrets to write: they come only with the gateway's answer.
     if (flags.out !== undefined) rmSync(flags.out, { force: true });
     throw error;
   } finally {

@@ -141,6 +141,7 @@ function mermaidLines(): string[] {
     'stateDiagram-v2',
     ...POWER_MODEL.states.map((row) => `  ${row.state}: ${row.state} (${describeCondition(row.when)})`),
     '  [*] --> MID',
+    // A semicolon would end the statement.
     ...transitions().map(({ from, to, label }) => `  ${from.state} --> ${to.state}: ${label.replace(';', ',')}`),
   ];
 }

@@ -7,12 +7,16 @@ import { agoText } from '../../terminal/time-text.js';
 export interface NoticeJson {
   readonly id: number;
   readonly kind: string;
+  /** What it is about, such as a URL or a lock. */
   readonly subject: string;
   readonly text: string;
+  /** How often it happened: first at `at`, last at `last_at`. */
   readonly count: number;
   readonly at: string;
   readonly last_at: string;
+  /** Null while it is unread. */
   readonly read_at: string | null;
+  /** When its cause ended; null if it has not. */
   readonly resolved_at: string | null;
 }
 

@@ -18,8 +18,10 @@ export type RotateFlags = NotifyFlags & { readonly grace?: number; readonly now?
 
 /** How sending to a notify URL goes, as the operator interface returns it. */
 export interface SendingJson {
+  /** The URL without its path, which may contain a secret. */
   readonly origin: string;
   readonly state: string;
+  /** How many messages wait to be sent, and how many were given up after all attempts. */
   readonly pending: number;
   readonly dead: number;
   readonly last_success_at: string | null;
@@ -33,7 +35,10 @@ interface TestJson {
   readonly error: string | null;
 }
 
-/** Adds the commands for the operators' notify URL to `lockgate notices`. */
+/**
+ * Adds the commands for the operators' notify URL to `lockgate notices`. Their actions read all flags of the command
+ * line (`optsWithGlobals`), since `notices` itself has the flags --json, --gateway and so on, and gets their values.
+ */
 export function addSendingCommands(notices: Command): void {
   addGraceFlags(
     addClientFlags(

@@ -127,6 +127,7 @@ async function runGateway(flags: RunFlags): Promise<void> {
   } finally {
     stopLogging();
   }
+  // A signal is the ordinary end of a gateway, not a failure.
   process.exitCode = 0;
 }
 

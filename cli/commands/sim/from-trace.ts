@@ -55,6 +55,7 @@ export async function runTracedVirtually(flags: TraceFlags, interrupted: Interru
 export async function runTracedLive(flags: TraceFlags, interrupted: Interruption): Promise<void> {
   const traces = await readLockTraces(flags.fromTrace);
   const macs = traces.locks.map(({ mac }) => mac);
+  // The MACs are those of the trace: none need be chosen for the time of the start (undefined).
   const gateway = await findGateway(flags, interrupted.signal, undefined, macs);
   if (interrupted.signal.aborted) {
     process.exitCode = interrupted.exitCode;

@@ -30,6 +30,7 @@ export async function readPlace(route: string | undefined, around: string | unde
 
 function parseAround(text: string): City {
   const match = /^([+-]?\d+(?:\.\d+)?),([+-]?\d+(?:\.\d+)?)$/.exec(text.replaceAll(' ', ''));
+  // Without a match both are NaN, which is within no limit.
   const [latitude, longitude] = [Number(match?.[1]), Number(match?.[2])];
   if (Math.abs(latitude) <= MAX_LATITUDE_DEGREES && Math.abs(longitude) <= 180) return cityAround(latitude, longitude);
   const latitudes = `LAT from -${MAX_LATITUDE_DEGREES} to ${MAX_LATITUDE_DEGREES}`;

@@ -43,6 +43,7 @@ export async function readLockTraces(file: string): Promise<LockTraces> {
     },
     event: (event, line) => addingPosition(line, () => reader?.add(event)),
   });
+  // The header has been read: a file without one is refused above.
   return addingPosition(null, () => (reader as LockTraceReader).end());
 }
 

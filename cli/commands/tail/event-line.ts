@@ -13,6 +13,8 @@ import { paint, type Style, sanitizeLine } from '../../terminal/output.js';
 import { cutToWidth } from '../../terminal/text-width.js';
 
 const LABEL_WIDTH = 5;
+/** A MAC with its colons. */
+const MAC_WIDTH = 17;
 
 const STYLES: Readonly<Record<EventTone, Style>> = {
   good: 'green',
@@ -43,7 +45,7 @@ export function hexLine(event: EventJson): string | undefined {
 
 /** The time and, with `hasMac`, the lock. */
 function timeAndMac({ at, mac }: EventJson, hasMac: boolean): string {
-  return `${timeOf(String(at))} ${hasMac ? `${(typeof mac === 'string' ? mac : '').padEnd(17)} ` : ''}`;
+  return `${timeOf(String(at))} ${hasMac ? `${(typeof mac === 'string' ? mac : '').padEnd(MAC_WIDTH)} ` : ''}`;
 }
 
 /** The line of an event, cut to `width`, if given. `hasMac` says whether the line has the MAC. */

@@ -57,6 +57,7 @@ export function addDeliveryCommands(webhook: Command): void {
 }
 
 async function resend(event: string, flags: Flags & { url?: number }): Promise<void> {
+  // `became` is `due` if the event is sent again, and `on-its-way` if its first delivery has not ended yet.
   const answer = await new GatewayClient(flags).post<{ urls: { url_id: number; became: string }[] }>(
     `/events/${encodeURIComponent(event)}/resend`,
     { ...(flags.url !== undefined && { url_id: flags.url }) },
@@ -73,6 +74,7 @@ async function resend(event: string, flags: Flags & { url?: number }): Promise<v
 
 async function recover(flags: Flags & { since: string; until?: string; url?: number }): Promise<void> {
   const { since, until, url } = flags;
+  // `events` is null for a disabled URL, which gets none.
   const body = { since, ...(until !== undefined && { until }), ...(url !== undefined && { url_id: url }) };
   const answer = await new GatewayClient(flags).post<{ urls: { url_id: number; events: number | null }[] }>(
     '/deliveries/recover',

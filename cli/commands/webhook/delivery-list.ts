@@ -18,12 +18,15 @@ export type DeliveryFlags = ConnectionFlags &
     readonly body?: boolean;
   };
 
+/** An attempt to deliver an event. `status` is null without an answer, `error` after a success. */
 interface AttemptJson {
+  /** From 1. */
   readonly number: number;
   readonly at: string;
   readonly status: number | null;
   readonly duration_ms: number;
   readonly error: string | null;
+  /** The beginning of the body that the receiver answered; null if there was none. */
   readonly answer: string | null;
 }
 
@@ -31,11 +34,14 @@ interface DeliveryJson {
   readonly event_id: string;
   readonly url_id: number;
   readonly mac: string;
+  /** `ping`, or the type of another event of the lock. */
   readonly type: string;
+  /** The ping's reason, such as `REASON_THEFT`; null for another event, and for a ping that can't be read. */
   readonly reason: string | null;
   readonly received_at: string;
   readonly state: string;
   readonly damaged: boolean;
+  /** Null if no further attempt is planned. */
   readonly next_attempt_at: string | null;
   readonly attempts: readonly AttemptJson[];
 }

@@ -112,6 +112,7 @@ export function forwardedAnswers(url: string): Answerer {
         responseType: 'buffer',
       });
       void request.on('downloadProgress', ({ transferred }) => {
+        // Then the request that is awaited below fails.
         if (transferred > MAX_FORWARDED_BYTES) request.cancel();
       });
       const { statusCode: status, headers: answerHeaders, body } = await request;

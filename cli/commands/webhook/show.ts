@@ -16,29 +16,39 @@ interface ShownWebhookJson extends LimitsJson {
   readonly merchant: string;
   readonly url: string;
   readonly headers: readonly string[];
+  /** Whether a lock's later events wait while an earlier one fails. */
   readonly ordered: boolean;
+  /** The URL gets only events of these types, and only pings that match the next three; null for no such filter. */
   readonly events: readonly string[];
   readonly reasons: readonly string[] | null;
   readonly ping_types: readonly string[] | null;
   readonly labels: Readonly<Record<string, string>> | null;
+  /** `active` or `disabled`. */
   readonly state: string;
   readonly disabled_why: string | null;
   /** `open` after many failures in a row: then nothing is sent until `held_until`. */
   readonly circuit: string;
   readonly held_until: string | null;
   readonly failing_since: string | null;
-  /** Undelivered events: `behind` were never tried, `pending` wait for a retry; null if they can't be counted now. */
+  /**
+   * Undelivered events: `behind` were never tried, `pending` wait for a retry, all attempts for the `dead` have failed,
+   * and the stored pings of the `damaged` are corrupt. Null if they can't be counted now.
+   */
   readonly backlog: {
     readonly behind: number;
     readonly pending: number;
     readonly dead: number;
     readonly damaged: number;
+    /** How long ago the oldest of `behind` and `pending` was received. */
     readonly oldest_seconds: number | null;
   } | null;
   readonly next_attempt_at: string | null;
+  /** The attempts of the last 24 hours. */
   readonly last_day: {
     readonly attempts: number;
+    /** From 0 to 1; null without attempts. */
     readonly success_rate: number | null;
+    /** 95 % of the attempts took at most this time. */
     readonly p95_ms: number | null;
     readonly last_success_at: string | null;
     readonly last_error: { readonly at: string; readonly status: number | null; readonly error: string | null } | null;

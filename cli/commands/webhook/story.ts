@@ -160,6 +160,7 @@ function readLock(mac: Mac, { state, uplinks }: DeviceJson): StoryLock {
     firmwareVersion: cellular?.firmware_version ?? UNKNOWN_LOCK.firmwareVersion,
     batteryPercent: isCharged ? battery : UNKNOWN_LOCK.batteryPercent,
     ebikeVolts: detailed?.ebike_voltage ?? null,
+    // A tether state of the gateway: it stores no ping with another one.
     tetherState: (detailed?.tether_state ?? UNKNOWN_LOCK.tetherState) as TetherState,
     place: latitude === null || longitude === null ? null : { latitudeDegrees: latitude, longitudeDegrees: longitude },
   };

@@ -14,13 +14,18 @@ interface Flags extends ConnectionFlags {
 
 /** The result of a test webhook, as `POST /test_webhook` answers it (interfaces.md §2). */
 export interface TestJson {
+  /** `error` if any of the deliveries failed. */
   readonly status: 'success' | 'error';
   readonly event_id: string;
   readonly deliveries: readonly {
     readonly url_id: number;
+    /** Scheme, host and port of the URL. */
     readonly origin: string;
+    /** The status of the answer; null without one. */
     readonly status: number | null;
+    /** Null if nothing was sent, because the gateway may not send to the URL's address. */
     readonly duration_ms: number | null;
+    /** Why the URL did not accept the webhook; null if it did. */
     readonly error: string | null;
   }[];
 }

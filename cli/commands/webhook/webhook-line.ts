@@ -6,12 +6,14 @@ import type { ReceivedWebhook } from './receiver-answer.js';
 /** The line, cut to `width` columns if given. `answer` is the receiver's answer, or empty to leave it out. */
 export function webhookLine(webhook: ReceivedWebhook, width?: number, answer = ''): string {
   const body = parse(webhook.body);
+  // `verified` is undefined if the receiver has no secret to verify with.
   const verdict = {
     true: ['green', 'verified'],
     false: ['red', 'NOT VERIFIED'],
     undefined: ['yellow', 'unverified'],
   } as const;
   const [style, word] = verdict[`${webhook.verified}`];
+  // `06:00:00` of `2026-11-20T06:00:00.120Z`.
   const timeOfDay = typeof body.received_at === 'string' ? body.received_at.slice(11, 19) : '--:--:--';
   const mac = typeof body.mac_addr === 'string' ? body.mac_addr : '?';
   const head = `${timeOfDay} ${mac.padEnd(17)} `;

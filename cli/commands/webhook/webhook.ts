@@ -34,19 +34,27 @@ interface WebhookJson extends LimitsJson {
   readonly merchant: string;
   readonly url: string;
   readonly headers: readonly string[];
+  /** Whether a lock's later events wait while an earlier one fails. */
   readonly ordered: boolean;
+  /** The URL gets only events of these types, and only pings that match the next three; null for no such filter. */
   readonly events: readonly string[];
   readonly reasons: readonly string[] | null;
   readonly ping_types: readonly string[] | null;
   readonly labels: Readonly<Record<string, string>> | null;
+  /** `active` or `disabled`. */
   readonly state: string;
   readonly disabled_why: string | null;
+  /** `open` after many failures in a row: then nothing is sent for a while. */
   readonly circuit: string;
   readonly failing_since: string | null;
+  /** Until when webhooks are also signed with each older secret, the latest time first. */
   readonly old_secrets_until: readonly string[];
 }
 
-/** `backlog` counts the URL's undelivered events; null if they can't be counted at the moment. */
+/**
+ * `backlog` counts the URL's undelivered events: `behind` were never tried, `pending` wait for a retry. Null if they
+ * can't be counted at the moment.
+ */
 interface ListedWebhookJson extends WebhookJson {
   readonly backlog: { readonly behind: number; readonly pending: number } | null;
 }

@@ -1,4 +1,7 @@
-/** Prints an answer of `lockgate why`: each step's sentence, wrapped, and below it the section and time. */
+/**
+ * Prints an answer of `lockgate why`: each step's sentence, wrapped, and below it the section of the specification that
+ * the sentence rests on, and the time.
+ */
 import type { WhyStepJson } from '../../../proto/why/step-json.js';
 import { toDate } from '../../../proto/wire/ping-json.js';
 import { paint, print, type Style, sanitizeLine } from '../../terminal/output.js';

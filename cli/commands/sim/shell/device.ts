@@ -131,6 +131,7 @@ export function virtualDevice(initialState: ShellInitialState, startMs: number, 
     openLink: gateway.open,
     onEntry: (atMs, entry) => {
       onEntry(atMs, entry);
+      // After 0 ms: the entry is made in the middle of the lock's step, in which no command may arrive.
       if (entry.type === 'connected') clock.after(0, deliver);
     },
   });

@@ -34,6 +34,7 @@ export function writeHistory(newestFirst: readonly string[]): void {
     mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
     const lines = newestFirst.slice(0, MAX_HISTORY_LINES).toReversed();
     writeFileSync(file, lines.map((line) => `${line}\n`).join(''), { mode: 0o600 });
+    // The mode above has no effect on a file that exists.
     chmodSync(file, 0o600);
   } catch (error) {
     printNote(`The history is not saved: ${(error as Error).message}`);

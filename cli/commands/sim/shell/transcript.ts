@@ -84,6 +84,7 @@ export class ShellTranscript {
   }
 
   #publish(atMs: number, uplink: Uplink): void {
+    // The set has pings only: of an acknowledgement there is nothing to delete.
     this.#unsent.delete(uplink as PingUplink);
     this.#recorder.uplink(this.#mac, atMs, uplink);
   }

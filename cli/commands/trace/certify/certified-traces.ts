@@ -69,8 +69,10 @@ async function certifyTrace(
       await trace.read({
         header: (header) => maker.start(name, header),
         event: (event, line) => (world === null ? judge(event, line) : world.event(event, line)),
+        // Between two chunks of the trace, the truth is read up to the same time.
         ...(world !== null && { pause: () => world.pause() }),
       });
+      // Refuses a truth without any `world` event.
       world?.requireWorld();
       maker.finish(await sha256Of(trace.path));
     });

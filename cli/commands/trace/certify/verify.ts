@@ -180,6 +180,7 @@ function compare(stored: CertificateJson, remade: CertificateJson): string[] {
     if (certified === sha256) continue;
     differences.push(differingHashText(file, sha256, certified));
   }
+  // Of the stored rows only the list was checked: a row that is something else has no name, and is reported.
   const storedRows = new Map((stored.rows as RowJson[]).map((row) => [row?.row, row]));
   for (const row of remade.rows as RowJson[]) {
     const storedRow = storedRows.get(row.row);

@@ -27,6 +27,7 @@ export async function checkTraces(files: readonly string[], flags: CheckFlags): 
   const name = formatOf(flags);
   const required = new RequiredRows(flags.require, flags.ignore);
   const format = await loadFormat(name);
+  // Holds the findings of all files: some in memory, many in a temporary file.
   const spill = new SpillFile();
   try {
     const options: Omit<FileCheckOptions, 'observers'> = {

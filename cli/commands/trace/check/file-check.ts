@@ -115,6 +115,7 @@ class FileJudgement {
     if (sink !== undefined) for (const observer of this.#observers) observer.header?.(header, sink);
   }
 
+  /** Called after each chunk of the file: lets the observers catch up, such as with a second file that they read. */
   async pause(): Promise<void> {
     for (const observer of this.#observers) await observer.pause?.();
   }

@@ -131,6 +131,7 @@ function printReport(a: string, b: string, rows: readonly DiffRow[], differing: 
     { title: 'ONLY B', show: ({ onlyB }) => countText(onlyB) },
     { title: 'VALUES', show: ({ values }) => countText(values) },
     { title: 'SAME', show: ({ same }) => countText(same), optional: true },
+    // Each row of this table has a difference.
     { title: 'FIRST', show: ({ first }) => timeAndLines(first as Difference), optional: true },
   ]);
   const hidden = differing.length - MAX_PRINTED_ROWS;

@@ -121,7 +121,10 @@ export class ReplayLock {
     await this.#waitForReportedEnd();
   }
 
-  /** Waits until the gateway reports the end of the connection, which must come before the lock's next CONNECT. */
+  /**
+   * Waits until the gateway reports the end of the connection. If the lock's next CONNECT came first, the gateway would
+   * record that it took over this connection, instead of how the lock ended it.
+   */
   async #waitForReportedEnd(): Promise<void> {
     this.#endedConnections += 1;
     const count = this.#endedConnections;

@@ -78,6 +78,7 @@ export async function readReplayPlan(file: string): Promise<ReplayPlan> {
     },
     event: (event, line, raw) => planner?.add(event, line, raw),
   });
+  // The header has been read: a file without one is refused above.
   return (planner as Planner).plan();
 }
 
@@ -172,6 +173,7 @@ class Planner {
     const { boot, sequence } = event.uplink;
     // Encoding rounds values, and the gateway judges the rounded values.
     const sent = decodeUplink(bytes);
+    // The cast: the decoded uplink is of the same type as the event's.
     if (sent.ok) this.#checkedWithoutHeader.judge({ ...event, uplink: sent.value } as TracePing | TraceAck, line);
     this.#addStep({ do: 'send', mac, atMs, line, boot, sequence, bytes });
   }

@@ -11,7 +11,7 @@ import { listAllDevices } from '../../device/all-devices.js';
 /** The maximum size of a file of secrets; enough for some 100,000 locks. */
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
 
-/** The maximum length of a secret. Those that the gateway creates have 43 characters. */
+/** The maximum length of a secret. Those that the gateway creates have 36 characters. */
 const MAX_SECRET_CHARACTERS = 256;
 
 /** A message names at most this many locks, and counts the remaining ones. */

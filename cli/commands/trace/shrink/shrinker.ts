@@ -105,6 +105,7 @@ async function checkTrace(file: string, flags: ShrinkFlags, copyTo: string | und
   try {
     await readTraceFile(file, {
       header: (header) => {
+        // Null: no observer follows the beliefs of the judge.
         check = new TraceCheck(POWER_MODEL, header, withCoverage, null, findings);
         sink?.write(traceHeaderLine(header));
       },

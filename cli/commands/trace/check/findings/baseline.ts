@@ -1,7 +1,8 @@
 /**
  * Known findings (`--baseline`): reads a JSON file such as `trace check --json` prints, and decides whether a finding
- * is in the file. Findings are compared by rule, lock and the numbers of the uplink (message of the lock), so that they
- * are also recognised in a longer trace; a finding that is not about an uplink is compared by its line.
+ * is in the file. Findings are compared by rule, lock and the numbers of the uplink (message of the lock): its boot and
+ * sequence, and which of the lock's credentials sent it. So they are also recognised in a longer trace. A finding that
+ * is not about an uplink, or is listed without these numbers, is compared by its line.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { LockgateError } from '../../../../../proto/errors.js';

@@ -1,7 +1,8 @@
 /**
  * Stores the findings of one trace for reports, in bounded memory however many there are: each finding is JSON in a
- * spill file (spill-file.ts), with an entry in an index. Findings of ignored rules are dropped; findings that a
- * baseline lists are only counted.
+ * spill file (spill-file.ts), with an entry in an index. A later line of the trace may withdraw a finding, such as one
+ * about a missing uplink that then arrives late. Findings of ignored rules are dropped; findings that a baseline lists
+ * are only counted.
  */
 import type { UplinkKey } from '../../../../../proto/power/judge/event.js';
 import { RULES, type RuleName, type RuleRow, type Severity } from '../../../../../proto/power/rules.js';

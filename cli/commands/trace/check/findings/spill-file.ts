@@ -39,7 +39,7 @@ export class SpillFile {
     return position;
   }
 
-  /** The bytes at a position where they were appended. */
+  /** The bytes at a position where they were appended; valid until the next call. */
   read(position: number, length: number): Buffer {
     if (position >= this.#writtenBytes) {
       const start = position - this.#writtenBytes;

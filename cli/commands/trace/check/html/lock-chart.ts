@@ -20,6 +20,7 @@ export function lockChart(lock: LockTimeline, findings: readonly FindingJson[], 
   const marks = findings.map(({ at, line, rule, severity }) => ({
     atMs: at === null ? range.fromMs : Date.parse(at),
     severity,
+    // A gateway's findings have ids; those of a trace check have none.
     id: null,
     title: `${severity} ${rule}, line ${line}`,
   }));
