@@ -55,6 +55,7 @@ export class PageGuard {
     this.#checkHost(request);
     this.#checkConnection(request);
     const { method, headers } = request;
+    // `none`: no page made the request, but the user, by typing the address or by a bookmark.
     const site = headers['sec-fetch-site'];
     if (site !== undefined && site !== 'same-origin' && site !== 'none') throw crossSite('it comes from another site');
     if (method !== 'GET' && method !== 'HEAD') this.#checkChange(request);

@@ -21,7 +21,10 @@ export interface EventText {
   readonly text: string;
 }
 
-/** The text of each kind of event, by its name. gateway/events.ts says when each kind happens. */
+/**
+ * The text of each kind of event, by its name. gateway/events.ts says when each kind happens. Members are cast without
+ * a check, since the gateway itself wrote the JSON.
+ */
 const TEXTS: Readonly<Record<string, (event: EventJson) => EventText>> = {
   connect: ({ source }) => ({ label: 'conn', tone: 'good', text: `${phonePrefix(source)}connected` }),
   disconnect: ({ source, cause }) => {

@@ -17,7 +17,7 @@ export interface GatewayStatus {
     readonly host: string;
     readonly port: number;
     readonly connected: number;
-    /** By kind. */
+    /** How many CONNECTs, publishes and so on were refused since the start, by kind. */
     readonly refused: Readonly<Record<string, number>>;
     readonly certificate_end: string | null;
   };
@@ -35,7 +35,9 @@ export interface GatewayStatus {
 /** How sending notices goes. */
 interface NoticeSending {
   readonly origin: string;
+  /** `new`: nothing was sent yet. */
   readonly state: 'new' | 'working' | 'failing';
+  /** How many messages wait, and how many were given up. */
   readonly pending: number;
   readonly dead: number;
   readonly last_error: { readonly at: string; readonly error: string } | null;

@@ -47,6 +47,7 @@ export interface Settings {
   readonly ride_tracking?: boolean;
   readonly airplane?: boolean;
   readonly recovery?: boolean;
+  /** When a lock in mode HIGH stays connected: `from` and `to` are HH:MM of the day. */
   readonly high_window?: { readonly from: string; readonly to: string; readonly utc_offset_minutes: number };
 }
 
@@ -171,6 +172,7 @@ export interface Backlog {
   readonly pending: number;
   /** Given up after the last attempt. */
   readonly dead: number;
+  /** The age of the oldest of them; null if there is none. */
   readonly oldest_seconds: number | null;
 }
 
@@ -279,6 +281,7 @@ export interface InvitationOffer {
 }
 
 export interface LockUsage {
+  /** YYYY-MM. */
   readonly month: string;
   readonly mac_addr: string;
   readonly simulated: boolean;

@@ -17,7 +17,7 @@ const STREET_ZOOM = 15;
 /** From this zoom on, every lock in view has its circle; the number of circles is limited. */
 const CIRCLES_FROM_ZOOM = 14;
 const MAX_CIRCLES = 300;
-/** An older position is drawn faintly. */
+/** An older position is drawn faintly: a lock sends one a day, and this leaves it two hours more. */
 const OLD_AFTER = Hours(26);
 const FRESH_OPACITY = 0.95;
 const OLD_OPACITY = 0.4;

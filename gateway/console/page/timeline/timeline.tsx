@@ -64,7 +64,7 @@ export function Timeline({ data, whole, range, onRange, onBrush, selected, onSel
     else onSelect((event.target as Element).closest('[data-item]')?.getAttribute('data-item') ?? null);
   };
   const zoom = (event: WheelEvent): void => {
-    // A sideways swipe on a touchpad is left to the browser.
+    // A sideways swipe on a touchpad is left to the browser. Browsers report a pinch as a wheel event with ctrlKey.
     if (!event.ctrlKey && !event.altKey && Math.abs(event.deltaX) > Math.abs(event.deltaY)) return;
     event.preventDefault();
     const centre = timeAt(layout, range, positionOf(event));

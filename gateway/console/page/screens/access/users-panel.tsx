@@ -118,6 +118,7 @@ function Invitations(): JSX.Element {
         <label>
           Role{' '}
           <select name="role">
+            {/* Browsers preselect the first: here the role that may do least. */}
             {ROLES.toReversed().map((role) => (
               <option key={role}>{role}</option>
             ))}

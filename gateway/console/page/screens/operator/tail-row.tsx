@@ -1,4 +1,7 @@
-/** One line of the live events: the time, the lock and its merchant, what happened. */
+/**
+ * One line of the live events: the time, the lock and its merchant, what happened. Texts of others are in `bdi`, so
+ * that one that is written from right to left leaves the rest of the line in order.
+ */
 import type { JSX } from 'preact';
 import { type EventTone, eventText } from '../../../wording/event-text.js';
 import type { TailNames } from '../../live/tail-filter.js';

@@ -15,6 +15,8 @@ export function TroubledUrls({ urls }: { readonly urls: readonly UrlStatus[] | n
   const addresses = useAnswer(useCallback(gatewayApi.urls, []), RELOAD_EVERY).answer?.webhooks;
   const openMerchants = useAnswer(useCallback(gatewayApi.merchants, []), RELOAD_EVERY).answer?.merchants;
   const troubled = troubledUrls(urls ?? [], addresses, openMerchants);
+  // The age of the oldest event, as of a time 0 that was so long ago.
+  const oldestText = (seconds: number): string => ageText(0, Seconds(seconds));
   return (
     <section class="card scroll" aria-label="Webhook URLs">
       <h2>Webhook URLs</h2>
@@ -43,7 +45,7 @@ export function TroubledUrls({ urls }: { readonly urls: readonly UrlStatus[] | n
                     <Badge tone="bad">{stateText(url)}</Badge>
                   </td>
                   <td class="number">{(backlog.behind + backlog.pending).toLocaleString('en-US')}</td>
-                  <td>{backlog.oldest_seconds === null ? '–' : ageText(0, Seconds(backlog.oldest_seconds))}</td>
+                  <td>{backlog.oldest_seconds === null ? '–' : oldestText(backlog.oldest_seconds)}</td>
                   <td class="number">{backlog.dead.toLocaleString('en-US')}</td>
                   <td>{merchant}</td>
                   <td class="mono wrap">{URL.canParse(address) ? new URL(address).origin : ''}</td>
