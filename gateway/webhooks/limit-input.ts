@@ -9,7 +9,7 @@ const MIN_RATE = 0.1;
 const MAX_RATE = 1_000;
 /** The shortest time limit of an attempt that may be set; the longest is {@link ATTEMPT_TIMEOUT}. */
 const MIN_TIMEOUT: Milliseconds = Seconds(1);
-/** The longest text of certificates, and how many it may have. */
+/** The longest text of certificates, in characters, and how many it may have. */
 const MAX_CA_LENGTH = 64 * 1024;
 const MAX_CERTIFICATES = 16;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;

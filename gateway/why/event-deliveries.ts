@@ -57,6 +57,7 @@ async function caseOf(
 ): Promise<DeliveryCase> {
   const reading = withWallClockDate(await readingOf(store, uplink, url.id), webhooks);
   const { probeAtMs, heldUntilMs } = await webhooks.settings.read(url);
+  // Whether the event came while the URL was disabled, so that it was passed over unsent.
   const isInGap = await store.why.findGap(url.id, uplink.id);
   const behind = await findEarlierPending(store, uplink, url);
   const earliest = behind?.first ?? null;
@@ -85,6 +86,7 @@ async function findEarlierPending(store: Store, { id, deviceId }: StoredUplink, 
   const states = ['pending'] as const;
   const filter = { urlIds: [url.id], states, deviceId, fromId: 0, toId: id - 1, limit: MAX_READ_PENDING };
   const pending = await store.webhooks.readDeliveries(filter);
+  // The newest comes first.
   const first = pending.at(-1);
   if (first === undefined) return null;
   // If the limit was reached, an even earlier event may not have been read, so the first is not known.

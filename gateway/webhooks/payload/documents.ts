@@ -23,6 +23,7 @@ export function payloadSchemaText(): string {
 export function payloadTypesText(): string {
   const schemas = PAYLOAD_SCHEMAS.map(asObject);
   const others = MERCHANT_EVENT_SCHEMAS.map(asObject);
+  // Every type of ping has the same definition of `reason`.
   const reason = schemas[0]?.properties?.reason ?? {};
   return [
     '// Generated from gateway/webhooks/payload/schema.ts by `npm run gen`. Change the schema and run it again instead',

@@ -19,6 +19,7 @@ import type { CommandEnd, MerchantEventPayload } from './merchant-event-schema.j
 /** The body for a stored event that is not a ping. @throws Error if it is damaged */
 export function merchantEventBody(stored: StoredUplink): MerchantEventPayload {
   if (stored.isDamaged) throw new Error(`event ${stored.id} in the log does not match its checksum`);
+  // The bytes are as the gateway once stored them, so their content has the form that belongs to the type.
   const content = JSON.parse(stored.bytes.toString('utf8')) as unknown;
   const type = eventTypeOf(stored.kind);
   if (type === 'ping') throw new Error(`uplink ${stored.id} in the log is a ping`);

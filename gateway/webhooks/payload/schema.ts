@@ -88,6 +88,7 @@ function payloadSchema(type: PingType, options: { readonly title: string; readon
   const members = PING_FIELD_ROWS.filter(([, { wire }]) => wire.numbers[type] !== undefined).map(
     ([, field]) => [field.json, memberSchema(field, type)] as const,
   );
+  // A close-connection ping has no reason on the wire: its type says it.
   const { reason = CLOSE_REASON, ...others } = Object.fromEntries(members);
   const ping_type = Type.Literal(type, { description: 'Determines the other members.' });
   return Type.Object({ ...head, ping_type, reason, ...date, ...others, ...tail }, options);

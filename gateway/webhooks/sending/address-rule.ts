@@ -47,6 +47,7 @@ export function isAllowedAddress(text: string, allowed: readonly AddressRange[])
   // ipaddr.js would accept short forms such as 1.2.3; sockets get complete addresses.
   if (isIP(text) === 0) return false;
   const address = embeddedIpv4(ipaddr.parse(text));
+  // `as never`: ipaddr.js compares only addresses of one kind, which TypeScript does not see here.
   if (allowed.some(([base, bits]) => base.kind() === address.kind() && address.match(base as never, bits))) return true;
   return address.range() === 'unicast' && !isMistakenForUnicast(address);
 }

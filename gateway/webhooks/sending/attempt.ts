@@ -116,6 +116,7 @@ function post(
 
 class AttemptTimedOut extends Error {}
 
+/** Looks like Node's error of a look-up that timed out, so that own-failure.ts treats it as one. */
 class LookupTimedOut extends Error {
   readonly code = 'ETIMEDOUT';
   readonly syscall = 'getaddrinfo';

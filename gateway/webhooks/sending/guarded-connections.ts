@@ -95,7 +95,7 @@ export class GuardedConnections {
       socket.on('session', (latest: Buffer) => {
         session = latest;
       });
-      // The session may be the cause.
+      // The TLS session that was resumed may be the cause: the next connection starts without one.
       socket.on('error', () => {
         session = undefined;
       });

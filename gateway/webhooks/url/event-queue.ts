@@ -79,6 +79,7 @@ export class EventQueue {
     const concluded = this.#concludedBefore;
     const forgetCountBefore = this.#forgetCount;
     const { merchantId, filter } = this.#url;
+    // A URL gets other events than pings only if its filter names types of events.
     const kinds = filter?.events == null ? 'pings' : 'all';
     const events = await this.#store.readEvents(merchantId, readTo, EVENTS_PER_READ, kinds);
     const passing = await this.#passingOf(events);

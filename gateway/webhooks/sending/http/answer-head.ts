@@ -77,6 +77,7 @@ export function parseAnswerHead(text: string): AnswerHead {
   const [line, version, digits] = statusLine;
   const fields = new Fields();
   FIELD.lastIndex = line.length;
+  // The last two characters are the empty line.
   for (let at = line.length; at < text.length - 2; at = FIELD.lastIndex) {
     const field = FIELD.exec(text);
     if (field === null) throw new MalformedAnswer('a header field');
