@@ -17,7 +17,11 @@ export class LiveBatch {
     this.last = deltas.at(-1)?.sequence ?? 0;
   }
 
-  /** The events for an audience; empty if no change concerns it. @param idOf returns the event id of a sequence */
+  /**
+   * The events for an audience; empty if no change concerns it.
+   *
+   * @param idOf returns the audience's event id of a sequence; used only by the audience's first call
+   */
   bytesFor(audience: Audience, idOf: (sequence: number) => string): Buffer {
     const known = this.#rendered.get(audience.name);
     if (known !== undefined) return known;

@@ -36,6 +36,7 @@ export async function startListening({
   const rebuilt = await locks.load();
   // For these locks the judge's belief says that a gateway is listening: the previous run did not record its stop.
   const withoutStop = [...locks.all()].filter(({ state }) => state.belief.listeningSinceMs !== null);
+  // A lock's time (`nowMs`) must not go back, so the stop is not before the latest time that a lock was judged at.
   const stoppedMs = withoutStop.reduce((ms, { state }) => Math.max(ms, state.belief.nowMs), lastRanMs ?? 0);
   recordAll(ingest, withoutStop, 'stop', stoppedMs);
   recordAll(ingest, locks.all(), 'start', clock.now());

@@ -52,6 +52,7 @@ export function takeEvents(
         ? { presence: 'late', lateSinceMs: lateSinceMs ?? atMs }
         : { presence: 'back', lateSinceMs: wasLateSinceMs ?? atMs },
     });
+  // There is nothing to report if the charge is no longer known.
   if (isLow !== wasLow && percent !== null)
     events.push({ deviceId, type: 'battery', atMs, content: { battery: isLow ? 'low' : 'charged', percent } });
   const reportedNow = {

@@ -50,6 +50,7 @@ function upgradeKeys(state: Record<string, unknown>, belief: Record<string, unkn
     if (!isObject(run)) return run;
     return Object.assign(newRun(Number(run.credential), FIRST_LIFE, Number(run.boot)), run);
   });
+  // The key up to which keys may have been used before the lock was erased or moved.
   if (isObject(state.usedTo)) state.usedTo = withLife(state.usedTo);
   if (!isObject(state.ping)) return;
   const { credential, boot, sequence, timeMs } = state.ping;
@@ -95,6 +96,7 @@ function upgradeOrder(belief: Record<string, unknown>): void {
   if (!Array.isArray(belief.runs)) return;
   for (const run of belief.runs) {
     if (!isObject(run)) continue;
+    // `standing`: findings that a later uplink may withdraw.
     Object.assign(run, { standing: [] });
     if (!Array.isArray(run.spans)) continue;
     for (const span of run.spans) if (isObject(span)) Object.assign(span, { stretch: unknownStretch() });
@@ -115,7 +117,10 @@ function upgradeAskedWindows(belief: Record<string, unknown>): void {
   if (belief.windowFrom !== undefined) belief.askedWindows ??= [];
 }
 
-/** A stretch (consecutive uplinks of a boot) of which the judge knows nothing. */
+/**
+ * A stretch (consecutive uplinks of a boot) of which the judge knows nothing. The number of its first uplink is
+ * unknown: with infinity, {@link newStretch} takes it for none that begins a boot.
+ */
 function unknownStretch(): Stretch {
   return { ...newStretch(Number.POSITIVE_INFINITY), isHeadOpen: false };
 }

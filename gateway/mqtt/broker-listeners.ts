@@ -29,6 +29,7 @@ export class BrokerListeners {
     if (tls) this.reloadTls();
     this.#plain = await Listener.start({ host, port, onConnection });
     if (!tls) return;
+    // Set by `reloadTls` above. Each handshake asks for it, so that new connections get a renewed certificate.
     const context = (): SecureContext => (this.#identity as TlsIdentity).context;
     this.#overTls = await Listener.start({ host: tls.host, port: tls.port, tls: context, onConnection });
   }

@@ -46,7 +46,8 @@ import { type UplinkFastPath, UplinkFastPaths } from './uplink-fast-path.js';
 
 /**
  * Turns off what the gateway does not need: aedes routes and persists nothing, its heartbeat (a publish below $SYS,
- * which nobody receives) is rare, and the connection guard closes slow connections before aedes would.
+ * which nobody receives) is rare, and the connection guard closes connections that read slowly before aedes would
+ * (`drainTimeout`).
  */
 const AEDES_OPTIONS = {
   mq: new NullEmitter(),
@@ -98,7 +99,8 @@ export class Broker {
     this.#fastPaths = new UplinkFastPaths({
       ingest: options.ingest,
       events: options.events,
-      // An authenticated connection, which alone has a fast path, has a client of aedes.
+      // `onFirst`: the first uplink of a connection came. An authenticated connection, which alone has a fast path, has
+      // a client of aedes.
       onFirst: (filter) => this.#markConnected(clientOf(filter) as Client),
       onFailed: (filter, error) => this.#uplinkFailed(clientOf(filter) as Client, error),
     });

@@ -186,6 +186,7 @@ export class ConnectionGuard implements FilterWatcher {
     const closings = [...this.#filters].map(({ stream }) => {
       if (stream.closed) return undefined;
       const closed = new Promise<void>((resolve) => stream.once('close', () => resolve()));
+      // Of an authenticated client this is the graceful close that the broker put in place of `destroy`.
       stream.destroy();
       return closed;
     });
@@ -198,6 +199,7 @@ export class ConnectionGuard implements FilterWatcher {
     this.#wheel.stop();
   }
 
+  /** Returns false if the limit was exceeded, so that the connection was closed. */
   heldBytesChanged(filter: ConnectionFilter, change: number): boolean {
     this.#heldBytes += change;
     if (change <= 0 || this.#heldBytes <= this.#options.limits.heldBytes) return true;
@@ -222,6 +224,7 @@ export class ConnectionGuard implements FilterWatcher {
     this.sent(filter);
   }
 
+  /** Closes a connection and reports why. @param returnCode that of a CONNACK to send first; 0 for none */
   fault(filter: ConnectionFilter, cause: RefusalCause, returnCode = 0): void {
     if (filter.phase === 'closed') return;
     const what = filter.phase === 'open' ? 'packet' : 'connect';

@@ -45,6 +45,7 @@ export class SessionExpiry {
     this.#timer = undefined;
     const nowMs = this.#clock.now();
     for (const session of [...this.#expiring]) {
+      // Only sessions whose credential expires are added.
       if ((session.expiresAtMs as number) > nowMs) continue;
       this.#expiring.delete(session);
       this.#end(session);

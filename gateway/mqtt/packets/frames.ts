@@ -28,9 +28,9 @@ const MAX_LENGTH_BYTES = 4;
 const TLS_HANDSHAKE = 0x16;
 const TLS_MAJOR_VERSION = 3;
 
-/** What the first bytes of a connection contain. */
+/** What the first bytes of a connection contain. `size` is the packet's size in bytes; undefined until it is known. */
 export type FirstPacket =
-  | { readonly state: 'incomplete' /** The packet's size in bytes, once known. */; readonly size: number | undefined }
+  | { readonly state: 'incomplete'; readonly size: number | undefined }
   | { readonly state: 'complete'; readonly size: number }
   | { readonly state: 'fault'; readonly fault: RefusalCause };
 

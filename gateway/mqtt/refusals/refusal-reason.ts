@@ -15,9 +15,11 @@ export const REFUSAL_REASONS = [
   'revoked',
   'expired',
   'merchant-closed',
+  // The first packet is not a CONNECT.
   'not-connect',
   // A packet is too long, or of a type that is not allowed.
   'packet',
+  // The TLS handshake failed.
   'tls',
   // The CONNECT took too long.
   'slow',
@@ -25,6 +27,7 @@ export const REFUSAL_REASONS = [
   'crowd',
   // File descriptors are short.
   'descriptors',
+  // The client does not read what it was sent.
   'not-reading',
   'not-authenticated',
   // The store can't read or write.
@@ -32,6 +35,7 @@ export const REFUSAL_REASONS = [
   'stopping',
   'topic',
   'qos-2',
+  // A PUBLISH asks the broker to retain the message.
   'retained',
   // A phone subscribed, which only locks may do.
   'phone',
