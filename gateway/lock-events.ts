@@ -76,6 +76,7 @@ export interface UplinkTaken {
   readonly uplink: Uplink;
   /** The received bytes. */
   readonly bytes: Buffer;
+  /** Whether it was received over a minute after the lock made it. */
   readonly buffered: boolean;
   /** Whether the log already had the uplink with the same bytes. */
   readonly repeated: boolean;
@@ -120,6 +121,7 @@ export interface LockReflashed {
 export interface UplinkQuarantined {
   readonly atMs: number;
   readonly mac: Mac;
+  /** What was wrong with them: for programs, and as a sentence. */
   readonly code: string;
   readonly message: string;
   readonly bytes: Buffer;

@@ -188,7 +188,7 @@ export interface NotedWork<T> {
 }
 
 /**
- * Makes a change and logs it, for callers that work on a data folder without a running gateway.
+ * Makes a change and logs it: for {@link Audit}, and for callers that work on a data folder without a running gateway.
  *
  * @throws what `work` throws; StoreFailure if the entry can't be written, and then `work` is not called
  */

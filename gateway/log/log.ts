@@ -109,6 +109,7 @@ function logRequests(log: Logger, { onEach, onLimited }: Listeners): void {
 
 /** Logs audit entries too, for operators who need them for longer than the store retains them. */
 function logAudit(log: Logger, { onEach }: Listeners): void {
+  // Each line has its own time, so the entry's is left out.
   onEach('audited', ({ atMs: _at, osUser, merchant, user, key, action, outcome, ...members }) => {
     const names = { merchant: merchant ?? undefined, user: user ?? undefined, key: key ?? undefined };
     log.info({ event: 'audited', ...members, os_user: osUser, ...names, action, outcome }, `${action} ${outcome}`);

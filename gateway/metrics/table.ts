@@ -16,9 +16,11 @@ export interface MetricRow {
 
 /** In seconds: from half a millisecond, the fastest fsync, to ten seconds, which nothing should take. */
 const LATENCY_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** A delivery lasts 15 s at most. */
+/** In seconds: a delivery lasts 15 s at most. */
 const DELIVERY_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15];
+/** In rows. */
 const BATCH_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000];
+/** In seconds. */
 const DELAY_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 2, 5];
 
 export const METRICS = [

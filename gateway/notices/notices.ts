@@ -69,7 +69,7 @@ export interface NoticesParts {
   readonly events: GatewayEvents;
   /** Wall-clock time. */
   readonly clock: Clock;
-  /** The time that the emitted events carry, ms since the epoch. */
+  /** The run's clock (wall-clock time, except in a sped-up simulation), for emitted events; ms since the epoch. */
   readonly now: () => number;
   /** While this returns true, nothing is written. */
   readonly isStoreFailing: () => boolean;
@@ -189,6 +189,7 @@ export class Notices {
     this.#isStopped = true;
     this.#timer?.cancel();
     this.#lateCheckTimer?.cancel();
+    // A commit takes a part of them. One after which none are fewer has failed, and so would the next.
     let pendingBefore: number;
     do {
       pendingBefore = this.#pending.size;

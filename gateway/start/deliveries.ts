@@ -23,6 +23,7 @@ export function makeWebhooks(
   parts: Pick<DispatcherParts, 'store' | 'keys' | 'events' | 'runClock'>,
 ): { dispatcher: Dispatcher; webhooks: Webhooks } {
   const connections = new GuardedConnections(config.allowWebhookRange, options.lookUp);
+  // Tests pass clocks and random numbers of their own.
   const dispatcherParts: DispatcherParts = {
     ...parts,
     connections,

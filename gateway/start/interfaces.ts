@@ -61,6 +61,7 @@ export async function startInterfaces(
     metrics.noteDelay(delay);
     delays.note(delay);
   };
+  // At the gateway's stop the steps of `started` run in reverse order.
   const stopWatching = watchEventLoop({ clock: systemClock, health, onDelay });
   started.push(stopStep('the watch on the event loop', async () => stopWatching()));
   // The server is started before the object exists from which it reads the merchants' parts.
