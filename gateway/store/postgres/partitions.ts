@@ -23,11 +23,20 @@ export async function ensurePartitions(sql: Sql, nowMs: number): Promise<void> {
   }
 }
 
-/** @param day days since the start of the clock of ids */
+/**
+ * Makes the partition of a day, unless the default one has uplinks of that day already, from a gateway that ran on for
+ * longer than it had partitions for: PostgreSQL refuses the partition then, and the day stays in the default one.
+ *
+ * @param day days since the start of the clock of ids
+ */
 async function ensureDay(sql: Sql, day: number): Promise<void> {
   const name = `uplink_day_${day}`;
   const row = await sql.get<{ found: boolean }>('SELECT to_regclass(@name) IS NOT NULL AS found', { name });
   if (row?.found === true) return;
   const [from, to] = [day, day + 1].map((each) => lowestIdAt(CLOCK_ID_EPOCH_MS + each * Days(1), 0));
+  const early = await sql.get('SELECT 1 AS one FROM uplink_default WHERE id >= @from AND id < @to LIMIT 1', {
+    ...{ from, to },
+  });
+  if (early !== undefined) return;
   await sql.run(`CREATE TABLE ${name} PARTITION OF uplink FOR VALUES FROM (${from}) TO (${to})`);
 }
