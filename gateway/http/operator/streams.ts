@@ -1,7 +1,7 @@
 /**
  * The streams of the operators' interface, as JSON Lines: live events, for `tail`, and traces, recorded live or read
- * from the store. A stream closes when the gateway stops, when the token that opened it is replaced, revoked or
- * expires, or when the console's session that opened it ends, whatever ended it.
+ * from the store. A live stream closes when the gateway stops, when the token that opened it is replaced, revoked or
+ * expires, or when the console's session that opened it ends, whatever ended it. A trace from the store ends by itself.
  */
 
 import { PassThrough, Readable } from 'node:stream';
@@ -101,6 +101,7 @@ export const STREAM_ROUTES: readonly StreamRoute[] = [
 /** The open streams of a server. */
 export class Streams {
   readonly #parts: StreamParts;
+  /** The live streams, each with the request that opened it. */
   readonly #open = new Map<{ end(): unknown }, FastifyRequest>();
   readonly #isStillAllowed: (request: FastifyRequest) => Promise<boolean>;
 
@@ -136,6 +137,7 @@ export class Streams {
     const stream = merchants.ownData.live.open({
       audience: {
         name: 'operators',
+        // The locks of all merchants.
         merchantId: undefined,
         lockJson: (lock) => listedLockJson(lock, usage),
         departureJson: (mac) => ({ mac: formatMac(mac) }),
@@ -154,11 +156,13 @@ export class Streams {
     return reply.headers(STREAM_HEADERS).type(EVENT_STREAM_TYPE).send(stream.out);
   }
 
+  /** The trace of the locks that the query names, recorded from now on. */
   record(query: Query, reply: FastifyReply): FastifyReply {
     const macs = macsOf(query)?.map(readMac);
     return this.#live(reply, (write) => recordTrace(this.#parts, macs && new Set(macs), write));
   }
 
+  /** The trace of the locks and times that the query names, from the store. */
   async export(query: Query, reply: FastifyReply): Promise<FastifyReply> {
     const { store, locks } = this.#parts;
     const lines = exportTrace(store, await readRange(store, query), locks.judging.judge);
@@ -166,7 +170,10 @@ export class Streams {
     return reply.send(Readable.from(withLineEnds(lines)));
   }
 
-  /** Sends JSON Lines for as long as the client reads. `start` returns the function that stops the lines. */
+  /**
+   * Sends JSON Lines for as long as the client reads. `start` returns the function that stops the lines; if it fails,
+   * the stream is cut off.
+   */
   #live(
     reply: FastifyReply,
     start: (write: (line: string) => void, abort: () => void) => Promise<() => void>,
@@ -181,9 +188,15 @@ export class Streams {
     );
     this.#open.set(stream, reply.request);
     stream.on('close', () => {
-      void started.then((stop) => stop());
       this.#open.delete(stream);
     });
+    started.then(
+      (stop) => {
+        if (stream.destroyed) stop();
+        else stream.on('close', stop);
+      },
+      () => stream.destroy(),
+    );
     // Headers are sent at once, so that the client knows before the first event that it is connected.
     reply.header('content-type', JSON_LINES).send(stream);
     reply.raw.flushHeaders();

@@ -1,6 +1,6 @@
 /**
  * `GET /events` of the operators' interface, the stream that `lockgate tail` reads, selects events by lock, merchant,
- * kind and reason (interfaces.md §4).
+ * kind and reason (interfaces.md §4). A recording, which is a stream too, ends if it can’t start.
  */
 import t, { type Test } from 'tap';
 import { GatewayClient } from '../../../cli/client.js';
@@ -74,4 +74,17 @@ t.test('a query that no event can match is refused, with what is possible', asyn
     ['?since=1h', 'input-query', /there is no "since" here/],
   ] as const)
     t.match(await callOperator(gateway, 'GET', `/events${query}`), { body: { code, detail } }, query);
+});
+
+t.test('a recording that can’t start is cut off, and the gateway goes on', async (t) => {
+  const gateway = await testGateway(t);
+  t.intercept(gateway.store, 'listCredentials', { value: () => Promise.reject(new Error('the store is away')) });
+  const address = { gateway: `http://127.0.0.1:${gateway.operatorPort}`, token: gateway.operatorToken };
+  const ending = new AbortController();
+  t.teardown(() => ending.abort());
+  await t.rejects(async () => {
+    const lines = await new GatewayClient(address).listen('/trace/live', ending.signal);
+    await lines.next();
+  });
+  t.match(await callOperator(gateway, 'GET', '/healthz'), { body: { status: 'up' } });
 });
