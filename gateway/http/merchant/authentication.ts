@@ -23,6 +23,7 @@ export async function checkApiKey(
   members: Readonly<Record<string, string>> = {},
 ): Promise<ApiKey> {
   const encoded = /^Basic +([A-Za-z0-9+/_=-]+) *$/i.exec(authorization ?? '')?.[1];
+  // A user, a colon, and no password after it.
   const [, user = ''] = /^([^:]*):$/.exec(Buffer.from(encoded ?? '', 'base64').toString('utf8')) ?? [];
   const key = await parts.apiKeys.check(user);
   if (key !== undefined) return key;

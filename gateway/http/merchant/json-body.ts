@@ -202,8 +202,10 @@ function toWhole(text: string): bigint | undefined {
   const [, sign = '', integer = '', fraction = '', exponent = '0'] = NUMBER.exec(text) ?? [];
   const shift = Number(exponent) - fraction.length;
   const digits = (integer + fraction).replace(/^0+(?=\d)/, '');
+  // Too large or too small for an int64, whatever its digits: to write it out could take megabytes.
   if (Math.abs(shift) > MAX_EXPONENT + fraction.length || digits.length > MAX_EXPONENT * 2) return undefined;
   if (shift >= 0) return BigInt(`${sign}${digits}${'0'.repeat(shift)}`);
+  // The last `-shift` digits are the fraction, which must be zero.
   const padded = digits.padStart(1 - shift, '0');
   if (!/^0*$/.test(padded.slice(shift))) return undefined;
   return BigInt(`${sign}${padded.slice(0, shift)}`);

@@ -39,6 +39,7 @@ export async function makeAudited(
     who,
     action: operation,
     object: objectOf(() => audit.object(request)),
+    // A change must not fail for its entry: without a readable state before, the entry has none.
     before: (await audit.before?.(parts, request).catch(() => null)) ?? null,
   };
   return await parts.audit.change(change, work, (answer) => {
@@ -66,6 +67,7 @@ function objectOf(nameObject: () => string): string {
   }
 }
 
+/** Undoes the percent-encoding of the user's name; text that is not encoded properly is recorded as it came. */
 function decodedUser(text: string): string {
   try {
     return decodeURIComponent(text);

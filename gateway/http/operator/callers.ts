@@ -24,7 +24,7 @@ export interface Caller {
   readonly sessionId: number | null;
 }
 
-/** A caller before it is known, who may do nothing. */
+/** No caller that is known, with the least role: only the page's files and the login are served to it. */
 const NOBODY: Caller = { token: null, role: 'metrics', tokenId: null, expiresAtMs: null, sessionId: null };
 
 export class Callers {
@@ -42,7 +42,10 @@ export class Callers {
     this.#guard = guard;
   }
 
-  /** Whether the token that asked for a session is still in use. The store knows this of named tokens. */
+  /**
+   * Whether the token that asked for a session is still in use. The store returns no session of a named token that was
+   * revoked. The data folder's token has no row there; its name is the start of its hash, so a new token has another.
+   */
   isTokenInUse({ tokenId, tokenName }: Pick<OperatorConsoleSession, 'tokenId' | 'tokenName'>): boolean {
     return tokenId !== null || tokenName === this.#token.name;
   }

@@ -67,6 +67,7 @@ function someOf<Word extends string>(
   return wanted && words.filter((word) => wanted.includes(word));
 }
 
+/** The values of a cursor; {@link positionOf} reads them back. */
 function toPosition({ value, mac, orderId, offset }: LockPosition): Position {
   return [value, mac, orderId, offset];
 }

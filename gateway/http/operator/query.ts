@@ -20,7 +20,7 @@ export function readExpiry(text: string): number {
   throw new LockgateError('input-expiry', `expires_at is ${JSON.stringify(text)}: expected ${DATE_EXPECTED}`);
 }
 
-/** Reads an id in a path; 0, which is no valid id, if the text is malformed. */
+/** Reads an id in a path, of at most 15 digits: all safe integers. 0, which is no id, if the text is malformed. */
 export function readId(text: string | undefined): number {
   return /^\d{1,15}$/.test(text ?? '') ? Number(text) : 0;
 }

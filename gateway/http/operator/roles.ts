@@ -38,6 +38,7 @@ export function roleNeeded({ method, operation }: Pick<DocumentedRoute, 'method'
 
 /** @throws LockgateError `insufficient-role` if the role does not include the needed one */
 export function checkRole(role: OperatorRole, needed: OperatorRole): void {
+  // The roles are ordered; each includes those before it.
   if (OPERATOR_ROLES.indexOf(role) >= OPERATOR_ROLES.indexOf(needed)) return;
   throw new LockgateError('insufficient-role', `this needs the role ${needed}; the token has the role ${role}`);
 }

@@ -222,7 +222,7 @@ export class OperatorServer {
     this.#streams.end((request) => this.#callers.of(request).tokenId === tokenId);
   }
 
-  /** Closes a stream when its token expires. */
+  /** Closes a stream when its token expires; waits for that in parts of {@link MAX_EXPIRY_WAIT}. */
   #endAtExpiry(clock: Clock, request: FastifyRequest, reply: FastifyReply): void {
     const { expiresAtMs } = this.#callers.of(request);
     if (expiresAtMs === null) return;

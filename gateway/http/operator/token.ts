@@ -12,6 +12,7 @@ import { type Clock, Seconds, type Timer } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { readOrMakeSecretFile, readSecretFile, writeSecretFile } from '../../data-folder/secret-file.js';
 
+/** The random bytes of a new token; also the fewest characters of one that was written by hand. */
 const TOKEN_BYTES = 32;
 const TOKEN_PREFIX = 'lgo_';
 /** How often the file is checked between calls. */
@@ -111,7 +112,7 @@ export class OperatorToken {
   }
 }
 
-/** The file's identity and modification time; null if it is missing. */
+/** The file's identity, modification time and mode, by which others may read it; null if it is missing. */
 function stampOf(file: string): string | null {
   const stat = statSync(file, { bigint: true, throwIfNoEntry: false });
   return stat === undefined ? null : `${stat.dev} ${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.mode}`;
@@ -127,6 +128,7 @@ function readSafely(file: string): string | null {
   }
 }
 
+/** Whether a text can be a token: one that an owner wrote into the file only has to be long, without white space. */
 function isToken(text: string): boolean {
   return text.length >= TOKEN_BYTES && !/\s/.test(text);
 }

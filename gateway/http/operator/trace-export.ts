@@ -57,6 +57,7 @@ export async function* exportTrace(
   yield traceHeaderLine({ note, locks: header });
   let lastGatewayLine = '';
   for (let walk = next.take(range.untilMs); walk !== undefined; walk = next.take(range.untilMs)) {
+    // A walk is in the queue only while it has a current entry.
     const entry = walk.current as LogEntry;
     const line = lineOf(walk.mac, entry, numbers);
     // The gateway's starts and stops are in every lock's log, but are written to the trace only once.
@@ -105,7 +106,9 @@ class LogWalk {
     await this.step();
     const reflashed = this.#marks.length === 0 ? {} : { reflashed: this.#marks };
     if (this.current === undefined || entryTimeMs(this.current) >= sinceMs) return { ...UNNAMED_LOCK, ...reflashed };
-    const { belief } = newDeviceState(this.mac, entryTimeMs(this.current), entryTimeMs(this.current));
+    // The lock is new at its first entry, and the gateway listens for it from then on.
+    const firstAtMs = entryTimeMs(this.current);
+    const { belief } = newDeviceState(this.mac, firstAtMs, firstAtMs);
     let isJudged = true;
     while (this.current !== undefined && entryTimeMs(this.current) < sinceMs) {
       if (!isIntact(this.current)) this.leftOut += 1;

@@ -24,6 +24,7 @@ export function addConsolePages(fastify: FastifyInstance, { page, paths, tiles }
   const pages = loadPages();
   const html = pages.html(page, tiles);
   const policy = pageCsp(tiles);
+  // Left out of the OpenAPI document, whose generator reads `hide`; Fastify's own type does not have it.
   const schema = { hide: true } as never;
   for (const url of paths)
     fastify.route({

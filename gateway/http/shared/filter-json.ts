@@ -3,7 +3,7 @@
 import { NO_FILTER } from '../../store/contract/webhooks/webhook-filter.js';
 import type { WebhookUrl } from '../../store/contract/webhooks/webhook-url.js';
 
-/** The types of events; and null for what is not limited. */
+/** The types of events, by default pings alone; the other members are null if they limit nothing. */
 export function filterJson({ filter }: Pick<WebhookUrl, 'filter'>) {
   const { events, reasons, pingTypes, labels } = filter ?? NO_FILTER;
   return { events: events ?? ['ping'], reasons, ping_types: pingTypes, labels };

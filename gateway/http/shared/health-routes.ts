@@ -1,6 +1,6 @@
 /**
- * The routes `/healthz` and `/readyz`: whether the gateway is up and ready. Anyone who reaches the port may call them,
- * so they give no reasons (interfaces.md §2).
+ * The routes `/healthz` and `/readyz` of the merchants' port: whether the gateway is up and ready. Anyone who reaches
+ * the port may call them, so they give no reasons (interfaces.md §2).
  */
 import { Type } from 'typebox';
 import { type HealthRoute, tooMany } from '../merchant/route.js';

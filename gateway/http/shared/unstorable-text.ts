@@ -17,7 +17,10 @@ export function textFaults<E extends Error>(error: E, { body, query }: FastifyRe
   return new RequestFaults('input-text', `a text ${DETAIL}`, faults);
 }
 
-/** Adds a fault for each text in a value, at any depth, that has the character; a member's name is a text too. */
+/**
+ * Adds a fault for each text in a value, at any depth, that has the character; a member's name is a text too.
+ * `pointer` is where the value is, as a JSON Pointer (RFC 6901), which writes `~` and `/` in names as `~0` and `~1`.
+ */
 function findIn(value: unknown, pointer: string, faults: Fault[]): void {
   if (faults.length >= MAX_REPORTED_FAULTS) return;
   if (typeof value === 'string') {

@@ -26,6 +26,7 @@ export interface CheckResult {
 
 /** The result of `db check`. */
 export interface CheckReport {
+  /** The path of the store's file. */
   readonly file: string;
   readonly bytes: number;
   /** The last applied migration; null if unknown. */

@@ -69,6 +69,7 @@ export type CommandChange =
  */
 export interface IdempotentCall {
   readonly merchantId: number;
+  /** The method and the path's pattern, such as `POST /v1/locks/{mac}/commands`. */
   readonly route: string;
   readonly key: string;
   /** A digest of everything that a repeat must have in common with the call. */
@@ -80,6 +81,7 @@ export interface IdempotentCall {
 /** The stored answer to a call with an idempotency key. */
 export interface IdempotentAnswer {
   readonly bodyDigest: Buffer;
+  /** The body of the answer, JSON, to be sent again. */
   readonly answer: string;
 }
 
@@ -99,14 +101,16 @@ export interface CommandFilter {
 /** The methods for commands, with the promises of store.ts. */
 export interface CommandStore {
   /**
-   * Adds all commands or none, in the given order. A returned command may be cancelled already: see its state.
+   * Adds all commands or none, in the given order. Returns them as they are after the commit: one that was cancelled
+   * in between has that state.
    *
    * @throws LockgateError `no-such-device` if a lock was removed or moved since it was looked up, `commands-exhausted`
    * if ids no longer fit the wire
    */
   add(commands: readonly NewCommand[]): Promise<CommandRecord[]>;
   /**
-   * Adds one command, and stores the answer to the call that asked for it in the same transaction.
+   * Adds one command, and stores the answer to the call that asked for it in the same transaction. The caller has
+   * looked for an earlier answer with {@link findAnswer}.
    *
    * @param answerOf the answer, given the stored command
    * @throws LockgateError `no-such-device`, `commands-exhausted` as {@link add}
@@ -126,7 +130,8 @@ export interface CommandStore {
   /** Marks those of the given commands that are unfinished as expired; returns their ids. */
   expire(ids: readonly number[], atMs: number): Promise<number[]>;
   /**
-   * Moves creation and expiry of those of the given commands that are unfinished by `byMs`, after a step of the clock.
+   * Moves creation and expiry of those of the given commands that are unfinished by `byMs`, after a jump of the clock,
+   * so that the jump itself expires none.
    */
   postpone(ids: readonly number[], byMs: number): Promise<void>;
   /** Cancels a command if it is still queued; returns whether it was. */

@@ -21,7 +21,10 @@ export class StoreFailure extends Error {
   }
 }
 
-/** Error codes by kind: SQLite's (sqlite.org/rescode.html) and the system's. A new engine adds its codes here. */
+/**
+ * Error codes by kind: SQLite's (sqlite.org/rescode.html), the system's, and those of this project's engines
+ * (`fenced`). A new engine adds its codes here.
+ */
 const FAILURE_CODES: Readonly<Record<Exclude<StoreFailureKind, 'other'>, RegExp>> = {
   // SHMSIZE: SQLite could not extend its shared-memory file. No write failed; the disk is full.
   full: /^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC)$/,
@@ -38,7 +41,10 @@ export function failureKind(error: unknown): StoreFailureKind {
   return (['full', 'io', 'busy', 'fenced'] as const).find((kind) => FAILURE_CODES[kind].test(code)) ?? 'other';
 }
 
-/** The codes of an engine that can't store a text with the character U+0000: PostgreSQL's, for texts and for JSON. */
+/**
+ * The codes of an engine that can't store a text with the character U+0000: PostgreSQL's, for texts and for JSON; and
+ * the code of {@link unstorableText}.
+ */
 const UNSTORABLE_TEXT = /^(22021|22P05|input-text)$/;
 
 /** The error for a caller's text that the engine can't store. */

@@ -24,6 +24,7 @@ export const HASH_KEY_METADATA = 'hash-key';
 
 /** Replacements for everything that was sealed with a lost key. */
 export interface ForgetRequest {
+  /** The id of the new key. */
   readonly keyId: string;
   /** Returns a new random secret, sealed; called for each URL. */
   readonly unknownSecret: () => Buffer;

@@ -11,6 +11,7 @@ export interface UrlBacklog {
   readonly behind: number;
   /** Events that wait for a retry, or for an earlier event of their lock. */
   readonly pending: number;
+  /** Events that were given up after the last retry. */
   readonly dead: number;
   /** Events whose stored pings are damaged. */
   readonly damaged: number;

@@ -9,7 +9,10 @@ import type { Store } from './store.js';
 /** A method that writes resolves once the write is durable. `closes` closes the store. */
 export type MethodEffect = 'reads' | 'writes' | 'closes';
 
-/** A table with an entry for each member of a part of the store. A method that returns no promise can only read. */
+/**
+ * A table with an entry for each member of a part of the store; `value` for a member that is no method. A method that
+ * returns no promise can't wait for the disk, so it counts as reading.
+ */
 export type MethodTable<Part> = {
   readonly [Name in keyof Part]-?: Part[Name] extends (...args: never[]) => infer Result
     ? Result extends Promise<unknown>

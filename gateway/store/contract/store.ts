@@ -152,7 +152,10 @@ export interface Store {
    * event.
    */
   readDueDeliveries(urlId: number, nowMs: number, limit: number): Promise<DueDelivery[]>;
-  /** Returns when the URL's next retry is due, except for these uplink ids, ms since the epoch; null if none waits. */
+  /**
+   * Returns when the URL's next retry is due, except for these uplink ids, ms since the epoch by the clock of
+   * deliveries (webhooks/webhook-url.ts); null if none waits.
+   */
   nextDueAtMs(urlId: number, except?: ReadonlySet<number>): Promise<number | null>;
   /** Stores the progress of URLs in one transaction, except for URLs that the result names. */
   recordProgress(progress: readonly DeliveryProgress[]): Promise<ProgressResult>;
@@ -169,7 +172,7 @@ export interface Store {
   findTakenMacs(macs: readonly Mac[]): Promise<Mac[]>;
   /**
    * Gives the lock a new credential and revokes its other credentials; the latest of these may stay valid until
-   * `keepOldUntilMs`. Returns the credentials that are no longer valid.
+   * `keepOldUntilMs`. Returns all of these others.
    */
   replaceLockCredential(
     mac: Mac,
@@ -216,7 +219,10 @@ export interface Store {
 
   /* The methods below return only what the device did for its current merchant. */
 
-  /** Returns the latest uplinks from the lock (default) or from phones, newest first in the order of protocol.md §1. */
+  /**
+   * Returns the latest uplinks from the lock (default) or from phones, newest first, ordered by the age of the
+   * credential, life (a reflash starts a new one), boot, sequence (protocol.md §1), whenever they arrived.
+   */
   readUplinks(deviceId: number, limit: number, source?: Source): Promise<StoredUplink[]>;
   /** Returns the device's findings, newest first; only those before `beforeId` if it is given. */
   readFindings(deviceId: number, limit: number, beforeId?: number): Promise<StoredFinding[]>;
@@ -245,6 +251,7 @@ export interface Store {
 
   /** Returns when the newest uplink in the log was received, ms since the epoch; null if there is none. */
   readLastReceivedAtMs(): Promise<number | null>;
+  /** Returns a named value about the store itself, such as the id of its key; null if it was never written. */
   readMetadata(name: string): Promise<string | null>;
   writeMetadata(name: string, value: string): Promise<void>;
   /**

@@ -68,7 +68,7 @@ export interface StatementClosing {
 }
 
 export interface UsageStore {
-  /** Records first activations. A SIM that was activated before is not changed. */
+  /** Records activations, a SIM's first accepted connections. A SIM that was activated before is not changed. */
   activate(sims: readonly { readonly mac: Mac; readonly atMs: number }[]): Promise<void>;
   /** Returns every SIM that was ever activated, with the wall-clock time. */
   readActivations(): Promise<{ readonly mac: Mac; readonly activatedAtMs: number }[]>;

@@ -18,7 +18,7 @@ export interface DeliveryWait {
   readonly atMs: number;
 }
 
-/** Selects pending deliveries: of uplinks after `afterId`, due after `fromMs`. */
+/** Selects pending deliveries: of uplinks after `afterId`, due after `fromMs` by the clock of deliveries. */
 export interface WaitsPage {
   readonly afterId: number;
   readonly fromMs: number;
@@ -83,8 +83,11 @@ export interface StoredAttempt {
   readonly number: number;
   readonly atMs: number;
   readonly durationMs: number;
+  /** HTTP status; null if there was no answer. */
   readonly status: number | null;
+  /** Why it failed, as a sentence; null if it succeeded. */
   readonly error: string | null;
+  /** The start of the answer's body; null if there was none. */
   readonly answer: string | null;
 }
 

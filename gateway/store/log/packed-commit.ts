@@ -47,6 +47,7 @@ export interface PackedCommit {
   /** In order. */
   readonly extras: readonly PackedExtra[];
   readonly judged: readonly Judged[];
+  /** JSON of each changed lock's state, by device id. */
   readonly states: ReadonlyMap<number, string>;
   readonly commands: readonly CommandChange[];
   readonly merchantEvents: readonly NewMerchantEvent[];

@@ -13,7 +13,7 @@ import type { UplinkRow } from './uplink-row.js';
 const ROWS_PER_STATEMENT = 500;
 /**
  * A ping's date, by the lock's clock, is at most this much later than its receipt. So a search ends at a ping that was
- * received longer than this before the span.
+ * received longer than this before the time span that the scan asks for.
  */
 export const MAX_CLOCK_AHEAD = Days(1);
 /** A ping that is not buffered was received at most this long after the lock made it. */
@@ -59,8 +59,8 @@ export class Scan<Row extends ExaminedRow> {
   }
 
   /**
-   * How many rows the next statement should read: without a filter no more than the scan needs, with one at first as
-   * many, and then twice as many each time, since few may pass the filter.
+   * How many rows the next statement should read: what the scan still needs; under a filter, which few rows may pass,
+   * at least twice as many as the last statement.
    */
   takeNextCount(): number {
     const { filter, limit } = this.#request;

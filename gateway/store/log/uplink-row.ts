@@ -13,6 +13,7 @@ export interface UplinkRow {
   mac: string;
   simulated: number;
   credential_id: number;
+  /** The kind of its credential; null for an event that is not an uplink, and if the credential is missing. */
   kind: Source | null;
   boot: number;
   sequence: number;
@@ -20,8 +21,9 @@ export interface UplinkRow {
   bytes: Buffer;
   received_at_ms: number;
   buffered: number;
-  /** The kind of the uplink; `kind` above is the kind of its credential. */
+  /** The kind of the uplink itself, as in `StoredUplink.kind`. */
   uplink_kind: number;
+  /** The row's checksum. */
   sum: number | null;
 }
 

@@ -32,6 +32,7 @@ export function connectFailure(error: unknown, url: string): unknown {
 /** Whether the connection failed: by the system's code, a SQLSTATE, or as the driver's own error, which has no code. */
 function isOfNetwork(error: unknown): boolean {
   const { code } = (error ?? {}) as { code?: unknown };
+  // 08: connection exceptions; 57P0x: the server shuts down, has crashed, or is starting.
   if (typeof code === 'string') return /^(E[A-Z_]+|08...|57P0.)$/.test(code);
   return error instanceof Error && error.constructor === Error;
 }

@@ -61,6 +61,7 @@ export async function readIdentity(client: Pick<pg.Client, 'query'>): Promise<Se
   return { systemId: String(row.system_id), timeline: Number(row.timeline) };
 }
 
+/** PostgreSQL 15.0, as its setting `server_version_num`. */
 const MIN_VERSION = 150_000;
 
 /** @throws LockgateError `store-unsafe` for a server with these settings */
@@ -133,6 +134,7 @@ export class Connections {
       await client.connect();
       await this.#refuseOther(client);
     } catch (error) {
+      // A second failure, of closing, would only hide the first.
       void client.end().catch(() => undefined);
       throw error;
     }

@@ -86,6 +86,7 @@ export async function eraseDevice(sql: Sql, deviceId: number, state: string | nu
   const quarantined = await remove('quarantine');
   const lockEvents = await remove('lock_event');
   const refusals = await remove('refusal');
+  // Events about ended commands that are not in the log yet.
   await remove('staged_event');
   await remove('device_state');
   if (state !== null)

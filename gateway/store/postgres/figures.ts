@@ -12,6 +12,10 @@ import { listUrls } from './tables/webhooks/url-rows.js';
 /** Events behind a cursor that one statement reads where a filter must be applied. */
 const EVENTS_PER_PAGE = 1_000;
 
+/**
+ * A condition: a ping of the merchant after the URL's cursor that has neither a row in `delivery`, as failed ones do,
+ * nor an attempt that succeeded.
+ */
 const WITHOUT_OUTCOME = `u.merchant_id = @merchantId AND ${IS_PING} AND u.id > ${idIn('@cursor::jsonb', 'u.slot')}
   AND NOT EXISTS (SELECT 1 FROM delivery y WHERE y.url_id = @urlId AND y.uplink_id = u.id)
   AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.url_id = @urlId AND a.uplink_id = u.id AND a.error IS NULL)`;
@@ -64,7 +68,10 @@ async function countBehind(sql: Sql, url: WebhookUrl): Promise<Behind> {
   return row ?? { count: 0, oldestMs: null };
 }
 
-/** Counts those that pass the URL's filter, page by page. */
+/**
+ * Counts the events without an outcome that pass the URL's filter, page by page. A filter may also let events pass that
+ * are not pings.
+ */
 async function countPassing(sql: Sql, url: WebhookUrl): Promise<Behind> {
   const reads = new DeliveryReads(sql);
   let [count, oldestMs, afterId]: [number, number | null, number] = [0, null, 0];

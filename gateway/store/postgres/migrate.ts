@@ -6,7 +6,7 @@ import { LockgateError } from '../../../proto/errors.js';
 import { withClient } from './connections.js';
 import { STEPS } from './migrations.js';
 
-/** Advisory locks of this program have this number and another; other programs use others. */
+/** The first of the two numbers of this program's advisory locks: arbitrary, so that no other program has it. */
 export const ADVISORY_LOCKS = 0x10c6a7e;
 const MIGRATION_LOCK = 1;
 

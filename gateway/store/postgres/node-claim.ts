@@ -1,7 +1,8 @@
 /**
  * The claim of a slot: the number in which this process writes its part of the log. The claim's epoch and session are
  * random numbers that never return, and every write joins a row with both (fence.ts). Whoever claims a slot ends the
- * epoch before it, and starts above all ids that were given in the slot.
+ * epoch before it, and starts above all ids that were given in the slot. A gateway's beat is a time in its row that it
+ * renews each second.
  */
 import { randomBytes } from 'node:crypto';
 import { monotonicMs, Seconds, systemClock } from '../../../proto/clock.js';
@@ -11,17 +12,17 @@ import { ClockIds } from '../contract/slots/clock-id.js';
 import type { Connections, WatchedClient } from './connections.js';
 import { ADVISORY_LOCKS } from './migrate.js';
 
-/** The slots for several gateways are 1 and on, of one alone only 1; 0 is the slot of dense ids. */
+/** Several gateways use the slots from 1 on, a gateway alone only 1; 0 is for engines that number uplinks 1, 2, 3 … */
 const LAST_SLOT = SLOT_COUNT - 1;
 /** A slot whose gateway is not connected any more is taken if its beat stays the same for this long. */
 const CRASHED_AFTER = Seconds(3);
 const LOOK_INTERVAL = Seconds(0.25);
 /** Advisory locks of slots: the slot plus this. A process holds its own while it is connected. */
 const SLOT_LOCKS = 1_000;
-/** The lock that gateways share which share the database, and that one alone has to itself. */
+/** The advisory lock that each gateway of a shared database holds as a shared lock, and a gateway alone as its own. */
 const SHARING_LOCK = 999;
 const RANDOM_BYTES = 7;
-/** Numbers below this are exact in JavaScript. */
+/** Whole numbers of this many bits are exact in JavaScript. */
 const RANDOM_BITS = 53n;
 
 /** A number that no claim had or will have: 53 random bits. */
@@ -34,7 +35,7 @@ export function randomNumber(): number {
 export interface Claim {
   readonly slot: number;
   readonly epoch: number;
-  /** Replaced after each commit in doubt; each number is in doubt until a later one is stored. */
+  /** Replaced after each commit whose answer was lost, so that the lost statement can store nothing any more. */
   session: number;
   readonly ids: ClockIds;
   /** Holds the advisory lock of the slot until it is closed. */
@@ -47,7 +48,7 @@ export interface Claim {
 export interface EpochToEnd {
   readonly slot: number;
   readonly epoch: number;
-  /** Its last beat. */
+  /** Its last beat, as PostgreSQL's text, which has all digits of the time; null if it never had one. */
   readonly at: string | null;
 }
 
@@ -147,6 +148,7 @@ async function isSilent({ sql }: WatchedClient, { slot, epoch, at }: EpochToEnd)
   for (const startMs = monotonicMs(); monotonicMs() - startMs < CRASHED_AFTER; ) {
     await new Promise<void>((resolve) => systemClock.after(LOOK_INTERVAL, resolve));
     const now = await sql.get<EpochToEnd>(`${READ_NODES} AND n.slot = @slot`, { slot });
+    // Its slot was released meanwhile, or has another owner.
     if (now?.epoch !== epoch) return now === undefined;
     if (now.at !== at) return false;
   }

@@ -1,5 +1,5 @@
 /** Positions in the log as JSON of a statement, `{"slot": id}`, and conditions on them in SQL. */
-import type { LogPosition } from '../contract/log/log-position.js';
+import { type LogPosition, SLOT_COUNT } from '../contract/log/log-position.js';
 import type { Sql } from './sql.js';
 
 /** A position as it is read from a `jsonb`; null for the position before all uplinks. */
@@ -25,7 +25,7 @@ export function lowestIdIn(position: string): string {
 
 /** The slot of an uplink id, in SQL. All ids of this engine are made by a clock. */
 export function slotOfId(id: string): string {
-  return `(${id} % 64)`;
+  return `(${id} % ${SLOT_COUNT})`;
 }
 
 /** Returns the end of the log: of each slot, its last id. */

@@ -19,7 +19,10 @@ import { LogReads } from './log/log-reads.js';
 import type { Sql } from './sql.js';
 import { listUrls } from './tables/webhooks/url-rows.js';
 
-/** How many of a lock's last uplinks are searched for its latest ones after a reflash. */
+/**
+ * How many of a lock's last received uplinks are searched for its latest ones, in addition to the index by key, if its
+ * flash was ever wiped: then its keys (boot and sequence) started again, so the highest ones may be old.
+ */
 const MAX_RECENT_BY_LIFE = 1_000;
 
 export class PostgresReads extends TableReads {

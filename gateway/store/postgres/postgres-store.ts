@@ -144,7 +144,10 @@ export class PostgresStore extends PostgresReads implements Store {
     return result;
   }
 
-  /** Moves events that are staged into the log. If that fails, a later commit moves them. */
+  /**
+   * Moves staged events into the log. When a command ends, a trigger puts the merchant's event into `staged_event`;
+   * each commit moves what is there, and this one does nothing else. If it fails, a later commit moves them.
+   */
   async moveStagedEvents(): Promise<void> {
     if ((await this.read.get('SELECT 1 AS one FROM staged_event LIMIT 1')) === undefined) return;
     await this.#parts.commits.append({ incoming: [], judged: [], states: new Map() }).catch(() => undefined);

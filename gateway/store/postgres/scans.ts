@@ -13,6 +13,7 @@ import { IS_PING, toUplink, UPLINK_COLUMNS, type UplinkRow } from '../log/uplink
 import { idIn, positionJson } from './position.js';
 import type { Sql } from './sql.js';
 
+/** An uplink with the lock's present merchant; `merchant_id` is the merchant when it was sent. */
 type OwnedRow = UplinkRow & { readonly owner_id: number };
 
 export class Scans implements ScanStore {
@@ -50,6 +51,7 @@ export class Scans implements ScanStore {
   async #pings(request: PingScan): Promise<ScannedUplinks> {
     const { deviceId, beforeId = Number.MAX_SAFE_INTEGER, filter } = request;
     const scan = new Scan<OwnedRow>(request);
+    // Pings that were received before this time are too old, by whatever clock of the lock.
     const endMs = (filter.fromMs ?? Number.NEGATIVE_INFINITY) - MAX_CLOCK_AHEAD;
     for (let before = beforeId; scan.remaining > 0; ) {
       const count = scan.takeNextCount();

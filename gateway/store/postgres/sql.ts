@@ -25,7 +25,7 @@ interface NumberedStatement {
 const INT8_OID = 20;
 const NUMERIC_OID = 1700;
 
-/** How values are read from PostgreSQL's texts. */
+/** How values are read from PostgreSQL's texts. The cast: the driver's types ask for an overload for each format. */
 export const TYPES: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
     oid === INT8_OID || oid === NUMERIC_OID ? Number : pg.types.getTypeParser(oid, format)) as never,

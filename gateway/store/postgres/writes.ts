@@ -1,6 +1,7 @@
 /**
- * Transactions other than commits of uplinks, each behind the fence. Exclusive ones run one at a time over all
- * gateways, by a lock of the database, so that a limit can be counted and then written.
+ * Transactions other than commits of uplinks, each behind the fence (fence.ts): it fails once another process has taken
+ * over this one's slot. Exclusive ones run one at a time over all gateways, by a lock of the database, so that a limit
+ * can be counted and then written.
  */
 import { afterThisTurn } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
@@ -35,8 +36,9 @@ const MAX_TRIES = 5;
 export class Writes implements ExclusiveWrites {
   readonly #connections: Connections;
   readonly #claim: Claim;
-  /** The last exclusive write of this process. */
+  /** The last exclusive write of this process that goes through Kysely. */
   #last: Promise<unknown> = Promise.resolve();
+  /** How many other transactions run. */
   #running = 0;
   /** Kysely for `runExclusive`. */
   readonly tables: Kysely<Tables>;
@@ -87,6 +89,7 @@ export class Writes implements ExclusiveWrites {
       throw error;
     });
     const watched = this.#connections.watch(client);
+    // A connection that could neither commit nor roll back is closed instead of going back to the pool.
     let isBroken = true;
     try {
       await client.query('BEGIN');
@@ -155,6 +158,7 @@ class FencedDialect extends PostgresDialect {
   }
 }
 
+/** Begins each transaction of Kysely with the fence, and fails a commit that the server answers with a notice. */
 class FencedDriver extends PostgresDriver {
   readonly #connections: Connections;
   readonly #begin: (sql: Sql) => Promise<void>;

@@ -29,7 +29,7 @@ const IS_HELD = `(u.kind > 0 AND EXISTS (
 
 /** The uplinks of one lock in the index by lock; the lock's id is the statement's only parameter. */
 const INDEXED_UPLINKS = 'SELECT uplink_id FROM uplink_of_device WHERE device_id = ?';
-/** Erases the content of uplinks; their keys stay, so that a repeat is recognised. */
+/** Erases the content of uplinks (kind -1: erased); their keys stay, so that a repeat is recognised. */
 const ERASE = `UPDATE uplink SET bytes = x'', digest = x'', kind = -1`;
 /** Erased rows remain, and get a new checksum. */
 const UPDATE_SUM = `UPDATE uplink SET sum = ${UPLINK_SUM}`;
@@ -98,6 +98,7 @@ export class Deletion {
     this.#countPendingOf = db
       .prepare(`SELECT count(*) FROM delivery WHERE ${ANY_URL} AND uplink_id = ? AND state = 'pending'`)
       .pluck();
+    // These conditions have all columns of the index's primary key, so that no row has to be searched for.
     this.#deleteKey = db.prepare(
       `DELETE FROM uplink_name WHERE uplink_id = @id AND (credential_id, boot, sequence) = (
          SELECT credential_id, boot, sequence FROM uplink WHERE id = @id)`,

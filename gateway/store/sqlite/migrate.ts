@@ -86,8 +86,8 @@ function readCheckedVersion(db: Database, file: string, purpose: 'make' | 'open'
   try {
     const { done, pending } = readSchemaVersion(db, file);
     const isAscending = done.every((name, index) => index === 0 || name > (done[index - 1] as string));
-    // `readSchemaVersion` refuses an unknown step. Another version also wrote the store if steps were applied in
-    // another order, or if one before the last is missing.
+    // `readSchemaVersion` refuses a store with more steps than this version has. Another version also wrote the store
+    // if steps were applied in another order, or if one before the last is missing.
     const last = done.at(-1) ?? '';
     if (!isAscending || pending.some((name) => name < last)) throw storeNewer(file);
     return { done, pending };

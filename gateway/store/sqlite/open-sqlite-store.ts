@@ -43,6 +43,7 @@ export async function openSqliteStore(folder: string, options: StoreOptions = {}
     const tables = new Kysely<Tables>({ dialect: new SqliteDialect({ database: writer }) });
     await migrate(writer, file, isNew ? 'make' : 'open');
     await catchUp(writer, onCatchUp);
+    // Numbering puts a page into the WAL; marking needs a WAL with content.
     numberStore(writer);
     markRunning(file);
     const reader = new SqliteDatabase(file, { readonly: true });

@@ -34,6 +34,7 @@ export function readSchemaVersion(db: Database, file: string): SchemaVersion {
   const done = hasMigrations
     ? (db.prepare('SELECT name FROM kysely_migration ORDER BY name').pluck().all() as string[])
     : [];
+  // A newer version has further steps. An unknown step in place of one of this version's is for the caller to judge.
   const isKnown = done.every((name) => STEPS.includes(name));
   if (!isKnown && done.length > STEPS.length) throw storeNewer(file);
   return { done, pending: STEPS.filter((name) => !done.includes(name)) };

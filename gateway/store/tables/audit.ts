@@ -28,7 +28,7 @@ const MERCHANT_ENTRIES_BETWEEN_DELETIONS = 20;
 /** Maximum number of a merchant's entries that are deleted at once. */
 const MAX_DELETED_OF_MERCHANT = 500;
 
-/* The conditions of the two partial indexes, as their migration spells them. */
+/* The conditions of the two partial indexes, as their migration spells them: otherwise SQLite would not use them. */
 const BY_MERCHANTS = sql<boolean>`actor IN ('user', 'key')`;
 const BY_OTHERS = sql<boolean>`actor NOT IN ('user', 'key')`;
 

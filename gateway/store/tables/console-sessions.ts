@@ -136,6 +136,8 @@ export class ConsoleSessions implements ConsoleSessionStore {
       .where('console_session.expires_at_ms', '>', nowMs)
       // An operator's session has no merchant; that of a closed merchant's user is not valid.
       .where('merchant.closed_at_ms', 'is', null)
+      // The cast: in a query with joins, Kysely's builder has a wider type than the conditions, which are for one
+      // table.
       .where(fits as never)
       .orderBy('console_session.id', 'desc')
       .limit(MAX_CONSOLE_SESSIONS)

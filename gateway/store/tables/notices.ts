@@ -236,6 +236,7 @@ function notificationsOf(change: NoticeChange, ids: ReadonlyMap<string, number>)
   if (text !== null) {
     const noticeId = ids.get(`${kind} ${subject}`);
     const details = noticeId === undefined ? {} : { noticeId };
+    // `mayHold`: the message waits while the notice opens and ends again and again.
     notifications.push({ ...trouble, atMs: firstAtMs, change: { type: 'open', text, details, mayHold: true } });
   }
   if (resolvedAtMs !== null)

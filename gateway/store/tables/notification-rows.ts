@@ -22,6 +22,7 @@ export interface NotificationRow {
   readonly opened_at_ms: number;
   readonly ended_at_ms: number | null;
   readonly ended_how: DueMessage['endedHow'];
+  /** The state of the message about the opening: `held`, `pending`, `delivered`, `dead` or `skipped`. */
   readonly opened_state: string;
   readonly attempts: number;
 }

@@ -76,7 +76,7 @@ export class Usage implements UsageStore {
     if (merchant !== undefined) query = query.where('merchant.name', '=', merchant);
     const rows = await query.orderBy('usage.month').orderBy('usage.mac').orderBy('usage.merchant_id').execute();
     return rows.map((row) => {
-      return { ...toCounts(row, false), merchantId: row.merchant_id, merchantName: row.merchant_name };
+      return { ...toCounts(row, 'all'), merchantId: row.merchant_id, merchantName: row.merchant_name };
     });
   }
 
@@ -135,7 +135,7 @@ export class Usage implements UsageStore {
     }
     const rows = await query.orderBy('usage.mac').orderBy('usage.simulated').limit(limit).execute();
     return rows.map((row) => {
-      return { ...toCounts(row, false), merchantId: row.merchant_id, merchantName: row.merchant_name };
+      return { ...toCounts(row, 'all'), merchantId: row.merchant_id, merchantName: row.merchant_name };
     });
   }
 
@@ -272,12 +272,13 @@ async function readUnbilled(
       ]),
     )
     .execute();
-  return rows.map((row) => toCounts(row, true));
+  return rows.map((row) => toCounts(row, 'unbilled'));
 }
 
 /**
- * Returns the locks whose SIM the merchant pays for: its current locks that were added before the month's end, and
- * removed locks whose latest usage in the month was under this merchant. So each SIM is paid for once.
+ * Returns the locks whose SIM the merchant pays for: those that it has, or had when they were removed, if they were
+ * added before the month's end; and locks that were added later or again, if their latest usage in the month was under
+ * this merchant. So each SIM is paid for once.
  */
 async function findBilledSims(db: Transaction<Tables>, merchantId: number, month: Month): Promise<Mac[]> {
   const devices = await db
@@ -286,7 +287,7 @@ async function findBilledSims(db: Transaction<Tables>, merchantId: number, month
     .where('created_at_ms', '<', monthEndMs(month))
     .execute();
   const present = new Set(devices.map(({ mac }) => mac));
-  const currentLocks = devices.filter((device) => device.merchant_id === merchantId && device.simulated === 0);
+  const ownLocks = devices.filter((device) => device.merchant_id === merchantId && device.simulated === 0);
   const lastUses = await db
     .selectFrom('usage')
     .select(['mac', 'merchant_id', sql<number>`max(changed_at_ms)`.as('last_at_ms')])
@@ -297,13 +298,13 @@ async function findBilledSims(db: Transaction<Tables>, merchantId: number, month
     .execute();
   // Sorted by time, so a lock's latest merchant overwrites earlier ones.
   const lastMerchant = new Map(lastUses.map((row) => [row.mac, row.merchant_id]));
-  const removed = [...lastMerchant].filter(([mac, merchant]) => merchant === merchantId && !present.has(mac));
-  return [...currentLocks.map(({ mac }) => mac), ...removed.map(([mac]) => mac)] as Mac[];
+  const addedLater = [...lastMerchant].filter(([mac, merchant]) => merchant === merchantId && !present.has(mac));
+  return [...ownLocks.map(({ mac }) => mac), ...addedLater.map(([mac]) => mac)] as Mac[];
 }
 
-/** Converts a row; `unbilledOnly` subtracts the counts that statements have billed. */
-function toCounts(row: Selectable<UsageTable>, unbilledOnly: boolean): UnbilledUsage {
-  const billedFactor = unbilledOnly ? 1 : 0;
+/** Converts a row: all its counts, or what no statement has billed yet. */
+function toCounts(row: Selectable<UsageTable>, counts: 'all' | 'unbilled'): UnbilledUsage {
+  const billedFactor = counts === 'unbilled' ? 1 : 0;
   return {
     month: row.month as Month,
     mac: row.mac as Mac,

@@ -86,6 +86,7 @@ export const CONSOLE_ROUTES: readonly MerchantRoute[] = [
     summary: 'Ends a session.',
     params: IdParam,
     handle: async (call) => {
+      // No session has the id 0.
       const id = Number(/^\d{1,15}$/.exec(call.params.id ?? '')?.[0] ?? 0);
       if (!(await call.parts.consoleSessions.end(id, reachOf(sessionOf(call))))) throw noSuch('session');
       return { status: 204 };

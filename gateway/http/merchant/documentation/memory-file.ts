@@ -50,7 +50,7 @@ export async function sendFile(request: FastifyRequest, reply: FastifyReply, fil
   return await reply.header('content-type', file.type).send(bytes);
 }
 
-/** Whether this `Accept-Encoding` accepts gzip. */
+/** Whether this `Accept-Encoding` accepts gzip: names it without a weight (`q`), or with one above 0. */
 function takesGzip(acceptEncoding: string | string[] | undefined): boolean {
   return String(acceptEncoding ?? '')
     .split(',')

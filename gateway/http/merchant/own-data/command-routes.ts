@@ -189,7 +189,7 @@ function readOrder(body: unknown, nowMs: number, askedBy: string): ReturnType<ty
   }
 }
 
-/** @throws Refusal 400 `input-idempotency-key` */
+/** The caller's idempotency key; undefined if it sent none. @throws Refusal 400 `input-idempotency-key` */
 function readIdempotencyKey({ headers }: Call): string | undefined {
   const sentKey = headers['idempotency-key'];
   if (sentKey === undefined) return undefined;
@@ -221,6 +221,7 @@ async function listCommands(call: Call): Promise<HttpAnswer> {
 
 /** @throws Refusal 404 `no-such-command`, also for another merchant's command and a malformed id */
 async function findOwnCommand({ parts, merchantId, params }: Call): Promise<CommandRecord> {
+  // No command has the id 0.
   const id = /^\d{1,10}$/.test(params.id ?? '') ? Number(params.id) : 0;
   const record = await parts.store.commands.find(id);
   if (record?.merchantId === merchantId) return record;

@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 /** A position: the values that the list is ordered by. */
 export type Position = readonly (string | number | null)[];
 
-/** A longer text is no cursor. A position in a log of 64 slots takes some 1,700. */
+/** A longer text is no cursor. A position in a log that 64 gateways write, with an id for each, takes some 1,700. */
 export const MAX_CURSOR_CHARS = 2_048;
 /** The length of the checksum: enough to recognise a damaged cursor. */
 const CHECK_BYTES = 6;

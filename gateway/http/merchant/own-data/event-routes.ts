@@ -140,6 +140,7 @@ function placeOf({ after, cursor }: EventQuery, listKey: string): EventPlace {
   if (text === undefined) return OLDEST_PLACE;
   if (cursor !== undefined && cursor !== text)
     throw inputRefusal('query', [{ pointer: '/cursor', detail: 'expected the same as after, or only one of them' }]);
+  // A position in the log, and the time before which every event has been read (`EventPlace`).
   const [place, completeToMs] = readCursor(name, text, listKey, ['any', 'number']);
   const position = decodePosition(place);
   if (position === undefined) throw wrongCursor(name);

@@ -115,6 +115,7 @@ export async function listText<Item>(
   for (let start = 0; start < items.length; start += ITEMS_PER_TURN) {
     await parts.ownData.turns.next(signal);
     const slice = items.slice(start, start + ITEMS_PER_TURN).map(toJson);
+    // Without the brackets of the slice; below, without the opening brace of the other members.
     texts.push(JSON.stringify(slice).slice(1, -1));
   }
   const content = `{"data":[${texts.join(',')}],${JSON.stringify(rest).slice(1)}`;

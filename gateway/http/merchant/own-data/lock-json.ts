@@ -171,6 +171,7 @@ function sinceMs({ state, presence: now }: ListedLock): number | null | undefine
   return now.presence === 'never-seen' ? null : state?.belief.stateSinceMs;
 }
 
+/** A time as text; null for an unknown one, which the judge writes as ±NEVER. */
 function dateOrNull(timeMs: number | null | undefined): string | null {
   return timeMs === null || timeMs === undefined || Math.abs(timeMs) >= NEVER || !isDatable(timeMs)
     ? null

@@ -95,7 +95,11 @@ const listLocks = ownDataRoute({
   },
 });
 
-/** In a cursor an empty `orderId` stands for null, so that the value's type is always the same. */
+/**
+ * A place in a list of locks as the values of a cursor: the value that the list is sorted by, the MAC, and the place in
+ * an order that the gateway remembers for further pages, if there is one. An empty `orderId` stands for null, so that
+ * the value's type is always the same.
+ */
 function toPosition({ value, mac, orderId, offset }: LockPosition): Position {
   return [value, mac, orderId ?? '', offset];
 }

@@ -7,9 +7,13 @@ import { Count, MaybeTime, OneOf, OrNull } from '../schemas.js';
 /** The schema of {@link clockJson}. */
 export const ClockAnswer = Type.Object({
   state: OneOf(CLOCK_STATES),
+  /** What the system clock says. */
   machine: MaybeTime,
+  /** The time that the gateway trusts. */
   confirmed: MaybeTime,
+  /** Since when the two disagree; null if they agree. */
   since: MaybeTime,
+  /** How many locks' clocks agree with the system clock since then, and how many must until the gateway trusts it. */
   locks_agreeing: Count,
   locks_needed: OrNull(Type.Integer()),
 });

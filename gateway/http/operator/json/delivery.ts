@@ -102,7 +102,7 @@ export async function readDeliveryQuery({ store }: OperatorParts, query: Query):
   };
 }
 
-/** Where a page starts: after the cursor's position, or before the first event that is too new. */
+/** Where a page starts, newest first: after the cursor's position, or after all events that are too new for `until`. */
 function startOf(cursor: Page['after'], untilId: number | undefined): DeliveryPosition | undefined {
   const [uplinkId, urlId] = (cursor ?? []) as number[];
   if (uplinkId !== undefined && urlId !== undefined && (untilId === undefined || uplinkId < untilId))

@@ -19,6 +19,7 @@ export function deviceJson(
   nowMs: number,
 ) {
   const parsed = state === null ? null : parseDeviceState(state);
+  // Whether the lock is judged is known in memory first. If not, its presence is that of when its judging failed.
   const unjudged = locks.find(device.id)?.state.unjudged ?? parsed?.unjudged;
   const listed = { device, state: parsed, presence: presenceOf(parsed, unjudged?.sinceMs ?? nowMs), unjudged };
   return listedLockJson(listed, usage);
@@ -60,6 +61,7 @@ function presenceOf(state: DeviceState | null, nowMs: number): Presence {
 
 function stateJson(state: DeviceState | null, now: Presence) {
   if (state === null) return { presence: 'never-seen', state: null };
+  // The belief: what the gateway takes the lock's state to be, from its pings and the model of its power modes.
   const { belief, ping, firmware, receivedAtMs } = state;
   const { position } = belief;
   return {

@@ -162,6 +162,7 @@ export function tailOf(events: GatewayEvents): (listener: (toJson: () => EventJs
 function subscribe(events: GatewayEvents, listener: (toJson: () => EventJson) => void): () => void {
   const names = Object.keys(CONVERTERS) as StreamedName[];
   const unsubscribers = names.map((name) => {
+    // TypeScript does not follow that the converter of a name gets only that name's events.
     const convert = CONVERTERS[name] as (event: unknown) => EventJson;
     const handler = (event: unknown): void => listener(() => convert(event));
     events.on(name, handler as never);

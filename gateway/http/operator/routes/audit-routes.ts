@@ -60,6 +60,7 @@ export const AUDIT_ROUTES: readonly Route[] = [
 async function showEntries(parts: OperatorParts, { query }: { readonly query: Query }): Promise<unknown> {
   const { audit, merchants } = parts;
   const filter = readFilter(query);
+  // Without `since`: it only cuts off the list's end, so a cursor's position keeps its meaning.
   const listKey = `audit ${JSON.stringify([filter.action, filter.object, filter.merchant])}`;
   const { limit, after } = readPage(query, listKey, ['number'], DEFAULT_LISTED);
   const { entries, nextBeforeId } = await audit.page({

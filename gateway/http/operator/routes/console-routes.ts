@@ -40,7 +40,7 @@ export const LINK_TERMS: DocumentedRoute = {
   }),
 };
 
-/** Whether a path needs no caller: the login, whose credential is the link. */
+/** Whether a path is open to callers who are not authenticated: the login, whose credential is the link. */
 export function isConsoleLogin(path: string | undefined): boolean {
   return path === LOGIN_PATH;
 }

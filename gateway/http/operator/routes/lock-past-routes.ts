@@ -1,7 +1,7 @@
 /**
  * The operators' routes for the past of one lock, which the console's timeline and map show: power states and
- * connections, pings, the track, findings; and for the newest findings of all locks. They read as the merchants'
- * operations do (../../merchant/own-data/history), in slices, and at most as much.
+ * connections, pings, the track, findings (how pings broke the firmware's rules); and for the newest findings of all
+ * locks. They read as the merchants' operations do (../../merchant/own-data/history), in slices, and at most as much.
  */
 import { Type } from 'typebox';
 import { formatMac } from '../../../../proto/wire/mac.js';

@@ -17,6 +17,7 @@ import { type OperatorParts, type Query, type Route, readMac, withBody } from '.
 import { Count, counts, Described, Exact, MacText, Month as MonthText, Name, OneMac, Time } from '../schemas.js';
 
 const Close = Exact({ month: Type.Optional(MonthText) });
+/** Prices are decimal numbers in texts, such as `0.05`, so that nothing is rounded. */
 const NewPlan = Exact({
   merchant: Name,
   per_mb: Type.String(),

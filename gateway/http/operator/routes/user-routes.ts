@@ -22,18 +22,21 @@ import { type OperatorParts, type Route, withBody } from '../routes.js';
 import { Exact, MaybeText, Name, OneOf, OrNull, Time } from '../schemas.js';
 
 const MAX_USERS_PER_PAGE = 1_000;
+const MAX_PASSWORD_CHARS = 512;
+/** The longest address that mail allows: 64 characters, @, 255 characters. */
+const MAX_EMAIL_CHARS = 320;
 
 const NewUser = Exact({
   username: Type.String({ minLength: 1, maxLength: MAX_USERNAME_CHARS }),
   merchant: Type.Optional(Name),
-  password: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
-  email: Type.Optional(Type.String({ maxLength: 320 })),
+  password: Type.Optional(Type.String({ minLength: 1, maxLength: MAX_PASSWORD_CHARS })),
+  email: Type.Optional(Type.String({ maxLength: MAX_EMAIL_CHARS })),
   dashboard: Type.Optional(OneOf(DASHBOARD_ROLES)),
 });
 
 const Change = Exact({
   merchant: Type.Optional(Name),
-  password: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
+  password: Type.Optional(Type.String({ minLength: 1, maxLength: MAX_PASSWORD_CHARS })),
   dashboard: Type.Optional(OneOf(DASHBOARD_CHOICES)),
 });
 const Dashboard = OrNull(OneOf(DASHBOARD_ROLES, 'The role on the dashboard.'));
@@ -50,6 +53,7 @@ const Listed = Type.Object({
   username: Type.String(),
   merchant: Type.String(),
   email: MaybeText,
+  /** A number that merchants give their users; it means nothing to the gateway. */
   user_status: OrNull(Type.Integer()),
   has_password: Type.Boolean(),
   dashboard: Dashboard,
@@ -118,7 +122,9 @@ export const USER_ROUTES: readonly Route[] = [
       const user = await findUser(parts, merchant, params.name ?? '');
       const role = dashboard === undefined ? undefined : dashboardRole(dashboard);
       const change = { password, dashboardRole: role };
-      await parts.merchants.users.change(user.merchantId, user.id, change, new AbortController().signal, 'operator');
+      // Never aborted, as above.
+      const { signal } = new AbortController();
+      await parts.merchants.users.change(user.merchantId, user.id, change, signal, 'operator');
       return userJson((await parts.store.people.findUser(user.merchantId, user.id)) ?? user);
     },
   },

@@ -29,7 +29,7 @@ const filterMembers = {
   ping_types: MaybeNames,
   labels: OrNull(Headers),
 };
-/** A change of them: an empty member removes the limit. */
+/** A change of these members: an empty list or object removes that limit. */
 const Filter = {
   events: Type.Optional(Type.Array(Type.String())),
   reasons: Type.Optional(Type.Array(Type.String())),
@@ -100,7 +100,9 @@ const Tested = Type.Object({
     }),
   ),
 });
+/** What became of an event at a URL: `due`, so that it is sent now, or `on-its-way`, still in its first delivery. */
 const Resent = Type.Object({ url_id: Type.Integer(), became: Type.String() });
+/** How many events are sent again to a URL; null if it is disabled. */
 const Recovered = Type.Object({ url_id: Type.Integer(), events: OrNull(Count) });
 
 /** Every route for webhooks. */
@@ -251,6 +253,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
       after: ({ body }, answer) => ({ ...pick(body, 'since', 'until'), ...pick(answer, 'urls') }),
     },
     ...withBody(Recovery, async ({ webhooks }, { since, until, url_id: urlId }) => {
+      // The schema requires `since`, so there is a date.
       const sinceMs = readDate('since', since) as number;
       const recovered = await webhooks.redelivery.recover({ sinceMs, untilMs: readDate('until', until), urlId });
       return { urls: recovered.map(({ urlId: id, events }) => ({ url_id: id, events })) };
@@ -281,11 +284,11 @@ async function webhookBefore({ store, webhooks }: OperatorParts, { params }: Rou
 
 async function changeWebhook({ webhooks }: OperatorParts, { params, body }: RouteRequest) {
   const { set_headers: setHeaders, remove_headers: removeHeaders, ...others } = body as Static<typeof ChangedWebhook>;
-  const { events, reasons, ping_types: pingTypes, labels, ...kept } = others;
-  const [limits, rest] = splitLimits(kept);
-  if (rest.url !== undefined) await webhooks.targets.check(rest.url);
+  const { events, reasons, ping_types: pingTypes, labels, ...unfiltered } = others;
+  const [limits, plainMembers] = splitLimits(unfiltered);
+  if (plainMembers.url !== undefined) await webhooks.targets.check(plainMembers.url);
   const filter = { events, reasons, pingTypes, labels };
-  const wanted = { ...rest, ...limits, setHeaders, removeHeaders, filter };
+  const wanted = { ...plainMembers, ...limits, setHeaders, removeHeaders, filter };
   return webhookJson(await webhooks.settings.set(readId(params.id), wanted));
 }
 

@@ -26,6 +26,7 @@ const Chain = Type.Object({
       rests_on: OneOf(Object.values(SECTIONS)),
       link: Type.String({ description: 'Where that section is: a path from lockgate’s folder, with an anchor.' }),
       at: MaybeTime,
+      /** Whose clock `at` is by: the gateway's or the simulated run's, the wall clock, or the lock's own. */
       clock: OneOf(['run', 'wall', 'lock']),
     }),
   ),

@@ -15,10 +15,10 @@ export const MAX_LABEL_VALUE_CHARS = 60;
 
 /** A label's key, such as `city` or `fleet/north-2`. */
 const KEY = /^[A-Za-z0-9][A-Za-z0-9._/-]*$/;
-/** The same as in names, and the separators of lists of labels (comma and semicolon). */
-const BAD_IN_VALUE = /[\p{Cc}\p{Surrogate}\u2028\u2029,;]/u;
 /** Control characters, halves of surrogate pairs, and the separators that end a line. */
 const BAD_IN_NAME = /[\p{Cc}\p{Surrogate}\u2028\u2029]/u;
+/** The same as in names, and the separators of lists of labels (comma and semicolon). */
+const BAD_IN_VALUE = /[\p{Cc}\p{Surrogate}\u2028\u2029,;]/u;
 
 /** What is wrong with a name, as a sentence; undefined if nothing is. An empty name means none. */
 export function nameFault(name: string): string | undefined {

@@ -1,6 +1,7 @@
 /**
  * Records about locks, also called devices, and about the credentials of locks and of phones that act for them. The
- * methods that take and return them are in ../store.ts.
+ * methods that take and return them are in ../store.ts. Times are ms since the epoch, wall-clock time unless a comment
+ * says otherwise; `nowMs` is the time of the call. The store gets only hashes of secrets.
  */
 import type { Mac } from '../../../../proto/wire/mac.js';
 import type { Source } from '../../../../proto/wire/ping.js';
@@ -11,6 +12,7 @@ export interface Device {
   readonly mac: Mac;
   readonly merchantId: number;
   readonly merchantName: string;
+  /** Whether a simulator plays the lock; then it is not billed. */
   readonly simulated: boolean;
   readonly createdAtMs: number;
   /** Null for a lock without a name. */
@@ -45,6 +47,7 @@ export interface StoredState {
 
 export interface NewDevice {
   readonly mac: Mac;
+  /** The merchant's name. */
   readonly merchant: string;
   readonly simulated: boolean;
   readonly secretHash: Buffer;
@@ -65,7 +68,10 @@ export interface DeviceChange {
   readonly labels?: Labels | undefined;
   /** JSON of the lock's new state (locks/device-state.ts); null removes the state. */
   readonly state?: string | null;
-  /** Given if `merchant` is: unfinished commands are cancelled as of this time, by the run's clock. */
+  /**
+   * Given if `merchant` is: unfinished commands are cancelled as of this time, by the run's clock, which a sped-up
+   * simulation runs faster than the wall clock.
+   */
   readonly cancelledAtMs?: number | undefined;
 }
 

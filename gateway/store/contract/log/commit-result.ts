@@ -19,7 +19,7 @@ export interface CommitResult {
 /** Everything was stored. */
 export const ALL_STORED: CommitResult = Object.freeze({ refusedCommands: [], repeatedUplinks: [] });
 
-/** What `recordProgress` did not store. */
+/** What `Store.recordProgress`, which stores the outcomes of deliveries to webhook URLs, did not store. */
 export interface ProgressResult {
   /**
    * URLs that another gateway owns, or whose deliveries an operator made due again meanwhile (recover). Nothing of

@@ -8,8 +8,8 @@ import type { NewMerchantEvent } from '../webhooks/merchant-event.js';
 import type { LockEvent } from './log-entry.js';
 
 /**
- * The kinds of uplink by their stored numbers. Kind 0 is an acknowledgement; other kinds are pings, events for
- * merchants. Higher kinds are other events (webhooks/merchant-event.ts).
+ * The kinds of uplink by their stored numbers. Kind 0 is a lock's answer to a command; the others are pings, which are
+ * events for merchants. Higher kinds are other events (webhooks/merchant-event.ts).
  */
 export const UPLINK_KINDS = ['ack', 'cellular', 'gps', 'close_connection'] as const;
 
@@ -18,7 +18,9 @@ export interface IncomingUplink {
   readonly type: 'uplink';
   readonly deviceId: number;
   readonly merchantId: number;
+  /** The credential with which it was sent: the lock's own, or that of a phone that acts for it. */
   readonly credentialId: number;
+  /** A counter of the lock's boots, and one of its uplinks since the boot. */
   readonly boot: number;
   readonly sequence: number;
   /** The first 8 bytes of the SHA-256 of `bytes`. The store recomputes it. */
@@ -50,6 +52,7 @@ export interface IncomingQuarantine {
   readonly deviceId: number;
   readonly credentialId: number;
   readonly receivedAtMs: number;
+  /** The error: a code, and a sentence. */
   readonly code: string;
   readonly message: string;
   readonly bytes: Buffer;

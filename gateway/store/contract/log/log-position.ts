@@ -47,7 +47,10 @@ export function movedAfter(position: LogPosition, id: number): LogPosition {
   return isBehind(position, id) ? position : new Map(position).set(slotOf(id), id);
 }
 
-/** The position, moved back in the slot of `id` so that `id` is not before it. */
+/**
+ * The position, moved back in the slot of `id` so that `id` is not before it. The number `id - 1` need not be an id of
+ * that slot: it is only compared.
+ */
 export function movedBefore(position: LogPosition, id: number): LogPosition {
   return isBehind(position, id) ? new Map(position).set(slotOf(id), id - 1) : position;
 }
@@ -70,8 +73,10 @@ export function decodePosition(value: unknown): LogPosition | undefined {
   if (typeof value === 'number') return isDenseId(value) ? positionAfter(value) : undefined;
   if (typeof value !== 'string') return undefined;
   const position = new Map<number, number>();
+  // The limit is one more than a position can have, so that a longer text is refused for a slot that occurs twice.
   for (const part of value.split(',', SLOT_COUNT + 1)) {
     const [, slotText, idText] = ENTRY.exec(part) ?? [];
+    // NaN, which is not valid, if the part does not match.
     const [slot, id] = [Number(slotText), Number(idText)];
     const isValid = slot < SLOT_COUNT && Number.isSafeInteger(id) && (slot !== DENSE_SLOT || isDenseId(id));
     if (!isValid || position.has(slot)) return undefined;

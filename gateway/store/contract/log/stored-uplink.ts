@@ -26,8 +26,9 @@ export interface StoredUplink {
   /** It arrived over 60 s after the lock made it. */
   readonly buffered: boolean;
   /**
-   * The lock's uplink before this one, if the lock had moved here from another slot. A URL gets this one only after all
-   * events of that slot up to it.
+   * The lock's uplink before this one, if another gateway stored that one in its own slot, a part of the log
+   * (log-position.ts). A URL gets this uplink only after all events of that slot up to that one, so that the lock's
+   * events stay in order.
    */
   readonly afterId?: number | undefined;
   /**

@@ -11,7 +11,10 @@ import type { DashboardRole } from './dashboard-roles.js';
 export const INT64_MIN = -(2n ** 63n);
 export const INT64_MAX = 2n ** 63n - 1n;
 
-/** Maximum length of a user's name, in characters, except in the specification's lists of users (`--name-length`). */
+/**
+ * Maximum length of a user's name, in characters; for the lists of users that the specification asks for, the setting
+ * `--name-length` says it.
+ */
 export const MAX_USERNAME_CHARS = 256;
 
 /** Maximum number of sessions of a user; one more ends the oldest. */
@@ -25,6 +28,7 @@ export interface User {
   readonly lastName: string | null;
   readonly email: string | null;
   readonly phone: string | null;
+  /** A number that the merchant chose; lockgate gives it no meaning. */
   readonly userStatus: number | null;
 }
 
@@ -125,7 +129,7 @@ export interface PeopleStore {
   removeUser(merchantId: number, id: bigint): Promise<void>;
   /**
    * Returns the id and password hash of the user with this name: the user with exactly this spelling, else the only
-   * user with the same key (username-key.ts).
+   * user with the same key (username-key.ts); null if there is none.
    */
   findLogin(
     merchantId: number,
@@ -134,7 +138,10 @@ export interface PeopleStore {
 
   /** Adds a session and deletes expired sessions. */
   addSession(session: NewSession): Promise<void>;
-  /** Returns the id of the session's user; null if the session has ended, is another merchant's, or that is closed. */
+  /**
+   * Returns the id of the session's user; null if the session has ended or is another merchant's, or this one is
+   * closed.
+   */
   findSession(merchantId: number, tokenHash: Buffer, nowMs: number): Promise<bigint | null>;
   /** Ends a session, if it exists. */
   endSession(merchantId: number, tokenHash: Buffer): Promise<void>;

@@ -34,7 +34,10 @@ export interface PingScan extends ScanTerms {
   readonly beforeId: number | undefined;
 }
 
-/** A scan of a merchant's events, of each slot of the log and of each lock oldest first. */
+/**
+ * A scan of a merchant's events. A slot is the part of the log that one gateway writes; the events of each slot, and
+ * those of each lock, come oldest first.
+ */
 export interface EventScan extends ScanTerms {
   /** Only uplinks after this position. */
   readonly after: LogPosition;

@@ -4,6 +4,9 @@
  *
  * A recipient is the operators together, or a merchant. A notification is one trouble: a message is sent when it opens,
  * and another one when it ends. Notices for operators are queued by the commit that stores them (NoticeStore.write).
+ *
+ * The *clock of deliveries* is wall-clock time at the gateway's start, and monotonic from then on: a jump of the
+ * machine's clock makes no attempt early or late.
  */
 import { Hours, type Milliseconds, Minutes } from '../../../../proto/clock.js';
 
@@ -60,6 +63,7 @@ export interface NotificationChange {
   readonly subject: string;
   /** Wall-clock time. */
   readonly atMs: number;
+  /** `mayHold`: whether the message is held back while the trouble is flapping ({@link FLAP_WINDOW}). */
   readonly change:
     | { readonly type: 'open'; readonly text: string; readonly details: NotificationDetails; readonly mayHold: boolean }
     /** `how` is null if no message about the end is to be sent: another trouble has taken its place. */
@@ -146,12 +150,16 @@ export interface NotificationStore {
   /** Releases a held message for its first attempt. Returns false if its trouble has ended meanwhile. */
   release(id: number): Promise<boolean>;
   /**
-   * Stores an attempt. When the first message is final, the one about the end becomes due, if it waits. While an
-   * attempt waits to be repeated, later messages about the same trouble wait as long: the recipient must not hear that
-   * a trouble ended after it has heard that it began again.
+   * Stores an attempt. When the message about the opening is final, the one about the end becomes due, if it waits.
+   * While an attempt waits to be repeated, later messages about the same trouble wait as long: the recipient must not
+   * hear that a trouble ended after it has heard that it began again.
    */
   conclude(attempt: MessageAttempt): Promise<void>;
-  /** Shortens waits that are longer than they were when they started, after the machine's clock was set back. */
+  /**
+   * Shortens waits that are longer than they were when they started, after the machine's clock was set back.
+   *
+   * @param maxWaits the longest wait after no attempt, after one, after two …
+   */
   shortenWaits(nowMs: number, maxWaits: readonly Milliseconds[]): Promise<void>;
   countMessages(recipientId: number): Promise<MessageCounts>;
 }

@@ -1,6 +1,7 @@
 /**
- * Notices for operators in the store. As in store.ts, a method that writes resolves after the write is on the disk, and
- * a rejected call has changed nothing. Times are ms since the epoch, wall-clock time.
+ * Notices in the store: what needs an operator's attention, one row for each trouble and what it is about. As in
+ * store.ts, a method that writes resolves after the write is on the disk, and a rejected call has changed nothing.
+ * Times are ms since the epoch, wall-clock time.
  */
 
 /** What a notice is about. `url` is a webhook URL. */
@@ -32,7 +33,9 @@ export const NOTICE_KINDS = [
   'clock-leapt',
   // A lock's uplinks are no longer checked against the protocol's rules.
   'lock-unjudged',
+  // The store's file is damaged.
   'store-damaged',
+  // A notify URL, to which notices or a merchant's troubles are sent, fails.
   'notify-failing',
 ] as const;
 

@@ -75,6 +75,7 @@ export class ClockIds {
   next(lastOfLock: number, nowMs: number): number {
     const ofClock = Math.floor((nowMs - CLOCK_ID_EPOCH_MS) * COUNTERS_PER_MS);
     const counter = Math.max(ofClock, this.#lastCounter + 1, counterOf(lastOfLock) + 1);
+    // Negated, so that NaN is refused too.
     if (!(counter >= MIN_COUNTER && counter <= MAX_COUNTER))
       throw new IdClockError(`the database's clock gives no id: it shows ${new Date(nowMs).toISOString()}`);
     if (counter - ofClock > MAX_AHEAD * COUNTERS_PER_MS)

@@ -82,7 +82,7 @@ export interface UrlOwnership {
  * What one gateway does for all:
  *
  * - `retention`: deletes what is too old.
- * - `months`: closes ended months.
+ * - `months`: closes ended months, that is, makes each merchant's statement, its bill.
  * - `notifications`: sends messages to operators and merchants, and follows the troubles of URLs.
  * - `leftovers`: finishes what gateways whose epoch has ended left open, such as entries of the audit log.
  */

@@ -18,14 +18,21 @@ export interface AttemptRecord {
   readonly uplinkId: number;
   /** Attempts are numbered from 1. */
   readonly number: number;
+  /** Wall-clock time. */
   readonly atMs: number;
   readonly durationMs: number;
+  /** HTTP status; null if there was no answer. */
   readonly status: number | null;
+  /** Why it failed, as a sentence; null if it succeeded. */
   readonly error: string | null;
+  /** The start of the answer's body; null if there was none. */
   readonly answer: string | null;
   /** Whether the table of deliveries has a row for it. An event that waited for another has one before any attempt. */
   readonly hasRow?: boolean;
-  /** The delivery's new state; `delivered` at the first attempt needs no row. */
+  /**
+   * The delivery's new state; `delivered` at the first attempt needs no row. `nextAttemptAtMs` is by the clock of
+   * deliveries ({@link Hold.untilMs}); `dead` is given up.
+   */
   readonly outcome:
     | { readonly state: 'delivered' }
     | { readonly state: 'pending'; readonly nextAttemptAtMs: number }

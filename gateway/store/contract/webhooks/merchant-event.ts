@@ -34,13 +34,17 @@ export interface NewMerchantEvent {
   readonly content: PresenceContent | BatteryContent;
 }
 
-/** The content of a `command` event, as of the end of the command. The trigger `command_outcome` makes it. */
+/**
+ * The content of a `command` event, as of the end of the command. The store's SQL trigger `command_outcome` makes it.
+ */
 export interface CommandContent {
   readonly id: number;
   readonly command: string;
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly state: CommandState;
+  /** The lock's reason; empty if there is none. */
   readonly detail: string;
+  /** Who asked for the command, in a few words. */
   readonly askedBy: string;
   readonly createdAtMs: number;
   readonly firstSentAtMs: number | null;

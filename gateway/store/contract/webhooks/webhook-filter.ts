@@ -8,7 +8,7 @@ import type { Labels } from '../devices/device-labels.js';
 import type { StoredUplink } from '../log/stored-uplink.js';
 import { type EventType, eventTypeOf } from './merchant-event.js';
 
-/** A member that is null lets every event pass; `events` that is null, every ping. */
+/** A member that is null excludes nothing, except for `events`: null lets only pings pass. */
 export interface WebhookFilter {
   /** The types of events. `reasons` and `pingTypes` are about pings only. */
   readonly events: readonly EventType[] | null;

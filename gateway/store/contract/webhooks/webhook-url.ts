@@ -26,7 +26,7 @@ export interface WebhookUrl {
   readonly wasFiltered: boolean;
   /** The most attempts per second; null for no limit. */
   readonly attemptsPerSecond: number | null;
-  /** The time limit of an attempt; null for that of every attempt. */
+  /** The time limit of an attempt; null for the usual limit of all URLs. */
   readonly timeoutMs: number | null;
   /** PEM: the only certificate authorities that its certificate may come from; null for the usual ones. */
   readonly ca: string | null;

@@ -28,6 +28,7 @@ export function int8Array(numbers: readonly number[]): Buffer {
     if (!Number.isSafeInteger(number)) throw new RangeError('a value of an uplink is not a whole number');
     array.writeInt32BE(INT8_BYTES, offset);
     array.writeInt32BE(Math.floor(number / TWO_TO_32), offset + LENGTH_BYTES);
+    // The low 32 bits, also of a larger or a negative number.
     array.writeUInt32BE(number >>> 0, offset + 2 * LENGTH_BYTES);
     offset += LENGTH_BYTES + INT8_BYTES;
   }

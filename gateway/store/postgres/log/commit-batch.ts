@@ -1,6 +1,9 @@
 /**
  * Several commits that are stored by one statement, as the rows that the statement writes. A statement can't change a
  * row twice, so what a later commit does to the same row is combined here with what an earlier one does. Pure.
+ *
+ * A *staged event* is an event for a merchant about the end of a command. A trigger puts it into the table
+ * `staged_event` when the command ends; the next commit moves it into the log.
  */
 import type { Finding, Withdrawal } from '../../../../proto/power/judge/event.js';
 import { uplinkDigest } from '../../../webhooks/event-id.js';
@@ -22,7 +25,7 @@ export interface UplinkRow {
   readonly digest: Buffer;
   readonly bytes: Buffer;
   readonly sum: number;
-  /** Of a staged event, its id among these; else 0. */
+  /** Of a staged event, its id in `staged_event`; else 0. */
   readonly stagedId: number;
 }
 
@@ -34,7 +37,7 @@ export interface MerchantEventRow {
   readonly atMs: number;
   /** JSON. */
   readonly content: string;
-  /** Its id among the staged events; 0 if it was not staged. */
+  /** Its id in `staged_event`; 0 if it was not staged. */
   readonly stagedId: number;
 }
 
@@ -51,6 +54,7 @@ export interface CommandRow {
 /** The rows of a statement. */
 export class CommitBatch {
   readonly uplinks: UplinkRow[] = [];
+  /** `afterId`: the newest uplink before the event. */
   readonly lockEvents: { readonly item: IncomingLockEvent; readonly afterId: number }[] = [];
   readonly quarantined: IncomingQuarantine[] = [];
   readonly withdrawn: { readonly deviceId: number; readonly withdrawal: Withdrawal }[] = [];
@@ -60,6 +64,7 @@ export class CommitBatch {
 
   addUplink(id: number, uplink: Omit<IncomingUplink, 'type' | 'digest'>, stagedId = 0): void {
     const { deviceId, merchantId, credentialId, boot, sequence, kind, bytes } = uplink;
+    // The log stores whole ms.
     const receivedAtMs = Math.floor(uplink.receivedAtMs);
     const [digest, buffered] = [uplinkDigest(bytes), uplink.buffered ? 1 : 0];
     const sum = uplinkSum({

@@ -1,6 +1,8 @@
 /**
  * Appends commits to the log, one statement at a time on a connection of its own. While one is on its way, the next
- * ones gather, and are stored together.
+ * ones gather, and are stored together. A statement stores nothing unless this process still has its claim of a slot, a
+ * part of the log that one gateway writes: a row with the slot, the epoch (a random number of the process) and the
+ * session (a random number of the connection).
  *
  * If a statement's answer is lost, nobody knows whether it was stored, or still may be: it may arrive late. So a new
  * session number is written first, on a new connection; under it the lost statement can't store anything any more, and

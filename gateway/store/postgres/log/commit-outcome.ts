@@ -46,6 +46,7 @@ export function refuseInvalid({ incoming }: Commit): void {
 /** Whether the database refused a value, so that the statement certainly stored nothing. */
 export function isRefusedValue(error: unknown): boolean {
   const { code } = error as { code?: unknown };
+  // SQLSTATE's class of data exceptions.
   return typeof code === 'string' && /^22/.test(code);
 }
 
@@ -53,9 +54,11 @@ export function isRefusedValue(error: unknown): boolean {
 export function isDefinite(error: unknown): boolean {
   if (error instanceof Fenced) return true;
   const { code, severity } = error as { code?: unknown; severity?: unknown };
+  // A SQLSTATE has five characters; a code of the system, such as ECONNRESET, has others.
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && severity === 'ERROR';
 }
 
+/** Waits for an answer. @throws InDoubt if it does not come within {@link ANSWER_TIMEOUT} */
 export async function answered<T>(answer: Promise<T>): Promise<T> {
   let timer: Timer | undefined;
   const timeout = new Promise<never>((_, reject) => {

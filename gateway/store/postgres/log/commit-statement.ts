@@ -31,10 +31,12 @@ export interface CommitResultRow {
 /** A lock's oldest connection events are deleted when one gets an id that is a multiple of this. */
 const LOCK_EVENT_TRIM_INTERVAL = 1024;
 
+/** One column of rows, as an array that the driver sends as text. */
 function columns<T>(rows: readonly T[], of: (row: T) => unknown): unknown[] {
   return rows.map(of);
 }
 
+/** One column of whole numbers, as a binary array, which costs less. */
 function numbers<T>(rows: readonly T[], of: (row: T) => number): Buffer {
   return int8Array(rows.map(of));
 }
@@ -87,7 +89,10 @@ function uplinkPart({ uplinks }: CommitBatch, hasStaged: boolean): Part {
   };
 }
 
-/** Takes staged events out: only those that nobody else took are inserted. */
+/**
+ * Takes staged events (about the ends of commands, which a trigger puts into `staged_event`) out of their table: only
+ * those that nobody else took are inserted into the log.
+ */
 function stagedPart({ uplinks }: CommitBatch): Part {
   return {
     name: 'st',
@@ -98,6 +103,7 @@ function stagedPart({ uplinks }: CommitBatch): Part {
 }
 
 function statePart({ states }: CommitBatch): Part {
+  // In the order of ids, as all statements lock rows: two that wait for each other would be a deadlock.
   const rows = [...states].sort(([one], [other]) => one - other);
   return {
     name: 's',
@@ -116,6 +122,7 @@ function statePart({ states }: CommitBatch): Part {
   };
 }
 
+/** The event that a command was sent is left out if the command can't be sent any more. */
 function lockEventPart({ lockEvents }: CommitBatch): Part {
   return {
     name: 'le',

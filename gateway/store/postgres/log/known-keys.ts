@@ -30,6 +30,7 @@ export class KnownKeys {
   readonly #sql: Sql;
   /** The highest key of each credential, by its id. After a failed commit it may be too high, which costs a lookup. */
   readonly #highest = new Map<number, Key>();
+  /** The last uplink id of each lock, by the lock's id. */
   readonly #lastIds = new Map<number, number>();
   /** The credentials in `highest`, by their lock. */
   readonly #credentials = new Map<number, Set<number>>();

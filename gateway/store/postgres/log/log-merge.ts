@@ -44,7 +44,10 @@ export class LogMerge {
     return entries;
   }
 
-  /** Events are read first: an uplink that is read later is then not left out before an event. */
+  /**
+   * Reads more uplinks or events where a list is empty. Events are read first: then the uplinks before them, which were
+   * stored earlier, are there when the uplinks are read.
+   */
   async #refill(more: { uplinks: boolean; events: boolean }): Promise<void> {
     if (this.#events.length === 0 && more.events) {
       this.#events = await this.#log.readConnectionEvents(this.#deviceId, this.#lastEventId, this.#limit);

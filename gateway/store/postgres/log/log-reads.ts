@@ -145,7 +145,10 @@ export class LogReads {
     return { deviceId, merchantId, mac, simulated: simulated === 1, isMerchantClosed, credentials };
   }
 
-  /** Of each slot the oldest events after the position; the lowest ids of these, so none of a slot is left out. */
+  /**
+   * Reads the oldest events of each slot (a part of the log that one gateway writes) after the position, and returns
+   * the lowest ids of these: so no slot has an older event that is left out.
+   */
   async readEvents(
     merchantId: number,
     after: LogPosition,
@@ -164,6 +167,7 @@ export class LogReads {
   }
 
   async readOutcomesAfter(urlId: number, after: LogPosition): Promise<number[]> {
+    // The first condition is for the index; the second one compares each id with the position's id in its slot.
     const isAfter = `uplink_id > ${lowestIdIn('@after::jsonb')}
       AND uplink_id > ${idIn('@after::jsonb', slotOfId('uplink_id'))}`;
     const rows = await this.#sql.all<{ id: number }>(
@@ -180,6 +184,7 @@ export class LogReads {
        ORDER BY id`,
       { credentialId, boot, sequence },
     );
+    // One empty digest represents all erased uplinks.
     const digests = rows.map(({ digest }) => digest);
     const firstEmpty = digests.findIndex(({ length }) => length === 0);
     return digests.filter(({ length }, index) => length > 0 || index === firstEmpty);
@@ -210,7 +215,10 @@ export class LogReads {
     return rows.map(toUplink);
   }
 
-  /** Skips the device's newest `skipped` uplinks up to `upToId` and returns the id before them; undefined if none. */
+  /**
+   * Skips the device's newest `skipped` uplinks up to `upToId` and returns the id before them; undefined if none.
+   * Events that are not uplinks have the credential 0.
+   */
   async findIdBefore(deviceId: number, upToId: number, skipped: number): Promise<number | undefined> {
     const row = await this.#sql.get<{ id: number }>(
       `SELECT id FROM uplink WHERE device_id = @deviceId AND credential_id > 0 AND id <= @upToId

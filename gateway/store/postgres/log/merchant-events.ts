@@ -1,4 +1,8 @@
-/** Which events for merchants a commit stores, besides pings: those that a webhook URL of the lock's merchant gets. */
+/**
+ * Which events for merchants a commit stores, besides pings: those that a webhook URL of the lock's merchant gets. An
+ * event about the end of a command is *staged* first: a trigger puts it into `staged_event` when the command ends, and
+ * the next commit moves it into the log.
+ */
 import { MERCHANT_EVENT_KINDS, type NewMerchantEvent } from '../../contract/webhooks/merchant-event.js';
 import type { Sql } from '../sql.js';
 import type { MerchantEventRow } from './commit-batch.js';

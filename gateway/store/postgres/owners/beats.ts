@@ -24,6 +24,7 @@ interface OtherBeat {
 }
 
 interface Seen extends OtherBeat {
+  /** When it was first seen (monotonic). */
   readonly sinceMs: number;
 }
 
@@ -115,6 +116,7 @@ export class Beats {
     void this.#holder.client.end().catch(() => undefined);
     this.#holder = await connections.open();
     claim.holder = this.#holder;
+    // If another process has the slot by now, this one's epoch has ended, and the next beat finds that out.
     await lockSlot(this.#holder, claim.slot);
   }
 }

@@ -4,6 +4,7 @@ import type { Claim as SlotClaim } from '../node-claim.js';
 import type { Sql } from '../sql.js';
 import type { Writes } from '../writes.js';
 
+/** A duty with its last holder; null if it never had one. */
 interface SeenDuty {
   readonly name: Duty;
   readonly slot: number | null;

@@ -1,6 +1,10 @@
 /**
- * Claims and releases of locks in the database. A claim is a read, which says who owns the part and whether that epoch
- * still is a gateway's, and then a write that changes the row only if it is as it was read. What the write compares are
+ * Claims and releases of locks in the database. A lock and the phones that act for it are two *parts*, owned apart. A
+ * *wish* is a row by which a gateway asks another to release a part. An owner is named by its slot (its part of the
+ * log) and its epoch (a random number of the process).
+ *
+ * A claim is a read, which says who owns the part and whether that epoch still is a gateway's, and then a write that
+ * changes the row only if it is as it was read. What the write compares are
  * constants: a write that waited for the row sees the row's new values, but whatever else it looked up would be old. An
  * epoch that has ended never returns, so "its epoch is no gateway's" stays true.
  */

@@ -7,10 +7,12 @@ import type { Claim as SlotClaim } from '../node-claim.js';
 import type { Sql } from '../sql.js';
 import type { Writes } from '../writes.js';
 
+/** A URL and its owner, as it was read; null without an owner. */
 interface SeenUrl {
   readonly id: number;
   readonly owner_slot: number | null;
   readonly owner_epoch: number | null;
+  /** Whether the owner's epoch is still a gateway's. */
   readonly live: boolean;
 }
 

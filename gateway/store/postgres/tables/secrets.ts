@@ -1,4 +1,7 @@
-/** Changes of all secrets at once in PostgreSQL: sealing, sealing with a new key, and forgetting. */
+/**
+ * Changes of all secrets at once in PostgreSQL: sealing (encrypting with the operator's key), sealing with a new key,
+ * and forgetting. The table `fact` has the store's metadata; sealed header values are in base64.
+ */
 import type { Mac } from '../../../../proto/wire/mac.js';
 import { OPERATOR_RECIPIENT } from '../../contract/notify/notification-store.js';
 import {
@@ -46,6 +49,7 @@ export class Secrets implements SecretStore {
   async recordKeyId(keyId: string): Promise<void> {
     await this.#exclusive('record the key', async (sql) => {
       await putMetadata(sql, KEY_ID_METADATA, keyId);
+      // Without this entry, the key that hashes credentials is derived from the key itself.
       await sql.run('DELETE FROM fact WHERE name = @name', { name: HASH_KEY_METADATA });
     });
   }

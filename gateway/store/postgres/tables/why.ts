@@ -98,7 +98,7 @@ export class Why implements WhyStore {
       { deviceId, toMs, limit },
     );
     const lastCutEventId = before?.id ?? 0;
-    // Events before the first uplink to be read no longer matter for the lock's state.
+    // The lock's state, from the uplinks that are read on, does not depend on connection events before these.
     const old = await this.#sql.get<{ id: number }>(
       `SELECT id FROM lock_event WHERE device_id = @deviceId AND after_uplink_id < @afterUplinkId
        ORDER BY id DESC LIMIT 1`,

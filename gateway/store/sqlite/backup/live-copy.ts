@@ -42,6 +42,7 @@ export class LiveCopies {
     };
     try {
       const making = copyInThread(this.#storeFile, this.#copyFile, undefined, this.#stopped.signal);
+      // For `stop`, which only waits; the caller gets the error below.
       this.#making = making.catch(() => undefined);
       const sums = await making;
       return { file: this.#copyFile, bytes: sums.bytes, sum: sumOfSums(sums), remove };

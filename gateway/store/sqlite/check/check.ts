@@ -31,7 +31,9 @@ export type ReportProgress = (check: string, done: number) => void;
 
 /** The first bytes of every SQLite file. */
 const MAGIC = 'SQLite format 3\0';
-/** A file with at least this many correct characters counts as a damaged SQLite file, not as another kind of file. */
+/**
+ * A file that starts with at least this many of these 16 characters counts as a damaged SQLite file, not another kind.
+ */
 const MIN_MAGIC_MATCHES = 12;
 
 /**
@@ -69,7 +71,8 @@ export async function checkDatabase(file: string, report: ReportProgress = () =>
   try {
     store = openReadable(file);
     const { db } = store;
-    // A transaction, so that all following checks see one state while others write.
+    // A transaction, so that all following checks see one state while others write. `cell_size_check` makes SQLite
+    // verify the layout of each tree page that it reads.
     db.exec('PRAGMA cell_size_check = ON; BEGIN');
     schema = await checkContent(run, db, file);
   } catch (error) {
@@ -136,6 +139,7 @@ class CheckRun {
     this.#report(name, 0);
     let outcome: CheckOutcome = { count: 0 };
     try {
+      // `db` is undefined only for the checks of the file's bytes, which don't use it.
       outcome = run({ db: db as Database, damage, progress: (done) => this.#report(name, done) });
     } catch (error) {
       if (!isDamage(error)) throw error;
@@ -156,6 +160,7 @@ class CheckRun {
       check,
       table,
       row: row === null ? null : String(row),
+      // The report names the file once, at its head.
       what: what.replaceAll(this.#file, 'it'),
     });
   }

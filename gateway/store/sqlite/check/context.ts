@@ -8,9 +8,9 @@ export const MAX_DAMAGE_LISTED = 100;
 export interface CheckContext {
   /** A read-only connection with an open transaction; undefined for the checks that read the file's bytes. */
   readonly db: Database;
-  /** Reports a damaged place. */
+  /** Reports a damaged place: its table, its rowid or key, both null if unknown, and what is wrong, as a sentence. */
   readonly damage: (table: string | null, row: string | number | bigint | null, what: string) => void;
-  /** Reports progress. */
+  /** Reports how many items have been examined so far. */
   readonly progress: (done: number) => void;
 }
 

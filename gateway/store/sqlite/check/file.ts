@@ -43,6 +43,7 @@ export function checkSchema({ db, damage }: CheckContext, expected: readonly Sch
   const sequences = db.prepare('SELECT name, seq FROM sqlite_sequence').all() as { name: string; seq: number }[];
   for (const { name, seq } of sequences) {
     const lastId = names.has(name) ? Number(db.prepare(`SELECT max(rowid) FROM "${name}"`).pluck().get() ?? 0) : null;
+    // Negated, so that a damaged `seq` that is no number is reported too.
     if (lastId === null || !(seq >= lastId))
       damage(
         'sqlite_sequence',

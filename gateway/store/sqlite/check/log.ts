@@ -22,6 +22,7 @@ export function checkLog({ db, damage, progress }: CheckContext): CheckOutcome {
     .get(indexedId ?? 0) as number;
   let examined = 0;
   for (const { table, columns } of INDEXES) {
+    // Also true for a row whose uplink is missing: its columns are null then.
     const isDifferent = columns.map((column) => `u.${column} IS NOT n.${column}`).join(' OR ');
     const wrongIds = db
       .prepare(`SELECT n.uplink_id FROM ${table} n LEFT JOIN uplink u ON u.id = n.uplink_id WHERE ${isDifferent}`)

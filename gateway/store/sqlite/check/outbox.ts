@@ -23,6 +23,7 @@ const LAST_ID = `(SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE nam
 
 /* Expressions in SQL about a row of the table with this alias. */
 const keyText = (alias: string): string => `'URL ' || ${alias}.url_id || ', uplink ' || ${alias}.uplink_id`;
+// Kinds above 0 are events; 0 is a lock's answer to a command, -1 an erased uplink.
 const lacksEvent = (alias: string): string =>
   `NOT EXISTS (SELECT 1 FROM uplink u WHERE u.id = ${alias}.uplink_id AND u.kind > 0)`;
 const lacksUrl = (alias: string): string => `NOT EXISTS (SELECT 1 FROM webhook_url w WHERE w.id = ${alias}.url_id)`;
@@ -83,7 +84,10 @@ const URLS = `SELECT id, merchant_id, started_after, cursor, filtered_after, fil
   WHERE created_at_ms >= coalesce((SELECT CAST(strftime('%s', timestamp) AS INTEGER) * 1000 FROM kysely_migration
     WHERE name = '0005-webhooks'), 0)`;
 
-/** Events that a cursor passed although they have neither an outcome nor a gap and no filter left them out. */
+/**
+ * Events that a cursor passed although they have neither an outcome nor a gap and no filter left them out. A delivery
+ * that succeeded at once has no row in `delivery`, but an attempt without an error.
+ */
 const PASSED = `SELECT u.id FROM uplink u WHERE u.merchant_id = @merchant_id AND ${IS_PING}
   AND u.id > @started_after AND u.id <= @cursor
   AND (@filtered_after IS NULL OR u.id <= @filtered_after OR u.id > coalesce(@filtered_until, u.id))
@@ -96,7 +100,9 @@ interface UrlRow {
   readonly merchant_id: number;
   readonly started_after: number;
   readonly cursor: number;
+  /** A filter may have left out uplinks after this id; null if the URL never had one. */
   readonly filtered_after: number | null;
+  /** The last uplink that a filter may have left out; null while the URL has a filter. */
   readonly filtered_until: number | null;
 }
 

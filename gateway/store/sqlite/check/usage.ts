@@ -39,6 +39,7 @@ export function checkUsage(context: CheckContext): CheckOutcome {
   const isOverbilled = COUNTS.map((count) => `billed_${count} > ${count}`).join(' OR ');
   const overbilled = db.prepare(`SELECT month, mac, merchant_id FROM usage WHERE ${isOverbilled}`).all() as BilledRow[];
   for (const row of overbilled) damage('usage', keyOf(row), 'its billed counts exceed its counts');
+  // Simulated locks are not billed, so they are on no statement.
   const sums = COUNTS.map((count) => `sum(billed_${count}) AS ${count}`).join(', ');
   const billed = db
     .prepare(`SELECT month, mac, merchant_id, ${sums} FROM usage WHERE simulated = 0 GROUP BY month, mac, merchant_id`)

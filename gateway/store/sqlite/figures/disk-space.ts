@@ -11,6 +11,7 @@ export async function readDiskSpace(file: string): Promise<DiskSpace> {
   const sizes = SUFFIXES.map((suffix) =>
     stat(`${file}${suffix}`).then(
       ({ size }) => size,
+      // There is no such file: the store is closed.
       () => 0,
     ),
   );

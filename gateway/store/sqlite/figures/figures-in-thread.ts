@@ -28,6 +28,7 @@ export class FiguresThread {
    */
   async open(): Promise<void> {
     const thread = this.#startedThread();
+    // The process must not end while the caller waits.
     thread.ref();
     await new Promise<void>((resolve) => {
       const finish = (): void => {

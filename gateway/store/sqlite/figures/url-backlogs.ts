@@ -15,7 +15,7 @@ interface UrlRow {
   readonly state: 'active' | 'disabled';
   /** The id before the URL's oldest event without an outcome. */
   readonly cursor: number;
-  /** JSON of the URL's filter; null if it gets all events. */
+  /** JSON of the URL's filter; null if it gets all pings. */
   readonly filter: string | null;
 }
 

@@ -23,7 +23,10 @@ const ACCESS_ERRORS: Readonly<Record<string, string>> = {
 /** The permission bits of the group and of others. */
 const GROUP_AND_OTHERS_BITS = 0o077;
 
-/** Secret files: if other users can read them, they are refused (secret-file.ts); their modes are not corrected. */
+/**
+ * Secret files (`key.next` is there while the key is changed): if other users can read them, they are refused
+ * (secret-file.ts); their modes are not corrected.
+ */
 const SECRETS = new Set(['key', 'key.next', 'operator-token']);
 
 /** Other files of lockgate in the data folder, by name or by the start of the name. */

@@ -56,6 +56,7 @@ export function refuseDamage(file: string, { what }: StoreDamage): never {
 
 /**
  * Renames the evidence files and returns their new names. After an interruption the next start finds the damage again.
+ * With a WAL its index (`-shm`) is deleted, which SQLite makes again from whatever WAL it finds.
  */
 export function moveEvidence({ evidence }: StoreDamage): string[] {
   return evidence.map(({ file, stays }) => {
@@ -67,7 +68,10 @@ export function moveEvidence({ evidence }: StoreDamage): string[] {
   });
 }
 
-/** Undoes {@link moveEvidence}, so that the next start finds the damage. No connection to the store may be open. */
+/**
+ * Undoes {@link moveEvidence}, so that the next start finds the damage. A copied file is replaced by its copy, since
+ * SQLite may have changed it. No connection to the store may be open.
+ */
 export function restoreEvidence({ evidence }: StoreDamage, movedTo: readonly string[]): void {
   for (const [index, { file }] of evidence.entries()) {
     const moved = movedTo[index];

@@ -73,7 +73,8 @@ function refuseNewer(file: string): void {
 async function requireUndamaged(file: string, onDamage: TakeOptions['onDamage']): Promise<() => void> {
   const damage = await findStoreDamage(file);
   if (damage !== null && onDamage === undefined) {
-    // If the WAL (write-ahead log) was lost, the store is not opened, since that would create an empty WAL.
+    // The store is opened only without a WAL (write-ahead log): opening it would read a damaged WAL, or create an empty
+    // one in place of a lost one.
     if (isAtRest(file) && !isWalLost(file)) refuseNewer(file);
     refuseDamage(file, damage);
   }

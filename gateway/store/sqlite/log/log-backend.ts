@@ -48,6 +48,7 @@ export class InlineLog implements LogBackend {
 
   async append(commit: PackedCommit): Promise<CommitResult> {
     this.#writer.write([{ type: 'append', commit }]);
+    // The writer has set it if a part of the commit was refused.
     return commit.result ?? ALL_STORED;
   }
 
@@ -67,7 +68,9 @@ export class InlineLog implements LogBackend {
     return this.#writer.deleteOld(chunk);
   }
 
+  /** SQLite makes the checkpoints of this connection itself, within a write. */
   async checkpointsIdle(): Promise<void> {}
 
+  /** The store closes the connection. */
   async close(): Promise<void> {}
 }

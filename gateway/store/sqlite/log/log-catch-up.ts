@@ -16,6 +16,7 @@ const STEP_IDS = 100_000;
 
 /** Resolves when the upgrade is complete; at once for a store of this version. Calls `report` before each step. */
 export async function catchUp(db: Database, report: (progress: CatchUpProgress) => void): Promise<void> {
+  // `caught_up_at` is an id: the last uplink that the older version wrote.
   const readProgress = db.prepare('SELECT settled_id AS done, caught_up_at AS "of" FROM uplink_settled');
   const steps = [
     `INSERT OR IGNORE INTO uplink_name SELECT credential_id, boot, sequence, id FROM uplink

@@ -25,7 +25,7 @@ export class LogMerge {
   /** The last ones that were returned. */
   #takenUplinkId: number;
   #takenEventId: number;
-  /** False when the last read of this call of {@link next} reached the end, so that no entry repeats the read. */
+  /** Whether another read may find more; false once a read in this call of {@link next} reached the end. */
   #hasMoreUplinks = true;
   #hasMoreEvents = true;
 

@@ -3,7 +3,7 @@
  * (what the judge has concluded from their uplinks), and the events for deliveries, in hand-written SQL. Reads only
  * committed data. Reading uplinks by key or by lock is in uplink-lookup.ts.
  *
- * In SQL, `kind > 0` selects pings, and `kind >= 0` all uplinks that are not erased.
+ * In SQL, `kind > 0` selects events for merchants: pings (`IS_PING`) and others. An erased uplink has a negative kind.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { RuleName } from '../../../../proto/power/rules.js';
@@ -63,7 +63,7 @@ export interface LogEventRow {
   readonly after_uplink_id: number;
 }
 
-/** A lock in service. */
+/** A lock in service. `closed_at_ms`: when its merchant was closed, or null. */
 interface LockRow {
   readonly id: number;
   readonly merchant_id: number;

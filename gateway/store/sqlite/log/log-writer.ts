@@ -38,7 +38,10 @@ const LOCK_EVENT_TRIM_INTERVAL = 1024;
 /** Maximum number of uplinks that a transaction flushes into the indexes if it does nothing else. */
 const MAX_UPLINKS_PER_FLUSH = 10_000;
 
-/** A condition in SQL: the uplink @uplinkId is not erased. An erased uplink has a negative kind. */
+/**
+ * A condition in SQL: the uplink @uplinkId is not erased, which gives it a negative kind. Nothing is stored about a
+ * delivery whose event was erased while it was sent.
+ */
 const NOT_ERASED = 'u.id = @uplinkId AND u.kind >= 0';
 
 /** The lock's current merchant, in SQL; the statement's last parameter is the device id. */
@@ -206,6 +209,7 @@ export class LogWriter {
     return inTransaction(this.#db, () => this.#deletion.deleteOld(chunk));
   }
 
+  /** Runs `work` in one durable transaction; after a rollback the memtable is as before it, too. */
   #transaction(work: () => void): void {
     this.#uplinks.transaction(() => inTransaction(this.#db, work));
   }

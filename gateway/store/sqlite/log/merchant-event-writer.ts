@@ -1,6 +1,8 @@
 /**
  * Appends events for merchants that are not pings (contract/webhooks/merchant-event.ts) to the log, in hand-written
- * SQL. Must be used inside the transaction of a commit.
+ * SQL. Must be used inside the transaction of a commit. An event about the end of a command is *staged* first: a
+ * trigger puts it into the table `staged_event` in the transaction that ends the command, and the next commit moves it
+ * here.
  *
  * An event is a row of `uplink` with a kind above those of uplinks. Its key is the credential 0, which no lock has, the
  * boot 0 and its own id, so that it is unique and above all earlier ones.

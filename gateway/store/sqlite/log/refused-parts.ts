@@ -18,6 +18,7 @@ export function repeatedUplinkIndexes({ count, uplinks, extras }: PackedCommit):
   const indexes: number[] = [];
   let [start, nextExtra] = [0, 0];
   for (let uplink = 0; uplink < count; uplink += 1) {
+    // `after`: how many uplinks come before the other item.
     while ((extras[nextExtra]?.after ?? count) <= uplink) nextExtra += 1;
     if (doubles[start + UPLINK_WORD.id] === 0) indexes.push(uplink + nextExtra);
     start += wordsOf(doubles[start + UPLINK_WORD.length] as number);

@@ -93,6 +93,7 @@ export class ThreadLog implements LogBackend {
   static async open(data: LogThreadData, reader: Database): Promise<ThreadLog> {
     const log = new ThreadLog(data, loadMemtable(reader));
     try {
+      // The thread's first message says whether it could start; no request asks for it.
       await new Promise<LogDone>((resolve, reject) => log.#pending.push({ resolve, reject }));
     } catch (error) {
       await log.#thread.terminate();
@@ -221,6 +222,7 @@ export class ThreadLog implements LogBackend {
   }
 
   #handleAnswer({ outcomes, mark }: LogAnswer): void {
+    // Before the callers go on: they must find what they stored.
     for (const outcome of outcomes) {
       if (outcome.error !== undefined || outcome.uplinks === undefined) continue;
       this.memtable.addPacked(new Float64Array(outcome.uplinks));

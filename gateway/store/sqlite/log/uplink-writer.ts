@@ -137,6 +137,7 @@ export class UplinkWriter {
     const boot = doubles[start + UPLINK_WORD.boot] as number;
     const sequence = doubles[start + UPLINK_WORD.sequence] as number;
     const bytes = Buffer.from(buffer, (start + HEADER_WORDS) * WORD_BYTES, length);
+    // A view of the packed uplink, so the digest is stored there too, for the checksum.
     const digest = Buffer.from(buffer, (start + UPLINK_WORD.digest) * WORD_BYTES, WORD_BYTES);
     digest.set(uplinkDigest(bytes));
     if (!this.#isNew(credentialId, boot, sequence, digest)) return start + wordsOf(length);

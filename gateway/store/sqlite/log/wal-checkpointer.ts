@@ -55,6 +55,7 @@ export class WalCheckpointer {
     this.#file = file;
     this.#limits = limits;
     db.pragma('wal_autocheckpoint = 0');
+    // NOOP only returns the state of the WAL; PASSIVE copies what it can without waiting for readers.
     this.#pages = db.prepare('PRAGMA wal_checkpoint(NOOP)');
     this.#checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
   }
@@ -80,7 +81,7 @@ export class WalCheckpointer {
 
   /** Copies the last pages in the calling thread, after which SQLite restarts the WAL. */
   #checkpointHere(): void {
-    // Waits for the thread, since SQLite allows only one checkpoint at a time.
+    // Waits for the thread, since SQLite allows only one checkpoint at a time. Returns at once if the thread is idle.
     if (Atomics.wait(this.#checkpointing, 0, 1, WAIT_LIMIT) !== 'timed-out') this.#checkpoint.get();
   }
 

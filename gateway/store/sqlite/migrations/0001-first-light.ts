@@ -1,4 +1,7 @@
-/** Migration 0001: the first tables: registry, log, findings, webhooks, metadata. Released: must not change. */
+/**
+ * Migration 0001: the first tables: registry (merchants, locks, credentials), log, findings, webhooks, metadata
+ * (`fact`). What each column means is in ../../tables/schema/. Released: must not change.
+ */
 import type { Kysely, Migration } from 'kysely';
 import { sql } from '../../tables/kysely.js';
 

@@ -9,7 +9,7 @@ import { keepRowSums } from '../row-sum-triggers.js';
 
 /**
  * Tables without these checksums: the log, and the tables of the migrations, which other versions of lockgate write
- * too. Tables without a rowid are left out as well: they are indexes of the log and are compared with the log.
+ * too. Tables without a rowid (`wr`) are left out as well: they are indexes of the log and are compared with the log.
  */
 const EXCLUDED = ['uplink', 'kysely_migration', 'kysely_migration_lock'];
 

@@ -1,7 +1,7 @@
 /**
  * Migration 0013: how long a webhook URL has failed while a gateway was running, and the pause that its receiver asked
- * for. The failing time of existing URLs is unknown; it starts at zero, so that no URL is disabled too early. Released:
- * must not change.
+ * for: its end (`held_until_ms`) and its length (`held_for_ms`). The failing time of existing URLs is unknown; it
+ * starts at zero, so that no URL is disabled too early. Released: must not change.
  */
 import type { Migration } from 'kysely';
 import { keepRowSums } from '../row-sum-triggers.js';

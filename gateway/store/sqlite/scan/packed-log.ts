@@ -66,6 +66,7 @@ export function unpackLog({ order, lock, numbers, content, events }: PackedLog):
   const bytesOfAll = Buffer.from(content.buffer, content.byteOffset, content.byteLength);
   let [word, end, event] = [0, 0, 0];
   const nextUplink = (): StoredUplink => {
+    // 0 to 5 are NUMBERS in their order, 6 the bits, 7 and 8 the lengths.
     const at = (index: number): number => numbers[word + index] as number;
     const digest = bytesOfAll.subarray(end, end + at(7));
     const bytes = bytesOfAll.subarray(end + at(7), end + at(7) + at(8));

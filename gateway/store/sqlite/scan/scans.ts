@@ -61,7 +61,7 @@ export class Scans implements ScanStore {
     const { indexedId, lastId } = this.#memtable;
     const newerIds = this.#memtable.idsOf(deviceId, indexedId);
     const terms = { deviceId, start, indexedId, lastId, newerIds, limit };
-    // Whoever reads a lock's log takes the turn of its merchant.
+    // Whoever reads a lock's log takes the turn of its merchant; 0 is no merchant, for a lock that does not exist.
     const merchantId = (this.#merchantOf.get(deviceId) as number | undefined) ?? 0;
     return await this.#scan('read the log', merchantId, { type: 'log', ...terms }, undefined);
   }

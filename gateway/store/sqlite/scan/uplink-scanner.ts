@@ -35,7 +35,9 @@ export interface EventScanRequest {
 
 /** What a scan reads of each uplink that it examines; the order of the columns is that of {@link toExamined}. */
 const EXAMINED_COLUMNS = 'u.id, u.merchant_id, u.kind, u.bytes, u.received_at_ms, u.buffered';
-/** A lock's uplinks in the index, newest first: the part of the log's index by lock before an id. */
+/**
+ * A lock's uplinks in the index by lock, newest first: before an id, and up to the id to which the index is complete.
+ */
 export const PINGS_OF_LOCK = `SELECT ${EXAMINED_COLUMNS} FROM uplink_of_device t JOIN uplink u ON u.id = t.uplink_id
   WHERE t.device_id = ? AND t.uplink_id < ? AND t.uplink_id <= ? ORDER BY t.uplink_id DESC LIMIT ?`;
 /** A merchant's pings after an id, oldest first. */

@@ -2,7 +2,7 @@
 import type { Database } from 'better-sqlite3';
 import { type InvitationReads, type InvitationRow, SELECT_INVITATION } from '../../tables/invitations.js';
 
-/** Prepares them on the connection that only reads. */
+/** Prepares the statements on the connection that only reads. */
 export function invitationReads(reader: Database): InvitationReads {
   const page = reader.prepare(
     `${SELECT_INVITATION} WHERE i.merchant_id = @merchantId AND i.id > @afterId AND i.expires_at_ms > @nowMs

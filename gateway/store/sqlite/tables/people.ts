@@ -1,6 +1,7 @@
 /**
- * Users, sessions and pets in the SQLite store. Writes go to the log's writer, which commits them in groups
- * (merchants/merchant-write.ts); frequent reads are hand-written SQL.
+ * Users, sessions and pets (records that the specification of the merchants' interface has beside locks) in the SQLite
+ * store. Writes go to the log's writer, which commits them in groups (merchants/merchant-write.ts); frequent reads are
+ * hand-written SQL.
  *
  * An int64 is written and read as a bigint, since a JavaScript number has only 53 bits.
  */

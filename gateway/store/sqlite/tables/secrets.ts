@@ -50,6 +50,7 @@ export class SqliteSecrets implements SecretStore {
   async recordKeyId(keyId: string): Promise<void> {
     await writeExclusively(this.#parts, 'record the key', (db) => {
       putMetadata(db, KEY_ID_METADATA, keyId);
+      // Without this entry, the key that hashes credentials is derived from the key itself.
       db.prepare('DELETE FROM fact WHERE name = ?').run(HASH_KEY_METADATA);
     });
   }

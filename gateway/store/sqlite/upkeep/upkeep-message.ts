@@ -6,7 +6,11 @@ export type UpkeepTask =
   | { readonly type: 'check'; readonly file: string }
   | { readonly type: 'copy'; readonly from: string; readonly to: string };
 
-/** A message from the thread. */
+/**
+ * A message from the thread. In `progress`, `task` is the check's name or `pages`, and the numbers count rows or pages
+ * (`total` null if unknown); `sums` are the checksums of the copy's blocks (file-sums.ts); `code` is that of a
+ * LockgateError, null for any other error.
+ */
 export type UpkeepAnswer =
   | { readonly type: 'progress'; readonly task: string; readonly done: number; readonly total: number | null }
   | { readonly type: 'checked'; readonly report: CheckReport }

@@ -159,7 +159,7 @@ export class DeviceTables {
     return row === undefined ? null : toReading(row);
   }
 
-  /** The same with their states. */
+  /** A query for locks in service, with their states. */
   #devices() {
     return this.#db
       .selectFrom('device')

@@ -53,6 +53,7 @@ export interface DeviceStateTable {
 export interface LockEventTable {
   id: Generated<number>;
   device_id: number;
+  /** By the run's clock. */
   at_ms: number;
   /** The newest uplink in the log at the time of the event. */
   after_uplink_id: number;
@@ -69,6 +70,7 @@ export interface LockEventTable {
 export interface FindingTable {
   id: Generated<number>;
   device_id: number;
+  /** By the run's clock. */
   at_ms: number;
   rule: string;
   severity: 'violation' | 'warning';
@@ -123,6 +125,7 @@ export interface RefusalTable {
   merchant_id: number;
   source: Source;
   what: RefusedWhat;
+  /** The reason's code, and its sentence. */
   reason: string;
   why: string;
   address: string;
@@ -135,5 +138,6 @@ export interface RefusalTable {
 export interface ReflashMarkTable {
   id: Generated<number>;
   device_id: number;
+  /** By the clock of the locks: wall-clock time, except in a sped-up simulation. */
   mark_ms: number;
 }

@@ -16,8 +16,9 @@ export interface UplinkTable {
   /** The first 8 bytes of the SHA-256 of `bytes`: distinguishes a repeat from other content with the same key. */
   digest: Buffer;
   /**
-   * 0 acknowledgement, 1 cellular, 2 GPS, 3 close connection. Only pings (above 0) are events for merchants. −1 is an
-   * erased uplink: only its key is left, so that a repeat is recognised.
+   * 0 acknowledgement of a command, 1 cellular, 2 GPS, 3 close connection. From 4 on: events for merchants that are not
+   * uplinks (contract/webhooks/merchant-event.ts). Pings (1 to 3) are events for merchants too. −1 is an erased uplink:
+   * only its key is left, so that a repeat is recognised.
    */
   kind: number;
   bytes: Buffer;

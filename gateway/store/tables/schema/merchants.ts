@@ -85,7 +85,10 @@ export interface InvitationTable {
   expires_at_ms: number;
 }
 
-/** A merchant's pet. The store assigns the ids, which count from 1 for each merchant. */
+/**
+ * A merchant's pet, a record that the specification of the merchants' interface has beside locks. The store assigns the
+ * ids, which count from 1 for each merchant.
+ */
 export interface PetTable {
   merchant_id: number;
   id: bigint;

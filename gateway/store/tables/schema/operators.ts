@@ -118,6 +118,7 @@ export interface NotificationTable {
   opened_at_ms: number;
   ended_at_ms: number | null;
   ended_how: string | null;
+  /** `held` back because of flapping; `dead`: given up; `skipped`: never sent. */
   opened_state: 'held' | 'pending' | 'delivered' | 'dead' | 'skipped';
   /** Null until the trouble has ended. */
   ended_state: 'pending' | 'delivered' | 'dead' | 'skipped' | null;

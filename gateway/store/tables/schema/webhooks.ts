@@ -21,14 +21,15 @@ export interface WebhookUrlTable {
   ordered: Generated<number>;
   /** The URL gets only events after this uplink id. */
   started_after: Generated<number>;
-  /** Which events the URL gets, as JSON (contract/webhooks/webhook-filter.ts); null if it gets all. */
+  /** Which events the URL gets, as JSON (contract/webhooks/webhook-filter.ts); null if it gets all pings. */
   filter: Generated<string | null>;
   /** After this uplink id the cursor may have passed events that a filter left out; null if it never had one. */
   filtered_after: Generated<number | null>;
   /** The end of those; null while the URL has a filter, or if it never had one. */
   filtered_until: Generated<number | null>;
+  /** The most attempts per second; null for no limit. */
   attempts_per_second: Generated<number | null>;
-  /** The time limit of an attempt. */
+  /** The time limit of an attempt; null for the usual limit of all URLs. */
   timeout_ms: Generated<number | null>;
   /** PEM: the only certificate authorities that the URL's certificate may come from. */
   ca: Generated<string | null>;

@@ -8,6 +8,8 @@ const MAX_ENTRIES = 10_000;
 const ENTRIES_PER_SLICE = 60;
 
 /**
+ * Returns the history as JSON, complete or from the oldest entry that was read.
+ *
  * @param span by the time of receipt
  * @param nowMs the present time of the run's clock: nothing later is read
  */

@@ -25,8 +25,9 @@ interface EnteredState {
 
 interface LockConnection {
   readonly fromMs: number;
+  /** Null while it lasts. */
   toMs: number | null;
-  /** Why it ended; null while it lasts. */
+  /** Why it ended: a cause of a trace's `disconnect`, `takeover`, or `gateway` (stopped); null while it lasts. */
   cause: string | null;
 }
 

@@ -18,8 +18,11 @@ interface Point {
   readonly timeMs: number;
   readonly latitude: number;
   readonly longitude: number;
+  /** In metres. */
   readonly uncertainty: number;
+  /** In m/s. */
   readonly speed: number;
+  /** In degrees. */
   readonly direction: number;
 }
 

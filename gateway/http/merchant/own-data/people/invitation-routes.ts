@@ -134,6 +134,7 @@ export const OWN_INVITATION_ROUTES: readonly MerchantRoute[] = [
 
 /** @throws Refusal 404, also for another merchant's invitation and a malformed id */
 async function withdraw({ parts, merchantId, params }: Call): Promise<HttpAnswer> {
+  // No invitation has the id 0.
   const id = /^\d{1,15}$/.test(params.id ?? '') ? Number(params.id) : 0;
   const withdrawn = await parts.invitations.withdraw(merchantId, id);
   if (withdrawn !== null) return { status: 200, body: invitationJson(withdrawn) };

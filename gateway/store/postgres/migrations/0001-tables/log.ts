@@ -1,8 +1,14 @@
 /**
  * The log, its writers and its readers' places, with the triggers. Released: must not change.
  *
- * `uplink` has no unique index: who owns a lock sees all that is stored of it, so no name is stored twice. Its
+ * `uplink` has no unique index: who owns a lock sees all that is stored of it, so no uplink is stored twice. Its
  * partitions are made a day at a time (../../partitions.ts); what fits none is in the default one.
+ *
+ * A writer of the log has a slot, a row of `node`: `epoch` is a random number of its process, `session` one of its
+ * connection. `node_beat` shows that it runs (`at`), and the highest id that it gave before it ended (`closed_id`). A
+ * row of `commit_mark` says that its commit number `n` is stored. What the columns of the other tables mean is in
+ * ../../../tables/schema/; a position in the log is JSON, `{"slot": id}`. A command's end is staged as an event of the
+ * kind 4 (contract/webhooks/merchant-event.ts).
  */
 export const LOG = `
 CREATE TABLE node (

@@ -132,8 +132,10 @@ export class Notifications implements NotificationStore {
 
   conclude({ id, recipientId, part, atMs, failure, nextAttemptAtMs }: MessageAttempt): Promise<void> {
     return this.#write('record a notification', async (sql) => {
+      // The state of the message if no attempt follows. A next attempt at 0 means at once.
       const state = failure === null ? 'delivered' : 'dead';
       if (nextAttemptAtMs !== null) {
+        // No attempt follows if the notification was dropped meanwhile: then it has no next attempt any more.
         await sql.run(
           `UPDATE notification SET attempts = attempts + 1, next_attempt_at_ms = @nextAttemptAtMs
            WHERE id = @id AND next_attempt_at_ms IS NOT NULL`,

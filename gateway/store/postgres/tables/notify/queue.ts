@@ -8,13 +8,19 @@ import {
 } from '../../../contract/notify/notification-store.js';
 import type { Sql } from '../../sql.js';
 
+/** The random bytes of a notification's public id: enough that no two are equal. */
 const PUBLIC_ID_BYTES = 16;
 
 type OpenChange = NotificationChange & { readonly change: { readonly type: 'open' } };
 type EndChange = NotificationChange & { readonly change: { readonly type: 'end' } };
 
+/** A trouble's latest notification. */
 interface LatestRow {
   readonly id: number;
+  /**
+   * The state of the message about the opening: `held` back because of flapping, `pending`, `delivered`, `dead` (given
+   * up), or `skipped`: it is never sent.
+   */
   readonly opened_state: string;
   readonly ended_at_ms: number | null;
   readonly next_attempt_at_ms: number | null;
@@ -22,6 +28,7 @@ interface LatestRow {
 
 /** Stores the changes, in order. A recipient without a URL gets no new notifications. */
 export async function recordNotifications(sql: Sql, changes: readonly NotificationChange[]): Promise<void> {
+  /** The recipients that got a new notification: their oldest ones beyond the maximum are deleted. */
   const grown = new Set<number>();
   for (const each of changes) {
     if (each.change.type === 'end') await recordEnd(sql, each as EndChange);
@@ -56,6 +63,7 @@ async function recordOpen(sql: Sql, each: OpenChange): Promise<boolean> {
   if (recipient === undefined) return false;
   const latest = await latestOf(sql, each);
   if (latest?.ended_at_ms === null) return false;
+  // The trouble opens again soon after its end: its message is sent only if it stays open for a while.
   const isFlapping = mayHold && latest !== undefined && atMs - latest.ended_at_ms < FLAP_WINDOW;
   const state = isFlapping ? 'held' : 'pending';
   // Not before the messages about the same trouble that still wait: between equal times the older one is sent first.
@@ -80,6 +88,7 @@ async function recordOpen(sql: Sql, each: OpenChange): Promise<boolean> {
   return true;
 }
 
+/** Ends a trouble that is open. A trouble whose opening was held back or is not to be reported ends silently. */
 async function recordEnd(sql: Sql, each: EndChange): Promise<void> {
   const { atMs, change } = each;
   const latest = await latestOf(sql, each);

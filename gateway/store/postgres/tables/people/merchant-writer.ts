@@ -34,7 +34,10 @@ class Refused extends Error {
   }
 }
 
-/** Maximum number of expired sessions or tokens that are deleted with each new one. */
+/**
+ * Maximum number of expired sessions or tokens that are deleted with each new one: more than one, so that their number
+ * falls, but few enough for a short transaction.
+ */
 const MAX_DELETED_EXPIRED = 100;
 
 /** Makes one write. Returns the pet if the write is about one, or why it was refused. @throws StoreFailure */
@@ -46,6 +49,7 @@ export async function writeForMerchant(
   const merchantId = merchantOf(operation);
   try {
     const excludes = merchantId === undefined ? ('exclusive' as const) : { merchantId };
+    // These two count nothing before they write.
     const isAlone = operation.op !== 'record-key-use' && operation.op !== 'add-token';
     return await writes.run(action, (sql) => execute(sql, operation), isAlone ? excludes : undefined);
   } catch (error) {

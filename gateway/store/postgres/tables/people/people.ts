@@ -1,4 +1,6 @@
-/** Users, sessions and pets in PostgreSQL. */
+/**
+ * Users, sessions and pets (records that the specification of the merchants' interface has beside locks) in PostgreSQL.
+ */
 import { noSuchMerchant } from '../../../contract/errors.js';
 import { dashboardRole } from '../../../contract/merchants/dashboard-roles.js';
 import type { MerchantOperation } from '../../../contract/merchants/merchant-write.js';
@@ -113,6 +115,7 @@ export class People implements PeopleStore {
       { merchantId, username, key: usernameKey(username) },
     );
     const [first, ...others] = rows;
+    // Users that an older version added may share a key (their names in one spelling); they must type the exact name.
     const row = first?.is_exact || others.length === 0 ? first : undefined;
     return row === undefined ? null : { id: BigInt(row.id), passwordHash: row.password_hash };
   }

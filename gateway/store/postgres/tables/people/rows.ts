@@ -1,4 +1,7 @@
-/** Rows of users, pets and invitations. An int64 is read as text, since a JavaScript number has only 53 bits. */
+/**
+ * Rows of users and pets (records that the specification of the merchants' interface has beside locks), and the last
+ * ids that were assigned to them. An int64 is read as text, since a JavaScript number has only 53 bits.
+ */
 import { parse, stringify } from 'lossless-json';
 import { type Fault, MAX_REPORTED_FAULTS } from '../../../../faults.js';
 import {
@@ -60,6 +63,7 @@ export async function readPet(sql: Sql, merchantId: number, id: bigint): Promise
   return row === undefined ? undefined : { pet: toPet(row), bytes: row.bytes };
 }
 
+/** JSON with every digit of an id; null for a missing value. */
 function jsonText(value: unknown): string | null {
   return value === null ? null : (stringify(value) ?? null);
 }
@@ -144,6 +148,7 @@ export async function addUsers(sql: Sql, merchantId: number, users: readonly New
 async function assignIds(sql: Sql, merchantId: number, users: readonly NewUser[]): Promise<(bigint | undefined)[]> {
   if (users.every(({ id }) => id !== null)) return [];
   const requestedIds = new Set(users.map(({ id }) => id));
+  // The ids of stored users from the last assigned id up to `checkedTo`.
   const storedIds = new Set<bigint>();
   let last = await readLastId(sql, merchantId, 'user');
   let checkedTo = last;
@@ -204,6 +209,7 @@ export async function changeUser(sql: Sql, merchantId: number, id: bigint, chang
   if (passwordHash !== undefined) await endSessions(sql, merchantId, id, keptSessionId ?? null);
 }
 
+/** Ends a user's sessions; of the dashboard, all but the kept one, if there is one. */
 async function endSessions(sql: Sql, merchantId: number, id: bigint, keptSessionId: number | null): Promise<void> {
   await sql.run('DELETE FROM user_session WHERE merchant_id = @merchantId AND user_id = @id', { merchantId, id });
   await sql.run(

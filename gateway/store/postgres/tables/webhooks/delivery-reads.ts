@@ -1,8 +1,9 @@
 /**
  * Reads and counts deliveries for operators. A delivery that succeeded at its first attempt has no row in `delivery`;
- * the state of an event without a row follows from its place in the log and from its attempts: after the URL's cursor
- * it is pending, or, at a disabled URL, kept; in a gap it is kept; in both places, and behind a filter, it is delivered
- * if an attempt succeeded; anywhere else it is delivered.
+ * the state of an event without a row follows from its place in the log and from its attempts. After the URL's cursor
+ * (the place up to which every event has an outcome) it is pending, or, at a disabled URL, kept: not sent, but can be
+ * sent later. In a gap (uplinks that the cursor skipped when a disabled URL was enabled) it is kept. In both places,
+ * and at a URL that has or had a filter, it is delivered if an attempt succeeded; anywhere else it is delivered.
  */
 
 import type { Labels } from '../../../contract/devices/device-labels.js';
@@ -183,6 +184,7 @@ export class DeliveryReads {
       lastId,
       attempted: events,
       attempts,
+      // The counts are read one after the other, so a commit in between could make the difference negative.
       delivered: Math.max(events - undelivered, 0),
       pending: of('pending'),
       dead: of('dead') + of('damaged'),

@@ -50,6 +50,7 @@ export async function recordProgress(sql: Sql, progress: DeliveryProgress, lock:
   return true;
 }
 
+/** A delivery to be stored; `atMs` is its next attempt, null if none is planned. */
 interface DeliveryRow {
   readonly uplinkId: number;
   readonly state: string;
@@ -77,24 +78,26 @@ async function recordAttempts(sql: Sql, urlId: number, attempts: readonly Attemp
     },
   );
   // An event may have several attempts in one progress: the last one decides.
-  const failed = new Map<number, DeliveryRow>();
+  const rows = new Map<number, DeliveryRow>();
   for (const { uplinkId, number, outcome, hasRow } of attempts) {
     if (outcome.state === 'delivered') {
       // A delivery that succeeds at its first attempt has no row.
       if (number === 1 && !hasRow) continue;
-      failed.set(uplinkId, { uplinkId, state: 'delivered', attempts: number, atMs: null });
+      rows.set(uplinkId, { uplinkId, state: 'delivered', attempts: number, atMs: null });
     } else {
       const atMs = outcome.state === 'pending' ? outcome.nextAttemptAtMs : null;
-      failed.set(uplinkId, { uplinkId, state: outcome.state, attempts: number, atMs });
+      rows.set(uplinkId, { uplinkId, state: outcome.state, attempts: number, atMs });
     }
   }
-  if (failed.size === 0) return;
+  if (rows.size === 0) return;
   const update = `DO UPDATE SET state = excluded.state, attempts = excluded.attempts,
     next_attempt_at_ms = excluded.next_attempt_at_ms`;
-  await putDeliveries(sql, urlId, update, [...failed.values()]);
+  await putDeliveries(sql, urlId, update, [...rows.values()]);
 }
 
-/** Inserts or changes deliveries of uplinks that are not erased. */
+/**
+ * Inserts or changes deliveries of uplinks that are not erased. @param conflict what to do with a stored row, in SQL
+ */
 async function putDeliveries(sql: Sql, urlId: number, conflict: string, rows: readonly DeliveryRow[]): Promise<void> {
   await sql.run(
     `INSERT INTO delivery (url_id, uplink_id, state, attempts, next_attempt_at_ms, device_id)

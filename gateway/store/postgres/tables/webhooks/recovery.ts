@@ -58,6 +58,7 @@ export class Recovery {
     const events = undelivered.map(toUplink);
     const passing = filter === null ? events : await this.#deliveries.selectPassing(filter, events);
     await this.#writes.run('recover events', async (sql) => {
+      // With another version, what the URL's worker has on its way is refused, and it starts again from these rows.
       await sql.run('UPDATE webhook_url SET version = version + 1 WHERE id = @urlId', { urlId });
       await sql.run(PUT_DUE, { urlId, ids: passing.map(({ id }) => id), nowMs });
     });

@@ -15,6 +15,7 @@ type UrlRow = WebhookUrlRow & {
   readonly cursor: PositionJson;
   readonly started_after: PositionJson;
   readonly filtered_after: PositionJson;
+  /** Grows when an operator changes the URL; a worker's progress from before is refused then. */
   readonly version: number;
 };
 
@@ -94,7 +95,7 @@ export async function moveCursor(sql: Sql, urlId: number, position: LogPosition)
   );
 }
 
-/** The filter as JSON, which statements read as `jsonb`: that has no U+0000, not even escaped. */
+/** The filter as JSON, which statements read as `jsonb`: that can't hold U+0000, not even escaped. */
 function filterText(filter: WebhookFilter): string {
   return JSON.stringify(filter, (_name, member: unknown) => {
     if (typeof member === 'string' && member.includes('\0')) throw unstorableText();

@@ -1,4 +1,7 @@
-/** Operators' work on webhooks in PostgreSQL. */
+/**
+ * Operators' work on webhooks in PostgreSQL. A change of a URL raises the version of its row, so that progress that a
+ * worker made before the change is refused.
+ */
 import type { EventKey } from '../../../../webhooks/event-id.js';
 import { LOG_START, type LogPosition, movedAfter } from '../../../contract/log/log-position.js';
 import type { StoredUplink } from '../../../contract/log/stored-uplink.js';

@@ -101,7 +101,10 @@ export class UplinkMemtable {
     return { indexedId: this.indexedId, runEndId: this.flushing?.lastId ?? 0 };
   }
 
-  /** Adds the uplinks of a stored commit, except for repeats, which have no id. */
+  /**
+   * Adds the uplinks of a stored commit, packed one after the other as packed-commit.ts says, except for repeats, which
+   * have no id.
+   */
   addPacked(doubles: Float64Array): void {
     for (let start = 0; start < doubles.length; start += wordsOf(doubles[start + UPLINK_WORD.length] as number)) {
       const id = doubles[start + UPLINK_WORD.id] as number;

@@ -143,6 +143,7 @@ export class SqliteNotifications implements NotificationStore {
       // The state of the message if no attempt follows. A next attempt at 0 means at once.
       const state = failure === null ? 'delivered' : 'dead';
       if (nextAttemptAtMs !== null) {
+        // No attempt follows if the notification was dropped meanwhile: then it has no next attempt any more.
         db.prepare(
           `UPDATE notification SET attempts = attempts + 1, next_attempt_at_ms = ?
            WHERE id = ? AND next_attempt_at_ms IS NOT NULL`,

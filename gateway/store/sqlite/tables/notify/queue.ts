@@ -20,6 +20,10 @@ type EndChange = NotificationChange & { readonly change: { readonly type: 'end' 
 /** A trouble's latest notification. */
 interface LatestRow {
   readonly id: number;
+  /**
+   * The state of the message about the opening: `held` back because of flapping, `pending`, `delivered`, `dead` (given
+   * up), or `skipped`: it is never sent.
+   */
   readonly opened_state: string;
   readonly ended_at_ms: number | null;
   readonly next_attempt_at_ms: number | null;
@@ -82,6 +86,7 @@ export class NotificationQueue {
     if (this.#hasUrl.get(recipientId) === undefined) return false;
     const latest = this.#latest.get({ recipientId, kind, subject }) as LatestRow | undefined;
     if (latest?.ended_at_ms === null) return false;
+    // The trouble opens again soon after its end: its message is sent only if it stays open for a while.
     const isFlapping = mayHold && latest !== undefined && atMs - latest.ended_at_ms < FLAP_WINDOW;
     const state = isFlapping ? 'held' : 'pending';
     // Not before the messages about the same trouble that still wait: between equal times the older one is sent first.

@@ -1,6 +1,6 @@
 /**
- * Reads and writes rows of pets, in hand-written SQL. An int64 is written and read as a bigint, since a JavaScript
- * number has only 53 bits.
+ * Reads and writes rows of pets, records that the specification of the merchants' interface has beside locks, in
+ * hand-written SQL. An int64 is written and read as a bigint, since a JavaScript number has only 53 bits.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import { parse, stringify } from 'lossless-json';

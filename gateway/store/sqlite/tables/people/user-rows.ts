@@ -36,6 +36,7 @@ export class UserRows {
        WHERE merchant_id = @merchantId AND id = @id`,
     );
     this.#remove = db.prepare('DELETE FROM user_account WHERE merchant_id = ? AND id = ?');
+    // `IS NOT`, so that null as the last parameter spares no session.
     this.#endConsoleSessions = db.prepare(
       "DELETE FROM console_session WHERE kind = 'user' AND merchant_id = ? AND user_id = ? AND id IS NOT ?",
     );

@@ -54,6 +54,7 @@ export class DeliveryCounts {
       lastId,
       attempted: found.events,
       attempts: found.attempts,
+      // The counts are read one after the other, so a commit in between could make the difference negative.
       delivered: Math.max(found.events - undelivered, 0),
       pending: pending.events,
       dead: dead.events + damaged.events,

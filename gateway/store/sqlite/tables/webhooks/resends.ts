@@ -76,7 +76,7 @@ export class Resends {
     );
   }
 
-  /** Makes one event due now, unless its delivery is only about to start. @throws StoreFailure */
+  /** Makes one event due now, unless its first delivery is still to come. @throws StoreFailure */
   resend(urlId: number, uplinkId: number, nowMs: number): Promise<ResendOutcome> {
     return storeWrite(this.#parts, 'send an event again', () => {
       if (this.#isOnItsWay.get({ urlId, uplinkId }) !== undefined) return 'on-its-way';

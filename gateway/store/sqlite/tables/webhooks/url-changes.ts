@@ -2,8 +2,8 @@
  * Finds and changes webhook URLs in the SQLite store, through Kysely. The caller must hold the write mutex for writes.
  * All ids of this engine are in one slot of the log, so that a position in the log is an id.
  *
- * A URL's *cursor* is the last uplink of the log whose delivery was started. A *gap* is a range of uplinks that the
- * cursor skipped when a disabled URL was enabled; their events were not sent.
+ * A URL's *cursor* is the uplink up to which every event has an outcome: it was delivered, or has a row in `delivery`.
+ * A *gap* is a range of uplinks that the cursor skipped when a disabled URL was enabled; their events were not sent.
  */
 import type { Kysely } from 'kysely';
 import { noSuchWebhook } from '../../../contract/errors.js';

@@ -51,8 +51,8 @@ export class UrlRows {
 /**
  * The columns of a URL's new filter.
  *
- * @param cursor the URL's cursor (the last uplink whose delivery was started); from here on it may pass events that the
- *   filter leaves out
+ * @param cursor the URL's cursor (the uplink up to which every event has an outcome); from here on it may pass events
+ *   that the filter leaves out
  * @param newestId the id of the log's newest uplink; what arrives after it is not affected by the filter before
  */
 export function filterColumns(

@@ -2,12 +2,12 @@
  * Reads deliveries for operators, in hand-written SQL. Changes nothing.
  *
  * A delivery that succeeded at its first attempt has no row in the table `delivery`. The state of an event without a
- * row follows from its place in the log and from its attempts. After the URL's cursor (the last uplink whose delivery
- * was started) the event is pending, or, at a disabled URL, kept: not sent, but can be sent later. In a gap (uplinks
- * that the cursor skipped when a disabled URL was enabled) the event is kept. In both places it counts as delivered if
- * an attempt succeeded. Anywhere else it is delivered; at a URL that has or had a filter, only if an attempt succeeded,
- * since the cursor passes what the filter leaves out. There are few such ranges, and each is read backwards by an
- * index, so that reading the newest deliveries costs the same in a small log and a large one.
+ * row follows from its place in the log and from its attempts. After the URL's cursor (the uplink up to which every
+ * event has an outcome) the event is pending, or, at a disabled URL, kept: not sent, but can be sent later. In a gap
+ * (uplinks that the cursor skipped when a disabled URL was enabled) the event is kept. In both places it counts as
+ * delivered if an attempt succeeded. Anywhere else it is delivered; at a URL that has or had a filter, only if an
+ * attempt succeeded, since the cursor passes what the filter leaves out. There are few such ranges, and each is read
+ * backwards by an index, so that reading the newest deliveries costs the same in a small log and a large one.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import { DENSE_SLOT, idInSlot } from '../../../contract/log/log-position.js';
