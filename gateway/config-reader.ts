@@ -1,6 +1,7 @@
 /**
- * Makes the gateway's {@link Config} from the texts of its settings, as given by flags, environment variables and
- * defaults. A wrong text stops the start with one sentence, which says where it is, what it is and what is expected.
+ * Makes the gateway's {@link Config} from the texts of its settings, as given by flags, environment variables, the
+ * settings file and defaults. A wrong text stops the start with one sentence, which says where it is, what it is and
+ * what is expected.
  */
 import { isIP } from 'node:net';
 import { didYouMean } from '../proto/did-you-mean.js';
@@ -29,7 +30,7 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
     mqttPort: readPort(settingOf('mqttPort')),
     mqttTlsHost: settingOf('mqttTlsHost').text,
     mqttTlsPort: readPort(settingOf('mqttTlsPort')),
-    mqttTls: readTlsFiles(settingOf('mqttTlsCert').text, settingOf('mqttTlsKey').text),
+    mqttTls: readTlsFiles(settingOf('mqttTlsCert'), settingOf('mqttTlsKey')),
     mqttPerAddress: readCount(settingOf('mqttPerAddress')),
     lockUplinksPerSecond: readCount(settingOf('lockUplinksPerSecond')),
     lockUplinkBurst: readCount(settingOf('lockUplinkBurst'), 1),
@@ -67,20 +68,21 @@ function readKeepDays(resolved: ResolvedSetting): number {
 }
 
 /** The error does not quote the URL: it may contain a password. */
-function readStore({ setting, text, source }: ResolvedSetting): string | null {
+function readStore({ text, place }: ResolvedSetting): string | null {
   if (text === '') return null;
   const url = readStoreUrl(text);
   if (url !== undefined) return url;
-  const where = source === 'environment' ? setting.environment : setting.flag;
-  throw new LockgateError('input-setting', `${where} is not the URL of a database: expected ${STORE_URL_FORM}`);
+  throw new LockgateError('input-setting', `${place} is not the URL of a database: expected ${STORE_URL_FORM}`);
 }
 
-function readRanges({ text }: ResolvedSetting): AddressRange[] {
-  return text
-    .split(',')
-    .map((range) => range.trim())
-    .filter((range) => range !== '')
-    .map(parseRange);
+function readRanges({ text, place }: ResolvedSetting): AddressRange[] {
+  const ranges = text.split(',').map((range) => range.trim());
+  try {
+    return ranges.filter((range) => range !== '').map(parseRange);
+  } catch (error) {
+    if (!(error instanceof LockgateError)) throw error;
+    throw new LockgateError(error.code, `${place}: ${error.message}`);
+  }
 }
 
 /**
@@ -89,18 +91,17 @@ function readRanges({ text }: ResolvedSetting): AddressRange[] {
  * @param allowed ranges that the operator allows besides public addresses
  */
 function readNotifyUrl(resolved: ResolvedSetting, allowed: readonly AddressRange[]): string | null {
-  const { setting, text, source } = resolved;
+  const { text, place } = resolved;
   if (text === '') return null;
-  const where = source === 'environment' ? setting.environment : setting.flag;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '')
-    throw new LockgateError('input-setting', `${where} is no http or https URL without a user name and a password`);
+    throw new LockgateError('input-setting', `${place} is no http or https URL without a user name and a password`);
   // A URL has an IPv6 address in brackets: [::1].
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
   if (isIP(host) !== 0 && !isAllowedAddress(host, allowed))
     throw new LockgateError(
       'input-setting',
-      `${where} is at an address that is not public: allow its range by --allow-webhook-range`,
+      `${place} is at an address that is not public: allow its range by --allow-webhook-range`,
     );
   url.hash = '';
   return url.href;
@@ -162,16 +163,16 @@ function readChoice<Choice extends string>(resolved: ResolvedSetting, choices: r
   throw wrongSetting(resolved, suggestion === '' ? unit : `${unit}.${suggestion}`);
 }
 
-function wrongSetting({ setting, text, source }: ResolvedSetting, expected: string): LockgateError {
-  const where = source === 'environment' ? setting.environment : setting.flag;
-  return new LockgateError('input-setting', `${where} is ${JSON.stringify(text)}: expected ${expected}`);
+function wrongSetting({ text, place }: ResolvedSetting, expected: string): LockgateError {
+  return new LockgateError('input-setting', `${place} is ${JSON.stringify(text)}: expected ${expected}`);
 }
 
-function readTlsFiles(certificate: string, key: string): TlsFiles | null {
-  if (certificate === '' && key === '') return null;
-  if (certificate !== '' && key !== '') return { certificate, key };
-  const [given, missing] = certificate === '' ? ['key', 'certificate'] : ['certificate', 'key'];
-  throw new LockgateError('input-setting', `a TLS ${given} is set, but no ${missing}: TLS needs both`);
+function readTlsFiles(certificate: ResolvedSetting, key: ResolvedSetting): TlsFiles | null {
+  if (certificate.text === '' && key.text === '') return null;
+  if (certificate.text !== '' && key.text !== '') return { certificate: certificate.text, key: key.text };
+  const [given, missing] = certificate.text === '' ? ['key', 'certificate'] : ['certificate', 'key'];
+  const place = (certificate.text === '' ? key : certificate).place;
+  throw new LockgateError('input-setting', `a TLS ${given} is set by ${place}, but no ${missing}: TLS needs both`);
 }
 
 /** The maximum of limits without a natural one: more than any gateway can need, and exact as a number. */

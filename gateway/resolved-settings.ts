@@ -1,14 +1,15 @@
 /**
- * Finds where each setting's value comes from: a flag overrides the environment, which overrides the default. The texts
- * are not checked here (config-reader.ts does that). Also describes the settings in use, for `lockgate config` and the
+ * Finds where each setting's value comes from: a flag overrides the environment, which overrides the settings file,
+ * which overrides the default. The texts are not checked here (config-reader.ts does that). Also describes the settings in use, for `lockgate config` and the
  * log.
  */
 import { didYouMean } from '../proto/did-you-mean.js';
 import { SETTINGS, type Setting, type SettingKey } from './settings.js';
+import type { FileSettings } from './settings-file.js';
 import { shownStoreUrl } from './store/store-url.js';
 
 /** The sources of a setting's value. */
-export const SETTING_SOURCES = ['flag', 'environment', 'default'] as const;
+export const SETTING_SOURCES = ['flag', 'environment', 'file', 'default'] as const;
 
 export type SettingSource = (typeof SETTING_SOURCES)[number];
 
@@ -17,25 +18,42 @@ export interface ResolvedSetting {
   readonly setting: Setting;
   readonly text: string;
   readonly source: SettingSource;
+  /** Where the text is, for error messages: a flag, a variable, or a line of the settings file. */
+  readonly place: string;
 }
 
-/** The text of every setting and its source. */
+/** The text of every setting and its source. An empty variable, or an empty value in the file, counts as missing. */
 export function resolveSettings(
   flags: Readonly<Partial<Record<SettingKey, string | undefined>>>,
   environment: Readonly<Record<string, string | undefined>>,
+  file: FileSettings = new Map(),
 ): ResolvedSetting[] {
   return SETTINGS.map((setting) => {
-    const fromFlag = flags[setting.key];
-    if (fromFlag !== undefined) return { setting, text: fromFlag, source: 'flag' };
-    const fromEnvironment = environment[setting.environment];
+    const { key, flag, environment: variable } = setting;
+    const fromFlag = flags[key];
+    if (fromFlag !== undefined) return { setting, text: fromFlag, source: 'flag', place: flag };
+    const fromEnvironment = environment[variable];
     if (fromEnvironment !== undefined && fromEnvironment !== '')
-      return { setting, text: fromEnvironment, source: 'environment' };
-    return { setting, text: setting.default, source: 'default' };
+      return { setting, text: fromEnvironment, source: 'environment', place: variable };
+    const fromFile = file.get(key);
+    if (fromFile !== undefined && fromFile.text !== '') return { setting, ...fromFile, source: 'file' };
+    return { setting, text: setting.default, source: 'default', place: flag };
   });
 }
 
+/** The environment variable that names the settings file, if no flag does. */
+export const SETTINGS_FILE_VARIABLE = 'LOCKGATE_CONFIG';
+
+/** The name of a setting in the settings file, in JSON and in the log: `mqtt_port` for `--mqtt-port`. */
+export function settingName({ flag }: Pick<Setting, 'flag'>): string {
+  return flag.replace(/^--/, '').replaceAll('-', '_');
+}
+
 /** Variables that only the CLI reads. */
-const OTHER_VARIABLES = ['LOCKGATE_GATEWAY', 'LOCKGATE_TOKEN', 'LOCKGATE_TOKEN_FILE', 'LOCKGATE_WEBHOOK_SECRET'];
+const OTHER_VARIABLES = [
+  ...['LOCKGATE_GATEWAY', 'LOCKGATE_TOKEN', 'LOCKGATE_TOKEN_FILE', 'LOCKGATE_WEBHOOK_SECRET'],
+  SETTINGS_FILE_VARIABLE,
+];
 
 /**
  * A sentence for each environment variable that looks like a misspelt setting, which would otherwise have no effect.
@@ -55,7 +73,7 @@ export function misspeltVariables(environment: Readonly<Record<string, string | 
  * The text of a setting for people, the log and `GET /config`. Of the notify URL only the origin is shown: its path may
  * be a secret of the receiver, as with chat services. The store's URL is shown without its password.
  */
-function shownText({ setting, text }: Pick<ResolvedSetting, 'setting' | 'text'>): string {
+export function shownText({ setting, text }: Pick<ResolvedSetting, 'setting' | 'text'>): string {
   if (setting.key === 'store' && text !== '') return shownStoreUrl(text);
   if (setting.key !== 'notifyUrl' || !URL.canParse(text)) return text;
   const { origin, pathname, search } = new URL(text);
@@ -64,7 +82,7 @@ function shownText({ setting, text }: Pick<ResolvedSetting, 'setting' | 'text'>)
 
 /** A setting in the JSON of `lockgate config` and `GET /config`. */
 export interface SettingInForce {
-  /** The flag without its leading dashes and with underscores, as in the log: `mqtt_port` for `--mqtt-port`. */
+  /** The name as in the settings file and the log: `mqtt_port` for `--mqtt-port`. */
   readonly key: string;
   readonly flag: string;
   readonly environment: string;
@@ -92,7 +110,7 @@ export function settingsInForce(
     const text = shownText(each);
     const { key, flag, environment, unit, meaning } = setting;
     return {
-      key: flag.replace(/^--/, '').replaceAll('-', '_'),
+      key: settingName(setting),
       flag,
       environment,
       value: String(chosen[key] ?? text),

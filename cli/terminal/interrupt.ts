@@ -63,10 +63,10 @@ export function holdHangUps(): void {
 }
 
 /** Calls `act` at each SIGHUP from now on, and once now if one has already arrived. */
-export function onHangUp(act: () => void): void {
+export function onHangUp(act: () => void | Promise<void>): void {
   process.on('SIGHUP', act);
   process.off('SIGHUP', countHangUp);
   if (earlyHangUps === 0) return;
   earlyHangUps = 0;
-  act();
+  void act();
 }

@@ -8,7 +8,7 @@ import { localOwner } from '../../client.js';
 import { print, printJson, printNote } from '../../terminal/output.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
 import { printTable } from '../../terminal/table.js';
-import { SETTING_FLAGS } from '../serve/serve.js';
+import { CONFIG_FLAG, SETTING_FLAGS } from '../serve/serve.js';
 import type { ConfirmFlags } from './confirm-clock.js';
 import type { ShowFlags } from './listing.js';
 
@@ -51,13 +51,17 @@ export function addConfigCommands(program: Command): void {
 const SHOW_HELP = `
 Shows the settings of the gateway that runs on the data folder, or that --gateway names. If no gateway runs, or if a
 setting is given as a flag, shows what "lockgate serve" would use. Flags override the environment, which overrides
-defaults.
+the file of --config, which overrides defaults.
 
-Exit codes: 0 shown, 2 a setting is wrong, 3 the given gateway can't be reached or refuses.
+With --write, writes these settings to a new settings file for "lockgate serve --config", with their meanings. Settings
+with the default value are comments. Values that contain a secret, such as a password in a URL, are left out.
+
+Exit codes: 0 shown or written, 2 a setting is wrong, 3 the given gateway can't be reached or refuses.
 
 Example:
   $ lockgate config
-  $ lockgate config show --mqtt-port 1884 --json`;
+  $ lockgate config show --mqtt-port 1884 --json
+  $ lockgate config show --write lockgate.yaml`;
 
 /** Adds `show`, which `lockgate config` without a subcommand runs. */
 function addShow(config: Command): void {
@@ -65,6 +69,8 @@ function addShow(config: Command): void {
     .command('show', { isDefault: true })
     .description('Show every setting, its effective value and its source.');
   addClientFlags(show);
+  show.option('--write <file>', 'Write what "serve" would use to a new settings file; - for stdout.');
+  show.option(...CONFIG_FLAG);
   for (const [flag, help] of SETTING_FLAGS) if (!flag.startsWith('--data ')) show.option(flag, help);
   show.addHelpText('after', SHOW_HELP).action(async (flags: ShowFlags) => {
     const { showConfig } = await import('./listing.js');

@@ -1,13 +1,24 @@
-/** `lockgate config show`: prints the settings of a running gateway, or those that `serve` would use. */
+/**
+ * `lockgate config show`: prints the settings of a running gateway, or those that `serve` would use, or writes the
+ * latter to a settings file.
+ */
+import { writeFileSync } from 'node:fs';
 import type { SettingInForce } from '../../../gateway/resolved-settings.js';
 import type { SettingKey } from '../../../gateway/settings.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { type ConnectionFlags, GatewayClient } from '../../client.js';
-import { printJson, printNote, sanitizeLine } from '../../terminal/output.js';
+import { print, printJson, printNote, sanitizeLine } from '../../terminal/output.js';
 import { type Column, printTable } from '../../terminal/table.js';
 
 /** The flags of `config show`: those that name a gateway, and those of all settings. */
-export type ShowFlags = ConnectionFlags & Readonly<Partial<Record<SettingKey, string>>> & { readonly json?: boolean };
+export type ShowFlags = ConnectionFlags &
+  Readonly<Partial<Record<SettingKey, string>>> & {
+    readonly json?: boolean;
+    /** The settings file to read. */
+    readonly config?: string;
+    /** The settings file to write. */
+    readonly write?: string;
+  };
 
 /** A running gateway and its settings. */
 interface RunningGateway {
@@ -30,12 +41,14 @@ const COLUMNS: readonly Column<SettingInForce>[] = [
  * setting are given; `gateway-…` if the given gateway can't be reached or refuses
  */
 export async function showConfig(flags: ShowFlags): Promise<void> {
-  const { gateway, token, json, data, ...settingFlags } = flags;
-  const hasSettings = Object.keys(settingFlags).length > 0;
+  const { gateway, token, json, data, write, ...settingFlags } = flags;
+  const hasSettings = Object.keys(settingFlags).length > 0 || write !== undefined;
   if (hasSettings && (gateway !== undefined || token !== undefined))
     throw new LockgateError('input-config', 'give a gateway or settings, not both');
+  if (write !== undefined) return await writeSettings(write, { ...settingFlags, data }, json === true);
   const running = hasSettings ? undefined : await askGateway(flags);
-  const settings = running?.settings ?? (await localSettings({ ...settingFlags, data }));
+  const { settingsInForce } = await import('../../../gateway/resolved-settings.js');
+  const settings = running?.settings ?? settingsInForce(await localSettings({ ...settingFlags, data }));
   if (json === true) return printJson({ running: running !== undefined, gateway: running?.origin ?? null, settings });
   printNote(running === undefined ? '"lockgate serve" would use:' : `The gateway at ${running.origin} uses:`);
   printTable(settings, COLUMNS);
@@ -61,15 +74,44 @@ async function askGateway(flags: ConnectionFlags): Promise<RunningGateway | unde
   }
 }
 
-/** The settings that `serve` would use here. */
-async function localSettings(flags: Readonly<Partial<Record<SettingKey, string | undefined>>>) {
+/** The settings that `serve` would use here, checked. */
+async function localSettings(flags: Readonly<Partial<Record<SettingKey | 'config', string | undefined>>>) {
   const { readConfig } = await import('../../../gateway/config-reader.js');
-  const { misspeltVariables, resolveSettings, settingsInForce } = await import('../../../gateway/resolved-settings.js');
-  const resolved = resolveSettings(flags, process.env);
+  const { misspeltVariables } = await import('../../../gateway/resolved-settings.js');
+  const { settingsFrom } = await import('../serve/setting-sources.js');
+  const resolved = await settingsFrom(flags as Readonly<Partial<Record<SettingKey | 'config', string>>>);
   // Throws for a wrong setting, as `serve` would.
   readConfig(resolved);
   for (const sentence of misspeltVariables(process.env)) printNote(sanitizeLine(`Warning: ${sentence}`));
-  return settingsInForce(resolved);
+  return resolved;
+}
+
+/**
+ * Writes a settings file that only its owner can read, since other secrets may be added to it by hand.
+ *
+ * @throws LockgateError `input-file` if the file exists or can't be written
+ */
+async function writeSettings(
+  file: string,
+  flags: Readonly<Partial<Record<SettingKey | 'config', string | undefined>>>,
+  isJson: boolean,
+): Promise<void> {
+  const { settingName } = await import('../../../gateway/resolved-settings.js');
+  const { hasSecret, settingsFileText } = await import('../../../gateway/settings-file.js');
+  const settings = await localSettings(flags);
+  const leftOut = settings.filter(hasSecret).map(({ setting }) => settingName(setting));
+  const text = settingsFileText(settings);
+  if (file === '-') return isJson ? printJson({ text, left_out: leftOut }) : print(text.trimEnd());
+  try {
+    writeFileSync(file, text, { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    const isThere = (error as NodeJS.ErrnoException).code === 'EEXIST';
+    const why = isThere ? 'it exists; name a new file' : (error as Error).message;
+    throw new LockgateError('input-file', `${file} can't be written: ${why}`);
+  }
+  if (isJson) return printJson({ written: file, left_out: leftOut });
+  print(`Wrote ${file}. Use it with: lockgate serve --config ${file}`);
+  if (leftOut.length > 0) printNote(`Left out, because they contain secrets: ${leftOut.join(', ')}.`);
 }
 
 function fromText({ source, environment }: SettingInForce): string {

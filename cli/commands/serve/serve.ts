@@ -20,9 +20,17 @@ export type SettingFlags = Readonly<Partial<Record<SettingKey, string>>>;
 /** The flag that allows a start on a data folder whose store is lost. */
 export const NEW_FLAG = ['--new', 'Start with a new, empty store if the data folder has lost its store.'] as const;
 
+/** The flag that names the settings file. */
+export const CONFIG_FLAG = ['--config <file>', 'A settings file, which flags and environment override.'] as const;
+
 /** The flags of commands that run a gateway. */
 export interface RunFlags extends SettingFlags {
   readonly new?: boolean;
+}
+
+/** The flags of `serve`. */
+interface ServeFlags extends RunFlags {
+  readonly config?: string;
 }
 
 /**
@@ -86,23 +94,25 @@ export const SETTING_FLAGS: readonly (readonly [flag: string, help: string])[] =
 export function addServeCommand(program: Command): void {
   const serve = program.command('serve').description('Run the gateway.');
   for (const [flag, help] of SETTING_FLAGS) serve.option(flag, help);
+  serve.option(...CONFIG_FLAG);
   serve.option(...NEW_FLAG);
   serve
     .addHelpText('after', '\nExample:\n  $ lockgate serve --data ./data --allow-webhook-range 127.0.0.0/8')
     .action(runGateway);
 }
 
-async function runGateway(flags: RunFlags): Promise<void> {
+async function runGateway(flags: ServeFlags): Promise<void> {
   makeFullCollectionsRare();
   const { readConfig } = await import('../../../gateway/config-reader.js');
-  const { misspeltVariables, resolveSettings, settingsInForce } = await import('../../../gateway/resolved-settings.js');
+  const { misspeltVariables, settingsInForce } = await import('../../../gateway/resolved-settings.js');
   const { GatewayEvents } = await import('../../../gateway/events.js');
   const { startGateway } = await import('../../../gateway/gateway.js');
   const { logEvents } = await import('../../../gateway/log/log.js');
   const { loadRequestChecks } = await import('../../../gateway/http/operator/check-request.js');
   const { closeGateway, exitBroken } = await import('./gateway-end.js');
   const { openLog } = await import('./serve-log.js');
-  const settings = resolveSettings(flags, process.env);
+  const { rereadSettings, settingsFrom } = await import('./setting-sources.js');
+  const settings = await settingsFrom(flags);
   const config = readConfig(settings);
   const { log, isJson } = openLog(config);
   for (const sentence of misspeltVariables(process.env)) log.warn({ event: 'setting-unknown' }, sentence);
@@ -116,7 +126,10 @@ async function runGateway(flags: RunFlags): Promise<void> {
     // Preloaded, so that the first request does not wait, and succeeds even if file descriptors run out later. The
     // first request reports a failure.
     void loadRequestChecks().catch(() => undefined);
-    onHangUp(() => rereadFiles(config, gateway, log));
+    onHangUp(async () => {
+      await rereadSettings(flags, settings, log);
+      rereadCertificate(config, gateway, log);
+    });
     // The text format needs no log line: printReady has printed the same.
     if (isJson) log.info(startedMembers(settingsInForce(settings), gateway), 'started');
     await interrupted.happened;
@@ -133,9 +146,9 @@ async function runGateway(flags: RunFlags): Promise<void> {
 
 /**
  * Handles SIGHUP: rereads the TLS certificate for new connections. An invalid certificate changes nothing. The
- * operator's token needs no SIGHUP; settings change only at the next start.
+ * operator's token needs no SIGHUP.
  */
-function rereadFiles({ mqttTls }: Config, gateway: Gateway, log: Logger): void {
+function rereadCertificate({ mqttTls }: Config, gateway: Gateway, log: Logger): void {
   if (mqttTls === null) {
     log.info({ event: 'nothing-to-read' }, 'SIGHUP: nothing to reread, because no TLS certificate is set');
     return;

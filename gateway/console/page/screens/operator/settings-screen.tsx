@@ -62,7 +62,7 @@ function SettingTable({ settings }: { readonly settings: readonly SettingJson[] 
     <>
       <p class="hint">
         Settings are read when the gateway starts. A flag of <code>lockgate serve</code> overrides the environment,
-        which overrides the default.
+        which overrides the settings file, which overrides the default.
       </p>
       <section class="card scroll" aria-label="Settings">
         <table class="stacked">
