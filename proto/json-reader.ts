@@ -3,7 +3,8 @@
  * error as a sentence that names the member, its value and what was expected, and returns a placeholder. The caller
  * reads all members and checks `error` once at the end. If there is an error, the caller must not use what it has read.
  *
- * In all methods, `parent` is the name of the object that has the member, for the error.
+ * In all methods, `parent` is the name of the object that has the member, for the error; empty for the outermost one.
+ * An empty `member` says that the value is the `parent` itself.
  */
 import { DATE_EXPECTED, parseDate } from './date.js';
 

@@ -57,6 +57,7 @@ export interface StateRow {
   readonly sentence: string;
 }
 
+/** What makes a lock send pings. {@link TRIGGERS} says when each starts and ends. */
 export type TriggerName =
   | 'theft'
   | 'state-change'
@@ -378,6 +379,7 @@ export const POWER_MODEL: PowerModel = deepFreeze({
   triggers: TRIGGERS,
   timings: TIMINGS,
   bounds: BOUNDS,
+  // From 07:00 to 19:00 UTC.
   highWindow: { fromMinute: 7 * 60, toMinute: 19 * 60, utcOffsetMinutes: 0 },
   bufferUplinks: 256,
 });

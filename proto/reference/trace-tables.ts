@@ -8,6 +8,7 @@ import { TRACE_SCHEMA } from '../trace/schema/trace-schema.js';
 import { PING_FIELD_ROWS } from '../wire/ping-fields.js';
 import { type GeneratedParts, markdownTable } from './generated-parts.js';
 
+// The type of a schema's members is unknown. The casts below say what they are in the schema of traces.
 type Members = Readonly<Record<string, JsonSchema>>;
 
 const DEFINITIONS = TRACE_SCHEMA.$defs as Members;
@@ -84,6 +85,7 @@ function pingTable(): string {
   const names = ['ping_type', ...PING_FIELD_ROWS.map(([, field]) => field.json)];
   const rows = names.map((member) => {
     const carriers = pings.filter((ping) => membersOf(ping)[member] !== undefined);
+    // `ping_type` has one value in each type of ping; where a ping is beside its bytes (`raw`), it has any of them.
     const schema =
       member === 'ping_type'
         ? (membersOf('ping_beside_bytes').ping_type as JsonSchema)

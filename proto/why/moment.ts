@@ -136,6 +136,7 @@ function outOfReachStep({ bounds }: PowerModel, after: readonly JudgeEvent[], mo
 export function believedStep(model: PowerModel, belief: Belief, momentMs: number, isPast: boolean): WhyStep {
   const { state, lockState, batteryPercent, powerFrom } = belief;
   const battery = batteryPercent === null ? 'battery unknown' : `battery ${batteryPercent} %`;
+  // Before the first uplink, the boot is −1.
   const from = powerFrom.boot < 0 ? 'before any uplink' : `from uplink ${uplinkLabel(powerFrom)}`;
   const row = model.states.find((each) => each.state === state);
   const view = isPast ? 'view then' : 'current view';

@@ -15,7 +15,11 @@ function lockStateOf({ body }: RuleCase): string {
   return body.kind === 'ack' ? 'unknown' : body.lockState;
 }
 
-/** The rows, in the order of the table of rules. */
+/**
+ * The rows, in the order of the table of rules. `appliesTo` is a function if a rule is for some uplinks of a lock only.
+ * Else the rule is for `each` uplink, for all of the lock's `own`, or for no single one: for a `connection`, for `time`
+ * that passed, or for what happened in the `world`.
+ */
 export const RULE_WHY: Readonly<Record<RuleName, RuleWhy>> = Object.freeze({
   'airplane-silence': {
     because: 'Airplane mode disables all cellular and GPS functionality.',

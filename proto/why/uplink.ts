@@ -63,6 +63,7 @@ function believedBefore({ event, history }: RuleCase): WhyStep {
   const battery = batteryPercent === null ? '' : `, battery ${batteryPercent} %`;
   let sentence = `The gateway’s view before it, from uplink ${label}: ${state}, ${lockState}${battery}.`;
   let code = 'newest';
+  // Before the first uplink, the boot is −1.
   if (powerFrom.boot < 0) [code, sentence] = ['first', 'The gateway knew nothing about the lock before it.'];
   else if (!isAfterKey(powerFrom, credential, life, uplink.boot, uplink.sequence))
     [code, sentence] = [
@@ -194,6 +195,7 @@ function messageSteps({ model, event, body }: RuleCase): WhyStep[] {
   const { boot, sequence } = uplink;
   const sentence = `It is ${KIND_NAMES[body.kind]}${reason}: boot ${boot}, sequence ${sequence}${remarkText}.`;
   const restsOn = body.kind === 'ack' ? SECTIONS.wire : SECTIONS.ping;
+  // The first step's time is by the lock's clock.
   return [
     step('message', body.kind, restsOn, sentence, isDatable(uplink.timeMs) ? uplink.timeMs : null, 'lock'),
     step('message', ...arrivalOf(uplink.timeMs, atMs, model), atMs),

@@ -70,6 +70,7 @@ export interface PingField {
   readonly doc: string;
 }
 
+/** The numbers of a field in both of these ping types. */
 const CELLULAR_AND_GPS = (cellular: number, gps: number) => ({ cellular, gps });
 
 /** The fields in the order of JSON and of the documentation. See the head of this file. */
@@ -209,7 +210,7 @@ export const PING_FIELDS = Object.freeze({
 /** A member of a ping, or of its position, in our types. */
 export type PingProperty = keyof typeof PING_FIELDS;
 
-/** The rows of the table with their members, in its order. */
+/** The rows of the table with their members, in its order. The type of `Object.entries` has any text as key. */
 export const PING_FIELD_ROWS: readonly (readonly [property: PingProperty, field: PingField])[] = Object.freeze(
   Object.entries(PING_FIELDS) as [PingProperty, PingField][],
 );

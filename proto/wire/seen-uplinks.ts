@@ -11,7 +11,10 @@ import type { UplinkNovelty } from '../power/judge/event.js';
 import { fingerprintOf } from './fingerprint.js';
 import type { Uplink } from './ping.js';
 
-/** Sequence numbers in a chunk: 2 to the power of {@link CHUNK_BITS}. */
+/**
+ * Sequence numbers in a chunk: 2 to the power of {@link CHUNK_BITS}. A number's upper bits are the index of its chunk,
+ * its lower bits its place in the chunk.
+ */
 const NUMBERS_PER_CHUNK = 64;
 const CHUNK_BITS = 6;
 

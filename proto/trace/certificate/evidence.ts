@@ -58,6 +58,8 @@ export class Evidence {
     }
   }
 
+  // Without its colons, a MAC is a `Mac`.
+
   /** The state in which the lock made its last ping; null if none. @param mac in the form `A4:C1:38:F0:E1:D2` */
   stateOf(mac: string): EffectiveState | null {
     return this.#locks.get(mac.replaceAll(':', '') as Mac)?.state ?? null;

@@ -13,7 +13,9 @@ import type { CertificateRow } from './row.js';
 interface FunctionRow {
   readonly id: string;
   readonly says: string;
+  /** What in a trace shows it. */
   readonly seenWhen: string;
+  /** The rules whose findings fail the row, if they are about a ping of the reason. */
   readonly failsBy: readonly RuleName[];
   readonly reason: KnownReason;
 }

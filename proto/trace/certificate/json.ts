@@ -10,7 +10,7 @@ import type { JudgedRow } from './row.js';
 /** The format of {@link CertificateJson}. */
 export const CERTIFICATE_VERSION = 1;
 
-/** A certificate as `trace certify --json` prints it. */
+/** A certificate as `trace certify --json` prints it, with the members of a {@link Certificate}; dates are RFC 3339. */
 export interface CertificateJson {
   readonly certificate: 'lockgate';
   readonly version: number;

@@ -13,7 +13,11 @@ const TRIGGERS = 'protocol.md §2';
 const WIRE = 'protocol.md §1';
 const RULES = 'protocol.md §3';
 
-/** A row without its group, and without its state if it holds in all states. */
+/**
+ * A row without its group, and without its state if it holds in all states. `seenWhen` is what in a trace shows that
+ * the requirement `says` holds. Findings of the rules in `failsBy` fail the row, those in `notedBy` are only listed;
+ * with `reasons` only findings about pings of these reasons count.
+ */
 type RowText = Omit<CertificateRow, 'group' | 'state'> & Partial<Pick<CertificateRow, 'state'>>;
 
 function group(name: string, rows: readonly RowText[]): CertificateRow[] {

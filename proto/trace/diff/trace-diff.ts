@@ -174,6 +174,7 @@ export class TraceDiff {
   }
 
   #giveUpOldest(side: Side): void {
+    // A set has its values in the order in which they were added, so the first is the oldest.
     for (const oldest of this.#order[side]) {
       this.#order[side].delete(oldest);
       const waiting = this.#waiting[side].get(oldest.key) ?? [];
@@ -210,6 +211,7 @@ export class TraceDiff {
     else row.values += 1;
     if (row.first === null || byTime(difference, row.first) < 0) row.first = difference;
     this.#details.push(difference);
+    // Sorted only when twice as many have come, since sorting after each would be slow.
     if (this.#details.length < 2 * MAX_DETAILS) return;
     this.#details = this.#details.sort(byTime).slice(0, MAX_DETAILS);
     this.#isTruncated = true;
