@@ -12,7 +12,7 @@ export function sourceOf(file) {
   return file.replace(/^dist\//, '').replace(/\.js$/, '.ts');
 }
 
-/** A function that returns a compiled file's CPU seconds, as the table has them. */
+/** A function that returns a compiled file's CPU seconds, as the table has them: CPU s, wall s, source file. */
 export function storedCosts() {
   const rows = (readOrNull(COSTS_FILE) ?? '').split('\n').map((line) => line.split('\t'));
   const costs = new Map(rows.filter(([seconds]) => Number(seconds) >= 0).map((row) => [row[2], Number(row[0])]));

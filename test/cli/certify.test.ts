@@ -110,7 +110,8 @@ t.test(
 
 // World events say what truly happened to the lock. A file with such events is the truth that --world compares with.
 t.test('--world compares with another file, and --verify needs that file unchanged', async (t) => {
-  const lines = await linesOfScenario('theft', true);
+  const hasWorldEvents = true;
+  const lines = await linesOfScenario('theft', hasWorldEvents);
   const isWorld = (line: string): boolean => line.includes('"event":"world"');
   const [trace, truth, out] = ['bare.jsonl', 'truth.jsonl.gz', 'world.html'].map((name) => path.join(folder, name)) as [
     string,

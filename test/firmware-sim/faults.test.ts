@@ -74,6 +74,7 @@ t.test('the step size of a run does not change its events', async (t) => {
     while (trace.nowMs < trace.endMs) trace.advance(trace.nowMs + stepMs);
     return lines.join('\n');
   };
+  // The millisecond puts the ends of the steps between events.
   t.ok(traceWithStep(Minutes(7) + 1) === traceWithStep(Days(1)));
 });
 

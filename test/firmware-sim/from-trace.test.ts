@@ -52,6 +52,7 @@ function replay(lines: readonly string[]): Replay {
     if (event.value !== null) recorder?.add(event.value);
     else if (reader.header !== null) recorder = new LockTraceReader(reader.header);
   }
+  // It was made at the header.
   const record = (recorder as LockTraceReader).end();
   // The commands of the trace are sent to the simulated locks again.
   const traced = new TracedLocks(record, 'sent');

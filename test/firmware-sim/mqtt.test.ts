@@ -105,6 +105,7 @@ class WatchedLock {
         return link;
       },
       flash: new MemoryFlash(),
+      // Any seed: it varies only the waits of later attempts to connect.
       jitterSeed: 1,
       diary: (_mac, _atMs, entry) => {
         this.entries.push(entry);
@@ -293,6 +294,7 @@ t.test('commands are received, and an unreadable message is logged', async (t) =
       () => {},
     );
   const command: Command = { type: 'siren', seconds: 3 };
+  // No protobuf message.
   send(Buffer.from('ffff', 'hex'));
   await until('unreadable');
   send(encodeDownlink({ id: 3, expiresMs: NOON_MS + Minutes(2), command }));
@@ -374,7 +376,8 @@ t.test('an uplink that is cut in the middle is not received, and is sent again c
   clock.advance(Seconds(10));
   await until('acknowledged');
   t.same(uplinks(recording), ['1/1 cellular']);
-  // Before the uplink a PUBLISH has four fields of 2 bytes: its header, the topic's length, "up" and the packet id.
+  // Before the uplink a PUBLISH has four fields of 2 bytes: its header, the topic's length, "up" and the packet id. Two
+  // hex digits are a byte.
   const publishBytes = 8 + (recording.received[0]?.length ?? 0) / 2;
   // Both connections begin with the same CONNECT and SUBSCRIBE. Only the second has the whole uplink.
   const [first, second] = sockets.map(({ bytesRead }) => bytesRead);

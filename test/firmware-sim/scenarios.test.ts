@@ -96,6 +96,7 @@ t.test('the same seed gives the same bytes with any step size; another seed give
 t.test('a lock with a bug fails the built-in scenarios', async (t) => {
   const scenario = await readScenarioFile(builtInFile('airplane'));
   const bug = BUGS.find(({ name }) => name === 'talks-in-airplane');
+  // The bug is in the list, and all locks have it.
   const played = play(scenario, { bugs: [{ bug: bug as (typeof BUGS)[number], locks: null }] });
   t.not(unmet(played).length, 0);
   t.ok(played.run.findings().some(({ rule }) => rule === 'airplane-silence'));
@@ -221,6 +222,7 @@ t.test('each mistake names the file, the line and what was expected', async (t) 
 });
 
 t.test('the message about an unmet expectation says what was seen', async (t) => {
+  // A message starts with the line of the expectation, 14.
   const rows: [string, RegExp][] = [
     ['ping: REASON_THEFT', /^14: REASON_THEFT; none came; seen: 08:10:00 REASON_STATE_PING cellular, 08:10:30 /],
     ['ping: REASON_STATE_PING gps\n    after: opened\n    within: 5 s', /the first came at 08:10:30, 30 s after/],

@@ -153,6 +153,7 @@ t.test('a planned world has events in order of time within the city, the same fo
       kinds.add(event.change.type);
       if (JSON.stringify(sameSeedWorld.take()) !== JSON.stringify(event)) t.fail('the same seed gives another event');
       const { position } = world.fixAt(event.atMs);
+      // 0.2° of latitude are 22 km.
       if (Math.abs(position.latitudeDegrees - AMSTERDAM.latitudeDegrees) > 0.2) t.fail(`far away: ${event.atMs}`);
     }
     for (const kind of kinds) allKinds.add(kind);
@@ -334,7 +335,10 @@ t.test('a seed gives the same bytes with every version of Node and in every buil
 });
 
 t.test('locks that are simulated one by one send the same uplinks as locks that share a clock', async (t) => {
-  /** The events of each lock, in order, and how often the next event is of another lock. */
+  /**
+   * The events of each lock, in order, and how often the next event is of another lock. With `anyOrder` the events of
+   * different locks may come in any order, so the locks are simulated one by one.
+   */
   const run = (anyOrder: boolean, faults: readonly FaultName[] = []) => {
     const eventsOf = new Map<string, string[]>();
     let [changes, latest] = [0, ''];

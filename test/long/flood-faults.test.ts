@@ -48,6 +48,7 @@ interface FloodedGateway {
 async function startFlood(t: Test, environment: NodeJS.ProcessEnv, data?: string): Promise<FloodedGateway> {
   const gateway = await GatewayChild.create(t, { runSize: SMALL_RUN_SIZE, data });
   const size = { locks: LOCKS, locksWithUrl: 0, chance: new SeededChance(1) };
+  // Defined, since without g++, which builds the load generator too, the tests are skipped.
   const locks = (await FloodLocks.create(t, gateway.options.data, size)) as FloodLocks;
   gateway.environment = environment;
   await gateway.start();

@@ -73,6 +73,7 @@ function anyPing(kind: PingType): fc.Arbitrary<Ping> {
   if (kind === 'cellular') members.position = fc.option(position);
   if (kind === 'gps') members.position = position;
   const requiredKeys = Object.keys(members).filter((member) => !optional.includes(member));
+  // The members are those of the table, which the type does not follow.
   return fc.record(members, { requiredKeys }) as fc.Arbitrary<unknown> as fc.Arbitrary<Ping>;
 }
 const ping = fc.oneof(...PING_TYPES.map(anyPing));

@@ -173,6 +173,7 @@ t.test('encoding a value that does not fit throws an error with the value and wh
     return () => encodeDownlink({ id: 1, expiresMs: 1, command, ...change });
   };
   const positionWith = (change: object) => ({ position: { ...GPS.position, ...change } });
+  // Half a surrogate pair, which UTF-8 can't represent.
   const firmware: Ping = { ...GPS, kind: 'cellular', firmwareVersion: 'a\ud800' };
   const highWindow = { fromMinute: 1440, toMinute: 0, utcOffsetMinutes: 0 };
   const cases: [() => unknown, RegExp][] = [

@@ -9,6 +9,7 @@ t.test('items are taken in the order of their due times, and each item once at i
       const items: (Due & { name: number })[] = Array.from({ length: 10 }, (_, name) => ({ name, dueMs: -1 }));
       const deadlines = new Deadlines<Due & { name: number }>();
       for (const [name, dueMs] of moves) deadlines.set(items[name] as Due & { name: number }, dueMs);
+      /** Due time and name of each item that is due before 40, in the order in which the queue gave them. */
       const taken: [number, number][] = [];
       for (let item = deadlines.take(40); item !== undefined; item = deadlines.take(40)) {
         taken.push([item.dueMs, item.name]);

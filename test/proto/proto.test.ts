@@ -35,6 +35,7 @@ t.test('the error for a text that is no MAC quotes the text', async (t) => {
   const invalid = [
     ...['', ' ', 'A4', 'A4C138F0E1D', 'A4C138F0E1D2F', 'G4C138F0E1D2', 'A4:C1:38:F0:E1', 'A4:C1:38:F0:E1:D2:00'],
     ...['A4:C1-38:F0-E1:D2', 'A4C1:38F0:E1D2', 'A4 C1 38 F0 E1 D2', 'a4.c1.38.f0.e1.d2', ':A4C138F0E1D2'],
+    // The second text is of Arabic digits.
     ...['A4C138F0E1D2\nA4C138F0E1D3', '٠٠٠٠٠٠٠٠٠٠٠٠', '0xA4C138F0E1', 'a4c138-f0e1d2', 'A4:C1:38:F0:E1:D'],
   ];
   for (const text of invalid) {
@@ -46,6 +47,7 @@ t.test('the error for a text that is no MAC quotes the text', async (t) => {
     return result.ok ? 'taken' : result.error.message;
   };
   t.equal(sentence('lock "7"'), '"lock \\"7\\"" is no MAC: expected 12 hex digits, such as A4:C1:38:F0:E1:D2');
+  // The error shows 40 characters.
   t.equal(sentence('x'.repeat(5000)).length, sentence('x'.repeat(41)).length, 'a long text is cut');
   t.match(sentence('x'.repeat(41)), `"${'x'.repeat(40)}…"`);
 });

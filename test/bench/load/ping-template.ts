@@ -50,7 +50,10 @@ export function pingTemplate(boot: number): PingTemplate {
   return { bytes, sequenceAt, timeAt: sequenceAt + SEQUENCE_BYTES + TAG_BYTES };
 }
 
-/** Writes a number as a varint of exactly `count` bytes. */
+/**
+ * Writes a number as a varint of exactly `count` bytes: seven bits in each, lowest first, and the top bit (128) says
+ * that a byte follows.
+ */
 export function writeVarint(bytes: Buffer, at: number, value: number, count: number): void {
   let remaining = value;
   for (let index = 0; index < count; index++) {

@@ -83,6 +83,7 @@ class FloodRunner {
     const merchant = await makeHostileMerchant(this.#resources, this.#setup, index);
     const floodRequest = {
       ...flood.makeRequest(merchant),
+      // Every address that starts with 127 is this machine.
       sourceAddress: `127.0.1.${index + 1}`,
       connections: CONNECTIONS,
     };

@@ -74,6 +74,7 @@ class Subscriber {
     if (id === undefined || !decoded.ok) throw new Error(`not a ping of the bench's locks: ${topic}`);
     const { boot, sequence, body } = decoded.value;
     const digest = createHash('sha256').update(bytes).digest().subarray(0, DIGEST_BYTES);
+    // A lock's only credential has the lock's id.
     this.#rows.push([id, id, boot, sequence, digest, KINDS.indexOf(body.kind), bytes, systemClock.now()]);
     if (this.#rows.length >= MAX_ROWS_PER_COMMIT) this.#commit();
     else this.#commitTimer ??= systemClock.after(COMMIT_AFTER_MS, () => this.#commit());

@@ -55,7 +55,8 @@ class Readers {
 
   constructor(request: ReadersRequest) {
     this.#request = request;
-    this.#newestCursor = eventCursor(request.subject, 1);
+    const endOfHistory = 1;
+    this.#newestCursor = eventCursor(request.subject, endOfHistory);
   }
 
   start(): void {
@@ -117,6 +118,7 @@ class Readers {
         });
         answer.on('error', reject);
         answer.on('end', () => {
+          // The cursor is ASCII, and any cut is valid latin1.
           resolve({ status: answer.statusCode ?? 0, tail: last.toString('latin1').slice(-TAIL_CHARS), bytes });
         });
       });

@@ -33,6 +33,7 @@ export function benchAck({ quick, profiles }: BenchOptions): Promise<BenchRow> {
     /** Pings a second in the present round. */
     let rate = 0;
     // Before each round, since the machine's speed changes: half of the rate of a minute ago may now be the full rate.
+    // `true`: the short duration, also in a full run, since this is no measurement of the row.
     const measureHalfRate = async (): Promise<void> => {
       rate = Math.round((await setup.floodFor(roundDurationMs(true))).rate / 2);
       halfRates.push(rate);

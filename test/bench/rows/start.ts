@@ -23,6 +23,7 @@ export function benchStart({ quick }: BenchOptions): Promise<BenchRow> {
     // First each lock sends a ping, so that the store has the state of each lock, which `serve` reads at its start.
     await withResources(async (before) => {
       const setup = await ServeSetup.open(before, { locks: BENCH_LOCKS, urls: 0, data: largerFolder.data });
+      // `true`: the short duration, also in a full run, since this load is not measured.
       await setup.floodFor(roundDurationMs(true));
       await setup.stop();
     });

@@ -70,6 +70,7 @@ function makeTrace(): string {
       uplink: (mac, atMs, uplink) => {
         if (isPingUplink(uplink)) lines.push(traceEventLine({ event: 'ping', atMs, mac, source: 'lock', uplink }));
         else {
+          // What is not a ping is an acknowledgement, but the test above does not narrow the type of the whole uplink.
           const ack = uplink as Uplink<CommandAck>;
           lines.push(traceEventLine({ event: 'ack', atMs, mac, source: 'lock', uplink: ack }));
         }

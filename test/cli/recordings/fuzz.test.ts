@@ -13,19 +13,22 @@ import { MosquittoRecording } from '../../../cli/recordings/mosquitto/mosquitto-
 import { PcapRecording } from '../../../cli/recordings/pcap/pcap-recording.js';
 import type { RecordingReader } from '../../../cli/recordings/recording.js';
 import { TraceReader } from '../../../proto/trace/reader.js';
+import type { Mac } from '../../../proto/wire/mac.js';
 import { root } from '../../helpers/house/our-files.js';
 import { convertCapture } from '../../helpers/recordings/capture.js';
 import { readRecording } from '../../helpers/recordings/read-recording.js';
 
 const RUNS = 40;
 const HEADER = '{"trace":"lockgate","version":1,"locks":{}}';
-const mac = 'A4C138F0E1D2' as never;
+/** The lock of recordings that do not name one. The brand `Mac` is only in the types, so any text in form will do. */
+const mac = 'A4C138F0E1D2' as Mac;
 const options = { mac, utcOffsetMs: 0 };
 const sample = (name: string): Buffer => readFileSync(join(root, 'test/recordings', name));
 const POSITIONS = readColumnMap(sample('positions.yaml').toString(), null);
 if (!('row' in POSITIONS)) throw new Error('the sample’s map has mistakes');
 const positions = POSITIONS;
 
+/** A name, a new reader and a sample. A packet recording with `[]` for its ports has the default MQTT port. */
 const FORMATS: readonly (readonly [string, () => RecordingReader, Buffer])[] = [
   ['pcap', () => new PcapRecording([], mac), sample('bench-loopback.pcap')],
   ['pcap, cooked', () => new PcapRecording([], null), sample('bench-any.pcap')],

@@ -22,6 +22,7 @@ const COLUMNS: readonly Column<Row>[] = [
   { title: 'EVENT', show: ({ id }) => id, below: 'if-narrow' },
 ];
 
+// The third argument of `tableLines` is the width of the terminal, in columns.
 t.test('a bad state has a ✗ before it, other states align with it, and numbers are right-aligned', async (t) => {
   t.strictSame(tableLines(ROWS, COLUMNS, Number.POSITIVE_INFINITY), [
     'STATE     COUNT  EVENT',

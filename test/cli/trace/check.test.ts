@@ -43,6 +43,7 @@ async function check(t: Test, files: readonly string[], flags: Partial<CheckFlag
     out.restore();
     err.restore();
   }
+  // An error is wrong input, for which the program ends with 2.
   const code = error === '' ? Number(process.exitCode ?? 0) : 2;
   process.exitCode = 0;
   return {
@@ -126,7 +127,7 @@ t.test('unknown members are reported as notes, with a suggestion of what was mea
   const flood = JSON.parse(
     (await check(t, [traceFile('many.jsonl', `${[header, ...many].join('\n')}\n`)], { json: true })).out,
   );
-  t.equal(flood.files[0].notes.length, 100);
+  t.equal(flood.files[0].notes.length, 100, 'the maximum');
   t.equal(flood.files[0].notes_left_out, 202, 'of 300 in pings and 2 in the header');
 });
 
@@ -221,6 +222,7 @@ t.test('gzipped input is recognised by its first bytes', async (t) => {
     t.equal(status, 1);
     t.match(JSON.parse(stdout).files, [{ file: '-', pings: 3, findings: [{ line: 6 }] }]);
   }
+  // Uncompressed, so that the lines before the cut can be read.
   const truncated = runWithStdin(gzipSync(bytes, { level: 0 }).subarray(0, -40));
   t.equal(truncated.status, 2);
   t.match(JSON.parse(truncated.stdout).files, [

@@ -50,6 +50,7 @@ async function lockgate(t: Test, ...args: string[]): Promise<CommandResult> {
     await program.parseAsync(['node', 'lockgate', ...args]);
     code = Number(process.exitCode ?? 0);
   } catch (error) {
+    // Both kinds of error have a code. As in the program, wrong input is exit code 2 and other refusals are 3.
     const { code: errorCode } = error as { code: string };
     if (!(error instanceof LockgateError) && !errorCode.startsWith('commander.')) throw error;
     code = errorCode.startsWith('input-') || errorCode.startsWith('commander.') ? 2 : 3;
@@ -60,6 +61,7 @@ async function lockgate(t: Test, ...args: string[]): Promise<CommandResult> {
     err.restore();
   }
   const textOf = (calls: { args: unknown[] }[]): string => calls.map((call) => String(call.args[0])).join('');
+  // The type of the captured calls depends on the overloads of `write`; here only their first argument is read.
   return { out: textOf(out() as never), err: `${textOf(err() as never)}${message}`, code };
 }
 
@@ -254,6 +256,7 @@ t.test('trace files may be gzipped and have any line ends; too long lines are re
     ['7 airplane-silence'],
     'a line of 800 kB in two chunks',
   );
+  // Uncompressed, so that the lines before the cut can be read.
   const torn = gzipSync(lines, { level: 0 }).subarray(0, -60);
   await t.rejects(findingsOf('torn.jsonl.gz', torn), { code: 'input-file', message: /torn.jsonl.gz:8: .*truncated/ });
   await t.rejects(findingsOf('not-packed.jsonl.gz', lines), { code: 'input-file', message: /can't be unzipped/ });
@@ -263,6 +266,7 @@ t.test('trace files may be gzipped and have any line ends; too long lines are re
     message: /bomb.*:2: the line is longer than 1,048,576 bytes/,
   });
   const endless = traceFile('endless.jsonl', HEADER);
+  // Makes the file longer by zeros, which take no space on the disk.
   truncateSync(endless, 2 ** 31);
   await t.rejects(checkFile(endless, { ignore: [] }), { message: /endless.jsonl:2: the line is longer than/ });
 });
@@ -365,6 +369,7 @@ t.test('ping decode and encode are inverse, and print sizes', async (t) => {
   t.match((await lockgate(t, 'ping', 'decode', '08:29 10:0e 18b8b4acbc9f344a0408011051')).out, '#41/14');
   t.match(
     (await lockgate(t, 'ping', 'encode', '{"id":7,"result":"ok","boot":1,"sequence":2,"time_ms":-5}')).out,
+    // Fields 1 = 1 and 2 = 2, and the tag of field 3.
     /^0801100218/,
   );
   const detail = 'x'.repeat(200);

@@ -63,6 +63,7 @@ function checkLines(lines: readonly string[]): {
     if (!read.ok) throw new Error(`line ${index + 1}: ${read.error.message}`);
     if (index === 0 || reader.header === null) return;
     check ??= new TraceCheck(POWER_MODEL, reader.header);
+    // Null only for an empty line, and there is none.
     events.push(read.value as TraceEvent);
     check.judge(read.value as TraceEvent, index + 1);
   });
@@ -178,6 +179,7 @@ t.test('a recording starts with the known states and continues with live events'
       answer.setEncoding('utf8');
       answer.on('data', (chunk: string) => {
         lines.push(...chunk.trimEnd().split('\n'));
+        // The header and three events.
         if (lines.length >= 4) resolve();
       });
     });

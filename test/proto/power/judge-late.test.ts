@@ -85,6 +85,7 @@ const histories: fc.Arbitrary<SentUplink[]> = fc
       sequence += step.sequenceIncrease;
       timeMs += step.wait;
       const power = { airplane: step.airplane };
+      // With `kept` = 0 a close-connection ping would say that no earlier uplink can still come.
       return { credential, uplink: uplink({ boot, sequence, timeMs, power, body: step.body, kept: 1 }) };
     });
   });

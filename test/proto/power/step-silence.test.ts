@@ -46,6 +46,8 @@ t.test(
       .handle({ type: 'battery', percent: 9 })
       .advance(Seconds(10));
     lock.handle({ type: 'motion', moving: false }).advance(Minutes(3));
+    // The first GPS ping came after 6 s of motion and 30 s of search, the second 10 s later. The theft ends 2 min after
+    // the motion, which lasts 50 s.
     t.same(lock.describeSince(NOON_MS + Seconds(40)), [
       '0 cellular THEFT',
       '6.001 gps THEFT',

@@ -191,6 +191,7 @@ function withReplacement(value: unknown, [member, ...rest]: Path, replacement: u
   const copy = structuredClone(value) as Record<string | number, unknown>;
   const memberValue = withReplacement(copy[member], rest, replacement);
   if (memberValue === undefined && !Array.isArray(copy)) delete copy[member];
+  // An array: its element is removed.
   else if (memberValue === undefined) (copy as unknown as unknown[]).splice(Number(member), 1);
   else copy[member] = memberValue;
   return copy;
@@ -252,6 +253,7 @@ t.test('a misspelt member is refused, where the reader would only note it', asyn
 });
 
 t.test('a ping with the member `raw` may omit the other members', async (t) => {
+  // The bytes of a GPS ping.
   const raw = 'CCkQDhio5qu8nzRCHwgBEAEYQCDcngIoATWNDzcfPX/x6gJAyAlI0ogBUAo=';
   t.ok(isTraceLine({ ...OF_LOCK, event: 'ping', raw }));
   t.ok(isTraceLine({ ...OF_LOCK, event: 'ping', ping: { raw, battery_percent: 64 } }));

@@ -11,6 +11,8 @@ import { byLength } from '../../helpers/house/test-length.js';
 import { cellular, START_MS, uplink } from '../../helpers/pair/judged-uplinks.js';
 import { AT, BODY, HEADER, OF_LOCK, readEvents } from '../../helpers/wire/trace-lines.js';
 
+// In the lines below, AT is the member `at`, OF_LOCK that and `mac`, BODY the members of a cellular ping.
+
 /** The line number and error of the first wrong line. */
 function errorOf(...lines: string[]): string {
   const reader = new TraceReader();
@@ -72,6 +74,7 @@ t.test('the default power is that of the last successful set-power', async (t) =
     ack(10).replace('"event"', '"source":"phone","event"'),
     ping,
   );
+  // The mode, and whether recovery is on.
   const modes = events
     .filter((event) => event.event === 'ping')
     .map((event) => `${uplinkOf(event).power.mode} ${uplinkOf(event).power.recovery}`);
