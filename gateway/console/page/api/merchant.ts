@@ -34,6 +34,8 @@ type Query = Readonly<Record<string, string | number | null>>;
 /** The maximum number of URLs whose deliveries are loaded for one lock, and of deliveries to each. */
 const MAX_URLS = 6;
 const MAX_DELIVERIES = 300;
+/** As many webhook URLs as one answer may have. */
+const MAX_LISTED_URLS = 1000;
 const NO_ATTEMPTS: WebhookFigures = {
   attempts: 0,
   success_rate: null,
@@ -81,7 +83,7 @@ export const merchantApi = Object.freeze({
   cancelCommand: (id: number) => sendJson<Command>('POST', `/v1/commands/${id}/cancel`),
 
   webhooks: async () => {
-    const { data } = await getJson<Page<MerchantWebhook>>('/v1/webhooks', { limit: 1000 });
+    const { data } = await getJson<Page<MerchantWebhook>>('/v1/webhooks', { limit: MAX_LISTED_URLS });
     return { data: data.map(webhookOf) };
   },
   webhookFigures: async ({ figures }: WebhookUrl) => figures ?? NO_ATTEMPTS,

@@ -25,6 +25,7 @@ export interface OperatorSession {
   readonly created_at: string;
   readonly expires_at: string;
   readonly address: string;
+  /** The browser's `User-Agent`. */
   readonly agent: string | null;
   /** Whether it is the caller's. */
   readonly current: boolean;
@@ -51,6 +52,7 @@ export interface OperatorLock {
     readonly firmware_version: string | null;
     readonly latitude: number | null;
     readonly longitude: number | null;
+    /** Of the position, in metres. */
     readonly uncertainty: number | null;
     readonly position_date: string | null;
   } | null;
@@ -119,6 +121,7 @@ export interface OperatorWebhook extends Pick<WebhookUrl, 'id' | 'state' | 'disa
   readonly backlog: Backlog | null;
 }
 
+/** The URL as the screens show it. `figures` is null: operators' screens load them by a call for each URL. */
 export function webhookOf({ url, id, merchant, state, disabled_why, failing_since, backlog }: OperatorWebhook) {
   return { id, name: url, merchant, state, disabled_why, failing_since, backlog, figures: null };
 }

@@ -61,6 +61,7 @@ export interface LockDetail extends Lock {
     readonly connected: boolean;
     readonly connected_since: string | null;
     readonly offline_since: string | null;
+    /** How many messages of the lock the state was inferred from. */
     readonly messages: number;
     readonly power: Settings;
   } | null;
@@ -106,7 +107,7 @@ export interface LockHistory {
   }[];
 }
 
-/** A lock's GPS pings as a GeoJSON feature, oldest first. */
+/** A lock's GPS pings as a GeoJSON feature, oldest first; without a geometry (null) if there are none. */
 export interface Track {
   readonly geometry:
     | { readonly type: 'LineString'; readonly coordinates: readonly (readonly [longitude: number, latitude: number])[] }
@@ -242,6 +243,7 @@ export interface Session {
   readonly created_at: string;
   readonly expires_at: string;
   readonly address: string;
+  /** The browser's `User-Agent`. */
   readonly agent: string | null;
   /** Whether it is the caller's. */
   readonly current: boolean;

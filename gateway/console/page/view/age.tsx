@@ -50,6 +50,7 @@ interface AgeProps {
 }
 
 export function Age({ date, clock = 'run' }: AgeProps): JSX.Element {
+  // Only so that the age is drawn again every five seconds.
   useNow(EACH_FIVE_SECONDS);
   if (date === null) return <span class="hint">never</span>;
   // The gateway's clock can't have made a date in the future, so the page's copy of that clock is a little behind.
