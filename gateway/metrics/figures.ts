@@ -51,6 +51,7 @@ export class Figures {
     const { outcomesStored, clock } = this.#parts;
     await new Promise<void>((resolve) => {
       const timeout = clock.after(MAX_OUTCOME_WAIT, resolve);
+      // If they can't be stored, the figures are read without them.
       void outcomesStored()
         .catch(() => undefined)
         .finally(() => {

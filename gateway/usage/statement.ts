@@ -71,7 +71,9 @@ export interface Statement {
   readonly from: string;
   readonly until: string;
   readonly closed_at: string;
+  /** When the gateway started to count usage; null if unknown. */
   readonly counting_since: string | null;
+  /** The prices, as decimal texts in units of the currency; null if no plan was in force. */
   readonly plan: {
     readonly per_mb: string;
     readonly bytes_per_mb: number;

@@ -88,6 +88,7 @@ export class Usage {
     return this.#store('all');
   }
 
+  /** @param connections whose counts are stored: all, or those with messages since the last call */
   #store(connections: 'all' | 'active'): Promise<void> {
     // Calls run one after the other: when this one resolves, no earlier call is still storing counts.
     const result = this.#storing.then(() => this.#storeCounted(connections));

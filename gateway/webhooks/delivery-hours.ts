@@ -11,6 +11,7 @@ import type { WebhookUrl } from '../store/contract/webhooks/webhook-url.js';
 
 /** How many hours are shown, the present one included. */
 export const SHOWN_HOURS = 24;
+/** Number of events that are counted in one turn of the event loop. */
 const EVENTS_PER_SLICE = 1_000;
 /** Beyond so many events of one hour, the counts are extrapolated. */
 const MAX_SLICES_PER_HOUR = 20;

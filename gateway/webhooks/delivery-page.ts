@@ -84,7 +84,9 @@ export async function readDeliveryPage(store: Store, terms: DeliveryPageTerms): 
 
 interface Slice {
   readonly after: DeliveryPosition;
+  /** How many uplink ids are searched. */
   readonly windowIds: number;
+  /** Maximum number of deliveries that are returned. */
   readonly wanted: number;
 }
 

@@ -52,9 +52,11 @@ export interface Throttled {
 export interface DeliveryThrottleParts {
   /** Wall-clock time. */
   readonly clock: Clock;
+  /** For how long the event loop has been idle and active so far, in ms. */
   readonly loopTime: () => LoopTime;
 }
 
+/** The parts outside of tests. */
 const REAL: DeliveryThrottleParts = { clock: systemClock, loopTime };
 
 export class DeliveryThrottle {

@@ -44,6 +44,7 @@ export interface TestDelivery {
   readonly urlId: number;
   /** Scheme, host and port. The path is left out, since it may hold a secret. */
   readonly origin: string;
+  /** The HTTP status of the answer; null without a complete one. */
   readonly status: number | null;
   /** Null if the address is refused: a duration would reveal whether something listens there. */
   readonly durationMs: number | null;

@@ -103,7 +103,10 @@ function behindText({ behind }: DeliveryCase): string {
   return `an earlier event of this lock, ${first.eventId} (${nextText(first.reading)})`;
 }
 
-/** The sentence for each outcome; follows “URL 1 (https://…):”. */
+/**
+ * The sentence for each outcome; follows “URL 1 (https://…):”. A time that an outcome is about is never null in it:
+ * `?? 0` is for the types only.
+ */
 export const OUTCOME_WHY: Readonly<Record<Outcome, (delivery: DeliveryCase) => string>> = Object.freeze({
   'not-its-own': () =>
     `not sent: the URL was added after this event, and gets only later events; ${RESEND_TEXT} to it all the same.`,

@@ -60,7 +60,7 @@ export async function readHistory(
   const start = await store.why.findLogStart(deviceId, toId, toMs, MAX_REPLAYED_UPLINKS);
   const marks = await store.marks.read(deviceId);
   const after: JudgeEvent[] = [];
-  // It starts with a new belief about the lock (the judge's estimate of its state).
+  // No belief about the lock (the judge's estimate of its state) is given, so that the replay starts with a new one.
   const replayFrom = (beginMs: number) =>
     new HistoryReplay(POWER_MODEL, formatMac(mac), beginMs, start.isCut, undefined, judging.judge);
   let replay: HistoryReplay | undefined;

@@ -23,8 +23,11 @@ const MAX_SUBJECT_CHARS = 200;
 /** How much of a text that is not understood the error quotes. */
 const MAX_QUOTED_CHARS = 60;
 
+/** An event's id, with a URL's id after `/` or `@` for its delivery to this URL. */
 const DELIVERY_FORM = /^(?:delivery[: ]\s*)?(evt_[0-9A-Za-z_]+)(?:[/@](\d{1,9}))?$/;
+/** Such as `finding:12` or `command #7`. */
 const NUMBERED_FORM = /^(finding|command|quarantine)[: ]\s*#?(\d{1,15})$/i;
+/** A MAC, and boot and sequence of one of its uplinks, such as `A4:C1:38:F0:E1:D2 41/12`. */
 const UPLINK_FORM = /^(.+?)[\s#]+(\d{1,10})\/(\d{1,10})$/;
 
 /** @throws LockgateError `input-why`, which names the accepted forms */

@@ -91,6 +91,7 @@ export class NameService {
     if (this.#isDead) return false;
     const others = [...this.#resolvedNames].filter((each) => each !== hostname).slice(-CHECKED_NAMES);
     const answers = await Promise.all(others.map((each) => this.#getsAnswer(each)));
+    // Without other names to ask for, nothing shows that the service works.
     this.#isDead = answers.length === 0 || answers.includes(false);
     return !this.#isDead;
   }
