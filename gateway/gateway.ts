@@ -149,6 +149,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
       stampBy,
     });
   } catch (error) {
+    // A failure of the stop would hide why the start failed.
     await stop().catch(() => undefined);
     throw error;
   }

@@ -129,6 +129,7 @@ export class ApiKeys {
     if (writtenAtMs !== null && nowMs - writtenAtMs < LAST_USE_WRITE_INTERVAL && nowMs >= writtenAtMs) return;
     if (this.#lastUseWrittenAtMs.size >= MAX_REMEMBERED_USES) this.#lastUseWrittenAtMs.clear();
     this.#lastUseWrittenAtMs.set(id, nowMs);
+    // After a failure, the next use is written.
     this.#parts.store.access.recordKeyUse(id, nowMs).catch(() => this.#lastUseWrittenAtMs.delete(id));
   }
 }

@@ -102,6 +102,7 @@ export class Invitations {
 
   /** Withdraws an open invitation: its link stops working. Returns it; null if the merchant has no such invitation. */
   async withdraw(merchantId: number, id: number): Promise<Invitation | null> {
+    // The list is ordered by id: the first one after `id - 1` is this invitation, if the merchant has it.
     const [invitation] = await this.list(merchantId, 1, id - 1);
     if (invitation?.id !== id) return null;
     return (await this.#parts.store.invitations.remove(merchantId, id)) ? invitation : null;

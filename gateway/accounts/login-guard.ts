@@ -37,7 +37,10 @@ const MAX_KNOWN_PAIRS = 50_000;
 export interface Attempt {
   /** How long the client must wait; undefined if the password may be checked. */
   readonly retryAfterMs: number | undefined;
-  /** Reports the result and lets the pair's next attempt start. Must always be called. */
+  /**
+   * Reports the result and lets the pair's next attempt start. Must always be called. `undecided`: the password or
+   * token was not compared, such as after an error, and the attempt does not count.
+   */
   readonly end: (result: 'right' | 'wrong' | 'undecided') => void;
 }
 

@@ -101,6 +101,9 @@ export class Audit {
   /**
    * Logs a change that was made, by `who` or automatically. It is written within a second, in one commit with others:
    * merchants' programs make too many changes for a commit each.
+   *
+   * @param object the name or id of what was changed; empty if the action says it
+   * @param after details of the result
    */
   note(action: AuditAction, object: string, after: AuditDetails | null, who: AuditWho = GATEWAY): void {
     const nowMs = this.#parts.clock.now();
@@ -154,6 +157,7 @@ export class Audit {
       try {
         await this.#parts.store.audit.write(entries);
       } catch {
+        // The store reports its own failures. The entries stay in the queue.
         this.#scheduleWrite(FAILED_WRITE_DELAY);
         return;
       }

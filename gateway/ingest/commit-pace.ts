@@ -24,8 +24,8 @@ export class CommitPace {
   #fullAtMs = Number.NEGATIVE_INFINITY;
 
   /**
-   * How long the next commit should wait; 0 if it may be sent now. One commit is allowed as soon as only the intervals
-   * of the others in a burst are missing until a whole burst is.
+   * How long the next commit should wait; 0 if it may be sent now. A burst of all its commits may start at `#fullAtMs`;
+   * a single commit may be sent earlier, by the intervals that the other commits of the burst would need.
    */
   waitAt(nowMs: number): Milliseconds {
     return Math.max(this.#fullAtMs - (MAX_BURST_COMMITS - 1) * INTERVAL - nowMs, 0);

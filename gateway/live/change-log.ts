@@ -13,6 +13,7 @@ const MAX_DEPARTURES = 10_000;
 /** A lock changed or was added. */
 export interface LockChange {
   readonly kind: 'change';
+  /** Changes and departures of all merchants are numbered together. */
   readonly sequence: number;
   readonly deviceId: number;
   /** The lock's merchant at that time. */

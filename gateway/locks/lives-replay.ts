@@ -79,6 +79,7 @@ export class LivesReplay {
     // The state of a lock that is not judged stays unchanged.
     if (state === undefined || present.unjudged !== undefined) return present;
     copyReceiptBeliefs(state.belief, present.belief);
+    // The key up to which keys may have been used before the lock was erased or moved: the replay does not find them.
     const { usedTo } = present;
     return { ...state, receivedAtMs: present.receivedAtMs, ...(usedTo !== undefined && { usedTo }) };
   }

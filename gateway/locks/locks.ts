@@ -39,6 +39,7 @@ export class Locks {
   readonly #clock: Clock;
   readonly #locks = new Map<number, KnownLock>();
   readonly #ticks: LockTicks;
+  /** Since when this gateway could have heard a lock, by the run's clock: an earlier silence says nothing. */
   readonly #listeningSinceMs: number;
   /** The reflash marks of the locks that have any, by device id. */
   readonly #marks = new Map<number, readonly number[]>();
@@ -391,6 +392,7 @@ export class Locks {
     this.#ticks.stop();
   }
 
+  /** @param isStored whether the store has a state of the lock */
   #add(deviceId: number, mac: Mac, state: DeviceState, isStored: boolean): KnownLock {
     const lock = newKnownLock({ deviceId, mac, state, marks: this.#marksOf(deviceId) }, isStored);
     this.#locks.set(deviceId, lock);

@@ -130,7 +130,7 @@ export class RefusalRecorder {
     });
   }
 
-  /** Deletes old rows at the interval: a write of nothing does so too. */
+  /** Deletes old rows at the interval: a write of nothing does so too. After a failure, the next write deletes them. */
   #scheduleSweep(): void {
     this.#sweepTimer = this.#parts.clock.after(SWEEP_INTERVAL, () => {
       if (this.#isStopped) return;
