@@ -8,6 +8,7 @@ import { Days, Hours, ManualClock, Minutes, systemClock } from '../../proto/cloc
 import { formatMac } from '../../proto/wire/mac.js';
 import { toDate } from '../../proto/wire/ping-json.js';
 import { type CommandResult, runCommand } from '../helpers/cli/command-line.js';
+import { ManualMachine } from '../helpers/clocks/manual-machine.js';
 import { MERCHANT, testBytes, testGateway, testMac, waitForEvents } from '../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../helpers/gateway/test-receiver.js';
 import { eventually } from '../helpers/gateway/webhook-setup.js';
@@ -133,4 +134,15 @@ t.test('an expiry counts from the gateway’s date', async (t) => {
   const { expires_at: expiresAt } = JSON.parse(stdout) as { readonly expires_at: string };
   const validMs = Date.parse(expiresAt) - systemClock.now();
   t.ok(validMs > Hours(2) - Minutes(1) && validMs <= Hours(2), `${expiresAt} at ${toDate(systemClock.now())}`);
+});
+
+t.test('a link to the operators’ page expires by the gateway’s date, not by the clock of the caller', async (t) => {
+  const gateway = await testGateway(t, { machine: new ManualMachine(systemClock.now() + Days(30)) });
+  const { stderr } = await runCommand(['console', '--no-open'], {
+    environment: {
+      LOCKGATE_GATEWAY: `http://127.0.0.1:${gateway.operatorPort}`,
+      LOCKGATE_TOKEN: gateway.operatorToken,
+    },
+  });
+  t.match(stderr, /expires in 5 min/);
 });

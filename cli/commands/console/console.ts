@@ -4,8 +4,8 @@
  */
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
-import { systemClock } from '../../../proto/clock.js';
 import { type ConnectionFlags, GatewayClient, systemUser } from '../../client.js';
+import { readClocks } from '../../gateway-clocks.js';
 import { paint, print, printJson, printNote } from '../../terminal/output.js';
 import { addClientFlags } from '../../terminal/shared-flags.js';
 import { whenText } from '../../terminal/time-text.js';
@@ -48,7 +48,8 @@ async function openConsole(flags: Flags): Promise<void> {
     print('Then open there:');
   }
   print(tunnel === null ? link : `  ${link}`);
-  printNote(`The link works once and expires ${whenText(expiresAt, systemClock.now())}; its role is ${role}.`);
+  const { dateMs: nowMs } = await readClocks(client);
+  printNote(`The link works once and expires ${whenText(expiresAt, nowMs)}; its role is ${role}.`);
   const isHere = tunnel === null && sshConnection === undefined && hasDisplay(process.env, process.platform);
   if (isHere && flags.open && !(await openInBrowser(link)))
     printNote('No browser could be started: open the link yourself.');
