@@ -21,6 +21,7 @@ import { readClocks } from '../../../gateway-clocks.js';
 import { EXIT_CODE } from '../../../terminal/exit-codes.js';
 import type { Interruption } from '../../../terminal/interrupt.js';
 import { paint, print, printJsonLine, printNote, sanitizeLine } from '../../../terminal/output.js';
+import { passOrAbort } from '../../../terminal/pass-or-abort.js';
 import { readMac } from '../../../terminal/shared-flags.js';
 import { plural } from '../summary.js';
 import type { ShadowFlags } from './flags.js';
@@ -104,13 +105,7 @@ export async function runShadow(macText: string, flags: ShadowFlags, interrupted
 /** Repeats a task until the signal fires. Ignores errors: if the gateway fails, its stream ends with an error too. */
 async function repeatEvery(intervalMs: Milliseconds, task: () => Promise<void>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    await new Promise<void>((resolve) => {
-      const timer = systemClock.after(intervalMs, resolve);
-      signal.addEventListener('abort', () => {
-        timer.cancel();
-        resolve();
-      });
-    });
+    await passOrAbort(systemClock, intervalMs, signal);
     if (!signal.aborted) await task().catch(() => undefined);
   }
 }

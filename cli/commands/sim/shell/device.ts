@@ -25,6 +25,7 @@ import { commandToJson } from '../../../../proto/trace/writer.js';
 import { formatMac, type Mac } from '../../../../proto/wire/mac.js';
 import type { Command, Downlink } from '../../../../proto/wire/ping.js';
 import type { GatewayClient } from '../../../client.js';
+import { passOrAbort } from '../../../terminal/pass-or-abort.js';
 
 /** Called with each diary entry of the lock, in order; `atMs` is the time by the lock's clock. */
 export type DiaryListener = (atMs: number, entry: DiaryEntry) => void;
@@ -180,7 +181,7 @@ export function liveDevice(
     ...parts,
     url,
     nowMs: () => clock.now(),
-    pass: (span, signal) => waitFor(clock, span, signal),
+    pass: (span, signal) => passOrAbort(clock, span, signal),
     send: async (command) => {
       if (client === null)
         throw new LockgateError('input-shell', 'a command needs the operator’s interface: omit --secrets');
@@ -206,20 +207,6 @@ interface SentJson {
   readonly id?: number;
   readonly state?: string;
   readonly error?: { readonly detail: string };
-}
-
-async function waitFor(clock: Clock, span: Milliseconds, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>((resolve) => {
-    const end = (): void => {
-      timer.cancel();
-      // The signal exists for the whole session, so each wait must remove its listener.
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = clock.after(span, end);
-    signal.addEventListener('abort', end, { once: true });
-  });
 }
 
 /** Whether the lock is quiet: it sleeps, or has a connection that it keeps open, and nothing else is in progress. */
