@@ -24,6 +24,8 @@ export interface ConnectionFlags {
 const DEFAULT_GATEWAY = 'http://127.0.0.1:8081';
 /** The maximum size of an answer of the gateway that is not a stream. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+/** How much of a wrong URL an error quotes. */
+const MAX_QUOTED_CHARACTERS = 120;
 
 /**
  * An error answer of the gateway. `errors` lists the invalid members of the request, if the answer names them (RFC
@@ -166,7 +168,7 @@ export function localOwner(): AuditWho {
 /** @throws LockgateError `input-gateway` */
 function checkGateway(base: string): void {
   if (URL.canParse(base) && /^https?:$/.test(new URL(base).protocol)) return;
-  const given = JSON.stringify(base.slice(0, 120));
+  const given = JSON.stringify(base.slice(0, MAX_QUOTED_CHARACTERS));
   throw new LockgateError(
     'input-gateway',
     `${given} is not the URL of a gateway: expected http://host:port or https://…`,
@@ -195,6 +197,7 @@ export function addressFile(folder: string): string {
   return path.join(folder, 'operator-address');
 }
 
+/** The address that a gateway wrote into its data folder; undefined if there is none. */
 function readAddress(folder: string): string | undefined {
   const file = addressFile(folder);
   try {

@@ -25,9 +25,11 @@ interface StatusJson {
   readonly notices_unread: number;
   readonly notices_sending: SendingJson | null;
   readonly mqtt: { readonly connected: number };
+  /** The files and sockets that the gateway has open, and may have open; null if the machine does not say. */
   readonly descriptors: { readonly open: number | null; readonly limit: number | null };
   readonly locks: { readonly in_service: number | null; readonly presence: Readonly<Record<string, number>> };
   readonly urls: readonly UrlStatusJson[] | null;
+  /** How many seconds of the run's clock pass in a second: 1, or more in a demonstration. */
   readonly run_speed: number;
   readonly disk: { readonly store_bytes: number; readonly free_bytes: number | null } | null;
 }

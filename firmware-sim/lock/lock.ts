@@ -331,7 +331,7 @@ function isLinkAnswer(input: StepInput): input is LinkAnswer {
   return type === 'acknowledged' || type === 'connected' || type === 'disconnected' || type === 'connect-failed';
 }
 
-/** A tick without any position. */
+/** Only the passing of time, without any position. */
 const TICK_WITHOUT_POSITION: StepInput = Object.freeze({ type: 'tick', fix: null, cellPosition: null });
 const CONNECTED: StepInput = Object.freeze({ type: 'connected' });
 const CONNECT_FAILED: StepInput = Object.freeze({ type: 'connect-failed' });

@@ -78,6 +78,7 @@ export interface MonthSize {
 
 /** The load in an hour of the day (UTC). */
 export interface HourSize {
+  /** 0 to 23. */
   readonly hour: number;
   /** Mean number of open connections. */
   readonly connected: Estimate;

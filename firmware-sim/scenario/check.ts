@@ -72,6 +72,10 @@ class ExpectationCheck {
     }
   }
 
+  /**
+   * How the lock's pings differ from an expected ping, as a sentence; undefined if they don't. A following expectation
+   * `next` continues from the ping that was found, and fails if none was.
+   */
   #pingDeviation(expected: ExpectedPing, record: LockRecord): string | undefined {
     const { lock, isNext, within } = expected;
     const before = this.#previousPing.get(lock);

@@ -136,6 +136,7 @@ export class ScenarioPlay {
     for (const name of locks) {
       const playedLock = this.#playedLocks.get(name);
       if (playedLock === undefined) throw new Error(`there is no lock ${name}`);
+      // An event of a phone also changes the world: the lock opens or closes just after the phone's ping.
       if (deviceEvent.type !== 'command') playedLock.world.schedule(deviceEvent, dueMs);
       if (deviceEvent.type === 'command')
         this.#runAt(dueMs, () => this.#options.actors.command(playedLock.lock.mac, deviceEvent.command));

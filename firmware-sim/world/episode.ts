@@ -69,6 +69,7 @@ export function ride(prng: Prng, startMs: number, makeRoute: RouteMaker): Episod
 /** A theft: the locked bicycle is carried or wheeled away. It stays locked, and stays at the end of the route. */
 export function theft(prng: Prng, theftRoute: TheftRoute): Episode {
   const eventList = new EventList();
+  // On foot, or in a vehicle.
   const speedMetersPerSecond = prng.chance(0.5) ? prng.between(1, 2) : prng.between(6, 12);
   const route = new StreetRoute(prng, { ...theftRoute, speedMetersPerSecond });
   eventList.add(theftRoute.startMs, { type: 'tether', tetherState: 'detached' });
@@ -130,6 +131,7 @@ export function motionsOf(route: Pick<Route, 'startMs' | 'endMs' | 'stops'>): Wo
   return events;
 }
 
+/** Adds a tunnel on the way: no GPS, and in half of the tunnels no network. */
 function addTunnel(prng: Prng, eventList: EventList, route: Route): void {
   const span = route.endMs - route.startMs;
   const inMs = route.startMs + span * prng.between(0.2, 0.7);

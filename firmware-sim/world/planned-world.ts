@@ -266,7 +266,8 @@ export class PlannedWorld implements World {
   }
 
   /**
-   * Plans to charge a low battery while the bicycle is parked, in the middle of that period, unless the rider forgets.
+   * Plans to charge a low battery while the bicycle is parked, from an eighth of that period on and until shortly
+   * before its end, unless the rider forgets.
    */
   #planCharging(startMs: number, endMs: number): void {
     // Drawn in any case, so that the state of the battery does not shift later random draws.

@@ -13,12 +13,15 @@ export interface CommandJson {
   readonly mac: string;
   readonly type: string;
   readonly parameters: Readonly<Record<string, unknown>>;
+  /** `queued` until it is sent, then `sent`, and in the end one of those in {@link STATE_MARKS}, or `cancelled`. */
   readonly state: string;
+  /** The lock's answer, or why the command failed; empty if there is neither. */
   readonly detail: string;
   /** What an unfinished command is waiting for; null if it is finished. */
   readonly waits: { readonly for: string; readonly text: string; readonly due_at: string | null } | null;
   readonly asked_by: string;
   readonly created_at: string;
+  /** Null for a command that may be sent at once. */
   readonly not_before: string | null;
   readonly expires_at: string;
   readonly first_sent_at: string | null;

@@ -121,6 +121,7 @@ function depthOf(command: Command): number {
   return command.parent === null ? 0 : 1 + depthOf(command.parent);
 }
 
+/** The argument at an index; a variadic one, which is the last, takes all further words. */
 function argumentAt(command: Command, index: number): Argument | undefined {
   const all = command.registeredArguments;
   const last = all.at(-1);

@@ -23,6 +23,7 @@ interface ClockJson {
 /** The answer of `GET /clock`: also the run's clock, which is not confirmed. */
 interface ShownClockJson extends ClockJson {
   readonly run_clock: string;
+  /** How many seconds of the run's clock pass in a second: 1, or more in a demonstration. */
   readonly run_speed: number;
 }
 

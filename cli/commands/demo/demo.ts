@@ -117,6 +117,7 @@ function withLoopback(resolved: ResolvedSetting): ResolvedSetting {
   return { ...resolved, text: [resolved.text, LOOPBACK_RANGE].filter((range) => range !== '').join(',') };
 }
 
+/** The webhook receiver's port: that of the flag, or the default, or 0 (any free port) if another program has that. */
 async function choosePort(portFlag: number | undefined): Promise<number> {
   if (portFlag !== undefined) return portFlag;
   return (await isFree(DEFAULT_WEBHOOK_PORT, HOST)) ? DEFAULT_WEBHOOK_PORT : 0;

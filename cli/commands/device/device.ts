@@ -17,7 +17,9 @@ import { addPhoneCommands } from './phone.js';
 
 /** The maximum number of refused connections and packets that `show` prints; --json has all. */
 const MAX_PRINTED_REFUSALS = 5;
-/** How much of the bytes of a quarantined uplink `show` prints, in base64; --json has all. */
+/**
+ * How much of the bytes of a quarantined uplink (one that can't be decoded) `show` prints, in base64; --json has all.
+ */
 const MAX_PRINTED_RAW_CHARACTERS = 60;
 
 type Flags = ConnectionFlags & { readonly json?: boolean };

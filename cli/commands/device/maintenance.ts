@@ -132,6 +132,9 @@ async function remove(mac: string, flags: Flags): Promise<void> {
   print(`${paint('bold', answer.mac)} is out of service: it can no longer connect.`);
 }
 
+/**
+ * What was erased of a lock: how many of each kind. `quarantined` uplinks (messages) are those that can't be decoded.
+ */
 interface ErasedJson {
   readonly mac: string;
   readonly uplinks: number;

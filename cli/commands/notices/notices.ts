@@ -17,6 +17,7 @@ interface ListFlags extends Flags, PageFlags {
   readonly kind?: string;
   readonly since?: string;
   readonly markRead?: boolean;
+  /** Only whether it was given matters here. */
   readonly watch?: unknown;
 }
 

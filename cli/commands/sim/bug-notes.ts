@@ -48,6 +48,7 @@ export function bugNotes(
   });
 }
 
+/** Why the bug can hardly show in the run; null if it can, and for a scenario, whose events its author chose. */
 function warningOf(bug: Bug, buggyLocks: readonly BugNoteLock[], run: BugNoteRun): string | null {
   if (run === 'scenario') return null;
   return whyHidden(bug, { ...run, locks: buggyLocks.map(({ state }) => state) });

@@ -79,6 +79,7 @@ export class TraceAnonymiser {
     this.#timeShiftMs = Days(1 + (this.#seededNumber('days') % MAX_SHIFT_DAYS));
     // A factor from -1 to 1.
     this.#latitudeShiftDegrees = ((this.#seededNumber('latitude') % 2001) / 1000 - 1) * MAX_LATITUDE_SHIFT_DEGREES;
+    // From 0° to 360°, in steps of a thousandth.
     this.#longitudeShiftDegrees = (this.#seededNumber('longitude') % 360_000) / 1000;
   }
 
@@ -182,9 +183,11 @@ export class TraceAnonymiser {
    */
   #ack(ack: CommandAck): CommandAck {
     if (ack.detail === '') return ack;
+    // Four bytes are enough for the few details of a trace.
     return { ...ack, detail: this.#seededDigest(`detail ${ack.detail}`).toString('hex', 0, 4) };
   }
 
+  /** A number of 32 bits that depends on the seed and the label. */
   #seededNumber(label: string): number {
     return this.#seededDigest(label).readUInt32BE(0);
   }

@@ -67,6 +67,7 @@ function filterOf(flags: ShowFlags): (event: TraceEvent) => boolean {
     event.atMs < untilMs;
 }
 
+/** The date that a flag names, ms since the epoch; undefined without the flag. */
 function readDate(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const timeMs = parseDate(text);

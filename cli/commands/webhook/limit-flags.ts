@@ -72,10 +72,12 @@ async function readStart(file: string): Promise<string> {
   return Buffer.concat(chunks).toString('latin1');
 }
 
-/** The limits of a URL, as the operator interface returns them. */
+/** The limits of a URL, as the operator interface returns them; null for a limit that is the gateway's own. */
 export interface LimitsJson {
+  /** Requests per second. */
   readonly rate: number | null;
   readonly timeout_seconds: number | null;
+  /** The certificates of the authorities that the URL's certificate must be from, and the end of their validity. */
   readonly ca: { readonly subjects: readonly string[]; readonly valid_to: string } | null;
 }
 

@@ -38,8 +38,10 @@ interface ListenFlags {
   readonly port: number;
   readonly secret: readonly string[];
   readonly expect?: number;
+  /** Seconds. */
   readonly within?: number;
   readonly fail?: string;
+  /** Seconds. */
   readonly retryAfter?: number;
   readonly forward?: string;
   readonly json?: boolean;

@@ -74,6 +74,7 @@ export class PcapngFormat implements CaptureFormat {
     return problem === null ? ok(bytes) : fault(0, problem);
   }
 
+  /** Reads a complete block. Returns what is wrong with it; null if nothing is. */
   #readBlock(block: Buffer, visit: PacketVisitor): string | null {
     switch (this.#u32(block, 0)) {
       case SECTION:

@@ -160,6 +160,7 @@ function formatCount(value: number): string {
   return String(Number(value.toPrecision(value < 1 ? 2 : 3)));
 }
 
+/** Decimal megabytes, in which prices are; to 100 bytes. */
 function megabytes(bytes: number): string {
   return (bytes / 1e6).toFixed(4);
 }

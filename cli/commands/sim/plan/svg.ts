@@ -41,6 +41,7 @@ const STYLE = `
 /** One of the two diagrams of the chart. */
 interface Panel {
   readonly title: string;
+  /** The y coordinate of its upper edge, in the units of the SVG. */
   readonly top: number;
   readonly mean: (hour: HourSize) => number;
   readonly peak: (hour: HourSize) => number;
@@ -140,6 +141,7 @@ function niceStep(min: number): number {
   return ([1, 2, 5, 10].find((times) => times * power >= min * (1 - ROUNDING_TOLERANCE)) ?? 10) * power;
 }
 
+/** A value of the axis; six digits leave out the rounding errors of floating-point numbers. */
 function tickText(value: number): string {
   return Number(value.toPrecision(6)).toLocaleString('en-US', { maximumFractionDigits: 6 });
 }

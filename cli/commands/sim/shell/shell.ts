@@ -19,9 +19,13 @@ import { ShellTranscript } from './transcript.js';
 /** The flags of `lockgate sim shell`. */
 export interface ShellFlags
   extends Pick<SimFlags, 'seed' | 'gateway' | 'token' | 'data' | 'speed' | 'secrets' | 'merchant' | 'ca' | 'json'> {
+  /** The lock's first power settings, words such as `high+ride`. */
   readonly settings: string;
+  /** The battery's first charge in percent. */
   readonly battery: number;
+  /** The date at which a lock without a gateway starts, RFC 3339. */
   readonly start?: string;
+  /** Whether typed lines are stored for later sessions. */
   readonly history: boolean;
 }
 
@@ -106,6 +110,7 @@ function readStart(text: string): number {
 
 /** Prints the first lines of an interactive session. */
 function greet(device: ShellDevice): void {
+  // The time to the minute: `2026-01-05T08:00`.
   const timeOrUrl = device.url === null ? `it is ${toDate(device.nowMs()).slice(0, 16)}Z` : `at ${device.url}`;
   printNote(`A lock, ${formatMac(device.mac)}; ${timeOrUrl}. Press Ctrl-D to quit.`);
   printNote('Try steal, unlock, ride 2km, battery 9, state. Tab completes, help lists all verbs.');

@@ -67,7 +67,7 @@ export function stateLines(lock: ShellState): string[] {
   return rows.map(([name, text]) => `${name.padEnd(11)} ${text}`);
 }
 
-/** The time of day, with the date unless it is today. */
+/** The time of day of a date such as `2026-01-05T08:00:00Z`, with the day unless it is today. */
 function timeText(at: string, now: string): string {
   return at.slice(0, 10) === now.slice(0, 10) ? at.slice(11, 19) : `${at.slice(11, 19)} on ${at.slice(0, 10)}`;
 }

@@ -200,6 +200,7 @@ function compare(stored: CertificateJson, remade: CertificateJson): string[] {
 interface RowJson {
   readonly row: string;
   readonly verdict: string;
+  /** How often the requirement applied in the traces. */
   readonly seen: number;
 }
 

@@ -110,6 +110,7 @@ function macOf(text: string | undefined): Mac | null {
   return mac.value;
 }
 
+/** The offset that the flag names, in ms; 0 without the flag. */
 function utcOffsetOf(text: string | undefined): number {
   const offset = text === undefined ? 0 : parseUtcOffset(text);
   if (offset === undefined)

@@ -157,6 +157,7 @@ class ExpectedFindings {
     return this.#idsWithoutHeader.has(findingId(finding));
   }
 
+  /** The line of the trace with the uplink at fault; null if the finding is not about an uplink of the trace. */
   lineOf({ mac, uplink }: ReportedFinding): number | null {
     return uplink === null ? null : (this.#lines.get(`${mac} ${uplink.boot} ${uplink.sequence}`) ?? null);
   }

@@ -17,7 +17,7 @@ export interface ReportedFinding {
   readonly uplink: { readonly boot: number; readonly sequence: number } | null;
 }
 
-/** A quarantined uplink as the event stream reports it. */
+/** A quarantined uplink, which the gateway can't decode, as the event stream reports it. */
 export interface ReportedQuarantine {
   readonly mac: string;
   readonly message: string;

@@ -105,7 +105,7 @@ async function checkTrace(file: string, flags: ShrinkFlags, copyTo: string | und
   try {
     await readTraceFile(file, {
       header: (header) => {
-        // Null: no observer follows the beliefs of the judge.
+        // Null: no observer follows what the judge assumes about the locks.
         check = new TraceCheck(POWER_MODEL, header, withCoverage, null, findings);
         sink?.write(traceHeaderLine(header));
       },

@@ -92,6 +92,7 @@ export class SpillFile {
   }
 }
 
+/** The descriptor of a new file that has no name any more, so that nothing is left of it however the process ends. */
 function openUnlinked(): number {
   const file = join(tmpdir(), `lockgate-findings-${randomBytes(8).toString('hex')}`);
   const descriptor = openSync(file, 'wx+', 0o600);

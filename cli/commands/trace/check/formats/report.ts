@@ -11,6 +11,7 @@ export interface Report {
   readonly failOn: 'violation' | 'warning';
   /** Whether to print a summary; undefined without --summary and --no-summary. */
   readonly summary: boolean | undefined;
+  /** Whether findings that the file of `--baseline` lists are left out. */
   readonly hasBaseline: boolean;
   /** What all files together show of the rows of the certificate that `--require` names; empty without that flag. */
   readonly required: readonly RequiredRow[];
