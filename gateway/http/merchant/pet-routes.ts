@@ -1,4 +1,7 @@
-/** The routes of the pet registry: operations 1 and 2 of the specification (interfaces.md §2). */
+/**
+ * The routes of the pet registry, in which a merchant keeps records of pets (name, owner, breed) beside its locks:
+ * operations 1 and 2 of the specification (interfaces.md §2).
+ */
 import { type Static, Type } from 'typebox';
 import type { Fairness } from '../../fairness/fairness-settings.js';
 import type { NamedId, Pet } from '../../store/contract/merchants/people-store.js';
@@ -167,6 +170,7 @@ const updatePet = ({ nameLength, quota }: Fairness): MerchantRoute => ({
     503: UNAVAILABLE,
   },
   refuse: (faults) => {
+    // The empty pointer: the body is no object, so it has no id either.
     const idFaults = faults.filter(({ pointer }) => pointer === '' || pointer === '/id');
     if (idFaults.length > 0)
       return new Refusal({ status: 400, code: 'input-id', detail: 'Invalid ID supplied', faults: idFaults });

@@ -42,5 +42,6 @@ const PATTERNS = [...HTTP_ROUTES, ...CONSOLE_ROUTES].map((route) => {
 export function methodsOf(path: string): string[] | undefined {
   const routes = PATTERNS.filter(({ pattern }) => pattern.test(path)).map(({ route }) => route);
   if (routes.length === 0) return undefined;
+  // Only the routes of health, which change nothing, have `answer`; all others have `handle`.
   return routes.flatMap((route) => ('answer' in route ? [route.method, 'HEAD'] : [route.method]));
 }

@@ -1,6 +1,6 @@
 /**
- * The types of the operators' routes, and the routes for the gateway and single locks. Bodies are validated
- * before a handler gets them; a handler refuses a request by throwing a LockgateError. JSON members are snake_case, as
+ * The types of the operators' routes, and the routes for the gateway and single locks. Bodies are validated before a
+ * handler gets them; a handler refuses a request by throwing a LockgateError. JSON members are snake_case, as
  * everywhere in lockgate.
  */
 import { type Static, type TObject, type TSchema, Type } from 'typebox';
@@ -42,7 +42,7 @@ import { findingJson } from './json/event.js';
 import { DeviceDetailAnswer, Exact, LabelMap, MacText, Name, NewDeviceAnswer } from './schemas.js';
 import { type Status, StatusAnswer } from './status.js';
 
-/** Maximum number of rows of each list of `GET /devices/:mac`: uplinks, findings, quarantined messages. */
+/** Maximum number of rows of each list of `GET /devices/:mac`: uplinks, findings, quarantined (invalid) messages. */
 const MAX_SHOWN_ROWS = 20;
 
 export interface OperatorParts {

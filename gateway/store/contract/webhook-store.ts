@@ -1,7 +1,8 @@
 /**
  * Operators' work on webhooks: change and remove URLs, rotate secrets, inspect deliveries, send events again. The hot
  * paths of deliveries are in store.ts. As there, a method that writes resolves after the write is on the disk. An event
- * is a stored ping of a lock; its uplink id is its id in the log of all messages from locks.
+ * is a stored ping of a lock, or something else that its merchant is told (webhooks/merchant-event.ts); its uplink id
+ * is its id in the log, which has all messages from locks too.
  */
 import type { EventKey } from '../../webhooks/event-id.js';
 import type { LogPosition } from './log/log-position.js';
@@ -99,7 +100,7 @@ export interface DeliveryReading {
   readonly urlId: number;
   readonly uplink: StoredUplink;
   readonly state: DeliveryState;
-  /** When the next attempt is due, by the delivery clock; null if none is planned. */
+  /** When the next attempt is due, by the clock of deliveries; null if none is planned. */
   readonly nextAttemptAtMs: number | null;
   /** Attempts before the event was last resent; 0 if it never was. */
   readonly attemptsBefore: number;

@@ -154,7 +154,7 @@ export class Connections {
 
   #pool(max: number): pg.Pool {
     const onConnect = (client: pg.ClientBase): Promise<void> => this.#refuseOther(client as pg.Client);
-    const pool = new pg.Pool({ ...clientOptions(this.#url), max, onConnect } as pg.PoolConfig);
+    const pool = new pg.Pool({ ...clientOptions(this.#url), max, onConnect });
     // An idle connection that breaks is replaced; a query on it rejects.
     pool.on('error', () => undefined);
     return pool;

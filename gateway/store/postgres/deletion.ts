@@ -66,6 +66,7 @@ interface KeyRow {
   readonly buffered: number;
 }
 
+/** The kind of erased uplinks; that of others is 0 or more. */
 const ERASED_KIND = -1;
 const NOTHING = Buffer.alloc(0);
 

@@ -13,8 +13,8 @@ import { listUrls } from './tables/webhooks/url-rows.js';
 const EVENTS_PER_PAGE = 1_000;
 
 /**
- * A condition: a ping of the merchant after the URL's cursor that has neither a row in `delivery`, as failed ones do,
- * nor an attempt that succeeded.
+ * A condition: a ping of the merchant after the URL's cursor (up to which its worker has read the log) that has neither
+ * a row in `delivery`, as failed ones do, nor an attempt that succeeded.
  */
 const WITHOUT_OUTCOME = `u.merchant_id = @merchantId AND ${IS_PING} AND u.id > ${idIn('@cursor::jsonb', 'u.slot')}
   AND NOT EXISTS (SELECT 1 FROM delivery y WHERE y.url_id = @urlId AND y.uplink_id = u.id)

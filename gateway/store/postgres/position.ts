@@ -23,7 +23,7 @@ export function lowestIdIn(position: string): string {
   return `coalesce((SELECT min(${idIn(position, 's.slot')}) FROM node s), 0)`;
 }
 
-/** The slot of an uplink id, in SQL. All ids of this engine are made by a clock. */
+/** The slot of an uplink id, in SQL: the remainder of all ids that a clock makes, as in this engine (clock-id.ts). */
 export function slotOfId(id: string): string {
   return `(${id} % ${SLOT_COUNT})`;
 }

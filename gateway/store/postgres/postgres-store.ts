@@ -104,12 +104,12 @@ export class PostgresStore extends PostgresReads implements Store {
   constructor(parts: StoreParts) {
     const { connections, writes, readTables, quota } = parts;
     const { read } = connections;
-    const shared: TableParts = { mutex: writes, tables: writes.tables, readTables, dialect: POSTGRES };
-    super(read, shared);
+    const tableParts: TableParts = { mutex: writes, tables: writes.tables, readTables, dialect: POSTGRES };
+    super(read, tableParts);
     this.#parts = parts;
     this.description = parts.description;
-    const { shared: sharing } = parts;
-    this.ownership = sharing ?? soleOwner(parts.claim.slot);
+    const { shared } = parts;
+    this.ownership = shared ?? soleOwner(parts.claim.slot);
     this.#writeTables = {
       registry: new Registry(writes.tables),
       devices: new DeviceTables(writes.tables, POSTGRES),
@@ -119,23 +119,23 @@ export class PostgresStore extends PostgresReads implements Store {
     this.#writeForMerchant = write;
     const batched = new BatchedWrites();
     const writeBatched: WriteBatched = (action, each) => writes.run(action, (sql) => batched.write(sql, each));
-    this.commands = new CommandTableStore(shared, () => this.moveStagedEvents());
-    this.usage = new Usage({ ...shared, writeBatched });
-    this.webhooks = new Webhooks(read, writes, this.log, (id, version) => sharing?.urls.noteVersion(id, version));
-    this.access = new Access({ ...shared, write }, read);
+    this.commands = new CommandTableStore(tableParts, () => this.moveStagedEvents());
+    this.usage = new Usage({ ...tableParts, writeBatched });
+    this.webhooks = new Webhooks(read, writes, this.log, (id, version) => shared?.urls.noteVersion(id, version));
+    this.access = new Access({ ...tableParts, write }, read);
     this.people = new People({ read, write, quota });
     const enableUrl = (db: Kysely<Tables>, urlId: number) => changeUrl(kyselySql(db), urlId, { disabledWhy: null });
-    this.merchants = new Merchants({ ...shared, enableUrl });
+    this.merchants = new Merchants({ ...tableParts, enableUrl });
     this.invitations = new Invitations({ reads: invitationReads(read), write, quota });
     this.secrets = new Secrets(read, writes);
     this.notifications = new Notifications(read, writes);
-    this.notices = new Notices({ ...shared, queue: (db, changes) => recordNotifications(kyselySql(db), changes) });
+    this.notices = new Notices({ ...tableParts, queue: (db, changes) => recordNotifications(kyselySql(db), changes) });
     this.why = new Why(read, this.log);
     this.scans = new Scans(read);
-    this.audit = new Audit(shared);
+    this.audit = new Audit(tableParts);
     this.refusals = new Refusals({ readTables, writeBatched });
-    this.operatorTokens = new OperatorTokens(shared);
-    this.consoleSessions = new ConsoleSessions(shared);
+    this.operatorTokens = new OperatorTokens(tableParts);
+    this.consoleSessions = new ConsoleSessions(tableParts);
   }
 
   async append(commit: Commit): Promise<CommitResult> {
@@ -244,6 +244,7 @@ export class PostgresStore extends PostgresReads implements Store {
 
   async close(): Promise<void> {
     const { commits, writes, claim, connections, shared } = this.#parts;
+    // The slot is released last of all writes: from then on another gateway may take it.
     await shared?.stop();
     await commits.close();
     await writes.idle();

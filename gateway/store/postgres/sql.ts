@@ -22,6 +22,7 @@ interface NumberedStatement {
   readonly names: readonly string[];
 }
 
+/** PostgreSQL's ids of the types `bigint` and `numeric`, which the driver would return as texts. */
 const INT8_OID = 20;
 const NUMERIC_OID = 1700;
 

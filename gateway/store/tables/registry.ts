@@ -32,6 +32,7 @@ export class Registry {
     return (await this.#db.selectFrom('merchant').selectAll().orderBy('id').execute()).map(toMerchant);
   }
 
+  /** Only messages that came while the lock was its present merchant's. */
   async readQuarantine(deviceId: number, limit: number): Promise<QuarantinedMessage[]> {
     const rows = await this.#db
       .selectFrom('quarantine')

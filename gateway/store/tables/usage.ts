@@ -34,7 +34,7 @@ export class Usage implements UsageStore {
   readonly #tables: Kysely<Tables>;
   readonly #reads: Kysely<Tables>;
   readonly #writeBatched: UsageParts['writeBatched'];
-  /** As this gateway last noted it ({@link UsageStore.noteCounted}). */
+  /** Up to when this gateway has added its counts, ms since the epoch ({@link UsageStore.noteCounted}). */
   #countedThroughMs = 0;
 
   constructor({ mutex, tables, readTables, writeBatched }: UsageParts) {

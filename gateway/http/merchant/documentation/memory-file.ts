@@ -27,6 +27,7 @@ export interface MemoryFile {
 
 /** Makes a file. `type` is its `Content-Type`. Compression runs off the main thread. */
 export async function makeMemoryFile(type: string, content: string | Buffer): Promise<MemoryFile> {
+  // The cast only selects a signature: `Buffer.from` takes a string or a buffer, but declares no union of them.
   const bytes = Buffer.from(content as string);
   // 27 characters have 162 bits, more than enough to tell versions apart.
   const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 27);

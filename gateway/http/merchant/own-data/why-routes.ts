@@ -36,6 +36,7 @@ const Why = Type.Object(
         sentence: Type.String(),
         rests_on: words(Object.values(SECTIONS)),
         at: nullable<string>(TIME, 'Null if the step is about no moment.'),
+        /** Whose clock `at` is by: the gateway's or the simulated run's, the wall clock, or the lock's own. */
         clock: words(['run', 'wall', 'lock']),
       }),
     ),

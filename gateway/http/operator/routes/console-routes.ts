@@ -106,6 +106,7 @@ async function makeLink(parts: ConsoleRouteParts, request: FastifyRequest, reply
       checkRole(role, roleNeeded(LINK_TERMS));
       // Otherwise a session could outlive its 12 hours by links of its own.
       if (sessionId !== null) throw new LockgateError('insufficient-role', 'a link needs a token, not a session');
+      // An authenticated caller has a token, which has a name.
       return await sessions.makeLink({ role, tokenName: token ?? '', tokenId, sessionEndsAtMs: expiresAtMs });
     },
     () => ({ object: '', after: { role } }),

@@ -80,6 +80,7 @@ export const USER_ROUTES: readonly Route[] = [
       const user = { ...absentMembers, username, password, email, dashboardRole: dashboard };
       // Never aborted: one password is hashed soon enough.
       const { signal } = new AbortController();
+      // Adds a list of one; faults then point into the body, which is that user.
       await forOneUser(() => parts.merchants.users.add(merchantId, [user], signal, 'operator'));
       return { username, merchant, email, has_password: password !== null, dashboard };
     }),

@@ -16,6 +16,7 @@ import { Exact, MaybeText, MaybeTime, OneOf, Time } from '../schemas.js';
 
 const Chain = Type.Object({
   about: Type.Object({ kind: Type.String(), id: Type.String(), mac: MaybeText }),
+  /** The time of the answer by two clocks: of the gateway's or the simulated run, by which locks live; of the wall. */
   now: Time,
   wall_now: Time,
   steps: Type.Array(

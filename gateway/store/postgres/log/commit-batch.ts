@@ -59,6 +59,7 @@ export class CommitBatch {
   readonly quarantined: IncomingQuarantine[] = [];
   readonly withdrawn: { readonly deviceId: number; readonly withdrawal: Withdrawal }[] = [];
   findings: { readonly deviceId: number; readonly finding: Finding }[] = [];
+  /** By lock; `throughId` is the newest uplink that the state includes. */
   readonly states = new Map<number, { readonly state: string; readonly throughId: number }>();
   readonly commands = new Map<number, CommandRow>();
 

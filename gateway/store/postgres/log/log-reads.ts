@@ -72,7 +72,10 @@ export class LogReads {
     );
   }
 
-  /** Returns the id after which the search for uplinks that some stored state lacks starts. */
+  /**
+   * Returns the id after which the search for uplinks that some stored state lacks starts: that of the oldest state, or
+   * the id before the newest `maxUplinks` uplinks if that is later.
+   */
   async findIdBeforeStates(maxUplinks: number, deviceIds?: readonly number[]): Promise<number> {
     const of = deviceIds === undefined ? '' : 'WHERE device_id = ANY(@deviceIds::bigint[])';
     const row = await this.#sql.get<{ oldest: number; first: number | null }>(

@@ -32,7 +32,7 @@ export class DutyClaims implements Duties {
     this.#onGain = listener;
   }
 
-  /** Takes the duties that no gateway has. */
+  /** Takes the duties that no gateway has, if their rows are still as they were read when they are written. */
   async takeFree(): Promise<void> {
     if (this.#held.size === DUTIES.length) return;
     const free = await this.#sql.all<SeenDuty>(

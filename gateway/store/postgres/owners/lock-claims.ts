@@ -4,9 +4,9 @@
  * log) and its epoch (a random number of the process).
  *
  * A claim is a read, which says who owns the part and whether that epoch still is a gateway's, and then a write that
- * changes the row only if it is as it was read. What the write compares are
- * constants: a write that waited for the row sees the row's new values, but whatever else it looked up would be old. An
- * epoch that has ended never returns, so "its epoch is no gateway's" stays true.
+ * changes the row only if it is as it was read. What the write compares are constants: a write that waited for the row
+ * sees the row's new values, but whatever else it looked up would be old. An epoch that has ended never returns, so
+ * "its epoch is no gateway's" stays true.
  */
 import { monotonicMs, Seconds, systemClock } from '../../../../proto/clock.js';
 import type { Source } from '../../../../proto/wire/ping.js';
@@ -223,7 +223,10 @@ export class LockClaims implements LockOwnership {
   }
 }
 
-/** The write of a claim, in a transaction behind the fence. */
+/**
+ * The write of a claim, in a transaction that first locks the row of this gateway's slot and so makes sure that its own
+ * epoch lasts. `t`: the parts' rows as they were read; `i`: parts that had no owner; `u`: parts whose row is unchanged.
+ */
 const TAKE = `WITH t AS (
     SELECT * FROM unnest(@devices::bigint[], @sources::text[], @slots::bigint[], @epochs::bigint[],
       @released::boolean[]) AS t (device_id, source, slot, epoch, released)),

@@ -1,4 +1,7 @@
-/** This gateway's share of a database that several gateways use, and the loops that keep it. */
+/**
+ * This gateway's share of a database that several gateways use, and the loops that keep it: beats, regular signs of
+ * life in the database, and the search for other gateways' wishes.
+ */
 import { Seconds, systemClock, type Timer } from '../../../../proto/clock.js';
 import type { Ownership } from '../../contract/slots/ownership.js';
 import type { Connections } from '../connections.js';

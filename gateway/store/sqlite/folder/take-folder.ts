@@ -24,7 +24,7 @@ export interface TakenFolder {
   readonly file: string;
   readonly isNew: boolean;
   readonly lock: DataLock;
-  /** Must be called if the store could not be opened: gives evidence files their old names. */
+  /** Must be called if the store could not be opened: gives the evidence, renamed damaged files, its old names. */
   readonly restoreEvidence: () => void;
 }
 

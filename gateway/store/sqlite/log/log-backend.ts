@@ -38,6 +38,7 @@ export interface LogBackend {
 export class InlineLog implements LogBackend {
   readonly #writer: LogWriter;
 
+  /** @param runSize how many uplinks the memtable collects before they go into the indexes; for tests */
   constructor(db: Database, runSize?: RunSize) {
     this.#writer = new LogWriter(db, runSize);
   }

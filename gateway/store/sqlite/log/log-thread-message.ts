@@ -24,8 +24,8 @@ export interface LogAnswer {
   /** One outcome for each write; one for any other request. */
   readonly outcomes: readonly LogOutcome[];
   /**
-   * How far the memtable's uplinks have been written into the log's indexes. Left out if a later answer belongs to the
-   * same transaction.
+   * How far the uplinks of the memtable (the newest ones, in memory) have been written into the log's indexes. Left out
+   * if a later answer belongs to the same transaction.
    */
   readonly mark?: MemtableMark | undefined;
 }

@@ -29,6 +29,7 @@ export class UplinkLookup {
     const from = (table: string): string =>
       `SELECT ${UPLINK_COLUMNS}
        FROM ${table} t JOIN uplink u ON u.id = t.uplink_id JOIN device d ON d.id = u.device_id`;
+    // `uplink_name` is the index by key.
     this.#idsOfKey = db
       .prepare(
         `SELECT uplink_id FROM uplink_name

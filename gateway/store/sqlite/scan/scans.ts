@@ -1,6 +1,6 @@
 /**
- * The scans of the store (contract/merchants/uplink-scan.ts): adds a lock's newest uplinks, which only the memtable
- * (log/memtable/) has by lock, and picks the thread.
+ * The scans of the store (contract/merchants/uplink-scan.ts): adds a lock's newest uplinks, those above `indexedId`,
+ * which only the memtable in memory (log/memtable/) has by lock, and picks the thread.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import { StoreFailure } from '../../contract/errors.js';

@@ -99,6 +99,7 @@ export class SqliteSecrets implements SecretStore {
   forget({ keyId, unknownSecret, disabledWhy, nowMs }: ForgetRequest): Promise<ForgottenSecrets> {
     return writeExclusively(this.#parts, 'forget secrets', (db) => {
       const forgotten = readForgotten(db, nowMs);
+      // Merchants' recipients have the merchants' ids, which are above that of the operators.
       db.exec(`DELETE FROM webhook_old_secret; DELETE FROM notify_secret;
         DELETE FROM notification WHERE recipient_id > ${OPERATOR_RECIPIENT};
         DELETE FROM notify_recipient WHERE id > ${OPERATOR_RECIPIENT}`);

@@ -4,5 +4,6 @@ import type { Dialect } from '../../tables/table-parts.js';
 
 export const SQLITE: Dialect = {
   indexHint: (index) => sql.raw(`INDEXED BY ${index}`),
+  // The newest of all locks will do: ids are given in order, so no uplink of the lock is newer.
   newestUplinkOf: () => sql<number>`(SELECT coalesce(max(id), 0) FROM uplink)`,
 };

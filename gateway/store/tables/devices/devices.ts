@@ -1,7 +1,7 @@
 /**
  * Locks, through Kysely; credentials.ts has their credentials. The caller must make writes exclusive (table-parts.ts).
- * A device is a lock. A removed lock's row stays, since its history refers to the row, but methods
- * treat the lock as missing.
+ * A device is a lock. A removed lock's row stays, since its history refers to the row, but methods treat the lock as
+ * missing.
  */
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import { afterThisTurn } from '../../../../proto/clock.js';

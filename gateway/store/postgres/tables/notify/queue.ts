@@ -28,7 +28,7 @@ interface LatestRow {
 
 /** Stores the changes, in order. A recipient without a URL gets no new notifications. */
 export async function recordNotifications(sql: Sql, changes: readonly NotificationChange[]): Promise<void> {
-  /** The recipients that got a new notification: their oldest ones beyond the maximum are deleted. */
+  /** The recipients that got a new notification: what they have beyond the maximum is deleted, finished first. */
   const grown = new Set<number>();
   for (const each of changes) {
     if (each.change.type === 'end') await recordEnd(sql, each as EndChange);

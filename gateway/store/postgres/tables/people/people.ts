@@ -142,6 +142,7 @@ export class People implements PeopleStore {
 
   async addPet(merchantId: number, pet: NewPet, nowMs: number): Promise<Pet> {
     const operation = { op: 'add-pet', merchantId, pet, nowMs, quota: this.#parts.quota } as const;
+    // The outcome of `add-pet` always has the pet.
     return (await this.#write('add a pet', operation)) as Pet;
   }
 

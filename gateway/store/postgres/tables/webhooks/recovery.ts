@@ -1,4 +1,7 @@
-/** Makes events due at a URL again: undelivered ones, and those whose stored pings match their checksums again. */
+/**
+ * Makes events due at a URL again: undelivered ones, also those of gaps (uplinks that the URL's cursor skipped when the
+ * URL was enabled again), and those whose stored pings match their checksums again.
+ */
 import { LOG_START, type LogPosition, movedAfter } from '../../../contract/log/log-position.js';
 import type { RecoveryStep } from '../../../contract/webhook-store.js';
 import { IS_PING, toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../../log/uplink-row.js';
@@ -11,7 +14,7 @@ import { findUrl } from './url-rows.js';
 /** Maximum number of damaged events that are read together and released in one transaction. */
 const MAX_REPAIRED_AT_ONCE = 200;
 
-/** Makes the events @ids due at a URL now. */
+/** Makes the events @ids due at a URL now. The retry schedule starts again: it leaves out `attempts_before`. */
 export const PUT_DUE = `INSERT INTO delivery AS y
     (url_id, uplink_id, device_id, state, attempts, attempts_before, next_attempt_at_ms)
   SELECT @urlId, u.id, u.device_id, 'pending', n.made, n.made, @nowMs FROM uplink u CROSS JOIN LATERAL (

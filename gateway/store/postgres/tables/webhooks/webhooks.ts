@@ -176,7 +176,12 @@ export class Webhooks implements WebhookStore {
     return position;
   }
 
-  /** A binary search in a slot or the whole log, since times of receipt grow with ids. */
+  /**
+   * A binary search in a slot or the whole log, since times of receipt grow with ids.
+   *
+   * @returns `firstId`: the first uplink received at that time or later, or a higher id than all if there is none;
+   * `lastId`: the last uplink before, 0 if there is none
+   */
   async #searchFrom(receivedAtMs: number, slot: number | undefined): Promise<{ firstId: number; lastId: number }> {
     const ofSlot = slot === undefined ? '' : 'AND slot = @slot';
     const statement = `SELECT id, received_at_ms FROM uplink WHERE id >= @id ${ofSlot} ORDER BY id LIMIT 1`;
@@ -222,6 +227,7 @@ export class Webhooks implements WebhookStore {
 
   resend(urlId: number, uplinkId: number, nowMs: number): Promise<ResendOutcome> {
     return this.#writes.run('send an event again', async (sql) => {
+      // On its way: beyond the cursor, up to which the URL's worker has read each slot of the log, and not sent yet.
       const cursor = '(SELECT jsonb_object_agg(c.slot, c.id) FROM url_cursor c WHERE c.url_id = w.id)';
       const onItsWay = await sql.get(
         `SELECT 1 AS one FROM webhook_url w JOIN uplink u ON u.id = @uplinkId

@@ -72,7 +72,7 @@ export class NotificationQueue {
 
   /** Stores the changes, in order. A recipient without a URL gets no new notifications. */
   record(changes: readonly NotificationChange[]): void {
-    /** The recipients that got a new notification: their oldest ones beyond the maximum are deleted. */
+    /** The recipients that got a new notification: what they have beyond the maximum is deleted, finished first. */
     const grown = new Set<number>();
     for (const each of changes) {
       if (each.change.type === 'end') this.#recordEnd(each as EndChange);

@@ -38,6 +38,7 @@ export class Resends {
     this.#uplink = reader.prepare(
       `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id WHERE u.id = ?`,
     );
+    // `attempts_before`: the attempts so far, after which the retry schedule starts again.
     this.#putDue = writer.prepare(
       `INSERT INTO delivery (url_id, uplink_id, device_id, state, attempts, attempts_before, next_attempt_at_ms)
        SELECT @urlId, u.id, u.device_id, 'pending', n.made, n.made, @nowMs FROM uplink u, (
