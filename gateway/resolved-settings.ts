@@ -1,7 +1,7 @@
 /**
  * Finds where each setting's value comes from: a flag overrides the environment, which overrides the settings file,
- * which overrides the default. The texts are not checked here (config-reader.ts does that). Also describes the settings in use, for `lockgate config` and the
- * log.
+ * which overrides the default. The texts are not checked here (config-reader.ts does that). Also describes the settings
+ * in use, for `lockgate config` and the log.
  */
 import { didYouMean } from '../proto/did-you-mean.js';
 import { SETTINGS, type Setting, type SettingKey } from './settings.js';

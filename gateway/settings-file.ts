@@ -9,7 +9,7 @@ import { LockgateError } from '../proto/errors.js';
 import { type ResolvedSetting, settingName, shownText } from './resolved-settings.js';
 import { SETTINGS, type SettingKey } from './settings.js';
 
-/** The texts of a settings file, with the place of each for error messages, such as `lockgate.yaml, line 3: keep_days`. */
+/** The texts of a settings file, each with its place for error messages, such as `lockgate.yaml, line 3: keep_days`. */
 export type FileSettings = ReadonlyMap<SettingKey, { readonly text: string; readonly place: string }>;
 
 /** All settings, each with a long comment, take some 10 KB. */
@@ -50,7 +50,7 @@ function readEntries(entries: YAMLMap<Node, Node>, placeAt: (offset: number) => 
   return settings;
 }
 
-/** The text of a value as typed, so that 007 stays 007; a list becomes a text with commas. Undefined for other values. */
+/** A value’s text as typed, so that 007 stays 007; a list becomes a text with commas. Undefined for other values. */
 function valueText(value: Node): string | undefined {
   if (isScalar(value)) return value.value === null ? '' : String(value.source ?? value.value);
   if (!isSeq<Node>(value)) return undefined;

@@ -136,8 +136,11 @@ t.test(
     writeFileSync(file, `${ports}data: ${folder}/data\nkeep_days: 91\nlog_level: debug\n`);
     serve.kill('SIGHUP');
     await serve.waitForLine(/"event":"settings-wait","settings":\["keep_days"\]/, 'stderr');
-    t.ok(serve.stderr.some((line) => line.includes('"event":"settings-read"')), 'the line has the level info');
-  t.same(await inUse(), { keepDays: '90', logLevel: 'debug' });
+    t.ok(
+      serve.stderr.some((line) => line.includes('"event":"settings-read"')),
+      'the line has the level info',
+    );
+    t.same(await inUse(), { keepDays: '90', logLevel: 'debug' });
 
     writeFileSync(file, `${ports}data: ${folder}/data\nkeep_days: many\n`);
     serve.kill('SIGHUP');
