@@ -16,6 +16,7 @@ const steps = [
   ['house rules', () => findings(run(process.execPath, ['test/run.mjs', '--check'], captured))],
   ['generated code', () => findings(run(process.execPath, ['proto/generate.mjs', '--check'], captured))],
   ['documents', () => findings(run(process.execPath, ['proto/reference/generate.mjs', '--check'], captured))],
+  ['man pages', () => findings(run(process.execPath, ['cli/manual/generate.mjs', '--check'], captured))],
   ['payload', () => findings(run(process.execPath, ['gateway/webhooks/payload/generate.mjs', '--check'], captured))],
   ['schema', () => findings(runTool('buf', ['lint', 'proto'], captured))],
   ['nothing unused', () => findings(runTool('knip', ['--no-progress', '--no-config-hints'], captured))],

@@ -50,6 +50,7 @@ async function writeManifest(stage) {
   writeFileSync(join(stage, 'THIRD-PARTY-NOTICES.txt'), makeNotices(needed));
   manifest.dependencies = Object.fromEntries(needed.map((name) => [name, manifest.dependencies[name]]));
   manifest.bundleDependencies = needed.filter((name) => !COMPILED_PACKAGES.includes(name));
+  manifest.man = filesBelow('docs/man', '.1').map((file) => `./${file}`);
   manifest.files = [...manifest.files, 'THIRD-PARTY-NOTICES.txt'];
   writeFileSync(join(stage, 'package.json'), JSON.stringify(manifest));
   for (const path of await packagePaths(stage)) {

@@ -53,6 +53,12 @@ t.test('a release makes package, bill of materials, changes and sums', async (t)
   const sums = readFileSync(path.join(release, 'SHA256SUMS'), 'utf8');
   t.match(sums, new RegExp(`^[0-9a-f]{64} {2}lockgate-${VERSION}\\.tgz\n`));
   execFileSync('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: release, stdio: 'ignore' });
+  const manifest = JSON.parse(
+    execFileSync('tar', ['xzOf', path.join(release, `lockgate-${VERSION}.tgz`), 'package/package.json'], {
+      encoding: 'utf8',
+    }),
+  );
+  t.ok(manifest.man.includes('./docs/man/lockgate-device.1'), 'npm install -g installs the man pages');
   const bill = JSON.parse(readFileSync(path.join(release, `lockgate-${VERSION}.cdx.json`), 'utf8'));
   t.match(bill, { bomFormat: 'CycloneDX', metadata: { component: { name: 'lockgate', version: VERSION } } });
   const names: string[] = bill.components.map(({ name }: { name: string }) => name);
