@@ -22,6 +22,9 @@ import { ownDataSite } from '../helpers/http/own-data/site.js';
 import { openStore } from '../helpers/store/new-store.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
+/**
+ * An entry of the audit log, as far as this test reads it: `object` is what was changed, `actor` the kind of author.
+ */
 interface Entry {
   readonly id: number;
   readonly action: string;
@@ -91,6 +94,7 @@ t.test('the log is filtered by merchant, by its present name', async (t) => {
   t.match(await callOperator(gateway, 'GET', '/audit?merchant=Nobody'), { status: 404 });
 });
 
+// Parts of an audit entry: two authors, what was done, and how it ended.
 const OPERATOR: AuditWho = { actor: 'operator', address: null, agent: null, osUser: null, token: null };
 const KEY: AuditWho = { ...OPERATOR, actor: 'key', merchant: { id: 1, name: MERCHANT }, key: 'till' };
 const ENTRY = { atMs: 1, action: 'a.b', object: '', before: null };

@@ -26,6 +26,7 @@ import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const MAC = 'A4:C1:38:F0:E1:D2';
 
+/** An entry of the audit log, as far as these tests read it; `object` is what was changed. */
 interface Entry {
   readonly id: number;
   readonly action: string;

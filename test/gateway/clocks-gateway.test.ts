@@ -26,6 +26,7 @@ async function runLoopTurns(): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) await new Promise<void>((resolve) => afterThisTurn(resolve));
 }
 
+/** A gateway on a machine whose clock the test sets. */
 interface GatewayRun {
   readonly folder: string;
   readonly machine: ManualMachine;

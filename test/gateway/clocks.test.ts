@@ -24,6 +24,7 @@ interface GuardSetup {
   readonly steps: number[];
 }
 
+/** A guard on a machine whose clock shows {@link START}. The run's clock goes at `speed` times the machine's. */
 function setUpGuard(speed = 1): GuardSetup {
   const machine = new ManualMachine(START);
   const [stateChanges, steps]: [GuardSetup['stateChanges'], number[]] = [[], []];
@@ -97,7 +98,7 @@ t.test('an expiry is doubtful if it has passed only by the machine’s clock', a
   t.notOk(guard.isExpiryDoubtful(START - 1, START + Hours(24)));
   machine.step(Days(5));
   guard.compare();
-  t.ok(guard.isExpiryDoubtful(START - 1, START + Hours(24)));
+  t.ok(guard.isExpiryDoubtful(START - 1, START + Hours(24)), 'only the machine’s clock says that it has passed');
   t.notOk(guard.isExpiryDoubtful(START - 1, START + Days(6)), 'not passed by either clock');
   t.notOk(guard.isExpiryDoubtful(START + 1, START + Hours(24)), 'made after the jump, so its age was measured');
   machine.step(-Days(10));
@@ -131,7 +132,7 @@ t.test('five locks confirm the clock, or all locks if there are fewer', async (t
   amongMany.noteUplink(reportedTime(9, { timeMs: Number.NaN }), START);
   t.notOk(amongMany.hasEnough, 'phones, buffered uplinks, simulated locks and disagreeing locks do not count');
   amongMany.noteUplink(reportedTime(8, { timeMs: START + Minutes(5) }), START);
-  t.ok(amongMany.hasEnough);
+  t.ok(amongMany.hasEnough, 'a difference of five minutes still agrees');
 
   const amongTwo = witnessesOf(2, 50);
   amongTwo.noteUplink(reportedTime(1), START);

@@ -29,6 +29,7 @@ const NO_GATEWAY = {
 
 type Environment = Readonly<Record<string, string>>;
 
+/** What `config show --json` prints: whether a gateway runs, its address, and where each setting comes from. */
 interface ShownConfig {
   readonly running: boolean;
   readonly gateway: string | null;
@@ -99,7 +100,7 @@ t.test('with a running gateway, config shows the values in use, with the ports t
   t.match(find('--keep-days'), { value: '31', source: 'flag' });
   t.match(find('--log-level'), { value: 'warn', source: 'environment' });
   const text = JSON.stringify(all);
-  t.notOk(text.includes(gateway.operatorToken));
+  t.notOk(text.includes(gateway.operatorToken), 'the token is not shown');
   t.notOk(
     text.includes(readFileSync(path.join(data, 'key'), 'utf8').trim()),
     'no secret, though their files are named',

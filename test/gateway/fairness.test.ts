@@ -25,6 +25,7 @@ import { tempFolder } from '../helpers/store/temp-folder.js';
 /** The route that creates a list of users. */
 const LIST = '/v2/user/createWithList';
 
+/** A gateway on a manual clock with two merchants, and an API key of each. */
 interface FairnessSetup {
   readonly gateway: Gateway;
   readonly clock: ManualClock;
@@ -258,7 +259,7 @@ t.test('the first refusals are answered at once, further ones after a second', a
   });
   // Another call is answered meanwhile, so this call has arrived.
   while (clock.pending === 0) await callMerchantApi(gateway, '/healthz');
-  t.notOk(isAnswered);
+  t.notOk(isAnswered, 'it waits');
   clock.advance(Seconds(1));
   t.match(await last, rateLimited('requests', '1000'));
 });

@@ -197,7 +197,7 @@ t.test('after an I/O error nothing more is written, and no later success is trus
   t.match(await getFromMerchantPort(gateway, '/healthz'), { status: 503, body: { status: 'down' } });
   await gateway.close();
   t.equal(writeCount, 0, 'closing the store writes nothing either');
-  t.equal(broken.length, 1);
+  t.equal(broken.length, 1, 'the caller was notified once');
 });
 
 t.test('a write under way when the store broke fails too, although it succeeded', async (t) => {

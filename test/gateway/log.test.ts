@@ -76,7 +76,7 @@ t.test('a secret that is logged by mistake is censored', async (t) => {
   log.info({ why: `${key} was given`, headers: { 'x-key': 'canary' }, request: { token: 'canary' } }, `for ${key}`);
   log.info({ password: 'canary', secret: 'canary', authorization: 'canary', merchant: { secrets: ['canary'] } }, 'x');
   log.debug('below the setting');
-  t.equal(written.length, 2);
+  t.equal(written.length, 2, 'the line below the level is left out');
   for (const line of written) t.notMatch(line, /canary|AbCdEf/);
   t.match(JSON.parse(written[0] ?? ''), { why: '[secret] was given', msg: 'for [secret]' });
 });
@@ -86,7 +86,7 @@ t.test('lines that strangers can cause are limited, and the omitted ones are cou
   const clock = new ManualClock();
   const { lines, stop } = recordingLog(events, clock);
   for (let count = 0; count < 1000; count += 1) events.emit('refused', REFUSAL);
-  t.equal(lines.length, 10);
+  t.equal(lines.length, 10, 'at most ten in 10 s');
   clock.advance(Seconds(10));
   t.match(lines.slice(10), [{ event: 'refused', left_out: 990 }]);
   events.emit('refused', REFUSAL);
@@ -105,7 +105,7 @@ t.test('only slow commits are logged', async (t) => {
   for (let count = 0; count < 100; count += 1) events.emit('commit', { ...commit, durationMs: 5 });
   events.emit('commit', { ...commit, durationMs: 1200 });
   t.match(lines, [{ level: 'warn', event: 'slow-commit', duration_ms: 1200, rows: 3 }]);
-  t.equal(lines.length, 1);
+  t.equal(lines.length, 1, 'no line for an ordinary commit');
   stop();
 });
 

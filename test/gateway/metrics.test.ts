@@ -132,6 +132,7 @@ t.test('each kind of refusal has a named reason', async (t) => {
   /** The most bytes that a packet may have. */
   const maxBytes = 4096;
   const keys = { hashSecret: () => Buffer.alloc(32, 1) };
+  // Only the members that are used here: there is no lock.
   const dependencies = { store: { findLock: async () => null }, keys } as unknown as Parameters<typeof authenticate>[0];
   const login = { clientId: String(MAC), username: String(MAC), password: undefined, hasWill: false };
   const reasonOf = async (members: Partial<typeof login>): Promise<string> => {

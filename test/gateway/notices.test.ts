@@ -35,6 +35,7 @@ const ALL_NOTICES = { limit: 20_000 };
 /** At the start, no lock is late and there are no URLs. */
 const NO_CONDITIONS: NoticeSources = { locks: () => [], urls: [] };
 
+/** The notices of a gateway on a manual clock, whose store may fail. */
 interface NoticesSetup {
   readonly clock: ManualClock;
   readonly events: GatewayEvents;
@@ -177,7 +178,7 @@ t.test('a repeat counts in a notice that is open or unread, and makes it unread'
   await changeCircuit('closed');
   const reopened = await changeCircuit('opened');
   t.match(reopened, [{ id: 1, count: 3, resolvedAtMs: null }], 'resolved but unread: the same notice');
-  t.equal(reopened.length, 1);
+  t.equal(reopened.length, 1, 'no second notice');
   t.equal(await notices.markRead([1]), 1);
   t.equal(await notices.markRead([1]), 0, 'it was read already');
   t.match(

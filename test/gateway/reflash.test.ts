@@ -55,6 +55,7 @@ interface LockOutcome {
   readonly findings: readonly string[];
 }
 
+/** Reads it from the gateway's store; `eventIds` are those that the gateway announced. */
 async function outcomeOf(gateway: Gateway, eventIds: readonly string[]): Promise<LockOutcome> {
   const reading = await gateway.store.findDevice(MAC);
   if (reading === null) throw new Error('the gateway does not know the lock');

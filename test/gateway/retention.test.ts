@@ -25,6 +25,8 @@ import { TestLock } from '../helpers/mqtt/test-lock.js';
 import { openStore } from '../helpers/store/new-store.js';
 import { type Teardown, tempFolder } from '../helpers/store/temp-folder.js';
 
+/** In a new store, the first merchant and the first lock have this id. */
+const FIRST_ID = 1;
 const MAC = testMac();
 const KEEP_DAYS = 40;
 const START = Date.UTC(2026, 0, 1);
@@ -94,7 +96,7 @@ async function runLoopTurns(): Promise<void> {
 
 /** The sequence numbers of the merchant's events. */
 async function sequences(store: Store): Promise<number[]> {
-  return (await store.readEvents(1, LOG_START, 9999)).map(({ sequence }) => sequence);
+  return (await store.readEvents(FIRST_ID, LOG_START, 9999)).map(({ sequence }) => sequence);
 }
 
 t.test('rows of every kind that are older than the configured days are deleted; younger rows stay', async (t) => {
@@ -129,10 +131,10 @@ t.test('rows of every kind that are older than the configured days are deleted; 
   // The others are a connection, a quarantined message and a finding.
   t.match(setup.swept, [{ uplinks: 2, others: 3, held: 0 }]);
   t.same(await sequences(store), [2]);
-  t.match(await store.readFindings(1, 9), [{ finding: { atMs: youngMs } }]);
-  t.match(await store.readQuarantine(1, 9), [{ receivedAtMs: youngMs }]);
+  t.match(await store.readFindings(FIRST_ID, 9), [{ finding: { atMs: youngMs } }]);
+  t.match(await store.readQuarantine(FIRST_ID, 9), [{ receivedAtMs: youngMs }]);
   const remaining: unknown[] = [];
-  for await (const chunk of store.readLog(1, 9)) remaining.push(...chunk.map(({ type }) => type));
+  for await (const chunk of store.readLog(FIRST_ID, 9)) remaining.push(...chunk.map(({ type }) => type));
   t.same(remaining, ['uplink', 'uplink', 'lock-event'], 'the later entries of the lock’s log stay');
 });
 
@@ -165,7 +167,11 @@ t.test('an undelivered event stays, but not for a disabled URL', async (t) => {
   const failingUrl = await store.addWebhookUrl({ ...request, url: 'http://failing/' });
   const disabledUrl = await store.addWebhookUrl({ ...request, url: 'http://gone/' });
   await append(store, uplink(1, START), uplink(2, START), uplink(3, START), uplink(4, START, 0));
-  const [id1, id2, id3] = (await store.readEvents(1, LOG_START, 9)).map(({ id }) => id) as [number, number, number];
+  const [id1, id2, id3] = (await store.readEvents(FIRST_ID, LOG_START, 9)).map(({ id }) => id) as [
+    number,
+    number,
+    number,
+  ];
   const attempt = (urlId: number, uplinkId: number): AttemptRecord => {
     const outcome = { state: 'pending', nextAttemptAtMs: 1 } as const;
     return { urlId, uplinkId, number: 1, atMs: 1, durationMs: 1, status: 500, error: 'no', answer: 'a', outcome };
@@ -199,7 +205,7 @@ t.test('an event that waits for order stays; an event in a gap is deleted', asyn
   const enabledAgain = await store.addWebhookUrl({ ...request, url: 'http://back/' });
   await store.webhooks.change(enabledAgain.id, { disabledWhy: 'by hand' });
   await append(store, uplink(1, START), uplink(2, START));
-  const [id1, id2] = (await store.readEvents(1, LOG_START, 9)).map(({ id }) => id) as [number, number];
+  const [id1, id2] = (await store.readEvents(FIRST_ID, LOG_START, 9)).map(({ id }) => id) as [number, number];
   await store.webhooks.change(enabledAgain.id, { disabledWhy: null });
   await store.recordProgress([
     { urlId: ordered.id, attempts: [], blocked: [{ uplinkId: id2, atMs: START }], cursor: positionAfter(id2) },
@@ -287,7 +293,7 @@ t.test('with the shortest retention a repeat that is 30 days late is still recog
   const stored = waitForEvents(second, 'uplink', 1);
   await (await TestLock.connect(t, second.mqttPort, MAC, secret)).send(bytes);
   t.match(await stored, [{ repeated: true, buffered: true }]);
-  t.equal((await second.store.readEvents(1, LOG_START, 9)).length, 1);
+  t.equal((await second.store.readEvents(FIRST_ID, LOG_START, 9)).length, 1, 'it is not stored again');
 });
 
 t.test('a setting of fewer than 31 days is refused', async (t) => {

@@ -100,7 +100,7 @@ t.test('commands are requested, listed, shown and cancelled over HTTP', async (t
   t.match(await callOperators(gateway, 'GET', '/commands?state=done'), { body: { commands: [{ id: 1 }] } });
   const newest = (await callOperators(gateway, 'GET', '/commands?limit=1')).body as { commands: unknown[] };
   t.match(newest.commands, [{ id: 2 }]);
-  t.equal(newest.commands.length, 1);
+  t.equal(newest.commands.length, 1, 'no more than the limit');
   t.match(await callOperators(gateway, 'POST', '/commands/2/cancel', {}), {
     status: 200,
     body: { id: 2, state: 'cancelled' },

@@ -7,6 +7,7 @@ import type { UrlStatus } from '../../../gateway/console/page/api/url-status.js'
 import { troubledUrls } from '../../../gateway/console/page/screens/operator/url-trouble.js';
 import { changeText } from '../../../gateway/console/wording/audit-text.js';
 
+/** The figures of a URL that has delivered everything. */
 const NO_BACKLOG = { behind: 0, pending: 0, dead: 0, damaged: 0, oldest_seconds: null };
 
 t.test('a URL in trouble is hidden only if its merchant is known to be closed', async (t) => {

@@ -12,6 +12,7 @@ import { Hours, Minutes } from '../../../proto/clock.js';
 import { POWER_MODEL, type StateRow } from '../../../proto/power/model.js';
 
 const START_MS = Date.UTC(2026, 10, 20, 6);
+/** The shown time. */
 const RANGE = { fromMs: START_MS, toMs: START_MS + Hours(10) };
 /** The width of a drawing, px. */
 const WIDTH = 1000;
@@ -143,7 +144,7 @@ t.test('further URLs share the last row of deliveries', async (t) => {
     names.filter((name) => name.startsWith('to ')),
     ['to a', 'to b', 'to c', 'to other URLs'],
   );
-  t.equal(withClass(shapes, 'delivery').length, 5);
+  t.equal(withClass(shapes, 'delivery').length, 5, 'none is left out');
 });
 
 t.test('a band has its name only if all of it fits', async (t) => {
@@ -159,7 +160,7 @@ t.test('a band has its name only if all of it fits', async (t) => {
 
 t.test('a narrow drawing has names above the rows instead of beside them, and nothing beyond its width', async (t) => {
   const narrow = layoutTimeline(DATA, RANGE, NARROW_WIDTH);
-  t.ok(narrow.height > layoutTimeline(DATA, RANGE, WIDTH).height);
+  t.ok(narrow.height > layoutTimeline(DATA, RANGE, WIDTH).height, 'names above the rows take room');
   t.ok(withClass(narrow.shapes, 'label').every(({ attributes }) => attributes['text-anchor'] === 'start'));
   for (const { attributes } of narrow.shapes.filter(({ kind }) => kind === 'rect')) {
     const { x, width } = attributes as { x: number; width: number };

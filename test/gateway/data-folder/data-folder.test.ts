@@ -234,9 +234,9 @@ t.test('after db accept a damaged store starts, and the evidence is retained', a
   t.match(kept, [/lockgate\.sqlite\.sums\.failed\./]);
   t.ok(readFileSync(kept[0]).equals(sums), 'the old checksums are retained');
   const gateway = await startTestGateway(t, folder);
-  const [entry] = await gateway.store.audit.list({ limit: 9 } as never);
+  const [entry] = await gateway.store.audit.list({ limit: 9 });
   t.match(entry, { action: 'store.accept-damage', outcome: 'done' });
-  t.match(await gateway.notices.list({ kind: 'store-damaged' as never, limit: 9 }), [{ text: /sums\.failed/ }]);
+  t.match(await gateway.notices.list({ kind: 'store-damaged', limit: 9 }), [{ text: /sums\.failed/ }]);
   await gateway.close();
   t.ok(existsSync(kept[0]));
 });

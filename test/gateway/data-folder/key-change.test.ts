@@ -32,8 +32,12 @@ import { callMerchantApi } from '../../helpers/http/merchant-call.js';
 import { TestLock } from '../../helpers/mqtt/test-lock.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
+/** In a new store, the first merchant and the first webhook URL have this id. */
+const FIRST_ID = 1;
 const MAC = testMac();
+/** A header that the merchant wants with its webhooks; stored encrypted. */
 const BEARER = 'Bearer merchants-own-token-0123456789';
+/** The steps of a change of the key, after each of which a cut is tested. */
 const STEPS: readonly KeyChangeStep[] = ['key-made', 'secrets-changed', 'key-in-place'];
 
 /** A data folder, and the credentials that its gateway accepts. */
@@ -99,7 +103,8 @@ async function assertAllWorks(t: Assertions, setup: FolderSetup): Promise<void> 
   t.match(await delivered, [{ outcome: 'delivered' }]);
   const request = setup.receiver.requests[before];
   t.equal(request?.headers.authorization, BEARER);
-  t.doesNotThrow(() => new Webhook(setup.webhookSecret).verify(request?.body ?? '', { ...request?.headers } as never));
+  const headers = request?.headers as Record<string, string>;
+  t.doesNotThrow(() => new Webhook(setup.webhookSecret).verify(request?.body ?? '', headers));
   t.ok(await TestLock.connectPhone(t, gateway.mqttPort, MAC, '1', setup.phoneSecret));
   t.same(await acceptedOverHttp(gateway, setup), { apiKey: true, token: true, session: true });
   await gateway.close();
@@ -110,10 +115,11 @@ async function acceptedOverHttp({ merchants }: Gateway, { apiKey, token, session
   return {
     apiKey: (await merchants.apiKeys.check(apiKey)) !== undefined,
     token: (await merchants.accessTokens.check(token)) !== null,
-    session: (await merchants.users.findSession(1, session)) !== null,
+    session: (await merchants.users.findSession(FIRST_ID, session)) !== null,
   };
 }
 
+/** The test's assertions that these functions use. */
 type Assertions = Teardown & Pick<typeof t, 'match' | 'same' | 'equal' | 'ok' | 'doesNotThrow'>;
 
 /** The bytes of all files of the store, as text. */
@@ -271,18 +277,19 @@ t.test(
       await t.rejects(TestLock.connect(t, gateway.mqttPort, MAC, setup.lockSecret), 'the old secret is not accepted');
       t.same(await acceptedOverHttp(gateway, setup), { apiKey: false, token: false, session: false });
       t.match(await gateway.merchants.apiKeys.list(), [{ revokedAtMs: Number }], 'the key is listed as revoked');
-      t.match(await gateway.store.webhooks.find(1), { state: 'disabled', disabledWhy: /lost with the key/ });
+      t.match(await gateway.store.webhooks.find(FIRST_ID), { state: 'disabled', disabledWhy: /lost with the key/ });
       const lock = await TestLock.connect(t, gateway.mqttPort, MAC, await gateway.accounts.rotateLockSecret(MAC));
       await lock.send(testBytes(50));
       const { settings, redelivery } = gateway.webhooks;
-      const { secret } = await settings.rotateSecret(1, 0);
-      await settings.set(1, { state: 'active', setHeaders: { Authorization: BEARER } });
+      const { secret } = await settings.rotateSecret(FIRST_ID, 0);
+      await settings.set(FIRST_ID, { state: 'active', setHeaders: { Authorization: BEARER } });
       const delivered = waitForEvents(gateway, 'delivery', 1);
       t.same(await redelivery.recover({ sinceMs: 0 }), [{ urlId: 1, events: 1 }]);
       await delivered;
       const request = setup.receiver.requests.at(-1);
       t.match(request?.json, { sequence: 50 });
-      t.doesNotThrow(() => new Webhook(secret).verify(request?.body ?? '', { ...request?.headers } as never));
+      const headers = request?.headers as Record<string, string>;
+      t.doesNotThrow(() => new Webhook(secret).verify(request?.body ?? '', headers));
       await gateway.close();
     }
   },
@@ -342,6 +349,7 @@ t.test(
       const onStep = (step: KeyChangeStep): void => {
         if (step === lastStep) throw new Error('cut off');
       };
+      // It fails with the error of the cut.
       await forgetSecrets(setup.locations, { onStep }).catch(() => undefined);
       if (lastStep === 'key-made') await forgetSecrets(setup.locations);
       await (await openGateway(t, setup.folder)).close();
@@ -371,7 +379,7 @@ t.test(
     await assertAllWorks(t, setup);
     await rotateKey(setup.locations);
     await assertAllWorks(t, setup);
-    t.ok(lstatSync(link).isSymbolicLink());
+    t.ok(lstatSync(link).isSymbolicLink(), 'the link itself stays');
     t.same(readdirSync(folder), ['the-key']);
   },
 );

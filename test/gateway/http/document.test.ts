@@ -34,6 +34,7 @@ interface Operation {
   readonly responses: Readonly<Record<string, unknown>>;
 }
 
+/** The OpenAPI document, as far as these tests read it. */
 interface ApiDocument {
   readonly openapi: string;
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;

@@ -75,7 +75,7 @@ t.test('silent and idle connections make room for new ones in the documented ord
     ['fifth'],
     'at the total limit, one of the address with the most closable ones is closed, a trusted proxy’s last',
   );
-  t.equal(places.count, 5);
+  t.equal(places.count, 5, 'as many as allowed');
   for (const connection of [...proxied, idle]) places.note(connection, 'busy');
   const [spare, next] = [make('spare', '10.0.0.3'), make('next', '10.0.0.4')];
   t.ok(places.admit(spare));
@@ -140,10 +140,13 @@ t.test('descriptors are reserved for operators, and a shortage is reported', asy
   let isShort = false;
   const fake = Object.defineProperty(new Descriptors(200), 'isShort', { get: () => isShort });
   const watch = new DescriptorWatch({ descriptors: fake, events, clock, now: () => 0 });
-  t.notOk(new DescriptorWatch({ descriptors: new Descriptors(20_000), events, clock, now: () => 0 }).expectLocks(400));
+  t.notOk(
+    new DescriptorWatch({ descriptors: new Descriptors(20_000), events, clock, now: () => 0 }).expectLocks(400),
+    '20,000 descriptors are enough for 400 locks',
+  );
   t.ok(watch.expectLocks(100), 'the descriptors are just enough');
   t.same(reports, []);
-  t.ok(watch.expectLocks(400));
+  t.ok(watch.expectLocks(400), '200 are too few for them');
   t.match(reports, [/^few: 400 locks .* 200 descriptors .*"ulimit -n 531"/]);
   clock.advance(Seconds(10));
   isShort = true;

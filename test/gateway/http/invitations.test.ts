@@ -143,7 +143,7 @@ t.test('of several people with the same link, one becomes a user', async (t) => 
   );
   t.same(answers.map(({ status }) => status).sort(), [201, 404, 404]);
   const { body } = await callOperator(gateway, 'GET', '/users');
-  t.equal((body as { users: unknown[] }).users.length, 1);
+  t.equal((body as { users: unknown[] }).users.length, 1, 'one of three simultaneous acceptances made a user');
 });
 
 t.test('after ten wrong tokens an address waits, and no other does', async (t) => {
@@ -183,7 +183,7 @@ t.test('an invitation’s token is only in the answer that creates it', async (t
   const plan = db.prepare('EXPLAIN QUERY PLAN SELECT * FROM invitation WHERE merchant_id = 1 AND id > 0 ORDER BY id');
   t.match(JSON.stringify(plan.all()), /USING INDEX invitation_by_merchant/, 'a list reads only its merchant’s rows');
   db.close();
-  t.equal(rows.length, 1);
+  t.equal(rows.length, 1, 'the table is not empty');
   t.notMatch(JSON.stringify(rows), token);
   t.notMatch(rows[0]?.token_hash.toString('latin1'), token.slice(4));
   t.notMatch(JSON.stringify((await callOperator(gateway, 'GET', '/invitations')).body), token);

@@ -169,7 +169,7 @@ t.test('a page of deliveries to several URLs may end between two deliveries of o
   t.strictSame(places, [['3-1', '3-2', '3-3', '2-1'], ['2-2', '2-3', '1-1', '1-2'], ['1-3']]);
   const until = '2100-01-01T00:00:00Z';
   const recent = await get(gateway, `/deliveries?url=2&mac=${testMac(1)}&until=${until}&since=2020-01-01T00:00:00Z`);
-  t.equal((recent.body.deliveries as unknown[]).length, 4);
+  t.equal((recent.body.deliveries as unknown[]).length, 4, 'each of the four events, once');
   t.equal(recent.link, undefined);
   const none = await get(gateway, `/deliveries?since=${until}`);
   t.match(none.body, { deliveries: [], next_cursor: null });

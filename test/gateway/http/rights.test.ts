@@ -41,6 +41,7 @@ interface Caller {
 const CALLERS = ['no key', 'wrong key', 'revoked key', 'another merchant’s key', 'own key'] as const;
 type CallerName = (typeof CALLERS)[number];
 
+/** A gateway with two merchants, and the callers whose calls are compared. */
 interface RightsSetup {
   readonly gateway: Gateway;
   readonly folder: string;

@@ -18,6 +18,7 @@ interface SpecificationSetup {
   readonly receiver: TestReceiver;
 }
 
+/** A gateway with a lock, a receiver at its merchant's webhook URL, an API key and an access token. */
 async function setUp(t: Test): Promise<SpecificationSetup> {
   const gateway = await testGateway(t);
   const receiver = await testReceiver(t);
@@ -27,11 +28,14 @@ async function setUp(t: Test): Promise<SpecificationSetup> {
   return { gateway, key, token: await accessToken(gateway, key), mac: formatMac(testMac(1)), receiver };
 }
 
+/** In a new store, the first merchant has this id. */
+const MERCHANT_ID = 1;
 const ADA = { username: 'ada', password: 'correct horse' };
 /**
  * The specification's interface has pets and users beside locks: a merchant may store them, and they change no lock.
  */
 const PET = { name: 'Rex', owner_id: '42', species: 'dog', breed: 'Beagle' };
+/** A valid body of `PUT /v2/pet`. */
 const CHANGE = { id: 1, name: 'Max', photoUrls: ['https://example.com/max.jpg'] };
 const LOGIN = '/v2/user/login?username=ada&password=correct%20horse';
 const PROBLEM = { headers: { 'content-type': /^application\/problem\+json/ } };
@@ -133,9 +137,9 @@ const ENDPOINTS: readonly SpecificationLine[] = [
     async (t, { gateway, key }) => {
       await callMerchantApi(gateway, '/v2/user/createWithList', { key, body: [ADA] });
       const session = String((await callMerchantApi(gateway, LOGIN, { key })).body).split(':')[1] ?? '';
-      t.ok(await gateway.merchants.users.findSession(1, session));
+      t.ok(await gateway.merchants.users.findSession(MERCHANT_ID, session), 'the session is valid before');
       await callMerchantApi(gateway, '/v2/user/logout', { key, headers: { 'x-session': session } });
-      t.notOk(await gateway.merchants.users.findSession(1, session), 'the session ends at once');
+      t.notOk(await gateway.merchants.users.findSession(MERCHANT_ID, session), 'the session ends at once');
     },
   ],
   [
@@ -198,9 +202,9 @@ const AUTHENTICATION: readonly SpecificationLine[] = [
       await callMerchantApi(gateway, '/v2/user/createWithList', { key, body: [ADA] });
       const cookie = String((await callMerchantApi(gateway, LOGIN, { key })).headers['set-cookie']).split(';')[0] ?? '';
       const session = cookie.split('=')[1] ?? '';
-      t.ok(await gateway.merchants.users.findSession(1, session));
+      t.ok(await gateway.merchants.users.findSession(MERCHANT_ID, session), 'the session is valid before');
       await callMerchantApi(gateway, '/v2/user/logout', { key, headers: { cookie } });
-      t.notOk(await gateway.merchants.users.findSession(1, session));
+      t.notOk(await gateway.merchants.users.findSession(MERCHANT_ID, session), 'and ended by the logout');
     },
   ],
   [
@@ -267,6 +271,7 @@ const ERRORS: readonly SpecificationLine[] = [
 for (const [part, lines] of Object.entries({ Endpoints: ENDPOINTS, Authentication: AUTHENTICATION, Errors: ERRORS }))
   for (const [statement, check] of lines) t.test(`${part}: ${statement}`, async (t) => await check(t, await setUp(t)));
 
+/** Asserts that this route, one of two for the same, creates lists of users and refuses wrong ones as a whole. */
 async function assertCreatesUsers(t: Test, { gateway, key }: SpecificationSetup, route: string): Promise<void> {
   const create = (body: unknown) => callMerchantApi(gateway, route, { key, body });
   const completeUser = {

@@ -13,6 +13,8 @@ import { MERCHANT, openGateway, testGateway } from '../../helpers/gateway/test-g
 import { apiKey, callMerchantApi, type MerchantAnswer } from '../../helpers/http/merchant-call.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
+/** In a new store, the first merchant has this id. */
+const MERCHANT_ID = 1;
 const CREATE_WITH_LIST = '/v2/user/createWithList';
 const INVALID = { status: 400, body: { detail: 'Invalid username/password supplied' } };
 
@@ -21,6 +23,7 @@ async function setUpGateway(test: Test, options: GatewayOptions = {}): Promise<{
   return { gateway, key: await apiKey(gateway, MERCHANT) };
 }
 
+/** Who logs in where. `fromAddress` is the client's address; by default it is 127.0.0.1. */
 interface LoginOptions {
   readonly gateway: Gateway;
   readonly key: string;
@@ -182,7 +185,7 @@ t.test('a login gives a session, and a logout ends it at once', async (t) => {
   const cookie = `lockgate_session=${token}`;
   t.same(answer.headers['set-cookie'], [`${cookie}; Path=/v2/user; Max-Age=43200; HttpOnly; SameSite=Strict`]);
   /** The id of a session's user; null if there is no such session. */
-  const find = (text: string): Promise<bigint | null> => gateway.merchants.users.findSession(1, text);
+  const find = (text: string): Promise<bigint | null> => gateway.merchants.users.findSession(MERCHANT_ID, text);
   t.equal(await find(token), 9007199254740993n);
   const other = await gateway.accounts.addMerchant('Basil');
   const otherKey = await apiKey(gateway, other.name);
@@ -207,9 +210,9 @@ t.test('a session expires', async (t) => {
   await callMerchantApi(gateway, CREATE_WITH_LIST, { key, body: [{ username: 'ada', password: 'x' }] });
   const token = sessionOf(await logIn({ gateway, key }, 'ada', 'x'));
   clock.advance(Minutes(12 * 60) - 1);
-  t.ok(await gateway.merchants.users.findSession(1, token));
+  t.ok(await gateway.merchants.users.findSession(MERCHANT_ID, token));
   clock.advance(1);
-  t.notOk(await gateway.merchants.users.findSession(1, token));
+  t.notOk(await gateway.merchants.users.findSession(MERCHANT_ID, token));
 });
 
 t.test('an unknown user, one without a password and a wrong password get the same answer', async (t) => {

@@ -33,12 +33,12 @@ t.test('a URL is shown with success rate, backlog, last error and next attempt',
     last_day: { success_rate: 0.75, p95_ms: Number, last_success_at: String, last_error: { status: 503 } },
   });
   const { body } = await callOperator(gateway, 'GET', `/webhooks/${urlId}/hours`);
-  const { hours } = body as { hours: readonly object[] };
-  t.equal(hours.length, 24);
+  const { hours } = body as { hours: readonly Readonly<Record<string, unknown>>[] };
+  t.equal(hours.length, 24, 'an entry for each hour');
   // If an hour ends during the test, the events are in the hour before.
   const counts = { delivered: 6, waiting: 2, dead: 0, failed_attempts: 2, estimated: false };
   t.ok(
-    hours.some((hour) => Object.entries(counts).every(([name, count]) => (hour as never)[name] === count)),
+    hours.some((hour) => Object.entries(counts).every(([name, count]) => hour[name] === count)),
     JSON.stringify(hours.slice(-2)),
   );
   for (const path of ['/webhooks/99', '/webhooks/99/hours'])

@@ -106,7 +106,7 @@ t.test('an acknowledgement of a command is stored with the command’s state eve
   });
   t.equal(await send(good, 1), 'acked');
   t.match(changes, [{ type: 'acknowledged', id: 7, state: 'done' }]);
-  t.equal([...locks.unjudged()].length, 1);
+  t.equal([...locks.unjudged()].length, 1, 'the lock of the answer is unjudged');
 });
 
 t.test('a gateway starts even if the judge fails at a lock’s log', async (t) => {

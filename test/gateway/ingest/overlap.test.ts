@@ -160,7 +160,7 @@ t.test('the next commit is sent when the previous one is stored, before the prev
   await setup.runLoopTurns();
   t.same(setup.log, ['commit 1', 'commit 2', 'ack 0/1'], 'uplinks that arrived meanwhile share a commit');
   const { commit, complete } = setup.nextPendingCommit();
-  t.equal(commit.incoming.length, 2);
+  t.equal(commit.incoming.length, 2, 'both uplinks');
   complete();
   await setup.ingest.idle();
   t.same(setup.log.slice(3), ['ack 0/2', 'ack 1/1'], 'in the order of arrival');

@@ -218,7 +218,7 @@ t.test('device rejudge rebuilds a lock’s state from the log and stores the fin
   );
   const rules = (of: Record<string, unknown>): string[] => (of.findings as { rule: string }[]).map(({ rule }) => rule);
   t.same(rules(badLock).sort(), rules(goodLock).sort(), 'with the same findings, each once');
-  t.ok(rules(badLock).length > 0);
+  t.ok(rules(badLock).length > 0, 'there are findings to compare');
   const { entries } = (await body(gateway, '/audit?action=device.rejudge')) as { entries: { outcome: string }[] };
   t.equal(entries.length, 4, 'each call is in the audit log, refused ones too');
   await bad.send(testBytes(5));

@@ -202,7 +202,7 @@ t.test('a client that reads nothing is disconnected after two minutes', async (t
   await site.advance(Minutes(1));
   t.equal(site.feed.count, 1);
   await site.advance(Minutes(1) + Seconds(10));
-  t.equal(site.feed.count, 0);
+  t.equal(site.feed.count, 0, 'the client that did not read is gone');
   site.feed.stop();
 });
 
@@ -210,7 +210,7 @@ t.test('a comment comes every 15 seconds', async (t) => {
   const site = new LiveSite(1);
   const received = readText(site.open(1).out);
   await site.advance(COMMENT_INTERVAL * 4);
-  t.equal(received.text.split('\n\n').filter((block) => block === ':').length, 4);
+  t.equal(received.text.split('\n\n').filter((block) => block === ':').length, 4, 'four in a minute');
   site.feed.stop();
 });
 
@@ -229,7 +229,7 @@ t.test('a caller that loses its rights loses its stream within 5 seconds; a fail
   t.equal(site.feed.count, 2);
   outcome = 'refused';
   await site.advance(Seconds(4));
-  t.equal(site.feed.count, 1);
+  t.equal(site.feed.count, 1, 'the refused one has ended');
   site.feed.stop();
 });
 

@@ -95,7 +95,10 @@ t.test('erased data is removed from the files, and other data stays', async (t) 
   const events = await gateway.store.readEvents(FIRST_ID, LOG_START, 9999);
   t.same(new Set(events.map(({ mac }) => mac)), new Set([OTHER_MAC]), 'no event of the lock is delivered any more');
   const due = await gateway.store.readDueDeliveries(FIRST_ID, Number.MAX_SAFE_INTEGER, 9999);
-  t.notOk(due.some(({ uplink }) => uplink.mac === MAC));
+  t.notOk(
+    due.some(({ uplink }) => uplink.mac === MAC),
+    'no delivery of the lock waits',
+  );
   await gateway.close();
   const filesAfterStop = filesOf(folder);
   for (const form of storedForms(SECRET_POSITION))
@@ -202,8 +205,8 @@ t.test('erasing needs a confirmation on a terminal, and --yes elsewhere', async 
   const flags = ['--data', folder, '--gateway', `http://127.0.0.1:${gateway.operatorPort}`];
   const unconfirmed = await runLockgate(['device', 'erase', MAC, ...flags]);
   t.match([unconfirmed.exit, unconfirmed.stderr.join()], [{ code: 2 }, /erasing can’t be undone: confirm with --yes/]);
-  t.equal((await gateway.store.readUplinks(FIRST_ID, 9)).length, 1);
+  t.equal((await gateway.store.readUplinks(FIRST_ID, 9)).length, 1, 'nothing was erased');
   const confirmed = await runLockgate(['device', 'erase', MAC, '--yes', ...flags]);
   t.match([confirmed.exit, confirmed.stdout.join()], [{ code: 0 }, /1 uplinks/]);
-  t.equal((await gateway.store.readUplinks(FIRST_ID, 9)).length, 0);
+  t.equal((await gateway.store.readUplinks(FIRST_ID, 9)).length, 0, 'it was erased');
 });

@@ -113,8 +113,8 @@ t.test('events from before a move still go to the previous merchant', async (t) 
   // More than the 5 s until the first retry.
   deliveryClock.advance(60_000);
   t.match(await delivered, [{ outcome: 'delivered', number: 2 }]);
-  t.equal(amber.requests.length, 2);
-  t.equal(basil.requests.length, 0);
+  t.equal(amber.requests.length, 2, 'the retry goes to the merchant that had the lock');
+  t.equal(basil.requests.length, 0, 'the new merchant gets nothing of it');
 });
 
 t.test('an operator can change a lock’s settings; wrong changes are refused', async (t) => {

@@ -31,6 +31,7 @@ const COMMAND_COUNT = 600;
 const COMMAND_BYTES = 60_000;
 /** SUBACK (packet id 1): the subscription is granted at QoS 1. */
 const SUBACK_GRANTED = '9003000101';
+/** How many packets the frozen lock, which does not read the answers, sends. */
 const PINGREQ_COUNT = 100;
 /** The test closes a connection after 0 to this many turns of the event loop; a CONNECT takes fewer. */
 const MAX_TURNS_BEFORE_CLOSE = 60;
@@ -80,7 +81,7 @@ t.test('a lock that stops reading is disconnected within 10 s and delays no othe
   t.match(refused, [{ what: 'connection', clientId: FROZEN, why: /read nothing of what it was sent for 8 s/ }]);
   await Promise.all(sent);
   t.pass('sending a command to it no longer waits');
-  t.equal(setup.broker.sessions.count, 1);
+  t.equal(setup.broker.sessions.count, 1, 'the other lock stays');
   t.equal(setup.broker.refusals.connection, 1);
   await runLoopTurns(20);
   t.equal(setup.broker.refusals.publish, 0, 'PINGREQs that could not be answered do not count as refused publishes');

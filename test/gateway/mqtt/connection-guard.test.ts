@@ -215,7 +215,7 @@ t.test('at too many silent connections of an address, the oldest is closed, but 
   ]);
   lock.socket.destroy();
   await connectLock();
-  t.notOk(newcomer.isClosed);
+  t.notOk(newcomer.isClosed, 'the newest connection stays');
 });
 
 t.test(
@@ -276,7 +276,7 @@ t.test('packets right after the CONNECT are processed only once the CONNECT is a
     lock.receivedHex.startsWith(`${CONNACK_ACCEPTED}${SUBACK_GRANTED}`),
     'accepted, subscribed, and all acknowledged',
   );
-  t.equal((await gateway.store.readEvents(FIRST_ID, LOG_START, 999)).length, 100);
+  t.equal((await gateway.store.readEvents(FIRST_ID, LOG_START, 999)).length, 100, 'each uplink is stored');
 
   const wrongClient = await open();
   wrongClient.write(

@@ -129,7 +129,7 @@ t.test('refusals of an erased, removed or moved lock are treated like its histor
   );
   t.same(await refusals(), []);
   await guess();
-  t.equal((await refusals()).length, 1);
+  t.equal((await refusals()).length, 1, 'later refusals are written again');
   t.match((await callOperator(gateway, 'POST', `/devices/${MAC}/erase`)).body, { refusals: 1 });
   t.same(await refusals(), []);
 
@@ -166,6 +166,7 @@ t.test('device show and tail --mac show refusals', async (t) => {
   t.match(why, /The last CONNECT was refused at \S+, from 127\.0\.0\.1, because the password was wrong \(2 times/);
 });
 
+/** A recorder of refusals, what it wrote, and whether its store fails. */
 interface RecorderSetup {
   readonly clock: ManualClock;
   readonly events: GatewayEvents;
@@ -293,6 +294,7 @@ t.test('a store that was made before refusals were stored gets their table', asy
   const db = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'));
   registerRowSum(db);
   const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
+  // The last migration before the table of refusals.
   const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo('0013-seen-and-held');
   t.notOk(error);
   db.exec("INSERT INTO merchant (id, name, created_at_ms) VALUES (1, 'Amber', 1)");

@@ -311,7 +311,7 @@ t.test('uplinks right after the CONNECT count too', async (t) => {
   t.equal(ingest.taken.length, 3, 'the next connection starts with the negative budget');
   clock.advance(Seconds(3.1));
   await runLoopTurns();
-  t.equal(ingest.taken.length, 4);
+  t.equal(ingest.taken.length, 4, 'when the budget is positive again');
 });
 
 t.test('a gateway at 3600 × speed allows 3600 times as many uplinks', async (t) => {

@@ -335,7 +335,7 @@ t.test('a broker that stops answers received uplinks and accepts no more', async
   await closed;
   // A stopping broker waits for ingest to stop, which answers all that it has taken.
   t.equal(answersTo(lock), pubacks(1, 2));
-  t.equal(ingest.taken.length, 2);
+  t.equal(ingest.taken.length, 2, 'the uplink after the stop is not taken');
   t.ok(lock.destroyed);
 });
 

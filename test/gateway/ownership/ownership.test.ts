@@ -14,6 +14,8 @@ import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import { ScriptedOwnership } from '../../helpers/store/scripted-ownership.js';
 import type { Teardown } from '../../helpers/store/temp-folder.js';
 
+/** In a new store, the first merchant and the first lock have this id. */
+const FIRST_ID = 1;
 const MAC = testMac();
 
 async function setUp(test: Teardown): Promise<{ gateway: Gateway; others: ScriptedOwnership }> {
@@ -23,7 +25,7 @@ async function setUp(test: Teardown): Promise<{ gateway: Gateway; others: Script
 
 /** The sequence numbers of the first merchant's stored events. */
 async function storedSequences({ store }: Gateway): Promise<number[]> {
-  return (await store.readEvents(1, LOG_START, 99)).map(({ sequence }) => sequence);
+  return (await store.readEvents(FIRST_ID, LOG_START, 99)).map(({ sequence }) => sequence);
 }
 
 t.test(
@@ -55,7 +57,7 @@ t.test('a lock that another gateway asks for is disconnected and released, after
   t.match(await disconnected, [{ cause: 'takeover' }]);
   for (; others.released.length === 0; ) await runLoopTurns();
   t.same(others.released, [{ deviceId: 1, source: 'lock' }]);
-  const stored = JSON.parse((await gateway.store.readDeviceState(1)) ?? '{}');
+  const stored = JSON.parse((await gateway.store.readDeviceState(FIRST_ID)) ?? '{}');
   t.match(stored.ping, { sequence: 1 }, 'its last ping is stored');
   t.equal(stored.belief.isConnected, false);
 });
@@ -86,7 +88,7 @@ t.test(
     others.orphans = [{ deviceId: 1, source: 'lock', unheardSinceMs }];
     await adopted;
     const events: unknown[] = [];
-    for await (const chunk of gateway.store.readLog(1, 50))
+    for await (const chunk of gateway.store.readLog(FIRST_ID, 50))
       for (const entry of chunk) if (entry.type === 'lock-event') events.push(entry.event);
     t.match(
       events.slice(-2),

@@ -91,6 +91,7 @@ async function openWithLocks(folder: string, options: StoreOptions): Promise<Sto
 async function logOf(store: Store, lock: number): Promise<IncomingUplink[]> {
   const entries: LogEntry[] = [];
   for await (const chunk of store.readLog(lock, 7)) entries.push(...chunk);
+  // A stored uplink has all members of an incoming one but its type; those are compared.
   return entries.flatMap((entry) => (entry.type === 'uplink' ? [entry.uplink as unknown as IncomingUplink] : []));
 }
 

@@ -20,6 +20,7 @@ const RUN_SIZE = { minUplinks: 150, uplinksPerCredential: 2, maxUplinks: 300 };
 /** More than one scan reads, for each lock. */
 const ENTRIES = 4_000;
 const ENTRIES_PER_COMMIT = 40;
+/** The place in a lock's log before its first uplink and its first connection event. */
 const FROM_THE_START = { afterUplinkId: 0, afterEventId: 0, isCut: false };
 
 t.setTimeout(60_000);
@@ -39,6 +40,7 @@ function uplink(lock: number, sequence: number): Incoming {
   return { type: 'uplink', ...key, digest: uplinkDigest(bytes), kind: 1, bytes, receivedAtMs: sequence, buffered };
 }
 
+/** All entries, in order. */
 async function collect(chunks: AsyncIterable<LogEntry[]>): Promise<LogEntry[]> {
   const entries: LogEntry[] = [];
   for await (const chunk of chunks) entries.push(...chunk);
@@ -73,7 +75,7 @@ t.test('both threads read the same log of a lock', async (t) => {
     const start = await store.why.findLogStart(lock, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, 100);
     const recent = await collect(store.why.readLogFrom(lock, start, 7));
     t.strictSame(recent, entries.slice(-recent.length), `lock ${lock}: its end`);
-    t.ok(start.afterUplinkId > middle);
+    t.ok(start.afterUplinkId > middle, 'it starts near the end');
   }
 });
 

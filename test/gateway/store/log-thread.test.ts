@@ -228,6 +228,6 @@ t.test('counts are stored in chunks, and after a failed chunk each count is stor
     [100, 100, 50],
     'at most 100 counts at once',
   );
-  t.equal(new Set(added.flat().map(({ mac }) => mac)).size, 250);
+  t.equal(new Set(added.flat().map(({ mac }) => mac)).size, 250, 'each lock’s counts once');
   await usage.stop();
 });

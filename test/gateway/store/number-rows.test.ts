@@ -82,10 +82,10 @@ t.test('IdList returns the ids after a given id', async (t) => {
   for (let id = 3; id <= 300; id += 3) list.add(id);
   t.same(list.after(290), [291, 294, 297, 300]);
   t.same(list.after(300), []);
-  t.equal(list.after(0).length, 100);
+  t.equal(list.after(0).length, 100, 'every number');
   list.dropFrom(150);
   t.equal(list.last, 147);
   t.same(list.after(140), [141, 144, 147]);
   list.dropFrom(0);
-  t.equal(list.length, 0);
+  t.equal(list.length, 0, 'nothing is left');
 });

@@ -37,6 +37,7 @@ const EMPTY_USER: NewUser = {
 const fileOf = (folder: string): string => path.join(folder, 'lockgate.sqlite');
 
 /** How much the merchant has stored, as the store counts it in the table merchant_kept. */
+/** What a merchant keeps in the store, as the store counts it for the merchant's quota. */
 interface Counts {
   readonly pets: number;
   readonly users: number;
@@ -45,6 +46,7 @@ interface Counts {
   readonly bytes: number;
 }
 
+/** The stored counts of the first merchant; undefined if there are none yet. */
 function countsIn(folder: string): Counts | undefined {
   const db = new SqliteDatabase(fileOf(folder), { readonly: true });
   try {
@@ -163,7 +165,11 @@ t.test('a write beyond a quota is refused with the quota’s name, and nothing o
   });
   t.same(countsIn(folder), counts);
   await people.addUsers(MERCHANT_ID, [EMPTY_USER], 0);
-  t.equal((await people.listUsers({ merchant: MERCHANT, afterId: null, limit: 9 })).length, 3);
+  t.equal(
+    (await people.listUsers({ merchant: MERCHANT, afterId: null, limit: 9 })).length,
+    3,
+    'a user without long texts still fits',
+  );
   await store.close();
   const lower = await openSqliteStore(folder, { quota: { ...quota, pets: 1, petBytes: 1, bytes: 1 } });
   const shrunk = await lower.people.updatePet(MERCHANT_ID, 1n, { ...PROFILE, name: 'R' }, 0);
@@ -176,6 +182,7 @@ async function storeOfPreviousVersion(test: Test, usernames: readonly string[]):
   const folder = tempFolder(test);
   const db = openDurable(fileOf(folder));
   const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
+  // The last migration before the counts.
   const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo('0015-reflash-marks');
   test.notOk(error);
   db.exec(`INSERT INTO merchant (id, name, created_at_ms) VALUES (1, '${MERCHANT}', 1)`);

@@ -53,6 +53,7 @@ t.test('if one migration fails, an older store is unchanged and can be migrated 
   const db = new SqliteDatabase(file);
   t.teardown(() => db.close());
   const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
+  // The eighth step.
   const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo('0008-notices');
   t.equal(error, undefined);
   // The table of the eleventh step exists already, so that this step fails after the ninth and the tenth.

@@ -39,6 +39,7 @@ const GPS: Ping = {
   directionDegrees: 0,
 };
 
+// What the receiver answers.
 const failing: Answer = (_request, response) => void response.writeHead(500).end('sorry');
 const succeeding: Answer = (_request, response) => void response.writeHead(204).end();
 

@@ -25,6 +25,7 @@ const MAC = testMac();
 // Return codes of MQTT's CONNACK.
 const NOT_AUTHORIZED = 5;
 const SERVER_UNAVAILABLE = 3;
+/** A command to the lock that expires in 2027; the lock does not execute it. */
 const COMMAND = encodeDownlink({ id: 7, expiresMs: 1_800_000_000_000, command: { type: 'locate-gps' } });
 
 /** A wait that takes longer fails the test. */
@@ -144,7 +145,7 @@ for (const transport of ['tcp', 'tls'] as const) {
       await setup.proxy.waitForAllClosed(connections);
       await setup.waitForSocketsClosed();
       const { up, down } = setup.proxy.bytes;
-      t.ok(up > 0 && down > 0);
+      t.ok(up > 0 && down > 0, 'something was counted');
       t.same(await billedBytes(setup), { up, down }, ending);
     }
     const [row] = await setup.usage.read({ mac: MAC });
@@ -242,7 +243,7 @@ t.test('a refused CONNECT is not billed', async (t) => {
   t.equal(await connackCode(setup.proxy.port, wrongPassword), NOT_AUTHORIZED);
   await setup.proxy.waitForAllClosed(1);
   await setup.waitForSocketsClosed();
-  t.ok(setup.proxy.bytes.up > 0);
+  t.ok(setup.proxy.bytes.up > 0, 'the network has counted it');
   t.same(await setup.usage.read({}), []);
   t.equal(setup.usage.sims.activatedAtMs(MAC), null, 'it activates no SIM');
 });
@@ -259,7 +260,7 @@ t.test('bytes that Node buffered but never gave to the operating system do not c
   t.ok(raw.bytesWritten >= large.length, 'Node’s own count includes them');
   await setup.proxy.waitForAllClosed(1);
   await setup.waitForSocketsClosed();
-  t.ok(setup.proxy.bytes.down < large.length);
+  t.ok(setup.proxy.bytes.down < large.length, 'most of it never left');
   t.same(await billedBytes(setup), setup.proxy.bytes);
 });
 
@@ -310,7 +311,10 @@ t.test('changed counts are stored every second in one commit, and a failure of t
   isFailing = false;
   setup.clock.advance(Seconds(1));
   await committed(3);
-  t.ok(commits[2]?.every(({ mac }) => mac === testMac(2)));
+  t.ok(
+    commits[2]?.every(({ mac }) => mac === testMac(2)),
+    'only the lock that sent something',
+  );
   t.match(
     await setup.usage.read({ mac: testMac(2) }),
     [{ messagesUp: 2, connections: 1 }],
@@ -430,6 +434,6 @@ t.test('the activations of SIMs that connect at the same time share commits', as
   });
   const macs = Array.from({ length: 100 }, (_, index) => testMac(index));
   await Promise.all([...macs, ...macs].map((mac) => setup.usage.sims.activate(mac)));
-  t.equal((await setup.store.usage.readActivations()).length, 100);
+  t.equal((await setup.store.usage.readActivations()).length, 100, 'each SIM is activated once');
   t.ok(commitSizes.length <= 2, `${commitSizes.length} commits`);
 });

@@ -23,6 +23,8 @@ import { readDeliveries } from '../../helpers/gateway/webhook-setup.js';
 import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
+/** In a new store, the first merchant and the first webhook URL have this id. */
+const FIRST_ID = 1;
 const MAC = testMac();
 
 /** A gateway on a manual clock, without jitter, with a receiver as its merchant's URL. */
@@ -48,7 +50,7 @@ t.test('a ping arrives once, signed, with the custom headers', async (t) => {
   await lock.send(testBytes(1));
   await lock.send(testBytes(1));
   t.match(await delivered, [{ number: 1, status: 204, outcome: 'delivered', nextAttemptAtMs: null }]);
-  t.equal(receiver.requests.length, 1);
+  t.equal(receiver.requests.length, 1, 'the repeat is no event');
   const [request] = receiver.requests;
   t.match(request?.headers, {
     'x-team': 'bikes',
@@ -80,7 +82,7 @@ t.test('an endpoint that was down for three attempts gets every event once it is
   clock.advance(Minutes(30));
   t.match(await delivered, [{ number: 4, outcome: 'delivered' }, {}, {}]);
   const ids = receiver.requests.map(({ headers }) => headers['webhook-id']);
-  t.equal(ids.length, 12);
+  t.equal(ids.length, 12, 'four attempts at three events');
   t.equal(new Set(ids).size, 3, 'all attempts of an event have the same id');
   for (const { body, headers } of receiver.requests)
     t.doesNotThrow(() => verifyAtAnyTime(secret, body, headers as Record<string, string>));
@@ -112,7 +114,7 @@ t.test('redirects are failures and never followed; Retry-After is honoured', asy
   attempted = waitForEvents(gateway, 'delivery', 1, ({ number }) => number === 1);
   await lock.send(testBytes(2));
   t.match(await attempted, [{ status: 503, nextAttemptAtMs: clock.now() + Minutes(10) }]);
-  t.equal(receiver.requests.length, 2);
+  t.equal(receiver.requests.length, 2, 'no redirect was followed');
 });
 
 t.test('a 410 disables the URL, and its events stay stored', async (t) => {
@@ -125,9 +127,9 @@ t.test('a 410 disables the URL, and its events stay stored', async (t) => {
   await lock.send(testBytes(2));
   const [url] = await gateway.store.listWebhookUrls();
   t.equal(url?.state, 'disabled');
-  const afterCursor = await gateway.store.readEvents(1, url?.cursor ?? LOG_START, 9);
+  const afterCursor = await gateway.store.readEvents(FIRST_ID, url?.cursor ?? LOG_START, 9);
   t.match(afterCursor, [{ sequence: 2 }], 'the event after the disabling is stored');
-  t.equal(receiver.requests.length, 1);
+  t.equal(receiver.requests.length, 1, 'nothing is sent after the 410');
 });
 
 t.test('a lock’s events arrive in order, and a failing event does not delay later ones', async (t) => {
@@ -185,7 +187,7 @@ t.test('an event with a damaged row is not attempted, and later events are deliv
   const attempted = waitForEvents(second, 'delivery', 1, ({ outcome }) => outcome === 'delivered');
   await lock.send(testBytes(2));
   t.match(await attempted, [{ outcome: 'delivered' }]);
-  t.same(await second.store.readDueDeliveries(1, Number.MAX_SAFE_INTEGER, 9), []);
+  t.same(await second.store.readDueDeliveries(FIRST_ID, Number.MAX_SAFE_INTEGER, 9), []);
   t.match(await readDeliveries(second, ['damaged']), [{ uplink: { sequence: 1 }, attempts: [] }]);
 });
 
@@ -202,7 +204,7 @@ t.test('internal addresses are refused unless the operator allows them', async (
   const attempted = waitForEvents(gateway, 'delivery', hosts.length);
   await lock.send(testBytes(1));
   for (const { error, status } of await attempted) t.match({ error, status }, { error: /not allowed/, status: null });
-  t.equal(receiver.requests.length, 0);
+  t.equal(receiver.requests.length, 0, 'nothing was sent');
 });
 
 t.test('events that were not delivered before a restart are delivered after it', async (t) => {

@@ -141,7 +141,7 @@ t.test('a body is never longer than docs/webhooks.md says', async (t) => {
 
 t.test('the table of members is up to date', async (t) => {
   const { head, rows } = memberTable();
-  t.ok(rows.length > 20);
+  t.ok(rows.length > 20, 'the table has the members');
   const upToDate = withGeneratedParts(webhooksPage, { members: markdownTable(head, rows) });
   t.equal(webhooksPage, upToDate, 'npm run gen writes it');
 });
@@ -224,6 +224,7 @@ interface Case {
   readonly now: number;
 }
 
+/** Webhooks that a verifier must accept, and others that differ from them in one part and that it must refuse. */
 function cases(): Case[] {
   const vector = vectorOfPage();
   const { headers, now } = vector;

@@ -67,6 +67,7 @@ async function startCanary(test: Teardown): Promise<Canary> {
   return canaryServer;
 }
 
+/** Lets a server listen; it is closed after the test. By default on any free port. */
 async function listenUntilTestEnd(server: Server | HttpServer, test: Teardown, host?: string, port = 0): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -79,7 +80,7 @@ async function listenUntilTestEnd(server: Server | HttpServer, test: Teardown, h
 }
 
 t.test('no spelling reaches an internal address, and a test webhook reveals nothing about it', async (t) => {
-  t.ok(SPELLINGS.length >= 48);
+  t.ok(SPELLINGS.length >= 48, 'no spelling was lost');
   const canaryServer = await startCanary(t);
   const closedPort = await freePort();
   const gateway = await openGateway(t, tempFolder(t), {}, { allowWebhookRange: [] });
@@ -109,6 +110,7 @@ t.test('no spelling reaches an internal address, and a test webhook reveals noth
   t.equal(canaryServer.connections, 0, 'nothing connected to the canary');
 });
 
+/** A receiver and a canary (a server that must not be reached), which listen on one port at two addresses. */
 interface ReceiverAndCanary {
   readonly port: number;
   /** What reached the receiver at the allowed address, and how it answers. */

@@ -150,7 +150,7 @@ t.test('while the circuit is open only one probe runs at a time, and only failed
     FAILURES_TO_OPEN,
     'only failed deliveries have a row in the table, with a due time',
   );
-  t.equal(pending.length, 40);
+  t.equal(pending.length, 40, 'all wait');
   receiver.answer = succeeding;
   const closed = waitForEvents(gateway, 'circuit', 1);
   await advanceToNextTimer(clock);

@@ -16,6 +16,7 @@ import type { Uplink } from '../../../proto/wire/ping.js';
 import { Webhook } from '../../clients/webhook-libraries.js';
 import { testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
 
+/** A body with characters of one to four bytes. */
 const BODY = '{"a":"é 🔒 \\u0000 ا"}';
 
 t.test('the published Standard Webhooks vector is reproduced', async (t) => {

@@ -173,7 +173,7 @@ t.test('the check finds an additional member, a missing member and a wrong type'
   const uplink = uplinkWith(pingsWith('REASON_GPS_PING')[2] as Ping);
   const bytes = Buffer.from(encodeUplink(uplink));
   const body: Record<string, unknown> = { ...webhookBody(storedOf(bytes, uplink, { receivedAtMs: START_MS })) };
-  t.ok(isPayload(body));
+  t.ok(isPayload(body), 'the body itself is valid');
   t.notOk(isPayload({ ...body, altitude: 3 }), 'a member that the schema does not have');
   t.notOk(isPayload({ ...body, ping_type: 'cellular' }), 'a GPS ping has no firmware version');
   t.notOk(isPayload({ ...body, date: '2026-11-20 06:00:00' }), 'a date without “T” and “Z”');

@@ -51,7 +51,7 @@ t.test('each delivery is listed with its attempts, also one whose first attempt 
   const selection = { urlIds: [1], states: ['delivered', 'pending'] as const, fromId: 0, toId: 99, limit: 9 };
   const ofOtherLock = await webhooks.readDeliveries({ ...selection, deviceId: 2 });
   t.match(ofOtherLock, [{ uplink: { mac: OTHER_MAC } }]);
-  t.equal(ofOtherLock.length, 1);
+  t.equal(ofOtherLock.length, 1, 'none of the first lock');
   t.same(
     (await webhooks.readDeliveries({ ...selection, limit: 2 })).map(({ uplink }) => uplink.id),
     [4, 3],
@@ -209,7 +209,7 @@ t.test(
     const expectedOf = (mac: Mac, sequences: readonly number[]) =>
       sequences.map((sequence) => `${formatMac(mac)} ${sequence}`);
     const [lastDay, before] = await writeHistory(folder, nowMs, sinceMs);
-    t.ok(lastDay.length > 40 && before.length > 80);
+    t.ok(lastDay.length > 40 && before.length > 80, 'there are many of both');
     const clock = new ManualClock(nowMs);
     const first = await openGateway(t, folder, { deliveryClock: clock });
     const receiver = await testReceiver(t);

@@ -191,7 +191,7 @@ t.test('a 410 makes the delivery dead and disables the URL', async (t) => {
   t.match(await gateway.store.webhooks.find(urlId), { state: 'disabled' });
   clock.advance(Hours(48));
   await lock.send(testBytes(2));
-  t.equal(receiver.requests.length, 1);
+  t.equal(receiver.requests.length, 1, 'nothing is sent after the 410');
   t.equal(clock.pending, 0, 'nothing is planned');
 });
 
@@ -231,6 +231,7 @@ t.test('the retry schedule is followed if TLS fails: an untrusted certificate, a
   }
 });
 
+/** A receiver to which no TLS connection succeeds. */
 interface FailingServer {
   readonly url: string;
   /** The error of an attempt at it. */
@@ -238,6 +239,7 @@ interface FailingServer {
   readonly requests: () => number;
 }
 
+/** Its certificate is signed by no authority. */
 async function startSelfSigned(test: Teardown): Promise<FailingServer> {
   let requests = 0;
   const certificate = await testCertificate();
@@ -254,6 +256,7 @@ async function startSelfSigned(test: Teardown): Promise<FailingServer> {
   return { url, error: /self-signed certificate/, requests: () => requests };
 }
 
+/** Its URL says https, but it speaks plain HTTP. */
 async function startWithoutTls(test: Teardown): Promise<FailingServer> {
   const receiver: TestReceiver = await testReceiver(test);
   const url = receiver.url.replace('http:', 'https:');

@@ -81,7 +81,7 @@ t.test('a URL can be disabled and enabled repeatedly, also before its first even
     await receiver.waitForRequests(round);
   }
   t.same(receivedSequences(receiver), [3, 5, 7]);
-  t.equal((await readDeliveries(gateway, ['kept'])).length, 3);
+  t.equal((await readDeliveries(gateway, ['kept'])).length, 3, 'one in each round');
 });
 
 /** Whether one of the request's signatures is valid for this secret, by the library standardwebhooks. */
@@ -110,7 +110,7 @@ t.test('during a rotation each attempt is signed with both secrets, then only wi
     ],
   );
   t.doesNotThrow(() => new Webhook(secret).verify(both.body, both.headers as Record<string, string>));
-  t.equal(String(both.headers['webhook-signature']).split(' ').length, 2);
+  t.equal(String(both.headers['webhook-signature']).split(' ').length, 2, 'a signature for each secret');
 });
 
 t.test('a rotation survives a restart; without grace it ends all older secrets', async (t) => {
@@ -170,7 +170,7 @@ t.test('a removed URL gets no more events, and only its rows are deleted', async
   await gateway.webhooks.settings.remove(urlId);
   await lock.send(testBytes(2));
   await other.waitForRequests(2);
-  t.equal(receiver.requests.length, 1);
+  t.equal(receiver.requests.length, 1, 'nothing after the removal');
   t.match(await gateway.store.listWebhookUrls(), [{ id: 2 }]);
   t.equal(await gateway.store.nextDueAtMs(urlId), null);
   t.same(await gateway.store.readOutcomesAfter(urlId, LOG_START), []);

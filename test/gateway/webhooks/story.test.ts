@@ -110,7 +110,10 @@ t.test('the story “late” is sent at once when coverage returns, oldest ping 
     dates,
     dates.toSorted((a, b) => a - b),
   );
-  t.ok(dates.every((timeMs) => timeMs < STORY_START.startMs - Minutes(1)));
+  t.ok(
+    dates.every((timeMs) => timeMs < STORY_START.startMs - Minutes(1)),
+    'they count as buffered',
+  );
   t.same(
     late.map(({ uplink }) => uplink.sequence),
     late.map((_, index) => 500 + index),
@@ -201,7 +204,7 @@ t.test(
       lines.map((line) => line.event_id),
       testRequests.map(({ headers }) => headers['webhook-id']),
     );
-    t.equal(new Set(lines.map((line) => line.event_id)).size, 8);
+    t.equal(new Set(lines.map((line) => line.event_id)).size, 8, 'each has its own id');
     t.ok(lines.every((line) => /^evt_test_/.test(line.event_id) && line.deliveries[0].status === 204));
     t.same(
       testRequests.map(({ json }) => json.reason),
@@ -278,7 +281,7 @@ t.test('trigger waits for the time of each ping, and Ctrl-C ends it with exit co
   program.kill('SIGINT');
   t.same(await program.waitForExit(), { code: 130, signal: null });
   t.match(program.stderr.join('\n'), /over 3:24(.|\n)*Interrupted: 1 of 8 pings were sent/);
-  t.equal(receiver.requests.length, 1);
+  t.equal(receiver.requests.length, 1, 'nothing more was sent');
   receiver.answer = () => undefined;
   const unanswered = new Program(t, process.execPath, [...programArguments, '--fast']);
   await receiver.waitForRequests(2);
@@ -313,7 +316,7 @@ t.test('the operator’s route accepts only pings that a lock could send, and a 
   ];
   for (const [body, code, detail] of refused)
     t.match(await call(body), { status: 400, body: { code, detail } }, JSON.stringify(body).slice(0, 80));
-  t.equal(receiver.requests.length, 0);
+  t.equal(receiver.requests.length, 0, 'a refused story sends nothing');
   for (let count = 0; count < STORY_PINGS_PER_MINUTE; count++) t.equal((await call({ ping })).status, 200);
   t.match(await call({ ping }), {
     status: 429,
@@ -336,7 +339,7 @@ t.test('many tests at once leak no listeners, and a test of a moved lock reveals
   const lock = await connectedLock(t, gateway, MAC);
   await lock.send(testBytes(1));
   await Promise.all(Array.from({ length: 25 }, () => gateway.webhooks.tester.test(MAC)));
-  t.equal(receiver.requests.length, 26);
+  t.equal(receiver.requests.length, 26, 'the ping and each test');
   t.same(warnings, []);
   await gateway.accounts.addMerchant('Birch');
   const other = await testReceiver(t);

@@ -96,7 +96,7 @@ t.test(
         `${code}: no attempt`,
       );
       t.equal(circuitCount, 0, `${code}: no circuit`);
-      t.equal(receiver.requests.length, 0);
+      t.equal(receiver.requests.length, 0, 'no request');
       names.failure = () => undefined;
       await advanceToNextTimer(clock);
       await receiver.waitForRequests(FAILURES_TO_OPEN + 2);
@@ -146,7 +146,7 @@ t.test('an unknown name counts as the URL’s failure, and so does a name that a
       await other.waitForRequests(sequence);
     }
     t.match(await opened, [{ urlId, state: 'opened' }], code);
-    t.equal((await noticesOf(gateway, 'cannot-send')).length, 0);
+    t.equal((await noticesOf(gateway, 'cannot-send')).length, 0, 'it is no trouble of the gateway');
   }
 });
 

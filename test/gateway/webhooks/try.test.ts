@@ -33,7 +33,10 @@ t.test('a test sends the lock’s latest ping to every active URL, signed, marke
   t.match(first?.headers, { 'webhook-id': eventId, 'x-team': 'bikes', 'user-agent': /^lockgate\// });
   t.doesNotThrow(() => new Webhook(secret).verify(first?.body ?? '', first?.headers as Record<string, string>));
   t.equal(second?.json.event_id, eventId);
-  t.notOk(receiver.requests.slice(0, 2).some(({ json }) => json.event_id === eventId));
+  t.notOk(
+    receiver.requests.slice(0, 2).some(({ json }) => json.event_id === eventId),
+    'no event had this id',
+  );
   t.equal((await readDeliveries(gateway)).length, 4, 'the test is not an event');
 });
 
@@ -97,7 +100,7 @@ t.test('a refused address always has the same error and no duration', async (t) 
   const { deliveries } = await gateway.webhooks.tester.test(MAC);
   const results = deliveries.map(({ status, durationMs, error }) => ({ status, durationMs, error }));
   t.same(results, Array(5).fill({ status: null, durationMs: null, error: 'the address is not allowed' }));
-  t.equal(canary.requests.length, 0);
+  t.equal(canary.requests.length, 0, 'nothing was sent');
 });
 
 t.test('a merchant may send at most 30 tests in any minute', async (t) => {

@@ -20,6 +20,8 @@ import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
+/** The id of the only webhook URL. */
+const URL_ID = 1;
 
 const failing: Answer = (_request, response) => void response.writeHead(500).end();
 const succeeding: Answer = (_request, response) => void response.writeHead(204).end();
@@ -130,10 +132,10 @@ t.test('days without a running gateway don’t count as failing time, and earlie
   const laterClock = new ManualClock(start + Days(10));
   const second = await open(laterClock);
   await fail(second, 3);
-  t.match(await second.gateway.store.webhooks.find(1), { state: 'active' });
+  t.match(await second.gateway.store.webhooks.find(URL_ID), { state: 'active' });
   laterClock.advance(Days(2) - Minutes(2));
   await fail(second, 4);
-  t.match(await second.gateway.store.webhooks.find(1), { state: 'active' });
+  t.match(await second.gateway.store.webhooks.find(URL_ID), { state: 'active' });
   laterClock.advance(Minutes(3));
   const disabled = waitForEvents(second.gateway, 'url-disabled', 1);
   await second.lock.send(testBytes(5));
@@ -157,7 +159,7 @@ t.test('before Retry-After has passed neither a retry nor a new event goes to th
     for (let minute = 1; minute < 59; minute++) {
       clock.advance(Minutes(1));
       // Gives the gateway time for an attempt, which must not be made.
-      await gateway.store.webhooks.find(1);
+      await gateway.store.webhooks.find(URL_ID);
     }
     t.same(receivedSequences(receiver), [1]);
     clock.advance(Minutes(3));
@@ -202,7 +204,7 @@ t.test('Retry-After survives a restart, for at most 24 h, whatever the clock sho
     const clock = new ManualClock(start + startsAfter);
     const { lock } = await open(clock);
     await lock.send(testBytes(2));
-    t.equal(receiver.requests.length, 1);
+    t.equal(receiver.requests.length, 1, 'nothing is sent during the wait');
     await eventually('it waits', () => clock.nextDueMs !== undefined);
     t.equal(await advanceToNextTimer(clock), expectedWait, `${requestedSeconds} s, started after ${startsAfter} ms`);
     await receiver.waitForRequests(3);
@@ -220,7 +222,7 @@ t.test('an operator’s test ignores a Retry-After, and a change of the address 
   await attempted;
   await lock.send(testBytes(2));
   await gateway.webhooks.tester.test(MAC, urlId);
-  t.equal(receiver.requests.length, 2);
+  t.equal(receiver.requests.length, 2, 'the URL gets only the test until its wait is over');
   t.match(receiver.requests[1]?.json, { test: true });
   await gateway.webhooks.settings.set(urlId, { url: other.url });
   await other.waitForRequests(1);

@@ -90,8 +90,9 @@ t.test('answers show the parameters; wrong bodies are refused by name, and nothi
 
 t.test('the list of commands has stable pages, by lock and by state', async (t) => {
   const { gateway, amber } = await ownDataSite(t);
-  const list = async (query: string): Promise<{ data: CommandJson[]; next_cursor: string | null }> =>
-    (await callMerchantApi(gateway, `/v1/commands?${query}`, { key: amber.key })).body as never;
+  type Page = { readonly data: readonly CommandJson[]; readonly next_cursor: string | null };
+  const list = async (query: string): Promise<Page> =>
+    (await callMerchantApi(gateway, `/v1/commands?${query}`, { key: amber.key })).body as Page;
   // The site has two commands of Amber: an older one that is queued, and a newer one that has expired.
   const first = await list('limit=1');
   t.equal(first.data[0]?.state, 'expired');
@@ -99,7 +100,7 @@ t.test('the list of commands has stable pages, by lock and by state', async (t) 
   const second = await list(`limit=1&cursor=${first.next_cursor}`);
   t.match(second, { data: [{ id: amber.queuedCommand }], next_cursor: null }, 'a new command is on no later page');
   t.match(await list('state=expired'), { data: [{ id: amber.expiredCommand }], next_cursor: null });
-  t.equal((await list(`mac_addr=${amber.mac}`)).data.length, 3);
+  t.equal((await list(`mac_addr=${amber.mac}`)).data.length, 3, 'the two of the site and the new one');
   t.match(
     await callMerchantApi(gateway, `/v1/commands?state=queued&cursor=${first.next_cursor}`, { key: amber.key }),
     { status: 400, body: { errors: [{ pointer: '/cursor' }] } },

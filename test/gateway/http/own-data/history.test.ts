@@ -14,6 +14,7 @@ import { callMerchantApi } from '../../../helpers/http/merchant-call.js';
 import { ownDataSite } from '../../../helpers/http/own-data/site.js';
 
 const START_MS = Date.UTC(2026, 10, 20, 6);
+/** The ping with which a lock ends a connection. */
 const CLOSE: Ping = {
   kind: 'close_connection',
   reason: 'REASON_CLOSE_CONNECTION',

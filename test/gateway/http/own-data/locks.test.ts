@@ -117,7 +117,7 @@ t.test('pings come once, newest first, while more arrive', async (t) => {
   for (let count = 0; count < 30; count += 1) await send();
   const routePath = `/v1/locks/${site.amber.mac}/pings`;
   const allAtOnce = await readAll(site, `${routePath}?limit=1000`);
-  t.equal(allAtOnce.length, 34);
+  t.equal(allAtOnce.length, 34, 'the site’s four and the 30 new ones');
   const paged = await readAll(site, `${routePath}?limit=7`, send);
   t.strictSame(paged, allAtOnce, 'pings that arrive meanwhile change nothing');
   t.match(allAtOnce[0], {
@@ -131,7 +131,7 @@ t.test('pings come once, newest first, while more arrive', async (t) => {
   t.equal((await readAll(site, `${routePath}?reason=REASON_PERIOD_TRACKING`)).length, 2);
   t.equal((await readAll(site, `${routePath}?to=2026-11-20T06:30:00Z`)).length, 4);
   t.equal((await readAll(site, `${routePath}?from=2026-11-20T07:29:58%2B01:00&to=2026-11-20T06:29:59Z`)).length, 1);
-  t.equal((await readAll(site, `${routePath}?from=2027-01-01T00:00:00Z`)).length, 0);
+  t.equal((await readAll(site, `${routePath}?from=2027-01-01T00:00:00Z`)).length, 0, 'none is that late');
   const { next_cursor } = (await callOwn(site, `${routePath}?limit=7`)).body as ListAnswer;
   const other = await callOwn(site, `${routePath}?limit=7&ping_type=gps&cursor=${next_cursor}`);
   t.match(other, { status: 400, body: { errors: [{ pointer: '/cursor' }] } }, 'a cursor of other filters');
@@ -246,5 +246,5 @@ t.test('a lock that moves to another merchant does not take its history, name an
         { status: 404 },
         'neither merchant can read it: the event belongs to the previous one, and the lock to the new one',
       );
-  t.equal((await readAll(site, '/v1/locks')).length, 0);
+  t.equal((await readAll(site, '/v1/locks')).length, 0, 'Amber has no lock any more');
 });

@@ -92,7 +92,7 @@ async function runBusiness(t: Test, gateway: Gateway, call: RentalClient, lock: 
 
   const { data } = (await call(USAGE)) as { data: { month: string; bytes: number }[] };
   const month = data[0]?.month as Month;
-  t.ok((data[0]?.bytes ?? 0) > 0);
+  t.ok((data[0]?.bytes ?? 0) > 0, 'the lock has sent something');
   const merchantId = (await gateway.store.listMerchants())[0]?.id ?? 0;
   await gateway.store.usage.close(merchantId, month, gateway.clock.now(), (basis) =>
     JSON.stringify(makeStatement(basis)),

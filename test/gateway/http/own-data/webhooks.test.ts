@@ -108,7 +108,7 @@ t.test('deliveries are selected by lock and by time of receipt', async (t) => {
     1,
   );
   const later = new Date(Date.parse(ownDelivery?.received_at ?? '') + Hours(1)).toISOString();
-  t.equal((await list(`${deliveriesPath}?from=${later}`)).data.length, 0);
+  t.equal((await list(`${deliveriesPath}?from=${later}`)).data.length, 0, 'none is that late');
   t.match(await call(`${deliveriesPath}?from=soon`), { status: 400, body: { errors: [{ pointer: '/from' }] } });
   await gateway.accounts.addMerchant('Basil');
   await gateway.accounts.addDevice({ mac: testMac(3), merchant: 'Basil' });
@@ -132,7 +132,7 @@ t.test('the last 24 hours have delivered, failed and waiting events, by the hour
   };
   const none = { delivered: 0, failed_attempts: 0, dead: 0, waiting: 0, estimated: false };
   const empty = await hours();
-  t.equal(empty.length, 24);
+  t.equal(empty.length, 24, 'an entry for each hour');
   t.strictSame(empty.at(-1), { from: '2026-11-20T06:00:00.000Z', ...none });
   t.strictSame(empty[0], { from: '2026-11-19T07:00:00.000Z', ...none });
   await lock.send(testBytes(1));

@@ -96,6 +96,7 @@ function someState(mac: Parameters<typeof newDeviceState>[0], chance: SeededChan
   return state;
 }
 
+/** The query of a list. @param sort an order, such as `-battery`: by the battery, highest first */
 const queryOf = (sort: string, filter: LockListQuery['filter'] = {}): LockListQuery => ({
   filter,
   order: parseSort(sort),
@@ -173,7 +174,7 @@ t.test('filters and the search text', async (t) => {
   t.equal(await count({ labels: [parseLabelFilter('city=Berlin'), parseLabelFilter('row=3')] }), 31, 'locks with both');
   t.equal(await count({ labels: [parseLabelFilter('constructor')] }), 0, 'an inherited member is no label');
   const [online, unseen] = [await count({ presences: ['online'] }), await count({ presences: ['never-seen'] })];
-  t.ok(online > 50 && unseen > LOCKS / 2);
+  t.ok(online > 50 && unseen > LOCKS / 2, 'there are enough of both');
   t.equal(await count({ presences: ['online', 'never-seen'] }), online + unseen);
   t.ok((await count({ states: ['theft'] })) > 0);
   t.equal(await count({ states: ['LOW_BATTERY'], presences: ['online'], search: 'nothing' }), 0);
@@ -187,7 +188,10 @@ t.test('locks that are removed while a list is read are left out', async (t) => 
   await store.removeDevice(next?.mac ?? testMac(0), 1);
   const remainingPage = await list.page(queryOf('trouble'), { limit: 5_000, after: first.next ?? undefined });
   t.equal(remainingPage.locks.length, LOCKS - 11);
-  t.notOk(remainingPage.locks.some(({ device }) => device.id === next?.id));
+  t.notOk(
+    remainingPage.locks.some(({ device }) => device.id === next?.id),
+    'the removed lock is left out',
+  );
 });
 
 t.test('a page is read with an index, without a scan of all locks and without sorting', async (t) => {

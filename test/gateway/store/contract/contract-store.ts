@@ -41,6 +41,7 @@ export function commit(...incoming: Incoming[]): Commit {
 export async function withLock(test: Teardown, open: OpenStore): Promise<{ store: Store; folder: string }> {
   const folder = tempFolder(test);
   const store = await open(folder);
+  // A test may have closed it already, or broken it.
   test.teardown(() => store.close().catch(() => undefined));
   await store.addMerchant('Amber', 5);
   await store.addDevice({ mac: MAC, merchant: 'Amber', simulated: true, secretHash: HASH, nowMs: 6 });

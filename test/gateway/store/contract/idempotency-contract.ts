@@ -19,9 +19,11 @@ const COMMAND: NewCommand = {
   ...{ deviceId: 1, merchantId: 1, command: { type: 'unlock' }, askedBy: 'ann' },
   ...{ createdAtMs: NOW_MS, notBeforeMs: null, expiresAtMs: NOW_MS + 60_000 },
 };
+/** A merchant's call with an idempotency key, under which it may be repeated without a second effect. */
 const CALL: IdempotentCall = {
   ...{ merchantId: 1, route: 'POST /v1/commands', key: 'k', bodyDigest: Buffer.alloc(32, 7), nowMs: NOW_MS },
 };
+/** The answer that is stored with the call. */
 const answerOf = ({ id, mac, state }: CommandRecord): string => JSON.stringify({ id, mac, state });
 
 /** Opens a store with two merchants, each with a lock. */

@@ -89,7 +89,7 @@ export function ownershipContract(engine: string, open: OpenStore): void {
     ] as const;
     t.match(await store.append({ ...sending(), incoming: [uplink(1)], commands }), { refusedCommands: [0, 2, 3] });
     t.match(await store.commands.find(1), { state: 'done', finishedAtMs: 30 });
-    t.equal((await store.readUplinks(1, 9)).length, 1);
+    t.equal((await store.readUplinks(1, 9)).length, 1, 'the uplink is stored');
   });
 
   t.test(`${engine}: a commit says which uplinks the log had already`, async (t) => {
@@ -110,7 +110,7 @@ export function ownershipContract(engine: string, open: OpenStore): void {
     await store.commands.add([RESET, { ...RESET, deviceId: 2 }]);
     t.match(await store.commands.readUnfinished([2]), [{ id: 2 }]);
     t.same(await store.commands.readUnfinished([]), []);
-    t.equal((await store.commands.readUnfinished()).length, 2);
+    t.equal((await store.commands.readUnfinished()).length, 2, 'without a list, those of all locks');
   });
 
   t.test(`${engine}: a gateway alone owns what it claims, and has all duties`, async (t) => {

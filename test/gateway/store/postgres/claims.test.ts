@@ -18,6 +18,7 @@ import { commit, HASH, MAC, uplink } from '../contract/contract-store.js';
 t.setTimeout(170_000);
 const options = { skip: postgresMissing ?? false };
 const databases = new TestDatabases(t);
+// What a gateway claims of the only lock: the lock itself, or its phones.
 const LOCK: LockPart = { deviceId: 1, source: 'lock' };
 const PHONES: LockPart = { deviceId: 1, source: 'phone' };
 /** A granted claim. `unheardSinceMs` is when the former owner last ran, if it ended without giving the lock away. */
@@ -128,7 +129,7 @@ t.test('a URL has one owner, whose progress is refused once somebody changed the
   await one.append(commit(uplink(1)));
   const secretSealed = Buffer.from('s');
   const url = { merchant: 'Amber', url: 'http://a/', headersSealed: {}, secretSealed, nowMs: 7 };
-  const { id: urlId } = await other.addWebhookUrl(url as never);
+  const { id: urlId } = await other.addWebhookUrl(url);
   t.same(await one.ownership.urls.claim([urlId]), [urlId]);
   t.same(await other.ownership.urls.claim([urlId]), []);
   const progress = [{ urlId, attempts: [] }];

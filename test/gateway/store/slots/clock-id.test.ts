@@ -18,11 +18,11 @@ t.test('ids name their slot and their time, and ascend in it even if the clock s
     made,
     [...made].sort((a, b) => a - b),
   );
-  t.equal(new Set(made).size, 4);
+  t.equal(new Set(made).size, 4, 'all differ');
   t.same(new Set(made.map(slotOf)), new Set([7]));
   t.equal(timeOfIdMs(made[0] ?? 0), NOW_MS);
   t.equal(made[0], lowestIdAt(NOW_MS, 7));
-  t.ok((made[0] ?? 0) > MAX_DENSE_ID);
+  t.ok((made[0] ?? 0) > MAX_DENSE_ID, 'above the ids of a gateway alone');
   t.equal(ids.lastId, made[3]);
 });
 

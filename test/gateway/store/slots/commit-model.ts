@@ -71,6 +71,7 @@ interface SentCommit {
  */
 type Phase = 'off' | 'loading' | 'ready' | 'waiting' | 'in-doubt' | 'looking' | 'ended';
 
+/** A gateway, as it sees its slot. A name is the number of one of the lock's uplinks. */
 interface Gateway {
   readonly phase: Phase;
   readonly epoch: number;
@@ -84,6 +85,7 @@ interface Gateway {
   readonly name: number;
 }
 
+/** A state of the model: both databases, the commits under way, the gateways, and what may still happen. */
 export interface CommitState {
   readonly primary: Database;
   readonly standby: Database;
@@ -105,6 +107,7 @@ export interface CommitBounds {
   readonly failovers: number;
 }
 
+/** The model, with all rules or without one of them. */
 export class CommitModel implements Model<CommitState> {
   readonly #bounds: CommitBounds;
   readonly #removed: CommitGuard | undefined;
@@ -284,6 +287,7 @@ export class CommitModel implements Model<CommitState> {
 /** Makes a step of a gateway: what it does, what changes in it, and what else changes in the state. */
 type Become = (name: string, changes: Partial<Gateway>, more?: Partial<CommitState>) => Step<CommitState>;
 
+/** It has not started. */
 const OFF: Gateway = { phase: 'off', epoch: 0, sessions: [], number: 0, known: 0, name: 0 };
 /** It does nothing any more, and what it knew does not matter. */
 const ENDED: Gateway = { ...OFF, phase: 'ended' };

@@ -24,6 +24,8 @@ import { TestLock } from '../../../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../../../helpers/store/temp-folder.js';
 
 const ALL_EVENTS = ['ping', 'command', 'presence', 'battery'];
+/** In a new store, the first merchant has this id. */
+const MERCHANT_ID = 1;
 const MAC = testMac();
 const START_MS = Date.UTC(2026, 10, 20, 6);
 const BODY = { kind: 'cellular', ebikeVolts: null, tetherState: 'detached', lockState: 'locked' };
@@ -116,7 +118,11 @@ t.test('the end of a command is an event, with its own schema and the same signa
   await receiver.waitForRequests(3);
   t.equal(receiver.requests[2]?.body, event?.body, 'sent again, the body is the same');
   t.match(await callMerchantApi(gateway, '/v1/events', { key }), { body: { data: [{ sequence: 1 }] } });
-  t.equal(((await callMerchantApi(gateway, '/v1/events', { key })).body as { data: unknown[] }).data.length, 1);
+  t.equal(
+    ((await callMerchantApi(gateway, '/v1/events', { key })).body as { data: unknown[] }).data.length,
+    1,
+    'it has pings only',
+  );
   const why = await callMerchantApi(gateway, `/v1/why/${event?.json.event_id}`, { key });
   t.match(why, { status: 200, text: /rejected/ });
 });
@@ -181,7 +187,7 @@ t.test('a URL that did not ask for other events gets only pings, and the log has
   await lock.send(ping(2, clock.now(), 50));
   await receiver.waitForRequests(2);
   // “all”: also events that are no pings.
-  t.equal((await gateway.store.readEvents(1, LOG_START, 9, 'all')).length, 2);
+  t.equal((await gateway.store.readEvents(MERCHANT_ID, LOG_START, 9, 'all')).length, 2);
   // When another URL of the merchant gets them, the log has them, but the first URL still gets none.
   const other = await testReceiver(t);
   await gateway.accounts.addWebhookUrl({ url: other.url, filter: { events: ['battery'] } });
@@ -205,7 +211,10 @@ t.test('events survive a kill, are recovered, and are delivered once the URL wor
   await lock.send(ping(1, clock.now()));
   await requestCommand(gateway, key, { type: 'unlock' });
   await lock.send(ping(2, clock.now(), 5, 'REASON_THEFT'));
-  await eventually('all are stored', async () => (await gateway.store.readEvents(1, LOG_START, 9, 'all')).length === 4);
+  await eventually(
+    'all are stored',
+    async () => (await gateway.store.readEvents(MERCHANT_ID, LOG_START, 9, 'all')).length === 4,
+  );
   // What is on the disk at this moment is what a kill leaves behind.
   const killed = path.join(tempFolder(t), 'killed');
   cpSync(folder, killed, { recursive: true, filter: (file) => !file.endsWith('.lock') });

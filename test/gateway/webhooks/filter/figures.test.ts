@@ -24,6 +24,8 @@ import { UplinkSource } from '../../../helpers/store/append-fleet.js';
 import { openStore } from '../../../helpers/store/new-store.js';
 import { tempFolder } from '../../../helpers/store/temp-folder.js';
 
+/** In a new store, the first merchant has this id. */
+const MERCHANT_ID = 1;
 const CELLULAR = {
   kind: 'cellular',
   batteryPercent: 80,
@@ -56,7 +58,7 @@ t.test('at a failing URL only events that pass its filter count as undelivered a
   });
   const { oldestReceivedAtMs, dead } = (await backlogOf(gateway.store, urlId)) as UrlBacklog;
   // Every third event is a theft.
-  const [, , firstTheft] = await gateway.store.readEvents(1, LOG_START, 3);
+  const [, , firstTheft] = await gateway.store.readEvents(MERCHANT_ID, LOG_START, 3);
   t.equal(oldestReceivedAtMs, firstTheft?.receivedAtMs, 'the first theft is the oldest');
   t.equal(dead, 0);
   for (let sequence = 61; sequence <= 70; sequence += 1) await lock.send(testBytes(sequence, { body: STATE }));
@@ -78,7 +80,7 @@ t.test('a disabled URL is behind by the events that pass its filter with the loc
   t.match(await backlogOf(gateway.store, urlId), { behind: 1 }, 'the lock has it now');
   await gateway.webhooks.settings.set(urlId, { filter: { reasons: [], labels: {} } });
   t.match(await backlogOf(gateway.store, urlId), { behind: 6 });
-  t.equal(receiver.requests.length, 0);
+  t.equal(receiver.requests.length, 0, 'a disabled URL gets nothing');
 });
 
 // Which events pass a filter is cached for blocks of 4,096 events.

@@ -17,6 +17,7 @@ const EVENTS_PER_READ = 128;
 /** A log with ids from 1 on, and a queue that follows it. `beforeAnswer` runs while a read is under way. */
 function setUp() {
   const log = { lastId: 0, reads: 0, beforeAnswer: async (): Promise<void> => undefined };
+  // The methods of a store that a queue calls.
   const store = {
     readOutcomesAfter: async () => [],
     readEvents: async (_merchantId: number, after: ReadonlyMap<number, number>, limit: number) => {
@@ -76,7 +77,7 @@ t.test('events are read again after a failed read, and after a lock was erased d
     throw new Error('the disk is full');
   };
   await t.rejects(queue.readMore(), { message: 'the disk is full' });
-  t.ok(queue.mayHaveMore);
+  t.ok(queue.mayHaveMore, 'it must read again');
   log.beforeAnswer = async () => {
     log.beforeAnswer = async () => undefined;
     queue.forgetLock(2);

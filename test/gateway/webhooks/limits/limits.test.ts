@@ -209,7 +209,7 @@ t.test('wrong limits are refused with the name of the member or flag, and change
   }
   t.match(await callOperator(gateway, 'POST', `/webhooks/${urlId}`, { rate: 'fast' }), { status: 400 });
   t.same(await gateway.store.webhooks.find(urlId), before);
-  t.equal((await gateway.store.listWebhookUrls()).length, 1);
+  t.equal((await gateway.store.listWebhookUrls()).length, 1, 'no URL was added');
   t.throws(() => checkLimits({ attemptsPerSecond: Number.NaN }, 0), { code: 'input-webhook' });
 
   const folder = tempFolder(t);
