@@ -43,6 +43,7 @@ export interface BrowserPage {
   createCDPSession(): Promise<DevToolsSession>;
 }
 
+/** The pointer; positions are in CSS pixels from the top left of the page. */
 export interface BrowserMouse {
   move(x: number, y: number): Promise<void>;
   down(): Promise<void>;
@@ -63,16 +64,19 @@ export interface BrowserTarget {
   createCDPSession(): Promise<DevToolsSession>;
 }
 
+/** An element of a page; here, a field for files. */
 export interface PageElement {
   uploadFile(path: string): Promise<void>;
 }
 
+/** The browser; its targets are its pages and workers. */
 export interface Browser {
   newPage(): Promise<BrowserPage>;
   targets(): BrowserTarget[];
   close(): Promise<void>;
 }
 
+/** The package that controls the browser, as far as it is used here. */
 interface Puppeteer {
   launch(options: object): Promise<Browser>;
 }

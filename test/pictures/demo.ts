@@ -17,6 +17,7 @@ const POLL_EVERY = Seconds(2);
 /** A stolen lock is chosen only once it has sent this many theft pings, so that its track can be seen. */
 const MIN_THEFT_PINGS = 12;
 
+/** What the pictures need of a running demo. */
 export interface RunningDemo {
   /** The dashboard's one-time link. */
   readonly dashboard: string;
@@ -62,6 +63,7 @@ export async function startDemo(data: string, onStarted: (close: () => Promise<v
   return { dashboard, stolen };
 }
 
+/** The MAC of a lock that is being stolen and has sent enough theft pings for a track; null if there is none. */
 async function findStolen(get: (path: string) => Promise<unknown>): Promise<string | null> {
   const { data } = (await get('/v1/locks?limit=1000')) as { readonly data: readonly ListedLock[] };
   for (const { mac_addr } of data.filter(({ trouble }) => trouble === 'theft')) {

@@ -21,6 +21,7 @@ const TIMEOUT = { timeout: Seconds(60) };
 /** After this, a view has drawn its map and its lists. */
 const SETTLE = Seconds(3);
 
+/** The size of a window, CSS pixels. */
 interface Size {
   readonly width: number;
   readonly height: number;
@@ -33,13 +34,14 @@ const LOOK_SIZES: readonly Size[] = [
   { width: 2560, height: 1300 },
 ];
 
-/** A view: its file's name, its address, and what is done once it is there. */
+/** A view: its file's name, its address (what follows `#/`), and what is done once it is there. */
 interface View {
   readonly name: string;
   readonly address: string;
   readonly prepare?: (page: BrowserPage) => Promise<void>;
 }
 
+/** The views of the dashboard that the documentation shows. */
 function viewsOf({ stolen }: RunningDemo): readonly View[] {
   return [
     // The stolen lock first, while it is still on its way.
@@ -109,6 +111,7 @@ async function look(page: BrowserPage, view: View, folder: string): Promise<void
       await take(page, view, size, theme, join(folder, `${view.name}-${size.width}-${theme}.png`));
 }
 
+/** Takes the documentation's pictures, or, with a folder to look at, every view in each size and theme. */
 async function main(lookFolder: string | undefined): Promise<void> {
   if (NO_BROWSER !== false) throw new Error(NO_BROWSER);
   const data = mkdtempSync(join(tmpdir(), 'lockgate-pictures-'));

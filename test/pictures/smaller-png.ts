@@ -5,12 +5,14 @@
 import { crc32, deflateSync, inflateSync } from 'node:zlib';
 
 const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+/** The most colours that a palette with a byte per pixel can have. */
 const MAX_COLOURS = 256;
 /** The colour types in a PNG's header. */
 const RGB_TYPE = 2;
 const RGBA_TYPE = 6;
 const PALETTE_TYPE = 3;
 
+/** A decoded picture. */
 interface Pixels {
   readonly width: number;
   readonly height: number;
@@ -45,6 +47,7 @@ export function smallerPng(png: Buffer): Buffer {
   return Buffer.concat([SIGNATURE, ...content, chunk('IEND', Buffer.alloc(0))]);
 }
 
+/** The most frequent colours, at most as many as a palette has. */
 function frequentColours(colours: Uint32Array): number[] {
   const counts = new Map<number, number>();
   for (const colour of colours) counts.set(colour, (counts.get(colour) ?? 0) + 1);
@@ -64,6 +67,7 @@ function nearest(colour: number, palette: readonly number[]): number {
   return best;
 }
 
+/** Red, green and blue. */
 function channels(colour: number): [number, number, number] {
   return [colour >>> 16, (colour >>> 8) & 0xff, colour & 0xff];
 }
@@ -77,6 +81,7 @@ function chunk(type: string, data: Buffer): Buffer {
   return Buffer.concat([length, named, sum]);
 }
 
+/** Reads a picture. @throws Error if it is not of 8 bits a channel, RGB or RGBA */
 function decode(png: Buffer): Pixels {
   let header = Buffer.alloc(0);
   const parts: Buffer[] = [];

@@ -60,6 +60,7 @@ class EventReader {
 
   async #read(onPage: () => void): Promise<void> {
     while (!this.#isStopped) {
+      // While the gateway is killed, there is no answer.
       const page = await this.#nextPage().catch(() => undefined);
       if (page === undefined || this.#chance.next() < LOST_FRACTION) {
         await realDelay(RETRY_MS);
@@ -82,6 +83,7 @@ class EventReader {
   }
 }
 
+/** An event of `GET /v1/events`, as far as this test reads it. */
 interface EventJson {
   readonly event_id: string;
   readonly mac_addr: string;

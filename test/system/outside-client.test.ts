@@ -13,6 +13,7 @@ import { type MosquittoIdentity, mosquitto, mosquittoIsMissing } from '../helper
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const MAC = 'A4:C1:38:F0:E1:D2';
+/** The MAC as MQTT's client id and user name. */
 const WIRE_MAC = 'A4C138F0E1D2';
 
 /**
@@ -26,11 +27,13 @@ const NEXT = Buffer.from(THEFT.toString('hex').replace('0829100c', '0829100d'), 
 const MAX_PROBES = 2000;
 const GARBAGE = Buffer.from('no protobuf at all');
 
+/** What `device show --json` prints, as far as this test reads it. */
 interface ShownDevice {
   readonly uplinks: readonly { readonly sequence: number }[];
   readonly quarantine: readonly { readonly code: string; readonly raw: string }[];
 }
 
+/** A line of `tail --json`. */
 interface TailLine {
   readonly event: string;
   readonly what?: string;
@@ -184,7 +187,7 @@ async function disconnectsOffenders(t: Test, setup: Setup): Promise<void> {
     t.equal(exit?.signal, null);
   }
   t.match(await setup.show(), { uplinks: [{ sequence: 12 }], quarantine: [] });
-  t.equal((await setup.show()).uplinks.length, 1);
+  t.equal((await setup.show()).uplinks.length, 1, 'only the first ping is stored');
 }
 
 async function ignoresRepeatsAndGarbage(t: Test, setup: Setup): Promise<void> {

@@ -18,6 +18,7 @@ import { tempFolder } from '../helpers/store/temp-folder.js';
 
 const seed = chooseSeed();
 const repeat = `LOCKGATE_SEED=${seed} npm test -- dist/test/system/restart.test.js`;
+/** A gateway stops within this time. */
 const STOP_SECONDS = 5;
 /** A wait that takes longer fails the test. */
 const MAX_WAIT_SECONDS = 20;
@@ -71,6 +72,7 @@ async function refusesPort(t: Test, second: ServeProgram): Promise<void> {
   }
 }
 
+/** A merchant's receiver whose answers the test can hold back. */
 interface HangingMerchant {
   readonly url: string;
   /** The ids of all webhooks that arrived. */

@@ -24,6 +24,7 @@ const WIRE_MAC = 'A4C138F0E1D2';
 /** The limits of quality.md §2 (1 s to end, 5 s to recover) plus a few seconds for a busy machine. */
 const END_SECONDS = 4;
 const RECOVER_SECONDS = 8;
+/** A wait that takes longer fails the test. */
 const WAIT_SECONDS = 30;
 
 t.setTimeout(170_000);

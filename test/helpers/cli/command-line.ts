@@ -45,8 +45,10 @@ export interface CommandEnvironment {
 /** How long a test waits for output that matches before it fails. */
 const TIMEOUT_SECONDS = 30;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** Puts back what was replaced. */
 type Undo = () => void;
 
+/** Resolves when the last command has ended: commands run one after another, since each replaces parts of `process`. */
 let previousCommand: Promise<unknown> = Promise.resolve();
 
 /** Runs a command to its end, once all earlier calls are finished. `args` is the command line without `lockgate`. */
@@ -59,6 +61,7 @@ export async function runCommand(
   return await result;
 }
 
+/** Runs a command in this process: replaces what it uses of `process`, and puts everything back at its end. */
 async function runNow(args: readonly string[], environment: CommandEnvironment): Promise<CommandResult> {
   const writes: OutputWrite[] = [];
   const changeSignal = new ChangeSignal();
@@ -108,6 +111,7 @@ function outputOf(name: OutputWrite['to'], writes: readonly OutputWrite[]): stri
   return writes.flatMap(({ to, text }) => (to === name ? [text] : [])).join('');
 }
 
+/** Collects what is written to stdout or stderr; nothing is printed. */
 function captureWrites(name: OutputWrite['to'], writes: OutputWrite[], changeSignal: ChangeSignal): Undo {
   return replace(process[name], 'write', (chunk: string | Uint8Array, ...rest: unknown[]): boolean => {
     writes.push({ to: name, text: typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8') });
@@ -138,6 +142,7 @@ function restoreSignalListeners(): Undo {
   };
 }
 
+/** Changes the working directory, if a folder is given. */
 function changeFolder(folder: string | undefined): Undo {
   if (folder === undefined) return () => undefined;
   const before = process.cwd();

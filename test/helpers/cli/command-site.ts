@@ -272,6 +272,7 @@ const RANDOM_TEXTS: readonly (readonly [pattern: RegExp, replacement: string])[]
   [/(?<=Listening on http:\/\/127\.0\.0\.1:)\d+/, '9000'],
 ];
 
+/** Replaces what differs from run to run: texts that the site knows, and texts of known forms. */
 function normalise(text: string, replacements: ReadonlyMap<string, string>): string {
   let result = text;
   for (const [part, replacement] of replacements) result = result.replaceAll(part, replacement);

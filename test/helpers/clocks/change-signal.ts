@@ -3,6 +3,7 @@
  * test then checks its condition again. Every wait has a deadline, and its error names what the test waited for.
  */
 
+/** A wait: its condition, and what ends it. */
 interface Waiter {
   readonly holds: () => boolean;
   readonly resolve: () => void;

@@ -6,6 +6,7 @@ import { existsSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 
+/** The library for programs with several threads, which replaces the functions that read the system's clock. */
 const LIBRARY = 'libfaketimeMT.so.1';
 
 /** The path of the library of Debian's package `faketime`; undefined if it is not installed. */

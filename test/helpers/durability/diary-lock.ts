@@ -19,6 +19,7 @@ interface SentUplink extends PingKey {
   readonly bytes: Buffer;
 }
 
+/** The lock's identity, how fast it sends, and who hears of its diary. */
 export interface DiaryLockOptions {
   readonly mac: string;
   readonly secret: string;

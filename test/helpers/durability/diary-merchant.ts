@@ -23,6 +23,7 @@ export interface Arrival {
   readonly accepted: boolean;
 }
 
+/** How the merchant answers; `chance` decides about each webhook. */
 export interface DiaryMerchantOptions {
   readonly chance: SeededChance;
   /** Called after each line of the diary. */

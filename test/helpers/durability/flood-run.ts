@@ -34,12 +34,15 @@ export interface FloodRunOptions {
    * kills interrupt the sorting; by default the gateway's number.
    */
   readonly runSize?: RunSize;
+  /** Makes the gateway lose pings on purpose. */
   readonly sabotage?: SabotageName;
   /** If given, each kill is also a loss of power: writes without an fsync are undone. */
   readonly powerLoss?: PowerLoss | undefined;
+  /** Further environment variables of the gateway's process. */
   readonly environment?: NodeJS.ProcessEnv;
 }
 
+/** What a run showed. Without a loss there are neither faults nor error lines. */
 export interface FloodRunResult {
   /** Differences between the acknowledged pings and the file or the diary. */
   readonly faults: readonly string[];

@@ -40,6 +40,7 @@ export interface KillRunOptions {
   readonly faultShare: number;
   /** The maximum delay of the merchant's answers, in ms. */
   readonly maxAnswerMs: number;
+  /** Makes the gateway lose pings on purpose. */
   readonly sabotage?: SabotageName;
   /** If given, each kill is also a loss of power: writes without an fsync are undone. */
   readonly powerLoss?: PowerLoss | undefined;
@@ -53,9 +54,13 @@ export interface KillRunOptions {
   readonly checksFile?: boolean;
 }
 
+/** What a run showed. */
 export interface KillRunResult {
+  /** What was lost, repeated or out of order, from the diaries of the locks and of the merchant. */
   readonly findings: readonly Finding[];
+  /** The number of acknowledged uplinks. */
   readonly acked: number;
+  /** The number of received webhooks. */
   readonly arrivals: number;
   /** Webhooks that did not verify. */
   readonly invalid: readonly string[];
@@ -79,8 +84,9 @@ const PHASE_SECONDS = 60;
 const STOP_SECONDS = 5;
 /** Maximum random delay of a kill after its diary line, so that not all kills hit the end of a commit. */
 const MAX_KILL_DELAY_MS = 15;
-/** The share of kills after which the next start is killed too, and within which time. */
+/** The share of kills after which the next start is killed too. */
 const START_KILL_SHARE = 0.25;
+/** The time within which a start is killed. */
 const MAX_START_MS = 400;
 /** The MAC of the first lock, as a number; further locks have the next numbers. */
 const FIRST_MAC = 0xa4c138000001;

@@ -23,6 +23,7 @@ const RECORD_HEADER_BYTES = 24;
 interface UnsyncedWrite {
   readonly offset: number;
   readonly oldBytes: Buffer;
+  /** The file's size before the write. */
   readonly size: number;
 }
 
@@ -73,6 +74,10 @@ export class PowerLoss {
   }
 }
 
+/**
+ * Reads the records of a journal, in order. Each has three numbers of 8 bytes (the write's offset, how many old bytes
+ * follow, the file's size before it), and the bytes that the write replaced.
+ */
 function readUnsyncedWrites(bytes: Buffer): UnsyncedWrite[] {
   const writes: UnsyncedWrite[] = [];
   for (let position = 0; position < bytes.length; ) {
@@ -118,6 +123,7 @@ function mixSectors(synced: Buffer, current: Buffer, chance: SeededChance): Buff
   return after;
 }
 
+/** How many bytes differ, or are in only one of the two. */
 function countDifferent(a: Buffer, b: Buffer): number {
   let count = Math.abs(a.length - b.length);
   for (let index = 0; index < Math.min(a.length, b.length); index += 1) if (a[index] !== b[index]) count += 1;

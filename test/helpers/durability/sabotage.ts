@@ -27,6 +27,7 @@ export type SabotageName = EventSabotageName | CommandSabotageName | SharingSabo
 const COMMIT_DELAY_MS = 150;
 /** One event in this many is skipped. */
 const SKIP_EVERY = 16;
+/** Whether the sabotage “skip-event” lets the gateway deliver an uplink. */
 const isNotSkipped = ({ id }: StoredUplink): boolean => id % SKIP_EVERY !== 0;
 /** Added to command ids, which must not change. */
 const ID_OFFSET = 1_000_000;
@@ -37,6 +38,7 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
   'ack-first': (store) =>
     withOverrides(store, {
       append: async (commit: Commit) => {
+        // A failure is not reported: the uplinks are acknowledged already.
         setTimeout(() => void store.append(commit).catch(() => undefined), COMMIT_DELAY_MS);
         return ALL_STORED;
       },

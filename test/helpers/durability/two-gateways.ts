@@ -18,6 +18,7 @@ import type { SabotageName } from './sabotage.js';
 
 type Test = Teardown & { comment(line: string): void };
 
+/** The size of a run. */
 export interface TwoGatewaysOptions {
   readonly seed: number;
   readonly locks: number;
@@ -25,10 +26,13 @@ export interface TwoGatewaysOptions {
   readonly moves: number;
   /** How many uplinks of all locks are acknowledged between two moves. */
   readonly ackedPerMove: number;
+  /** Makes the gateways lose pings on purpose. */
   readonly sabotage?: SabotageName;
 }
 
+/** What a run showed. */
 export interface TwoGatewaysResult {
+  /** What was lost, repeated or out of order, from the diaries of the locks and of the merchant. */
   readonly findings: readonly Finding[];
   /** Uplinks (by lock, boot and sequence) that are in the database's log twice, or out of order. */
   readonly logFaults: readonly string[];
@@ -49,12 +53,14 @@ const MAX_BACKLOG = 300;
 /** The MAC of the first lock, as a number; further locks have the next numbers. */
 const FIRST_MAC = 0xa4c138000001;
 
+/** A lock that changes between the two gateways. */
 interface MovingLock {
   readonly diary: DiaryLock;
   /** The gateway to which it connects, 0 or 1. */
   gateway: number;
 }
 
+/** One run. */
 export class TwoGateways {
   readonly #options: TwoGatewaysOptions;
   readonly #chance: SeededChance;

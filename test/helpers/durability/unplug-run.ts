@@ -49,6 +49,7 @@ export interface OutageRunOptions {
   readonly sabotage?: SabotageName;
 }
 
+/** What a run showed. */
 export interface OutageRunResult {
   /** What was lost, repeated or out of order, from the diaries. */
   readonly findings: readonly Finding[];
@@ -70,6 +71,7 @@ const PHASE_SECONDS = 60;
 const STOP_SECONDS = 10;
 /** After this time without a webhook no further webhook is expected. */
 const STALL_SECONDS = 3;
+/** How long to wait between two comparisons of the locks with the gateway. */
 const POLL_INTERVAL_MS = 100;
 /** How often the locks and the gateway are compared again, until they agree. */
 const MAX_POLLS = 60;

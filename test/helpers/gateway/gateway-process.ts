@@ -76,6 +76,7 @@ function memoryAfterCollection(): NodeJS.MemoryUsage {
   return process.memoryUsage();
 }
 
+/** Starts a gateway with the options in the process's argument, prints its ports as JSON, and stops it at SIGTERM. */
 async function main(): Promise<void> {
   // The process must not outlive the test, which holds the other end of stdin.
   process.stdin.on('end', () => process.exit(1)).resume();

@@ -95,11 +95,13 @@ export async function setUpUsage(test: Teardown, options: UsageSetupOptions = {}
   return { store, accounts, usage, broker, events, clock, sockets, waitForSocketsClosed, openPort, close };
 }
 
+/** A certificate and its private key, PEM. */
 interface Certificate {
   readonly key: string;
   readonly cert: string;
 }
 
+/** Makes a self-signed certificate. */
 async function certificate(): Promise<Certificate> {
   const { generate } = await import('selfsigned');
   const { private: key, cert } = await generate([{ name: 'commonName', value: 'localhost' }], {
@@ -109,6 +111,9 @@ async function certificate(): Promise<Certificate> {
   return { key, cert };
 }
 
+/**
+ * Accepts connections for the broker, with TLS if there is a certificate. Adds each connection's socket to `sockets`.
+ */
 async function listen(
   broker: Broker,
   sockets: Socket[],

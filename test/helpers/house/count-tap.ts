@@ -29,6 +29,7 @@ export function closingLine(count: Count): string {
   return `${count.passed} passed, ${count.failed} failed${skipped}`;
 }
 
+/** Adds the assertions of a file. A file that failed or ran nothing without saying why counts as a failure itself. */
 function addFile(count: Count, { file, tap, ending }: FileRun): void {
   const { points, bailout, results } = parse(tap);
   const counted = tally(points);
@@ -55,6 +56,7 @@ function isReason(reason: string): boolean {
   return reason !== '' && reason !== 'no tests found';
 }
 
+/** What a file's TAP output says: its test points, why it gave up, and tap's own summary. */
 function parse(tap: string): { points: Point[]; bailout: string | null; results: FinalResults | null } {
   const parser = new Parser();
   const points = collectPoints(parser);
@@ -80,6 +82,7 @@ function collectPoints(parser: Parser): Point[] {
   return points;
 }
 
+/** The sums of test points. A subtest's own assertions count in place of the point that closes it. */
 function tally(points: readonly Point[]): Tally {
   const sum: Tally = { passed: 0, failed: 0, skipped: [] };
   for (const { result, subtest } of points) add(sum, subtest && !isEmpty(subtest) ? subtest : countPoint(result));

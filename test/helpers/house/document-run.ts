@@ -122,6 +122,10 @@ export async function runLines(
   });
 }
 
+/**
+ * The lines of the script that is run for a document's lines. A line that is left out becomes empty, so that the
+ * numbers stay the same.
+ */
 function scriptLines(
   lines: readonly string[],
   exceptions: readonly LineException[],

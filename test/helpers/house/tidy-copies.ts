@@ -4,12 +4,14 @@ import type { SourceFile } from './tidy-text.js';
 /** How many consecutive lines may be equal. Blank lines, comments, imports and single brackets are not counted. */
 const MAX_EQUAL_LINES = 12;
 
+/** A line of code, without its indentation. */
 interface Line {
   readonly text: string;
   /** From 1. */
   readonly number: number;
 }
 
+/** A place in a file at which equal code starts. */
 interface CodePosition {
   readonly file: SourceFile;
   readonly lines: readonly Line[];
@@ -62,6 +64,7 @@ function importLines(lines: readonly Line[]): boolean[] {
   });
 }
 
+/** The text of as many lines as must be equal, from `start` on. */
 function textAt(lines: readonly Line[], start: number): string {
   return lines
     .slice(start, start + MAX_EQUAL_LINES + 1)
@@ -74,6 +77,7 @@ function isOverlap(earlier: CodePosition, current: CodePosition): boolean {
   return earlier.file === current.file && current.start - earlier.start <= MAX_EQUAL_LINES;
 }
 
+/** How many lines from the two positions on are equal. */
 function sharedLength(earlier: CodePosition, current: CodePosition): number {
   let length = 0;
   while (earlier.lines[earlier.start + length]?.text === current.lines[current.start + length]?.text) {
@@ -88,6 +92,7 @@ function isExplained(earlier: SourceFile, current: SourceFile): boolean {
   return earlier.text.includes(`Repeats ${current.path}: `) || current.text.includes(`Repeats ${earlier.path}: `);
 }
 
+/** The finding about two equal pieces of code. */
 function sentence(earlier: CodePosition, current: CodePosition, length: number): string {
   const at = ({ file, lines, start }: CodePosition) => `${file.path}:${lines[start]?.number}`;
   return (

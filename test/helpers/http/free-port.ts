@@ -7,6 +7,7 @@ const FIRST_PORT = 20_000;
 const RANGES = 300;
 const PORTS_PER_RANGE = 40;
 
+/** The number of ports that this process has tried; the next call tries the next port. */
 let portsTried = 0;
 
 /** A port of the loopback interface on which nothing listens. @throws Error if the process's range has none */

@@ -29,6 +29,7 @@ const MAX_PACKETS = 24;
 const PAYLOAD_ONLY_SHARE = 0.75;
 const MAX_MUTATIONS = 3;
 const EXTREME_BYTES = [0, 1, 2, 0x7f, 0x80, 0xff] as const;
+/** The longest packet that the gateway accepts. */
 const MAX_PACKET_BYTES = 65_536;
 
 /** Makes a random stream. */

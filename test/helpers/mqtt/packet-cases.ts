@@ -16,6 +16,7 @@ export const connack = (code: number): string => `200200${code.toString(16).padS
 /** These packets, complete and in hex. */
 export const [PINGREQ, PINGRESP, DISCONNECT] = ['c000', 'd000', 'e000'];
 
+/** Hex digits, or a text. */
 type Part = string | { readonly text: string | Buffer };
 
 /** Bytes of hex digits and texts: a text gets its length in two bytes before it (1.5.3). */

@@ -7,6 +7,7 @@ import type { Teardown } from '../store/temp-folder.js';
 
 /** Packet types of MQTT 3.1.1 (section 2.2.1), and the complete CONNACK that accepts a connection. */
 const CONNECT = 1;
+/** The type of a PUBLISH, in the high half of its first byte. */
 const PUBLISH = 3;
 const CONNACK = Buffer.from([0x20, 2, 0, 0]);
 const PUBACK_START = [0x40, 2];

@@ -44,6 +44,7 @@ interface PowerSituation {
   readonly batteryPercent: number;
 }
 
+/** For each power state, the settings that lead to it and, of each state, those that another one overrides. */
 function powerSituations(): PowerSituation[] {
   const switchesOff: PowerSettings = { mode: 'MID', rideTracking: false, airplane: false, recovery: false };
   const recoveryAndHigh: PowerSettings = { mode: 'HIGH', rideTracking: false, airplane: false, recovery: true };
@@ -170,6 +171,7 @@ function caseEventsByKind(): Record<StepInput['type'], CaseEvent[]> {
   };
 }
 
+/** Each command once, expired, and four times; and two that something disturbs while the lock carries them out. */
 function commandEvents(): CaseEvent[] {
   const unlockDuringTone: CaseEvent = {
     name: 'lock, and unlock while the tone sounds',

@@ -81,6 +81,9 @@ function missingUplinks(run: PairRun): string[] {
 /** A run, and its mistakes that are not findings of the judge. */
 type Played = { readonly run: PairRun; readonly otherMistakes: readonly string[] } | undefined;
 
+/**
+ * The lines of a report about a run: what is wrong, how to repeat it, and the events before it. Empty if nothing is.
+ */
 function mistakesIn(repeat: string, title: string, play: () => Played): string[] {
   let played: Played;
   try {

@@ -63,6 +63,7 @@ export interface Unexplained {
   readonly events: readonly string[];
 }
 
+/** An event of the run, for the story of a fault. */
 interface LoggedEvent {
   readonly atMs: number;
   readonly event: unknown;

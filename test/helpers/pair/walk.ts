@@ -78,6 +78,7 @@ export function pairWalk(
   return run;
 }
 
+/** A run that starts at a random moment of a day, with a random lock and network. */
 function newRandomRun(seed: number, random: Prng, options: Partial<PairOptions>): PairRun {
   const mode = random.pick(['MID', 'HIGH'] as const);
   const power: PowerSettings = {
@@ -127,6 +128,7 @@ function doRandomEvent(run: PairRun, random: Prng, style: WalkStyle): void {
   } else if (style.troubles !== 'none') causeTrouble(run, random, style);
 }
 
+/** Moves the lock, in most cases, and stops it some time later; or only stops it. */
 function causeMotion(run: PairRun, random: Prng, style: WalkStyle): void {
   const moving = random.chance(0.8);
   run.input({ type: 'motion', moving });
@@ -136,11 +138,13 @@ function causeMotion(run: PairRun, random: Prng, style: WalkStyle): void {
   run.schedule(random.integer(1, maxSpan), () => run.input({ type: 'motion', moving: false }));
 }
 
+/** Blocks the reception of satellites for up to 20 min. */
 function blockSky(run: PairRun, random: Prng): void {
   run.input({ type: 'sky', open: false });
   run.schedule(random.integer(1, Minutes(20)), () => run.input({ type: 'sky', open: true }));
 }
 
+/** Sets the battery, often near the bound of 10 %. A low battery is charged some hours later. */
 function changeBattery(run: PairRun, random: Prng): void {
   const percent = random.pick([0, 8, 9, 9, 10, 11, 40, 90]);
   run.input({ type: 'battery', percent });

@@ -150,6 +150,7 @@ function addOutage(addChange: AddChange, random: Prng, atMs: number): void {
   addChange(atMs + span, { type: 'coverage', covered: true });
 }
 
+/** Adds a ride of some minutes: unlocked, moving, standing, locked. */
 function addRide(addChange: AddChange, random: Prng, atMs: number): void {
   const endsMs = atMs + Minutes(random.integer(2, 6));
   addChange(atMs, { type: 'lock-state', lockState: 'unlocked' });

@@ -41,6 +41,7 @@ export interface PresencePeriod {
   readonly toMs: number;
 }
 
+/** The power states of a lock. */
 type State = 'AIRPLANE' | 'LOW_BATTERY' | 'RECOVERY' | 'HIGH' | 'MID';
 
 /** How long each rule allows a lock to be silent (protocol.md §3). */
@@ -244,6 +245,7 @@ export function truthOf(events: readonly TrueEvent[], startMs: number, endMs: nu
   return { latenesses, presence: periods };
 }
 
+/** Adds a lateness, or lengthens the last one of its rule if it ends where the next one begins. */
 function addLateness(collected: Lateness[], next: Lateness): void {
   const index = collected.findLastIndex(({ rule }) => rule === next.rule);
   const before = collected[index];
@@ -251,6 +253,7 @@ function addLateness(collected: Lateness[], next: Lateness): void {
   else collected.push(next);
 }
 
+/** Adds a period unless it is empty, or lengthens the last one if that has the same presence. */
 function addPeriod(collected: PresencePeriod[], next: PresencePeriod): void {
   if (next.fromMs >= next.toMs) return;
   const before = collected.at(-1);

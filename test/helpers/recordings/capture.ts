@@ -19,6 +19,7 @@ export interface TestSegment {
 
 /** The flags of a TCP header. */
 export const FIN = 1;
+// Flags of a TCP segment.
 export const SYN = 2;
 export const RST = 4;
 const ACK = 16;

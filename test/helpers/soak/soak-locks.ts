@@ -50,6 +50,7 @@ const TURN_MS = 10;
 const TURNS_PER_SECOND = 100;
 /** The share of pings after which the lock cuts its connection (quality.md §2). */
 const CUT_PROBABILITY = 0.05;
+/** The keepalive interval of locks (protocol.md §1). */
 const KEEPALIVE_SECONDS = 300;
 /** The wait before a failed connection is tried again. */
 const RETRY_MS = 100;
@@ -232,6 +233,7 @@ class SoakLocks {
   }
 }
 
+/** The process of the locks: `go` starts their pings; any other line stops them and asks for the tally. */
 async function main(argument: string): Promise<void> {
   const soakLocks = new SoakLocks(JSON.parse(argument) as SoakRequest);
   await soakLocks.stopSending();

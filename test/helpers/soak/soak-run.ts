@@ -105,6 +105,7 @@ export async function runSoak(test: Test, options: SoakOptions): Promise<SoakRes
   return await conclude({ gateway, merchant, locksProgram, measurements, tally, stallSeconds: options.stallSeconds });
 }
 
+/** Waits until the merchant has every acknowledged ping or gets no more, stops everything, and compares the counts. */
 async function conclude(run: {
   readonly gateway: GatewayChild;
   readonly merchant: SoakMerchant;
@@ -140,10 +141,12 @@ async function conclude(run: {
   };
 }
 
+/** The number of acknowledged pings of all locks. */
 function ackedOf({ lastAcked }: SoakTally): number {
   return lastAcked.reduce((sum, value) => sum + value - FIRST_SEQUENCE, 0);
 }
 
+/** Measures the gateway's memory, descriptors and connections. @param seconds since the first measurement */
 async function measure(gateway: GatewayChild, seconds: number): Promise<SoakMeasurement> {
   await realDelay(SOCKET_DELAY_MS);
   const { heapUsed, rss } = await gateway.memoryAfterCollection();

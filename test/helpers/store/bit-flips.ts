@@ -53,6 +53,7 @@ export async function flipWalBits(file: string, count: number, chance: SeededCha
   });
 }
 
+/** Restores the files with one flipped bit after another, and checks whether `db check` finds each. */
 async function flipEach(
   file: string,
   count: number,
@@ -111,6 +112,7 @@ function flip(bytes: Buffer, offset: number, bit: number): Buffer {
   return flipped;
 }
 
+/** Whether the check of a store finds damage. */
 async function isFound(file: string): Promise<boolean> {
   // One check that finds the bit is enough; block checksums are the quickest.
   let damaged = 0;

@@ -30,6 +30,7 @@ export async function openStore(folder: string, options: StoreOptions = {}): Pro
   return await openSqliteStore(folder, options);
 }
 
+/** The bytes of an empty store's file, which the first test process of a build makes and the others read. */
 async function createStoreBytes(): Promise<Buffer> {
   if (existsSync(CACHED_FILE)) return readFileSync(CACHED_FILE);
   const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-test-'));

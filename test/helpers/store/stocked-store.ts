@@ -48,6 +48,7 @@ export async function stockStore(folder: string, stock: StockSize, chance: Seede
   }
 }
 
+/** A merchant with locks, a phone and two webhook URLs: one with an old secret, the other with a filter. */
 async function stockAccounts(store: Store, { locks }: StockSize): Promise<void> {
   await store.addMerchant('Amber', STOCK_START_MS);
   const device = { merchant: 'Amber', simulated: false, secretHash: HASH, nowMs: STOCK_START_MS };
@@ -159,6 +160,7 @@ async function stockDeliveries(store: Store, storedBefore: number): Promise<void
   }
 }
 
+/** A price plan, and two closed months; the second statement also bills usage that was counted late. */
 async function stockUsage({ usage }: Store, { locks }: StockSize): Promise<void> {
   const macs = Array.from({ length: locks }, (_, index) => testMac(index + 1));
   await usage.activate(macs.map((mac) => ({ mac, atMs: STOCK_START_MS })));
@@ -173,6 +175,7 @@ async function stockUsage({ usage }: Store, { locks }: StockSize): Promise<void>
   await usage.close(1, NOVEMBER, monthEndMs(NOVEMBER), (basis) => JSON.stringify(makeStatement(basis)));
 }
 
+/** Refusals, notices, commands, and calls that must not be carried out twice. */
 async function stockNotices({ notices, commands, refusals }: Store): Promise<void> {
   const refusal = { source: 'lock', what: 'publish', reason: 'topic', address: '203.0.113.7', count: 1 } as const;
   const times = { firstAtMs: STOCK_START_MS, lastAtMs: STOCK_START_MS };

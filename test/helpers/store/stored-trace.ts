@@ -116,6 +116,7 @@ export async function storeEvents(
         buffered: judgeEvent.atMs - judgeEvent.uplink.timeMs > POWER_MODEL.bounds.bufferedOver,
       });
     } else if (judgeEvent.type !== 'tick') {
+      // A lock event has the members of the judge's event; TypeScript can't match the types one by one.
       const { type, atMs, ...rest } = judgeEvent as JudgeEvent & Record<string, unknown>;
       incoming.push({ type: 'lock-event', deviceId: device.id, atMs, event: { event: type, ...rest } as never });
     }

@@ -13,6 +13,7 @@ export function fieldsOf(type: PingType): (readonly [property: PingProperty, fie
 
 /** A ping of the type in which every field has a value, and no two numbers are the same. */
 export function fullPing(type: PingType): Ping {
+  // The other members are added one by one.
   let ping = { kind: type } as unknown as Ping;
   if (type === 'close_connection') ping = withField(ping, 'reason', 'REASON_CLOSE_CONNECTION');
   for (const [index, [property, field]] of fieldsOf(type).entries())

@@ -68,7 +68,7 @@ t.test('maps show the tiles of the operator’s server', { skip: NO_BROWSER }, a
   t.equal(await page.evaluate<unknown>('window.isInjected ?? null'), null, 'the attribution is text');
   t.ok(await page.$('.map .leaflet-coast-pane canvas'), 'the coasts are below the tiles');
   t.same(await seriousFindings(page), [], 'axe');
-  t.ok(tiles.requests.length > 0);
+  t.ok(tiles.requests.length > 0, 'the map has loaded tiles');
   for (const { url, referer } of tiles.requests) {
     t.match(url, /^\/\d+\/\d+\/\d+\.png\?key=a&b$/);
     t.equal(referer, `${origin}/`, 'the server learns the origin, not the view');

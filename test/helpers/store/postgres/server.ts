@@ -87,6 +87,7 @@ export async function startPostgres(test: Teardown): Promise<PostgresServer> {
   return new LocalServer(port, pid);
 }
 
+/** A server in a process of its own on this machine. */
 class LocalServer implements PostgresServer {
   readonly port: number;
   readonly pid: number;
