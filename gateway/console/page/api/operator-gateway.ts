@@ -50,7 +50,7 @@ export interface SettingJson {
   readonly environment: string;
   /** The effective value. */
   readonly value: string;
-  readonly source: 'default' | 'environment' | 'flag';
+  readonly source: 'default' | 'file' | 'environment' | 'flag';
   readonly default: string;
   readonly unit: string;
   readonly meaning: string;
