@@ -137,6 +137,7 @@ function killTestsOnSignal() {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.once(signal, () => {
       for (const child of running) process.kill(-child.pid, 'SIGKILL');
+      // As after Ctrl-C: 128 and the number of SIGINT, 2.
       process.exit(130);
     });
   }
@@ -178,6 +179,7 @@ async function reportFailedFile({ file, tap, errors, ending, files }, bundled) {
 function showProgress(done, files, failed) {
   if (!process.stderr.isTTY) return;
   const line = `${done} of ${files} files${failed > 0 ? `, ${failed} failed` : ''}`;
+  // Back to the start of the line, which is erased.
   process.stderr.write(done === files ? '\r\x1b[K' : `\r\x1b[K${line}`);
 }
 

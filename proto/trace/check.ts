@@ -234,6 +234,7 @@ export class TraceCheck {
       const aboutLine = lineOf(lock, about, judged, line);
       this.#sink.add({ line: aboutLine, mac, rule, severity, message, atMs, about, sent, firmwareVersion });
     }
+    // All events share one verdict.
     this.#verdict.withdrawn.length = 0;
     this.#verdict.findings.length = 0;
   }

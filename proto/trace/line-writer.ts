@@ -105,6 +105,7 @@ export class TraceLines {
     builder.part(this.#macText);
   }
 
+  /** When the ping was made: a date, or a number if it is outside the years 1970–9999, which a date can't express. */
   #time(timeMs: number): void {
     const { builder } = this;
     if (isDatable(timeMs)) {

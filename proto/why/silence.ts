@@ -56,7 +56,7 @@ interface SilenceRow {
   readonly atMs?: (input: SilenceInput) => number;
 }
 
-/** The sentences, in the order of {@link SILENCES}. */
+/** The sentences, in the order of {@link SILENCES}. Where `?? 0` follows a time, that kind of silence always has it. */
 export const SILENCE_WHY: Readonly<Record<Silence, SilenceRow>> = Object.freeze({
   online: {
     sentence: ({ belief }) => `Connected, since ${describeTime(belief.connectedSinceMs)}: not silent at all.`,
@@ -210,6 +210,7 @@ export function silenceOf(model: PowerModel, belief: Belief, nowMs: number): Sil
   if (belief.isConnected) return 'online';
   if (belief.listeningSinceMs === null) return 'gateway-down';
   const now = presence(model, belief, nowMs);
+  // Only the three rules of SILENCE_OF_RULE make a lock late.
   if (now.presence === 'late') return SILENCE_OF_RULE[now.rule] ?? 'late-period';
   if (now.presence !== 'asleep') return now.presence;
   if (belief.suspendedSinceMs !== null) return 'suspended';

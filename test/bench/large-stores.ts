@@ -42,6 +42,7 @@ async function fillStores(divisor: number): Promise<LargeStores> {
     receivedAtMs: systemClock.now(),
   });
   await appendPings(smallerPings);
+  // The program closes the store after each request, so its files are complete.
   cpSync(largerFolder, smallerFolder, { recursive: true });
   await appendPings(largerPings - smallerPings);
   return {

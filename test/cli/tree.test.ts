@@ -61,6 +61,7 @@ t.test('every command has a description, an example that starts with it, and --j
     t.ok(help.includes('\nExample:\n') && help.includes(`  $ lockgate ${name}`), `${name}: example`);
     const hasJson = command.options.some(({ long }) => long === '--json');
     t.equal(hasJson, !WITHOUT_JSON.includes(name), `${name}: --json`);
+    // It ends with a full stop, or with its choices or default in brackets.
     for (const option of command.options) t.match(option.description, /\S{2}.*[.:\])]$/, `${name} ${option.flags}`);
   }
 });
@@ -84,6 +85,7 @@ t.test('the flags in examples exist', async (t) => {
 });
 
 t.test('root help lists exit codes, and groups have the same description there and in their own help', async (t) => {
+  // With no group loaded.
   const help = helpOf(await makeProgram(new Set()));
   t.match(help, /Exit codes: 0 .* 1 .* 2 .* 3 .*4 .*130/s);
   for (const { name, description } of COMMAND_GROUPS) {
@@ -106,6 +108,7 @@ t.test('every MAC argument and flag accepts all spellings', async (t) => {
   t.ok(macInputs.length > 12);
   for (const macInput of macInputs) {
     for (const text of ['a4c138f0e1d2', ' A4-C1-38-F0-E1-D2\t', 'a4c1.38f0.E1D2', 'A4:C1:38:f0:e1:d2']) {
+      // The second argument are the values of the same flag before.
       const read: unknown = macInput.parseArg?.(text, []);
       // Flags that can be repeated collect text, which the command parses.
       if (!Array.isArray(read)) t.equal(read, 'A4:C1:38:F0:E1:D2', `${macInput.name()} ${text}`);
@@ -236,6 +239,7 @@ t.test('completion offers commands, flags, choices and names of the command tree
   t.same(await completionsOf('bash', 'lockgate command send x set-power --mode=M'), ['MID'], 'bash breaks words at =');
   t.match(await completionsOf('fish', 'trace', 'check', '--ignore', 'clock'), [/^clock-ahead\t/]);
   t.same(await completionsOf('bash', 'lockgate sim scenarios cov'), ['coverage-hole']);
+  // Then the shell's own script offers the names of files or folders.
   t.same(await completionsOf('bash', 'lockgate trace check '), [':files']);
   t.same(await completionsOf('bash', 'lockgate serve --data '), [':folders']);
   t.same(await completionsOf('bash', 'lockgate completion '), ['bash', 'zsh', 'fish']);

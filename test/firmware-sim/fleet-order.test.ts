@@ -161,6 +161,7 @@ async function provisionedFolder(test: Teardown): Promise<string> {
   await store.addMerchant(MERCHANT, START_MS);
   for (let lock = 0; lock < LOCKS; lock++) {
     const mac = testMac(lock);
+    // Any bytes: no lock logs in.
     const secretHash = Buffer.from(mac);
     await store.addDevice({ mac, merchant: MERCHANT, simulated: false, secretHash, nowMs: START_MS });
   }

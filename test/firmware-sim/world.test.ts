@@ -100,6 +100,7 @@ t.test('each cause drains the battery by the amount that follows from its figure
   battery.apply({ type: 'gps-off' }, Seconds(30));
   // GPS is off already, so this changes nothing.
   battery.apply({ type: 'gps-off' }, Seconds(40));
+  // Each uplink costs the same, whatever it says.
   for (const second of [1, 2, 3]) battery.apply({ type: 'publish', uplink: {} as never }, Seconds(second));
   battery.disconnected(Seconds(60));
   battery.apply({ type: 'unlock' }, Seconds(70));
@@ -121,6 +122,7 @@ t.test('each cause drains the battery by the amount that follows from its figure
   for (const [cause, mah] of Object.entries(expected))
     t.ok(Math.abs((used[cause as keyof typeof used] ?? Number.NaN) - mah) < 1e-9, `${cause}: ${mah} mAh`);
   const sum = Object.values(expected).reduce((all, mah) => all + mah, 0);
+  // 50 % of 2,950 mAh are 1,475.
   t.ok(Math.abs(battery.chargeMah - (1475 - sum)) < 1e-9, 'the charge falls by the sum of all causes');
   for (const { sentence, source } of Object.values(POWER_DRAW)) {
     t.match(sentence, /^[A-Z].*\.$/);
@@ -162,7 +164,7 @@ t.test('the battery of an e-bike is drained by distance, and charged before it i
   const battery = new EbikeBattery(new Prng(5));
   const voltsBefore = battery.volts;
   battery.drainFor(10_000);
-  // 60 to 120 Wh of 500 Wh are that share of the 12 V between empty and full.
+  // 10 km take 60 to 120 Wh; of 500 Wh these are that share of the 12 V between empty and full.
   const fallVolts = voltsBefore - battery.volts;
   t.ok(fallVolts >= 1.4 && fallVolts <= 3, `${fallVolts} V`);
   for (let ride = 0; ride < 100; ride++) {

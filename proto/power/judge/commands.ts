@@ -5,7 +5,8 @@
  *
  * The judge knows the commands that were sent since some time and those above some id: from a trace's header, or from
  * the lock's first connection on. It makes no finding that an earlier command could explain. An event's `atMs` is when
- * it happened by the judge's clock, an uplink's `timeMs` when the lock made it by the lock's clock.
+ * it happened by the judge's clock, an uplink's `timeMs` when the lock made it by the lock's clock. Conditions such as
+ * `!(a > b)` also hold for NaN, so that a value that is no number makes no finding.
  */
 import type { Command, CommandAck, PowerChange, PowerSettings } from '../../wire/ping.js';
 import type { PowerModel } from '../model.js';
@@ -142,6 +143,7 @@ function judgeFirstAck(
   if (stretch === undefined) return;
   if (!(stretch.context.fromMs <= firstSentMs)) {
     // An uplink since the command is missing, so the next ping need not have the lock state that was asked for.
+    // `promised` is the lock state that an acknowledgement says a command has brought about.
     stretch.context.promised = 'unknown';
     return;
   }

@@ -25,6 +25,7 @@ export function connect(belief: Belief, atMs: number, verdict: Verdict): void {
   belief.connections += 1;
   belief.isConnectionWhole = true;
   belief.hasClosePing = false;
+  // No uplink has come over it.
   belief.connectionFirst = -1;
   belief.connectionLast = -1;
   belief.connectionHighest = -1;
@@ -102,6 +103,7 @@ export function noteReceipt(belief: Belief, event: UplinkEvent): void {
     if (belief.closeSeen !== 'own') belief.closeSeen = wasMadeBefore(belief, event) ? 'first' : 'own';
   } else if (belief.closeSeen === 'first') belief.closeSeen = 'none';
   if (!belief.hasUplinks) belief.connectionFirst = sequence;
+  // Numbers of different boots can't be compared, so the connection has no first one any more.
   else if (boot !== belief.connectionHighestBoot) belief.connectionFirst = -1;
   belief.connectionLast = sequence;
   if (compareWithHighest(belief, boot, sequence) > 0) {

@@ -16,6 +16,7 @@ export interface UplinkKey {
   readonly credential: number;
   /** The life of the lock in which the uplink was made (uplink-life.ts); absent for the first. */
   readonly life?: number | undefined;
+  /** How often the lock has booted, and the number of the uplink since then, both from 1. */
   readonly boot: number;
   readonly sequence: number;
 }

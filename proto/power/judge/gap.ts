@@ -47,6 +47,7 @@ export function judgeGaps(
   belief.gapDueUplinks = NEVER;
   belief.gapDueMs = NEVER;
   for (const run of belief.runs) {
+    // The first span has no hole below it.
     for (let index = 1; index < run.spans.length; index++) {
       const span = run.spans[index] as Span;
       if (span.isHoleOverdue) continue;

@@ -50,6 +50,7 @@ export function judgeInPlace(model: PowerModel, belief: Belief, event: JudgeEven
       else judgeUplink(model, belief, timed, verdict);
       break;
     case 'connect':
+      // A phone's connection says nothing about the lock's.
       if (timed.source === 'phone') break;
       connect(belief, atMs, verdict);
       noteReconnected(belief);
@@ -136,6 +137,7 @@ function isFirstOfAll(
 }
 
 function judgeCommand(model: PowerModel, belief: Belief, { id, command, expiresMs, atMs }: CommandEvent): void {
+  // Like an uplink, a command is a reason for the connection, which may be idle for too long again afterwards.
   if (belief.isConnected) belief.activityMs = atMs;
   belief.isUnexplainedReported = false;
   noteSentCommand(model, belief, id, command, atMs, expiresMs);

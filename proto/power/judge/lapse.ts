@@ -143,7 +143,7 @@ function overdueLapse(model: PowerModel, belief: Belief): Lapse {
   return { rule: 'period-overdue', sinceMs, dueMs: sinceMs + credit + model.bounds.periodOverdueAfter };
 }
 
-/** When the count of a lock's time without a connection starts, ms since the epoch. */
+/** When the count of a lock's time without a connection starts, ms since the epoch. What is null does not delay it. */
 function offlineCountStartMs(belief: Belief): number {
   return Math.max(
     belief.offlineSinceMs ?? -NEVER,

@@ -2,7 +2,8 @@
  * The rules about REASON_NETWORK_PING, which a lock sends every 15 min while its state keeps the connection
  * (protocol.md §3): network-ping-missing, network-ping-unkept, and cadence-too-fast between network pings. Pure:
  * changes only the given belief (what the judge knows of the lock) and verdict (its findings). A `Span` is a series of
- * received sequence numbers without a hole. `timeMs` is by the lock's clock, `atMs` by the judge's.
+ * received sequence numbers without a hole. `timeMs` is by the lock's clock, `atMs` by the judge's; −`NEVER` is earlier
+ * than each time.
  */
 import { Days, type Milliseconds } from '../../clock.js';
 import type { HighWindow } from '../../wire/ping.js';
@@ -43,6 +44,7 @@ function judgeUnkept(model: PowerModel, belief: Belief, event: UplinkEvent, verd
   const { power, body, timeMs } = event.uplink;
   if (body.kind === 'ack') return;
   const { state, connectionKept } = stateRow(model, power, body.batteryPercent);
+  // In LOW_BATTERY and AIRPLANE other rules find it.
   if (state === 'LOW_BATTERY' || state === 'AIRPLANE' || connectionKept === 'always') return;
   let message = `REASON_NETWORK_PING was sent in ${state}, which keeps no connection.`;
   if (connectionKept === 'in-window') {
@@ -65,6 +67,7 @@ function isNearWindow(window: HighWindow, timeMs: number, tolerance: Millisecond
 
 /** A network ping came after a newer uplink: it shows that the lock made a network ping then, but nothing more. */
 function noteOvertakenPing({ networkPings }: Belief, { uplink: { timeMs } }: UplinkEvent): void {
+  // Also for NaN.
   if (!(timeMs > networkPings.lastMs)) return;
   networkPings.lastMs = timeMs;
   networkPings.tooSoon = 0;
@@ -83,6 +86,7 @@ function noteNetworkPing(
   const { timeMs, kept, sequence, body } = event.uplink;
   if (body.kind === 'ack') return;
   const sinceLast = timeMs - networkPings.lastMs;
+  // The network ping before was made in the same state, and no uplink since then is missing.
   const isSteady =
     networkPings.sequence >= newestSpan.low &&
     networkPings.state === belief.state &&

@@ -2,7 +2,8 @@
  * Tracks which sequence numbers of each boot have come, and compares each uplink with its neighbours: the uplinks with
  * the previous and the next number (protocol.md §3). Pure: changes only the given belief (what the judge knows of the
  * lock) and verdict (its findings). A `Run` is what the belief has of one boot, a `Span` a series of received numbers
- * without a hole.
+ * without a hole. Runs and spans are in order, the newest last. The `bits` of an uplink are a lock state: what a state
+ * ping reports, or what the next one must not repeat.
  *
  * A late uplink fills a hole and is compared with both neighbours, in whatever order the three came. So the findings do
  * not depend on the order of arrival. A finding on two neighbours is about the one with the higher number.
@@ -60,6 +61,7 @@ export function judgeSequence(
     appendUplink(model, belief, newestRun, topSpan.stretch, uplink, answer, event.atMs, verdict);
   } else insertUplink(model, belief, event, answer, verdict);
   if (belief.uplinks >= belief.gapDueUplinks) judgeGaps(model, belief, event.atMs, keyOf(event), verdict);
+  // The lock has no further uplink, so a missing number can't come any more.
   if (uplink.body.kind === 'close_connection' && uplink.kept === 0)
     stopWaitingForHoles(belief, event, keyOf(event), verdict);
 }

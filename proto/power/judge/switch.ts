@@ -101,6 +101,7 @@ function resumeIfNoneOpen(belief: Belief, atMs: number): boolean {
   if (belief.suspendedSinceMs === null || belief.airplaneSwitches.some(({ outcome }) => outcome === 'open'))
     return false;
   const fromMs = overdueCountStartMs(belief);
+  // A credit is for one count. When another has started, such as after a daily ping, its credit starts at 0.
   if (belief.overdueCreditFromMs !== fromMs) {
     belief.overdueCreditFromMs = fromMs;
     belief.overdueCreditMs = 0;

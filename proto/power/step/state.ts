@@ -46,7 +46,7 @@ export interface LockFlash {
   readonly finished: readonly FinishedCommand[];
   /** The lock state that the last ping reported. */
   readonly toldLockState: LockState;
-  /** Whether that ping was made in a silent state. */
+  /** Whether that ping was made in a silent state (AIRPLANE or LOW_BATTERY). */
   readonly toldInSilence: boolean;
   /** Whether a close-connection ping has reported airplane mode, and no later uplink has reported it as off. */
   readonly airplaneTold: boolean;
@@ -114,6 +114,7 @@ export interface StepState extends LockFlash {
   readonly fixTakesMs: number;
   readonly lastFixMs: number;
 
+  /** `ending`: the lock closes the connection, which has not ended yet. */
   readonly link: 'down' | 'connecting' | 'up' | 'ending';
   /** Whether an uplink was sent and is not acknowledged yet. */
   readonly inFlight: boolean;
@@ -253,6 +254,7 @@ export function newLock(model: PowerModel, lock: NewLock): Draft {
     mac: lock.mac,
     firmwareVersion: lock.firmwareVersion,
     periodMinute: lock.periodMinute ?? periodMinuteOf(lock.mac),
+    // As a uint32.
     jitterState: lock.jitterSeed >>> 0,
     sequence: 0,
     dropped: 0,

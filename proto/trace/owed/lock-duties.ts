@@ -1,8 +1,8 @@
 /**
  * What one lock must send by the power model, given the `world` events (what truly happened around it), and which of
  * that it did not send (protocol.md §3, `owed`). A *duty* (duty.ts) is an uplink that must be made by some time. The
- * caller passes `world` events and events of the trace in order of time. Pure; bounded in memory; never throws on
- * input.
+ * caller passes `world` events and events of the trace in order of time. The *sky* is open where GPS can be received.
+ * Pure; bounded in memory; never throws on input.
  */
 import type { PowerModel, StateRow, TriggerName } from '../../power/model.js';
 import type { Command, Uplink } from '../../wire/ping.js';
@@ -289,7 +289,9 @@ export class LockDuties {
     this.#periodFix.begin(timeMs, isSkyOpen, cause);
   }
 
-  /** Notes a duty whose uplink has not come in time. */
+  /**
+   * Notes a duty whose uplink has not come in time, unless its group (one theft or ride) has already been reported.
+   */
   #owe(duty: Duty): void {
     if (duty.fromMs < this.#beginMs || duty.group.isReported || this.#waiting.length >= MAX_WAITING) return;
     this.#waiting.push(duty);
@@ -316,6 +318,7 @@ export class LockDuties {
  * @param shackleMovedMs when a `world` event last moved the shackle, ms since the epoch
  */
 function contradicts({ timeMs, body }: Uplink, { trigger, fromMs, maturesMs }: Duty, shackleMovedMs: number): boolean {
+  // `+ 1`: the uplink must have been made after the movement.
   if (body.kind === 'ack' || timeMs > maturesMs || timeMs < Math.min(fromMs, shackleMovedMs + 1)) return false;
   return (trigger === 'theft' && body.lockState === 'unlocked') || (trigger === 'ride' && body.lockState === 'locked');
 }

@@ -151,6 +151,7 @@ export class OwedCheck {
     if (lock.wrongPositionKeys.includes(key)) return;
     this.#options.onPosition?.(lock.mac, line, wrongPlace === null);
     if (wrongPlace === null) return;
+    // The newest MAX_WRONG_POSITIONS.
     lock.wrongPositionKeys = [...lock.wrongPositionKeys.slice(1 - MAX_WRONG_POSITIONS), key];
     const about = { credential: credential ?? FIRST_CREDENTIAL, boot, sequence };
     const message = this.#messageOf(placeSentence(uplink, wrongPlace), wrongPlace.cause);

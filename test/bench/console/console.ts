@@ -39,6 +39,7 @@ async function measure(resources: Resources, size: ConsoleSize): Promise<BenchRo
   const client = new GatewayClient({ data });
   // A lock for each theft on both pages.
   const request: CrowdRequest = { port, locks, moving, thefts: 2 * thefts };
+  /** The program that plays the locks. */
   const crowd = resources.startScript('console/crowd.js', request);
   await crowd.readAnswer();
   await crowd.ask('place');

@@ -23,8 +23,10 @@ import { eventLines, readRecording } from '../../helpers/recordings/read-recordi
 const NO_OPTIONS: RecordingOptions = { mac: null, utcOffsetMs: 0 };
 const LOCK = 'A4C138F0E1D2';
 const sample = (name: string): string => readFileSync(join(root, 'test/recordings', name), 'utf8');
+/** The bytes of a ping, made at 2026-11-20T08:00:00Z. */
 const hex = (sequence: number): string =>
   Buffer.from(testBytes(sequence, { boot: 1, timeMs: 1_795_161_600_000 })).toString('hex');
+/** The bytes of a command that expires a day later. */
 const COMMAND = Buffer.from(
   encodeDownlink({ id: 7, expiresMs: 1_795_248_000_000, command: { type: 'unlock' } }),
 ).toString('hex');
@@ -129,6 +131,8 @@ t.test('a modem’s log gives connects, sent uplinks, commands and the causes of
     ['connect', 'ping', 'ack', 'command', 'disconnect'].map((kind) => kinds.filter((each) => each === kind).length),
     [1, 28, 7, 7, 1],
   );
+  // The third number of +QMTPUB and +QMTPUBEX, and the second of +QMTCONN, is 0 for success, 1 for a repetition and 2
+  // for a failure. Error 2 of +QMTSTAT is a PINGREQ without an answer.
   const lines = [
     `[2026-11-20T06:00:00.000Z] TX: AT+QMTCONN=0,"${LOCK}","${LOCK}","a,b"`,
     '[2026-11-20T06:00:00.400Z] RX: +QMTCONN: 0,1,1',

@@ -100,6 +100,7 @@ const uplinks: fc.Arbitrary<Uplink> = fc.record({
   dropped: absurdNumbers,
   body: wireBodies,
 });
+/** Named twice, so that most events are of the lock. */
 const source = fc.constantFrom('lock' as const, 'lock' as const, 'phone' as const);
 const events: fc.Arbitrary<JudgeEvent> = fc.oneof(
   fc.record({

@@ -184,7 +184,8 @@ async function ingested(test: Teardown, arrivals: readonly Uplink[]): Promise<Fi
   }
   const ids = (await announced).filter(({ uplink }) => uplink.body.kind !== 'ack').map(({ eventId }) => eventId);
   const finalState = await readFinalState(gateway, ids);
-  await lock.client.endAsync(true);
+  const isForced = true;
+  await lock.client.endAsync(isForced);
   await gateway.close();
   return finalState;
 }

@@ -163,6 +163,7 @@ t.test('a connection without an acknowledgement for 300 s (the keepalive) counts
   lock.gatewayAcknowledges = false;
   // The connection drops after 300 s, and the lock retries 10 s later.
   changeLockState(lock).advance(Seconds(311));
+  // After its first connect and ping.
   t.same(lock.describeSince(NOON_MS).slice(2), ['300 drop', '310 connect', '310 cellular STATE_PING']);
 });
 

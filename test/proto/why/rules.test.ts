@@ -294,12 +294,14 @@ function stepsForLine(file: string, line: number): readonly WhyStep[] {
   const { highWindow, connected: isConnected, ...known } = lock;
   const window = highWindow === null ? {} : { highWindow };
   const belief = newBelief(POWER_MODEL, '', nowMs, { ...known, ...window, isConnected, listeningSinceMs: nowMs });
+  // The MAC, here empty, is in no step that the tests read.
   const isCut = false;
   const replay = new HistoryReplay(POWER_MODEL, '', nowMs, isCut, belief);
   for (const event of events.slice(0, line - 2)) replay.take(judgeEventOf(event));
   // The first event is in line 2. If there is none in this line, the call throws.
   const target = judgeEventOf(events[line - 2] as never);
   if (target.type !== 'uplink') throw new Error(`line ${line} of ${file} is no uplink`);
+  // Nothing came after the uplink, and no finding about it stands.
   return uplinkSteps(uplinkCase(POWER_MODEL, replay.endAt(target, [])), []);
 }
 
