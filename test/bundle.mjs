@@ -36,6 +36,7 @@ export async function bundleTests(files) {
   if (readOrNull(stampFile) === stamp) return;
   rmSync(clonePath('dist', 'tests'), { recursive: true, force: true });
   mkdirSync(clonePath('dist', 'tests'), { recursive: true });
+  // `false`: without a source map, which only a failure needs.
   const [{ text }] = await build(files, false);
   // As ASCII, because cli/load-bundle.cjs reads a bundle as Latin-1.
   writeFileSync(clonePath(`${bundleFile}.new`), toAscii(text));
@@ -59,6 +60,7 @@ export async function withSourcePositions(text, files) {
   const sources = await sourceMap;
   // Such as `file:///clone/dist/tests/all.cjs:12:34`.
   return text.replace(/[^\s("']*\/all\.cjs:(\d+):(\d+)/g, (all, line, column) => {
+    // The positions in a SourceMap count from 0, those in the text from 1.
     const { originalSource, originalLine, originalColumn } = sources.findEntry(Number(line) - 1, Number(column) - 1);
     if (originalSource === undefined) return all;
     return `${originalSource.replace(/^(\.\.\/)+/, '')}:${originalLine + 1}:${originalColumn + 1}`;

@@ -24,6 +24,7 @@ export function pingLineText({ fields, fieldsInTypeOrder }) {
   const words = fields
     .filter(({ value }) => value.kind === 'word')
     .map(({ json, value: { type, words } }) => {
+      // The first word stands for an unknown number on the wire. It is compared last.
       const list = [...words.slice(1), words[0]].map(quoted).join(', ');
       return `const ${constantCase(json)}_WORDS = tokensOf<${type}>(${list});`;
     });

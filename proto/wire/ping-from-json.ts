@@ -53,6 +53,7 @@ export function uplinkFromJson(json: unknown, name = ''): Result<Uplink> {
 /** Reads a ping without its envelope. Never throws. */
 export function pingFromJson(json: unknown, name = 'ping'): Result<Ping> {
   const reader = new JsonReader();
+  // No member: it is `json` itself that must be an object.
   const ping = readPing(reader, reader.object(json, name, ''), name);
   return reader.error === null ? ok(ping) : problem('bad-ping', reader.error);
 }

@@ -60,7 +60,10 @@ async function setUpReader(test: Test): Promise<Reader> {
   return { gateway, receiver, folder };
 }
 
-/** Replacements of text that differs for each reader. `last_printed` is a shell function of runLines. */
+/**
+ * Replacements of text that differs for each reader. `last_printed` is a shell function of runLines: it prints the last
+ * secret or id that a command has printed and that has this prefix.
+ */
 function replacementsFor({ gateway, receiver }: Reader): Replacement[] {
   return [
     ['127.0.0.1:8080', `127.0.0.1:${gateway.httpPort}`],

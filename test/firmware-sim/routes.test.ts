@@ -19,6 +19,7 @@ const gpx = (...lines: string[]): string =>
   ['<?xml version="1.0"?>', '<gpx xmlns="http://www.topografix.com/GPX/1/1" version="1.1">', ...lines, '</gpx>'].join(
     '\n',
   );
+/** A track; its first point is in line 4. */
 const track = (...points: string[]): string => gpx('<trk><trkseg>', ...points, '</trkseg></trk>');
 const trackPoint = (lat: number, lon: number, time?: string): string =>
   `<trkpt lat="${lat}" lon="${lon}">${time === undefined ? '' : `<time>${time}</time>`}</trkpt>`;

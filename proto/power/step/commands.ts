@@ -223,6 +223,7 @@ function finishAll(context: StepContext, ids: readonly number[], result: Command
 function finish(context: StepContext, id: number, result: CommandResult, detail: string, setsPower = false): void {
   const { state } = context;
   const command: FinishedCommand = { id, result, detail, setsPower };
+  // With this command at most MAX_COMMANDS_REMEMBERED.
   state.finished = [...state.finished.slice(1 - MAX_COMMANDS_REMEMBERED), command];
   context.effects.push({ type: 'finished', commandId: id, result, detail });
   makeAck(context, command);

@@ -72,6 +72,7 @@ class OpenConsoles {
     const stream = await get(session, session.console === 'merchant' ? '/v1/stream' : '/stream?only=locks');
     if (stream.statusCode !== 200) throw new Error(`the stream of the ${session.console}: ${stream.statusCode}`);
     this.#streams.push(stream);
+    // `close` cuts the stream off, which Node.js reports as an error too.
     stream.on('error', () => undefined);
     await new Promise<void>((resolve) => {
       let hasSnapshot = false;

@@ -162,6 +162,7 @@ export class MeasuredPage {
   /** Scrolls the list down and up with the wheel. */
   async scrollList(span: Milliseconds): Promise<FrameFigures> {
     const { mouse } = this.#page;
+    // A point of the list.
     await mouse.move(this.#size.width * 0.6, this.#size.height * 0.6);
     return await this.#measureFrames(async () => {
       const startedAtMs = monotonicMs();

@@ -89,6 +89,7 @@ class Lock implements PacedLock {
             buffer,
             callback: (count) => {
               if (isConnected) take(buffer.subarray(0, count));
+              // The last byte is the return code; 0 means that the lock is accepted.
               else if (count === CONNACK_BYTES && buffer[3] === 0) {
                 isConnected = true;
                 resolve(lock);
@@ -107,6 +108,7 @@ class Lock implements PacedLock {
     return this.#scheduledMs !== NOT_IN_FLIGHT;
   }
 
+  /** From 1 to 65,535, as MQTT demands. */
   get #packetId(): number {
     return (this.#sequence % 65_535) + 1;
   }
@@ -129,6 +131,7 @@ class Lock implements PacedLock {
     if (this.isBusy) fail('the broker closed a connection');
   }
 
+  /** Takes a PUBACK. It comes alone, because one ping at a time is in flight. */
   #onData(chunk: Buffer): void {
     if (chunk.length !== PUBACK_BYTES || chunk[0] !== PUBACK || chunk.readUInt16BE(2) !== this.#packetId)
       fail('an answer other than the expected PUBACK');

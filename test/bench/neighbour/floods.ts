@@ -105,6 +105,7 @@ function floodOf(route: HttpRoute, hasKey: boolean): NamedFlood {
       const authorization = route.scheme === 'bearer' ? `Bearer ${token}` : basicAuthorization(key);
       const sendsCredentials = hasKey && (route.scheme === 'bearer' || route.scheme === 'api-key');
       const headers = { ...type, ...(sendsCredentials && { authorization }) };
+      // Without a key no valid credential may be sent, and so no token in the body either.
       const sentBody = hasKey ? body : body.replace(token, 'x');
       return { method: route.method, path: route.path + (QUERIES[route.operationId] ?? ''), headers, body: sentBody };
     },

@@ -23,6 +23,7 @@ export interface ReadSubject {
   /** The id of the last stored command, and the number of commands. */
   readonly lastCommandId: number;
   readonly commands: number;
+  /** A month whose statement is final. */
   readonly closedMonth: string;
   /** The id of one of the events whose delivery is dead. */
   readonly event: string;
@@ -49,6 +50,8 @@ export const WAITING_CALL = 'events, waiting';
 const LIMIT = 100;
 const MAX_LIMIT = 1_000;
 
+// The labels and names in the calls below are those that fill-history.ts gives to the locks.
+
 function macAt({ locks }: ReadSubject, random: number): string {
   return lockMac(Math.floor(random * locks));
 }
@@ -67,6 +70,7 @@ export function eventCursor({ merchantId, lastPingId, endMs, historyDays }: Read
   return encodeCursor(`events ${merchantId}`, [Math.floor(share * lastPingId), completeToMs]);
 }
 
+/** Its values are the one that the list is sorted by (not used by MAC), the MAC, and no remembered order. */
 function locksCursor(subject: ReadSubject, random: number): string {
   const asked = { filter: { merchantId: subject.merchantId }, order: { key: 'mac', isDescending: false } };
   return encodeCursor(`locks ${JSON.stringify(asked)}`, [0, macAt(subject, random), '', 0]);

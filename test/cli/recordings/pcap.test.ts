@@ -38,6 +38,7 @@ const CONNECT = mqtt({
 });
 const CONNACK = mqtt({ cmd: 'connack', returnCode: 0, sessionPresent: false });
 const REFUSAL = mqtt({ cmd: 'connack', returnCode: 5, sessionPresent: false });
+/** A PUBLISH with a ping that was made at 2026-11-20T08:00:00Z. */
 const uplink = (sequence: number): Buffer =>
   mqtt({
     cmd: 'publish',
@@ -48,6 +49,7 @@ const uplink = (sequence: number): Buffer =>
     dup: false,
     retain: false,
   });
+/** A PUBLISH with a command that expires a day after that. */
 const COMMAND = mqtt({
   cmd: 'publish',
   topic: 'down',
@@ -188,6 +190,7 @@ t.test('the cause of a disconnect follows from how the connection ends', async (
   const late = await eventLinesOf([
     ...START,
     { ...fin('client', 1), offset: AFTER_CONNECT + UPLINKS.length },
+    // More than there are: all bytes of the uplinks.
     ...segmentsOf(300),
   ]);
   t.match(late.join(), /ping 1\/3,.* disconnect dropped$/, 'bytes that come after the FIN count');

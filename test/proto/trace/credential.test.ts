@@ -67,6 +67,7 @@ function readEvent(reader: TraceReader, line: string, reading: 'bytes' | 'text')
   const bytes = Buffer.from(line);
   const read = reading === 'bytes' ? reader.readBytes(bytes, 0, bytes.length) : reader.read(line);
   if (!read.ok) throw new Error(read.error.message);
+  // Null only for the header and for empty lines.
   return read.value as TraceEvent;
 }
 

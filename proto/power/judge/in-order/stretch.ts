@@ -145,6 +145,7 @@ function forgetLast({ stretch: { context } }: Span): void {
 /** Whether an uplink is part of a finding's evidence. */
 function dependsOn(standing: StandingFinding, sequence: number, timeMs: number): boolean {
   if (sequence > standing.sequence) return false;
+  // −1: the evidence is all uplinks made from `fromMs` on.
   return standing.fromSequence < 0 ? timeMs >= standing.fromMs : sequence >= standing.fromSequence;
 }
 

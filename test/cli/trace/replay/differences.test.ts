@@ -36,6 +36,7 @@ t.test('a lock with a wrong secret is a difference', async (t) => {
   await gateway.accounts.addDevice({ mac: wrong });
   const secrets = path.join(folder, 'wrong.csv');
   writeFileSync(secrets, `mac,secret\r\n"${formatMac(right)}","${secret}"\r\n\r\n${wrong},not-it\r\n`);
+  // After the header the session is lines 2 to 6, so the last two pings are lines 8 and 9.
   const file = traceFile('two.jsonl', [
     ...shortSession(right),
     { event: 'tick', atMs: START_MS + Minutes(1) },
