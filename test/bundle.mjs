@@ -4,7 +4,7 @@
 
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
-import { tapBundle, toAscii, unbundled } from '../cli/prepare/bundles.mjs';
+import { startBundledThreads, tapBundle, toAscii, unbundled } from '../cli/prepare/bundles.mjs';
 // clonePath: an absolute path in this clone of the repository. fingerprint: a hash of these texts.
 import { clonePath, fingerprint, readOrNull, UserError } from '../cli/prepare/workplace.mjs';
 
@@ -116,7 +116,8 @@ function importCurrentTap({ onResolve, onLoad }) {
 }
 
 /**
- * An esbuild plugin: a module that reads `import.meta` gets the path of its own compiled file, not that of the bundle.
+ * An esbuild plugin: a module that reads `import.meta` gets the path of its own compiled file, not that of the bundle;
+ * but threads start from their bundles.
  * Imports whose module is named at run time become calls of `__import`. cli/load-bundle.cjs provides the names with
  * `__`.
  */
@@ -125,7 +126,7 @@ function keepOwnPaths({ onLoad }) {
     const code = readFileSync(path, 'utf8');
     if (!code.includes('import.meta') && code.search(importOfVariable) < 0) return null;
     const own = JSON.stringify(path.slice(clonePath().length + 1).replaceAll('\\', '/'));
-    const contents = code
+    const contents = startBundledThreads(code, '__fileUrl("dist/program/")')
       .replaceAll('import.meta.url', `__fileUrl(${own})`)
       .replaceAll('import.meta.filename', JSON.stringify(path))
       .replaceAll('import.meta.resolve', '__resolveUrl')

@@ -4,7 +4,7 @@
 // dist/packages has each package of many files as one file, and the imports in dist point there. dist/program has our
 // modules, joined to few files: `lockgate` runs from there. Tests import single modules, from the other folders of
 // dist. Sources name packages and modules as usual.
-import { rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { clonePath, filesBelow, readOrNull } from './workplace.mjs';
 
@@ -56,7 +56,7 @@ loadBundle(fileURLToPath(new URL('./gateway-process.cjs', import.meta.url)), { k
 /** The imports in esbuild's output: `from "x"`, `import "x"` and `import("x")`. */
 const importPattern = /\b(from |import |import\()"([^".][^"]*)"/g;
 /** Matches how a module of lockgate names the file of a thread that it starts. */
-const threadFilePattern = /new Worker\(new URL\("\.\/([\w-]+\.js)", import\.meta\.url\)/g;
+const threadFilePattern = /(?<=new Worker\()new URL\("\.\/([\w-]+)\.js", import\.meta\.url\)/g;
 /** Defines `require`, with which the CommonJS modules in a bundle load the modules of Node.js. */
 const banner = [
   "import { createRequire as makeRequire } from 'node:module';",
@@ -129,23 +129,63 @@ function commonjsEntry(name, exports) {
 }
 
 /**
- * Joins the compiled modules of the program and of each of its threads. All results are in one folder, because a module
- * names a thread's file relative to its own. A module that is imported on demand stays a separate file.
+ * Compiled code whose threads start from their bundles in dist/program. `ownUrl` is an expression for the URL of a file
+ * there.
+ */
+export function startBundledThreads(code, ownUrl) {
+  return code.replace(threadFilePattern, (_, name) => `new URL("./${name}.cjs", ${ownUrl})`);
+}
+
+/** An esbuild plugin: the modules of a bundle in dist/program start the bundles of their threads, which are there too. */
+const bundledThreads = {
+  name: 'bundled-threads',
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]dist[\\/]gateway[\\/].*\.js$/ }, ({ path }) => {
+      const code = readFileSync(path, 'utf8');
+      const contents = startBundledThreads(code, 'import.meta.url');
+      return contents === code ? null : { contents, loader: 'js' };
+    });
+  },
+};
+
+/**
+ * Joins the compiled modules of the program, and those of each of its threads, in one folder. A module that is imported
+ * on demand stays a separate file.
  */
 export async function bundleProgram({ build }) {
   rmSync(clonePath(programFolder), { recursive: true, force: true });
-  const modules = filesBelow('dist/gateway', '.js');
-  const threads = modules.flatMap((path) =>
-    [...readOrNull(clonePath(path)).matchAll(threadFilePattern)].map(([, file]) =>
-      posix.join(posix.dirname(path), file),
-    ),
-  );
+  await bundleThreads(build);
   const shared = { ...options, absWorkingDir: clonePath(), packages: 'external', external: [`./${packagesFolder}/*`] };
   const files = { outdir: programFolder, entryNames: '[name]', chunkNames: '[name]-[hash]', sourcemap: true };
   const settings = { ...shared, ...files, sourcesContent: false };
-  await build({ ...settings, entryPoints: ['dist/cli/main.js', ...threads], splitting: true });
+  await build({ ...settings, entryPoints: ['dist/cli/main.js'], splitting: true, plugins: [bundledThreads] });
   await bundleGateway(build);
   if (readOrNull(clonePath(testGateway)) !== null) await bundleTestGateway(build);
+}
+
+/**
+ * Bundles each thread with its packages to one CommonJS file: a gateway starts two threads before it is ready, and
+ * loading a thread's modules one by one took twice as much CPU time.
+ */
+async function bundleThreads(build) {
+  const threads = filesBelow('dist/gateway', '.js').flatMap((path) =>
+    [...readOrNull(clonePath(path)).matchAll(threadFilePattern)].map(([, name]) => `${posix.dirname(path)}/${name}.js`),
+  );
+  await build({
+    ...options,
+    absWorkingDir: clonePath(),
+    entryPoints: threads,
+    external: unbundled,
+    format: 'cjs',
+    define: { 'import.meta.url': 'ownUrl' },
+    banner: { js: "const ownUrl = require('node:url').pathToFileURL(__filename).href;" },
+    outdir: programFolder,
+    entryNames: '[name]',
+    outExtension: { '.js': '.cjs' },
+    sourcemap: true,
+    sourcesContent: false,
+    plugins: [bundledThreads],
+  });
 }
 
 /** Bundles what main.ts runs, with all packages, for load-bundle.cjs, which also keeps the compiled code. */
@@ -177,6 +217,7 @@ async function bundleCommonjs(build, settings) {
     // A script outside Node's loaders cannot import: modules that code imports on demand are required.
     supported: { 'dynamic-import': false },
     write: false,
+    plugins: [bundledThreads],
     ...settings,
   });
   for (const { path, text } of outputFiles) writeFileSync(path, path.endsWith('.map') ? text : toAscii(text));

@@ -23,9 +23,14 @@ async function runTask(task: UpkeepTask): Promise<UpkeepAnswer> {
   return { type: 'copied', ...(await copyDatabase(task.from, task.to, report)) };
 }
 
-try {
-  send(await runTask(workerData as UpkeepTask));
-} catch (error) {
-  const code = error instanceof LockgateError ? error.code : null;
-  send({ type: 'failed', code, message: error instanceof Error ? error.message : String(error) });
+async function main(): Promise<void> {
+  try {
+    send(await runTask(workerData as UpkeepTask));
+  } catch (error) {
+    const code = error instanceof LockgateError ? error.code : null;
+    send({ type: 'failed', code, message: error instanceof Error ? error.message : String(error) });
+  }
 }
+
+// Without await, because its bundle is a CommonJS file.
+void main();
