@@ -28,7 +28,7 @@ const MIN_BUNDLED = 10;
 const MAX_JOBS = 4;
 /** The time limit of one file, and of a group of files; generous, since a build machine may be busy. */
 const TIMEOUT_SECONDS = 180;
-const GROUP_TIMEOUT_SECONDS = 900;
+const GROUP_TIMEOUT_SECONDS = 1800;
 /** The time limit of one file of test/long, the longest of which runs for an hour. */
 const LONG_TIMEOUT_SECONDS = 7200;
 /** After its timeout, tap ends a file and reports where it hung; a file that still runs after this time is killed. */

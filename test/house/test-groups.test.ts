@@ -74,8 +74,8 @@ t.test('if the process fails after all files passed, the last file fails', async
 
 t.test('cheap files of the bundle share a process, neighbours first, up to a limit', async (t) => {
   // The CPU seconds of each file.
-  const costs: Record<string, number> = { 'a/1': 5, 'b/1': 5, 'a/2': 20, 'a/3': 0.2, 'dist/test/system/x': 0.1 };
-  for (let i = 10; i < 16; i += 1) costs[`c/${i}`] = 5;
+  const costs: Record<string, number> = { 'a/1': 5, 'b/1': 5, 'a/2': 25, 'a/3': 0.2, 'dist/test/system/x': 0.1 };
+  for (let i = 10; i < 16; i += 1) costs[`c/${i}`] = 12;
   const options = {
     costOf: (file: string) => costs[file] ?? 0,
     isBundled: (file: string) => file !== 'b/1',

@@ -53,10 +53,14 @@ function uplink(lock: number, boot: number, sequence: number, content = 0): Inco
 /** A model of the log: a plain list of uplinks. */
 class LogModel {
   readonly uplinks: IncomingUplink[] = [];
+  readonly #keys = new Set<string>();
 
   append(incoming: readonly IncomingUplink[]): void {
-    for (const added of incoming)
-      if (!this.uplinks.some((known) => keyOf(known) === keyOf(added))) this.uplinks.push(added);
+    for (const added of incoming) {
+      const key = keyOf(added);
+      if (!this.#keys.has(key)) this.uplinks.push(added);
+      this.#keys.add(key);
+    }
   }
 
   ofLock(lock: number): IncomingUplink[] {

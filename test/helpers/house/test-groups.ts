@@ -5,9 +5,9 @@
 /** The test that runs first and stores the compiled code for the others; it starts a gateway, as most of them do. */
 export const FIRST_BUNDLED = 'dist/test/gateway/webhooks/waits.test.js';
 /** Files that cost more (CPU seconds) run alone: they would gain little. */
-const MAX_FILE_COST = 10;
+const MAX_FILE_COST = 15;
 /** The most that the files of a group may cost together, so that no group runs alone at the end. */
-const MAX_GROUP_COST = 30;
+const MAX_GROUP_COST = 60;
 /** Tests of whole processes run alone: other tests would change their memory and open files. */
 const OWN_PROCESS = 'dist/test/system/';
 

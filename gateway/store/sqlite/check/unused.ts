@@ -32,6 +32,8 @@ const MIN_PAGE_BYTES = 512;
 const MAX_PAGE_BYTES = 65_536;
 /** Progress is reported once per this many pages. */
 const PAGES_PER_REPORT = 1000;
+/** As many zeros as the largest page has bytes. */
+const ZEROS = Buffer.alloc(MAX_PAGE_BYTES);
 /** Bytes at both ends of an unused range that may be remains of old content. */
 const EDGE_BYTES = 16;
 
@@ -122,6 +124,8 @@ function unusedOf(bytes: Buffer, page: number): Buffer[] {
 
 /** Whether all bytes are zero except for a single bit that is not near an edge. */
 function hasSingleBit(bytes: Buffer): boolean {
+  // Almost all unused bytes are zero, and a native comparison takes a fraction of the loop's time.
+  if (bytes.equals(ZEROS.subarray(0, bytes.length))) return false;
   let nonZeroBytes = 0;
   for (const [index, byte] of bytes.entries()) {
     if (byte === 0) continue;
