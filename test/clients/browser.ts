@@ -31,6 +31,7 @@ export interface BrowserPage {
   evaluate<Result>(code: string): Promise<Result>;
   $(selector: string): Promise<PageElement | null>;
   on(event: 'request', take: (request: { url(): string }) => void): void;
+  on(event: 'workercreated', take: (worker: { url(): string }) => void): void;
   on(event: 'pageerror', take: (error: Error) => void): void;
   on(event: 'dialog', take: (dialog: { accept(): Promise<void> }) => void): void;
   readonly mouse: BrowserMouse;

@@ -1,13 +1,13 @@
 /**
  * A theft as pages see it: the merchant's stream and the operators' stream of a gateway in a separate process show the
- * theft and the ride, at most one change a second. After a kill, a client that reconnects with its last event id sees
- * the theft too (interfaces.md §2).
+ * theft and the ride, in order. After a kill, a client that reconnects with its last event id sees the theft too
+ * (interfaces.md §2). That a lock is sent at most once a second is tested with a manual clock, in
+ * test/gateway/live/feed.test.ts.
  */
 import t from 'tap';
-import { monotonicMs, systemClock } from '../../proto/clock.js';
+import { systemClock } from '../../proto/clock.js';
 import { formatMac } from '../../proto/wire/mac.js';
 import type { Ping } from '../../proto/wire/ping.js';
-import { realDelay } from '../helpers/clocks/change-signal.js';
 import { GatewayChild } from '../helpers/gateway/gateway-child.js';
 import { testBytes, testMac } from '../helpers/gateway/test-gateway.js';
 import { basicAuthorization } from '../helpers/http/merchant-call.js';
@@ -17,12 +17,14 @@ import { TestLock } from '../helpers/mqtt/test-lock.js';
 t.setTimeout(60_000);
 
 const MAC = formatMac(testMac());
-/** A page must show a theft within this time. */
-const MAX_DELAY_MS = 2_000;
-const RIDE_PINGS = 12;
-const RIDE_INTERVAL_MS = 250;
-/** A lock is sent at most once a second; arrivals may be a little closer. */
-const MIN_GAP_MS = 900;
+/** The ride: a few times, so many pings one after another, until the stream shows the last one. */
+const BURSTS = 3;
+const PINGS_PER_BURST = 4;
+/** The lock's clock between two pings, ms. */
+const PING_INTERVAL_MS = 250;
+
+/** Where the ride is at a step. */
+const longitudeAt = (step: number): number => 13.4 + step / 1_000;
 
 /** A ping of a ride, some metres after the one before. */
 function ridePing(reason: Ping['reason'], step: number): Ping {
@@ -33,7 +35,7 @@ function ridePing(reason: Ping['reason'], step: number): Ping {
     batteryPercent: 80,
     ebikeVolts: null,
     tetherState: 'detached',
-    position: { latitudeDegrees: 52.52, longitudeDegrees: 13.4 + step / 1_000, uncertaintyMeters: 6 },
+    position: { latitudeDegrees: 52.52, longitudeDegrees: longitudeAt(step), uncertaintyMeters: 6 },
     speedMetersPerSecond: 5,
     directionDegrees: 90,
   };
@@ -59,24 +61,24 @@ t.test('a theft and its ride appear on the streams, and survive a kill', async (
   const lock = await TestLock.connect(t, gateway.mqttPort, testMac(), secret);
   const nowMs = systemClock.now();
   const send = (sequence: number, reason: Ping['reason']) =>
-    lock.send(testBytes(sequence, { timeMs: nowMs + sequence * RIDE_INTERVAL_MS, body: ridePing(reason, sequence) }));
+    lock.send(testBytes(sequence, { timeMs: nowMs + sequence * PING_INTERVAL_MS, body: ridePing(reason, sequence) }));
   await send(1, 'REASON_STATE_PING');
-  const stolenAtMs = monotonicMs();
   await send(2, 'REASON_THEFT');
   const theft = await stream.until(({ data }) => data.trouble === 'theft');
-  t.ok(theft.atMs - stolenAtMs < MAX_DELAY_MS, `the merchant sees it after ${theft.atMs - stolenAtMs} ms`);
+  t.ok(stream.named('lock').indexOf(theft) <= 1, 'the merchant sees it with the first change or the one after it');
   const theftForOperators = await operators.until(({ name, data }) => name === 'lock' && data.trouble === 'theft');
   t.match(theftForOperators.data, { mac: MAC, merchant: 'Amber' });
-  const operatorsDelayMs = theftForOperators.atMs - stolenAtMs;
-  t.ok(operatorsDelayMs < MAX_DELAY_MS, `operators see it after ${operatorsDelayMs} ms`);
+  t.ok(operators.named('lock').indexOf(theftForOperators) <= 1, 'so do operators');
 
-  for (let step = 0; step < RIDE_PINGS; step += 1) {
-    await send(3 + step, 'REASON_THEFT');
-    await realDelay(RIDE_INTERVAL_MS);
+  let sequence = 2;
+  for (let burst = 0; burst < BURSTS; burst += 1) {
+    for (let ping = 0; ping < PINGS_PER_BURST; ping += 1) {
+      sequence += 1;
+      await send(sequence, 'REASON_THEFT');
+    }
+    const end = longitudeAt(sequence);
+    await stream.until((event) => Math.abs(longitudeOf(event) - end) < 1e-4);
   }
-  // The longitude of the last ping's position.
-  const end = 13.4 + (2 + RIDE_PINGS) / 1_000;
-  await stream.until((event) => Math.abs(longitudeOf(event) - end) < 1e-4);
   const changes = stream.named('lock');
   const longitudes = changes.map(longitudeOf).filter((each) => !Number.isNaN(each));
   t.strictSame(
@@ -84,8 +86,7 @@ t.test('a theft and its ride appear on the streams, and survive a kill', async (
     [...longitudes].sort((a, b) => a - b),
     'the ride is in order',
   );
-  const gaps = changes.slice(1).map(({ atMs }, index) => atMs - (changes[index]?.atMs ?? 0));
-  t.ok(Math.min(...gaps) > MIN_GAP_MS, `at most one change a second: ${gaps.map(Math.round).join(', ')} ms apart`);
+  t.ok(new Set(longitudes).size >= BURSTS, 'the stream shows where each burst ends');
 
   await gateway.kill();
   await stream.ended;
