@@ -136,7 +136,7 @@ export function startBundledThreads(code, ownUrl) {
   return code.replace(threadFilePattern, (_, name) => `new URL("./${name}.cjs", ${ownUrl})`);
 }
 
-/** An esbuild plugin: the modules of a bundle in dist/program start the bundles of their threads, which are there too. */
+/** An esbuild plugin: modules of a bundle in dist/program start the bundles of their threads, which are there too. */
 const bundledThreads = {
   name: 'bundled-threads',
   setup({ onLoad }) {

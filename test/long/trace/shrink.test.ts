@@ -1,5 +1,6 @@
-// A violation in a month of a fleet, over 100,000 lines, is shrunk to under 15 lines (interfaces.md §4). The search ends
-// after a limited number of judged events (proto/trace/shrink/shrink.ts), which bounds its time; a comment has the time.
+// A violation in a month of a fleet, over 100,000 lines, is shrunk to under 15 lines (interfaces.md §4). The search
+// ends after a limited number of judged events (proto/trace/shrink/shrink.ts), which bounds its time; a comment has the
+// time.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
