@@ -1,6 +1,6 @@
 /**
  * A gateway on a machine whose clock jumps (gateway/clocks/): what is deleted, closed, sent, expired and signed before
- * the new date is confirmed, and after.
+ * the new date is confirmed, and after. A finding is the gateway's objection to a lock, such as that it is late.
  */
 import t, { type Test } from 'tap';
 import { readCommandRequest } from '../../gateway/commands/command-input.js';

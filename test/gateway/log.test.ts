@@ -1,4 +1,7 @@
-/** The log: its lines, its rate limits, and that no secret appears in it or in any answer of the gateway. */
+/**
+ * The log: its lines, its rate limits, and that no secret appears in it or in any answer of the gateway. A canary is a
+ * text that is sent in place of a secret and then searched for.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import got from 'got';

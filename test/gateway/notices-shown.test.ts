@@ -1,6 +1,6 @@
 /**
  * How notices are shown: over the operators' interface, as a metric, by `lockgate notices`, and in `tail`
- * (interfaces.md §4).
+ * (interfaces.md §4). A URL's circuit is open while the URL has failed many times and gets only single attempts.
  */
 import got from 'got';
 import t from 'tap';

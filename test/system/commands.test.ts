@@ -1,8 +1,8 @@
 /**
  * Commands are sent to locks among other traffic, with reconnects and restarts: no command is lost, and each is
  * executed once (quality.md §2). The check compares the locks' diaries with the requested commands; it must also detect
- * a gateway that loses or repeats commands on purpose. Long version: test/long/commands.test.ts, with ten thousand
- * commands.
+ * a gateway that loses or repeats commands on purpose. What it finds is called a finding. Long version:
+ * test/long/commands.test.ts, with ten thousand commands.
  */
 import t from 'tap';
 import {

@@ -1,7 +1,8 @@
 /**
  * The live events of the console's page (console.md, screen "Live"): the number of lines is bounded, a filter keeps
  * rare lines, and a paused log does not change. A worker shared by the browser's tabs sends each tab batches of events;
- * for a tab that accepts none it holds only a few. Tested without a browser.
+ * for a tab that accepts none it holds only a few. Tested without a browser. A finding is the gateway's objection to a
+ * ping; an event `circuit` says that a webhook URL fails or works again.
  */
 import t from 'tap';
 import { readTailFilter, type TailNames } from '../../../gateway/console/page/live/tail-filter.js';

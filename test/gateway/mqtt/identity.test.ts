@@ -1,6 +1,7 @@
 /**
  * The credentials of a lock: its secret, phones' credentials, and how they are revoked or expire (protocol.md §1;
- * quality.md §2: unknown and wrong credentials get the same answer, a revoked session ends within 5 s).
+ * quality.md §2: unknown and wrong credentials get the same answer, a revoked session ends within 5 s). A finding is
+ * the gateway's objection to an uplink.
  */
 import t from 'tap';
 import { Keys } from '../../../gateway/data-folder/keys.js';

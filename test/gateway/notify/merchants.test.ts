@@ -1,7 +1,7 @@
 /**
  * Merchants are notified when one of their webhook URLs fails, is disabled, or works again. The messages go to a notify
  * URL, which operators set for each merchant (interfaces.md §3). Retries and limits of sending are the same for
- * operators and are tested in operators.test.ts.
+ * operators and are tested in operators.test.ts. Texts with “canary” are secrets, which no message may contain.
  */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormatsModule from 'ajv-formats';

@@ -1,6 +1,7 @@
 /**
  * Test webhooks, which operators and merchants send to try a receiver (interfaces.md §3): they are sent and signed like
- * events but marked as tests, change nothing, and reveal nothing about internal addresses.
+ * events but marked as tests, change nothing, and reveal nothing about internal addresses. A canary is a receiver that
+ * must get nothing.
  */
 import t from 'tap';
 import { TESTS_PER_MINUTE } from '../../../gateway/webhooks/webhook-test.js';

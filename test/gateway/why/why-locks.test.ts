@@ -1,7 +1,7 @@
 /**
  * `lockgate why` and `GET /why` explain, from what a gateway has stored, why a lock is silent, asleep or late
  * (interfaces.md §4): at present and at a past time, from a log too long to replay, and on the command line. Each
- * explanation is a list of steps with a kind, a code and a sentence.
+ * explanation is a list of steps with a kind, a code and a sentence. A finding is the gateway's objection to a lock.
  */
 import t from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';

@@ -1,6 +1,7 @@
 /**
  * Which names of things `lockgate why` accepts (an event's id, a MAC, `finding:12` and so on), and which times
- * (interfaces.md §4). NOW is 2026-11-22T12:00:00Z.
+ * (interfaces.md §4). A finding is the gateway's objection to a lock; quarantine has the bytes that it could not
+ * decode. NOW is 2026-11-22T12:00:00Z.
  */
 import t from 'tap';
 import { parseSubject } from '../../../gateway/why/why-subject.js';

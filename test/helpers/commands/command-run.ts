@@ -1,7 +1,8 @@
 /**
  * Sends commands to locks under adverse conditions: locks connect briefly and lose connections at random moments, and
  * the gateway is killed and restarted. Then compares the requested commands with the locks' diaries (the records in
- * which each lock writes what it carried out). The gateway's own records are never used.
+ * which each lock writes what it carried out). The gateway's own records are never used. A finding is a command that
+ * was lost, repeated or carried out wrongly.
  */
 import { ChangeSignal } from '../clocks/change-signal.js';
 import type { SabotageName } from '../durability/sabotage.js';

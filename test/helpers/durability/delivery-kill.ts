@@ -1,6 +1,6 @@
 /**
  * Tests that kill the gateway repeatedly in the middle of a hundred deliveries (quality.md §2): every event still
- * arrives, repeats have the same id, and each lock's first attempts are in order.
+ * arrives, repeats have the same id, and each lock's first attempts are in order. What breaks that is a finding.
  */
 import type { Test } from 'tap';
 import { chooseSeed } from '../pair/seeded-chance.js';

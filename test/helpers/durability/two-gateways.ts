@@ -45,7 +45,7 @@ export interface TwoGatewaysResult {
 }
 
 /** Maximum time of each phase of the run. */
-const PHASE_SECONDS = 60;
+const MAX_PHASE_SECONDS = 60;
 /** After this time without a new webhook, none is expected any more. */
 const STALL_SECONDS = 15;
 /** Locks make no new pings while the merchant lacks this many acknowledged ones. */
@@ -145,7 +145,7 @@ export class TwoGateways {
   }
 
   async #waitUntil(isDone: () => boolean, what: string): Promise<void> {
-    await this.#signal.waitUntil(isDone, PHASE_SECONDS, () => what);
+    await this.#signal.waitUntil(isDone, MAX_PHASE_SECONDS, () => what);
   }
 
   /** Half of the locks lose their connections and connect to the other gateway. */
@@ -188,6 +188,6 @@ export class TwoGateways {
     await this.#waitUntil(isAcked, 'an acknowledgement of every uplink');
     const hasAll = (): boolean => this.#merchant.accepted >= this.#acked();
     await this.#signal.waitUntilOrStalled(hasAll, () => this.#merchant.arrivals.length, STALL_SECONDS);
-    await (this.#gateways[1] as GatewayChild).stop(PHASE_SECONDS);
+    await (this.#gateways[1] as GatewayChild).stop(MAX_PHASE_SECONDS);
   }
 }

@@ -1,6 +1,7 @@
 /**
  * The gateway on a real PostgreSQL: what it acknowledged outlives kill -9 and is delivered, and the same check finds a
- * gateway that acknowledges first. kill.test.ts has the same for SQLite.
+ * gateway that acknowledges first. kill.test.ts has the same for SQLite. A run's findings are what was lost, repeated
+ * or out of order.
  */
 import t, { type Test } from 'tap';
 import { type Finding, summarize } from '../../helpers/durability/delivery-check.js';

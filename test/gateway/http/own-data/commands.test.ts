@@ -93,7 +93,8 @@ t.test('the list of commands has stable pages, by lock and by state', async (t) 
   type Page = { readonly data: readonly CommandJson[]; readonly next_cursor: string | null };
   const list = async (query: string): Promise<Page> =>
     (await callMerchantApi(gateway, `/v1/commands?${query}`, { key: amber.key })).body as Page;
-  // The site has two commands of Amber: an older one that is queued, and a newer one that has expired.
+  // A page's cursor names the place of the next page. The site has two commands of Amber: an older one that is queued,
+  // and a newer one that has expired.
   const first = await list('limit=1');
   t.equal(first.data[0]?.state, 'expired');
   await callMerchantApi(gateway, `/v1/locks/${amber.mac}/commands`, { key: amber.key, body: { type: 'lock' } });

@@ -1,6 +1,7 @@
 /**
  * Lists of locks: filters, search, orders, and pages that have each lock once while the locks' states change
- * (interfaces.md §2, §4). The statements that read a page use an index.
+ * (interfaces.md §2, §4). The statements that read a page use an index. A lock's belief is what the gateway concludes
+ * from its uplinks about its state; its presence says whether it is connected, asleep, late and so on.
  */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';

@@ -1,5 +1,6 @@
 // The part of the store contract (how every database engine must behave) about the log: uplinks, states, events,
-// quarantine, and what `why` finds in it. store-contract.ts calls it.
+// quarantine, and what `why` finds in it. store-contract.ts calls it. What the judge says of a lock is stored with a
+// commit: its findings (objections), and which earlier ones are withdrawn because later uplinks explain them.
 import t from 'tap';
 import { type Incoming, MAX_QUARANTINED_PER_LOCK } from '../../../../gateway/store/contract/log/commit.js';
 import type { LockEvent } from '../../../../gateway/store/contract/log/log-entry.js';
