@@ -112,10 +112,12 @@ export class Writes implements ExclusiveWrites {
 
   async #begin(sql: Sql, excludes: Excludes): Promise<void> {
     await takeSharedFence(sql, this.#claim);
-    if (excludes === undefined) return;
-    const [locks, lock] =
-      excludes === 'exclusive' ? [ADVISORY_LOCKS, EXCLUSIVE_LOCK] : [MERCHANT_LOCKS, excludes.merchantId];
-    await sql.get('SELECT pg_advisory_xact_lock(@locks::int, @lock::int)', { locks, lock });
+    if (excludes === 'exclusive')
+      await sql.get('SELECT pg_advisory_xact_lock(@locks::int, @lock::int)', {
+        locks: ADVISORY_LOCKS,
+        lock: EXCLUSIVE_LOCK,
+      });
+    else if (excludes !== undefined) await excludeOthersFor(sql, excludes.merchantId);
   }
 
   async #retrying<T>(work: () => Promise<T>): Promise<T> {
@@ -127,6 +129,11 @@ export class Writes implements ExclusiveWrites {
         if (!DEADLOCK_CODES.has(code) || tries === MAX_TRIES) throw error;
       }
   }
+}
+
+/** For a transaction that learns only from what it reads which merchant it is for: excludes others for that one. */
+export async function excludeOthersFor(sql: Sql, merchantId: number): Promise<void> {
+  await sql.get('SELECT pg_advisory_xact_lock(@locks::int, @lock::int)', { locks: MERCHANT_LOCKS, lock: merchantId });
 }
 
 /** What a failed write throws: a StoreFailure, or the mistake of its caller as it is. */

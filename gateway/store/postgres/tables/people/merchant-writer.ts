@@ -21,7 +21,7 @@ import { exceededQuota, type Quota, type QuotaUse } from '../../../contract/merc
 import { usernameKey } from '../../../contract/merchants/username-key.js';
 import { labelsColumn } from '../../../tables/devices/label-column.js';
 import type { Sql } from '../../sql.js';
-import type { Writes } from '../../writes.js';
+import { excludeOthersFor, type Writes } from '../../writes.js';
 import * as rows from './rows.js';
 
 /** Thrown to roll the transaction back. */
@@ -49,7 +49,7 @@ export async function writeForMerchant(
   const merchantId = merchantOf(operation);
   try {
     const excludes = merchantId === undefined ? ('exclusive' as const) : { merchantId };
-    // These two count nothing before they write.
+    // These two, which name no merchant either, count nothing before they write.
     const isAlone = operation.op !== 'record-key-use' && operation.op !== 'add-token';
     return await writes.run(action, (sql) => execute(sql, operation), isAlone ? excludes : undefined);
   } catch (error) {
@@ -58,7 +58,7 @@ export async function writeForMerchant(
   }
 }
 
-/** The merchant that an operation names; undefined if the operation finds it by a secret. */
+/** The merchant that an operation names; undefined if the operation finds it by a secret or a key. */
 function merchantOf(operation: MerchantOperation): number | undefined {
   if ('merchantId' in operation) return operation.merchantId;
   if (operation.op === 'add-session') return operation.session.merchantId;
@@ -91,7 +91,8 @@ async function execute(sql: Sql, operation: MerchantOperation): Promise<Merchant
     case 'end-session': {
       const { tokenHash, merchantId } = operation;
       await sql.run('DELETE FROM user_session WHERE token_hash = @tokenHash AND merchant_id = @merchantId', {
-        ...{ tokenHash, merchantId },
+        tokenHash,
+        merchantId,
       });
       return {};
     }
@@ -99,7 +100,8 @@ async function execute(sql: Sql, operation: MerchantOperation): Promise<Merchant
       return await issueToken(sql, operation.token);
     case 'record-key-use':
       await sql.run('UPDATE api_key SET last_used_at_ms = @atMs WHERE id = @keyId', {
-        ...{ atMs: operation.atMs, keyId: operation.keyId },
+        atMs: operation.atMs,
+        keyId: operation.keyId,
       });
       return {};
     case 'describe-lock':
@@ -173,6 +175,12 @@ async function acceptInvitation(
   sql: Sql,
   { tokenHash, user, nowMs, quota }: AcceptInvitation,
 ): Promise<MerchantOutcome> {
+  const invited = await sql.get<{ merchant_id: number }>(
+    'SELECT merchant_id FROM invitation WHERE token_hash = @tokenHash',
+    { tokenHash },
+  );
+  if (invited !== undefined) await excludeOthersFor(sql, invited.merchant_id);
+  // Read again: what was committed before the lock was given is visible only to a later statement.
   const found = await sql.get<{ id: number; merchant_id: number; dashboard_role: string }>(
     `SELECT i.id, i.merchant_id, i.dashboard_role FROM invitation i JOIN merchant m ON m.id = i.merchant_id
      WHERE i.token_hash = @tokenHash AND i.expires_at_ms > @nowMs AND m.closed_at_ms IS NULL FOR UPDATE OF i`,
