@@ -8,6 +8,7 @@ import { STEPS } from './migrations.js';
 
 /** The first of the two numbers of this program's advisory locks: arbitrary, so that no other program has it. */
 export const ADVISORY_LOCKS = 0x10c6a7e;
+/** The second number of the lock under which the schema is changed. */
 const MIGRATION_LOCK = 1;
 
 /** @throws LockgateError `store-newer` if a newer version made the schema, `store-foreign` for another program's */

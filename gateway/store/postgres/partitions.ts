@@ -6,6 +6,7 @@ import type { Sql } from './sql.js';
 
 /** How many days there are partitions for, with the present one. */
 const DAYS_AHEAD = 3;
+/** The advisory lock under which partitions are made, so that two gateways that start together don't both make one. */
 const PARTITION_LOCK = 3;
 
 /** Makes the partitions of this day and the next ones where they are missing. @param nowMs the database's time */

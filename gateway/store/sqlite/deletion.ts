@@ -144,7 +144,10 @@ export class Deletion {
     return { uplinks, findings, quarantined, lockEvents, refusals, pendingDeliveries };
   }
 
-  /** Returns the last uplink in the chunk that is too old; 0 if there is none, or the table is not `uplink`. */
+  /**
+   * Returns the last uplink in the chunk that is too old; 0 if there is none, or the table is not `uplink`. The caller
+   * flushes the memtable up to it first: a deleted uplink must not get into the indexes afterwards.
+   */
   findLastOld({ table, beforeMs, afterId, limit }: AgingChunk): number {
     if (table !== 'uplink') return 0;
     const rows = this.#select.uplink.all(beforeMs, afterId, limit) as OldRow[];

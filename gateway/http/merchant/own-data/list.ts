@@ -31,7 +31,7 @@ export interface Page {
   readonly after: Position | undefined;
 }
 
-/** The type of each value of a list's positions. */
+/** The type of each value of a list's positions; `any` for a value that the caller checks itself. */
 export type PositionShape = readonly ('string' | 'number' | 'any')[];
 
 /**

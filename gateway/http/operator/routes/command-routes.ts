@@ -156,7 +156,7 @@ async function readFilter(store: Store, query: Query): Promise<Pick<CommandFilte
   return { deviceId: device?.device.id, state };
 }
 
-/** Reads a command's id; 0, which no command has, if the text is malformed. */
+/** Reads a command's id, of 32 bits and so at most 10 digits; 0, which no command has, if the text is malformed. */
 function readId(text: string | undefined): number {
   return /^\d{1,10}$/.test(text ?? '') ? Number(text) : 0;
 }

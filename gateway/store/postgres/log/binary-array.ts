@@ -3,6 +3,7 @@
  * For a commit of many uplinks this costs a fifth of what values as text cost.
  */
 
+/* PostgreSQL's ids of the types `bigint` and `bytea`. */
 const INT8_OID = 20;
 const BYTEA_OID = 17;
 /** Dimensions, whether there are nulls, the type, the length and the first index: 4 bytes each. */

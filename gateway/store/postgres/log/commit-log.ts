@@ -6,7 +6,7 @@
  *
  * If a statement's answer is lost, nobody knows whether it was stored, or still may be: it may arrive late. So a new
  * session number is written first, on a new connection; under it the lost statement can't store anything any more, and
- * only then the commit's mark shows whether it did (`#resolveDoubt`).
+ * only then the commit's mark, a row with its number that it stores too, shows whether it did (`#resolveDoubt`).
  */
 import { monotonicMs, Seconds, systemClock } from '../../../../proto/clock.js';
 import { failureKind, StoreFailure } from '../../contract/errors.js';
@@ -55,7 +55,7 @@ interface Prepared {
   readonly refused: readonly ReadonlySet<number>[];
 }
 
-/** What the log tells its gateway. */
+/** Is told, in a sentence, why nothing can be stored for now. */
 export type OnTrouble = (why: string) => void;
 
 const NO_INDEXES: ReadonlySet<number> = new Set();
@@ -300,7 +300,7 @@ export class CommitLog {
     }
   }
 
-  /** Deletes what exceeds a lock's limits, and old marks. */
+  /** Deletes what exceeds a lock's limits, and old marks. `crowded`: locks that may have too many connection events. */
   async #trim(batch: CommitBatch, { crowded }: CommitResultRow): Promise<void> {
     const { slot, epoch } = this.#claim;
     const { sql } = this.#client;

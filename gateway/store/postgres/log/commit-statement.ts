@@ -31,6 +31,8 @@ export interface CommitResultRow {
 /** A lock's oldest connection events are deleted when one gets an id that is a multiple of this. */
 const LOCK_EVENT_TRIM_INTERVAL = 1024;
 
+/* Ids in results are `float8[]`: the driver would return the numbers of a `bigint[]` as texts. */
+
 /** One column of rows, as an array that the driver sends as text. */
 function columns<T>(rows: readonly T[], of: (row: T) => unknown): unknown[] {
   return rows.map(of);

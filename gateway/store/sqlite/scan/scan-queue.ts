@@ -17,7 +17,7 @@ export type ScanAnswer =
   | { readonly number: number; readonly packed: PackedLog; readonly end: LogPlace }
   | { readonly number: number; readonly error: string; readonly code: string | undefined };
 
-/** How many scans the thread has at a time: one that it makes, and one more, so that it never waits for the loop. */
+/** How many scans the thread has at a time: one that it makes, and one more, so that it need not wait for the next. */
 const MAX_SENT = 2;
 
 interface WaitingScan {
