@@ -17,6 +17,10 @@ const steps = [
   ['generated code', () => findings(run(process.execPath, ['proto/generate.mjs', '--check'], captured))],
   ['documents', () => findings(run(process.execPath, ['proto/reference/generate.mjs', '--check'], captured))],
   ['man pages', () => findings(run(process.execPath, ['cli/manual/generate.mjs', '--check'], captured))],
+  [
+    'monitoring',
+    () => findings(run(process.execPath, ['gateway/metrics/monitoring/generate.mjs', '--check'], captured)),
+  ],
   ['payload', () => findings(run(process.execPath, ['gateway/webhooks/payload/generate.mjs', '--check'], captured))],
   ['schema', () => findings(runTool('buf', ['lint', 'proto'], captured))],
   ['nothing unused', () => findings(runTool('knip', ['--no-progress', '--no-config-hints'], captured))],

@@ -74,6 +74,8 @@ export class MetricRegistry {
         ...options,
         collect: () => {
           gauge.reset();
+          // Without labels, a reset gauge is 0; one without a value must be absent.
+          if (labels.length === 0) gauge.remove();
           for (const [value, ...values] of this.#readers.get(name)?.() ?? []) gauge.set(labelled(values), value);
         },
       });

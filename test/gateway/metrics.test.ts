@@ -100,6 +100,7 @@ t.test('events are counted, and no label has a MAC, a URL or a stranger’s text
     lockgate_delivery_seconds_count: 2,
   };
   for (const [series, count] of Object.entries(expected)) t.equal(value(metricsText, series), count, series);
+  t.equal(value(metricsText, 'lockgate_certificate_end_seconds'), undefined, 'absent without TLS');
   t.match(metricsText, /lockgate_quarantined_total\{code="[a-z-]+"\} 1\n/);
   t.match(metricsText, /lockgate_findings_total\{rule="[a-z-]+",severity="(violation|warning)"\} \d/);
   t.ok((value(metricsText, 'lockgate_store_commit_seconds_count{what="ingest"}') ?? 0) >= 4);

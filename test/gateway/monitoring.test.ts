@@ -1,0 +1,220 @@
+/**
+ * The dashboard and the alert rules in deploy/monitoring name metrics that exist, and Prometheus' own tool fires each
+ * alert when it should: on made-up values that just reach its limit, and on what real gateways serve.
+ */
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import got from 'got';
+import t, { type Test } from 'tap';
+import type { Gateway } from '../../gateway/gateway.js';
+import { ALERTS, alertRulesText } from '../../gateway/metrics/monitoring/alerts.js';
+import { dashboardText, SECTIONS, targetsOf } from '../../gateway/metrics/monitoring/dashboard.js';
+import { METRICS, type MetricRow } from '../../gateway/metrics/table.js';
+import { withOverrides } from '../helpers/durability/sabotage.js';
+import { testBytes, testGateway, testMac, waitForEvents } from '../helpers/gateway/test-gateway.js';
+import { testReceiver } from '../helpers/gateway/test-receiver.js';
+import { root } from '../helpers/house/our-files.js';
+import { connectedLock } from '../helpers/mqtt/test-lock.js';
+import { sqliteError } from '../helpers/store/store-faults.js';
+import { tempFolder } from '../helpers/store/temp-folder.js';
+
+const ALERTS_FILE = path.join(root, 'deploy/monitoring/alerts.yaml');
+const isToolMissing = spawnSync('promtool', ['--version']).error !== undefined;
+const needsTool = { skip: isToolMissing && 'promtool is not installed (Debian: prometheus)' };
+
+t.test('the files are up to date', async (t) => {
+  t.equal(readFileSync(ALERTS_FILE, 'utf8'), alertRulesText(), 'npm run gen');
+  const dashboard = readFileSync(path.join(root, 'deploy/monitoring/dashboard.json'), 'utf8');
+  t.equal(dashboard, dashboardText(), 'npm run gen');
+});
+
+/** The faults of a query: metrics that the table lacks, and labels that they do not have. */
+function faultsOf(expr: string): string[] {
+  const faults: string[] = [];
+  for (const [, name = '', labels = ''] of expr.matchAll(/\b((?:lockgate|process)_\w+)(?:\{([^}]*)\})?/g)) {
+    const row: MetricRow | undefined = METRICS.find((each) => each.name === name.replace(/_bucket$/, ''));
+    if (row === undefined || name.endsWith('_bucket') !== (row.type === 'histogram')) faults.push(name);
+    for (const [, label = ''] of labels.matchAll(/(\w+)=/g))
+      if (label !== 'instance' && !row?.labels.includes(label)) faults.push(`${name}{${label}}`);
+  }
+  return faults;
+}
+
+t.test('each figure that alerts and dashboard name exists, and the dashboard has every one', async (t) => {
+  t.same(faultsOf('lockgate_nothing + lockgate_ready{no="1"} + lockgate_ack_seconds'), [
+    ...['lockgate_nothing', 'lockgate_ready{no}', 'lockgate_ack_seconds'],
+  ]);
+  for (const { alert, expr } of ALERTS) t.same(faultsOf(expr), [], alert);
+  for (const row of METRICS) for (const { expr } of targetsOf(row)) t.same(faultsOf(expr), [], row.name);
+  t.same(SECTIONS.flatMap(([, names]) => names).sort(), METRICS.map(({ name }) => name).sort());
+  const { panels } = JSON.parse(dashboardText());
+  t.equal(panels.length, METRICS.length + SECTIONS.length);
+  t.equal(new Set(panels.map(({ id }: { id: number }) => id)).size, panels.length, 'ids are unique');
+});
+
+/** Series and their values, one a minute, in promtool’s notation: `1+0x10` is 1 and ten more of it. */
+type Series = Readonly<Record<string, string>>;
+
+/** Series, and the alerts that must fire on them within 100 minutes, in alphabetical order. */
+interface Case {
+  readonly name: string;
+  readonly series: Series;
+  readonly fired: readonly string[];
+}
+
+/** Lets promtool check which alerts fire. */
+function checkFired(test: Test, cases: readonly Case[]): void {
+  const file = path.join(tempFolder(test), 'case.yaml');
+  const expr = 'group by (alertname) (count_over_time(ALERTS{alertstate="firing"}[100m]))';
+  const tests = cases.map(({ name, series, fired }) => {
+    const samples = fired.map((alert) => ({ labels: `{alertname="${alert}"}`, value: 1 }));
+    const input = Object.entries(series).map(([each, values]) => ({ series: each, values }));
+    const query = { expr, eval_time: '100m', exp_samples: samples };
+    return { name, interval: '1m', input_series: input, promql_expr_test: [query] };
+  });
+  writeFileSync(file, JSON.stringify({ rule_files: [ALERTS_FILE], evaluation_interval: '1m', tests }));
+  const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', file], { encoding: 'utf8' });
+  test.equal(status, 0, `${stdout}${stderr}`);
+}
+
+/** The upper bounds of a histogram, of which each scrape has another `slow` of a hundred above half a second. */
+const slowAcks = (slow: number): Series => ({
+  'lockgate_ack_seconds_bucket{le="0.5"}': `0+${100 - slow}x100`,
+  'lockgate_ack_seconds_bucket{le="1"}': '0+100x100',
+  'lockgate_ack_seconds_bucket{le="+Inf"}': '0+100x100',
+});
+/** Days in seconds: time 0 is when the values begin. */
+const days = (count: number) => count * 86_400;
+
+/** For each alert values that fire it, and values that come close. */
+const CASES: Readonly<Record<string, readonly [fires: Series, quiet: Series]>> = {
+  LockgateDown: [
+    { 'up{job="lockgate"}': '1 0+0x9' },
+    { 'up{job="lockgate"}': '1 0 1+0x9', 'up{job="other"}': '0+0x9' },
+  ],
+  LockgateNotReady: [{ lockgate_ready: '1 0 0 1' }, { lockgate_ready: '1 0 1' }],
+  LockgateStoreFails: [
+    { 'lockgate_store_failures_total{kind="full"}': '_x9 1+0x50', lockgate_ready: '1+0x60' },
+    { 'lockgate_store_failures_total{kind="full"}': '7+0x100', lockgate_ready: '1+0x100' },
+  ],
+  LockgateDiskLow: [{ lockgate_disk_free_bytes: '999999999+0x9' }, { lockgate_disk_free_bytes: '1e9+0x9' }],
+  LockgateDescriptorsLow: [
+    { process_open_fds: '81+0x9', process_max_fds: '100+0x9' },
+    { process_open_fds: '80+0x9', process_max_fds: '100+0x9' },
+  ],
+  LockgateCertificateEnds: [
+    { lockgate_certificate_end_seconds: `${days(14)}+0x100` },
+    { lockgate_certificate_end_seconds: `${days(15)}+0x100` },
+  ],
+  LockgateClockDoubted: [{ lockgate_clock_ahead_seconds: '-90000+0x9' }, { lockgate_clock_ahead_seconds: '0+0x9' }],
+  LockgateLocksUnjudged: [{ lockgate_locks_unjudged: '1+0x9' }, { lockgate_locks_unjudged: '1+0x4 0+0x9' }],
+  LockgateAcksSlow: [slowAcks(2), slowAcks(0.5)],
+  LockgateLocksLate: [
+    { 'lockgate_presence{presence="late"}': '21+0x20', 'lockgate_presence{presence="online"}': '79+0x20' },
+    { 'lockgate_presence{presence="late"}': '20+0x20', 'lockgate_presence{presence="online"}': '80+0x20' },
+  ],
+  LockgateUplinksQuarantined: [
+    { 'lockgate_quarantined_total{code="truncated"}': '3+0x50 4+0x50' },
+    { 'lockgate_quarantined_total{code="truncated"}': '3+0x100' },
+  ],
+  LockgateWebhookFails: [
+    { 'lockgate_url_circuit_open{url_id="1"}': '1+0x12' },
+    { 'lockgate_url_circuit_open{url_id="1"}': '1+0x8 0+0x9' },
+  ],
+  LockgateWebhookDisabled: [
+    { 'lockgate_url_disabled{url_id="1"}': '1+0x3' },
+    { 'lockgate_url_disabled{url_id="1"}': '0+0x9' },
+  ],
+  LockgateWebhookBehind: [
+    { 'lockgate_url_oldest_seconds{url_id="1"}': '3601+0x9' },
+    { 'lockgate_url_oldest_seconds{url_id="1"}': '3600+0x9' },
+  ],
+  LockgateEventsDead: [
+    { 'lockgate_delivery_attempts_total{outcome="dead"}': '2+0x80 3+0x9' },
+    { 'lockgate_delivery_attempts_total{outcome="pending"}': '2+0x80 3+0x9' },
+  ],
+  LockgateEventsDamaged: [
+    { 'lockgate_url_events{url_id="1",state="damaged"}': '1' },
+    { 'lockgate_url_events{url_id="1",state="dead"}': '1', 'lockgate_url_events{url_id="1",state="damaged"}': '0' },
+  ],
+  LockgateServerErrors: [
+    { 'lockgate_http_requests_total{route="/v1/locks",status="500"}': '_x9 1+0x9', lockgate_ready: '1+0x20' },
+    { 'lockgate_http_requests_total{route="/v1/locks",status="404"}': '_x9 1+0x9', lockgate_ready: '1+0x20' },
+  ],
+  LockgateNoticesUnread: [
+    { 'lockgate_notices_unread{kind="lock-late"}': '1+0x70' },
+    { 'lockgate_notices_unread{kind="lock-late"}': '1+0x50 0+0x9' },
+  ],
+};
+
+t.test('each alert fires at its limit, and not just below', needsTool, async (t) => {
+  t.same(Object.keys(CASES).sort(), ALERTS.map(({ alert }) => alert).sort());
+  const cases = Object.entries(CASES).flatMap(([alert, [fires, quiet]]) => [
+    { name: `${alert} fires`, series: fires, fired: [alert] },
+    { name: `${alert} is quiet`, series: quiet, fired: [] },
+  ]);
+  checkFired(t, cases);
+});
+
+/** The series that a gateway serves, and their values. */
+async function scrape(gateway: Gateway): Promise<ReadonlyMap<string, string>> {
+  const headers = { authorization: `Bearer ${gateway.operatorToken}` };
+  const text = await got(`http://127.0.0.1:${gateway.operatorPort}/metrics`, { headers }).text();
+  const lines = text.split('\n').flatMap((line) => /^(?!#)(.+) (\S+)$/.exec(line)?.slice(1, 3) ?? []);
+  return new Map(lines.flatMap((each, index) => (index % 2 === 0 ? [[each, lines[index + 1] ?? '']] : [])));
+}
+
+/** The series of a gateway that has served `before` for ten minutes and `after` from then on. */
+function seriesOf(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): Series {
+  const entries = [...after].map(([series, value]) => {
+    const earlier = before.get(series);
+    return [series, `${earlier === undefined ? '_x10' : `${earlier}+0x10`} ${value}+0x90`];
+  });
+  return Object.fromEntries(entries);
+}
+
+t.test('no alert fires for a real gateway that works', needsTool, async (t) => {
+  const gateway = await testGateway(t);
+  const receiver = await testReceiver(t);
+  await gateway.accounts.addWebhookUrl({ url: receiver.url });
+  const before = await scrape(gateway);
+  const delivered = waitForEvents(gateway, 'delivery', 1);
+  const lock = await connectedLock(t, gateway, testMac());
+  await lock.send(testBytes(1));
+  await delivered;
+  const after = await scrape(gateway);
+  t.ok(after.size > 50, 'there are values');
+  checkFired(t, [{ name: 'a gateway that works', series: seriesOf(before, after), fired: [] }]);
+});
+
+t.test('a real gateway in trouble fires the alerts that it provokes', needsTool, async (t) => {
+  let isFull = false;
+  const full = (): never => {
+    throw sqliteError('SQLITE_FULL', 'database or disk is full');
+  };
+  const gateway = await testGateway(t, {
+    wrapStore: (store) =>
+      withOverrides(store, {
+        replaceLockCredential: async () => full(),
+        append: async (commit) => (isFull ? full() : await store.append(commit)),
+      }),
+  });
+  const receiver = await testReceiver(t);
+  receiver.answer = (_request, response) => void response.writeHead(410).end();
+  await gateway.accounts.addWebhookUrl({ url: receiver.url });
+  const before = await scrape(gateway);
+  const noticed = waitForEvents(gateway, 'notices', 1);
+  const lock = await connectedLock(t, gateway, testMac());
+  await lock.send(testBytes(1));
+  await noticed;
+  await lock.send(Buffer.from('no uplink at all'));
+  isFull = true;
+  await t.rejects(gateway.accounts.rotateLockSecret(testMac()), { name: 'StoreFailure' });
+  const after = await scrape(gateway);
+  const fired = [
+    ...['LockgateEventsDead', 'LockgateNotReady', 'LockgateNoticesUnread', 'LockgateStoreFails'],
+    ...['LockgateUplinksQuarantined', 'LockgateWebhookDisabled'],
+  ];
+  checkFired(t, [{ name: 'a gateway in trouble', series: seriesOf(before, after), fired }]);
+});
