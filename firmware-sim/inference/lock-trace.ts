@@ -80,6 +80,7 @@ interface LockDraft {
   readonly connections: TracedConnection[];
   readonly commands: TracedCommand[];
   readonly groundTruth: GroundTruth[];
+  /** The connection whose end has not been read yet; null if there is none. */
   openConnection: TracedConnection | null;
 }
 

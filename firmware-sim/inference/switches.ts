@@ -21,6 +21,7 @@ export type CommandReplay = 'sent' | 'done-by-hand';
 interface KnownState {
   power: PowerSettings;
   batteryPercent: number;
+  /** Null if the lock reports no e-bike. */
   ebikeVolts: number | null;
   tetherState: InitialState['tetherState'];
   lockState: LockState;

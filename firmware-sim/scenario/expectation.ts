@@ -79,6 +79,7 @@ export type ScenarioExpectation =
   | (Expected & {
       readonly kind: 'command';
       readonly type: Command['type'];
+      /** How long after `afterMs` the command may arrive; null for the end of the span. */
       readonly within: Milliseconds | null;
       readonly result: CommandResult;
     })

@@ -19,6 +19,7 @@ export interface StoryLock {
   readonly mac: Mac;
   readonly firmwareVersion: string;
   readonly batteryPercent: number;
+  /** Null without an e-bike. */
   readonly ebikeVolts: number | null;
   readonly tetherState: TetherState;
   /** Where the bicycle stands; null if unknown, which means the middle of Amsterdam. */

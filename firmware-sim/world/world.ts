@@ -61,6 +61,7 @@ export interface InitialState {
   readonly lockState: Exclude<LockState, 'unknown'>;
   readonly batteryPercent: number;
   readonly power: PowerSettings;
+  /** Null without an e-bike. */
   readonly ebikeVolts: number | null;
   readonly tetherState: TetherState;
   /** Whether the cellular network covers the lock. */

@@ -10,6 +10,7 @@ type Flags = ConnectionFlags & { readonly json?: boolean };
 /** A merchant that was closed or reopened, as the operator interface returns it. */
 interface OutcomeJson {
   readonly name: string;
+  /** Null if it was reopened. */
   readonly closed_at: string | null;
   readonly locks: number;
   /** How many webhook URLs were disabled or enabled. */

@@ -28,6 +28,7 @@ export interface SendingJson {
   readonly last_error: { readonly at: string; readonly status: number | null; readonly error: string } | null;
 }
 
+/** The result of a test message: `status` is null without an answer, `error` if the message was accepted. */
 interface TestJson {
   readonly origin: string;
   readonly status: number | null;

@@ -21,7 +21,9 @@ export function printStatements(statements: readonly Statement[]): void {
 interface Row {
   readonly name: string;
   readonly entry: Statement['lines'][0] | Statement['corrections'][0] | Statement['totals'];
+  /** The text about the lock's SIM; of a correction the month; of the total how many SIMs are active. */
   readonly sim: string;
+  /** Null without a price plan. */
   readonly amount: string | null;
 }
 

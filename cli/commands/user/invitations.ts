@@ -22,6 +22,7 @@ interface InviteFlags extends Flags {
 interface InvitationJson {
   readonly id: number;
   readonly merchant: string;
+  /** Null if the invited person chooses it. */
   readonly username: string | null;
   readonly dashboard: string;
   readonly created_at: string;

@@ -22,13 +22,16 @@ interface AddFlags extends Flags {
   readonly dashboard?: string;
 }
 
+/** A user, as the operator interface returns it. */
 interface UserJson {
   /** An int64, as a string because a JavaScript number can't represent it. */
   readonly id: string;
+  /** The login name; null for a user who does not log in. */
   readonly username: string | null;
   readonly merchant: string;
   readonly email: string | null;
   readonly has_password: boolean;
+  /** The role on the dashboard; null without access to it. */
   readonly dashboard: string | null;
   readonly created_at: string;
 }

@@ -22,6 +22,7 @@ export interface PlanReport {
   /** Seed and options, as lines. */
   readonly title: readonly string[];
   readonly flags: PlanFlags;
+  /** Null without the flags of prices. */
   readonly prices: PricePlan | null;
   /** The duration of the simulation. */
   readonly seconds: number;

@@ -26,6 +26,7 @@ export interface FileReport {
   readonly notes: readonly TraceNote[];
   /** Members that were not noted because there were too many different ones. */
   readonly notesLeftOut: number;
+  /** Why the file could not be read to its end; null if it was. */
   readonly error: FileError | null;
   /** Null without `--coverage`. */
   readonly coverage: readonly CoverageCell[] | null;

@@ -12,7 +12,9 @@ interface RecordedLock {
   /** The time of the lock's first event, ms since the epoch, and whether that event is a connect. */
   firstMs: number;
   isConnectFirst: boolean;
-  /** The time of the lock's first uplink (a message of the lock), and the power settings in it. */
+  /**
+   * The time of the lock's first uplink (a message of the lock), and the power settings in it; null without an uplink.
+   */
   firstUplinkMs: number;
   power: PowerSettings | null;
 }

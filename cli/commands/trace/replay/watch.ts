@@ -48,6 +48,7 @@ interface EventJson {
 }
 
 interface FindingJson extends Omit<ReportedFinding, 'mac' | 'uplink'> {
+  /** Null if the finding names none: then it is about the uplink of its event, if the event has one. */
   readonly uplink: UplinkKey | null;
 }
 
