@@ -181,6 +181,7 @@ const rooms = {
     'proto/trace',
     'proto/why',
   ],
+  'cli/manual': [],
   'cli/recordings': [...sim('scenario'), ...proto, 'proto/trace'],
   'cli/terminal': [...cli(), ...gateway('store'), ...proto],
 };

@@ -5,7 +5,6 @@
  */
 import { didYouMean } from '../proto/did-you-mean.js';
 import { SETTINGS, type Setting, type SettingKey } from './settings.js';
-import type { FileSettings } from './settings-file.js';
 import { shownStoreUrl } from './store/store-url.js';
 
 /** The sources of a setting's value. */
@@ -21,6 +20,9 @@ export interface ResolvedSetting {
   /** Where the text is, for error messages: a flag, a variable, or a line of the settings file. */
   readonly place: string;
 }
+
+/** The texts of a settings file, each with its place for error messages, such as `lockgate.yaml, line 3: keep_days`. */
+export type FileSettings = ReadonlyMap<SettingKey, { readonly text: string; readonly place: string }>;
 
 /** The text of every setting and its source. An empty variable, or an empty value in the file, counts as missing. */
 export function resolveSettings(

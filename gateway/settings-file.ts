@@ -6,11 +6,8 @@ import { readFileSync, statSync } from 'node:fs';
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLMap } from 'yaml';
 import { didYouMean } from '../proto/did-you-mean.js';
 import { LockgateError } from '../proto/errors.js';
-import { type ResolvedSetting, settingName, shownText } from './resolved-settings.js';
+import { type FileSettings, type ResolvedSetting, settingName, shownText } from './resolved-settings.js';
 import { SETTINGS, type SettingKey } from './settings.js';
-
-/** The texts of a settings file, each with its place for error messages, such as `lockgate.yaml, line 3: keep_days`. */
-export type FileSettings = ReadonlyMap<SettingKey, { readonly text: string; readonly place: string }>;
 
 /** All settings, each with a long comment, take some 10 KB. */
 const MAX_FILE_BYTES = 256 * 1024;

@@ -1,15 +1,21 @@
 /**
  * Makes the man pages from the command tree: lockgate(1), and a page for each group with all its commands. generate.mjs
  * writes them to docs/man. They have neither date nor version, so that they change only with the commands.
+ *
+ * The format is roff with the macros of man(7): `.TH` the title, `.SH` and `.SS` a section and a part of it, `.PP` a
+ * paragraph, `.TP` an entry with indented text, `.B`, `.I`, `.BR` and `.RI` bold, italic and roman words, `.EX` to
+ * `.EE` lines that stay as they are, `.br` a line break.
  */
 import type { Command } from 'commander';
 
+/** The text of the section on environment variables. */
 const ENVIRONMENT = `.BR lockgate\\-serve (1)
 lists the settings. Each of its flags has an environment variable, such as
 .B LOCKGATE_KEEP_DAYS
 for
 .BR \\-\\-keep\\-days .
 `;
+/** The comment at the start of each page. */
 const ORIGIN = '.\\" Generated from the commands by cli/manual/generate.mjs.';
 
 /** The pages by file name, such as `lockgate-device.1`. `program` has all groups loaded. */
@@ -55,11 +61,10 @@ function commandPart(command: Command): string {
 }
 
 function options(command: Command): string {
-  const { visibleOptions, optionTerm, optionDescription } = command.createHelp();
   const help = command.createHelp();
-  return visibleOptions
-    .call(help, command)
-    .map((each) => `.TP\n.B ${roff(optionTerm.call(help, each))}\n${roff(optionDescription.call(help, each))}\n`)
+  return help
+    .visibleOptions(command)
+    .map((each) => `.TP\n.B ${roff(help.optionTerm(each))}\n${roff(help.optionDescription(each))}\n`)
     .join('');
 }
 

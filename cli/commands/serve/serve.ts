@@ -5,7 +5,6 @@ import type { Logger } from 'pino';
 import type { Config } from '../../../gateway/config.js';
 import type { Gateway } from '../../../gateway/gateway.js';
 import type { SettingInForce } from '../../../gateway/resolved-settings.js';
-import type { SettingKey } from '../../../gateway/settings.js';
 import { VERSION } from '../../../gateway/version.js';
 import { systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
@@ -13,9 +12,7 @@ import { addressFile } from '../../client.js';
 import { makeFullCollectionsRare } from '../../heap-growth.js';
 import { onHangUp, untilInterrupted } from '../../terminal/interrupt.js';
 import { print, printNote } from '../../terminal/output.js';
-
-/** The values of setting flags, by the keys of the settings table. */
-export type SettingFlags = Readonly<Partial<Record<SettingKey, string>>>;
+import type { SettingFlags } from './setting-sources.js';
 
 /** The flag that allows a start on a data folder whose store is lost. */
 export const NEW_FLAG = ['--new', 'Start with a new, empty store if the data folder has lost its store.'] as const;

@@ -7,8 +7,11 @@ import {
   SETTINGS_FILE_VARIABLE,
   settingName,
 } from '../../../gateway/resolved-settings.js';
+import type { SettingKey } from '../../../gateway/settings.js';
 import { LockgateError } from '../../../proto/errors.js';
-import type { SettingFlags } from './serve.js';
+
+/** The values of setting flags, by the keys of the settings table. */
+export type SettingFlags = Readonly<Partial<Record<SettingKey, string>>>;
 
 /** The settings as flags, and the name of the settings file. */
 type Sources = SettingFlags & { readonly config?: string | undefined };

@@ -1,7 +1,7 @@
 // The software bill of materials, in the format CycloneDX: what the package contains and what npm installs with it.
+import { buildPackages } from '../bundles.mjs';
 import { clonePath } from '../workplace.mjs';
 import { npmOutput } from './npm-output.mjs';
-import { buildPackages } from './package.mjs';
 
 /** Whether a component is a tool of the build, whose code is not part of the package. */
 const isBuildTool = (name) => buildPackages.some((tool) => name === tool || name.startsWith(`@${tool}/`));

@@ -1,8 +1,7 @@
 // Writes the licences of the packages whose code is in the bundles: those who pass code on must pass these on too.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { gatewayBundle, packagesFolder } from '../bundles.mjs';
+import { buildPackages, gatewayBundle, packagesFolder } from '../bundles.mjs';
 import { clonePath, filesBelow, UserError } from '../workplace.mjs';
-import { buildPackages } from './package.mjs';
 
 /** How esbuild names, in a bundle, the file of a package whose code follows. */
 const originPattern = /^\s*\/\/ (?:\S*?\/)??((?:node_modules\/(?:@[^/\s]+\/)?[^/\s]+\/)+)\S+$/gm;

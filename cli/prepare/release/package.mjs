@@ -6,13 +6,11 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { builtinModules } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { programFolder, unbundled } from '../bundles.mjs';
+import { buildPackages, programFolder, unbundled } from '../bundles.mjs';
 import { clonePath, filesBelow, printProgress, UserError } from '../workplace.mjs';
 import { makeNotices } from './notices.mjs';
 import { npmOutput } from './npm-output.mjs';
 
-/** Packages that only the build loads. */
-export const buildPackages = ['esbuild'];
 /** Packages with a part that was compiled for one platform: npm installs them on the user's machine. */
 const COMPILED_PACKAGES = ['better-sqlite3', '@node-rs/argon2'];
 /** What only a clone has use for. */
@@ -52,6 +50,7 @@ async function writeManifest(stage) {
   manifest.bundleDependencies = needed.filter((name) => !COMPILED_PACKAGES.includes(name));
   manifest.man = filesBelow('docs/man', '.1').map((file) => `./${file}`);
   manifest.files = [...manifest.files, 'THIRD-PARTY-NOTICES.txt'];
+  // For npm, which packagePaths runs there. The finished manifest is written below.
   writeFileSync(join(stage, 'package.json'), JSON.stringify(manifest));
   for (const path of await packagePaths(stage)) {
     // npm packs of these what bundleDependencies names, and what that needs.

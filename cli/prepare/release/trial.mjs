@@ -71,6 +71,7 @@ function untilVerified(program, folder) {
   });
 }
 
+/** Starts the program. What it prints is collected in `printed` (stdout) and `failed` (stderr) of the process. */
 function startProgram(program, args, folder, fail) {
   const child = spawn(program, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'], timeout: LIMIT_MS });
   Object.assign(child, { printed: '', failed: '' });
