@@ -29,6 +29,7 @@ function commandsBelow(command: Command, names: readonly string[] = []): readonl
 t.test('every command is on the page of its group, with every flag and example', async (t) => {
   const runnable = commandsBelow(program).filter(([, { options }]) => options.length > 0);
   t.ok(runnable.length > 50, 'the tree was walked');
+  // In the source of a man page, `\-` is the minus sign that a reader can copy.
   const typed = (text: string) => text.replaceAll('-', '\\-');
   for (const [name, command] of runnable) {
     const page = pages.get(`lockgate-${name.split(' ')[0]}.1`) ?? '';
@@ -36,6 +37,7 @@ t.test('every command is on the page of its group, with every flag and example',
     t.ok(`${synopsis}\n`.includes(`.B lockgate ${typed(name)}\n`), name);
     const heading = `.SS lockgate ${typed(name)} `;
     const part = body.includes(heading) ? body.slice(body.indexOf(heading)) : body;
+    // Up to the next section. Without one the index is −1, of which `>>> 0` makes a number greater than any length.
     const own = part.slice(0, part.indexOf('\n.SS ', 1) >>> 0);
     for (const { long } of command.options) t.ok(own.includes(typed(long ?? '')), `${name} ${long}`);
     t.ok(own.includes(`$ lockgate ${typed(name)}`), `${name}: example`);
@@ -45,10 +47,12 @@ t.test('every command is on the page of its group, with every flag and example',
 const isMissing = spawnSync('groff', ['--version']).error !== undefined;
 
 t.test('groff finds no fault', { skip: isMissing && 'groff is not installed' }, async (t) => {
+  // All warnings, and no output.
   for (const name of pages.keys()) {
     const { status, stderr } = spawnSync('groff', ['-man', '-Tutf8', '-ww', '-z', path.join(folder, name)]);
     t.match({ status, stderr: String(stderr) }, { status: 0, stderr: '' }, name);
   }
+  // As text of 120 columns.
   const { stdout } = spawnSync('groff', ['-man', '-Tascii', '-rLL=120n', path.join(folder, 'lockgate-db.1')]);
   t.match(String(stdout), /\$ lockgate db check/, 'examples can be copied');
 });

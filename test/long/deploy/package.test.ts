@@ -68,6 +68,7 @@ t.test('a release makes package, bill of materials, changes and sums', async (t)
   writeFileSync(path.join(folder, 'package.json'), '{ "private": true }\n');
   const install = ['install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
   execFileSync('npm', [...install, path.join(release, `lockgate-${VERSION}.tgz`)], { cwd: folder, stdio: 'pipe' });
+  // In a clone whose node_modules is a link, the driver is where the link leads.
   const driver = 'node_modules/better-sqlite3/build';
   cpSync(path.join(realpathSync(path.join(root, 'node_modules')), '../', driver), path.join(folder, driver), {
     recursive: true,
@@ -94,12 +95,14 @@ t.test('an upgrade keeps the data, and a downgrade is refused with a sentence', 
   const before = countRows(data);
   t.ok(Number(before.uplink) > 0);
   const gateway = start(t, 'serve', '--data', data, ...PORTS);
+  // The last line of its start.
   await gateway.waitForLine(/Next:/);
   t.equal((await run(t, 'merchant', 'list', '--data', data, '--json')).exit?.code, 0);
   gateway.kill('SIGTERM');
   t.same(await gateway.waitForExit(), { code: 0, signal: null });
   t.same(countRows(data), before);
 
+  // As if a newer version had changed the tables: its migration has a name that this version does not know.
   const db = new SqliteDatabase(path.join(data, 'lockgate.sqlite'));
   db.prepare(`INSERT INTO kysely_migration (name, timestamp) VALUES ('9999-later', '')`).run();
   db.close();
