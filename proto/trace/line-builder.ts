@@ -1,7 +1,7 @@
 /**
  * Builds lines of JSON as bytes, one after another in one buffer that grows. It is for line-writer.ts and the generated
  * code for pings (gen/ping-line-writer.ts): writing a value makes no string and no object. Each value is written as
- * JSON.stringify writes it.
+ * JSON.stringify writes it. `| 0` cuts off the decimals of a division, and tells V8 that the result is an integer.
  */
 import { Days } from '../clock.js';
 import { toDate } from '../wire/ping-json.js';

@@ -26,6 +26,7 @@ for (const hasWorldEvents of [true, false]) {
   t.test(
     `a month of a hundred locks and all scenarios, ${hasWorldEvents ? 'with' : 'without'} world events`,
     async (t) => {
+      // `undefined`: no bugs besides those of the scenarios themselves.
       const scenarios = await scenarioLines(undefined, hasWorldEvents);
       const traces = [monthOfLocks(hasWorldEvents), ...scenarios].map((lines, index) => ({ file: `${index}`, lines }));
       // The firmware version that simulated locks report.

@@ -20,7 +20,10 @@ const COMMANDS = ['mosquitto', '/usr/sbin/mosquitto', '/usr/local/sbin/mosquitto
 /** The message if Mosquitto is not installed. */
 export const MOSQUITTO_MISSING = 'Mosquitto is not installed (Debian: apt-get install mosquitto)';
 
-/** Without authentication, and without discarding messages if the subscriber is slower than the locks. */
+/**
+ * Without authentication, and without discarding messages if the subscriber is slower than the locks: 0 and −1 stand
+ * for no limit.
+ */
 const SETTINGS = [
   'allow_anonymous true',
   'persistence false',

@@ -90,7 +90,7 @@ t.test('the steps of the Dockerfile build a gateway that runs, is healthy and st
     LOCKGATE_DATA: path.join(tempFolder(t), 'data'),
     ...{ LOCKGATE_HTTP_PORT: port, LOCKGATE_MQTT_PORT: '0', LOCKGATE_OPERATOR_PORT: '0' },
   };
-  /** The arguments of a command of the image, with its files at their places in the folder. */
+  /** The arguments of a command of the image after `node`, with its files at their places in the folder. */
   const inImage = (words: readonly string[]): string[] =>
     words.slice(1).map((word) => (/\.m?js$/.test(word) ? path.join(image, word) : word));
   const check = inImage(execForm(onlyValue(final, 'HEALTHCHECK')));
@@ -99,6 +99,7 @@ t.test('the steps of the Dockerfile build a gateway that runs, is healthy and st
   const gateway = new Program(t, process.execPath, inImage(execForm(onlyValue(final, 'CMD'))), environment);
   await gateway.waitForLine(/Next:/);
   t.ok(await isHealthy());
+  // `ln -s PROGRAM NAME`, which makes the program a command: the path of the program.
   const link = final.find(({ value }) => value.startsWith('ln -s '))?.value.split(' ')[2] ?? '';
   const status = [link.replace(WORKDIR, image), 'status', '--json', '--data', environment.LOCKGATE_DATA];
   t.equal((await runProgram(t, process.execPath, status)).exit?.code, 0, 'commands find the gateway');

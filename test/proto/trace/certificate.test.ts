@@ -140,7 +140,8 @@ t.test(
 // World events say what truly happened to the lock, so they also show which pings it should have sent (owed).
 t.test('world events show that positions are true, and fail the rows of pings that a lock owed', async (t) => {
   const withWorldEvents = true;
-  const scenarios = await scenarioLines(undefined, withWorldEvents);
+  const noFurtherBugs = undefined;
+  const scenarios = await scenarioLines(noFurtherBugs, withWorldEvents);
   const traces = scenarios.map((lines, index) => ({ file: `${index}`, lines }));
   const certificate = certificateOf(traces);
   t.same(rowsWith(certificate, 'FAIL'), []);
