@@ -129,6 +129,8 @@ t.test('widthOf agrees with the columns that a terminal uses', { skip: NO_TERMIN
   for (const [index, text] of texts.entries()) {
     const file = path.join(folder, `text-${index}`);
     writeFileSync(file, text);
+    // The escape sequence sets the title, so that the text before it is on the screen when the title is. `read` waits
+    // for Enter, so that the prompt does not move the cursor.
     terminal.typeLine(`clear; printf '%s' "$(cat ${file})"; printf '\\033]2;shown-${index}\\007'; read`);
     while (terminal.tmuxVariable('pane_title') !== `shown-${index}`) await terminal.waitForScreen(/./s);
     t.equal(terminal.tmuxVariable('cursor_x'), String(widthOf(text)), text);

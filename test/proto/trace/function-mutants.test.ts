@@ -1,7 +1,7 @@
-// Firmware that lacks one function is distinguished from healthy firmware (protocol.md §3): by a
-// rule of the judge, by a row of the certificate (one requirement), or by the rule `owed` if the trace has `world`
-// events, which say what truly happened. The week of the healthy fleet has no findings, with and without these events.
-// Each faulty fleet (mutant) is made twice: from the lines of the healthy trace, and by simulated locks with that bug.
+// Firmware that lacks one function is distinguished from healthy firmware (protocol.md §3): by a rule of the judge, by
+// a row of the certificate (one requirement), or by the rule `owed` if the trace has `world` events, which say what
+// truly happened. The week of the healthy fleet has no findings, with and without these events. Each faulty fleet
+// (mutant) is made twice: from the lines of the healthy trace, and by simulated locks with that bug.
 // test/long/sizes/function-mutants.test.ts runs more weeks.
 import t, { type Test } from 'tap';
 import { parseMix } from '../../../firmware-sim/fleet/mix.js';
