@@ -150,6 +150,7 @@ function judgeGps({ bounds }: PowerModel, context: OrderContext, uplink: Ordered
   context.awaitedPeriod = null;
   if (reason === 'REASON_THEFT' || reason === 'REASON_STATE_PING') context.awaitedState = null;
   const fromMs = timeMs - bounds.cellularBeforeGpsWithin;
+  // If not all uplinks of that time are known, an unknown one may be the cellular ping.
   if (cellularMs >= fromMs || context.fromMs > fromMs) return;
   const message =
     `A GPS ping ${reason} was made without a cellular ping of that reason in the ` +
