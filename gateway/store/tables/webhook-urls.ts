@@ -2,6 +2,7 @@
  * Rows of webhook URLs. Engines store the positions in the log of a URL's cursor and of its start in their own ways.
  */
 import type { Insertable, Selectable } from 'kysely';
+import type { WebhookChange } from '../contract/webhook-store.js';
 import { NO_FILTER, type WebhookFilter } from '../contract/webhooks/webhook-filter.js';
 import type { NewWebhookUrl, WebhookUrl } from '../contract/webhooks/webhook-url.js';
 import type { WebhookUrlTable } from './schema/webhooks.js';
@@ -30,6 +31,30 @@ export function newUrlColumns(
     attempts_per_second: url.attemptsPerSecond ?? null,
     timeout_ms: url.timeoutMs ?? null,
     ca: url.ca ?? null,
+  };
+}
+
+/** The columns of a URL without failures and pauses. */
+const NO_FAILURES = { failing_since_ms: null, failing_for_ms: 0, held_until_ms: null, held_for_ms: null };
+
+/**
+ * The columns that a change of a URL writes, without the filter and the positions.
+ *
+ * @param isBeingEnabled whether the URL was disabled until now and the change enables it
+ */
+export function changedUrlColumns(change: WebhookChange, isBeingEnabled: boolean) {
+  const { url, headersSealed, ordered, disabledWhy, attemptsPerSecond, timeoutMs, ca } = change;
+  return {
+    ...(url !== undefined && { url }),
+    ...(headersSealed !== undefined && { headers: JSON.stringify(headersSealed), headers_sealed: 1 }),
+    ...(ordered !== undefined && { ordered: ordered ? 1 : 0 }),
+    ...(attemptsPerSecond !== undefined && { attempts_per_second: attemptsPerSecond }),
+    ...(timeoutMs !== undefined && { timeout_ms: timeoutMs }),
+    ...(ca !== undefined && { ca }),
+    ...(typeof disabledWhy === 'string' && { state: 'disabled' as const, disabled_why: disabledWhy }),
+    ...(isBeingEnabled && { state: 'active' as const, disabled_why: null }),
+    // Earlier failures and pauses do not apply to a new or newly enabled receiver.
+    ...((isBeingEnabled || url !== undefined) && NO_FAILURES),
   };
 }
 

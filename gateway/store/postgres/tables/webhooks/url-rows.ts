@@ -7,7 +7,7 @@ import { idInSlot, type LogPosition } from '../../../contract/log/log-position.j
 import type { WebhookChange } from '../../../contract/webhook-store.js';
 import { isEmptyFilter, type WebhookFilter } from '../../../contract/webhooks/webhook-filter.js';
 import type { NewWebhookUrl, WebhookUrl } from '../../../contract/webhooks/webhook-url.js';
-import { newUrlColumns, toUrl, type WebhookUrlRow } from '../../../tables/webhook-urls.js';
+import { changedUrlColumns, newUrlColumns, toUrl, type WebhookUrlRow } from '../../../tables/webhook-urls.js';
 import { endOfLog, type PositionJson, positionJson, toPosition } from '../../position.js';
 import type { Sql, Values } from '../../sql.js';
 
@@ -22,9 +22,6 @@ type UrlRow = WebhookUrlRow & {
 const URLS = `SELECT w.*, m.name AS merchant_name,
   (SELECT jsonb_object_agg(c.slot, c.id) FROM url_cursor c WHERE c.url_id = w.id) AS cursor
   FROM webhook_url w JOIN merchant m ON m.id = w.merchant_id`;
-
-/** The columns of a URL without failures and pauses. */
-const NO_FAILURES = { failing_since_ms: null, failing_for_ms: 0, held_until_ms: null, held_for_ms: null };
 
 export async function listUrls(sql: Sql): Promise<WebhookUrl[]> {
   return (await sql.all<UrlRow>(`${URLS} ORDER BY w.id`)).map(toWebhookUrl);
@@ -122,24 +119,15 @@ function filterColumns(filter: WebhookFilter, before: LogPosition | null, cursor
 export async function changeUrl(sql: Sql, urlId: number, change: WebhookChange): Promise<WebhookUrl> {
   await sql.get('SELECT 1 AS one FROM webhook_url WHERE id = @urlId FOR UPDATE', { urlId });
   const before = await requireUrl(sql, urlId);
-  const { url, headersSealed, ordered, filter, disabledWhy, attemptsPerSecond, timeoutMs, ca } = change;
-  const enabling = disabledWhy === null && before.state === 'disabled';
+  const { filter } = change;
+  const isBeingEnabled = change.disabledWhy === null && before.state === 'disabled';
   // An enabled URL gets events from now on; those that arrived while it was disabled become a gap.
-  if (enabling) await passGap(sql, before);
-  const cursor = enabling ? (await requireUrl(sql, urlId)).cursor : before.cursor;
+  if (isBeingEnabled) await passGap(sql, before);
+  const cursor = isBeingEnabled ? (await requireUrl(sql, urlId)).cursor : before.cursor;
   const changed = {
-    ...(url !== undefined && { url }),
-    ...(headersSealed !== undefined && { headers: JSON.stringify(headersSealed), headers_sealed: 1 }),
-    ...(ordered !== undefined && { ordered: ordered ? 1 : 0 }),
-    ...(attemptsPerSecond !== undefined && { attempts_per_second: attemptsPerSecond }),
-    ...(timeoutMs !== undefined && { timeout_ms: timeoutMs }),
-    ...(ca !== undefined && { ca }),
+    ...changedUrlColumns(change, isBeingEnabled),
     ...(filter !== undefined &&
       filterColumns(filter, await readFilteredAfter(sql, urlId), cursor, await endOfLog(sql))),
-    ...(typeof disabledWhy === 'string' && { state: 'disabled' as const, disabled_why: disabledWhy }),
-    ...(enabling && { state: 'active' as const, disabled_why: null }),
-    // Earlier failures and pauses do not apply to a new or newly enabled receiver.
-    ...((enabling || url !== undefined) && NO_FAILURES),
   };
   const changes = ['version = version + 1', ...Object.keys(changed).map((name) => `${name} = @${name}`)];
   await sql.run(`UPDATE webhook_url SET ${changes.join(', ')} WHERE id = @urlId`, { ...changed, urlId });

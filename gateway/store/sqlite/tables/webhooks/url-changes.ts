@@ -12,11 +12,9 @@ import type { SecretRotation, WebhookChange } from '../../../contract/webhook-st
 import type { WebhookFilter } from '../../../contract/webhooks/webhook-filter.js';
 import type { WebhookUrl } from '../../../contract/webhooks/webhook-url.js';
 import type { Tables } from '../../../tables/schema.js';
+import { changedUrlColumns } from '../../../tables/webhook-urls.js';
 import { filterColumns, toWebhookUrl } from './url-rows.js';
 import type { Gap } from './webhook-rows.js';
-
-/** The columns of a URL without failures and pauses. */
-const NO_FAILURES = { failing_since_ms: null, failing_for_ms: 0, held_until_ms: null, held_for_ms: null };
 
 /** The URL with this id; null if there is none. */
 export async function findUrl(db: Kysely<Tables>, urlId: number): Promise<WebhookUrl | null> {
@@ -52,8 +50,8 @@ export async function endOfLog(db: Kysely<Tables>, minId: number): Promise<numbe
 /** Changes a URL in a transaction. @throws LockgateError `no-such-webhook` */
 export async function changeUrl(db: Kysely<Tables>, urlId: number, change: WebhookChange): Promise<WebhookUrl> {
   const before = await requireUrl(db, urlId);
-  const { url, headersSealed, ordered, filter, disabledWhy, attemptsPerSecond, timeoutMs, ca } = change;
-  const isBeingEnabled = disabledWhy === null && before.state === 'disabled';
+  const { filter } = change;
+  const isBeingEnabled = change.disabledWhy === null && before.state === 'disabled';
   // An enabled URL gets events from now on; those that arrived while it was disabled become a gap.
   const cursorBefore = idInSlot(before.cursor, DENSE_SLOT);
   const cursor = isBeingEnabled ? await endOfLog(db, cursorBefore) : cursorBefore;
@@ -62,17 +60,9 @@ export async function changeUrl(db: Kysely<Tables>, urlId: number, change: Webho
     await db.insertInto('webhook_gap').values(gap).execute();
   }
   const changed = {
-    ...(url !== undefined && { url }),
-    ...(headersSealed !== undefined && { headers: JSON.stringify(headersSealed), headers_sealed: 1 }),
-    ...(ordered !== undefined && { ordered: ordered ? 1 : 0 }),
-    ...(attemptsPerSecond !== undefined && { attempts_per_second: attemptsPerSecond }),
-    ...(timeoutMs !== undefined && { timeout_ms: timeoutMs }),
-    ...(ca !== undefined && { ca }),
+    ...changedUrlColumns(change, isBeingEnabled),
     ...(filter !== undefined && (await changedFilterColumns(db, before, filter))),
-    ...(typeof disabledWhy === 'string' && { state: 'disabled' as const, disabled_why: disabledWhy }),
-    ...(isBeingEnabled && { state: 'active' as const, disabled_why: null, cursor }),
-    // Earlier failures and pauses do not apply to a new or newly enabled receiver.
-    ...((isBeingEnabled || url !== undefined) && NO_FAILURES),
+    ...(isBeingEnabled && { cursor }),
   };
   // Enabling an active URL changes no column, and an UPDATE without columns is not valid SQL.
   if (Object.keys(changed).length > 0)
