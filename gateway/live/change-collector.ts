@@ -10,18 +10,17 @@ import type { LockDeparted } from '../lock-events.js';
 import type { Store } from '../store/contract/store.js';
 import type { Delta } from './audience.js';
 import { ChangeLog } from './change-log.js';
-import { LiveBatch } from './live-batch.js';
+import { LiveBatch, LiveDelivery } from './live-batch.js';
 import { LiveReads, type LiveReadsParts } from './live-reads.js';
 
 /** A lock is sent at most once in this time. */
 export const CHANGE_INTERVAL: Milliseconds = Seconds(1);
 /** How long changes are collected before they are read. */
 export const FLUSH_DELAY: Milliseconds = 200;
-/**
- * How many changed locks are read and rendered in one turn. Each slice is rendered for two audiences and written to all
- * their streams while pings wait: with 20 streams and 100 locks that would take some 6 ms.
- */
+/** How many changed locks are read and rendered in one turn, while pings wait: for two audiences some 1 ms. */
 const CHANGES_PER_SLICE = 25;
+/** How many slices streams get in one write: some 150 KB. A write to 20 streams takes as long as a slice. */
+const SLICES_PER_DELIVERY = 8;
 
 export interface CollectorParts extends Omit<LiveReadsParts, 'store'> {
   readonly store: Pick<Store, 'readDevices' | 'findDevices' | 'findDeviceId'>;
@@ -30,13 +29,23 @@ export interface CollectorParts extends Omit<LiveReadsParts, 'store'> {
   readonly clock: Clock;
 }
 
+/** What the collector hands over. */
+export interface CollectorOutput {
+  /** Called with each batch when it is made, in the turn in which its locks were read: renders it. */
+  readonly render: (batch: LiveBatch) => void;
+  /** Called with batches that were rendered, all in order. */
+  readonly deliver: (delivery: LiveDelivery) => void;
+}
+
 type ListenedName = 'locks-changed' | 'locks-added' | 'lock-departed' | 'command';
 
 export class ChangeCollector {
   /** What streams read besides the batches: snapshots, and the changes that a client missed. */
   readonly reads: LiveReads;
   readonly #parts: CollectorParts;
-  readonly #onBatch: (batch: LiveBatch) => void;
+  readonly #output: CollectorOutput;
+  /** Batches that were made and not delivered yet. */
+  #batches: LiveBatch[] = [];
   readonly #log = new ChangeLog();
   /** The device ids of the locks that changed since they were last read. */
   readonly #changed = new Set<number>();
@@ -72,10 +81,10 @@ export class ChangeCollector {
     },
   };
 
-  /** Starts listening. @param onBatch called with each batch, in order */
-  constructor(parts: CollectorParts, onBatch: (batch: LiveBatch) => void) {
+  /** Starts listening. */
+  constructor(parts: CollectorParts, output: CollectorOutput) {
     this.#parts = parts;
-    this.#onBatch = onBatch;
+    this.#output = output;
     this.reads = new LiveReads(parts, this.#log);
     // TypeScript does not see that each listener takes the event of its own name.
     for (const name of Object.keys(this.#listeners) as ListenedName[])
@@ -106,6 +115,7 @@ export class ChangeCollector {
         .catch(() => undefined)
         .then(() => {
           this.#isFlushing = false;
+          if (!this.#isStopped) this.#deliver();
           if (this.#changed.size + this.#added.size + this.#departed.length > 0) this.#schedule();
         });
     });
@@ -128,7 +138,20 @@ export class ChangeCollector {
       await this.#parts.turns.next();
       if (this.#isStopped) return;
       await this.#flushSlice(due.slice(start, start + CHANGES_PER_SLICE));
+      if (this.#batches.length >= SLICES_PER_DELIVERY) this.#deliver();
     }
+  }
+
+  #addBatch(deltas: readonly Delta[]): void {
+    const batch = new LiveBatch(deltas);
+    this.#output.render(batch);
+    this.#batches.push(batch);
+  }
+
+  #deliver(): void {
+    const batches = this.#batches;
+    this.#batches = [];
+    if (batches.length > 0) this.#output.deliver(new LiveDelivery(batches));
   }
 
   /** Whether a changed lock is to be read now. Forgets locks of merchants without streams. */
@@ -147,7 +170,7 @@ export class ChangeCollector {
       this.#sentAtMs.delete(deviceId);
       return this.#log.noteDeparture(deviceId, mac, merchantId);
     });
-    this.#onBatch(new LiveBatch(deltas));
+    this.#addBatch(deltas);
   }
 
   async #flushSlice(deviceIds: readonly number[]): Promise<void> {
@@ -170,6 +193,6 @@ export class ChangeCollector {
       this.#sentAtMs.set(deviceId, nowMs);
       deltas.push({ ...this.#log.noteChange(deviceId, merchantId), lock });
     }
-    if (deltas.length > 0) this.#onBatch(new LiveBatch(deltas));
+    if (deltas.length > 0) this.#addBatch(deltas);
   }
 }

@@ -62,8 +62,13 @@ export class LiveFeed {
     if (this.#isStopped) throw new LockgateError('stopping', 'the gateway is stopping');
     this.#checkLimits(request.audience.merchantId);
     this.#lingerTimer?.cancel();
-    this.#collector ??= new ChangeCollector(this.#parts, (batch) => {
-      for (const stream of this.#streams) stream.offer(batch);
+    this.#collector ??= new ChangeCollector(this.#parts, {
+      render: (batch) => {
+        for (const stream of this.#streams) stream.render(batch);
+      },
+      deliver: (delivery) => {
+        for (const stream of this.#streams) stream.offer(delivery);
+      },
     });
     this.#collector.include(request.audience.merchantId);
     const stream = new LiveStream(request, this.#collector.reads, this.#clock);

@@ -4,18 +4,18 @@
  * - *reading*: the stream reads from the store and sends a snapshot, or the changes that the client missed, as fast as
  *   the client takes them. It ignores new changes: the change log has them. The phase ends when the stream has sent
  *   everything in the log.
- * - *live*: the stream sends each batch of changes as it is made. The phase ends if the client has not yet taken the
- *   previous batch when the next is made.
+ * - *live*: the stream sends changes as they are delivered. The phase ends if the client has not yet taken the
+ *   previous delivery when the next is made.
  * - *blocked*: the stream sends nothing until the client has taken everything. Then it is reading again: the changes
  *   that the client missed, or, after {@link MAX_LAG}, a new snapshot.
  * - *ended*.
  *
- * So at most one part of a snapshot, or one batch, waits in memory for a slow client.
+ * So at most one part of a snapshot, or one delivery, waits in memory for a slow client.
  */
 import { PassThrough } from 'node:stream';
 import { type Clock, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 import type { Audience } from './audience.js';
-import type { LiveBatch } from './live-batch.js';
+import type { LiveBatch, LiveDelivery } from './live-batch.js';
 import type { LiveReads } from './live-reads.js';
 import { COMMENT, RETRY_FIELD } from './server-sent-events.js';
 
@@ -103,16 +103,22 @@ export class LiveStream {
     else this.out.end();
   }
 
-  /** Sends the changes of a batch, if the stream is live. Otherwise the change log has them until the stream reads. */
-  offer(batch: LiveBatch): void {
+  /** Has a batch rendered for this stream's audience, if it will be sent. */
+  render(batch: LiveBatch): void {
     if (this.#phase !== 'live' || this.request.hasLocks === false) return;
+    batch.bytesFor(this.request.audience, (sequence) => this.#idOf(sequence));
+  }
+
+  /** Sends changes, if the stream is live. Otherwise the change log has them until the stream reads. */
+  offer(delivery: LiveDelivery): void {
+    if (this.#phase !== 'live' || this.request.hasLocks === false || delivery.last <= this.#position) return;
     if (this.out.writableNeedDrain) {
       this.#enterBlocked();
       return;
     }
-    const bytes = batch.bytesFor(this.request.audience, (sequence) => this.#idOf(sequence));
+    const bytes = delivery.bytesAfter(this.#position, this.request.audience, (sequence) => this.#idOf(sequence));
     if (bytes.length > 0) this.out.write(bytes);
-    this.#position = batch.last;
+    this.#position = delivery.last;
   }
 
   /** Sends events of the gateway, unless the client is slow: then they are only counted. */

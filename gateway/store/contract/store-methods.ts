@@ -169,6 +169,7 @@ export const STORE_METHODS: MethodTable<Store> = {
     findGap: 'reads',
     findLogStart: 'reads',
     readLogFrom: 'reads',
+    readStateChangesFrom: 'reads',
   },
   scans: { pings: 'reads', events: 'reads' },
   audit: { begin: 'writes', end: 'writes', write: 'writes', abandon: 'writes', list: 'reads' },

@@ -31,6 +31,13 @@ export interface LogStart {
   readonly isCut: boolean;
 }
 
+/** A part of a lock's log without repetitions. */
+export interface StateChanges {
+  readonly entries: readonly LogEntry[];
+  /** How many entries of the log were read for it. */
+  readonly examined: number;
+}
+
 export interface WhyStore {
   /**
    * Returns the lock's uplinks with this boot and sequence (counters in each uplink), in the order of arrival; more
@@ -52,4 +59,9 @@ export interface WhyStore {
   findLogStart(deviceId: number, toUplinkId: number, toMs: number, limit: number): Promise<LogStart>;
   /** Reads the lock's log as Store.readLog does, from `start` on. */
   readLogFrom(deviceId: number, start: LogStart, limit: number): AsyncIterable<LogEntry[]>;
+  /**
+   * Reads the lock's log like {@link readLogFrom}, but may leave out uplinks of the lock that repeat the power settings
+   * and the battery of the one before.
+   */
+  readStateChangesFrom(deviceId: number, start: LogStart): AsyncIterable<StateChanges>;
 }

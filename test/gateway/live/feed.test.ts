@@ -5,6 +5,8 @@
  * is an operator's. Changes are collected for 200 ms, so 300 ms later they have been sent.
  */
 import t from 'tap';
+import type { Audience, Delta } from '../../../gateway/live/audience.js';
+import { LiveBatch, LiveDelivery } from '../../../gateway/live/live-batch.js';
 import { MAX_STREAMS, MAX_STREAMS_PER_MERCHANT } from '../../../gateway/live/live-feed.js';
 import { COMMENT_INTERVAL, MAX_LAG } from '../../../gateway/live/live-stream.js';
 import { Minutes, Seconds } from '../../../proto/clock.js';
@@ -49,6 +51,43 @@ t.test('locks are read and rendered at intervals, not for each ping or each stre
   );
   for (const { text } of readers) t.equal(eventsIn(text).filter((name) => name.startsWith('lock ')).length, 50);
   site.feed.stop();
+});
+
+t.test('what 200 locks changed is written to each stream once', async (t) => {
+  const lockCount = 200;
+  const site = new LiveSite(lockCount);
+  const streams = Array.from({ length: 3 }, () => site.open(undefined));
+  const writes = streams.map(({ out }) => {
+    const chunks: string[] = [];
+    out.on('data', (chunk: Buffer) => chunks.push(chunk.toString()));
+    return chunks;
+  });
+  await finishWork();
+  for (const chunks of writes) chunks.length = 0;
+  site.change(...site.devices.keys());
+  await site.advance(300);
+  for (const chunks of writes) {
+    t.equal(chunks.length, 1);
+    t.equal(eventsIn(chunks.join('')).length, lockCount);
+  }
+  site.feed.stop();
+});
+
+t.test('a stream that read locks by itself does not get their states from before', (t) => {
+  const audience = { name: 'operators', merchantId: undefined, departureJson: () => 'gone' } as unknown as Audience;
+  const batchOf = (sequence: number) =>
+    new LiveBatch([{ kind: 'departure', sequence, mac: testMac(sequence), merchantId: 1 } satisfies Delta]);
+  const delivery = new LiveDelivery([batchOf(1), batchOf(2)]);
+  const idsAfter = (position: number): string[] => eventsIn(delivery.bytesAfter(position, audience, String).toString());
+  t.equal(idsAfter(0).length, 2);
+  t.equal(idsAfter(1).length, 1);
+  t.equal(idsAfter(2).length, 0);
+  t.equal(
+    delivery.bytesAfter(0, audience, String),
+    delivery.bytesAfter(0, audience, String),
+    'streams share the bytes',
+  );
+  t.end();
 });
 
 t.test('locks of merchants without a stream are not read again', async (t) => {

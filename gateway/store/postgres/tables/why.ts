@@ -3,7 +3,8 @@ import type { UplinkKey } from '../../../../proto/power/judge/event.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
 import type { LogEntry, StoredFinding } from '../../contract/log/log-entry.js';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';
-import type { FindingOfLock, LogStart, QuarantinedOfLock, WhyStore } from '../../contract/why-store.js';
+import type { FindingOfLock, LogStart, QuarantinedOfLock, StateChanges, WhyStore } from '../../contract/why-store.js';
+import { stateChanges } from '../../log/state-changes.js';
 import { LogMerge } from '../log/log-merge.js';
 import { type FindingRow, type LogReads, toFinding } from '../log/log-reads.js';
 import { slotOfId } from '../position.js';
@@ -28,6 +29,8 @@ function toFindingOfLock(row: LockFindingRow): FindingOfLock {
 
 /** Maximum number of uplinks or findings that a lookup by key returns. */
 const MAX_RESULTS = 100;
+/** How many entries of a lock's log one statement reads for state changes: decoding them takes a few ms. */
+const ENTRIES_PER_READ = 250;
 const FINDINGS = 'SELECT f.*, d.mac FROM finding f JOIN device d ON d.id = f.device_id';
 
 export class Why implements WhyStore {
@@ -112,5 +115,10 @@ export class Why implements WhyStore {
   async *readLogFrom(deviceId: number, start: LogStart, limit: number): AsyncGenerator<LogEntry[]> {
     const merge = new LogMerge(this.#log, deviceId, limit, start);
     for (let chunk = await merge.next(); chunk.length > 0; chunk = await merge.next()) yield chunk;
+  }
+
+  async *readStateChangesFrom(deviceId: number, start: LogStart): AsyncGenerator<StateChanges> {
+    for await (const entries of this.readLogFrom(deviceId, start, ENTRIES_PER_READ))
+      yield { entries: stateChanges(entries), examined: entries.length };
   }
 }

@@ -5,6 +5,7 @@
  */
 import type { Database } from 'better-sqlite3';
 import type { LogEntry } from '../../contract/log/log-entry.js';
+import { stateChanges } from '../../log/state-changes.js';
 import { LockUplinks } from '../log/lock-uplinks.js';
 import { LogMerge } from '../log/log-merge.js';
 import { LogReader } from '../log/log-reader.js';
@@ -26,12 +27,16 @@ export interface LogPartRequest {
   readonly lastId: number;
   /** The lock's uplinks after `indexedId`, ascending. */
   readonly newerIds: readonly number[];
-  /** Maximum number of entries. */
+  /** Maximum number of entries that are read. */
   readonly limit: number;
+  /** Whether uplinks that repeat the one before are left out (log/state-changes.ts). */
+  readonly changesOnly: boolean;
 }
 
 export interface LogPart {
   readonly entries: readonly LogEntry[];
+  /** How many entries were read. */
+  readonly examined: number;
   /** Where the next part starts. */
   readonly end: LogPlace;
 }
@@ -58,10 +63,10 @@ export class LogScanner {
     this.#lockUplinks = new LockUplinks(db, this.#memtable);
   }
 
-  read({ deviceId, start, indexedId, lastId, newerIds, limit }: LogPartRequest): LogPart {
+  read({ deviceId, start, indexedId, lastId, newerIds, limit, changesOnly }: LogPartRequest): LogPart {
     Object.assign(this.#memtable, { indexedId, lastId, newerIds });
     const merge = new LogMerge(this.#log, this.#lockUplinks, deviceId, limit, start);
     const entries = merge.next();
-    return { entries, end: merge.place };
+    return { entries: changesOnly ? stateChanges(entries) : entries, examined: entries.length, end: merge.place };
   }
 }

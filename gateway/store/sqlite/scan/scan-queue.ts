@@ -14,7 +14,7 @@ export type ScanMessage = { readonly number: number; readonly request: ScanReque
 /** The thread's answer: what the scan found, or SQLite's error. */
 export type ScanAnswer =
   | { readonly number: number; readonly scanned: ScannedUplinks }
-  | { readonly number: number; readonly packed: PackedLog; readonly end: LogPlace }
+  | { readonly number: number; readonly packed: PackedLog; readonly examined: number; readonly end: LogPlace }
   | { readonly number: number; readonly error: string; readonly code: string | undefined };
 
 /** How many scans the thread has at a time: one that it makes, and one more, so that it need not wait for the next. */
@@ -103,8 +103,10 @@ export class ScanQueue {
     this.#sent.delete(answer.number);
     if (this.#sent.size === 0) this.#thread?.unref();
     if ('scanned' in answer) scan?.resolve(withBuffers(answer.scanned));
-    else if ('packed' in answer) scan?.resolve({ entries: unpackLog(answer.packed), end: answer.end });
-    else scan?.reject(Object.assign(new Error(answer.error), { code: answer.code }));
+    else if ('packed' in answer) {
+      const { packed, examined, end } = answer;
+      scan?.resolve({ entries: unpackLog(packed), examined, end });
+    } else scan?.reject(Object.assign(new Error(answer.error), { code: answer.code }));
     this.#sendNext();
   }
 

@@ -18,8 +18,8 @@ const scanner = new Scanner(db);
 function answer({ number, request }: Exclude<ScanMessage, 'close'>): ScanAnswer {
   try {
     if (request.type !== 'log') return { number, scanned: scanner.scan(request) };
-    const { entries, end } = scanner.scan(request);
-    return { number, packed: packLog(entries), end };
+    const { entries, examined, end } = scanner.scan(request);
+    return { number, packed: packLog(entries), examined, end };
   } catch (error) {
     const { code } = error as { readonly code?: string };
     return { number, error: error instanceof Error ? error.message : String(error), code };

@@ -56,11 +56,16 @@ export class Scans implements ScanStore {
     return { ...found, end: lastId === null ? after : positionAfter(lastId) };
   }
 
-  /** Reads a part of a lock's log from a place on; less than `limit` entries at its end. @throws StoreFailure */
-  async readLog(deviceId: number, start: LogPlace, limit: number): Promise<LogPart> {
+  /**
+   * Reads a part of a lock's log from a place on; less than `limit` entries at its end.
+   *
+   * @param changesOnly whether uplinks that repeat the one before are left out (log/state-changes.ts)
+   * @throws StoreFailure
+   */
+  async readLog(deviceId: number, start: LogPlace, limit: number, changesOnly: boolean): Promise<LogPart> {
     const { indexedId, lastId } = this.#memtable;
     const newerIds = this.#memtable.idsOf(deviceId, indexedId);
-    const terms = { deviceId, start, indexedId, lastId, newerIds, limit };
+    const terms = { deviceId, start, indexedId, lastId, newerIds, limit, changesOnly };
     // Whoever reads a lock's log takes the turn of its merchant; 0 is no merchant, for a lock that does not exist.
     const merchantId = (this.#merchantOf.get(deviceId) as number | undefined) ?? 0;
     return await this.#scan('read the log', merchantId, { type: 'log', ...terms }, undefined);

@@ -7,7 +7,7 @@ import type { Mac } from '../../../../proto/wire/mac.js';
 import { StoreFailure } from '../../contract/errors.js';
 import type { LogEntry, StoredFinding } from '../../contract/log/log-entry.js';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';
-import type { FindingOfLock, LogStart, QuarantinedOfLock, WhyStore } from '../../contract/why-store.js';
+import type { FindingOfLock, LogStart, QuarantinedOfLock, StateChanges, WhyStore } from '../../contract/why-store.js';
 import { type FindingRow, toFinding } from '../log/log-reader.js';
 import type { UplinkLookup } from '../log/uplink-lookup.js';
 import type { LogPlace } from '../scan/log-scanner.js';
@@ -124,9 +124,18 @@ export class SqliteWhy implements WhyStore {
 
   async *readLogFrom(deviceId: number, start: LogStart, limit: number): AsyncGenerator<LogEntry[]> {
     for (let place: LogPlace = start; ; ) {
-      const { entries, end } = await this.#scans.readLog(deviceId, place, ENTRIES_PER_SCAN);
+      const { entries, end } = await this.#scans.readLog(deviceId, place, ENTRIES_PER_SCAN, false);
       for (let from = 0; from < entries.length; from += limit) yield entries.slice(from, from + limit);
       if (entries.length < ENTRIES_PER_SCAN) return;
+      place = end;
+    }
+  }
+
+  async *readStateChangesFrom(deviceId: number, start: LogStart): AsyncGenerator<StateChanges> {
+    for (let place: LogPlace = start; ; ) {
+      const { entries, examined, end } = await this.#scans.readLog(deviceId, place, ENTRIES_PER_SCAN, true);
+      if (examined > 0) yield { entries, examined };
+      if (examined < ENTRIES_PER_SCAN) return;
       place = end;
     }
   }

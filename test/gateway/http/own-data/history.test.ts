@@ -6,12 +6,14 @@ import t from 'tap';
 import { LockHistory } from '../../../../gateway/http/merchant/own-data/history/lock-history.js';
 import type { LockEvent, LogEntry } from '../../../../gateway/store/contract/log/log-entry.js';
 import type { StoredUplink } from '../../../../gateway/store/contract/log/stored-uplink.js';
+import { stateChanges } from '../../../../gateway/store/log/state-changes.js';
 import { Hours, Minutes } from '../../../../proto/clock.js';
 import { encodeUplink } from '../../../../proto/wire/codec.js';
 import { DEFAULT_POWER, type Ping, type PowerSettings } from '../../../../proto/wire/ping.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
 import { callMerchantApi } from '../../../helpers/http/merchant-call.js';
 import { ownDataSite } from '../../../helpers/http/own-data/site.js';
+import { chooseSeed, SeededChance } from '../../../helpers/pair/seeded-chance.js';
 
 const START_MS = Date.UTC(2026, 10, 20, 6);
 /** The ping with which a lock ends a connection. */
@@ -31,6 +33,15 @@ function uplink(receivedAtMs: number, power: Partial<PowerSettings>, batteryPerc
   const bytes = Buffer.from(encodeUplink(message));
   const stored = { source: 'lock', bytes, receivedAtMs, isDamaged: false } as StoredUplink;
   return { type: 'uplink', uplink: stored };
+}
+
+/** An acknowledgement of a command by the lock, which says nothing about the battery. */
+function acknowledgement(receivedAtMs: number, power: Partial<PowerSettings>): LogEntry {
+  const body = { kind: 'ack', commandId: 1, result: 'ok', detail: '', highWindow: null } as const;
+  const settings = { ...DEFAULT_POWER, ...power };
+  const message = { boot: 1, sequence: 1, timeMs: receivedAtMs, power: settings, kept: 0, dropped: 0, body };
+  const stored = { source: 'lock', bytes: Buffer.from(encodeUplink(message)), receivedAtMs, isDamaged: false };
+  return { type: 'uplink', uplink: stored as StoredUplink };
 }
 
 const lockEvent = (atMs: number, event: LockEvent): LogEntry => ({ type: 'lock-event', atMs, event });
@@ -59,6 +70,40 @@ const LOG: readonly LogEntry[] = [
   lockEvent(START_MS + Hours(5), { event: 'connect' }),
   uplink(START_MS + Hours(11), { recovery: true }),
 ];
+
+/** A log of entries at random, a minute apart, of which many repeat the one before. */
+function randomLog(chance: SeededChance): LogEntry[] {
+  return Array.from({ length: chance.between(1, 40) }, (_, index): LogEntry => {
+    const atMs = START_MS + Minutes(index);
+    const kind = chance.next();
+    if (kind < 0.1) return lockEvent(atMs, { event: 'connect' });
+    if (kind < 0.2) return lockEvent(atMs, { event: 'disconnect', cause: 'closed' });
+    if (kind < 0.3) return acknowledgement(atMs, { airplane: chance.next() < 0.5 });
+    const entry = uplink(atMs, { airplane: chance.next() < 0.3 }, chance.next() < 0.3 ? 5 : 80);
+    if (kind < 0.9 || entry.type !== 'uplink') return entry;
+    return {
+      type: 'uplink',
+      uplink: { ...entry.uplink, ...(kind < 0.95 ? { source: 'phone' } : { isDamaged: true }) },
+    };
+  });
+}
+
+t.test('a log without repetitions has the history of the whole log', (t) => {
+  const seed = chooseSeed();
+  const chance = new SeededChance(seed);
+  let leftOut = 0;
+  for (let log = 0; log < 500; log++) {
+    const entries = randomLog(chance);
+    const middle = chance.between(0, entries.length);
+    // In two parts, as a store reads it.
+    const changes = [...stateChanges(entries.slice(0, middle)), ...stateChanges(entries.slice(middle))];
+    leftOut += entries.length - changes.length;
+    const fromMs = START_MS + Minutes(chance.between(0, 40));
+    t.same(historyOf(changes, fromMs, true), historyOf(entries, fromMs, true), `seed ${seed}, log ${log}`);
+  }
+  t.ok(leftOut > 1_000, `${leftOut} entries were left out`);
+  t.end();
+});
 
 t.test('states follow settings and battery; connections have their ends, and phones’ are left out', async (t) => {
   t.same(historyOf(LOG, START_MS), {

@@ -216,6 +216,9 @@ export function explanationContract(engine: string, open: OpenStore): void {
         read.push(...chunk.map((entry) => (entry.type === 'uplink' ? entry.uplink.sequence : entry.event.event)));
       }
       t.same(read, [4, 'disconnect', 2]);
+      let examined = 0;
+      for await (const part of store.why.readStateChangesFrom(1, cut)) examined += part.examined;
+      t.equal(examined, 3, 'what is left out is counted');
     },
   );
 }

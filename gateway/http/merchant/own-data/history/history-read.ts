@@ -1,11 +1,12 @@
-/** Reads a lock's power states and connections of a span of time from its log, in slices between which pings go on. */
+/**
+ * Reads a lock's power states and connections of a span of time from its log, in slices between which pings go on. The
+ * store leaves out most uplinks, which repeat the state of the one before.
+ */
 import { LockHistory } from './lock-history.js';
 import type { PastReader, Span } from './ping-read.js';
 
 /** Maximum number of uplinks that one call reads, and the same for connection events. */
 const MAX_ENTRIES = 10_000;
-/** A slice takes one or two ms of the gateway's thread. */
-const ENTRIES_PER_SLICE = 60;
 
 /**
  * Returns the history as JSON, complete or from the oldest entry that was read.
@@ -22,9 +23,9 @@ export async function readLockHistory(reader: PastReader, deviceId: number, span
   const history = new LockHistory({ fromMs: span.fromMs, toMs });
   let examined = 0;
   try {
-    reading: for await (const slice of store.why.readLogFrom(deviceId, start, ENTRIES_PER_SLICE)) {
-      for (const entry of slice) {
-        examined += 1;
+    reading: for await (const slice of store.why.readStateChangesFrom(deviceId, start)) {
+      examined += slice.examined;
+      for (const entry of slice.entries) {
         if (!history.take(entry)) break reading;
       }
       await turns.next(signal);
