@@ -14,7 +14,7 @@ import type { Resources } from '../resources.js';
 import type { ChildProgram } from './child-program.js';
 import type { LockLogin } from './lock-logins.js';
 import type { LoadResult } from './node-generator.js';
-import { FIRST_SEQUENCE, newBootNumber, pingTemplate } from './ping-template.js';
+import { newBootNumber, pingTemplate, SEQUENCE_BEFORE_FIRST } from './ping-template.js';
 
 const SOURCE = path.join(root, 'test/bench/load/ping-generator.cc');
 const NODE_GENERATOR = fileURLToPath(new URL('./node-generator.js', import.meta.url));
@@ -81,7 +81,7 @@ function planText({ port, locks, topic = () => 'up' }: GeneratorRequest): string
   const lines = [
     `port ${port}`,
     `template ${bytes.toString('hex')}`,
-    `sequence ${sequenceAt} ${FIRST_SEQUENCE}`,
+    `sequence ${sequenceAt} ${SEQUENCE_BEFORE_FIRST}`,
     `time ${timeAt}`,
     ...locks.map(({ mac, secret }) => `lock ${mac} ${secret} ${topic(mac)}`),
   ];

@@ -5,7 +5,7 @@
 //
 //   port 1883
 //   template 0801…          the bytes of an uplink, hex; the fields that change from ping to ping have a fixed length
-//   sequence 7 16384        the offset of the sequence (a varint of 3 bytes) in the template, and the number that
+//   sequence 7 0            the offset of the sequence (a varint of 3 bytes) in the template, and the number that
 //                           precedes the first one; repeated before a lock that starts from another number
 //   time 11                 the offset of the time, ms since the epoch (a varint of 6 bytes)
 //   begin 1763618400000     optional: a ping's time is this plus its sequence, so that a ping that is sent again has

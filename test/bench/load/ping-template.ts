@@ -7,10 +7,16 @@ import { systemClock } from '../../../proto/clock.js';
 import { encodeUplink } from '../../../proto/wire/codec.js';
 import type { CellularPing, Uplink } from '../../../proto/wire/ping.js';
 
-/** Sequences from here to {@link SEQUENCE_LIMIT} are varints of three bytes. */
-export const FIRST_SEQUENCE = 2 ** 14;
+/**
+ * The number before the first ping's. Pings are numbered from 1, as protocol.md §1 says: a boot whose first numbers are
+ * missing costs the judge more, since they may still come late.
+ */
+export const SEQUENCE_BEFORE_FIRST = 0;
+/** Sequences are varints of three bytes, small ones with leading zeros; from this one on they would need four. */
 export const SEQUENCE_LIMIT = 2 ** 21;
 export const SEQUENCE_BYTES = 3;
+/** A sequence whose shortest varint has {@link SEQUENCE_BYTES} bytes. */
+export const LONG_SEQUENCE = 2 ** 14;
 /** Times of the years 2005 to 2109 are varints of six bytes. */
 export const TIME_BYTES = 6;
 
@@ -45,7 +51,7 @@ export function rideUplink(boot: number, sequence: number, timeMs: number): Upli
  * The template of the pings of one boot. Boot, sequence and time are the first fields on the wire, each after its tag.
  */
 export function pingTemplate(boot: number): PingTemplate {
-  const bytes = Buffer.from(encodeUplink(rideUplink(boot, FIRST_SEQUENCE, systemClock.now())));
+  const bytes = Buffer.from(encodeUplink(rideUplink(boot, LONG_SEQUENCE, systemClock.now())));
   const sequenceAt = TAG_BYTES + varintBytes(boot) + TAG_BYTES;
   return { bytes, sequenceAt, timeAt: sequenceAt + SEQUENCE_BYTES + TAG_BYTES };
 }

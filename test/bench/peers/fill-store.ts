@@ -11,7 +11,13 @@ import { openStore, sqliteUrl } from '../../../gateway/store/open-store.js';
 import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
 import { parseMac } from '../../../proto/wire/mac.js';
 import { lockLogins } from '../load/lock-logins.js';
-import { FIRST_SEQUENCE, newBootNumber, pingTemplate, SEQUENCE_BYTES, writeVarint } from '../load/ping-template.js';
+import {
+  newBootNumber,
+  pingTemplate,
+  SEQUENCE_BEFORE_FIRST,
+  SEQUENCE_BYTES,
+  writeVarint,
+} from '../load/ping-template.js';
 
 export interface FillRequest {
   /** The data folder. */
@@ -31,7 +37,7 @@ const TEMPLATE = pingTemplate(BOOT);
 /** The ping with this number; consecutive numbers belong to consecutive locks. */
 function pingOf(accounts: readonly LockAccount[], number: number, receivedAtMs: number): IncomingUplink {
   const { deviceId, merchantId, credentials } = accounts[number % accounts.length] as LockAccount;
-  const sequence = FIRST_SEQUENCE + Math.floor(number / accounts.length);
+  const sequence = SEQUENCE_BEFORE_FIRST + 1 + Math.floor(number / accounts.length);
   const bytes = Buffer.from(TEMPLATE.bytes);
   // Replaces the sequence number in the encoded ping, which is faster than encoding each ping.
   writeVarint(bytes, TEMPLATE.sequenceAt, sequence, SEQUENCE_BYTES);

@@ -19,7 +19,13 @@ import { encodeUplink } from '../../../proto/wire/codec.js';
 import { formatMac, parseMac } from '../../../proto/wire/mac.js';
 import type { Ping } from '../../../proto/wire/ping.js';
 import { BENCH_MERCHANT, lockLogins } from '../load/lock-logins.js';
-import { FIRST_SEQUENCE, SEQUENCE_BYTES, TIME_BYTES, writeVarint } from '../load/ping-template.js';
+import {
+  LONG_SEQUENCE,
+  SEQUENCE_BEFORE_FIRST,
+  SEQUENCE_BYTES,
+  TIME_BYTES,
+  writeVarint,
+} from '../load/ping-template.js';
 import type { ReadSubject } from './read-calls.js';
 
 export interface HistoryRequest {
@@ -70,7 +76,7 @@ const TIME_AT = SEQUENCE_AT + SEQUENCE_BYTES + 1;
 function templates(timeMs: number): Template[] {
   const power = { mode: 'MID', rideTracking: true, airplane: false, recovery: false } as const;
   return BODIES.map((body) => {
-    const uplink = { boot: BOOT, sequence: FIRST_SEQUENCE, timeMs, power, kept: 0, dropped: 0, body };
+    const uplink = { boot: BOOT, sequence: LONG_SEQUENCE, timeMs, power, kept: 0, dropped: 0, body };
     return { kind: UPLINK_KINDS.indexOf(body.kind), bytes: Buffer.from(encodeUplink(uplink)) };
   });
 }
@@ -120,7 +126,7 @@ class HistoryFiller {
     const { deviceId, merchantId, credentials } = this.#accounts[number % this.#accounts.length] as LockAccount;
     const turn = Math.floor(number / this.#accounts.length);
     const template = this.#templates[(turn + deviceId) % this.#templates.length] as Template;
-    const sequence = FIRST_SEQUENCE + turn;
+    const sequence = SEQUENCE_BEFORE_FIRST + 1 + turn;
     const receivedAtMs = this.#startMs + Math.floor((number / pings) * Days(HISTORY_DAYS));
     const bytes = Buffer.from(template.bytes);
     writeVarint(bytes, SEQUENCE_AT, sequence, SEQUENCE_BYTES);
@@ -143,7 +149,11 @@ class HistoryFiller {
     await inChunks(this.#accounts, async (chunk) => {
       const judged = chunk.map(({ deviceId, mac, credentials }) => {
         const findings = Array.from({ length: FINDINGS_PER_LOCK }, (_, index) => {
-          const about = { credential: credentials[0]?.id ?? 0, boot: BOOT, sequence: FIRST_SEQUENCE + index };
+          const about = {
+            credential: credentials[0]?.id ?? 0,
+            boot: BOOT,
+            sequence: SEQUENCE_BEFORE_FIRST + 1 + index,
+          };
           const terms = { rule: 'period-too-soon', severity: 'violation', message: 'too soon after another' } as const;
           return { ...terms, mac: formatMac(mac), about, atMs: this.#startMs };
         });

@@ -4,7 +4,7 @@
  */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';
-import { FIRST_SEQUENCE } from '../../bench/load/ping-template.js';
+import { SEQUENCE_BEFORE_FIRST } from '../../bench/load/ping-template.js';
 import { FLOOD_BOOT, type FloodLock } from './flood-locks.js';
 
 /** What the store has of one lock. */
@@ -47,21 +47,21 @@ export function floodFaults(data: string, locks: readonly FloodLock[]): string[]
     )
     .all() as LockRow[];
   const rowsByMac = new Map(rows.map((row) => [row.mac.replaceAll(':', '').toUpperCase(), row]));
-  // The first ping of each lock has the sequence FIRST_SEQUENCE + 1.
+  // The first ping of each lock has the sequence SEQUENCE_BEFORE_FIRST + 1.
   for (const { mac, lastAcked } of locks) {
     const row = rowsByMac.get(mac);
     if (row === undefined) {
-      if (lastAcked > FIRST_SEQUENCE)
+      if (lastAcked > SEQUENCE_BEFORE_FIRST)
         faults.push(`${mac} got PUBACKs up to ${lastAcked}, and the store has no ping of it`);
       continue;
     }
     const { storedPings, distinctSequences, lowestSequence, highestSequence } = row;
-    const expectedCount = highestSequence - FIRST_SEQUENCE;
+    const expectedCount = highestSequence - SEQUENCE_BEFORE_FIRST;
     if (highestSequence < lastAcked)
       faults.push(`${mac} got the PUBACK of ${lastAcked}, and the stored pings end at ${highestSequence}`);
     if (highestSequence > lastAcked + 1)
       faults.push(`${mac} has the stored ping ${highestSequence}, and got PUBACKs up to ${lastAcked}`);
-    if (lowestSequence !== FIRST_SEQUENCE + 1 || distinctSequences !== expectedCount)
+    if (lowestSequence !== SEQUENCE_BEFORE_FIRST + 1 || distinctSequences !== expectedCount)
       faults.push(`${mac} has ${distinctSequences} of ${expectedCount} sequences`);
     if (storedPings !== distinctSequences)
       faults.push(`${mac} has ${storedPings} stored pings with ${distinctSequences} sequences`);

@@ -12,7 +12,7 @@ import { parseMac } from '../../../proto/wire/mac.js';
 import { ChildProgram } from '../../bench/load/child-program.js';
 import { compileOnce } from '../../bench/load/generator.js';
 import { type LockLogin, lockLogins } from '../../bench/load/lock-logins.js';
-import { FIRST_SEQUENCE, pingTemplate } from '../../bench/load/ping-template.js';
+import { pingTemplate, SEQUENCE_BEFORE_FIRST } from '../../bench/load/ping-template.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
 
@@ -35,7 +35,7 @@ interface GeneratorResult {
 export interface FloodLock extends LockLogin {
   /** Whether the lock's merchant has a webhook URL. */
   readonly hasWebhookUrl: boolean;
-  /** The sequence of the last acknowledged ping; FIRST_SEQUENCE, which no ping has, if there is none. */
+  /** The sequence of the last acknowledged ping; SEQUENCE_BEFORE_FIRST, which no ping has, if there is none. */
   lastAcked: number;
 }
 
@@ -73,7 +73,7 @@ export class FloodLocks {
     const locks = lockLogins(count).map((lock, index) => ({
       ...lock,
       hasWebhookUrl: index < locksWithUrl,
-      lastAcked: FIRST_SEQUENCE,
+      lastAcked: SEQUENCE_BEFORE_FIRST,
     }));
     const store = await openStore(sqliteUrl(data));
     for (const merchant of [MERCHANT_WITH_URL, MERCHANT_WITHOUT_URL]) await store.addMerchant(merchant, 0);
@@ -93,7 +93,7 @@ export class FloodLocks {
 
   /** The number of acknowledged pings, each counted once. */
   get acked(): number {
-    return this.locks.reduce((sum, { lastAcked }) => sum + lastAcked - FIRST_SEQUENCE, 0);
+    return this.locks.reduce((sum, { lastAcked }) => sum + lastAcked - SEQUENCE_BEFORE_FIRST, 0);
   }
 
   /** Connects all locks. They continue near their last ping, or send every ping again from the first. */
@@ -127,9 +127,9 @@ export class FloodLocks {
     const { bytes, sequenceAt, timeAt } = pingTemplate(FLOOD_BOOT);
     const lines = [`port ${port}`, `template ${bytes.toString('hex')}`, `time ${timeAt}`, `begin ${FIRST_PING_MS}`];
     for (const { mac, secret, lastAcked } of this.locks) {
-      const firstSequence = Math.max(FIRST_SEQUENCE, lastAcked - this.#chance.between(0, MAX_REPEATED));
+      const firstSequence = Math.max(SEQUENCE_BEFORE_FIRST, lastAcked - this.#chance.between(0, MAX_REPEATED));
       lines.push(
-        `sequence ${sequenceAt} ${from === 'last' ? firstSequence : FIRST_SEQUENCE}`,
+        `sequence ${sequenceAt} ${from === 'last' ? firstSequence : SEQUENCE_BEFORE_FIRST}`,
         `lock ${mac} ${secret} up`,
       );
     }

@@ -4,7 +4,7 @@
  * that their merchant recorded in a diary. The gateway is not asked.
  */
 import type { RunSize } from '../../../gateway/store/contract/store-options.js';
-import { FIRST_SEQUENCE } from '../../bench/load/ping-template.js';
+import { SEQUENCE_BEFORE_FIRST } from '../../bench/load/ping-template.js';
 import { ChangeSignal, realDelay } from '../clocks/change-signal.js';
 import { GatewayChild } from '../gateway/gateway-child.js';
 import { SeededChance } from '../pair/seeded-chance.js';
@@ -136,7 +136,10 @@ export class FloodRun {
     this.#check('after all locks sent every ping again');
     const { locks } = this.#locks;
     const lastAckedOfWebhookLocks = locks.slice(0, locksWithUrl).map(({ lastAcked }) => lastAcked);
-    const expectedWebhooks = lastAckedOfWebhookLocks.reduce((sum, lastAcked) => sum + lastAcked - FIRST_SEQUENCE, 0);
+    const expectedWebhooks = lastAckedOfWebhookLocks.reduce(
+      (sum, lastAcked) => sum + lastAcked - SEQUENCE_BEFORE_FIRST,
+      0,
+    );
     const { arrivals } = this.#merchant;
     await this.#changeSignal.waitUntilOrStalled(
       () => this.#merchant.accepted >= expectedWebhooks,
@@ -174,7 +177,7 @@ export class FloodRun {
       Array.from({ length: to - from }, (_, index) => ({ boot: FLOOD_BOOT, sequence: from + 1 + index }));
     const diaries = lastAckedOfWebhookLocks.map((upTo, index) => {
       const { mac, lastAcked } = this.#locks.locks[index] as FloodLock;
-      return { mac, acked: pingKeys(FIRST_SEQUENCE, upTo), unacked: pingKeys(upTo, lastAcked + 1) };
+      return { mac, acked: pingKeys(SEQUENCE_BEFORE_FIRST, upTo), unacked: pingKeys(upTo, lastAcked + 1) };
     });
     const { arrivals, invalid } = this.#merchant;
     for (const { message } of checkDeliveries(diaries, arrivals, 0)) this.#faults.push(`the merchant: ${message}`);

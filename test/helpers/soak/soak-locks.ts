@@ -12,8 +12,8 @@ import { createInterface } from 'node:readline';
 import { systemClock } from '../../../proto/clock.js';
 import { lockLogins } from '../../bench/load/lock-logins.js';
 import {
-  FIRST_SEQUENCE,
   pingTemplate,
+  SEQUENCE_BEFORE_FIRST,
   SEQUENCE_BYTES,
   SEQUENCE_LIMIT,
   TIME_BYTES,
@@ -64,7 +64,7 @@ const template = { value: pingTemplate(1) };
 /** One lock, which reconnects whenever its connection closes. */
 class SoakLock {
   /** The next ping has the sequence after it: as long as none is acknowledged, this is one that no ping has. */
-  lastAcked = FIRST_SEQUENCE;
+  lastAcked = SEQUENCE_BEFORE_FIRST;
   connects = 0;
   repeats = 0;
   skippedTurns = 0;

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { FIRST_SEQUENCE } from '../../bench/load/ping-template.js';
+import { SEQUENCE_BEFORE_FIRST } from '../../bench/load/ping-template.js';
 import { Webhook } from '../../clients/webhook-libraries.js';
 
 /** Maximum number of pings of one lock. */
@@ -61,7 +61,7 @@ export class SoakMerchant {
     const pings = this.#pingsByMac.get(mac);
     let [missing, neverSent] = [0, 0];
     for (let index = 0; index < MAX_PINGS_PER_LOCK; index += 1) {
-      const isSent = index < lastAcked - FIRST_SEQUENCE;
+      const isSent = index < lastAcked - SEQUENCE_BEFORE_FIRST;
       const count = pings?.counts[index] ?? 0;
       if (isSent && count === 0) missing += 1;
       if (!isSent && count > 0) neverSent += 1;
@@ -94,7 +94,7 @@ export class SoakMerchant {
     }
     this.arrivals += 1;
     const { mac_addr, sequence } = JSON.parse(body) as { mac_addr: string; sequence: number };
-    const index = sequence - FIRST_SEQUENCE - 1;
+    const index = sequence - SEQUENCE_BEFORE_FIRST - 1;
     if (index < 0 || index >= MAX_PINGS_PER_LOCK) {
       this.#addMistake(`a ping with sequence ${sequence}`);
       return;

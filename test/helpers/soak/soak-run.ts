@@ -7,7 +7,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { ChildProgram } from '../../bench/load/child-program.js';
 import { BENCH_MERCHANT, lockLogins, registerLocks } from '../../bench/load/lock-logins.js';
-import { FIRST_SEQUENCE, newBootNumber } from '../../bench/load/ping-template.js';
+import { newBootNumber, SEQUENCE_BEFORE_FIRST } from '../../bench/load/ping-template.js';
 import { ChangeSignal, realDelay } from '../clocks/change-signal.js';
 import type { SabotageName } from '../durability/sabotage.js';
 import { GatewayChild } from '../gateway/gateway-child.js';
@@ -143,7 +143,7 @@ async function conclude(run: {
 
 /** The number of acknowledged pings of all locks. */
 function ackedOf({ lastAcked }: SoakTally): number {
-  return lastAcked.reduce((sum, value) => sum + value - FIRST_SEQUENCE, 0);
+  return lastAcked.reduce((sum, value) => sum + value - SEQUENCE_BEFORE_FIRST, 0);
 }
 
 /** Measures the gateway's memory, descriptors and connections. @param seconds since the first measurement */
