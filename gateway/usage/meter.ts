@@ -27,8 +27,11 @@ interface MeteredConnection {
   readonly messages: MessageCounts;
   /** 1 once its CONNECT is accepted. */
   connections: 0 | 1;
-  /** The part of its counts that `#deltas` has already. */
-  recorded: UsageCounts;
+  /**
+   * The part of its counts that `#deltas` has already. Updated in place: every connection is read each second or so, and
+   * a new object each time would outlive the young generation, so that full garbage collections become frequent.
+   */
+  readonly recorded: { -readonly [Count in keyof UsageCounts]: number };
   /** Undefined until its CONNECT is accepted. */
   sender: Sender | undefined;
   /** Its counts in the months before the one in which its CONNECT was accepted. */
@@ -70,7 +73,7 @@ export class Meter {
       bytes: new RawBytes(raw, () => this.#onClosed(connection)),
       messages: { messagesUp: 0, messagesDown: 0 },
       connections: 0,
-      recorded: ZERO_USAGE,
+      recorded: { ...ZERO_USAGE },
       sender: undefined,
       earlier: [],
     };
@@ -148,16 +151,20 @@ export class Meter {
     // Traffic before the CONNECT is recorded when the CONNECT is accepted, or at the month's end if that is earlier.
     if (sender === undefined && this.#clock.now() < this.#monthEndMs) return;
     const { messagesUp, messagesDown } = messages;
-    const total = { messagesUp, messagesDown, connections, bytesUp: bytes.up, bytesDown: bytes.down };
+    const { up: bytesUp, down: bytesDown } = bytes;
     const counts = {
       messagesUp: messagesUp - recorded.messagesUp,
       messagesDown: messagesDown - recorded.messagesDown,
       connections: connections - recorded.connections,
-      bytesUp: total.bytesUp - recorded.bytesUp,
-      bytesDown: total.bytesDown - recorded.bytesDown,
+      bytesUp: bytesUp - recorded.bytesUp,
+      bytesDown: bytesDown - recorded.bytesDown,
     };
     if (isZero(counts)) return;
-    connection.recorded = total;
+    recorded.messagesUp = messagesUp;
+    recorded.messagesDown = messagesDown;
+    recorded.connections = connections;
+    recorded.bytesUp = bytesUp;
+    recorded.bytesDown = bytesDown;
     if (sender === undefined) connection.earlier.push({ month: this.#month, counts });
     else this.#add(sender, this.#month, counts);
   }

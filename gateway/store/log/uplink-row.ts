@@ -34,6 +34,15 @@ export const UPLINK_COLUMNS = `u.id, u.device_id, u.merchant_id, d.mac, d.simula
 
 /** Converts a row, and compares it with its checksum. */
 export function toUplink(row: UplinkRow): StoredUplink {
+  return convert(row, !matchesChecksum({ ...row, kind: row.uplink_kind }));
+}
+
+/** Converts a row that did not come from the disk, so that it can't be damaged. */
+export function toUndamagedUplink(row: UplinkRow): StoredUplink {
+  return convert(row, false);
+}
+
+function convert(row: UplinkRow, isDamaged: boolean): StoredUplink {
   return {
     id: row.id,
     deviceId: row.device_id,
@@ -49,7 +58,7 @@ export function toUplink(row: UplinkRow): StoredUplink {
     bytes: row.bytes,
     receivedAtMs: row.received_at_ms,
     buffered: row.buffered === 1,
-    isDamaged: !matchesChecksum({ ...row, kind: row.uplink_kind }),
+    isDamaged,
   };
 }
 

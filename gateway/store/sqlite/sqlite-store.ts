@@ -231,8 +231,12 @@ export class SqliteStore extends StoreReads implements Store {
 
   eraseDevice(deviceId: number, state: string | null): Promise<Erased> {
     // The index on disk does not have the uplinks in the memtable yet, so their ids are passed.
-    const { memtable } = this.lookup;
-    return this.#commit('erase a lock', () => this.#deletion.erase(deviceId, state, memtable.idsOf(deviceId, 0)));
+    const { memtable, recent } = this.parts.log;
+    return this.#commit('erase a lock', () => {
+      const erased = this.#deletion.erase(deviceId, state, memtable.idsOf(deviceId, 0));
+      recent.clear();
+      return erased;
+    });
   }
 
   /** Checkpoints and truncates the WAL, which still has data that was erased in the file. */
@@ -246,7 +250,9 @@ export class SqliteStore extends StoreReads implements Store {
 
   async deleteOld(chunk: AgingChunk): Promise<AgingResult> {
     try {
-      return await this.mutex.runLog(() => this.parts.log.deleteOld(chunk));
+      const result = await this.mutex.runLog(() => this.parts.log.deleteOld(chunk));
+      this.parts.log.recent.clear();
+      return result;
     } catch (error) {
       throw new StoreFailure('delete old rows', error);
     }

@@ -77,7 +77,7 @@ export class StoreReads extends TableReads {
     this.description = `SQLite, ${parts.file}`;
     this.parts = parts;
     this.readTables = readTables;
-    this.log = new LogReader(parts.reader);
+    this.log = new LogReader(parts.reader, parts.log.recent);
     this.lookup = new UplinkLookup(parts.reader, parts.log.memtable);
     this.#due = new DueDeliveries(parts.reader);
     this.#urls = new UrlRows(readTables);

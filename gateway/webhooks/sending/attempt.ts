@@ -63,8 +63,9 @@ export async function attemptDelivery(
     const answer = await post(request, connections, clock, signal);
     const { status } = answer;
     const error = status >= 200 && status < 300 ? null : `the receiver answered ${status}`;
-    const result = { status, durationMs: elapsedMs(), error, answer: textOf(answer.body) };
-    return { ...result, retryAfter: requestedWaitOf(answer, clock.now()), isAddressRefused: false };
+    const retryAfter = requestedWaitOf(answer, clock.now());
+    const durationMs = elapsedMs();
+    return { status, durationMs, error, answer: textOf(answer.body), retryAfter, isAddressRefused: false };
   } catch (error) {
     const ownFailure = await ownFailureOf(error as Error, new URL(request.url).hostname, connections.names);
     const { code } = error as NodeJS.ErrnoException;

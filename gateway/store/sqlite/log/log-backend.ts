@@ -13,11 +13,14 @@ import type { PackedCommit } from '../../log/packed-commit.js';
 import type { BatchedWrite } from './batched-write.js';
 import { LogWriter } from './log-writer.js';
 import type { UplinkMemtable } from './memtable/uplink-memtable.js';
+import { RecentUplinks } from './recent-uplinks.js';
 
 /** Each promise resolves when the work is on the disk, or rejects with SQLite's error. Work is done in order. */
 export interface LogBackend {
   /** The uplinks of finished commits that are not in the log's indexes (by key, by lock) yet. */
   readonly memtable: UplinkMemtable;
+  /** The uplinks of the newest finished commits. */
+  readonly recent: RecentUplinks;
   /** Appends a commit of the ingest, which receives and checks uplinks, to the log. */
   append(commit: PackedCommit): Promise<CommitResult>;
   /** Makes a write that is not part of the log. It may wait up to some 20 ms to share a transaction. */
@@ -36,6 +39,7 @@ export interface LogBackend {
 
 /** Writes in the calling thread, on the store's writing connection. */
 export class InlineLog implements LogBackend {
+  readonly recent = new RecentUplinks();
   readonly #writer: LogWriter;
 
   /** @param runSize how many uplinks the memtable collects before they go into the indexes; for tests */
@@ -49,6 +53,7 @@ export class InlineLog implements LogBackend {
 
   async append(commit: PackedCommit): Promise<CommitResult> {
     this.#writer.write([{ type: 'append', commit }]);
+    this.recent.add(new Float64Array(commit.appended ?? commit.uplinks));
     // The writer has set it if a part of the commit was refused.
     return commit.result ?? ALL_STORED;
   }

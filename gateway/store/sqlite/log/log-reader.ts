@@ -17,9 +17,22 @@ import {
 } from '../../contract/devices/device.js';
 import type { StoredFinding } from '../../contract/log/log-entry.js';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';
-import { IS_PING, IS_UPLINK, toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
+import { FIRST_EVENT_KIND } from '../../contract/webhooks/merchant-event.js';
+import {
+  IS_PING,
+  IS_UPLINK,
+  toUndamagedUplink,
+  toUplink,
+  UPLINK_COLUMNS,
+  type UplinkRow,
+} from '../../log/uplink-row.js';
 import { stateSum } from '../row-sum.js';
+import type { RecentUplinks } from './recent-uplinks.js';
 import { OWN_COLUMNS, type OwnRow, UplinkOrigins } from './uplink-origins.js';
+
+/** The kinds that {@link IS_PING} selects, and those of all events. */
+const PING_KINDS = { minKind: 1, maxKind: FIRST_EVENT_KIND - 1 };
+const EVENT_KINDS = { minKind: 1, maxKind: Number.POSITIVE_INFINITY };
 
 /** A row of `finding`, with the MAC of its lock. */
 export interface FindingRow {
@@ -90,8 +103,11 @@ export class LogReader {
   readonly #firstOfNewest: Statement;
   readonly #afterStates: Statement;
   readonly #afterStatesOf: Statement;
+  readonly #recent: RecentUplinks | undefined;
 
-  constructor(db: Database) {
+  /** `recent`, if given, has the newest uplinks, which are then not read from the file. */
+  constructor(db: Database, recent?: RecentUplinks) {
+    this.#recent = recent;
     this.#state = db.prepare('SELECT state FROM device_state WHERE device_id = ?').pluck();
     this.#lock = db.prepare(
       `SELECT d.id, d.merchant_id, d.simulated, m.closed_at_ms FROM device d JOIN merchant m ON m.id = d.merchant_id
@@ -209,6 +225,13 @@ export class LogReader {
   }
 
   readEvents(merchantId: number, afterId: number, limit: number, kinds: 'pings' | 'all'): StoredUplink[] {
+    const recent = this.#recent?.select(merchantId, afterId, limit, kinds === 'pings' ? PING_KINDS : EVENT_KINDS);
+    if (recent !== undefined) {
+      return recent.flatMap((row) => {
+        const complete = this.#origins.complete(row);
+        return complete === undefined ? [] : [toUndamagedUplink(complete)];
+      });
+    }
     const statement = kinds === 'pings' ? this.#pings : this.#events;
     const rows = statement.all(merchantId, afterId, limit) as OwnRow[];
     const events = rows.flatMap((row) => {

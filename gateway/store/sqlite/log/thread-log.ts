@@ -13,6 +13,7 @@ import type { BatchedWrite } from './batched-write.js';
 import type { LogBackend } from './log-backend.js';
 import type { LogAnswer, LogDone, LogError, LogRequest, LogThreadData, LogWrite } from './log-thread-message.js';
 import type { UplinkMemtable } from './memtable/uplink-memtable.js';
+import { RecentUplinks } from './recent-uplinks.js';
 import { loadMemtable } from './uplink-writer.js';
 
 /**
@@ -50,6 +51,7 @@ const NO_WRITES: readonly WaitingWrite<MerchantWrite>[] = [];
 
 export class ThreadLog implements LogBackend {
   readonly memtable: UplinkMemtable;
+  readonly recent = new RecentUplinks();
   readonly #thread: Worker;
   /** The callers of requests that were sent and not answered, oldest first. The writing code limits their number. */
   readonly #pending: Caller[] = [];
@@ -225,7 +227,9 @@ export class ThreadLog implements LogBackend {
     // Before the callers go on: they must find what they stored.
     for (const outcome of outcomes) {
       if (outcome.error !== undefined || outcome.uplinks === undefined) continue;
-      this.memtable.addPacked(new Float64Array(outcome.uplinks));
+      const uplinks = new Float64Array(outcome.uplinks);
+      this.memtable.addPacked(uplinks);
+      this.recent.add(uplinks);
     }
     if (mark !== undefined) this.memtable.follow(mark);
     for (const outcome of outcomes) {

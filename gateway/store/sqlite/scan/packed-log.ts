@@ -3,6 +3,7 @@
  * between threads copy objects one by one, which would cost the gateway's thread as much as reading the rows itself;
  * buffers change hands without a copy. Pure.
  */
+import type { Mac } from '../../../../proto/wire/mac.js';
 import type { LogEntry } from '../../contract/log/log-entry.js';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';
 
@@ -61,19 +62,26 @@ export function buffersOf({ order, numbers, content }: PackedLog): ArrayBuffer[]
   return [order, numbers, content].map(({ buffer }) => buffer as ArrayBuffer);
 }
 
+/** For a part of a log without uplinks, of which these members are never read. */
+const NO_LOCK: LockOfLog = { deviceId: 0, merchantId: 0, mac: '' as Mac, simulated: false };
+
 /** Unpacks entries. Their bytes are views of the packed ones. */
 export function unpackLog({ order, lock, numbers, content, events }: PackedLog): LogEntry[] {
-  const bytesOfAll = Buffer.from(content.buffer, content.byteOffset, content.byteLength);
-  let [word, end, event] = [0, 0, 0];
+  const { deviceId, merchantId, mac, simulated } = lock ?? NO_LOCK;
+  let [word, end, event] = [0, content.byteOffset, 0];
   const nextUplink = (): StoredUplink => {
     // 0 to 5 are NUMBERS in their order, 6 the bits, 7 and 8 the lengths.
     const at = (index: number): number => numbers[word + index] as number;
-    const digest = bytesOfAll.subarray(end, end + at(7));
-    const bytes = bytesOfAll.subarray(end + at(7), end + at(7) + at(8));
+    const digest = Buffer.from(content.buffer, end, at(7));
+    const bytes = Buffer.from(content.buffer, end + at(7), at(8));
     const flags = at(6);
+    // V8 takes some 1.5 µs for each member that follows a spread (`...`), so this literal has none.
     const uplink: StoredUplink = {
-      ...(lock as LockOfLog),
       id: at(0),
+      deviceId,
+      merchantId,
+      mac,
+      simulated,
       credentialId: at(1),
       source: (flags & IS_PHONE) === 0 ? 'lock' : 'phone',
       boot: at(2),

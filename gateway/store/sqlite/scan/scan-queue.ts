@@ -1,47 +1,28 @@
 /**
- * Scans in a separate thread (scan-thread.ts). Merchants take turns, so that the scans of one do not hold up those of
- * another. Without the thread, or if it can't start, the caller's thread scans.
+ * The scans that wait for a thread (scan-worker.ts). Merchants take turns, so that the scans of one do not hold up those
+ * of another. There are several threads, because a scan of an old part of the log mostly waits for the disk, and another
+ * thread works meanwhile.
  */
-import { Worker } from 'node:worker_threads';
-import type { StoredUplink } from '../../contract/log/stored-uplink.js';
-import type { ScannedUplinks } from '../../contract/merchants/uplink-scan.js';
-import type { LogPlace } from './log-scanner.js';
-import { type PackedLog, unpackLog } from './packed-log.js';
+
+import { type RequestedScan, ScanWorker } from './scan-worker.js';
 import type { Scanner, ScanRequest, ScanResult } from './scanner.js';
 
-/** A message to the thread. `number` names the scan in its answer. */
-export type ScanMessage = { readonly number: number; readonly request: ScanRequest } | 'close';
-/** The thread's answer: what the scan found, or SQLite's error. */
-export type ScanAnswer =
-  | { readonly number: number; readonly scanned: ScannedUplinks }
-  | { readonly number: number; readonly packed: PackedLog; readonly examined: number; readonly end: LogPlace }
-  | { readonly number: number; readonly error: string; readonly code: string | undefined };
+/** Maximum number of threads. Each has its own connection, and takes some 30 MB once it runs. */
+const MAX_THREADS = 3;
 
-/** How many scans the thread has at a time: one that it makes, and one more, so that it need not wait for the next. */
-const MAX_SENT = 2;
-
-interface WaitingScan {
-  readonly request: ScanRequest;
+interface WaitingScan extends RequestedScan {
   readonly signal: AbortSignal | undefined;
-  readonly resolve: (result: ScanResult) => void;
-  readonly reject: (error: unknown) => void;
 }
 
 export class ScanQueue {
-  readonly #file: string;
-  readonly #here: Pick<Scanner, 'scan'>;
+  readonly #newWorker: () => ScanWorker;
   /** The scans that wait, by merchant, in the order of the merchants' turns. */
   readonly #waiting = new Map<number, WaitingScan[]>();
-  /** The scans that the thread has, by their numbers. */
-  readonly #sent = new Map<number, WaitingScan>();
-  #lastNumber = 0;
-  #thread: Worker | undefined;
-  #isClosed = false;
+  readonly #workers: ScanWorker[] = [];
 
-  /** @param file the store's file @param here scans in this thread, if the other one can't start or has ended */
+  /** @param file the store's file @param here scans in this thread, if another one can't start or has ended */
   constructor(file: string, here: Pick<Scanner, 'scan'>) {
-    this.#file = file;
-    this.#here = here;
+    this.#newWorker = () => new ScanWorker(file, here, () => this.#sendNext());
   }
 
   /** Scans when the merchant has its turn. @throws the signal's reason if it is aborted before that */
@@ -54,37 +35,34 @@ export class ScanQueue {
     });
   }
 
-  /** Resolves when the thread has closed the file. Waiting scans are rejected. */
+  /** Resolves when the threads have closed the file. Waiting scans are rejected. */
   async close(): Promise<void> {
-    this.#isClosed = true;
-    const thread = this.#thread;
     for (const scans of this.#waiting.values())
       for (const { reject } of scans) reject(new Error('the store is closed'));
     this.#waiting.clear();
-    if (thread === undefined) return;
-    const exited = new Promise<void>((resolve) => thread.once('exit', () => resolve()));
-    // Keeps the process alive until the thread exits.
-    thread.ref();
-    thread.postMessage('close' satisfies ScanMessage);
-    await exited;
+    await Promise.all(this.#workers.map((worker) => worker.close()));
   }
 
-  /** Sends waiting scans while the thread has room for them. */
+  /** Sends waiting scans while a thread has room for them. */
   #sendNext(): void {
-    while (this.#sent.size < MAX_SENT) {
+    while (this.#waiting.size > 0) {
+      const worker = this.#findWorker();
+      if (worker === undefined) return;
       const next = this.#takeNext();
       if (next === undefined) return;
-      if (next.signal?.aborted) {
-        next.reject(next.signal.reason);
-        continue;
-      }
-      this.#lastNumber += 1;
-      this.#sent.set(this.#lastNumber, next);
-      const thread = this.#startedThread();
-      // The process does not end while a scan is made, but may end while the thread waits for one.
-      thread.ref();
-      thread.postMessage({ number: this.#lastNumber, request: next.request } satisfies ScanMessage);
+      if (next.signal?.aborted) next.reject(next.signal.reason);
+      else worker.send(next);
     }
+  }
+
+  /** An idle thread if there is one, or a new one; else the least busy one that has room. */
+  #findWorker(): ScanWorker | undefined {
+    const [least] = [...this.#workers].sort((a, b) => a.load - b.load);
+    if (least !== undefined && (least.load === 0 || this.#workers.length === MAX_THREADS))
+      return least.hasRoom ? least : undefined;
+    const worker = this.#newWorker();
+    this.#workers.push(worker);
+    return worker;
   }
 
   /** Removes and returns the first scan of the merchant whose turn it is, who then comes last. */
@@ -97,54 +75,4 @@ export class ScanQueue {
     }
     return undefined;
   }
-
-  #onAnswer(answer: ScanAnswer): void {
-    const scan = this.#sent.get(answer.number);
-    this.#sent.delete(answer.number);
-    if (this.#sent.size === 0) this.#thread?.unref();
-    if ('scanned' in answer) scan?.resolve(withBuffers(answer.scanned));
-    else if ('packed' in answer) {
-      const { packed, examined, end } = answer;
-      scan?.resolve({ entries: unpackLog(packed), examined, end });
-    } else scan?.reject(Object.assign(new Error(answer.error), { code: answer.code }));
-    this.#sendNext();
-  }
-
-  /** Returns the thread; starts it if it is not running. */
-  #startedThread(): Worker {
-    if (this.#thread === undefined) {
-      const thread = new Worker(new URL('./scan-thread.js', import.meta.url), { workerData: this.#file });
-      thread.on('message', (answer: ScanAnswer) => this.#onAnswer(answer));
-      // The scans that the thread had are made here instead; without this listener the error would end the process.
-      thread.on('error', () => undefined);
-      thread.once('exit', () => this.#onExit());
-      thread.unref();
-      this.#thread = thread;
-    }
-    return this.#thread;
-  }
-
-  #onExit(): void {
-    this.#thread = undefined;
-    const unanswered = [...this.#sent.values()];
-    this.#sent.clear();
-    for (const { request, resolve, reject } of unanswered) {
-      try {
-        if (this.#isClosed) throw new Error('the store is closed');
-        resolve(this.#here.scan(request));
-      } catch (error) {
-        reject(error);
-      }
-    }
-    this.#sendNext();
-  }
-}
-
-/** A message between threads turns buffers into plain arrays of bytes; this undoes it without a copy. */
-function withBuffers(scanned: ScannedUplinks): ScannedUplinks {
-  const buffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const pings = scanned.pings.map((ping): StoredUplink => {
-    return { ...ping, digest: buffer(ping.digest), bytes: buffer(ping.bytes) };
-  });
-  return { ...scanned, pings };
 }

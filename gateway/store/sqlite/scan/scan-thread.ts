@@ -3,7 +3,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import SqliteDatabase from 'better-sqlite3';
 import { lowerPriority } from '../low-priority.js';
 import { buffersOf, packLog } from './packed-log.js';
-import type { ScanAnswer, ScanMessage } from './scan-queue.js';
+import type { ScanAnswer, ScanMessage } from './scan-worker.js';
 import { Scanner } from './scanner.js';
 
 /** The size of the connection's page cache. */
