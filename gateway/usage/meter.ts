@@ -28,8 +28,8 @@ interface MeteredConnection {
   /** 1 once its CONNECT is accepted. */
   connections: 0 | 1;
   /**
-   * The part of its counts that `#deltas` has already. Updated in place: every connection is read each second or so, and
-   * a new object each time would outlive the young generation, so that full garbage collections become frequent.
+   * The part of its counts that `#deltas` has already. Updated in place: every connection is read each second or so,
+   * and a new object each time would outlive the young generation, so that full garbage collections become frequent.
    */
   readonly recorded: { -readonly [Count in keyof UsageCounts]: number };
   /** Undefined until its CONNECT is accepted. */

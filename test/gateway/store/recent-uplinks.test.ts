@@ -1,7 +1,7 @@
 /**
- * Events that a webhook URL reads just after their commit come from memory (gateway/store/sqlite/log/recent-uplinks.ts),
- * older ones from the file. Both must give the same: any part of the log, of any merchant, pings and other events,
- * phones and locks; and nothing that was erased.
+ * Events that a webhook URL reads just after their commit come from memory
+ * (gateway/store/sqlite/log/recent-uplinks.ts), older ones from the file. Both must give the same: any part of the log,
+ * of any merchant, pings and other events, phones and locks; and nothing that was erased.
  */
 import path from 'node:path';
 import SqliteDatabase from 'better-sqlite3';

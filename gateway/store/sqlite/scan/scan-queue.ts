@@ -1,7 +1,7 @@
 /**
- * The scans that wait for a thread (scan-worker.ts). Merchants take turns, so that the scans of one do not hold up those
- * of another. There are several threads, because a scan of an old part of the log mostly waits for the disk, and another
- * thread works meanwhile.
+ * The scans that wait for a thread (scan-worker.ts). Merchants take turns, so that the scans of one do not hold up
+ * those of another. There are several threads, because a scan of an old part of the log mostly waits for the disk, and
+ * another thread works meanwhile.
  */
 
 import { type RequestedScan, ScanWorker } from './scan-worker.js';
