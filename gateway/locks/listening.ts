@@ -31,7 +31,7 @@ export async function startListening({
   lastRanMs,
   ownsAll = true,
 }: ListeningParts): Promise<readonly StateRebuilt[]> {
-  // Otherwise locks are read when they connect, or when their gateway is gone (ownership/).
+  // One of several gateways reads a lock's state when the lock connects, or when its gateway is gone (ownership/).
   if (!ownsAll) return [];
   const rebuilt = await locks.load();
   // For these locks the judge's belief says that a gateway is listening: the previous run did not record its stop.
@@ -62,7 +62,7 @@ export function recordClockStep(
     ingest.recordEvent(deviceId, mac, { type: 'connect', source, atMs });
 }
 
-/** Stops listening. Resolves when everything received is stored and answered; then there are no more ticks. */
+/** Stops listening. Resolves when everything received is stored and answered; no lock is judged late after that. */
 export async function stopListening({ locks, ingest, clock }: Omit<ListeningParts, 'lastRanMs'>): Promise<void> {
   recordAll(ingest, locks.all(), 'stop', clock.now());
   await ingest.stop();

@@ -27,6 +27,8 @@ export interface ReplayedLock {
 /**
  * The state that results from judging a lock's whole log; undefined if the log has no entries of the lock.
  *
+ * The store's marks are times after which the lock was reflashed: its boots count from 1 again.
+ *
  * @param onVerdict called with the verdict on each event; if given, damaged entries are skipped, since the caller wants
  *   the findings that there are. A state alone is not made from a damaged log
  * @throws JudgeFailure
@@ -75,7 +77,7 @@ export async function replayState<Lock extends ReplayedLock & { readonly state: 
     const newFindings = findings.filter((finding) => !storedKeys.has(findingKey(finding)));
     if (newFindings.length > 0 || withdrawn.length > 0) judged.push({ deviceId, withdrawn, findings: newFindings });
   });
-  // If the log has no entries, the state stays, but without the mark that the lock is not judged.
+  // If the log has no entries, the state stays, but no longer says that the lock is not judged.
   const { unjudged: _stop, ...stateBefore } = lock.state;
   return { lock, state: state ?? stateBefore, judged };
 }
@@ -90,6 +92,7 @@ export function judgeAgain({ judge }: VersionedJudge, state: DeviceState, event:
   const verdict = newVerdict();
   try {
     judge(POWER_MODEL, state.belief, event, verdict);
+    // A phone nearby sends pings for the lock too, which say nothing about the lock's own firmware and connection.
     if (event.type === 'uplink' && event.source === 'lock')
       noteUplink(state, event.credential, event.uplink, event.atMs, event.life);
   } catch (error) {

@@ -59,11 +59,13 @@ export function checkPlan(plan: PricePlan): PricePlan {
 
 /** The price of `bytes`, which must be a safe integer. */
 export function priceOfBytes(plan: PricePlan, bytes: number): Amount {
+  // Millionths of the currency per MB, times bytes: a byte is a millionth of an MB, which gives the other six decimals.
   return BigInt(bytes) * microsOf(plan.perMb);
 }
 
 /** The price of a number of active SIMs for a month. */
 export function priceOfSims(plan: PricePlan, sims: number): Amount {
+  // The last factor turns millionths of the currency into units of an amount, as bytes of an MB do in priceOfBytes.
   return BigInt(sims) * microsOf(plan.perSim) * BigInt(BYTES_PER_MB);
 }
 

@@ -1,6 +1,7 @@
 // Firmware bugs (firmware-sim/faults/bugs.ts): a run of simulated locks with a bug breaks the rule that the table of
-// bugs names, and no other rule. The same run without the bug breaks no rule. A rule is a check of the judge, which
-// compares the locks' messages with the specification.
+// bugs names for it, and none but that one and those that the table says may follow from it (`rulesOf`). A bug without
+// a rule is one that the judge can't see. The same run without the bug breaks no rule. A rule is a check of the judge,
+// which compares the locks' messages with the specification.
 import t from 'tap';
 import { type Bug, rulesOf } from '../../firmware-sim/faults/bug.js';
 import { assignBugs, BUGS, parseBugAssignment } from '../../firmware-sim/faults/bugs.js';
@@ -84,10 +85,11 @@ function brokenByScript(...bugs: Bug[]): string[] {
 }
 
 t.test('each rule has a bug that breaks it, and each bug has a name and a description', async (t) => {
+  // What rests on the world, that is, on what truly happened around the lock, the judge never finds.
   t.same(
     BUGS.flatMap(({ rule }) => rule ?? []),
     RULES.filter(({ restsOn }) => restsOn !== 'world').map(({ rule }) => rule),
-    'one for each rule of the judge, in the order of the rules',
+    'one for each rule that the judge can find broken, in the order of the rules',
   );
   t.equal(new Set(BUGS.map(({ name }) => name)).size, BUGS.length);
   for (const { name, sentence, shows, wrapStep, wrapVirtualLink } of BUGS) {

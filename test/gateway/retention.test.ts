@@ -176,6 +176,8 @@ t.test('an undelivered event stays, but not for a disabled URL', async (t) => {
     const outcome = { state: 'pending', nextAttemptAtMs: 1 } as const;
     return { urlId, uplinkId, number: 1, atMs: 1, durationMs: 1, status: 500, error: 'no', answer: 'a', outcome };
   };
+  // An event up to a URL's cursor is delivered, unless the store has a pending attempt of it. So the failing URL has
+  // event 2, will try event 1 again, and has not tried event 3.
   await store.recordProgress([
     { urlId: failingUrl.id, attempts: [attempt(failingUrl.id, id1)], cursor: positionAfter(id2) },
     { urlId: disabledUrl.id, attempts: [attempt(disabledUrl.id, id2)], disabledWhy: 'gone' },
@@ -207,6 +209,7 @@ t.test('an event that waits for order stays; an event in a gap is deleted', asyn
   await append(store, uplink(1, START), uplink(2, START));
   const [id1, id2] = (await store.readEvents(FIRST_ID, LOG_START, 9)).map(({ id }) => id) as [number, number];
   await store.webhooks.change(enabledAgain.id, { disabledWhy: null });
+  // Which event the second one waits for does not matter here: the stored wait alone must hold it.
   await store.recordProgress([
     { urlId: ordered.id, attempts: [], blocked: [{ uplinkId: id2, atMs: START }], cursor: positionAfter(id2) },
   ]);
@@ -281,6 +284,8 @@ t.test('with the shortest retention a repeat that is 30 days late is still recog
   await (await TestLock.connect(t, first.mqttPort, MAC, secret)).send(bytes);
   const receivedAtMs = first.clock.now();
   await first.close();
+  // The run's clock, by which ages are measured, goes on from its stored value: for the second gateway 30 days have
+  // passed, whatever its wall clock shows.
   const storeLater = await openStore(folder);
   await storeLater.writeMetadata('run-clock-ms', String(receivedAtMs + Days(30)));
   await storeLater.close();

@@ -1,7 +1,7 @@
 /**
  * Reads the list of locks for `device import`: CSV with a MAC per line, and optionally a merchant, a name and labels.
- * The cells are separated by commas or semicolons, as spreadsheets write them. The error names every bad line, not only
- * the first, so that a list can be fixed at once.
+ * The cells are separated by commas or semicolons, as spreadsheets write them. The error names the bad lines (at most
+ * twenty), not only the first, so that a list can be fixed at once.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { CsvError, parse } from 'csv-parse/sync';

@@ -8,7 +8,10 @@ import type { Tables } from './schema.js';
 import type { TableParts } from './table-parts.js';
 
 export interface MerchantParts extends TableParts {
-  /** Makes a disabled webhook URL active again, from the log's current end on, within the running transaction. */
+  /**
+   * Makes a disabled webhook URL active again, within the running transaction. It gets the pings that arrive from now
+   * on, and none from the time when it was disabled.
+   */
   readonly enableUrl: (db: Kysely<Tables>, urlId: number) => Promise<unknown>;
 }
 

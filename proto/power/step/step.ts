@@ -5,9 +5,10 @@
  * lock does, and when the lock must be woken. It reads only its arguments: no clock, no random source, no other table.
  * Between two inputs nothing happens, so simulating a sleeping lock costs nothing.
  *
- * Each step does the same things in order: apply the input; end rides and thefts that are over; let each trigger (a
- * reason to send) make its pings, by its rank in the model; announce that the lock falls silent; connect, send or
- * close; switch the GPS receiver.
+ * Each step does the same things in order: apply the input; close the lock once its warning tone has ended; end rides
+ * and thefts that are over; let the GPS receiver find or lose its fix; let each trigger (a reason to send) make its
+ * pings, by its rank in the model; announce that the lock falls silent; connect, send or close; switch the GPS
+ * receiver.
  */
 import type { PowerModel, TriggerName } from '../model.js';
 import {
@@ -121,8 +122,8 @@ export function answerInPlace(
  * wanted the next tick; that time stays the same. It saves a step for most changes of the world.
  */
 export function noteInPlace(model: PowerModel, state: Draft, input: StepInput, nowMs: number): boolean {
-  // While an uplink is in flight, no tick is planned for the network ping: any step makes it if it is due, so no step
-  // may be left out.
+  // While an uplink is in flight, no tick is planned for the ping that a kept connection makes at intervals
+  // (`networkPingEvery`): whichever step comes next makes it once it is due, so no step may be left out.
   if (state.inFlight) return false;
   switch (input.type) {
     case 'motion':

@@ -77,6 +77,9 @@ function openTab(): Tab {
 }
 
 t.before(async () => {
+  // Other files' tests run in this process too, and need the real ones back.
+  const { EventSource, addEventListener, fetch } = globalThis as Record<string, unknown>;
+  t.teardown(() => void Object.assign(globalThis, { EventSource, addEventListener, fetch }));
   Object.assign(globalThis, {
     EventSource: PlayedSource,
     addEventListener: (_type: 'connect', listener: typeof onConnect) => {

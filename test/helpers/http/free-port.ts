@@ -1,7 +1,7 @@
 /** Finds free ports for test servers that are restarted on the same port. */
 import { createServer } from 'node:net';
 
-/** Ports from here on are below Linux's ports for outgoing connections, so none takes a port whose server is down. */
+/** The ranges are below Linux's ports for outgoing connections, so no connection takes a port whose server is down. */
 const FIRST_PORT = 20_000;
 /** Test files run in parallel processes, so each process uses its own range of ports. */
 const RANGES = 300;

@@ -1,3 +1,6 @@
-/** The long version of test/system/unplugged.test.ts: a stop and a kill of ten minutes each, instead of a stop. */
+/**
+ * The long version of test/system/unplugged.test.ts: the gateway is stopped, and in another run killed, and is away for
+ * ten minutes each time; the short version only stops it, for less time.
+ */
 process.env.LOCKGATE_LONG = '1';
 await import('../../system/unplugged.test.js');

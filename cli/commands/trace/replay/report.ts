@@ -3,9 +3,9 @@
  * expected.
  *
  * A finding is a rule that a lock broke. Findings are compared by lock, rule and uplink (a message of a lock). A
- * finding that only one side made is a difference only if its rule is about the content of uplinks and the finding
- * follows from the uplinks' bytes. Otherwise it is a note: findings about receipt, connections or the passing of time
- * depend on the speed and the day, and a gateway does not see the trace's header and commands.
+ * finding that only one side made is a difference if its rule is about the content of uplinks and it can't be explained
+ * by the trace's header and commands, which a gateway does not see. All others are notes: findings about receipt,
+ * connections or the passing of time depend on the speed and the day.
  */
 
 import { type RuleName, ruleRow } from '../../../../proto/power/rules.js';
@@ -190,7 +190,7 @@ function notesAboutPlan(
   add('left-out', leftOut.phoneEvents, 'event', 'of phones not replayed: a replay has no credentials of phones');
   add('left-out', leftOut.commands, 'command', 'not replayed: a replay has no operator');
   add('left-out', addedConnections, 'connection', 'added for uplinks outside a connection of the trace');
-  const closing = 'closed at the end, since the trace has no disconnect event: a close-connection ping may be missing';
+  const closing = 'closed at the end, since the trace has no disconnect event: the gateway may miss a closing ping';
   add('left-out', unclosedConnections, 'connection', closing);
   const knownUplinks = watch.hadBeforeCount;
   add(

@@ -35,7 +35,7 @@ export function InvitationScreen({ token, onLogin }: InvitationProps): JSX.Eleme
 }
 
 function AcceptForm({ token, offer, onLogin }: InvitationProps & { readonly offer: InvitationOffer }): JSX.Element {
-  const { merchant, username, dashboard } = offer;
+  const { merchant, username, dashboard: role } = offer;
   const [failure, setFailure] = useState<ApiFailure | null>(null);
   const [isBusy, setBusy] = useState(false);
   const submit = (event: SubmitEvent): void => {
@@ -60,7 +60,7 @@ function AcceptForm({ token, offer, onLogin }: InvitationProps & { readonly offe
       <h1>
         <span class="brand-mark" aria-hidden="true" /> {merchant}
       </h1>
-      <p>You are invited to the dashboard as {dashboard}.</p>
+      <p>You are invited to the dashboard as {role}.</p>
       {username === null ? (
         <label>
           Your user name

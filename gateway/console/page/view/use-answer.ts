@@ -12,7 +12,7 @@ export interface Loaded<Answer> {
 }
 
 /**
- * @param load makes the call; a new function makes a new call, so wrap it in `useCallback`
+ * @param load makes the call; a new function drops the answer and makes a new call, so wrap it in `useCallback`
  * @param everyMs how often to load it again; undefined for never
  * @param version a change of it loads the answer again, while the last one stays
  */

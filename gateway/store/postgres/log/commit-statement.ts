@@ -1,6 +1,8 @@
 /**
- * The one statement that stores a batch of commits. Its first part is the fence (../fence.ts), and every other part
- * joins it: under an epoch that has ended, none writes. It returns whether the fence held, and what each part did.
+ * The one statement that stores a batch of commits. Its first part, `f`, is the fence (../fence.ts): a row if this
+ * process, in its session, still has its *slot* (the number of a gateway, which is part of its uplinks' ids) under its
+ * *epoch* (which counts the slot's owners). Every other part joins it, so none writes once the epoch has ended. The
+ * statement returns whether the fence held, and what each part did.
  *
  * Parts that a batch has nothing for are left out, so that a batch of pings alone is a short statement.
  */
@@ -57,6 +59,9 @@ function markPart(n: number): Part {
   };
 }
 
+/**
+ * Inserts into the log, the table `uplink`: uplinks, and staged events (`stagedId` > 0) if this statement took them.
+ */
 function uplinkPart({ uplinks }: CommitBatch, hasStaged: boolean): Part {
   const isTaken = 'WHERE t.staged_id = 0 OR EXISTS (SELECT 1 FROM st WHERE st.id = t.staged_id)';
   return {
@@ -219,6 +224,8 @@ function findingPart({ findings }: CommitBatch): Part {
 /**
  * A command is sent while it is queued or sent; a lock can answer only a command that was sent to it, and only once.
  * The conditions compare the command's own row with constants, so they hold for the row that is changed in the end.
+ * RETURNING sees that row as it is afterwards, where they can't be asked again: there the new values tell what was
+ * done.
  */
 function commandPart({ commands }: CommitBatch): Part {
   const rows = [...commands.values()].sort((one, other) => one.id - other.id);
@@ -256,7 +263,7 @@ function commandPart({ commands }: CommitBatch): Part {
   };
 }
 
-/** The parts that write a batch; the first one marks that the commit is stored. */
+/** The parts that write a batch; the first one marks that the commit, the `n`-th of the epoch, is stored. */
 export function commitParts(batch: CommitBatch, n: number): Part[] {
   const parts = [markPart(n)];
   const hasStaged = batch.uplinks.some(({ stagedId }) => stagedId > 0);

@@ -18,13 +18,18 @@ import { isWalLost } from './wal-presence.js';
 /** Options of {@link takeFolder}. */
 export type TakeOptions = Pick<StoreOptions, 'makeNew' | 'onModesCorrected' | 'onDamage'>;
 
-/** A data folder that this process has locked, with an undamaged store or an empty file for a new one. */
+/**
+ * A data folder that this process has locked. Its store is undamaged, or new, or an operator has accepted its damage
+ * (`onDamage`): then the damaged files were renamed, and what is left is opened.
+ */
 export interface TakenFolder {
   /** The store's file, to be opened by `openDurable`. */
   readonly file: string;
   readonly isNew: boolean;
   readonly lock: DataLock;
-  /** Must be called if the store could not be opened: gives the evidence, renamed damaged files, its old names. */
+  /**
+   * Must be called if the store could not be opened: gives the renamed damaged files (the evidence) their old names.
+   */
   readonly restoreEvidence: () => void;
 }
 
@@ -32,7 +37,8 @@ export interface TakenFolder {
  * Locks and checks the folder. A refused store is not changed.
  *
  * @throws LockgateError `input-data` if the folder can't be created; `data-unwritable`, `data-open` if it belongs to
- * another user; `data-in-use` if another gateway runs on it; `store-missing`, `store-foreign`, `store-damaged`
+ * another user; `data-in-use` if another gateway runs on it; `store-missing`, `store-foreign`, `store-damaged`,
+ * `store-newer`
  */
 export async function takeFolder(folder: string, options: TakeOptions = {}): Promise<TakenFolder> {
   openFolder(folder);
@@ -54,7 +60,10 @@ export async function takeFolder(folder: string, options: TakeOptions = {}): Pro
   }
 }
 
-/** Refuses a store of a newer version, whether or not it is damaged. @throws LockgateError `store-newer` */
+/**
+ * Refuses a store of a newer version before its damage is reported, since this version may take for damage what it does
+ * not know. An undamaged newer store is refused when it is opened. @throws LockgateError `store-newer`
+ */
 function refuseNewer(file: string): void {
   try {
     const db = new SqliteDatabase(file, { readonly: true });
@@ -69,7 +78,10 @@ function refuseNewer(file: string): void {
   }
 }
 
-/** Refuses a damaged or foreign store. Returns a function that gives evidence files their old names. */
+/**
+ * Refuses a foreign store, and a damaged one unless there is `onDamage`: then the damaged files (the evidence) are
+ * renamed and `onDamage` is told. Returns a function that gives them their old names.
+ */
 async function requireUndamaged(file: string, onDamage: TakeOptions['onDamage']): Promise<() => void> {
   const damage = await findStoreDamage(file);
   if (damage !== null && onDamage === undefined) {

@@ -95,7 +95,8 @@ t.test('the command prints text, sets exit codes and handles Ctrl-C', async (t) 
       { code: 2 },
       wrong.join(' '),
     );
-  t.match((await lockgate(traceFile('quick.jsonl', many), '--provision', '--data', folder)).exit, { code: 3 });
+  const withoutGateway = await lockgate(traceFile('quick.jsonl', many), '--provision', '--data', folder);
+  t.match(withoutGateway.exit, { code: 3 }, 'no gateway runs on this data folder');
 
   const mac = testMac(99);
   const aDayInSeconds = Days(1) / Seconds(1);

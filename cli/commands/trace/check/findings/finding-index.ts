@@ -1,7 +1,7 @@
 /**
- * An index of a trace's findings in memory, with some 45 bytes per finding; the findings themselves are in a spill file
- * (spill-file.ts). A hash table finds a finding by rule, lock and uplink, because a later line of the trace may
- * withdraw it. Rules, locks and firmware versions are given as numbers. Pure.
+ * An index of a trace's findings in memory, with 50 to 110 bytes per finding; the findings themselves are in a spill
+ * file (spill-file.ts). A hash table finds a finding by rule, lock and uplink, because a later line of the trace may
+ * withdraw it. Rules, locks and firmware versions are given as numbers. Does no I/O.
  */
 import type { UplinkKey } from '../../../../../proto/power/judge/event.js';
 import { FIRST_LIFE } from '../../../../../proto/wire/uplink-life.js';
