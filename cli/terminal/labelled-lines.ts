@@ -3,7 +3,7 @@ import { print, terminalWidth } from './output.js';
 import { widthOf } from './text-width.js';
 import { wrapWords } from './word-wrap.js';
 
-/** Below this width texts are not wrapped. */
+/** The least width to which texts are wrapped, columns, even if the terminal has fewer. */
 const MIN_TEXT_WIDTH = 20;
 /** The colour codes that `paint` writes; they occupy no column. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the codes start with a control character

@@ -20,6 +20,7 @@ const MAX_IMMEDIATE_RECONNECT_MS = Seconds(10) - TOLERANCE_MS;
  * @param events the events inferred so far: boots and modem restarts among them also break connections
  */
 export function inferCoverage(trace: LockTrace, events: readonly InferredEvent[]): InferredEvent[] {
+  // A restart that broke a connection, or that a connection began with, is inferred at that very millisecond.
   const restartTimes = new Set(events.filter(({ change }) => breaksConnection(change.type)).map(({ atMs }) => atMs));
   const inferred: InferredEvent[] = [];
   const addGap = (fromMs: number, reconnectMs: number): void => {

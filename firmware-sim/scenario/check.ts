@@ -184,6 +184,7 @@ class ExpectationCheck {
     }
     const open = record.connections.find(({ fromMs, toMs }) => fromMs < untilMs && toMs > afterMs + tolerance);
     if (open !== undefined) return `connected ${this.#connection(open)}`;
+    // A phone nearby may send pings for a lock that is silent itself.
     const sentPing = record.pings.find(({ madeMs, source }) => {
       return source === 'lock' && madeMs > afterMs + tolerance && madeMs < untilMs;
     });

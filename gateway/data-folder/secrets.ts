@@ -25,7 +25,8 @@ export async function openSecrets(store: Store, { data, keyFile }: SecretPaths):
   // While nothing depends on a key, any key is accepted, and a record of another key is ignored, and replaced below.
   const metadata = isInUse ? recorded : { keyId: null, hashKeySealed: null, sample: null };
   const keys = openKeys(data, isInUse, { file: keyFile, metadata });
-  // The second condition: the record that was ignored has a hashing key, which another key has sealed.
+  // An ignored record may also have a hashing key, sealed by `secrets rotate-key`. These keys don't use it, so it must
+  // go: a record of the key alone replaces it.
   if (keys.id !== recorded.keyId || metadata.hashKeySealed !== recorded.hashKeySealed)
     await store.secrets.recordKeyId(keys.id);
   const sealed = await store.secrets.sealClearHeaders((value) => keys.seal(value));

@@ -1,7 +1,7 @@
 /**
  * Makes and joins spans: series of sequence numbers without a hole (see {@link Span}). Also reports the rule
  * state-unchanged (protocol.md §3). Pure: changes only the given belief (what the judge knows of the lock) and verdict
- * (its findings).
+ * (its findings). A span's *stretch* is what the in-order rules (in-order/) know of its uplinks.
  */
 import type { Ping, Uplink } from '../../wire/ping.js';
 import type { PowerModel } from '../model.js';
@@ -41,6 +41,8 @@ export function singleSpan(model: PowerModel, uplink: Uplink): Span {
     high: uplink.sequence,
     lowStatePing: statePingBits(uplink),
     highState: comparableBits(model, uplink),
+    // For airplane.ts: whether an uplink was made outside airplane mode; the number of a close-connection ping among
+    // the uplinks before the first such one (-1 for none), and whether one follows the last such one.
     hasAirplaneOff: !uplink.power.airplane,
     headClose: isAirplaneClose ? uplink.sequence : -1,
     isHeadReported: false,

@@ -207,12 +207,15 @@ t.test('at too many silent connections of an address, the oldest is closed, but 
     'what they have sent may still be on its way',
   );
   clock.advance(Seconds(1.5));
+  // Connections count as silent after a second; each new one beyond the limit of two closes the longest silent one.
   const reported = waitForEvents(gateway, 'refused', 1);
   const newcomer = await open();
   await silent[0]?.waitForClose();
   t.match(await reported, [
     { what: 'connect', why: /has 2 connections without a CONNECT; this one was silent the longest/ },
   ]);
+  t.notOk(lock.isClosed, 'the lock stays');
+  // The lock connects again: its CONNACK shows that the broker has accepted the newcomer too.
   lock.socket.destroy();
   await connectLock();
   t.notOk(newcomer.isClosed, 'the newest connection stays');
@@ -253,6 +256,8 @@ t.test(
     await (await openAndConnect()).waitForAnswer();
     descriptorRoom = 'none';
     clock.advance(Seconds(1.5));
+    // The broker accepted it with a descriptor that it holds in reserve, so it closes it at once; closing the silent
+    // one makes room for the next.
     const withoutDescriptor = await openAndConnect();
     await withoutDescriptor.waitForClose();
     t.equal(withoutDescriptor.receivedHex, '', 'no connection keeps a reserved descriptor');

@@ -126,7 +126,7 @@ function makeStream(chance: SeededChance): PacketStream {
     if (random < 0.6)
       packets.push(publish('a', chance.between(1, 65_536), chance.pick([QOS_1, QOS_1, QOS_1, QOS_1_DUP])));
     else if (random < 0.68) packets.push(publish('b', undefined, 0));
-    else if (random < 0.71) packets.push(withOverlongLength(publish('c', chance.between(1, 128), QOS_1)));
+    else if (random < 0.71) packets.push(withOverlongLength(publish('c', chance.between(1, 65_536), QOS_1)));
     else if (random < 0.96 || answersLate) packets.push(chance.pick(OTHER_PACKETS));
     else if (random < 0.98) packets.push(publish(FAILING_PREFIX, 9, QOS_1));
     else {
