@@ -1,8 +1,8 @@
 /**
  * Operators' work on webhooks: change and remove URLs, rotate secrets, inspect deliveries, send events again. The hot
  * paths of deliveries are in store.ts. As there, a method that writes resolves after the write is on the disk. An event
- * is a stored ping of a lock, or something else that its merchant is told (webhooks/merchant-event.ts); its uplink id
- * is its id in the log, which has all messages from locks too.
+ * is a stored ping, or one of the other things that a webhook can report, such as the end of a command
+ * (webhooks/merchant-event.ts). Its uplink id is its id in the log, where it stands among the messages from locks.
  */
 import type { EventKey } from '../../webhooks/event-id.js';
 import type { LogPosition } from './log/log-position.js';
