@@ -80,7 +80,8 @@ function refuseNewer(file: string): void {
 
 /**
  * Refuses a foreign store. Refuses a damaged one too, unless `onDamage` is given: then the damaged files (the evidence)
- * are renamed, and `onDamage` is called with their new names. Returns a function that gives them their old names back.
+ * are renamed, and `onDamage` is called with the damage and their new names. Returns a function that gives them their
+ * old names back.
  */
 async function requireUndamaged(file: string, onDamage: TakeOptions['onDamage']): Promise<() => void> {
   const damage = await findStoreDamage(file);
