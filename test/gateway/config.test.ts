@@ -230,6 +230,7 @@ t.test('replacing the token of a running gateway invalidates the old one and its
   t.notOk(JSON.stringify(reset).includes(token), 'it is not printed');
   t.match(await listMerchantsWith({ data, token: oldToken }, {}), { exit: 3, message: /requires the token/ });
   const audit = (await callRunningOperator(data, 'GET', '/audit?action=token')) as { entries: object[] };
+  // The audit log names the new token by the start of its hash.
   t.match(audit.entries, [{ action: 'token.change', actor: 'owner', after: { token: /^[0-9a-f]{8}$/ } }]);
   serve.program.kill('SIGTERM');
   t.match(await serve.program.waitForExit(), { code: 0 });
@@ -270,7 +271,7 @@ t.test('a token file that is missing, empty or readable by others lets no client
   await (await openGateway(t, data)).close();
 });
 
-t.test('a key file that is readable by others stops the start and a change of the key', async (t) => {
+t.test('a key file that others may read or write stops the start and a change of the key', async (t) => {
   const data = tempFolder(t);
   await (await openGateway(t, data)).close();
   const file = path.join(data, 'key');

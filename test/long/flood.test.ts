@@ -10,6 +10,7 @@ import { testFlood } from '../helpers/durability/flood-test.js';
 const kills = Number(process.env.LOCKGATE_KILLS ?? 20);
 
 t.setTimeout(7_200_000);
+// `repeat`: the file that the test's output names, with the seed, for running it again.
 testFlood(
   t,
   { locks: 1000, locksWithUrl: 10, kills, maxRunMs: 6000 },

@@ -115,11 +115,18 @@ export class PcapRecording implements RecordingReader {
       return;
     }
     this.#moment = { atMs: packet.atMs, row: packet.number };
-    // If both ports are MQTT ports, only the SYN with an ACK shows which side is the server.
-    const isFromClient = isToServer && !(this.#ports.has(segment.fromPort) && segment.isSyn && segment.isAck);
+    const isFromClient = isToServer && !this.#isAnswer(segment);
     const key = isFromClient ? `${segment.from} ${segment.to}` : `${segment.to} ${segment.from}`;
     const flow = this.#flowOf(key, segment, isFromClient, sink);
     if (flow !== null) this.#onSegment(key, flow, segment, isFromClient);
+  }
+
+  /**
+   * Whether a segment between two MQTT ports is from the server: the answer to a SYN, or a segment of a connection that
+   * the other side opened.
+   */
+  #isAnswer({ from, to, fromPort, isSyn, isAck }: TcpSegment): boolean {
+    return this.#ports.has(fromPort) && ((isSyn && isAck) || this.#flows.has(`${to} ${from}`));
   }
 
   #onOtherPort(segment: TcpSegment, row: number, sink: RecordingSink): void {

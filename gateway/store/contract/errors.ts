@@ -4,8 +4,9 @@ import { formatMac, type Mac } from '../../../proto/wire/mac.js';
 
 /**
  * The kind of a failure. Each kind has a different remedy: a full disk may get room again (`full`), another process may
- * release the file (`busy`), but after an I/O error (`io`) the state of the disk is unknown. Nothing is stored any
- * more for a gateway whose slot (slots/ownership.ts) another process has taken over (`fenced`): its process must end.
+ * release the file (`busy`), but after an I/O error (`io`) the state of the disk is unknown. With `fenced`, nothing is
+ * stored any more for this process, which must end: another process has taken over its slot (slots/ownership.ts), the
+ * database was failed over or restored (`store-changed`), or it no longer stores durably (`store-unsafe`).
  */
 export type StoreFailureKind = 'full' | 'io' | 'busy' | 'fenced' | 'other';
 

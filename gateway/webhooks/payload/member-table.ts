@@ -20,6 +20,7 @@ interface MemberRow {
   readonly meanings: Set<string>;
 }
 
+/** A member's type, or types. A schema without a type is a choice of constant texts. */
 function typeText({ type, anyOf }: MemberSchema): string {
   const types = type === undefined ? (anyOf ?? []).map((each) => each.type ?? 'string') : [type];
   return [...new Set(types)].join(' or ') || 'string';

@@ -196,6 +196,16 @@ t.test('the cause of a disconnect follows from how the connection ends', async (
   t.match(late.join(), /ping 1\/3,.* disconnect dropped$/, 'bytes that come after the FIN count');
 });
 
+t.test('if the client’s own port is an MQTT port too, the SYN shows who the client is', async (t) => {
+  const command: TestSegment = { from: 'server', at: 2, offset: CONNACK.length, bytes: COMMAND };
+  const end = { at: 3, bytes: DISCONNECT, offset: AFTER_CONNECT + UPLINKS.length };
+  const play: readonly TestSegment[] = [...START, ...segmentsOf(300), command, { from: 'client', ...end }];
+  const swapped = play.map((segment) => ({ ...segment, clientPort: 1884 }));
+  const { events, faults } = await readRecording(new PcapRecording([1883, 1884], null), [pcapOf(swapped)]);
+  t.same(faults, []);
+  t.same(eventLines(events), await eventLinesOf(play));
+});
+
 t.test('phones and commands are imported; refused clients and clients that are not locks are counted', async (t) => {
   const connect = (clientId: string, protocolVersion: 4 | 5 = 4): Buffer =>
     mqtt({ cmd: 'connect', protocolId: 'MQTT', protocolVersion, clientId, keepalive: 60, clean: true });

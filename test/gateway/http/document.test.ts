@@ -1,7 +1,8 @@
 /**
  * The documentation of the merchants' interface: its OpenAPI document, its page, docs/http.md, and third-party clients
  * and testers that use only the document (interfaces.md §2). Prism's proxy compares each answer's status and shape with
- * the document.
+ * the document. The routes tested here are those of the service specification, some of which are operations of the
+ * public Petstore example: pets, and users with their sessions.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -276,7 +277,7 @@ async function callEveryStatus(callRoute: CallRoute, setup: Awaited<ReturnType<t
   await callTestWebhooks(callRoute, { json, token, mac, receiver, tooLongBody, gateway, key });
 }
 
-/** Calls each route that takes a key with one that lacks the scope `spec`. */
+/** Calls each route that takes an API key with a key that lacks these routes' scope, `spec`. */
 async function callWithoutScope(callRoute: CallRoute, gateway: Gateway): Promise<void> {
   const { text } = await gateway.merchants.apiKeys.create(MERCHANT, 'map', { scopes: ['locks:read'] });
   for (const { method, path, scheme } of SPEC_ROUTES)

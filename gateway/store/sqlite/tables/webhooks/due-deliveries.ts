@@ -7,6 +7,7 @@ import type { Database, Statement } from 'better-sqlite3';
 import type { DueDelivery } from '../../../contract/webhooks/delivery.js';
 import { toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../../log/uplink-row.js';
 
+/** `attempts_before`: how many of the attempts were made before the event was last resent. */
 type DueRow = UplinkRow & { attempts: number; attempts_before: number };
 
 /** The oldest pending delivery ("head") of each lock; each costs two index lookups. */
