@@ -134,9 +134,10 @@ export class WebhookTester {
 
   async #send(url: WebhookUrl, id: string, body: string): Promise<TestDelivery> {
     const { store, keys, deliveryClock } = this.#parts;
-    const nowMs = deliveryClock.wall.now();
-    const secrets = unsealUrlSecrets(keys, url, await store.webhooks.readOldSecrets(url.id, nowMs));
-    const result = await new DeliverySender(url, secrets, this.#parts).send(id, body, nowMs, this.#abort.signal);
+    const atMs = deliveryClock.wall.now();
+    const secrets = unsealUrlSecrets(keys, url, await store.webhooks.readOldSecrets(url.id, atMs));
+    const sender = new DeliverySender(url, secrets, this.#parts);
+    const result = await sender.send({ id, body, number: 1, atMs }, this.#abort.signal);
     const { status, error } = result;
     const durationMs = result.isAddressRefused ? null : result.durationMs;
     return { urlId: url.id, origin: new URL(url.url).origin, status, durationMs, error };

@@ -28,6 +28,8 @@ interface AttemptJson {
   readonly error: string | null;
   /** The beginning of the body that the receiver answered; null if there was none. */
   readonly answer: string | null;
+  /** The header that it was sent with (W3C Trace Context). */
+  readonly traceparent: string;
 }
 
 interface DeliveryJson {
@@ -103,11 +105,12 @@ function answerText({ status, error, duration_ms: ms }: AttemptJson): string {
   return error ?? `${status ?? 'no answer'} in ${Math.round(ms)} ms`;
 }
 
-/** Each attempt of a delivery on a separate line, with the beginning of the answer. */
+/** Each attempt of a delivery on a separate line, with the beginning of the answer; last the trace id of them all. */
 function attemptLines({ attempts }: DeliveryJson, nowMs: number): string {
   const lines = attempts.map((attempt) => {
     const { number, at, answer } = attempt;
     return `${number}. ${agoText(at, nowMs)}: ${answerText(attempt)}${answer ? `  ${JSON.stringify(answer)}` : ''}`;
   });
-  return lines.join('\n');
+  const [, traceId] = attempts[0]?.traceparent.split('-') ?? [];
+  return [...lines, ...(traceId === undefined ? [] : [`trace ${traceId}`])].join('\n');
 }

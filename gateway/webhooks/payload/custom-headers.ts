@@ -25,6 +25,7 @@ const RESERVED_HEADERS = new Set([
   'proxy-connection',
   'range',
   'te',
+  'traceparent',
   'trailer',
   'transfer-encoding',
   'upgrade',

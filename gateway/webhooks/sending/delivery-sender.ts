@@ -12,6 +12,7 @@ import { eventId } from '../event-id.js';
 import { webhookBody } from '../payload/body.js';
 import { merchantEventBody } from '../payload/merchant-event-body.js';
 import { signHeaders } from '../payload/signature.js';
+import { traceParent } from '../payload/trace-context.js';
 import type { DeliveryClock } from '../url/delivery-clock.js';
 import { retryDelay } from '../url/schedule.js';
 import { type AttemptResult, attemptDelivery } from './attempt.js';
@@ -41,6 +42,17 @@ export interface DeliverySenderParts {
   readonly random: () => number;
 }
 
+/** What {@link DeliverySender.send} sends. */
+export interface SentWebhook {
+  /** The event's id. */
+  readonly id: string;
+  readonly body: string;
+  /** The attempt's number, 1 for the first at this event. */
+  readonly number: number;
+  /** When the attempt starts, in wall-clock time. */
+  readonly atMs: number;
+}
+
 /** An attempt that was made. */
 export interface Attempted {
   readonly event: StoredUplink;
@@ -67,22 +79,23 @@ export class DeliverySender {
     const atMs = this.#parts.deliveryClock.wall.now();
     const body = bodyOf(event);
     if (body === undefined) return undefined;
-    return { event, number, atMs, result: await this.send(eventId(event), body, atMs, signal) };
+    return { event, number, atMs, result: await this.send({ id: eventId(event), body, number, atMs }, signal) };
   }
 
-  /** Sends a body with an id, signed with every secret that is valid at `nowMs`. */
-  async send(id: string, body: string, nowMs: number, signal: AbortSignal): Promise<AttemptResult> {
+  /** Sends a body, signed with every secret that is valid at the start of the attempt. */
+  async send({ id, body, number, atMs }: SentWebhook, signal: AbortSignal): Promise<AttemptResult> {
     const { deliveryClock, connections, userAgent } = this.#parts;
-    const { url, timeoutMs, ca } = this.#url;
-    const secrets = this.#secrets.signing.filter(({ validUntilMs = Number.POSITIVE_INFINITY }) => validUntilMs > nowMs);
+    const { id: urlId, url, timeoutMs, ca } = this.#url;
+    const secrets = this.#secrets.signing.filter(({ validUntilMs = Number.POSITIVE_INFINITY }) => validUntilMs > atMs);
     const headers = {
       ...this.#secrets.headers,
       'content-type': 'application/json',
       'user-agent': userAgent,
+      traceparent: traceParent({ eventId: id, urlId, number, atMs }),
       ...signHeaders(
         secrets.map(({ secret }) => secret),
         id,
-        nowMs,
+        atMs,
         body,
       ),
     };

@@ -258,6 +258,9 @@ const RANDOM_TEXTS: readonly (readonly [pattern: RegExp, replacement: string])[]
   [/\bevt_test_[\w-]+/g, 'evt_test_…'],
   [/^(Password: ).*$/m, '$1…'],
   [/("(?:password|token)": )"[^"]{20,}"/g, '$1"…"'],
+  // Trace ids of events, whose ids have hashes of their times.
+  [/(?<="traceparent": "00-)[0-9a-f]{32}-[0-9a-f]{16}/g, '…'],
+  [/\btrace [0-9a-f]{32}\b/g, 'trace …'],
   // Durations. The blanks before them vary, so that the next column stays in its place.
   [/ {2}\d ms\b/g, '  NN ms'],
   [/ {2}\d{3,} ms {2}/g, '  NN ms '],

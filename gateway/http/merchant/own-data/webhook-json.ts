@@ -17,6 +17,7 @@ import { EVENT_TYPES, eventTypeOf } from '../../../store/contract/webhooks/merch
 import { type AttemptFigures, SUMMED_ATTEMPTS } from '../../../webhooks/attempt-figures.js';
 import type { DeliveryHour } from '../../../webhooks/delivery-hours.js';
 import { eventId } from '../../../webhooks/event-id.js';
+import { traceParent } from '../../../webhooks/payload/trace-context.js';
 import { ADDRESS_REFUSED } from '../../../webhooks/sending/attempt.js';
 import type { WebhookReading } from '../../../webhooks/webhook-settings.js';
 import { filterJson } from '../../shared/filter-json.js';
@@ -110,6 +111,7 @@ export const DeliverySchema = Type.Object(
         status: orNull<number>(Type.Integer(), 'The status of the answer; null if there was none.'),
         duration_ms: orNull<number>(Type.Integer(), 'Null if the address is not allowed.'),
         error: orNull<string>(Type.String(), 'A sentence; null if the answer was 2xx.'),
+        traceparent: Type.String({ description: 'The header that it was sent with (W3C Trace Context).' }),
       }),
       { description: 'Oldest first.' },
     ),
@@ -127,7 +129,14 @@ export const DELIVERY_EXAMPLE = {
   state: 'pending',
   next_attempt_at: '2026-11-20T06:30:05.120Z',
   attempts: [
-    { number: 1, at: '2026-11-20T06:30:00.020Z', status: 503, duration_ms: 41, error: 'the receiver answered 503' },
+    {
+      number: 1,
+      at: '2026-11-20T06:30:00.020Z',
+      status: 503,
+      duration_ms: 41,
+      error: 'the receiver answered 503',
+      traceparent: '00-e45d9ca6ef8ccb379ac437e5a453b951-accfc0c0936882f0-01',
+    },
   ],
 };
 
@@ -184,12 +193,13 @@ function failureJson({ atMs, status, error }: AttemptSummary) {
 }
 
 /** A delivery for its merchant. @param nextAtMs when its next attempt is planned; null if none is */
-export function deliveryJson({ uplink, state, attempts }: DeliveryReading, nextAtMs: number | null) {
+export function deliveryJson({ urlId, uplink, state, attempts }: DeliveryReading, nextAtMs: number | null) {
+  const id = eventId(uplink);
   const type = eventTypeOf(uplink.kind);
   const decoded = uplink.isDamaged || type !== 'ping' ? undefined : decodeUplink(uplink.bytes);
   const ping = decoded?.ok && isPingUplink(decoded.value) ? decoded.value.body : undefined;
   return {
-    event_id: eventId(uplink),
+    event_id: id,
     mac_addr: formatMac(uplink.mac),
     type,
     ping_type: ping?.kind ?? null,
@@ -197,14 +207,15 @@ export function deliveryJson({ uplink, state, attempts }: DeliveryReading, nextA
     received_at: toDate(uplink.receivedAtMs),
     state,
     next_attempt_at: dateOrNull(nextAtMs),
-    attempts: attempts.map(attemptJson),
+    attempts: attempts.map((attempt) => attemptJson(id, urlId, attempt)),
   };
 }
 
 /** An attempt. The duration for a refused address is left out: it would reveal what listens there. */
-function attemptJson({ number, atMs, status, durationMs, error }: StoredAttempt) {
+function attemptJson(id: string, urlId: number, { number, atMs, status, durationMs, error }: StoredAttempt) {
   const duration_ms = error === ADDRESS_REFUSED ? null : Math.round(durationMs);
-  return { number, at: toDate(atMs), status, duration_ms, error };
+  const traceparent = traceParent({ eventId: id, urlId, number, atMs });
+  return { number, at: toDate(atMs), status, duration_ms, error, traceparent };
 }
 
 function dateOrNull(timeMs: number | null): string | null {

@@ -17,6 +17,7 @@ import {
   readDeliveryPage,
 } from '../../../webhooks/delivery-page.js';
 import { eventId } from '../../../webhooks/event-id.js';
+import { traceParent } from '../../../webhooks/payload/trace-context.js';
 import type { Webhooks } from '../../../webhooks/webhooks.js';
 import { NextCursor, nextCursor, type Page, pageQuery, readPage } from '../page.js';
 import { readDate, readId, textOf, wordOf } from '../query.js';
@@ -62,6 +63,8 @@ export const DeliveriesAnswer = Type.Object({
           duration_ms: Type.Number(),
           error: MaybeText,
           answer: MaybeText,
+          /** The header that the attempt was sent with: its trace and parent id (W3C Trace Context). */
+          traceparent: Type.String(),
         }),
       ),
     }),
@@ -135,8 +138,9 @@ export async function showDeliveries(
 function deliveryJson(reading: DeliveryReading, webhooks: Webhooks) {
   const { urlId, uplink, state, attempts } = reading;
   const nextAtMs = webhooks.nextAttemptWallClockMs(reading);
+  const id = eventId(uplink);
   return {
-    event_id: eventId(uplink),
+    event_id: id,
     url_id: urlId,
     mac: formatMac(uplink.mac),
     type: eventTypeOf(uplink.kind),
@@ -145,7 +149,7 @@ function deliveryJson(reading: DeliveryReading, webhooks: Webhooks) {
     state,
     damaged: uplink.isDamaged,
     next_attempt_at: nextAtMs === null ? null : toDate(nextAtMs),
-    attempts: attempts.map(attemptJson),
+    attempts: attempts.map((attempt) => attemptJson(id, urlId, attempt)),
   };
 }
 
@@ -156,6 +160,8 @@ function reasonOf({ kind, bytes, isDamaged }: StoredUplink): string | null {
   return decoded.ok && isPingUplink(decoded.value) ? decoded.value.body.reason : null;
 }
 
-function attemptJson({ number, atMs, durationMs, status, error, answer }: StoredAttempt) {
-  return { number, at: toDate(atMs), status, duration_ms: durationMs, error, answer };
+function attemptJson(id: string, urlId: number, attempt: StoredAttempt) {
+  const { number, atMs, durationMs, status, error, answer } = attempt;
+  const traceparent = traceParent({ eventId: id, urlId, number, atMs });
+  return { number, at: toDate(atMs), status, duration_ms: durationMs, error, answer, traceparent };
 }
