@@ -160,7 +160,7 @@ async function serveCommands(
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const [folder = '', id = '', how, ...words] = Buffer.concat(chunks).toString('utf8').split('\0').slice(0, -1);
-    const { code, stdout, stderr } = how === 'parse' ? await parse(words) : await runWords();
+    const { code, stdout, stderr } = how === 'parse' ? await parseWords(words) : await runWords();
     writeFileSync(`${id}.out`, stdout);
     writeFileSync(`${id}.err`, stderr);
     appendFileSync(path.join(run, 'said'), stdout);
@@ -185,8 +185,8 @@ async function serveCommands(
   });
 }
 
-/** Parses a command line with commander, without running the command. */
-async function parse(words: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+/** Parses a command line (the words after `lockgate`) with commander, without running the command. */
+export async function parseWords(words: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   const program = await makeProgram(calledGroups(words));
   let stderr = '';
   let isCalled = false;
