@@ -16,7 +16,7 @@ import type { Store } from '../store/contract/store.js';
 
 /** Maximum number of uplinks to replay, and the same for connection events: weeks of a busy lock. */
 export const MAX_REPLAYED_UPLINKS = 2_500;
-/** Maximum number of entries read after the target. */
+/** Maximum number of entries read after a time; after an uplink, none are. */
 const MAX_ENTRIES_AFTER = 500;
 /** A batch takes one or two ms of the gateway's thread. */
 const READ_BATCH_ENTRIES = 60;
@@ -29,8 +29,11 @@ export interface HistoryLock {
 
 /**
  * Where the history ends: at an uplink (`event` is the same uplink, for the judge), or at a time in ms since the epoch.
+ * `withAfter`: whether later entries are read too. Nothing that explains an uplink is in them.
  */
-export type Target = { readonly uplink: StoredUplink; readonly event: UplinkEvent } | { readonly atMs: number };
+export type Target =
+  | { readonly uplink: StoredUplink; readonly event: UplinkEvent }
+  | { readonly atMs: number; readonly withAfter: boolean };
 
 /** The judged history, and what was left out of it. */
 export interface ReadHistory extends JudgedHistory {
@@ -59,19 +62,21 @@ export async function readHistory(
   const toId = 'uplink' in target ? target.uplink.id : (await store.webhooks.findFirstUplinkFrom(toMs + 1)) - 1;
   const start = await store.why.findLogStart(deviceId, toId, toMs, MAX_REPLAYED_UPLINKS);
   const marks = await store.marks.read(deviceId);
+  const maxAfter = 'atMs' in target && target.withAfter ? MAX_ENTRIES_AFTER : 0;
+  const throughId = maxAfter === 0 ? toId : undefined;
   const after: JudgeEvent[] = [];
   // No belief about the lock (the judge's estimate of its state) is given, so that the replay starts with a new one.
   const replayFrom = (beginMs: number) =>
     new HistoryReplay(POWER_MODEL, formatMac(mac), beginMs, start.isCut, undefined, judging.judge);
   let replay: HistoryReplay | undefined;
   let [damaged, isPastTarget] = [0, false];
-  reading: for await (const batch of store.why.readLogFrom(deviceId, start, READ_BATCH_ENTRIES)) {
+  reading: for await (const batch of store.why.readLogFrom(deviceId, start, READ_BATCH_ENTRIES, throughId)) {
     for (const entry of batch) {
       if (isPastTarget || isAfterTarget(entry, target)) {
         // The first entry after a time is past it. A target uplink must be met itself (below): if a later uplink comes
         // first, the log lacks it, and the reading ends.
         isPastTarget ||= !('uplink' in target);
-        if (!isPastTarget || after.length >= MAX_ENTRIES_AFTER) break reading;
+        if (!isPastTarget || after.length >= maxAfter) break reading;
       }
       const event = eventOf(entry, marks);
       if (event === undefined) damaged += 1;

@@ -289,7 +289,7 @@ async function answerSteps(
   { id, deviceId, mac, finishedAtMs, state }: Awaited<ReturnType<Commands['find']>>,
 ): Promise<WhyStep[]> {
   if (finishedAtMs === null || (state !== 'done' && state !== 'rejected' && state !== 'failed')) return [];
-  const { before } = await readHistory(parts, { deviceId, mac }, { atMs: finishedAtMs });
+  const { before } = await readHistory(parts, { deviceId, mac }, { atMs: finishedAtMs, withAfter: false });
   const answer = before.findLast(
     (event) => event.type === 'uplink' && event.uplink.body.kind === 'ack' && event.uplink.body.commandId === id,
   );
@@ -330,9 +330,9 @@ async function findLock({ store }: WhyContext, mac: Mac): Promise<HistoryLock> {
 
 /** The state of a lock at a given time, and whether its silence was as expected. */
 async function momentSteps(parts: WhyContext, lock: HistoryLock, atMs: number): Promise<WhyStep[]> {
-  const history = await readHistory(parts, lock, { atMs });
-  const { belief } = history;
   const isPast = atMs < parts.nowMs;
+  const history = await readHistory(parts, lock, { atMs, withAfter: isPast });
+  const { belief } = history;
   const silence = silenceStep(POWER_MODEL, belief, atMs);
   return [
     ...omissionSteps(history),

@@ -57,11 +57,17 @@ export interface WhyStore {
    * `toMs`.
    */
   findLogStart(deviceId: number, toUplinkId: number, toMs: number, limit: number): Promise<LogStart>;
-  /** Reads the lock's log as Store.readLog does, from `start` on. */
-  readLogFrom(deviceId: number, start: LogStart, limit: number): AsyncIterable<LogEntry[]>;
+  /**
+   * Reads the lock's log as Store.readLog does, from `start` on.
+   *
+   * @param limit the maximum number of entries in each part
+   * @param throughUplinkId the last uplink that the caller needs: what comes after it may be left out, which spares
+   *   reads of the disk. By default everything is needed.
+   */
+  readLogFrom(deviceId: number, start: LogStart, limit: number, throughUplinkId?: number): AsyncIterable<LogEntry[]>;
   /**
    * Reads the lock's log like {@link readLogFrom}, but may leave out uplinks of the lock that repeat the power settings
    * and the battery of the one before.
    */
-  readStateChangesFrom(deviceId: number, start: LogStart): AsyncIterable<StateChanges>;
+  readStateChangesFrom(deviceId: number, start: LogStart, throughUplinkId?: number): AsyncIterable<StateChanges>;
 }

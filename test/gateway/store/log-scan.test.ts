@@ -76,6 +76,12 @@ t.test('both threads read the same log of a lock', async (t) => {
     const recent = await collect(store.why.readLogFrom(lock, start, 7));
     t.strictSame(recent, entries.slice(-recent.length), `lock ${lock}: its end`);
     t.ok(start.afterUplinkId > middle, 'it starts near the end');
+    for (const lastId of [uplinks[0]?.id ?? 0, middle, uplinks.at(-3)?.id ?? 0]) {
+      const early = await collect(store.why.readLogFrom(lock, FROM_THE_START, 60, lastId));
+      t.strictSame(early, entries.slice(0, early.length), `lock ${lock}: its beginning`);
+      const lastRead = early.findLast((entry) => entry.type === 'uplink');
+      t.equal(lastRead?.type === 'uplink' && lastRead.uplink.id, lastId, 'it ends where it is asked to end');
+    }
   }
 });
 

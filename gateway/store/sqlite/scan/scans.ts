@@ -17,6 +17,16 @@ import type { LogPart, LogPlace } from './log-scanner.js';
 import { ScanQueue } from './scan-queue.js';
 import { Scanner, type ScanRequest, type ScanResult } from './scanner.js';
 
+/** Which part of a lock's log is read. */
+export interface LogPartTerms {
+  /** Maximum number of entries that are read. */
+  readonly limit: number;
+  /** The last uplink that is read, with the connection events up to the next one; by default the newest. */
+  readonly throughUplinkId?: number | undefined;
+  /** Whether uplinks that repeat the one before are left out (log/state-changes.ts). */
+  readonly changesOnly: boolean;
+}
+
 export class Scans implements ScanStore {
   readonly #memtable: UplinkMemtable;
   readonly #scanner: Scanner;
@@ -59,12 +69,17 @@ export class Scans implements ScanStore {
   /**
    * Reads a part of a lock's log from a place on; less than `limit` entries at its end.
    *
-   * @param changesOnly whether uplinks that repeat the one before are left out (log/state-changes.ts)
    * @throws StoreFailure
    */
-  async readLog(deviceId: number, start: LogPlace, limit: number, changesOnly: boolean): Promise<LogPart> {
-    const { indexedId, lastId } = this.#memtable;
-    const newerIds = this.#memtable.idsOf(deviceId, indexedId);
+  async readLog(
+    deviceId: number,
+    start: LogPlace,
+    { limit, throughUplinkId = Number.MAX_SAFE_INTEGER, changesOnly }: LogPartTerms,
+  ): Promise<LogPart> {
+    // To the scan, the log ends with the last uplink that is asked for.
+    const indexedId = Math.min(this.#memtable.indexedId, throughUplinkId);
+    const lastId = Math.min(this.#memtable.lastId, throughUplinkId);
+    const newerIds = this.#memtable.idsOf(deviceId, indexedId).filter((id) => id <= throughUplinkId);
     const terms = { deviceId, start, indexedId, lastId, newerIds, limit, changesOnly };
     // Whoever reads a lock's log takes the turn of its merchant; 0 is no merchant, for a lock that does not exist.
     const merchantId = (this.#merchantOf.get(deviceId) as number | undefined) ?? 0;

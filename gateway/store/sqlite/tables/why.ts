@@ -122,18 +122,29 @@ export class SqliteWhy implements WhyStore {
     });
   }
 
-  async *readLogFrom(deviceId: number, start: LogStart, limit: number): AsyncGenerator<LogEntry[]> {
+  async *readLogFrom(
+    deviceId: number,
+    start: LogStart,
+    limit: number,
+    throughUplinkId?: number,
+  ): AsyncGenerator<LogEntry[]> {
+    const terms = { limit: ENTRIES_PER_SCAN, throughUplinkId, changesOnly: false };
     for (let place: LogPlace = start; ; ) {
-      const { entries, end } = await this.#scans.readLog(deviceId, place, ENTRIES_PER_SCAN, false);
+      const { entries, end } = await this.#scans.readLog(deviceId, place, terms);
       for (let from = 0; from < entries.length; from += limit) yield entries.slice(from, from + limit);
       if (entries.length < ENTRIES_PER_SCAN) return;
       place = end;
     }
   }
 
-  async *readStateChangesFrom(deviceId: number, start: LogStart): AsyncGenerator<StateChanges> {
+  async *readStateChangesFrom(
+    deviceId: number,
+    start: LogStart,
+    throughUplinkId?: number,
+  ): AsyncGenerator<StateChanges> {
+    const terms = { limit: ENTRIES_PER_SCAN, throughUplinkId, changesOnly: true };
     for (let place: LogPlace = start; ; ) {
-      const { entries, examined, end } = await this.#scans.readLog(deviceId, place, ENTRIES_PER_SCAN, true);
+      const { entries, examined, end } = await this.#scans.readLog(deviceId, place, terms);
       if (examined > 0) yield { entries, examined };
       if (examined < ENTRIES_PER_SCAN) return;
       place = end;

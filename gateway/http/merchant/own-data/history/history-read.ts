@@ -23,7 +23,7 @@ export async function readLockHistory(reader: PastReader, deviceId: number, span
   const history = new LockHistory({ fromMs: span.fromMs, toMs });
   let examined = 0;
   try {
-    reading: for await (const slice of store.why.readStateChangesFrom(deviceId, start)) {
+    reading: for await (const slice of store.why.readStateChangesFrom(deviceId, start, toUplinkId)) {
       examined += slice.examined;
       for (const entry of slice.entries) {
         if (!history.take(entry)) break reading;
