@@ -1,11 +1,16 @@
 /** The header `traceparent` of webhooks (W3C Trace Context): a trace for each event, a parent for each attempt. */
 import t from 'tap';
-import { traceId, traceParent } from '../../../gateway/webhooks/payload/trace-context.js';
-import { callOperator } from '../../helpers/cli/operator-call.js';
-import { testBytes, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
-import { testReceiver } from '../../helpers/gateway/test-receiver.js';
-import { advanceToNextTimer, eventually, readDeliveries, setUpWebhooks } from '../../helpers/gateway/webhook-setup.js';
-import { connectedLock } from '../../helpers/mqtt/test-lock.js';
+import { traceId, traceParent } from '../../../../gateway/webhooks/payload/trace-context.js';
+import { callOperator } from '../../../helpers/cli/operator-call.js';
+import { testBytes, testMac, waitForEvents } from '../../../helpers/gateway/test-gateway.js';
+import { testReceiver } from '../../../helpers/gateway/test-receiver.js';
+import {
+  advanceToNextTimer,
+  eventually,
+  readDeliveries,
+  setUpWebhooks,
+} from '../../../helpers/gateway/webhook-setup.js';
+import { connectedLock } from '../../../helpers/mqtt/test-lock.js';
 
 /** Version 00, a trace id and a parent id that are not all zeros, and the flag `sampled`. */
 const VALID = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-01$/;
