@@ -162,8 +162,8 @@ t.test('code, help and documentation have the same settings', async (t) => {
     flags,
     SETTINGS.map((setting) => setting.flag),
   );
-  const readme = readFileSync(path.join(ROOT, 'README.md'), 'utf8');
-  const rows = readme.split('\n').filter((line) => line.startsWith('| `--'));
+  const page = readFileSync(path.join(ROOT, 'docs/guide/settings.md'), 'utf8');
+  const rows = page.split('\n').filter((line) => line.startsWith('| `--'));
   const expected = SETTINGS.map(({ flag, environment, default: value, unit, meaning }) => {
     return `| \`${flag}\` | \`${environment}\` | ${value === '' ? '' : `\`${value}\``} | ${unit} | ${meaning} |`;
   });

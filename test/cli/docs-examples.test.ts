@@ -1,7 +1,7 @@
 /**
  * The examples in README.md and docs/ work: bash runs each document's examples in order, against a gateway for that
- * document. The failure names the line of the example. Other tests cover docs/http.md (document.test.ts), the programs
- * in docs/webhooks.md (docs.test.ts) and proto/README.md (readme.test.ts).
+ * document; the pages of the guide share one. The failure names the line of the example. Other tests cover docs/http.md
+ * (document.test.ts), the programs in docs/webhooks.md (docs.test.ts) and proto/README.md (readme.test.ts).
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -93,10 +93,10 @@ const EXCEPTIONS: readonly LineException[] = [
   { line: /lockgate sim run (?!--virtual)/, how: 'parsed', reason: ENDLESS },
 ];
 
-/** Runs the examples of a document. Returns those that failed. */
+/** Runs the examples of documents that a reader reads one after another. Returns those that failed. */
 async function failuresOf(
   test: Test,
-  file: string,
+  files: readonly string[],
   reader: Reader,
   {
     exceptions,
@@ -106,21 +106,28 @@ async function failuresOf(
     readonly replacements: readonly Replacement[];
   },
 ): Promise<string[]> {
-  const lines = exampleLines(readFileSync(path.join(root, file), 'utf8'));
+  const documents = files.map((file) => exampleLines(readFileSync(path.join(root, file), 'utf8')));
+  const lines = documents.flat();
   test.ok(
     lines.some((line) => line !== ''),
-    `${file} has examples`,
+    `${files} have examples`,
   );
-  test.same(unusedExceptions(lines, exceptions), [], 'each exception matches a line of the document');
+  const starts = documents.map((_document, index) => documents.slice(0, index).flat().length);
+  /** A line of all documents as one of its own. */
+  const placeOf = (line: number): string => {
+    const index = starts.filter((start) => start < line).length - 1;
+    return `${files[index]}:${line - (starts[index] ?? 0)}`;
+  };
+  test.same(unusedExceptions(lines, exceptions), [], 'each exception matches a line of the documents');
   const failed = await runLines(test, lines, {
     exceptions: [...exceptions, ...EXCEPTIONS],
     replacements: [...replacements, ...replacementsFor(reader)],
     environment: { folder: reader.folder, environment: { LOCKGATE_DATA: path.join(reader.folder, 'data') } },
   });
-  return failed.map(({ line, code, text }) => `${file}:${line}: ${text} => ${code}`);
+  return failed.map(({ line, code, text }) => `${placeOf(line)}: ${text} => ${code}`);
 }
 
-const README_EXCEPTIONS: readonly LineException[] = [
+const GUIDE_EXCEPTIONS: readonly LineException[] = [
   {
     line: /--ca our-ca\.pem/,
     how: 'parsed',
@@ -157,7 +164,7 @@ const README_EXCEPTIONS: readonly LineException[] = [
   { line: /^ {2}--per-mb 0\.12 --per-sim 0\.80 --currency EUR$/, how: 'left out', reason: 'The same.' },
 ];
 
-const README_REPLACEMENTS: readonly Replacement[] = [
+const GUIDE_REPLACEMENTS: readonly Replacement[] = [
   [/(device (?:set|remove|erase)) A4:C1:38:F0:E1:D2/, '$1 A4:C1:38:F0:E1:E1'],
   [/^(npx lockgate device set)/, 'npx lockgate merchant add "Basil Bikes"; $1'],
   [/(device erase [\w:]+)/, '$1 --yes'],
@@ -173,11 +180,15 @@ const README_REPLACEMENTS: readonly Replacement[] = [
 ];
 
 t.test('README.md', { skip }, async (t) => {
-  const reader = await setUpReader(t);
-  t.same(
-    await failuresOf(t, 'README.md', reader, { exceptions: README_EXCEPTIONS, replacements: README_REPLACEMENTS }),
-    [],
-  );
+  t.same(await failuresOf(t, ['README.md'], await setUpReader(t), { exceptions: [], replacements: [] }), []);
+});
+
+t.test('the guide', { skip }, async (t) => {
+  const listed = readFileSync(path.join(root, 'docs/guide/README.md'), 'utf8').matchAll(/^\| \[.*\]\((.+\.md)\)/gm);
+  const files = [...listed].map(([, name]) => `docs/guide/${name}`);
+  t.ok(files.length > 9);
+  const pages = { exceptions: GUIDE_EXCEPTIONS, replacements: GUIDE_REPLACEMENTS };
+  t.same(await failuresOf(t, files, await setUpReader(t), pages), []);
 });
 
 t.test('docs/webhooks.md', { skip }, async (t) => {
@@ -196,7 +207,7 @@ t.test('docs/webhooks.md', { skip }, async (t) => {
     { line: /--ca our-ca\.pem/, how: 'parsed', reason: 'This page has no certificate of an authority.' },
   ];
   const replacements: readonly Replacement[] = [['A4:C1:38:F0:E1:D2', formatMac(mac)]];
-  t.same(await failuresOf(t, 'docs/webhooks.md', reader, { exceptions, replacements }), []);
+  t.same(await failuresOf(t, ['docs/webhooks.md'], reader, { exceptions, replacements }), []);
 });
 
 t.test('docs/operator.md', { skip }, async (t) => {
@@ -204,11 +215,11 @@ t.test('docs/operator.md', { skip }, async (t) => {
     { line: /^createdb /, how: 'left out', reason: 'It needs a running PostgreSQL.' },
     { line: /^LOCKGATE_STORE=/, how: 'parsed', reason: 'test/system/postgres runs gateways on a database.' },
   ];
-  t.same(await failuresOf(t, 'docs/operator.md', await setUpReader(t), { exceptions, replacements: [] }), []);
+  t.same(await failuresOf(t, ['docs/operator.md'], await setUpReader(t), { exceptions, replacements: [] }), []);
 });
 
 t.test('docs/scenarios.md', { skip }, async (t) => {
-  t.same(await failuresOf(t, 'docs/scenarios.md', await setUpReader(t), { exceptions: [], replacements: [] }), []);
+  t.same(await failuresOf(t, ['docs/scenarios.md'], await setUpReader(t), { exceptions: [], replacements: [] }), []);
 });
 
 t.test('docs/firmware.md', { skip }, async (t) => {
@@ -217,7 +228,7 @@ t.test('docs/firmware.md', { skip }, async (t) => {
     { line: /^LOCK_SECRET/, how: 'left out', reason: 'It runs until Ctrl-C; the same test runs it.' },
     { line: /sim shadow/, how: 'parsed', reason: 'It takes a day; the same test runs it.' },
   ];
-  t.same(await failuresOf(t, 'docs/firmware.md', await setUpReader(t), { exceptions, replacements: [] }), []);
+  t.same(await failuresOf(t, ['docs/firmware.md'], await setUpReader(t), { exceptions, replacements: [] }), []);
 });
 
 t.test('every example in help texts is an accepted command line', { skip }, async (t) => {

@@ -201,9 +201,9 @@ t.test('save writes a valid trace, output to a pipe has no colours, and an error
   t.notOk(readShellLine('save').ok);
 });
 
-t.test('the session in README.md has the output that README.md shows', async (t) => {
-  const readme = readFileSync(path.join(root, 'README.md'), 'utf8');
-  const block = /```\n(lock> [\s\S]*?)```/.exec(readme)?.[1]?.trimEnd().split('\n') ?? [];
+t.test('the session in the guide has the output that the guide shows', async (t) => {
+  const page = readFileSync(path.join(root, 'docs/guide/simulate.md'), 'utf8');
+  const block = /```\n(lock> [\s\S]*?)```/.exec(page)?.[1]?.trimEnd().split('\n') ?? [];
   const typed = block.flatMap((line) => (line.startsWith('lock> ') ? [line.slice('lock> '.length)] : []));
   t.ok(typed.length >= 3);
   const { lines } = await shellProcess(typed);

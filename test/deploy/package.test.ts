@@ -59,6 +59,20 @@ t.test('the code in the bundles comes with its licences', async (t) => {
   t.notMatch(notices, /\nbetter-sqlite3 /);
 });
 
+t.test('the README of the package has no links to files, which lead nowhere in a registry', async (t) => {
+  const { packageReadme } = await releaseModule('package-readme.mjs');
+  const text =
+    '# A\n\n![B](c.png)\n\n[D](docs/d.md#e), [docs/f.md](docs/f.md), [G](g/), [H](#h) and [I](https://i.example/)\n';
+  t.equal(
+    packageReadme?.(text, ['docs/d.md', 'docs/f.md']),
+    '# A\n\nD (`docs/d.md`), `docs/f.md`, G, [H](#h) and [I](https://i.example/)\n\n' +
+      'The files that are named here are in the package.\n',
+  );
+  const readme = String(packageReadme?.(readFileSync(path.join(root, 'README.md'), 'utf8'), ['docs/webhooks.md']));
+  t.match(readme, 'webhooks (`docs/webhooks.md`)');
+  t.notMatch(readme, /\]\((?!https?:)/);
+});
+
 t.test('a release needs a dated section of the changelog', async (t) => {
   const { sectionOf } = await releaseModule('changelog.mjs');
   const log =

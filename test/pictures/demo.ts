@@ -17,12 +17,17 @@ const POLL_EVERY = Seconds(2);
 /** A stolen lock is chosen only once it has sent this many theft pings, so that its track can be seen. */
 const MIN_THEFT_PINGS = 12;
 
+/** Of what the demo prints, so much is kept: its start, and its first pings and webhooks. */
+const MAX_PRINTED_CHARS = 20_000;
+
 /** What the pictures need of a running demo. */
 export interface RunningDemo {
   /** The dashboard's one-time link. */
   readonly dashboard: string;
   /** The MAC of a stolen lock. */
   readonly stolen: string;
+  /** What the demo has printed first. */
+  readonly printed: string;
 }
 
 /** The members of a lock in `GET /v1/locks` that are read here. */
@@ -48,8 +53,7 @@ export async function startDemo(data: string, onStarted: (close: () => Promise<v
   });
   let printed = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    // Only the lines at the start are of interest.
-    if (!printed.includes('Ctrl-C stops')) printed += text;
+    if (printed.length < MAX_PRINTED_CHARS) printed += text;
   });
   await until('the demo is up', async () => printed.includes('Ctrl-C stops') || null);
   const [, dashboard = ''] = /dashboard {2}(\S+)/.exec(printed) ?? [];
@@ -60,7 +64,7 @@ export async function startDemo(data: string, onStarted: (close: () => Promise<v
   };
   await new Promise<void>((resolve) => void systemClock.after(MIN_RUN, resolve));
   const stolen = await until('a lock is stolen', async () => await findStolen(get));
-  return { dashboard, stolen };
+  return { dashboard, stolen, printed };
 }
 
 /** The MAC of a lock that is being stolen and has sent enough theft pings for a track; null if there is none. */

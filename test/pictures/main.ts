@@ -1,7 +1,7 @@
 /**
  * `npm run pictures`: runs the demo with a seed, drives the dashboard in Chromium, and writes the pictures that README
- * and docs/console.md show. With `--look FOLDER` it writes every screen there instead, in three widths, light and dark,
- * for somebody to look at.
+ * and docs/console.md show, one of the terminal among them. With `--look FOLDER` it writes every screen there instead,
+ * in three widths, light and dark, for somebody to look at.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,6 +13,7 @@ import { LOCKGATE } from '../helpers/cli/program.js';
 import { root } from '../helpers/house/our-files.js';
 import { type RunningDemo, startDemo } from './demo.js';
 import { smallerPng } from './smaller-png.js';
+import { terminalPage } from './terminal.js';
 
 const PICTURES = join(root, 'docs/pictures');
 /** Of the dashboard's user, whom the demo's link invites. */
@@ -99,9 +100,20 @@ async function take(page: BrowserPage, view: View, size: Size, theme: string, fi
   await page.waitForFunction("document.querySelector('main h1, main .map') !== null", TIMEOUT);
   await page.waitForFunction("!document.body.innerText.includes('Loading …')", TIMEOUT);
   await new Promise<void>((resolve) => void systemClock.after(SETTLE, resolve));
+  await writePicture(page, file);
+}
+
+async function writePicture(page: BrowserPage, file: string): Promise<void> {
   const picture = smallerPng(Buffer.from(await page.screenshot({ type: 'png' })));
   writeFileSync(file, picture);
   console.log(`${file}: ${Math.ceil(picture.length / 1000)} kB`);
+}
+
+/** Writes the picture of the terminal in which the demo runs. */
+async function takeTerminal(page: BrowserPage, { printed }: RunningDemo, data: string, file: string): Promise<void> {
+  await page.setViewport(DOCS_SIZE);
+  await page.goto(`data:text/html;base64,${Buffer.from(terminalPage(printed, data)).toString('base64')}`);
+  await writePicture(page, file);
 }
 
 /** Takes a view in every size, light and dark. */
@@ -130,6 +142,7 @@ async function main(lookFolder: string | undefined): Promise<void> {
         await take(page, view, DOCS_SIZE, 'light', join(folder, `${view.name}.png`));
         if (view.name === 'lock') await take(page, view, DOCS_SIZE, 'dark', join(folder, 'lock-dark.png'));
       }
+    await takeTerminal(page, demo, data, join(folder, 'terminal.png'));
   } finally {
     for (const close of closers.reverse()) await close();
   }

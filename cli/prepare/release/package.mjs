@@ -10,6 +10,7 @@ import { buildPackages, programFolder, unbundled } from '../bundles.mjs';
 import { clonePath, filesBelow, printProgress, UserError } from '../workplace.mjs';
 import { makeNotices } from './notices.mjs';
 import { npmOutput } from './npm-output.mjs';
+import { packageReadme } from './package-readme.mjs';
 
 /** Packages with a part that was compiled for one platform: npm installs them on the user's machine. */
 const COMPILED_PACKAGES = ['better-sqlite3', '@node-rs/argon2'];
@@ -29,6 +30,8 @@ export async function makePackage(folder) {
       mkdirSync(dirname(join(stage, path)), { recursive: true });
       cpSync(clonePath(path), join(stage, path));
     }
+    const packed = files.map(({ path }) => path);
+    writeFileSync(join(stage, 'README.md'), packageReadme(readFileSync(clonePath('README.md'), 'utf8'), packed));
     await writeManifest(stage);
     const [{ filename, size, unpackedSize, entryCount }] = JSON.parse(
       await npmOutput(['pack', '--json', '--ignore-scripts', '--pack-destination', folder], stage),

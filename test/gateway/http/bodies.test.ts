@@ -108,10 +108,10 @@ t.test('the number of values in a body is limited', async (t) => {
   t.match(await users(longNumbers(MAX_LONG_NUMBERS + 1)), { status: 413, body: { detail: /4,096 numbers/ } });
 });
 
-t.test('README.md and docs/http.md document the limits of a body', (t) => {
+t.test('the guide and docs/http.md document the limits of a body', (t) => {
   const [values, numbers] = [MAX_VALUES, MAX_LONG_NUMBERS].map((maximum) => maximum.toLocaleString('en'));
   const textOf = (file: string): string => readFileSync(path.join(root, file), 'utf8').replaceAll(/\s+/g, ' ');
-  t.ok(textOf('README.md').includes(`1 MiB and ${values} values a body`), 'README.md');
+  t.ok(textOf('docs/guide/call-over-http.md').includes(`1 MiB and ${values} values a body`), 'the guide');
   t.ok(textOf('docs/http.md').includes(` ${values} values (`), 'docs/http.md');
   t.ok(textOf('docs/http.md').includes(` ${numbers} numbers of over 15 digits`));
   t.end();
