@@ -265,14 +265,14 @@ module.exports = {
     ),
     forbid(
       'one-door-to-engines',
-      'gateway/store/open-store.ts and store-at-rest.ts choose the engine; all others know the contract',
-      { path: '^(cli|gateway)/', pathNot: '^gateway/store/(sqlite/|(open-store|store-at-rest)\\.ts$)' },
+      'gateway/store/open-store.ts, store-at-rest.ts and store-move.ts choose the engine; others know the contract',
+      { path: '^(cli|gateway)/', pathNot: '^gateway/store/(sqlite/|(open-store|store-at-rest|store-move)\\.ts$)' },
       { path: ['^gateway/store/sqlite/', '(^|/)node_modules/better-sqlite3'] },
     ),
     forbid(
       'postgres-behind-its-door',
-      'only gateway/store/open-store.ts opens the engine of PostgreSQL, and only that engine knows the driver',
-      { path: '^(cli|gateway)/', pathNot: '^gateway/store/(postgres/|open-store\\.ts$)' },
+      'only the three files that choose the engine import that of PostgreSQL, and only that engine knows the driver',
+      { path: '^(cli|gateway)/', pathNot: '^gateway/store/(postgres/|(open-store|store-at-rest|store-move)\\.ts$)' },
       { path: ['^gateway/store/postgres/', '(^|/)node_modules/(@types/)?pg/'] },
     ),
     forbid(

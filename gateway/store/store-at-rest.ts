@@ -1,6 +1,7 @@
 /**
  * Work on store files and backups without opening a store as the gateway does: `lockgate db check`, `backup`, `accept`,
- * `migrate`. All other code opens a store with open-store.ts. These are SQLite stores: a PostgreSQL store has no files.
+ * `migrate`. All other code opens a store with open-store.ts. These are SQLite stores, but for the check: a PostgreSQL
+ * store has no files. store-move.ts moves a store from one engine to the other.
  */
 import path from 'node:path';
 import { LockgateError } from '../../proto/errors.js';
@@ -27,6 +28,19 @@ export function storeFileOf(folder: string): string {
  */
 export async function checkStoreFile(file: string, report: ReportUpkeep): Promise<CheckReport> {
   return await checkInThread(file, report);
+}
+
+/**
+ * Checks the store in a database, which may be in use. Changes nothing.
+ *
+ * @param url as `readStoreUrl` returns it
+ * @throws LockgateError `store-unreachable`, `store-refused`, `store-newer`, `input-database` if it has no store
+ * @throws StoreFailure if the database can't be read
+ */
+export async function checkStoreInDatabase(url: string, report: ReportUpkeep): Promise<CheckReport> {
+  // The driver is loaded only here, as in open-store.ts.
+  const { checkPostgres } = await import('./postgres/check/check.js');
+  return await checkPostgres(url, (check, done) => report(check, done, null));
 }
 
 /**

@@ -1,6 +1,8 @@
 /** `lockgate db check`: checks a store or a backup, and prints the checks as a table and each damage as a line. */
 import type { CheckReport } from '../../../gateway/store/contract/check-report.js';
-import { checkStoreFile, storeFileOf } from '../../../gateway/store/store-at-rest.js';
+import { checkStoreFile, checkStoreInDatabase, storeFileOf } from '../../../gateway/store/store-at-rest.js';
+import { readStoreUrl, STORE_URL_FORM } from '../../../gateway/store/store-url.js';
+import { LockgateError } from '../../../proto/errors.js';
 import { EXIT_CODE } from '../../terminal/exit-codes.js';
 import { paint, print, printJson } from '../../terminal/output.js';
 import { ProgressLine } from '../../terminal/progress-line.js';
@@ -9,6 +11,8 @@ import { printTable } from '../../terminal/table.js';
 /** The flags of `lockgate db check`. */
 export interface CheckFlags {
   readonly data?: string;
+  /** The URL of a database, instead of a file or a folder. */
+  readonly store?: string;
   readonly json?: boolean;
 }
 
@@ -17,17 +21,37 @@ export function dataFolder(flags: { readonly data?: string }): string {
   return flags.data ?? (process.env.LOCKGATE_DATA || './data');
 }
 
-/** Checks a file, or the store in the data folder. Sets exit code 1 if it is damaged. */
+/** Returns the URL of a database that a flag names. @throws LockgateError `input-store` */
+export function databaseUrl(flag: string, text: string): string {
+  const url = readStoreUrl(text);
+  // The text is not quoted: it may have a password.
+  if (url === undefined)
+    throw new LockgateError('input-store', `${flag} is not the URL of a database: expected ${STORE_URL_FORM}`);
+  return url;
+}
+
+/** Checks a file, a database, or the store in the data folder. Sets exit code 1 if it is damaged. */
 export async function checkStore(file: string | undefined, flags: CheckFlags): Promise<void> {
   let progressText = 'Checking';
   const progress = new ProgressLine(() => progressText);
-  const storeFile = file ?? storeFileOf(dataFolder(flags));
-  const report = await checkStoreFile(storeFile, (what, done) => {
+  const onProgress = (what: string, done: number): void => {
     progressText = done === 0 ? `Checking ${what}` : `Checking ${what}: ${done.toLocaleString('en')}`;
-  }).finally(() => progress.end());
+  };
+  const report = await check(file, flags, onProgress).finally(() => progress.end());
   if (flags.json) printJson(reportJson(report));
   else printReport(report);
   if (damagedOf(report) > 0) process.exitCode = EXIT_CODE.negativeAnswer;
+}
+
+async function check(
+  file: string | undefined,
+  flags: CheckFlags,
+  onProgress: (what: string, done: number) => void,
+): Promise<CheckReport> {
+  if (flags.store === undefined) return await checkStoreFile(file ?? storeFileOf(dataFolder(flags)), onProgress);
+  if (file !== undefined || flags.data !== undefined)
+    throw new LockgateError('input-store', '--store, --data and a file exclude each other');
+  return await checkStoreInDatabase(databaseUrl('--store', flags.store), onProgress);
 }
 
 /** The number of damaged places. */

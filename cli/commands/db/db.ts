@@ -5,6 +5,7 @@ import type { AcceptFlags } from './accept.js';
 import type { BackupFlags } from './backup.js';
 import type { CheckFlags } from './check.js';
 import type { MigrateFlags } from './migrate.js';
+import type { MoveFlags } from './move.js';
 
 const CHECK_HELP = `
 Checks a backup, or the store in the data folder, even while a gateway runs on it. Changes nothing.
@@ -12,11 +13,15 @@ Checks a backup, or the store in the data folder, even while a gateway runs on i
 For a closed store and a backup, FILE.sums has checksums of every byte. Without FILE.sums, or while the store is in use,
 rows are checked by their own checksums, and everything else by SQLite's integrity check.
 
+--store checks a store in PostgreSQL: each uplink by its own checksum, and whether tables contradict each other. Pages
+and indexes too, if the extension amcheck is installed in the database.
+
 Exit codes: 0 intact, 1 damaged, 2 the store does not exist, 3 a newer version wrote it, 4 an error in lockgate.
 
 Example:
   $ lockgate db check
-  $ lockgate db check /backups/monday.sqlite --json`;
+  $ lockgate db check /backups/monday.sqlite --json
+  $ lockgate db check --store postgres://lockgate@db.example.com/lockgate`;
 
 const BACKUP_HELP = `
 The backup contains everything that was acknowledged before it started. The gateway that runs on the data folder, or
@@ -30,6 +35,18 @@ operator's token are not included either; the gateway creates a new token.
 Example:
   $ lockgate db backup --out /backups/monday.sqlite
   $ lockgate db backup --out monday.sqlite --gateway https://ops.example.com --token "$TOKEN"`;
+
+const MOVE_HELP = `
+Copies every row to an empty database, compares what the database then has with what was sent, and marks the store in
+the folder, so that no gateway starts on it any more. No gateway may run on either. Back up first: there is no way back
+once a gateway has run on the database. If the move is interrupted, the same command completes it; until the store is
+marked, a gateway can also go on with the folder.
+
+The folder keeps the key, which the database needs, and the operator's token: serve with --data and --store.
+
+Example:
+  $ createdb lockgate
+  $ lockgate db move --data ./data --to postgres://lockgate@db.example.com/lockgate`;
 
 const MIGRATE_HELP = `
 No gateway may run on the store; "serve" does the same at its start. The only way back is the copy of the old file,
@@ -59,6 +76,7 @@ export function addDbCommands(program: Command): void {
     .description('Check the store for damage and inconsistencies.')
     .argument('[file]', 'A store file or a backup (default: the store in the data folder).')
     .option('--data <folder>', 'The data folder [LOCKGATE_DATA] (default: ./data).')
+    .option('--store <url>', 'A store in PostgreSQL instead: the URL of its database.')
     .option('--json', 'Print JSON for programs.')
     .addHelpText('after', CHECK_HELP)
     .action(async (file: string | undefined, flags: CheckFlags) => {
@@ -92,5 +110,15 @@ export function addDbCommands(program: Command): void {
     .action(async (flags: MigrateFlags) => {
       const { migrateStore } = await import('./migrate.js');
       await migrateStore(flags);
+    });
+  db.command('move')
+    .description('Move the store to a PostgreSQL database.')
+    .requiredOption('--to <url>', 'The database: postgres://USER@HOST:PORT/DATABASE; it must be empty.')
+    .option('--data <folder>', 'The data folder [LOCKGATE_DATA] (default: ./data).')
+    .option('--json', 'Print JSON for programs.')
+    .addHelpText('after', MOVE_HELP)
+    .action(async (flags: MoveFlags) => {
+      const { move } = await import('./move.js');
+      await move(flags);
     });
 }

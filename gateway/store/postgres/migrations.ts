@@ -5,6 +5,7 @@ import { MERCHANTS_AND_LOCKS } from './migrations/0001-tables/merchants-and-lock
 import { OPERATORS } from './migrations/0001-tables/operators.js';
 import { QUOTA_COUNTS } from './migrations/0001-tables/quota-counts.js';
 import { OWNERS } from './migrations/0002-owners.js';
+import { MOVED } from './migrations/0003-moved.js';
 
 export interface Step {
   readonly name: string;
@@ -14,4 +15,5 @@ export interface Step {
 export const STEPS: readonly Step[] = [
   { name: '0001-tables', sql: [MERCHANTS_AND_LOCKS, OPERATORS, LOG, INDEXES, QUOTA_COUNTS].join('\n') },
   { name: '0002-owners', sql: OWNERS },
+  { name: '0003-moved', sql: MOVED },
 ];

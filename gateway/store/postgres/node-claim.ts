@@ -101,7 +101,12 @@ export async function claimSlot(connections: Connections, version: string, isSha
 const READ_NODES = `SELECT n.slot, n.epoch, b.at::text AS at FROM node n LEFT JOIN node_beat b ON b.slot = n.slot
   WHERE NOT n.released`;
 
-async function lockSharing({ sql }: WatchedClient, isShared: boolean): Promise<void> {
+/**
+ * Takes the lock that each gateway holds while it uses the database: one that shares it, or one alone.
+ *
+ * @throws LockgateError `data-in-use` if another holds a lock that excludes this one
+ */
+export async function lockSharing({ sql }: WatchedClient, isShared: boolean): Promise<void> {
   const tryLock = isShared ? 'pg_try_advisory_lock_shared' : 'pg_try_advisory_lock';
   const values = { locks: ADVISORY_LOCKS, lock: SHARING_LOCK };
   const row = await sql.get<{ locked: boolean }>(`SELECT ${tryLock}(@locks::int, @lock::int) AS locked`, values);

@@ -13,6 +13,7 @@ import { claimSlot } from './node-claim.js';
 import { SharedOwnership } from './owners/shared-ownership.js';
 import { ensurePartitions } from './partitions.js';
 import { PostgresStore } from './postgres-store.js';
+import { refuseUnfinishedMove } from './unfinished-move.js';
 import { Writes } from './writes.js';
 
 /** The version of this program in the row of its slot. */
@@ -23,7 +24,7 @@ const VERSION = '1';
  *
  * @param url `postgres://USER:PASSWORD@HOST:PORT/DATABASE`
  * @throws LockgateError `store-unreachable`, `store-refused`, `store-unsafe`, `store-newer`, `store-foreign`,
- * `data-in-use`
+ * `data-in-use`, `move-unfinished`
  */
 export async function openPostgresStore(url: string, options: StoreOptions = {}): Promise<Store> {
   try {
@@ -31,6 +32,7 @@ export async function openPostgresStore(url: string, options: StoreOptions = {})
     await migrate(url);
     const connections = new Connections(url, server);
     try {
+      await refuseUnfinishedMove(connections.read);
       const claim = await claimSlot(connections, VERSION, options.isShared === true);
       await ensurePartitions(claim.holder.sql, claim.nowMs);
       const writes = new Writes(connections, claim);

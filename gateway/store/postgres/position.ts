@@ -1,5 +1,5 @@
 /** Positions in the log as JSON of a statement, `{"slot": id}`, and conditions on them in SQL. */
-import { type LogPosition, SLOT_COUNT } from '../contract/log/log-position.js';
+import { DENSE_SLOT, type LogPosition, MAX_DENSE_ID, SLOT_COUNT } from '../contract/log/log-position.js';
 import type { Sql } from './sql.js';
 
 /** A position as it is read from a `jsonb`; null for the position before all uplinks. */
@@ -23,9 +23,9 @@ export function lowestIdIn(position: string): string {
   return `coalesce((SELECT min(${idIn(position, 's.slot')}) FROM node s), 0)`;
 }
 
-/** The slot of an uplink id, in SQL: the remainder of all ids that a clock makes, as in this engine (clock-id.ts). */
+/** The slot of an uplink id, in SQL: of an id that a clock made (clock-id.ts), or of one that was moved from SQLite. */
 export function slotOfId(id: string): string {
-  return `(${id} % ${SLOT_COUNT})`;
+  return `(CASE WHEN ${id} <= ${MAX_DENSE_ID} THEN ${DENSE_SLOT} ELSE ${id} % ${SLOT_COUNT} END)`;
 }
 
 /** Returns the end of the log: of each slot, its last id. */

@@ -18,6 +18,7 @@ import { catchUp } from './log/log-catch-up.js';
 import { ThreadLog } from './log/thread-log.js';
 import { MAX_WAL_PAGES } from './log/wal-checkpointer.js';
 import { migrate } from './migrate.js';
+import { refuseMoved } from './moved-marker.js';
 import { Scans } from './scan/scans.js';
 import { SqliteStore } from './sqlite-store.js';
 
@@ -25,7 +26,7 @@ import { SqliteStore } from './sqlite-store.js';
  * Opens the store in `folder`, creating it if it doesn't exist, and locks the folder for this process.
  *
  * @throws LockgateError what `takeFolder` throws; `store-newer` if a newer version of lockgate wrote it, `store-unsafe`
- * if the file system can't make commits durable
+ * if the file system can't make commits durable, `store-moved` if it is in a database now
  */
 export async function openSqliteStore(folder: string, options: StoreOptions = {}): Promise<Store> {
   const {
@@ -42,6 +43,7 @@ export async function openSqliteStore(folder: string, options: StoreOptions = {}
     writer = openDurable(file);
     const tables = new Kysely<Tables>({ dialect: new SqliteDialect({ database: writer }) });
     await migrate(writer, file, isNew ? 'make' : 'open');
+    refuseMoved(writer, file);
     await catchUp(writer, onCatchUp);
     // Numbering puts a page into the WAL; marking needs a WAL with content.
     numberStore(writer);

@@ -1,90 +1,10 @@
-/**
- * Checks the merchants' monthly statements: each must add up, and the `billed_` columns of the table `usage` must equal
- * the counts of the statements. Whether a statement was changed is checked by its row's checksum (rows.ts).
- */
-import { type Mac, parseMac } from '../../../../proto/wire/mac.js';
-import type { CountsJson } from '../../../usage/counts.js';
-import type { Statement } from '../../../usage/statement.js';
+/** Checks the merchants' statements. Whether one was changed is checked by its row's checksum (rows.ts). */
+import { checkStatements, STATEMENT_READS, type StatementRows } from '../../tables/statement-check.js';
 import type { CheckContext, CheckOutcome } from './context.js';
 
-/** The counts of a lock's use: columns of the table `usage`, and members of a statement. */
-const COUNTS = ['messages_up', 'messages_down', 'connections', 'bytes_up', 'bytes_down'] as const;
-
-type Count = (typeof COUNTS)[number];
-type Counts = Record<Count, number>;
-
-interface StatementRow {
-  readonly merchant_id: number;
-  readonly month: string;
-  readonly body: string;
-}
-
-type BilledRow = Counts & { readonly merchant_id: number; readonly month: string; readonly mac: Mac };
-
 /** Checks all statements and all counts. */
-export function checkUsage(context: CheckContext): CheckOutcome {
-  const { db, damage } = context;
-  /** The counts that statements have, by {@link keyOf}. */
-  const statementCounts = new Map<string, Counts>();
-  const rows = db.prepare('SELECT merchant_id, month, body FROM statement').all() as StatementRow[];
-  for (const row of rows) {
-    const place = `merchant ${row.merchant_id}, ${row.month}`;
-    try {
-      addStatement(context, row, place, statementCounts);
-    } catch (error) {
-      if (!(error instanceof SyntaxError) && !(error instanceof TypeError)) throw error;
-      damage('statement', place, 'it can’t be read as a statement');
-    }
-  }
-  const isOverbilled = COUNTS.map((count) => `billed_${count} > ${count}`).join(' OR ');
-  const overbilled = db.prepare(`SELECT month, mac, merchant_id FROM usage WHERE ${isOverbilled}`).all() as BilledRow[];
-  for (const row of overbilled) damage('usage', keyOf(row), 'its billed counts exceed its counts');
-  // Simulated locks are not billed, so they are on no statement.
-  const sums = COUNTS.map((count) => `sum(billed_${count}) AS ${count}`).join(', ');
-  const billed = db
-    .prepare(`SELECT month, mac, merchant_id, ${sums} FROM usage WHERE simulated = 0 GROUP BY month, mac, merchant_id`)
-    .all() as BilledRow[];
-  for (const row of billed) {
-    const onStatements = statementCounts.get(keyOf(row));
-    const wrong = COUNTS.filter((count) => row[count] !== (onStatements?.[count] ?? 0));
-    if (wrong.length > 0) damage('usage', keyOf(row), `its billed ${wrong.join(', ')} differ from the statements`);
-    statementCounts.delete(keyOf(row));
-  }
-  for (const [key, counts] of statementCounts)
-    if (COUNTS.some((count) => counts[count] !== 0)) damage('statement', key, 'it bills usage that was never counted');
-  return { count: rows.length + billed.length };
-}
-
-/** Names the use of one lock in one month under one merchant. */
-function keyOf({ merchant_id, month, mac }: { merchant_id: number; month: string; mac: string }): string {
-  return `merchant ${merchant_id}, ${month}, ${mac}`;
-}
-
-/** Adds the counts of a statement to `statementCounts`, and reports totals that don't add up. */
-function addStatement(
-  { damage }: CheckContext,
-  row: StatementRow,
-  place: string,
-  statementCounts: Map<string, Counts>,
-): void {
-  const { month, lines, corrections, totals } = JSON.parse(row.body) as Statement;
-  if (month !== row.month) damage('statement', place, `its content is for ${month}`);
-  const entries = [...lines.map((line) => ({ ...line, month: row.month })), ...corrections];
-  for (const count of COUNTS) {
-    const sum = entries.reduce((total, entry) => total + entry[count], 0);
-    if (sum !== totals[count])
-      damage('statement', place, `its ${count} add up to ${sum}, but its total is ${totals[count]}`);
-  }
-  for (const entry of entries) {
-    const mac = parseMac(entry.mac);
-    if (!mac.ok) damage('statement', place, mac.error.message);
-    else add(statementCounts, keyOf({ merchant_id: row.merchant_id, month: entry.month, mac: mac.value }), entry);
-  }
-}
-
-/** Adds counts to those that the key has so far. */
-function add(countsByKey: Map<string, Counts>, key: string, added: CountsJson): void {
-  const before = countsByKey.get(key);
-  const counts = COUNTS.map((count) => [count, (before?.[count] ?? 0) + added[count]]);
-  countsByKey.set(key, Object.fromEntries(counts) as Counts);
+export function checkUsage({ db, damage }: CheckContext): CheckOutcome {
+  const read = (name: keyof StatementRows) => db.prepare(STATEMENT_READS[name]).all();
+  const rows = { statements: read('statements'), overbilled: read('overbilled'), billed: read('billed') };
+  return { count: checkStatements(rows as unknown as StatementRows, damage) };
 }

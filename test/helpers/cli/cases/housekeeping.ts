@@ -96,6 +96,13 @@ export const HOUSEKEEPING: readonly CommandCase[] = [
     wrong: ['--data closed', /confirm with --yes/],
     before: spoilSums,
   },
+  {
+    command: 'db move',
+    shows: { reason: 'It needs a database; test/gateway/store/postgres/move.test.ts has one.' },
+    // The text after the scheme is not quoted: it may have a password.
+    wrong: ['--to mysql://ann:secret@db/x --data closed', /--to is not the URL of a database: expected postgres:/],
+    refused: '--to postgres://127.0.0.1:1/none --data closed',
+  },
   { command: 'db migrate', varies: STORE_SIZE, shows: '--data closed --dry-run', wrong: ['--data nowhere', /nowhere/] },
   { command: 'completion', shows: 'bash', wrong: ['basch', /expected bash, zsh, fish\. Did you mean bash\?/] },
 ];

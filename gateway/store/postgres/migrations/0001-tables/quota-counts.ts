@@ -4,7 +4,7 @@
  */
 
 /** The columns whose bytes count, by table, and the count that a row adds to. */
-const COUNTED = {
+export const COUNTED = {
   pet: { count: 'pets', columns: ['name', 'photo_urls', 'owner_id', 'species', 'breed', 'status', 'category', 'tags'] },
   user_account: {
     count: 'users',
@@ -15,7 +15,7 @@ const COUNTED = {
 } as const;
 
 /** What a row counts beside its bytes. */
-const BYTES_PER_ROW = 64;
+export const BYTES_PER_ROW = 64;
 
 function triggersOf(table: keyof typeof COUNTED): string {
   const { count, columns } = COUNTED[table];

@@ -1,0 +1,112 @@
+/** The statements that write and read the tables of a store that is moved here from SQLite (`db move`). */
+import { CURSOR_COLUMN, POSITION_COLUMNS } from '../../move/moved-tables.js';
+import type { MovedValue } from '../../move/rows-sum.js';
+import type { Sql } from '../sql.js';
+
+/** The slot of the ids that SQLite gave. */
+const MOVED_SLOT = 0;
+/** The tables whose rows name their slot. */
+const WITH_SLOT: ReadonlySet<string> = new Set(['uplink', 'webhook_gap']);
+
+/** A table to be filled. */
+export interface TargetTable {
+  readonly name: string;
+  /** The columns in SQLite, in the order of the values. */
+  readonly columns: readonly string[];
+  /** The type of each in PostgreSQL, such as `bigint`. */
+  readonly types: readonly string[];
+}
+
+/**
+ * Reads the types of a table's columns.
+ *
+ * @throws Error if a column is not there: the two schemas differ
+ */
+export async function targetTable(sql: Sql, name: string, columns: readonly string[]): Promise<TargetTable> {
+  const rows = await sql.all<{ column_name: string; data_type: string }>(
+    `SELECT column_name, data_type FROM information_schema.columns
+     WHERE table_schema = current_schema() AND table_name = @name`,
+    { name },
+  );
+  const typeByColumn = new Map(rows.map((row) => [row.column_name, row.data_type]));
+  const types = columns.map((column) => {
+    if (name === 'webhook_url' && (column === CURSOR_COLUMN || POSITION_COLUMNS.has(column))) return 'bigint';
+    const type = typeByColumn.get(column);
+    if (type === undefined) throw new Error(`the column ${column} of ${name} has no place in PostgreSQL`);
+    return type;
+  });
+  return { name, columns, types };
+}
+
+/** Writes rows. @param rows each with the values of the table's columns, as {@link storable} returns them */
+export async function insertRows(sql: Sql, table: TargetTable, rows: readonly (readonly MovedValue[])[]) {
+  const { name, columns, types } = table;
+  const values = Object.fromEntries(columns.map((_, index) => [`v${index}`, rows.map((row) => row[index])]));
+  const arrays = types.map((type, index) => `@v${index}::${type}[]`).join(', ');
+  const source = `unnest(${arrays}) AS t (${columns.map((_, index) => `v${index}`).join(', ')})`;
+  const own = columns.flatMap((column, index) =>
+    name === 'webhook_url' && column === CURSOR_COLUMN ? [] : [{ column, from: `t.v${index}` }],
+  );
+  const written = own.map(({ column, from }) => ({
+    column,
+    from: isPosition(name, column) ? positionOf(from) : from,
+  }));
+  if (WITH_SLOT.has(name)) written.push({ column: 'slot', from: String(MOVED_SLOT) });
+  await sql.run(
+    `INSERT INTO ${name} (${written.map(({ column }) => `"${column}"`).join(', ')})
+     SELECT ${written.map(({ from }) => from).join(', ')} FROM ${source}`,
+    values,
+  );
+  if (name !== 'webhook_url') return;
+  const [id, cursor] = ['id', CURSOR_COLUMN].map((column) => `t.v${columns.indexOf(column)}`);
+  await sql.run(
+    `INSERT INTO url_cursor (url_id, slot, id) SELECT ${id}, ${MOVED_SLOT}, ${cursor} FROM ${source}`,
+    values,
+  );
+}
+
+function isPosition(table: string, column: string): boolean {
+  return table === 'webhook_url' && POSITION_COLUMNS.has(column);
+}
+
+/** A position as JSON, of an id that SQLite gave. */
+function positionOf(id: string): string {
+  return `CASE WHEN ${id} = 0 THEN '{}'::jsonb WHEN ${id} > 0 THEN jsonb_build_object('${MOVED_SLOT}', ${id}) END`;
+}
+
+/** The statement that reads a table back, with the values that {@link toMovedValues} converts. */
+export function readStatement({ name, columns, types }: TargetTable): string {
+  const list = columns.map((column, index) => {
+    if (isPosition(name, column))
+      return `CASE WHEN w."${column}" IS NOT NULL THEN coalesce(w."${column}" ->> '${MOVED_SLOT}', '0') END`;
+    if (name === 'webhook_url' && column === CURSOR_COLUMN)
+      return `(SELECT c.id::text FROM url_cursor c WHERE c.url_id = w.id AND c.slot = ${MOVED_SLOT})`;
+    // As text, since ids of users are larger than exact numbers of JavaScript.
+    return types[index] === 'bigint' ? `w."${column}"::text` : `w."${column}"`;
+  });
+  return `SELECT ${list.map((item, index) => `${item} AS v${index}`).join(', ')} FROM ${name} w`;
+}
+
+/** The values of a row that {@link readStatement} read. */
+export function toMovedValues({ types }: TargetTable, row: Readonly<Record<string, MovedValue>>): MovedValue[] {
+  return types.map((type, index) => {
+    const value = row[`v${index}`] ?? null;
+    return type === 'bigint' && value !== null ? BigInt(value as string) : value;
+  });
+}
+
+/**
+ * The values as PostgreSQL can store them: it has no character U+0000 in a text, and in a filter not even as an escape.
+ * It becomes U+FFFD, as in what a lock sends to a gateway on PostgreSQL.
+ */
+export function storable({ name, columns }: TargetTable, row: readonly MovedValue[]): readonly MovedValue[] {
+  const isHeld = (value: MovedValue, index: number): boolean =>
+    typeof value === 'string' && (value.includes('\0') || (isFilter(index) && value.includes('\\u0000')));
+  const isFilter = (index: number): boolean => name === 'webhook_url' && columns[index] === 'filter';
+  if (!row.some(isHeld)) return row;
+  return row.map((value, index) => {
+    if (typeof value !== 'string') return value;
+    const text = value.replaceAll('\0', '\uFFFD');
+    return isFilter(index) ? text.replaceAll('\\u0000', '\\ufffd') : text;
+  });
+}
