@@ -10,7 +10,7 @@
  * flush the state is clean, or dirty again if the commit failed. A state can change while it is being flushed: then it
  * is also dirty.
  */
-import { monotonicMs, Seconds } from '../../proto/clock.js';
+import { Minutes, monotonicMs } from '../../proto/clock.js';
 
 /** The uplinks that a stored state lacks are always among this many newest uplinks of all locks together. */
 export const MAX_DIRTY_UPLINKS = 65_536;
@@ -21,10 +21,12 @@ export const MAX_DIRTY_UPLINKS = 65_536;
 const USUAL_DIRTY_UPLINKS = MAX_DIRTY_UPLINKS / 2;
 /**
  * If the oldest state has been dirty for longer than this, in real time, a commit writes at least a minimum batch:
- * after a quiet hour few uplinks must be judged again. A larger batch would delay the pings that wait for the commit.
+ * after a quiet hour few uplinks must be judged again. With a shorter time, a lock that pings every few seconds would
+ * have its state written after each ping, which costs more than the ping. A larger batch would delay the pings that
+ * wait for the commit.
  */
-const MAX_DIRTY_TIME = Seconds(10);
-const MIN_OVERDUE_BATCH_STATES = 64;
+const MAX_DIRTY_TIME = Minutes(5);
+const MIN_OVERDUE_BATCH_STATES = 16;
 
 interface Entry<Lock> {
   readonly lock: Lock;

@@ -309,11 +309,20 @@ export class HttpServer {
           waitOutside: place?.waitOutside ?? ((wait) => wait()),
           isStillAllowed: () => this.#isStillAllowed(route, caller, request),
         };
-        const answer = await route.handle(call).finally(() => place?.leave());
+        const answer = await this.#handleInTurn(route, call).finally(() => place?.leave());
         noteChange(route, call, answer);
         return await send(reply, answer);
       },
     });
+  }
+
+  /**
+   * Handles a call in its turn. Most calls read tables of the store for some milliseconds without a pause, so several
+   * that begin in one turn of the event loop would delay a ping by their sum (interfaces.md §2, Fairness).
+   */
+  async #handleInTurn(route: MerchantRoute, call: Call): Promise<Awaited<ReturnType<MerchantRoute['handle']>>> {
+    if (route.method === 'GET' && call.key !== undefined) await call.parts.ownData.turns.next(call.signal);
+    return await route.handle(call);
   }
 
   async #authenticate(route: MerchantRoute, request: FastifyRequest): Promise<Caller> {

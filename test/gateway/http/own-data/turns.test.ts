@@ -1,0 +1,44 @@
+/**
+ * Reads of merchants' data take turns on the event loop, so that several which arrive together delay a ping by one of
+ * them, not by all (interfaces.md §2, Fairness).
+ */
+import t from 'tap';
+import { callMerchantApi } from '../../../helpers/http/merchant-call.js';
+import { ownDataSite } from '../../../helpers/http/own-data/site.js';
+
+t.test('a read starts when its turn comes; a change and a login do not wait for one', async (t) => {
+  const { gateway, amber } = await ownDataSite(t);
+  const { turns } = gateway.merchants.ownData;
+  // The gateway's own lists divide their work into turns too, so only the first request for a turn is held up.
+  const held: (() => void)[] = [];
+  let asked: () => void = () => undefined;
+  const hasAsked = new Promise<void>((resolve) => {
+    asked = resolve;
+  });
+  const next = turns.next.bind(turns);
+  turns.next = async (signal) => {
+    if (held.length === 0) {
+      await new Promise<void>((resolve) => {
+        held.push(resolve);
+        asked();
+      });
+    }
+    await next(signal);
+  };
+  let isAnswered = false;
+  const read = callMerchantApi(gateway, `/v1/locks/${amber.mac}`, { key: amber.key }).then((answer) => {
+    isAnswered = true;
+    return answer;
+  });
+  await Promise.race([hasAsked, read]);
+  const token = await callMerchantApi(gateway, '/oauth/token', {
+    key: amber.key,
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: 'grant_type=client_credentials',
+  });
+  t.equal(token.status, 200);
+  t.notOk(isAnswered, 'the read waits');
+  held[0]?.();
+  t.equal((await read).status, 200);
+});
