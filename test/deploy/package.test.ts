@@ -11,6 +11,7 @@ import { root } from '../helpers/house/our-files.js';
 
 const releaseModule = (name: string): Promise<Record<string, (...args: unknown[]) => unknown>> =>
   import(pathToFileURL(path.join(root, 'cli/prepare/release', name)).href);
+const STORING_GZIP = pathToFileURL(path.join(root, 'dist/test/helpers/deploy/storing-gzip.js')).href;
 const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
 
 /** The files below a folder, but source maps. */
@@ -21,7 +22,8 @@ const filesIn = (folder: string): string[] =>
 
 t.test('the package has what runs, and neither tests nor sources', async (t) => {
   const args = ['pack', '--dry-run', '--json', '--ignore-scripts', '--loglevel=error'];
-  const [{ files }] = JSON.parse(execFileSync('npm', args, { cwd: root, encoding: 'utf8' }));
+  const env = { ...process.env, NODE_OPTIONS: `--import ${STORING_GZIP}` };
+  const [{ files }] = JSON.parse(execFileSync('npm', args, { cwd: root, encoding: 'utf8', env }));
   const paths: string[] = files.map((file: { path: string }) => file.path);
   const has = (file: string) => t.ok(paths.includes(file), file);
   for (const file of Object.values<string>(manifest.bin)) has(path.posix.normalize(file));
