@@ -13,12 +13,11 @@ import { readConnect } from '../../gateway/mqtt/packets/connect-packet.js';
 import { FrameCounter, firstPacket } from '../../gateway/mqtt/packets/frames.js';
 import { publishFault, subscribeFault } from '../../gateway/mqtt/packets/topics.js';
 import { formatMac } from '../../proto/wire/mac.js';
-import { withOverrides } from '../helpers/durability/sabotage.js';
 import { testBytes, testGateway, testMac, waitForEvents } from '../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../helpers/gateway/test-receiver.js';
 import { root } from '../helpers/house/our-files.js';
 import { connackCode, connectedLock } from '../helpers/mqtt/test-lock.js';
-import { sqliteError } from '../helpers/store/store-faults.js';
+import { FillingStore } from '../helpers/store/store-faults.js';
 
 const MAC = testMac();
 
@@ -110,19 +109,9 @@ t.test('events are counted, and no label has a MAC, a URL or a stranger’s text
 });
 
 t.test('a failed write is counted by the kind of failure', async (t) => {
-  let isFull = false;
-  const full = (): never => {
-    throw sqliteError('SQLITE_FULL', 'database or disk is full');
-  };
-  // All writes fail, including the store's probes, so that the gateway stays unready however long the scrape takes.
-  const gateway = await testGateway(t, {
-    wrapStore: (store) =>
-      withOverrides(store, {
-        replaceLockCredential: async () => full(),
-        append: async (commit) => (isFull ? full() : await store.append(commit)),
-      }),
-  });
-  isFull = true;
+  const store = new FillingStore();
+  const gateway = await testGateway(t, { wrapStore: store.wrapStore });
+  store.isFull = true;
   await t.rejects(gateway.accounts.rotateLockSecret(MAC), { name: 'StoreFailure' });
   const metricsText = await scrape(gateway);
   t.equal(value(metricsText, 'lockgate_store_failures_total{what="other",kind="full"}'), 1);

@@ -1,12 +1,31 @@
 /**
- * Stores that fail as disks do once a certain file is in the data folder, so that a test in another process decides
- * when.
+ * Stores that fail as disks do: of a gateway in the test's process, or once a certain file is in the data folder, so
+ * that a test in another process decides when.
  */
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { StoreFailure } from '../../../gateway/store/contract/errors.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
 import { withOverrides } from '../durability/sabotage.js';
+
+/**
+ * The store of a gateway in the test's process. Once `isFull` is set, nothing is appended, as on a full disk; the
+ * store's probes fail too, so that the gateway stays unready. Replacing a lock's credential always fails so.
+ */
+export class FillingStore {
+  isFull = false;
+
+  /** An option of the gateway. */
+  readonly wrapStore = (store: Store): Store => {
+    const full = (): never => {
+      throw sqliteError('SQLITE_FULL', 'database or disk is full');
+    };
+    return withOverrides(store, {
+      replaceLockCredential: async () => full(),
+      append: async (commit) => (this.isFull ? full() : await store.append(commit)),
+    });
+  };
+}
 
 /** How the store fails; {@link FAULTS} explains each. */
 export type StoreFault = 'io-error' | 'never-ends';
