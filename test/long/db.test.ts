@@ -1,6 +1,6 @@
 /**
  * `lockgate db check` finds flipped bits in a closed store and in a killed one, and a backup under load is complete.
- * The long version of test/cli/db.test.ts.
+ * The long version of test/cli/db.test.ts and db-damage.test.ts.
  */
 import { copyFileSync } from 'node:fs';
 import path from 'node:path';

@@ -4,6 +4,8 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import SqliteDatabase from 'better-sqlite3';
 import { checkBlocks } from '../../../gateway/store/sqlite/check/blocks.js';
 import { checkDatabase } from '../../../gateway/store/sqlite/check/check.js';
+import type { CheckContext } from '../../../gateway/store/sqlite/check/context.js';
+import { checkWal } from '../../../gateway/store/sqlite/check/wal.js';
 import type { SeededChance } from '../pair/seeded-chance.js';
 
 /** How many flips were found, and which were not. */
@@ -114,9 +116,11 @@ function flip(bytes: Buffer, offset: number, bit: number): Buffer {
 
 /** Whether the check of a store finds damage. */
 async function isFound(file: string): Promise<boolean> {
-  // One check that finds the bit is enough; block checksums are the quickest.
+  // One check that finds the bit is enough; block checksums and those of the WAL are the quickest.
   let damaged = 0;
-  checkBlocks(file, { damage: () => (damaged += 1), progress: () => undefined });
+  const context: Omit<CheckContext, 'db'> = { damage: () => (damaged += 1), progress: () => undefined };
+  checkBlocks(file, context);
+  if (damaged === 0) checkWal(file, context);
   return damaged > 0 || (await checkDatabase(file)).damage.length > 0;
 }
 
