@@ -40,6 +40,7 @@ import type {
   StoreBroken,
   StoreCatchingUp,
   StoreFailed,
+  StoreWarning,
   Swept,
 } from './operation-events.js';
 import type {
@@ -85,6 +86,7 @@ export interface GatewayEventMap {
   'notify-url': [NotifyUrlChanged];
   'catching-up': [StoreCatchingUp];
   'files-mended': [FilesMended];
+  'store-warning': [StoreWarning];
   audited: [Audited];
   /* For metrics only: too many for streams. */
   stored: [UplinksStored];
@@ -109,6 +111,7 @@ export type UnstreamedEventName =
   | 'request'
   | 'catching-up'
   | 'files-mended'
+  | 'store-warning'
   | 'boot-back'
   | 'reflashed'
   | 'locks-changed'

@@ -112,6 +112,7 @@ export async function startGateway(config: Config, options: GatewayOptions = {})
     runSize: options.runSize,
     isShared: options.isShared,
     onCatchUp: (progress) => events.emit('catching-up', { atMs: systemClock.now(), ...progress }),
+    onWarning: (what) => events.emit('store-warning', { atMs: systemClock.now(), what }),
     onTrouble: (why) => late.watch?.troubled(why),
   });
   // Events are stamped by the system's clock until the run's clock exists.

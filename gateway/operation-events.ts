@@ -153,6 +153,13 @@ export interface FilesMended {
   readonly what: string;
 }
 
+/** The store's database has a setting that is unsafe, but with which a gateway may start. */
+export interface StoreWarning {
+  readonly atMs: number;
+  /** A sentence. */
+  readonly what: string;
+}
+
 /** A call of the merchants' interface was answered. The event has neither URL nor body: they may contain a password. */
 export interface RequestAnswered {
   readonly atMs: number;

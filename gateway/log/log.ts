@@ -184,6 +184,7 @@ function logStore(log: Logger, { onEach, onLimited }: Listeners): void {
     ),
   );
   onEach('files-mended', ({ what }) => log.warn({ event: 'files-mended' }, what));
+  onEach('store-warning', ({ what }) => log.warn({ event: 'store-warning' }, what));
   onEach('store-broken', ({ why }) => log.fatal({ event: 'store-broken', why }, 'the store is broken'));
   onEach('descriptors', ({ state, limit, why }) => {
     if (state === 'enough') log.info({ event: 'descriptors', state, limit }, why);

@@ -42,6 +42,8 @@ export interface StoreOptions {
    * yet.
    */
   readonly onTrouble?: ((why: string) => void) | undefined;
+  /** Called with a sentence about what is unsafe in the database's settings, if a start does not refuse it. */
+  readonly onWarning?: ((what: string) => void) | undefined;
   /** Whether other gateways may use the store at the same time; then each serves the locks that connect to it. */
   readonly isShared?: boolean | undefined;
   /** Whether to create a new store although the data folder shows that an earlier store is missing. */

@@ -1,6 +1,7 @@
 /** Deletes data: all data of one lock, or old rows chunk by chunk. Each call is one transaction of the caller's. */
 import type { AgingChunk, AgingResult, Erased } from '../contract/deletion.js';
 import { uplinkSum } from '../log/uplink-sum.js';
+import { CURSOR, dropOldPartition } from './old-partitions.js';
 import { idIn } from './position.js';
 import type { Sql } from './sql.js';
 
@@ -11,9 +12,6 @@ interface OldRow {
   /** An undelivered event, which must stay. */
   readonly is_held: boolean;
 }
-
-/** The cursor of a URL `w`, as JSON. */
-const CURSOR = '(SELECT jsonb_object_agg(c.slot, c.id) FROM url_cursor c WHERE c.url_id = w.id)';
 
 /**
  * An active URL still needs the uplink, since it is after the URL's cursor, or waits for a retry or for an earlier
@@ -34,8 +32,13 @@ const TIME_COLUMN: Readonly<Record<AgingChunk['table'], string>> = {
 /** All URLs, so that the index over (url_id, uplink_id) is used. */
 const ANY_URL = 'url_id IN (SELECT id FROM webhook_url)';
 
-/** Deletes a chunk's old rows. Ids grow with the time of arrival, so it stops at the first row that is not too old. */
+/**
+ * Deletes a chunk's old rows. Ids grow with the time of arrival, so it stops at the first row that is not too old. A
+ * sweep of the log begins with whole days, one at a time (old-partitions.ts).
+ */
 export async function deleteOld(sql: Sql, { table, beforeMs, afterId, limit }: AgingChunk): Promise<AgingResult> {
+  const dropped = table === 'uplink' && afterId === 0 ? await dropOldPartition(sql, beforeMs) : null;
+  if (dropped !== null) return { deleted: dropped, held: 0, nextId: 0 };
   const rows = await sql.all<OldRow>(
     `SELECT t.id, t.${TIME_COLUMN[table]} < @beforeMs AS is_old, ${table === 'uplink' ? IS_HELD : 'false'} AS is_held
      FROM ${table} t WHERE t.id > @afterId ORDER BY t.id LIMIT @limit`,

@@ -1,4 +1,5 @@
 /** Opens a store in PostgreSQL: checks the server, brings the schema to this version, claims a slot. */
+import { systemClock } from '../../../proto/clock.js';
 import { DEFAULT_QUOTA } from '../contract/merchants/quota.js';
 import type { Store } from '../contract/store.js';
 import type { StoreOptions } from '../contract/store-options.js';
@@ -11,8 +12,9 @@ import { CommitLog } from './log/commit-log.js';
 import { migrate } from './migrate.js';
 import { claimSlot } from './node-claim.js';
 import { SharedOwnership } from './owners/shared-ownership.js';
-import { ensurePartitions } from './partitions.js';
+import { PartitionKeeper } from './partitions.js';
 import { PostgresStore } from './postgres-store.js';
+import { readServerFacts, serverWarnings } from './server-warnings.js';
 import { refuseUnfinishedMove } from './unfinished-move.js';
 import { Writes } from './writes.js';
 
@@ -34,8 +36,13 @@ export async function openPostgresStore(url: string, options: StoreOptions = {})
     try {
       await refuseUnfinishedMove(connections.read);
       const claim = await claimSlot(connections, VERSION, options.isShared === true);
-      await ensurePartitions(claim.holder.sql, claim.nowMs);
+      for (const what of serverWarnings(await readServerFacts(claim.holder))) options.onWarning?.(what);
       const writes = new Writes(connections, claim);
+      const partitions = new PartitionKeeper({
+        run: (work) => writes.run('make partitions', work),
+        clock: systemClock,
+      });
+      await partitions.start();
       const readTables = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: connections.reads }) });
       const commits = new CommitLog(connections, claim, await connections.open(), options.onTrouble);
       const { isShared = false, onTrouble = () => undefined } = options;
@@ -44,7 +51,8 @@ export async function openPostgresStore(url: string, options: StoreOptions = {})
         : undefined;
       const description = `PostgreSQL, ${shownStoreUrl(url)}, slot ${claim.slot}`;
       const quota = options.quota ?? DEFAULT_QUOTA;
-      const store = new PostgresStore({ description, connections, claim, writes, readTables, commits, quota, shared });
+      const parts = { description, connections, claim, writes, readTables, commits, quota, shared, partitions };
+      const store = new PostgresStore(parts);
       await store.moveStagedEvents();
       return store;
     } catch (error) {

@@ -47,6 +47,7 @@ import { deleteOld, eraseDevice } from './deletion.js';
 import type { CommitLog } from './log/commit-log.js';
 import { type Claim, releaseSlot } from './node-claim.js';
 import type { SharedOwnership } from './owners/shared-ownership.js';
+import type { PartitionKeeper } from './partitions.js';
 import { PostgresReads } from './postgres-reads.js';
 import { Scans } from './scans.js';
 import { BatchedWrites, putMetadata } from './tables/batched-writes.js';
@@ -76,6 +77,7 @@ export interface StoreParts {
   readonly quota: Quota;
   /** Undefined if this is the only gateway on the database. */
   readonly shared: SharedOwnership | undefined;
+  readonly partitions: PartitionKeeper;
 }
 
 export class PostgresStore extends PostgresReads implements Store {
@@ -243,7 +245,8 @@ export class PostgresStore extends PostgresReads implements Store {
   }
 
   async close(): Promise<void> {
-    const { commits, writes, claim, connections, shared } = this.#parts;
+    const { commits, writes, claim, connections, shared, partitions } = this.#parts;
+    await partitions.stop();
     // The slot is released last of all writes: from then on another gateway may take it.
     await shared?.stop();
     await commits.close();

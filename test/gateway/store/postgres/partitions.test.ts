@@ -1,5 +1,14 @@
-/** The partitions of the log in PostgreSQL, one for each day, which a start makes for some days ahead. */
+/**
+ * The partitions of the log in PostgreSQL, one for each day. A start and each hour make them for some days ahead; old
+ * days that no webhook URL needs are dropped as a whole.
+ */
+import pg from 'pg';
 import t from 'tap';
+import { CLOCK_ID_EPOCH_MS } from '../../../../gateway/store/contract/slots/clock-id.js';
+import type { Store } from '../../../../gateway/store/contract/store.js';
+import { idsOfDay, PartitionKeeper, partitionName } from '../../../../gateway/store/postgres/partitions.js';
+import { QueryableSql } from '../../../../gateway/store/postgres/sql.js';
+import { Days, Hours, ManualClock, systemClock } from '../../../../proto/clock.js';
 import { postgresMissing } from '../../../helpers/store/postgres/server.js';
 import { TestDatabases } from '../../../helpers/store/postgres/test-database.js';
 import { tempFolder } from '../../../helpers/store/temp-folder.js';
@@ -37,4 +46,118 @@ t.test('a gateway that ran on past its last partition can be started again on th
     stored.map(({ sequence }) => sequence),
     [2, 1],
   );
+});
+
+t.test('a gateway makes the next days’ partitions each hour', options, async (t) => {
+  const folder = tempFolder(t);
+  const store = await databases.open(folder);
+  t.teardown(() => store.close());
+  const client = new pg.Client({ connectionString: await databases.urlOf(folder) });
+  await client.connect();
+  t.teardown(() => client.end());
+  const list = async () => (await client.query(PARTITIONS)).rows.map(({ name }) => String(name));
+  const days = await list();
+  const clock = new ManualClock();
+  let finished: Promise<void> = Promise.resolve();
+  const keeper = new PartitionKeeper({
+    clock,
+    run: (work) => {
+      finished = client.query('BEGIN').then(() => work(new QueryableSql(client)));
+      finished = finished.then(() => client.query('COMMIT')).then(() => undefined);
+      return finished;
+    },
+  });
+  await keeper.start();
+  await client.query(`DROP TABLE ${days.slice(1).join(', ')}`);
+  clock.advance(Hours(1) - 1);
+  await finished;
+  t.same(await list(), days.slice(0, 1), 'not yet');
+  clock.advance(1);
+  await finished;
+  t.same(await list(), days);
+  const indexes = `SELECT count(*)::int AS count FROM pg_index WHERE indrelid = $1::regclass`;
+  const countOf = async (name = '') => (await client.query(indexes, [name])).rows[0];
+  t.same(await countOf(days.at(-1)), await countOf('uplink'), 'with all indexes');
+  await keeper.stop();
+});
+
+/** Puts uplinks of the merchant 1 into a partition of a day, as if they had been received then. */
+async function fillDay(store: string, day: number, sequences: readonly number[]): Promise<void> {
+  const server = await databases.server();
+  const [from, to] = idsOfDay(day);
+  const atMs = CLOCK_ID_EPOCH_MS + day * Days(1);
+  const rows = sequences.map(
+    (sequence, index) => `(${from + 64 * index + 1}, 1, 1, 1, 1, 1, ${sequence}, ${atMs}, 1, 0, '', '', 0)`,
+  );
+  await server.query(
+    store,
+    `CREATE TABLE ${partitionName(day)} PARTITION OF uplink FOR VALUES FROM (${from}) TO (${to})`,
+  );
+  await server.query(
+    store,
+    `INSERT INTO uplink (id, slot, device_id, merchant_id, credential_id, boot, sequence, received_at_ms, kind, buffered,
+       digest, bytes, sum) VALUES ${rows.join(', ')}`,
+  );
+}
+
+/** Sweeps the log as gateway/retention.ts does. */
+async function sweep(store: Store, beforeMs: number) {
+  const swept = { deleted: 0, held: 0 };
+  for (let afterId: number | null = 0; afterId !== null; ) {
+    const step = await store.deleteOld({ table: 'uplink', beforeMs, afterId, limit: 2 });
+    swept.deleted += step.deleted;
+    swept.held += step.held;
+    afterId = step.nextId;
+  }
+  return swept;
+}
+
+t.test('old days are dropped as a whole, but for those that a webhook URL needs', options, async (t) => {
+  const folder = tempFolder(t);
+  const store = await databases.open(folder);
+  t.teardown(() => store.close());
+  await store.addMerchant('Amber', 5);
+  await store.addDevice({ mac: MAC, merchant: 'Amber', simulated: true, secretHash: HASH, nowMs: 6 });
+  const server = await databases.server();
+  const name = new URL(await databases.urlOf(folder)).pathname.slice(1);
+  const today = Math.floor((systemClock.now() - CLOCK_ID_EPOCH_MS) / Days(1));
+  const present = (await server.query(name, PARTITIONS)).length;
+  for (const [day, sequences] of [
+    [today - 50, [1, 2]],
+    [today - 40, [3, 4, 5]],
+    [today - 20, [6]],
+  ] as const)
+    await fillDay(name, day, sequences);
+  const secretSealed = Buffer.from('s');
+  const { id: urlId } = await store.addWebhookUrl({
+    ...{ merchant: 'Amber', url: 'http://a/', headersSealed: {}, secretSealed, nowMs: 7 },
+  });
+  // The URL has read the oldest day, and has an attempt at an event of it.
+  const readUpTo = idsOfDay(today - 45)[0];
+  await server.query(name, `DELETE FROM url_cursor; INSERT INTO url_cursor VALUES (${urlId}, 1, ${readUpTo})`);
+  const attempted = idsOfDay(today - 50)[0] + 1;
+  await server.query(
+    name,
+    `INSERT INTO attempt (url_id, uplink_id, number, at_ms, duration_ms) VALUES (${urlId}, ${attempted}, 1, 1, 1)`,
+  );
+  const beforeMs = systemClock.now() - Days(30);
+  t.same(await sweep(store, beforeMs), { deleted: 2, held: 3 });
+  const left = (await server.query(name, PARTITIONS)).map((row) => row.name);
+  t.same(left.slice(0, -present), [partitionName(today - 40), partitionName(today - 20)]);
+  t.same(await server.query(name, 'SELECT * FROM attempt'), [], 'no attempt is left without its event');
+  const pending = idsOfDay(today - 40)[0] + 1;
+  await server.query(name, `UPDATE url_cursor SET id = ${idsOfDay(today)[0]}`);
+  await server.query(
+    name,
+    `INSERT INTO delivery (url_id, uplink_id, state, attempts, next_attempt_at_ms)
+     VALUES (${urlId}, ${pending}, 'pending', 1, 9)`,
+  );
+  t.same(await sweep(store, beforeMs), { deleted: 2, held: 1 }, 'row by row, while one waits for a retry');
+  await store.webhooks.change(urlId, { disabledWhy: 'a test' });
+  t.same(await sweep(store, beforeMs), { deleted: 1, held: 0 }, 'a disabled URL needs nothing');
+  t.same((await server.query(name, PARTITIONS)).map((row) => row.name).slice(0, -present), [partitionName(today - 20)]);
+  t.same(await server.query(name, 'SELECT * FROM delivery'), []);
+  // As if a gateway whose clock is wrong had received it.
+  await server.query(name, `UPDATE uplink SET received_at_ms = ${systemClock.now()}`);
+  t.same(await sweep(store, systemClock.now() - Days(10)), { deleted: 0, held: 0 });
 });

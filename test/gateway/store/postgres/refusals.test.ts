@@ -7,6 +7,7 @@ import { resolveSettings, settingsInForce } from '../../../../gateway/resolved-s
 import { openStore } from '../../../../gateway/store/open-store.js';
 import { refuseUnsafe } from '../../../../gateway/store/postgres/connections.js';
 import { openPostgresStore } from '../../../../gateway/store/postgres/open-postgres-store.js';
+import { serverWarnings } from '../../../../gateway/store/postgres/server-warnings.js';
 import { MERCHANT, testGateway } from '../../../helpers/gateway/test-gateway.js';
 import { accessToken, apiKey, callMerchantApi } from '../../../helpers/http/merchant-call.js';
 import { postgresMissing } from '../../../helpers/store/postgres/server.js';
@@ -54,6 +55,17 @@ t.test('a server that would lose commits is refused', async (t) => {
   ];
   for (const [changed, message] of wrong)
     t.throws(() => refuseUnsafe({ ...good, ...changed }), { code: 'store-unsafe', message });
+});
+
+t.test('a start warns of a server without a standby or checksums, and of a connection pooler', options, async (t) => {
+  const good = { standbys: 'ANY 1 (two)', checksums: 'on', answering: 7, connected: 7 };
+  t.same(serverWarnings(good), []);
+  t.match(serverWarnings({ ...good, answering: 8 }), [/^a connection pooler is between/]);
+  const warnings: string[] = [];
+  const store = await databases.open(tempFolder(t), { onWarning: (what) => warnings.push(what) });
+  await store.close();
+  t.match(warnings, [/no synchronous standby/, /no checksums of pages/]);
+  t.equal(warnings.length, 2, 'the tests connect directly');
 });
 
 t.test('a server that can’t be used is refused in a sentence, with exit code 3', options, async (t) => {

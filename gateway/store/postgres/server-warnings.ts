@@ -1,0 +1,40 @@
+/** What is unsafe or unsuitable about a server that a gateway starts on all the same, as sentences for its log. */
+import type { WatchedClient } from './connections.js';
+
+export interface ServerFacts {
+  /** The setting `synchronous_standby_names`; empty if commits wait for no other machine. */
+  readonly standbys: string;
+  /** The setting `data_checksums`: on or off. */
+  readonly checksums: string;
+  /** The process that answers a query, and the one that the connection's start named. */
+  readonly answering: number;
+  readonly connected: number | null;
+}
+
+/** Returns a sentence for each. */
+export function serverWarnings({ standbys, checksums, answering, connected }: ServerFacts): string[] {
+  const warnings: string[] = [];
+  if (standbys.trim() === '')
+    warnings.push(
+      'PostgreSQL has no synchronous standby (synchronous_standby_names): acknowledged pings are on one machine only',
+    );
+  if (checksums !== 'on')
+    warnings.push('PostgreSQL has no checksums of pages (data_checksums): a changed bit on its disk may go unnoticed');
+  if (connected !== null && answering !== connected)
+    warnings.push(
+      'a connection pooler is between the gateway and PostgreSQL: connect directly, or let it keep a connection ' +
+        'for each client’s session (pool_mode = session)',
+    );
+  return warnings;
+}
+
+/** Reads them from the server of a connection. */
+export async function readServerFacts({ client, sql }: WatchedClient): Promise<ServerFacts> {
+  const row = await sql.get<{ standbys: string; checksums: string; answering: number }>(
+    `SELECT current_setting('synchronous_standby_names') AS standbys, current_setting('data_checksums') AS checksums,
+       pg_backend_pid() AS answering`,
+  );
+  // The driver has the process's id from the start of the connection, which its types don't say.
+  const { processID: connected } = client as unknown as { readonly processID: number | null };
+  return { standbys: row?.standbys ?? '', checksums: row?.checksums ?? '', answering: row?.answering ?? 0, connected };
+}
