@@ -12,22 +12,32 @@ export class Prng {
   #b: number;
   #c: number;
   #counter = 1;
-  readonly #seed: string;
+  /** The three hashes of the seed, with which {@link fork} goes on. They take the place of the seed's text. */
+  readonly #seedA: number;
+  readonly #seedB: number;
+  readonly #seedC: number;
 
-  /** The same seed gives the same numbers, on every machine. */
-  constructor(seed: string | number) {
-    this.#seed = String(seed);
+  /**
+   * The same seed gives the same numbers, on every machine.
+   *
+   * @param parent if given, its seed is put before this one, with a slash between them
+   */
+  constructor(seed: string | number, parent?: Prng) {
+    const text = String(seed);
     // Any three different numbers: these are the first bits of the golden ratio, of pi and of e.
-    this.#a = hash(this.#seed, 0x9e3779b9);
-    this.#b = hash(this.#seed, 0x243f6a88);
-    this.#c = hash(this.#seed, 0xb7e15162);
+    this.#a = hash(text, parent === undefined ? 0x9e3779b9 : hash('/', parent.#seedA));
+    this.#b = hash(text, parent === undefined ? 0x243f6a88 : hash('/', parent.#seedB));
+    this.#c = hash(text, parent === undefined ? 0xb7e15162 : hash('/', parent.#seedC));
+    this.#seedA = this.#a;
+    this.#seedB = this.#b;
+    this.#seedC = this.#c;
     // Similar seeds start with similar numbers, so the first numbers are discarded.
     for (let round = 0; round < WARM_UP_ROUNDS; round++) this.uint32();
   }
 
   /** A generator for one part of a run. It depends on the seed and the name, not on the numbers drawn so far. */
   fork(name: string | number): Prng {
-    return new Prng(`${this.#seed}/${name}`);
+    return new Prng(name, this);
   }
 
   /** An integer from 0 to 2³²−1, uniformly distributed. */
@@ -74,7 +84,10 @@ const WARM_UP_ROUNDS = 12;
 /** The prime of FNV-1a for 32 bits. */
 const FNV_PRIME = 0x01000193;
 
-/** The FNV-1a hash of a text. `basis` is the start value; each word of the generator's state has a different one. */
+/**
+ * The FNV-1a hash of a text. `basis` is the start value; each word of the generator's state has a different one. The
+ * hash of one text as the basis for another gives the hash of both texts together.
+ */
 function hash(text: string, basis: number): number {
   let value = basis;
   for (let index = 0; index < text.length; index++) {

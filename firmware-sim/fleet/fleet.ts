@@ -158,9 +158,9 @@ function lockOf(options: FleetOptions, mac: Mac, index: number, variation: LockV
     openLink: linkWithBugs(variation.bugs, openLink),
     jitterSeed: prng.fork('lock').uint32(),
     stepFunction: stepWithBugs(variation.bugs, stepInPlace),
-    ...(flash && { flash }),
-    ...(diary && { diary }),
-    ...(bootsBefore !== undefined && { bootsBefore }),
+    flash,
+    diary,
+    bootsBefore,
   });
 }
 
@@ -172,10 +172,10 @@ function worldOf(options: FleetOptions, index: number, prng: Prng, { startEvery,
   return new PlannedWorld({
     prng,
     city: path?.city ?? options.city ?? AMSTERDAM,
-    ...(path && { path }),
+    path,
     startMs: options.clock.now() + index * startEvery,
     pace: isLively ? LIVELY : EVERYDAY,
-    ...(script && { script }),
-    ...(initial && { initial }),
+    script,
+    initial,
   });
 }

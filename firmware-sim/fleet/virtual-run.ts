@@ -136,7 +136,7 @@ function gatewayOfAll(options: VirtualOptions, macs: readonly Mac[], clock: Virt
   const commandQueue =
     commandSchedule &&
     commandQueueOf(options, commandSchedule, clock, macs, (mac, downlink) => gateway.send(mac, downlink));
-  const listener = listenerOf(options, clock);
+  const listener = new SinkListener(options.sink, clock);
   const gateway: MemoryGateway = new MemoryGateway(
     commandQueue === undefined ? listener : withCommandQueue(listener, commandQueue),
     clock,
@@ -149,10 +149,10 @@ function gatewayOfAll(options: VirtualOptions, macs: readonly Mac[], clock: Virt
 function linksOfEach(options: VirtualOptions, macs: readonly Mac[], clocks: readonly OwnClock[]): OpenLink {
   // It has a clock for each lock of the run, and links are opened only for these locks.
   const clockOf = new Map(macs.map((mac, index) => [mac, clocks[index] as OwnClock]));
+  const gateway = new MemoryGateway();
   return (mac, events) => {
     const clock = clockOf.get(mac) as OwnClock;
-    const gateway = new MemoryGateway(listenerOf(options, clock), clock);
-    return gateway.open(mac, events);
+    return gateway.openApart(mac, events, new SinkListener(options.sink, clock), clock);
   };
 }
 
@@ -162,12 +162,26 @@ function sendsUnconnected({ bugs }: VirtualOptions): boolean {
 }
 
 /** Reports the events of locks with this clock to the sink. */
-function listenerOf({ sink }: VirtualOptions, clock: Clock): Required<MemoryListener> {
-  return {
-    connected: (mac) => sink?.connect?.(mac, clock.now()),
-    uplink: (mac, uplink) => sink?.uplink?.(mac, clock.now(), uplink),
-    disconnected: (mac, cause) => sink?.disconnect?.(mac, clock.now(), cause),
-  };
+class SinkListener implements Required<MemoryListener> {
+  readonly #sink: VirtualSink | undefined;
+  readonly #clock: Clock;
+
+  constructor(sink: VirtualSink | undefined, clock: Clock) {
+    this.#sink = sink;
+    this.#clock = clock;
+  }
+
+  connected(mac: Mac): void {
+    this.#sink?.connect?.(mac, this.#clock.now());
+  }
+
+  uplink(mac: Mac, uplink: Uplink): void {
+    this.#sink?.uplink?.(mac, this.#clock.now(), uplink);
+  }
+
+  disconnected(mac: Mac, cause: DisconnectReason): void {
+    this.#sink?.disconnect?.(mac, this.#clock.now(), cause);
+  }
 }
 
 /** The queue that holds commands until their lock is connected, with commands scheduled for all locks. */

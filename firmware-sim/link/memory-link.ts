@@ -48,6 +48,14 @@ export class MemoryGateway {
     return link;
   };
 
+  /**
+   * Makes the link of a lock with its own listener and clock, which gets no commands and is never cut. For fleets: it
+   * saves a gateway for each lock.
+   */
+  openApart(mac: Mac, events: LinkEvents, listener: MemoryListener, clock: Clock): Link {
+    return new MemoryLink(mac, events, this, listener, clock);
+  }
+
   /** Sends a command to a lock. Returns false if the lock is not connected. */
   send(mac: Mac, downlink: Downlink): boolean {
     return this.#links.get(mac)?.deliver(downlink) ?? false;

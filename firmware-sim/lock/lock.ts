@@ -43,17 +43,17 @@ export interface LockOptions {
   readonly world: World;
   readonly openLink: OpenLink;
   /** The lock's persistent memory. By default its content is lost with the process. */
-  readonly flash?: Flash;
+  readonly flash?: Flash | undefined;
   /** Seed for the random jitter of retries, any uint32. */
   readonly jitterSeed: number;
   /** Called with what happens to the lock and what the lock does. */
-  readonly diary?: Diary;
+  readonly diary?: Diary | undefined;
   /** A model other than the protocol's, for tests. */
   readonly model?: PowerModel;
   /** What the lock does at each step: the power model's `step`, or a version with a bug (faults/bugs.ts). */
   readonly stepFunction?: StepFunction;
   /** How often the lock has booted before. Ignored if its flash has a boot counter. */
-  readonly bootsBefore?: number;
+  readonly bootsBefore?: number | undefined;
   /** The minute of the UTC day of the lock's Period Ping (its daily ping), 0…1439. By default derived from the MAC. */
   readonly periodMinute?: number;
 }
@@ -98,7 +98,7 @@ export class Lock {
 
   /** @throws LockgateError `bad-flash` if the flash can't be read */
   constructor(options: LockOptions) {
-    const { mac, world, firmwareVersion, periodMinute } = options;
+    const { mac, world, firmwareVersion, jitterSeed, periodMinute } = options;
     this.mac = mac;
     this.#options = options;
     this.#battery = world.battery;
@@ -108,9 +108,21 @@ export class Lock {
     this.#link = options.openLink(mac, this.#linkEvents());
     this.#nowMs = options.clock.now();
     const flash = options.flash?.load(mac);
-    const ownMinute = periodMinute === undefined ? {} : { periodMinute };
-    const lock = { mac, firmwareVersion, jitterSeed: options.jitterSeed, ...ownMinute, ...world.initialState };
-    this.#state = newLock(this.#model, flash === undefined ? lock : { ...lock, flash });
+    const { lockState, batteryPercent, power, ebikeVolts, tetherState, covered, skyOpen } = world.initialState;
+    this.#state = newLock(this.#model, {
+      mac,
+      firmwareVersion,
+      jitterSeed,
+      periodMinute,
+      flash,
+      lockState,
+      batteryPercent,
+      power,
+      ebikeVolts,
+      tetherState,
+      covered,
+      skyOpen,
+    });
     if (flash === undefined) this.#state.boot = options.bootsBefore ?? 0;
     this.#savedFlash = flashOf(this.#state);
   }
@@ -209,7 +221,9 @@ export class Lock {
     }
     this.#phase = 'stepping';
     this.#step(input);
-    while (this.#queuedInputs.length > 0) this.#step(this.#queuedInputs.shift() as StepInput);
+    const queued = this.#queuedInputs;
+    // Nearly always one input waits, the link's answer; taking the last is much cheaper than moving a list up.
+    while (queued.length > 0) this.#step((queued.length === 1 ? queued.pop() : queued.shift()) as StepInput);
     if (this.#phase === 'stepping') this.#phase = 'running';
   }
 

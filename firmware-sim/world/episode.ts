@@ -29,12 +29,28 @@ export interface TheftRoute {
 /** How long a bicycle must stand still until the lock's motion sensor reports a stop. */
 const MIN_NOTICED_STOP_MS = Seconds(15);
 
+// One object serves all changes of a kind: lists of events are most of what a parked lock has in memory.
+const MOVES: WorldChange = { type: 'motion', moving: true };
+const STANDS: WorldChange = { type: 'motion', moving: false };
+const SKY_OPENS: WorldChange = { type: 'sky', open: true };
+const SKY_CLOSES: WorldChange = { type: 'sky', open: false };
+const ENTERS_COVERAGE: WorldChange = { type: 'coverage', covered: true };
+const LEAVES_COVERAGE: WorldChange = { type: 'coverage', covered: false };
+const UNLOCKED: WorldChange = { type: 'lock-state', lockState: 'unlocked' };
+const LOCKED: WorldChange = { type: 'lock-state', lockState: 'locked' };
+const ATTACHED: WorldChange = { type: 'tether', tetherState: 'attached' };
+const DETACHED: WorldChange = { type: 'tether', tetherState: 'detached' };
+
 /** Collects events and sorts them by time. */
 class EventList {
   readonly #events: WorldEvent[] = [];
 
   add(atMs: number, change: WorldChange): void {
     this.#events.push({ atMs: Math.round(atMs), change });
+  }
+
+  addAll(events: readonly WorldEvent[]): void {
+    for (const event of events) this.#events.push(event);
   }
 
   sorted(): WorldEvent[] {
@@ -51,16 +67,16 @@ export function ride(prng: Prng, startMs: number, makeRoute: RouteMaker): Episod
   const eventList = new EventList();
   const leavesMs = startMs + prng.between(Seconds(5), Seconds(25));
   const route = makeRoute(leavesMs, prng.between(3.5, 6.5));
-  eventList.add(startMs, { type: 'tether', tetherState: 'detached' });
-  eventList.add(startMs, { type: 'lock-state', lockState: 'unlocked' });
-  eventList.add(startMs, { type: 'sky', open: true });
-  eventList.add(startMs, { type: 'coverage', covered: true });
+  eventList.add(startMs, DETACHED);
+  eventList.add(startMs, UNLOCKED);
+  eventList.add(startMs, SKY_OPENS);
+  eventList.add(startMs, ENTERS_COVERAGE);
   addMotion(eventList, route);
   if (prng.chance(0.15)) addTunnel(prng, eventList, route);
   // Most people lock at once. Some look for their bag first, or forget.
   const lockedMs = route.endMs + prng.between(Seconds(4), prng.chance(0.1) ? Minutes(12) : Seconds(30));
-  eventList.add(lockedMs, { type: 'lock-state', lockState: 'locked' });
-  if (prng.chance(0.3)) eventList.add(lockedMs, { type: 'tether', tetherState: 'attached' });
+  eventList.add(lockedMs, LOCKED);
+  if (prng.chance(0.3)) eventList.add(lockedMs, ATTACHED);
   if (prng.chance(0.12)) addGarage(prng, eventList, lockedMs);
   const events = eventList.sorted();
   return { events, route, endMs: (events.at(-1)?.atMs ?? route.endMs) + Seconds(10) };
@@ -72,7 +88,7 @@ export function theft(prng: Prng, theftRoute: TheftRoute): Episode {
   // On foot, or in a vehicle.
   const speedMetersPerSecond = prng.chance(0.5) ? prng.between(1, 2) : prng.between(6, 12);
   const route = new StreetRoute(prng, { ...theftRoute, speedMetersPerSecond });
-  eventList.add(theftRoute.startMs, { type: 'tether', tetherState: 'detached' });
+  eventList.add(theftRoute.startMs, DETACHED);
   addMotion(eventList, route);
   if (prng.chance(0.2)) addTunnel(prng, eventList, route);
   return { events: eventList.sorted(), route, endMs: route.endMs + Seconds(1) };
@@ -94,13 +110,13 @@ export function parked(prng: Prng, startMs: number, endMs: number, probabilities
   const sometime = (): number => startMs + span * prng.between(0.05, 0.7);
   if (prng.chance(probabilities.jostled)) {
     const atMs = sometime();
-    eventList.add(atMs, { type: 'motion', moving: true });
-    eventList.add(atMs + prng.between(Seconds(0.5), Seconds(5)), { type: 'motion', moving: false });
+    eventList.add(atMs, MOVES);
+    eventList.add(atMs + prng.between(Seconds(0.5), Seconds(5)), STANDS);
   }
   if (prng.chance(probabilities.outage)) {
     const atMs = sometime();
-    eventList.add(atMs, { type: 'coverage', covered: false });
-    eventList.add(atMs + span * prng.between(0.05, 0.25), { type: 'coverage', covered: true });
+    eventList.add(atMs, LEAVES_COVERAGE);
+    eventList.add(atMs + span * prng.between(0.05, 0.25), ENTERS_COVERAGE);
   }
   if (prng.chance(probabilities.modemReset)) eventList.add(sometime(), { type: 'modem-reset' });
   if (prng.chance(probabilities.reboot)) eventList.add(sometime(), { type: 'boot' });
@@ -113,14 +129,14 @@ export function parked(prng: Prng, startMs: number, endMs: number, probabilities
 }
 
 function addMotion(eventList: EventList, route: Route): void {
-  for (const { atMs, change } of motionsOf(route)) eventList.add(atMs, change);
+  eventList.addAll(motionsOf(route));
 }
 
 /** What the motion sensor reports along a route, in order of time. */
 export function motionsOf(route: Pick<Route, 'startMs' | 'endMs' | 'stops'>): WorldEvent[] {
   const events: WorldEvent[] = [];
   const moving = (atMs: number, isMoving: boolean): void => {
-    events.push({ atMs: Math.round(atMs), change: { type: 'motion', moving: isMoving } });
+    events.push({ atMs: Math.round(atMs), change: isMoving ? MOVES : STANDS });
   };
   moving(route.startMs, true);
   for (const stop of route.stops(MIN_NOTICED_STOP_MS)) {
@@ -136,17 +152,17 @@ function addTunnel(prng: Prng, eventList: EventList, route: Route): void {
   const span = route.endMs - route.startMs;
   const inMs = route.startMs + span * prng.between(0.2, 0.7);
   const outMs = inMs + Math.min(span * 0.25, prng.between(Seconds(20), Minutes(2)));
-  eventList.add(inMs, { type: 'sky', open: false });
-  eventList.add(outMs, { type: 'sky', open: true });
+  eventList.add(inMs, SKY_CLOSES);
+  eventList.add(outMs, SKY_OPENS);
   if (prng.chance(0.5)) return;
-  eventList.add(inMs, { type: 'coverage', covered: false });
-  eventList.add(outMs, { type: 'coverage', covered: true });
+  eventList.add(inMs, LEAVES_COVERAGE);
+  eventList.add(outMs, ENTERS_COVERAGE);
 }
 
 /** Adds a garage: no GPS until the next ride, and sometimes no network for a while. */
 function addGarage(prng: Prng, eventList: EventList, atMs: number): void {
-  eventList.add(atMs, { type: 'sky', open: false });
+  eventList.add(atMs, SKY_CLOSES);
   if (prng.chance(0.7)) return;
-  eventList.add(atMs, { type: 'coverage', covered: false });
-  eventList.add(atMs + prng.between(Minutes(1), Minutes(4)), { type: 'coverage', covered: true });
+  eventList.add(atMs, LEAVES_COVERAGE);
+  eventList.add(atMs + prng.between(Minutes(1), Minutes(4)), ENTERS_COVERAGE);
 }

@@ -63,7 +63,7 @@ export class GpsReceiver {
     return {
       position: positionOf(this.#city, measuredPlace, uncertainty),
       speedMetersPerSecond: isStanding ? 0 : toHundredths(Math.max(0, speedMetersPerSecond + speedError)),
-      directionDegrees: toHundredths((this.#directionDegrees + 360) % 360) % 360,
+      directionDegrees: withinCircle(toHundredths(withinCircle(this.#directionDegrees + 360))),
     };
   }
 
@@ -114,6 +114,12 @@ function hashToFraction(x: number, y: number): number {
   mixed = Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d);
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0x297a2d39);
   return ((mixed ^ (mixed >>> 16)) >>> 0) / 2 ** 32;
+}
+
+/** The same as `degrees % 360` for degrees from 0 on. `%` on decimals takes as long as much of a reading. */
+function withinCircle(degrees: number): number {
+  if (degrees < 360) return degrees;
+  return degrees < 720 ? degrees - 360 : degrees % 360;
 }
 
 function clamp(value: number, limit: number): number {

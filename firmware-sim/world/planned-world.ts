@@ -34,13 +34,13 @@ export interface PlannedWorldOptions {
   /**
    * The path that the rider takes there and back, in the same city. By default, generated routes through the streets.
    */
-  readonly path?: WaypointPath;
+  readonly path?: WaypointPath | undefined;
   readonly startMs: number;
   readonly pace: Pace;
   /** The first events. By default the generated events start at once. */
-  readonly script?: DemoScript;
+  readonly script?: DemoScript | undefined;
   /** The lock's first settings, for those that the script does not set. By default drawn from the seed. */
-  readonly initial?: InitialSettings;
+  readonly initial?: InitialSettings | undefined;
 }
 
 /** Settings and battery of a lock at the start. */
@@ -297,9 +297,9 @@ function randomPlace(prng: Prng, city: City): Place {
 /** Random settings: most locks are in MID, some in HIGH, and a few in recovery. */
 function randomPower(prng: Prng): PowerSettings {
   return {
-    ...DEFAULT_POWER,
     mode: prng.chance(0.2) ? 'HIGH' : 'MID',
     rideTracking: prng.chance(0.3),
+    airplane: DEFAULT_POWER.airplane,
     recovery: prng.chance(0.02),
   };
 }

@@ -105,7 +105,8 @@ export class LockBattery {
   apply(effect: StepEffect, atMs: number): void {
     switch (effect.type) {
       case 'connect':
-        this.#draw('connect', POWER_DRAW.connect.value, atMs);
+        this.#usedMah.connect += POWER_DRAW.connect.value;
+        this.#draw(POWER_DRAW.connect.value, atMs);
         this.#switch('modem', true, atMs);
         break;
       case 'drop':
@@ -116,16 +117,20 @@ export class LockBattery {
         this.#switch('gps', effect.type === 'gps-on', atMs);
         break;
       case 'publish':
-        this.#draw('send', POWER_DRAW.send.value, atMs);
+        this.#usedMah.send += POWER_DRAW.send.value;
+        this.#draw(POWER_DRAW.send.value, atMs);
         break;
       case 'unlock':
       case 'lock':
         this.motorRan(atMs);
         break;
       case 'tone':
-      case 'siren':
-        this.#draw(effect.type, (POWER_DRAW[effect.type].value * effect.durationMs) / Hours(1), atMs);
+      case 'siren': {
+        const mah = (POWER_DRAW[effect.type].value * effect.durationMs) / Hours(1);
+        this.#usedMah[effect.type] += mah;
+        this.#draw(mah, atMs);
         break;
+      }
     }
   }
 
@@ -142,7 +147,8 @@ export class LockBattery {
 
   /** The motor has opened or closed the shackle. */
   motorRan(atMs: number): void {
-    this.#draw('motor', POWER_DRAW.motor.value, atMs);
+    this.#usedMah.motor += POWER_DRAW.motor.value;
+    this.#draw(POWER_DRAW.motor.value, atMs);
   }
 
   /** Connects a charger for a period in the future. An earlier period is replaced. */
@@ -169,8 +175,7 @@ export class LockBattery {
   }
 
   /** Takes a single amount of charge. The continuous flow need not be computed first: the order makes no difference. */
-  #draw(cause: PowerCause, mah: number, atMs: number): void {
-    this.#usedMah[cause] += mah;
+  #draw(mah: number, atMs: number): void {
     this.#flow(-mah * this.#speedup);
     this.#lastEffectMs = atMs;
     this.#isPredicted = false;

@@ -44,7 +44,7 @@ export const METERS_PER_DEGREE = 111_195;
 /** Converts a place to a position. `uncertaintyMeters` is rounded to whole metres, as in the wire format. */
 export function positionOf(city: City, place: Place, uncertaintyMeters: number): Position {
   const northDegrees = place.northMeters / METERS_PER_DEGREE;
-  const eastDegrees = place.eastMeters / (METERS_PER_DEGREE * cosineOf(city.latitudeDegrees));
+  const eastDegrees = place.eastMeters / (METERS_PER_DEGREE * cosineOfLatitude(city.latitudeDegrees));
   return {
     latitudeDegrees: toE7(city.latitudeDegrees + northDegrees),
     // A city may extend across the antimeridian.
@@ -57,9 +57,20 @@ export function positionOf(city: City, place: Place, uncertaintyMeters: number):
 export function placeOf(city: City, latitudeDegrees: number, longitudeDegrees: number): Place {
   const degreesFromMiddle = degreesEast(city.longitudeDegrees, longitudeDegrees);
   return {
-    eastMeters: degreesFromMiddle * METERS_PER_DEGREE * cosineOf(city.latitudeDegrees),
+    eastMeters: degreesFromMiddle * METERS_PER_DEGREE * cosineOfLatitude(city.latitudeDegrees),
     northMeters: (latitudeDegrees - city.latitudeDegrees) * METERS_PER_DEGREE,
   };
+}
+
+/** The latitude asked for last, and its cosine. A fleet has one city. */
+const lastLatitude = { degrees: Number.NaN, cosine: Number.NaN };
+
+function cosineOfLatitude(degrees: number): number {
+  if (degrees !== lastLatitude.degrees) {
+    lastLatitude.degrees = degrees;
+    lastLatitude.cosine = cosineOf(degrees);
+  }
+  return lastLatitude.cosine;
 }
 
 /** The place at a distance from another place, in a direction clockwise from north. */

@@ -22,7 +22,8 @@ export interface StreetRouteOptions {
 /** Maximum number of corners. A longer route jumps from the last corner to the destination. */
 const MAX_CORNERS = 120;
 /** The shortest and the longest block. */
-const BLOCK_METERS = [60, 220] as const;
+const MIN_BLOCK_METERS = 60;
+const MAX_BLOCK_METERS = 220;
 /** How often a rider makes a detour, and how often a rider stops at a corner. */
 const DETOUR_PROBABILITY = 0.08;
 const STOP_PROBABILITY = 0.12;
@@ -43,6 +44,11 @@ interface Heading {
  */
 const LEG_OFFSET = { startMs: 0, east: 1, north: 2, speed: 3, heading: 4 } as const;
 const NUMBERS_PER_LEG = 5;
+/**
+ * The legs of the route that is being generated; each corner adds a leg and at most one stop. One list serves all
+ * routes: a list that grows is copied several times.
+ */
+const newLegs = new Array<number>(2 * MAX_CORNERS * NUMBERS_PER_LEG).fill(0);
 
 /** A route from one place to another along the city's streets. */
 export class StreetRoute implements Route {
@@ -142,7 +148,7 @@ function legsOf(
   let { eastMeters: east, northMeters: north } = options.from;
   let atMs = options.startMs;
   let riddenMeters = 0;
-  const legs: number[] = [];
+  let length = 0;
   for (let corner = 0; corner < MAX_CORNERS; corner++) {
     const toEast = to.eastMeters - east;
     const toNorth = to.northMeters - north;
@@ -155,22 +161,32 @@ function legsOf(
     const isAlong = prng.chance(Math.abs(metersAlong) / (Math.abs(metersAlong) + Math.abs(metersAcross)));
     const isDetour = corner < MAX_CORNERS / 4 && prng.chance(DETOUR_PROBABILITY);
     const remainingMeters = isAlong ? metersAlong : metersAcross;
-    const blockMeters = prng.between(...BLOCK_METERS);
+    const blockMeters = prng.between(MIN_BLOCK_METERS, MAX_BLOCK_METERS);
     const meters = Math.max(isDetour ? blockMeters : Math.min(Math.abs(remainingMeters), blockMeters), 1);
     const isBack = remainingMeters < 0 !== isDetour;
     const speedMetersPerSecond = options.speedMetersPerSecond * prng.between(0.8, 1.2);
     const headingIndex = (isAlong ? 0 : 1) + (isBack ? 2 : 0);
     const heading = headings[headingIndex] as Heading;
-    legs.push(atMs, east, north, speedMetersPerSecond, headingIndex);
+    length = addLeg(length, atMs, east, north, speedMetersPerSecond, headingIndex);
     east += heading.east * meters;
     north += heading.north * meters;
     riddenMeters += meters;
     atMs += Math.max(1, Math.round((meters / speedMetersPerSecond) * 1000));
     // Drawn in any case, so that the same seed leads around the same corners with and without stops.
     if (prng.chance(STOP_PROBABILITY) && hasStops) {
-      legs.push(atMs, east, north, 0, headingIndex);
+      length = addLeg(length, atMs, east, north, 0, headingIndex);
       atMs += Math.round(prng.between(Seconds(5), Seconds(45)));
     }
   }
-  return { legs, endMs: atMs, meters: riddenMeters };
+  return { legs: newLegs.slice(0, length), endMs: atMs, meters: riddenMeters };
+}
+
+/** Writes a leg at this place of {@link newLegs}. Returns the place after it. */
+function addLeg(place: number, startMs: number, east: number, north: number, speed: number, heading: number): number {
+  newLegs[place + LEG_OFFSET.startMs] = startMs;
+  newLegs[place + LEG_OFFSET.east] = east;
+  newLegs[place + LEG_OFFSET.north] = north;
+  newLegs[place + LEG_OFFSET.speed] = speed;
+  newLegs[place + LEG_OFFSET.heading] = heading;
+  return place + NUMBERS_PER_LEG;
 }

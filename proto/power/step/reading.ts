@@ -71,10 +71,39 @@ function minuteOfLocalDay(window: HighWindow, atMs: number): number {
 }
 
 /**
+ * The part of a window's day that was asked for last: whether the window is open then, from `fromMs` to before
+ * `untilMs`, ms since the epoch. Each step asks several times, and most locks have the same window.
+ */
+const lastPart: { window: HighWindow | undefined; fromMs: number; untilMs: number; isOpen: boolean } = {
+  window: undefined,
+  fromMs: Number.NaN,
+  untilMs: Number.NaN,
+  isOpen: false,
+};
+
+function partOfDay(window: HighWindow, atMs: number): typeof lastPart {
+  if (window === lastPart.window && atMs >= lastPart.fromMs && atMs < lastPart.untilMs) return lastPart;
+  lastPart.window = window;
+  lastPart.fromMs = atMs;
+  lastPart.untilMs = edgeAfter(window, atMs);
+  lastPart.isOpen = isOpenAt(window, atMs);
+  return lastPart;
+}
+
+/**
  * Whether the window is open at `atMs`. A window from a time to the same time is open all day; a window may run over
  * midnight. `fromMinute` is inside the window, `toMinute` is not.
  */
 export function windowContains(window: HighWindow, atMs: number): boolean {
+  return partOfDay(window, atMs).isOpen;
+}
+
+/** When the window opens or closes next after `atMs`; Infinity if it is open all day. */
+export function nextWindowEdgeMs(window: HighWindow, atMs: number): number {
+  return partOfDay(window, atMs).untilMs;
+}
+
+function isOpenAt(window: HighWindow, atMs: number): boolean {
   const { fromMinute, toMinute } = window;
   const minute = minuteOfLocalDay(window, atMs);
   if (fromMinute === toMinute) return true;
@@ -82,8 +111,7 @@ export function windowContains(window: HighWindow, atMs: number): boolean {
   return minute >= fromMinute || minute < toMinute;
 }
 
-/** When the window opens or closes next after `atMs`; Infinity if it is open all day. */
-export function nextWindowEdgeMs(window: HighWindow, atMs: number): number {
+function edgeAfter(window: HighWindow, atMs: number): number {
   if (window.fromMinute === window.toMinute) return Number.POSITIVE_INFINITY;
   const minute = minuteOfLocalDay(window, atMs);
   // 1 to 1440: an edge in the present minute has passed already and comes again tomorrow.
