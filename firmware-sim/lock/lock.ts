@@ -70,7 +70,10 @@ const MAX_WAKE_UPS_PER_MOMENT = 1000;
  */
 export class Lock {
   readonly mac: Mac;
-  readonly #options: LockOptions;
+  readonly #clock: Clock;
+  readonly #world: World;
+  readonly #flash: Flash | undefined;
+  readonly #diary: Diary | undefined;
   readonly #model: PowerModel;
   readonly #stepFunction: StepFunction;
   /** Whether the step function is the power model's own, whose steps may be shortened. */
@@ -100,7 +103,10 @@ export class Lock {
   constructor(options: LockOptions) {
     const { mac, world, firmwareVersion, jitterSeed, periodMinute } = options;
     this.mac = mac;
-    this.#options = options;
+    this.#clock = options.clock;
+    this.#world = world;
+    this.#flash = options.flash;
+    this.#diary = options.diary;
     this.#battery = world.battery;
     this.#model = options.model ?? POWER_MODEL;
     this.#stepFunction = options.stepFunction ?? stepInPlace;
@@ -146,12 +152,12 @@ export class Lock {
   start(): void {
     if (this.#phase !== 'new') throw new Error('a simulated lock can be started only once');
     this.#phase = 'running';
-    this.#nowMs = this.#options.clock.now();
+    this.#nowMs = this.#clock.now();
     this.#process({ type: 'boot' });
     // The shackle may have moved while the lock was off.
-    this.#process({ type: 'lock-state', lockState: this.#options.world.initialState.lockState });
+    this.#process({ type: 'lock-state', lockState: this.#world.initialState.lockState });
     // A world that gets new events during the run calls `checkWorld` then.
-    this.#options.world.attach?.(this);
+    this.#world.attach?.(this);
     this.#setTimer();
   }
 
@@ -176,8 +182,8 @@ export class Lock {
 
   /** Processes all timers and events of the world that are due by now, each at its due time. */
   #catchUp(): void {
-    const { world, clock } = this.#options;
-    const untilMs = clock.now();
+    const world = this.#world;
+    const untilMs = this.#clock.now();
     let wakeUps = 0;
     while (this.#phase === 'running') {
       const worldMs = world.nextAtMs();
@@ -195,7 +201,7 @@ export class Lock {
 
   /** Wakes the lock without another input. */
   #tick(): void {
-    const { world } = this.#options;
+    const world = this.#world;
     const state = this.#state;
     const fix = needsFix(state) && state.skyOpen ? world.fixAt(this.#nowMs) : null;
     const cellPosition = needsCellPosition(state) ? world.cellPositionAt(this.#nowMs) : null;
@@ -204,9 +210,9 @@ export class Lock {
 
   /** Processes the next event of the world. */
   #processWorldEvent(): void {
-    const event = this.#options.world.take();
+    const event = this.#world.take();
     if (event === undefined) return;
-    if (this.#options.diary !== undefined) {
+    if (this.#diary !== undefined) {
       this.#log({ type: 'world', change: event.change });
       if (event.change.type === 'motion') this.#logTruePosition();
     }
@@ -240,7 +246,7 @@ export class Lock {
     else this.#wakeAtMs = this.#stepFunction(this.#model, state, input, nowMs, effects);
     this.#steppedAtMs = nowMs;
     // The flash is written before anything is sent: a boot number must never be used twice.
-    const { flash } = this.#options;
+    const flash = this.#flash;
     if (flash !== undefined && flashDiffers(this.#savedFlash, state)) {
       this.#savedFlash = flashOf(state);
       flash.save(this.mac, this.#savedFlash);
@@ -256,7 +262,7 @@ export class Lock {
   /** Carries out an effect, and records it. */
   #perform(effect: StepEffect): void {
     if (this.#phase === 'stopped') return;
-    if (this.#options.diary !== undefined) {
+    if (this.#diary !== undefined) {
       if (effect.type === 'made' && effect.uplink.body.kind === 'gps') this.#logTruePosition();
       this.#log({ type: 'did', effect });
     }
@@ -270,7 +276,7 @@ export class Lock {
   /** Converts the events of the link to inputs of the lock. */
   #linkEvents(): LinkEvents {
     // Without a diary, no entries are made for frequent events: a fleet would make millions of them.
-    const isLogged = this.#options.diary !== undefined;
+    const isLogged = this.#diary !== undefined;
     return {
       connected: () => this.#handleLinkEvent(CONNECTED, isLogged ? { type: 'connected' } : undefined),
       failed: (trouble) => this.#handleLinkEvent(CONNECT_FAILED, { type: 'refused', trouble }),
@@ -301,7 +307,7 @@ export class Lock {
   }
 
   #logBoot(): void {
-    if (this.#options.diary === undefined) return;
+    if (this.#diary === undefined) return;
     const { boot, covered, skyOpen, batteryPercent } = this.#state;
     this.#log({ type: 'booted', boot, covered, skyOpen, batteryPercent });
     this.#logTruePosition();
@@ -309,11 +315,11 @@ export class Lock {
 
   /** Records where the lock truly is, which a lock itself does not know. */
   #logTruePosition(): void {
-    this.#log({ type: 'whereabouts', fix: this.#options.world.trueFixAt(this.#nowMs) });
+    this.#log({ type: 'whereabouts', fix: this.#world.trueFixAt(this.#nowMs) });
   }
 
   #log(entry: DiaryEntry): void {
-    this.#options.diary?.(this.mac, this.#nowMs, entry);
+    this.#diary?.(this.mac, this.#nowMs, entry);
   }
 
   /**
@@ -321,7 +327,7 @@ export class Lock {
    * postponed constantly, and a timer that fires with nothing to do costs less than a new timer at each change.
    */
   #setTimer(): void {
-    const dueMs = Math.min(this.#wakeAtMs, this.#options.world.nextAtMs());
+    const dueMs = Math.min(this.#wakeAtMs, this.#world.nextAtMs());
     if (this.#timer !== undefined) {
       if (this.#timerDueMs <= dueMs && this.#phase === 'running') return;
       this.#timer.cancel();
@@ -329,8 +335,7 @@ export class Lock {
     }
     this.#timerDueMs = dueMs;
     if (this.#phase !== 'running' || dueMs === Number.POSITIVE_INFINITY) return;
-    const { clock } = this.#options;
-    this.#timer = clock.after(dueMs - clock.now(), this.#onTimer);
+    this.#timer = this.#clock.after(dueMs - this.#clock.now(), this.#onTimer);
   }
 
   readonly #onTimer = (): void => {

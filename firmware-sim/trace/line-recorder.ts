@@ -19,8 +19,9 @@ export class LineRecorder implements VirtualSink {
   /** The lines; null if they are not wanted. */
   readonly lines: TraceLines | null;
 
-  constructor(hasLines: boolean) {
-    this.lines = hasLines ? new TraceLines() : null;
+  /** @param capacity the expected number of bytes of the lines; null if lines are not wanted */
+  constructor(capacity: number | null) {
+    this.lines = capacity === null ? null : new TraceLines(capacity);
   }
 
   /** Writes the header with each lock's first state, and the event that the gateway starts. */

@@ -30,6 +30,7 @@ const SPAN_DAYS = 14;
 const AWAY_PROBABILITY = 0.06;
 /** How many days' rides are cached. A power of two, so that a day's slot is given by the day's lowest bits. */
 const CACHED_DAYS = 4;
+const NO_RIDES: readonly Departure[] = [];
 
 /** An ordinary working week. Hours are local time. */
 export class CommuterWeek implements DayPattern {
@@ -45,7 +46,7 @@ export class CommuterWeek implements DayPattern {
   readonly #freeDay: number;
   /** The cache: the days whose rides were drawn last, and these rides. `next` looks at the same days repeatedly. */
   readonly #days = new Array<number>(CACHED_DAYS).fill(Number.NaN);
-  readonly #rides = new Array<readonly Departure[]>(CACHED_DAYS).fill([]);
+  readonly #rides = new Array<readonly Departure[]>(CACHED_DAYS).fill(NO_RIDES);
   /** The span of days whose absence was drawn last, and the absence: from the first day up to the second, exclusive. */
   #span = Number.NaN;
   #awayDays: readonly [number, number] = [0, 0];
@@ -72,7 +73,8 @@ export class CommuterWeek implements DayPattern {
   #ridesOf(day: number): readonly Departure[] {
     const slot = day & (CACHED_DAYS - 1);
     if (day !== this.#days[slot]) {
-      this.#rides[slot] = this.#isAway(day) ? [] : this.#drawRides(day).sort((a, b) => a.atMs - b.atMs);
+      // The sorted copy has no spare capacity, which would be most of what these lists take in a large fleet.
+      this.#rides[slot] = this.#isAway(day) ? NO_RIDES : this.#drawRides(day).toSorted((a, b) => a.atMs - b.atMs);
       this.#days[slot] = day;
     }
     return this.#rides[slot] as readonly Departure[];

@@ -4,14 +4,33 @@
  * JSON.stringify writes it. `| 0` cuts off the decimals of a division, and tells V8 that the result is an integer.
  */
 import { Days } from '../clock.js';
+import type { Mac } from '../wire/mac.js';
 import { toDate } from '../wire/ping-json.js';
 
-/** ASCII text that is copied into lines. */
-export type LinePart = Uint8Array;
+const WORD_BYTES = 8;
 
-/** The bytes of a text. */
+/**
+ * ASCII text that is copied into lines, eight bytes at a time: as numbers whose bytes are those of the text, little end
+ * first, with zeros behind its end. Numbers keep their bytes on the way, as those of ASCII text are never NaN.
+ */
+export interface LinePart {
+  /** The number of characters. */
+  readonly length: number;
+  readonly words: Float64Array;
+}
+
+/** The part for a text, which must be ASCII without U+007F. */
 export function linePart(text: string): LinePart {
-  return new TextEncoder().encode(text);
+  const bytes = new Uint8Array(Math.ceil(text.length / WORD_BYTES) * WORD_BYTES);
+  new TextEncoder().encodeInto(text, bytes);
+  return { length: text.length, words: wordsOf(bytes) };
+}
+
+function wordsOf(bytes: Uint8Array): Float64Array {
+  const view = new DataView(bytes.buffer);
+  return Float64Array.from({ length: bytes.length / WORD_BYTES }, (_, word) =>
+    view.getFloat64(word * WORD_BYTES, true),
+  );
 }
 
 const NULL = linePart('null');
@@ -22,9 +41,10 @@ const FIRST_CAPACITY = 64 * 1024;
 const VALUE_BYTES = 64;
 /** A text of this many characters has at most six times as many bytes: each may be written as `\u0000`. */
 const BYTES_PER_CHARACTER = 6;
-/** A shorter part is copied byte by byte: a call of `set` takes as long as some thirty bytes. */
-const MIN_BYTES_FOR_SET = 32;
-/** The length of `2026-11-20`, and of `2026-11-20T06:00:00.000Z`. */
+/** How many texts are kept as parts, and up to which length: those of pings are few, and short. */
+const MAX_TEXTS = 256;
+const MAX_TEXT_LENGTH = 64;
+/** The length of `2026-11-20`, and of `2026-11-20T06:00:00.000Z`, which is a multiple of {@link WORD_BYTES}. */
 const DAY_LENGTH = 10;
 const DATE_LENGTH = 24;
 const ONE_DAY = Days(1);
@@ -54,11 +74,21 @@ const LAST_PRINTABLE = 126;
 /** See the head of this file. */
 export class LineBuilder {
   /** The lines so far: the first {@link length} bytes. Replaced when it grows. */
-  bytes: Buffer = Buffer.allocUnsafeSlow(FIRST_CAPACITY);
+  bytes: Buffer;
   length = 0;
-  /** The day of the date that was written last, and its text. */
+  #view: DataView;
+  /** The date that was written last, its day, and its text. A ping mostly has the same date twice. */
+  #dateMs = Number.NaN;
   #dayMs = Number.NaN;
-  readonly #day = new Uint8Array(DAY_LENGTH);
+  readonly #date = new Uint8Array(DATE_LENGTH);
+  readonly #dateView = new DataView(this.#date.buffer);
+  readonly #texts = new Map<string, LinePart>();
+
+  /** @param capacity the expected number of bytes; memory that is not used costs nothing */
+  constructor(capacity = FIRST_CAPACITY) {
+    this.bytes = Buffer.allocUnsafeSlow(Math.max(capacity, FIRST_CAPACITY));
+    this.#view = viewOf(this.bytes);
+  }
 
   /** Forgets the lines and keeps the buffer. */
   clear(): void {
@@ -71,12 +101,16 @@ export class LineBuilder {
   }
 
   part(part: LinePart): void {
-    const { length } = part;
-    if (this.length + length > this.bytes.length) this.#grow(length);
-    const { bytes, length: start } = this;
-    if (length < MIN_BYTES_FOR_SET) for (let at = 0; at < length; at++) bytes[start + at] = part[at] as number;
-    else bytes.set(part, start);
-    this.length = start + length;
+    const { words } = part;
+    const space = words.length * WORD_BYTES;
+    if (this.length + space > this.bytes.length) this.#grow(space);
+    const view = this.#view;
+    let at = this.length;
+    for (let word = 0; word < words.length; word++) {
+      view.setFloat64(at, words[word] as number, true);
+      at += WORD_BYTES;
+    }
+    this.length += part.length;
   }
 
   /** Ends a line. */
@@ -88,27 +122,48 @@ export class LineBuilder {
   /** A date in UTC, without quotes. `atMs` must be in the years 1970–9999. */
   date(atMs: number): void {
     if (this.length + DATE_LENGTH > this.bytes.length) this.#grow(DATE_LENGTH);
-    const { bytes, length: at } = this;
+    if (atMs !== this.#dateMs) this.#setDate(atMs);
+    const from = this.#dateView;
+    const view = this.#view;
+    for (let offset = 0; offset < DATE_LENGTH; offset += WORD_BYTES)
+      view.setFloat64(this.length + offset, from.getFloat64(offset, true), true);
+    this.length += DATE_LENGTH;
+  }
+
+  /** A MAC as 12 hex digits, with colons between the pairs. */
+  mac(mac: Mac): void {
+    if (this.length + VALUE_BYTES > this.bytes.length) this.#grow(VALUE_BYTES);
+    const { bytes } = this;
+    let at = this.length;
+    for (let index = 0; index < mac.length; index += 2) {
+      if (index > 0) bytes[at++] = COLON;
+      bytes[at++] = mac.charCodeAt(index);
+      bytes[at++] = mac.charCodeAt(index + 1);
+    }
+    this.length = at;
+  }
+
+  #setDate(atMs: number): void {
+    this.#dateMs = atMs;
     // The time of the day, ms; NaN before the first date.
     let ofDay = Math.floor(atMs) - this.#dayMs;
     if (!(ofDay >= 0 && ofDay < ONE_DAY)) ofDay = this.#startDay(atMs);
-    for (let index = 0; index < DAY_LENGTH; index++) bytes[at + index] = this.#day[index] as number;
+    const bytes = this.#date;
     const milliseconds = ofDay % 1000;
     const seconds = (ofDay - milliseconds) / 1000;
     const minutes = (seconds / 60) | 0;
     const hours = (minutes / 60) | 0;
-    bytes[at + 10] = LETTER_T;
-    this.#twoDigits(at + 11, hours);
-    bytes[at + 13] = COLON;
-    this.#twoDigits(at + 14, minutes - hours * 60);
-    bytes[at + 16] = COLON;
-    this.#twoDigits(at + 17, seconds - minutes * 60);
-    bytes[at + 19] = DOT;
+    bytes[10] = LETTER_T;
+    this.#twoDigits(11, hours);
+    bytes[13] = COLON;
+    this.#twoDigits(14, minutes - hours * 60);
+    bytes[16] = COLON;
+    this.#twoDigits(17, seconds - minutes * 60);
+    bytes[19] = DOT;
     const hundreds = (milliseconds / 100) | 0;
-    bytes[at + 20] = ZERO + hundreds;
-    this.#twoDigits(at + 21, milliseconds - hundreds * 100);
-    bytes[at + 23] = LETTER_Z;
-    this.length = at + DATE_LENGTH;
+    bytes[20] = ZERO + hundreds;
+    this.#twoDigits(21, milliseconds - hundreds * 100);
+    bytes[23] = LETTER_Z;
   }
 
   /** The value `null`. */
@@ -138,6 +193,13 @@ export class LineBuilder {
 
   /** A text in quotes. */
   text(text: string): void {
+    const known = this.#texts.get(text);
+    if (known === undefined) this.#newText(text);
+    else this.part(known);
+  }
+
+  /** Writes a text that is not among those kept, and keeps it if it may be a part. */
+  #newText(text: string): void {
     const { length } = text;
     const space = length * BYTES_PER_CHARACTER + VALUE_BYTES;
     if (this.length + space > this.bytes.length) this.#grow(space);
@@ -155,6 +217,7 @@ export class LineBuilder {
     }
     bytes[at++] = QUOTE;
     this.length = at;
+    if (length <= MAX_TEXT_LENGTH && this.#texts.size < MAX_TEXTS) this.#texts.set(text, linePart(`"${text}"`));
   }
 
   /** Any value, slowly. */
@@ -199,16 +262,17 @@ export class LineBuilder {
     this.length = end;
   }
 
+  /** Two digits of the date. */
   #twoDigits(at: number, value: number): void {
     const tens = (value / 10) | 0;
-    this.bytes[at] = ZERO + tens;
-    this.bytes[at + 1] = ZERO + value - tens * 10;
+    this.#date[at] = ZERO + tens;
+    this.#date[at + 1] = ZERO + value - tens * 10;
   }
 
   /** Notes the text of a time's day. Returns the time of the day, ms. */
   #startDay(atMs: number): number {
     const date = toDate(atMs);
-    for (let index = 0; index < DAY_LENGTH; index++) this.#day[index] = date.charCodeAt(index);
+    for (let index = 0; index < DAY_LENGTH; index++) this.#date[index] = date.charCodeAt(index);
     this.#dayMs = Math.floor(atMs / ONE_DAY) * ONE_DAY;
     return Math.floor(atMs) - this.#dayMs;
   }
@@ -217,5 +281,10 @@ export class LineBuilder {
     const larger = Buffer.allocUnsafeSlow(2 * this.bytes.length + space);
     this.bytes.copy(larger, 0, 0, this.length);
     this.bytes = larger;
+    this.#view = viewOf(larger);
   }
+}
+
+function viewOf(bytes: Buffer): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 }

@@ -5,7 +5,7 @@
  */
 import { writePingLine } from '../gen/ping-line-writer.js';
 import type { DisconnectCause } from '../power/judge/event.js';
-import { formatMac, type Mac } from '../wire/mac.js';
+import type { Mac } from '../wire/mac.js';
 import type { PingUplink, PowerSettings } from '../wire/ping.js';
 import { isDatable, powerToJson } from '../wire/ping-json.js';
 import { LineBuilder, type LinePart, linePart } from './line-builder.js';
@@ -39,13 +39,12 @@ function disconnectEnd(cause: DisconnectCause): LinePart {
 
 /** See the head of this file. */
 export class TraceLines {
-  readonly builder = new LineBuilder();
-  /** The lock of the last line, and its address as text. A lock often has several lines one after another. */
-  #mac: Mac | undefined;
-  #macText: LinePart = linePart('');
-  readonly #powers = new WeakMap<PowerSettings, LinePart>();
-  #power: PowerSettings | undefined;
-  #powerText: LinePart = linePart('');
+  readonly builder: LineBuilder;
+
+  /** @param capacity the expected number of bytes of the lines */
+  constructor(capacity?: number) {
+    this.builder = new LineBuilder(capacity);
+  }
 
   /** A line that is complete but for its line break. */
   line(line: string): void {
@@ -80,7 +79,7 @@ export class TraceLines {
     builder.part(TO_SEQUENCE);
     builder.number(uplink.sequence);
     this.#time(uplink.timeMs);
-    builder.part(this.#powerPart(uplink.power));
+    builder.part(powerPart(uplink.power));
     if (uplink.kept !== 0) {
       builder.part(TO_KEPT);
       builder.number(uplink.kept);
@@ -95,14 +94,10 @@ export class TraceLines {
 
   #start(mac: Mac, atMs: number): void {
     const { builder } = this;
-    if (mac !== this.#mac) {
-      this.#mac = mac;
-      this.#macText = linePart(formatMac(mac));
-    }
     builder.part(TO_AT);
     builder.date(atMs);
     builder.part(TO_MAC);
-    builder.part(this.#macText);
+    builder.mac(mac);
   }
 
   /** When the ping was made: a date, or a number if it is outside the years 1970–9999, which a date can't express. */
@@ -117,17 +112,14 @@ export class TraceLines {
       builder.number(timeMs);
     }
   }
+}
 
-  /** A lock's settings rarely change, and many uplinks share one object. */
-  #powerPart(power: PowerSettings): LinePart {
-    if (power === this.#power) return this.#powerText;
-    let text = this.#powers.get(power);
-    if (text === undefined) {
-      text = linePart(`,"power":${JSON.stringify(powerToJson(power))}`);
-      this.#powers.set(power, text);
-    }
-    this.#power = power;
-    this.#powerText = text;
-    return text;
-  }
+/** The parts of the 16 possible settings, each made when it is first written. */
+const POWER_PARTS: (LinePart | undefined)[] = [];
+
+function powerPart(power: PowerSettings): LinePart {
+  const { mode, rideTracking, airplane, recovery } = power;
+  const key = (mode === 'HIGH' ? 8 : 0) + (rideTracking ? 4 : 0) + (airplane ? 2 : 0) + (recovery ? 1 : 0);
+  POWER_PARTS[key] ??= linePart(`,"power":${JSON.stringify(powerToJson(power))}`);
+  return POWER_PARTS[key];
 }

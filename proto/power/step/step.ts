@@ -34,7 +34,7 @@ import {
   restartModem,
   settleLink,
 } from './link.js';
-import { effectiveRow, NEVER, rowOfState } from './reading.js';
+import { effectiveRow, rowOfState } from './reading.js';
 import { type Draft, draftOf, resetByBoot, type StepContext, type StepState } from './state.js';
 import {
   advancePeriod,
@@ -45,7 +45,6 @@ import {
   endTracking,
   planPeriod,
   wantsFix,
-  wantsSingleFix,
 } from './triggers.js';
 
 /** The outcome of a step. */
@@ -84,7 +83,7 @@ export function stepInPlace(
   settleLocking(context);
   endTracking(context);
   settleReceiver(context);
-  if (!isQuiet(context)) for (const advance of inOrderOfRank(model)) advance(context);
+  for (const advance of inOrderOfRank(model)) advance(context);
   announceSilence(context);
   settleLink(context);
   switchReceiver(context, wantsFix(context));
@@ -186,19 +185,6 @@ export function needsFix(state: StepState): boolean {
 /** Whether the next tick must carry the lock's position according to the cellular network. */
 export function needsCellPosition(state: StepState): boolean {
   return state.locatingByCell.length > 0;
-}
-
-/** Whether no trigger can act at this moment, as at most ends of a connection. Then none need be asked. */
-function isQuiet({ state, row, nowMs }: StepContext): boolean {
-  const isKept = row.connectionKept !== 'never' || state.networkAtMs !== NEVER;
-  return (
-    !state.moving &&
-    state.tracking === 'none' &&
-    nowMs < state.nextPeriodMs &&
-    !(isKept && state.link === 'up') &&
-    state.locatingByCell.length === 0 &&
-    !wantsSingleFix(state)
-  );
 }
 
 type Advance = (context: StepContext) => void;
