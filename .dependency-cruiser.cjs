@@ -181,7 +181,7 @@ const rooms = {
     'proto/trace',
     'proto/why',
   ],
-  'cli/manual': [],
+  'cli/manual': ['cli/terminal', ...gateway('http', 'metrics', 'webhooks'), ...proto, 'proto/reference', 'proto/why'],
   'cli/recordings': [...sim('scenario'), ...proto, 'proto/trace'],
   'cli/terminal': [...cli(), ...gateway('store'), ...proto],
 };
