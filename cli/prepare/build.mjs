@@ -1,6 +1,7 @@
 // Compiles changed source files to dist. Each output depends on one source file only (`isolatedModules` in
 // tsconfig.json guarantees this), so nothing else need be tracked. Types are erased, not checked: `npm run check`
-// checks them. bundles.mjs also bundles the modules that a start loads, and pages.mjs the pages of the console.
+// checks them. bundles.mjs also bundles the modules that a start loads, pages.mjs the pages of the console, and help/
+// renders the documentation.
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +14,7 @@ import {
   bundleTap,
   importBundles,
 } from './bundles.mjs';
+import { helpFolder, helpInputs, renderHelp } from './help/help.mjs';
 import { bundlePages, pageInputs, pagesFolder } from './pages.mjs';
 import {
   bundledFiles,
@@ -60,7 +62,9 @@ function compilerStamp() {
 function readStamp() {
   try {
     const { compiler, files } = JSON.parse(readOrNull(stampFile) ?? 'null');
-    const areBundlesThere = [...bundleFolders, pagesFolder].every((folder) => existsSync(clonePath(folder)));
+    const areBundlesThere = [...bundleFolders, pagesFolder, helpFolder].every((folder) =>
+      existsSync(clonePath(folder)),
+    );
     const isUsable = compiler === compilerStamp() && !existsSync(tscStateFile) && areBundlesThere;
     return isUsable ? files : {};
   } catch {
@@ -73,7 +77,7 @@ function changes(scope) {
   const stamp = readStamp();
   const files = {};
   const changed = [];
-  for (const path of [...sourceFiles(scope), ...bundledFiles()]) {
+  for (const path of [...sourceFiles(scope), ...bundledFiles(), ...helpInputs()]) {
     const text = readOrNull(clonePath(path));
     files[path] = fingerprint([text]);
     if (files[path] !== stamp[path]) changed.push({ path, text });
@@ -115,6 +119,7 @@ async function build(scope) {
     removeStaleOutputs(files);
     await bundleProgram(esbuild);
     await bundlePages(esbuild);
+    await renderHelp(esbuild);
     writeFileSync(stampFile, JSON.stringify({ compiler: compilerStamp(), files }));
   } finally {
     await esbuild.stop();
@@ -166,7 +171,7 @@ function removeStaleOutputs(files) {
   const expected = new Set(Object.keys(files).filter(isCompiled).map(outputOf));
   const folders = new Set();
   for (const path of [...filesBelow('dist', '.js'), ...filesBelow('dist', '.js.map')]) {
-    const isBundle = [...allBundleFolders, pagesFolder].some((folder) => path.startsWith(`${folder}/`));
+    const isBundle = [...allBundleFolders, pagesFolder, helpFolder].some((folder) => path.startsWith(`${folder}/`));
     if (isBundle || expected.has(path.replace(/\.map$/, ''))) continue;
     rmSync(clonePath(path));
     folders.add(dirname(path));

@@ -42,7 +42,7 @@ export const gatewayBundle = `${programFolder}/lockgate.cjs`;
 /** The program with which tests start a gateway in a separate process. */
 const testGateway = 'dist/test/helpers/gateway/gateway-process.js';
 /** Packages that only the build loads. */
-export const buildPackages = ['esbuild'];
+export const buildPackages = ['esbuild', 'markdown-it'];
 /** Packages with a native part, and those that find files next to their own. A bundle of everything leaves them out. */
 export const unbundled = ['better-sqlite3', '@node-rs/argon2', '@fastify/swagger-ui', 'pino', 'esbuild'];
 /**

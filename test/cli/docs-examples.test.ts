@@ -222,6 +222,22 @@ t.test('docs/scenarios.md', { skip }, async (t) => {
   t.same(await failuresOf(t, ['docs/scenarios.md'], await setUpReader(t), { exceptions: [], replacements: [] }), []);
 });
 
+for (const name of ['hardware-engineers', 'qa', 'merchants', 'operators'])
+  t.test(`docs/how-to/${name}.md`, { skip }, async (t) => {
+    const exceptions: readonly LineException[] = [
+      {
+        line: /lockgate /,
+        how: 'parsed',
+        reason: 'Its locks, files and URLs are examples; contract.test.ts runs each.',
+      },
+      { line: /^(curl|mkdir|cp|install) /, how: 'left out', reason: 'docs/http.md and README.md run the same.' },
+    ];
+    const lines = exampleLines(readFileSync(path.join(root, 'docs/how-to', `${name}.md`), 'utf8'));
+    t.ok(lines.filter((line) => /lockgate /.test(line)).length >= 6, 'there are examples');
+    const { folder } = await setUpReader(t);
+    t.same(await runLines(t, lines, { exceptions, replacements: [], environment: { folder, environment: {} } }), []);
+  });
+
 t.test('docs/firmware.md', { skip }, async (t) => {
   const exceptions: readonly LineException[] = [
     { line: /^cc /, how: 'left out', reason: 'test/system/example-locks.test.ts compiles the lock.' },

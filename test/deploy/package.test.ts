@@ -29,14 +29,17 @@ t.test('the package has what runs, and neither tests nor sources', async (t) => 
   for (const file of Object.values<string>(manifest.bin)) has(path.posix.normalize(file));
   for (const target of Object.values<string | { types: string }>(manifest.exports))
     has(path.posix.normalize(typeof target === 'string' ? target : target.types));
-  for (const folder of ['dist/packages', 'dist/console', 'firmware-sim/scenarios'])
+  for (const folder of ['dist/packages', 'dist/console', 'dist/help', 'firmware-sim/scenarios'])
     for (const name of filesIn(folder)) has(`${folder}/${name}`);
   const programs = readdirSync(path.join(root, 'dist/program')).filter((name) => /\.c?js$/.test(name));
   for (const name of programs.filter((each) => !each.startsWith('gateway-process'))) has(`dist/program/${name}`);
   // lockgate.mjs imports this file from the folder of what prepares clones.
   has('cli/prepare/node-version.mjs');
   for (const text of ['README.md', 'LICENSE', 'CHANGELOG.md']) has(text);
-  const surplus = /^test\/|gateway-process|\.map$|\.code$|(?<!\.d)\.tsx?$|^dist\/(?!program|packages|console)|^data/;
+  const ours = 'program|packages|console|help';
+  const surplus = new RegExp(
+    `^test/|gateway-process|\\.map$|\\.code$|(?<!\\.d)\\.tsx?$|^dist/(?!${ours})|^data|\\.inputs$`,
+  );
   t.same(
     paths.filter((file) => surplus.test(file)),
     [],

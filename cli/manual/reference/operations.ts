@@ -59,8 +59,8 @@ export function operatorsPage(routes: readonly DocumentedRoute[]): string {
   return [
     '# The operators’ HTTP operations',
     'Each call needs a token with the role that is named, or a higher one: `metrics`, `read`, `operate`, `admin`. ' +
-      '[The operator’s interface](../operator.md) explains tokens and errors. Any call may also answer 400, 401, 403, ' +
-      '500 or 503; a call that names something 404; a change 409, 413, 415 or 429, each with a ' +
+      '[The operator’s interface](../operator.md) explains tokens and errors. Any call may also answer 400, 401, ' +
+      '403, 500 or 503; a call that names something 404; a change 409, 413, 415 or 429, each with a ' +
       '[code](errors.md).',
     ...parts,
   ].join('\n\n');
@@ -82,6 +82,8 @@ function merchantsOperation(route: HttpRoute): string {
 
 /** The operation's section in docs/http.md. */
 function explained({ method, path }: HttpRoute): string {
+  // These two have one section together.
+  if (/^\/v1\/invitations\/(look-up|accept)$/.test(path)) return '../http.md#accept-an-invitation';
   const slug = `${method} ${path}`.toLowerCase().replace(/[^a-z0-9_ -]/g, '');
   return `../http.md#${slug.replaceAll(' ', '-')}`;
 }
@@ -95,8 +97,8 @@ export function merchantsPage(routes: readonly HttpRoute[], tags: Readonly<Recor
   });
   return [
     '# The merchants’ HTTP operations',
-    'Every operation of the merchants’ port. [The merchants’ HTTP interface](../http.md) has the examples, and what ' +
-      'all calls share; each error has a [code](errors.md).',
+    'Every operation of the merchants’ port. [The merchants’ HTTP interface](../http.md) has the examples, and ' +
+      'what all calls share; each error has a [code](errors.md).',
     ...parts,
   ].join('\n\n');
 }

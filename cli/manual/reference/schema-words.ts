@@ -1,4 +1,4 @@
-/** Says in a few words of Markdown what a JSON Schema allows, and lists an object's members as rows of a table. Pure. */
+/** Says in a few words what a JSON Schema allows, and lists an object's members as rows of a table. Pure. */
 
 /** The keywords that the reference shows. The schemas are TypeBox's, whose types do not show them. */
 export interface SchemaWords {

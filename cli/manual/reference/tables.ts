@@ -19,9 +19,9 @@ export function settingsPage(settings: readonly Setting[]): string {
   });
   return [
     '# Settings',
-    'Every setting of `lockgate serve`. A flag overrides the environment variable, and that the settings file ' +
-      '(`--config`). `lockgate config show` prints the values in force and where each comes from. A wrong value stops ' +
-      'the start with one sentence.',
+    'Every setting of `lockgate serve`. A flag overrides the environment variable, and that the settings ' +
+      'file (`--config`). `lockgate config show` prints the values in force and where each comes from. A wrong value ' +
+      'stops the start with one sentence.',
     ...parts,
   ].join('\n\n');
 }
@@ -55,9 +55,9 @@ export function rulesPage(rules: readonly RuleRow[]): string {
   });
   return [
     '# Rules',
-    'The rules by which the judge checks what a lock sends. A *violation* is something that a lock must not do; a ' +
-      '*warning* may also be caused by the network. What a rule rests on says what may change its findings: the ' +
-      'content of uplinks, the receipt of them, time passing, or what truly happened in the world. ' +
+    'The rules by which the judge checks what a lock sends. A *violation* is something that a lock must not do; ' +
+      'a *warning* may also be caused by the network. What a rule rests on says what may change its findings: ' +
+      'the content of uplinks, the receipt of them, time passing, or what truly happened in the world. ' +
       '[What exactly the rules mean](../protocol.md#what-exactly-the-rules-mean) has the conditions.',
     ...parts,
   ].join('\n\n');
@@ -71,9 +71,9 @@ export function errorsPage(groups: readonly ErrorGroup[]): string {
   });
   return [
     '# Error codes',
-    'Each error has a code for programs and a sentence for people. Over HTTP it is a problem document (RFC 9457) with ' +
-      'the member `code`; the command line prints the sentence and ends with an exit code. Codes don’t change between ' +
-      'versions.',
+    'Each error has a code for programs and a sentence for people. Over HTTP it is a problem document (RFC 9457) ' +
+      'with the member `code`; the command line prints the sentence and ends with an exit code. Codes don’t change ' +
+      'between versions.',
     ...parts,
   ].join('\n\n');
 }
@@ -86,9 +86,9 @@ export function payloadPage(bodies: readonly SchemaWords[]): string {
   });
   return [
     '# Webhook bodies',
-    'The members of each kind of body. `ping_type` tells the kinds of pings apart, and `type` the other events. Ignore ' +
-      'members that you don’t know: later versions may add some. [Webhooks](../webhooks.md) has an example of each, ' +
-      'and there is a [JSON Schema](../webhook-payload.schema.json) and a file of ' +
+    'The members of each kind of body. `ping_type` tells the kinds of pings apart, and `type` the other events. ' +
+      'Ignore members that you don’t know: later versions may add some. [Webhooks](../webhooks.md) has an example of ' +
+      'each, and there is a [JSON Schema](../webhook-payload.schema.json) and a file of ' +
       '[TypeScript types](../webhook-payload.d.ts).',
     ...parts,
   ].join('\n\n');

@@ -16,6 +16,7 @@ import type { HttpConnections } from '../connections/connections.js';
 import { checkHost } from '../connections/host-header.js';
 import { notLoggedIn } from '../merchant/user-session.js';
 import { addConsolePages, PAGE_FILE_ROUTE } from '../shared/console-pages.js';
+import { addHelp, HELP_ROUTES } from '../shared/help-route.js';
 import { HTTP_LIMITS, MAX_PATH_PART_CHARS } from '../shared/limits.js';
 import { listen } from '../shared/listen.js';
 import { dropNulls } from '../shared/null-members.js';
@@ -60,9 +61,9 @@ const UNAUTHORIZED = 'the operator’s interface requires the token in the data 
 /** The longest wait of one timer for a token's expiry: Node's timers can't wait for more than 24.8 days. */
 const MAX_EXPIRY_WAIT = Days(1);
 
-/** The paths of the console's page and of its files, which have no data and need no token. */
+/** The paths of the console's page, of its files and of the help, which have no data and need no token. */
 const PAGE_PATH = '/';
-const PAGE_PATHS: readonly string[] = [PAGE_PATH, PAGE_FILE_ROUTE];
+const PAGE_PATHS: readonly string[] = [PAGE_PATH, PAGE_FILE_ROUTE, ...HELP_ROUTES];
 
 /** The route of the document itself. */
 const DOCUMENT_TERMS: DocumentedRoute = {
@@ -177,6 +178,7 @@ export class OperatorServer {
     });
     addHealthRoutes(fastify, options);
     addConsolePages(fastify, { page: 'operator', paths: [PAGE_PATH], tiles: options.mapTiles ?? null });
+    addHelp(fastify);
     addBackupRoute(fastify, server.#callers, options);
     addConsoleRoutes(fastify, {
       ...options,

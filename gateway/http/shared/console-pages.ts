@@ -70,7 +70,7 @@ function variantFor(accepted: string, { plain, brotli, gzip }: PageFile) {
 }
 
 /** Whether an `Accept-Encoding` names the encoding, and not with a weight of 0. */
-function takes(accepted: string, encoding: string): boolean {
+export function takes(accepted: string, encoding: string): boolean {
   return accepted.split(',').some((entry) => {
     const [name = '', ...parameters] = entry.split(';').map((each) => each.trim().toLowerCase());
     return name === encoding && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));

@@ -1,0 +1,62 @@
+/**
+ * The help in a real browser on a real gateway: every page passes axe, light and dark, the search finds what is looked
+ * for, no page is wider than a phone, and nothing is loaded from another origin.
+ */
+import t from 'tap';
+import { HELP_PATH, loadHelp } from '../../../gateway/console/help-pages.js';
+import { type BrowserPage, NO_BROWSER, openBrowser, seriousFindings } from '../../clients/browser.js';
+import { testGateway } from '../../helpers/gateway/test-gateway.js';
+
+t.setTimeout(300_000);
+
+const PHONE = { width: 360, height: 740 };
+const DESK = { width: 1280, height: 800 };
+const TIMEOUT = { timeout: 60_000 };
+
+/** The origins of all requests that a page makes. */
+function originsOf(page: BrowserPage): Set<string> {
+  const origins = new Set<string>();
+  page.on('request', (request) => {
+    if (!request.url().startsWith('data:')) origins.add(new URL(request.url()).origin);
+  });
+  return origins;
+}
+
+t.test('every page is accessible, and fits a phone', { skip: NO_BROWSER }, async (t) => {
+  const gateway = await testGateway(t);
+  const origin = `http://127.0.0.1:${gateway.operatorPort}`;
+  const page = await (await openBrowser(t)).newPage();
+  const origins = originsOf(page);
+  const faults: string[] = [];
+  page.on('pageerror', (error) => faults.push(error.message));
+  for (const name of loadHelp().names.filter((each) => each.endsWith('.html'))) {
+    await page.setViewport(DESK);
+    await page.goto(`${origin}${HELP_PATH}${name}`);
+    for (const value of ['light', 'dark']) {
+      await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value }]);
+      t.same(await seriousFindings(page), [], `${name}, ${value}`);
+    }
+    await page.setViewport(PHONE);
+    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+    t.ok(width <= PHONE.width, `${name}: ${width} pixels wide`);
+  }
+  t.same([...origins], [origin]);
+  t.same(faults, []);
+});
+
+t.test('the search finds a rule by its name, by keyboard alone', { skip: NO_BROWSER }, async (t) => {
+  const gateway = await testGateway(t);
+  const page = await (await openBrowser(t)).newPage();
+  await page.setViewport(DESK);
+  await page.goto(`http://127.0.0.1:${gateway.operatorPort}${HELP_PATH}tutorials/qa.html`);
+  await page.evaluate<void>("document.dispatchEvent(new KeyboardEvent('keydown', { key: '/', bubbles: true }))");
+  await page.type('#query', 'period-too-soon');
+  await page.waitForSelector('#found:not([hidden]) a', TIMEOUT);
+  t.match(await page.evaluate<string>("document.querySelector('#found a').innerText"), /^Rules › period-too-soon/);
+  t.same(await seriousFindings(page), [], 'axe: results');
+  await page.evaluate<void>("document.querySelector('#found a').click()");
+  await page.waitForFunction("location.pathname.endsWith('/reference/rules.html')", TIMEOUT);
+  t.equal(await page.evaluate<string>('location.hash'), '#period-too-soon');
+  await page.type('#query', 'xyzzyx');
+  await page.waitForFunction("document.querySelector('#found').innerText.includes('Nothing was found')", TIMEOUT);
+});
