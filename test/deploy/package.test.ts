@@ -30,7 +30,7 @@ t.test('the package has what runs, and neither tests nor sources', async (t) => 
   for (const target of Object.values<string | { types: string }>(manifest.exports))
     has(path.posix.normalize(typeof target === 'string' ? target : target.types));
   for (const folder of ['dist/packages', 'dist/console', 'dist/help', 'firmware-sim/scenarios'])
-    for (const name of filesIn(folder)) has(`${folder}/${name}`);
+    for (const name of filesIn(folder).filter((each) => !each.startsWith('.'))) has(`${folder}/${name}`);
   const programs = readdirSync(path.join(root, 'dist/program')).filter((name) => /\.c?js$/.test(name));
   for (const name of programs.filter((each) => !each.startsWith('gateway-process'))) has(`dist/program/${name}`);
   // lockgate.mjs imports this file from the folder of what prepares clones.

@@ -8,7 +8,7 @@ const docs = (...names) => names.map((name) => `docs/${name}.md`);
 
 /** The sections of the menu: a title, and the files of its pages. */
 const SECTIONS = [
-  { title: 'Begin', files: docs('README') },
+  { title: 'Begin', files: [...docs('README'), 'README.md', 'deploy/README.md'] },
   {
     title: 'Tutorials',
     files: docs('tutorials/hardware-engineers', 'tutorials/qa', 'tutorials/merchants', 'tutorials/operators'),
@@ -16,10 +16,11 @@ const SECTIONS = [
   {
     title: 'How to',
     files: [
-      'README.md',
-      ...docs('how-to/hardware-engineers', 'how-to/qa', 'how-to/merchants', 'how-to/operators'),
+      ...docs('how-to/hardware-engineers', 'how-to/qa', 'how-to/merchants', 'how-to/operators', 'guide/README'),
+      ...docs('guide/connect-a-lock', 'guide/simulate', 'guide/judge-locks', 'guide/deliver-webhooks'),
+      ...docs('guide/call-over-http', 'guide/manage-locks', 'guide/bill', 'guide/monitor', 'guide/back-up'),
+      ...docs('guide/settings', 'guide/command-line'),
       ...docs('firmware', 'scenarios', 'import', 'certificate', 'console'),
-      'deploy/README.md',
     ],
   },
   {
@@ -61,8 +62,11 @@ export function helpSections() {
 
 /** The address of a file's page, relative to the first page: `docs/reference/errors.md` is reference/errors.html. */
 export function pageAddress(file) {
-  if (file === 'docs/README.md') return 'index.html';
-  if (file.startsWith('docs/')) return file.slice('docs/'.length).replace(/\.md$/, '.html');
+  if (file.startsWith('docs/'))
+    return file
+      .slice('docs/'.length)
+      .replace(/README\.md$/, 'index.md')
+      .replace(/\.md$/, '.html');
   if (file === 'CHANGELOG.md') return 'changelog.html';
   // A README is named after its folder, and that of the project's folder is the overview.
   return `${file.replace(/\/?README\.md$/, '').replaceAll('/', '-') || 'overview'}.html`;
