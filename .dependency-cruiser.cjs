@@ -56,7 +56,7 @@ const rooms = {
   gateway: [...gateway('console', 'fairness', 'mqtt', 'store', 'webhooks'), ...proto],
   'gateway/accounts': [
     ...gateway('audit', 'commands', 'console', 'data-folder', 'fairness', 'ingest', 'live', 'locks', 'mqtt'),
-    ...gateway('network', 'store', 'usage', 'webhooks'),
+    ...gateway('network', 'ownership', 'store', 'usage', 'webhooks'),
     ...proto,
   ],
   'gateway/audit': [...gateway('log', 'store'), ...proto],

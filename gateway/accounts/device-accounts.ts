@@ -23,6 +23,7 @@ import { LivesReplay } from '../locks/lives-replay.js';
 import type { Locks } from '../locks/locks.js';
 import type { RefusalRecorder } from '../mqtt/refusals/refusal-recorder.js';
 import type { Sessions } from '../mqtt/sessions.js';
+import type { LockOwner } from '../ownership/lock-owner.js';
 import type { Erased } from '../store/contract/deletion.js';
 import type { Device, DeviceReading, InvalidCredentials, Phone } from '../store/contract/devices/device.js';
 import { type Labels, NO_LABELS } from '../store/contract/devices/device-labels.js';
@@ -54,6 +55,8 @@ export interface DeviceAccountsParts {
   /** Must be told when the store has cancelled a lock's commands. */
   readonly commands: Pick<Commands, 'cancelled'>;
   readonly refusals: Pick<RefusalRecorder, 'writeWaiting' | 'forget'>;
+  /** Takes a lock over from other gateways while its account is changed; undefined if this gateway serves all locks. */
+  readonly owner?: Pick<LockOwner, 'hold'> | undefined;
 }
 
 export interface AddDevice {
@@ -131,7 +134,9 @@ export class DeviceAccounts {
     const keepUntilMs = keepOldMs > 0 ? nowMs + keepOldMs : undefined;
     // A connection under the old secret closes even if that secret stays valid for a while: the session that the lock
     // then opens ends when the old secret expires.
-    this.#closeSessionsOf(await store.replaceLockCredential(mac, keys.hashSecret(secret), nowMs, keepUntilMs));
+    await this.#held(mac, async () => {
+      this.#closeSessionsOf(await store.replaceLockCredential(mac, keys.hashSecret(secret), nowMs, keepUntilMs));
+    });
     return secret;
   }
 
@@ -156,7 +161,10 @@ export class DeviceAccounts {
    * Revokes a phone's credential and closes its connections. @throws LockgateError `no-such-device`, `no-such-phone`
    */
   async revokePhone(mac: Mac, name: string): Promise<void> {
-    this.#closeSessionsOf(await this.#parts.store.revokePhone(mac, name.trim(), this.#parts.clock.now()));
+    const { store, clock } = this.#parts;
+    await this.#held(mac, async () => {
+      this.#closeSessionsOf(await store.revokePhone(mac, name.trim(), clock.now()));
+    });
   }
 
   /**
@@ -166,7 +174,13 @@ export class DeviceAccounts {
    *
    * @throws LockgateError `no-such-device`, `no-such-merchant`, `input-change`, `input-name`, `input-label`
    */
-  async change(mac: Mac, { merchant, simulated, ...description }: ChangeDevice): Promise<DeviceReading> {
+  async change(mac: Mac, wanted: ChangeDevice): Promise<DeviceReading> {
+    // A name or a label is nothing that a connection or the lock's state depends on.
+    if (wanted.merchant === undefined && wanted.simulated === undefined) return await this.#change(mac, wanted);
+    return await this.#held(mac, () => this.#change(mac, wanted));
+  }
+
+  async #change(mac: Mac, { merchant, simulated, ...description }: ChangeDevice): Promise<DeviceReading> {
     const { store, commands, runClock } = this.#parts;
     const { device } = await this.#find(mac);
     const described = checkDescription(description);
@@ -189,7 +203,6 @@ export class DeviceAccounts {
       this.#departed(device);
     } else {
       await store.changeDevice({ mac, simulated, ...described });
-      // A name or a label is nothing that a connection depends on.
       if (merchant !== undefined || simulated !== undefined) this.#parts.sessions.end(device.id);
     }
     this.#changed(device.id);
@@ -202,6 +215,10 @@ export class DeviceAccounts {
    * @throws LockgateError `no-such-device`
    */
   async remove(mac: Mac): Promise<void> {
+    await this.#held(mac, () => this.#remove(mac));
+  }
+
+  async #remove(mac: Mac): Promise<void> {
     const { store, clock, runClock, sessions, ingest, locks, commands } = this.#parts;
     const { device } = await this.#find(mac);
     // First, so that no new connection can create state for the lock after its state was dropped.
@@ -231,6 +248,10 @@ export class DeviceAccounts {
    * @throws LockgateError `no-such-device`
    */
   async erase(mac: Mac): Promise<Erased> {
+    return await this.#held(mac, () => this.#erase(mac));
+  }
+
+  async #erase(mac: Mac): Promise<Erased> {
     const { store, dispatcher, refusals } = this.#parts;
     const deviceId = await store.findDeviceId(mac);
     if (deviceId === null) throw noSuchDevice(mac);
@@ -255,7 +276,7 @@ export class DeviceAccounts {
    */
   async rejudge(mac: Mac): Promise<void> {
     const { device } = await this.#find(mac);
-    await this.#parts.ingest.rejudge(device.id, mac);
+    await this.#held(mac, () => this.#parts.ingest.rejudge(device.id, mac));
   }
 
   /**
@@ -267,7 +288,7 @@ export class DeviceAccounts {
    * @throws LockgateError `no-such-device`, `input-at`, `too-many-marks`, `judge-failed`
    */
   reflash(mac: Mac, atMs?: number): Promise<readonly number[]> {
-    const run = (): Promise<readonly number[]> => this.#reflash(mac, atMs);
+    const run = (): Promise<readonly number[]> => this.#held(mac, () => this.#reflash(mac, atMs));
     const done = this.#reflashing.then(run, run);
     this.#reflashing = done.catch(() => undefined);
     return done;
@@ -313,6 +334,15 @@ export class DeviceAccounts {
     // The earliest uplink since which the boot counter still counts as gone back, in spite of the new mark.
     const backSinceMs = state === null ? undefined : bootBackSinceMs(state.belief);
     events?.emit('reflashed', { atMs: runClock.now(), mac, markMs, backSinceMs });
+  }
+
+  /** Runs a change while no other gateway serves the lock or its phones. @throws LockgateError `busy` */
+  async #held<T>(mac: Mac, work: () => Promise<T>): Promise<T> {
+    const { owner, store } = this.#parts;
+    if (owner === undefined) return await work();
+    const deviceId = await store.findDeviceId(mac);
+    if (deviceId === null) throw noSuchDevice(mac);
+    return await owner.hold(deviceId, work);
   }
 
   #changed(deviceId: number): void {

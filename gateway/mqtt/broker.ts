@@ -67,6 +67,8 @@ const CLOSED_CONNECTION_MESSAGE = 'connection closed';
 /** Why a packet is refused that arrives before the client is authenticated. */
 const NOT_AUTHENTICATED: RefusalCause = { reason: 'not-authenticated', why: 'the client is not authenticated' };
 const UNKNOWN_CONNECTION: RefusalCause = { reason: 'not-authenticated', why: 'the connection is unknown' };
+const CLIENT_LEFT: RefusalCause = { reason: 'other', why: 'the client closed the connection before it was accepted' };
+const TAKEN_AWAY: RefusalCause = { reason: 'other', why: 'another gateway has just claimed it' };
 
 type Accepted = Extract<Authentication, { ok: true }>;
 
@@ -261,6 +263,9 @@ export class Broker {
       this.#reportRefusal('connect', client, cause);
       throw refusal(NOT_AUTHORIZED, cause);
     }
+    // A session of a closed connection would never end, and whoever waits for its end would wait for ever.
+    if (connection.stream.destroyed) throw refusal(SERVER_UNAVAILABLE, CLIENT_LEFT);
+    if (this.#options.owner?.owns(result.sender) === false) throw this.#unavailable(client, TAKEN_AWAY);
     this.#startSession(client, connection, result);
   }
 

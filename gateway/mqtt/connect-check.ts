@@ -11,8 +11,8 @@ import type { Sessions } from './sessions.js';
 const MAX_AUTHENTICATIONS = 5;
 
 /**
- * Authenticates a claim, again if credentials were withdrawn meanwhile. Among several gateways, also makes this one the
- * gateway that serves the sender.
+ * Authenticates a claim, again if credentials may have been withdrawn meanwhile. Among several gateways, also makes
+ * this one the gateway that serves the sender.
  *
  * @param sessions counts the sessions that were ended, as they are when a credential is withdrawn
  * @throws StoreFailure
@@ -29,8 +29,12 @@ export async function checkConnect(
     const result = await authenticate(options, claim, wallClock.now());
     // The activation of a SIM card must be on disk before the CONNACK: no crash may lose or delay it.
     if (result.ok && result.sender.source === 'lock') await usage.sims.activate(result.sender.mac);
-    if (result.ok && owner !== undefined && !owner.owns(result.sender) && !(await owner.claim(result.sender)))
-      throw new LockgateError('not-owner', 'another gateway serves it, and did not release it in time');
+    if (result.ok && owner?.owns(result.sender) === false) {
+      if (!(await owner.claim(result.sender)))
+        throw new LockgateError('not-owner', 'another gateway serves it, and did not release it in time');
+      // Until the claim another gateway may have withdrawn the credential: it is read again.
+      continue;
+    }
     if (endCountBefore === sessions.endCount) return result;
   }
   throw new LockgateError('overloaded', 'credentials are being withdrawn faster than a CONNECT can be checked');

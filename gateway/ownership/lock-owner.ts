@@ -4,6 +4,7 @@
  * the lock is released. A *part* is a lock, or the phones that act for it; each is owned separately.
  */
 import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
+import { LockgateError } from '../../proto/errors.js';
 import type { Source } from '../../proto/wire/ping.js';
 import type { Commands } from '../commands/commands.js';
 import type { GatewayEvents } from '../events.js';
@@ -17,6 +18,10 @@ import type { Store } from '../store/contract/store.js';
 const ADOPTION_INTERVAL = Seconds(1);
 /** Maximum number of parts that are adopted at once. */
 const MAX_ADOPTED = 1_000;
+/** How often {@link LockOwner.hold} claims a part that another gateway does not release, two seconds each. */
+const MAX_HOLD_CLAIMS = 5;
+/** The parts of a lock, in the order in which {@link LockOwner.hold} claims them: in any other two could block. */
+const SOURCES: readonly Source[] = ['lock', 'phone'];
 /** The argument of `runExclusive` for work that closes no connection: it leaves waiting uplinks in the queue. */
 const REFUSES_WAITING = false;
 
@@ -40,8 +45,10 @@ export class LockOwner {
   readonly #releasing = new Map<string, Promise<void>>();
   /** Claims under way, by the part's key. */
   readonly #claiming = new Map<string, Promise<boolean>>();
-  /** Adopted parts whose states are being read. */
-  readonly #loading = new Set<string>();
+  /** Owned parts whose states were not read yet, or could not be: nobody may connect before. */
+  readonly #unread = new Map<string, AdoptedPart>();
+  /** How many callers of {@link hold} keep each part from other gateways. */
+  readonly #holds = new Map<string, number>();
   #timer: Timer | undefined;
   #adopting: Promise<void> = Promise.resolve();
   #isStopped = false;
@@ -71,17 +78,59 @@ export class LockOwner {
    * {@link claim} must be called.
    */
   owns({ deviceId, source }: Sender): boolean {
+    return this.#isReady(deviceId, source, keyOf(deviceId, source));
+  }
+
+  #isReady(deviceId: number, source: Source, key: string): boolean {
     if (!this.#parts.ownership.owns(deviceId, source)) return false;
-    const key = keyOf(deviceId, source);
-    return !this.#releasing.has(key) && !this.#claiming.has(key) && !this.#loading.has(key);
+    return !this.#releasing.has(key) && !this.#claiming.has(key) && !this.#unread.has(key);
+  }
+
+  /**
+   * Runs a change of a lock's account while no other gateway can serve the lock or its phones: claims both, which ends
+   * their sessions at other gateways, and releases neither before `work` has ended.
+   *
+   * @throws LockgateError `busy` if another gateway does not release the lock
+   * @throws what `work` throws, StoreFailure
+   */
+  async hold<T>(deviceId: number, work: () => Promise<T>): Promise<T> {
+    if (this.#parts.ownership.isSole) return await work();
+    const held: string[] = [];
+    try {
+      for (const source of SOURCES) {
+        const key = keyOf(deviceId, source);
+        held.push(key);
+        this.#holds.set(key, (this.#holds.get(key) ?? 0) + 1);
+        await this.#claimSurely({ deviceId, source }, key);
+      }
+      return await work();
+    } finally {
+      for (const key of held) {
+        const left = (this.#holds.get(key) ?? 0) - 1;
+        if (left > 0) this.#holds.set(key, left);
+        else this.#holds.delete(key);
+      }
+    }
+  }
+
+  async #claimSurely(part: LockPart, key: string): Promise<void> {
+    for (let times = 0; times < MAX_HOLD_CLAIMS; times += 1) {
+      if (this.#isReady(part.deviceId, part.source, key)) return;
+      await this.#claimOnce(part, key);
+    }
+    if (this.#isReady(part.deviceId, part.source, key)) return;
+    throw new LockgateError('busy', 'another gateway serves the lock, and did not release it: try again');
   }
 
   /** Claims the sender's part. Returns whether this gateway owns it now. @throws StoreFailure */
   claim({ deviceId, source }: Sender): Promise<boolean> {
-    const key = keyOf(deviceId, source);
+    return this.#claimOnce({ deviceId, source }, keyOf(deviceId, source));
+  }
+
+  #claimOnce(part: LockPart, key: string): Promise<boolean> {
     const running = this.#claiming.get(key);
     if (running !== undefined) return running;
-    const claiming = this.#claim({ deviceId, source }, key).finally(() => this.#claiming.delete(key));
+    const claiming = this.#claim(part, key).finally(() => this.#claiming.delete(key));
     this.#claiming.set(key, claiming);
     return claiming;
   }
@@ -90,22 +139,31 @@ export class LockOwner {
     await this.#releasing.get(key);
     const claim = await this.#parts.ownership.claim(part);
     if (!claim.isGranted) return false;
-    await this.#load([{ ...part, unheardSinceMs: claim.unheardSinceMs }]);
+    // After a reading that failed, the gap is known from the claim before.
+    const { unheardSinceMs } = this.#unread.get(key) ?? claim;
+    await this.#read([{ ...part, unheardSinceMs }]);
     return true;
   }
 
-  /** Reads the states and the commands of locks that this gateway owns now, between two commits. */
-  async #load(parts: readonly AdoptedPart[]): Promise<void> {
-    const { locks, ingest, commands } = this.#parts;
+  /** Reads the states and the commands of parts that this gateway owns now. @throws StoreFailure */
+  async #read(parts: readonly AdoptedPart[]): Promise<void> {
+    for (const part of parts) this.#unread.set(keyOf(part.deviceId, part.source), part);
+    await this.#readBetweenCommits(parts);
+    for (const { deviceId, source } of parts) this.#unread.delete(keyOf(deviceId, source));
+  }
+
+  async #readBetweenCommits(parts: readonly AdoptedPart[]): Promise<void> {
+    const { locks, ingest, commands, ownership } = this.#parts;
     // Phones have neither a state nor commands.
     const ownedLocks = parts.filter(({ source }) => source === 'lock');
-    const deviceIds = ownedLocks.map(({ deviceId }) => deviceId);
-    const [firstId] = deviceIds;
-    if (firstId === undefined) return;
+    const [first] = ownedLocks;
+    if (first === undefined) return;
     // One lock's id stands for all: it only says whose waiting uplinks would be refused, and none are.
     await ingest.runExclusive(
-      firstId,
+      first.deviceId,
       async () => {
+        // One that another gateway asked for may have been released meanwhile.
+        const deviceIds = ownedLocks.flatMap(({ deviceId }) => (ownership.owns(deviceId, 'lock') ? [deviceId] : []));
         await locks.adopt(deviceIds);
         await commands.adopt(deviceIds);
       },
@@ -143,13 +201,12 @@ export class LockOwner {
 
   async #adoptAll(): Promise<void> {
     try {
+      // What could not be read at its claim, and is not being read now.
+      const left = [...this.#unread].filter(([key]) => !this.#claiming.has(key) && !this.#releasing.has(key));
+      if (left.length > 0) await this.#read(left.map(([, part]) => part));
       for (let count = MAX_ADOPTED; count === MAX_ADOPTED && !this.#isStopped; ) {
         const adopted = await this.#parts.ownership.adopt(MAX_ADOPTED);
-        const keys = adopted.map(({ deviceId, source }) => keyOf(deviceId, source));
-        for (const key of keys) this.#loading.add(key);
-        await this.#load(adopted).finally(() => {
-          for (const key of keys) this.#loading.delete(key);
-        });
+        await this.#read(adopted);
         count = adopted.length;
       }
     } catch (error) {
@@ -160,7 +217,13 @@ export class LockOwner {
   /** Releases a part that another gateway asks for. */
   #releaseIfOwned(part: LockPart): void {
     const key = keyOf(part.deviceId, part.source);
-    if (this.#isStopped || this.#releasing.has(key) || !this.#parts.ownership.owns(part.deviceId, part.source)) return;
+    if (
+      this.#isStopped ||
+      this.#holds.has(key) ||
+      this.#releasing.has(key) ||
+      !this.#parts.ownership.owns(part.deviceId, part.source)
+    )
+      return;
     const releasing = this.#release(part)
       .catch((error: Error) => this.#report(error))
       .finally(() => this.#releasing.delete(key));
@@ -190,6 +253,7 @@ export class LockOwner {
         }
         // Ends sessions that began meanwhile: what they send is refused from now on.
         endSessions();
+        this.#unread.delete(keyOf(deviceId, source));
         await ownership.release([part]);
       },
       REFUSES_WAITING,

@@ -134,6 +134,7 @@ export async function startIdentity(
     clock: wallClock,
     runClock: clock,
     sessions: broker.sessions,
+    owner: ownership.isSole ? undefined : owner,
     onWebhookUrl: (url) => dispatcher.add(url),
   });
   return { broker, accounts };

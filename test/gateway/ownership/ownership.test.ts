@@ -3,9 +3,11 @@
  * its state. A gateway claims a lock before it connects, adopts one whose gateway is gone, and releases it when another
  * gateway asks; URLs likewise. Here one gateway is real, and ScriptedOwnership plays the others in its store.
  */
+import mqtt from 'mqtt';
 import t from 'tap';
 import type { Gateway } from '../../../gateway/gateway.js';
 import { LOG_START } from '../../../gateway/store/contract/log/log-position.js';
+import type { Claim } from '../../../gateway/store/contract/slots/ownership.js';
 import { systemClock } from '../../../proto/clock.js';
 import { testBytes, testGateway, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../../helpers/gateway/test-receiver.js';
@@ -60,6 +62,43 @@ t.test('a lock that another gateway asks for is disconnected and released, after
   const stored = JSON.parse((await gateway.store.readDeviceState(FIRST_ID)) ?? '{}');
   t.match(stored.ping, { sequence: 1 }, 'its last ping is stored');
   t.equal(stored.belief.isConnected, false);
+});
+
+t.test('a client that leaves while its lock is claimed keeps the lock from nobody', async (t) => {
+  const { gateway, others } = await setUp(t);
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+  let grant: (claim: Claim) => void = () => undefined;
+  const claim = new Promise<Claim>((resolve) => {
+    grant = resolve;
+  });
+  others.claims.set('1/lock', claim);
+  const identity = { clientId: MAC, username: MAC, password: secret };
+  const port = gateway.mqttPort;
+  const client = mqtt.connect({ host: '127.0.0.1', port, reconnectPeriod: 0, protocolVersion: 4, ...identity });
+  client.on('error', () => undefined);
+  for (; others.claimCount === 0; ) await runLoopTurns();
+  await client.endAsync(true);
+  // Enough for the gateway to notice that the connection has closed.
+  for (let turns = 0; turns < 50; turns += 1) await runLoopTurns();
+  grant({ isGranted: true, unheardSinceMs: null });
+  for (; !others.owned.has('1/lock'); ) await runLoopTurns();
+  others.claims.delete('1/lock');
+  await TestLock.connect(t, port, MAC, secret).then((lock) => lock.client.endAsync(true));
+  others.wish({ deviceId: 1, source: 'lock' });
+  for (; others.released.length === 0; ) await runLoopTurns();
+  t.same(others.released, [{ deviceId: 1, source: 'lock' }], 'the lock is released when another gateway asks');
+});
+
+t.test('an account is changed once no other gateway serves the lock or its phones, and not before', async (t) => {
+  const { gateway, others } = await setUp(t);
+  const { secret } = await gateway.accounts.addDevice({ mac: MAC });
+  others.claims.set('1/phone', { isGranted: false });
+  await t.rejects(gateway.accounts.rotateLockSecret(MAC), { code: 'busy' });
+  await TestLock.connect(t, gateway.mqttPort, MAC, secret);
+  others.claims.delete('1/phone');
+  await gateway.accounts.rotateLockSecret(MAC);
+  t.same([...others.owned], ['1/lock', '1/phone'], 'it has claimed both');
+  await t.rejects(TestLock.connect(t, gateway.mqttPort, MAC, secret), /not authorized/i);
 });
 
 t.test('a lock that connects again after its release continues from its stored state', async (t) => {

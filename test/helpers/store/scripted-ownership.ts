@@ -14,7 +14,9 @@ export class ScriptedOwnership {
   /** The ids of the URLs that the tested gateway owns. */
   readonly ownedUrls = new Set<number>();
   /** The answers to the tested gateway's claims of parts, by `deviceId/source`. Other claims are granted. */
-  readonly claims = new Map<string, Claim>();
+  readonly claims = new Map<string, Claim | Promise<Claim>>();
+  /** How often the tested gateway has claimed a part. */
+  claimCount = 0;
   /** The parts without an owner, which the tested gateway gets when it next looks for some. */
   orphans: AdoptedPart[] = [];
   /** The parts that the tested gateway has released. */
@@ -37,8 +39,9 @@ export class ScriptedOwnership {
       isSole: false,
       owns: (deviceId, source) => this.owned.has(`${deviceId}/${source}`),
       claim: async ({ deviceId, source }) => {
+        this.claimCount += 1;
         // `unheardSinceMs: null`: there was no time in which no gateway served the part.
-        const claim = this.claims.get(`${deviceId}/${source}`) ?? { isGranted: true, unheardSinceMs: null };
+        const claim = (await this.claims.get(`${deviceId}/${source}`)) ?? { isGranted: true, unheardSinceMs: null };
         if (claim.isGranted) this.owned.add(`${deviceId}/${source}`);
         return claim;
       },

@@ -3,8 +3,7 @@
  * twice, each event is delivered, and each lock's events in its order. With a gateway that takes locks without asking,
  * the same check finds what breaks.
  *
- * A long test, since on a loaded machine a lock that moves has waited over a minute for its acknowledgement, once in
- * some ten runs. Why is not known yet, and until then `serve` offers one gateway on a database alone.
+ * A long test: a run takes some ten seconds of CPU time.
  */
 import t from 'tap';
 import { summarize } from '../../helpers/durability/delivery-check.js';

@@ -54,7 +54,11 @@ export class LockClaims implements LockOwnership {
   readonly isSole = false;
   readonly #parts: LockClaimsParts;
   readonly #own = new OwnParts();
-  /** Parts whose release may be stored or not: nobody owns them until this epoch ends. */
+  /** Parts whose claims are being written: their rows may name this gateway before it knows. */
+  readonly #taking = new Set<string>();
+  /** Parts whose releases are being written: were one claimed now, the release could follow the claim. */
+  readonly #releasing = new Set<string>();
+  /** Parts whose release may be stored or not: nobody owns them until it is written again. */
   readonly #doubtful = new Set<string>();
   readonly #waiting: WaitingClaim[] = [];
   #isRunning = false;
@@ -93,7 +97,9 @@ export class LockClaims implements LockOwnership {
 
   async release(parts: readonly LockPart[]): Promise<void> {
     const { writes, claim } = this.#parts;
+    const keys = parts.map(partKey);
     for (const part of parts) this.#own.delete(part);
+    for (const key of keys) this.#releasing.add(key);
     try {
       await writes.run('release locks', async (sql) => {
         const values = { ...columnsOf(parts), slot: claim.slot, epoch: claim.epoch };
@@ -109,13 +115,19 @@ export class LockClaims implements LockOwnership {
           values,
         );
       });
+      for (const key of keys) this.#doubtful.delete(key);
     } catch (error) {
-      for (const part of parts) this.#doubtful.add(partKey(part));
+      for (const key of keys) this.#doubtful.add(key);
       throw error;
+    } finally {
+      for (const key of keys) this.#releasing.delete(key);
     }
   }
 
-  /** Looks for wishes of other gateways, and passes them on. */
+  /**
+   * Looks for wishes of other gateways, and passes them on. A part that its row says is this gateway's, although this
+   * gateway does not own it, is released at once: the answer to its claim or to its release was lost.
+   */
   async lookForWishes(): Promise<void> {
     const { slot, epoch } = this.#parts.claim;
     const wishes = await this.#parts.sql.all<LockPart>(
@@ -123,7 +135,12 @@ export class LockClaims implements LockOwnership {
        WHERE asked_slot = @slot AND asked_epoch = @epoch AND at > clock_timestamp() - @limit * interval '1 ms'`,
       { slot, epoch, limit: RELEASE_LIMIT },
     );
-    for (const { deviceId, source } of wishes) this.#onWish({ deviceId, source });
+    for (const part of wishes) if (this.owns(part.deviceId, part.source)) this.#onWish(part);
+    const strays = wishes.filter((part) => {
+      const key = partKey(part);
+      return !this.owns(part.deviceId, part.source) && !this.#taking.has(key) && !this.#releasing.has(key);
+    });
+    if (strays.length > 0) await this.release(strays);
   }
 
   async #run(): Promise<void> {
@@ -166,7 +183,7 @@ export class LockClaims implements LockOwnership {
   }
 
   #mayTake(seen: SeenOwner): boolean {
-    if (this.#doubtful.has(partKey(seen))) return false;
+    if (this.#doubtful.has(partKey(seen)) || this.#releasing.has(partKey(seen))) return false;
     return seen.slot === null || seen.released === true || !seen.live || this.#isMine(seen);
   }
 
@@ -179,20 +196,26 @@ export class LockClaims implements LockOwnership {
   async #take(seen: readonly SeenOwner[]): Promise<ReadonlySet<string>> {
     if (seen.length === 0) return new Set();
     const { writes, claim, onClaim } = this.#parts;
-    const rows = await writes.run('claim locks', (sql) =>
-      sql.all<LockPart>(TAKE, {
-        ...columnsOf(seen),
-        slots: seen.map(({ slot }) => slot),
-        epochs: seen.map(({ epoch }) => epoch),
-        released: seen.map((each) => each.released),
-        slot: claim.slot,
-        epoch: claim.epoch,
-      }),
-    );
-    // Before they are owned: an uplink of theirs may be stored from then on.
-    onClaim(rows.map(({ deviceId }) => deviceId));
-    for (const row of rows) this.#own.add(row);
-    return new Set(rows.map(partKey));
+    const keys = seen.map(partKey);
+    for (const key of keys) this.#taking.add(key);
+    try {
+      const rows = await writes.run('claim locks', (sql) =>
+        sql.all<LockPart>(TAKE, {
+          ...columnsOf(seen),
+          slots: seen.map(({ slot }) => slot),
+          epochs: seen.map(({ epoch }) => epoch),
+          released: seen.map((each) => each.released),
+          slot: claim.slot,
+          epoch: claim.epoch,
+        }),
+      );
+      // Before they are owned: an uplink of theirs may be stored from then on.
+      onClaim(rows.map(({ deviceId }) => deviceId));
+      for (const row of rows) this.#own.add(row);
+      return new Set(rows.map(partKey));
+    } finally {
+      for (const key of keys) this.#taking.delete(key);
+    }
   }
 
   /** Asks the owners to release parts. */

@@ -65,6 +65,18 @@ t.test('a lock has one owner, who gives it away when asked; its phones are owned
   t.ok(other.ownership.locks.owns(1, 'lock') && !one.ownership.locks.owns(1, 'lock'));
 });
 
+t.test('a lock whose row names a gateway that does not know it is released when another asks', options, async (t) => {
+  const { one, other, folder } = await openTwo(t);
+  // As after a claim or a release whose answer was lost.
+  await query(
+    folder,
+    `INSERT INTO device_owner SELECT 1, 'lock', slot, epoch, false FROM node WHERE slot = ${one.ownership.slot}`,
+  );
+  one.ownership.locks.onWish(() => t.fail('it does not own the lock'));
+  t.same(await other.ownership.locks.claim(LOCK), GRANTED);
+  t.ok(other.ownership.locks.owns(1, 'lock') && !one.ownership.locks.owns(1, 'lock'));
+});
+
 t.test('of two gateways that claim the same locks at the same time, one gets each', options, async (t) => {
   const { one, other, folder } = await openTwo(t);
   const parts = Array.from({ length: 60 }, (_, index): LockPart => ({ deviceId: index + 1, source: 'lock' }));
