@@ -53,7 +53,7 @@ const rooms = {
   'firmware-sim/story': [...sim('link', 'lock', 'world'), ...proto],
   'firmware-sim/trace': [...sim('fleet', 'link', 'lock', 'world'), ...proto, 'proto/trace'],
 
-  gateway: [...gateway('console', 'fairness', 'mqtt', 'store', 'webhooks'), ...proto],
+  gateway: [...gateway('console', 'fairness', 'mqtt', 'notices', 'store', 'webhooks'), ...proto],
   'gateway/accounts': [
     ...gateway('audit', 'commands', 'console', 'data-folder', 'fairness', 'ingest', 'live', 'locks', 'mqtt'),
     ...gateway('network', 'ownership', 'store', 'usage', 'webhooks'),
@@ -101,7 +101,7 @@ const rooms = {
   'gateway/metrics': [...gateway('health', 'network', 'store', 'webhooks'), ...proto],
   'gateway/mqtt': [...gateway('data-folder', 'ingest', 'log', 'network', 'store', 'usage'), ...proto],
   'gateway/network': [...gateway('webhooks'), ...proto],
-  'gateway/ownership': [...gateway('commands', 'ingest', 'locks', 'mqtt', 'store'), ...proto],
+  'gateway/ownership': [...gateway('commands', 'ingest', 'locks', 'mqtt', 'store', 'webhooks'), ...proto],
   'gateway/notices': [...gateway('locks', 'store', 'webhooks'), ...proto],
   'gateway/notify': [...gateway('accounts', 'data-folder', 'store', 'webhooks'), ...proto],
   // These two put the rooms together.

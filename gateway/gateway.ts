@@ -7,6 +7,7 @@
  */
 import { afterThisTurn, type Clock, systemClock } from '../proto/clock.js';
 import { LockgateError } from '../proto/errors.js';
+import type { Mac } from '../proto/wire/mac.js';
 import type { Accounts } from './accounts/accounts.js';
 import type { MerchantParts } from './accounts/merchant-parts.js';
 import { OperatorTokens } from './accounts/operator-tokens.js';
@@ -184,7 +185,7 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
 
   // Commands go out through the broker, which starts after ingest and is set here then.
   const lateBroker: { broker?: Broker } = {};
-  const { newEvents, onStored, onMerchantEvents } = wakeReaders(dispatcher, events, started);
+  const { newEvents, onStored, onMerchantEvents } = wakeReaders(dispatcher, store, events, started);
   const { lastRanMs, doubt } = clocks;
   const { ingest, locks, commands, rebuilt } = await startIngest(
     { store, clock, wallClock, lastRanMs, doubt, events, isStoreFailing, onStored, onMerchantEvents },
@@ -196,7 +197,8 @@ async function startParts(config: Config, options: GatewayOptions, base: Gateway
   const budgets = makeBudgets(config, options, events, clock);
   const refusals = startRefusals(base, clock);
   const stateParts = { store: currentStore, keys, events, clock, wallClock, ingest, locks, commands };
-  const lockParts = { ...stateParts, usage, budgets, refusals, dispatcher, canStore, descriptors, started };
+  const others = { usage, notices, newEvents, caches: [directory, closedLocks] };
+  const lockParts = { ...stateParts, ...others, budgets, refusals, dispatcher, canStore, descriptors, started };
   const { broker, accounts } = await startIdentity(config, options, lockParts, started);
   lateBroker.broker = broker;
   started.push(clocks.listen(clockListener({ events, clock, locks, ingest, commands, sessions: broker.sessions })));
@@ -248,7 +250,9 @@ async function listedStore(store: GatewayBase['store'], locks: Locks, notices: N
     urls: await store.listWebhookUrls(),
   });
   closedLocks.onChange(() => notices.reconcileLocks());
-  const currentStore = withCurrentStates(watchDevices(store, directory, closedLocks), locks);
+  const { signals } = store.ownership;
+  const others = { changed: (macs: readonly Mac[] | null = null) => signals.send({ type: 'locks', macs }) };
+  const currentStore = withCurrentStates(watchDevices(store, directory, closedLocks, others), locks);
   return { directory, closedLocks, currentStore };
 }
 
@@ -295,6 +299,7 @@ function serveMerchants(
 /** What must happen after each commit: readers of the log are woken, that is, URL workers and calls that wait. */
 function wakeReaders(
   dispatcher: Dispatcher,
+  { ownership: { signals } }: Store,
   events: GatewayEvents,
   started: StopStep[],
 ): { readonly newEvents: NewEventSignal } & Pick<IngestParts, 'onStored' | 'onMerchantEvents'> {
@@ -304,12 +309,19 @@ function wakeReaders(
   const onStored: IngestParts['onStored'] = (ids, uplinks) => {
     dispatcher.wake(ids, uplinks);
     newEvents.wake(ids);
+    if (ids.size > 0) signals.send({ type: 'events', merchantIds: [...ids] });
   };
   // The end of a command is an event for its merchant, and may be stored without a commit of uplinks.
   events.on('command', ({ record }) => {
-    if (record.finishedAtMs !== null) dispatcher.wake(new Set([record.merchantId]), 0);
+    if (record.finishedAtMs === null) return;
+    dispatcher.wake(new Set([record.merchantId]), 0);
+    signals.send({ type: 'events', merchantIds: [record.merchantId] });
   });
-  return { newEvents, onStored, onMerchantEvents: () => dispatcher.wakeAll() };
+  const onMerchantEvents = (): void => {
+    dispatcher.wakeAll();
+    signals.send({ type: 'events', merchantIds: null });
+  };
+  return { newEvents, onStored, onMerchantEvents };
 }
 
 /** Starts the audit log, before the parts that write to it: so it stops after them. */

@@ -68,7 +68,7 @@ export class Invitations {
 
   constructor(parts: InvitationsParts) {
     this.#parts = parts;
-    this.#guard = new LoginGuard(parts.clock);
+    this.#guard = new LoginGuard(parts.clock, 'invitation', parts.store.ownership.signals);
   }
 
   /**

@@ -13,6 +13,7 @@
 import { createHash } from 'node:crypto';
 import { type Clock, type Milliseconds, Minutes, Seconds } from '../../proto/clock.js';
 import { addressGroup } from '../network/address-group.js';
+import type { Signal, Signals } from '../store/contract/slots/signals.js';
 
 /** Maximum wrong guesses at an account from one address in a {@link GUESS_WINDOW}. */
 export const MAX_GUESSES = 10;
@@ -33,6 +34,8 @@ const MAX_QUEUED_PER_PAIR = 1_000;
 /** Pairs with a successful login that are held in memory; beyond it the oldest are dropped. */
 const MAX_KNOWN_PAIRS = 50_000;
 
+type Guarded = Extract<Signal, { type: 'guess' }>['guarded'];
+
 /** A login attempt whose turn it is. The caller must report the result with `end`. */
 export interface Attempt {
   /** How long the client must wait; undefined if the password may be checked. */
@@ -46,6 +49,8 @@ export interface Attempt {
 
 export class LoginGuard {
   readonly #clock: Clock;
+  readonly #guarded: Guarded;
+  readonly #signals: Signals;
   /** When wrong guesses were made, by the key of the account, the address and the pair; oldest first. */
   readonly #wrongAtMs = new Map<string, number[]>();
   /** Pairs with a successful login. */
@@ -56,8 +61,18 @@ export class LoginGuard {
   /** The number of strangers' attempts under way, by the key of the account and of the address. */
   readonly #strangersUnderWay = new Map<string, number>();
 
-  constructor(clock: Clock) {
+  /**
+   * @param guarded what is guessed at: guesses at one are not counted at the other
+   * @param signals tells other gateways that share the store of wrong guesses, and this one of theirs: the limits are
+   *   for all gateways together
+   */
+  constructor(clock: Clock, guarded: Guarded, signals: Signals) {
     this.#clock = clock;
+    this.#guarded = guarded;
+    this.#signals = signals;
+    signals.onSignal((signal) => {
+      if (signal.type === 'guess' && signal.guarded === guarded) for (const key of signal.keys) this.#countWrong(key);
+    });
   }
 
   /** Resolves when the earlier attempts at this account from this address have ended. */
@@ -82,7 +97,7 @@ export class LoginGuard {
     const end = (result: 'right' | 'wrong' | 'undecided'): void => {
       if (isStranger) this.#noteStranger(sharedKeys, -1);
       // A mistyped password of a known pair does not count against the account or the address.
-      if (result === 'wrong') for (const key of isKnown ? [pair] : [pair, ...sharedKeys]) this.#countWrong(key);
+      if (result === 'wrong') this.#noteWrong(isKnown ? [pair] : [pair, ...sharedKeys]);
       if (result === 'right') this.#addKnown(pair);
       queue.count -= 1;
       if (queue.count === 0) this.#queues.delete(pair);
@@ -120,6 +135,11 @@ export class LoginGuard {
     // When this guess leaves the window, fewer than `limit` are left.
     const leavingAtMs = times.at(-limit);
     return leavingAtMs === undefined ? undefined : leavingAtMs + GUESS_WINDOW - nowMs;
+  }
+
+  #noteWrong(keys: readonly string[]): void {
+    for (const key of keys) this.#countWrong(key);
+    this.#signals.send({ type: 'guess', guarded: this.#guarded, keys });
   }
 
   #countWrong(key: string): void {

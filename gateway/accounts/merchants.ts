@@ -58,6 +58,7 @@ export class MerchantAccounts {
   async close(name: string): Promise<ClosingOutcome> {
     const { store, clock, sessions } = this.#parts;
     const { merchant, urlIds } = await store.merchants.close(name, clock.now());
+    store.ownership.signals.send({ type: 'merchant-closed', merchantId: merchant.id });
     await sessions.endOfMerchant(merchant.id);
     this.#urlsChanged(urlIds, 'disabled');
     return { merchant, locks: await store.countDevices(merchant.id), urls: urlIds.length };

@@ -60,7 +60,7 @@ export class Users {
 
   constructor(parts: UsersParts) {
     this.#parts = parts;
-    this.#guard = new LoginGuard(parts.clock);
+    this.#guard = new LoginGuard(parts.clock, 'password', parts.store.ownership.signals);
   }
 
   /**

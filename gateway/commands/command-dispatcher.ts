@@ -91,14 +91,23 @@ export class CommandDispatcher {
   }
 
   /**
-   * Loads the unfinished commands of the store, of all locks or of these. A lock whose commands are here already keeps
-   * them.
+   * Loads the unfinished commands of the store, of all locks or of these. Commands that are here already stay as they
+   * are. One that has ended meanwhile does no harm: the store refuses its sending.
    */
   async load(deviceIds?: readonly number[]): Promise<void> {
-    const known = new Set(this.#queues.keys());
-    for (const record of await this.#parts.store.commands.readUnfinished(deviceIds))
-      if (!known.has(record.deviceId)) this.#put(record);
-    for (const queue of [...this.#queues.values()]) if (!known.has(queue.deviceId)) this.#examine(queue);
+    this.add(await this.#parts.store.commands.readUnfinished(deviceIds));
+  }
+
+  /** Takes stored commands into their locks' queues, unless they are there already. */
+  add(records: readonly CommandRecord[]): void {
+    const changed = new Set<CommandQueue>();
+    for (const record of records) if (!this.has(record)) changed.add(this.#put(record));
+    for (const queue of changed) this.#examine(queue);
+  }
+
+  /** Whether a command is in its lock's queue. */
+  has({ id, deviceId }: Pick<CommandRecord, 'id' | 'deviceId'>): boolean {
+    return this.#queues.get(deviceId)?.open.some(({ record }) => record.id === id) === true;
   }
 
   /**

@@ -17,6 +17,9 @@ import type { CommandOrder, CommandRequest, CommandTargets } from './command-inp
 import { MAX_WAITING_PER_LOCK } from './command-terms.js';
 import { type Wait, waitOf } from './command-wait.js';
 
+/** How many locks' commands one read counts. */
+const LOCKS_PER_READ = 1_000;
+
 export interface CommandsParts extends DispatcherParts {
   readonly store: Store;
 }
@@ -64,6 +67,26 @@ export class Commands implements CommandListener {
     this.#dispatcher.disown(deviceId);
   }
 
+  /**
+   * Takes commands that other gateways stored into the queues of the locks that this one serves.
+   *
+   * @param which those of these locks; or those that were created at this time or later, by the run's clock
+   * @throws StoreFailure
+   */
+  async takeNew(which: { readonly deviceIds: readonly number[] } | { readonly sinceMs: number }): Promise<void> {
+    const { commands } = this.#parts.store;
+    const records =
+      'sinceMs' in which
+        ? await commands.readUnfinished(undefined, which.sinceMs)
+        : await commands.readUnfinished(which.deviceIds.filter((deviceId) => this.#serves(deviceId)));
+    this.#dispatcher.add(records.filter(({ deviceId }) => this.#serves(deviceId)));
+  }
+
+  /** Whether this gateway sends the lock's commands. */
+  #serves(deviceId: number): boolean {
+    return this.#parts.store.ownership.locks.owns(deviceId, 'lock');
+  }
+
   /** Stops sending. Answers of locks are still stored. */
   async stop(): Promise<void> {
     await this.#dispatcher.stop();
@@ -80,7 +103,7 @@ export class Commands implements CommandListener {
     const devices = await this.#devices(request.targets);
     checkCount(request, devices.length);
     checkAirplane(request);
-    const free = devices.filter(({ deviceId, mac }) => this.#dispatcher.reserve(deviceId, mac));
+    const free = await this.#reserve(devices);
     if (free.length === 0 && devices[0] !== undefined) throw queueFull(devices[0].mac);
     const records = await this.#store(request, free, (commands) => this.#parts.store.commands.add(commands));
     this.#enqueue(records);
@@ -98,7 +121,8 @@ export class Commands implements CommandListener {
    */
   async sendTo(target: Target, request: CommandOrder, once?: StoredOnce): Promise<CommandRecord> {
     checkAirplane(request);
-    if (!this.#dispatcher.reserve(target.deviceId, target.mac)) throw queueFull(target.mac);
+    const targets = await this.#reserve([target]);
+    if (targets.length === 0) throw queueFull(target.mac);
     const { commands } = this.#parts.store;
     // There is one target, and so one command and one record.
     const add = async ([command]: readonly NewCommand[]): Promise<CommandRecord[]> => {
@@ -107,18 +131,45 @@ export class Commands implements CommandListener {
         ? await commands.add([command])
         : [await commands.addOnce(command, once.call, once.answerOf)];
     };
-    const records = await this.#store(request, [target], add);
+    const records = await this.#store(request, targets, add);
     this.#enqueue(records);
     return records.get(target.deviceId) as CommandRecord;
   }
 
-  /** Sends stored commands as soon as their locks are reachable. */
-  #enqueue(records: ReadonlyMap<number, CommandRecord>): void {
-    for (const record of records.values()) {
-      // A command that is not queued any more was cancelled while it was being stored.
-      if (record.state === 'queued') this.#dispatcher.enqueue(record);
-      else this.#dispatcher.release(record.deviceId);
+  /**
+   * Reserves a place for a command in each lock's queue, and returns the locks that have one. For a lock that another
+   * gateway serves, the stored commands are counted: requests at the same time may exceed the limit by a few.
+   */
+  async #reserve(devices: readonly Target[]): Promise<Target[]> {
+    const elsewhere = devices.filter(({ deviceId }) => !this.#serves(deviceId)).map(({ deviceId }) => deviceId);
+    const counts = new Map<number, number>();
+    for (let start = 0; start < elsewhere.length; start += LOCKS_PER_READ) {
+      const slice = elsewhere.slice(start, start + LOCKS_PER_READ);
+      for (const { deviceId } of await this.#parts.store.commands.readUnfinished(slice))
+        counts.set(deviceId, (counts.get(deviceId) ?? 0) + 1);
     }
+    return devices.filter(
+      ({ deviceId, mac }) =>
+        (counts.get(deviceId) ?? 0) < MAX_WAITING_PER_LOCK && this.#dispatcher.reserve(deviceId, mac),
+    );
+  }
+
+  /** Sends stored commands as soon as their locks are reachable, or has the gateways that serve the locks do so. */
+  #enqueue(records: ReadonlyMap<number, CommandRecord>): void {
+    const { store, events, clock } = this.#parts;
+    const deviceIds: number[] = [];
+    for (const record of records.values()) {
+      const { deviceId, mac, state } = record;
+      // A command that is not queued any more was cancelled while it was being stored. One whose lock this gateway has
+      // claimed meanwhile may be in the queue already.
+      const isHere = this.#serves(deviceId);
+      if (state === 'queued' && isHere && !this.#dispatcher.has(record)) this.#dispatcher.enqueue(record);
+      else this.#dispatcher.release(deviceId);
+      if (isHere) continue;
+      deviceIds.push(deviceId);
+      events.emit('command', { atMs: clock.now(), mac, record });
+    }
+    if (deviceIds.length > 0) store.ownership.signals.send({ type: 'commands', deviceIds });
   }
 
   /** Stores the command for these locks, whose queues have a reserved place. Returns the records by device id. */
@@ -181,7 +232,10 @@ export class Commands implements CommandListener {
   async cancel(id: number): Promise<CommandRecord> {
     const { store, clock, events } = this.#parts;
     const record = await this.find(id);
-    const undo = this.#dispatcher.withdraw(id, record.deviceId);
+    // If another gateway serves the lock, or has only just stored the command, the store alone decides: it refuses to
+    // send a command that is cancelled.
+    const isElsewhere = !store.ownership.locks.isSole && !this.#dispatcher.has(record);
+    const undo = isElsewhere ? () => undefined : this.#dispatcher.withdraw(id, record.deviceId);
     if (undo === undefined) {
       throw commandSent(await this.find(id));
     }
@@ -222,7 +276,9 @@ export class Commands implements CommandListener {
     const queue = this.#dispatcher.queueOf(record.deviceId);
     const belief = findLock(record.deviceId)?.state.belief;
     const session = sessionOf(record.deviceId);
-    return waitOf({ record, queue, belief, session, nowMs: clock.now(), isHeld: this.#dispatcher.isHeld });
+    const wait = waitOf({ record, queue, belief, session, nowMs: clock.now(), isHeld: this.#dispatcher.isHeld });
+    const isElsewhere = wait?.for === 'connection' && !this.#serves(record.deviceId);
+    return isElsewhere ? { for: 'connection', text: 'lock not connected to this gateway' } : wait;
   }
 
   /** Must be called when the machine's clock becomes trusted or doubted: held commands may be sent, or have expired. */

@@ -9,7 +9,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Clock } from '../../proto/clock.js';
 import type { Mac } from '../../proto/wire/mac.js';
-import { type ListedLock, type LockStates, listedLock } from '../locks/list/listed-lock.js';
+import { type ListedLock, type LockStates, listedLock, statesOf } from '../locks/list/listed-lock.js';
 import type { ReadTurns } from '../locks/list/read-turns.js';
 import type { Store } from '../store/contract/store.js';
 import { type Audience, deltaText, snapshotText } from './audience.js';
@@ -85,8 +85,9 @@ export class LiveReads {
       await turns.next();
       const devices = await store.readDevices({ merchantId, afterMac, limit: LOCKS_PER_SLICE });
       const isLast = devices.length < LOCKS_PER_SLICE;
+      const present = await statesOf(this.#parts.states, devices);
       const nowMs = this.#parts.runClock.now();
-      const locks = devices.map((device) => listedLock(device, this.#parts.states, nowMs));
+      const locks = devices.map((device) => listedLock(device, present, nowMs));
       yield { text: snapshotText(audience, { part, isLast, locks }, id), locksRead: devices.length };
       if (isLast) return;
       afterMac = devices.at(-1)?.mac;
@@ -116,8 +117,9 @@ export class LiveReads {
   async locksOf(deviceIds: readonly number[]): Promise<ReadonlyMap<number, ListedLock>> {
     const { store, states, runClock } = this.#parts;
     const devices = await store.findDevices(deviceIds);
+    const present = await statesOf(states, devices);
     const nowMs = runClock.now();
-    return new Map(devices.map((device) => [device.id, listedLock(device, states, nowMs)]));
+    return new Map(devices.map((device) => [device.id, listedLock(device, present, nowMs)]));
   }
 
   /** The event that says how many events of the gateway were left out. */

@@ -60,6 +60,12 @@ export class LockNotices {
     else if (this.#sharing.delete(mac)) this.#closeShared();
   }
 
+  /** Forgets a lock without resolving its notice, which another gateway resolves. */
+  forget(mac: string): void {
+    this.#single.delete(mac);
+    this.#sharing.delete(mac);
+  }
+
   /** Opens and closes notices so that exactly the locks of `textByMac` have one, with these texts. */
   reconcile(textByMac: ReadonlyMap<string, string>): void {
     for (const mac of [...this.#single, ...this.#sharing]) if (!textByMac.has(mac)) this.close(mac);

@@ -59,6 +59,9 @@ const RESOLVED_AT_START: ReadonlySet<NoticeKind> = new Set([
   'notify-failing',
 ]);
 
+/** Kinds of notices about the gateway itself, which may concern several gateways at the same time. */
+const ABOUT_THE_GATEWAY: ReadonlySet<NoticeKind> = new Set(['cannot-send', 'degraded', 'descriptors', 'clock-leapt']);
+
 /** Reasons for which an operator disabled a URL on purpose: such a URL gets no notice. */
 const INTENDED_REASONS: ReadonlySet<string> = new Set([DISABLED_BY_OPERATOR, MERCHANT_CLOSED]);
 
@@ -75,6 +78,11 @@ export interface NoticesParts {
   readonly isStoreFailing: () => boolean;
   /** Called after a write: notifications may be due. */
   readonly onWritten?: () => void;
+  /**
+   * If several gateways share the store, the name of this one, as in "gateway 2": it is in the subjects of notices
+   * about the gateway itself. Then each gateway notes and resolves only what concerns the locks that it serves.
+   */
+  readonly gateway?: string | undefined;
 }
 
 /** The stored state that open notices must agree with. */
@@ -129,16 +137,39 @@ export class Notices {
     const notices = new Notices(parts);
     const open = await parts.store.notices.readOpen();
     notices.#unread = await parts.store.notices.readUnread();
+    const isSole = parts.gateway === undefined;
     for (const { kind, subject } of open) {
-      if (kind === 'lock-late') notices.#late.resume(subject);
-      if (kind === 'lock-unjudged') notices.#unjudged.resume(subject);
+      // Of a shared store's locks this gateway serves none yet.
+      if (kind === 'lock-late' && isSole) notices.#late.resume(subject);
+      if (kind === 'lock-unjudged' && isSole) notices.#unjudged.resume(subject);
       if (kind === 'event-damaged') notices.#trackDamaged(subject);
-      if (RESOLVED_AT_START.has(kind)) notices.#resolve(kind, subject);
     }
+    await notices.endLeftOpen();
     notices.#disabledAtStart = new Set(open.filter(({ kind }) => kind === 'url-disabled').map((each) => each.subject));
-    notices.#bootBacksAtStart = new Set(open.filter(({ kind }) => kind === 'boot-back').map((each) => each.subject));
+    const bootBacks = isSole ? open.filter(({ kind }) => kind === 'boot-back') : [];
+    notices.#bootBacksAtStart = new Set(bootBacks.map(({ subject }) => subject));
     notices.#listen();
     return notices;
+  }
+
+  /** Resolves the notices of conditions that ended with the gateways that noted them. @throws StoreFailure */
+  async endLeftOpen(): Promise<void> {
+    for (const { kind, subject } of await this.#parts.store.notices.readLeftOpen())
+      if (RESOLVED_AT_START.has(kind)) this.#pending.close(kind, subject, this.#parts.clock.now());
+    this.#setTimers();
+  }
+
+  /** Must be called when this gateway serves a lock from now on: its trouble is this gateway's to resolve. */
+  lockTaken({ mac, presence, state }: Pick<KnownLock, 'mac' | 'presence' | 'state'>): void {
+    this.#notePresence(mac, presence);
+    const { unjudged } = state;
+    if (unjudged !== undefined && !this.#isClosed(mac))
+      this.#unjudged.open(formatMac(mac), unjudgedText(formatMac(mac), unjudged.why));
+  }
+
+  /** Must be called when another gateway serves a lock from now on, and with it the lock's notices. */
+  lockGiven(mac: Mac): void {
+    for (const notices of [this.#late, this.#unjudged, this.#overBudget]) notices.forget(formatMac(mac));
   }
 
   /**
@@ -348,13 +379,23 @@ export class Notices {
   }
 
   #note(kind: NoticeKind, subject: string, text: string): void {
-    this.#pending.note(kind, subject, [...text].slice(0, MAX_TEXT_CHARS).join(''), this.#parts.clock.now());
+    this.#pending.note(
+      kind,
+      this.#subjectOf(kind, subject),
+      [...text].slice(0, MAX_TEXT_CHARS).join(''),
+      this.#parts.clock.now(),
+    );
     this.#setTimers();
   }
 
   #resolve(kind: NoticeKind, subject: string): void {
-    this.#pending.close(kind, subject, this.#parts.clock.now());
+    this.#pending.close(kind, this.#subjectOf(kind, subject), this.#parts.clock.now());
     this.#setTimers();
+  }
+
+  #subjectOf(kind: NoticeKind, subject: string): string {
+    const { gateway } = this.#parts;
+    return gateway === undefined || !ABOUT_THE_GATEWAY.has(kind) ? subject : `${subject} (${gateway})`;
   }
 
   /** Sets the timers for the next write and the next check of late locks, unless they are set already. */

@@ -28,8 +28,8 @@ import { UrlTroubles } from './url-troubles.js';
 const DEFAULT_SECRET_GRACE: Milliseconds = Hours(24);
 const MAX_SECRET_GRACE: Milliseconds = Days(30);
 
-export interface NotifierParts extends SenderParts {
-  readonly store: Pick<Store, 'notifications' | 'webhooks' | 'listWebhookUrls' | 'listMerchants'>;
+export interface NotifierParts extends Omit<SenderParts, 'maySend'> {
+  readonly store: Pick<Store, 'notifications' | 'webhooks' | 'listWebhookUrls' | 'listMerchants' | 'ownership'>;
   readonly keys: Keys;
 }
 
@@ -43,12 +43,13 @@ export interface RecipientReading extends Recipient, MessageCounts {
 }
 
 export class Notifier {
-  readonly #parts: NotifierParts;
+  readonly #parts: NotifierParts & SenderParts;
   readonly #senders = new Map<number, RecipientSender>();
   readonly #troubles: UrlTroubles;
 
   private constructor(parts: NotifierParts) {
-    this.#parts = parts;
+    const { duties } = parts.store.ownership;
+    this.#parts = { ...parts, maySend: () => duties.holds('notifications') };
     const { deliveryClock } = parts;
     this.#troubles = new UrlTroubles({ ...parts, clock: deliveryClock.wall, onStored: () => this.wake() });
   }
@@ -75,13 +76,48 @@ export class Notifier {
     for (const { id, url } of recipients)
       if (id !== OPERATOR_RECIPIENT && url !== null) await notifier.#startSender(id, url);
     await notifier.#troubles.start();
+    notifier.#listen();
     notifier.wake();
     return notifier;
   }
 
+  /** Sends what other gateways queue, if that is this one's duty, and follows what they change. */
+  #listen(): void {
+    const { duties, signals } = this.#parts.store.ownership;
+    duties.onGain(() => this.#wakeSenders());
+    signals.onSignal((signal) => {
+      if (signal.type !== 'notifications' && signal.type !== 'missed') return;
+      void this.#readAgain(signal.type === 'missed' || signal.recipientId !== null).catch(({ message: why }: Error) => {
+        this.#parts.events.emit('store-failed', { atMs: this.#parts.runClock.now(), why });
+      });
+    });
+  }
+
+  /** @param withRecipients whether URLs or secrets of recipients may have changed */
+  async #readAgain(withRecipients: boolean): Promise<void> {
+    await this.#troubles.readElsewhere();
+    if (withRecipients)
+      for (const { id, url } of await this.#parts.store.notifications.readRecipients()) {
+        const sender = this.#senders.get(id);
+        if (url !== null && sender?.url === url) sender.setSecrets(await this.#readSecrets(id));
+        else await this.#replaceSender(id, url);
+      }
+    this.#wakeSenders();
+  }
+
+  #wakeSenders(): void {
+    for (const sender of this.#senders.values()) sender.wake();
+  }
+
   /** Sends what is due. Must be called after notices were stored. */
   wake(): void {
-    for (const sender of this.#senders.values()) sender.wake();
+    this.#wakeSenders();
+    this.#signal(null);
+  }
+
+  /** Tells other gateways that messages were queued, or that a recipient was changed. */
+  #signal(recipientId: number | null): void {
+    this.#parts.store.ownership.signals.send({ type: 'notifications', recipientId });
   }
 
   /**
@@ -110,6 +146,7 @@ export class Notifier {
     const nowMs = deliveryClock.wall.now();
     await store.notifications.addSecret(recipientId, keys.seal(secret), nowMs, nowMs + graceMs);
     sender.setSecrets(await this.#readSecrets(recipientId));
+    this.#signal(recipientId);
     return secret;
   }
 
@@ -147,15 +184,18 @@ export class Notifier {
     const { store, keys } = this.#parts;
     const secret = makeWebhookSecret();
     const { isSecretNew } = await store.notifications.setUrl(recipientId, url, keys.seal(secret));
-    const sender = this.#senders.get(recipientId);
-    if (sender?.url !== url) {
-      this.#senders.delete(recipientId);
-      await sender?.stop(0);
-      if (sender?.isFailing === true) await this.#report(recipientId, 'working', 'its URL was changed');
-      if (url !== null) await this.#startSender(recipientId, url);
-    }
+    if (this.#senders.get(recipientId)?.url !== url) await this.#replaceSender(recipientId, url);
     this.#senders.get(recipientId)?.wake();
+    this.#signal(recipientId);
     return isSecretNew ? secret : null;
+  }
+
+  async #replaceSender(recipientId: number, url: string | null): Promise<void> {
+    const sender = this.#senders.get(recipientId);
+    this.#senders.delete(recipientId);
+    await sender?.stop(0);
+    if (sender?.isFailing === true) await this.#report(recipientId, 'working', 'its URL was changed');
+    if (url !== null) await this.#startSender(recipientId, url);
   }
 
   async #startSender(recipientId: number, url: string): Promise<void> {

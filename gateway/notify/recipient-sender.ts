@@ -42,6 +42,8 @@ export interface SenderParts {
   readonly random: () => number;
   /** The run's clock, for events. */
   readonly runClock: Clock;
+  /** Whether this gateway sends the messages: of several that share the store, one does. */
+  readonly maySend: () => boolean;
 }
 
 /** The recipient of a sender: its URL, and the secrets that sign. */
@@ -96,7 +98,7 @@ export class RecipientSender {
 
   /** Sends what is due. Must be called after messages were queued. */
   wake(): void {
-    if (this.#isStopped) return;
+    if (this.#isStopped || !this.#parts.maySend()) return;
     this.#timer?.cancel();
     this.#isWoken = true;
     this.#running ??= this.#run().finally(() => {

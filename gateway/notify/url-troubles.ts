@@ -41,7 +41,7 @@ const STATES_BEFORE: Readonly<Record<StateChange['to'], readonly (State | undefi
 };
 
 export interface UrlTroublesParts {
-  readonly store: Pick<Store, 'webhooks' | 'listWebhookUrls' | 'notifications'>;
+  readonly store: Pick<Store, 'webhooks' | 'listWebhookUrls' | 'notifications' | 'ownership'>;
   readonly events: GatewayEvents;
   /** Wall-clock time. */
   readonly clock: Clock;
@@ -77,6 +77,19 @@ export class UrlTroubles {
     }
     for (const url of urls.values()) this.#noteDisabled(url);
     this.#listen();
+  }
+
+  /** Reads the troubles of URLs that other gateways deliver to: this one may deliver to them later. */
+  async readElsewhere(): Promise<void> {
+    const { notifications, ownership } = this.#parts.store;
+    const open = await notifications.readOpenTroubles();
+    for (const urlId of this.#states.keys()) if (!ownership.urls.owns(urlId)) this.#states.delete(urlId);
+    for (const { recipientId, kind, subject } of open) {
+      const urlId = Number(subject);
+      if (ownership.urls.owns(urlId)) continue;
+      this.#states.set(urlId, kind === 'webhook-disabled' ? 'disabled' : 'failing');
+      this.#merchantIds.set(urlId, recipientId);
+    }
   }
 
   /** Queues the present troubles of a merchant's URLs. Called when the merchant gets a notify URL. */

@@ -11,6 +11,7 @@ import type { GatewayEvents } from '../events.js';
 import type { Ingest, Sender } from '../ingest/ingest.js';
 import type { KnownLock, Locks } from '../locks/locks.js';
 import type { Sessions } from '../mqtt/sessions.js';
+import type { Notices } from '../notices/notices.js';
 import type { AdoptedPart, LockOwnership, LockPart } from '../store/contract/slots/ownership.js';
 import type { Store } from '../store/contract/store.js';
 
@@ -32,6 +33,7 @@ export interface LockOwnerParts {
   readonly ingest: Pick<Ingest, 'runExclusive' | 'recordEvent'>;
   readonly commands: Pick<Commands, 'adopt' | 'disown'>;
   readonly sessions: Pick<Sessions, 'end' | 'whenNone'>;
+  readonly notices: Pick<Notices, 'lockTaken' | 'lockGiven'>;
   readonly events: GatewayEvents;
   /** The run's clock (wall-clock time, except in a sped-up simulation). */
   readonly clock: Clock;
@@ -153,7 +155,7 @@ export class LockOwner {
   }
 
   async #readBetweenCommits(parts: readonly AdoptedPart[]): Promise<void> {
-    const { locks, ingest, commands, ownership } = this.#parts;
+    const { locks, ingest, commands, ownership, notices } = this.#parts;
     // Phones have neither a state nor commands.
     const ownedLocks = parts.filter(({ source }) => source === 'lock');
     const [first] = ownedLocks;
@@ -171,7 +173,9 @@ export class LockOwner {
     );
     for (const { deviceId, unheardSinceMs } of ownedLocks) {
       const lock = locks.find(deviceId);
-      if (lock !== undefined) this.#recordListening(lock, unheardSinceMs);
+      if (lock === undefined) continue;
+      notices.lockTaken(lock);
+      this.#recordListening(lock, unheardSinceMs);
     }
   }
 
@@ -233,7 +237,7 @@ export class LockOwner {
   /** Ends the part's sessions, stores what it sent and its state, and gives the part away. */
   async #release(part: LockPart): Promise<void> {
     const { deviceId, source } = part;
-    const { sessions, ingest, locks, commands, ownership, store } = this.#parts;
+    const { sessions, ingest, locks, commands, notices, ownership, store } = this.#parts;
     const endSessions = (): void =>
       sessions.end(deviceId, (session) => {
         if (session.sender.source !== source) return false;
@@ -248,6 +252,8 @@ export class LockOwner {
         const state = source === 'lock' ? locks.newerState(deviceId) : undefined;
         if (state !== undefined) await store.append({ incoming: [], judged: [], states: new Map([[deviceId, state]]) });
         if (source === 'lock') {
+          const mac = locks.find(deviceId)?.mac;
+          if (mac !== undefined) notices.lockGiven(mac);
           locks.replace(deviceId, null);
           commands.disown(deviceId);
         }

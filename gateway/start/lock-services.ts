@@ -22,11 +22,15 @@ import { GUARD_LIMITS, type GuardLimits } from '../mqtt/connection-guard.js';
 import { RefusalRecorder } from '../mqtt/refusals/refusal-recorder.js';
 import { type Session, Sessions } from '../mqtt/sessions.js';
 import type { DescriptorWatch } from '../network/descriptor-watch.js';
+import type { Notices } from '../notices/notices.js';
+import { Leftovers } from '../ownership/leftovers.js';
 import { LockOwner } from '../ownership/lock-owner.js';
+import { SignalRelay, type SignalRelayParts } from '../ownership/signal-relay.js';
 import { Retention } from '../retention.js';
 import type { Store } from '../store/contract/store.js';
 import type { Usage } from '../usage/usage.js';
 import type { Dispatcher } from '../webhooks/dispatcher.js';
+import type { NewEventSignal } from '../webhooks/new-event-signal.js';
 import type { GatewayBase, GatewayOptions } from './gateway-base.js';
 
 /** What the broker and the accounts use. */
@@ -41,6 +45,11 @@ interface LockServiceParts {
   readonly locks: Locks;
   readonly commands: Commands;
   readonly usage: Usage;
+  readonly notices: Notices;
+  /** Wakes calls that wait for events. */
+  readonly newEvents: NewEventSignal;
+  /** What remembers locks' data. */
+  readonly caches: SignalRelayParts['caches'];
   readonly budgets: UplinkBudgets;
   readonly refusals: RefusalRecorder;
   readonly dispatcher: Dispatcher;
@@ -95,7 +104,7 @@ export async function startIdentity(
   // Once all locks are connected, no descriptor may be left for loading files.
   if (descriptors.expectLocks(await store.countDevices())) await loadRequestChecks();
   const sessions = new Sessions();
-  const { locks, ingest } = parts;
+  const { locks, ingest, notices } = parts;
   const ownership = store.ownership.locks;
   const owner = new LockOwner({
     store,
@@ -104,6 +113,7 @@ export async function startIdentity(
     ingest,
     commands,
     sessions,
+    notices,
     events,
     clock,
     timers: systemClock,
@@ -129,6 +139,12 @@ export async function startIdentity(
   );
   owner.start();
   started.push(stopStep('the ownership of locks', () => owner.stop()));
+  const relay = new SignalRelay({ ...parts, sessions, ownership: store.ownership, timers: systemClock });
+  relay.start();
+  started.push(stopStep('the signals of other gateways', () => relay.stop()));
+  const leftovers = new Leftovers({ store, ownership: store.ownership, notices, events, clock, timers: systemClock });
+  leftovers.start();
+  started.push(stopStep('the leftovers of other gateways', () => leftovers.stop()));
   const accounts = new Accounts({
     ...parts,
     clock: wallClock,

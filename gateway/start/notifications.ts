@@ -45,7 +45,9 @@ export async function startNotifications(
   started.push(stopStep('the notifications', () => notifier.stop(NOTIFICATION_GRACE)));
   const isStoreFailing = (): boolean => health.isStoreFailing;
   const onWritten = (): void => notifier.wake();
-  const notices = await Notices.start({ store, events, clock: wallClock, now, isStoreFailing, onWritten });
+  const { slot, locks } = store.ownership;
+  const gateway = locks.isSole ? undefined : `gateway ${slot}`;
+  const notices = await Notices.start({ store, events, clock: wallClock, now, isStoreFailing, onWritten, gateway });
   started.push(stopStep('the notices', () => notices.stop()));
   return { notices, notifier };
 }

@@ -9,6 +9,7 @@ import type { ClosedLocks } from '../locks/list/closed-locks.js';
 import type { LockDirectory } from '../locks/list/lock-directory.js';
 import { LockList } from '../locks/list/lock-list.js';
 import { ReadTurns } from '../locks/list/read-turns.js';
+import { SharedStates } from '../locks/list/shared-states.js';
 import type { UplinkBudgets } from '../mqtt/budget/uplink-budgets.js';
 import type { Store } from '../store/contract/store.js';
 
@@ -33,16 +34,18 @@ export function makeOwnData(
 ): OwnDataParts {
   const { store, directory, closedLocks, clock, budgets, events, started, locks } = parts;
   const turns = new ReadTurns();
+  const owners = store.ownership.locks;
+  const states = owners.isSole ? locks : new SharedStates(locks, store, owners);
   const lockList = new LockList({
     directory,
     isClosed: (mac) => closedLocks.has(mac),
-    states: locks,
+    states,
     clock,
     turns,
   });
   const live = new LiveFeed({
     store,
-    states: locks,
+    states,
     events,
     runClock: clock,
     // Real time. Only differences of times are used, so it may start at 0.

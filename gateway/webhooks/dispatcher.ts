@@ -16,6 +16,7 @@
 import { type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
 import type { Keys } from '../data-folder/keys.js';
 import { LOG_START } from '../store/contract/log/log-position.js';
+import type { Signal } from '../store/contract/slots/signals.js';
 import type { OldSecret } from '../store/contract/webhook-store.js';
 import type { WebhookUrl } from '../store/contract/webhooks/webhook-url.js';
 import { DeliveryThrottle } from './delivery-throttle.js';
@@ -145,7 +146,7 @@ export class Dispatcher {
     const secrets = unsealUrlSecrets(this.#parts.keys, url, oldSecrets);
     const record: WorkerParts['record'] = (progress, by) => this.#recorder.record(progress, by);
     const mayReadAhead = (): boolean => this.#mayReadAhead();
-    const onLost = (urlId: number): void => void this.reload(urlId);
+    const onLost = (urlId: number): void => void this.#reload(urlId);
     const sharedParts = { record, mayReadAhead, onLost, throttle: this.#throttle, stalled: this.#stalled };
     const worker = new UrlWorker(url, secrets, { ...this.#parts, ...sharedParts });
     this.#workers.set(url.id, worker);
@@ -186,7 +187,18 @@ export class Dispatcher {
 
   /** Must be called after an operator's request made deliveries of the URL due. */
   recheckDue(urlId: number): void {
+    this.#signal({ type: 'url', urlId, what: 'due' });
     this.#workers.get(urlId)?.recheckDue();
+  }
+
+  #signal(signal: Signal): void {
+    this.#parts.store.ownership.signals.send(signal);
+  }
+
+  /** Must be called when another gateway says that a URL was changed there, or that deliveries of it are due. */
+  changedElsewhere({ urlId, what }: Extract<Signal, { type: 'url' }>): void {
+    if (what === 'due') this.#workers.get(urlId)?.recheckDue();
+    else void this.#reload(urlId);
   }
 
   /**
@@ -195,6 +207,11 @@ export class Dispatcher {
    * is followed.
    */
   reload(urlId: number): Promise<void> {
+    this.#signal({ type: 'url', urlId, what: 'changed' });
+    return this.#reload(urlId);
+  }
+
+  #reload(urlId: number): Promise<void> {
     const stopped = this.#stopWorker(urlId, CHANGE_GRACE);
     const previousChange = this.#changing.get(urlId) ?? Promise.resolve();
     const change = Promise.all([previousChange, stopped])
@@ -208,6 +225,7 @@ export class Dispatcher {
 
   /** Stops the deliveries of a URL. The caller has disabled it in the store and removes it afterwards. */
   async stopForRemoval(urlId: number): Promise<void> {
+    this.#signal({ type: 'url', urlId, what: 'changed' });
     const stopped = this.#stopWorker(urlId, REMOVAL_GRACE);
     // A running change may start another worker, which is stopped too.
     await this.#changing.get(urlId);
@@ -256,6 +274,12 @@ export class Dispatcher {
 
   /** Must be called after a lock's uplinks were erased: workers drop the lock's events that they have read. */
   forgetLock(deviceId: number): void {
+    this.#signal({ type: 'erased', deviceId });
+    this.forgetLockHere(deviceId);
+  }
+
+  /** The same, for a lock that another gateway erased. */
+  forgetLockHere(deviceId: number): void {
     for (const worker of this.#workers.values()) worker.forgetLock(deviceId);
   }
 

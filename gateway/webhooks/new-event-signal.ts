@@ -37,10 +37,15 @@ export class NewEventSignal {
     for (const merchantId of merchantIds) for (const wakeCall of this.#waiting.get(merchantId) ?? []) wakeCall();
   }
 
+  /** Must be called when any merchant may have new events. */
+  wakeAll(): void {
+    this.wake(new Set(this.#waiting.keys()));
+  }
+
   /** Ends every wait, and lets no further call wait: the gateway stops. */
   stop(): void {
     this.#isStopped = true;
-    for (const merchantId of this.#waiting.keys()) this.wake(new Set([merchantId]));
+    this.wakeAll();
   }
 
   /**

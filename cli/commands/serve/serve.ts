@@ -117,7 +117,10 @@ async function runGateway(flags: ServeFlags): Promise<void> {
   const events = new GatewayEvents();
   const stopLogging = logEvents(log, events, systemClock);
   try {
-    const gateway = await startGateway(config, { events, settings, onBroken: exitBroken, makeNew: flags.new === true });
+    // Several gateways may share a database; a file is one gateway's.
+    const isShared = config.store != null;
+    const makeNew = flags.new === true;
+    const gateway = await startGateway(config, { events, settings, onBroken: exitBroken, makeNew, isShared });
     writeAddress(config, gateway);
     printReady(config, gateway);
     // Preloaded, so that the first request does not wait, and succeeds even if file descriptors run out later. The

@@ -21,6 +21,13 @@ export interface ListedLock {
 /** The locks in memory. */
 export interface LockStates {
   find(deviceId: number): Pick<KnownLock, 'state'> | undefined;
+  /** If other gateways serve some of the locks: the states of these locks, theirs read from the store. */
+  read?(deviceIds: readonly number[]): Promise<LockStates>;
+}
+
+/** The present states of these locks. */
+export async function statesOf(states: LockStates, devices: readonly Pick<Device, 'id'>[]): Promise<LockStates> {
+  return states.read === undefined ? states : await states.read(devices.map(({ id }) => id));
 }
 
 const NEVER_SEEN: Presence = Object.freeze({ presence: 'never-seen' });

@@ -8,7 +8,7 @@ import { TROUBLES } from '../../../proto/power/troubles.js';
 import type { Mac } from '../../../proto/wire/mac.js';
 import type { Device } from '../../store/contract/devices/device.js';
 import { KeptOrders } from './kept-orders.js';
-import { type ListedLock, type LockStates, listedLock } from './listed-lock.js';
+import { type ListedLock, type LockStates, listedLock, statesOf } from './listed-lock.js';
 import { indexAfter, type LockDirectory } from './lock-directory.js';
 import { deviceMatcher, type LockFilter, stateMatcher } from './lock-filter.js';
 import { type LockOrder, type Place, placeComparer, type SortKey, sortValue } from './lock-order.js';
@@ -125,11 +125,12 @@ export class LockList {
     for (let length = Math.min(read.limit + 1, LOCKS_PER_SLICE); index < devices.length; length = LOCKS_PER_SLICE) {
       await turns.next(read.signal);
       const slice = devices.slice(index, index + length);
-      const nowMs = clock.now();
       index += slice.length;
       read.rows += slice.length;
       const wanted = slice.filter(isWanted);
-      yield wanted.map((device) => listedLock(device, states, nowMs)).filter(hasWantedState);
+      const present = await statesOf(states, wanted);
+      const nowMs = clock.now();
+      yield wanted.map((device) => listedLock(device, present, nowMs)).filter(hasWantedState);
     }
   }
 
@@ -167,11 +168,12 @@ export class LockList {
       const slice = [...deviceIds.subarray(position, position + sliceLength)];
       position += slice.length;
       read.rows += slice.length;
-      const nowMs = clock.now();
       const isListed = (device: Device | undefined): device is Device =>
         device !== undefined && (filter.merchantId === undefined || device.merchantId === filter.merchantId);
-      for (const device of slice.map((deviceId) => directory.find(deviceId)).filter(isListed))
-        locks.push(listedLock(device, states, nowMs));
+      const devices = slice.map((deviceId) => directory.find(deviceId)).filter(isListed);
+      const present = await statesOf(states, devices);
+      const nowMs = clock.now();
+      for (const device of devices) locks.push(listedLock(device, present, nowMs));
     }
     const last = locks.at(-1);
     const { rows } = read;

@@ -125,8 +125,11 @@ export interface CommandStore {
   find(id: number): Promise<CommandRecord | null>;
   /** Newest first. */
   list(filter: CommandFilter): Promise<CommandRecord[]>;
-  /** Returns the commands that are queued or sent, of all locks or of these, oldest first. */
-  readUnfinished(deviceIds?: readonly number[]): Promise<CommandRecord[]>;
+  /**
+   * Returns the commands that are queued or sent, oldest first: of all locks or of these, all or those created at
+   * `sinceMs` or later.
+   */
+  readUnfinished(deviceIds?: readonly number[], sinceMs?: number): Promise<CommandRecord[]>;
   /** Marks those of the given commands that are unfinished as expired; returns their ids. */
   expire(ids: readonly number[], atMs: number): Promise<number[]>;
   /**

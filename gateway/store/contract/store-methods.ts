@@ -159,7 +159,14 @@ export const STORE_METHODS: MethodTable<Store> = {
     shortenWaits: 'writes',
     countMessages: 'reads',
   },
-  notices: { write: 'writes', list: 'reads', readOpen: 'reads', readUnread: 'reads', markRead: 'writes' },
+  notices: {
+    write: 'writes',
+    list: 'reads',
+    readOpen: 'reads',
+    readLeftOpen: 'reads',
+    readUnread: 'reads',
+    markRead: 'writes',
+  },
   why: {
     findUplinks: 'reads',
     findFinding: 'reads',
@@ -188,6 +195,7 @@ export const STORE_METHODS: MethodTable<Store> = {
     locks: { isSole: 'value', owns: 'reads', claim: 'writes', adopt: 'writes', release: 'writes', onWish: 'reads' },
     urls: { owns: 'reads', claim: 'writes', release: 'writes', onWish: 'reads' },
     duties: { holds: 'reads', onGain: 'reads' },
+    signals: { send: 'reads', onSignal: 'reads' },
   },
   operatorTokens: { add: 'writes', find: 'reads', list: 'reads', revoke: 'writes', recordUse: 'writes' },
   commands: {

@@ -20,6 +20,7 @@ const SOLE = {
     onWish: () => undefined,
   },
   duties: { holds: () => true, onGain: () => undefined },
+  signals: { send: () => undefined, onSignal: () => undefined },
 } satisfies Omit<Ownership, 'slot'>;
 
 /** Sole ownership, writing in a slot. */

@@ -12,9 +12,11 @@ export const FENCE = `f AS (
 
 /**
  * The fence of other transactions: they do not wait for commits of uplinks, nor these for them. Who ends a claim must
- * lock its row FOR UPDATE, and so waits for these transactions.
+ * lock its row FOR UPDATE, and so waits for these transactions. Rows that name the gateway that wrote them get the
+ * epoch from the transaction's setting `lockgate.epoch`.
  */
-const SHARED_FENCE = 'SELECT 1 AS held FROM node WHERE slot = @slot AND epoch = @epoch FOR KEY SHARE';
+const SHARED_FENCE = `SELECT set_config('lockgate.epoch', epoch::text, true) AS held FROM node
+  WHERE slot = @slot AND epoch = @epoch FOR KEY SHARE`;
 
 /** The claim has ended: another process has the slot. This process may store nothing more. */
 export class Fenced extends LockgateError {

@@ -6,6 +6,7 @@ import { OPERATORS } from './migrations/0001-tables/operators.js';
 import { QUOTA_COUNTS } from './migrations/0001-tables/quota-counts.js';
 import { OWNERS } from './migrations/0002-owners.js';
 import { MOVED } from './migrations/0003-moved.js';
+import { EPOCHS } from './migrations/0004-epochs.js';
 
 export interface Step {
   readonly name: string;
@@ -16,4 +17,5 @@ export const STEPS: readonly Step[] = [
   { name: '0001-tables', sql: [MERCHANTS_AND_LOCKS, OPERATORS, LOG, INDEXES, QUOTA_COUNTS].join('\n') },
   { name: '0002-owners', sql: OWNERS },
   { name: '0003-moved', sql: MOVED },
+  { name: '0004-epochs', sql: EPOCHS },
 ];

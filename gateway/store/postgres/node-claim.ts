@@ -4,12 +4,12 @@
  * epoch before it, and starts above all ids that were given in the slot. A gateway's beat is a time in its row that it
  * renews each second.
  */
-import { randomBytes } from 'node:crypto';
 import { monotonicMs, Seconds, systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { SLOT_COUNT } from '../contract/log/log-position.js';
 import { ClockIds } from '../contract/slots/clock-id.js';
 import type { Connections, WatchedClient } from './connections.js';
+import { type EpochToEnd, endEpoch, randomNumber } from './epoch-end.js';
 import { ADVISORY_LOCKS } from './migrate.js';
 
 /** Several gateways use the slots from 1 on, a gateway alone only 1; 0 is for engines that number uplinks 1, 2, 3 … */
@@ -21,15 +21,6 @@ const LOOK_INTERVAL = Seconds(0.25);
 const SLOT_LOCKS = 1_000;
 /** The advisory lock that each gateway of a shared database holds as a shared lock, and a gateway alone as its own. */
 const SHARING_LOCK = 999;
-const RANDOM_BYTES = 7;
-/** Whole numbers of this many bits are exact in JavaScript. */
-const RANDOM_BITS = 53n;
-
-/** A number that no claim had or will have: 53 random bits. */
-export function randomNumber(): number {
-  const bits = BigInt(`0x${randomBytes(RANDOM_BYTES).toString('hex')}`);
-  return Number(bits & ((1n << RANDOM_BITS) - 1n));
-}
 
 /** A claimed slot. */
 export interface Claim {
@@ -44,14 +35,6 @@ export interface Claim {
   readonly nowMs: number;
 }
 
-/** Another gateway's slot, as it was read. */
-export interface EpochToEnd {
-  readonly slot: number;
-  readonly epoch: number;
-  /** Its last beat, as PostgreSQL's text, which has all digits of the time; null if it never had one. */
-  readonly at: string | null;
-}
-
 /**
  * Claims a free slot: one that was released, or whose process is not connected any more.
  *
@@ -64,10 +47,10 @@ export async function claimSlot(connections: Connections, version: string, isSha
   try {
     const { sql } = holder;
     await lockSharing(holder, isShared);
-    const slot = isShared ? await lockFreeSlot(holder) : await lockFirstSlot(holder);
+    const slot = isShared ? await lockFreeSlot(holder) : await lockFirstSlot(connections, holder);
     const [epoch, session] = [randomNumber(), randomNumber()];
     const former = await sql.get<EpochToEnd>(`${READ_NODES} AND n.slot = @slot`, { slot });
-    if (former !== undefined) await endEpoch(holder, former);
+    if (former !== undefined) await endEpoch(connections, holder, former);
     await holder.committing(() =>
       sql.run(
         `INSERT INTO node (slot, epoch, session, version, released) VALUES (@slot, @epoch, @session, @version, false)
@@ -126,11 +109,11 @@ export async function lockSlot({ sql }: WatchedClient, slot: number): Promise<bo
 }
 
 /** Locks the first slot, and ends what other gateways left. @throws LockgateError `data-in-use` if one still beats */
-async function lockFirstSlot(holder: WatchedClient): Promise<number> {
+async function lockFirstSlot(connections: Connections, holder: WatchedClient): Promise<number> {
   if (!(await lockSlot(holder, 1))) throw inUse();
   for (const other of await holder.sql.all<EpochToEnd>(`${READ_NODES} AND n.slot > 1`)) {
     if (!(await isSilent(holder, other))) throw inUse();
-    await endEpoch(holder, other);
+    await endEpoch(connections, holder, other);
   }
   return 1;
 }
@@ -158,37 +141,6 @@ async function isSilent({ sql }: WatchedClient, { slot, epoch, at }: EpochToEnd)
     if (now.at !== at) return false;
   }
   return true;
-}
-
-/**
- * Ends an epoch, if its beat is still the one that was seen: nothing is stored under it any more, and what it owned may
- * be claimed. The lock of the row waits for all its writes (fence.ts).
- */
-export async function endEpoch(holder: WatchedClient, { slot, epoch, at }: EpochToEnd): Promise<void> {
-  const { sql } = holder;
-  const values = { slot, epoch, at, ended: randomNumber() };
-  await sql.run('BEGIN');
-  try {
-    await sql.get('SELECT 1 AS one FROM node WHERE slot = @slot AND epoch = @epoch FOR UPDATE', values);
-    const isSame = await sql.get(
-      `SELECT 1 AS one FROM node n LEFT JOIN node_beat b ON b.slot = n.slot
-       WHERE n.slot = @slot AND n.epoch = @epoch AND b.at IS NOT DISTINCT FROM @at::timestamptz`,
-      values,
-    );
-    if (isSame !== undefined) {
-      await sql.run(
-        `INSERT INTO ended_epoch (epoch, slot, last_ran_ms)
-         VALUES (@epoch, @slot, extract(epoch FROM coalesce(@at::timestamptz, clock_timestamp())) * 1000)
-         ON CONFLICT DO NOTHING`,
-        values,
-      );
-      await sql.run('UPDATE node SET epoch = @ended, released = true WHERE slot = @slot', values);
-    }
-    await holder.committing(() => sql.run('COMMIT'));
-  } catch (error) {
-    await sql.run('ROLLBACK').catch(() => undefined);
-    throw error;
-  }
 }
 
 /**

@@ -112,11 +112,12 @@ export class CommandTableStore implements CommandStore {
     return (await query.execute()).map(toRecord);
   }
 
-  async readUnfinished(deviceIds?: readonly number[]): Promise<CommandRecord[]> {
+  async readUnfinished(deviceIds?: readonly number[], sinceMs?: number): Promise<CommandRecord[]> {
     // An empty list is no valid SQL.
     if (deviceIds?.length === 0) return [];
     let query = this.#commands().where('command.state', 'in', UNFINISHED);
     if (deviceIds !== undefined) query = query.where('command.device_id', 'in', deviceIds);
+    if (sinceMs !== undefined) query = query.where('command.created_at_ms', '>=', sinceMs);
     return (await query.orderBy('command.id').execute()).map(toRecord);
   }
 

@@ -72,6 +72,10 @@ export class Notices implements NoticeStore {
     return await query.where('resolved_at_ms', 'is', null).execute();
   }
 
+  readLeftOpen(): Promise<NoticeKey[]> {
+    return this.readOpen();
+  }
+
   async readUnread(): Promise<ReadonlyMap<NoticeKind, number>> {
     const rows = await this.#parts.readTables
       .selectFrom('notice')

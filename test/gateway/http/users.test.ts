@@ -6,6 +6,7 @@ import t, { type Test } from 'tap';
 import { LoginGuard } from '../../../gateway/accounts/login-guard.js';
 import { Passwords } from '../../../gateway/accounts/passwords.js';
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
+import { SOLE_OWNER } from '../../../gateway/store/log/sole-owner.js';
 import { parseRange } from '../../../gateway/webhooks/sending/address-rule.js';
 import { ManualClock, Minutes, Seconds } from '../../../proto/clock.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
@@ -274,7 +275,7 @@ t.test('an address may guess wrong ten times in five minutes at an account', asy
 
 t.test('many addresses that guess at one account are refused, and its owner’s address is not', async (t) => {
   const clock = new ManualClock();
-  const guard = new LoginGuard(clock);
+  const guard = new LoginGuard(clock, 'password', SOLE_OWNER.signals);
   /**
    * Tries to log in, with this outcome if the guard lets the attempt through; returns whether it did. A refused attempt
    * is undecided, since its password is not compared.
@@ -300,7 +301,7 @@ t.test('many addresses that guess at one account are refused, and its owner’s 
 
 t.test('one address that tries many accounts is refused, except where it logged in before', async (t) => {
   const clock = new ManualClock();
-  const guard = new LoginGuard(clock);
+  const guard = new LoginGuard(clock, 'password', SOLE_OWNER.signals);
   /** Tries to log in; returns how long the guard makes the address wait, undefined if not at all. */
   const attempt = async (username: string, address: string, outcome: 'right' | 'wrong', merchantId = 1) => {
     const { retryAfterMs, end } = await guard.begin(merchantId, username, address);
@@ -374,7 +375,7 @@ t.test('endless guesses from one address do not keep other users out', async (t)
 });
 
 t.test('beyond 1,000 waiting attempts at one account from one address, further ones must retry later', async (t) => {
-  const guard = new LoginGuard(new ManualClock());
+  const guard = new LoginGuard(new ManualClock(), 'password', SOLE_OWNER.signals);
   const first = await guard.begin(1, 'ada', 'home');
   const waiting = Array.from({ length: 999 }, () => guard.begin(1, 'ada', 'home'));
   t.equal((await guard.begin(1, 'ada', 'home')).retryAfterMs, Seconds(1), 'a thousand wait');

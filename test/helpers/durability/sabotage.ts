@@ -136,8 +136,8 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
 };
 
 /** The parts of a store's ownership, as an object of its own. */
-function ownershipOf({ ownership: { slot, locks, urls, duties } }: Store): Ownership {
-  return { slot, locks, urls, duties };
+function ownershipOf({ ownership: { slot, locks, urls, duties, signals } }: Store): Ownership {
+  return { slot, locks, urls, duties, signals };
 }
 
 /** Returns a store with changed methods for commands. */

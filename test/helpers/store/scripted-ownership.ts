@@ -4,6 +4,7 @@
  * *part*), or a webhook URL. The rules are in gateway/store/contract/slots/ownership.ts.
  */
 import type { AdoptedPart, Claim, LockPart, Ownership } from '../../../gateway/store/contract/slots/ownership.js';
+import type { Signal } from '../../../gateway/store/contract/slots/signals.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
 import { withOverrides } from '../durability/sabotage.js';
 
@@ -27,6 +28,15 @@ export class ScriptedOwnership {
   wish: (part: LockPart) => void = () => undefined;
   /** Calls the tested gateway as if another gateway was to have a URL. */
   wishUrl: (urlId: number) => void = () => undefined;
+
+  /** What the tested gateway has told the others. */
+  readonly sent: Signal[] = [];
+  readonly #listeners: ((signal: Signal) => void)[] = [];
+
+  /** Calls the tested gateway as if another one told it something. */
+  signal(signal: Signal): void {
+    for (const listener of this.#listeners) listener(signal);
+  }
 
   /** Wraps the store of the tested gateway. */
   readonly wrap = (store: Store): Store => withOverrides(store, { ownership: this.#ownership });
@@ -78,5 +88,13 @@ export class ScriptedOwnership {
     },
     // Work that one gateway does for all, such as deleting old rows: the tested gateway does all of it.
     duties: { holds: () => true, onGain: () => undefined },
+    signals: {
+      send: (signal) => {
+        this.sent.push(signal);
+      },
+      onSignal: (listener) => {
+        this.#listeners.push(listener);
+      },
+    },
   };
 }

@@ -118,7 +118,10 @@ export interface AuditStore {
   end(id: number, result: AuditResult): Promise<void>;
   /** Records finished actions, in one commit. */
   write(entries: readonly (AuditStart & AuditResult)[]): Promise<void>;
-  /** Marks every `begun` entry as `unknown`. Called once, after the store is opened. */
+  /**
+   * Marks as `unknown` every `begun` entry of a gateway that does not run any more: after the store is opened, of all
+   * others; if several gateways share the store, later too.
+   */
   abandon(): Promise<void>;
   /** Returns entries, newest first. @throws LockgateError `no-such-merchant` */
   list(filter: AuditFilter): Promise<AuditEntry[]>;

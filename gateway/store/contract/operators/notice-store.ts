@@ -108,6 +108,8 @@ export interface NoticeStore {
   list(filter: NoticeFilter): Promise<Notice[]>;
   /** Returns the unresolved notices. */
   readOpen(): Promise<NoticeKey[]>;
+  /** Of these, those that no running gateway has noted: after the store is opened, all of a store for one gateway. */
+  readLeftOpen(): Promise<NoticeKey[]>;
   /** Returns the number of unread notices by kind; a kind without unread notices is left out. */
   readUnread(): Promise<ReadonlyMap<NoticeKind, number>>;
   /**

@@ -14,6 +14,7 @@
  * with one writer they are always true, and nothing is ever claimed or released.
  */
 import type { Source } from '../../../../proto/wire/ping.js';
+import type { Signals } from './signals.js';
 
 /** A lock, or the phones that act for it. */
 export interface LockPart {
@@ -104,4 +105,5 @@ export interface Ownership {
   readonly locks: LockOwnership;
   readonly urls: UrlOwnership;
   readonly duties: Duties;
+  readonly signals: Signals;
 }

@@ -15,8 +15,9 @@ import { MAX_LOCK_EVENTS_PER_LOCK, MAX_QUARANTINED_PER_LOCK } from '../../contra
 import { ALL_STORED, type CommitResult } from '../../contract/log/commit-result.js';
 import { DatabaseTime } from '../../contract/slots/database-time.js';
 import type { Connections, WatchedClient } from '../connections.js';
+import { randomNumber } from '../epoch-end.js';
 import { Fenced } from '../fence.js';
-import { type Claim, randomNumber } from '../node-claim.js';
+import type { Claim } from '../node-claim.js';
 import type { Values } from '../sql.js';
 import { CommitBatch } from './commit-batch.js';
 import { answered, isDefinite, isRefusedValue, refuseInvalid, resultOf } from './commit-outcome.js';

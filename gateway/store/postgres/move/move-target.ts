@@ -13,8 +13,9 @@ import { type MovedValue, RowsSum } from '../../move/rows-sum.js';
 import { shownStoreUrl } from '../../store-url.js';
 import { connectFailure } from '../connect-failure.js';
 import { Connections, findServer, type WatchedClient } from '../connections.js';
+import { randomNumber } from '../epoch-end.js';
 import { migrate } from '../migrate.js';
-import { lockSharing, randomNumber } from '../node-claim.js';
+import { lockSharing } from '../node-claim.js';
 import { readUnfinishedMove } from '../unfinished-move.js';
 import { insertRows, readStatement, storable, type TargetTable, targetTable, toMovedValues } from './target-tables.js';
 

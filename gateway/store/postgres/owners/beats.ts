@@ -7,8 +7,9 @@
 import { monotonicMs, Seconds, systemClock, type Timer } from '../../../../proto/clock.js';
 import type { DatabaseTime } from '../../contract/slots/database-time.js';
 import type { Connections, WatchedClient } from '../connections.js';
+import { endEpoch } from '../epoch-end.js';
 import { Fenced } from '../fence.js';
-import { type Claim, endEpoch, lockSlot } from '../node-claim.js';
+import { type Claim, lockSlot } from '../node-claim.js';
 
 const BEAT_INTERVAL = Seconds(1);
 /** For how long a beat must stay the same, and one's own beats be without a gap, before its epoch is ended. */
@@ -48,6 +49,8 @@ export class Beats {
   #lastMs = Number.NEGATIVE_INFINITY;
   #steadySinceMs = Number.POSITIVE_INFINITY;
   readonly #seen = new Map<number, Seen>();
+  /** The epochs that are being ended. */
+  readonly #ending = new Map<number, Promise<void>>();
 
   constructor(parts: BeatsParts) {
     this.#parts = parts;
@@ -66,17 +69,30 @@ export class Beats {
     this.#isStopped = true;
     this.#timer?.cancel();
     await this.#beating;
+    await Promise.all(this.#ending.values());
   }
 
   async #beat(): Promise<void> {
     try {
       await this.#store();
-      for (const other of await this.#readSilent()) await endEpoch(this.#holder, other);
+      for (const other of await this.#readSilent()) this.#end(other);
       await this.#parts.onBeat();
     } catch (error) {
       this.#parts.onTrouble((error as Error).message);
       if (!(error instanceof Fenced)) await this.#reconnect().catch(() => undefined);
     }
+  }
+
+  /** Ends an epoch, on a connection of its own: that may take seconds, in which this gateway must beat. */
+  #end(other: OtherBeat): void {
+    if (this.#ending.has(other.epoch)) return;
+    const { connections, onTrouble } = this.#parts;
+    const ending = connections
+      .open()
+      .then((client) => endEpoch(connections, client, other).finally(() => client.client.end().catch(() => undefined)))
+      .catch((error: Error) => onTrouble(error.message))
+      .finally(() => this.#ending.delete(other.epoch));
+    this.#ending.set(other.epoch, ending);
   }
 
   async #store(): Promise<void> {

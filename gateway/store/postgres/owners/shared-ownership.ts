@@ -11,6 +11,7 @@ import type { Writes } from '../writes.js';
 import { Beats } from './beats.js';
 import { DutyClaims } from './duty-claims.js';
 import { LockClaims } from './lock-claims.js';
+import { SignalLink } from './signal-link.js';
 import { UrlClaims } from './url-claims.js';
 
 /** How often this gateway looks whether another one wishes for one of its locks. */
@@ -29,6 +30,7 @@ export class SharedOwnership implements Ownership {
   readonly locks: LockClaims;
   readonly urls: UrlClaims;
   readonly duties: DutyClaims;
+  readonly signals: SignalLink;
   readonly #beats: Beats;
   #timer: Timer | undefined;
   #looking: Promise<void> = Promise.resolve();
@@ -40,6 +42,7 @@ export class SharedOwnership implements Ownership {
     this.locks = new LockClaims({ sql, writes, claim, onClaim: (deviceIds) => commits.forgetLocks(deviceIds) });
     this.urls = new UrlClaims(sql, writes, claim);
     this.duties = new DutyClaims(sql, writes, claim);
+    this.signals = new SignalLink(connections, claim.slot);
     const onBeat = (): Promise<void> => this.duties.takeFree();
     this.#beats = new Beats({ connections, claim, time: commits.time, onTrouble, onBeat });
   }
@@ -47,6 +50,8 @@ export class SharedOwnership implements Ownership {
   /** Takes free duties, and begins to beat. */
   static async start(parts: SharedOwnershipParts): Promise<SharedOwnership> {
     const ownership = new SharedOwnership(parts);
+    // Before anything is read: what is changed from then on is signalled.
+    await ownership.signals.start();
     await ownership.duties.takeFree();
     ownership.#beats.start();
     ownership.#lookLater();
@@ -58,6 +63,7 @@ export class SharedOwnership implements Ownership {
     this.#timer?.cancel();
     await this.#looking;
     await this.#beats.stop();
+    await this.signals.stop();
   }
 
   #lookLater(): void {

@@ -158,6 +158,80 @@ t.test('a URL has one owner, whose progress is refused once somebody changed the
   t.same(await other.ownership.urls.claim([urlId]), [urlId]);
 });
 
+t.test('what an ended gateway left open is ended, and nothing of one that runs', options, async (t) => {
+  const { one, other } = await openTwo(t);
+  const who = { actor: 'operator', address: null, agent: null, osUser: null, token: null } as const;
+  await one.audit.begin({ ...who, atMs: 1, action: 'device.set', object: 'x', before: null });
+  const times = { firstAtMs: 1, lastAtMs: 1, resolvedAtMs: null };
+  await one.notices.write([{ kind: 'degraded', subject: 'store (gateway 1)', text: 'x', count: 1, ...times }]);
+  await other.audit.abandon();
+  t.match(await other.audit.list({ limit: 9 }), [{ outcome: 'begun' }]);
+  t.same(await other.notices.readLeftOpen(), []);
+  // Another gateway's reading changes nothing; what it notes again is its own.
+  await other.notices.markRead('all', 2);
+  t.same(await one.notices.readLeftOpen(), []);
+  await one.close();
+  await other.audit.abandon();
+  t.match(await other.audit.list({ limit: 9 }), [{ outcome: 'unknown' }]);
+  t.same(await other.notices.readLeftOpen(), [{ kind: 'degraded', subject: 'store (gateway 1)' }]);
+});
+
+t.test('a connection that holds the row of a gateway that is gone is ended', options, async (t) => {
+  const { one, folder } = await openTwo(t);
+  // Another gateway, in slot 40, whose beat stays the same, and whose machine vanished in the middle of a commit.
+  await query(
+    folder,
+    `INSERT INTO node (slot, epoch, session, version, released) VALUES (40, 7, 8, '1', false);
+     INSERT INTO node_beat (slot, epoch, at) VALUES (40, 7, now());
+     INSERT INTO device_owner (device_id, source, slot, epoch, released) VALUES (1, 'lock', 40, 7, false)`,
+  );
+  const client = new pg.Client({ connectionString: await databases.urlOf(folder) });
+  client.on('error', () => undefined);
+  await client.connect();
+  const ended = new Promise<void>((resolve) => client.once('end', () => resolve()));
+  await client.query('BEGIN');
+  await client.query('SELECT 1 FROM node WHERE slot = 40 FOR NO KEY UPDATE');
+  await ended;
+  let adopted: readonly unknown[] = [];
+  while (adopted.length === 0) adopted = await one.ownership.locks.adopt(10);
+  t.match(adopted, [LOCK]);
+});
+
+t.test('signals reach the other gateways, in parts if they are long', options, async (t) => {
+  const { one, other } = await openTwo(t);
+  const deviceIds = Array.from({ length: 1_000 }, (_, index) => 9_007_199_254_000_000 + index);
+  const received: number[] = [];
+  one.ownership.signals.onSignal(() => t.fail('the sender gets no signal of its own'));
+  const all = new Promise<void>((resolve) => {
+    other.ownership.signals.onSignal((signal) => {
+      if (signal.type === 'commands') received.push(...signal.deviceIds);
+      if (signal.type === 'events') t.same(signal.merchantIds, [1, 2], 'merchants are gathered');
+      if (received.length === deviceIds.length) resolve();
+    });
+  });
+  one.ownership.signals.send({ type: 'events', merchantIds: [1] });
+  one.ownership.signals.send({ type: 'events', merchantIds: [2, 1] });
+  one.ownership.signals.send({ type: 'commands', deviceIds });
+  await all;
+  t.same(received, deviceIds);
+});
+
+t.test('a gateway whose link for signals broke is told that it may have missed some', options, async (t) => {
+  const { one, folder } = await openTwo(t);
+  const missed = new Promise<void>((resolve) => {
+    one.ownership.signals.onSignal(({ type }) => {
+      if (type === 'missed') resolve();
+    });
+  });
+  await query(
+    folder,
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE datname = current_database() AND query LIKE 'LISTEN%'`,
+  );
+  await missed;
+  t.pass('and so it reads everything again');
+});
+
 t.test('duties pass on when their gateway stops', options, async (t) => {
   const { one, other } = await openTwo(t);
   t.ok(one.ownership.duties.holds('retention') && !other.ownership.duties.holds('retention'));
@@ -186,9 +260,20 @@ t.test('a database of the first schema is brought to this one, with its data', o
   await client.query(STEPS[0]?.sql ?? '');
   await client.query(`INSERT INTO lockgate_migration (name) VALUES ('${STEPS[0]?.name}')`);
   await client.query(`INSERT INTO merchant (name, created_at_ms) VALUES ('Amber', 5)`);
+  await client.query(
+    `INSERT INTO audit (at_ms, actor, action, "object", outcome) VALUES (5, 'operator', 'a', '', 'begun')`,
+  );
+  await client.query(
+    `INSERT INTO notice (kind, subject, text, count, first_at_ms, last_at_ms)
+     VALUES ('degraded', 'store', 'x', 1, 5, 5)`,
+  );
   await client.end();
   const store = await openPostgresStore(url, { isShared: true });
   t.teardown(() => store.close());
   t.match(await store.listMerchants(), [{ name: 'Amber' }]);
+  // Its gateway has ended: what it left open is known as such.
+  await store.audit.abandon();
+  t.match(await store.audit.list({ limit: 9 }), [{ outcome: 'unknown' }]);
+  t.same(await store.notices.readLeftOpen(), [{ kind: 'degraded', subject: 'store' }]);
   t.same(await store.ownership.locks.claim(LOCK), GRANTED);
 });
