@@ -1,26 +1,20 @@
 /**
  * The dashboard and the alert rules in deploy/monitoring name metrics that exist, and Prometheus' own tool fires each
- * alert when it should: on made-up values that just reach its limit, and on what real gateways serve.
+ * alert when it should: on made-up values that just reach its limit, and on what real gateways serve. The other alerts
+ * are provoked in test/deploy/alerts.test.ts.
  */
-import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import got from 'got';
-import t, { type Test } from 'tap';
-import type { Gateway } from '../../gateway/gateway.js';
+import t from 'tap';
 import { ALERTS, alertRulesText } from '../../gateway/metrics/monitoring/alerts.js';
 import { dashboardText, SECTIONS, targetsOf } from '../../gateway/metrics/monitoring/dashboard.js';
 import { METRICS, type MetricRow } from '../../gateway/metrics/table.js';
+import { ALERTS_FILE, checkFired, needsTool, type Series, scrape, seriesOf } from '../helpers/deploy/alert-cases.js';
 import { testBytes, testGateway, testMac, waitForEvents } from '../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../helpers/gateway/test-receiver.js';
 import { root } from '../helpers/house/our-files.js';
 import { connectedLock } from '../helpers/mqtt/test-lock.js';
 import { FillingStore } from '../helpers/store/store-faults.js';
-import { tempFolder } from '../helpers/store/temp-folder.js';
-
-const ALERTS_FILE = path.join(root, 'deploy/monitoring/alerts.yaml');
-const isToolMissing = spawnSync('promtool', ['--version']).error !== undefined;
-const needsTool = { skip: isToolMissing && 'promtool is not installed (Debian: prometheus)' };
 
 t.test('the files are up to date', async (t) => {
   t.equal(readFileSync(ALERTS_FILE, 'utf8'), alertRulesText(), 'npm run gen');
@@ -51,42 +45,6 @@ t.test('each figure that alerts and dashboard name exists, and the dashboard has
   t.equal(panels.length, METRICS.length + SECTIONS.length);
   t.equal(new Set(panels.map(({ id }: { id: number }) => id)).size, panels.length, 'ids are unique');
 });
-
-/** Series and their values, one a minute, in promtool’s notation: `1+0x10` is 1 and ten more of it. */
-type Series = Readonly<Record<string, string>>;
-
-/** Series, and the alerts that must fire on them within 100 minutes, in alphabetical order. */
-interface Case {
-  readonly name: string;
-  readonly series: Series;
-  readonly fired: readonly string[];
-}
-
-/** A series with the label that Prometheus adds for each gateway. */
-function withInstance(series: string, instance: string): string {
-  const [name, labels = ''] = series.split(/[{}]/);
-  return `${name}{${[labels, `instance="${instance}"`].filter(Boolean).join(',')}}`;
-}
-
-/**
- * Lets promtool check which alerts fire. Each case is one of the gateways that a single Prometheus watches: promtool
- * takes a tenth of a second for each test, and so the alerts of one gateway must not depend on those of another.
- */
-function checkFired(test: Test, cases: readonly Case[]): void {
-  const file = path.join(tempFolder(test), 'case.yaml');
-  const expr = 'group by (alertname, instance) (count_over_time(ALERTS{alertstate="firing"}[100m]))';
-  const samples = cases.flatMap(({ name, fired }) =>
-    fired.map((alertname) => ({ labels: `{alertname="${alertname}",instance="${name}"}`, value: 1 })),
-  );
-  const input = cases.flatMap(({ name, series }) =>
-    Object.entries(series).map(([each, values]) => ({ series: withInstance(each, name), values })),
-  );
-  const query = { expr, eval_time: '100m', exp_samples: samples };
-  const tests = [{ interval: '1m', input_series: input, promql_expr_test: [query] }];
-  writeFileSync(file, JSON.stringify({ rule_files: [ALERTS_FILE], evaluation_interval: '1m', tests }));
-  const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', file], { encoding: 'utf8' });
-  test.equal(status, 0, `${stdout}${stderr}`);
-}
 
 /** The upper bounds of a histogram, of which each scrape has another `slow` of a hundred above half a second. */
 const slowAcks = (slow: number): Series => ({
@@ -166,23 +124,6 @@ t.test('each alert fires at its limit, and not just below', needsTool, async (t)
   ]);
   checkFired(t, cases);
 });
-
-/** The series that a gateway serves, and their values. */
-async function scrape(gateway: Gateway): Promise<ReadonlyMap<string, string>> {
-  const headers = { authorization: `Bearer ${gateway.operatorToken}` };
-  const text = await got(`http://127.0.0.1:${gateway.operatorPort}/metrics`, { headers }).text();
-  const lines = text.split('\n').flatMap((line) => /^(?!#)(.+) (\S+)$/.exec(line)?.slice(1, 3) ?? []);
-  return new Map(lines.flatMap((each, index) => (index % 2 === 0 ? [[each, lines[index + 1] ?? '']] : [])));
-}
-
-/** The series of a gateway that has served `before` for ten minutes and `after` from then on. */
-function seriesOf(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): Series {
-  const entries = [...after].map(([series, value]) => {
-    const earlier = before.get(series);
-    return [series, `${earlier === undefined ? '_x10' : `${earlier}+0x10`} ${value}+0x90`];
-  });
-  return Object.fromEntries(entries);
-}
 
 t.test('no alert fires for a real gateway that works', needsTool, async (t) => {
   const gateway = await testGateway(t);

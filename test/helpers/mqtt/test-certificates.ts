@@ -1,6 +1,7 @@
 /** Certificates for tests, and the files that a gateway reads them from. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { Days, type Milliseconds, systemClock } from '../../../proto/clock.js';
 
 /** A certificate and its private key, both PEM. */
 export interface TestCertificate {
@@ -8,11 +9,12 @@ export interface TestCertificate {
   readonly key: string;
 }
 
-/** A self-signed certificate for localhost. */
-export async function testCertificate(): Promise<TestCertificate> {
+/** A self-signed certificate for localhost, which ends after this time. */
+export async function testCertificate(lifetime: Milliseconds = Days(365)): Promise<TestCertificate> {
   // Loaded with the first certificate: many tests import this file and make none.
   const { generate } = await import('selfsigned');
-  const generated = await generate([{ name: 'commonName', value: 'localhost' }], { keyType: 'ec', curve: 'P-256' });
+  const options = { keyType: 'ec', curve: 'P-256', notAfterDate: new Date(systemClock.now() + lifetime) } as const;
+  const generated = await generate([{ name: 'commonName', value: 'localhost' }], options);
   return { cert: generated.cert, key: generated.private };
 }
 
