@@ -11,7 +11,9 @@ import { gunzipSync } from 'node:zlib';
 import SqliteDatabase from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import { Program, runProgram } from '../../helpers/cli/program.js';
+import { execForm, onlyValue, readStages } from '../../helpers/deploy/dockerfile.js';
 import { root } from '../../helpers/house/our-files.js';
+import { freePort } from '../../helpers/http/free-port.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 /** npm copies and packs some 2,600 files, which takes a minute on a busy machine. */
@@ -90,6 +92,25 @@ t.test('the installed package runs', async (t) => {
   const { resolve } = createRequire(path.join(folder, 'merchant.js'));
   t.equal(resolve('lockgate/trace.schema.json'), path.join(realpathSync(installed), 'docs/trace.schema.json'));
   t.throws(() => resolve('lockgate/dist/program/main.js'), /not defined by "exports"/);
+});
+
+t.test('the commands of the image that has the package start a gateway that is healthy', async (t) => {
+  const final = readStages(readFileSync(path.join(root, 'deploy/package.dockerfile'), 'utf8')).at(-1) ?? [];
+  /** The arguments of a command of the image after `node`, with its files at their places in the folder. */
+  const inImage = (name: string): string[] => {
+    const words = execForm(onlyValue(final, name)).slice(1);
+    return words.map((word) => (/\.m?js$/.test(word) ? path.join(folder, word) : word));
+  };
+  const port = String(await freePort());
+  const environment = { LOCKGATE_DATA: path.join(tempFolder(t), 'data'), LOCKGATE_HTTP_PORT: port };
+  const gateway = new Program(t, process.execPath, inImage('CMD'), {
+    ...environment,
+    ...{ LOCKGATE_MQTT_PORT: '0', LOCKGATE_OPERATOR_PORT: '0' },
+  });
+  await gateway.waitForLine(/Next:/);
+  t.equal((await runProgram(t, process.execPath, inImage('HEALTHCHECK'), environment)).exit?.code, 0);
+  gateway.kill(onlyValue(final, 'STOPSIGNAL') as NodeJS.Signals);
+  t.same(await gateway.waitForExit(), { code: 0, signal: null });
 });
 
 t.test('an upgrade keeps the data, and a downgrade is refused with a sentence', async (t) => {
