@@ -95,8 +95,8 @@ async function fillDay(store: string, day: number, sequences: readonly number[])
   );
   await server.query(
     store,
-    `INSERT INTO uplink (id, slot, device_id, merchant_id, credential_id, boot, sequence, received_at_ms, kind, buffered,
-       digest, bytes, sum) VALUES ${rows.join(', ')}`,
+    `INSERT INTO uplink (id, slot, device_id, merchant_id, credential_id, boot, sequence, received_at_ms, kind,
+       buffered, digest, bytes, sum) VALUES ${rows.join(', ')}`,
   );
 }
 
