@@ -161,6 +161,8 @@ export interface UplinksStored {
 export interface LocksChanged {
   /** Each lock at most once. Emitters may pass whole lock objects; listeners read only the id. */
   readonly locks: readonly { readonly deviceId: number }[];
+  /** Whether somebody changed what is stored about them, such as a name. Absent if only their states may differ. */
+  readonly isEdit?: boolean;
 }
 
 /** Locks were added. */

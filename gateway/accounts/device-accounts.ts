@@ -346,7 +346,7 @@ export class DeviceAccounts {
   }
 
   #changed(deviceId: number): void {
-    this.#parts.events?.emit('locks-changed', { locks: [{ deviceId }] });
+    this.#parts.events?.emit('locks-changed', { locks: [{ deviceId }], isEdit: true });
   }
 
   /** Announces that the lock's merchant lost it. */

@@ -3,7 +3,7 @@
  * costs one entry in a set; the locks are read later, at most {@link CHANGES_PER_SLICE} in a turn of the event loop, so
  * that pings are never delayed for long.
  */
-import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
+import type { Clock, Timer } from '../../proto/clock.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { GatewayEventMap, GatewayEvents } from '../events.js';
 import type { LockDeparted } from '../lock-events.js';
@@ -12,11 +12,8 @@ import type { Delta } from './audience.js';
 import { ChangeLog } from './change-log.js';
 import { LiveBatch, LiveDelivery } from './live-batch.js';
 import { LiveReads, type LiveReadsParts } from './live-reads.js';
+import { FLUSH_DELAY, WaitingChanges } from './waiting-changes.js';
 
-/** A lock is sent at most once in this time. */
-export const CHANGE_INTERVAL: Milliseconds = Seconds(1);
-/** How long changes are collected before they are read. */
-export const FLUSH_DELAY: Milliseconds = 200;
 /** How many changed locks are read and rendered in one turn, while pings wait: for two audiences some 1 ms. */
 const CHANGES_PER_SLICE = 25;
 /** How many slices streams get in one write: some 150 KB. A write to 20 streams takes as long as a slice. */
@@ -47,24 +44,19 @@ export class ChangeCollector {
   /** Batches that were made and not delivered yet. */
   #batches: LiveBatch[] = [];
   readonly #log = new ChangeLog();
-  /** The device ids of the locks that changed since they were last read. */
-  readonly #changed = new Set<number>();
+  readonly #waiting: WaitingChanges;
   /** Locks that were added since the last flush; their device ids are still to be looked up. */
   readonly #added = new Set<Mac>();
   /** Locks that were moved to another merchant or taken out of service since the last flush. */
   readonly #departed: LockDeparted[] = [];
-  /** When locks were sent in the last {@link CHANGE_INTERVAL}, by device id; oldest first. */
-  readonly #sentAtMs = new Map<number, number>();
-  /** The merchant of each lock when it was last read; both are ids. */
-  readonly #owners = new Map<number, number>();
   /** The ids of the merchants that have had streams; undefined if a stream has all locks. */
   #merchants: Set<number> | undefined = new Set();
   #timer: Timer | undefined;
   #isFlushing = false;
   #isStopped = false;
   readonly #listeners: { readonly [Name in ListenedName]: (event: GatewayEventMap[Name][0]) => void } = {
-    'locks-changed': ({ locks }) => {
-      for (const { deviceId } of locks) this.#changed.add(deviceId);
+    'locks-changed': ({ locks, isEdit = false }) => {
+      for (const { deviceId } of locks) this.#waiting.note(deviceId, isEdit);
       this.#schedule();
     },
     'locks-added': ({ macs }) => {
@@ -76,7 +68,7 @@ export class ChangeCollector {
       this.#schedule();
     },
     command: ({ record }) => {
-      this.#changed.add(record.deviceId);
+      this.#waiting.note(record.deviceId, true);
       this.#schedule();
     },
   };
@@ -85,6 +77,7 @@ export class ChangeCollector {
   constructor(parts: CollectorParts, output: CollectorOutput) {
     this.#parts = parts;
     this.#output = output;
+    this.#waiting = new WaitingChanges(parts.states);
     this.reads = new LiveReads(parts, this.#log);
     // TypeScript does not see that each listener takes the event of its own name.
     for (const name of Object.keys(this.#listeners) as ListenedName[])
@@ -116,7 +109,7 @@ export class ChangeCollector {
         .then(() => {
           this.#isFlushing = false;
           if (!this.#isStopped) this.#deliver();
-          if (this.#changed.size + this.#added.size + this.#departed.length > 0) this.#schedule();
+          if (this.#waiting.size + this.#added.size + this.#departed.length > 0) this.#schedule();
         });
     });
   }
@@ -126,14 +119,10 @@ export class ChangeCollector {
     for (const mac of this.#added) {
       const deviceId = await this.#parts.store.findDeviceId(mac);
       this.#added.delete(mac);
-      if (deviceId !== null) this.#changed.add(deviceId);
+      if (deviceId !== null) this.#waiting.note(deviceId, true);
     }
-    const nowMs = this.#parts.clock.now();
-    // A time in the future comes from a clock that was set back.
-    for (const [deviceId, sentAtMs] of this.#sentAtMs)
-      if (nowMs - sentAtMs >= CHANGE_INTERVAL || sentAtMs > nowMs) this.#sentAtMs.delete(deviceId);
-      else break;
-    const due = [...this.#changed].filter((deviceId) => this.#isDue(deviceId));
+    const isWanted = (merchantId: number): boolean => this.#merchants?.has(merchantId) !== false;
+    const due = this.#waiting.take(this.#parts.clock.now(), this.#parts.runClock.now(), isWanted);
     for (let start = 0; start < due.length; start += CHANGES_PER_SLICE) {
       await this.#parts.turns.next();
       if (this.#isStopped) return;
@@ -154,20 +143,11 @@ export class ChangeCollector {
     if (batches.length > 0) this.#output.deliver(new LiveDelivery(batches));
   }
 
-  /** Whether a changed lock is to be read now. Forgets locks of merchants without streams. */
-  #isDue(deviceId: number): boolean {
-    const owner = this.#owners.get(deviceId);
-    const isWanted = this.#merchants === undefined || owner === undefined || this.#merchants.has(owner);
-    if (!isWanted) this.#changed.delete(deviceId);
-    return isWanted && !this.#sentAtMs.has(deviceId);
-  }
-
   #flushDepartures(): void {
     const departed = this.#departed.splice(0);
     if (departed.length === 0) return;
     const deltas = departed.map(({ deviceId, mac, merchantId }) => {
-      this.#owners.delete(deviceId);
-      this.#sentAtMs.delete(deviceId);
+      this.#waiting.forget(deviceId);
       return this.#log.noteDeparture(deviceId, mac, merchantId);
     });
     this.#addBatch(deltas);
@@ -175,22 +155,19 @@ export class ChangeCollector {
 
   async #flushSlice(deviceIds: readonly number[]): Promise<void> {
     // Deleted before the read, so that a lock that changes during the read is read again.
-    for (const deviceId of deviceIds) this.#changed.delete(deviceId);
+    for (const deviceId of deviceIds) this.#waiting.remove(deviceId);
     const locks = await this.reads.locksOf(deviceIds).catch((error: unknown) => {
-      for (const deviceId of deviceIds) this.#changed.add(deviceId);
+      for (const deviceId of deviceIds) this.#waiting.note(deviceId, true);
       throw error;
     });
-    const nowMs = this.#parts.clock.now();
+    const [nowMs, runNowMs] = [this.#parts.clock.now(), this.#parts.runClock.now()];
     const deltas: Delta[] = [];
     for (const deviceId of deviceIds) {
       const lock = locks.get(deviceId);
       if (lock === undefined) continue;
       const { merchantId } = lock.device;
-      this.#owners.set(deviceId, merchantId);
+      this.#waiting.noteSent(deviceId, merchantId, nowMs, runNowMs);
       if (this.#merchants?.has(merchantId) === false) continue;
-      // Deleted first, so that it becomes the last entry of the map.
-      this.#sentAtMs.delete(deviceId);
-      this.#sentAtMs.set(deviceId, nowMs);
       deltas.push({ ...this.#log.noteChange(deviceId, merchantId), lock });
     }
     if (deltas.length > 0) this.#addBatch(deltas);

@@ -4,7 +4,7 @@
  * read and rendered later, in slices between other work, once for all streams of a merchant. So open streams hardly
  * delay a ping, however many there are.
  *
- * Each lock is sent at most once in {@link CHANGE_INTERVAL}.
+ * Each lock is sent at most once a second, and of many that only move, some at a time (waiting-changes.ts).
  */
 import { type Clock, type Milliseconds, Minutes, Seconds, type Timer } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';

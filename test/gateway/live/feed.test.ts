@@ -9,6 +9,7 @@ import type { Audience, Delta } from '../../../gateway/live/audience.js';
 import { LiveBatch, LiveDelivery } from '../../../gateway/live/live-batch.js';
 import { MAX_STREAMS, MAX_STREAMS_PER_MERCHANT } from '../../../gateway/live/live-feed.js';
 import { COMMENT_INTERVAL, MAX_LAG } from '../../../gateway/live/live-stream.js';
+import { FLUSH_DELAY, MAX_MOVES_PER_FLUSH } from '../../../gateway/live/waiting-changes.js';
 import { Minutes, Seconds } from '../../../proto/clock.js';
 import { testMac } from '../../helpers/gateway/test-gateway.js';
 import { eventsIn, finishWork, LiveSite, readText } from '../../helpers/live/live-site.js';
@@ -122,6 +123,57 @@ t.test('a stream starts with a snapshot and has each lock at most once a second'
   t.strictSame(eventsIn(received.text), ['lock 7', 'lock 7', 'lock 7']);
   await site.advance(Seconds(2));
   t.equal(eventsIn(received.text).length, 4, 'the last change is sent too');
+  site.feed.stop();
+});
+
+t.test('of many locks that only move, each has its turn, and 250 of a merchant are sent in a second', async (t) => {
+  const lockCount = 600;
+  const site = new LiveSite(lockCount);
+  const otherMerchant = 2;
+  site.setDevice(lockCount + 1, otherMerchant);
+  const received = readText(site.open(1).out);
+  const others = readText(site.open(otherMerchant).out);
+  // The first change of each lock is sent at once: nobody knows yet what it was before.
+  await site.changeAllFor(Seconds(1));
+  await site.advance(Seconds(4));
+  received.text = '';
+  others.text = '';
+  await site.changeAllFor(Seconds(4));
+  const sent = eventsIn(received.text);
+  t.equal(sent.length, (4 * Seconds(1) * MAX_MOVES_PER_FLUSH) / FLUSH_DELAY);
+  t.equal(new Set(sent).size, lockCount, 'each lock was sent');
+  t.ok(eventsIn(others.text).length >= 3, 'another merchant’s lock does not wait for them');
+  await site.advance(Seconds(4));
+  t.strictSame(
+    new Set(eventsIn(received.text).slice(-lockCount)).size,
+    lockCount,
+    'when they rest, all of them have been sent once more',
+  );
+  site.feed.stop();
+});
+
+t.test('a theft, an edit and a command do not wait for locks that only move', async (t) => {
+  const lockCount = 600;
+  const site = new LiveSite(lockCount);
+  const received = readText(site.open(1).out);
+  await site.changeAllFor(Seconds(1));
+  await site.advance(Seconds(4));
+  await site.changeAllFor(Seconds(2));
+  // The last locks of the list were not sent lately, and would wait for more than a second.
+  const waiting = eventsIn(received.text).slice(-300);
+  const [stolen = 0, edited = 0, commanded = 0] = [...site.devices.keys()].filter(
+    (id) => !waiting.includes(`lock ${id}`),
+  );
+  received.text = '';
+  site.change(...site.devices.keys());
+  site.steal(stolen);
+  site.change(stolen);
+  site.events.emit('locks-changed', { locks: [{ deviceId: edited }], isEdit: true });
+  site.events.emit('command', { record: { deviceId: commanded } } as never);
+  await site.advance(300);
+  const sent = eventsIn(received.text);
+  for (const id of [stolen, edited, commanded]) t.ok(sent.includes(`lock ${id}`));
+  t.ok(sent.length <= 2 * MAX_MOVES_PER_FLUSH + 3, 'the others wait for their turns');
   site.feed.stop();
 });
 

@@ -7,6 +7,7 @@ import { GatewayEvents } from '../../../gateway/events.js';
 import type { Audience } from '../../../gateway/live/audience.js';
 import { LiveFeed } from '../../../gateway/live/live-feed.js';
 import type { LiveStream, StreamRequest } from '../../../gateway/live/live-stream.js';
+import { type DeviceState, newDeviceState } from '../../../gateway/locks/device-state.js';
 import { ReadTurns } from '../../../gateway/locks/list/read-turns.js';
 import type { Device } from '../../../gateway/store/contract/devices/device.js';
 import { afterThisTurn, ManualClock, type Milliseconds } from '../../../proto/clock.js';
@@ -35,6 +36,8 @@ export class LiveSite {
   readonly events = new GatewayEvents();
   readonly work: Work = { locksRead: 0, locksRendered: 0, eventsRendered: 0 };
   readonly devices = new Map<number, Device>();
+  /** By device id; a lock without one has never connected. */
+  readonly states = new Map<number, DeviceState>();
   readonly feed: LiveFeed;
   /** The listeners for the gateway's events. */
   readonly #tails = new Set<(toJson: () => unknown) => void>();
@@ -54,7 +57,12 @@ export class LiveSite {
         findDevices: async (ids) => this.#counted(ids.flatMap((id) => this.devices.get(id) ?? [])),
         findDeviceId: async (mac) => [...this.devices.values()].find((each) => each.mac === mac)?.id ?? null,
       },
-      states: { find: () => undefined },
+      states: {
+        find: (deviceId) => {
+          const state = this.states.get(deviceId);
+          return state && { state };
+        },
+      },
       events: this.events,
       runClock: this.clock,
       clock: this.clock,
@@ -78,6 +86,13 @@ export class LiveSite {
     this.devices.set(id, { id, merchantId, merchantName, name, ...otherFields });
   }
 
+  /** Makes a lock report a theft, without announcing the change. */
+  steal(id: number): void {
+    const state = newDeviceState(testMac(id), 0, 0);
+    const key = { credential: 1, life: 0, boot: 1, sequence: 1 };
+    this.states.set(id, { ...state, ping: { ...key, timeMs: 0, reason: 'REASON_THEFT', kind: 'gps' } });
+  }
+
   /** How many functions listen for the gateway's events. */
   get listeners(): number {
     const names = ['locks-changed', 'locks-added', 'lock-departed', 'command', 'uplink'] as const;
@@ -87,6 +102,14 @@ export class LiveSite {
   /** Announces that locks changed, as a commit does. */
   change(...ids: readonly number[]): void {
     this.events.emit('locks-changed', { locks: ids.map((deviceId) => ({ deviceId })) });
+  }
+
+  /** Announces that all locks changed, each 100 ms for a time, as locks do that are ridden. */
+  async changeAllFor(span: Milliseconds): Promise<void> {
+    for (let leftMs = span; leftMs > 0; leftMs -= STEP_MS) {
+      this.change(...this.devices.keys());
+      await this.advance(STEP_MS);
+    }
   }
 
   /** Announces events of the gateway. */

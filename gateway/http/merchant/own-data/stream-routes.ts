@@ -48,11 +48,11 @@ export const STREAM_ROUTES: readonly MerchantRoute[] = [
     summary: 'Streams your locks as server-sent events: a snapshot, then changes.',
     description:
       '`snapshot` events have all locks, in parts: the first part replaces all locks that you have, the last one has ' +
-      '`last: true`. Then a `lock` event has a lock whenever it has changed, at most once a second, and a `removed` ' +
-      'event the `mac_addr` of a lock that is no longer yours. With `Last-Event-ID`, the id of the last event that ' +
-      'you got, only what changed since then is sent if the gateway still knows it, otherwise a new snapshot. A ' +
-      'client that reads too slowly gets a new snapshot, too. A comment comes every 15 seconds. The stream ends ' +
-      'within 5 seconds when the key is revoked or expires. ' +
+      '`last: true`. Then a `lock` event has a lock whenever it has changed, at most once a second (less often if ' +
+      'more than 250 locks move at once), and a `removed` event the `mac_addr` of a lock that is no longer yours. ' +
+      'With `Last-Event-ID`, the id of the last event that you got, only what changed since then is sent if the ' +
+      'gateway still knows it, otherwise a new snapshot. A client that reads too slowly gets a new snapshot, too. A ' +
+      'comment comes every 15 seconds. The stream ends within 5 seconds when the key is revoked or expires. ' +
       `At most ${MAX_STREAMS_PER_MERCHANT} streams of a merchant are open at the same time.`,
     query: StreamQuery,
     headers: Type.Object({
