@@ -15,6 +15,7 @@ import { ManualClock, systemClock } from '../../proto/clock.js';
 import { ok } from '../../proto/errors.js';
 import { decodeUplink, encodeUplink } from '../../proto/wire/codec.js';
 import { consoleRowWithoutBrowser } from '../bench/console/console-row.js';
+import { MarkerSearch } from '../bench/console/marker-search.js';
 import { readFlags } from '../bench/flags.js';
 import { type GeneratorKind, LoadGenerator } from '../bench/load/generator.js';
 import { lockLogins } from '../bench/load/lock-logins.js';
@@ -433,6 +434,24 @@ t.test(
     t.ok(count > 50 && count <= 60, `${count} of 60 calls were answered when it ended`);
   },
 );
+
+t.test('the end of a snapshot is found wherever the stream is split', (t) => {
+  const marker = '"last":true';
+  const bytes = Buffer.from(`data: {"part":1,"last":false}\n\ndata: {"part":2,${marker}}\n\n`);
+  const end = bytes.indexOf(marker) + marker.length;
+  for (let split = 1; split < bytes.length; split += 1) {
+    const search = new MarkerSearch(marker);
+    if (search.take(bytes.subarray(0, split)) !== split >= end || !search.take(bytes.subarray(split)))
+      t.fail(`in two chunks, the first of ${split} bytes`);
+  }
+  const byByte = new MarkerSearch(marker);
+  t.equal(
+    [...bytes].findIndex((byte) => byByte.take(Buffer.of(byte))),
+    end - 1,
+    'byte by byte',
+  );
+  t.end();
+});
 
 t.test('where no browser can be driven, the row of the console says what is missing, and has the sizes', async (t) => {
   t.equal(missingClient('no-such-package'), 'no-such-package is not installed in test/clients; npm test installs it.');

@@ -11,6 +11,7 @@ import { createInterface } from 'node:readline';
 import { type Milliseconds, Seconds } from '../../../proto/clock.js';
 import { pageHeaders } from '../../helpers/console/dashboard.js';
 import type { ConsoleSession } from './logins.js';
+import { MarkerSearch } from './marker-search.js';
 import { delay } from './page-figures.js';
 
 export interface OpenConsolesRequest {
@@ -75,12 +76,11 @@ class OpenConsoles {
     // `close` cuts the stream off, which Node.js reports as an error too.
     stream.on('error', () => undefined);
     await new Promise<void>((resolve) => {
-      let hasSnapshot = false;
+      const search = new MarkerSearch(END_OF_SNAPSHOT);
       stream.on('close', resolve).on('data', (chunk: Buffer) => {
         this.#streamedBytes += chunk.length;
-        if (hasSnapshot || !chunk.includes(END_OF_SNAPSHOT)) return;
-        hasSnapshot = true;
-        resolve();
+        // Resolving again has no effect.
+        if (search.take(chunk)) resolve();
       });
     });
   }
