@@ -4,7 +4,7 @@
  */
 import type { AddressInfo } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { type Clock, Days } from '../../../proto/clock.js';
+import { type Clock, Days, type Timer } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import type { MapTiles } from '../../console/map-tiles.js';
 import { PageGuard } from '../../console/page-guard.js';
@@ -226,15 +226,16 @@ export class OperatorServer {
 
   /** Closes a stream when its token expires; waits for that in parts of {@link MAX_EXPIRY_WAIT}. */
   #endAtExpiry(clock: Clock, request: FastifyRequest, reply: FastifyReply): void {
-    const { expiresAtMs } = this.#callers.of(request);
-    if (expiresAtMs === null) return;
-    const remainingMs = expiresAtMs - clock.now();
-    if (remainingMs <= 0) {
-      this.#streams.end((each) => each === request);
-      return;
-    }
-    const timer = clock.after(Math.min(remainingMs, MAX_EXPIRY_WAIT), () => this.#endAtExpiry(clock, request, reply));
-    reply.raw.once('close', () => timer.cancel());
+    let timer: Timer | undefined;
+    const wait = (): void => {
+      const { expiresAtMs } = this.#callers.of(request);
+      if (expiresAtMs === null) return;
+      const remainingMs = expiresAtMs - clock.now();
+      if (remainingMs > 0) timer = clock.after(Math.min(remainingMs, MAX_EXPIRY_WAIT), wait);
+      else this.#streams.end((each) => each === request);
+    };
+    reply.raw.once('close', () => timer?.cancel());
+    wait();
   }
 
   #addRoutes(options: OperatorServerOptions): void {

@@ -15,7 +15,7 @@ import {
   OPERATOR_ROLES,
   type OperatorRole,
 } from '../../../gateway/store/contract/operators/operator-token-store.js';
-import { Days, systemClock } from '../../../proto/clock.js';
+import { Days, ManualClock, systemClock } from '../../../proto/clock.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { openGateway, testGateway } from '../../helpers/gateway/test-gateway.js';
 import { openStore } from '../../helpers/store/new-store.js';
@@ -167,6 +167,32 @@ t.test('a stream closes when its token expires', async (t) => {
   stream.resume();
   await new Promise((resolve) => stream.once('end', resolve));
   t.match(await callOperator(gateway, 'GET', '/merchants', undefined, token), { status: 401 });
+});
+
+t.test('a stream that waits for days for the end of its token adds nothing to its connection each day', async (t) => {
+  const wallClock = new ManualClock(Date.parse('2026-11-20T12:00:00Z'));
+  const gateway = await testGateway(t, { wallClock });
+  const { body } = await callOperator(gateway, 'POST', '/tokens', {
+    name: 'map',
+    role: 'read',
+    expires_at: '2026-12-20T12:00:00Z',
+  });
+  // Node.js warns of the eleventh listener for the same event.
+  const warnings: string[] = [];
+  const note = ({ name }: Error): void => void warnings.push(name);
+  process.on('warning', note);
+  t.teardown(() => process.off('warning', note));
+  const stream = got.stream(`http://127.0.0.1:${gateway.operatorPort}/events`, {
+    headers: { authorization: `Bearer ${(body as { token: string }).token}` },
+  });
+  await new Promise((resolve) => stream.once('response', resolve));
+  const ended = new Promise((resolve) => stream.resume().once('end', resolve));
+  for (let day = 0; day < 29; day += 1) wallClock.advance(Days(1));
+  // Warnings are emitted in a later turn of the event loop.
+  await callOperator(gateway, 'GET', '/merchants');
+  t.strictSame(warnings, []);
+  wallClock.advance(Days(1));
+  await ended;
 });
 
 // In the audit log the gateway's own token has eight hex digits instead of a name.
