@@ -50,7 +50,7 @@ export interface ConsoleApi {
   /** Sends everything again that the URL has not accepted. */
   readonly recover: (id: number) => Promise<unknown>;
   /** The newest findings about all locks, newest first; only operators see them together. */
-  readonly newestFindings?: () => Promise<readonly Finding[]>;
+  readonly newestFindings?: () => Promise<Page<Finding>>;
   /** What is wrong with the gateway itself, in sentences; merchants do not see it. */
   readonly gatewayTroubles?: () => Promise<readonly string[]>;
 }

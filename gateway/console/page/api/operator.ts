@@ -96,8 +96,12 @@ const calls: ConsoleApi = {
   resend: (url_id, event) => sendJson<unknown>('POST', `/events/${part(event)}/resend`, { url_id }),
   recover: (url_id) => sendJson<unknown>('POST', '/deliveries/recover', { url_id, since: BEGINNING }),
   newestFindings: async () => {
-    const { findings } = await getJson<{ findings: readonly OperatorFinding[] }>('/findings', { limit: MAX_FINDINGS });
-    return findings.map(findingOf);
+    const query = { limit: MAX_FINDINGS };
+    const { findings, next_cursor } = await getJson<Paged & { findings: readonly OperatorFinding[] }>(
+      '/findings',
+      query,
+    );
+    return { data: findings.map(findingOf), next_cursor };
   },
   gatewayTroubles: async () => statusTroubles(await getJson<GatewayStatus>('/status')),
 };

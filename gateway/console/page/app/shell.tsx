@@ -1,10 +1,11 @@
 /** The frame of every screen: the navigation, the account, the colours, the keys, and the screen of the address. */
 import type { ComponentChildren, JSX } from 'preact';
-import { useMemo, useState } from 'preact/hooks';
+import { useCallback, useMemo, useState } from 'preact/hooks';
 import { Dialog } from '../view/dialog.js';
-import { type Keys, useKeys } from './keys.js';
+import { useKeys } from './keys.js';
 import { type Route, routeTo } from './route.js';
 import type { Screen } from './screen.js';
+import { ScreenKeys } from './screen-keys.js';
 import { nextTheme, rememberTheme, storedTheme } from './theme.js';
 import { useRoute } from './use-route.js';
 
@@ -21,7 +22,10 @@ const THEME_SIGNS = { system: '◐', light: '☀', dark: '☾' } as const;
 export function Shell({ title, screens, account }: ShellProps): JSX.Element {
   const route = useRoute();
   const [isHelpShown, setHelpShown] = useState(false);
-  useShellKeys(screens, () => setHelpShown(true));
+  useShellKeys(
+    screens,
+    useCallback(() => setHelpShown(true), []),
+  );
   const screen = screens.find(({ name }) => name === route.screen);
   return (
     <div class="shell">
@@ -57,17 +61,14 @@ export function Shell({ title, screens, account }: ShellProps): JSX.Element {
 
 /** `g` and the key of a screen open it, `?` lists the keys. */
 function useShellKeys(screens: readonly Screen[], showHelp: () => void): void {
-  /** Whether `g` was pressed, so that the next key is that of a screen. */
-  const [isGoing, setGoing] = useState(false);
-  const keys = useMemo<Keys>(() => {
-    const goTo = screens.map(({ name, key }) => [key, () => open(name)] as const);
+  const read = useMemo(() => {
     const open = (name: string): void => {
-      setGoing(false);
       location.hash = routeTo(name);
     };
-    return { ...(isGoing && Object.fromEntries(goTo)), g: () => setGoing(true), '?': showHelp };
-  }, [screens, isGoing, showHelp]);
-  useKeys(keys);
+    const keys = new ScreenKeys({ screens: new Map(screens.map(({ name, key }) => [key, name])), open, showHelp });
+    return (key: string) => keys.press(key);
+  }, [screens, showHelp]);
+  useKeys(read);
 }
 
 function ThemeButton(): JSX.Element {

@@ -4,12 +4,13 @@
  * once.
  */
 import type { JSX } from 'preact';
-import { useCallback, useState } from 'preact/hooks';
+import { useCallback, useMemo, useState } from 'preact/hooks';
 import type { ApiFailure } from '../api/http.js';
 import { merchantApi } from '../api/merchant.js';
 import type { InvitationOffer } from '../api/shapes.js';
 import { Failure, WhenLoaded } from '../view/parts.js';
 import { asFailure, useAnswer } from '../view/use-answer.js';
+import { InvitationAcceptance } from './invitation-acceptance.js';
 
 /** The token in the page's address, which is removed from it; null if there is none. */
 export function takeInvitation(): string | null {
@@ -36,39 +37,47 @@ export function InvitationScreen({ token, onLogin }: InvitationProps): JSX.Eleme
 
 function AcceptForm({ token, offer, onLogin }: InvitationProps & { readonly offer: InvitationOffer }): JSX.Element {
   const { merchant, username, dashboard: role } = offer;
+  const acceptance = useMemo(
+    () => new InvitationAcceptance(merchantApi, { token, merchant, username }),
+    [token, merchant, username],
+  );
   const [failure, setFailure] = useState<ApiFailure | null>(null);
   const [isBusy, setBusy] = useState(false);
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
-    const name = username ?? String(form.get('username') ?? '');
     const password = String(form.get('password') ?? '');
     if (password !== form.get('repeated')) {
       setFailure(asFailure(new Error('The two passwords differ.')));
       return;
     }
     setBusy(true);
-    merchantApi
-      .acceptInvitation({ token, password, ...(username === null && { username: name }) })
-      .then(() => merchantApi.logIn({ merchant, username: name, password }))
+    acceptance
+      .attempt({ username: String(form.get('username') ?? ''), password })
       .then(onLogin)
       .catch((error: unknown) => setFailure(asFailure(error)))
       .finally(() => setBusy(false));
   };
+  const { acceptedAs } = acceptance;
+  const known = acceptedAs ?? username;
   return (
     <form class="card" onSubmit={submit}>
       <h1>
         <span class="brand-mark" aria-hidden="true" /> {merchant}
       </h1>
-      <p>You are invited to the dashboard as {role}.</p>
-      {username === null ? (
+      <p>
+        {acceptedAs === null
+          ? `You are invited to the dashboard as ${role}.`
+          : 'The invitation is accepted, but the login failed. Log in with the password that you chose.'}
+      </p>
+      {known === null ? (
         <label>
           Your user name
           <input name="username" autocomplete="username" required maxLength={200} />
         </label>
       ) : (
         <p>
-          Your user name is <strong>{username}</strong>.
+          Your user name is <strong>{known}</strong>.
         </p>
       )}
       <label>
@@ -81,7 +90,7 @@ function AcceptForm({ token, offer, onLogin }: InvitationProps & { readonly offe
       </label>
       <Failure failure={failure} />
       <button type="submit" class="primary" disabled={isBusy}>
-        Accept
+        {acceptedAs === null ? 'Accept' : 'Log in'}
       </button>
     </form>
   );

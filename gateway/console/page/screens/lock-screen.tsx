@@ -22,6 +22,8 @@ import { WhyPanel } from './lock/why-panel.js';
 /** The time that the timeline covers, which the address may name as `days`. */
 const DEFAULT_DAYS = 2;
 const MAX_DAYS = 90;
+/** The gateway's limit (gateway/store/contract/devices/device-labels.ts). */
+const MAX_LOCK_NAME_CHARS = 60;
 
 export function LockScreen({ route }: { readonly route: Route }): JSX.Element {
   const api = useApi();
@@ -67,7 +69,11 @@ function LockHead({ lock, onChange }: { readonly lock: LockDetail; readonly onCh
   return (
     <header class="screen-head">
       <h1 id="lock-title">{lockName(lock)}</h1>
-      <Rename name={name ?? ''} save={(next) => rename(mac_addr, next.trim() || null).then(onChange)} />
+      <Rename
+        name={name ?? ''}
+        maxChars={MAX_LOCK_NAME_CHARS}
+        save={(next) => rename(mac_addr, next.trim() || null).then(onChange)}
+      />
       {name !== null && <span class="mono hint">{mac_addr}</span>}
       {merchant !== undefined && <span class="hint">{merchant}</span>}
       {Object.entries(labels).map(([key, value]) => (

@@ -72,7 +72,7 @@ function LockRow({ lock }: { readonly lock: Lock }): JSX.Element {
       <span class="lock-trouble">
         <TroubleBadge lock={lock} />
       </span>
-      <span>
+      <span class="lock-presence">
         <PresenceBadge lock={lock} />
       </span>
       <span>{lock.power_state ?? ''}</span>

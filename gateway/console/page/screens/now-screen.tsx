@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { Days, Seconds } from '../../../../proto/clock.js';
 import { useApi } from '../api/console-api.js';
+import type { Page } from '../api/http.js';
 import type { Backlog, Finding, Lock, Presence, WebhookUrl } from '../api/shapes.js';
 import { routeTo } from '../app/route.js';
 import { runClock } from '../app/run-clock.js';
@@ -150,14 +151,20 @@ function GatewayTroubles({ ask }: { readonly ask: () => Promise<readonly string[
 }
 
 /** The findings of the last day, each with its explanation. */
-function NewFindings({ ask }: { readonly ask: () => Promise<readonly Finding[]> }): JSX.Element {
+function NewFindings({ ask }: { readonly ask: () => Promise<Page<Finding>> }): JSX.Element {
   const { answer, failure } = useAnswer(ask, Seconds(10));
   const [whyId, setWhyId] = useState<string | null>(null);
   const sinceMs = runClock.now() - Days(1);
+  const { data = [], next_cursor = null } = answer ?? {};
+  const findings = data.filter(({ at }) => Date.parse(at) > sinceMs);
   return (
     <>
       <Failure failure={failure} />
-      <FindingTable findings={answer?.filter(({ at }) => Date.parse(at) > sinceMs) ?? []} onWhy={setWhyId} />
+      <FindingTable
+        findings={findings}
+        hasMore={next_cursor !== null && findings.length === data.length}
+        onWhy={setWhyId}
+      />
       {whyId !== null && <WhyPanel key={whyId} id={whyId} onClose={() => setWhyId(null)} />}
     </>
   );

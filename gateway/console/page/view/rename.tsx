@@ -5,15 +5,15 @@ import type { ApiFailure } from '../api/http.js';
 import { Failure } from './parts.js';
 import { asFailure } from './use-answer.js';
 
-const MAX_NAME_CHARS = 200;
-
 interface RenameProps {
   readonly name: string;
+  /** The gateway's limit for such a name. */
+  readonly maxChars: number;
   /** Makes the call. A rejection is shown beside the field. */
   readonly save: (name: string) => Promise<unknown>;
 }
 
-export function Rename({ name, save }: RenameProps): JSX.Element {
+export function Rename({ name, maxChars, save }: RenameProps): JSX.Element {
   const [isOpen, setOpen] = useState(false);
   const [failure, setFailure] = useState<ApiFailure | null>(null);
   const field = useRef<HTMLInputElement>(null);
@@ -37,7 +37,7 @@ export function Rename({ name, save }: RenameProps): JSX.Element {
     );
   return (
     <form class="inline-form" onSubmit={submit} onKeyDown={({ key }) => key === 'Escape' && open(false)}>
-      <input ref={field} aria-label="New name" defaultValue={name} maxLength={MAX_NAME_CHARS} />
+      <input ref={field} aria-label="New name" defaultValue={name} maxLength={maxChars} />
       <button type="submit">Save</button>
       <Failure failure={failure} />
     </form>

@@ -22,6 +22,9 @@ const SCOPES: readonly (readonly [scope: string, allows: string])[] = [
   ['users', 'manage users'],
 ];
 
+/** The gateway's limit (gateway/accounts/api-keys.ts). */
+const MAX_KEY_NAME_CHARS = 200;
+
 export function KeysPanel(): JSX.Element {
   const keys = useAnswer(useCallback(merchantApi.keys, []));
   const [made, setMade] = useState<string | null>(null);
@@ -79,7 +82,7 @@ function NewKey({ onMade }: { readonly onMade: (key: string) => void }): JSX.Ele
   return (
     <form class="inline-form" onSubmit={submit}>
       <label>
-        Name <input name="name" required maxLength={256} placeholder="shop backend" />
+        Name <input name="name" required maxLength={MAX_KEY_NAME_CHARS} placeholder="shop backend" />
       </label>
       <label>
         Expires{' '}
@@ -137,7 +140,12 @@ function KeyRow({ apiKey, onChange }: { readonly apiKey: ApiKey; readonly onChan
         <Badge tone={state === 'active' ? 'good' : 'quiet'}>{state}</Badge>
       </td>
       <td>
-        {name} <Rename name={name} save={(next) => merchantApi.renameKey(id, next).then(onChange)} />
+        {name}{' '}
+        <Rename
+          name={name}
+          maxChars={MAX_KEY_NAME_CHARS}
+          save={(next) => merchantApi.renameKey(id, next).then(onChange)}
+        />
       </td>
       <td class="mono">{id}</td>
       <td title={scopes.join(', ')}>{scopes.length === SCOPES.length ? 'all scopes' : scopes.join(', ')}</td>

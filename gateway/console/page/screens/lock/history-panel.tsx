@@ -39,7 +39,7 @@ interface HistoryViewProps extends LoadedPast {
   readonly onWhy: (id: string) => void;
 }
 
-function HistoryView({ mac, whole, past, onWhy }: HistoryViewProps): JSX.Element {
+function HistoryView({ mac, whole, past, hasMore, onWhy }: HistoryViewProps): JSX.Element {
   // Null while the reader has chosen no part: then all of the loaded time is shown, which follows the present.
   const [chosen, setChosen] = useState<TimeRange | null>(null);
   /** The part that the reader is dragging over. */
@@ -78,8 +78,17 @@ function HistoryView({ mac, whole, past, onWhy }: HistoryViewProps): JSX.Element
           onSelect={(id) => select(`ping ${id}`)}
         />
       </div>
-      <FindingTable findings={shown.findings} onWhy={onWhy} />
-      <PingTable pings={shown.pings} onWhy={onWhy} />
+      {/* What was not loaded is older than all that was, so it is in the shown time only if all of that is. */}
+      <FindingTable
+        findings={shown.findings}
+        hasMore={hasMore.findings && shown.findings.length === past.findings.length}
+        onWhy={onWhy}
+      />
+      <PingTable
+        pings={shown.pings}
+        hasMore={hasMore.pings && shown.pings.length === past.pings.length}
+        onWhy={onWhy}
+      />
     </>
   );
 }

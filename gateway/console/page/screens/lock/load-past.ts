@@ -16,6 +16,8 @@ const MAX_LOADED = 1000;
 export interface LoadedPast {
   readonly whole: TimeRange;
   readonly past: LockPast;
+  /** Whether there are older pings of this time, or older findings, that were not loaded. */
+  readonly hasMore: { readonly pings: boolean; readonly findings: boolean };
 }
 
 /** @throws ApiFailure */
@@ -33,5 +35,6 @@ export async function loadPast(api: ConsoleApi, mac: string, days: number): Prom
   ]);
   const past = { history, pings: pings.data, findings: findings.data, commands: commands.data, deliveries };
   const firstMs = Math.min(toMs - MIN_SHOWN, ...pings.data.map(({ received_at }) => Date.parse(received_at)));
-  return { whole: { fromMs: Math.max(fromMs, firstMs - BEFORE_FIRST_PING), toMs }, past };
+  const hasMore = { pings: pings.next_cursor !== null, findings: findings.next_cursor !== null };
+  return { hasMore, whole: { fromMs: Math.max(fromMs, firstMs - BEFORE_FIRST_PING), toMs }, past };
 }

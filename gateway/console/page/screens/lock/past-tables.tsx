@@ -3,6 +3,7 @@ import type { Finding, Ping } from '../../api/shapes.js';
 import { routeTo } from '../../app/route.js';
 import { useLive } from '../../live/use-live.js';
 import { Age } from '../../view/age.js';
+import { cutRows } from '../../view/cut-rows.js';
 import { Badge, lockName } from '../../view/parts.js';
 import { timeText } from '../../view/time-text.js';
 
@@ -12,21 +13,23 @@ const MAX_PINGS = 200;
 /** A longer table of pings is closed at first. */
 const MAX_OPEN_PINGS = 30;
 
-export function FindingTable({
-  findings,
-  onWhy,
-}: {
+interface FindingTableProps {
   readonly findings: readonly Finding[];
+  /** Whether there are older ones that were not loaded. */
+  readonly hasMore: boolean;
   readonly onWhy: (id: string) => void;
-}) {
+}
+
+export function FindingTable({ findings, hasMore, onWhy }: FindingTableProps) {
   const { locks } = useLive();
+  const { shown, note } = cutRows(findings, MAX_FINDINGS, 'findings', hasMore);
   if (findings.length === 0) return null;
   return (
     <section class="card" aria-label="Findings">
       <h2>Findings</h2>
       <table class="stacked">
         <tbody>
-          {findings.slice(0, MAX_FINDINGS).map(({ id, mac_addr, at, rule, severity, message }) => (
+          {shown.map(({ id, mac_addr, at, rule, severity, message }) => (
             <tr key={id}>
               {mac_addr !== undefined && (
                 <td>
@@ -49,20 +52,29 @@ export function FindingTable({
           ))}
         </tbody>
       </table>
+      {note !== null && <p class="hint">{note}</p>}
     </section>
   );
 }
 
-export function PingTable({ pings, onWhy }: { readonly pings: readonly Ping[]; readonly onWhy: (id: string) => void }) {
+interface PingTableProps {
+  readonly pings: readonly Ping[];
+  /** Whether there are older ones that were not loaded. */
+  readonly hasMore: boolean;
+  readonly onWhy: (id: string) => void;
+}
+
+export function PingTable({ pings, hasMore, onWhy }: PingTableProps) {
   if (pings.length === 0)
     return (
       <p class="card hint">
         No pings in this time. <a href={routeTo('locks')}>All locks</a>
       </p>
     );
+  const { shown, note } = cutRows(pings, MAX_PINGS, 'pings', hasMore);
   return (
     <details class="card" open={pings.length < MAX_OPEN_PINGS}>
-      <summary>{pings.length} pings</summary>
+      <summary>{note ?? `${pings.length} pings`}</summary>
       <table>
         <thead>
           <tr>
@@ -77,7 +89,7 @@ export function PingTable({ pings, onWhy }: { readonly pings: readonly Ping[]; r
           </tr>
         </thead>
         <tbody>
-          {pings.slice(0, MAX_PINGS).map((ping) => (
+          {shown.map((ping) => (
             <tr key={ping.event_id}>
               <td title={ping.received_at}>{timeText(ping.received_at)}</td>
               <td>{ping.reason.replace('REASON_', '')}</td>
