@@ -48,7 +48,7 @@ function UsageTable({ locks, month }: { readonly locks: readonly LockUsage[]; re
             <th scope="col" class="number">
               Messages
             </th>
-            <th scope="col" class="number">
+            <th scope="col" class="number wide">
               Connections
             </th>
             <th scope="col" class="number">
@@ -66,7 +66,7 @@ function UsageTable({ locks, month }: { readonly locks: readonly LockUsage[]; re
                 {lock.simulated && <span class="hint"> simulated, not billed</span>}
               </td>
               <td class="number">{lock.messages.toLocaleString('en-US')}</td>
-              <td class="number">{lock.connections.toLocaleString('en-US')}</td>
+              <td class="number wide">{lock.connections.toLocaleString('en-US')}</td>
               <td class="number">{bytesText(lock.bytes)}</td>
             </tr>
           ))}
@@ -75,7 +75,7 @@ function UsageTable({ locks, month }: { readonly locks: readonly LockUsage[]; re
           <tr>
             <th scope="row">{locks.length} locks</th>
             <td class="number">{total(({ messages }) => messages).toLocaleString('en-US')}</td>
-            <td class="number">{total(({ connections }) => connections).toLocaleString('en-US')}</td>
+            <td class="number wide">{total(({ connections }) => connections).toLocaleString('en-US')}</td>
             <td class="number">{bytesText(total(({ bytes }) => bytes))}</td>
           </tr>
         </tfoot>

@@ -45,7 +45,7 @@ export function KeysPanel(): JSX.Element {
             </Empty>
           ) : (
             <div class="scroll">
-              <table>
+              <table class="stacked">
                 <tbody>
                   {data.map((key) => (
                     <KeyRow key={key.id} apiKey={key} onChange={keys.reload} />

@@ -14,7 +14,7 @@ export function SessionsPanel({ version }: { readonly version: number }): JSX.El
       <h2>Sessions</h2>
       <WhenLoaded loaded={sessions}>
         {({ data }) => (
-          <table>
+          <table class="stacked">
             <tbody>
               {data.map(({ id, username, created_at, address, agent, current }) => (
                 <tr key={id}>

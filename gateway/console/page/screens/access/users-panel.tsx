@@ -21,7 +21,7 @@ export function UsersPanel({ self }: { readonly self: string }): JSX.Element {
       <WhenLoaded loaded={users}>
         {({ data, next_cursor }) => (
           <>
-            <table>
+            <table class="stacked">
               <tbody>
                 {data.map((user) => (
                   <UserRow key={user.id} user={user} isSelf={user.username === self} onChange={users.reload} />
