@@ -58,6 +58,8 @@ export function DeliveriesScreen({ route }: { readonly route: Route }): JSX.Elem
 
 const FIGURE_COLUMNS = ['Succeeded', 'p95', 'Last success', 'Last error'];
 const BACKLOG_COLUMNS = ['Waiting', 'Oldest', 'Dead'];
+/** Those of both whose cells are aligned to the right. */
+const NUMBER_COLUMNS: readonly string[] = ['Succeeded', 'p95', ...BACKLOG_COLUMNS];
 
 function UrlTable({ urls, chosen }: { readonly urls: readonly WebhookUrl[]; readonly chosen: number }): JSX.Element {
   const api = useApi();
@@ -69,7 +71,7 @@ function UrlTable({ urls, chosen }: { readonly urls: readonly WebhookUrl[]; read
         <thead>
           <tr>
             {['URL', 'State', 'Last 24 hours', ...columns].map((title) => (
-              <th key={title} scope="col">
+              <th key={title} scope="col" class={NUMBER_COLUMNS.includes(title) ? 'number' : undefined}>
                 {title}
               </th>
             ))}
