@@ -177,6 +177,14 @@ t.test('tables and help fit 80 and 200 columns, and have colours only if wanted'
     await wide.waitForScreen(/^end$/m, isStyled),
     new RegExp(`^NAME +ADDED +NOTIFIED AT\n.*\n.*\n.*\n${ESCAPE}\\[1mNAME`, 'm'),
   );
+  await wide.clear();
+  const prices = '--per-mb 1.2 --per-sim 0.5 --currency EUR --from 2030-01';
+  wide.typeLine(`lockgate usage plan set 東京自転車 ${prices}; echo end`);
+  t.match(
+    await wide.waitForScreen(/^end$/m, isStyled),
+    new RegExp(`per active SIM and month, from ${ESCAPE}\\[1m2030-01`),
+    'the colour of a part of a sentence is not taken for a control character of its text',
+  );
 });
 
 t.test('a terminal is asked for confirmation, and Ctrl-C cancels', { skip: NO_TERMINAL }, async (t) => {

@@ -132,7 +132,8 @@ async function setPlan(
     ...(from !== undefined && { from }),
   });
   if (flags.json) return printJson(plan);
-  print(sanitizeLine(`${plan.merchant} pays ${planText(plan)}, from ${paint('bold', plan.from)}.`));
+  const text = sanitizeLine(`${plan.merchant} pays ${planText(plan)}, from `);
+  print(`${text}${paint('bold', sanitizeLine(plan.from))}.`);
 }
 
 async function showPlans(merchant: string | undefined, flags: Flags): Promise<void> {
