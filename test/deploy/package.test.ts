@@ -7,11 +7,11 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t from 'tap';
+import { storingGzip } from '../helpers/deploy/storing-gzip.js';
 import { root } from '../helpers/house/our-files.js';
 
 const releaseModule = (name: string): Promise<Record<string, (...args: unknown[]) => unknown>> =>
   import(pathToFileURL(path.join(root, 'cli/prepare/release', name)).href);
-const STORING_GZIP = pathToFileURL(path.join(root, 'dist/test/helpers/deploy/storing-gzip.js')).href;
 const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
 
 /** The files below a folder, but source maps. */
@@ -22,7 +22,7 @@ const filesIn = (folder: string): string[] =>
 
 t.test('the package has what runs, and neither tests nor sources', async (t) => {
   const args = ['pack', '--dry-run', '--json', '--ignore-scripts', '--loglevel=error'];
-  const env = { ...process.env, NODE_OPTIONS: `--import ${STORING_GZIP}` };
+  const env = { ...process.env, ...storingGzip() };
   const [{ files }] = JSON.parse(execFileSync('npm', args, { cwd: root, encoding: 'utf8', env }));
   const paths: string[] = files.map((file: { path: string }) => file.path);
   const has = (file: string) => t.ok(paths.includes(file), file);

@@ -1,15 +1,22 @@
 /**
- * Makes gzip store instead of compress. `npm pack` compresses the whole package even to list its files, which takes
- * three seconds of CPU time. A test that reads only the list starts npm with `--import` of this file.
+ * Preloaded into a process, makes gzip store instead of compress. `npm pack` compresses the whole package even to list
+ * its files, which takes three seconds of CPU time.
  */
 import zlib from 'node:zlib';
 
-const { Gzip } = zlib as unknown as { Gzip: new (options?: zlib.ZlibOptions) => zlib.Gzip };
+const SWITCH = 'LOCKGATE_STORING_GZIP';
 
-class StoringGzip extends Gzip {
-  constructor(options?: zlib.ZlibOptions) {
-    super({ ...options, level: zlib.constants.Z_NO_COMPRESSION });
-  }
+/** Returns the environment for a process whose gzip does not compress. */
+export function storingGzip(): NodeJS.ProcessEnv {
+  return { [SWITCH]: '1', NODE_OPTIONS: `--import ${import.meta.url}` };
 }
 
-Object.assign(zlib, { Gzip: StoringGzip });
+if (process.env[SWITCH] !== undefined) {
+  const { Gzip } = zlib as unknown as { Gzip: new (options?: zlib.ZlibOptions) => zlib.Gzip };
+  class StoringGzip extends Gzip {
+    constructor(options?: zlib.ZlibOptions) {
+      super({ ...options, level: zlib.constants.Z_NO_COMPRESSION });
+    }
+  }
+  Object.assign(zlib, { Gzip: StoringGzip });
+}
