@@ -53,7 +53,7 @@ const rooms = {
   'firmware-sim/story': [...sim('link', 'lock', 'world'), ...proto],
   'firmware-sim/trace': [...sim('fleet', 'link', 'lock', 'world'), ...proto, 'proto/trace'],
 
-  gateway: [...gateway('console', 'fairness', 'mqtt', 'notices', 'store', 'webhooks'), ...proto],
+  gateway: [...gateway('console', 'fairness', 'mqtt', 'store', 'webhooks'), ...proto],
   'gateway/accounts': [
     ...gateway('audit', 'commands', 'console', 'data-folder', 'fairness', 'ingest', 'live', 'locks', 'mqtt'),
     ...gateway('network', 'ownership', 'store', 'usage', 'webhooks'),

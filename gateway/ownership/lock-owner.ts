@@ -5,13 +5,13 @@
  */
 import { type Clock, Seconds, type Timer } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
+import type { Mac } from '../../proto/wire/mac.js';
 import type { Source } from '../../proto/wire/ping.js';
 import type { Commands } from '../commands/commands.js';
 import type { GatewayEvents } from '../events.js';
 import type { Ingest, Sender } from '../ingest/ingest.js';
 import type { KnownLock, Locks } from '../locks/locks.js';
 import type { Sessions } from '../mqtt/sessions.js';
-import type { Notices } from '../notices/notices.js';
 import type { AdoptedPart, LockOwnership, LockPart } from '../store/contract/slots/ownership.js';
 import type { Store } from '../store/contract/store.js';
 
@@ -26,6 +26,12 @@ const SOURCES: readonly Source[] = ['lock', 'phone'];
 /** The argument of `runExclusive` for work that closes no connection: it leaves waiting uplinks in the queue. */
 const REFUSES_WAITING = false;
 
+/** Notes the troubles of the locks that this gateway serves, for operators (notices/). */
+interface LockNotices {
+  lockTaken(lock: KnownLock): void;
+  lockGiven(mac: Mac): void;
+}
+
 export interface LockOwnerParts {
   readonly store: Pick<Store, 'append'>;
   readonly ownership: LockOwnership;
@@ -33,7 +39,7 @@ export interface LockOwnerParts {
   readonly ingest: Pick<Ingest, 'runExclusive' | 'recordEvent'>;
   readonly commands: Pick<Commands, 'adopt' | 'disown'>;
   readonly sessions: Pick<Sessions, 'end' | 'whenNone'>;
-  readonly notices: Pick<Notices, 'lockTaken' | 'lockGiven'>;
+  readonly notices: LockNotices;
   readonly events: GatewayEvents;
   /** The run's clock (wall-clock time, except in a sped-up simulation). */
   readonly clock: Clock;
