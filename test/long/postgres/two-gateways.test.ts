@@ -29,8 +29,12 @@ t.test('two gateways on one database', { skip: postgresMissing ?? false }, async
   });
 
   await t.test('are found out if they take locks without asking', async (t) => {
-    const { logFaults, findings } = await TwoGateways.run(t, server, { ...options, moves: 8, sabotage: 'steal-locks' });
-    const found = [...logFaults, ...findings.map(({ message }) => message)];
+    const run = TwoGateways.run(t, server, { ...options, moves: 8, sabotage: 'steal-locks' });
+    const found = await run.then(
+      ({ logFaults, findings }) => [...logFaults, ...findings.map(({ message }) => message)],
+      // The locks also stop when the merchant lacks too many of their pings, which then are lost.
+      ({ message }: Error) => [message],
+    );
     t.ok(found.length > 0, `${found.length} faults, such as ${found[0]}\nrepeat: ${repeat}`);
   });
 });
