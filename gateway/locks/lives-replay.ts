@@ -79,7 +79,8 @@ export class LivesReplay {
     // The state of a lock that is not judged stays unchanged.
     if (state === undefined || present.unjudged !== undefined) return present;
     copyReceiptBeliefs(state.belief, present.belief);
-    // The key up to which keys may have been used before the lock was erased or moved: the replay does not find them.
+    // `usedTo`: uplinks up to this key (boot and sequence) may have come before the lock was erased or moved. They are
+    // not in the log, so the replay can't find it.
     const { usedTo } = present;
     return { ...state, receivedAtMs: present.receivedAtMs, ...(usedTo !== undefined && { usedTo }) };
   }

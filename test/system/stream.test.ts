@@ -92,6 +92,7 @@ t.test('a theft and its ride appear on the streams, and survive a kill', async (
   await stream.ended;
   await gateway.start();
   const reconnected = await open({ 'last-event-id': stream.lastId });
+  // `last`: no further part of the snapshot follows.
   const { data } = await reconnected.until(() => true);
   t.match(data, { last: true, locks: [{ mac_addr: MAC, trouble: 'theft' }] }, 'a new run begins with a snapshot');
 });

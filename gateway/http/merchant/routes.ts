@@ -1,4 +1,7 @@
-/** All routes of the merchants' port (interfaces.md §2). */
+/**
+ * The routes of the merchants' port (interfaces.md §2), except those of the dashboard's page (console/routes.ts), which
+ * are in no document. Pets are part of the service specification's example operations.
+ */
 import { DEFAULT_FAIRNESS, type Fairness } from '../../fairness/fairness-settings.js';
 import { HEALTH_ROUTES } from '../shared/health-routes.js';
 import { CONSOLE_ROUTES } from './console/routes.js';
@@ -16,7 +19,7 @@ export function merchantRoutes(fairness: Fairness): readonly MerchantRoute[] {
   return [...ofSpecification, ...OWN_DATA_ROUTES, ...INVITATION_ROUTES];
 }
 
-/** Every route of the port with the given limits. */
+/** The merchants' routes with the given limits, and those of health. */
 export function httpRoutes(fairness: Fairness): readonly HttpRoute[] {
   return [...merchantRoutes(fairness), ...HEALTH_ROUTES];
 }
@@ -24,7 +27,7 @@ export function httpRoutes(fairness: Fairness): readonly HttpRoute[] {
 /** The merchants' routes with the default limits. */
 export const MERCHANT_ROUTES: readonly MerchantRoute[] = merchantRoutes(DEFAULT_FAIRNESS);
 
-/** Every route with the default limits. */
+/** The same with the default limits. */
 export const HTTP_ROUTES: readonly HttpRoute[] = [...MERCHANT_ROUTES, ...HEALTH_ROUTES];
 
 /** A route's path as the server's router spells it: `/v1/locks/:mac`. */
@@ -38,10 +41,13 @@ const PATTERNS = [...HTTP_ROUTES, ...CONSOLE_ROUTES].map((route) => {
   return { route, pattern: new RegExp(`^${pattern}$`) };
 });
 
-/** The methods of a path; undefined if there is no such path. HEAD is allowed only where GET changes nothing. */
+/**
+ * The methods of a path; undefined if there is no such path. Only the routes of health allow HEAD: every other call
+ * counts against its merchant's limits.
+ */
 export function methodsOf(path: string): string[] | undefined {
   const routes = PATTERNS.filter(({ pattern }) => pattern.test(path)).map(({ route }) => route);
   if (routes.length === 0) return undefined;
-  // Only the routes of health, which change nothing, have `answer`; all others have `handle`.
+  // Only the routes of health have `answer`; all others have `handle`.
   return routes.flatMap((route) => ('answer' in route ? [route.method, 'HEAD'] : [route.method]));
 }

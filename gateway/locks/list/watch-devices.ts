@@ -15,6 +15,7 @@ export const DEVICE_WRITES: Readonly<Record<string, (...args: never[]) => readon
   changeDevice: ({ mac }: HasMac) => [mac],
   describeLock: ({ mac }: HasMac) => [mac],
   removeDevice: (mac: Mac) => [mac],
+  // Its argument is the id of the lock's row, not a MAC.
   eraseDevice: () => 'any',
 };
 

@@ -29,6 +29,7 @@ export const REFUSAL_REASONS = [
   'descriptors',
   // The client does not read what it was sent.
   'not-reading',
+  // A packet other than CONNECT came from a client without an accepted CONNECT.
   'not-authenticated',
   // The store can't read or write.
   'store',

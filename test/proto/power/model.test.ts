@@ -85,6 +85,7 @@ t.test('the timings are those of the protocol', async (t) => {
   t.equal(POWER_MODEL.bufferUplinks, 256);
 });
 
+// In the order of model.ts, which names each bound's rule and unit. Speeds are in m/s.
 t.test('the bounds are those of the rules', async (t) => {
   t.strictSame(POWER_MODEL.bounds, {
     periodSequenceSpan: Minutes(10),

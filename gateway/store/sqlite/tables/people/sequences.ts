@@ -1,4 +1,7 @@
-/** The last id that the store assigned to each merchant's users and pets. Ids that callers choose don't count. */
+/**
+ * The last id that the store assigned to each merchant's users and pets (of the service specification's example
+ * operations). Ids that callers choose don't count.
+ */
 import type { Database, Statement } from 'better-sqlite3';
 
 export class Sequences {
