@@ -23,7 +23,7 @@ export function changeSky(context: StepContext, open: boolean): void {
   state.skySinceMs = nowMs;
   if (open || state.gps !== 'fixed') return;
   state.lastFixMs = nowMs;
-  // If GPS tracks a ride or a theft, it stays on until then, although there is no fix. A start of tracking sets the same.
+  // If GPS tracks a ride or a theft, it stays on until then without a fix. A start of tracking sets the same.
   state.trackGpsUntilMs = searchEndsMs(context);
   startSearch(context);
 }
