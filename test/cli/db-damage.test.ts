@@ -221,6 +221,7 @@ t.test('contradictions between rows are found, although each row has a correct c
   const changes = [
     ['log', 'uplink_name', 'UPDATE uplink_name SET sequence = sequence + 999 WHERE uplink_id = 1'],
     ['log', 'uplink_of_device', 'DELETE FROM uplink_of_device WHERE uplink_id = 5'],
+    ['log', 'uplink_of_device', 'UPDATE uplink_of_device SET hint = hint + 1 WHERE uplink_id = 5'],
     ['outbox', 'webhook_url', 'UPDATE webhook_url SET cursor = 9999 WHERE id = 1'],
     ['outbox', 'webhook_url', 'DELETE FROM attempt WHERE url_id = 1 AND uplink_id = 3'],
     ['outbox', 'attempt', 'UPDATE attempt SET uplink_id = 5000 WHERE id = 1'],

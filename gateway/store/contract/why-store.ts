@@ -67,7 +67,7 @@ export interface WhyStore {
   readLogFrom(deviceId: number, start: LogStart, limit: number, throughUplinkId?: number): AsyncIterable<LogEntry[]>;
   /**
    * Reads the lock's log like {@link readLogFrom}, but may leave out uplinks of the lock that repeat the power settings
-   * and the battery of the one before.
+   * and the battery of the one before, and damaged ones.
    */
   readStateChangesFrom(deviceId: number, start: LogStart, throughUplinkId?: number): AsyncIterable<StateChanges>;
 }

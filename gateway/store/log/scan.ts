@@ -17,7 +17,7 @@ const ROWS_PER_STATEMENT = 500;
  */
 export const MAX_CLOCK_AHEAD = Days(1);
 /** A ping that is not buffered was received at most this long after the lock made it. */
-const MAX_UNBUFFERED_DELAY = Seconds(60);
+export const MAX_UNBUFFERED_DELAY = Seconds(60);
 
 interface ScanTerms {
   readonly filter: PingFilter;
@@ -77,6 +77,12 @@ export class Scan<Row extends ExaminedRow> {
     this.#lastReceivedAtMs = row.received_at_ms;
     this.#receivedToMs = Math.max(this.#receivedToMs, row.received_at_ms);
     if (isShown && matches(row, this.#request.filter)) this.rows.push(row);
+  }
+
+  /** Passes over a row that is not wanted, without having read it. */
+  pass(id: number): void {
+    this.#examined += 1;
+    this.#lastId = id;
   }
 
   /** Ends the scan: no later row can be wanted. */

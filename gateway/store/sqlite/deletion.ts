@@ -49,6 +49,7 @@ export class Deletion {
   readonly #eraseUplink: Statement;
   readonly #sumUplinks: Statement;
   readonly #sumUplink: Statement;
+  readonly #eraseHints: Statement;
   readonly #countPendingOf: Statement;
   readonly #deleteKey: Statement;
   readonly #deleteOfDevice: Statement;
@@ -95,6 +96,7 @@ export class Deletion {
     this.#eraseUplink = db.prepare(`${ERASE} WHERE id = ? AND kind >= 0`);
     this.#sumUplinks = db.prepare(`${UPDATE_SUM} WHERE id IN (${INDEXED_UPLINKS}) AND kind = -1`);
     this.#sumUplink = db.prepare(`${UPDATE_SUM} WHERE id = ?`);
+    this.#eraseHints = db.prepare('UPDATE uplink_of_device SET hint = NULL WHERE device_id = ? AND hint IS NOT NULL');
     this.#countPendingOf = db
       .prepare(`SELECT count(*) FROM delivery WHERE ${ANY_URL} AND uplink_id = ? AND state = 'pending'`)
       .pluck();
@@ -127,6 +129,7 @@ export class Deletion {
     this.#eraseDeliveries.run(deviceId);
     let { changes: uplinks } = this.#eraseUplinks.run(deviceId);
     this.#sumUplinks.run(deviceId);
+    this.#eraseHints.run(deviceId);
     for (const id of memtableIds) {
       pendingDeliveries += this.#countPendingOf.get(id) as number;
       this.#deleteAttempts.run(id);

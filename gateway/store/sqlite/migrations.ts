@@ -36,6 +36,7 @@ import { merchantEvents } from './migrations/0021-0040/0029-merchant-events.js';
 import { merchantClosing } from './migrations/0021-0040/0030-merchant-closing.js';
 import { notifications } from './migrations/0021-0040/0031-notifications.js';
 import { webhookLimits } from './migrations/0021-0040/0032-webhook-limits.js';
+import { uplinkHints } from './migrations/0021-0040/0033-uplink-hints.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -70,6 +71,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0030-merchant-closing': merchantClosing,
   '0031-notifications': notifications,
   '0032-webhook-limits': webhookLimits,
+  '0033-uplink-hints': uplinkHints,
 };
 
 /** The names of all steps, in order. */

@@ -4,7 +4,12 @@
  * compared with its uplink. The indexes are filled later than the log; the table `uplink_settled` says up to which
  * uplink they are complete. Up to there no row may be missing.
  */
+import type { Database } from 'better-sqlite3';
+import { type HintedRow, uplinkHint } from '../../log/uplink-hint.js';
+import { matchesChecksum } from '../../log/uplink-sum.js';
 import type { CheckContext, CheckOutcome } from './context.js';
+
+type DamageableRow = Parameters<typeof matchesChecksum>[0];
 
 /** Each index, and the columns that it shares with the log. */
 const INDEXES = [
@@ -37,5 +42,16 @@ export function checkLog({ db, damage, progress }: CheckContext): CheckOutcome {
     examined += count;
     progress(examined);
   }
+  checkHints(db, (id) => damage('uplink_of_device', `uplink ${id}`, 'its hint differs from the log'));
   return { count: examined };
+}
+
+/** Compares each hint (../../log/uplink-hint.ts) with its uplink. A damaged uplink is reported by its own checksum. */
+function checkHints(db: Database, damage: (id: number) => void): void {
+  const rows = db.prepare(
+    `SELECT u.*, n.hint FROM uplink u CROSS JOIN uplink_of_device n ON n.device_id = u.device_id AND n.uplink_id = u.id
+     WHERE n.hint IS NOT NULL`,
+  );
+  for (const { hint, ...row } of rows.iterate() as IterableIterator<HintedRow & DamageableRow & { hint: unknown }>)
+    if (hint !== uplinkHint(row) && matchesChecksum(row)) damage(row.id);
 }

@@ -5,6 +5,7 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';
+import { type HintedState, hintedStateAfter, repeatsState, validHint } from '../../log/uplink-hint.js';
 import { IS_UPLINK, toUplink, UPLINK_COLUMNS, type UplinkRow } from '../../log/uplink-row.js';
 import type { UplinkMemtable } from './memtable/uplink-memtable.js';
 
@@ -38,6 +39,7 @@ export class LockUplinks {
   readonly #ofDevice: Statement;
   readonly #shown: Statement;
   readonly #idBefore: Statement;
+  readonly #hints: Statement;
 
   /** `db` is a reading connection; `memtable` is updated after each commit of the log's writer. */
   constructor(db: Database, memtable: Pick<UplinkMemtable, 'idsOf' | 'indexedId' | 'lastId'>) {
@@ -54,6 +56,12 @@ export class LockUplinks {
     this.#shown = db.prepare(
       `SELECT ${UPLINK_COLUMNS} FROM uplink u JOIN device d ON d.id = u.device_id WHERE u.id = ? AND ${IS_SHOWN}`,
     );
+    this.#hints = db
+      .prepare(
+        `SELECT uplink_id, hint FROM uplink_of_device WHERE device_id = ? AND uplink_id > ? AND uplink_id <= ?
+         ORDER BY uplink_id LIMIT ?`,
+      )
+      .raw();
     this.#idBefore = db
       .prepare(
         `SELECT uplink_id FROM uplink_of_device WHERE device_id = ? AND uplink_id <= ?
@@ -78,11 +86,47 @@ export class LockUplinks {
   /** Returns a device's uplinks after one id, in the order of arrival. */
   read(deviceId: number, afterId: number, limit: number): StoredUplink[] {
     const uplinks = this.#readIndexed(deviceId, afterId, limit);
-    if (uplinks.length >= limit) return uplinks;
+    return uplinks.length >= limit
+      ? uplinks
+      : [...uplinks, ...this.#readNewer(deviceId, afterId, limit - uplinks.length)];
+  }
+
+  /** Reads those that the index does not have yet. */
+  #readNewer(deviceId: number, afterId: number, limit: number): StoredUplink[] {
+    const uplinks: StoredUplink[] = [];
     for (const id of this.#memtable.idsOf(deviceId, afterId)) {
       if (uplinks.length >= limit) break;
       const row = this.#shown.get(id) as UplinkRow | undefined;
       if (row !== undefined) uplinks.push(toUplink(row));
+    }
+    return uplinks;
+  }
+
+  /**
+   * Reads like {@link read}, but without the rows of uplinks that repeat the power settings and the battery of the one
+   * before, as the hints in the index say: of these it returns the id alone.
+   */
+  readChanges(deviceId: number, afterId: number, limit: number): (StoredUplink | number)[] {
+    const uplinks: (StoredUplink | number)[] = [];
+    let known: HintedState | undefined;
+    for (let after = afterId; uplinks.length < limit; ) {
+      const count = limit - uplinks.length;
+      const rows = this.#hints.all(deviceId, after, this.#memtable.indexedId, count) as [number, number | null][];
+      for (const [id, stored] of rows) {
+        const hint = validHint(stored, deviceId, id);
+        if (hint !== undefined && repeatsState(known, hint)) {
+          uplinks.push(id);
+          continue;
+        }
+        const row = this.#shown.get(id) as UplinkRow | undefined;
+        const uplink = row === undefined ? undefined : toUplink(row);
+        if (uplink !== undefined) uplinks.push(uplink);
+        // After a row that does not count, such as one of an earlier merchant, the next one is read too.
+        const isKnown = hint !== undefined && uplink !== undefined && !uplink.isDamaged;
+        known = isKnown ? hintedStateAfter(known, hint) : undefined;
+      }
+      if (rows.length < count) return [...uplinks, ...this.#readNewer(deviceId, afterId, limit - uplinks.length)];
+      after = rows.at(-1)?.[0] ?? after;
     }
     return uplinks;
   }

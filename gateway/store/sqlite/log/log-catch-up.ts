@@ -21,7 +21,7 @@ export async function catchUp(db: Database, report: (progress: CatchUpProgress) 
   const steps = [
     `INSERT OR IGNORE INTO uplink_name SELECT credential_id, boot, sequence, id FROM uplink
      WHERE id > @from AND id <= @to ORDER BY credential_id, boot, sequence, id`,
-    `INSERT OR IGNORE INTO uplink_of_device SELECT device_id, id FROM uplink
+    `INSERT OR IGNORE INTO uplink_of_device (device_id, uplink_id) SELECT device_id, id FROM uplink
      WHERE id > @from AND id <= @to ORDER BY device_id, id`,
     `UPDATE uplink SET sum = ${UPLINK_SUM} WHERE id > @from AND id <= @to`,
   ].map((sql) => db.prepare(sql));

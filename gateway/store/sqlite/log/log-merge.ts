@@ -10,14 +10,21 @@ import type { StoredUplink } from '../../contract/log/stored-uplink.js';
 import type { LockUplinks } from './lock-uplinks.js';
 import type { LogEventRow, LogReader } from './log-reader.js';
 
+/** A part of a lock's log. */
+export interface MergedPart {
+  readonly entries: readonly LogEntry[];
+  /** How many entries the part has with those that were left out. */
+  readonly examined: number;
+}
+
 /** The log of one lock, read entry by entry. */
 export class LogMerge {
   readonly #log: LogReader;
   readonly #lockUplinks: LockUplinks;
   readonly #deviceId: number;
   readonly #limit: number;
-  /** Uplinks and events that were read and not returned yet, latest first. */
-  #uplinks: StoredUplink[] = [];
+  /** Uplinks (of those that are left out, the id) and events that were read and not returned yet, latest first. */
+  #uplinks: (StoredUplink | number)[] = [];
   #events: LogEventRow[] = [];
   /** The last ones that were read. */
   #lastUplinkId: number;
@@ -54,24 +61,34 @@ export class LogMerge {
 
   /** Returns the next entries, at most `limit`; none at the end of the log. */
   next(): LogEntry[] {
+    return this.#merge((afterId) => this.#lockUplinks.read(this.#deviceId, afterId, this.#limit)).entries;
+  }
+
+  /** Returns the next entries like {@link next}; uplinks that repeat the state of the one before may be left out. */
+  nextChanges(): MergedPart {
+    return this.#merge((afterId) => this.#lockUplinks.readChanges(this.#deviceId, afterId, this.#limit));
+  }
+
+  #merge(readUplinks: (afterId: number) => (StoredUplink | number)[]): { entries: LogEntry[]; examined: number } {
     const entries: LogEntry[] = [];
     this.#hasMoreUplinks = true;
     this.#hasMoreEvents = true;
-    while (entries.length < this.#limit) {
-      this.#refill();
+    let examined = 0;
+    for (; examined < this.#limit; examined += 1) {
+      this.#refill(readUplinks);
       const entry = this.#take();
       if (entry === undefined) break;
-      entries.push(entry);
+      if (entry !== 'left-out') entries.push(entry);
     }
-    return entries;
+    return { entries, examined };
   }
 
   /** Reads more uplinks or events where a list is empty. None become visible while {@link next} runs. */
-  #refill(): void {
+  #refill(readUplinks: (afterId: number) => (StoredUplink | number)[]): void {
     if (this.#uplinks.length === 0 && this.#hasMoreUplinks) {
-      this.#uplinks = this.#lockUplinks.read(this.#deviceId, this.#lastUplinkId, this.#limit);
+      this.#uplinks = readUplinks(this.#lastUplinkId);
       this.#hasMoreUplinks = this.#uplinks.length === this.#limit;
-      this.#lastUplinkId = this.#uplinks.at(-1)?.id ?? this.#lastUplinkId;
+      this.#lastUplinkId = idOf(this.#uplinks.at(-1)) ?? this.#lastUplinkId;
       this.#uplinks.reverse();
     }
     if (this.#events.length === 0 && this.#hasMoreEvents) {
@@ -88,17 +105,22 @@ export class LogMerge {
   }
 
   /** Removes and returns the next entry. Both lists are reversed, so the next entry of a list is its last. */
-  #take(): LogEntry | undefined {
+  #take(): LogEntry | 'left-out' | undefined {
     const uplink = this.#uplinks.at(-1);
+    const uplinkId = idOf(uplink);
     const event = this.#events.at(-1);
-    if (uplink !== undefined && (event === undefined || uplink.id <= event.after_uplink_id)) {
+    if (uplinkId !== undefined && (event === undefined || uplinkId <= event.after_uplink_id)) {
       this.#uplinks.pop();
-      this.#takenUplinkId = uplink.id;
-      return { type: 'uplink', uplink };
+      this.#takenUplinkId = uplinkId;
+      return typeof uplink === 'object' ? { type: 'uplink', uplink } : 'left-out';
     }
     if (event === undefined) return undefined;
     this.#events.pop();
     this.#takenEventId = event.id;
     return { type: 'lock-event', atMs: event.at_ms, event: JSON.parse(event.event) as LockEvent };
   }
+}
+
+function idOf(uplink: StoredUplink | number | undefined): number | undefined {
+  return typeof uplink === 'object' ? uplink.id : uplink;
 }

@@ -13,6 +13,7 @@ import type { Database, Statement } from 'better-sqlite3';
 import { uplinkDigest } from '../../../webhooks/event-id.js';
 import type { RunSize } from '../../contract/store-options.js';
 import { HEADER_WORDS, UPLINK_WORD, WORD_BYTES, wordsOf } from '../../log/packed-commit.js';
+import { uplinkHint } from '../../log/uplink-hint.js';
 import { packedSum } from '../../log/uplink-sum.js';
 import { IndexFlush } from './memtable/index-flush.js';
 import { DEFAULT_RUN_SIZE, UplinkMemtable } from './memtable/uplink-memtable.js';
@@ -61,6 +62,7 @@ export class UplinkWriter {
   readonly #digest: Statement;
   readonly #putKey: Statement;
   readonly #putOfDevice: Statement;
+  readonly #hinted: Statement;
   readonly #moveIndexed: Statement;
   /**
    * The highest key of each credential that sent since the growing run started, by credential id. After a rollback it
@@ -90,7 +92,15 @@ export class UplinkWriter {
     this.#putKey = db.prepare(
       'INSERT OR IGNORE INTO uplink_name (credential_id, boot, sequence, uplink_id) VALUES (?, ?, ?, ?)',
     );
-    this.#putOfDevice = db.prepare('INSERT OR IGNORE INTO uplink_of_device (device_id, uplink_id) VALUES (?, ?)');
+    this.#putOfDevice = db.prepare(
+      'INSERT OR IGNORE INTO uplink_of_device (device_id, uplink_id, hint) VALUES (?, ?, ?)',
+    );
+    this.#hinted = db
+      .prepare(
+        `SELECT kind, bytes, received_at_ms, buffered,
+           (SELECT c.kind FROM credential c WHERE c.id = u.credential_id) = 'lock' FROM uplink u WHERE u.id = ?`,
+      )
+      .raw();
     this.#moveIndexed = db.prepare('UPDATE uplink_settled SET settled_id = ?');
     this.#lastId = highestAssignedId(db);
   }
@@ -205,8 +215,22 @@ export class UplinkWriter {
       this.#putKey.run(credentialId, boot, sequence, id);
     });
     flush.takeDevices(count, (deviceId, id) => {
-      this.#putOfDevice.run(deviceId, id);
+      this.#putOfDevice.run(deviceId, id, this.#hintOf(deviceId, id));
     });
     if (flush.isDone) this.#moveIndexed.run(flush.lastId);
+  }
+
+  /** Made of the stored row, not of what was appended: the uplink may have been erased since. */
+  #hintOf(deviceId: number, id: number): number | null {
+    const row = this.#hinted.get(id) as [number, Buffer, number, number, number | null] | undefined;
+    if (row === undefined || row[4] !== 1) return null;
+    return uplinkHint({
+      id,
+      device_id: deviceId,
+      kind: row[0],
+      bytes: row[1],
+      received_at_ms: row[2],
+      buffered: row[3],
+    });
   }
 }

@@ -66,7 +66,11 @@ export class LogScanner {
   read({ deviceId, start, indexedId, lastId, newerIds, limit, changesOnly }: LogPartRequest): LogPart {
     Object.assign(this.#memtable, { indexedId, lastId, newerIds });
     const merge = new LogMerge(this.#log, this.#lockUplinks, deviceId, limit, start);
+    if (changesOnly) {
+      const { entries, examined } = merge.nextChanges();
+      return { entries: stateChanges(entries), examined, end: merge.place };
+    }
     const entries = merge.next();
-    return { entries: changesOnly ? stateChanges(entries) : entries, examined: entries.length, end: merge.place };
+    return { entries, examined: entries.length, end: merge.place };
   }
 }

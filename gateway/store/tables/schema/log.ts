@@ -40,6 +40,8 @@ export interface UplinkNameTable {
 export interface UplinkOfDeviceTable {
   device_id: number;
   uplink_id: number;
+  /** What is known of the uplink without its row (log/uplink-hint.ts); null if nothing is. Only SQLite has it. */
+  hint: number | null;
 }
 
 /** Up to where the two indexes are complete; the table has one row. */
