@@ -30,6 +30,7 @@ import type { WebhookUrl } from '../../../contract/webhooks/webhook-url.js';
 import type { Tables } from '../../../tables/schema.js';
 import { DeliveryCounts } from './delivery-counts.js';
 import { DeliveryWaits } from './delivery-waits.js';
+import { FirstUplinks } from './first-uplinks.js';
 import { PassingEvents } from './passing-events.js';
 import { Resends } from './resends.js';
 import { storeCall, storeWrite } from './store-call.js';
@@ -51,8 +52,7 @@ export class SqliteWebhooks implements WebhookStore {
   readonly #resends: Resends;
   readonly #pendingLocks: Statement;
   readonly #hasPending: Statement;
-  readonly #firstFrom: Statement;
-  readonly #newestId: Statement;
+  readonly #firstUplinks: FirstUplinks;
   readonly #passing: PassingEvents;
 
   constructor(parts: SqliteWebhooksParts) {
@@ -71,8 +71,7 @@ export class SqliteWebhooks implements WebhookStore {
     this.#hasPending = reader
       .prepare(`SELECT 1 FROM delivery WHERE url_id = ? AND device_id = ? AND state = 'pending' LIMIT 1`)
       .pluck();
-    this.#firstFrom = reader.prepare('SELECT id, received_at_ms FROM uplink WHERE id >= ? ORDER BY id LIMIT 1');
-    this.#newestId = reader.prepare('SELECT coalesce(max(id), 0) FROM uplink').pluck();
+    this.#firstUplinks = new FirstUplinks(reader);
   }
 
   async find(urlId: number): Promise<WebhookUrl | null> {
@@ -133,23 +132,8 @@ export class SqliteWebhooks implements WebhookStore {
     return positionAfter((await this.findFirstUplinkFrom(receivedAtMs)) - 1);
   }
 
-  /** A binary search, since times of receipt grow with ids. */
   async findFirstUplinkFrom(receivedAtMs: number): Promise<number> {
-    return storeCall('read the log', () => {
-      let [low, high] = [0, (this.#newestId.get() as number) + 1];
-      let last = 0;
-      while (low < high) {
-        const middle = Math.floor(low + (high - low) / 2);
-        const row = this.#firstFrom.get(middle) as { id: number; received_at_ms: number } | undefined;
-        if (row === undefined || row.received_at_ms >= receivedAtMs) high = middle;
-        else {
-          low = row.id + 1;
-          last = row.id;
-        }
-      }
-      const first = this.#firstFrom.get(low) as { id: number } | undefined;
-      return first?.id ?? last + 1;
-    });
+    return storeCall('read the log', () => this.#firstUplinks.find(receivedAtMs));
   }
 
   async findEvent(key: EventKey): Promise<StoredUplink | null> {
