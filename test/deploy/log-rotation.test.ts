@@ -1,9 +1,10 @@
 /** deploy/lockgate.logrotate rotates the log of a running gateway: nothing is torn, and the gateway goes on writing. */
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, watch, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import t from 'tap';
 import { LOCKGATE, Program } from '../helpers/cli/program.js';
+import { ChangeSignal } from '../helpers/clocks/change-signal.js';
 import { root } from '../helpers/house/our-files.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
@@ -25,8 +26,16 @@ t.test('a rotation leaves whole lines behind, and the next ones come into the em
   const serve = [LOCKGATE, 'serve', '--data', tempFolder(t), '--log-format', 'json', ...ports];
   const gateway = new Program(t, 'sh', ['-c', `exec "$0" "$@" 2>> '${log}'`, process.execPath, ...serve]);
   await gateway.waitForLine(/Next:/);
+  // The log is written in the background, so its first lines may come later than that.
+  const changed = new ChangeSignal();
+  const watcher = watch(log, () => changed.notify());
+  await changed.waitUntil(
+    () => linesOf(log).length > 0,
+    60,
+    () => 'a line in the log',
+  );
+  watcher.close();
   const before = linesOf(log);
-  t.ok(before.length > 0);
   const rules = readFileSync(path.join(root, 'deploy/lockgate.logrotate'), 'utf8');
   const config = path.join(folder, 'lockgate.logrotate');
   writeFileSync(config, rules.replaceAll('/var/log/lockgate/lockgate.log', log), { mode: 0o600 });
