@@ -122,6 +122,13 @@ t.test('a flipped bit that makes an empty blob of a 0 is found in each uplink an
     ['schema null null'],
     'an index that SQLite made by itself',
   );
+  // SQLite reads a column under either name, but returns it under the one in the schema.
+  const renamed = `UPDATE sqlite_master SET sql = replace(sql, 'started_after', 'Started_after')`;
+  t.match(
+    await damageAfter(`${renamed} WHERE name = 'webhook_url'`),
+    ['schema null null', 'schema null null', /^outbox /],
+    'a column’s name in which one letter became a capital',
+  );
 });
 
 t.test('a write-ahead log that a crash truncated is not damage', async (t) => {
