@@ -21,6 +21,7 @@ const steps = [
     'monitoring',
     () => findings(run(process.execPath, ['gateway/metrics/monitoring/generate.mjs', '--check'], captured)),
   ],
+  ['new store', () => findings(run(process.execPath, ['gateway/store/sqlite/generate.mjs', '--check'], captured))],
   ['payload', () => findings(run(process.execPath, ['gateway/webhooks/payload/generate.mjs', '--check'], captured))],
   ['schema', () => findings(runTool('buf', ['lint', 'proto'], captured))],
   ['nothing unused', () => findings(runTool('knip', ['--no-progress', '--no-config-hints'], captured))],

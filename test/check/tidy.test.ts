@@ -31,7 +31,7 @@ const paths = ourFiles();
 const isText = (path: string) =>
   /\.(ts|mjs|cjs|js|json|jsonl|md|proto|ya?ml|css|html|sh)$|(^|\/)\.?[a-z]+$/i.test(path);
 const files: SourceFile[] = paths
-  .filter((path) => isText(path) && !path.endsWith('package-lock.json') && !path.startsWith('proto/gen/'))
+  .filter((path) => isText(path) && !path.endsWith('package-lock.json') && !/(^|\/)gen\//.test(path))
   .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
 const code = files.filter(({ path }) => /\.(ts|mjs)$/.test(path));
 

@@ -28,6 +28,7 @@ import { takeFolder } from './folder/take-folder.js';
 import { unmarkRunning } from './folder/wal-presence.js';
 import { catchUp } from './log/log-catch-up.js';
 import { migrationProvider } from './migrations.js';
+import { isEmptyFile, makeTables } from './new-store.js';
 import { readSchemaVersion, storeNewer } from './schema-version.js';
 
 /** The free disk space that a migration needs, divided by the file's size: for the copy, and for new data. */
@@ -72,6 +73,9 @@ export async function migrate(writer: Database, file: string, purpose: 'make' | 
   const from = done.at(-1) ?? null;
   if (pending.length === 0) return { from, steps: [], copy: null };
   const copy = from !== null && hasRows(writer) ? copyBeforeMigration(writer, file, from) : null;
+  if (isEmptyFile(writer)) makeTablesIn(writer, file, purpose);
+  // A new store has every step now, unless the script that makes it lacks the newest.
+  if (readCheckedVersion(writer, file, purpose).pending.length === 0) return { from, steps: pending, copy };
   const tables = new Kysely<unknown>({ dialect: new TransactionalDialect({ database: writer }) });
   const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateToLatest();
   if (error === undefined) return { from, steps: pending, copy };
@@ -79,6 +83,15 @@ export async function migrate(writer: Database, file: string, purpose: 'make' | 
   // for a store that another program changes meanwhile.
   if (error instanceof Error && error.message.includes('corrupted migrations')) throw storeNewer(file);
   throw new StoreFailure(`${purpose} ${file}`, error);
+}
+
+/** Makes the tables of a new store. @throws StoreFailure if it fails; the file is then still empty */
+function makeTablesIn(writer: Database, file: string, purpose: 'make' | 'open'): void {
+  try {
+    makeTables(writer);
+  } catch (error) {
+    throw new StoreFailure(`${purpose} ${file}`, error);
+  }
 }
 
 /** The applied and the pending steps. @throws LockgateError `store-newer` if another version wrote the store */

@@ -2,7 +2,9 @@
 import SqliteDatabase, { type Database } from 'better-sqlite3';
 import { LockgateError } from '../../../proto/errors.js';
 import { Kysely, Migrator, SqliteDialect } from '../tables/kysely.js';
+import { NEW_STORE_STEP } from './gen/new-store-sql.js';
 import { migrationProvider, STEPS } from './migrations.js';
+import { makeTables } from './new-store.js';
 import { registerRowSum } from './row-sum.js';
 import { registerUsernameKey } from './tables/people/username-key.js';
 
@@ -45,19 +47,33 @@ export function storeNewer(file: string): LockgateError {
   return new LockgateError('store-newer', `${file} was written by a newer version of lockgate; run that version`);
 }
 
-/** Returns the schema after the steps up to `last`, by applying them to an empty store in memory. */
+/** Returns the schema after the steps up to `last`, as an empty store in memory has it. */
 export async function schemaAfter(last: string): Promise<SchemaItem[]> {
-  const db = new SqliteDatabase(':memory:');
+  const db = last === NEW_STORE_STEP ? openMemory() : await migrateInMemory(last);
   try {
-    registerRowSum(db);
-    registerUsernameKey(db);
-    const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
-    const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo(last);
-    if (error !== undefined) throw error;
+    if (last === NEW_STORE_STEP) makeTables(db);
     return readSchema(db);
   } finally {
     db.close();
   }
+}
+
+/** Applies the steps up to `last` to an empty store in memory, which the caller closes. */
+export async function migrateInMemory(last: string): Promise<Database> {
+  const db = openMemory();
+  const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });
+  const { error } = await new Migrator({ db: tables, provider: migrationProvider }).migrateTo(last);
+  if (error === undefined) return db;
+  db.close();
+  throw error;
+}
+
+/** An empty store in memory, with the functions that triggers call. */
+function openMemory(): Database {
+  const db = new SqliteDatabase(':memory:');
+  registerRowSum(db);
+  registerUsernameKey(db);
+  return db;
 }
 
 /** Returns the schema of a file. */
