@@ -47,6 +47,19 @@ async function seeTheft(t: Test, { lock, page }: Day): Promise<void> {
   t.equal(await page.evaluate<unknown>('window.isInjected ?? null'), null);
 }
 
+/** A finding comes up, and one click explains it. */
+async function readFinding(t: Test, { lock, page }: Day): Promise<void> {
+  await goTo(page, '#/now');
+  // A second daily ping within a day, which breaks a rule.
+  await lock.send(uplinkNow(4, periodPing('1.0')));
+  const table = 'section[aria-label=Findings]';
+  await page.waitForSelector(`${table} a[href="#/lock/${formatMac(MAC)}"]`, TIMEOUT);
+  const text = await page.evaluate<string>(`document.querySelector('${table}').innerText`);
+  t.match(text, SCRIPT_NAME, 'with the name of its lock');
+  await page.evaluate<void>(`document.querySelector('${table} button').click()`);
+  await page.waitForSelector('.why ol li', TIMEOUT);
+}
+
 /** Drags over the timeline before the only position: the map beside it has none while the drag lasts. */
 async function brushTimeline(t: Test, page: BrowserPage): Promise<void> {
   await page.waitForSelector('.path[data-places="1"] .map canvas', TIMEOUT);
@@ -206,6 +219,7 @@ t.test('a merchant’s day on the dashboard', { skip: NO_BROWSER }, async (t) =>
   const day = { gateway, lock, browser, page };
   await t.test('a theft comes up by itself', (t) => seeTheft(t, day));
   await t.test('the lock has a timeline, a why, and a siren whose end is seen', (t) => soundSiren(t, day));
+  await t.test('a finding comes up, and why', (t) => readFinding(t, day));
   await t.test('the map names the town', async () => {
     await goTo(page, '#/map');
     const names = "[...document.querySelectorAll('.map .town')].map((each) => each.textContent)";

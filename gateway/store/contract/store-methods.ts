@@ -171,6 +171,7 @@ export const STORE_METHODS: MethodTable<Store> = {
     findUplinks: 'reads',
     findFinding: 'reads',
     readNewestFindings: 'reads',
+    readFindingsOfMerchant: 'reads',
     findFindingsAbout: 'reads',
     findQuarantined: 'reads',
     findGap: 'reads',

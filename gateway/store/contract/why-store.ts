@@ -16,6 +16,12 @@ export interface FindingOfLock extends StoredFinding {
   readonly mac: Mac;
 }
 
+/** A finding that a merchant may ask about, unless the lock has left the merchant since. */
+export interface FindingOfMerchant extends StoredFinding {
+  /** Whether the lock is in service and still the merchant's. */
+  readonly isLockTheirs: boolean;
+}
+
 /** A quarantined message with its lock. */
 export interface QuarantinedOfLock extends QuarantinedMessage {
   readonly deviceId: number;
@@ -47,6 +53,11 @@ export interface WhyStore {
   findFinding(id: number): Promise<FindingOfLock | null>;
   /** Returns the newest findings of all locks, newest first; only those before `beforeId` if it is given. */
   readNewestFindings(limit: number, beforeId?: number): Promise<FindingOfLock[]>;
+  /**
+   * Returns the newest findings about locks that were the merchant's at that time, newest first; only those before
+   * `beforeId` if it is given.
+   */
+  readFindingsOfMerchant(merchantId: number, limit: number, beforeId?: number): Promise<FindingOfMerchant[]>;
   /** Returns the findings about one uplink, in the order in which they were found. */
   findFindingsAbout(deviceId: number, key: UplinkKey): Promise<StoredFinding[]>;
   findQuarantined(id: number): Promise<QuarantinedOfLock | null>;

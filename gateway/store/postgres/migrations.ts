@@ -7,6 +7,7 @@ import { QUOTA_COUNTS } from './migrations/0001-tables/quota-counts.js';
 import { OWNERS } from './migrations/0002-owners.js';
 import { MOVED } from './migrations/0003-moved.js';
 import { EPOCHS } from './migrations/0004-epochs.js';
+import { FINDING_INDEX } from './migrations/0005-finding-index.js';
 
 export interface Step {
   readonly name: string;
@@ -18,4 +19,5 @@ export const STEPS: readonly Step[] = [
   { name: '0002-owners', sql: OWNERS },
   { name: '0003-moved', sql: MOVED },
   { name: '0004-epochs', sql: EPOCHS },
+  { name: '0005-finding-index', sql: FINDING_INDEX },
 ];

@@ -37,6 +37,7 @@ import { merchantClosing } from './migrations/0021-0040/0030-merchant-closing.js
 import { notifications } from './migrations/0021-0040/0031-notifications.js';
 import { webhookLimits } from './migrations/0021-0040/0032-webhook-limits.js';
 import { uplinkHints } from './migrations/0021-0040/0033-uplink-hints.js';
+import { findingIndex } from './migrations/0021-0040/0034-finding-index.js';
 
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-light': firstLight,
@@ -72,6 +73,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0031-notifications': notifications,
   '0032-webhook-limits': webhookLimits,
   '0033-uplink-hints': uplinkHints,
+  '0034-finding-index': findingIndex,
 };
 
 /** The names of all steps, in order. */

@@ -115,6 +115,7 @@ export const READ_CALLS: readonly ReadCall[] = [
     const span = `from=${timeAt(subject, share)}&to=${timeAt(subject, share + 1 / subject.historyDays)}`;
     return `/v1/locks/${macAt(subject, random)}/track?${span}`;
   }),
+  call('findings of all locks', 'listAllFindings', () => `/v1/findings?limit=${LIMIT}`),
   call('findings', 'listFindings', (subject, random) => `/v1/locks/${macAt(subject, random)}/findings`),
   call('why an event', 'explain', ({ event }) => `/v1/why/${event}`),
   call('why a finding', 'explain', (subject, random) => `/v1/why/finding:${1 + Math.floor(random * subject.locks)}`),

@@ -14,6 +14,7 @@ import { SqlitePeople } from '../../../gateway/store/sqlite/tables/people.js';
 import { SQLITE } from '../../../gateway/store/sqlite/tables/sqlite-dialect.js';
 import { PassingEvents } from '../../../gateway/store/sqlite/tables/webhooks/passing-events.js';
 import { DeliveryReader } from '../../../gateway/store/sqlite/tables/webhooks/webhook-rows.js';
+import { SqliteWhy } from '../../../gateway/store/sqlite/tables/why.js';
 import { Audit } from '../../../gateway/store/tables/audit.js';
 import { CommandTableStore } from '../../../gateway/store/tables/commands.js';
 import { Kysely, SqliteDialect } from '../../../gateway/store/tables/kysely.js';
@@ -85,6 +86,15 @@ t.test('pages of commands use an index: of all, of one lock, in one state, of a 
     t.match(found, plan);
     t.notMatch(found, IS_SLOW);
   }
+});
+
+t.test('pages of a merchant’s findings use an index', async (t) => {
+  const { db, takePlans } = await recordedStore(t);
+  const why = new SqliteWhy(db, undefined as never, undefined as never);
+  const [plan = '', ...others] = takePlans().filter((each) => each.includes('finding_by_merchant'));
+  t.match(plan, /f USING INDEX finding_by_merchant \(merchant_id=\? AND id<\?\)/);
+  t.notMatch(plan, IS_SLOW);
+  t.same([others, await why.readFindingsOfMerchant(1, 50, 9)], [[], []]);
 });
 
 t.test('pages of notices, latest first, use an index', async (t) => {

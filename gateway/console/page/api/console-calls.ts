@@ -49,8 +49,8 @@ export interface ConsoleApi {
   readonly resend: (id: number, event: string) => Promise<unknown>;
   /** Sends everything again that the URL has not accepted. */
   readonly recover: (id: number) => Promise<unknown>;
-  /** The newest findings about all locks, newest first; only operators see them together. */
-  readonly newestFindings?: () => Promise<Page<Finding>>;
+  /** The newest findings about all locks of the page, newest first. */
+  readonly newestFindings: () => Promise<Page<Finding>>;
   /** What is wrong with the gateway itself, in sentences; merchants do not see it. */
   readonly gatewayTroubles?: () => Promise<readonly string[]>;
 }

@@ -34,6 +34,8 @@ type Query = Readonly<Record<string, string | number | null>>;
 /** The maximum number of URLs whose deliveries are loaded for one lock, and of deliveries to each. */
 const MAX_URLS = 6;
 const MAX_DELIVERIES = 300;
+/** The number of findings that are loaded of all locks. */
+const MAX_FINDINGS = 20;
 /** As many webhook URLs as one answer may have. */
 const MAX_LISTED_URLS = 1000;
 const NO_ATTEMPTS: WebhookFigures = {
@@ -76,6 +78,7 @@ export const merchantApi = Object.freeze({
   history: (mac: string, query: Query) => getJson<LockHistory>(`/v1/locks/${part(mac)}/history`, query),
   track: (mac: string, query: Query) => getJson<Track>(`/v1/locks/${part(mac)}/track`, query),
   findings: (mac: string, query: Query) => getJson<Page<Finding>>(`/v1/locks/${part(mac)}/findings`, query),
+  newestFindings: () => getJson<Page<Finding>>('/v1/findings', { limit: MAX_FINDINGS }),
   why: (id: string, query: Query = {}) => getJson<Why>(`/v1/why/${part(id)}`, query),
   commands: (query: Query) => getJson<Page<Command>>('/v1/commands', query),
   sendCommand: (mac: string, command: Readonly<Record<string, unknown>>, idempotencyKey: string) =>

@@ -44,7 +44,7 @@ export function NowScreen(): JSX.Element {
         <UrlTrouble key={url.id} url={url} onChange={webhooks.reload} />
       ))}
       <LocksInTrouble locks={troubled} />
-      {api.newestFindings !== undefined && <NewFindings ask={api.newestFindings} />}
+      <NewFindings ask={api.newestFindings} />
     </section>
   );
 }
@@ -161,6 +161,8 @@ function NewFindings({ ask }: { readonly ask: () => Promise<Page<Finding>> }): J
     <>
       <Failure failure={failure} />
       <FindingTable
+        title="Findings of the last 24 hours"
+        namesLocks
         findings={findings}
         hasMore={next_cursor !== null && findings.length === data.length}
         onWhy={setWhyId}

@@ -3,7 +3,14 @@ import type { UplinkKey } from '../../../../proto/power/judge/event.js';
 import type { Mac } from '../../../../proto/wire/mac.js';
 import type { LogEntry, StoredFinding } from '../../contract/log/log-entry.js';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';
-import type { FindingOfLock, LogStart, QuarantinedOfLock, StateChanges, WhyStore } from '../../contract/why-store.js';
+import type {
+  FindingOfLock,
+  FindingOfMerchant,
+  LogStart,
+  QuarantinedOfLock,
+  StateChanges,
+  WhyStore,
+} from '../../contract/why-store.js';
 import { stateChanges } from '../../log/state-changes.js';
 import { LogMerge } from '../log/log-merge.js';
 import { type FindingRow, type LogReads, toFinding } from '../log/log-reads.js';
@@ -22,6 +29,7 @@ interface QuarantineRow {
 }
 
 type LockFindingRow = FindingRow & { readonly device_id: number; readonly merchant_id: number | null };
+type MerchantFindingRow = FindingRow & { readonly is_theirs: boolean };
 
 function toFindingOfLock(row: LockFindingRow): FindingOfLock {
   return { ...toFinding(row), deviceId: row.device_id, merchantId: row.merchant_id, mac: row.mac as Mac };
@@ -64,6 +72,20 @@ export class Why implements WhyStore {
       },
     );
     return rows.map(toFindingOfLock);
+  }
+
+  async readFindingsOfMerchant(
+    merchantId: number,
+    limit: number,
+    beforeId = Number.MAX_SAFE_INTEGER,
+  ): Promise<FindingOfMerchant[]> {
+    const rows = await this.#sql.all<MerchantFindingRow>(
+      `SELECT f.*, d.mac, d.merchant_id = f.merchant_id AND d.removed_at_ms IS NULL AS is_theirs
+       FROM finding f JOIN device d ON d.id = f.device_id
+       WHERE f.merchant_id = @merchantId AND f.id < @beforeId ORDER BY f.id DESC LIMIT @limit`,
+      { merchantId, limit, beforeId },
+    );
+    return rows.map((row) => ({ ...toFinding(row), isLockTheirs: row.is_theirs }));
   }
 
   async findFindingsAbout(deviceId: number, { credential, boot, sequence }: UplinkKey): Promise<StoredFinding[]> {

@@ -7,7 +7,14 @@ import type { Mac } from '../../../../proto/wire/mac.js';
 import { StoreFailure } from '../../contract/errors.js';
 import type { LogEntry, StoredFinding } from '../../contract/log/log-entry.js';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';
-import type { FindingOfLock, LogStart, QuarantinedOfLock, StateChanges, WhyStore } from '../../contract/why-store.js';
+import type {
+  FindingOfLock,
+  FindingOfMerchant,
+  LogStart,
+  QuarantinedOfLock,
+  StateChanges,
+  WhyStore,
+} from '../../contract/why-store.js';
 import { type FindingRow, toFinding } from '../log/log-reader.js';
 import type { UplinkLookup } from '../log/uplink-lookup.js';
 import type { LogPlace } from '../scan/log-scanner.js';
@@ -30,6 +37,8 @@ type LockFindingRow = FindingRow & {
   readonly mac: string;
 };
 
+type MerchantFindingRow = FindingRow & { readonly is_theirs: number };
+
 /** Maximum number of uplinks or findings that a lookup by key returns. */
 const MAX_RESULTS = 100;
 /** How many entries of a lock's log one scan reads. */
@@ -41,6 +50,7 @@ export class SqliteWhy implements WhyStore {
   readonly #credentials: Statement;
   readonly #finding: Statement;
   readonly #newestFindings: Statement;
+  readonly #findingsOfMerchant: Statement;
   readonly #findingsOf: Statement;
   readonly #quarantined: Statement;
   readonly #gap: Statement;
@@ -54,6 +64,11 @@ export class SqliteWhy implements WhyStore {
     const finding = 'SELECT f.*, d.mac FROM finding f JOIN device d ON d.id = f.device_id';
     this.#finding = reader.prepare(`${finding} WHERE f.id = ?`);
     this.#newestFindings = reader.prepare(`${finding} WHERE f.id < ? ORDER BY f.id DESC LIMIT ?`);
+    this.#findingsOfMerchant = reader.prepare(
+      `SELECT f.*, d.mac, d.merchant_id = f.merchant_id AND d.removed_at_ms IS NULL AS is_theirs
+       FROM finding f JOIN device d ON d.id = f.device_id
+       WHERE f.merchant_id = ? AND f.id < ? ORDER BY f.id DESC LIMIT ?`,
+    );
     this.#findingsOf = reader.prepare(
       `${finding} WHERE f.device_id = ? AND f.credential_id = ? AND f.boot = ? AND f.sequence = ?
        ORDER BY f.id LIMIT ${MAX_RESULTS}`,
@@ -88,6 +103,17 @@ export class SqliteWhy implements WhyStore {
 
   async readNewestFindings(limit: number, beforeId = Number.MAX_SAFE_INTEGER): Promise<FindingOfLock[]> {
     return this.#read(() => (this.#newestFindings.all(beforeId, limit) as LockFindingRow[]).map(toFindingOfLock));
+  }
+
+  async readFindingsOfMerchant(
+    merchantId: number,
+    limit: number,
+    beforeId = Number.MAX_SAFE_INTEGER,
+  ): Promise<FindingOfMerchant[]> {
+    return this.#read(() => {
+      const rows = this.#findingsOfMerchant.all(merchantId, beforeId, limit) as MerchantFindingRow[];
+      return rows.map((row) => ({ ...toFinding(row), isLockTheirs: row.is_theirs === 1 }));
+    });
   }
 
   async findFindingsAbout(deviceId: number, { credential, boot, sequence }: UplinkKey): Promise<StoredFinding[]> {

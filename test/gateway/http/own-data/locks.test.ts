@@ -2,11 +2,11 @@
  * A merchant's own locks over HTTP (interfaces.md §2): names and labels, the history page by page while pings arrive,
  * the track, findings (objections to a lock) and explanations, and a lock that moves to another merchant.
  */
-import t from 'tap';
+import t, { type Test } from 'tap';
 import type { ReadPing } from '../../../../gateway/http/merchant/own-data/history/ping-read.js';
 import { Track } from '../../../../gateway/http/merchant/own-data/history/track.js';
 import type { Device } from '../../../../gateway/store/contract/devices/device.js';
-import { parseMac } from '../../../../proto/wire/mac.js';
+import { formatMac, parseMac } from '../../../../proto/wire/mac.js';
 import { testBytes, testMac } from '../../../helpers/gateway/test-gateway.js';
 import { callMerchantApi, type MerchantCall } from '../../../helpers/http/merchant-call.js';
 import { type OwnDataSite, ownDataSite, SITE_NOW_MS } from '../../../helpers/http/own-data/site.js';
@@ -218,6 +218,49 @@ t.test('each finding has an explanation, which other merchants can’t read', as
     status: 400,
     body: { errors: [{ pointer: '/at' }] },
   });
+});
+
+/** Lets a new lock of Amber break a rule `count` times: with each daily ping after the first one. */
+async function addFindings(test: Test, { gateway }: OwnDataSite, number: number, count: number): Promise<string> {
+  const mac = testMac(number);
+  const { secret } = await gateway.accounts.addDevice({ mac, merchant: 'Amber' });
+  const lock = await TestLock.connect(test, gateway.mqttPort, mac, secret);
+  for (let sequence = 1; sequence <= count + 1; sequence += 1)
+    await lock.send(testBytes(sequence, { timeMs: SITE_NOW_MS - 60_000 + sequence }));
+  return formatMac(mac);
+}
+
+t.test('the findings of all locks are newest first, without those of locks that have left', async (t) => {
+  const site = await ownDataSite(t);
+  const { gateway, amber, basil } = site;
+  const staying = await addFindings(t, site, 7, 2);
+  const leaving = await addFindings(t, site, 8, 9);
+  const byLock = async (mac: string) => await readAll(site, `/v1/locks/${mac}/findings`);
+  const [ofSite, ofStaying, ofLeaving] = [await byLock(amber.mac), await byLock(staying), await byLock(leaving)];
+  t.ok(ofStaying.length >= 2 && ofLeaving.length >= 9, 'each lock has findings');
+  const all = await readAll(site, '/v1/findings');
+  t.strictSame(all, [...ofLeaving, ...ofStaying, ...ofSite], 'as in the lists of the locks, the last lock first');
+  t.strictSame(await readAll(site, '/v1/findings?limit=2'), all, 'page by page');
+  t.same(new Set(all.map(({ mac_addr }) => mac_addr)), new Set([amber.mac, staying, leaving]));
+
+  const first = await callOwn(site, '/v1/findings?limit=2');
+  const { next_cursor: cursor } = first.body as ListAnswer;
+  const others = await callMerchantApi(gateway, `/v1/findings?cursor=${cursor}`, { key: basil.key });
+  t.match(others, { status: 400, body: { code: 'input-cursor' } }, 'a cursor of another merchant');
+  const own = await callMerchantApi(gateway, '/v1/findings', { key: basil.key });
+  t.same(new Set((own.body as ListAnswer).data.map(({ mac_addr }) => mac_addr)), new Set([basil.mac]));
+
+  const left = parseMac(leaving);
+  if (!left.ok) throw left.error;
+  await gateway.accounts.devices.change(left.value, { merchant: 'Basil' });
+  const empty = await callOwn(site, '/v1/findings?limit=1');
+  t.match(empty.body, { data: [], next_cursor: String }, 'one page does not look at all that was left out');
+  t.strictSame(await readAll(site, '/v1/findings?limit=1'), [...ofStaying, ...ofSite]);
+  t.match(await callMerchantApi(gateway, '/v1/findings', { key: basil.key }), { body: own.body as object });
+  const gone = parseMac(staying);
+  if (!gone.ok) throw gone.error;
+  await gateway.accounts.devices.remove(gone.value);
+  t.strictSame(await readAll(site, '/v1/findings'), ofSite, 'nor of a lock that was taken out of service');
 });
 
 t.test('a lock that moves to another merchant does not take its history, name and labels along', async (t) => {

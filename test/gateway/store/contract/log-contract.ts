@@ -198,6 +198,13 @@ export function explanationContract(engine: string, open: OpenStore): void {
       const [newest, ...others] = await store.why.readNewestFindings(10);
       t.same([newest, others], [await store.why.findFinding(1), []]);
       t.same([await store.why.readNewestFindings(10, 1), await store.why.readNewestFindings(10, 2)], [[], [newest]]);
+      const ofMerchant = { id: 1, finding, isLockTheirs: true };
+      t.same(await store.why.readFindingsOfMerchant(1, 10), [ofMerchant]);
+      t.same(await store.why.readFindingsOfMerchant(1, 10, 2), [ofMerchant]);
+      t.same(
+        [await store.why.readFindingsOfMerchant(1, 10, 1), await store.why.readFindingsOfMerchant(2, 10)],
+        [[], []],
+      );
       t.same(await store.why.findFindingsAbout(1, about), [{ id: 1, finding }]);
       t.same(await store.why.findFindingsAbout(1, { ...about, sequence: 3 }), []);
       t.same([await store.why.findFinding(2), await store.why.findQuarantined(1)], [null, null]);

@@ -67,6 +67,12 @@ export const LOCK_CALLS: CallTable = {
     statusForOthers: 404,
     otherStatuses: { 400: () => ['/v1/why/7'], 404: () => ['/v1/why/finding:99999'] },
   },
+  'GET /v1/findings': {
+    call: () => ['/v1/findings?limit=1'],
+    status: 200,
+    statusForOthers: 200,
+    otherStatuses: { 400: () => ['/v1/findings?cursor=x'] },
+  },
   'GET /v1/locks/{mac}/findings': {
     call: ({ mac }) => [`/v1/locks/${mac}/findings?limit=1`],
     status: 200,

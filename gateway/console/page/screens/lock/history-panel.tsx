@@ -80,6 +80,7 @@ function HistoryView({ mac, whole, past, hasMore, onWhy }: HistoryViewProps): JS
       </div>
       {/* What was not loaded is older than all that was, so it is in the shown time only if all of that is. */}
       <FindingTable
+        title="Findings"
         findings={shown.findings}
         hasMore={hasMore.findings && shown.findings.length === past.findings.length}
         onWhy={onWhy}

@@ -14,24 +14,27 @@ const MAX_PINGS = 200;
 const MAX_OPEN_PINGS = 30;
 
 interface FindingTableProps {
+  readonly title: string;
+  /** Whether each row names its lock: for findings about several locks. */
+  readonly namesLocks?: boolean;
   readonly findings: readonly Finding[];
   /** Whether there are older ones that were not loaded. */
   readonly hasMore: boolean;
   readonly onWhy: (id: string) => void;
 }
 
-export function FindingTable({ findings, hasMore, onWhy }: FindingTableProps) {
+export function FindingTable({ title, namesLocks = false, findings, hasMore, onWhy }: FindingTableProps) {
   const { locks } = useLive();
   const { shown, note } = cutRows(findings, MAX_FINDINGS, 'findings', hasMore);
   if (findings.length === 0) return null;
   return (
     <section class="card" aria-label="Findings">
-      <h2>Findings</h2>
+      <h2>{title}</h2>
       <table class="stacked">
         <tbody>
           {shown.map(({ id, mac_addr, at, rule, severity, message }) => (
             <tr key={id}>
-              {mac_addr !== undefined && (
+              {namesLocks && mac_addr !== undefined && (
                 <td>
                   <a href={routeTo('lock', [mac_addr])}>{lockName(locks.find(mac_addr) ?? { name: null, mac_addr })}</a>
                 </td>
