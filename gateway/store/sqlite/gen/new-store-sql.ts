@@ -3,7 +3,7 @@
  */
 
 /** The last step whose result the script makes. */
-export const NEW_STORE_STEP = '0033-uplink-hints';
+export const NEW_STORE_STEP = '0034-finding-index';
 
 /** Makes the tables, indexes, triggers and rows of a new store. */
 export const NEW_STORE_SQL = `
@@ -258,6 +258,7 @@ CREATE TRIGGER notification_sum_changed AFTER UPDATE OF "id", "recipient_id", "p
 CREATE TRIGGER webhook_url_sum_new AFTER INSERT ON "webhook_url" WHEN NEW.sum IS NULL BEGIN UPDATE "webhook_url" SET sum = row_sum('webhook_url', NEW."id", NEW."merchant_id", NEW."url", NEW."headers", NEW."secret_sealed", NEW."state", NEW."disabled_why", NEW."cursor", NEW."created_at_ms", NEW."ordered", NEW."started_after", NEW."failing_since_ms", NEW."headers_sealed", NEW."failing_for_ms", NEW."held_until_ms", NEW."held_for_ms", NEW."filter", NEW."filtered_after", NEW."filtered_until", NEW."attempts_per_second", NEW."timeout_ms", NEW."ca") WHERE rowid = NEW.rowid; END;
 CREATE TRIGGER webhook_url_sum_changed AFTER UPDATE OF "id", "merchant_id", "url", "headers", "secret_sealed", "state", "disabled_why", "cursor", "created_at_ms", "ordered", "started_after", "failing_since_ms", "headers_sealed", "failing_for_ms", "held_until_ms", "held_for_ms", "filter", "filtered_after", "filtered_until", "attempts_per_second", "timeout_ms", "ca" ON "webhook_url"
      WHEN NEW.sum IS OLD.sum BEGIN UPDATE "webhook_url" SET sum = row_sum('webhook_url', NEW."id", NEW."merchant_id", NEW."url", NEW."headers", NEW."secret_sealed", NEW."state", NEW."disabled_why", NEW."cursor", NEW."created_at_ms", NEW."ordered", NEW."started_after", NEW."failing_since_ms", NEW."headers_sealed", NEW."failing_for_ms", NEW."held_until_ms", NEW."held_for_ms", NEW."filter", NEW."filtered_after", NEW."filtered_until", NEW."attempts_per_second", NEW."timeout_ms", NEW."ca") WHERE rowid = NEW.rowid; END;
+CREATE INDEX "finding_by_merchant" on "finding" ("merchant_id", "id");
 INSERT INTO "kysely_migration_lock" ("id", "is_locked") VALUES ('migration_lock', 0);
 INSERT INTO "uplink_settled" ("one", "settled_id", "caught_up_at", "sum") VALUES (1, 0, 0, 2530948400);
 `;
