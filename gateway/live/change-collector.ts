@@ -78,7 +78,9 @@ export class ChangeCollector {
     this.#parts = parts;
     this.#output = output;
     this.#waiting = new WaitingChanges(parts.states);
-    this.reads = new LiveReads(parts, this.#log);
+    this.reads = new LiveReads(parts, this.#log, ({ id, merchantId }, runNowMs) => {
+      this.#waiting.noteShown(id, merchantId, runNowMs);
+    });
     // TypeScript does not see that each listener takes the event of its own name.
     for (const name of Object.keys(this.#listeners) as ListenedName[])
       parts.events.on(name, this.#listeners[name] as never);

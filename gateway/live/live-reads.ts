@@ -11,6 +11,7 @@ import type { Clock } from '../../proto/clock.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import { type ListedLock, type LockStates, listedLock, statesOf } from '../locks/list/listed-lock.js';
 import type { ReadTurns } from '../locks/list/read-turns.js';
+import type { Device } from '../store/contract/devices/device.js';
 import type { Store } from '../store/contract/store.js';
 import { type Audience, deltaText, snapshotText } from './audience.js';
 import type { ChangeLog, LockChange, LockDeparture } from './change-log.js';
@@ -42,6 +43,7 @@ export interface LiveText {
 export class LiveReads {
   readonly #parts: LiveReadsParts;
   readonly #log: ChangeLog;
+  readonly #onShown: (device: Device, runNowMs: number) => void;
   readonly #secret = randomBytes(SECRET_BYTES);
   /**
    * The tags of audiences, by name. A tag is part of each event id, so that an id of another audience or of an earlier
@@ -49,9 +51,11 @@ export class LiveReads {
    */
   readonly #tags = new Map<string, string>();
 
-  constructor(parts: LiveReadsParts, log: ChangeLog) {
+  /** @param onShown called with each lock of a snapshot, and the time that it is shown for, by the run's clock */
+  constructor(parts: LiveReadsParts, log: ChangeLog, onShown: (device: Device, runNowMs: number) => void) {
     this.#parts = parts;
     this.#log = log;
+    this.#onShown = onShown;
   }
 
   /** The sequence of the last change. */
@@ -88,6 +92,7 @@ export class LiveReads {
       const present = await statesOf(this.#parts.states, devices);
       const nowMs = this.#parts.runClock.now();
       const locks = devices.map((device) => listedLock(device, present, nowMs));
+      for (const device of devices) this.#onShown(device, nowMs);
       yield { text: snapshotText(audience, { part, isLast, locks }, id), locksRead: devices.length };
       if (isLast) return;
       afterMac = devices.at(-1)?.mac;

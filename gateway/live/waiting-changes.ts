@@ -18,13 +18,13 @@ export const FLUSH_DELAY: Milliseconds = 200;
 /** How many locks of a merchant that only moved or pinged are sent in one flush: 250 in a second. */
 export const MAX_MOVES_PER_FLUSH = 50;
 
-/** A lock as it was last sent. */
+/** A lock as it was last sent, or first shown in a snapshot. */
 interface SentLock {
   /** The merchant that had it. */
   readonly merchantId: number;
   /** What {@link faceOf} returned. */
   readonly face: string;
-  /** When it was sent, by the clock of {@link WaitingChanges.take}. */
+  /** When it was sent as a change, by the clock of {@link WaitingChanges.take}; minus infinity if it was not yet. */
   readonly sentAtMs: number;
 }
 
@@ -77,6 +77,16 @@ export class WaitingChanges {
       }
     }
     return [...urgent, ...moves];
+  }
+
+  /**
+   * Notes what a snapshot shows of a lock, so that its first change is not urgent if it only moves: else all locks of a
+   * fleet would be sent at once when the first page opens. What was sent of a lock already counts for all streams.
+   */
+  noteShown(deviceId: number, merchantId: number, runNowMs: number): void {
+    if (this.#sent.has(deviceId)) return;
+    // It may be sent right away: the snapshot does not count as a change.
+    this.noteSent(deviceId, merchantId, Number.NEGATIVE_INFINITY, runNowMs);
   }
 
   /** A lock no longer waits. */
