@@ -49,6 +49,12 @@ export interface FloodFigures {
   readonly lastDelayMs: number;
 }
 
+/** What a gateway has written to its disk: bytes of all its files, and commits of the store. */
+export interface WrittenSoFar {
+  readonly bytes: number;
+  readonly commits: number;
+}
+
 const SHUTDOWN_SECONDS = 30;
 
 /** A running gateway, its load generator and its webhook receivers. */
@@ -141,6 +147,15 @@ export class ServeSetup {
   maxMemoryBytes(): number {
     const status = readFileSync(`/proc/${this.pid}/status`, 'utf8');
     return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) * 1024;
+  }
+
+  /** What the gateway has written to its disk so far. Linux only. */
+  async written(): Promise<WrittenSoFar> {
+    const bytes = Number(/^write_bytes: (\d+)$/m.exec(readFileSync(`/proc/${this.pid}/io`, 'utf8'))?.[1]);
+    let commits = 0;
+    for await (const line of this.client.lines('/metrics', new AbortController().signal))
+      if (line.startsWith('lockgate_store_commit_seconds_count')) commits += Number(line.split(' ').at(-1));
+    return { bytes, commits };
   }
 
   /** Stops the gateway and waits until the process has ended; its profile is written by then. */
