@@ -9,6 +9,8 @@ import t from 'tap';
 import { type Incoming, UPLINK_KINDS } from '../../../gateway/store/contract/log/commit.js';
 import { LOG_START, positionAfter } from '../../../gateway/store/contract/log/log-position.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
+import { EVENT_TYPES, MERCHANT_EVENT_KINDS } from '../../../gateway/store/contract/webhooks/merchant-event.js';
+import { NO_FILTER } from '../../../gateway/store/contract/webhooks/webhook-filter.js';
 import { packCommit, UPLINK_WORD, wordsOf } from '../../../gateway/store/log/packed-commit.js';
 import { LogReader } from '../../../gateway/store/sqlite/log/log-reader.js';
 import { RecentUplinks } from '../../../gateway/store/sqlite/log/recent-uplinks.js';
@@ -20,20 +22,25 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MERCHANTS = ['Amber', 'Birch'];
 const LOCKS_PER_MERCHANT = 3;
+/** In a new store the locks have the credentials 1 to 6, so the phone that is added next has this one. */
+const PHONE_CREDENTIAL = 2 * LOCKS_PER_MERCHANT + 1;
 const COMMITS = 60;
 const PINGS = { minKind: 1, maxKind: 3 };
 
 t.setTimeout(60_000);
 
-function uplink(lock: number, sequence: number, kind: number): Incoming {
+function uplink(lock: number, sequence: number, kind: number, credentialId = lock): Incoming {
   const merchantId = lock <= LOCKS_PER_MERCHANT ? 1 : 2;
   const bytes = testBytes(sequence);
-  const key = { deviceId: lock, merchantId, credentialId: lock, boot: 1, sequence };
+  const key = { deviceId: lock, merchantId, credentialId, boot: 1, sequence };
   const buffered = sequence % 3 === 0;
   return { type: 'uplink', ...key, digest: uplinkDigest(bytes), kind, bytes, receivedAtMs: sequence, buffered };
 }
 
-/** A store in whose log both merchants have pings, acknowledgements, repeats and other events. */
+/**
+ * A store in whose log both merchants have pings, acknowledgements and repeats; the first one also pings of a phone, and
+ * other events.
+ */
 async function filledStore(folder: string, random: SeededChance, logThread: boolean): Promise<Store> {
   const store = await openStore(folder, { logThread });
   for (const [index, name] of MERCHANTS.entries()) {
@@ -42,16 +49,26 @@ async function filledStore(folder: string, random: SeededChance, logThread: bool
     for (let number = 1; number <= LOCKS_PER_MERCHANT; number++)
       await store.addDevice({ ...account, mac: testMac(index * LOCKS_PER_MERCHANT + number) });
   }
+  const [amber = ''] = MERCHANTS;
+  const secretHash = Buffer.alloc(32);
+  await store.addPhone({ mac: testMac(1), name: 'phone', secretHash, expiresAtMs: null, nowMs: 1 });
+  // Other events than pings are stored only for a URL that gets them.
+  const filter = { ...NO_FILTER, events: EVENT_TYPES };
+  const url = { merchant: amber, url: 'http://a/', headersSealed: {}, secretSealed: Buffer.from('s'), nowMs: 1 };
+  await store.addWebhookUrl({ ...url, filter });
   let last = uplink(1, 1, 1);
   for (let commit = 0; commit < COMMITS; commit++) {
     const incoming = Array.from({ length: random.between(1, 9) }, (_, index) => {
       // Some uplinks come twice; the log has them once.
       if (random.next() < 0.1) return last;
       const lock = random.between(1, 2 * LOCKS_PER_MERCHANT + 1);
-      last = uplink(lock, 10 * commit + index + 1, random.between(0, UPLINK_KINDS.length));
+      const credentialId = lock === 1 && random.next() < 0.3 ? PHONE_CREDENTIAL : lock;
+      last = uplink(lock, 10 * commit + index + 1, random.between(0, UPLINK_KINDS.length), credentialId);
       return last;
     });
-    await store.append({ incoming, judged: [], states: new Map() });
+    const event = { type: 'presence', content: { presence: 'late', lateSinceMs: 1 } } as const;
+    const merchantEvents = random.next() < 0.3 ? [{ ...event, deviceId: 2, atMs: 10 * commit }] : [];
+    await store.append({ incoming, judged: [], states: new Map(), merchantEvents });
   }
   return store;
 }
@@ -68,6 +85,14 @@ for (const logThread of [false, true]) {
     const file = new LogReader(reader);
     const all = file.readEvents(1, 0, 10_000, 'all');
     t.ok(all.length > COMMITS, `seed ${seed}: ${all.length} events`);
+    t.ok(
+      all.some(({ source }) => source === 'phone'),
+      'of a phone too',
+    );
+    t.ok(
+      all.some(({ kind }) => kind === MERCHANT_EVENT_KINDS.presence),
+      'not only pings',
+    );
     const compare = async (merchantId: number, afterId: number, limit: number): Promise<void> => {
       for (const kinds of ['pings', 'all'] as const) {
         const read = await store.readEvents(
