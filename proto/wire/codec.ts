@@ -147,7 +147,8 @@ export function encodeUplink(uplink: Uplink): Uint8Array {
   const message: lockgate.v1.Uplink.$Properties = {
     boot: checkInteger('boot', uplink.boot, 0, 0xffffffff),
     sequence: checkInteger('sequence', uplink.sequence, 0, 0xffffffff),
-    // Not a BigInt: protobufjs would silently write 0.
+    // Not a BigInt: protobufjs would silently write 0. The largest int64 is 2 ** 63 as a number, which Long writes as
+    // that int64 again.
     timeMs: Long.fromNumber(checkInteger('time', uplink.timeMs, -(2 ** 63), 2 ** 63)),
     kept: checkInteger('kept', uplink.kept, 0, 0xffffffff),
     dropped: checkInteger('dropped', uplink.dropped, 0, 0xffffffff),
@@ -302,7 +303,7 @@ export function decodeDownlink(bytes: Uint8Array): Result<Downlink> {
   }
   const command = readCommand(message);
   if (command === undefined) return problem('no-command', 'the downlink carries no command');
-  return ok({ id: message.id, expiresMs: Number(message.expiresMs), command });
+  return ok({ id: message.id, expiresMs: toNumber(message.expiresMs), command });
 }
 
 function readCommand(message: lockgate.v1.Downlink): Command | undefined {
