@@ -6,7 +6,7 @@
  */
 import pg from 'pg';
 import t from 'tap';
-import type { GrantedClaim, LockPart } from '../../../../gateway/store/contract/slots/ownership.js';
+import type { Duty, GrantedClaim, LockPart } from '../../../../gateway/store/contract/slots/ownership.js';
 import type { Store } from '../../../../gateway/store/contract/store.js';
 import { STEPS } from '../../../../gateway/store/postgres/migrations.js';
 import { openPostgresStore } from '../../../../gateway/store/postgres/open-postgres-store.js';
@@ -21,6 +21,8 @@ const databases = new TestDatabases(t);
 // What a gateway claims of the only lock: the lock itself, or its phones.
 const LOCK: LockPart = { deviceId: 1, source: 'lock' };
 const PHONES: LockPart = { deviceId: 1, source: 'phone' };
+/** More than there are locks to adopt in any of these tests. */
+const MAX_ADOPTED = 10;
 /** A granted claim. `unheardSinceMs` is when the former owner last ran, if it ended without giving the lock away. */
 const GRANTED: GrantedClaim = { isGranted: true, unheardSinceMs: null };
 
@@ -122,14 +124,14 @@ t.test('who serves a lock again knows what the other stored for it, and continue
 t.test('what a gateway owned is adopted once its epoch has ended, and it stores nothing more', options, async (t) => {
   const { one, other, folder } = await openTwo(t);
   await one.ownership.locks.claim(LOCK);
-  t.same(await other.ownership.locks.adopt(10), [], 'the owner runs');
+  t.same(await other.ownership.locks.adopt(MAX_ADOPTED), [], 'the owner runs');
   await query(
     folder,
     `INSERT INTO ended_epoch SELECT epoch, slot, 77 FROM node WHERE slot = ${one.ownership.slot};
      UPDATE node SET epoch = 8, released = true WHERE slot = ${one.ownership.slot}`,
   );
-  t.same(await other.ownership.locks.adopt(10), [{ ...LOCK, unheardSinceMs: 77 }]);
-  t.same(await other.ownership.locks.adopt(10), []);
+  t.same(await other.ownership.locks.adopt(MAX_ADOPTED), [{ ...LOCK, unheardSinceMs: 77 }]);
+  t.same(await other.ownership.locks.adopt(MAX_ADOPTED), []);
   const isFenced = { name: 'StoreFailure', kind: 'fenced' };
   await t.rejects(one.append(commit(uplink(1))), isFenced);
   await t.rejects(one.ownership.locks.claim(PHONES), isFenced);
@@ -193,7 +195,7 @@ t.test('a connection that holds the row of a gateway that is gone is ended', opt
   await client.query('SELECT 1 FROM node WHERE slot = 40 FOR NO KEY UPDATE');
   await ended;
   let adopted: readonly unknown[] = [];
-  while (adopted.length === 0) adopted = await one.ownership.locks.adopt(10);
+  while (adopted.length === 0) adopted = await one.ownership.locks.adopt(MAX_ADOPTED);
   t.match(adopted, [LOCK]);
 });
 
@@ -235,9 +237,9 @@ t.test('a gateway whose link for signals broke is told that it may have missed s
 t.test('duties pass on when their gateway stops', options, async (t) => {
   const { one, other } = await openTwo(t);
   t.ok(one.ownership.duties.holds('retention') && !other.ownership.duties.holds('retention'));
-  const gained = new Promise<string>((resolve) => other.ownership.duties.onGain(resolve));
+  const gained = new Promise<Duty>((resolve) => other.ownership.duties.onGain(resolve));
   await one.close();
-  t.type(await gained, 'string');
+  t.ok(other.ownership.duties.holds(await gained), 'what it gains, it holds');
 });
 
 t.test('a gateway that has the database to itself excludes others, and they exclude it', options, async (t) => {
