@@ -89,7 +89,7 @@ export async function playSynchronised(t: Teardown, names: readonly string[]): P
     clock.after(scenario.startMs - clock.now(), () => play.start());
     clock.after(scenario.endMs - clock.now(), () => {
       runningPlay.isOver = true;
-      runningPlay.findings = new Map(play.locks.flatMap(({ mac }) => [...(findingsByMac.get(mac) ?? [])]));
+      runningPlay.findings = sumOfCounts(play.locks.map(({ mac }) => findingsByMac.get(mac) ?? new Map()));
       void play.stop();
     });
   }
@@ -185,6 +185,13 @@ function addFindings(
   const counts = findingsByMac.get(mac) ?? new Map<string, number>();
   for (const { rule } of findings) counts.set(rule, (counts.get(rule) ?? 0) + 1);
   findingsByMac.set(mac, counts);
+}
+
+/** The counts of several locks added up, by rule. */
+function sumOfCounts(countsOfLocks: readonly ReadonlyMap<string, number>[]): Map<string, number> {
+  const sum = new Map<string, number>();
+  for (const counts of countsOfLocks) for (const [rule, count] of counts) sum.set(rule, (sum.get(rule) ?? 0) + count);
+  return sum;
 }
 
 async function outcomeOf({ scenario, play, actors, findings }: SynchronisedPlay): Promise<ScenarioOutcome> {
