@@ -42,6 +42,7 @@ t.test(
     const gateway = await openGateway(t, running);
     t.equal((await db('check', '--data', running)).exit?.code, 0, 'while a gateway runs');
     await gateway.close();
+    // A closed file must have the size and the checksums of its last close (`blocks`).
     appendFileSync(file, 'x');
     const damaged = await db('check', '--data', folder, '--json');
     t.equal(damaged.exit?.code, 1);

@@ -171,7 +171,7 @@ t.test('--bug prints which locks have the bug, and warns if it can hardly show i
     t.equal(notes[0].warning, null, `${bug} ${more.join(' ')}`);
   }
   const scenario = await lockgate('sim', 'run', '--virtual', '--scenario', 'theft', '--bug', 'no-theft-gps');
-  t.match(scenario, { code: 1, stderr: /^Bug no-theft-gps: .*; no rule detects it\.$/m });
+  t.match(scenario, { code: 1, stderr: /^Bug no-theft-gps: .*; no rule detects it\.$/m }, 'but the scenario fails');
 });
 
 t.test('a virtual run follows --route and --around, and the printed command repeats it', async (t) => {
@@ -338,6 +338,7 @@ t.test('a live run adds locks as simulated, connects and counts; a second run re
     t.equal(ended.code, 0, `${run} run without --days ends normally at Ctrl-C`);
     const summary = JSON.parse(ended.stdout);
     t.match(summary, { seed: 'live', virtual: false, locks: 8, speed: 1, connections: 8, lost: 0, refused: 0 });
+    // `kept` are uplinks that the locks still had to send at the end.
     t.ok(summary.acknowledged + summary.kept >= 8 && summary.sent >= 8, JSON.stringify(summary));
     t.same(summary.findings, {}, 'nothing is found');
     t.ok(

@@ -97,6 +97,7 @@ t.test('root help lists exit codes, and groups have the same description there a
     program.commands.map((each) => each.name()),
     COMMAND_GROUPS.map(({ name }) => name),
   );
+  // The groups to load for a command line: a word after `help device` names no group.
   t.same([...calledGroups(['--x', 'help', 'device', 'sim'])], ['device']);
 });
 

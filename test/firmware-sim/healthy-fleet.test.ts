@@ -1,8 +1,8 @@
 // A healthy fleet of every kind of lock, with commands, breaks no rule of the judge, which checks the locks' messages
 // against the specification. An event of the simulated world, such as lost coverage, explains each warning. With a
 // firmware bug the fleet breaks the rule of that bug, and no other. The findings are compared with what truly happened,
-// which the judge never reads. test/long/healthy-fleet.test.ts is the long version; test/long/sizes has the same
-// tests with larger fleets.
+// which the judge never reads. `npm run test:long` runs these tests with the larger sizes below, and tests of a whole
+// year (test/long/healthy-fleet.test.ts).
 import t, { type Test } from 'tap';
 import { type Bug, rulesOf } from '../../firmware-sim/faults/bug.js';
 import { BUGS } from '../../firmware-sim/faults/bugs.js';
@@ -16,8 +16,8 @@ import { RUN_STARTS_MS } from '../helpers/sim/judged-run.js';
 import { WorldTruth } from '../helpers/sim/world-truth.js';
 
 /**
- * A small fleet in which most bugs show. test/long has 40 locks over 15 days. Here and below, `byLength` picks the
- * first value in `npm test` and the second in `npm run test:long`.
+ * A small fleet in which most bugs show. Here and below, `byLength` picks the first value in `npm test` and the second
+ * in `npm run test:long`.
  */
 const EVERYDAY = { ...byLength({ locks: 10, days: 2.2 }, { locks: 25, days: 3 }), pace: 'everyday' } as const;
 /** For bugs that need a lock in a rare state, airplane mode or low battery: the smallest fleet with enough of them. */
@@ -99,9 +99,9 @@ t.test('some days of a fleet with a missing function differ from healthy days as
     if (bug === undefined) continue;
     const run = healthyRun({ ...days, bug });
     breaksOnlyItsRules(t, bug, run);
-    // The days may have no theft, and two bugs change only positions.
+    // The days may have no theft, and two bugs change only positions, not the number of uplinks.
     if (bug.needs?.includes('thefts') || name === 'swapped-coordinates' || name === 'frozen-position') continue;
-    t.not(run.uplinks, healthy.uplinks, `${name}: the lock made other uplinks`);
+    t.not(run.uplinkCount, healthy.uplinkCount, `${name}: the locks made more or fewer uplinks`);
   }
 });
 

@@ -14,8 +14,8 @@ const DAYS = Number(process.env.HEALTHY_DAYS ?? 365);
 t.setTimeout(Minutes(120));
 
 /** The counts of a run, in words. */
-function summary({ uplinks, connections, commands, explained }: HealthyRun): string {
-  const counts = `${uplinks} uplinks over ${connections} connections, ${commands} commands`;
+function summary({ uplinkCount, connections, commands, explained }: HealthyRun): string {
+  const counts = `${uplinkCount} uplinks over ${connections} connections, ${commands} commands`;
   return `${counts}, warnings explained: ${JSON.stringify([...explained])}`;
 }
 

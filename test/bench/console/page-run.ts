@@ -13,7 +13,7 @@ export interface ConsoleSize {
   readonly locks: number;
   readonly moving: number;
   readonly thefts: number;
-  /** How often the map is dragged and the list scrolled; the first time is the warm-up. */
+  /** How often the map is dragged and the list scrolled, after one more time as the warm-up. */
   readonly rounds: number;
   /** How often the page is loaded. */
   readonly views: number;
@@ -64,7 +64,7 @@ export async function measurePage(
   });
 }
 
-/** Drags the map and scrolls the list in turn; the first round is the warm-up. */
+/** Drags the map and scrolls the list in turn. Round 0 is the warm-up, which is not measured. */
 async function measureFrames(page: MeasuredPage, size: ConsoleSize): Promise<Pick<PageFigures, 'map' | 'list'>> {
   const [map, list]: [FrameFigures[], FrameFigures[]] = [[], []];
   for (let round = 0; round <= size.rounds; round++) {

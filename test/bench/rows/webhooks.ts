@@ -30,6 +30,7 @@ type TimeSpan = { readonly ms: number };
 /** The row `deliveries`: to one healthy receiver, compared with plain got with keep-alive at the same concurrency. */
 export function benchDeliveries({ quick }: BenchOptions): Promise<BenchRow> {
   return withResources(async (resources) => {
+    // A lock has one first attempt under way at a time, so with twice as many locks some always wait.
     const setup = await ServeSetup.open(resources, { locks: 2 * CONCURRENCY, urls: 0 });
     await setup.generator.flood(DELIVERIES);
     const { host, urls } = await startReceivers(resources, 1);

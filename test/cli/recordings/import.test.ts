@@ -52,6 +52,7 @@ t.test('the report counts events and rows that are not imported, for people and 
     /^17 lines read: 13 pings, .* of 2 locks\.$/,
     /^Connections of 2 locks are not in the recording/,
     /^Boot and sequence of 13 uplinks are not in the recording/,
+    // 17 is 0x11.
     /^Note: device 17 is 02:00:00:00:00:11/,
     /^Note: device 18 /,
     /traccar\.csv: 2 not imported:$/,

@@ -46,7 +46,7 @@ async function writeHistory(test: Teardown, folder: string): Promise<Record<stri
     const lock = await connectedLock(test, gateway, mac);
     const gone = waitForEvents(gateway, 'disconnected', 1);
     await lock.send(testBytes(1));
-    // One uplink is missing, one arrives late, one conflicts with another.
+    // Uplinks 2 and 4 are missing, 3 arrives late, and another 3 conflicts with it.
     await lock.send(testBytes(5, { power: { ...DEFAULT_POWER, mode: 'HIGH' }, body: CLOSE }));
     await lock.send(testBytes(3));
     await lock.send(testBytes(3, { kept: 1 }));
@@ -89,7 +89,8 @@ for (const [name, value] of [
 t.test('a state that was changed but is still valid JSON is rebuilt too', async (t) => {
   const folder = tempFolder(t);
   const expectedState = await writeHistory(t, folder);
-  // A damaged disk leaves the stored checksum (sum) unchanged. A trigger computes it at each update, so it is restored.
+  // A damaged disk changes the state and leaves its stored checksum (sum). A trigger would compute the sum anew at an
+  // update that does not set it: so this one sets it to 0, and the last statement restores the old one.
   damage(
     folder,
     `CREATE TEMP TABLE kept AS SELECT sum FROM device_state WHERE ${OF_DAMAGED_LOCK}`,
@@ -105,7 +106,7 @@ t.test('a state that was changed but is still valid JSON is rebuilt too', async 
 t.test('a damaged uplink is skipped when the log is judged at the start, and is reported', async (t) => {
   const folder = tempFolder(t);
   await writeHistory(t, folder);
-  // The stored state is the one after the first uplink; the log has the later ones.
+  // The state is marked as the one after the first uplink, so that the start judges the later ones from the log.
   damage(
     folder,
     `UPDATE uplink SET bytes = substr(bytes, 1, length(bytes) - 1) || x'7f' WHERE ${OF_DAMAGED_LOCK} AND sequence = 5`,

@@ -252,6 +252,7 @@ t.test('refusals that could not be written wait and are merged with later ones',
 
 t.test('old refusals are deleted, also when nothing more is refused', async (t) => {
   const { clock, recorder, writes } = setUpRecorder();
+  // Without refusals, the recorder writes once an hour.
   clock.advance(Hours(1));
   await waitForWrites();
   t.same(writes, [[]], 'each write deletes old rows, also one without changes');
@@ -274,6 +275,7 @@ t.test('the store keeps the latest refusals of each lock for 14 days', async (t)
     const { mac, source, what, address } = refused(number);
     return { mac: mac ?? MAC, source, what, reason: 'topic', why, address, count: 1, firstAtMs: atMs, lastAtMs: atMs };
   };
+  // The second argument is the present time.
   await store.refusals.write([change(2, 'old', 1)], 10);
   // 30 more than are stored. The row of `why 40` counts once more later.
   const many = Array.from({ length: MAX_REFUSALS_PER_LOCK + 30 }, (_, index) => change(1, `why ${index}`, 100 + index));
@@ -285,6 +287,7 @@ t.test('the store keeps the latest refusals of each lock for 14 days', async (t)
   t.match(storedRefusals.at(-1), { why: 'why 30' });
   t.match(await store.refusals.read(2, 400), [{ why: 'old' }]);
   await store.refusals.write([], 2 + REFUSALS_RETAINED_FOR);
+  // Read as of a time at which it would not be too old.
   t.same(await store.refusals.read(2, 0), [], 'after 14 days it is deleted');
   t.equal((await store.refusals.read(1, 400)).length, MAX_REFUSALS_PER_LOCK);
 });

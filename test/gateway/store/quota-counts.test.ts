@@ -36,8 +36,7 @@ const EMPTY_USER: NewUser = {
 
 const fileOf = (folder: string): string => path.join(folder, 'lockgate.sqlite');
 
-/** How much the merchant has stored, as the store counts it in the table merchant_kept. */
-/** What a merchant keeps in the store, as the store counts it for the merchant's quota. */
+/** How much a merchant has stored, as the store counts it for the merchant's quota (table `merchant_kept`). */
 interface Counts {
   readonly pets: number;
   readonly users: number;

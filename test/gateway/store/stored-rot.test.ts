@@ -186,7 +186,7 @@ t.test('a test webhook uses the latest undamaged ping', async (t) => {
   t.match(receiver.requests[2]?.json, { sequence: 1, test: true, latitude: 52.3702157 });
 });
 
-t.test('rebuilding a lock’s state skips a damaged ping and reports it', async (t) => {
+t.test('“why” and an exported trace leave out a damaged ping, and say so', async (t) => {
   const { gateway, receiver } = await setUpWebhooks(t);
   const lock = await connectedLock(t, gateway, MAC);
   for (const sequence of [1, 2, 3]) await lock.send(gps(sequence));

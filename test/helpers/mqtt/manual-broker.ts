@@ -143,7 +143,7 @@ export async function startManualBroker(test: Teardown, options: Partial<BrokerO
   const events = new GatewayEvents();
   const credential = { id: 1, secretHash: Buffer.alloc(32, MANUAL_SECRET), expiresAtMs: null, isRevoked: false };
   const findLock = async (mac: Mac) => {
-    // Any number that differs for each lock.
+    // Any number that differs for each lock. A MAC has no separators here.
     const deviceId = Number.parseInt(mac, 16);
     return { deviceId, merchantId: 1, simulated: false, credentials: [credential] };
   };

@@ -17,9 +17,8 @@ export interface TestSegment {
   readonly serverPort?: number;
 }
 
-/** The flags of a TCP header. */
+/** Flags of a TCP header. */
 export const FIN = 1;
-// Flags of a TCP segment.
 export const SYN = 2;
 export const RST = 4;
 const ACK = 16;

@@ -66,7 +66,7 @@ export interface HealthyRunOptions {
 
 /** The result of a run. */
 export interface HealthyRun {
-  readonly uplinks: number;
+  readonly uplinkCount: number;
   readonly connections: number;
   readonly commands: number;
   /** The number of acknowledgements. */
@@ -118,8 +118,8 @@ export function healthyRun({ seed, locks, days, pace, commandsPerDay, bug, fault
     trace.advance(trace.nowMs + TICK_INTERVAL_MS);
     judge.tick(trace.nowMs);
   }
-  const { uplinks, connections } = trace;
-  return { uplinks, connections, ...judge.result() };
+  const { uplinks: uplinkCount, connections } = trace;
+  return { uplinkCount, connections, ...judge.result() };
 }
 
 /**

@@ -139,7 +139,7 @@ t.test(
       'cellular STATE_PING',
       'gps STATE_PING',
     ]);
-    t.equal(lock.publishedUplinks()[1]?.kept, 4);
+    t.equal(lock.publishedUplinks()[1]?.kept, 4, 'four uplinks waited when the theft ping was made');
   },
 );
 
@@ -183,7 +183,11 @@ t.test(
     changeLockState(lock);
     changeLockState(lock);
     t.equal(lock.state.waiting.length, 256);
-    t.same(keysOf(lock.state.waiting).slice(0, 2), ['1/1', '1/4'], 'the theft ping stays');
+    t.same(
+      keysOf(lock.state.waiting).slice(0, 2),
+      ['1/1', '1/4'],
+      'the theft ping stays; the two oldest state pings are discarded',
+    );
     t.same(
       lock
         .createdUplinks()

@@ -54,7 +54,8 @@ function shrink(trace: Trace, { mac, rule, line, message }: TraceFinding): strin
   const target = { mac: (parsed.ok ? parsed.value : '') as Mac, rule, line, message };
   const evidence = new Evidence(trace.header, target);
   for (const { event, line: lineNumber, raw } of trace.events) evidence.add(event, lineNumber, raw);
-  const shrinking = new Shrinking(evidence.end(trace.events.length + 1), target);
+  const lineCount = trace.events.length + 1;
+  const shrinking = new Shrinking(evidence.end(lineCount), target);
   if (!resultOf(shrinking.run())) throw new Error('the collected events do not have the finding');
   const { lock, lines } = shrinking.best;
   const header = { note: '', locks: new Map(lock === null ? [] : [[target.mac, lock]]) };
