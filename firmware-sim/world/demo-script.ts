@@ -15,7 +15,7 @@ export type ScriptedEvent =
 
 /** The first settings of a lock, and its first events. */
 export interface DemoScript {
-  /** What the script shows, for users. */
+  /** What the script shows. */
   readonly name: string;
   readonly power?: PowerSettings;
   readonly batteryPercent?: number;
@@ -67,7 +67,7 @@ export const DEMO_SCRIPTS: readonly DemoScript[] = [
     endsAfterMs: Minutes(30),
   },
   {
-    name: 'recovery',
+    name: 'a lock in recovery, which is parked and stays connected',
     power: { ...DEFAULT_POWER, recovery: true },
     events: [],
     endsAfterMs: Minutes(25),
@@ -100,7 +100,7 @@ export const DEMO_SCRIPTS: readonly DemoScript[] = [
   {
     name: 'a ride without coverage, reported later',
     power: TRACKED,
-    // A ride starts with coverage, so the outage must start a millisecond after it.
+    // The first event of a ride is that the lock has coverage. An outage in the same millisecond would be undone by it.
     events: [coverage(Minutes(7) + 1, false), { type: 'ride', afterMs: Minutes(7) }, coverage(Minutes(18), true)],
     endsAfterMs: Minutes(30),
   },

@@ -25,6 +25,7 @@ export const MAX_SCHEDULE_AHEAD = Days(366);
 /** Maximum number of commands that wait for one lock: limits memory, and what a lock must execute when it wakes. */
 export const MAX_WAITING_PER_LOCK = 100;
 
+/** Maximum number of locks that one request may send a command to. */
 export const MAX_MACS_PER_REQUEST = 10_000;
 
 /** A siren of more than ten minutes is a mistake, and empties the battery. */
@@ -56,7 +57,7 @@ export function resendDelay(type: Command['type'], sendCount: number): Milliseco
 /** Maximum number of commands in the ingest's queue: the commands of a whole fleet must not keep uplinks out. */
 export const MAX_LEAVING_COMMANDS = 1000;
 
-/** Maximum number of set-power commands of a lock that are read for its wanted settings; older ones do not count. */
+/** Maximum number of set-power commands of a lock that are read for its twin (twin.ts); older ones do not count. */
 export const MAX_TWIN_COMMANDS = 200;
 
 /** The number of commands that a list shows: default and maximum. */

@@ -1,10 +1,10 @@
 /**
  * The open streams of locks, and the changes for them (interfaces.md §2). While no stream is open, nothing listens to
- * the gateway's events. While streams are open, an event of the gateway only notes which locks changed: what is sent is
- * read and rendered later, in slices between other work, once for all streams of a merchant. So open streams hardly
- * delay a ping, however many there are.
+ * the gateway's events, but for a minute after the last one. Otherwise an event of the gateway only notes which locks
+ * changed: what is sent is read and rendered later, in slices between other work, once for all streams of a merchant.
+ * So open streams hardly delay a ping, however many there are.
  *
- * Each lock is sent at most once a second, and of many that only move, some at a time (waiting-changes.ts).
+ * A stream gets a lock at most once a second. If many locks move, their turns are spread (waiting-changes.ts).
  */
 import { type Clock, type Milliseconds, Minutes, Seconds, type Timer } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
@@ -37,7 +37,8 @@ export class LiveFeed {
   #collector: ChangeCollector | undefined;
   #tail: EventTail | undefined;
   #roundTimer: Timer | undefined;
-  #lingerTimer: Timer | undefined;
+  /** Ends the collector {@link COLLECT_AFTER_LAST_STREAM} after the last stream. */
+  #collectorEndTimer: Timer | undefined;
   #rounds = 0;
   #isChecking = false;
   #isStopped = false;
@@ -61,8 +62,9 @@ export class LiveFeed {
   open(request: StreamRequest): LiveStream {
     if (this.#isStopped) throw new LockgateError('stopping', 'the gateway is stopping');
     this.#checkLimits(request.audience.merchantId);
-    this.#lingerTimer?.cancel();
+    this.#collectorEndTimer?.cancel();
     this.#collector ??= new ChangeCollector(this.#parts, {
+      // Renders the bytes of each batch while its locks are in memory; `deliver` later writes those of several batches.
       render: (batch) => {
         for (const stream of this.#streams) stream.render(batch);
       },
@@ -85,7 +87,7 @@ export class LiveFeed {
     this.#isStopped = true;
     for (const stream of this.#streams) stream.end();
     this.#roundTimer?.cancel();
-    this.#lingerTimer?.cancel();
+    this.#collectorEndTimer?.cancel();
     this.#tail?.stop();
     this.#collector?.stop();
   }
@@ -127,8 +129,8 @@ export class LiveFeed {
     if (this.#streams.size > 0) return;
     this.#roundTimer?.cancel();
     this.#roundTimer = undefined;
-    this.#lingerTimer?.cancel();
-    this.#lingerTimer = this.#clock.after(COLLECT_AFTER_LAST_STREAM, () => {
+    this.#collectorEndTimer?.cancel();
+    this.#collectorEndTimer = this.#clock.after(COLLECT_AFTER_LAST_STREAM, () => {
       this.#collector?.stop();
       this.#collector = undefined;
     });

@@ -21,7 +21,7 @@ import { sseEvent } from './server-sent-events.js';
 const LOCKS_PER_SLICE = 100;
 const SECRET_BYTES = 16;
 const TAG_CHARS = 16;
-/** The id of an event: the audience's tag and the sequence of a change. */
+/** The id of an event: the audience's tag and the sequence of a change. Numbers of 15 digits are exact. */
 const ID = /^([\w-]{16})\.(\d{1,15})$/;
 
 export interface LiveReadsParts {

@@ -53,13 +53,13 @@ export async function loadStates(
     loaded.set(row.deviceId, lock);
     if (lock.rebuilt === undefined && lock.state.unjudged === undefined) behindLog.set(row.deviceId, lock);
   }
-  const failed = await replayUnflushed(store, judging, behindLog, deviceIds);
+  const failed = await replayAfterStates(store, judging, behindLog, deviceIds);
   if (failed.size === 0) return loaded;
   // States that the judge left half changed are dropped: the stored ones are read again and judged up to the failure.
   const failedIds = [...failed.keys()];
   const reloaded = new Map<number, LoadedState>();
   for (const row of await store.readDeviceStates(failedIds)) reloaded.set(row.deviceId, await loadState(loading, row));
-  await replayUnflushed(store, judging, reloaded, failedIds, failed);
+  await replayAfterStates(store, judging, reloaded, failedIds, failed);
   for (const [deviceId, lock] of reloaded) {
     const { why = '' } = failed.get(deviceId) ?? {};
     loaded.set(deviceId, { ...lock, state: { ...lock.state, unjudged: judgingStop(loading, why) } });
@@ -137,7 +137,7 @@ interface ReplayFailure {
  *
  * @param until for locks at which the judge failed earlier: stops before that failure
  */
-async function replayUnflushed(
+async function replayAfterStates(
   store: Store,
   judging: VersionedJudge,
   states: ReadonlyMap<number, LoadedState>,

@@ -22,6 +22,7 @@ export const DeviceListQuery = Exact({
   label: Type.Optional(Type.Array(Type.String(), { description: 'key=value, or key; all of them; can be repeated.' })),
   search: Type.Optional(Type.String({ maxLength: MAX_SEARCH_CHARS, description: 'Part of a MAC, a name or a label.' })),
   sort: Type.Optional(OneOf(SORTS, 'By default trouble first; - reverses an order.')),
+  // The default is the maximum.
   ...pageQuery(MAX_LIMIT, MAX_LIMIT),
 });
 

@@ -30,6 +30,7 @@ export async function recordTrace(
   write: (line: string) => void,
 ): Promise<() => void> {
   const isRecorded = (mac: Mac): boolean => macs?.has(mac) ?? true;
+  // In a trace, the credentials of a lock have small numbers instead of the store's ids.
   const numbers = new CredentialNumbers(await store.listCredentials());
   // Wait until no uplink is in progress: such an uplink is judged but not reported yet, so it would be counted twice,
   // in the header's state of its lock and in a line.

@@ -57,7 +57,7 @@ export class RefusalRecorder {
     return this.#ofAuthenticated.size + this.#ofUnauthenticated.size;
   }
 
-  /** The refusals of a lock, latest first. Includes waiting refusals if the store can write. */
+  /** The stored refusals of a lock, latest first. Before, writes a batch of waiting ones if the store can. */
   async read(deviceId: number): Promise<Refusal[]> {
     await this.writeWaiting();
     return await this.#parts.store.read(deviceId, this.#parts.now());

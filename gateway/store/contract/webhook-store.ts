@@ -136,7 +136,7 @@ export interface AttemptedCounts {
 }
 
 /** Pings in a slice of the log. */
-export interface UnsentCount {
+export interface PingCount {
   /** The end of the slice, as in {@link AttemptedCounts}. */
   readonly lastId: number;
   readonly count: number;
@@ -193,7 +193,7 @@ export interface WebhookStore {
   /** Counts deliveries of a URL in a slice of the log. */
   countAttempted(urlId: number, range: CountedRange): Promise<AttemptedCounts>;
   /** Counts the pings of the URL's merchant in a slice of the log. */
-  countPings(urlId: number, range: CountedRange): Promise<UnsentCount>;
+  countPings(urlId: number, range: CountedRange): Promise<PingCount>;
   /** Makes an event due at a URL now; its retry schedule starts again. */
   resend(urlId: number, uplinkId: number, nowMs: number): Promise<ResendOutcome>;
   /**

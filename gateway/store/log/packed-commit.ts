@@ -51,7 +51,10 @@ export interface PackedCommit {
   readonly states: ReadonlyMap<number, string>;
   readonly commands: readonly CommandChange[];
   readonly merchantEvents: readonly NewMerchantEvent[];
-  /** The uplinks with the events that the writer appended beside them, in the order of the log. Set by the writer. */
+  /**
+   * `uplinks` and the merchants' events that the writer stored with them (merchant-event.ts), packed as uplinks are, in
+   * the order of the log. Set by the writer; undefined if there were no such events.
+   */
   appended?: ArrayBuffer;
   /** What was not stored. Set by the writer; undefined if everything was stored. */
   result?: CommitResult | undefined;
@@ -65,7 +68,7 @@ export function wordsOf(length: number): number {
   return HEADER_WORDS + Math.ceil(length / WORD_BYTES);
 }
 
-/** Packs a commit. @throws TypeError if a member is not a number */
+/** Packs a commit. */
 export function packCommit(commit: Commit): PackedCommit {
   const { incoming, judged, states, commands = [], merchantEvents = [] } = commit;
   let [words, count] = [0, 0];

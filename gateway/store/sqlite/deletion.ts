@@ -96,6 +96,7 @@ export class Deletion {
     this.#eraseUplink = db.prepare(`${ERASE} WHERE id = ? AND kind >= 0`);
     this.#sumUplinks = db.prepare(`${UPDATE_SUM} WHERE id IN (${INDEXED_UPLINKS}) AND kind = -1`);
     this.#sumUplink = db.prepare(`${UPDATE_SUM} WHERE id = ?`);
+    // A hint says in the index what an uplink contains (log/uplink-hint.ts).
     this.#eraseHints = db.prepare('UPDATE uplink_of_device SET hint = NULL WHERE device_id = ? AND hint IS NOT NULL');
     this.#countPendingOf = db
       .prepare(`SELECT count(*) FROM delivery WHERE ${ANY_URL} AND uplink_id = ? AND state = 'pending'`)

@@ -86,6 +86,7 @@ function post(
   signal.throwIfAborted();
   return new Promise((resolve, reject) => {
     const target = new URL(url);
+    // Not called before the timer below is set: no exchange ends before `connections.post` has returned.
     const finish = (): void => {
       timer.cancel();
       signal.removeEventListener('abort', cutOff);
@@ -105,7 +106,7 @@ function post(
       exchange.cancel();
       reject(error);
     };
-    const cutOff = (): void => fail(new Error('the gateway is stopping'));
+    const cutOff = (): void => fail(new Error('the attempt was cut off'));
     const timer = clock.after(timeoutMs, () => {
       // Before there is a connection, the cause may be a name service that does not answer.
       const isLookingUp = exchange.isConnecting && connections.names.isLookingUp(target.hostname);

@@ -19,6 +19,9 @@
  * - *woken*: a pass runs, and another one follows, since something has changed.
  * - *stopped*, for good: the gateway stops, or the URL was changed or disabled. Nothing more is started; running
  *   attempts finish or are aborted. Another worker continues from the stored state.
+ *
+ * Times are by the delivery clock (delivery-clock.ts). The run's clock only stamps the gateway's events, and the system
+ * clock measures how long a stop may take.
  */
 import { setMaxListeners } from 'node:events';
 import { Seconds, systemClock, type Timer } from '../../../proto/clock.js';
@@ -186,6 +189,7 @@ export class UrlWorker implements AttemptOwner {
   stopStarting(): void {
     if (!this.isStopped) this.#enter('stopped');
     this.#timer?.cancel();
+    // Nothing is to be sent any more, so nothing that this machine lacks keeps the URL from it.
     this.#parts.stalled.resume(this.#url.id);
   }
 
@@ -233,6 +237,7 @@ export class UrlWorker implements AttemptOwner {
     const nowMs = this.#parts.deliveryClock.now();
     this.#wasClosed = false;
     try {
+      // In the first pass only: waits may be stored that are too long, since the machine's clock was set back.
       await retries.shortenWaits(nowMs, this.heldUntilMs);
       await order?.load();
       await this.#startRetries(nowMs);
@@ -260,7 +265,9 @@ export class UrlWorker implements AttemptOwner {
   async #startRetries(nowMs: number): Promise<void> {
     const { availability, retries, order } = this.#state;
     const free = Math.min(availability.retryLimit - retries.underWay, this.#freeAttempts());
-    for (const delivery of await retries.read(nowMs, free, this.#busyLocks.size)) {
+    // At an ordered URL, the store returns at most one retry of each lock.
+    const maxSkipped = this.#busyLocks.size;
+    for (const delivery of await retries.read(nowMs, free, maxSkipped)) {
       if (this.isStopped || retries.underWay >= availability.retryLimit || this.#freeAttempts() <= 0) return;
       if (order === undefined || !this.#isLockBusy(delivery.uplink)) this.#startRetry(delivery);
     }
@@ -331,6 +338,7 @@ export class UrlWorker implements AttemptOwner {
     );
   }
 
+  /** `attempts` are all that were made; the schedule of retries does not count the first `attemptsBefore` of them. */
   #startRetry({ uplink: event, attempts, attemptsBefore }: DueDelivery): void {
     const { order, retries } = this.#state;
     this.#parts.throttle.attemptStarted(this);

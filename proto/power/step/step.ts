@@ -131,6 +131,7 @@ export function noteInPlace(model: PowerModel, state: Draft, input: StepInput, n
     case 'lock-state':
       return state.lockState === input.lockState;
     case 'coverage':
+      // A lost connection needs a step. Regained coverage does not: the lock connects at its next retry.
       if (!input.covered && state.link !== 'down') return false;
       state.covered = input.covered;
       return true;
@@ -283,7 +284,7 @@ function applyLinkInput(context: StepContext, input: LinkInput): void {
 }
 
 /**
- * The lock boots. What `LockFlash` names survives, including uplinks that were made in earlier boots and still wait.
+ * The lock boots. Its flash survives (the members of `LockFlash`), with uplinks of earlier boots that still wait.
  * The sequence restarts. The lock forgets unfinished commands without an answer, so the gateway sends them again.
  */
 function boot(context: StepContext): void {

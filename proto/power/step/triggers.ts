@@ -112,7 +112,10 @@ export function tracksByGps(context: StepContext): boolean {
   return context.state.tracking === 'theft' || (context.state.tracking === 'ride' && tracksRide(context));
 }
 
-/** When the next GPS ping of theft or ride is due. The first is due at once; further ones only while the lock moves. */
+/**
+ * When the next GPS ping of theft or ride is due. The first is due at once ({@link NEVER} has passed at every time);
+ * further ones only while the lock moves.
+ */
 export function trackGpsDueMs({ state, model }: StepContext): number {
   const { theftGpsEvery, rideGpsEvery } = model.timings;
   if (state.trackGpsAtMs === NEVER) return NEVER;
@@ -142,6 +145,7 @@ export function advancePeriod(context: StepContext): void {
 export function planPeriod(context: StepContext): void {
   const { state, nowMs } = context;
   const hasPrevious = state.lastPeriodMs !== NEVER;
+  // Later than the last ping: otherwise the minute of that ping would be planned again.
   const fromMs = hasPrevious ? Math.max(nowMs, state.lastPeriodMs + 1) : nowMs;
   // If the last ping was late because the host was late, the next one must not follow it too soon.
   const soonestMs = hasPrevious ? state.lastPeriodMs + context.model.bounds.periodTooSoonUnder : nowMs;

@@ -132,6 +132,7 @@ const ORDER = group('Order and cadence', [
     section: `${TRIGGERS}; ${RULES}`,
     seenWhen: 'a further cellular ping REASON_UNLOCKED_MOVEMENT in a run of GPS pings',
     failsBy: ['refresh-missing'],
+    // Such a finding is about the GPS ping that came after too long without a cellular one.
     reasons: ['REASON_UNLOCKED_PING'],
   },
   {

@@ -187,6 +187,7 @@ function tooManyWaiting(): OverBudget {
 /** The answer with a page of events. Not serialised by the route's schema, since events have several shapes. */
 async function pageOf(call: Call, listKey: string, { events, next }: EventPage): Promise<HttpAnswer> {
   const cursor = encodeCursor(listKey, valuesOf(next));
+  // The link names the cursor `after`, also if the request called it `cursor`.
   const headers = { link: linkTo(call.url, 'after', cursor, 'cursor') };
   return { status: 200, headers, text: await listText(call, events, (event) => event, { next_cursor: cursor }) };
 }

@@ -124,6 +124,7 @@ export class MoveTarget {
     let replaced = 0;
     for (const chunk of copied.chunks) {
       const rows = chunk.map((row) => storable(table, row));
+      // `storable` returns the given row unless it replaces something in it.
       replaced += rows.filter((row, index) => row !== chunk[index]).length;
       for (const row of rows) sent.add(row);
       await insertRows(sql, table, rows);

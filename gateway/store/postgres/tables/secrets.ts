@@ -139,6 +139,7 @@ async function readForgotten(sql: Sql, nowMs: number): Promise<ForgottenSecrets>
     `SELECT k.public_id AS id, m.name AS merchant, k.name FROM api_key k JOIN merchant m ON m.id = k.merchant_id
      WHERE k.revoked_at_ms IS NULL ORDER BY k.id`,
   );
+  // A recipient's id is its merchant's id; the operators' recipient has no merchant.
   const notified = await sql.all<{ merchant: string | null }>(
     `SELECT r.id, m.name AS merchant FROM notify_recipient r LEFT JOIN merchant m ON m.id = r.id
      WHERE r.url IS NOT NULL ORDER BY r.id`,

@@ -9,7 +9,10 @@ import type { DeliveryProgress } from '../../contract/webhooks/delivery.js';
 import type { RefusalsWrite, SimsWrite, UsageWrite } from '../../tables/table-parts.js';
 import { RefusalWriter } from '../tables/refusal-writer.js';
 
-/** The outcomes of deliveries at a URL, with the cursor as an id, since all ids of this engine are in one slot. */
+/**
+ * The outcomes of deliveries at a URL, with the cursor as an id instead of a log position. This engine has one writer,
+ * whose ids 1, 2, 3 … are *dense*: one of them says how much of the log is done (contract/log/log-position.ts).
+ */
 export interface DenseProgress extends Omit<DeliveryProgress, 'cursor'> {
   readonly cursor: number | undefined;
 }

@@ -18,7 +18,10 @@ const port = parentPort as MessagePort;
 
 type WriteRequest = Extract<LogRequest, { type: 'write' }>;
 
-/** Sends an answer and transfers the memory of its uplinks. */
+/**
+ * Sends an answer and transfers the memory of its uplinks. `mark` says how far the newest uplinks, which the memtable
+ * holds, have been written into the indexes.
+ */
 function sendAnswer(answer: LogAnswer): void {
   const uplinks = answer.outcomes.map((outcome) => (outcome.error === undefined ? outcome.uplinks : undefined));
   port.postMessage(
@@ -67,6 +70,7 @@ class LogThread {
     this.#writer = new LogWriter(this.#db, runSize);
     this.#checkpointer = new WalCheckpointer(this.#db, file);
     port.on('message', (request: LogRequest) => this.#handle(request));
+    // The first answer, to no request: the thread could start.
     sendAnswer({ outcomes: [{}], mark: this.#writer.memtable.mark });
   }
 

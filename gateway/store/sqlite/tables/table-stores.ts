@@ -1,6 +1,6 @@
 /**
- * The parts of the store that have ordinary tables of their own, such as commands, bills and notices. They share the
- * connections, the write mutex and the writes through the log's writer; none knows the others.
+ * The parts of the store beside the log, each with tables of its own, such as commands, bills and notices. They share
+ * the connections, the write mutex and the writes through the log's writer; none knows the others.
  */
 import type { Database } from 'better-sqlite3';
 import type { Quota } from '../../contract/merchants/quota.js';

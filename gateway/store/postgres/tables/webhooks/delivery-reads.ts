@@ -16,8 +16,8 @@ import type {
   DeliveryFilter,
   DeliveryReading,
   DeliveryState,
+  PingCount,
   StoredAttempt,
-  UnsentCount,
 } from '../../../contract/webhook-store.js';
 import { passesFilter, type WebhookFilter } from '../../../contract/webhooks/webhook-filter.js';
 import type { WebhookUrl } from '../../../contract/webhooks/webhook-url.js';
@@ -192,7 +192,7 @@ export class DeliveryReads {
   }
 
   /** Counts the merchant's pings in a range. */
-  async countPings(urlId: number, counted: CountedRange): Promise<UnsentCount> {
+  async countPings(urlId: number, counted: CountedRange): Promise<PingCount> {
     const found = await this.#sql.get<{ count: number; last_id: number | null }>(
       `SELECT count(*) AS count, max(id) AS last_id FROM (
          SELECT u.id FROM uplink u JOIN webhook_url w ON w.merchant_id = u.merchant_id

@@ -13,10 +13,10 @@ import type {
   DeliveryReading,
   DeliveryWait,
   OldSecret,
+  PingCount,
   RecoveryStep,
   ResendOutcome,
   SecretRotation,
-  UnsentCount,
   WaitsPage,
   WebhookChange,
   WebhookStore,
@@ -221,7 +221,7 @@ export class Webhooks implements WebhookStore {
     return this.#deliveries.countAttempted(urlId, range);
   }
 
-  countPings(urlId: number, range: CountedRange): Promise<UnsentCount> {
+  countPings(urlId: number, range: CountedRange): Promise<PingCount> {
     return this.#deliveries.countPings(urlId, range);
   }
 

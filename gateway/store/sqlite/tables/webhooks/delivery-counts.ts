@@ -4,7 +4,7 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import { DENSE_SLOT, idInSlot } from '../../../contract/log/log-position.js';
-import type { AttemptedCounts, CountedRange, UnsentCount } from '../../../contract/webhook-store.js';
+import type { AttemptedCounts, CountedRange, PingCount } from '../../../contract/webhook-store.js';
 import { IS_PING } from '../../../log/uplink-row.js';
 
 export class DeliveryCounts {
@@ -62,7 +62,7 @@ export class DeliveryCounts {
   }
 
   /** Counts the merchant's pings in a range. After the URL's cursor, those that were not attempted still wait. */
-  pings(urlId: number, counted: CountedRange): UnsentCount {
+  pings(urlId: number, counted: CountedRange): PingCount {
     const range = denseRange(counted);
     const { count, lastId } = this.#events.get({ urlId, ...range }) as { count: number; lastId: number | null };
     return { count, lastId: count < range.limit || lastId === null ? counted.toId : lastId };

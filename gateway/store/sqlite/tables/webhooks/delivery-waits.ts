@@ -12,6 +12,7 @@ export class DeliveryWaits {
 
   constructor(reader: Database, writer: Database) {
     this.#writer = writer;
+    // The schedule of retries counts only the attempts since an operator last had the event sent again.
     this.#read = reader.prepare(
       `SELECT uplink_id AS uplinkId, attempts - attempts_before AS attempts, next_attempt_at_ms AS atMs
        FROM delivery INDEXED BY delivery_by_state

@@ -17,10 +17,10 @@ import type {
   DeliveryReading,
   DeliveryWait,
   OldSecret,
+  PingCount,
   RecoveryStep,
   ResendOutcome,
   SecretRotation,
-  UnsentCount,
   WaitsPage,
   WebhookChange,
   WebhookStore,
@@ -161,7 +161,7 @@ export class SqliteWebhooks implements WebhookStore {
     return storeCall('count deliveries', () => this.#counts.attempted(urlId, range));
   }
 
-  async countPings(urlId: number, range: CountedRange): Promise<UnsentCount> {
+  async countPings(urlId: number, range: CountedRange): Promise<PingCount> {
     return storeCall('count deliveries', () => this.#counts.pings(urlId, range));
   }
 
