@@ -18,7 +18,9 @@ import type { Store } from '../store/contract/store.js';
 export const MAX_REPLAYED_UPLINKS = 2_500;
 /** Maximum number of entries read after a time; after an uplink, none are. */
 const MAX_ENTRIES_AFTER = 500;
-/** A batch takes two ms of the gateway’s thread: 3 µs an uplink to decode and judge, and as much to unpack and collect. */
+/**
+ * A batch takes two ms of the gateway’s thread: each uplink some 3 µs to decode and judge, and about 1 to unpack.
+ */
 const READ_BATCH_ENTRIES = 500;
 
 /** The lock whose log is replayed. */

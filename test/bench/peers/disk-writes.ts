@@ -1,6 +1,6 @@
 /**
- * Measures the disk alone, as the floor of what a durable PUBACK can take: writes of the size of a commit, each followed
- * by fdatasync, as quality.md §1 compares the row `ack` with.
+ * Measures the disk alone: writes of the size of a commit, each followed by fdatasync. A durable PUBACK can’t take
+ * less; quality.md §1 compares the row `ack` with it.
  */
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs';
 import path from 'node:path';

@@ -6,7 +6,7 @@
  */
 
 import { TwentyConsoles } from '../console/twenty-consoles.js';
-import { measureAlternating, roundCount, summarizeRates } from '../measure.js';
+import { measureAlternating, type Rates, roundCount, summarizeRates } from '../measure.js';
 import { diskWriteP99Ms } from '../peers/disk-writes.js';
 import { withResources } from '../resources.js';
 import { atMostMore, type BenchOptions, type BenchRow, differenceTo, withoutPeer } from '../row.js';
@@ -33,6 +33,10 @@ interface CommitSize {
 function commitSize(before: WrittenSoFar, after: WrittenSoFar): CommitSize {
   const commits = after.commits - before.commits;
   return { commits, bytes: Math.ceil((after.bytes - before.bytes) / Math.max(commits, 1)) };
+}
+
+function delayText({ median, minimum, maximum }: Rates): string {
+  return `p99 ${median.toFixed(1)} ms (${minimum.toFixed(1)} to ${maximum.toFixed(1)})`;
 }
 
 /** The row `ack`. */
@@ -75,8 +79,7 @@ export function benchAck({ quick, profiles }: BenchOptions): Promise<BenchRow> {
     await setup.stop();
     if (!rates || !diskRates || !aedesRates || !consoleRates || !lastFlood) throw new Error('nothing was measured');
     // The medians are added, since the rounds of the two peers are not one pair.
-    const [aedesMs, diskMs] = [aedesRates.median, diskRates.median];
-    const median = aedesMs + 2 * diskMs;
+    const median = aedesRates.median + 2 * diskRates.median;
     const peerRates = { median, minimum: median, maximum: median };
     const { median: half, minimum, maximum } = summarizeRates(halfRates.slice(WARM_UP_ROUNDS));
     const [from, to] = [minimum.toLocaleString('en'), maximum.toLocaleString('en')];
@@ -93,12 +96,9 @@ export function benchAck({ quick, profiles }: BenchOptions): Promise<BenchRow> {
         withoutPeer(consoleRates.median - rates.median, 'ms', {}, 'more with 20 open consoles'),
       ],
       details: [
-        `bare aedes: p99 ${aedesMs.toFixed(1)} ms (${aedesRates.minimum.toFixed(1)} to ` +
-          `${aedesRates.maximum.toFixed(1)}); a write of ${(commit.bytes / 1000).toFixed(0)} kB with fdatasync, the ` +
-          `size of a commit: p99 ${diskMs.toFixed(1)} ms (${diskRates.minimum.toFixed(1)} to ` +
-          `${diskRates.maximum.toFixed(1)})`,
-        `with 20 open consoles: p99 ${consoleRates.median.toFixed(1)} ms (${consoleRates.minimum.toFixed(1)} to ` +
-          `${consoleRates.maximum.toFixed(1)}); ${consoles.text}`,
+        `bare aedes: ${delayText(aedesRates)}; a write with fdatasync of ${(commit.bytes / 1000).toFixed(0)} kB, the ` +
+          `size of a commit: ${delayText(diskRates)}`,
+        `with 20 open consoles: ${delayText(consoleRates)}; ${consoles.text}`,
         `half of the highest rate seen before each round, ${from} to ${to}; of the last round, half of the ` +
           `pings waited up to ${lastFlood.load.p50_ms.toFixed(1)} ms, the one that waited longest ` +
           `${lastFlood.load.max_ms.toFixed(0)} ms`,
