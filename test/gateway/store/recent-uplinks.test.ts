@@ -38,8 +38,8 @@ function uplink(lock: number, sequence: number, kind: number, credentialId = loc
 }
 
 /**
- * A store in whose log both merchants have pings, acknowledgements and repeats; the first one also pings of a phone, and
- * other events.
+ * A store in whose log both merchants have pings, acknowledgements and repeats; the first one also has pings of a
+ * phone, and other events.
  */
 async function filledStore(folder: string, random: SeededChance, logThread: boolean): Promise<Store> {
   const store = await openStore(folder, { logThread });
