@@ -108,6 +108,7 @@ async function runGateway(flags: ServeFlags): Promise<void> {
   const { loadRequestChecks } = await import('../../../gateway/http/operator/check-request.js');
   const { closeGateway, exitBroken } = await import('./gateway-end.js');
   const { openLog } = await import('./serve-log.js');
+  const { ServiceManager } = await import('./service-manager.js');
   const { rereadSettings, settingsFrom } = await import('./setting-sources.js');
   const settings = await settingsFrom(flags);
   const config = readConfig(settings);
@@ -115,6 +116,8 @@ async function runGateway(flags: ServeFlags): Promise<void> {
   for (const sentence of misspeltVariables(process.env)) log.warn({ event: 'setting-unknown' }, sentence);
   const interrupted = untilInterrupted();
   const events = new GatewayEvents();
+  const onFailure = ({ message }: Error): void => log.warn({ event: 'service-manager' }, message.trim());
+  const manager = new ServiceManager({ environment: process.env, clock: systemClock, onFailure });
   const stopLogging = logEvents(log, events, systemClock);
   try {
     // Several gateways may share a database; a file is one gateway's.
@@ -127,12 +130,16 @@ async function runGateway(flags: ServeFlags): Promise<void> {
     // first request reports a failure.
     void loadRequestChecks().catch(() => undefined);
     onHangUp(async () => {
+      void manager.reloading();
       await rereadSettings(flags, settings, log);
       rereadCertificate(config, gateway, log);
+      void manager.ready();
     });
+    void manager.ready();
     // The text format needs no log line: printReady has printed the same.
     if (isJson) log.info(startedMembers(settingsInForce(settings), gateway), 'started');
     await interrupted.happened;
+    void manager.stopping();
     if (isJson) log.info({ event: 'stopping' }, 'stopping');
     else printNote('Stopping: pings that have arrived are stored and acknowledged first.');
     await closeGateway(gateway, (why) => log.fatal({ event: 'stop-hung' }, why));
