@@ -20,7 +20,7 @@ const SECTIONS = [
       ...docs('guide/connect-a-lock', 'guide/simulate', 'guide/judge-locks', 'guide/deliver-webhooks'),
       ...docs('guide/call-over-http', 'guide/manage-locks', 'guide/bill', 'guide/monitor', 'guide/back-up'),
       ...docs('guide/settings', 'guide/command-line'),
-      ...docs('firmware', 'scenarios', 'import', 'certificate', 'console'),
+      ...docs('firmware', 'clients/README', 'scenarios', 'import', 'certificate', 'console'),
     ],
   },
   {
