@@ -32,6 +32,7 @@ export function readConfig(resolved: readonly ResolvedSetting[]): Config {
     mqttTlsPort: readPort(settingOf('mqttTlsPort')),
     mqttTls: readTlsFiles(settingOf('mqttTlsCert'), settingOf('mqttTlsKey')),
     mqttPerAddress: readCount(settingOf('mqttPerAddress')),
+    mqttProxies: readProxies(settingOf('mqttProxies')),
     lockUplinksPerSecond: readCount(settingOf('lockUplinksPerSecond')),
     lockUplinkBurst: readCount(settingOf('lockUplinkBurst'), 1),
     lockUplinksPerDay: readCount(settingOf('lockUplinksPerDay'), 0, 10),

@@ -23,6 +23,8 @@ export interface Config {
   readonly mqttTls: TlsFiles | null;
   /** Connections that one address may have; 0 for any number. */
   readonly mqttPerAddress: number;
+  /** Balancers in front of MQTT, whose connections begin with a PROXY protocol header. */
+  readonly mqttProxies: readonly AddressRange[];
   /** Uplinks that one lock may send in a second, sustained; 0 for any number. */
   readonly lockUplinksPerSecond: number;
   /** Uplinks of one lock that may arrive at once; at least 1. */

@@ -106,6 +106,15 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     meaning: 'How many MQTT connections one address may have; 0 for any number, since networks share addresses.',
   },
   {
+    key: 'mqttProxies',
+    flag: '--mqtt-proxies',
+    environment: 'LOCKGATE_MQTT_PROXIES',
+    default: '',
+    unit: 'address ranges, separated by commas',
+    meaning:
+      'Balancers in front of the MQTT ports. Their connections must begin with a PROXY protocol header (v1, v2).',
+  },
+  {
     key: 'lockUplinksPerSecond',
     flag: '--lock-uplinks-per-second',
     environment: 'LOCKGATE_LOCK_UPLINKS_PER_SECOND',

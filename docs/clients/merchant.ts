@@ -1,6 +1,6 @@
 /**
- * A merchant's program in TypeScript, for Node.js 20 or later, without packages: it receives webhooks, reads events that
- * it missed, and unlocks a lock. Copy what you need. README.md beside it says how to run it.
+ * A merchant's program in TypeScript, for Node.js 20 or later, without packages: it receives webhooks, reads events
+ * that it missed, and unlocks a lock. Copy what you need. README.md beside it says how to run it.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';

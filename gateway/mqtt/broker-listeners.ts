@@ -6,17 +6,20 @@ import type { SecureContext } from 'node:tls';
 import { LockgateError } from '../../proto/errors.js';
 import type { BrokerOptions } from './broker-options.js';
 import { type Connection, Listener } from './listener.js';
+import type { ProxiedConnections } from './proxied-connections.js';
 import { readTlsIdentity, type TlsIdentity } from './tls-identity.js';
 
 export class BrokerListeners {
   readonly #options: Pick<BrokerOptions, 'host' | 'port' | 'tls'>;
+  readonly #proxied: ProxiedConnections;
   #plain: Listener | undefined;
   #overTls: Listener | undefined;
   /** The certificate and key in use; undefined without TLS. */
   #identity: TlsIdentity | undefined;
 
-  constructor(options: Pick<BrokerOptions, 'host' | 'port' | 'tls'>) {
+  constructor(options: Pick<BrokerOptions, 'host' | 'port' | 'tls'>, proxied: ProxiedConnections) {
     this.#options = options;
+    this.#proxied = proxied;
   }
 
   /**
@@ -27,11 +30,12 @@ export class BrokerListeners {
   async start(onConnection: (connection: Connection) => void): Promise<void> {
     const { host, port, tls } = this.#options;
     if (tls) this.reloadTls();
-    this.#plain = await Listener.start({ host, port, onConnection });
+    const proxied = this.#proxied;
+    this.#plain = await Listener.start({ host, port, proxied, onConnection });
     if (!tls) return;
     // Set by `reloadTls` above. Each handshake asks for it, so that new connections get a renewed certificate.
     const context = (): SecureContext => (this.#identity as TlsIdentity).context;
-    this.#overTls = await Listener.start({ host: tls.host, port: tls.port, tls: context, onConnection });
+    this.#overTls = await Listener.start({ host: tls.host, port: tls.port, tls: context, proxied, onConnection });
   }
 
   get port(): number {
@@ -58,6 +62,8 @@ export class BrokerListeners {
 
   /** Stops accepting connections at once. Resolves when the ports are free. */
   async close(): Promise<void> {
-    await Promise.all([this.#plain?.close(), this.#overTls?.close()]);
+    const closed = Promise.all([this.#plain?.close(), this.#overTls?.close()]);
+    this.#proxied.close();
+    await closed;
   }
 }

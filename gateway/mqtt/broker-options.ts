@@ -19,6 +19,8 @@ export interface BrokerOptions {
   readonly port: number;
   /** The listener over TLS; there is none if undefined. */
   readonly tls?: { readonly host: string; readonly port: number; readonly files: TlsFiles } | null | undefined;
+  /** Whether a balancer has this address, whose connections begin with a PROXY protocol header; none if undefined. */
+  readonly isProxy?: ((address: string) => boolean) | undefined;
   /** Overrides of {@link GUARD_LIMITS}. */
   readonly limits?: Partial<GuardLimits> | undefined;
   /** Measures the time limits of connections in real time, independent of the run's clock. */

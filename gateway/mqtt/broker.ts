@@ -20,7 +20,7 @@ import {
   type ConnectPacket,
 } from 'aedes';
 import mqttPacket from 'mqtt-packet';
-import { afterThisTurn, Hours, monotonicMs, RunClock, Seconds, systemClock } from '../../proto/clock.js';
+import { afterThisTurn, type Clock, Hours, monotonicMs, RunClock, Seconds, systemClock } from '../../proto/clock.js';
 import { LockgateError } from '../../proto/errors.js';
 import type { DisconnectCause } from '../../proto/power/judge/event.js';
 import type { Refused } from '../lock-events.js';
@@ -37,6 +37,7 @@ import type { Connection } from './listener.js';
 import { NullEmitter, NullPersistence } from './no-routing.js';
 import { answerRepeatedFilters, sentTopicFilter } from './packets/repeated-filters.js';
 import { DOWN_TOPIC, publishFault, subscribeFault } from './packets/topics.js';
+import { ProxiedConnections } from './proxied-connections.js';
 import type { RefusalCause } from './refusals/refusal-reason.js';
 import { type RefusalCounts, Refusals, type RefusedClient } from './refusals/refusals.js';
 import { SessionExpiry } from './session-expiry.js';
@@ -93,8 +94,10 @@ export class Broker {
     this.#options = options;
     this.sessions = options.sessions ?? new Sessions();
     this.#aedes = aedes;
-    this.#listeners = new BrokerListeners(options);
     this.#refusals = new Refusals(options);
+    // A run clock at normal speed follows real time, and never goes back.
+    const guardClock = options.guardClock ?? new RunClock(options.clock.now());
+    this.#listeners = new BrokerListeners(options, this.#proxiedConnections(guardClock));
     this.#expiry = new SessionExpiry(options.wallClock, (expired) => {
       this.sessions.end(expired.sender.deviceId, (session) => session === expired);
     });
@@ -109,8 +112,7 @@ export class Broker {
     this.#guard = new ConnectionGuard({
       limits: { ...GUARD_LIMITS, ...options.limits },
       roomFor: options.roomFor,
-      // A run clock at normal speed follows real time, and never goes back.
-      clock: options.guardClock ?? new RunClock(options.clock.now()),
+      clock: guardClock,
       onConnect: ({ stream }) => void aedes.handle(stream),
       onRefused: (filter, what, refused) => this.#endedByGuard(filter, 'gateway', what, refused),
       onSilent: (filter) => this.#setCauseOf(filter, 'keepalive'),
@@ -183,8 +185,18 @@ export class Broker {
 
   /** Serves MQTT on a new connection. */
   take(connection: Connection): void {
-    this.#options.usage.meter.opened(connection.raw);
+    this.#options.usage.meter.opened(connection.raw, connection.headerBytes);
     this.#guard.take(connection);
+  }
+
+  #proxiedConnections(clock: Clock): ProxiedConnections {
+    return new ProxiedConnections({
+      trusts: this.#options.isProxy ?? (() => false),
+      clock,
+      onRefused: (address, cause) => {
+        this.#refusals.report('connect', { clientId: '', userName: '', sender: undefined, address }, cause);
+      },
+    });
   }
 
   #installHooks(): void {

@@ -136,6 +136,7 @@ export class ConnectionFilter implements Connection, TimerWheelItem {
   readonly stream: Socket;
   readonly raw: Socket;
   readonly address: string;
+  readonly headerBytes: number;
   /** Used by the timer wheel. */
   slot = 0;
   /* What the guard tracks for this connection. */
@@ -175,10 +176,15 @@ export class ConnectionFilter implements Connection, TimerWheelItem {
   #forLibrary: Buffer | undefined;
   #isPaused = false;
 
-  constructor({ stream, raw, address }: Connection, phase: 'handshake' | 'connect', watcher: FilterWatcher) {
+  constructor(
+    { stream, raw, address, headerBytes }: Connection,
+    phase: 'handshake' | 'connect',
+    watcher: FilterWatcher,
+  ) {
     this.stream = stream;
     this.raw = raw;
     this.address = address;
+    this.headerBytes = headerBytes;
     this.#phase = phase;
     this.watcher = watcher;
     (stream as FilteredSocket)[FILTER] = this;

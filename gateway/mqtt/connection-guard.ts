@@ -371,7 +371,7 @@ function crowdCause(why: string): RefusalCause {
 }
 
 /** Whether a client took part in a TLS handshake and closed the connection before it sent a CONNECT. */
-function hasRefusedCertificate({ phase, stream, raw, isEmpty }: ConnectionFilter): boolean {
+function hasRefusedCertificate({ phase, stream, raw, headerBytes, isEmpty }: ConnectionFilter): boolean {
   if (!(stream instanceof TLSSocket)) return false;
-  return phase === 'connect' ? isEmpty : phase === 'handshake' && raw.bytesRead > 0;
+  return phase === 'connect' ? isEmpty : phase === 'handshake' && raw.bytesRead > headerBytes;
 }

@@ -7,6 +7,7 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { type SecureContext, TLSSocket } from 'node:tls';
 import { listenFailure } from '../listen-failure.js';
+import type { ProxiedConnections } from './proxied-connections.js';
 
 /** Connections that the system queues until they are accepted: after an outage all locks connect at once. */
 const MAX_QUEUED_CONNECTIONS = 4096;
@@ -17,7 +18,10 @@ export interface Connection {
   readonly stream: Socket;
   /** The TCP socket, which counts the bytes that went over the air. Without TLS it is `stream` itself. */
   readonly raw: Socket;
+  /** The client's address: behind a balancer that says so, not the balancer's. */
   readonly address: string;
+  /** How many of the socket's first bytes were a balancer's header, and did not go over the air. */
+  readonly headerBytes: number;
 }
 
 export interface ListenerOptions {
@@ -26,19 +30,23 @@ export interface ListenerOptions {
   readonly port: number;
   /** Returns the current certificate and key; plain TCP if undefined. */
   readonly tls?: (() => SecureContext) | undefined;
+  /** Finds the addresses of clients behind balancers. */
+  readonly proxied: ProxiedConnections;
   readonly onConnection: (connection: Connection) => void;
 }
 
 export class Listener {
   readonly #server: Server;
 
-  private constructor({ tls, onConnection }: ListenerOptions) {
+  private constructor({ tls, proxied, onConnection }: ListenerOptions) {
     this.#server = createServer({ noDelay: true }, (raw) => {
-      const address = raw.remoteAddress;
+      const socketAddress = raw.remoteAddress;
       // No address: the client has disconnected already.
-      if (address === undefined) return void raw.destroy();
-      const stream = tls === undefined ? raw : new TLSSocket(raw, { isServer: true, secureContext: tls() });
-      onConnection({ stream, raw, address });
+      if (socketAddress === undefined) return void raw.destroy();
+      proxied.take(raw, socketAddress, (address, headerBytes) => {
+        const stream = tls === undefined ? raw : new TLSSocket(raw, { isServer: true, secureContext: tls() });
+        onConnection({ stream, raw, address, headerBytes });
+      });
     });
   }
 

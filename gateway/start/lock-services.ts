@@ -22,6 +22,7 @@ import { GUARD_LIMITS, type GuardLimits } from '../mqtt/connection-guard.js';
 import { RefusalRecorder } from '../mqtt/refusals/refusal-recorder.js';
 import { type Session, Sessions } from '../mqtt/sessions.js';
 import type { DescriptorWatch } from '../network/descriptor-watch.js';
+import { TrustedProxies } from '../network/trusted-proxies.js';
 import type { Notices } from '../notices/notices.js';
 import { Leftovers } from '../ownership/leftovers.js';
 import { LockOwner } from '../ownership/lock-owner.js';
@@ -118,6 +119,7 @@ export async function startIdentity(
     clock,
     timers: systemClock,
   });
+  const proxies = new TrustedProxies(config.mqttProxies);
   const broker = await Broker.start({
     ...parts,
     sessions,
@@ -125,6 +127,7 @@ export async function startIdentity(
     host: config.mqttHost,
     port: config.mqttPort,
     tls: config.mqttTls && { host: config.mqttTlsHost, port: config.mqttTlsPort, files: config.mqttTls },
+    isProxy: (address) => proxies.trusts(address),
     limits: guardLimits(config, options, descriptors),
     roomFor: (raw) => descriptors.roomFor('lock', raw),
     guardClock: options.guardClock,

@@ -67,11 +67,15 @@ export class Meter {
     return this.#monthEndMs;
   }
 
-  /** Starts to count a new connection, before its first byte is read. With TLS, `raw` is the TCP socket under it. */
-  opened(raw: Socket): void {
+  /**
+   * Starts to count a new connection, before its first byte is counted. With TLS, `raw` is the TCP socket under it.
+   *
+   * @param headerBytes how many of the received bytes were a balancer's header, which nobody is billed for
+   */
+  opened(raw: Socket, headerBytes = 0): void {
     this.turnMonth();
     const connection: MeteredConnection = {
-      bytes: new RawBytes(raw, () => this.#onClosed(connection)),
+      bytes: new RawBytes(raw, headerBytes, () => this.#onClosed(connection)),
       messages: { messagesUp: 0, messagesDown: 0 },
       connections: 0,
       recorded: { ...ZERO_USAGE },

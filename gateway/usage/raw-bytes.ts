@@ -21,13 +21,19 @@ interface SocketWithHandle {
 /** The byte counts of one TCP socket: up is received, down is sent. */
 export class RawBytes {
   readonly #socket: Socket & SocketWithHandle;
+  readonly #skipped: number;
   #up = 0;
   #down = 0;
   /** Whether the last reading found the counts of the one before, and an empty write queue. */
   #isSettled = false;
 
-  /** `socket` must be open. `onEnd` is called once, when the socket is destroyed. */
-  constructor(socket: Socket, onEnd: () => void) {
+  /**
+   * `socket` must be open. `onEnd` is called once, when the socket is destroyed.
+   *
+   * @param skipped how many of the received bytes do not count
+   */
+  constructor(socket: Socket, skipped: number, onEnd: () => void) {
+    this.#skipped = skipped;
     this.#socket = socket as Socket & SocketWithHandle;
     const destroy = socket._destroy;
     socket._destroy = (error, done) => {
@@ -41,7 +47,8 @@ export class RawBytes {
   read(): void {
     const handle = this.#socket._handle;
     if (handle === null) return;
-    const { bytesRead, bytesWritten, writeQueueSize } = handle;
+    const { bytesWritten, writeQueueSize } = handle;
+    const bytesRead = handle.bytesRead - this.#skipped;
     const sent = bytesWritten - writeQueueSize;
     this.#isSettled = writeQueueSize === 0 && bytesRead === this.#up && sent === this.#down;
     this.#up = bytesRead;
@@ -65,6 +72,6 @@ export class RawBytes {
    */
   get isQuiet(): boolean {
     const handle = this.#socket._handle;
-    return handle === null || (this.#isSettled && handle.bytesRead === this.#up);
+    return handle === null || (this.#isSettled && handle.bytesRead - this.#skipped === this.#up);
   }
 }

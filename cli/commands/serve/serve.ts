@@ -45,6 +45,7 @@ export const SETTING_FLAGS: readonly (readonly [flag: string, help: string])[] =
   ['--mqtt-tls-cert <file>', 'The certificate with its chain (PEM); enables TLS.'],
   ['--mqtt-tls-key <file>', 'The certificate’s private key (PEM).'],
   ['--mqtt-per-address <count>', 'Maximum MQTT connections from one address; 0 for no limit (default: 0).'],
+  ['--mqtt-proxies <ranges>', 'Balancers in front of MQTT that send the PROXY protocol, such as 10.0.0.0/8.'],
   [
     '--lock-uplinks-per-second <count>',
     'Maximum uplinks per second of a lock, on average; 0 for no limit (default: 200).',

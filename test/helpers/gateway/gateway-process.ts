@@ -98,6 +98,7 @@ async function main(): Promise<void> {
       lockUplinkBurst: 2000,
       lockUplinksPerDay: 200_000,
       httpPerAddress: 0,
+      mqttProxies: [],
       trustedProxies: [],
       httpHost: '127.0.0.1',
       httpPort: 0,

@@ -32,6 +32,7 @@ export function testConfig(data: string): Config {
     lockUplinkBurst: 2000,
     lockUplinksPerDay: 200_000,
     httpPerAddress: 0,
+    mqttProxies: [],
     trustedProxies: [],
     httpHost: '127.0.0.1',
     httpPort: 0,

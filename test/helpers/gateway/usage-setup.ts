@@ -10,6 +10,7 @@ import { Accounts } from '../../../gateway/accounts/accounts.js';
 import type { GatewayEvents } from '../../../gateway/events.js';
 import type { Broker } from '../../../gateway/mqtt/broker.js';
 import { Listener } from '../../../gateway/mqtt/listener.js';
+import { ProxiedConnections } from '../../../gateway/mqtt/proxied-connections.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
 import type { Usage } from '../../../gateway/usage/usage.js';
 import { ManualClock, systemClock } from '../../../proto/clock.js';
@@ -123,6 +124,7 @@ async function listen(
   const listener = await Listener.start({
     host: '127.0.0.1',
     port: 0,
+    proxied: new ProxiedConnections({ trusts: () => false, clock: systemClock, onRefused: () => undefined }),
     ...(context !== undefined && { tls: () => context }),
     onConnection: (connection) => {
       sockets.push(connection.raw);

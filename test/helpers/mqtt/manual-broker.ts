@@ -170,7 +170,7 @@ export async function startManualBroker(test: Teardown, options: Partial<BrokerO
   const open = (): SimulatedSocket => {
     const socket = new SimulatedSocket();
     const stream = socket as unknown as Connection['stream'];
-    broker.take({ stream, raw: stream, address: 'hand' });
+    broker.take({ stream, raw: stream, address: 'hand', headerBytes: 0 });
     return socket;
   };
 

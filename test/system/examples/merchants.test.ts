@@ -7,15 +7,15 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { transformSync } from 'esbuild';
 import t, { type Test } from 'tap';
-import { systemClock } from '../../proto/clock.js';
-import { Program, runProgram } from '../helpers/cli/program.js';
-import { MERCHANT, testBytes, testGateway, testMac } from '../helpers/gateway/test-gateway.js';
-import { eventually } from '../helpers/gateway/webhook-setup.js';
-import { root } from '../helpers/house/our-files.js';
-import { freePort } from '../helpers/http/free-port.js';
-import { apiKey, callMerchantApi } from '../helpers/http/merchant-call.js';
-import { connectedLock } from '../helpers/mqtt/test-lock.js';
-import { tempFolder } from '../helpers/store/temp-folder.js';
+import { systemClock } from '../../../proto/clock.js';
+import { Program, runProgram } from '../../helpers/cli/program.js';
+import { MERCHANT, testBytes, testGateway, testMac } from '../../helpers/gateway/test-gateway.js';
+import { eventually } from '../../helpers/gateway/webhook-setup.js';
+import { root } from '../../helpers/house/our-files.js';
+import { freePort } from '../../helpers/http/free-port.js';
+import { apiKey, callMerchantApi } from '../../helpers/http/merchant-call.js';
+import { connectedLock } from '../../helpers/mqtt/test-lock.js';
+import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 t.setTimeout(150_000);
 
