@@ -55,7 +55,7 @@ t.test('a finished delivery leaves no listener, and a delivery under way can be 
   const pending = attempt();
   await hanging;
   abortion.abort();
-  t.match(await pending, { status: null, error: /stopping/ }, 'the delivery under way is aborted at once');
+  t.match(await pending, { status: null, error: /cut off/ }, 'the delivery under way is aborted at once');
   t.match(await attempt(), { status: null }, 'no further delivery starts');
 });
 
