@@ -4,7 +4,7 @@
  */
 import type { Gateway, GatewayOptions } from '../../../gateway/gateway.js';
 import { ManualClock, systemClock } from '../../../proto/clock.js';
-import { type Teardown, tempFolder } from '../store/temp-folder.js';
+import { memoryFolder, type Teardown } from '../store/temp-folder.js';
 import { openGateway } from './test-gateway.js';
 import { type TestReceiver, testReceiver } from './test-receiver.js';
 import { eventually } from './webhook-setup.js';
@@ -21,7 +21,7 @@ export interface NotifySetup {
 
 /** A gateway that sends its notices to a receiver. */
 export async function setUpNotify(test: Teardown, options: GatewayOptions = {}): Promise<NotifySetup> {
-  const folder = tempFolder(test);
+  const folder = memoryFolder(test);
   const receiver = await testReceiver(test);
   const { gateway, clock } = await openNotifying(test, folder, receiver.url, options);
   await gateway.accounts.addMerchant('Amber');

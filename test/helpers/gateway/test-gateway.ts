@@ -9,7 +9,7 @@ import { encodeUplink } from '../../../proto/wire/codec.js';
 import { type Mac, parseMac } from '../../../proto/wire/mac.js';
 import { DEFAULT_POWER, type Ping, type Uplink } from '../../../proto/wire/ping.js';
 import { makeStore } from '../store/new-store.js';
-import { type Teardown, tempFolder } from '../store/temp-folder.js';
+import { memoryFolder, type Teardown } from '../store/temp-folder.js';
 
 /** The merchant of {@link testGateway}. */
 export const MERCHANT = 'Amber';
@@ -58,7 +58,7 @@ export async function testGateway(
   options: GatewayOptions = {},
   settings: Partial<Config> = {},
 ): Promise<Gateway> {
-  const gateway = await openGateway(test, tempFolder(test), options, settings);
+  const gateway = await openGateway(test, memoryFolder(test), options, settings);
   await gateway.accounts.addMerchant(MERCHANT);
   return gateway;
 }

@@ -15,7 +15,7 @@ import type { Store } from '../../../gateway/store/contract/store.js';
 import type { Usage } from '../../../gateway/usage/usage.js';
 import { ManualClock, systemClock } from '../../../proto/clock.js';
 import { startBrokerParts } from '../mqtt/broker-parts.js';
-import { type Teardown, tempFolder } from '../store/temp-folder.js';
+import { memoryFolder, type Teardown } from '../store/temp-folder.js';
 import { MERCHANT } from './test-gateway.js';
 
 /** Ten seconds before a month ends, in the far future, so that every wall-clock time is earlier. */
@@ -51,7 +51,7 @@ export interface UsageSetupOptions {
 export async function setUpUsage(test: Teardown, options: UsageSetupOptions = {}): Promise<UsageSetup> {
   const clock = options.clock ?? new ManualClock(BEFORE_MONTH_END_MS);
   const parts = await startBrokerParts({
-    data: options.data ?? tempFolder(test),
+    data: options.data ?? memoryFolder(test),
     usageClock: clock,
     ...(options.wrapStore !== undefined && { wrapStore: options.wrapStore }),
   });

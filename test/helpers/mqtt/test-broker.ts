@@ -2,12 +2,12 @@
 
 import type { BrokerOptions } from '../../../gateway/mqtt/broker-options.js';
 import type { Mac } from '../../../proto/wire/mac.js';
-import { type Teardown, tempFolder } from '../store/temp-folder.js';
+import { memoryFolder, type Teardown } from '../store/temp-folder.js';
 import { startBrokerParts } from './broker-parts.js';
 
 /** Starts the parts; they are closed after the test. */
 export async function startTestBroker(test: Teardown, options: Partial<BrokerOptions> = {}) {
-  const { broker, events, store, keys, stop } = await startBrokerParts({ data: tempFolder(test), broker: options });
+  const { broker, events, store, keys, stop } = await startBrokerParts({ data: memoryFolder(test), broker: options });
   test.teardown(stop);
   const merchant = await store.addMerchant('Amber', 0);
   /** Adds a lock. Returns its credentials. */

@@ -13,7 +13,7 @@ import { formatMac } from '../../../../proto/wire/mac.js';
 import type { Ping } from '../../../../proto/wire/ping.js';
 import { openGateway, testBytes, testMac } from '../../gateway/test-gateway.js';
 import { TestLock } from '../../mqtt/test-lock.js';
-import { type Teardown, tempFolder } from '../../store/temp-folder.js';
+import { memoryFolder, type Teardown } from '../../store/temp-folder.js';
 
 /** What the site's clocks show. */
 export const SITE_NOW_MS = Date.UTC(2026, 10, 20, 6, 30);
@@ -90,7 +90,7 @@ const PINGS: readonly Ping[] = [
 
 /** Starts the site. */
 export async function ownDataSite(test: Teardown, options: GatewayOptions = {}): Promise<OwnDataSite> {
-  const folder = tempFolder(test);
+  const folder = memoryFolder(test);
   const machine = { wall: () => SITE_NOW_MS, monotonic: () => SITE_NOW_MS, after: systemClock.after };
   const clocks = { runClock: new ManualClock(SITE_NOW_MS), machine, httpBudgetClock: new ManualClock() };
   // Request budgets do not refill, since their clock does not advance. 2,000 is more calls than any test makes.
