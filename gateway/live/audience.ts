@@ -31,11 +31,12 @@ export function deltaText(audience: Audience, delta: Delta, id: string): string 
 }
 
 /** One part of a snapshot: the first part replaces all locks that the client has. */
-export interface SnapshotPart {
+export interface RenderedPart {
   /** 1 for the first. */
   readonly part: number;
   readonly isLast: boolean;
-  readonly locks: readonly ListedLock[];
+  /** The list of locks as JSON. */
+  readonly locksJson: string;
 }
 
 /**
@@ -44,8 +45,7 @@ export interface SnapshotPart {
  *
  * @param id the id of the position at which the snapshot was started
  */
-export function snapshotText(audience: Audience, { part, isLast, locks }: SnapshotPart, id: string): string {
-  const data = { part, last: isLast, locks: locks.map(audience.lockJson) };
+export function snapshotText({ part, isLast, locksJson }: RenderedPart, id: string): string {
   const firstId = part === 1 ? '' : undefined;
-  return sseEvent('snapshot', isLast ? id : firstId, JSON.stringify(data));
+  return sseEvent('snapshot', isLast ? id : firstId, `{"part":${part},"last":${isLast},"locks":${locksJson}}`);
 }

@@ -96,6 +96,7 @@ export class ChangeCollector {
   stop(): void {
     this.#isStopped = true;
     this.#timer?.cancel();
+    this.reads.stop();
     for (const name of Object.keys(this.#listeners) as ListenedName[])
       this.#parts.events.off(name, this.#listeners[name] as never);
   }

@@ -7,43 +7,42 @@
  * after the gateway was started again: a client that sends one then gets a snapshot.
  */
 import { createHmac, randomBytes } from 'node:crypto';
-import type { Clock } from '../../proto/clock.js';
 import type { Mac } from '../../proto/wire/mac.js';
-import { type ListedLock, type LockStates, listedLock, statesOf } from '../locks/list/listed-lock.js';
-import type { ReadTurns } from '../locks/list/read-turns.js';
+import { type ListedLock, listedLock, statesOf } from '../locks/list/listed-lock.js';
 import type { Device } from '../store/contract/devices/device.js';
 import type { Store } from '../store/contract/store.js';
 import { type Audience, deltaText, snapshotText } from './audience.js';
 import type { ChangeLog, LockChange, LockDeparture } from './change-log.js';
 import { sseEvent } from './server-sent-events.js';
+import { SnapshotParts, type SnapshotReadParts } from './snapshot-parts.js';
 
-/** How many locks of a snapshot are read and rendered in one turn: some milliseconds. */
+/** How many changed locks are read and rendered in one turn: some milliseconds. */
 const LOCKS_PER_SLICE = 100;
 const SECRET_BYTES = 16;
 const TAG_CHARS = 16;
 /** The id of an event: the audience's tag and the sequence of a change. Numbers of 15 digits are exact. */
 const ID = /^([\w-]{16})\.(\d{1,15})$/;
 
-export interface LiveReadsParts {
+export interface LiveReadsParts extends SnapshotReadParts {
   readonly store: Pick<Store, 'readDevices' | 'findDevices'>;
-  /** The present states of locks, in memory. */
-  readonly states: LockStates;
-  /** The run's clock, by which locks are late. */
-  readonly runClock: Clock;
-  /** Says when a slice may be read: other work of the event loop, such as pings, runs in between. */
-  readonly turns: ReadTurns;
 }
 
-/** A text to send, and how many locks were read from the store for it. */
+/** A text to send, and how many locks were read from the store for it, maybe together with other streams. */
 export interface LiveText {
   readonly text: string;
   readonly locksRead: number;
 }
 
+/** A part of a snapshot to send. */
+export interface SnapshotText extends LiveText {
+  /** After the last part, the changes after this position are still to be sent. */
+  readonly position: number;
+}
+
 export class LiveReads {
   readonly #parts: LiveReadsParts;
   readonly #log: ChangeLog;
-  readonly #onShown: (device: Device, runNowMs: number) => void;
+  readonly #snapshots: SnapshotParts;
   readonly #secret = randomBytes(SECRET_BYTES);
   /**
    * The tags of audiences, by name. A tag is part of each event id, so that an id of another audience or of an earlier
@@ -55,7 +54,11 @@ export class LiveReads {
   constructor(parts: LiveReadsParts, log: ChangeLog, onShown: (device: Device, runNowMs: number) => void) {
     this.#parts = parts;
     this.#log = log;
-    this.#onShown = onShown;
+    this.#snapshots = new SnapshotParts(parts, () => log.last, onShown);
+  }
+
+  stop(): void {
+    this.#snapshots.stop();
   }
 
   /** The sequence of the last change. */
@@ -80,22 +83,19 @@ export class LiveReads {
     return this.#log.after(position, merchantId);
   }
 
-  /** All locks of an audience in parts, at least one. @param id the id of the last part */
-  async *snapshot(audience: Audience, id: string): AsyncGenerator<LiveText> {
-    const { store, turns } = this.#parts;
-    const { merchantId } = audience;
+  /** All locks of an audience in parts, at least one. @param isFresh whether all are read now, for this stream alone */
+  async *snapshot(audience: Audience, isFresh: boolean): AsyncGenerator<SnapshotText> {
     let afterMac: Mac | undefined;
+    let position = this.#log.last;
     for (let part = 1; ; part += 1) {
-      await turns.next();
-      const devices = await store.readDevices({ merchantId, afterMac, limit: LOCKS_PER_SLICE });
-      const isLast = devices.length < LOCKS_PER_SLICE;
-      const present = await statesOf(this.#parts.states, devices);
-      const nowMs = this.#parts.runClock.now();
-      const locks = devices.map((device) => listedLock(device, present, nowMs));
-      for (const device of devices) this.#onShown(device, nowMs);
-      yield { text: snapshotText(audience, { part, isLast, locks }, id), locksRead: devices.length };
+      const read = await this.#snapshots.partAfter(audience, afterMac, isFresh);
+      const { sequence, locksJson, count, isLast, lastMac } = read;
+      // A part that was read for another stream may lack changes before this snapshot's start.
+      position = Math.min(position, sequence);
+      const text = snapshotText({ part, isLast, locksJson }, this.idOf(audience, position));
+      yield { text, locksRead: count, position };
       if (isLast) return;
-      afterMac = devices.at(-1)?.mac;
+      afterMac = lastMac;
     }
   }
 

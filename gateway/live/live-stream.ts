@@ -37,7 +37,7 @@ export interface StreamRequest {
   readonly duration?: Milliseconds | undefined;
   /** Whether the caller still has the right to the stream; asked every few seconds. */
   readonly isAllowed: () => Promise<boolean>;
-  /** Called with the number of locks read from the store for this stream only. */
+  /** Called with the number of locks that snapshots and missed changes of this stream have. */
   readonly onLocksRead?: ((count: number) => void) | undefined;
   /** Whether the stream has the gateway's events too. */
   readonly hasEvents?: boolean | undefined;
@@ -203,12 +203,13 @@ export class LiveStream {
     await this.#whileLive();
   }
 
-  /** Sends all locks, and sets the position to that of the snapshot's start. */
+  /** Sends all locks, and sets the position from which on changes are to be sent. */
   async #sendSnapshot(): Promise<void> {
-    const { audience, onLocksRead } = this.request;
-    this.#position = this.#reads.last;
-    for await (const { text, locksRead } of this.#reads.snapshot(audience, this.#idOf(this.#position))) {
+    const { audience, onLocksRead, duration } = this.request;
+    // Who asks once for the present state wants it in the snapshot, and no change after it.
+    for await (const { text, locksRead, position } of this.#reads.snapshot(audience, duration === 0)) {
       onLocksRead?.(locksRead);
+      this.#position = position;
       await this.#write(text);
     }
   }

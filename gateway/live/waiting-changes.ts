@@ -81,10 +81,11 @@ export class WaitingChanges {
 
   /**
    * Notes what a snapshot shows of a lock, so that its first change is not urgent if it only moves: else all locks of a
-   * fleet would be sent at once when the first page opens. What was sent of a lock already counts for all streams.
+   * fleet would be sent at once when the first page opens. What was sent of a lock already counts for all streams. A
+   * lock that waits is left as it is, since other streams have not got its change.
    */
   noteShown(deviceId: number, merchantId: number, runNowMs: number): void {
-    if (this.#sent.has(deviceId)) return;
+    if (this.#sent.has(deviceId) || this.#changed.has(deviceId)) return;
     // It may be sent right away: the snapshot does not count as a change.
     this.noteSent(deviceId, merchantId, Number.NEGATIVE_INFINITY, runNowMs);
   }

@@ -24,6 +24,8 @@ const MAX_PRINTED_CHARS = 20_000;
 export interface RunningDemo {
   /** The dashboard's one-time link. */
   readonly dashboard: string;
+  /** The address of the operators' page, without a link's token. */
+  readonly console: string;
   /** The MAC of a stolen lock. */
   readonly stolen: string;
   /** What the demo has printed first. */
@@ -57,6 +59,7 @@ export async function startDemo(data: string, onStarted: (close: () => Promise<v
   });
   await until('the demo is up', async () => printed.includes('Ctrl-C stops') || null);
   const [, dashboard = ''] = /dashboard {2}(\S+)/.exec(printed) ?? [];
+  const [, operators = ''] = /operators {2}(\S+)/.exec(printed) ?? [];
   const [, key = ''] = /API key {4}(\S+)/.exec(printed) ?? [];
   const get = async (path: string): Promise<unknown> => {
     const authorization = `Basic ${Buffer.from(`${key}:`).toString('base64')}`;
@@ -64,7 +67,7 @@ export async function startDemo(data: string, onStarted: (close: () => Promise<v
   };
   await new Promise<void>((resolve) => void systemClock.after(MIN_RUN, resolve));
   const stolen = await until('a lock is stolen', async () => await findStolen(get));
-  return { dashboard, stolen, printed };
+  return { dashboard, console: operators, stolen, printed };
 }
 
 /** The MAC of a lock that is being stolen and has sent enough theft pings for a track; null if there is none. */

@@ -1,14 +1,14 @@
 /**
  * `npm run pictures`: runs the demo with a seed, drives the dashboard in Chromium, and writes the pictures that README
- * and docs/console.md show, one of the terminal among them. With `--look FOLDER` it writes every screen there instead,
- * in three widths, light and dark, for somebody to look at.
+ * and docs/console.md show, one of the terminal among them. With `--look FOLDER` it writes every screen of both pages
+ * there instead, in three widths, light and dark, for somebody to look at.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Seconds, systemClock } from '../../proto/clock.js';
-import { type BrowserPage, NO_BROWSER, openBrowser } from '../clients/browser.js';
+import { type Browser, type BrowserPage, NO_BROWSER, openBrowser } from '../clients/browser.js';
 import { LOCKGATE } from '../helpers/cli/program.js';
 import { root } from '../helpers/house/our-files.js';
 import { type RunningDemo, startDemo } from './demo.js';
@@ -57,6 +57,11 @@ function viewsOf({ stolen }: RunningDemo): readonly View[] {
   ];
 }
 
+/** The screens that only operators have, and those of both pages that differ there. */
+const OPERATOR_VIEWS: readonly View[] = ['now', 'live', 'audit', 'nodes', 'settings'].map((address) => {
+  return { name: `operator-${address}`, address };
+});
+
 /** Firmware bugs whose findings differ: some in each lock, some in one. */
 const BUGS = ['period-every-6h', 'sequence-skips', 'clock-steps-back:1', 'theft-while-unlocked:1'];
 
@@ -80,11 +85,15 @@ async function press(page: BrowserPage, text: string): Promise<void> {
   await page.evaluate<void>(`${button}.click()`);
 }
 
-/** Accepts the demo's invitation, which logs in. */
-async function logIn(page: BrowserPage, link: string): Promise<void> {
+/** Opens the page with the demo's invitation. */
+async function openInvitation(page: BrowserPage, link: string): Promise<void> {
   await page.setViewport(DOCS_SIZE);
   await page.goto(link);
   await page.waitForSelector('input[name=repeated]', TIMEOUT);
+}
+
+/** Accepts the invitation, which logs in. */
+async function logIn(page: BrowserPage): Promise<void> {
   await page.type('input[name=password]', PASSWORD);
   await page.type('input[name=repeated]', PASSWORD);
   await press(page, 'Accept');
@@ -93,14 +102,18 @@ async function logIn(page: BrowserPage, link: string): Promise<void> {
 
 /** Shows a view in this size and theme (`light` or `dark`), and writes its picture to a file. */
 async function take(page: BrowserPage, view: View, size: Size, theme: string, file: string): Promise<void> {
-  await page.setViewport(size);
-  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }]);
+  await show(page, size, theme);
   await page.evaluate<void>(`{ location.hash = ${JSON.stringify(`#/${view.address}`)}; scrollTo(0, 0); }`);
   await view.prepare?.(page);
   await page.waitForFunction("document.querySelector('main h1, main .map') !== null", TIMEOUT);
   await page.waitForFunction("!document.body.innerText.includes('Loading …')", TIMEOUT);
   await new Promise<void>((resolve) => void systemClock.after(SETTLE, resolve));
   await writePicture(page, file);
+}
+
+async function show(page: BrowserPage, size: Size, theme: string): Promise<void> {
+  await page.setViewport(size);
+  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: theme }]);
 }
 
 async function writePicture(page: BrowserPage, file: string): Promise<void> {
@@ -116,11 +129,49 @@ async function takeTerminal(page: BrowserPage, { printed }: RunningDemo, data: s
   await writePicture(page, file);
 }
 
-/** Takes a view in every size, light and dark. */
-async function look(page: BrowserPage, view: View, folder: string): Promise<void> {
+type Take = (size: Size, theme: string, file: string) => Promise<void>;
+
+/** Takes something in every size, light and dark. */
+async function inEachLook(folder: string, name: string, takeOne: Take): Promise<void> {
   for (const theme of ['light', 'dark'])
-    for (const size of LOOK_SIZES)
-      await take(page, view, size, theme, join(folder, `${view.name}-${size.width}-${theme}.png`));
+    for (const size of LOOK_SIZES) await takeOne(size, theme, join(folder, `${name}-${size.width}-${theme}.png`));
+}
+
+/** Takes the page as it is now, such as a form before the login. */
+async function lookAtForm(page: BrowserPage, name: string, folder: string): Promise<void> {
+  await inEachLook(folder, name, async (size, theme, file) => {
+    await show(page, size, theme);
+    await writePicture(page, file);
+  });
+}
+
+/** Takes every screen of both pages, and the forms before the login. */
+async function lookAtAll(
+  browser: Browser,
+  page: BrowserPage,
+  { demo, data, folder }: { readonly demo: RunningDemo; readonly data: string; readonly folder: string },
+): Promise<void> {
+  const look = async (from: BrowserPage, view: View): Promise<void> =>
+    inEachLook(folder, view.name, (size, theme, file) => take(from, view, size, theme, file));
+  for (const view of viewsOf(demo)) await look(page, view);
+  const other = await browser.newPage();
+  await other.goto(demo.console);
+  await other.waitForSelector('main, form', TIMEOUT);
+  await lookAtForm(other, 'operator-link', folder);
+  const token = readFileSync(join(data, 'operator-token'), 'utf8').trim();
+  const asked = await fetch(new URL('/console/links', demo.console), {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: '{}',
+  });
+  const link = (await asked.json()) as { readonly token: string };
+  await other.goto(`${demo.console}/#${link.token}`);
+  await other.evaluate<void>('location.reload()');
+  await other.waitForSelector('.nav', TIMEOUT);
+  for (const view of OPERATOR_VIEWS) await look(other, view);
+  await press(page, 'Log out');
+  await page.waitForSelector('input[name=merchant]', TIMEOUT);
+  await lookAtForm(page, 'login', folder);
 }
 
 /** Takes the documentation's pictures, or, with a folder to look at, every view in each size and theme. */
@@ -133,16 +184,21 @@ async function main(lookFolder: string | undefined): Promise<void> {
     const demo = await startDemo(data, (close) => closers.push(close));
     const browser = await openBrowser({ teardown: (close) => closers.push(close) });
     const page = await browser.newPage();
-    await logIn(page, demo.dashboard);
-    const folder = lookFolder ?? PICTURES;
-    mkdirSync(folder, { recursive: true });
-    for (const view of viewsOf(demo))
-      if (lookFolder !== undefined) await look(page, view, lookFolder);
-      else {
-        await take(page, view, DOCS_SIZE, 'light', join(folder, `${view.name}.png`));
-        if (view.name === 'lock') await take(page, view, DOCS_SIZE, 'dark', join(folder, 'lock-dark.png'));
-      }
-    await takeTerminal(page, demo, data, join(folder, 'terminal.png'));
+    await openInvitation(page, demo.dashboard);
+    if (lookFolder !== undefined) {
+      mkdirSync(lookFolder, { recursive: true });
+      await lookAtForm(page, 'invitation', lookFolder);
+      await logIn(page);
+      await lookAtAll(browser, page, { demo, data, folder: lookFolder });
+      return;
+    }
+    await logIn(page);
+    mkdirSync(PICTURES, { recursive: true });
+    for (const view of viewsOf(demo)) {
+      await take(page, view, DOCS_SIZE, 'light', join(PICTURES, `${view.name}.png`));
+      if (view.name === 'lock') await take(page, view, DOCS_SIZE, 'dark', join(PICTURES, 'lock-dark.png'));
+    }
+    await takeTerminal(page, demo, data, join(PICTURES, 'terminal.png'));
   } finally {
     for (const close of closers.reverse()) await close();
   }

@@ -109,6 +109,40 @@ t.test('locks of merchants without a stream are not read again', async (t) => {
   site.feed.stop();
 });
 
+t.test('streams that open within a second share a snapshot, and get what changed since it was read', async (t) => {
+  const lockCount = 250;
+  const site = new LiveSite(lockCount);
+  const together = Array.from({ length: 20 }, () => readText(site.open(undefined).out));
+  await finishWork();
+  t.match(site.work, { locksRead: lockCount, locksRendered: lockCount });
+  const snapshot = ['snapshot of 100', 'snapshot of 100', 'snapshot of 50'];
+  for (const { text } of together) t.strictSame(eventsIn(text), snapshot);
+
+  site.setDevice(7, 1, 'renamed');
+  site.events.emit('locks-changed', { locks: [{ deviceId: 7 }], isEdit: true });
+  await site.advance(300);
+  const late = readText(site.open(undefined).out);
+  await finishWork();
+  t.strictSame(eventsIn(late.text), [...snapshot, 'lock 7'], 'the snapshot is older than the change');
+  t.match(late.text.slice(late.text.indexOf('event: lock')), 'renamed');
+  t.match(late.text, /^id: [\w-]{16}\.0\nd.+\n\nevent: lock/m, 'a client that ends after the snapshot gets it too');
+
+  const once = readText(site.open(undefined, { duration: 0 }).out);
+  await finishWork();
+  t.strictSame(eventsIn(once.text), snapshot, 'the present state, for who asks only once');
+
+  await site.advance(Seconds(1));
+  site.work.locksRead = 0;
+  const later = readText(site.open(undefined).out);
+  await finishWork();
+  t.strictSame(eventsIn(later.text), snapshot);
+  t.equal(site.work.locksRead, lockCount, 'after a second it is read again');
+  readText(site.open(1).out);
+  await finishWork();
+  t.equal(site.work.locksRead, 2 * lockCount, 'merchants share nothing with operators');
+  site.feed.stop();
+});
+
 t.test('a stream starts with a snapshot and has each lock at most once a second', async (t) => {
   const site = new LiveSite(250);
   const received = readText(site.open(1).out);
