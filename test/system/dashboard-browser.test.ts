@@ -100,6 +100,7 @@ async function soundSiren(t: Test, { lock, page }: Day): Promise<void> {
 async function useKey(t: Test, { gateway, page }: Day): Promise<void> {
   await goTo(page, '#/access');
   await page.waitForSelector('input[name=name]', TIMEOUT);
+  t.equal(await page.evaluate<number>("document.querySelector('input[name=name]').maxLength"), 200, 'as the gateway');
   await page.type('input[name=name]', 'till');
   await press(page, 'Make a key');
   await page.waitForSelector('[data-new-key]', TIMEOUT);
@@ -210,6 +211,8 @@ t.test('a merchant’s day on the dashboard', { skip: NO_BROWSER }, async (t) =>
   await page.goto(origin);
   await page.waitForSelector('input[name=merchant]', TIMEOUT);
   t.same(await seriousFindings(page), [], 'axe: login');
+  const help = await page.evaluate<string>("fetch(document.querySelector('.help-link').href).then((a) => a.text())");
+  t.match(help, '<title>', 'help without a login');
   await page.type('input[name=merchant]', MERCHANT);
   await page.type('input[name=username]', 'ada');
   await page.type('input[name=password]', PASSWORD);

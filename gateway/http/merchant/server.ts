@@ -29,6 +29,7 @@ import { checkHost } from '../connections/host-header.js';
 import { MAX_UNREAD_BODY_BYTES } from '../connections/unread-body.js';
 import { addConsolePages } from '../shared/console-pages.js';
 import { HEALTH_ROUTES } from '../shared/health-routes.js';
+import { addHelp } from '../shared/help-route.js';
 import { HTTP_LIMITS, MAX_PATH_PART_CHARS } from '../shared/limits.js';
 import { listen } from '../shared/listen.js';
 import { answerClientError, sendNotFound, sendProblem, statusOf } from '../shared/problem.js';
@@ -124,6 +125,7 @@ export class HttpServer {
     server.#addHooks();
     await addDocumentation(fastify);
     addConsolePages(fastify, { page: 'merchant', paths: ['/', '/m/:merchant'], tiles: options.mapTiles ?? null });
+    addHelp(fastify);
     server.#addRoutes();
     await listen(fastify, 'the merchants’ interface', options.host, options.port);
     return server;

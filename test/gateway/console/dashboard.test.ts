@@ -250,6 +250,13 @@ t.test('owners create keys with names and scopes, and revoke them; other merchan
     (await audited).map(({ action }) => action),
     ['session.open', 'key.create', 'key.rename', 'key.revoke'],
   );
+  // As long as the field on the page allows (dashboard-browser.test.ts).
+  const longName = 'é'.repeat(200);
+  const long = await page.call('/console/keys', { body: { name: longName } });
+  t.match(long, { status: 201, body: { name: longName } });
+  const { id: longId } = long.body as { id: string };
+  t.match(await rename(longId, longName.replace('é', 'ö')), { status: 200 });
+  t.match(await rename(longId, `${longName}é`), { status: 400 }, 'one character more');
   const entries = await gateway.store.audit.list({ limit: 20 });
   for (const entry of entries) t.match(entry, { actor: 'user', user: 'ada', merchant: { name: MERCHANT } });
   t.notMatch(JSON.stringify(entries), /lgc_|lgk_/, 'the audit log has no session and no key');

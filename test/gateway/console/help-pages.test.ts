@@ -1,6 +1,6 @@
 /**
  * The help that the build renders from docs/: every page of docs/ is there, each link and anchor leads somewhere, and
- * nothing is inline or from another origin. The operators' port serves it without login, and nothing beside it.
+ * nothing is inline or from another origin. Both HTTP ports serve it without login, and nothing beside it.
  */
 import { readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
@@ -91,6 +91,20 @@ t.test('the operators’ port serves the help to anybody, and no other file', as
   }
   for (const path of ['manifest.json', '..%2fprogram%2fmain.js', 'nothing.html', '.inputs'])
     t.equal((await fetch(`${origin}${HELP_PATH}${path}`)).status, 404, path);
+});
+
+t.test('the merchants’ port serves the help too', async (t) => {
+  const gateway = await testGateway(t);
+  const origin = `http://127.0.0.1:${gateway.httpPort}`;
+  const bare = await fetch(`${origin}/help`, { redirect: 'manual' });
+  t.match([bare.status, bare.headers.get('location')], [308, HELP_PATH]);
+  const first = await fetch(`${origin}${HELP_PATH}`);
+  t.match([first.status, first.headers.get('content-security-policy')], [200, PAGE_CSP]);
+  t.equal(await first.text(), read('index.html'));
+  t.match(await fetch(`${origin}${HELP_PATH}console.html`), { status: 200 });
+  for (const path of ['manifest.json', '..%2fprogram%2fmain.js', 'nothing.html'])
+    t.match(await fetch(`${origin}${HELP_PATH}${path}`), { status: 404 }, path);
+  t.match(await fetch(`${origin}${HELP_PATH}`, { method: 'POST' }), { status: 404 });
 });
 
 t.test('a client that takes no gzip gets plain bytes, which are those that are compressed', async (t) => {

@@ -2,6 +2,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useCallback, useMemo, useState } from 'preact/hooks';
 import { Dialog } from '../view/dialog.js';
+import { HelpLink } from '../view/help-link.js';
 import { useKeys } from './keys.js';
 import { type Route, routeTo } from './route.js';
 import type { Screen } from './screen.js';
@@ -50,6 +51,7 @@ export function Shell({ title, screens, account }: ShellProps): JSX.Element {
               {text}
             </a>
           ))}
+        <HelpLink />
       </nav>
       <main id="main" tabIndex={-1}>
         {screen === undefined ? <NoScreen route={route} /> : <screen.view route={route} />}

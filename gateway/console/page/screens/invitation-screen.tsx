@@ -8,6 +8,7 @@ import { useCallback, useMemo, useState } from 'preact/hooks';
 import type { ApiFailure } from '../api/http.js';
 import { merchantApi } from '../api/merchant.js';
 import type { InvitationOffer } from '../api/shapes.js';
+import { HelpLink } from '../view/help-link.js';
 import { Failure, WhenLoaded } from '../view/parts.js';
 import { asFailure, useAnswer } from '../view/use-answer.js';
 import { InvitationAcceptance } from './invitation-acceptance.js';
@@ -92,6 +93,7 @@ function AcceptForm({ token, offer, onLogin }: InvitationProps & { readonly offe
       <button type="submit" class="primary" disabled={isBusy}>
         {acceptedAs === null ? 'Accept' : 'Log in'}
       </button>
+      <HelpLink />
     </form>
   );
 }

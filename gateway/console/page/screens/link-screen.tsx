@@ -6,6 +6,7 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { ApiFailure } from '../api/http.js';
 import { operatorApi } from '../api/operator.js';
+import { HelpLink } from '../view/help-link.js';
 import { Failure } from '../view/parts.js';
 import { asFailure } from '../view/use-answer.js';
 
@@ -73,6 +74,7 @@ export function LinkScreen({ token, hasSession, onLogin }: LinkProps): JSX.Eleme
             Go on with the open session
           </button>
         )}
+        <HelpLink />
       </form>
     </main>
   );

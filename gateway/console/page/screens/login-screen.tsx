@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { ApiFailure } from '../api/http.js';
 import { merchantApi } from '../api/merchant.js';
+import { HelpLink } from '../view/help-link.js';
 import { Failure } from '../view/parts.js';
 import { asFailure } from '../view/use-answer.js';
 
@@ -56,6 +57,7 @@ export function LoginScreen({ onLogin }: { readonly onLogin: () => void }): JSX.
         <button type="submit" class="primary" disabled={isBusy}>
           Log in
         </button>
+        <HelpLink />
       </form>
     </main>
   );

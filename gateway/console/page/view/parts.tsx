@@ -6,9 +6,16 @@ import type { Lock } from '../api/shapes.js';
 import { asFailure, type Loaded } from './use-answer.js';
 
 /** How good or bad a state is. It has a sign as well as a colour, for readers who can't tell the colours apart. */
-export type Tone = 'good' | 'bad' | 'warn' | 'theft' | 'quiet';
+export type Tone = 'good' | 'bad' | 'warn' | 'theft' | 'changed' | 'quiet';
 
-const SIGNS: Readonly<Record<Tone, string>> = { good: '✓', bad: '✗', warn: '!', theft: '▲', quiet: '·' };
+const SIGNS: Readonly<Record<Tone, string>> = {
+  good: '✓',
+  bad: '✗',
+  warn: '!',
+  theft: '▲',
+  changed: '•',
+  quiet: '·',
+};
 
 export function Badge({ tone, children }: { readonly tone: Tone; readonly children: ComponentChildren }): JSX.Element {
   return (

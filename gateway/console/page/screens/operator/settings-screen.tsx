@@ -98,10 +98,13 @@ function SettingRow({ setting }: { readonly setting: SettingJson }): JSX.Element
         {!isDefault && setting.default !== '' && <span class="hint"> (default {setting.default})</span>}
       </td>
       <td>
-        <Badge tone={isDefault ? 'quiet' : 'warn'}>{source === 'environment' ? environment : source}</Badge>
+        <Badge tone={isDefault ? 'quiet' : 'changed'}>{source === 'environment' ? environment : source}</Badge>
       </td>
       <td class="wrap prose">
-        {meaning}
+        {meaning
+          .split('`')
+          // What is between two backticks is code.
+          .map((part, index) => (index % 2 === 1 ? <code key={part}>{part}</code> : part))}
         {unit !== '' && <span class="hint"> ({unit})</span>}
       </td>
     </tr>
