@@ -66,7 +66,7 @@ function AcceptForm({ token, offer, onLogin }: InvitationProps & { readonly offe
       <h1>
         <span class="brand-mark" aria-hidden="true" /> {merchant}
       </h1>
-      <p>
+      <p class="login-text">
         {acceptedAs === null
           ? `You are invited to the dashboard as ${role}.`
           : 'The invitation is accepted, but the login failed. Log in with the password that you chose.'}
@@ -77,7 +77,7 @@ function AcceptForm({ token, offer, onLogin }: InvitationProps & { readonly offe
           <input name="username" autocomplete="username" required maxLength={200} />
         </label>
       ) : (
-        <p>
+        <p class="login-text">
           Your user name is <strong>{known}</strong>.
         </p>
       )}

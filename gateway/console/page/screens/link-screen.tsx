@@ -58,7 +58,7 @@ export function LinkScreen({ token, hasSession, onLogin }: LinkProps): JSX.Eleme
           <span class="brand-mark" aria-hidden="true" /> lockgate
         </h1>
         <Failure failure={failure} />
-        <p>
+        <p class="login-text">
           Run <code>lockgate console</code> on the gateway’s machine. It prints a link that is good for five minutes and
           one use.
         </p>
