@@ -8,6 +8,7 @@ import { OWNERS } from './migrations/0002-owners.js';
 import { MOVED } from './migrations/0003-moved.js';
 import { EPOCHS } from './migrations/0004-epochs.js';
 import { FINDING_INDEX } from './migrations/0005-finding-index.js';
+import { USAGE_MARKS } from './migrations/0006-usage-marks.js';
 
 export interface Step {
   readonly name: string;
@@ -20,4 +21,5 @@ export const STEPS: readonly Step[] = [
   { name: '0003-moved', sql: MOVED },
   { name: '0004-epochs', sql: EPOCHS },
   { name: '0005-finding-index', sql: FINDING_INDEX },
+  { name: '0006-usage-marks', sql: USAGE_MARKS },
 ];

@@ -69,7 +69,7 @@ export async function claimSlot(connections: Connections, version: string, isSha
     );
     await sql.run(
       `INSERT INTO node_beat (slot, epoch, at) VALUES (@slot, @epoch, clock_timestamp())
-       ON CONFLICT (slot) DO UPDATE SET epoch = excluded.epoch, at = excluded.at`,
+       ON CONFLICT (slot) DO UPDATE SET epoch = excluded.epoch, at = excluded.at, counted_to_ms = 0`,
       { slot, epoch },
     );
     const ids = new ClockIds(slot, start?.id ?? 0);

@@ -40,7 +40,6 @@ import { Refusals } from '../tables/refusals.js';
 import { Registry } from '../tables/registry.js';
 import type { Tables } from '../tables/schema.js';
 import type { TableParts, WriteBatched } from '../tables/table-parts.js';
-import { Usage } from '../tables/usage.js';
 import type { Connections } from './connections.js';
 import { deleteOld, eraseDevice } from './deletion.js';
 import type { CommitLog } from './log/commit-log.js';
@@ -60,6 +59,8 @@ import { writeForMerchant } from './tables/people/merchant-writer.js';
 import { People } from './tables/people/people.js';
 import { POSTGRES } from './tables/postgres-dialect.js';
 import { Secrets } from './tables/secrets.js';
+import { SharedUsage } from './tables/shared-usage.js';
+import { UsageAdds } from './tables/usage-adds.js';
 import { type LockUrl, lockUrl, recordProgress } from './tables/webhooks/progress.js';
 import { addUrl, changeUrl } from './tables/webhooks/url-rows.js';
 import { Webhooks } from './tables/webhooks/webhooks.js';
@@ -100,6 +101,7 @@ export class PostgresStore extends PostgresReads implements Store {
   readonly operatorTokens: Store['operatorTokens'];
   readonly consoleSessions: Store['consoleSessions'];
   readonly #parts: StoreParts;
+  readonly #adds: UsageAdds;
   readonly #writeTables: { registry: Registry; devices: DeviceTables; credentials: CredentialTables };
   readonly #writeForMerchant: WriteForMerchant;
 
@@ -120,9 +122,12 @@ export class PostgresStore extends PostgresReads implements Store {
     const write: WriteForMerchant = (action, operation) => writeForMerchant(writes, action, operation);
     this.#writeForMerchant = write;
     const batched = new BatchedWrites();
-    const writeBatched: WriteBatched = (action, each) => writes.run(action, (sql) => batched.write(sql, each));
+    const adds = new UsageAdds(writes, parts.claim);
+    this.#adds = adds;
+    const writeBatched: WriteBatched = (action, each) =>
+      each.type === 'usage' ? adds.add(each) : writes.run(action, (sql) => batched.write(sql, each));
     this.commands = new CommandTableStore(tableParts, () => this.moveStagedEvents());
-    this.usage = new Usage({ ...tableParts, writeBatched });
+    this.usage = new SharedUsage({ ...tableParts, writeBatched, sql: read, adds, shared });
     this.webhooks = new Webhooks(read, writes, this.log, (id, version) => shared?.urls.noteVersion(id, version));
     this.access = new Access({ ...tableParts, write }, read);
     this.people = new People({ read, write, quota });
@@ -248,6 +253,8 @@ export class PostgresStore extends PostgresReads implements Store {
   async close(): Promise<void> {
     const { commits, writes, claim, connections, shared, partitions } = this.#parts;
     await partitions.stop();
+    // Once more; if the database is away, it may stay in doubt.
+    await this.#adds.settle().catch(() => undefined);
     // The slot is released last of all writes: from then on another gateway may take it.
     await shared?.stop();
     await commits.close();

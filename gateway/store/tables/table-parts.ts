@@ -32,6 +32,10 @@ export interface Dialect {
   indexHint(index: string): RawBuilder<unknown>;
   /** An id that is not below any id of the lock's uplinks in the log. */
   newestUplinkOf(deviceId: number): RawBuilder<number>;
+  /**
+   * Keeps everybody else from adding usage until the transaction ends; undefined in engines whose writes take turns.
+   */
+  readonly lockUsage: RawBuilder<unknown> | undefined;
 }
 
 /** Usage counts to be added; `nowMs` is wall-clock time. */

@@ -33,11 +33,13 @@ export class Usage implements UsageStore {
   readonly #mutex: TableParts['mutex'];
   readonly #tables: Kysely<Tables>;
   readonly #reads: Kysely<Tables>;
+  readonly #lockUsage: TableParts['dialect']['lockUsage'];
   readonly #writeBatched: UsageParts['writeBatched'];
   /** Up to when this gateway has added its counts, ms since the epoch ({@link UsageStore.noteCounted}). */
   #countedThroughMs = 0;
 
-  constructor({ mutex, tables, readTables, writeBatched }: UsageParts) {
+  constructor({ mutex, tables, readTables, dialect, writeBatched }: UsageParts) {
+    this.#lockUsage = dialect.lockUsage;
     this.#mutex = mutex;
     this.#writeBatched = writeBatched;
     this.#tables = tables;
@@ -172,6 +174,8 @@ export class Usage implements UsageStore {
 
   close(merchantId: number, month: Month, nowMs: number, make: (basis: StatementBasis) => string): Promise<boolean> {
     return this.#transaction(async (db) => {
+      // What is added between reading the counts and noting them as billed would never be billed.
+      await this.#lockUsage?.execute(db);
       const closed = await closedMonths(db, merchantId);
       if (closed.includes(month)) return false;
       const earlierClosed = closed.filter((closedMonth) => closedMonth < month);

@@ -33,6 +33,8 @@ export interface BeatsParts {
   readonly connections: Connections;
   readonly claim: Claim;
   readonly time: DatabaseTime;
+  /** Up to when this gateway has added its counts of usage, ms since the epoch. */
+  readonly countedThroughMs: () => number;
   /** Called when a beat could not be stored, and when the epoch has ended. */
   readonly onTrouble: (why: string) => void;
   /** Called after each beat. Its failures are reported by `onTrouble`. */
@@ -96,12 +98,13 @@ export class Beats {
   }
 
   async #store(): Promise<void> {
-    const { claim, time } = this.#parts;
+    const { claim, time, countedThroughMs } = this.#parts;
     const row = await this.#holder.sql.get<{ beaten: number; now_ms: number }>(
       `WITH f AS (SELECT 1 FROM node WHERE slot = @slot AND epoch = @epoch FOR KEY SHARE),
-         b AS (UPDATE node_beat SET at = clock_timestamp() FROM f WHERE slot = @slot AND epoch = @epoch RETURNING 1)
+         b AS (UPDATE node_beat SET at = clock_timestamp(), counted_to_ms = @counted FROM f
+           WHERE slot = @slot AND epoch = @epoch RETURNING 1)
        SELECT (SELECT count(*) FROM b) AS beaten, extract(epoch FROM clock_timestamp()) * 1000 AS now_ms`,
-      { slot: claim.slot, epoch: claim.epoch },
+      { slot: claim.slot, epoch: claim.epoch, counted: countedThroughMs() },
     );
     if (row?.beaten !== 1) throw new Fenced();
     const nowMs = monotonicMs();

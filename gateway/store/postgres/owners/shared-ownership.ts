@@ -31,6 +31,8 @@ export class SharedOwnership implements Ownership {
   readonly urls: UrlClaims;
   readonly duties: DutyClaims;
   readonly signals: SignalLink;
+  /** Up to when this gateway has added its counts of usage, ms since the epoch; each beat stores it. */
+  countedThroughMs = 0;
   readonly #beats: Beats;
   #timer: Timer | undefined;
   #looking: Promise<void> = Promise.resolve();
@@ -43,8 +45,9 @@ export class SharedOwnership implements Ownership {
     this.urls = new UrlClaims(sql, writes, claim);
     this.duties = new DutyClaims(sql, writes, claim);
     this.signals = new SignalLink(connections, claim.slot);
+    const countedThroughMs = (): number => this.countedThroughMs;
     const onBeat = (): Promise<void> => this.duties.takeFree();
-    this.#beats = new Beats({ connections, claim, time: commits.time, onTrouble, onBeat });
+    this.#beats = new Beats({ connections, claim, time: commits.time, countedThroughMs, onTrouble, onBeat });
   }
 
   /** Takes free duties, and begins to beat. */

@@ -11,9 +11,8 @@ export class BatchedWrites {
   #refusalWrites = 0;
 
   /** Makes a write in a transaction. */
-  async write(sql: Sql, write: UsageWrite | SimsWrite | RefusalsWrite): Promise<void> {
-    if (write.type === 'usage') await addUsage(sql, write);
-    else if (write.type === 'sims') await activate(sql, write);
+  async write(sql: Sql, write: SimsWrite | RefusalsWrite): Promise<void> {
+    if (write.type === 'sims') await activate(sql, write);
     else await this.#storeRefusals(sql, write);
   }
 
@@ -70,7 +69,8 @@ function sum(one: UsageDelta, other: UsageDelta): UsageDelta {
   };
 }
 
-async function addUsage(sql: Sql, { deltas, nowMs }: UsageWrite): Promise<void> {
+/** Adds counts to those that are stored. */
+export async function addUsage(sql: Sql, { deltas, nowMs }: UsageWrite): Promise<void> {
   const rows = addedUp(deltas);
   await sql.run(
     `INSERT INTO usage AS u (month, mac, merchant_id, simulated, changed_at_ms,

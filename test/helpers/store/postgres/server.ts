@@ -18,7 +18,7 @@ const DEBIAN_FOLDER = '/usr/lib/postgresql';
 const MIN_VERSION = 15;
 /** An empty cluster, which is copied: making one takes two seconds of CPU time. Each build empties its folder. */
 const CACHED_CLUSTER = path.join(root, 'dist/program/postgres-cluster');
-const IS_READY = /database system is ready to accept connections/;
+const IS_READY = /database system is ready to accept (read-only )?connections/;
 const SUPERUSER = 'postgres';
 
 /**
@@ -56,19 +56,37 @@ function programFolder(): string | undefined {
 
 /** Starts a server, which ends after the test. {@link postgresMissing} must be undefined. */
 export async function startPostgres(test: Teardown): Promise<PostgresServer> {
-  const programs = programFolder();
-  if (programs === undefined) throw new Error(postgresMissing);
+  const folder = serverFolder();
+  execFileSync('cp', ['-a', makeCluster(), path.join(folder, 'cluster')]);
+  return await runServer(test, folder);
+}
+
+/** A new folder for a server, whose data are in its folder `cluster`; {@link runServer} deletes it at the end. */
+export function serverFolder(): string {
   const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-postgres-'));
+  chmodSync(folder, 0o777);
+  return folder;
+}
+
+/**
+ * Starts the server whose data are in the folder `cluster` of a folder, with further settings. Ends after the test.
+ *
+ * @throws Error with the server's log if it does not start
+ */
+export async function runServer(
+  test: Teardown,
+  folder: string,
+  further: Readonly<Record<string, string>> = {},
+): Promise<PostgresServer> {
   const cluster = path.join(folder, 'cluster');
-  execFileSync('cp', ['-a', makeCluster(programs), cluster]);
   if (isRoot()) execFileSync('chown', ['-R', SUPERUSER, folder]);
   const port = await freePort();
   const settings = { shared_buffers: '32MB', max_connections: '80', unix_socket_directories: folder, fsync: 'on' };
   const server = [
-    ...asPostgres(path.join(programs, 'postgres')),
+    ...asPostgres('postgres'),
     // -D is the folder of the data, -h the address to listen on.
     ...['-D', cluster, '-h', '127.0.0.1', '-p', String(port)],
-    ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+    ...Object.entries({ ...settings, ...further }).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
   ];
   // In a session of its own, so that a signal to the tests' process group leaves the shell to clean up.
   const shell = spawn('/bin/sh', ['-c', HOLD, folder, ...server], {
@@ -81,9 +99,9 @@ export async function startPostgres(test: Teardown): Promise<PostgresServer> {
     return ended;
   });
   const log = await readyLog(shell.stderr);
+  if (!IS_READY.test(log)) throw new Error(`PostgreSQL did not start: ${log}`);
   // The file's first line is the server's process id.
   const pid = Number(execFileSync('head', ['-n', '1', path.join(cluster, 'postmaster.pid')], { encoding: 'utf8' }));
-  if (!IS_READY.test(log)) throw new Error(`PostgreSQL did not start: ${log}`);
   return new LocalServer(port, pid);
 }
 
@@ -125,20 +143,40 @@ function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
-/** The command that runs one of PostgreSQL's programs. */
-function asPostgres(program: string): string[] {
+/** The command that runs one of PostgreSQL's programs, as its user. */
+function asPostgres(name: string): string[] {
+  const programs = programFolder();
+  if (programs === undefined) throw new Error(postgresMissing);
+  const program = path.join(programs, name);
   const user = [`--reuid=${SUPERUSER}`, `--regid=${SUPERUSER}`, '--clear-groups'];
   return isRoot() ? ['setpriv', ...user, program] : [program];
 }
 
+/** Copies the data of a running server to a folder as those of a standby, which follows the server. */
+export function copyForStandby({ port }: PostgresServer, folder: string): void {
+  const [program = '', ...args] = asPostgres('pg_basebackup');
+  const source = ['-h', '127.0.0.1', '-p', String(port), '-U', SUPERUSER];
+  // -R makes it a standby; without -X the log since the copy's start would be missing.
+  execFileSync(program, [...args, ...source, '-D', path.join(folder, 'cluster'), '-R', '-X', 'stream', '-c', 'fast']);
+}
+
+/** Runs the statements of a dump in an empty database. */
+export function restoreDump(url: string, dump: Buffer): void {
+  const [program = '', ...args] = asPostgres('psql');
+  execFileSync(program, [...args, '-q', '-X', '-v', 'ON_ERROR_STOP=1', '-d', url], {
+    input: dump,
+    stdio: ['pipe', 'ignore', 'inherit'],
+  });
+}
+
 /** Makes the empty cluster, and returns its folder. */
-function makeCluster(programs: string): string {
+function makeCluster(): string {
   if (existsSync(CACHED_CLUSTER)) return CACHED_CLUSTER;
   const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-cluster-'));
   try {
     chmodSync(folder, 0o777);
     const cluster = path.join(folder, 'cluster');
-    const [program = '', ...user] = asPostgres(path.join(programs, 'initdb'));
+    const [program = '', ...user] = asPostgres('initdb');
     // Without passwords, and with small segments of the write-ahead log, so that the copy is small.
     const shape = ['-A', 'trust', '-U', SUPERUSER, '-E', 'UTF8', '--locale=C.UTF-8', '--wal-segsize=1'];
     execFileSync(program, [...user, '-D', cluster, '--no-sync', ...shape], { stdio: 'ignore' });

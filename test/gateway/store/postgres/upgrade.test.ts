@@ -1,0 +1,77 @@
+/**
+ * Databases that older versions wrote (test/stores/postgres-…) are upgraded: every row stays as it was, and the store
+ * works. Each step of the schema from 0005 on has a database of the version before it.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import t from 'tap';
+import { migrate } from '../../../../gateway/store/postgres/migrate.js';
+import { STEPS } from '../../../../gateway/store/postgres/migrations.js';
+import { openPostgresStore } from '../../../../gateway/store/postgres/open-postgres-store.js';
+import type { Month } from '../../../../gateway/usage/month.js';
+import { testMac } from '../../../helpers/gateway/test-gateway.js';
+import {
+  type PostgresServer,
+  postgresMissing,
+  restoreDump,
+  startPostgres,
+} from '../../../helpers/store/postgres/server.js';
+
+t.setTimeout(170_000);
+
+/** The first step of the schema that has a database of the version before it. */
+const FIRST_STEP = '0005';
+/** Filled with new values for all rows of a new version, or by each start. */
+const OWN_TABLES = ['lockgate_migration', 'node', 'node_beat'];
+
+function dumpBefore(step: string): string {
+  return path.join('test', 'stores', `postgres-before-${step.slice(0, FIRST_STEP.length)}.sql.gz`);
+}
+
+/** The rows of all tables, each as JSON, sorted. */
+async function readRows(server: PostgresServer, database: string): Promise<Map<string, string[]>> {
+  const tables = await server.query(
+    database,
+    `SELECT c.relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relname <> ALL($1)`,
+    [OWN_TABLES],
+  );
+  const rows = new Map<string, string[]>();
+  for (const { name } of tables) {
+    const found = await server.query(database, `SELECT to_jsonb(t)::text AS row FROM "${String(name)}" t ORDER BY 1`);
+    rows.set(
+      String(name),
+      found.map(({ row }) => String(row)),
+    );
+  }
+  return rows;
+}
+
+const steps = STEPS.map(({ name }) => name).filter((name) => name >= FIRST_STEP);
+
+t.test('each step of the schema has a database of the version before it', async (t) => {
+  for (const step of steps) t.ok(existsSync(dumpBefore(step)), dumpBefore(step));
+});
+
+for (const step of steps)
+  t.test(`a database from before ${step} is upgraded without loss`, { skip: postgresMissing ?? false }, async (t) => {
+    const server = await startPostgres(t);
+    const url = await server.createDatabase();
+    const database = new URL(url).pathname.slice(1);
+    restoreDump(url, gunzipSync(readFileSync(dumpBefore(step))));
+    const before = await readRows(server, database);
+    t.ok((before.get('uplink') ?? []).length > 100, 'it has a log');
+    await migrate(url);
+    const after = await readRows(server, database);
+    for (const [table, rows] of before) t.same(after.get(table), rows, table);
+
+    const store = await openPostgresStore(url, { isShared: true });
+    t.teardown(() => store.close());
+    const { device } = (await store.findDevice(testMac(1))) ?? {};
+    t.equal(device?.merchantName, 'Amber');
+    const counts = { messagesUp: 1, messagesDown: 0, connections: 0, bytesUp: 7, bytesDown: 0 };
+    const month = '2101-01' as Month;
+    await store.usage.add([{ month, mac: testMac(1), merchantId: 1, simulated: false, ...counts }], 10);
+    t.match(await store.usage.read({ month }), [{ bytesUp: 7 }]);
+  });
