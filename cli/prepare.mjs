@@ -20,6 +20,7 @@ const jobs = {
   start: { file: 'dist/program/main.js', args: ['demo'], needs: { last: 'Starting the demo' } },
   test: { file: 'test/run.mjs', args: [], needs: { ...forTests, last: 'Running the tests' } },
   'test:long': { file: 'test/run.mjs', args: ['--long'], needs: { ...forTests, last: 'Running the long tests' } },
+  'test:chaos': { file: 'dist/test/chaos/main.js', args: [], needs: { ...forTests, last: 'Running the chaos' } },
   'test:nodes': { file: 'test/node-matrix.mjs', args: [], needs: { ...forTests, last: 'Running the tests' } },
   bench: { file: 'dist/test/bench/main.js', args: [], needs: { ...forTests, last: 'Running the bench' } },
   pictures: { file: 'dist/test/pictures/main.js', args: [], needs: { ...forTests, last: 'Making the pictures' } },

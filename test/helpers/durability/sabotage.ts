@@ -8,20 +8,23 @@
 import type { CommandStore } from '../../../gateway/store/contract/command-record.js';
 import type { Commit } from '../../../gateway/store/contract/log/commit.js';
 import { ALL_STORED } from '../../../gateway/store/contract/log/commit-result.js';
-import { type LogPosition, movedAfter } from '../../../gateway/store/contract/log/log-position.js';
+import { type LogPosition, movedAfter, SLOT_COUNT } from '../../../gateway/store/contract/log/log-position.js';
 import type { StoredUplink } from '../../../gateway/store/contract/log/stored-uplink.js';
 import type { EventScan, PingScan } from '../../../gateway/store/contract/merchants/uplink-scan.js';
 import type { LockOwnership, Ownership } from '../../../gateway/store/contract/slots/ownership.js';
 import type { Store } from '../../../gateway/store/contract/store.js';
 import type { DueDelivery } from '../../../gateway/store/contract/webhooks/delivery.js';
+import type { SqlSabotageName } from './sql-sabotage.js';
 
 /** Sabotages that break a promise about events. */
 export type EventSabotageName = 'ack-first' | 'skip-event' | 'early-cursor' | 'new-ids';
 /** Sabotages that break a promise about commands. */
 export type CommandSabotageName = 'forget-commands' | 'new-command-ids' | 'forget-answers';
 /** Sabotages that break a promise of gateways that share a database. */
-export type SharingSabotageName = 'steal-locks';
-export type SabotageName = EventSabotageName | CommandSabotageName | SharingSabotageName;
+export type SharingSabotageName = 'steal-locks' | 'scalar-cursor';
+/** The sabotages that wrap a store; those of sql-sabotage.ts change what PostgreSQL gets. */
+export type StoreSabotageName = EventSabotageName | CommandSabotageName | SharingSabotageName;
+export type SabotageName = StoreSabotageName | SqlSabotageName;
 
 /** The delay of the commit after the acknowledgement. */
 const COMMIT_DELAY_MS = 150;
@@ -33,7 +36,7 @@ const isNotSkipped = ({ id }: StoredUplink): boolean => id % SKIP_EVERY !== 0;
 const ID_OFFSET = 1_000_000;
 
 /** Each sabotage as a function that wraps a store. */
-export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> = {
+export const SABOTAGES: Readonly<Record<StoreSabotageName, (store: Store) => Store>> = {
   /** Acknowledges at once, commits a little later. */
   'ack-first': (store) =>
     withOverrides(store, {
@@ -126,6 +129,16 @@ export const SABOTAGES: Readonly<Record<SabotageName, (store: Store) => Store>> 
     };
     return withOverrides(store, { ownership: { ...ownershipOf(store), locks: stealing } });
   },
+
+  /** Reads on from one id for all slots, as if events were committed in the order of their ids. */
+  'scalar-cursor': (store) =>
+    withOverrides(store, {
+      readEvents: (merchantId: number, after: LogPosition, limit: number) => {
+        const highest = Math.max(0, ...after.values());
+        const scalar = new Map(Array.from({ length: SLOT_COUNT }, (_, slot) => [slot, highest]));
+        return store.readEvents(merchantId, scalar, limit);
+      },
+    }),
 
   /** Stores the uplink with an answer, but not the answer. */
   'forget-answers': (store) =>

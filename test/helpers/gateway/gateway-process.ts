@@ -13,6 +13,7 @@ import type { RunSize } from '../../../gateway/store/contract/store-options.js';
 import type { UsageDelta } from '../../../gateway/store/contract/usage-store.js';
 import { parseRange } from '../../../gateway/webhooks/sending/address-rule.js';
 import { SABOTAGES, type SabotageName, withOverrides } from '../durability/sabotage.js';
+import { isSqlSabotage, sabotageSql } from '../durability/sql-sabotage.js';
 import { FAULTS, type StoreFault } from '../store/store-faults.js';
 
 /** What the process is started with. */
@@ -54,7 +55,7 @@ function storeWrapper(
   data: string,
 ): Pick<GatewayOptions, 'wrapStore'> {
   if (printsUsage) return { wrapStore: printingUsage };
-  if (sabotage !== undefined) return { wrapStore: SABOTAGES[sabotage] };
+  if (sabotage !== undefined && !isSqlSabotage(sabotage)) return { wrapStore: SABOTAGES[sabotage] };
   return fault === undefined ? {} : { wrapStore: (store) => FAULTS[fault](store, data) };
 }
 
@@ -84,6 +85,7 @@ async function main(): Promise<void> {
   (process.stdin as NodeJS.ReadStream & { unref?: () => void }).unref?.();
   const options = JSON.parse(process.argv[2] ?? '') as GatewayProcessOptions;
   const { sabotage, fault, printsUsage, runSize, speed = 1, notifyUrl = null, isShared, ...locations } = options;
+  if (isSqlSabotage(sabotage)) sabotageSql(sabotage);
   // In these settings 0 means any free port, any number, or for ever.
   const gateway = await startGateway(
     {

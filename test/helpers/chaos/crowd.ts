@@ -1,0 +1,100 @@
+/**
+ * Many locks that ping at a pace and try the gateways in turn, as behind a balancer that knows nothing. One timer
+ * serves all of them. Runs in the test's process, or in its own (crowd-process.ts).
+ */
+import { type Milliseconds, monotonicMs, Seconds, systemClock, type Timer } from '../../../proto/clock.js';
+import { type ChaosDiary, ChaosLock } from './chaos-lock.js';
+
+/** How often locks are looked at. */
+const CHECK_INTERVAL = Seconds(0.02);
+
+/** The locks of a crowd. */
+export interface CrowdOptions {
+  readonly locks: readonly { readonly mac: string; readonly secret: string }[];
+  /** The gateways' ports. */
+  readonly ports: readonly number[];
+  /** The time between two pings of a lock. */
+  readonly pingEveryMs: Milliseconds;
+}
+
+/** What is counted while a crowd runs. */
+export interface CrowdCounts {
+  readonly acked: number;
+  readonly unacked: number;
+  /** For each lock that was without a gateway since the last call: from the loss to its next acknowledgement. */
+  readonly servedAgainMs: readonly Milliseconds[];
+}
+
+/** A crowd of locks, here or in another process. */
+export interface AnyCrowd {
+  counts(): Promise<CrowdCounts>;
+  /** Makes no new pings; what is not acknowledged is still sent. */
+  stopPings(): Promise<void>;
+  /** Closes all connections, and returns all diaries. */
+  end(): Promise<readonly ChaosDiary[]>;
+}
+
+export class Crowd implements AnyCrowd {
+  readonly #locks: readonly ChaosLock[];
+  readonly #pingEveryMs: Milliseconds;
+  #servedAgainMs: Milliseconds[] = [];
+  #lastMs = monotonicMs();
+  /** The pings that are due by now; a fraction is a lock's next ping that is not due yet. */
+  #due = 0;
+  #next = 0;
+  #isPinging = true;
+  #timer: Timer | undefined;
+
+  constructor({ locks, ports, pingEveryMs }: CrowdOptions) {
+    this.#pingEveryMs = pingEveryMs;
+    this.#locks = locks.map(({ mac, secret }, index) => {
+      let tries = index;
+      const nextPort = (): number => {
+        tries += 1;
+        return ports[tries % ports.length] ?? 0;
+      };
+      return new ChaosLock({ mac, secret, nextPort, onServedAgain: (afterMs) => this.#servedAgainMs.push(afterMs) });
+    });
+    this.#checkLater();
+  }
+
+  async counts(): Promise<CrowdCounts> {
+    const servedAgainMs = this.#servedAgainMs;
+    this.#servedAgainMs = [];
+    return {
+      acked: this.#locks.reduce((sum, { ackedCount }) => sum + ackedCount, 0),
+      unacked: this.#locks.reduce((sum, { unackedCount }) => sum + unackedCount, 0),
+      servedAgainMs,
+    };
+  }
+
+  async stopPings(): Promise<void> {
+    this.#isPinging = false;
+  }
+
+  async end(): Promise<readonly ChaosDiary[]> {
+    this.#timer?.cancel();
+    for (const lock of this.#locks) lock.stop();
+    // What the system still has to tell of the sockets (their last bytes) comes in later turns.
+    await new Promise<void>((resolve) => systemClock.after(CHECK_INTERVAL, resolve));
+    return this.#locks.map((lock) => lock.diary());
+  }
+
+  #checkLater(): void {
+    this.#timer = systemClock.after(CHECK_INTERVAL, () => {
+      this.#check();
+      this.#checkLater();
+    });
+  }
+
+  #check(): void {
+    const nowMs = monotonicMs();
+    for (const lock of this.#locks) lock.check(nowMs);
+    this.#due += ((nowMs - this.#lastMs) * this.#locks.length) / this.#pingEveryMs;
+    this.#lastMs = nowMs;
+    for (; this.#due >= 1; this.#due -= 1) {
+      if (this.#isPinging) this.#locks[this.#next % this.#locks.length]?.ping();
+      this.#next += 1;
+    }
+  }
+}

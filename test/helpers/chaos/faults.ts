@@ -1,0 +1,179 @@
+/**
+ * The faults of a chaos run: each hurts one gateway, its link to the database, or the database. A fault ends by itself,
+ * and resolves when it is over; what it broke may still be recovering.
+ */
+import pg from 'pg';
+import { type Milliseconds, Seconds } from '../../../proto/clock.js';
+import { realDelay } from '../clocks/change-signal.js';
+import type { SeededChance } from '../pair/seeded-chance.js';
+import type { ReplicatedPostgres } from '../store/postgres/replicated.js';
+import type { PostgresServer } from '../store/postgres/server.js';
+import type { KeptGateway } from './kept-gateway.js';
+
+/** What faults are done to. */
+export interface FaultSite {
+  readonly gateways: readonly KeptGateway[];
+  readonly server: () => PostgresServer;
+  /** With a standby, there are faults of it; undefined without one. */
+  readonly replicated: ReplicatedPostgres | undefined;
+  readonly database: string;
+  readonly chance: SeededChance;
+}
+
+type Fault = (site: FaultSite) => Promise<void>;
+
+/** How often waits for the standby are cancelled while it lags. */
+const CANCELLED_WAITS = 10;
+/** How long the database is away at most. */
+const LONGEST_OUTAGE = Seconds(30);
+
+function anyGateway({ gateways, chance }: FaultSite): KeptGateway {
+  return chance.pick(gateways);
+}
+
+async function pause(site: FaultSite, minimumMs: Milliseconds, limitMs: Milliseconds): Promise<void> {
+  const gateway = anyGateway(site);
+  gateway.signal('SIGSTOP');
+  await realDelay(site.chance.between(minimumMs, limitMs));
+  gateway.signal('SIGCONT');
+}
+
+/** Lets the database be away from all gateways. */
+async function away({ gateways }: FaultSite, milliseconds: Milliseconds): Promise<void> {
+  for (const { proxy } of gateways) {
+    proxy.isRefusing = true;
+    proxy.cut();
+  }
+  await realDelay(milliseconds);
+  for (const { proxy } of gateways) proxy.isRefusing = false;
+}
+
+/** Runs a statement as the superuser, whatever comes of it. */
+async function tryQuery(site: FaultSite, statement: string): Promise<void> {
+  await site
+    .server()
+    .query(site.database, statement)
+    .catch(() => undefined);
+}
+
+/** The connections of gateways, and those of them whose commit waits for the standby. */
+const CONNECTIONS = `pid <> pg_backend_pid() AND application_name = 'lockgate' AND datname = current_database()`;
+
+/** All faults that need no standby, by name. */
+const FAULTS = {
+  /** A gateway's process is killed, and starts again a few seconds later. */
+  kill: async (site) => {
+    anyGateway(site).kill(site.chance.between(Seconds(0), Seconds(8)));
+  },
+  /** A gateway stands still for a while, and goes on as if nothing had happened. */
+  pause: (site) => pause(site, Seconds(1), Seconds(5)),
+  /** The same until others have taken its locks over. */
+  'long-pause': (site) => pause(site, Seconds(9), Seconds(14)),
+  /** A gateway ends by itself, as for an upgrade, and starts again. */
+  restart: async (site) => {
+    anyGateway(site).signal('SIGTERM');
+  },
+  /** A gateway's connections to the database are reset, some in mid-commit. */
+  cut: async (site) => {
+    const { proxy } = anyGateway(site);
+    for (let times = site.chance.between(1, 6); times > 0; times -= 1) {
+      proxy.cut();
+      await realDelay(site.chance.between(0, 400));
+    }
+  },
+  /** A gateway's connections go silent, half-open on both sides; new ones work. */
+  silence: async (site) => {
+    anyGateway(site).proxy.silence();
+  },
+  /** What a gateway has sent arrives after it has given its commits up, and stored them again. */
+  hold: async (site) => {
+    const release = anyGateway(site).proxy.hold();
+    await realDelay(site.chance.between(Seconds(8), Seconds(14)));
+    release();
+  },
+  /** A gateway's way to the database is slow. */
+  slow: async (site) => {
+    const { proxy } = anyGateway(site);
+    proxy.delayMs = site.chance.between(20, 200);
+    await realDelay(site.chance.between(Seconds(3), Seconds(10)));
+    proxy.delayMs = 0;
+  },
+  /** One gateway alone can't reach the database. */
+  partition: async (site) => {
+    const { proxy } = anyGateway(site);
+    proxy.isRefusing = true;
+    proxy.cut();
+    await realDelay(site.chance.between(Seconds(1), Seconds(12)));
+    proxy.isRefusing = false;
+  },
+  /** The database is away from all. */
+  away: (site) => away(site, site.chance.between(Seconds(1), LONGEST_OUTAGE)),
+  /** The database ends connections. */
+  terminate: (site) => tryQuery(site, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${CONNECTIONS}`),
+  /** A process of the database crashes, so that all of them start again. */
+  crash: async (site) => {
+    const rows = await site
+      .server()
+      .query(site.database, `SELECT pid FROM pg_stat_activity WHERE ${CONNECTIONS} LIMIT 1`)
+      .catch(() => []);
+    for (const { pid } of rows) process.kill(Number(pid), 'SIGKILL');
+  },
+  /** A program reads an old snapshot for long, as pg_dump does. */
+  snapshot: async (site) => {
+    const client = new pg.Client({ connectionString: site.server().url(site.database) });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+      await client.query('SELECT count(*) FROM uplink');
+      await realDelay(Seconds(10));
+    } catch {
+      // Another fault may end it earlier.
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  },
+} as const satisfies Record<string, Fault>;
+
+/** Stops the process that sends to the standby, and cancels the waits for it. Returns its id; 0 if there is none. */
+async function pauseSender(site: FaultSite): Promise<number> {
+  const pid = (await site.replicated?.senderPid()) ?? 0;
+  if (pid === 0) return 0;
+  process.kill(pid, 'SIGSTOP');
+  for (let times = 0; times < CANCELLED_WAITS; times += 1) {
+    await realDelay(Seconds(0.2));
+    await tryQuery(site, `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`);
+  }
+  return pid;
+}
+
+/** The faults of a database with a standby. */
+const STANDBY_FAULTS = {
+  /** The primary is killed, and the standby takes over. */
+  failover: async ({ replicated }) => await replicated?.failOver(),
+  /** The standby hears nothing for a while, so commits wait; the waits are cancelled. */
+  lag: async (site) => {
+    const pid = await pauseSender(site);
+    if (pid > 0) process.kill(pid, 'SIGCONT');
+  },
+  /** The primary is killed while the standby lags behind it: commits whose waits were cancelled are lost. */
+  'failover-with-lag': async (site) => {
+    const pid = await pauseSender(site);
+    if (pid > 0) process.kill(pid, 'SIGKILL');
+    await site.replicated?.failOver();
+  },
+} as const satisfies Record<string, Fault>;
+
+export type FaultName = keyof typeof FAULTS | keyof typeof STANDBY_FAULTS;
+
+const ALL: Readonly<Record<FaultName, Fault>> = { ...FAULTS, ...STANDBY_FAULTS };
+
+/** The names of the faults of a database with or without a standby. */
+export function faultNames(withStandby: boolean): FaultName[] {
+  return Object.keys(withStandby ? ALL : FAULTS) as FaultName[];
+}
+
+/** Does a fault, and resolves when it is over. */
+export function doFault(name: FaultName, site: FaultSite): Promise<void> {
+  return ALL[name](site);
+}

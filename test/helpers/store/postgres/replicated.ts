@@ -1,0 +1,64 @@
+/**
+ * A primary with a synchronous standby, for tests of a failover: a commit is acknowledged once both have it on their
+ * disks. The standby can be promoted after the primary was killed, and gets a standby of its own.
+ */
+import { Seconds, systemClock } from '../../../../proto/clock.js';
+import type { Teardown } from '../temp-folder.js';
+import { copyForStandby, type PostgresServer, runServer, serverFolder, startPostgres } from './server.js';
+
+const LOOK_INTERVAL = Seconds(0.1);
+
+export class ReplicatedPostgres {
+  readonly #test: Teardown;
+  #primary: PostgresServer;
+  #standby: PostgresServer | undefined;
+
+  private constructor(test: Teardown, primary: PostgresServer) {
+    this.#test = test;
+    this.#primary = primary;
+  }
+
+  /** Starts both servers, which end after the test. */
+  static async start(test: Teardown): Promise<ReplicatedPostgres> {
+    const pair = new ReplicatedPostgres(test, await startPostgres(test));
+    await pair.#addStandby();
+    return pair;
+  }
+
+  get primary(): PostgresServer {
+    return this.#primary;
+  }
+
+  /** The process id of the primary's process that sends the log to the standby. */
+  async senderPid(): Promise<number> {
+    const [row] = await this.#primary.query('postgres', 'SELECT pid FROM pg_stat_replication');
+    return Number(row?.pid ?? 0);
+  }
+
+  /**
+   * Kills the primary and promotes the standby, which then gets a standby of its own. Resolves when that one follows;
+   * `onPromoted` is called before, when the new primary takes writes.
+   */
+  async failOver(onPromoted: () => void = () => undefined): Promise<void> {
+    const standby = this.#standby;
+    if (standby === undefined) throw new Error('there is no standby');
+    process.kill(this.#primary.pid, 'SIGKILL');
+    await standby.query('postgres', 'SELECT pg_promote(true)');
+    this.#primary = standby;
+    this.#standby = undefined;
+    onPromoted();
+    await this.#addStandby();
+  }
+
+  /** Makes a standby of a copy of the primary; from then on commits wait for it. */
+  async #addStandby(): Promise<void> {
+    const folder = serverFolder();
+    copyForStandby(this.#primary, folder);
+    this.#standby = await runServer(this.#test, folder);
+    const query = (statement: string) => this.#primary.query('postgres', statement);
+    while ((await query(`SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'`)).length === 0)
+      await new Promise<void>((resolve) => systemClock.after(LOOK_INTERVAL, resolve));
+    await query(`ALTER SYSTEM SET synchronous_standby_names = '*'`);
+    await query('SELECT pg_reload_conf()');
+  }
+}
