@@ -16,7 +16,7 @@ import { Lock } from '../lock/lock.js';
 import { Prng } from '../prng.js';
 import { DEMO_SCRIPTS, OWN_ROUTE_SCRIPT } from '../world/demo-script.js';
 import { EVERYDAY, LIVELY } from '../world/pace.js';
-import { type InitialSettings, PlannedWorld } from '../world/planned-world.js';
+import { PlannedWorld } from '../world/planned-world.js';
 import { AMSTERDAM, type City } from '../world/routes/city.js';
 import type { WaypointPath } from '../world/routes/waypoint-route.js';
 import type { World } from '../world/world.js';
@@ -26,8 +26,6 @@ import { assignMix, type MixPart } from './mix.js';
 export interface FleetOptions {
   readonly seed: string | number;
   readonly clock: Clock;
-  /** The clock of each lock, if each has its own; all start at the time of `clock`. */
-  readonly clockOf?: (index: number) => Clock;
   readonly openLink: OpenLink;
   /** The locks' MACs: from `fleetMacs`, or of devices that a merchant has registered. */
   readonly macs: readonly Mac[];
@@ -108,28 +106,23 @@ export function drawMac(prng: Prng): Mac {
 /** A fleet of simulated locks. */
 export class Fleet {
   readonly locks: readonly Lock[];
-  readonly #clockOf: (index: number) => Clock;
+  readonly #clock: Clock;
   readonly #startEvery: Milliseconds;
   readonly #timers: Timer[] = [];
 
   /** @throws LockgateError `bad-flash` where a lock's flash can't be read. */
   constructor(options: FleetOptions) {
-    const { macs } = options;
-    const startEvery = options.startEvery ?? DEFAULT_START_EVERY_MS;
-    const initial = options.mix && assignMix(options.mix, macs.length);
-    const bugs = options.bugs && assignBugs(options.bugs, macs.length);
-    this.#clockOf = options.clockOf ?? (() => options.clock);
-    this.#startEvery = startEvery;
-    this.locks = macs.map((mac, index) => {
-      return lockOf(options, mac, index, { startEvery, initial: initial?.[index]?.initial, bugs: bugs?.[index] ?? [] });
-    });
+    this.#clock = options.clock;
+    this.#startEvery = options.startEvery ?? DEFAULT_START_EVERY_MS;
+    const maker = new LockMaker(options);
+    this.locks = options.macs.map((_, index) => maker.make(index));
   }
 
   /** Starts one lock after another. */
   start(): void {
     this.locks.forEach((lock, index) => {
       if (index === 0) lock.start();
-      else this.#timers.push(this.#clockOf(index).after(index * this.#startEvery, () => lock.start()));
+      else this.#timers.push(this.#clock.after(index * this.#startEvery, () => lock.start()));
     });
   }
 
@@ -140,42 +133,68 @@ export class Fleet {
   }
 }
 
-/** In what one lock of the fleet differs from the others. */
-interface LockVariation {
-  readonly startEvery: Milliseconds;
-  readonly initial: InitialSettings | undefined;
-  readonly bugs: readonly Bug[];
+/** The clock and the link of a lock that is simulated by itself. */
+export interface OwnSurroundings {
+  readonly clock: Clock;
+  readonly openLink: OpenLink;
 }
 
-function lockOf(options: FleetOptions, mac: Mac, index: number, variation: LockVariation): Lock {
-  const { openLink, flash, diary, bootsBefore } = options;
-  const prng = new Prng(options.seed).fork(mac);
-  return new Lock({
-    mac,
-    firmwareVersion: FIRMWARE_VERSION,
-    clock: options.clockOf?.(index) ?? options.clock,
-    world: options.worldOf?.(mac, index) ?? worldOf(options, index, prng.fork('world'), variation),
-    openLink: linkWithBugs(variation.bugs, openLink),
-    jitterSeed: prng.fork('lock').uint32(),
-    stepFunction: stepWithBugs(variation.bugs, stepInPlace),
-    flash,
-    diary,
-    bootsBefore,
-  });
-}
+/** Makes the locks of a fleet, one at a time. A lock is the same whenever it is made. */
+export class LockMaker {
+  readonly #options: FleetOptions;
+  readonly #startEvery: Milliseconds;
+  readonly #initial: readonly MixPart[] | undefined;
+  readonly #bugs: readonly (readonly Bug[])[] | undefined;
 
-function worldOf(options: FleetOptions, index: number, prng: Prng, { startEvery, initial }: LockVariation): World {
-  const isLively = options.pace === 'lively';
-  const { path } = options;
-  const demo = isLively && initial === undefined ? DEMO_SCRIPTS[index % DEMO_SCRIPTS.length] : undefined;
-  const script = path === undefined ? demo : { ...OWN_ROUTE_SCRIPT, power: initial?.power ?? OWN_ROUTE_SCRIPT.power };
-  return new PlannedWorld({
-    prng,
-    city: path?.city ?? options.city ?? AMSTERDAM,
-    path,
-    startMs: options.clock.now() + index * startEvery,
-    pace: isLively ? LIVELY : EVERYDAY,
-    script,
-    initial,
-  });
+  constructor(options: FleetOptions) {
+    const { macs, mix, bugs } = options;
+    this.#options = options;
+    this.#startEvery = options.startEvery ?? DEFAULT_START_EVERY_MS;
+    this.#initial = mix && assignMix(mix, macs.length);
+    this.#bugs = bugs && assignBugs(bugs, macs.length);
+  }
+
+  /**
+   * Makes the lock with this index.
+   *
+   * @param own a clock and a link in place of those of the fleet
+   * @throws LockgateError `bad-flash` if its flash can't be read
+   */
+  make(index: number, own: OwnSurroundings = this.#options): Lock {
+    const { macs, seed, flash, diary, bootsBefore } = this.#options;
+    const mac = macs[index];
+    if (mac === undefined) throw new Error(`the fleet has no lock ${index}`);
+    const bugs = this.#bugs?.[index] ?? [];
+    const prng = new Prng(seed).fork(mac);
+    return new Lock({
+      mac,
+      firmwareVersion: FIRMWARE_VERSION,
+      clock: own.clock,
+      world: this.#options.worldOf?.(mac, index) ?? this.#worldOf(index, prng.fork('world'), own.clock.now()),
+      openLink: linkWithBugs(bugs, own.openLink),
+      jitterSeed: prng.fork('lock').uint32(),
+      stepFunction: stepWithBugs(bugs, stepInPlace),
+      flash,
+      diary,
+      bootsBefore,
+    });
+  }
+
+  /** The generated world of a lock. */
+  #worldOf(index: number, prng: Prng, nowMs: number): World {
+    const initial = this.#initial?.[index]?.initial;
+    const { path, city, pace } = this.#options;
+    const isLively = pace === 'lively';
+    const demo = isLively && initial === undefined ? DEMO_SCRIPTS[index % DEMO_SCRIPTS.length] : undefined;
+    const script = path === undefined ? demo : { ...OWN_ROUTE_SCRIPT, power: initial?.power ?? OWN_ROUTE_SCRIPT.power };
+    return new PlannedWorld({
+      prng,
+      city: path?.city ?? city ?? AMSTERDAM,
+      path,
+      startMs: nowMs + index * this.#startEvery,
+      pace: isLively ? LIVELY : EVERYDAY,
+      script,
+      initial,
+    });
+  }
 }

@@ -4,26 +4,17 @@
  */
 import { type Clock, Days } from '../../proto/clock.js';
 import type { Mac } from '../../proto/wire/mac.js';
-import type { Downlink, Uplink } from '../../proto/wire/ping.js';
+import type { Downlink } from '../../proto/wire/ping.js';
 import { FaultNetwork } from '../faults/fault-network.js';
 import type { FaultName } from '../faults/faults.js';
 import { CommandQueue } from '../link/command-queue.js';
-import type { OpenLink } from '../link/link.js';
-import { type DisconnectReason, MemoryGateway, type MemoryListener } from '../link/memory-link.js';
+import { MemoryGateway, type MemoryListener } from '../link/memory-link.js';
 import type { Lock } from '../lock/lock.js';
-import { OwnClock } from '../own-clock.js';
 import { VirtualClock } from '../virtual-clock.js';
 import { type CommandSchedule, scheduleCommands } from './command-schedule.js';
-import { Fleet, type FleetOptions, fleetMacs } from './fleet.js';
-
-/** Receives the events of a run, in order of time. */
-export interface VirtualSink {
-  connect?(mac: Mac, atMs: number): void;
-  uplink?(mac: Mac, atMs: number, uplink: Uplink): void;
-  /** A command is sent to a lock. */
-  command?(mac: Mac, atMs: number, downlink: Downlink): void;
-  disconnect?(mac: Mac, atMs: number, cause: DisconnectReason): void;
-}
+import { Fleet, type FleetOptions, fleetMacs, LockMaker, type OwnSurroundings } from './fleet.js';
+import { LoneLocks } from './lone-locks.js';
+import { SinkListener, type VirtualSink } from './virtual-sink.js';
 
 /** The fleet, the length of the run, and where its events go. */
 export interface VirtualOptions
@@ -56,46 +47,24 @@ export interface VirtualOptions
 export class VirtualRun {
   /** When the run ends, ms since the epoch. */
   readonly endMs: number;
-  /** The simulated locks. */
-  readonly locks: readonly Lock[];
-  /** Whether each lock is simulated by itself. */
-  readonly isEachAlone: boolean;
-  /** The clock of all locks, or a clock for each lock that is simulated by itself. */
-  readonly #clocks: readonly (VirtualClock | OwnClock)[];
-  readonly #network: FaultNetwork | undefined;
-  readonly #fleet: Fleet;
+  readonly #locks: LoneLocks | LocksTogether;
   #nowMs: number;
-  #hasStarted = false;
 
   constructor(options: VirtualOptions) {
-    const { seed, startMs, faults = [] } = options;
-    const macs = fleetMacs(seed, options.locks, options.periodMinute);
-    const clock = new VirtualClock(startMs);
+    this.#nowMs = options.startMs;
+    this.endMs = options.startMs + Math.round(Days(options.days));
     const isEachAlone = options.anyOrder === true && areIndependent(options);
-    this.isEachAlone = isEachAlone;
-    const ownClocks = isEachAlone ? macs.map((_, lock) => ownClockOf(options, lock)) : [];
-    this.#clocks = isEachAlone ? ownClocks : [clock];
-    this.#network = faults.length === 0 ? undefined : new FaultNetwork({ seed, clock, faults });
-    this.#nowMs = startMs;
-    this.endMs = startMs + Math.round(Days(options.days));
-    const openLink = isEachAlone ? linksOfEach(options, macs, ownClocks) : gatewayOfAll(options, macs, clock).open;
-    const { mix, city, path, bugs, worldOf, diary } = options;
-    this.#fleet = new Fleet({
-      seed,
-      clock,
-      macs,
-      openLink: this.#network?.wrap(openLink) ?? openLink,
-      pace: options.pace ?? 'everyday',
-      startEvery: 0,
-      ...(isEachAlone && { clockOf: (index) => this.#clocks[index] ?? clock }),
-      ...(mix && { mix }),
-      ...(city && { city }),
-      ...(path && { path }),
-      ...(bugs && { bugs }),
-      ...(worldOf && { worldOf }),
-      ...(diary && { diary }),
-    });
-    this.locks = this.#fleet.locks;
+    this.#locks = isEachAlone ? loneLocksOf(options, this.endMs) : new LocksTogether(options);
+  }
+
+  /** Whether each lock is simulated by itself. */
+  get isEachAlone(): boolean {
+    return this.#locks instanceof LoneLocks;
+  }
+
+  /** The simulated locks. With {@link isEachAlone} they can be asked for only before the end of the run. */
+  get locks(): readonly Lock[] {
+    return this.#locks.all;
   }
 
   /** The current time of the run, ms since the epoch. */
@@ -105,16 +74,83 @@ export class VirtualRun {
 
   /** Advances to `untilMs`, at most to the end. The first call starts the locks. */
   advance(untilMs: number): void {
-    if (!this.#hasStarted) this.#fleet.start();
-    this.#hasStarted = true;
     this.#nowMs = Math.max(this.#nowMs, Math.min(untilMs, this.endMs));
-    for (const clock of this.#clocks) clock.run(this.#nowMs);
+    this.#locks.run(this.#nowMs);
   }
 
   /** Stops new faults of the network. */
   stopFaults(): void {
+    if (this.#locks instanceof LocksTogether) this.#locks.stopFaults();
+  }
+}
+
+/** Locks that share a clock and a gateway, and may affect each other. */
+class LocksTogether {
+  readonly #clock: VirtualClock;
+  readonly #network: FaultNetwork | undefined;
+  readonly #fleet: Fleet;
+  #hasStarted = false;
+
+  constructor(options: VirtualOptions) {
+    const { seed, faults = [] } = options;
+    const macs = macsOf(options);
+    const clock = new VirtualClock(options.startMs);
+    this.#clock = clock;
+    this.#network = faults.length === 0 ? undefined : new FaultNetwork({ seed, clock, faults });
+    const openLink = gatewayOfAll(options, macs, clock).open;
+    this.#fleet = new Fleet(
+      fleetOptionsOf(options, { clock, macs, openLink: this.#network?.wrap(openLink) ?? openLink }),
+    );
+  }
+
+  get all(): readonly Lock[] {
+    return this.#fleet.locks;
+  }
+
+  /** Advances to `untilMs`. The first call starts the locks. */
+  run(untilMs: number): void {
+    if (!this.#hasStarted) this.#fleet.start();
+    this.#hasStarted = true;
+    this.#clock.run(untilMs);
+  }
+
+  stopFaults(): void {
     this.#network?.stopFaults();
   }
+}
+
+/** The locks of a run in which no lock affects another. */
+function loneLocksOf(options: VirtualOptions, endMs: number): LoneLocks {
+  const { startMs, sink, onFiring } = options;
+  const clock = new VirtualClock(startMs);
+  const openLink = (): never => {
+    throw new Error('a lock that is simulated by itself has a link of its own');
+  };
+  const maker = new LockMaker(fleetOptionsOf(options, { clock, macs: macsOf(options), openLink }));
+  const make = (index: number, own: OwnSurroundings): Lock => maker.make(index, own);
+  return new LoneLocks({ first: 0, end: options.locks, make, startMs, endMs, sink, onFiring });
+}
+
+function macsOf({ seed, locks, periodMinute }: VirtualOptions): readonly Mac[] {
+  return fleetMacs(seed, locks, periodMinute);
+}
+
+function fleetOptionsOf(
+  { seed, pace, mix, city, path, bugs, worldOf, diary }: VirtualOptions,
+  surroundings: Pick<FleetOptions, 'clock' | 'macs' | 'openLink'>,
+): FleetOptions {
+  return {
+    ...surroundings,
+    seed,
+    pace: pace ?? 'everyday',
+    startEvery: 0,
+    ...(mix && { mix }),
+    ...(city && { city }),
+    ...(path && { path }),
+    ...(bugs && { bugs }),
+    ...(worldOf && { worldOf }),
+    ...(diary && { diary }),
+  };
 }
 
 /**
@@ -124,10 +160,6 @@ export class VirtualRun {
 function areIndependent(options: VirtualOptions): boolean {
   const { faults = [], commandSchedule } = options;
   return faults.length === 0 && commandSchedule === undefined && !sendsUnconnected(options);
-}
-
-function ownClockOf({ startMs, onFiring }: VirtualOptions, lock: number): OwnClock {
-  return new OwnClock(startMs, onFiring && ((dueMs) => onFiring(lock, dueMs)));
 }
 
 /** The gateway of locks that share a clock, with their commands. */
@@ -145,43 +177,9 @@ function gatewayOfAll(options: VirtualOptions, macs: readonly Mac[], clock: Virt
   return gateway;
 }
 
-/** The links of locks that have a clock each. */
-function linksOfEach(options: VirtualOptions, macs: readonly Mac[], clocks: readonly OwnClock[]): OpenLink {
-  // It has a clock for each lock of the run, and links are opened only for these locks.
-  const clockOf = new Map(macs.map((mac, index) => [mac, clocks[index] as OwnClock]));
-  const gateway = new MemoryGateway();
-  return (mac, events) => {
-    const clock = clockOf.get(mac) as OwnClock;
-    return gateway.openApart(mac, events, new SinkListener(options.sink, clock), clock);
-  };
-}
-
 /** Whether locks may send without a connection: those with some bugs do. */
 function sendsUnconnected({ bugs }: VirtualOptions): boolean {
   return bugs?.some(({ bug }) => bug.wrapVirtualLink !== undefined) ?? false;
-}
-
-/** Reports the events of locks with this clock to the sink. */
-class SinkListener implements Required<MemoryListener> {
-  readonly #sink: VirtualSink | undefined;
-  readonly #clock: Clock;
-
-  constructor(sink: VirtualSink | undefined, clock: Clock) {
-    this.#sink = sink;
-    this.#clock = clock;
-  }
-
-  connected(mac: Mac): void {
-    this.#sink?.connect?.(mac, this.#clock.now());
-  }
-
-  uplink(mac: Mac, uplink: Uplink): void {
-    this.#sink?.uplink?.(mac, this.#clock.now(), uplink);
-  }
-
-  disconnected(mac: Mac, cause: DisconnectReason): void {
-    this.#sink?.disconnect?.(mac, this.#clock.now(), cause);
-  }
 }
 
 /** The queue that holds commands until their lock is connected, with commands scheduled for all locks. */

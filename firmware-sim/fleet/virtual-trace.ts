@@ -62,11 +62,9 @@ export class VirtualTrace {
       }),
       ...(options.world && write !== null && { diary: (mac, atMs, entry) => recorder.world(mac, atMs, entry) }),
     });
-    recorder.start(
-      options.note,
-      this.nowMs,
-      new Map(this.#run.locks.map(({ mac, state }) => [mac, headerLockOf(state)])),
-    );
+    if (write === null) return;
+    const headerLocks = new Map(this.#run.locks.map(({ mac, state }) => [mac, headerLockOf(state)]));
+    recorder.start(options.note, this.nowMs, headerLocks);
   }
 
   /** The simulated locks. */

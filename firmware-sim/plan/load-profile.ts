@@ -4,7 +4,7 @@
  */
 import { Days, Hours, Minutes } from '../../proto/clock.js';
 import type { Mac } from '../../proto/wire/mac.js';
-import type { VirtualSink } from '../fleet/virtual-run.js';
+import type { VirtualSink } from '../fleet/virtual-sink.js';
 
 export const HOURS_OF_DAY = 24;
 const MINUTES_OF_HOUR = 60;

@@ -9,7 +9,7 @@
 import { POWER_MODEL } from '../../proto/power/model.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import type { Downlink, Uplink } from '../../proto/wire/ping.js';
-import type { VirtualSink } from '../fleet/virtual-run.js';
+import type { VirtualSink } from '../fleet/virtual-sink.js';
 import type { DisconnectReason } from '../link/memory-link.js';
 import type { WireBytes, WireSize } from '../link/wire-size.js';
 

@@ -7,7 +7,7 @@ import type { TraceLock } from '../../proto/trace/trace.js';
 import { traceHeaderLine } from '../../proto/trace/writer.js';
 import type { Mac } from '../../proto/wire/mac.js';
 import { type Downlink, isPingUplink, type Uplink } from '../../proto/wire/ping.js';
-import type { VirtualSink } from '../fleet/virtual-run.js';
+import type { VirtualSink } from '../fleet/virtual-sink.js';
 import type { DisconnectReason } from '../link/memory-link.js';
 import type { DiaryEntry } from '../lock/diary.js';
 import { worldMembers } from './ground-truth.js';

@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import t from 'tap';
 import type { FaultName } from '../../firmware-sim/faults/faults.js';
 import { fleetMacs } from '../../firmware-sim/fleet/fleet.js';
-import { runVirtual, VirtualRun, type VirtualSink } from '../../firmware-sim/fleet/virtual-run.js';
+import { runVirtual, VirtualRun } from '../../firmware-sim/fleet/virtual-run.js';
+import type { VirtualSink } from '../../firmware-sim/fleet/virtual-sink.js';
 import { MemoryGateway } from '../../firmware-sim/link/memory-link.js';
 import type { DiaryEntry } from '../../firmware-sim/lock/diary.js';
 import { DirectoryFlash, type Flash, MemoryFlash } from '../../firmware-sim/lock/flash.js';
@@ -364,6 +365,30 @@ t.test('locks that are simulated one by one send the same uplinks as locks that 
   t.ok(apart.changes <= 2 * 6, `one lock after another, in each step: ${apart.changes} changes`);
   t.ok(together.changes > apart.changes, 'on one clock the locks take turns');
   t.same(run(true, ['storm']), run(false, ['storm']), 'a storm hits all locks at once, so they share a clock');
+});
+
+t.test('locks that are made one by one, and forgotten, send the same uplinks as locks that are kept', async (t) => {
+  const run = (isKept: boolean) => {
+    const events: string[] = [];
+    const sink: VirtualSink = {
+      connect: (mac, atMs) => events.push(`${mac} ${atMs} connect`),
+      uplink: (mac, atMs, made) => events.push(`${mac} ${atMs} ${Buffer.from(encodeUplink(made)).toString('hex')}`),
+      disconnect: (mac, atMs, cause) => events.push(`${mac} ${atMs} ${cause}`),
+    };
+    const fleet = new VirtualRun({ seed: 'made', locks: 6, days: 1, startMs: MIDNIGHT_MS, anyOrder: true, sink });
+    if (isKept) t.equal(fleet.locks.length, 6);
+    fleet.advance(fleet.endMs);
+    fleet.advance(fleet.endMs);
+    return { fleet, events };
+  };
+  const [kept, forgotten] = [run(true), run(false)];
+  t.ok(kept.events.length > 100, 'there are events');
+  t.same(forgotten.events, kept.events);
+  t.ok(
+    kept.fleet.locks.every(({ state }) => state.boot > 0),
+    'kept locks have the state of the end of the run',
+  );
+  t.throws(() => forgotten.fleet.locks, /not kept/);
 });
 
 t.test('a lively fleet shows every trigger within half an hour', async (t) => {

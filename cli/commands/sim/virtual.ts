@@ -53,7 +53,8 @@ export async function runVirtually(flags: SimFlags, plan: FleetPlan, interrupted
     },
     sink === undefined ? null : (lines) => sink.writeBytes(lines),
   );
-  const notes = bugNotes(plan.bugs, trace.locks, { pace: flags.pace, days, hasGateway: false });
+  const notes =
+    plan.bugs.length === 0 ? [] : bugNotes(plan.bugs, trace.locks, { pace: flags.pace, days, hasGateway: false });
   if (!flags.json) printBugNotes(notes, locks);
   const progress = (): string => {
     return `${daysText(trace.nowMs - startMs)} of ${plural(days, 'day')}, ${plural(trace.uplinks, 'uplink')}`;
@@ -82,7 +83,7 @@ function report(flags: SimFlags, trace: VirtualTrace, notes: readonly BugNote[],
   // With `--out -` the standard output must have nothing but the trace.
   const printLine = flags.out === '-' ? printNote : print;
   const { connections, uplinks } = trace;
-  const locks = trace.locks.length;
+  const locks = flags.locks ?? DEFAULT_LOCKS;
   if (flags.json) {
     const counts = { out: flags.out ?? null, connections, uplinks, seconds };
     printLine(
