@@ -9,7 +9,8 @@
 
 const ours = '^(proto|gateway|firmware-sim|cli|test)/';
 // Where a run or a thread begins. Tests are among them, so a file that only its own test imports is not noticed here.
-const threads = 'gateway/store/sqlite/(log/(log|wal)|upkeep/upkeep|figures/figures|scan/scan)-thread';
+const threads =
+  '(gateway/store/sqlite/(log/(log|wal)|upkeep/upkeep|figures/figures|scan/scan)-thread|cli/commands/sim/job-thread)';
 const bench = 'test/((bench|chaos|pictures)/main|bench/peers/store-append)';
 const pages = 'gateway/console/page/(operator\\.tsx|merchant\\.tsx|(live|trace)-worker\\.ts|buffer\\.ts)';
 const tests = 'test/((late-optimization|run-bundled)\\.cjs|current-tap\\.mjs|.*\\.test\\.ts)';

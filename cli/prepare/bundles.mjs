@@ -142,7 +142,7 @@ export function startBundledThreads(code, ownUrl) {
 const bundledThreads = {
   name: 'bundled-threads',
   setup({ onLoad }) {
-    onLoad({ filter: /[\\/]dist[\\/]gateway[\\/].*\.js$/ }, ({ path }) => {
+    onLoad({ filter: /[\\/]dist[\\/](?:gateway|cli)[\\/].*\.js$/ }, ({ path }) => {
       const code = readFileSync(path, 'utf8');
       const contents = startBundledThreads(code, 'import.meta.url');
       return contents === code ? null : { contents, loader: 'js' };
@@ -170,7 +170,8 @@ export async function bundleProgram({ build }) {
  * loading a thread's modules one by one took twice as much CPU time.
  */
 async function bundleThreads(build) {
-  const threads = filesBelow('dist/gateway', '.js').flatMap((path) =>
+  const modules = ['dist/gateway', 'dist/cli'].flatMap((folder) => filesBelow(folder, '.js'));
+  const threads = modules.flatMap((path) =>
     [...readOrNull(clonePath(path)).matchAll(threadFilePattern)].map(([, name]) => `${posix.dirname(path)}/${name}.js`),
   );
   await build({

@@ -12,6 +12,13 @@
 /** The first capacity of a log, in firings. */
 const FIRST_CAPACITY = 4096;
 
+/** Firings as lists of numbers, in the order in which they were noted. */
+export interface FiringColumns {
+  readonly dueMs: Float64Array<ArrayBuffer>;
+  readonly lock: Int32Array<ArrayBuffer>;
+  readonly start: Float64Array<ArrayBuffer>;
+}
+
 /** See the head of this file. */
 export class FiringLog {
   #count = 0;
@@ -39,6 +46,28 @@ export class FiringLog {
     this.#dueMs[firing] = dueMs;
     this.#lock[firing] = lock;
     this.#start[firing] = start;
+  }
+
+  /** Takes the firings out of this log, for another one. */
+  take(): FiringColumns {
+    const count = this.#count;
+    this.#count = 0;
+    return {
+      dueMs: this.#dueMs.slice(0, count),
+      lock: this.#lock.slice(0, count),
+      start: this.#start.slice(0, count),
+    };
+  }
+
+  /** Notes firings that another log had. Their output starts `offset` further on in this log's buffer. */
+  noteAll({ dueMs, lock, start }: FiringColumns, offset: number): void {
+    const first = this.#count;
+    this.#count += dueMs.length;
+    while (this.#count > this.#dueMs.length) this.#grow();
+    this.#dueMs.set(dueMs, first);
+    this.#lock.set(lock, first);
+    for (let firing = 0; firing < start.length; firing++)
+      this.#start[first + firing] = offset + (start[firing] as number);
   }
 
   /** Where the output of the first firing that was noted starts; `end` without a firing. */

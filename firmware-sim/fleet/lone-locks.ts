@@ -41,6 +41,8 @@ export class LoneLocks {
   #areKept = false;
   #hasForgotten = false;
   #hasStarted = false;
+  /** How many locks `finishNext` has simulated. */
+  #finished = 0;
 
   constructor(options: LoneLocksOptions) {
     this.#options = options;
@@ -67,6 +69,18 @@ export class LoneLocks {
       if (isForgotten) this.#made[place] = undefined;
     }
     this.#hasForgotten = isForgotten;
+  }
+
+  /** Simulates the next locks, each to the end. Instead of `run`. Returns how many have been simulated so far. */
+  finishNext(count: number): number {
+    const end = Math.min(this.#finished + count, this.#made.length);
+    this.#hasForgotten = true;
+    for (; this.#finished < end; this.#finished++) {
+      const { lock, clock } = this.#make(this.#options.first + this.#finished);
+      this.#start(this.#finished, lock, clock);
+      clock.run(this.#options.endMs);
+    }
+    return this.#finished;
   }
 
   /** Starts a lock as a fleet with one clock does: the first at once, the others by a timer that is due at once. */

@@ -39,6 +39,8 @@ export interface VirtualOptions
   readonly anyOrder?: boolean;
   /** Called before each timer of a lock that is simulated by itself, to order the events (firing-log.ts). */
   readonly onFiring?: (lock: number, dueMs: number) => void;
+  /** With {@link anyOrder}: only these locks of the fleet are simulated, by index, `end` exclusive; all by default. */
+  readonly range?: { readonly first: number; readonly end: number };
   /** The commands that locks get; none by default. */
   readonly commandSchedule?: CommandSchedule;
 }
@@ -53,7 +55,7 @@ export class VirtualRun {
   constructor(options: VirtualOptions) {
     this.#nowMs = options.startMs;
     this.endMs = options.startMs + Math.round(Days(options.days));
-    const isEachAlone = options.anyOrder === true && areIndependent(options);
+    const isEachAlone = options.anyOrder === true && areAlone(options);
     this.#locks = isEachAlone ? loneLocksOf(options, this.endMs) : new LocksTogether(options);
   }
 
@@ -76,6 +78,15 @@ export class VirtualRun {
   advance(untilMs: number): void {
     this.#nowMs = Math.max(this.#nowMs, Math.min(untilMs, this.endMs));
     this.#locks.run(this.#nowMs);
+  }
+
+  /**
+   * Simulates the next locks, each from the start to the end of the run. Instead of `advance`, and only with
+   * {@link isEachAlone}. Returns how many locks have been simulated so far.
+   */
+  finishNext(count: number): number {
+    if (!(this.#locks instanceof LoneLocks)) throw new Error('locks that affect each other advance together');
+    return this.#locks.finishNext(count);
   }
 
   /** Stops new faults of the network. */
@@ -128,7 +139,8 @@ function loneLocksOf(options: VirtualOptions, endMs: number): LoneLocks {
   };
   const maker = new LockMaker(fleetOptionsOf(options, { clock, macs: macsOf(options), openLink }));
   const make = (index: number, own: OwnSurroundings): Lock => maker.make(index, own);
-  return new LoneLocks({ first: 0, end: options.locks, make, startMs, endMs, sink, onFiring });
+  const { first, end } = options.range ?? { first: 0, end: options.locks };
+  return new LoneLocks({ first, end, make, startMs, endMs, sink, onFiring });
 }
 
 function macsOf({ seed, locks, periodMinute }: VirtualOptions): readonly Mac[] {
@@ -157,7 +169,7 @@ function fleetOptionsOf(
  * Whether no lock affects another, and each has a single timer. A lock that sends without a connection is excluded
  * since only the gateway that all locks share accepts this.
  */
-function areIndependent(options: VirtualOptions): boolean {
+export function areAlone(options: Pick<VirtualOptions, 'faults' | 'commandSchedule' | 'bugs'>): boolean {
   const { faults = [], commandSchedule } = options;
   return faults.length === 0 && commandSchedule === undefined && !sendsUnconnected(options);
 }
@@ -178,7 +190,7 @@ function gatewayOfAll(options: VirtualOptions, macs: readonly Mac[], clock: Virt
 }
 
 /** Whether locks may send without a connection: those with some bugs do. */
-function sendsUnconnected({ bugs }: VirtualOptions): boolean {
+function sendsUnconnected({ bugs }: Pick<VirtualOptions, 'bugs'>): boolean {
   return bugs?.some(({ bug }) => bug.wrapVirtualLink !== undefined) ?? false;
 }
 

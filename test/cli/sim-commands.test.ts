@@ -96,6 +96,27 @@ t.test('a virtual run with the same seed gives the same bytes, and a trace witho
   );
 });
 
+t.test('--jobs simulates in several threads, with the same bytes and counts', async (t) => {
+  const options = ['--locks', '5', '--days', '9', '--seed', 'jobs', '--world', '--bug', 'clock-ahead:2'];
+  // 9 days are more than one chunk: a chunk has at most a week.
+  const run = async (...more: string[]) => {
+    const file = pathOf(`jobs-${more.at(-1)}.jsonl`);
+    const { code, stdout } = await lockgate(...VIRTUAL, ...options, ...more, '--out', file, '--json');
+    const { connections, uplinks, bug_locks } = JSON.parse(stdout);
+    return { code, connections, uplinks, bug_locks, bytes: readFileSync(file, 'utf8') };
+  };
+  const expected = await run();
+  t.equal(expected.code, 0);
+  for (const jobs of ['2', '3', '9']) t.same(await run('--jobs', jobs), expected);
+  const counted = await lockgate(...VIRTUAL, ...options, '--jobs', '2', '--json');
+  const { connections, uplinks } = expected;
+  t.match(JSON.parse(counted.stdout), { connections, uplinks, out: null });
+  t.match(JSON.parse((await lockgate(...VIRTUAL, ...options, '--json')).stdout), { connections, uplinks, out: null });
+  const together = await lockgate(...VIRTUAL, '--locks', '3', '--days', '0.1', '--fault', 'delay', '--jobs', '2');
+  t.match(together, { code: 0, stderr: /affect each other: it has one thread/ });
+  t.match(await lockgate('sim', 'run', '--locks', '1', '--jobs', '2'), { code: 2, stderr: /--virtual runs only/ });
+});
+
 t.test('a virtual run prints a JSON summary; a pipe gets only the trace', async (t) => {
   const options = ['--locks', '3', '--days', '0.5', '--seed', "it's", '--pace', 'lively', '--bug', 'clock-ahead:1'];
   const run = await lockgate(...VIRTUAL, ...options, '--json');

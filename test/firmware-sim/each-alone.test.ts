@@ -1,18 +1,19 @@
-// Three short cuts of virtual runs change no byte of a trace: locks are simulated one after another and their lines
-// merged by time; steps in which no trigger can act are shortened; lines are written as bytes. The same run without the
-// short cuts is the measure.
+// Four short cuts of virtual runs change no byte of a trace: locks are simulated one after another and their lines
+// merged by time; locks are divided into shares, for several threads; steps in which no trigger can act are shortened;
+// lines are written as bytes. The same run without the short cuts is the measure.
 import t from 'tap';
 import type { Bug } from '../../firmware-sim/faults/bug.js';
 import { parseFaults } from '../../firmware-sim/faults/faults.js';
 import { parseMix } from '../../firmware-sim/fleet/mix.js';
+import { lockRanges, SharedTrace, TraceShare } from '../../firmware-sim/fleet/trace-share.js';
 import { type VirtualOptions, VirtualRun } from '../../firmware-sim/fleet/virtual-run.js';
 import { VirtualTrace } from '../../firmware-sim/fleet/virtual-trace.js';
 import { headerLockOf, TraceRecorder } from '../../firmware-sim/trace/trace-recorder.js';
-import { Hours, Minutes } from '../../proto/clock.js';
+import { Days, Hours, Minutes } from '../../proto/clock.js';
 import { eachLine } from '../helpers/sim/each-line.js';
 import { RUN_STARTS_MS, traceOf } from '../helpers/sim/judged-run.js';
 
-type Options = Omit<VirtualOptions, 'sink' | 'diary' | 'anyOrder' | 'onFiring'>;
+type Options = Omit<VirtualOptions, 'sink' | 'diary' | 'anyOrder' | 'onFiring' | 'range'>;
 
 /** The lines of a run with one clock for all locks, written by the slow writer. */
 function traceOfOneClock(options: Options): string[] {
@@ -85,6 +86,37 @@ t.test('the length of the steps in which a run advances changes no byte', async 
   t.strictSame(lines, traceOf(options));
 });
 
+/** The lines of a run whose locks are divided into so many shares, as several threads make it. */
+function traceOfShares(options: Options, shares: number): string[] {
+  const lines: string[] = [];
+  const traced = { ...options, world: true, note: '' };
+  const trace = new SharedTrace(
+    options.locks,
+    eachLine((line) => lines.push(line)),
+  );
+  const parts = lockRanges(options.locks, shares).map((range) => new TraceShare(traced, range));
+  trace.start('', options.startMs, new Map(parts.flatMap((part) => [...part.headerLocks()])));
+  const endMs = options.startMs + Math.round(Days(options.days));
+  for (let nowMs = options.startMs, chunk = 1; nowMs < endMs; chunk++) {
+    nowMs = Math.min(endMs, nowMs + Minutes(7 * chunk));
+    trace.write(parts.map((part) => part.advance(nowMs)));
+  }
+  trace.end(endMs);
+  return lines;
+}
+
+for (const pace of ['everyday', 'lively'] as const) {
+  t.test(`shares of the locks, joined, make the bytes of one run, ${pace}`, async (t) => {
+    for (const [seed, mix] of MIXES.entries()) {
+      const options = optionsOf(200 + seed, mix, pace);
+      const expected = traceOf({ ...options, world: true });
+      t.ok(expected.length > 300, 'the run has lines');
+      for (const shares of [1, 2, 3, 99])
+        t.strictSame(traceOfShares(options, shares), expected, `${shares}, mix ${mix}`);
+    }
+  });
+}
+
 t.test('timers that are due together run in the order in which they were set', async (t) => {
   // Locks in recovery stay connected, and send network pings all the time: here all at the same moments.
   const options = {
@@ -99,4 +131,5 @@ t.test('timers that are due together run in the order in which they were set', a
   const times = expected.slice(1).map((line) => line.slice(0, '{"at":"2026-01-05T00:00:00.000Z"'.length));
   t.ok(times.filter((time, index) => time === times[index - 1]).length > 100, 'many lines have the same time');
   t.strictSame(traceOf({ ...options, world: true }), expected);
+  t.strictSame(traceOfShares(options, 3), expected);
 });

@@ -36,6 +36,8 @@ export interface SimFlags extends ConnectionFlags {
   readonly start?: string;
   /** Whether the trace also says what really happened to the locks. */
   readonly world?: boolean;
+  /** The number of threads of a virtual run. */
+  readonly jobs?: number;
   /** How many times faster than real time a live run is. */
   readonly speed: number;
   /** A file with lines of `MAC,SECRET`. */

@@ -1,13 +1,10 @@
 /** `lockgate sim run`: parses the flags, and runs the fleet with or without a gateway. */
-import { parseBugAssignment } from '../../../firmware-sim/faults/bugs.js';
-import { parseFaults } from '../../../firmware-sim/faults/faults.js';
-import { parseMix } from '../../../firmware-sim/fleet/mix.js';
 import { LockgateError } from '../../../proto/errors.js';
 import type { Interruption } from '../../terminal/interrupt.js';
 import type { FleetPlan, SimFlags } from './flags.js';
+import { readFleetPlan } from './fleet-plan.js';
 import { runTracedLive, runTracedVirtually } from './from-trace.js';
 import { runLive } from './live.js';
-import { readPlace } from './place.js';
 import { runVirtually } from './virtual.js';
 
 /** Runs the fleet and prints the result. @throws LockgateError `input-…` for a flag, or the gateway's error */
@@ -19,12 +16,7 @@ export async function runSim(flags: SimFlags, interrupted: Interruption): Promis
     const { runScenario } = await import('./scenario/run.js');
     return await runScenario(flags, flags.scenario, interrupted);
   }
-  const plan: FleetPlan = {
-    mix: flags.mix === undefined ? undefined : parseMix(flags.mix),
-    bugs: flags.bug.map(parseBugAssignment),
-    faults: [...new Set(flags.fault.flatMap(parseFaults))],
-    ...(await readPlace(flags.route, flags.around)),
-  };
+  const plan = await readFleetPlan(flags);
   if (flags.virtual) return await runVirtually(flags, plan, interrupted);
   refuseVirtualOnly(flags, plan);
   await runLive(flags, plan, interrupted);
@@ -44,6 +36,7 @@ function refuseVirtualOnly(flags: SimFlags, { bugs }: FleetPlan): void {
   };
   if (flags.out !== undefined) throw refuse('--out', '"lockgate trace record" writes a trace of a live run');
   if (flags.start !== undefined) throw refuse('--start', 'a live run starts now, by the gateway’s clock');
+  if (flags.jobs !== undefined) throw refuse('--jobs', 'a live run has one thread');
   if (flags.world) throw refuse('--world', 'a live run writes no trace');
   const bug = bugs.find((assignment) => assignment.bug.wrapVirtualLink !== undefined)?.bug.name;
   if (bug !== undefined) throw refuse(`--bug ${bug}`, 'no MQTT server accepts it');

@@ -9,16 +9,17 @@ import { addSimShell } from './shell/command.js';
 const MAX_LOCKS = 100_000;
 const MAX_DAYS = 3660;
 const MAX_SPEED = 3600;
+const MAX_JOBS = 64;
 const DEFAULT_SEED = '1';
 
 /** Flags that only live runs have. */
 const LIVE_FLAGS = ['gateway', 'token', 'data', 'speed', 'secrets', 'merchant', 'ca'];
 
 /** Flags for what a scenario's file specifies. */
-const SCENARIO_FLAGS = ['locks', 'days', 'pace', 'mix', 'route', 'around', 'fault', 'start', 'fromTrace'];
+const SCENARIO_FLAGS = ['locks', 'days', 'pace', 'mix', 'route', 'around', 'fault', 'start', 'jobs', 'fromTrace'];
 
 /** Flags for generating a fleet, which --from-trace does not do. */
-const FLEET_FLAGS = ['locks', 'days', 'seed', 'pace', 'mix', 'bug', 'fault', 'start', 'route', 'around'];
+const FLEET_FLAGS = ['locks', 'days', 'seed', 'pace', 'mix', 'bug', 'fault', 'start', 'jobs', 'route', 'around'];
 
 /** Adds the group to the program. */
 export function addSimCommands(program: Command): void {
@@ -63,7 +64,8 @@ Example:
 const RUN_HELP = `
 With --virtual the run needs no gateway and does not wait: it writes its trace as fast as possible, and the same seed
 and options give the same bytes (with .gz the same text; the compression depends on Node.js). "trace check" judges the
-trace. Without --out only the counts are shown.
+trace. Without --out only the counts are shown. --jobs divides the locks among threads: as many as the machine has
+cores are useful. Locks that affect each other (--fault, and a bug that sends without a connection) need one thread.
 
 Without --virtual the locks are live, over MQTT, until Ctrl-C or for --days. --gateway is either the URL of the
 operator's interface (http://…; default: that of the data folder) or the address where locks connect (mqtt://host:port
@@ -136,6 +138,7 @@ function addRun(sim: Command): void {
     .option('--out <file>', 'Virtual: the trace file to write, gzipped if it ends in .gz; - is the standard output.')
     .option('--start <date>', 'Virtual: the start of the run, RFC 3339 (default: 2026-01-05T00:00:00Z).')
     .option('--world', 'Virtual: also write world events to the trace: what really happened to the locks.')
+    .option('--jobs <n>', 'Virtual: number of threads (default: 1); the bytes are the same.', wholeNumber(MAX_JOBS))
     .option('--gateway <url>', 'Live: mqtt://host:port, mqtts://…, or the operator’s interface [LOCKGATE_GATEWAY].')
     .option('--token <token>', 'Live: the operator’s token [LOCKGATE_TOKEN] (default: the one in the data folder).')
     .option('--data <folder>', 'Live: the gateway’s data folder [LOCKGATE_DATA] (default: ./data).')

@@ -7,7 +7,7 @@ import { type CommandCase, interruptAfter, LOCK, NOT_A_MAC, PRICE } from './case
 export const SIMULATOR: readonly CommandCase[] = [
   {
     command: 'sim run',
-    shows: '--virtual --locks 3 --days 1 --seed 7 --out week.jsonl',
+    shows: '--virtual --locks 3 --days 1 --seed 7 --jobs 2 --out week.jsonl',
     wrong: ['--virtual --mix warp=100', /warp/],
     negative: '--virtual --scenario hopeless.yaml',
     withoutGateway: '--locks 1',

@@ -1,0 +1,23 @@
+/** The options of a virtual run that the flags of `sim run` give. */
+import type { VirtualTraceOptions } from '../../../firmware-sim/fleet/virtual-trace.js';
+import type { FleetPlan, SimFlags } from './flags.js';
+import { DEFAULT_DAYS, DEFAULT_LOCKS, repeatCommand } from './summary.js';
+
+/** See the head of this file. @param startMs when the run starts, ms since the epoch */
+export function virtualOptions(flags: SimFlags, plan: FleetPlan, startMs: number): VirtualTraceOptions {
+  const withOut = false;
+  return {
+    seed: flags.seed,
+    locks: flags.locks ?? DEFAULT_LOCKS,
+    days: flags.days ?? DEFAULT_DAYS,
+    startMs,
+    pace: flags.pace,
+    note: repeatCommand(flags, withOut),
+    world: flags.world ?? false,
+    bugs: plan.bugs,
+    faults: plan.faults,
+    ...(plan.mix && { mix: plan.mix }),
+    ...(plan.city && { city: plan.city }),
+    ...(plan.path && { path: plan.path }),
+  };
+}
