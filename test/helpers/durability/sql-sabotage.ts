@@ -1,12 +1,12 @@
 /**
- * Sabotages that change what a gateway's connections to PostgreSQL send and hear. They take away what keeps gateways
+ * Sabotages that change what a gateway's connections to PostgreSQL send. They take away what keeps gateways
  * that share a database apart, which is below the store's interface. They change the driver of the whole process, so
  * only a gateway in a process of its own may have one.
  */
 import pg from 'pg';
 
 /** Sabotages of what PostgreSQL gets. */
-export type SqlSabotageName = 'no-fence' | 'unfenced-uplinks' | 'deaf-to-notices';
+export type SqlSabotageName = 'no-fence' | 'unfenced-uplinks';
 
 /** The fence of a commit, as the driver gets it; the numbers are of its parameters. */
 const FENCE = /SELECT 1 FROM node WHERE slot = \$1 AND epoch = \$2 AND session = \$3 FOR NO KEY UPDATE/;
@@ -32,15 +32,6 @@ const SQL_SABOTAGES: Readonly<Record<SqlSabotageName, () => void>> = {
 
   /** One part of a commit does not ask whether the claim has ended. */
   'unfenced-uplinks': () => changeStatements((text) => text.replace(UPLINKS, '$1FROM unnest')),
-
-  /** A cancelled wait for the standby, which the server answers with a notice, is taken for success. */
-  'deaf-to-notices': () => {
-    const client = pg.Client.prototype as unknown as { emit(name: string, ...rest: unknown[]): boolean };
-    const { emit } = client;
-    client.emit = function (this: unknown, name: string, ...rest: unknown[]): boolean {
-      return name !== 'notice' && emit.call(this, name, ...rest);
-    };
-  },
 };
 
 /** Whether a sabotage is one of this file. */
