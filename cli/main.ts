@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { makeFullCollectionsRare } from './heap-growth.js';
+import { tuneGarbageCollection } from './garbage-collection.js';
 
 /** The commands that run a gateway. */
 const GATEWAY_COMMANDS: readonly (string | undefined)[] = ['serve', 'demo'];
@@ -19,7 +19,7 @@ type Process = typeof import('./process.js');
 const words = process.argv.slice(2);
 const command = words.find((word) => !word.startsWith('-'));
 // Before anything is compiled: V8 refuses compiled code that was stored under other flags.
-if (command === 'serve') makeFullCollectionsRare();
+if (command === 'serve') tuneGarbageCollection();
 const { runProcess } = canUseBundle() ? loadBundle() : await import('./process.js');
 await runProcess(words);
 

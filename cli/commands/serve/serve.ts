@@ -9,7 +9,7 @@ import { VERSION } from '../../../gateway/version.js';
 import { systemClock } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import { addressFile } from '../../client.js';
-import { makeFullCollectionsRare } from '../../heap-growth.js';
+import { tuneGarbageCollection } from '../../garbage-collection.js';
 import { onHangUp, untilInterrupted } from '../../terminal/interrupt.js';
 import { print, printNote } from '../../terminal/output.js';
 import type { SettingFlags } from './setting-sources.js';
@@ -100,7 +100,7 @@ export function addServeCommand(program: Command): void {
 }
 
 async function runGateway(flags: ServeFlags): Promise<void> {
-  makeFullCollectionsRare();
+  tuneGarbageCollection();
   const { readConfig } = await import('../../../gateway/config-reader.js');
   const { misspeltVariables, settingsInForce } = await import('../../../gateway/resolved-settings.js');
   const { GatewayEvents } = await import('../../../gateway/events.js');

@@ -3,6 +3,7 @@
 import t from 'tap';
 import { LOG_START, positionAfter } from '../../../../gateway/store/contract/log/log-position.js';
 import type { AttemptRecord } from '../../../../gateway/store/contract/webhooks/delivery.js';
+import { afterThisTurn } from '../../../../proto/clock.js';
 import { commit, HASH, type OpenStore, uplink, withLock } from './contract-store.js';
 
 /** A failed attempt at a delivery. */
@@ -41,5 +42,28 @@ export function deliveryContract(engine: string, open: OpenStore): void {
     t.same((await store.listWebhookUrls())[0]?.cursor, positionAfter(thirdId));
     await store.recordProgress([{ urlId: url.id, attempts: [], disabledWhy: 'gone' }]);
     t.match(await store.listWebhookUrls(), [{ state: 'disabled', disabledWhy: 'gone' }]);
+  });
+
+  t.test(`${engine}: other work goes on while the many attempts of a removed URL are deleted`, async (t) => {
+    const { store } = await withLock(t, open);
+    const request = { merchant: 'Amber', url: 'http://a/', headersSealed: {}, secretSealed: HASH, nowMs: 1 };
+    const { id } = await store.addWebhookUrl(request);
+    await store.append(commit(uplink(1)));
+    const [event] = await store.readEvents(1, LOG_START, 1);
+    const attempts = Array.from({ length: 1_000 }, (_, index) => {
+      return attempt(event?.id ?? 0, index + 1, { state: 'pending', nextAttemptAtMs: 50 });
+    });
+    await store.recordProgress([{ urlId: id, attempts }]);
+    let turns = 0;
+    let isRemoved = false;
+    const countTurns = (): void => {
+      turns += 1;
+      if (!isRemoved) afterThisTurn(countTurns);
+    };
+    afterThisTurn(countTurns);
+    await store.webhooks.remove(id);
+    isRemoved = true;
+    t.ok(turns >= 5, `the event loop had ${turns} turns`);
+    t.same(await store.listWebhookUrls(), []);
   });
 }

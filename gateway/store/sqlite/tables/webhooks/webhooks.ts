@@ -38,7 +38,10 @@ import { changeUrl, endOfLog, findUrl, readGaps, removeUrl, rotateUrlSecret } fr
 import { DeliveryReader, type Gap } from './webhook-rows.js';
 import type { SqliteWebhooksParts } from './webhooks-parts.js';
 
-/** Maximum number of a removed URL's rows that one commit deletes, since pings wait for a commit. */
+/**
+ * Maximum number of a removed URL's rows that one commit deletes, since pings wait for a commit. After each of these
+ * commits, the event loop does its other work.
+ */
 const MAX_REMOVED_PER_COMMIT = 200;
 
 /** The number of uplink ids whose deliveries at a URL with a filter are read at once, before other work gets a turn. */
@@ -84,7 +87,8 @@ export class SqliteWebhooks implements WebhookStore {
 
   async remove(urlId: number): Promise<void> {
     // The URL's row is deleted last: rows that a crash leaves then still belong to a URL, and can be removed later.
-    for (const table of ['delivery', 'attempt']) while ((await this.#removeSome(table, urlId)) > 0);
+    for (const table of ['delivery', 'attempt'])
+      while ((await this.#removeSome(table, urlId)) > 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
     await this.#transaction((db) => removeUrl(db, urlId));
   }
 
