@@ -52,4 +52,4 @@ async function main(file: string): Promise<void> {
   process.exit(0);
 }
 
-if (process.argv[1] === PROGRAM) await main(process.argv[2] ?? '');
+if (process.argv[1] === PROGRAM) void main(process.argv[2] ?? '');
