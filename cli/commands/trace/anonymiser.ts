@@ -3,8 +3,9 @@
  * findings in the same lines.
  *
  * - Each MAC gets one replacement, used throughout the copy.
- * - All places are shifted by the same offset, so that a ride's shape does not change. A value that is no latitude or
- *   longitude on Earth is copied unchanged.
+ * - All places are shifted by the same offset, if need be over a pole. Distances from south to north do not change, but
+ *   those from west to east are greater nearer to the equator. A value that is no latitude or longitude on Earth is
+ *   copied unchanged.
  * - All times are shifted by the same number of whole days, because daily pings and the hours in which a lock stays
  *   connected depend on the time of day. A time is copied unchanged if it is, or would then be, outside the years
  *   1970–9999. So is a time before 2020: such a lock's clock was not set, and rules ignore its times (protocol.md §3).
@@ -166,12 +167,14 @@ export class TraceAnonymiser {
     const { latitudeDegrees: latitude, longitudeDegrees: longitude, uncertaintyMeters } = position;
     const isLatitude = Math.abs(latitude) <= 90;
     const isLongitude = Math.abs(longitude) <= 180;
+    const shiftedLatitude = latitude + this.#latitudeShiftDegrees;
+    const shiftedLongitude = longitude + this.#longitudeShiftDegrees;
+    // What is shifted beyond a pole is on the other side of Earth.
+    const isBeyondPole = isLatitude && Math.abs(shiftedLatitude) > 90;
     return {
-      latitudeDegrees: isLatitude
-        ? roundToWirePrecision(reflectAtPole(latitude + this.#latitudeShiftDegrees))
-        : latitude,
+      latitudeDegrees: isLatitude ? roundToWirePrecision(reflectAtPole(shiftedLatitude)) : latitude,
       longitudeDegrees: isLongitude
-        ? roundToWirePrecision(wrapLongitude(longitude + this.#longitudeShiftDegrees))
+        ? roundToWirePrecision(wrapLongitude(isBeyondPole ? shiftedLongitude + 180 : shiftedLongitude))
         : longitude,
       uncertaintyMeters,
     };
@@ -204,14 +207,15 @@ function macFromDigest(digest: Buffer): Mac {
   return bytes.toString('hex').toUpperCase() as Mac;
 }
 
-/** A latitude beyond a pole continues down the other side of Earth. */
+/** A latitude beyond a pole continues down the other side of Earth, where the longitude differs by 180°. */
 function reflectAtPole(latitude: number): number {
   if (latitude > 90) return 180 - latitude;
   return latitude < -90 ? -180 - latitude : latitude;
 }
 
+/** Takes whole turns off, so that the longitude is at most 180°. */
 function wrapLongitude(longitude: number): number {
-  return longitude > 180 ? longitude - 360 : longitude;
+  return longitude > 180 ? longitude - 360 * Math.ceil((longitude - 180) / 360) : longitude;
 }
 
 function roundToWirePrecision(degrees: number): number {

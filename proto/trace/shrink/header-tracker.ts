@@ -2,15 +2,19 @@
  * Follows one lock through the events of a trace. From that it makes the lock's entry in the header of a trace that
  * starts later. Pure; it does not judge the events.
  */
-import { Hours, Minutes } from '../../clock.js';
 import type { EarlierCommand } from '../../power/judge/belief.js';
+import { POWER_MODEL } from '../../power/model.js';
 import type { CommandAck, PingUplink, Uplink } from '../../wire/ping.js';
 import type { TraceEvent, TraceLock } from '../trace.js';
 
-/** Period pings this close together belong to one sequence, the pings of one day (protocol.md §3, period-too-soon). */
-const MAX_PERIOD_SEQUENCE_MS = Minutes(10);
-/** A header lists commands that were sent in this time before it, and those that have not expired (protocol.md §4). */
-const COMMANDS_MATTER_MS = Hours(24);
+const { periodSequenceSpan, locateWithin, locateSlack } = POWER_MODEL.bounds;
+/** A day's period pings come in one burst of at most this length, called a sequence (protocol.md §3). */
+const MAX_PERIOD_BURST_MS = periodSequenceSpan;
+/**
+ * For this long after it was sent, a command can explain a position (locate-unasked): the slack counts once for the
+ * lock's clock, and once for a ping that arrives late. A header lists these commands, and those that have not expired.
+ */
+const EXPLAINS_POSITION_MS = locateWithin + 2 * locateSlack;
 /** Maximum number of commands that are remembered; the judge remembers no more. */
 const MAX_COMMANDS = 64;
 
@@ -35,11 +39,13 @@ export class HeaderTracker {
   /** The header's entry for a trace that starts at `atMs`. Omits the commands if not all that can matter are known. */
   lockAt(atMs: number): TraceLock {
     const { commands: _, ...lock } = this.#lock;
-    // After a day, every command that can still matter was sent in the trace itself.
-    const hasPassedADay = this.#fromMs !== null && atMs - this.#fromMs >= COMMANDS_MATTER_MS;
-    if (!this.#hasCommands && !hasPassedADay) return lock;
+    // From then on, every command that can explain a position was sent in the trace itself. A command from before the
+    // trace may live longer; its acknowledgement is then an ack-unasked that the whole trace does not have, for which
+    // shrink.ts rejects the header.
+    const knowsLocates = this.#fromMs !== null && atMs - this.#fromMs >= EXPLAINS_POSITION_MS;
+    if (!this.#hasCommands && !knowsLocates) return lock;
     const commands = this.#commands.filter(
-      (command) => atMs - command.atMs <= COMMANDS_MATTER_MS || (command.expiresMs ?? 0) > atMs,
+      (command) => atMs - command.atMs <= EXPLAINS_POSITION_MS || (command.expiresMs ?? 0) > atMs,
     );
     return { ...lock, commands };
   }
@@ -78,7 +84,7 @@ export class HeaderTracker {
     const { boot, sequence, body, timeMs, power } = uplink;
     if (body.kind !== 'ack' && body.reason === 'REASON_PERIOD_TRACKING') {
       const lastMs = this.#lock.lastPeriodMs ?? Number.NEGATIVE_INFINITY;
-      if (timeMs - lastMs > MAX_PERIOD_SEQUENCE_MS) this.#lock = { ...this.#lock, lastPeriodMs: timeMs };
+      if (timeMs - lastMs > MAX_PERIOD_BURST_MS) this.#lock = { ...this.#lock, lastPeriodMs: timeMs };
     }
     // A late uplink says nothing about the present.
     if (boot < this.#boot || (boot === this.#boot && sequence < this.#sequence)) return;
