@@ -126,7 +126,7 @@ export class Invitations {
       const passwordHash = await users.hashPassword(invitation.merchantId, password, signal);
       const absent = { id: null, firstName: null, lastName: null, email: null, phone: null, userStatus: null };
       const user = { ...absent, username: name, passwordHash };
-      await forOneUser(() => store.invitations.accept({ tokenHash, user, nowMs: clock.now() }));
+      await withFaultsOfOneUser(() => store.invitations.accept({ tokenHash, user, nowMs: clock.now() }));
       return { invitation, username: name };
     });
   }
@@ -156,12 +156,12 @@ export class Invitations {
   async #checkName(merchantId: number, username: string): Promise<void> {
     if (usernameKey(username) === '') throw new LockgateError('input-name', 'a user’s name has a visible character');
     checkCharacters(username);
-    await forOneUser(() => this.#parts.store.people.checkNotTaken(merchantId, [{ id: null, username }]));
+    await withFaultsOfOneUser(() => this.#parts.store.people.checkNotTaken(merchantId, [{ id: null, username }]));
   }
 }
 
 /** Calls `work`, and lets its faults point into the body of one user instead of a list. @throws what `work` throws */
-export async function forOneUser<T>(work: () => Promise<T>): Promise<T> {
+export async function withFaultsOfOneUser<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

@@ -159,7 +159,7 @@ t.test('a client that hangs up while its list of users is being added adds none'
   await answered;
   // A longer list is hashed in alternation with the first one, and so finishes after it.
   t.match(await callMerchantApi(gateway, '/v2/user/createWithList', { key, body: list('b', 14) }), { status: 200 });
-  const users = await gateway.store.people.listUsers({ merchant: MERCHANT, afterId: null, limit: 99 });
+  const users = await gateway.store.people.listUsers({ merchantId: 1, afterId: null, limit: 99 });
   t.same(
     users.map(({ username }) => username?.[0]),
     new Array(14).fill('b'),

@@ -48,7 +48,7 @@ function sessionOf({ body }: MerchantAnswer): string {
 }
 
 const listNames = async ({ store }: Gateway): Promise<(string | null)[]> => {
-  return (await store.people.listUsers({ merchant: MERCHANT, afterId: null, limit: 9 })).map(
+  return (await store.people.listUsers({ merchantId: MERCHANT_ID, afterId: null, limit: 9 })).map(
     ({ username }) => username,
   );
 };
@@ -64,7 +64,7 @@ t.test('a list of users is created completely or not at all, by either operation
     empty,
   );
   t.match(await callMerchantApi(gateway, CREATE_WITH_LIST, { key, body: [] }), empty);
-  const listed = await gateway.store.people.listUsers({ merchant: MERCHANT, afterId: null, limit: 9 });
+  const listed = await gateway.store.people.listUsers({ merchantId: MERCHANT_ID, afterId: null, limit: 9 });
   const ids = [1n, 2n, 3n, 4n, 2n ** 63n - 1n];
   t.same(
     listed.map(({ id }) => id),

@@ -135,7 +135,7 @@ t.test('pages of a merchant’s users use an index', async (t) => {
   const { db, tables, takePlans } = await recordedStore(t);
   const people = new SqlitePeople({ reader: db, readTables: tables, write: undefined as never, quota: {} as never });
   takePlans();
-  await people.listUsers({ merchant: MERCHANT, afterId: 5n, limit: 50 });
+  await people.listUsers({ merchantId: 1, afterId: 5n, limit: 50 });
   const plan = takePlans().find((each) => each.includes('user_account')) ?? '';
   t.match(
     plan,

@@ -120,7 +120,7 @@ t.test('a refused write of a merchant does not roll back other writes in the sam
     { status: 'rejected', reason: { code: 'user-exists', faults: [{ pointer: '/1/username' }] } },
     { status: 'fulfilled' },
   ]);
-  const users = await store.people.listUsers({ merchant: 'Amber', afterId: null, limit: 9 });
+  const users = await store.people.listUsers({ merchantId, afterId: null, limit: 9 });
   t.same(
     users.map(({ username }) => username),
     ['ada', 'cy'],

@@ -165,7 +165,7 @@ t.test('a write beyond a quota is refused with the quota’s name, and nothing o
   t.same(countsIn(folder), counts);
   await people.addUsers(MERCHANT_ID, [EMPTY_USER], 0);
   t.equal(
-    (await people.listUsers({ merchant: MERCHANT, afterId: null, limit: 9 })).length,
+    (await people.listUsers({ merchantId: MERCHANT_ID, afterId: null, limit: 9 })).length,
     3,
     'a user without long texts still fits',
   );

@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox';
 import { LockgateError } from '../../../../proto/errors.js';
 import { toDate } from '../../../../proto/wire/ping-json.js';
-import { forOneUser } from '../../../accounts/invitations.js';
+import { withFaultsOfOneUser } from '../../../accounts/invitations.js';
 import {
   DASHBOARD_CHOICES,
   DASHBOARD_ROLES,
@@ -81,7 +81,7 @@ export const USER_ROUTES: readonly Route[] = [
       // Never aborted: one password is hashed soon enough.
       const { signal } = new AbortController();
       // Adds a list of one; faults then point into the body, which is that user.
-      await forOneUser(() => parts.merchants.users.add(merchantId, [user], signal, 'operator'));
+      await withFaultsOfOneUser(() => parts.merchants.users.add(merchantId, [user], signal, 'operator'));
       return { username, merchant, email, has_password: password !== null, dashboard };
     }),
   },
@@ -93,12 +93,12 @@ export const USER_ROUTES: readonly Route[] = [
     success: 200,
     query: Exact({ merchant: Type.Optional(Type.String()), ...pageQuery(MAX_USERS_PER_PAGE, MAX_USERS_PER_PAGE) }),
     answer: Type.Object({ users: Type.Array(Listed), next_cursor: NextCursor }),
-    handle: async ({ accounts, store }, { query }) => {
-      const merchant = await accounts.resolveMerchant(textOf(query, 'merchant'));
+    handle: async (parts, { query }) => {
+      const { id: merchantId, name: merchant } = await findMerchant(parts, textOf(query, 'merchant'));
       const listKey = `users ${JSON.stringify(merchant)}`;
       const { limit, after } = readPage(query, listKey, ['string'], MAX_USERS_PER_PAGE);
       const afterId = after === undefined ? null : readInt64(String(after[0]));
-      const found = await store.people.listUsers({ merchant, afterId, limit: limit + 1 });
+      const found = await parts.store.people.listUsers({ merchantId, afterId, limit: limit + 1 });
       const { shown, end } = cutPage(found, limit, ({ id }) => [String(id)]);
       return { users: shown.map(userJson), next_cursor: nextCursor(listKey, end) };
     },

@@ -62,8 +62,8 @@ export interface ListedUser extends User {
 
 /** A page of users, in the order of their ids. */
 export interface UserPage {
-  /** The merchant's name. */
-  readonly merchant: string;
+  readonly merchantId: number;
+  /** The last id of the page before; null for the first page. */
   readonly afterId: bigint | null;
   readonly limit: number;
 }
@@ -115,7 +115,7 @@ export interface PeopleStore {
   checkNotTaken(merchantId: number, users: readonly Pick<NewUser, 'id' | 'username'>[]): Promise<void>;
   /** Checks that the merchant's quota allows `users` more users. @throws OverBudget if not */
   checkUserQuota(merchantId: number, users: number): Promise<void>;
-  /** @throws LockgateError `no-such-merchant` */
+  /** Lists a merchant's users, by id. */
   listUsers(page: UserPage): Promise<ListedUser[]>;
   /** Returns a user; null if the merchant has no such user. */
   findUser(merchantId: number, id: bigint): Promise<ListedUser | null>;

@@ -24,7 +24,6 @@ import { exceededQuota, overQuotaError, type Quota, type QuotaUse } from '../../
 import { usernameKey } from '../../contract/merchants/username-key.js';
 import { sql } from '../../tables/kysely.js';
 import { refusalError, type WriteForMerchant } from '../../tables/merchant-refusals.js';
-import { findMerchant } from '../../tables/registry.js';
 import type { Tables } from '../../tables/schema.js';
 import { TakenUsers } from './people/taken-users.js';
 
@@ -82,9 +81,8 @@ export class SqlitePeople implements PeopleStore {
     if (exceeded !== undefined && newUsers > 0) throw overQuotaError(exceeded, quota);
   }
 
-  async listUsers({ merchant: name, afterId, limit }: UserPage): Promise<ListedUser[]> {
-    const merchant = await findMerchant(this.#parts.readTables, name);
-    let query = this.#users(merchant.id).orderBy('user_account.id').limit(limit);
+  async listUsers({ merchantId, afterId, limit }: UserPage): Promise<ListedUser[]> {
+    let query = this.#users(merchantId).orderBy('user_account.id').limit(limit);
     if (afterId !== null) query = query.where('user_account.id', '>', afterId);
     return (await query.execute()).map(toListedUser);
   }

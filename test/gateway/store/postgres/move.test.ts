@@ -25,7 +25,7 @@ const options = { skip: postgresMissing ?? false };
 const databases = new TestDatabases(t);
 const seed = chooseSeed();
 const STOCK = { locks: 12, pings: 120 };
-const USERS = { merchant: 'Amber', afterId: null, limit: 10 };
+const USERS = { merchantId: 1, afterId: null, limit: 10 };
 const WHO = { actor: 'owner', address: null, agent: null, osUser: 'ann', token: null } as const;
 
 /** A data folder with a store that has rows in most tables, and an empty database. */

@@ -1,7 +1,7 @@
 /** The routes for a merchant's users and their roles on the dashboard (interfaces.md §2). Ids are int64, so strings. */
 import { type Static, Type } from 'typebox';
 import { toDate } from '../../../../../proto/wire/ping-json.js';
-import { forOneUser } from '../../../../accounts/invitations.js';
+import { withFaultsOfOneUser } from '../../../../accounts/invitations.js';
 import type { AuditAction } from '../../../../audit/actions.js';
 import {
   DASHBOARD_CHOICES,
@@ -82,11 +82,10 @@ export const DASHBOARD_USER_ROUTES: readonly MerchantRoute[] = [
       400: problemResponse('`limit` or `cursor` is not valid.'),
     },
     handle: async (call) => {
-      const { parts, key, session } = call;
+      const { parts, merchantId } = call;
       const { limit, after } = readPage(call, 'users', ['string']);
       const afterId = after === undefined ? null : readInt64(String(after[0]));
-      const page = { merchant: (key ?? session)?.merchantName ?? '', afterId, limit: limit + 1 };
-      const users = await parts.store.people.listUsers(page);
+      const users = await parts.store.people.listUsers({ merchantId, afterId, limit: limit + 1 });
       const data = users.slice(0, limit);
       const last = data.at(-1);
       const next = users.length > limit && last !== undefined ? [String(last.id)] : null;
@@ -114,7 +113,8 @@ export const DASHBOARD_USER_ROUTES: readonly MerchantRoute[] = [
       const { username, email: address = null, password: typed = null } = body as Static<typeof NewUserBody>;
       const absent = { id: null, firstName: null, lastName: null, phone: null, userStatus: null };
       const user = { ...absent, username, email: address, password: typed };
-      await forOneUser(() => parts.users.add(merchantId, [user], signal));
+      // Adds a list of one; faults then point into the body, which is that user.
+      await withFaultsOfOneUser(() => parts.users.add(merchantId, [user], signal));
       const added = await parts.store.people.findLogin(merchantId, username);
       const stored = added === null ? null : await parts.store.people.findUser(merchantId, added.id);
       if (stored === null) throw noSuchUser();

@@ -1,7 +1,6 @@
 /**
  * Users, sessions and pets (records that the specification of the merchants' interface has beside locks) in PostgreSQL.
  */
-import { noSuchMerchant } from '../../../contract/errors.js';
 import { dashboardRole } from '../../../contract/merchants/dashboard-roles.js';
 import type { MerchantOperation } from '../../../contract/merchants/merchant-write.js';
 import type {
@@ -80,14 +79,12 @@ export class People implements PeopleStore {
     if (exceeded !== undefined && newUsers > 0) throw overQuotaError(exceeded, quota);
   }
 
-  async listUsers({ merchant: name, afterId, limit }: UserPage): Promise<ListedUser[]> {
+  async listUsers({ merchantId, afterId, limit }: UserPage): Promise<ListedUser[]> {
     const { read } = this.#parts;
-    const merchant = await read.get<{ id: number }>('SELECT id FROM merchant WHERE name = @name', { name });
-    if (merchant === undefined) throw noSuchMerchant(name);
     const after = afterId === null ? '' : 'AND u.id > @afterId::bigint';
     const rows = await read.all<UserRow>(
       `${USERS} WHERE u.merchant_id = @merchantId ${after} ORDER BY u.id LIMIT @limit`,
-      { merchantId: merchant.id, afterId, limit },
+      { merchantId, afterId, limit },
     );
     return rows.map(toListedUser);
   }
