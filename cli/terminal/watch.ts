@@ -164,7 +164,9 @@ class WatchedList {
 
   /** The content of the screen: a headline, a blank line, and as many lines of the list as fit. */
   #frame(): string {
-    const { columns = 80, rows = 24 } = process.stdout;
+    const { columns, rows = 24 } = process.stdout;
+    // 0 on a terminal that does not know its width.
+    const width = columns || 80;
     const time = new Date(systemClock.now()).toISOString().slice(11, 19);
     const headline = this.#failure === '' ? `${this.#title}. Ctrl-C quits. ${time}Z` : `${time}Z ${this.#failure}`;
     const style = this.#failure === '' ? 'dim' : 'red';
@@ -174,7 +176,7 @@ class WatchedList {
     // The sentence takes the place of one more line.
     const moreText = paint('dim', `… and ${excess + 1} more lines`);
     const shown = excess > 0 ? [...lines.slice(0, maxLines - 1), moreText] : lines;
-    const screen = [paint(style, cutToWidth(headline, columns || 80)), '', ...shown];
+    const screen = [paint(style, cutToWidth(headline, width)), '', ...shown];
     // Moves the cursor to the top, clears the end of each line, and clears the screen below.
     return `\u001b[H${screen.map((line) => `${line}\u001b[K`).join('\r\n')}\u001b[J`;
   }

@@ -11,6 +11,7 @@ const MAX_LINES_PER_WINDOW = 10;
 export class LogLimit {
   readonly #clock: Clock;
   readonly #onLeftOut: (count: number) => void;
+  /** The lines of this window, written or left out. */
   #lines = 0;
   #timer: Timer | undefined;
 
@@ -20,7 +21,7 @@ export class LogLimit {
     this.#onLeftOut = onLeftOut;
   }
 
-  /** Whether one more line may be written now. */
+  /** Counts one more line, and returns whether it may be written. A window starts with its first line. */
   take(): boolean {
     this.#lines += 1;
     this.#timer ??= this.#clock.after(WINDOW_DURATION, () => this.end());
@@ -31,6 +32,7 @@ export class LogLimit {
   end(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
+    // Negative if the limit was not reached.
     const leftOut = this.#lines - MAX_LINES_PER_WINDOW;
     this.#lines = 0;
     if (leftOut > 0) this.#onLeftOut(leftOut);

@@ -21,9 +21,16 @@ const ADOPTION_INTERVAL = Seconds(1);
 const MAX_ADOPTED = 1_000;
 /** How often {@link LockOwner.hold} claims a part that another gateway does not release, two seconds each. */
 const MAX_HOLD_CLAIMS = 5;
-/** The parts of a lock, in the order in which {@link LockOwner.hold} claims them: in any other two could block. */
+/**
+ * The parts of a lock, in the order in which {@link LockOwner.hold} claims them. It is the same at every gateway:
+ * otherwise two gateways could each hold one part and wait for the other.
+ */
 const SOURCES: readonly Source[] = ['lock', 'phone'];
-/** The argument of `runExclusive` for work that closes no connection: it leaves waiting uplinks in the queue. */
+/**
+ * The argument of `runExclusive` for claims and releases: the uplinks that wait in the queue stay there. After a claim
+ * they are judged. After a release each is refused when its turn comes, since the gateway no longer owns its part; the
+ * uplinks of the lock's other part, which may stay here, are judged.
+ */
 const REFUSES_WAITING = false;
 
 /** Notes the troubles of the locks that this gateway serves, for operators (notices/). */

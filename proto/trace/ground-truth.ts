@@ -31,7 +31,7 @@ export type TruthChange = Extract<
 export interface GroundTruth {
   /** Ms since the epoch. */
   readonly atMs: number;
-  /** Empty if the event has no known member. */
+  /** Empty if the event only has the lock's position and motion, or members that no reader knows. */
   readonly changes: readonly TruthChange[];
   /** The lock's true position and motion; null if the event has none. */
   readonly fix: GpsFix | null;

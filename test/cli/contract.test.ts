@@ -78,7 +78,9 @@ function fillIn(typed: string): string {
 }
 
 /** How to run a call: width of the terminal (undefined for a pipe), standard input, environment variables. */
-type CallSetting = { [Name in Exclude<keyof CommandEnvironment, 'during'>]?: CommandEnvironment[Name] | undefined } & {
+type CallSetting = {
+  [Name in Exclude<keyof CommandEnvironment, 'whileRunning'>]?: CommandEnvironment[Name] | undefined;
+} & {
   readonly during?: CommandCase['during'];
 };
 

@@ -17,7 +17,7 @@ export interface SummedRow {
   readonly credential_id: number;
   readonly boot: number;
   readonly sequence: number;
-  /** Empty if the uplink was erased. */
+  /** 8 bytes, one word; empty if the uplink was erased. */
   readonly digest: Uint8Array;
   readonly kind: number;
   readonly bytes: Uint8Array;
@@ -47,6 +47,7 @@ export function uplinkSum(row: SummedRow): number {
     buffered: row.buffered === 1,
   };
   packUplink(uplink, doubles, packed, 0);
+  // An erased row has no digest, which is packed as 0; the shared buffer still has the digest of the row before.
   doubles[UPLINK_WORD.digest] = 0;
   packed.set(digest, UPLINK_WORD.digest * WORD_BYTES);
   doubles[UPLINK_WORD.id] = row.id;

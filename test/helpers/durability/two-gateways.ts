@@ -166,6 +166,7 @@ export class TwoGateways {
     const before = new Map(locks.map(({ diary }) => [diary, diary.acked.length]));
     const late = () => [...before].filter(([diary, count]) => diary.acked.length <= count);
     const isDone = (): boolean => {
+      // Nobody tells a lock that stopped while the merchant was far behind to go on, so each check does.
       for (const [diary] of late()) diary.createUplinks();
       return late().length === 0;
     };

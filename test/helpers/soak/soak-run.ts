@@ -25,6 +25,7 @@ export interface SoakOptions {
   readonly secondsBetweenMeasurements: number;
   /** At the end, the test waits for webhooks until none has arrived for this long. */
   readonly stallSeconds: number;
+  /** Breaks the gateway on purpose (sabotage.ts), to show that the test notices. */
   readonly sabotage?: SabotageName;
 }
 

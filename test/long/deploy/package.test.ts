@@ -105,7 +105,8 @@ t.test('the commands of the image that has the package start a gateway that is h
   const environment = { LOCKGATE_DATA: path.join(tempFolder(t), 'data'), LOCKGATE_HTTP_PORT: port };
   const gateway = new Program(t, process.execPath, inImage('CMD'), {
     ...environment,
-    ...{ LOCKGATE_MQTT_PORT: '0', LOCKGATE_OPERATOR_PORT: '0' },
+    LOCKGATE_MQTT_PORT: '0',
+    LOCKGATE_OPERATOR_PORT: '0',
   });
   await gateway.waitForLine(/Next:/);
   t.equal((await runProgram(t, process.execPath, inImage('HEALTHCHECK'), environment)).exit?.code, 0);

@@ -9,8 +9,8 @@ docs/certificate.md lists them, and says what to do with a lock so that each is 
   FAIL      a rule of the row was broken
   NOT SEEN  nothing in the traces shows it; absence is never a pass
 If a trace has world events ("sim run --virtual --world" writes them), it is compared with them, as by "trace check
---world": only this comparison can show the row position-true and find that the rule owed is broken. --world takes the
-world events from another file. The certificate then has that file's SHA-256, and --verify needs the file again.
+--world": only this comparison can show the row "position-true" and find that the rule "owed" is broken. --world takes
+the world events from another file. The certificate then has that file's SHA-256, and --verify needs the file again.
 
 --out writes the certificate: one HTML page without scripts, or JSON if the name ends in .json. It has the SHA-256 of
 each trace. --verify reads a certificate, judges the traces again and compares. With --firmware, pings of other firmware

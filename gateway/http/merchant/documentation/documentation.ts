@@ -95,6 +95,7 @@ function addDocuments(fastify: FastifyInstance): void {
 /** Adds the page and the files that it loads. */
 function addPage(fastify: FastifyInstance): void {
   const html = (base: string) => once(() => makeMemoryFile('text/html; charset=utf-8', pageHtml(base)));
+  // From `/docs`, a relative path would lead to the root; from `/docs/` it also works below a proxy's prefix.
   serveFile(fastify, PAGE_PATH, html(`${PAGE_PATH}/`), PAGE_CSP);
   serveFile(fastify, `${PAGE_PATH}/`, html('./'), PAGE_CSP);
   // Files are loaded now, so that no request waits for them. If that fails, the next request tries again and gets the

@@ -1,6 +1,9 @@
 /**
  * The operators' routes for the system clock: show it, and confirm that it is right. The gateway does not trust a clock
  * that jumps or that differs from the locks' clocks (clocks/clock-guard.ts).
+ *
+ * The system clock is the machine's. The run clock, which dates what arrives from locks, never goes back, follows the
+ * system clock only as far as the gateway trusts it, and is faster in a demonstration.
  */
 import { Type } from 'typebox';
 import { toDate } from '../../../../proto/wire/ping-json.js';
