@@ -205,7 +205,7 @@ async function readGateway(t: Test, { page, gateway }: Visit): Promise<void> {
   const [row, ...others] = await page.evaluate<string[]>(
     "[...document.querySelectorAll('tbody tr')].map((each) => each.innerText)",
   );
-  t.match(row, /^--keep-days\s+45 \(default 400\)\s+! flag\s/);
+  t.match(row, /^--keep-days\s+45 \(default 400\)\s+• flag\s/);
   t.same(others, []);
   await goTo(page, '#/settings?search=no+such+setting');
   await waitForText(page, 'No setting matches');
