@@ -56,7 +56,7 @@ async function tryQuery(site: FaultSite, statement: string): Promise<void> {
     .catch(() => undefined);
 }
 
-/** The connections of gateways, and those of them whose commit waits for the standby. */
+/** A condition in SQL: a connection of a gateway to this database. */
 const CONNECTIONS = `pid <> pg_backend_pid() AND application_name = 'lockgate' AND datname = current_database()`;
 
 /** All faults that need no standby, by name. */

@@ -33,7 +33,7 @@ export function hasPassed(outcome: ScenarioOutcome): boolean {
 export function reportScenario(outcome: ScenarioOutcome, asJson: boolean, write = print): void {
   if (asJson) {
     const json = toJson(outcome);
-    // On the standard output as every command prints JSON; as a note, beside a trace, in one line.
+    // Beside a trace on the standard output, the report goes to the standard error, in one line.
     if (write === print) printJson(json);
     else write(JSON.stringify(json));
     return;

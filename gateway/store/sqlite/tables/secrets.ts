@@ -50,7 +50,7 @@ export class SqliteSecrets implements SecretStore {
   async recordKeyId(keyId: string): Promise<void> {
     await writeExclusively(this.#parts, 'record the key', (db) => {
       putMetadata(db, KEY_ID_METADATA, keyId);
-      // Without this entry, the key that hashes credentials is derived from the key itself.
+      // Without this entry, the key that hashes credentials is derived from the key that is recorded here.
       db.prepare('DELETE FROM fact WHERE name = ?').run(HASH_KEY_METADATA);
     });
   }
@@ -81,6 +81,7 @@ export class SqliteSecrets implements SecretStore {
           count += 1;
         }
       }
+      // All headers are sealed by now: openSecrets seals clear ones first.
       const writeHeaders = db.prepare('UPDATE webhook_url SET headers = ? WHERE id = ?');
       for (const { id, headers } of db.prepare('SELECT id, headers FROM webhook_url').all() as HeadersRow[])
         writeHeaders.run(
@@ -99,7 +100,7 @@ export class SqliteSecrets implements SecretStore {
   forget({ keyId, unknownSecret, disabledWhy, nowMs }: ForgetRequest): Promise<ForgottenSecrets> {
     return writeExclusively(this.#parts, 'forget secrets', (db) => {
       const forgotten = readForgotten(db, nowMs);
-      // Merchants' recipients have the merchants' ids, which are above that of the operators.
+      // Merchants' recipients go (their ids are above the operators'): without a secret nothing can be signed for them.
       db.exec(`DELETE FROM webhook_old_secret; DELETE FROM notify_secret;
         DELETE FROM notification WHERE recipient_id > ${OPERATOR_RECIPIENT};
         DELETE FROM notify_recipient WHERE id > ${OPERATOR_RECIPIENT}`);
