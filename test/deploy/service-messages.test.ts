@@ -72,7 +72,7 @@ t.test('signs of life come from ready to stopping, three in the watchdog’s tim
   t.equal(sent.filter((message) => message === 'WATCHDOG=1').length, 4);
 });
 
-t.test('nothing is told where nobody listens, and no sign where another process is watched', async (t) => {
+t.test('no message is sent without a socket, and no sign of life if systemd watches another process', async (t) => {
   const { NOTIFY_SOCKET: _, ...unheard } = WATCHED;
   for (const environment of [unheard, { ...WATCHED, NOTIFY_SOCKET: '' }]) {
     const { clock, manager, sent } = collectingManager(environment);

@@ -8,7 +8,7 @@
 import { execFile } from 'node:child_process';
 import type { Clock, Milliseconds, Timer } from '../../../proto/clock.js';
 
-/** What is told, in the words of sd_notify. */
+/** The messages to systemd, as sd_notify(3) defines them. */
 export type ManagerMessage = 'READY=1' | 'RELOADING=1' | 'STOPPING=1' | 'WATCHDOG=1';
 
 /** Sends a message. @throws Error if it can't be sent */
