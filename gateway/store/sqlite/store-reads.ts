@@ -109,8 +109,8 @@ export class StoreReads extends TableReads {
     return this.#read('look up an uplink', () => this.lookup.findDigests(credentialId, boot, sequence));
   }
 
-  async readFindings(deviceId: number, limit: number, beforeId?: number): Promise<StoredFinding[]> {
-    return this.#read('read findings', () => this.log.readFindings(deviceId, limit, beforeId));
+  readFindings(deviceId: number, limit: number, beforeId?: number): Promise<StoredFinding[]> {
+    return this.parts.scans.readFindings(deviceId, limit, beforeId);
   }
 
   async *readLog(deviceId: number, limit: number): AsyncGenerator<LogEntry[]> {

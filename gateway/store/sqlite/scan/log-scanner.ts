@@ -1,14 +1,15 @@
 /**
- * Reads parts of one lock's log over one connection, in the thread of scan-thread.ts or in the caller's. A lock's
- * uplinks are scattered over the whole log, so a part of an old log means hundreds of reads from the disk, for which
- * pings should not wait.
+ * Reads parts of one lock's log, and its findings, over one connection, in the thread of scan-thread.ts or in the
+ * caller's. A lock's uplinks are scattered over the whole log, so a part of an old log means hundreds of reads from the
+ * disk, for which pings should not wait.
  */
 import type { Database } from 'better-sqlite3';
-import type { LogEntry } from '../../contract/log/log-entry.js';
+import type { LogEntry, StoredFinding } from '../../contract/log/log-entry.js';
 import { stateChanges } from '../../log/state-changes.js';
 import { LockUplinks } from '../log/lock-uplinks.js';
 import { LogMerge } from '../log/log-merge.js';
 import { LogReader } from '../log/log-reader.js';
+import { type NewestUplinks, RequestedMemtable } from './requested-memtable.js';
 
 /** The uplink and the event after which a part of a lock's log starts. */
 export interface LogPlace {
@@ -17,20 +18,22 @@ export interface LogPlace {
 }
 
 /** A part of a lock's log to read, with what only the store's own memory knows. */
-export interface LogPartRequest {
+export interface LogPartRequest extends NewestUplinks {
   readonly type: 'log';
   readonly deviceId: number;
   readonly start: LogPlace;
-  /** The index of the log by lock is complete up to this id. */
-  readonly indexedId: number;
-  /** The id of the newest uplink that is committed. */
-  readonly lastId: number;
-  /** The lock's uplinks after `indexedId`, ascending. */
-  readonly newerIds: readonly number[];
   /** Maximum number of entries that are read. */
   readonly limit: number;
   /** Whether uplinks that repeat the one before are left out (log/state-changes.ts). */
   readonly changesOnly: boolean;
+}
+
+/** A lock's findings to read: the newest before the id `beforeId`, or the newest of all if that is undefined. */
+export interface FindingRequest {
+  readonly type: 'findings';
+  readonly deviceId: number;
+  readonly limit: number;
+  readonly beforeId: number | undefined;
 }
 
 export interface LogPart {
@@ -39,17 +42,6 @@ export interface LogPart {
   readonly examined: number;
   /** Where the next part starts. */
   readonly end: LogPlace;
-}
-
-/** What the store's memory knows of one lock's newest uplinks, as of one request. */
-class RequestedMemtable {
-  indexedId = 0;
-  lastId = 0;
-  newerIds: readonly number[] = [];
-
-  idsOf(_deviceId: number, afterId: number): number[] {
-    return this.newerIds.filter((id) => id > afterId);
-  }
 }
 
 export class LogScanner {
@@ -63,8 +55,9 @@ export class LogScanner {
     this.#lockUplinks = new LockUplinks(db, this.#memtable);
   }
 
-  read({ deviceId, start, indexedId, lastId, newerIds, limit, changesOnly }: LogPartRequest): LogPart {
-    Object.assign(this.#memtable, { indexedId, lastId, newerIds });
+  read(request: LogPartRequest): LogPart {
+    const { deviceId, start, limit, changesOnly } = request;
+    this.#memtable.take(request);
     const merge = new LogMerge(this.#log, this.#lockUplinks, deviceId, limit, start);
     if (changesOnly) {
       const { entries, examined } = merge.nextChanges();
@@ -72,5 +65,10 @@ export class LogScanner {
     }
     const entries = merge.next();
     return { entries, examined: entries.length, end: merge.place };
+  }
+
+  /** Returns the lock's newest findings before an id. */
+  readFindings({ deviceId, limit, beforeId }: FindingRequest): StoredFinding[] {
+    return this.#log.readFindings(deviceId, limit, beforeId);
   }
 }

@@ -1,4 +1,4 @@
-/** The main module of the thread that scans uplinks, on a separate read-only connection. One answer to each request. */
+/** The main module of a thread that scans, on a separate read-only connection. One answer to each request. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import SqliteDatabase from 'better-sqlite3';
 import { lowerPriority } from '../low-priority.js';

@@ -4,8 +4,7 @@
  */
 import { Worker } from 'node:worker_threads';
 import type { StoredUplink } from '../../contract/log/stored-uplink.js';
-import type { ScannedUplinks } from '../../contract/merchants/uplink-scan.js';
-import type { LogPlace } from './log-scanner.js';
+import type { LogPart, LogPlace } from './log-scanner.js';
 import { type PackedLog, unpackLog } from './packed-log.js';
 import type { Scanner, ScanRequest, ScanResult } from './scanner.js';
 
@@ -13,7 +12,7 @@ import type { Scanner, ScanRequest, ScanResult } from './scanner.js';
 export type ScanMessage = { readonly number: number; readonly request: ScanRequest } | 'close';
 /** The thread's answer: what the scan found, or SQLite's error. */
 export type ScanAnswer =
-  | { readonly number: number; readonly scanned: ScannedUplinks }
+  | { readonly number: number; readonly scanned: Exclude<ScanResult, LogPart> }
   | { readonly number: number; readonly packed: PackedLog; readonly examined: number; readonly end: LogPlace }
   | { readonly number: number; readonly error: string; readonly code: string | undefined };
 
@@ -121,11 +120,17 @@ export class ScanWorker {
   }
 }
 
-/** A message between threads turns buffers into plain arrays of bytes; this undoes it without a copy. */
-function withBuffers(scanned: ScannedUplinks): ScannedUplinks {
+/** A message between threads turns the buffers of uplinks into plain arrays of bytes; this undoes it without a copy. */
+function withBuffers(scanned: Exclude<ScanResult, LogPart>): Exclude<ScanResult, LogPart> {
+  if (Array.isArray(scanned)) {
+    return (scanned as { uplink?: StoredUplink }[]).map((row) => {
+      return row.uplink === undefined ? row : { ...row, uplink: uplinkWithBuffers(row.uplink) };
+    }) as typeof scanned;
+  }
+  return 'pings' in scanned ? { ...scanned, pings: scanned.pings.map(uplinkWithBuffers) } : scanned;
+}
+
+function uplinkWithBuffers(uplink: StoredUplink): StoredUplink {
   const buffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const pings = scanned.pings.map((ping): StoredUplink => {
-    return { ...ping, digest: buffer(ping.digest), bytes: buffer(ping.bytes) };
-  });
-  return { ...scanned, pings };
+  return { ...uplink, digest: buffer(uplink.digest), bytes: buffer(uplink.bytes) };
 }

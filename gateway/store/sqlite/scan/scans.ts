@@ -4,6 +4,7 @@
  */
 import type { Database, Statement } from 'better-sqlite3';
 import { StoreFailure } from '../../contract/errors.js';
+import type { StoredFinding } from '../../contract/log/log-entry.js';
 import { DENSE_SLOT, idInSlot, positionAfter } from '../../contract/log/log-position.js';
 import type {
   EventScan,
@@ -12,7 +13,17 @@ import type {
   ScannedUplinks,
   ScanStore,
 } from '../../contract/merchants/uplink-scan.js';
+import type {
+  AttemptedCounts,
+  AttemptSummary,
+  CountedRange,
+  DeliveryFilter,
+  DeliveryReading,
+  PingCount,
+} from '../../contract/webhook-store.js';
+import type { WebhookUrl } from '../../contract/webhooks/webhook-url.js';
 import type { UplinkMemtable } from '../log/memtable/uplink-memtable.js';
+import type { Gap } from '../tables/webhooks/webhook-rows.js';
 import type { LogPart, LogPlace } from './log-scanner.js';
 import { ScanQueue } from './scan-queue.js';
 import { Scanner, type ScanRequest, type ScanResult } from './scanner.js';
@@ -30,7 +41,8 @@ export interface LogPartTerms {
 export class Scans implements ScanStore {
   readonly #memtable: UplinkMemtable;
   readonly #scanner: Scanner;
-  readonly #merchantOf: Statement;
+  readonly #lockOwner: Statement;
+  readonly #urlOwner: Statement;
   readonly #queue: ScanQueue | undefined;
 
   /** @param parts `hasThread`: whether a separate thread scans */
@@ -43,7 +55,8 @@ export class Scans implements ScanStore {
     const { file, reader, memtable, hasThread } = parts;
     this.#memtable = memtable;
     this.#scanner = new Scanner(reader);
-    this.#merchantOf = reader.prepare('SELECT merchant_id FROM device WHERE id = ?').pluck();
+    this.#lockOwner = reader.prepare('SELECT merchant_id FROM device WHERE id = ?').pluck();
+    this.#urlOwner = reader.prepare('SELECT merchant_id FROM webhook_url WHERE id = ?').pluck();
     this.#queue = hasThread ? new ScanQueue(file, this.#scanner) : undefined;
   }
 
@@ -81,9 +94,55 @@ export class Scans implements ScanStore {
     const lastId = Math.min(this.#memtable.lastId, throughUplinkId);
     const newerIds = this.#memtable.idsOf(deviceId, indexedId).filter((id) => id <= throughUplinkId);
     const terms = { deviceId, start, indexedId, lastId, newerIds, limit, changesOnly };
-    // Whoever reads a lock's log takes the turn of its merchant; 0 is no merchant, for a lock that does not exist.
-    const merchantId = (this.#merchantOf.get(deviceId) as number | undefined) ?? 0;
-    return await this.#scan('read the log', merchantId, { type: 'log', ...terms }, undefined);
+    return await this.#scan('read the log', this.#merchantOfLock(deviceId), { type: 'log', ...terms }, undefined);
+  }
+
+  /** See the contract's `readFindings`. */
+  readFindings(deviceId: number, limit: number, beforeId?: number): Promise<StoredFinding[]> {
+    const request = { type: 'findings', deviceId, limit, beforeId } as const;
+    return this.#scan('read findings', this.#merchantOfLock(deviceId), request, undefined);
+  }
+
+  /** Returns the newest deliveries of one URL that match the filter, with their attempts. */
+  readDeliveries(url: WebhookUrl, gaps: readonly Gap[], filter: DeliveryFilter): Promise<DeliveryReading[]> {
+    const { id, merchantId, state, cursor, startedAfter, filter: ofUrl, wasFiltered } = url;
+    const { indexedId, lastId } = this.#memtable;
+    const newerIds = filter.deviceId === undefined ? [] : this.#memtable.idsOf(filter.deviceId, indexedId);
+    const request = {
+      type: 'deliveries',
+      url: { id, merchantId, state, cursor, startedAfter, filter: ofUrl, wasFiltered },
+      gaps,
+      filter,
+      indexedId,
+      newerIds,
+      lastId,
+    } as const;
+    return this.#scan('read deliveries', merchantId, request, undefined);
+  }
+
+  readNewestAttempts(urlId: number, limit: number): Promise<AttemptSummary[]> {
+    const request = { type: 'newest-attempts', urlId, limit } as const;
+    return this.#scan('read deliveries', this.#merchantOfUrl(urlId), request, undefined);
+  }
+
+  countAttempted(urlId: number, range: CountedRange): Promise<AttemptedCounts> {
+    const request = { type: 'count-attempted', urlId, range } as const;
+    return this.#scan('count deliveries', this.#merchantOfUrl(urlId), request, undefined);
+  }
+
+  countPings(urlId: number, range: CountedRange): Promise<PingCount> {
+    const request = { type: 'count-pings', urlId, range } as const;
+    return this.#scan('count deliveries', this.#merchantOfUrl(urlId), request, undefined);
+  }
+
+  /** The merchant whose turn a scan of a lock takes; 0 is no merchant, for a lock that does not exist. */
+  #merchantOfLock(deviceId: number): number {
+    return (this.#lockOwner.get(deviceId) as number | undefined) ?? 0;
+  }
+
+  /** As {@link #merchantOfLock}, for a webhook URL. */
+  #merchantOfUrl(urlId: number): number {
+    return (this.#urlOwner.get(urlId) as number | undefined) ?? 0;
   }
 
   async #scan<R extends ScanRequest>(

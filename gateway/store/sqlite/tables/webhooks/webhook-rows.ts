@@ -37,6 +37,12 @@ export interface Gap {
   readonly untilId: number;
 }
 
+/** What a URL's deliveries are read by. */
+export type UrlOfDeliveries = Pick<
+  WebhookUrl,
+  'id' | 'merchantId' | 'state' | 'cursor' | 'startedAfter' | 'filter' | 'wasFiltered'
+>;
+
 /** A row of `delivery` with its uplink. */
 interface RowOfDelivery extends UplinkRow {
   next_attempt_at_ms: number | null;
@@ -81,10 +87,10 @@ export class DeliveryReader {
   >;
   readonly #attempts: Statement;
   readonly #newestAttempts: Statement;
-  readonly #memtable: UplinkMemtable;
+  readonly #memtable: Pick<UplinkMemtable, 'idsOf' | 'indexedId'>;
   readonly #passing: PassingEvents;
 
-  constructor(db: Database, memtable: UplinkMemtable, passing: PassingEvents) {
+  constructor(db: Database, memtable: Pick<UplinkMemtable, 'idsOf' | 'indexedId'>, passing: PassingEvents) {
     this.#memtable = memtable;
     this.#passing = passing;
     this.#rows = db.prepare(
@@ -124,7 +130,7 @@ export class DeliveryReader {
   }
 
   /** Returns the newest deliveries of one URL that match the filter, with their attempts. */
-  read(url: WebhookUrl, gaps: readonly Gap[], filter: DeliveryFilter): DeliveryReading[] {
+  read(url: UrlOfDeliveries, gaps: readonly Gap[], filter: DeliveryFilter): DeliveryReading[] {
     const found = filter.states.flatMap((state) => [
       ...(state === 'kept' ? [] : this.#withRow(url, state, filter)),
       ...this.#withoutRow(url, gaps, state, filter),
@@ -145,7 +151,7 @@ export class DeliveryReader {
 
   /** Returns the deliveries in a state that have a row. */
   #withRow(
-    url: WebhookUrl,
+    url: UrlOfDeliveries,
     state: DeliveryState,
     { deviceId, fromId, toId, limit }: DeliveryFilter,
   ): DeliveryWithoutAttempts[] {
@@ -159,7 +165,7 @@ export class DeliveryReader {
 
   /** Returns the events in a state that have no row. */
   #withoutRow(
-    url: WebhookUrl,
+    url: UrlOfDeliveries,
     gaps: readonly Gap[],
     state: DeliveryState,
     filter: DeliveryFilter,
@@ -181,7 +187,7 @@ export class DeliveryReader {
   }
 
   /** Reads events without a row that were not sent and pass the URL's filter. */
-  #unsent(url: WebhookUrl, range: IdRange, filter: DeliveryFilter): StoredUplink[] {
+  #unsent(url: UrlOfDeliveries, range: IdRange, filter: DeliveryFilter): StoredUplink[] {
     if (url.filter === null) return this.#events('unsuccessful', url, range, filter);
     const found: StoredUplink[] = [];
     for (let to = range.to; to >= range.from && found.length < filter.limit; ) {
@@ -199,7 +205,7 @@ export class DeliveryReader {
    */
   #events(
     attempts: 'any' | 'succeeded' | 'unsuccessful',
-    url: WebhookUrl,
+    url: UrlOfDeliveries,
     range: IdRange,
     filter: DeliveryFilter,
   ): StoredUplink[] {

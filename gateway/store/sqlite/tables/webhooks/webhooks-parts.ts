@@ -4,6 +4,7 @@ import type { Kysely } from 'kysely';
 import type { Tables } from '../../../tables/schema.js';
 import type { GuardedWriter } from '../../exclusive-write.js';
 import type { UplinkLookup } from '../../log/uplink-lookup.js';
+import type { Scans } from '../../scan/scans.js';
 
 export interface SqliteWebhooksParts extends GuardedWriter {
   readonly reader: Database;
@@ -12,4 +13,5 @@ export interface SqliteWebhooksParts extends GuardedWriter {
   /** The connection of `reader`, for Kysely. */
   readonly readTables: Kysely<Tables>;
   readonly lookup: UplinkLookup;
+  readonly scans: Scans;
 }

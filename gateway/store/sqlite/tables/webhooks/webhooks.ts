@@ -28,14 +28,13 @@ import type {
 import type { WebhookFilter } from '../../../contract/webhooks/webhook-filter.js';
 import type { WebhookUrl } from '../../../contract/webhooks/webhook-url.js';
 import type { Tables } from '../../../tables/schema.js';
-import { DeliveryCounts } from './delivery-counts.js';
 import { DeliveryWaits } from './delivery-waits.js';
 import { FirstUplinks } from './first-uplinks.js';
 import { PassingEvents } from './passing-events.js';
 import { Resends } from './resends.js';
 import { storeCall, storeWrite } from './store-call.js';
 import { changeUrl, endOfLog, findUrl, readGaps, removeUrl, rotateUrlSecret } from './url-changes.js';
-import { DeliveryReader, type Gap } from './webhook-rows.js';
+import type { Gap } from './webhook-rows.js';
 import type { SqliteWebhooksParts } from './webhooks-parts.js';
 
 /**
@@ -49,8 +48,6 @@ const FILTERED_SLICE = 1_024;
 
 export class SqliteWebhooks implements WebhookStore {
   readonly #parts: SqliteWebhooksParts;
-  readonly #deliveries: DeliveryReader;
-  readonly #counts: DeliveryCounts;
   readonly #waits: DeliveryWaits;
   readonly #resends: Resends;
   readonly #pendingLocks: Statement;
@@ -62,8 +59,6 @@ export class SqliteWebhooks implements WebhookStore {
     this.#parts = parts;
     const { reader, writer } = parts;
     this.#passing = new PassingEvents(reader);
-    this.#deliveries = new DeliveryReader(reader, parts.lookup.memtable, this.#passing);
-    this.#counts = new DeliveryCounts(reader);
     this.#resends = new Resends(parts, this.#passing);
     this.#waits = new DeliveryWaits(reader, writer);
     this.#pendingLocks = reader
@@ -150,23 +145,22 @@ export class SqliteWebhooks implements WebhookStore {
       const url = await this.find(urlId);
       if (url === null) continue;
       const gaps = await readGaps(this.#parts.readTables, urlId);
-      if (url.filter === null)
-        found.push(...storeCall('read deliveries', () => this.#deliveries.read(url, gaps, filter)));
+      if (url.filter === null) found.push(...(await this.#parts.scans.readDeliveries(url, gaps, filter)));
       else found.push(...(await this.#readFiltered(url, gaps, filter)));
     }
     return found.sort((a, b) => b.uplink.id - a.uplink.id || a.urlId - b.urlId).slice(0, filter.limit);
   }
 
-  async readNewestAttempts(urlId: number, limit: number): Promise<AttemptSummary[]> {
-    return storeCall('read deliveries', () => this.#deliveries.readNewestAttempts(urlId, limit));
+  readNewestAttempts(urlId: number, limit: number): Promise<AttemptSummary[]> {
+    return this.#parts.scans.readNewestAttempts(urlId, limit);
   }
 
-  async countAttempted(urlId: number, range: CountedRange): Promise<AttemptedCounts> {
-    return storeCall('count deliveries', () => this.#counts.attempted(urlId, range));
+  countAttempted(urlId: number, range: CountedRange): Promise<AttemptedCounts> {
+    return this.#parts.scans.countAttempted(urlId, range);
   }
 
-  async countPings(urlId: number, range: CountedRange): Promise<PingCount> {
-    return storeCall('count deliveries', () => this.#counts.pings(urlId, range));
+  countPings(urlId: number, range: CountedRange): Promise<PingCount> {
+    return this.#parts.scans.countPings(urlId, range);
   }
 
   /** Reads in slices of the log, since few events may pass the filter; pings arrive between two slices. */
@@ -176,7 +170,7 @@ export class SqliteWebhooks implements WebhookStore {
     for (let toId = Math.min(filter.toId, newestId); toId >= filter.fromId && toId > 0; toId -= FILTERED_SLICE) {
       const fromId = Math.max(filter.fromId, toId - FILTERED_SLICE + 1);
       const slice = { ...filter, fromId, toId, limit: filter.limit - found.length };
-      found.push(...storeCall('read deliveries', () => this.#deliveries.read(url, gaps, slice)));
+      found.push(...(await this.#parts.scans.readDeliveries(url, gaps, slice)));
       if (found.length === filter.limit) break;
       await new Promise<void>((resolve) => afterThisTurn(resolve));
     }

@@ -4,15 +4,15 @@
  * in the index by lock yet.
  */
 import t from 'tap';
-import type { Incoming } from '../../../gateway/store/contract/log/commit.js';
-import type { LogEntry } from '../../../gateway/store/contract/log/log-entry.js';
-import type { Store } from '../../../gateway/store/contract/store.js';
-import { buffersOf, packLog, unpackLog } from '../../../gateway/store/sqlite/scan/packed-log.js';
-import { uplinkDigest } from '../../../gateway/webhooks/event-id.js';
-import { testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
-import { chooseSeed, SeededChance } from '../../helpers/pair/seeded-chance.js';
-import { openStore } from '../../helpers/store/new-store.js';
-import { tempFolder } from '../../helpers/store/temp-folder.js';
+import type { Incoming } from '../../../../gateway/store/contract/log/commit.js';
+import type { LogEntry } from '../../../../gateway/store/contract/log/log-entry.js';
+import type { Store } from '../../../../gateway/store/contract/store.js';
+import { buffersOf, packLog, unpackLog } from '../../../../gateway/store/sqlite/scan/packed-log.js';
+import { uplinkDigest } from '../../../../gateway/webhooks/event-id.js';
+import { testBytes, testMac } from '../../../helpers/gateway/test-gateway.js';
+import { chooseSeed, SeededChance } from '../../../helpers/pair/seeded-chance.js';
+import { openStore } from '../../../helpers/store/new-store.js';
+import { tempFolder } from '../../../helpers/store/temp-folder.js';
 
 const LOCKS = 3;
 /** So small that the index by lock gets new uplinks while the test runs, and never has the newest ones. */
