@@ -1,7 +1,7 @@
 /**
  * Writes that share a transaction with uplinks: outcomes of deliveries, counts for the bill, SIMs, metadata, refusals
- * of locks, and merchants' writes over HTTP. Separate commits would make pings wait for more fsyncs, so the log's
- * writer commits these writes together with uplinks.
+ * of locks, merchants' writes over HTTP, and the removal of a URL's deliveries. Separate commits would make pings wait
+ * for more fsyncs, so the log's writer commits these writes together with uplinks.
  */
 import type { Database, Statement } from 'better-sqlite3';
 import type { MerchantWrite } from '../../contract/merchants/merchant-write.js';
@@ -29,8 +29,15 @@ interface MetadataWrite {
   readonly value: string;
 }
 
-/** Writes to tables that no other part of the log's transaction touches. */
-export type StandaloneWrite = UsageWrite | SimsWrite | MetadataWrite | RefusalsWrite;
+/** Deletes some of the deliveries and attempts of a URL that is being removed: at most `limit` of each. */
+interface RemovalWrite {
+  readonly type: 'removal';
+  readonly urlId: number;
+  readonly limit: number;
+}
+
+/** Writes that do not depend on the other parts of the log's transaction. */
+export type StandaloneWrite = UsageWrite | SimsWrite | MetadataWrite | RefusalsWrite | RemovalWrite;
 
 export type BatchedWrite = ProgressWrite | StandaloneWrite | MerchantWrite;
 
@@ -40,6 +47,7 @@ export class StandaloneWriter {
   readonly #activate: Statement;
   readonly #putMetadata: Statement;
   readonly #refusals: RefusalWriter;
+  readonly #removals: readonly Statement[];
 
   constructor(db: Database) {
     this.#refusals = new RefusalWriter(db);
@@ -59,6 +67,9 @@ export class StandaloneWriter {
     this.#putMetadata = db.prepare(
       'INSERT INTO fact (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
     );
+    this.#removals = ['delivery', 'attempt'].map((table) =>
+      db.prepare(`DELETE FROM ${table} WHERE rowid IN (SELECT rowid FROM ${table} WHERE url_id = ? LIMIT ?)`),
+    );
   }
 
   /** Makes one write. @throws what SQLite throws */
@@ -66,6 +77,7 @@ export class StandaloneWriter {
     if (write.type === 'usage') this.#addCounts(write);
     else if (write.type === 'refusals') this.#refusals.write(write);
     else if (write.type === 'metadata') this.#putMetadata.run(write.name, write.value);
+    else if (write.type === 'removal') for (const remove of this.#removals) remove.run(write.urlId, write.limit);
     else for (const { mac, atMs } of write.sims) this.#activate.run(mac, atMs);
   }
 

@@ -32,14 +32,14 @@ import { DeliveryWaits } from './delivery-waits.js';
 import { FirstUplinks } from './first-uplinks.js';
 import { PassingEvents } from './passing-events.js';
 import { Resends } from './resends.js';
-import { storeCall, storeWrite } from './store-call.js';
+import { storeCall } from './store-call.js';
 import { changeUrl, endOfLog, findUrl, readGaps, removeUrl, rotateUrlSecret } from './url-changes.js';
 import type { Gap } from './webhook-rows.js';
 import type { SqliteWebhooksParts } from './webhooks-parts.js';
 
 /**
- * Maximum number of a removed URL's rows that one commit deletes, since pings wait for a commit. After each of these
- * commits, the event loop does its other work.
+ * Maximum number of a removed URL's deliveries, and of its attempts, that one commit of the log's writer deletes, since
+ * pings wait for that commit.
  */
 const MAX_REMOVED_PER_COMMIT = 200;
 
@@ -52,6 +52,7 @@ export class SqliteWebhooks implements WebhookStore {
   readonly #resends: Resends;
   readonly #pendingLocks: Statement;
   readonly #hasPending: Statement;
+  readonly #hasRows: Statement;
   readonly #firstUplinks: FirstUplinks;
   readonly #passing: PassingEvents;
 
@@ -69,6 +70,10 @@ export class SqliteWebhooks implements WebhookStore {
     this.#hasPending = reader
       .prepare(`SELECT 1 FROM delivery WHERE url_id = ? AND device_id = ? AND state = 'pending' LIMIT 1`)
       .pluck();
+    this.#hasRows = reader.prepare(
+      `SELECT 1 WHERE EXISTS (SELECT 1 FROM delivery WHERE url_id = @urlId)
+         OR EXISTS (SELECT 1 FROM attempt WHERE url_id = @urlId)`,
+    );
     this.#firstUplinks = new FirstUplinks(reader);
   }
 
@@ -82,17 +87,12 @@ export class SqliteWebhooks implements WebhookStore {
 
   async remove(urlId: number): Promise<void> {
     // The URL's row is deleted last: rows that a crash leaves then still belong to a URL, and can be removed later.
-    for (const table of ['delivery', 'attempt'])
-      while ((await this.#removeSome(table, urlId)) > 0) await new Promise<void>((resolve) => afterThisTurn(resolve));
+    const removal = { type: 'removal', urlId, limit: MAX_REMOVED_PER_COMMIT } as const;
+    while (storeCall('read deliveries', () => this.#hasRows.get({ urlId }) !== undefined)) {
+      await this.#parts.writeBatched('remove deliveries', removal);
+      await new Promise<void>((resolve) => afterThisTurn(resolve));
+    }
     await this.#transaction((db) => removeUrl(db, urlId));
-  }
-
-  /** Deletes some of a URL's rows in one commit, and returns how many. */
-  #removeSome(table: string, urlId: number): Promise<number> {
-    const rowids = `SELECT rowid FROM ${table} WHERE url_id = ? LIMIT ${MAX_REMOVED_PER_COMMIT}`;
-    return storeWrite(this.#parts, 'remove deliveries', () => {
-      return this.#parts.writer.prepare(`DELETE FROM ${table} WHERE rowid IN (${rowids})`).run(urlId).changes;
-    });
   }
 
   rotateSecret(urlId: number, rotation: SecretRotation): Promise<WebhookUrl> {
