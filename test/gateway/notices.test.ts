@@ -241,10 +241,11 @@ t.test('notices survive a restart, and those that a crash lost are restored from
     'open notices are not counted again',
   );
 
-  // A stop writes the waiting changes. A removed lock is not late any more, although no event reports it.
-  second.events.emit('circuit', circuitEvent(1, 'opened'));
+  // A removed lock is not late any more. No event reports that, so the late locks are checked every ten minutes.
   lateLocks.shift();
   second.clock.advance(Minutes(10));
+  // The stop writes what still waits: this change too.
+  second.events.emit('circuit', circuitEvent(1, 'opened'));
   await second.notices.stop();
   t.equal(second.clock.pending, 0, 'no timer is left');
   await second.store.close();
@@ -267,6 +268,7 @@ t.test('10,000 locks that are late at once need few commits, and beyond 1,000 th
     clock.advance(Seconds(1) - 1);
     t.equal(writes.length, written - 1, 'one commit a second');
     clock.advance(1);
+    // After the first two writes, with a timer for the next one; the other timer is for the check of late locks.
     await eventually(
       'the write is reported',
       () => reported.length === written && (written === 3 || clock.pending === 2),
@@ -284,6 +286,7 @@ t.test('10,000 locks that are late at once need few commits, and beyond 1,000 th
     },
   );
   for (const mac of macs.slice(0, -1)) events.emit('presence', onlineEvent(mac));
+  // Each call writes a commit first: the 1,000 single notices are resolved by two or three.
   for (let commits = 0; commits < 3; commits++) await list();
   const open = async (): Promise<string[]> => describeNotices(await list()).filter((each) => each.endsWith('open'));
   t.same(await open(), [`lock-late ${OTHERS} open`]);
@@ -339,6 +342,7 @@ t.test(
         const times = { firstAtMs: atMs, lastAtMs: atMs, resolvedAtMs: null };
         return { kind: 'statement', subject: String(from + index), text: 'x', count: 1, ...times };
       });
+      // Not all in one commit, so that notices beyond the limit are deleted in between, as in a gateway.
       for (let start = 0; start < count; start += 2_000) await store.notices.write(changes.slice(start, start + 2_000));
     };
     await add(1, MAX_NOTICES);
@@ -349,6 +353,7 @@ t.test(
     t.same(
       [1, 2, 5, 6, 7, MAX_NOTICES + 3].map((id) => ids.has(id)),
       [false, true, false, true, false, true],
+      'three too many: the two that were read are deleted, and the oldest',
     );
   },
 );

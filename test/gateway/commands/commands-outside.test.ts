@@ -251,6 +251,7 @@ t.test('the command line sends commands and waits, lists, shows and cancels them
   const toAllLocks = ['send', 'locate-cell', '--merchant', MERCHANT, '--all'];
   t.match(await run(...toAllLocks), { code: 2, stderr: /confirm with --count 2 that all 2 locks of Amber get/ });
   t.match(await run(...toAllLocks, '--count', '3'), { code: 3, stderr: /Amber has 2 locks, and expected_count is 3/ });
+  // Commands 5 and 6, one for each lock; the list has the id after the MAC.
   t.match(await run(...toAllLocks, '--count', '2'), { code: 0, stdout: /A4:C1:38:00:00:02 +6 / }, 'each lock gets one');
   const airplane = ['send', other, 'set-power', '--airplane', 'on'];
   t.match(await run(...airplane), { code: 2, stderr: /nothing reaches it.*--yes/ });

@@ -86,6 +86,7 @@ t.test('a missing or empty store is refused if other files show that there was a
         writeFileSync(path.join(folder, `${FILE}-wal`), Buffer.alloc(4096, 1));
       },
     ],
+    // The copy of the store that an upgrade makes before it changes the store, named after that change.
     [
       `${FILE}.0009-narrow-log.2026-11-22T00-00-00Z`,
       (folder) => {
@@ -259,6 +260,7 @@ t.test('after a kill and a start that fails for another reason, the next start d
   const db = new SqliteDatabase(file);
   // A store of a newer version is refused.
   db.prepare("INSERT INTO kysely_migration VALUES ('9999-of-tomorrow', '2026-11-22')").run();
+  // Copied before the close, which would remove the WAL.
   const newer = tempFolder(t);
   for (const name of readdirSync(folder)) copyFileSync(path.join(folder, name), path.join(newer, name));
   db.close();
@@ -341,6 +343,7 @@ t.test('file modes that let others read are corrected, with a sentence', async (
   for (const name of readable) chmodSync(path.join(folder, name), 0o644);
   const migrated = await runProgram(t, process.execPath, [LOCKGATE, 'db', 'migrate', '--data', folder]);
   t.equal(migrated.exit?.code, 0);
+  t.same(filesOpenToOthers(folder), []);
   for (const name of readable) chmodSync(path.join(folder, name), 0o644);
   const { exit, stderr } = await lockgate('config', 'rotate-key', '--data', folder);
   t.equal(exit?.code, 0);

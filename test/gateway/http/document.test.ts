@@ -71,6 +71,7 @@ t.test('the document is valid OpenAPI, and has exactly the served routes', async
     }),
   );
   const served = HTTP_ROUTES.map(({ method, path, operationId, responses }) => {
+    // A fault of the gateway itself, which each route of the document may answer with, though none declares it.
     const statuses = [...Object.keys(responses), '500'].sort().join(' ');
     return [`${method} ${path}`, operationId, statuses];
   });
@@ -160,7 +161,10 @@ t.test('the examples of docs/http.md get the documented answers', { skip: NO_CUR
 
 const DOCUMENTED_MAC = 'A4:C1:38:F0:E1:D2';
 
-/** An example's output as a pattern, in which secrets, ports and durations match any value of their form. */
+/**
+ * An example's output as a pattern, in which secrets, ports and durations match any value of their form. The examples
+ * have `…` for the 43 random characters of a secret.
+ */
 function asPattern(exampleOutput: unknown): unknown {
   if (Array.isArray(exampleOutput)) return exampleOutput.map(asPattern);
   if (typeof exampleOutput === 'string')
@@ -285,7 +289,10 @@ async function callWithoutScope(callRoute: CallRoute, gateway: Gateway): Promise
       await callRoute(`${method} ${path}`, { headers: { authorization: basicAuthorization(text) } });
 }
 
-/** Calls each route without a special limit as a caller whose budget is exhausted. */
+/**
+ * Calls, as a caller whose budget is exhausted, each route that has only the common limits. Logins and test webhooks
+ * have narrower ones, which {@link callEveryStatus} exceeds.
+ */
 async function exceedEveryBudget(callRoute: CallRoute, gateway: Gateway, key: string): Promise<void> {
   const authorization = basicAuthorization(key);
   const bearer = `Bearer ${await accessToken(gateway, key)}`;

@@ -56,6 +56,7 @@ const listNames = async ({ store }: Gateway): Promise<(string | null)[]> => {
 t.test('a list of users is created completely or not at all, by either operation', async (t) => {
   const { gateway, key } = await setUpGateway(t);
   const empty = { status: 200, text: '', headers: { 'content-length': '0' } };
+  // The largest id, the smallest status, and a member that users don't have: it is ignored, even with this number.
   const ada =
     '{"id":9223372036854775807,"username":"ada","firstName":"A","userStatus":-2147483648,"odd":{"x":[1e999]}}';
   t.match(await callMerchantApi(gateway, CREATE_WITH_LIST, { key, body: `[${ada}]` }), empty);
@@ -116,6 +117,7 @@ t.test('user names are stored as they were sent', async (t) => {
   t.same(await listNames(gateway), texts);
   const unusualBody = '[{"__proto__":{"username":"x"},"constructor":1,"username":"y"}]';
   t.match(await callMerchantApi(gateway, CREATE_WITH_LIST, { key, body: unusualBody }), { status: 200 });
+  t.same(await listNames(gateway), [...texts, 'y'], 'members that users don’t have are ignored');
 });
 
 t.test('a user’s name has no control characters', async (t) => {
@@ -199,6 +201,7 @@ t.test('a login gives a session, and a logout ends it at once', async (t) => {
   const second = sessionOf(await logIn({ gateway, key }, user.username, user.password));
   t.match(await logOut(key, { 'x-session': second }), { status: 200, text: '' });
   t.equal(await find(second), null);
+  // No proxy is trusted, so its claim that the client uses HTTPS does not make the cookie `Secure`.
   const headers = { 'x-forwarded-proto': 'https' };
   t.match(await logOut(key, headers), { status: 200, headers: { 'set-cookie': [/Max-Age=0;.*; SameSite=Strict$/] } });
   for (const headers of [{}, { 'x-session': second }, { 'x-session': 'x' }, { cookie: 'lockgate_session=' }])
@@ -273,20 +276,27 @@ t.test('an address may guess wrong ten times in five minutes at an account', asy
   t.match(await logIn(attacker, 'ada', 'x'), { status: 200 });
 });
 
+/** A guard against guesses at passwords, of a gateway that shares its store with no other and so hears of none's. */
+function guardOfSoleGateway(clock: ManualClock): LoginGuard {
+  return new LoginGuard(clock, 'password', SOLE_OWNER.signals);
+}
+
 t.test('many addresses that guess at one account are refused, and its owner’s address is not', async (t) => {
   const clock = new ManualClock();
-  const guard = new LoginGuard(clock, 'password', SOLE_OWNER.signals);
+  const guard = guardOfSoleGateway(clock);
   /**
    * Tries to log in, with this outcome if the guard lets the attempt through; returns whether it did. A refused attempt
    * is undecided, since its password is not compared.
    */
   const attempt = async (address: string, outcome: 'right' | 'wrong', username = 'ada'): Promise<boolean> => {
-    const { retryAfterMs, end } = await guard.begin(1, username, address);
+    const { retryAfterMs, end } = await guard.begin(MERCHANT_ID, username, address);
     end(retryAfterMs === undefined ? outcome : 'undecided');
     return retryAfterMs === undefined;
   };
   t.ok(await attempt('home', 'right'));
-  const atOnce = await Promise.all(Array.from({ length: 150 }, (_, n) => guard.begin(1, 'cy', `10.0.0.${n}`)));
+  const atOnce = await Promise.all(
+    Array.from({ length: 150 }, (_, n) => guard.begin(MERCHANT_ID, 'cy', `10.0.0.${n}`)),
+  );
   const letThrough = atOnce.filter(({ retryAfterMs }) => retryAfterMs === undefined);
   t.equal(letThrough.length, 100, 'concurrent attempts are counted too');
   for (const { end } of atOnce) end('undecided');
@@ -301,7 +311,7 @@ t.test('many addresses that guess at one account are refused, and its owner’s 
 
 t.test('one address that tries many accounts is refused, except where it logged in before', async (t) => {
   const clock = new ManualClock();
-  const guard = new LoginGuard(clock, 'password', SOLE_OWNER.signals);
+  const guard = guardOfSoleGateway(clock);
   /** Tries to log in; returns how long the guard makes the address wait, undefined if not at all. */
   const attempt = async (username: string, address: string, outcome: 'right' | 'wrong', merchantId = 1) => {
     const { retryAfterMs, end } = await guard.begin(merchantId, username, address);
@@ -364,22 +374,25 @@ t.test('endless guesses from one address do not keep other users out', async (t)
   const passwords = new Passwords();
   const [stored = null] = await passwords.hashAll(['right'], new AbortController().signal);
   const outcomes: string[] = [];
+  // The third argument is the client's address: each address has its own queue.
   const guess = () => passwords.check('wrong', stored, 'attacker').then(String, ({ code }) => code);
   const guesses = Array.from({ length: 100 }, async () => outcomes.push(await guess()));
   t.equal(await passwords.check('right', stored, 'honest'), true);
   const compared = outcomes.filter((each) => each === 'false').length;
+  // Of one address 32 guesses may wait while at most 3 are being compared. Addresses take turns, so the honest one does
+  // not wait for those 32.
   t.ok(compared < 20, `${compared} of the 100 guesses were compared before it`);
   await Promise.all(guesses);
-  // Of one address 32 guesses may wait while at most 3 are being compared.
   t.ok(outcomes.filter((each) => each === 'busy').length >= 100 - 32 - 3, 'most are refused');
 });
 
-t.test('beyond 1,000 waiting attempts at one account from one address, further ones must retry later', async (t) => {
-  const guard = new LoginGuard(new ManualClock(), 'password', SOLE_OWNER.signals);
-  const first = await guard.begin(1, 'ada', 'home');
-  const waiting = Array.from({ length: 999 }, () => guard.begin(1, 'ada', 'home'));
-  t.equal((await guard.begin(1, 'ada', 'home')).retryAfterMs, Seconds(1), 'a thousand wait');
-  t.equal((await guard.begin(1, 'ada', 'elsewhere')).retryAfterMs, undefined);
+t.test('beyond 1,000 concurrent attempts at one account from one address, further ones must retry later', async (t) => {
+  const guard = guardOfSoleGateway(new ManualClock());
+  const begin = (address: string) => guard.begin(MERCHANT_ID, 'ada', address);
+  const first = await begin('home');
+  const waiting = Array.from({ length: 999 }, () => begin('home'));
+  t.equal((await begin('home')).retryAfterMs, Seconds(1), 'one is under way, and 999 wait');
+  t.equal((await begin('elsewhere')).retryAfterMs, undefined);
   first.end('wrong');
   let limited = 0;
   for (const attempt of waiting) {
@@ -387,5 +400,5 @@ t.test('beyond 1,000 waiting attempts at one account from one address, further o
     if (retryAfterMs !== undefined) limited += 1;
     end(retryAfterMs === undefined ? 'wrong' : 'undecided');
   }
-  t.equal(limited, 990, 'ten of them may guess');
+  t.equal(limited, 990, 'after the first one, nine may guess: ten in all');
 });

@@ -195,7 +195,7 @@ t.test(
     setup.isStoreBlocked = false;
     setup.clock.advance(Seconds(1));
     await setup.ingest.idle();
-    t.equal(setup.log.at(-1), 'reported 1 connected', 'events that are not repeated stay in the queue');
+    t.equal(setup.log.at(-1), 'reported 1 connected', 'a connect, which no lock sends again, stays in the queue');
     t.equal(setup.currentStates(), await setup.statesAfterRestart());
     t.equal(JSON.parse(setup.currentStates())[0][1].ping.sequence, 1, 'as if the uplinks had never arrived');
     t.equal(JSON.parse(setup.currentStates())[1][1].ping.sequence, 1);
@@ -303,6 +303,7 @@ t.test('exclusive work runs while no commit is written and nothing is judged', a
   setup.nextPendingCommit().complete();
   await done;
   await setup.runLoopTurns();
+  // The work may change the lock's account, so the uplink of the lock that arrived before its end is refused.
   t.same(setup.log.slice(3), ['ack 1/1', 'work begins', 'work ends', 'refused 0/2', 'commit 3']);
   setup.nextPendingCommit().complete();
   await setup.ingest.idle();

@@ -22,14 +22,16 @@ t.test('a gateway that is killed after any commit has the same beliefs after the
       if (step % STEPS_BETWEEN_KILLS === 0) await history.kill();
     }
     await history.end();
-    t.same(history.mismatches, [], `seed ${seed}: the same after a commit during which more was judged`);
+    // Within a step, the history compares after each commit too: with the beliefs of when that commit was made.
+    t.same(history.mismatches, [], `seed ${seed}: the same after a kill between two commits of a step`);
+    // Commits during which further uplinks were judged: the beliefs had changed when such a commit was stored.
     overlapped += history.overlapped;
     acked += history.acked;
     written += history.statesWritten;
   }
   t.comment(`${acked} acknowledged, ${written} states written`);
   t.ok(acked > SEEDS * STEPS, `${acked} uplinks were acknowledged`);
-  t.ok(overlapped > SEEDS * 4, `more was judged during ${overlapped} commits: enough to test that`);
+  t.ok(overlapped > SEEDS * 4, `during ${overlapped} commits further uplinks were judged: several for each seed`);
 });
 
 t.test('a stored state lacks only some of the newest uplinks, and no commit writes very many states', (t) => {

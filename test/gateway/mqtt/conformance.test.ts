@@ -499,10 +499,11 @@ t.test('every packet of an authenticated lock gets its expected answer', (t) =>
 );
 
 t.test(
-  '[MQTT-3.10.4-2] after an UNSUBSCRIBE no command is sent; after the next SUBSCRIBE commands are sent',
+  '[MQTT-3.10.4-2] commands are for a session that listens: not after an UNSUBSCRIBE, again after the next SUBSCRIBE',
   async (t) => {
     const { connect, broker } = await startManualBroker(t);
     const lock = await connect(MAC);
+    // The manual broker makes a lock's id of its MAC.
     const session = broker.sessions.ofLock(Number.parseInt(MAC, 16));
     const listening: (boolean | undefined)[] = [];
     const subscribe = makePacket('82', '0011', text('down'), '01');
@@ -520,6 +521,7 @@ t.test(
   },
 );
 
+// `runMutated` reports a fault also if an honest lock's ping gets no answer within some turns of the event loop.
 t.test('mutated packets get no wrong answers and do not delay honest locks', async (t) => {
   const seed = chooseSeed();
   const result = await runMutated(t, seed, MUTATED);
@@ -527,6 +529,7 @@ t.test('mutated packets get no wrong answers and do not delay honest locks', asy
   t.same(result.faults, [], `LOCKGATE_SEED=${seed} npm test -- dist/test/gateway/mqtt/conformance.test.js`);
   t.comment(`seed ${seed}: ${mutated} packets in ${streams} streams, ${accepted} accepted, ${closed} closed`);
   t.comment(`an honest lock's ping waited at most ${maxTurns} turns of the event loop`);
+  // Otherwise the mutations would break nearly every packet, or hardly any, and test only one way of handling it.
   t.ok(accepted > streams / 3 && closed > streams / 3 && uplinks > streams / 20, `${uplinks} uplinks among them`);
   t.equal(result.openConnections, 0, 'no connection is open at the end');
 });

@@ -36,7 +36,7 @@ const FIRST_ID = 1;
 
 /** A gateway whose connection guard has a manual clock, and a registered lock. */
 async function setUpGateway(t: Test, options: Parameters<typeof testGateway>[1] = {}) {
-  const clock = new ManualClock(Seconds(1000));
+  const clock = new ManualClock();
   const gateway = await testGateway(t, { guardClock: clock, ...options });
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
   const credentials = { user: MAC, secret };
@@ -207,8 +207,8 @@ t.test('at too many silent connections of an address, the oldest is closed, but 
     silent.some(({ isClosed }) => isClosed),
     'what they have sent may still be on its way',
   );
-  clock.advance(Seconds(1.5));
   // Connections count as silent after a second; each new one beyond the limit of two closes the longest silent one.
+  clock.advance(Seconds(1.5));
   const reported = waitForEvents(gateway, 'refused', 1);
   const newcomer = await open();
   await silent[0]?.waitForClose();
@@ -226,7 +226,7 @@ t.test(
   'without a free descriptor a lock is refused for now; a silent stranger is closed to make room for it',
   async (t) => {
     let descriptorRoom: DescriptorRoom = 'short';
-    const clock = new ManualClock(Seconds(1000));
+    const clock = new ManualClock();
     const { broker, addLock } = await startTestBroker(t, { guardClock: clock, roomFor: () => descriptorRoom });
     const credentials = await addLock(MAC);
     const openAndConnect = async (): Promise<RawLock> => {
@@ -246,6 +246,7 @@ t.test(
     const lock = await openAndConnect();
     t.equal(await lock.waitForAnswer(), CONNACK_ACCEPTED);
     descriptorRoom = 'short';
+    // A connection without a CONNECT counts as silent after a second.
     clock.advance(Seconds(1.5));
     const replacing = await openAndConnect();
     t.equal(await replacing.waitForAnswer(), CONNACK_ACCEPTED);
@@ -395,7 +396,7 @@ t.test('a client with a wrong credential can’t take over a lock’s connection
   await lock.waitForHex(pubackHex());
 });
 
-t.test('refusals are counted for operators', async (t) => {
+t.test('refused topics and publishes are reported, and counted for operators', async (t) => {
   const { gateway, open, connectLock } = await setUpGateway(t);
   for (const topic of ['#', '+', 'up', '$SYS/#', '$share/g/down', 'down/+']) {
     const lock = await connectLock();

@@ -12,7 +12,7 @@ import type { Config } from '../../../gateway/config.js';
 import { HEADER_WITHIN } from '../../../gateway/mqtt/proxied-connections.js';
 import { MAX_PROXY_HEADER_BYTES, readProxyHeader } from '../../../gateway/network/proxy-header.js';
 import { parseRange } from '../../../gateway/webhooks/sending/address-rule.js';
-import { ManualClock, Seconds } from '../../../proto/clock.js';
+import { ManualClock } from '../../../proto/clock.js';
 import { callOperator } from '../../helpers/cli/operator-call.js';
 import { Program } from '../../helpers/cli/program.js';
 import { testGateway, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
@@ -28,15 +28,22 @@ const LOCAL_COMMAND = 0x20;
 const PROXY_COMMAND = 0x21;
 
 const v1 = (line: string): Buffer => Buffer.from(`${line}\r\n`, 'latin1');
-/** A header of version 2. `body` has the addresses and ports, and whatever else the balancer says. */
+/**
+ * A header of version 2. `family` says which addresses `body` begins with: 0x11 TCP over IPv4, 0x21 TCP over IPv6, 0x31
+ * a local socket. After the addresses and ports, `body` has whatever else the balancer says.
+ */
 function v2(command: number, family: number, body: Buffer): Buffer {
+  // The signature, and room for the command, the family and the length.
   const head = Buffer.from('\r\n\r\n\0\r\nQUIT\n....', 'latin1');
   head.set([command, family, body.length >> 8, body.length & 255], 12);
   return Buffer.concat([head, body]);
 }
+/** 203.0.113.7 and 10.0.0.1, ports 40000 and 1883. */
 const IPV4_BODY = Buffer.from([203, 0, 113, 7, 10, 0, 0, 1, 0x9c, 0x40, 0x07, 0x5b]);
 const IPV6_BODY = Buffer.concat([Buffer.from('20010db8000000000000000000000007', 'hex'), Buffer.alloc(20)]);
-const LONGEST = v2(PROXY_COMMAND, 0x11, Buffer.concat([IPV4_BODY, Buffer.alloc(MAX_PROXY_HEADER_BYTES - 16 - 12, 4)]));
+const V2_HEAD_BYTES = 16;
+const LONGEST_REST = Buffer.alloc(MAX_PROXY_HEADER_BYTES - V2_HEAD_BYTES - IPV4_BODY.length, 4);
+const LONGEST = v2(PROXY_COMMAND, 0x11, Buffer.concat([IPV4_BODY, LONGEST_REST]));
 
 const GOOD: readonly (readonly [name: string, header: Buffer, address: string | undefined])[] = [
   ['v1, IPv4', v1('PROXY TCP4 203.0.113.7 10.0.0.1 40000 1883'), '203.0.113.7'],
@@ -61,10 +68,10 @@ const WRONG: readonly (readonly [name: string, bytes: Buffer])[] = [
   ['another version', v2(0x31, 0x11, IPV4_BODY)],
   ['another command', v2(0x22, 0x11, IPV4_BODY)],
   ['too short for its addresses', v2(PROXY_COMMAND, 0x21, IPV4_BODY)],
-  ['too long', v2(PROXY_COMMAND, 0x11, Buffer.alloc(MAX_PROXY_HEADER_BYTES - 15))],
+  ['too long by a byte', v2(PROXY_COMMAND, 0x11, Buffer.alloc(MAX_PROXY_HEADER_BYTES - V2_HEAD_BYTES + 1))],
 ];
 
-t.test('headers are read whole, and from any part on they are known to be incomplete', async (t) => {
+t.test('a whole header is read, whatever follows it; each part of a header is known to be incomplete', async (t) => {
   for (const [name, header, address] of GOOD) {
     t.same(readProxyHeader(header), { is: 'complete', bytes: header.length, address }, name);
     const behind = Buffer.concat([header, connectPacket(STRANGER)]);
@@ -77,7 +84,7 @@ t.test('headers are read whole, and from any part on they are known to be incomp
 
 /** A gateway behind balancers at 127.0.0.1, with a registered lock and a clock for limits of time. */
 async function proxiedGateway(t: Test, settings: Partial<Config> = {}) {
-  const clock = new ManualClock(Seconds(1000));
+  const clock = new ManualClock();
   const mqttProxies = [parseRange('127.0.0.1')];
   const gateway = await testGateway(t, { guardClock: clock }, { mqttProxies, ...settings });
   const { secret } = await gateway.accounts.addDevice({ mac: MAC });
@@ -85,8 +92,9 @@ async function proxiedGateway(t: Test, settings: Partial<Config> = {}) {
   return { clock, gateway, open, credentials: { user: MAC, secret } };
 }
 
-t.test('a lock behind a balancer has its own address, however the header is cut', async (t) => {
+t.test('a client behind a balancer has its own address; the header may arrive byte by byte', async (t) => {
   const { gateway, open, credentials } = await proxiedGateway(t);
+  // Without the two long headers: a write for each of their bytes takes long.
   for (const [name, header, address = '127.0.0.1'] of GOOD.filter(([, bytes]) => bytes.length < 200)) {
     const refused = waitForEvents(gateway, 'refused', 1);
     const whole = await open();
@@ -100,7 +108,7 @@ t.test('a lock behind a balancer has its own address, however the header is cut'
   }
 });
 
-t.test('each client has its own limit of connections, and its header costs nothing', async (t) => {
+t.test('the limit of connections is for each client, and the bytes of headers are not billed', async (t) => {
   const { gateway, open, credentials } = await proxiedGateway(t, { mqttPerAddress: 1 });
   const header = (client: number): Buffer => v1(`PROXY TCP4 203.0.113.${client} 10.0.0.1 40000 1883`);
   const first = await open();
@@ -118,10 +126,10 @@ t.test('each client has its own limit of connections, and its header costs nothi
   first.socket.destroy();
   const read = async () => (await callOperator(gateway, 'GET', '/usage')).body as { usage: { bytes_up: number }[] };
   await eventually('the connection is counted', async () => (await read()).usage[0]?.bytes_up !== undefined);
-  t.equal((await read()).usage[0]?.bytes_up, bytes.length);
+  t.equal((await read()).usage[0]?.bytes_up, bytes.length, 'only the CONNECT is billed');
 });
 
-t.test('a balancer without a header is refused, and so is a header of anybody else', async (t) => {
+t.test('a balancer’s connection without a header is refused, and so is a header of anybody else', async (t) => {
   const { clock, gateway, open, credentials } = await proxiedGateway(t);
   for (const [name, bytes] of WRONG) {
     const refused = waitForEvents(gateway, 'refused', 1);
@@ -143,6 +151,7 @@ t.test('a balancer without a header is refused, and so is a header of anybody el
   t.match(await late, [{ reason: 'slow', why: /no PROXY header came within 5 s/ }]);
   t.notOk(lock.isClosed);
 
+  // 127.0.0.9 is no balancer, so its header is taken for the first MQTT packet.
   const invented = waitForEvents(gateway, 'refused', 1);
   const liar = new RawLock(t, connect({ port: gateway.mqttPort, host: '127.0.0.1', localAddress: '127.0.0.9' }));
   liar.write(v1('PROXY TCP4 203.0.113.7 10.0.0.1 40000 1883'));
@@ -179,7 +188,7 @@ t.test('behind haproxy, with either version of the protocol', { skip: noHaproxy 
       ].join('\n'),
     );
     const haproxy = new Program(t, 'haproxy', ['-db', '-f', file]);
-    // Until haproxy listens, nobody answers.
+    // Until haproxy listens, and its health check has found the gateway, nobody answers.
     await eventually('haproxy listens', async () => {
       const probe = new RawLock(t, connect(port, '127.0.0.1'));
       probe.write(connectPacket(STRANGER));

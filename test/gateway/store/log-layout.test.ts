@@ -167,6 +167,7 @@ async function runAgainstModel(t: Test, options: StoreOptions, seed: number): Pr
     // Each commit is sent before the previous commit is answered, as a gateway under full load does.
     const appended = batches.map((incoming) => store.append({ incoming, judged: [], states: new Map() }));
     if (hasFailingCommit) {
+      // Made with a copy of `sent`: as nothing of the commit is stored, the locks make these uplinks again later.
       const incoming = [...nextBatch(random, new Map(sent)), broken];
       const failing = store.append({ incoming, judged: [], states: new Map() });
       await t.rejects(failing, { name: 'StoreFailure' }, `round ${round}: nothing of a failed commit is stored`);
@@ -302,6 +303,7 @@ t.test('erased and deleted uplinks are gone from every table and from the memtab
     await store.append({ incoming: [uplink(2, 1, 2)], judged: [], states: new Map() });
     t.equal((await logOf(store, 2)).length, 1, 'a deleted uplink that is sent again is new');
     await store.close();
+    // The uplink that was sent again: with a long run it is still only in the memtable, and so in the log.
     t.ok(countOf(folder, 'uplink_name') <= 1, 'no key is left behind');
     t.ok(countOf(folder, 'uplink_of_device') <= 1);
     checkSums(t, folder);

@@ -128,6 +128,7 @@ t.test('recover sends all undelivered events since a time, and none twice', asyn
     const stored = waitForEvents(gateway, 'uplink', 1);
     await lock.send(testBytes(sequence));
     receivedAtMs[sequence] = (await stored)[0]?.atMs ?? 0;
+    // Each event in a millisecond of its own, so that a time separates one from the next.
     await eventually('the next millisecond', () => gateway.clock.now() > (receivedAtMs[sequence] ?? 0));
   };
   await send(1);
@@ -156,7 +157,7 @@ t.test('recover sends all undelivered events since a time, and none twice', asyn
   clock.advance(Hours(1));
   await send(6);
   await receiver.waitForRequests(7);
-  t.same(receivedSequences(receiver).at(-1), 6);
+  t.same(receivedSequences(receiver).at(-1), 6, 'no retry was left from before');
 });
 
 t.test('recover works across several commits and keeps the order of an ordered URL', async (t) => {
@@ -266,8 +267,9 @@ async function writeHistory(folder: string, nowMs: number, sinceMs: number): Pro
     await store.append({ incoming, judged: [], states: new Map() });
   }
   await store.close();
-  // A gateway does not start with a store that has hashed secrets and no key, as this one would: makes the key.
-  openKeys(folder, false);
+  // Makes the folder's key: a gateway refuses to start on a store that has hashed secrets if there is none.
+  const isInUse = false;
+  openKeys(folder, isInUse);
   return [lastDay, before];
 }
 

@@ -30,6 +30,7 @@ function lockOf(mac: Mac): StoryLock {
   return { mac, ...reported, place: AMSTERDAM };
 }
 
+/** A lock counts its boots from 1; the pings of stories have boot 0, so that they can't be taken for the lock's own. */
 const STORY_START = { startMs: Date.UTC(2026, 10, 20, 6), boot: 0, firstSequence: 500 };
 
 /** @throws Error if there is no story with this name */
@@ -83,6 +84,7 @@ t.test('each story has the pings of its trigger', async (t) => {
     ...repeated(30, 240, 30, 'gps UNLOCKED_PING unlocked'),
     ...['250 cellular STATE_PING locked', '250 gps STATE_PING locked', closeConnection(270, 'locked')],
   ]);
+  // After 16 min the lock gets another power mode, in which it does not stay connected.
   const network = [
     '0 cellular NETWORK_PING locked',
     '900 cellular NETWORK_PING locked',
@@ -93,6 +95,7 @@ t.test('each story has the pings of its trigger', async (t) => {
   t.same(storyLines('cell'), ['0 cellular CELL_PING locked']);
   t.same(storyLines('reset'), ['0 cellular RESET locked', closeConnection(20, 'locked')]);
   t.same(storyLines('close'), [closeConnection(0, 'locked')]);
+  // The theft begins two minutes later, after 6 s of motion. The motion ends at 170 s, and the theft 2 min after that.
   t.same(storyLines('low-battery'), [
     ...[closeConnection(0, 'locked'), '126 cellular THEFT locked', '156 gps THEFT locked', '166 gps THEFT locked'],
     closeConnection(290, 'locked'),
@@ -120,12 +123,13 @@ t.test('the story “late” is sent at once when coverage returns, oldest ping 
   );
 });
 
-t.test('the judge has no findings about any story, at any minute of the lock’s day', async (t) => {
-  // A lock sends its daily ping in a minute of the day that follows from its MAC.
+t.test('the judge has no findings about any story, whenever the lock sends its daily ping', async (t) => {
+  // A lock sends its daily ping in a minute of the day that follows from its MAC. The minutes below are the first and
+  // the last of the day, one soon after the stories' start at 6:00, and one long after it.
   const macWithPeriodMinute = (minute: number): Mac => {
     for (let number = 1; ; number++) if (periodMinuteOf(testMac(number)) === minute) return testMac(number);
   };
-  for (const mac of [MAC, ...[0, 8 * 60 + 1, 14 * 60, 1439].map(macWithPeriodMinute)])
+  for (const mac of [MAC, ...[0, 6 * 60 + 1, 14 * 60, 1439].map(macWithPeriodMinute)])
     for (const { name } of STORIES) {
       const run = new JudgedRun(STORY_START.startMs, { listeningSinceMs: STORY_START.startMs });
       for (const { afterMs, source, uplink } of pingsOfStory(name, mac))
@@ -217,6 +221,7 @@ t.test(
       t.match(headers, { 'x-team': 'bikes', 'user-agent': /^lockgate\// });
     }
     const dateMs = (index: number): number => Date.parse(testRequests[index]?.json.date as string);
+    // The theft begins after 6 s and 1 ms of motion, so it ends a millisecond before the full second.
     t.same(
       [dateMs(1) - dateMs(0), dateMs(7) - dateMs(0)],
       [Seconds(30), Seconds(204) - 1],
@@ -229,6 +234,7 @@ t.test(
       stdout: /0:00 {2}cellular REASON_STATE_PING unlocked 81%\n +URL 1 .* 204 in \d+ ms +received/,
     });
     t.match(late.stderr, /late: 11 pings of A4:C1:38:00:00:01, without waiting\. A tracked ride/);
+    // The first nine are the lock's own ping and the eight of the theft.
     const buffered = receiver.requests.slice(9).map(({ json }) => json.buffered);
     t.same(buffered, [...Array(10).fill(true), false]);
     const sequences = receiver.requests.slice(1).map(({ json }) => json.sequence as number);

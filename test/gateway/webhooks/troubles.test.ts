@@ -122,6 +122,7 @@ t.test(
     const lock = await connectedLock(t, gateway, MAC);
     await lock.send(testBytes(1));
     await eventually('a delivery is tried', () => names.lookups > 0);
+    // The time limit of an attempt.
     clock.advance(Seconds(15));
     await eventually('it waits for its next try', () => (clock.nextDueMs ?? 0) > clock.now());
     t.same(
@@ -209,7 +210,6 @@ t.test('an ordered URL keeps its order even if its pending locks can’t be read
   receiver.answer = (_request, response) => void response.writeHead(204).end();
   await (await TestLock.connect(t, gateway.mqttPort, MAC, secret)).send(testBytes(2));
   // The failed read is repeated after a second.
-  clock.advance(Seconds(1));
   clock.advance(Seconds(1));
   await eventually('the second event waits or was sent', async () => {
     return receiver.requests.length > 1 || (await readDeliveries(gateway, ['pending']))[0]?.nextAttemptAtMs != null;

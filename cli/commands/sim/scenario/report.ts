@@ -1,4 +1,7 @@
-/** Prints the result of a scenario: each expectation with its line in the scenario's file, then the rules broken. */
+/**
+ * Prints the result of a scenario: each expectation with its line in the scenario's file, then the findings, which are
+ * the rules of the protocol that the locks have broken.
+ */
 
 import type { ScenarioVerdict } from '../../../../firmware-sim/scenario/check.js';
 import type { LockRecord } from '../../../../firmware-sim/scenario/lock-record.js';
@@ -11,7 +14,7 @@ import { plural } from '../summary.js';
 export interface ScenarioOutcome {
   readonly scenario: Scenario;
   readonly verdicts: readonly ScenarioVerdict[];
-  /** The number of findings by rule; null if they are unknown. */
+  /** The number of findings by rule; null if the gateway, which judges, can't be asked. Then they fail nothing. */
   readonly findings: ReadonlyMap<string, number> | null;
   readonly pings: number;
   /** The record of each lock, by name. */
@@ -62,7 +65,9 @@ function findingsText(findings: ReadonlyMap<string, number>): string {
 function problemsOf({ scenario, findings, unacknowledged }: ScenarioOutcome): string[] {
   const problems: string[] = [];
   for (const [rule, count] of findings ?? []) {
+    // A newer gateway may report a rule that this program does not know.
     const severity = ruleRow(rule)?.severity ?? 'violation';
+    // A scenario may allow warnings, by name, but no violations.
     if (severity === 'warning' && scenario.warnings.has(rule)) continue;
     const allowed = severity === 'warning' ? `: expected none, or ${rule} under warnings` : ': expected none';
     problems.push(`${scenario.file}: rule ${rule} (${severity}) was broken ${count} times${allowed}`);

@@ -13,7 +13,8 @@ lowerPriority();
 const db = new SqliteDatabase(workerData as string, { readonly: true });
 const readAll = prepareFigures(db);
 
-// Preparing the statements has read the schema, so the WAL and its index are open too.
+// Preparing the statements has read the schema, for which SQLite opened the WAL and its index. From here on the thread
+// opens no file, so it can count even when the process has no free file descriptor.
 port.postMessage(OPENED);
 
 function answer(): FiguresAnswer {

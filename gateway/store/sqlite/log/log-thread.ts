@@ -18,10 +18,7 @@ const port = parentPort as MessagePort;
 
 type WriteRequest = Extract<LogRequest, { type: 'write' }>;
 
-/**
- * Sends an answer and transfers the memory of its uplinks. `mark` says how far the newest uplinks, which the memtable
- * holds, have been written into the indexes.
- */
+/** Sends an answer, and transfers the memory of its uplinks: their bytes are not copied. */
 function sendAnswer(answer: LogAnswer): void {
   const uplinks = answer.outcomes.map((outcome) => (outcome.error === undefined ? outcome.uplinks : undefined));
   port.postMessage(
@@ -45,6 +42,7 @@ function outcomeOf(write: LogWrite, merchantOutcomes: Iterator<MerchantOutcome>)
   if (write.type === 'merchant') return { merchant: merchantOutcomes.next().value as MerchantOutcome };
   if (write.type !== 'append') return { uplinks: undefined };
   const { appended, uplinks, result } = write.commit;
+  // `appended` has the uplinks too, among the merchants' events that the writer stored with them.
   return { uplinks: appended ?? uplinks, result };
 }
 

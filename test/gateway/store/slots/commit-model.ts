@@ -135,7 +135,10 @@ export class CommitModel implements Model<CommitState> {
     return this.#removed !== guard;
   }
 
-  /** Epoch and session of a gateway that takes over from an epoch. */
+  /**
+   * Epoch and session of a gateway that takes over from an epoch. Instead of by chance, they are drawn far enough apart
+   * that no other gateway gets the same ones: each later session of a gateway is higher by one.
+   */
   #numbersOf(gateway: number, epochBefore: number): { epoch: number; session: number } {
     return this.#has('numbersByChance')
       ? { epoch: gateway + 1, session: 10 * (gateway + 1) }
