@@ -11,7 +11,7 @@ import { type CommandResult, runCommand } from '../helpers/cli/command-line.js';
 import { ManualMachine } from '../helpers/clocks/manual-machine.js';
 import { MERCHANT, testBytes, testGateway, testMac, waitForEvents } from '../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../helpers/gateway/test-receiver.js';
-import { eventually } from '../helpers/gateway/webhook-setup.js';
+import { eventually, NO_JITTER } from '../helpers/gateway/webhook-setup.js';
 import { TestLock } from '../helpers/mqtt/test-lock.js';
 
 const MAC = formatMac(testMac());
@@ -22,7 +22,7 @@ async function setUp(t: Test) {
   const clock = new ManualClock(systemClock.now() + Days(30));
   const deliveryClock = new ManualClock(systemClock.now());
   // With 0.5 the waits between attempts have no jitter.
-  const gateway = await testGateway(t, { runClock: clock, speed: SPEED, deliveryClock, random: () => 0.5 });
+  const gateway = await testGateway(t, { runClock: clock, speed: SPEED, deliveryClock, random: NO_JITTER });
   const receiver = await testReceiver(t);
   receiver.answer = (_request, response) => void response.writeHead(500).end();
   await gateway.accounts.addWebhookUrl({ url: receiver.url });

@@ -27,6 +27,7 @@ import {
   waitForEvents,
 } from '../helpers/gateway/test-gateway.js';
 import { type ReceivedRequest, testReceiver } from '../helpers/gateway/test-receiver.js';
+import { NO_JITTER } from '../helpers/gateway/webhook-setup.js';
 import { connectedLock, TestLock } from '../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../helpers/store/temp-folder.js';
 
@@ -129,7 +130,7 @@ t.test('a gateway closes although its store fails', async (t) => {
 t.test('after a restart a failed delivery is retried at its time, with the next attempt’s number', async (t) => {
   const folder = tempFolder(t);
   const clock = new ManualClock(systemClock.now());
-  const options = { deliveryClock: clock, random: () => 0.5 };
+  const options = { deliveryClock: clock, random: NO_JITTER };
   const receiver = await testReceiver(t);
   const [hangingMac, failingMac] = [testMac(1), testMac(2)];
   const isFrom = (mac: string, { json }: ReceivedRequest): boolean => {

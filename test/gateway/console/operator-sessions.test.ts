@@ -139,6 +139,7 @@ t.test('a link opens one session, once, within five minutes', async (t) => {
   const db = new SqliteDatabase(file, { readonly: true });
   const linkCount = db.prepare("SELECT count(*) FROM console_session WHERE kind = 'link'").pluck().get();
   t.equal(linkCount, 1, 'used and expired links are deleted');
+  // Sessions are found by an index, however many there are: by their token, and by their user.
   for (const query of [
     "SELECT * FROM console_session WHERE token_hash = x'00'",
     "SELECT * FROM console_session WHERE kind = 'user' AND merchant_id = 1 AND user_id = 1 ORDER BY id DESC",

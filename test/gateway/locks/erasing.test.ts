@@ -23,6 +23,7 @@ import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const MAC = testMac();
 const OTHER_MAC = testMac(2);
+/** How long a connection that the gateway closes may stay open. */
 const MAX_WAIT_SECONDS = 5;
 /** In a new store, the first merchant, lock and webhook URL have this id. */
 const FIRST_ID = 1;
@@ -59,6 +60,7 @@ t.test('erased data is removed from the files, and other data stays', async (t) 
   const numbers = Array.from({ length: PING_COUNT }, (_, index) => index + 1);
   for (let from = 0; from < PING_COUNT; from += CONCURRENT_PINGS) {
     const sequences = numbers.slice(from, from + CONCURRENT_PINGS);
+    // With `kept` from 0 to 6, so that the position is not at the same place of all pings.
     await Promise.all([
       ...sequences.map((sequence) => lock.send(gpsBytes(sequence, SECRET_POSITION, { kept: sequence % 7 }))),
       ...sequences.map((sequence) => other.send(gpsBytes(sequence, OTHER_POSITION))),

@@ -20,6 +20,7 @@ import {
 } from '../../helpers/gateway/position-history.js';
 import { openGateway, testBytes, testGateway, testMac, waitForEvents } from '../../helpers/gateway/test-gateway.js';
 import { testReceiver } from '../../helpers/gateway/test-receiver.js';
+import { NO_JITTER } from '../../helpers/gateway/webhook-setup.js';
 import { connackCode, connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
@@ -98,7 +99,7 @@ t.test('events from before a move still go to the previous merchant', async (t) 
   const [amber, basil] = [await testReceiver(t), await testReceiver(t)];
   amber.answer = (_request, response) => void response.writeHead(500).end();
   const deliveryClock = new ManualClock(systemClock.now());
-  const gateway = await testGateway(t, { deliveryClock, random: () => 0.5 });
+  const gateway = await testGateway(t, { deliveryClock, random: NO_JITTER });
   await gateway.accounts.addMerchant('Basil');
   await gateway.accounts.addWebhookUrl({ url: amber.url, merchant: 'Amber' });
   await gateway.accounts.addWebhookUrl({ url: basil.url, merchant: 'Basil' });

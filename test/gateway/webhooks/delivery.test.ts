@@ -19,7 +19,7 @@ import {
   waitForEvents,
 } from '../../helpers/gateway/test-gateway.js';
 import { type TestReceiver, testReceiver } from '../../helpers/gateway/test-receiver.js';
-import { readDeliveries } from '../../helpers/gateway/webhook-setup.js';
+import { NO_JITTER, readDeliveries } from '../../helpers/gateway/webhook-setup.js';
 import { connectedLock, TestLock } from '../../helpers/mqtt/test-lock.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
@@ -30,7 +30,7 @@ const MAC = testMac();
 /** A gateway on a manual clock, without jitter, with a receiver as its merchant's URL. */
 async function setUpReceiver(t: Teardown): Promise<Setup> {
   const clock = new ManualClock(systemClock.now());
-  const gateway = await testGateway(t, { deliveryClock: clock, random: () => 0.5 });
+  const gateway = await testGateway(t, { deliveryClock: clock, random: NO_JITTER });
   const receiver = await testReceiver(t);
   const { secret } = await gateway.accounts.addWebhookUrl({ url: receiver.url, headers: { 'X-Team': 'bikes' } });
   return { clock, gateway, receiver, secret };

@@ -134,7 +134,8 @@ t.test('a body is never longer than docs/webhooks.md says', async (t) => {
   t.match(webhooksPage.replaceAll('\n', ' '), / A body has some 400 bytes, and never more than 8 KiB\. /);
   const asSent = JSON.stringify(JSON.parse(example([CELLULAR, 12, 0])));
   t.ok(Math.abs(Buffer.byteLength(asSent) - 400) < 50, 'some 400 bytes');
-  // The longest text that fits into a lock's message, of characters with the longest JSON escapes.
+  // The longest text that fits into a lock's message beside the other members, of characters with the longest JSON
+  // escapes.
   const longestPing = { ...PHONE, firmwareVersion: '\u0001'.repeat(UPLINK_MAX_BYTES - 60) };
   t.ok(Buffer.byteLength(example([longestPing, 2 ** 32 - 1, 0])) < 8 * 1024);
 });

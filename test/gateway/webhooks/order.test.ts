@@ -10,6 +10,7 @@ import { type Answer, testReceiver } from '../../helpers/gateway/test-receiver.j
 import {
   advanceToNextTimer,
   eventually,
+  NO_JITTER,
   readDeliveries,
   receivedSequences,
   setUpWebhooks,
@@ -63,7 +64,7 @@ t.test(
   async (t) => {
     const folder = tempFolder(t);
     const clock = new ManualClock(systemClock.now());
-    const options = { deliveryClock: clock, random: () => 0.5 };
+    const options = { deliveryClock: clock, random: NO_JITTER };
     const beforeRestart = await openGateway(t, folder, options);
     await beforeRestart.accounts.addMerchant(MERCHANT);
     const receiver = await testReceiver(t);

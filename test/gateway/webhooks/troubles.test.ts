@@ -19,6 +19,7 @@ import { testReceiver } from '../../helpers/gateway/test-receiver.js';
 import {
   advanceToNextTimer,
   eventually,
+  NO_JITTER,
   readDeliveries,
   receivedSequences,
   setUpWebhooks,
@@ -184,7 +185,7 @@ t.test('if no name gets an answer any more, that does not count as a failure of 
 t.test('an ordered URL keeps its order even if its pending locks can’t be read at first', async (t) => {
   const folder = tempFolder(t);
   const clock = new ManualClock(systemClock.now());
-  const options = { deliveryClock: clock, random: () => 0.5 };
+  const options = { deliveryClock: clock, random: NO_JITTER };
   const first = await openGateway(t, folder, options);
   await first.accounts.addMerchant(MERCHANT);
   const receiver = await testReceiver(t);
@@ -241,7 +242,7 @@ for (const { title, status } of [
     let isRefused = true;
     const folder = tempFolder(t);
     const clock = new ManualClock(systemClock.now());
-    const options = { deliveryClock: clock, random: () => 0.5 };
+    const options = { deliveryClock: clock, random: NO_JITTER };
     const gateway = await openGateway(t, folder, { ...options, wrapStore: refusingOutcomesOf(3, () => isRefused) });
     await gateway.accounts.addMerchant(MERCHANT);
     const [receiver, other] = [await testReceiver(t), await testReceiver(t)];
@@ -295,7 +296,7 @@ for (const { title, status } of [
 
 t.test('an event whose outcome is refused until the stop is attempted again at the next start', async (t) => {
   const folder = tempFolder(t);
-  const options = { deliveryClock: new ManualClock(systemClock.now()), random: () => 0.5 };
+  const options = { deliveryClock: new ManualClock(systemClock.now()), random: NO_JITTER };
   const first = await openGateway(t, folder, { ...options, wrapStore: refusingOutcomesOf(2, () => true) });
   await first.accounts.addMerchant(MERCHANT);
   const receiver = await testReceiver(t);

@@ -12,6 +12,7 @@ import { type Answer, type TestReceiver, testReceiver } from '../../helpers/gate
 import {
   advanceToNextTimer,
   eventually,
+  NO_JITTER,
   readDeliveries,
   receivedSequences,
   setUpWebhooks,
@@ -53,7 +54,7 @@ async function setUpRestarts(test: Teardown): Promise<RestartSetup> {
   const receiver = await testReceiver(test);
   let secret: string | undefined;
   const open: RestartSetup['open'] = async (clock) => {
-    const gateway = await openGateway(test, folder, { deliveryClock: clock, random: () => 0.5 });
+    const gateway = await openGateway(test, folder, { deliveryClock: clock, random: NO_JITTER });
     if (secret === undefined) {
       await gateway.accounts.addMerchant(MERCHANT);
       await gateway.accounts.addWebhookUrl({ url: receiver.url });
@@ -95,13 +96,14 @@ t.test('a clock set back between two starts makes no retry wait longer than its 
   const { gateway } = await open(clock);
   receiver.answer = succeeding;
   const waitMs = await advanceToNextTimer(clock);
+  // 5 s, and at most a tenth more: the gateway does not know the jitter with which the stored time was made.
   t.ok(waitMs <= Seconds(5.5), `the retry waits ${waitMs} ms`);
   await eventually('it is delivered', async () => (await readDeliveries(gateway, ['delivered'])).length === 1);
 });
 
 t.test('a clock step of 5 days between two failures disables no URL', async (t) => {
   const { clock, dates, options } = makeClocks();
-  const { gateway, receiver, urlId } = await setUpWebhooks(t, {}, { ...options, random: () => 0.5 });
+  const { gateway, receiver, urlId } = await setUpWebhooks(t, {}, { ...options, random: NO_JITTER });
   receiver.answer = failing;
   const lock = await connectedLock(t, gateway, MAC);
   const attempted = waitForEvents(gateway, 'delivery', 1);
@@ -133,6 +135,7 @@ t.test('days without a running gateway don’t count as failing time, and earlie
   const second = await open(laterClock);
   await fail(second, 3);
   t.match(await second.gateway.store.webhooks.find(URL_ID), { state: 'active' });
+  // The failing time is stored once a minute: a stop may lose up to a minute of it.
   laterClock.advance(Days(2) - Minutes(2));
   await fail(second, 4);
   t.match(await second.gateway.store.webhooks.find(URL_ID), { state: 'active' });
@@ -178,6 +181,7 @@ t.test('an open circuit’s probe waits for Retry-After', async (t) => {
   receiver.answer = answerRetryAfter('7200');
   await advanceToNextTimer(clock);
   await receiver.waitForRequests(FAILURES_TO_OPEN + 1);
+  // Until then the next timer is the time limit of the attempt, 15 s.
   await eventually('the next is planned', () => (clock.nextDueMs ?? 0) > clock.now() + Seconds(15));
   t.equal(await advanceToNextTimer(clock), Hours(2));
   await receiver.waitForRequests(FAILURES_TO_OPEN + 2);

@@ -16,6 +16,7 @@ import { type Mac, parseMac } from '../../../proto/wire/mac.js';
 import { DEFAULT_POWER, type Ping } from '../../../proto/wire/ping.js';
 import { openGateway, testBytes, waitForEvents } from '../gateway/test-gateway.js';
 import { type TestReceiver, testReceiver } from '../gateway/test-receiver.js';
+import { NO_JITTER } from '../gateway/webhook-setup.js';
 import { root } from '../house/our-files.js';
 import { TestLock } from '../mqtt/test-lock.js';
 import { type Teardown, tempFolder } from '../store/temp-folder.js';
@@ -72,7 +73,7 @@ export async function commandSite(test: Test): Promise<CommandSite> {
   const receiver = await testReceiver(test);
   const machine = { wall: () => nowMs, monotonic: () => nowMs, after: systemClock.after };
   const noticeReceiver = await testReceiver(test);
-  const options = { runClock: systemClock, machine, random: () => 0.5 };
+  const options = { runClock: systemClock, machine, random: NO_JITTER };
   const gateway = await openGateway(test, data, options, { notifyUrl: noticeReceiver.url });
   writeFileSync(addressFile(data), `http://127.0.0.1:${gateway.operatorPort}\n`);
   const listenersBefore = gateway.events.listenerCount('connected');

@@ -7,7 +7,7 @@ import { ManualClock, systemClock } from '../../../proto/clock.js';
 import { memoryFolder, type Teardown } from '../store/temp-folder.js';
 import { openGateway } from './test-gateway.js';
 import { type TestReceiver, testReceiver } from './test-receiver.js';
-import { eventually } from './webhook-setup.js';
+import { eventually, NO_JITTER } from './webhook-setup.js';
 
 /** The gateway, its clock, and the receiver of its notices. */
 export interface NotifySetup {
@@ -36,7 +36,7 @@ export async function openNotifying(
   options: GatewayOptions = {},
 ): Promise<{ readonly gateway: Gateway; readonly clock: ManualClock }> {
   const clock = new ManualClock(systemClock.now());
-  const gatewayOptions = { deliveryClock: clock, random: () => 0.5, ...options };
+  const gatewayOptions = { deliveryClock: clock, random: NO_JITTER, ...options };
   return { gateway: await openGateway(test, folder, gatewayOptions, { notifyUrl }), clock };
 }
 

@@ -20,6 +20,9 @@ export interface WebhookSetup {
   readonly secret: string;
 }
 
+/** For the option `random` of a gateway: waits before retries are exactly those of the schedule. */
+export const NO_JITTER = (): number => 0.5;
+
 /** A gateway on a manual clock, without jitter, with a receiver as its merchant's URL. */
 export async function setUpWebhooks(
   test: Teardown,
@@ -27,7 +30,7 @@ export async function setUpWebhooks(
   options: GatewayOptions = {},
 ): Promise<WebhookSetup> {
   const clock = new ManualClock(systemClock.now());
-  const gateway = await testGateway(test, { deliveryClock: clock, random: () => 0.5, ...options });
+  const gateway = await testGateway(test, { deliveryClock: clock, random: NO_JITTER, ...options });
   const receiver = await testReceiver(test);
   const added = await gateway.accounts.addWebhookUrl({ url: receiver.url, ...url });
   return { clock, gateway, receiver, urlId: added.url.id, secret: added.secret };

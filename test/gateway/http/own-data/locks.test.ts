@@ -127,6 +127,8 @@ t.test('pings come once, newest first, while more arrive', async (t) => {
     buffered: false,
     test: false,
   });
+  // The site's four are a state ping, two period pings by GPS, at 6:29:57 and 6:29:58, and a close-connection ping. The
+  // new ones are state pings, from 6:30:00 on.
   t.equal((await readAll(site, `${routePath}?ping_type=gps,close_connection&limit=2`)).length, 3);
   t.equal((await readAll(site, `${routePath}?reason=REASON_PERIOD_TRACKING`)).length, 2);
   t.equal((await readAll(site, `${routePath}?to=2026-11-20T06:30:00Z`)).length, 4);

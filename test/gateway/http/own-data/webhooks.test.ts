@@ -90,7 +90,7 @@ t.test('pages of deliveries are newest first and have each delivery once, also w
     paged,
     allAtOnce.data.map(({ event_id }) => event_id),
   );
-  t.match(paged[0], /_7_/);
+  t.match(paged[0], /_7_/, 'an event’s id has the sequence number of its ping');
 });
 
 t.test('deliveries are selected by lock and by time of receipt', async (t) => {

@@ -23,6 +23,7 @@ export function logContract(engine: string, open: OpenStore): void {
     const digests = await store.readDigests(1, 1, 2);
     t.same(digests.sort(Buffer.compare), [uplinkDigest(testBytes(2)), uplinkDigest(other)].sort(Buffer.compare));
     t.same(await store.readDigests(1, 9, 2), []);
+    // The uplink with sequence 1 was received at 1001 ms, and is the last one.
     t.equal(await store.readLastReceivedAtMs(), 1001);
     await store.close();
     const reopened = await open(folder);
@@ -197,6 +198,7 @@ export function explanationContract(engine: string, open: OpenStore): void {
       t.same(await store.why.findFinding(1), { id: 1, finding, deviceId: 1, merchantId: 1, mac: MAC });
       const [newest, ...others] = await store.why.readNewestFindings(10);
       t.same([newest, others], [await store.why.findFinding(1), []]);
+      // The last argument: only findings with a lower id.
       t.same([await store.why.readNewestFindings(10, 1), await store.why.readNewestFindings(10, 2)], [[], [newest]]);
       const ofMerchant = { id: 1, finding, isLockTheirs: true };
       t.same(await store.why.readFindingsOfMerchant(1, 10), [ofMerchant]);
@@ -208,7 +210,8 @@ export function explanationContract(engine: string, open: OpenStore): void {
       t.same(await store.why.findFindingsAbout(1, about), [{ id: 1, finding }]);
       t.same(await store.why.findFindingsAbout(1, { ...about, sequence: 3 }), []);
       t.same([await store.why.findFinding(2), await store.why.findQuarantined(1)], [null, null]);
-      t.equal(await store.why.findGap(1, second), false);
+      t.equal(await store.why.findGap(1, second), false, 'there is no URL, and so no gap in what it got');
+      // Where to begin with lock 1's log up to the uplink `last` and 1006 ms, to read at most 100, or 2, of each kind.
       const completeLog = await store.why.findLogStart(1, last, 1006, 100);
       t.same(completeLog, { afterUplinkId: 0, afterEventId: 0, isCut: false });
       const cut = await store.why.findLogStart(1, last, 1006, 2);

@@ -125,6 +125,7 @@ t.test('what a gateway owned is adopted once its epoch has ended, and it stores 
   const { one, other, folder } = await openTwo(t);
   await one.ownership.locks.claim(LOCK);
   t.same(await other.ownership.locks.adopt(MAX_ADOPTED), [], 'the owner runs');
+  // As if a third gateway had found the owner silent: it ended its epoch, and replaced it in the row of its slot.
   await query(
     folder,
     `INSERT INTO ended_epoch SELECT epoch, slot, 77 FROM node WHERE slot = ${one.ownership.slot};
@@ -201,6 +202,7 @@ t.test('a connection that holds the row of a gateway that is gone is ended', opt
 
 t.test('signals reach the other gateways, in parts if they are long', options, async (t) => {
   const { one, other } = await openTwo(t);
+  // Ids of 16 digits: together more than the 8,000 bytes that a notification of PostgreSQL may have.
   const deviceIds = Array.from({ length: 1_000 }, (_, index) => 9_007_199_254_000_000 + index);
   const received: number[] = [];
   one.ownership.signals.onSignal(() => t.fail('the sender gets no signal of its own'));
