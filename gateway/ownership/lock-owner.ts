@@ -14,6 +14,7 @@ import type { KnownLock, Locks } from '../locks/locks.js';
 import type { Sessions } from '../mqtt/sessions.js';
 import type { AdoptedPart, LockOwnership, LockPart } from '../store/contract/slots/ownership.js';
 import type { Store } from '../store/contract/store.js';
+import { Gathered } from './gathered.js';
 
 /** How often the gateway looks for locks whose gateway has ended. */
 const ADOPTION_INTERVAL = Seconds(1);
@@ -64,6 +65,9 @@ export class LockOwner {
   readonly #unread = new Map<string, AdoptedPart>();
   /** How many callers of {@link hold} keep each part from other gateways. */
   readonly #holds = new Map<string, number>();
+  /** Each read and each release waits for a turn between two commits: a storm of reconnects shares these turns. */
+  readonly #reads = new Gathered<AdoptedPart>((parts) => this.#readBetweenCommits(parts));
+  readonly #releases = new Gathered<LockPart>((parts) => this.#releaseBetweenCommits(parts));
   #timer: Timer | undefined;
   #adopting: Promise<void> = Promise.resolve();
   #isStopped = false;
@@ -163,7 +167,7 @@ export class LockOwner {
   /** Reads the states and the commands of parts that this gateway owns now. @throws StoreFailure */
   async #read(parts: readonly AdoptedPart[]): Promise<void> {
     for (const part of parts) this.#unread.set(keyOf(part.deviceId, part.source), part);
-    await this.#readBetweenCommits(parts);
+    if (parts.length > 0) await this.#reads.add(parts);
     for (const { deviceId, source } of parts) this.#unread.delete(keyOf(deviceId, source));
   }
 
@@ -249,34 +253,53 @@ export class LockOwner {
 
   /** Ends the part's sessions, stores what it sent and its state, and gives the part away. */
   async #release(part: LockPart): Promise<void> {
-    const { deviceId, source } = part;
-    const { sessions, ingest, locks, commands, notices, ownership, store } = this.#parts;
-    const endSessions = (): void =>
-      sessions.end(deviceId, (session) => {
-        if (session.sender.source !== source) return false;
-        session.cause ??= 'takeover';
-        return true;
-      });
-    endSessions();
-    await sessions.whenNone(deviceId, source);
+    this.#endSessions(part);
+    await this.#parts.sessions.whenNone(part.deviceId, part.source);
+    await this.#releases.add([part]);
+  }
+
+  #endSessions({ deviceId, source }: LockPart): void {
+    this.#parts.sessions.end(deviceId, (session) => {
+      if (session.sender.source !== source) return false;
+      session.cause ??= 'takeover';
+      return true;
+    });
+  }
+
+  async #releaseBetweenCommits(parts: readonly LockPart[]): Promise<void> {
+    const { ingest, locks, commands, notices, ownership } = this.#parts;
+    const [first] = parts as readonly [LockPart, ...LockPart[]];
+    // One lock's id stands for all, as in a read.
     await ingest.runExclusive(
-      deviceId,
+      first.deviceId,
       async () => {
-        const state = source === 'lock' ? locks.newerState(deviceId) : undefined;
-        if (state !== undefined) await store.append({ incoming: [], judged: [], states: new Map([[deviceId, state]]) });
-        if (source === 'lock') {
-          const mac = locks.find(deviceId)?.mac;
-          if (mac !== undefined) notices.lockGiven(mac);
-          locks.replace(deviceId, null);
-          commands.disown(deviceId);
+        await this.#storeStates(parts);
+        for (const part of parts) {
+          const { deviceId, source } = part;
+          if (source === 'lock') {
+            const mac = locks.find(deviceId)?.mac;
+            if (mac !== undefined) notices.lockGiven(mac);
+            locks.replace(deviceId, null);
+            commands.disown(deviceId);
+          }
+          // Ends sessions that began meanwhile: what they send is refused from now on.
+          this.#endSessions(part);
+          this.#unread.delete(keyOf(deviceId, source));
         }
-        // Ends sessions that began meanwhile: what they send is refused from now on.
-        endSessions();
-        this.#unread.delete(keyOf(deviceId, source));
-        await ownership.release([part]);
+        await ownership.release(parts);
       },
       REFUSES_WAITING,
     );
+  }
+
+  /** Stores the states of locks that are newer than the stored ones. @throws StoreFailure */
+  async #storeStates(parts: readonly LockPart[]): Promise<void> {
+    const states = new Map<number, string>();
+    for (const { deviceId, source } of parts) {
+      const state = source === 'lock' ? this.#parts.locks.newerState(deviceId) : undefined;
+      if (state !== undefined) states.set(deviceId, state);
+    }
+    if (states.size > 0) await this.#parts.store.append({ incoming: [], judged: [], states });
   }
 
   #report(error: Error): void {
