@@ -138,9 +138,10 @@ t.test('each kind of refusal has a named reason', async (t) => {
   t.match(publishFault({ topic: 'up', qos: 1, retain: true }), { reason: 'retained' });
   t.match(subscribeFault('phone', 'down', 1), { reason: 'phone' });
   t.match(subscribeFault('lock', 'a', 1), { reason: 'topic' });
-  t.match(firstPacket(Buffer.from([0x30, 0]), maxBytes), { fault: { reason: 'not-connect' } });
+  t.match(firstPacket(Buffer.from([0x30, 0]), maxBytes), { fault: { reason: 'not-connect' } }, 'a PUBLISH');
   t.match(firstPacket(Buffer.from([0x11, 0]), maxBytes), { fault: { reason: 'malformed' } }, 'a CONNECT with flags');
-  t.match(firstPacket(Buffer.from([0x10, 0xff, 0xff, 0xff, 0x7f]), maxBytes), { fault: { reason: 'packet' } });
+  const hugeConnect = Buffer.from([0x10, 0xff, 0xff, 0xff, 0x7f]);
+  t.match(firstPacket(hugeConnect, maxBytes), { fault: { reason: 'packet' } }, 'its length is 256 MiB');
   t.match(new FrameCounter().pass(Buffer.from([0x40, 0]), maxBytes), { reason: 'malformed' }, 'a PUBACK of no length');
   t.match(new FrameCounter().pass(Buffer.from([0x50, 2]), maxBytes), { reason: 'packet' }, 'a PUBREC');
   // A CONNECT with this protocol level (4 is MQTT 3.1.1) and these flags (2: a clean session), without a client id.

@@ -55,7 +55,7 @@ const slowAcks = (slow: number): Series => ({
 /** Days in seconds: time 0 is when the values begin. */
 const days = (count: number) => count * 86_400;
 
-/** For each alert values that fire it, and values that come close. */
+/** For each alert values that fire it, and values that come close (`_x9`: nothing for nine minutes). */
 const CASES: Readonly<Record<string, readonly [fires: Series, quiet: Series]>> = {
   LockgateDown: [
     { 'up{job="lockgate"}': '1 0+0x9' },

@@ -26,6 +26,7 @@ t.test('a written file has every setting with its meaning, and reads back the sa
     t.ok(defaults.includes(`# ${setting.meaning}\n`), setting.key);
   }
   t.equal(readSettingsFile(fileOf(t, defaults)).size, 0, 'defaults are comments');
+  // Some of these texts mean something else in YAML, unless they are quoted: a comment, a number, a list.
   const flags = {
     ...{ mqttPort: '0', keepDays: '90', httpCorsOrigin: 'https://a.example,https://b.example', logLevel: 'warn' },
     ...{ mapTiles: 'https://tiles.example/{z}/{x}/{y}.png', mapAttribution: '© "A": #1', data: '/srv/my data' },
@@ -42,14 +43,14 @@ t.test('a written file has every setting with its meaning, and reads back the sa
 t.test('flags override the environment, which overrides the file, which overrides defaults', async (t) => {
   const file = readSettingsFile(fileOf(t, 'mqtt_port: 1\nhttp_port: 2\noperator_port: 3\nkeep_days:\n'));
   const settings = resolveSettings({ mqttPort: '11' }, { LOCKGATE_HTTP_PORT: '22', LOCKGATE_MQTT_PORT: '33' }, file);
-  const sourceOf = (key: string) => settings.find(({ setting }) => setting.key === key);
-  t.match(sourceOf('mqttPort'), { text: '11', source: 'flag' });
-  t.match(sourceOf('httpPort'), { text: '22', source: 'environment' });
-  t.match(sourceOf('operatorPort'), { text: '3', source: 'file' });
-  t.match(sourceOf('keepDays'), { text: '400', source: 'default' }, 'an empty value counts as missing');
+  const find = (key: string) => settings.find(({ setting }) => setting.key === key);
+  t.match(find('mqttPort'), { text: '11', source: 'flag' });
+  t.match(find('httpPort'), { text: '22', source: 'environment' });
+  t.match(find('operatorPort'), { text: '3', source: 'file' });
+  t.match(find('keepDays'), { text: '400', source: 'default' }, 'an empty value counts as missing');
 });
 
-t.test('values may be lists, quoted, or empty files', async (t) => {
+t.test('values may be lists or quoted, and a file may be empty', async (t) => {
   const text =
     'trusted_proxies:\n  - 10.0.0.0/8\n  - "fd00::/8"\nlog_level: "warn"\nallow_webhook_range: [127.0.0.0/8]\n';
   t.match(configOf(fileOf(t, text)), {
@@ -57,7 +58,8 @@ t.test('values may be lists, quoted, or empty files', async (t) => {
     logLevel: 'warn',
     allowWebhookRange: { length: 1 },
   });
-  for (const empty of ['', '# only a comment\n', '---\n']) t.equal(configOf(fileOf(t, empty)).keepDays, 400);
+  for (const empty of ['', '# only a comment\n', '---\n'])
+    t.equal(configOf(fileOf(t, empty)).keepDays, 400, 'the default');
 });
 
 t.test('an error names file, line, setting and what is expected', async (t) => {
@@ -71,6 +73,7 @@ t.test('an error names file, line, setting and what is expected', async (t) => {
     ['\nmqtt_tls_cert: a.pem\n', /a TLS certificate is set by \S+, line 2: mqtt_tls_cert, but no key: TLS needs both$/],
     ['allow_webhook_range: here\n', /line 1: allow_webhook_range: .*here/],
     ['store: mysql://ann:secret@db\n', /line 1: store is not the URL of a database: expected [^:]*postgres:/],
+    // The URL may hold a password, so it is not in the message either.
     ['notify_url: secret\n', /line 1: notify_url is no http or https URL without/],
     ['merchant_pets: -1\n', /line 1: merchant_pets is "-1": expected a whole number/],
     [`# ${'x'.repeat(300_000)}\n`, /is larger than 256 KiB: expected a few lines of YAML$/],

@@ -44,6 +44,7 @@ t.test('a pet is created, and updated under its assigned id', async (t) => {
     { ...pet, id: 1, name: 'Max', photoUrls: [] },
     'an update removes the members that it leaves out',
   );
+  // A list in a pet has at most 1,000 items.
   const list = <T>(item: T, length: number): T[] => Array.from({ length }, () => item);
   const put = (body: object) =>
     callMerchantApi(gateway, '/v2/pet', { method: 'PUT', token, body: { ...change, ...body } });

@@ -15,8 +15,8 @@ import { lockSender } from '../../helpers/mqtt/lock-sender.js';
 import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
-/** 2025-11-20, 06:00 UTC: the time by the run's clock, which does not matter here. */
-const START_MS = 1_763_618_400_000;
+/** The time by the run's clock, which does not matter here. */
+const START_MS = Date.UTC(2025, 10, 20, 6);
 /** The time between two commits at the pace. */
 const INTERVAL_MS = 1000 / COMMITS_PER_SECOND;
 

@@ -16,8 +16,7 @@ import { RIDE_PING } from '../../helpers/sim/ride-ping.js';
 import { openStore } from '../../helpers/store/new-store.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
-/** 2025-11-20, 06:00 UTC. */
-const START_MS = 1_763_618_400_000;
+const START_MS = Date.UTC(2025, 10, 20, 6);
 const LOCKS = 50;
 /** The number of pings that each lock sends. */
 const ROUNDS = 100;

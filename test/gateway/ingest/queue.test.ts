@@ -124,7 +124,7 @@ t.test('after a failed commit a lock may send uplinks again', async (t) => {
       else failed += 1;
     });
   for (let sequence = 1; sequence <= MAX_UNANSWERED_PER_LOCK; sequence++) send(sequence);
-  // The answer does not wait for the store to recover.
+  // From now on a failing commit is answered with an error, and not tried again. Uplinks are still taken.
   await ingest.stop();
   t.equal(failed, MAX_UNANSWERED_PER_LOCK);
   fails = false;
@@ -170,8 +170,9 @@ t.test('a lock that floods over MQTT is disconnected, and another lock’s ping 
   await ready;
   isGated = true;
   const disconnected = waitForEvents(gateway, 'disconnected', 1, (event) => event.mac === mac);
+  const aboveLimit = 500;
   // Each is as small as possible, so that the gateway reads all of them at once.
-  const packets = Array.from({ length: MAX_UNANSWERED_PER_LOCK + 500 }, (_, id) =>
+  const packets = Array.from({ length: MAX_UNANSWERED_PER_LOCK + aboveLimit }, (_, id) =>
     uplinkPacket(id + 1, Buffer.from([1])),
   );
   flooding.socket.write(Buffer.concat(packets));

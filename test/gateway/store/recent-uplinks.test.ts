@@ -25,6 +25,7 @@ const LOCKS_PER_MERCHANT = 3;
 /** In a new store the locks have the credentials 1 to 6, so the phone that is added next has this one. */
 const PHONE_CREDENTIAL = 2 * LOCKS_PER_MERCHANT + 1;
 const COMMITS = 60;
+/** Kind 0 is an acknowledgement. */
 const PINGS = { minKind: 1, maxKind: 3 };
 
 t.setTimeout(60_000);
@@ -115,7 +116,6 @@ for (const logThread of [false, true]) {
 t.test('an erased lock’s events are not read from memory', async (t) => {
   const store = await filledStore(tempFolder(t), new SeededChance(1), true);
   t.teardown(() => store.close());
-
   const before = await store.readEvents(1, LOG_START, 10_000);
   t.ok(before.some(({ deviceId }) => deviceId === 2));
   await store.eraseDevice(2, null);

@@ -17,7 +17,6 @@ import { callMerchantApi } from '../../helpers/http/merchant-call.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
 const STORES = path.join('test', 'stores');
-/* Secrets of the stored merchant's key and user, and of the operators' token. */
 // The secrets of the older version's store: an API key, a user's password and an operator's token.
 const KEY = 'lgk_62c63096c909_tacKUHhqZVMlWp3heLHOolRllDB04on01QJGYYkA8-Q';
 const PASSWORD = 'hZM8nhN8ZCtYDyIpxstCrTpo';

@@ -25,6 +25,7 @@ const LOCKS = 3;
 /** The lock that is erased in the middle of its log. */
 const ERASED = 3;
 const START_MS = Date.UTC(2026, 10, 1);
+/** Small, so that most of these few uplinks are not only in memory, but in the index. */
 const RUN_SIZE = { minUplinks: 150, uplinksPerCredential: 2, maxUplinks: 300 };
 const COMMITS = 60;
 const UPLINKS_PER_COMMIT = 50;
@@ -172,6 +173,7 @@ t.test('answers are the same with hints and without', async (t) => {
   const indexed = count('SELECT count(*) FROM uplink_of_device');
   const hinted = count('SELECT count(hint) FROM uplink_of_device');
   t.ok(indexed > 2_000 && hinted > indexed / 2, `${hinted} of ${indexed} uplinks in the index have hints`);
+  // An erased uplink has the kind -1.
   const erased = 'SELECT count(hint) FROM uplink_of_device o JOIN uplink u ON u.id = o.uplink_id WHERE u.kind = -1';
   t.equal(count(erased), 0, 'an erased uplink has none, whenever it came into the index');
   damageSome(db, random);
@@ -187,8 +189,9 @@ t.test('a hint that was changed on the disk, or belongs to another uplink, is no
   const hint = uplinkHint(row) as number;
   t.equal(validHint(hint, 3, 7), hint);
   const changed = Array.from({ length: 27 }, (_, bit) => validHint(hint ^ (1 << bit), 3, 7));
+  // Eight of the 27 bits check the others, so one wrong hint in 256 passes by chance.
   t.ok(changed.filter((each) => each === undefined).length >= 26, 'single bits are noticed');
   const others = Array.from({ length: 1_000 }, (_, other) => validHint(hint, 3, 8 + other));
-  t.ok(others.filter((each) => each === undefined).length > 980);
+  t.ok(others.filter((each) => each === undefined).length > 980, 'and so is the hint of another uplink');
   t.equal(validHint(null, 3, 7), undefined);
 });

@@ -10,7 +10,7 @@ import { afterThisTurn } from '../../../proto/clock.js';
 /** Calls of a mutex whose work ends when the test says so. */
 class Calls {
   readonly mutex = new WriteMutex();
-  /** What happened, in order: the names of works that started, and "NAME ended". */
+  /** What happened, in order: "NAME" when the work of this name started, and "NAME ended". */
   readonly seen: string[] = [];
   readonly #ends = new Map<string, (error?: Error) => void>();
 
@@ -22,7 +22,7 @@ class Calls {
     return this.mutex.runLog(() => this.#work(name));
   }
 
-  /** Ends a work that has started, and lets the mutex start what comes next. */
+  /** Ends work that has started, and lets the mutex start what comes next. */
   async end(name: string, error?: Error): Promise<void> {
     const end = this.#ends.get(name);
     if (end === undefined) throw new Error(`${name} has not started`);
@@ -97,7 +97,7 @@ t.test('work that fails lets the next work run, and its caller gets the error', 
   t.equal(calls.seen.at(-1), 'exclusive 2');
 });
 
-t.test('a work that throws at once is a rejection', async (t) => {
+t.test('work that throws at once is a rejection', async (t) => {
   const mutex = new WriteMutex();
   const work = (): never => {
     throw new Error('full');

@@ -86,7 +86,7 @@ const COMPLETE: readonly [name: string, bytes: string, status: number, storedBod
   ],
 ];
 
-t.test('a complete answer counts, whatever bytes follow it', async (t) => {
+t.test('a complete answer counts, whatever bytes are around it', async (t) => {
   for (const [name, bytes, status, storedBody] of COMPLETE)
     await t.test(name, async (t) => {
       const receiver = await rawReceiver(t, (socket) => socket.write(bytes));
@@ -102,6 +102,7 @@ t.test('a complete answer counts, whatever bytes follow it', async (t) => {
 
 t.test('a closed idle socket is not a failure of the receiver', async (t) => {
   for (const close of [(socket: Socket) => socket.end(), (socket: Socket) => socket.resetAndDestroy()]) {
+    // A connection closes at its second request, which the gateway then sends again on a new connection.
     const receiver = await rawReceiver(t, (socket, number) => (number === 1 ? socket.write(OK_ANSWER) : close(socket)));
     for (const connections of [1, 2, 3]) {
       t.match(await receiver.attempt(), { status: 200, error: null });

@@ -86,8 +86,7 @@ t.test('while pings use the whole thread, attempts start at the minimum rate, an
   run(thread, throttle, Seconds(10));
   t.equal(thread.startedAttempts, 10 * MIN_ATTEMPTS_PER_SECOND);
   const perUrl = urls.map(({ startedAttempts }) => startedAttempts);
-  const [least, most] = [Math.min(...perUrl), Math.max(...perUrl)];
-  t.ok(most - least <= 5, `each URL started ${least} to ${most}`);
+  t.same([...new Set(perUrl)], [(10 * MIN_ATTEMPTS_PER_SECOND) / urls.length], 'each URL started as many');
   throttle.stop();
   t.end();
 });
@@ -103,7 +102,8 @@ t.test('while pings use half of the thread, attempts use a part of the other hal
   thread.startedAttempts = 0;
   run(thread, throttle, Seconds(10));
   const share = (thread.startedAttempts * ATTEMPT_MS) / Seconds(10);
-  t.ok(share > 0.1 && share < 0.35, `${share} of the thread`);
+  // The throttle keeps the idle share between 25 % and 35 %, and attempts get the rest of the half.
+  t.ok(share >= 0.15 && share <= 0.25, `${share} of the thread`);
 
   thread.pingShare = 1;
   run(thread, throttle, Seconds(2));
@@ -155,8 +155,8 @@ t.test('few attempts start together, however high the rate is', (t) => {
     maxAtOnce = Math.max(maxAtOnce, thread.startedAttempts - before);
     total += thread.startedAttempts - before;
   }
-  t.ok(total > 2_000, `${total} in 2 s`);
-  // At 250 µs each: as long as a commit waits for the disk.
+  t.ok(total > 2_000, `${total} in 2 s: the rate has risen from the 800 per second that it begins with`);
+  // 24 attempts take 6 ms, about as long as a commit waits for the disk.
   t.ok(maxAtOnce <= 24, `${maxAtOnce} at once`);
   throttle.stop();
   t.end();

@@ -131,6 +131,7 @@ t.test('the examples of docs/http.md run', { skip: NO_CURL }, async (t) => {
     const names = { MAC: amber.mac, COMMAND: String(amber.queuedCommand), EVENT: amber.event };
     const env = { ...names, BASE: `http://127.0.0.1:${gateway.httpPort}`, KEY: amber.key, CURL_HOME: folder };
     const { stdout } = await runProgram(t, 'bash', ['-c', script], env);
+    // An object's numeric keys ascend, so the status of success comes first.
     const success = Number(Object.keys(route.responses)[0]);
     t.equal(stdout.at(-1), String(success), `${name}: ${script} ${stdout.join('\n')}`);
     const schema = route.responses[success]?.schema;

@@ -85,7 +85,7 @@ t.test('the list has stable pages, and another merchant’s users are in none of
   const names: string[] = [];
   let cursor: string | null = '';
   for (let pages = 0; cursor !== null; pages += 1) {
-    t.ok(pages < 3);
+    t.ok(pages < 3, 'five users are on three pages of two');
     const { body } = await call('GET', `/v1/users?limit=2&cursor=${cursor}`);
     const page = body as { readonly data: readonly UserJson[]; readonly next_cursor: string | null };
     names.push(...page.data.map(({ username }) => username));

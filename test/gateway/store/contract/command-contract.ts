@@ -94,6 +94,7 @@ export function commandTargetContract(engine: string, open: OpenStore): void {
       'the lock belongs to another merchant now',
     );
     await store.commands.add([newCommand({ merchantId: 2 })]);
+    // Removed at 9 ms; its commands are cancelled at 41 ms.
     await store.removeDevice(MAC, 9, 41);
     t.match(await store.commands.readUnfinished(), []);
     t.match((await store.commands.list({ state: 'cancelled', limit: 9 }))[0], { merchantId: 2, finishedAtMs: 41 });

@@ -10,6 +10,7 @@ import {
   type NewCommand,
 } from '../../../../gateway/store/contract/command-record.js';
 import type { Store } from '../../../../gateway/store/contract/store.js';
+import { Minutes } from '../../../../proto/clock.js';
 import { testMac } from '../../../helpers/gateway/test-gateway.js';
 import { type Teardown, tempFolder } from '../../../helpers/store/temp-folder.js';
 import type { OpenStore } from './contract-store.js';
@@ -17,7 +18,7 @@ import type { OpenStore } from './contract-store.js';
 const NOW_MS = Date.UTC(2026, 10, 20);
 const COMMAND: NewCommand = {
   ...{ deviceId: 1, merchantId: 1, command: { type: 'unlock' }, askedBy: 'ann' },
-  ...{ createdAtMs: NOW_MS, notBeforeMs: null, expiresAtMs: NOW_MS + 60_000 },
+  ...{ createdAtMs: NOW_MS, notBeforeMs: null, expiresAtMs: NOW_MS + Minutes(1) },
 };
 /** A merchant's call with an idempotency key, under which it may be repeated without a second effect. */
 const CALL: IdempotentCall = {

@@ -4,6 +4,7 @@
  */
 import pg from 'pg';
 import t from 'tap';
+import { SLOT_COUNT } from '../../../../gateway/store/contract/log/log-position.js';
 import { CLOCK_ID_EPOCH_MS } from '../../../../gateway/store/contract/slots/clock-id.js';
 import type { Store } from '../../../../gateway/store/contract/store.js';
 import { idsOfDay, PartitionKeeper, partitionName } from '../../../../gateway/store/postgres/partitions.js';
@@ -39,6 +40,7 @@ t.test('a gateway that ran on past its last partition can be started again on th
   const second = await databases.open(folder);
   t.teardown(() => second.close());
   const made = (await server.query(name, PARTITIONS)).map((row) => String(row.name));
+  // Today's uplink is in the default partition, so today can't get one of its own.
   t.same(made, days.slice(1), 'the days after this one have partitions again');
   await second.append(commit(uplink(2)));
   const stored = await second.readUplinks(1, 10);
@@ -81,13 +83,13 @@ t.test('a gateway makes the next days’ partitions each hour', options, async (
   await keeper.stop();
 });
 
-/** Puts uplinks of the merchant 1 into a partition of a day, as if they had been received then. */
+/** Puts uplinks of the merchant 1 into a partition of a day, as if they had been received then, in the slot 1. */
 async function fillDay(store: string, day: number, sequences: readonly number[]): Promise<void> {
   const server = await databases.server();
   const [from, to] = idsOfDay(day);
   const atMs = CLOCK_ID_EPOCH_MS + day * Days(1);
   const rows = sequences.map(
-    (sequence, index) => `(${from + 64 * index + 1}, 1, 1, 1, 1, 1, ${sequence}, ${atMs}, 1, 0, '', '', 0)`,
+    (sequence, index) => `(${from + SLOT_COUNT * index + 1}, 1, 1, 1, 1, 1, ${sequence}, ${atMs}, 1, 0, '', '', 0)`,
   );
   await server.query(
     store,
@@ -132,7 +134,7 @@ t.test('old days are dropped as a whole, but for those that a webhook URL needs'
   const { id: urlId } = await store.addWebhookUrl({
     ...{ merchant: 'Amber', url: 'http://a/', headersSealed: {}, secretSealed, nowMs: 7 },
   });
-  // The URL has read the oldest day, and has an attempt at an event of it.
+  // The URL has read the slot 1 beyond the oldest day, and has an attempt at an event of that day.
   const readUpTo = idsOfDay(today - 45)[0];
   await server.query(name, `DELETE FROM url_cursor; INSERT INTO url_cursor VALUES (${urlId}, 1, ${readUpTo})`);
   const attempted = idsOfDay(today - 50)[0] + 1;

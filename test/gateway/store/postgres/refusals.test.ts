@@ -44,6 +44,7 @@ t.test('a URL that names no database is refused without quoting it; a password i
 });
 
 t.test('a server that would lose commits is refused', async (t) => {
+  // The version is that of PostgreSQL 15.0, as the server's setting `server_version_num` has it.
   const good = { fsync: 'on', full_page_writes: 'on', synchronous_commit: 'on', is_standby: false, version: 150_000 };
   refuseUnsafe(good);
   const wrong: readonly (readonly [object, RegExp])[] = [
@@ -58,6 +59,7 @@ t.test('a server that would lose commits is refused', async (t) => {
 });
 
 t.test('a start warns of a server without a standby or checksums, and of a connection pooler', options, async (t) => {
+  // The process 7 of the server accepted the connection, and answers on it.
   const good = { standbys: 'ANY 1 (two)', checksums: 'on', answering: 7, connected: 7 };
   t.same(serverWarnings(good), []);
   t.match(serverWarnings({ ...good, answering: 8 }), [/^a connection pooler is between/]);

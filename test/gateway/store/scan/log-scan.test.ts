@@ -64,6 +64,7 @@ t.test('both threads read the same log of a lock', async (t) => {
     });
     await store.append({ incoming, judged: [], states: new Map() });
   }
+  // The log comes in parts of so many entries: 100, 60 or 7. Their size must not matter.
   for (let lock = 1; lock <= LOCKS; lock++) {
     const entries = await collect(store.readLog(lock, 100));
     t.ok(entries.length > 1_000, `lock ${lock} has more entries than one scan reads`);
