@@ -12,6 +12,7 @@ import { relative } from 'node:path';
 import { clonePath, filesBelow, printProgress, reportFailure, root, UserError } from '../cli/prepare/workplace.mjs';
 import { bundledOf, bundleTests, withSourcePositions } from './bundle.mjs';
 import { costTable, cpuSeconds, sourceOf, storedCosts, writeCosts } from './costs.mjs';
+import { keepTemporaryFilesInMemory } from './memory-folder.mjs';
 
 // Compiled code, which exists only after the build.
 const helper = (name) => import(new URL(`../dist/test/helpers/house/${name}.js`, import.meta.url).href);
@@ -202,6 +203,8 @@ await reportFailure(async () => {
   const files = chooseFiles(args);
   printProgress(`Running ${files.length} test file${files.length === 1 ? '' : 's'}.`);
   killTestsOnSignal();
+  // The long tests fill gigabytes, and have a disk's waits.
+  if (!args.includes('--long')) keepTemporaryFilesInMemory();
   const runs = [];
   let failedFiles = 0;
   const bundled = await bundle(files, args);

@@ -135,16 +135,17 @@ async function startReceiverAndCanary(test: Teardown): Promise<ReceiverAndCanary
     outside.requests += 1;
     request.resume().on('end', () => outside.answer(response));
   });
-  server.on('connection', () => {
-    outside.connections += 1;
+  server.on('connection', (socket) => {
+    if (socket.localAddress === PUBLIC_ADDRESS) {
+      outside.connections += 1;
+    } else {
+      inside.connections += 1;
+      socket.destroy();
+    }
   });
-  await listenUntilTestEnd(server, test, PUBLIC_ADDRESS);
+  // One server for both addresses: a second one could find the first one's port taken on its own address.
+  await listenUntilTestEnd(server, test, '0.0.0.0');
   const { port } = server.address() as AddressInfo;
-  const canaryServer = createServer((socket) => {
-    inside.connections += 1;
-    socket.destroy();
-  });
-  await listenUntilTestEnd(canaryServer, test, INTERNAL_ADDRESS, port);
   return { port, outside, inside };
 }
 
