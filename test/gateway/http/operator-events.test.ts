@@ -42,6 +42,7 @@ t.test('events are selected by merchant, lock, kind and reason', async (t) => {
     // Locks and URLs that are added while the streams are open are selected too.
     const { secret } = await gateway.accounts.addDevice({ mac: testMac(number), merchant });
     await callOperator(gateway, 'POST', '/webhooks', { url: 'http://127.0.0.1:9/', merchant });
+    // A change of the URL is an event.
     await callOperator(gateway, 'POST', `/webhooks/${number}`, { ordered: true });
     const lock = await TestLock.connect(t, gateway.mqttPort, testMac(number), secret);
     await lock.send(testBytes(1));

@@ -22,8 +22,7 @@ import { RIDE_PING, RIDE_POWER } from '../../helpers/sim/ride-ping.js';
 import { openStore } from '../../helpers/store/new-store.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
-/** 2025-11-20, 06:00 UTC. */
-const START_MS = 1_763_618_400_000;
+const START_MS = Date.UTC(2025, 10, 20, 6);
 /** A wait that takes longer fails the test. */
 const MAX_WAIT_SECONDS = 20;
 

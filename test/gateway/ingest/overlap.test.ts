@@ -17,8 +17,7 @@ import { lockSender } from '../../helpers/mqtt/lock-sender.js';
 import { RIDE_PING, RIDE_POWER } from '../../helpers/sim/ride-ping.js';
 import { type Teardown, tempFolder } from '../../helpers/store/temp-folder.js';
 
-/** 2025-11-20, 06:00 UTC. */
-const START_MS = 1_763_618_400_000;
+const START_MS = Date.UTC(2025, 10, 20, 6);
 
 /** A ping to which the judge has no objection, so that the gateway stores only the ping, and the lock's state later. */
 function rideBytes(sequence: number): Buffer {

@@ -40,9 +40,8 @@ t.test('a plain client on the TLS port and a TLS client on the plain port get di
   const tlsRefused = waitForEvents(gateway, 'refused', 1);
   const client = connectTls({ port: gateway.mqttPort, host: '127.0.0.1', ca: certificate.cert });
   t.teardown(() => client.destroy());
-  const clientError = await new Promise<Error>((resolve) => client.once('error', resolve));
+  await new Promise<Error>((resolve) => client.once('error', resolve));
   t.match(await tlsRefused, [{ reason: 'tls', why: /^the client uses TLS, this port does not: connect with mqtt:/ }]);
-  t.type(clientError.message, 'string');
 });
 
 t.test('a client that refuses the certificate after the handshake is reported with the likely reason', async (t) => {

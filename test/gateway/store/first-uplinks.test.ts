@@ -29,7 +29,7 @@ t.test('what is remembered stays right while uplinks come', async (t) => {
   const reader = new SqliteDatabase(path.join(folder, 'lockgate.sqlite'), { readonly: true });
   t.teardown(() => reader.close());
   const firsts = new FirstUplinks(reader);
-  t.equal(firsts.find(5), 1, 'an empty log');
+  t.equal(firsts.find(5), 1, 'in an empty log, the id that the first uplink will get');
   const receivedAtMs: number[] = [];
   for (let commit = 0; commit < 20; commit += 1) {
     const incoming = Array.from({ length: random.between(1, 6) }, () => {
@@ -46,7 +46,7 @@ t.test('what is remembered stays right while uplinks come', async (t) => {
   t.ok(receivedAtMs.length > 20);
 });
 
-t.test('only so many times are remembered', async (t) => {
+t.test('at most 1,000 times are remembered', async (t) => {
   const db = new SqliteDatabase(':memory:');
   t.teardown(() => db.close());
   db.exec('CREATE TABLE uplink (id integer PRIMARY KEY, received_at_ms integer); INSERT INTO uplink VALUES (7, 9000)');

@@ -21,8 +21,7 @@ t.setTimeout(170_000);
 
 storeContract('SQLite', openStore);
 floodContract('SQLite', openStore);
-/** With groups (runs) of so few uplinks (locks' messages), the log's indexes are written often; usually, rarely. */
-// The log's indexes get new uplinks in groups, runs; these are so small that most tests have some.
+/** The log's indexes get new uplinks (messages) in groups, runs. These are so small that most tests have some. */
 const runSize = { minUplinks: 2, uplinksPerCredential: 1, maxUplinks: 4 };
 storeContract('SQLite with a thread', (folder) => openStore(folder, { logThread: true, runSize }));
 usageStoreContract('SQLite', openStore);

@@ -55,12 +55,12 @@ t.test('URLs and deliveries of an older store stay unchanged', async (t) => {
   );
 });
 
-t.test('a URL that was failing in a store without failing times is still failing, and has no hold', async (t) => {
+t.test('a URL of a store that did not say for how long it was failing still fails, and has no hold', async (t) => {
   const folder = tempFolder(t);
   const db = openDurable(path.join(folder, 'lockgate.sqlite'));
   const allSteps = await migrationProvider.getMigrations();
   const provider = {
-    // Step 0013 adds failing times and holds (the waits that receivers ask for by Retry-After).
+    // Step 0013 adds for how long a URL has been failing, and holds (the waits that receivers ask for by Retry-After).
     getMigrations: async () => Object.fromEntries(Object.entries(allSteps).filter(([name]) => name < '0013')),
   };
   const tables = new Kysely<unknown>({ dialect: new SqliteDialect({ database: db }) });

@@ -11,6 +11,7 @@ import { testBytes, testMac } from '../../helpers/gateway/test-gateway.js';
 import { openStore } from '../../helpers/store/new-store.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
 
+/** More than the 500 that are read after a time. */
 const UPLINKS = 600;
 const MAC = testMac(1);
 

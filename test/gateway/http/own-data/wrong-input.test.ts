@@ -22,7 +22,7 @@ function parametersOf(query: unknown): [name: string, parameter: Parameter][] {
   return Object.entries(properties);
 }
 
-t.test('a filter with a fixed set of words refuses any other word', async (t) => {
+t.test('a filter refuses a value that it can’t have', async (t) => {
   const site = await ownDataSite(t);
   const { mac } = site.amber;
   const wrong: [where: string, pointer: string][] = [
@@ -34,6 +34,8 @@ t.test('a filter with a fixed set of words refuses any other word', async (t) =>
     ['/v1/commands?mac_addr=FOO', '/mac_addr'],
     ['/v1/webhooks/1/deliveries?mac_addr=FOO', '/mac_addr'],
   ];
+  const writtenOut = wrong.length;
+  // And each parameter with a fixed set of words, or a list of them.
   for (const { method, path, query } of OWN_DATA_ROUTES)
     for (const [name, { enum: words, items }] of parametersOf(query))
       if (method === 'GET' && (words ?? items?.enum) !== undefined)
@@ -41,7 +43,7 @@ t.test('a filter with a fixed set of words refuses any other word', async (t) =>
           `${path.replace('{mac}', mac).replace('{id}', '1')}?${name}=FOO`,
           words ? `/${name}` : `/${name}/0`,
         ]);
-  t.ok(wrong.length > 12, 'enumerated parameters are found');
+  t.ok(wrong.length > writtenOut, 'parameters with a fixed set of words are found');
   for (const [where, pointer] of wrong)
     t.match(await callOwn(site, where), { status: 400, body: { code: 'input-query', errors: [{ pointer }] } }, where);
   t.match(await callOwn(site, `/v1/locks/${mac}/pings?reason=REASON_UNRECOGNIZED_99`), { status: 200 });

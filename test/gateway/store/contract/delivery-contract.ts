@@ -6,7 +6,7 @@ import type { AttemptRecord } from '../../../../gateway/store/contract/webhooks/
 import { afterThisTurn } from '../../../../proto/clock.js';
 import { commit, HASH, type OpenStore, uplink, withLock } from './contract-store.js';
 
-/** A failed attempt at a delivery. */
+/** An attempt at a delivery, with this outcome. The receiver's answer is arbitrary. */
 function attempt(uplinkId: number, number: number, outcome: AttemptRecord['outcome']): AttemptRecord {
   return { urlId: 1, uplinkId, number, atMs: 9, durationMs: 1, status: 500, error: 'no', answer: '', outcome };
 }

@@ -58,7 +58,7 @@ async function connectLocks(test: Teardown, gateway: Gateway, signal: ChangeSign
   return { locks, tries: () => tries };
 }
 
-t.test('an outage of the database', { skip: postgresMissing ?? false }, async (t) => {
+t.test('an outage of the database loses no acknowledged uplink', { skip: postgresMissing ?? false }, async (t) => {
   const url = await databases.urlOf(tempFolder(t));
   const name = new URL(url).pathname.slice(1);
   const server = await databases.server();
@@ -108,6 +108,7 @@ t.test('an outage of the database', { skip: postgresMissing ?? false }, async (t
     () => 'an acknowledgement of every uplink',
   );
   t.same(await readLogFaults(server, name), [], 'each uplink is in the database’s log once, in order');
+  // An event that is no lock's uplink has the credential 0.
   const [row] = await server.query(name, 'SELECT count(*)::int AS count FROM uplink WHERE credential_id > 0');
   t.equal(row?.count, acked(), 'all that was acknowledged, and nothing else');
 });

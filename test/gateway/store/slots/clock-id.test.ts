@@ -6,7 +6,7 @@ import t from 'tap';
 import { MAX_DENSE_ID, slotOf } from '../../../../gateway/store/contract/log/log-position.js';
 import { ClockIds, counterOf, lowestIdAt, timeOfIdMs } from '../../../../gateway/store/contract/slots/clock-id.js';
 import { DatabaseTime } from '../../../../gateway/store/contract/slots/database-time.js';
-import { Hours } from '../../../../proto/clock.js';
+import { Hours, Minutes, Seconds } from '../../../../proto/clock.js';
 
 const NOW_MS = Date.UTC(2026, 10, 23);
 
@@ -28,7 +28,7 @@ t.test('ids name their slot and their time, and ascend in it even if the clock s
 
 t.test('the ids of a lock ascend whichever slot it connects to', async (t) => {
   const [one, other] = [new ClockIds(3, 0), new ClockIds(2, 0)];
-  const first = one.next(0, NOW_MS + 60_000);
+  const first = one.next(0, NOW_MS + Minutes(1));
   const second = other.next(first, NOW_MS);
   t.ok(second > first, 'although the other gateway’s clock is a minute behind');
   t.ok(one.next(second, NOW_MS) > second);
@@ -36,12 +36,12 @@ t.test('the ids of a lock ascend whichever slot it connects to', async (t) => {
 });
 
 t.test('a new owner of a slot starts above what its former owner stored', async (t) => {
-  const before = new ClockIds(5, 0).next(0, NOW_MS + 30_000);
+  const before = new ClockIds(5, 0).next(0, NOW_MS + Seconds(30));
   t.ok(new ClockIds(5, before).next(0, NOW_MS) > before);
 });
 
 t.test('a wrong clock gives no id', async (t) => {
-  const ids = new ClockIds(1, lowestIdAt(NOW_MS + Hours(1) + 1_000, 1));
+  const ids = new ClockIds(1, lowestIdAt(NOW_MS + Hours(1) + Seconds(1), 1));
   t.throws(() => ids.next(0, NOW_MS), { name: 'IdClockError', message: /over an hour ahead/ });
   t.throws(() => new ClockIds(1, 0).next(0, Date.UTC(2020, 0, 2)), { name: 'IdClockError' });
   t.throws(() => new ClockIds(1, 0).next(0, Date.UTC(2060, 0, 1)), { name: 'IdClockError' });
