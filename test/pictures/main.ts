@@ -58,7 +58,7 @@ function viewsOf({ stolen }: RunningDemo): readonly View[] {
 }
 
 /** The screens that only operators have, and those of both pages that differ there. */
-const OPERATOR_VIEWS: readonly View[] = ['now', 'live', 'audit', 'nodes', 'settings'].map((address) => {
+const OPERATOR_VIEWS: readonly View[] = ['now', 'deliveries', 'live', 'audit', 'nodes', 'settings'].map((address) => {
   return { name: `operator-${address}`, address };
 });
 
@@ -138,14 +138,14 @@ async function inEachLook(folder: string, name: string, takeOne: Take): Promise<
 }
 
 /** Takes the page as it is now, such as a form before the login. */
-async function lookAtForm(page: BrowserPage, name: string, folder: string): Promise<void> {
+async function lookAtPage(page: BrowserPage, name: string, folder: string): Promise<void> {
   await inEachLook(folder, name, async (size, theme, file) => {
     await show(page, size, theme);
     await writePicture(page, file);
   });
 }
 
-/** Takes every screen of both pages, and the forms before the login. */
+/** Takes every screen of both pages, the forms before the login, and the help. */
 async function lookAtAll(
   browser: Browser,
   page: BrowserPage,
@@ -157,7 +157,7 @@ async function lookAtAll(
   const other = await browser.newPage();
   await other.goto(demo.console);
   await other.waitForSelector('main, form', TIMEOUT);
-  await lookAtForm(other, 'operator-link', folder);
+  await lookAtPage(other, 'operator-link', folder);
   const token = readFileSync(join(data, 'operator-token'), 'utf8').trim();
   const asked = await fetch(new URL('/console/links', demo.console), {
     method: 'POST',
@@ -165,13 +165,16 @@ async function lookAtAll(
     body: '{}',
   });
   const link = (await asked.json()) as { readonly token: string };
+  // Only the fragment changes, so the page is not loaded again: it sees the link, and logs in.
   await other.goto(`${demo.console}/#${link.token}`);
-  await other.evaluate<void>('location.reload()');
   await other.waitForSelector('.nav', TIMEOUT);
   for (const view of OPERATOR_VIEWS) await look(other, view);
+  await other.goto(new URL('/help/', demo.console).href);
+  await other.waitForSelector('main h1', TIMEOUT);
+  await lookAtPage(other, 'help', folder);
   await press(page, 'Log out');
   await page.waitForSelector('input[name=merchant]', TIMEOUT);
-  await lookAtForm(page, 'login', folder);
+  await lookAtPage(page, 'login', folder);
 }
 
 /** Takes the documentation's pictures, or, with a folder to look at, every view in each size and theme. */
@@ -187,7 +190,7 @@ async function main(lookFolder: string | undefined): Promise<void> {
     await openInvitation(page, demo.dashboard);
     if (lookFolder !== undefined) {
       mkdirSync(lookFolder, { recursive: true });
-      await lookAtForm(page, 'invitation', lookFolder);
+      await lookAtPage(page, 'invitation', lookFolder);
       await logIn(page);
       await lookAtAll(browser, page, { demo, data, folder: lookFolder });
       return;

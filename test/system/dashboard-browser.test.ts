@@ -1,10 +1,12 @@
 /**
  * A merchant's day on the dashboard, in a real browser on a real gateway (console.md): log in, see a theft come up, ask
- * why, send a siren and see it done, make a key, use it, revoke it, check a trace. No screen has a serious finding of
- * axe, nothing is loaded from another origin, and what a lock or merchant wrote is shown as text.
+ * why, send a siren and see it done, make a key, use it with curl, revoke it, check a trace. No screen has a serious
+ * finding of axe, nothing is loaded from another origin, and what a lock or merchant wrote is shown as text.
  */
+import { execFile, spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
 import type { Gateway } from '../../gateway/gateway.js';
 import { formatMac } from '../../proto/wire/mac.js';
@@ -30,6 +32,8 @@ import { TestLock } from '../helpers/mqtt/test-lock.js';
 const MAC = testMac();
 /** The lock's name and firmware version: a script that would run if a page put it into its HTML. */
 const SCRIPT_NAME = '<img src=x onerror="window.isInjected=1">';
+
+const HAS_CURL = spawnSync('curl', ['--version']).error === undefined;
 
 /** What the parts of the day share: a page that is logged in as an owner, and the merchant's lock. */
 interface Day {
@@ -97,6 +101,13 @@ async function soundSiren(t: Test, { lock, page }: Day): Promise<void> {
   await page.waitForSelector('[data-command-state=done]', TIMEOUT);
 }
 
+/** Runs a curl line that the page shows, and returns the status of the answer. */
+async function runCurl(line: string): Promise<number> {
+  const onlyStatus = "--silent --output /dev/null --write-out '%{http_code}'";
+  const { stdout } = await promisify(execFile)('sh', ['-c', `${line} ${onlyStatus}`]);
+  return Number(stdout);
+}
+
 async function useKey(t: Test, { gateway, page }: Day): Promise<void> {
   await goTo(page, '#/access');
   await page.waitForSelector('input[name=name]', TIMEOUT);
@@ -105,12 +116,16 @@ async function useKey(t: Test, { gateway, page }: Day): Promise<void> {
   await press(page, 'Make a key');
   await page.waitForSelector('[data-new-key]', TIMEOUT);
   const key = await page.evaluate<string>("document.querySelector('[data-new-key]').innerText");
+  const line = await page.evaluate<string>("[...document.querySelectorAll('.once code')].at(-1).innerText");
+  t.match(line, key);
   t.match(await callMerchantApi(gateway, '/v1/locks', { key }), { status: 200 });
+  if (HAS_CURL) t.equal(await runCurl(line), 200, 'the line on the page works');
   await rename(page, 'till', 'counter');
   t.match(await gateway.merchants.apiKeys.list(MERCHANT), [{ name: 'counter' }]);
   await press(page, 'Revoke');
   await waitForText(page, 'revoked');
   t.match(await callMerchantApi(gateway, '/v1/locks', { key }), { status: 401 });
+  if (HAS_CURL) t.equal(await runCurl(line), 401);
 }
 
 /** Renames the key or the lock that has this name. */

@@ -105,7 +105,7 @@ function sizes(): Comparison[] {
   return [
     withoutPeer(kilobytes(isCode), 'KB', { floor: atMost(150, 'KB') }, 'scripts and styles, gzip'),
     withoutPeer(
-      kilobytes((name) => isCode(name) || name.endsWith('.json')),
+      kilobytes((name) => isCode(name) || /\.(geo)?json$/.test(name)),
       'KB',
       { floor: atMost(300, 'KB') },
       'with the map’s data',

@@ -58,7 +58,7 @@ function compressedBytes(endings: RegExp): number {
 t.test('scripts and style sheets have under 150 KB compressed by gzip, and 300 KB with the map’s data', async (t) => {
   const total = compressedBytes(/\.(js|css)$/);
   t.ok(total < 150 * 1000, `${total} bytes`);
-  const withMap = compressedBytes(/\.(js|css|json)$/);
+  const withMap = compressedBytes(/\.(js|css|json|geojson)$/);
   t.ok(withMap < 300 * 1000, `${withMap} bytes`);
 });
 

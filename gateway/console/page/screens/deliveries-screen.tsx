@@ -67,7 +67,7 @@ function UrlTable({ urls, chosen }: { readonly urls: readonly WebhookUrl[]; read
   const columns = urls.some(({ backlog }) => backlog !== undefined) ? BACKLOG_COLUMNS : FIGURE_COLUMNS;
   return (
     <section class="card scroll" aria-label="Webhook URLs">
-      <table>
+      <table class="stacked">
         <thead>
           <tr>
             {['URL', 'State', 'Last 24 hours', ...columns].map((title) => (
@@ -87,7 +87,9 @@ function UrlTable({ urls, chosen }: { readonly urls: readonly WebhookUrl[]; read
               <td>
                 <Badge tone={urlTone(url)}>{url.failing_since === null ? url.state : 'failing'}</Badge>
               </td>
-              <td>{(index < MAX_STRIPS || url.id === chosen) && <UrlHours id={url.id} load={api.deliveryHours} />}</td>
+              <td class="prose">
+                {(index < MAX_STRIPS || url.id === chosen) && <UrlHours id={url.id} load={api.deliveryHours} />}
+              </td>
               {columns === BACKLOG_COLUMNS ? <BacklogCells backlog={url.backlog ?? null} /> : figureCells(url)}
             </tr>
           ))}
@@ -101,12 +103,16 @@ function figureCells({ figures }: WebhookUrl): JSX.Element | null {
   if (figures === null) return null;
   return (
     <>
-      <td class="number">{rateText(figures.success_rate)}</td>
-      <td class="number">{figures.p95_ms === null ? '–' : `${figures.p95_ms} ms`}</td>
-      <td>
+      <td class="number" data-title="Succeeded">
+        {rateText(figures.success_rate)}
+      </td>
+      <td class="number" data-title="p95">
+        {figures.p95_ms === null ? '–' : `${figures.p95_ms} ms`}
+      </td>
+      <td data-title="Last success">
         <Age date={figures.last_success_at} clock="wall" />
       </td>
-      <td>{figures.last_error?.error ?? ''}</td>
+      <td data-title={figures.last_error === null ? undefined : 'Last error'}>{figures.last_error?.error ?? ''}</td>
     </>
   );
 }
@@ -115,9 +121,15 @@ function BacklogCells({ backlog }: { readonly backlog: Backlog | null }): JSX.El
   const { behind = 0, pending = 0, dead = 0, oldest_seconds = null } = backlog ?? {};
   return (
     <>
-      <td class="number">{(behind + pending).toLocaleString('en-US')}</td>
-      <td class="number">{oldest_seconds === null ? '–' : spanText(Seconds(oldest_seconds))}</td>
-      <td class="number">{dead.toLocaleString('en-US')}</td>
+      <td class="number" data-title="Waiting">
+        {(behind + pending).toLocaleString('en-US')}
+      </td>
+      <td class="number" data-title="Oldest">
+        {oldest_seconds === null ? '–' : spanText(Seconds(oldest_seconds))}
+      </td>
+      <td class="number" data-title="Dead">
+        {dead.toLocaleString('en-US')}
+      </td>
     </>
   );
 }

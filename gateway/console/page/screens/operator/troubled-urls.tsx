@@ -40,13 +40,21 @@ export function TroubledUrls({ urls }: { readonly urls: readonly UrlStatus[] | n
               const { merchant = '', url: address = '' } = addresses?.find((each) => each.id === id) ?? {};
               return (
                 <tr key={id}>
-                  <td class="number">{id}</td>
+                  <td class="number" data-title="URL">
+                    {id}
+                  </td>
                   <td>
                     <Badge tone="bad">{stateText(url)}</Badge>
                   </td>
-                  <td class="number">{(backlog.behind + backlog.pending).toLocaleString('en-US')}</td>
-                  <td>{backlog.oldest_seconds === null ? '–' : oldestText(backlog.oldest_seconds)}</td>
-                  <td class="number">{backlog.dead.toLocaleString('en-US')}</td>
+                  <td class="number" data-title="Undelivered">
+                    {(backlog.behind + backlog.pending).toLocaleString('en-US')}
+                  </td>
+                  <td data-title="Oldest">
+                    {backlog.oldest_seconds === null ? '–' : oldestText(backlog.oldest_seconds)}
+                  </td>
+                  <td class="number" data-title="Given up">
+                    {backlog.dead.toLocaleString('en-US')}
+                  </td>
                   <td>{merchant}</td>
                   <td class="mono wrap">{URL.canParse(address) ? new URL(address).origin : ''}</td>
                 </tr>
