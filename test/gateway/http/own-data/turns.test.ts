@@ -9,7 +9,7 @@ import { ownDataSite } from '../../../helpers/http/own-data/site.js';
 t.test('a read starts when its turn comes; a change and a login do not wait for one', async (t) => {
   const { gateway, amber } = await ownDataSite(t);
   const { turns } = gateway.merchants.ownData;
-  // The gateway's own lists divide their work into turns too, so only the first request for a turn is held up.
+  // Held up are only reads of merchants, which have a signal: the gateway’s own lists divide their work into turns too.
   const held: (() => void)[] = [];
   let asked: () => void = () => undefined;
   const hasAsked = new Promise<void>((resolve) => {
@@ -17,7 +17,7 @@ t.test('a read starts when its turn comes; a change and a login do not wait for 
   });
   const next = turns.next.bind(turns);
   turns.next = async (signal) => {
-    if (held.length === 0) {
+    if (signal !== undefined) {
       await new Promise<void>((resolve) => {
         held.push(resolve);
         asked();
@@ -38,7 +38,11 @@ t.test('a read starts when its turn comes; a change and a login do not wait for 
     body: 'grant_type=client_credentials',
   });
   t.equal(token.status, 200);
+  const body = { name: 'Harbour 7' };
+  const change = await callMerchantApi(gateway, `/v1/locks/${amber.mac}`, { key: amber.key, method: 'PATCH', body });
+  t.equal(change.status, 200);
   t.notOk(isAnswered, 'the read waits');
+  t.equal(held.length, 1, 'and it alone');
   held[0]?.();
   t.equal((await read).status, 200);
 });

@@ -22,6 +22,7 @@ t.test(
       const url = await server.createDatabase();
       await server.query('lockgate_1', 'CREATE TABLE kept (id int)');
       t.equal(url, server.url('lockgate_1'));
+      // A copy of the first database.
       t.equal(await server.createDatabase('lockgate_1'), server.url('lockgate_2'));
       t.same(await server.query('lockgate_2', 'SELECT count(*)::int AS count FROM kept'), [{ count: 0 }]);
     });
