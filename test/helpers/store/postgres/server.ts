@@ -16,10 +16,15 @@ import type { Teardown } from '../temp-folder.js';
 /** Where Debian's packages put PostgreSQL's programs, a folder for each version. */
 const DEBIAN_FOLDER = '/usr/lib/postgresql';
 const MIN_VERSION = 15;
-/** An empty cluster, which is copied: making one takes two seconds of CPU time. Each build empties its folder. */
-const CACHED_CLUSTER = path.join(root, 'dist/program/postgres-cluster');
-const IS_READY = /database system is ready to accept (read-only )?connections/;
 const SUPERUSER = 'postgres';
+/** The settings of an empty cluster: no passwords, and small segments of the write-ahead log, so that it is small. */
+const CLUSTER_SHAPE = ['-A', 'trust', '-U', SUPERUSER, '-E', 'UTF8', '--locale=C.UTF-8', '--wal-segsize=1'];
+/**
+ * Empty clusters, which are copied: making one takes two seconds of CPU time. A cluster's name has all that it depends
+ * on, PostgreSQL's version and the settings, so that it can outlive a build.
+ */
+const CLUSTERS = path.join(root, 'dist/postgres-clusters');
+const IS_READY = /database system is ready to accept (read-only )?connections/;
 
 /**
  * What the shell does: runs the server ($1 and on) in the background, and when its own input ends, ends the server and
@@ -171,26 +176,26 @@ export function restoreDump(url: string, dump: Buffer): void {
 
 /** Makes the empty cluster, and returns its folder. */
 function makeCluster(): string {
-  if (existsSync(CACHED_CLUSTER)) return CACHED_CLUSTER;
+  const [program = '', ...user] = asPostgres('initdb');
+  const version = path.basename(path.dirname(programFolder() ?? ''));
+  const cached = path.join(CLUSTERS, [version, ...CLUSTER_SHAPE].join('-').replace(/\W+/g, '-'));
+  if (existsSync(cached)) return cached;
   const folder = mkdtempSync(path.join(tmpdir(), 'lockgate-cluster-'));
   try {
     chmodSync(folder, 0o777);
     const cluster = path.join(folder, 'cluster');
-    const [program = '', ...user] = asPostgres('initdb');
-    // Without passwords, and with small segments of the write-ahead log, so that the copy is small.
-    const shape = ['-A', 'trust', '-U', SUPERUSER, '-E', 'UTF8', '--locale=C.UTF-8', '--wal-segsize=1'];
-    execFileSync(program, [...user, '-D', cluster, '--no-sync', ...shape], { stdio: 'ignore' });
-    mkdirSync(path.dirname(CACHED_CLUSTER), { recursive: true });
+    execFileSync(program, [...user, '-D', cluster, '--no-sync', ...CLUSTER_SHAPE], { stdio: 'ignore' });
+    mkdirSync(CLUSTERS, { recursive: true });
     // Other test files run at the same time: the rename makes it appear complete.
-    const unfinished = `${CACHED_CLUSTER}.${process.pid}`;
+    const unfinished = `${cached}.${process.pid}`;
     execFileSync('cp', ['-a', cluster, unfinished]);
     try {
-      renameSync(unfinished, CACHED_CLUSTER);
+      renameSync(unfinished, cached);
     } catch {
       // Another test file was faster.
       rmSync(unfinished, { recursive: true });
     }
-    return CACHED_CLUSTER;
+    return cached;
   } finally {
     rmSync(folder, { recursive: true });
   }
