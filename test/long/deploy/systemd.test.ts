@@ -30,7 +30,7 @@ const PING = {
   lock_state: 'locked',
   battery_percent: 81,
   boot: 1,
-  date: new Date().toISOString(),
+  date: '2026-11-20T06:00:51.000Z',
 };
 
 /** A lockgate command, run as the gateway's user, as deploy/README.md says. */
@@ -40,6 +40,8 @@ const lockgate = (args: string): string =>
 /** The machine, and what each step needs of it. */
 class Service {
   readonly #machine: SystemdMachine;
+  /** The lock's secret. */
+  secret = '';
 
   constructor(machine: SystemdMachine) {
     this.#machine = machine;
@@ -82,10 +84,10 @@ class Service {
   }
 
   /** Sends a ping as a lock does. Returns whether it was acknowledged. */
-  ping(t: Test, secret: string, sequence: number): boolean {
+  ping(t: Test, sequence: number): boolean {
     const json = JSON.stringify({ ...PING, sequence });
     this.mustRun(t, `node ${INSTALLED}/cli/lockgate.mjs ping encode '${json}' | xxd -r -p > /run/ping.bin`);
-    const user = `-i ${CLIENT} -u ${CLIENT} -P ${secret}`;
+    const user = `-i ${CLIENT} -u ${CLIENT} -P ${this.secret}`;
     return this.run(t, `timeout 20 mosquitto_pub ${user} -q 1 -t up -f /run/ping.bin`).status === 0;
   }
 
@@ -97,114 +99,121 @@ class Service {
   }
 }
 
+function installUnit(t: Test, service: Service): void {
+  const commands = installCommands();
+  t.equal(commands.length, 4);
+  service.mustRun(t, commands.join(' && '));
+  // systemctl came back because the gateway said that it is ready.
+  t.equal(service.property('ActiveState'), 'active');
+  t.match(service.mustRun(t, 'ls -ld /var/lib/lockgate'), /^drwx------ .* lockgate lockgate /);
+  t.equal(service.property('NRestarts'), '0');
+  t.match(service.mustRun(t, `systemd-analyze security ${UNIT} --no-pager | tail -1`), /: 1\.\d OK/);
+}
+
+function acknowledgePing(t: Test, service: Service): void {
+  service.mustRun(t, lockgate('merchant add "Amber Bikes"'));
+  const added = service.mustRun(t, lockgate(`device add ${MAC}`));
+  service.secret = /lgs_[\w-]+/.exec(added)?.[0] ?? '';
+  t.ok(service.ping(t, 1), 'the ping is acknowledged');
+  t.same(service.sequences(t), [1], 'every acknowledged ping is stored');
+}
+
+function rereadSettings(t: Test, service: Service): void {
+  const file = '/etc/lockgate/lockgate.yaml';
+  service.mustRun(
+    t,
+    `node ${INSTALLED}/cli/lockgate.mjs config --write ${file} && chgrp lockgate ${file} && chmod 640 ${file}`,
+  );
+  service.write('/etc/lockgate/lockgate.env', `LOCKGATE_CONFIG=${file}\n`);
+  service.mustRun(t, `systemctl restart ${UNIT}`);
+  const process = service.property('MainPID');
+  service.mustRun(t, `sed -i 's/^#* *log_level:.*/log_level: debug/' ${file}`);
+  service.journal(t, /settings-read.*log_level/, () => service.mustRun(t, `systemctl reload ${UNIT}`));
+  t.equal(service.property('MainPID'), process, 'the same process goes on');
+  service.mustRun(t, `sed -i 's/^log_level:.*/log_level: loud/' ${file}`);
+  service.journal(t, /log_level/, () => service.mustRun(t, `systemctl reload ${UNIT}`));
+  t.equal(service.property('ActiveState'), 'active', 'a wrong file changes nothing');
+  service.mustRun(t, `sed -i 's/^log_level:.*/log_level: info/' ${file}`);
+}
+
+function restartHung(t: Test, service: Service): void {
+  const shorter = '[Service]\nWatchdogSec=3\n';
+  service.write(`/etc/systemd/system/${UNIT}.service.d/watchdog.conf`, shorter);
+  service.mustRun(t, `systemctl daemon-reload && systemctl restart ${UNIT}`);
+  t.ok(service.ping(t, 2), 'the ping is acknowledged');
+  service.restart(t, /Watchdog timeout/, () => service.mustRun(t, `kill -STOP ${service.property('MainPID')}`));
+  t.same(service.sequences(t), [1, 2], 'every acknowledged ping is stored');
+  service.mustRun(t, `rm /etc/systemd/system/${UNIT}.service.d/watchdog.conf && systemctl daemon-reload`);
+}
+
+function restartKilled(t: Test, service: Service): void {
+  t.ok(service.ping(t, 3), 'the ping is acknowledged');
+  service.restart(t, /code=killed/, () => service.mustRun(t, `kill -KILL ${service.property('MainPID')}`));
+  t.same(service.sequences(t), [1, 2, 3], 'every acknowledged ping is stored');
+  t.ok(service.ping(t, 4), 'the ping is acknowledged');
+}
+
+function hideSecrets(t: Test, service: Service): void {
+  const comment = read('deploy/store-key.conf').toString();
+  const commands = [...comment.matchAll(/^# {3}(install .*)$/gm)].map(([, command]) => command);
+  t.equal(commands.length, 2);
+  service.mustRun(t, `cd ${INSTALLED}/deploy && ${commands.join(' && ')}`);
+  service.mustRun(t, `systemctl daemon-reload && systemctl restart ${UNIT}`);
+  t.equal(service.run(t, 'ls /var/lib/lockgate/key').status, 2, 'the data folder has no key');
+  t.equal(service.run(t, 'runuser -u lockgate -- cat /etc/lockgate/store-key').status, 1);
+  t.ok(service.ping(t, 5), 'the secret of a lock is known');
+  service.mustRun(t, `rm -r /etc/systemd/system/${UNIT}.service.d && systemctl daemon-reload`);
+  service.mustRun(t, 'install -m 600 -o lockgate -g lockgate /etc/lockgate/store-key /var/lib/lockgate/key');
+}
+
+function refuseSetting(t: Test, service: Service): void {
+  service.write('/etc/lockgate/lockgate.env', 'LOCKGATE_MQTT_PORT=many\n');
+  service.journal(t, /LOCKGATE_MQTT_PORT.*many/, () => {
+    t.not(service.run(t, `systemctl restart ${UNIT}`).status, 0);
+  });
+  t.equal(service.property('ActiveState'), 'failed');
+  t.equal(
+    service.property('ExecMainStatus'),
+    directiveValues(read('deploy/lockgate.service').toString(), 'RestartPreventExitStatus')[0],
+  );
+  service.mustRun(t, 'rm /etc/lockgate/lockgate.env');
+}
+
+function upgrade(t: Test, service: Service): void {
+  service.write('/root/older.sqlite', gunzipSync(read('test/stores/before-0032.sqlite.gz')));
+  service.write('/root/older.key', read('test/stores/before-0032.key'));
+  const install = 'install -m 600 -o lockgate -g lockgate';
+  service.mustRun(
+    t,
+    `mv /var/lib/lockgate /var/lib/newer && install -d -m 700 -o lockgate -g lockgate /var/lib/lockgate`,
+  );
+  service.mustRun(t, `${install} /root/older.sqlite /var/lib/lockgate/lockgate.sqlite`);
+  service.mustRun(t, `${install} /root/older.key /var/lib/lockgate/key`);
+  service.mustRun(t, `cd ${INSTALLED} && npm run build && systemctl restart ${UNIT}`);
+  t.match(service.mustRun(t, lockgate('device list --json')), /"mac"/);
+  service.mustRun(t, `systemctl stop ${UNIT} && rm -r /var/lib/lockgate && mv /var/lib/newer /var/lib/lockgate`);
+}
+
+function stopUnit(t: Test, service: Service): void {
+  service.mustRun(t, `systemctl start ${UNIT}`);
+  t.same(service.sequences(t), [1, 2, 3, 4, 5], 'every acknowledged ping is stored');
+  service.mustRun(t, `systemctl stop ${UNIT}`);
+  t.same(
+    ['ActiveState', 'Result', 'ExecMainStatus'].map((name) => service.property(name)),
+    ['inactive', 'success', '0'],
+  );
+}
+
 t.test('the life of the unit under systemd', { skip: NO_SYSTEMD_MACHINE, timeout: 300_000 }, async (t) => {
   const service = new Service(await SystemdMachine.boot(t));
-  let secret = '';
-
-  t.test('install', async (t) => {
-    const commands = installCommands();
-    t.equal(commands.length, 4);
-    service.mustRun(t, commands.join(' && '));
-    // systemctl came back because the gateway said that it is ready.
-    t.equal(service.property('ActiveState'), 'active');
-    t.match(service.mustRun(t, 'ls -ld /var/lib/lockgate'), /^drwx------ .* lockgate lockgate /);
-    t.equal(service.property('NRestarts'), '0');
-    t.match(service.mustRun(t, `systemd-analyze security ${UNIT} --no-pager | tail -1`), /: 1\.\d OK/);
-  });
-
+  await t.test('install', async (t) => installUnit(t, service));
   if (!t.passing()) return;
-
-  t.test('a lock pings', async (t) => {
-    service.mustRun(t, lockgate('merchant add "Amber Bikes"'));
-    const added = service.mustRun(t, lockgate(`device add ${MAC}`));
-    secret = /lgs_[\w-]+/.exec(added)?.[0] ?? '';
-    t.ok(service.ping(t, secret, 1), 'the ping is acknowledged');
-    t.same(service.sequences(t), [1], 'every acknowledged ping is stored');
-  });
-
-  t.test('settings are reread', async (t) => {
-    const file = '/etc/lockgate/lockgate.yaml';
-    service.mustRun(
-      t,
-      `node ${INSTALLED}/cli/lockgate.mjs config --write ${file} && chgrp lockgate ${file} && chmod 640 ${file}`,
-    );
-    service.write('/etc/lockgate/lockgate.env', `LOCKGATE_CONFIG=${file}\n`);
-    service.mustRun(t, `systemctl restart ${UNIT}`);
-    const process = service.property('MainPID');
-    service.mustRun(t, `sed -i 's/^#* *log_level:.*/log_level: debug/' ${file}`);
-    service.journal(t, /settings-read.*log_level/, () => service.mustRun(t, `systemctl reload ${UNIT}`));
-    t.equal(service.property('MainPID'), process, 'the same process goes on');
-    service.mustRun(t, `sed -i 's/^log_level:.*/log_level: loud/' ${file}`);
-    service.journal(t, /log_level/, () => service.mustRun(t, `systemctl reload ${UNIT}`));
-    t.equal(service.property('ActiveState'), 'active', 'a wrong file changes nothing');
-    service.mustRun(t, `sed -i 's/^log_level:.*/log_level: info/' ${file}`);
-  });
-
-  t.test('a gateway that hangs is started again', async (t) => {
-    const shorter = '[Service]\nWatchdogSec=3\n';
-    service.write(`/etc/systemd/system/${UNIT}.service.d/watchdog.conf`, shorter);
-    service.mustRun(t, `systemctl daemon-reload && systemctl restart ${UNIT}`);
-    t.ok(service.ping(t, secret, 2), 'the ping is acknowledged');
-    service.restart(t, /Watchdog timeout/, () => service.mustRun(t, `kill -STOP ${service.property('MainPID')}`));
-    t.same(service.sequences(t), [1, 2], 'every acknowledged ping is stored');
-    service.mustRun(t, `rm /etc/systemd/system/${UNIT}.service.d/watchdog.conf && systemctl daemon-reload`);
-  });
-
-  t.test('a gateway that is killed is started again', async (t) => {
-    t.ok(service.ping(t, secret, 3), 'the ping is acknowledged');
-    service.restart(t, /code=killed/, () => service.mustRun(t, `kill -KILL ${service.property('MainPID')}`));
-    t.same(service.sequences(t), [1, 2, 3], 'every acknowledged ping is stored');
-    t.ok(service.ping(t, secret, 4), 'the ping is acknowledged');
-  });
-
-  t.test('secrets that only root may read', async (t) => {
-    const comment = read('deploy/store-key.conf').toString();
-    const commands = [...comment.matchAll(/^# {3}(install .*)$/gm)].map(([, command]) => command);
-    t.equal(commands.length, 2);
-    service.mustRun(t, `cd ${INSTALLED}/deploy && ${commands.join(' && ')}`);
-    service.mustRun(t, `systemctl daemon-reload && systemctl restart ${UNIT}`);
-    t.equal(service.run(t, 'ls /var/lib/lockgate/key').status, 2, 'the data folder has no key');
-    t.equal(service.run(t, 'runuser -u lockgate -- cat /etc/lockgate/store-key').status, 1);
-    t.ok(service.ping(t, secret, 5), 'the secret of a lock is known');
-    service.mustRun(t, `rm -r /etc/systemd/system/${UNIT}.service.d && systemctl daemon-reload`);
-    service.mustRun(t, 'install -m 600 -o lockgate -g lockgate /etc/lockgate/store-key /var/lib/lockgate/key');
-  });
-
-  t.test('a wrong setting stops it for good, and the journal says why', async (t) => {
-    service.write('/etc/lockgate/lockgate.env', 'LOCKGATE_MQTT_PORT=many\n');
-    service.journal(t, /LOCKGATE_MQTT_PORT.*many/, () => {
-      t.not(service.run(t, `systemctl restart ${UNIT}`).status, 0);
-    });
-    t.equal(service.property('ActiveState'), 'failed');
-    t.equal(
-      service.property('ExecMainStatus'),
-      directiveValues(read('deploy/lockgate.service').toString(), 'RestartPreventExitStatus')[0],
-    );
-    service.mustRun(t, 'rm /etc/lockgate/lockgate.env');
-  });
-
-  t.test('an upgrade keeps what an older version wrote', async (t) => {
-    service.write('/root/older.sqlite', gunzipSync(read('test/stores/before-0032.sqlite.gz')));
-    service.write('/root/older.key', read('test/stores/before-0032.key'));
-    const install = 'install -m 600 -o lockgate -g lockgate';
-    service.mustRun(
-      t,
-      `mv /var/lib/lockgate /var/lib/newer && install -d -m 700 -o lockgate -g lockgate /var/lib/lockgate`,
-    );
-    service.mustRun(t, `${install} /root/older.sqlite /var/lib/lockgate/lockgate.sqlite`);
-    service.mustRun(t, `${install} /root/older.key /var/lib/lockgate/key`);
-    service.mustRun(t, `cd ${INSTALLED} && npm run build && systemctl restart ${UNIT}`);
-    t.match(service.mustRun(t, lockgate('device list --json')), /"mac"/);
-    service.mustRun(t, `systemctl stop ${UNIT} && rm -r /var/lib/lockgate && mv /var/lib/newer /var/lib/lockgate`);
-  });
-
-  t.test('stop', async (t) => {
-    service.mustRun(t, `systemctl start ${UNIT}`);
-    t.same(service.sequences(t), [1, 2, 3, 4, 5], 'every acknowledged ping is stored');
-    service.mustRun(t, `systemctl stop ${UNIT}`);
-    t.same(
-      ['ActiveState', 'Result', 'ExecMainStatus'].map((name) => service.property(name)),
-      ['inactive', 'success', '0'],
-    );
-  });
+  t.test('a lock pings', async (t) => acknowledgePing(t, service));
+  t.test('settings are reread', async (t) => rereadSettings(t, service));
+  t.test('a gateway that hangs is started again', async (t) => restartHung(t, service));
+  t.test('a gateway that is killed is started again', async (t) => restartKilled(t, service));
+  t.test('secrets that only root may read', async (t) => hideSecrets(t, service));
+  t.test('a wrong setting stops it for good, and the journal says why', async (t) => refuseSetting(t, service));
+  t.test('an upgrade keeps what an older version wrote', async (t) => upgrade(t, service));
+  t.test('stop', async (t) => stopUnit(t, service));
 });
