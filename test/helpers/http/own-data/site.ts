@@ -11,7 +11,7 @@ import { eventId } from '../../../../gateway/webhooks/event-id.js';
 import { Days, ManualClock, systemClock } from '../../../../proto/clock.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import type { Ping } from '../../../../proto/wire/ping.js';
-import { openGateway, testBytes, testMac } from '../../gateway/test-gateway.js';
+import { openGateway, testBytes, testMac, waitForEvents } from '../../gateway/test-gateway.js';
 import { TestLock } from '../../mqtt/test-lock.js';
 import { memoryFolder, type Teardown } from '../../store/temp-folder.js';
 
@@ -117,7 +117,10 @@ async function addSubject(test: Teardown, gateway: Gateway, merchant: string, nu
   const lock = await TestLock.connect(test, gateway.mqttPort, mac, secret);
   for (const [index, body] of PINGS.entries())
     await lock.send(testBytes(index + 1, { timeMs: SITE_NOW_MS + (index - PINGS.length) * 1_000, body }));
+  // The lock is asleep for the gateway only when its end of the connection has arrived there.
+  const ended = waitForEvents(gateway, 'disconnected', 1);
   await lock.client.endAsync();
+  await ended;
   const emptyFields = {
     firstName: null,
     lastName: null,
