@@ -33,7 +33,13 @@ function copyContext(folder: string): void {
 /** Puts the packages of `npm ci --omit=dev` into a folder: links, and npm's record of them. */
 function linkPackages(folder: string): void {
   const installed = JSON.parse(readFileSync(path.join(root, 'node_modules/.package-lock.json'), 'utf8'));
-  const entries = Object.entries<{ dev?: boolean }>(installed.packages).filter(([, { dev = false }]) => !dev);
+  // The lock says who needs a package; npm's record may be older, and say so still of one that only tests needed once.
+  const locked: Record<string, { dev?: boolean }> = JSON.parse(
+    readFileSync(path.join(root, 'package-lock.json'), 'utf8'),
+  ).packages;
+  const entries = Object.entries<object>(installed.packages)
+    .filter(([name]) => locked[name]?.dev !== true)
+    .map(([name, entry]) => [name, { ...entry, dev: undefined }] as const);
   // Packages at the top; a link brings the packages inside them.
   for (const [place] of entries.filter(([name]) => name.split('node_modules/').length === 2)) {
     mkdirSync(path.dirname(path.join(folder, place)), { recursive: true });
