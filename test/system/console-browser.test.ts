@@ -10,6 +10,7 @@ import { type Browser, type BrowserPage, NO_BROWSER, openBrowser, seriousFinding
 import { runCommand } from '../helpers/cli/command-line.js';
 import {
   goTo,
+  injectedElements,
   nextCommand,
   periodPing,
   press,
@@ -107,7 +108,7 @@ async function resendDead(t: Test, { page, receiver }: Day): Promise<void> {
   await page.waitForSelector('svg.hours rect.dead', TIMEOUT);
   await press(page, '▸ ✗ dead');
   await waitForText(page, RECEIVER_ANSWER);
-  t.equal(await page.evaluate<number>("document.querySelectorAll('.injected').length"), 0, 'the answer is text');
+  t.equal(await injectedElements(page), 0, 'the answer is text');
   const before = receiver.requests.length;
   receiver.answer = (_request, response) => void response.writeHead(204).end();
   await press(page, 'Resend');
@@ -116,13 +117,16 @@ async function resendDead(t: Test, { page, receiver }: Day): Promise<void> {
   await page.waitForFunction("document.querySelector('.deliveries li') === null", TIMEOUT);
 }
 
+const SCREENS = ['now', 'locks', 'map', 'deliveries', 'live', 'audit', 'nodes', 'settings', 'trace'];
+
 async function checkScreens(t: Test, { page }: Day): Promise<void> {
   for (const value of ['light', 'dark']) {
     await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value }]);
-    for (const address of ['now', 'locks', 'map', `lock/${formatMac(MAC)}`, 'deliveries', 'trace']) {
+    for (const address of [...SCREENS, `lock/${formatMac(MAC)}`]) {
       await goTo(page, `#/${address}`);
       await page.waitForFunction("document.querySelector('main h1, main .map, main .empty') !== null", TIMEOUT);
       t.same(await seriousFindings(page), [], `${address}, ${value}`);
+      t.equal(await injectedElements(page), 0, `${address} shows texts as text`);
     }
   }
 }

@@ -15,6 +15,7 @@ import { runCommand } from '../helpers/cli/command-line.js';
 import { addUser, PASSWORD } from '../helpers/console/dashboard.js';
 import {
   goTo,
+  injectedElements,
   nextCommand,
   periodPing,
   press,
@@ -32,6 +33,9 @@ import { TestLock } from '../helpers/mqtt/test-lock.js';
 const MAC = testMac();
 /** The lock's name and firmware version: a script that would run if a page put it into its HTML. */
 const SCRIPT_NAME = '<img src=x onerror="window.isInjected=1">';
+
+/** Names of an API key and a user: HTML that would become an element. */
+const HTML_NAMES = { key: '<i class="injected">till', user: '<i class="injected">bob' } as const;
 
 const HAS_CURL = spawnSync('curl', ['--version']).error === undefined;
 
@@ -162,13 +166,25 @@ async function judgeTrace(t: Test, { page }: Day): Promise<void> {
   t.match(counts, new RegExp(` ${warnings} warnings?$`));
 }
 
-async function checkScreens(t: Test, { page }: Day): Promise<void> {
+/** What a screen must show before it is checked: names that are HTML, as text. */
+const SHOWN: Readonly<Record<string, readonly string[]>> = {
+  now: [SCRIPT_NAME],
+  locks: [SCRIPT_NAME],
+  [`lock/${formatMac(MAC)}`]: [SCRIPT_NAME],
+  access: [HTML_NAMES.key, HTML_NAMES.user],
+};
+
+async function checkScreens(t: Test, { gateway, page }: Day): Promise<void> {
+  await gateway.merchants.apiKeys.create(MERCHANT, HTML_NAMES.key);
+  await addUser(gateway, MERCHANT, HTML_NAMES.user, 'viewer');
   for (const value of ['light', 'dark']) {
     await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value }]);
     for (const address of ['now', 'locks', 'map', `lock/${formatMac(MAC)}`, 'deliveries', 'access', 'bills', 'trace']) {
       await goTo(page, `#/${address}`);
       await page.waitForFunction("document.querySelector('main h1, main .map, main .empty') !== null", TIMEOUT);
+      for (const text of SHOWN[address] ?? []) await waitForText(page, text);
       t.same(await seriousFindings(page), [], `${address}, ${value}`);
+      t.equal(await injectedElements(page), 0, `${address} shows names as text`);
     }
   }
 }

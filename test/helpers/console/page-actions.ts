@@ -13,6 +13,14 @@ export async function waitForText(page: BrowserPage, text: string): Promise<void
   await page.waitForFunction(`document.body.innerText.includes(${JSON.stringify(text)})`, TIMEOUT);
 }
 
+/**
+ * How many elements the page has made of what a lock, a merchant or a receiver wrote. The pages' policy keeps an
+ * injected script from running, so that only its element shows that a text was taken for HTML.
+ */
+export function injectedElements(page: BrowserPage): Promise<number> {
+  return page.evaluate<number>("document.querySelectorAll('img[src=x], .injected').length");
+}
+
 /** Clicks the button with this text. */
 export async function press(page: BrowserPage, text: string): Promise<void> {
   const isWanted = `each.innerText.trim() === ${JSON.stringify(text)}`;
