@@ -1,4 +1,4 @@
-/** Which errors are the database's, and why it can't be used at a start, as a sentence that says what to do. Pure. */
+/** Why a database can't be used at a start, as a sentence that says what to do. Pure. */
 import { LockgateError } from '../../../proto/errors.js';
 import { StoreFailure } from '../contract/errors.js';
 import { shownStoreUrl } from '../store-url.js';
@@ -35,18 +35,4 @@ function isOfNetwork(error: unknown): boolean {
   // 08: connection exceptions; 57P0x: the server shuts down, has crashed, or is starting.
   if (typeof code === 'string') return /^(E[A-Z_]+|08...|57P0.)$/.test(code);
   return error instanceof Error && error.constructor === Error;
-}
-
-/** What the driver says when a connection ends or can't be had, in errors that have no code. */
-const DRIVER_MESSAGES =
-  /^(Connection terminated|Client has encountered|Client was closed|timeout exceeded when|Cannot use a pool)/;
-
-/**
- * Whether the database, and not the caller, caused an error of a write. Its errors have a SQLSTATE, those of the
- * network a code of the system; the driver's own, as for a connection that ends during a query, have only a message.
- */
-export function isOfDatabase(error: unknown): boolean {
-  const { name, code, message = '' } = error as { name?: string; code?: unknown; message?: string };
-  if (name === 'error' || name === 'DatabaseError') return true;
-  return typeof code === 'string' ? /^E[A-Z]+$/.test(code) : DRIVER_MESSAGES.test(message);
 }

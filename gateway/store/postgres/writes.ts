@@ -17,7 +17,6 @@ import {
 } from '../tables/kysely.js';
 import type { Tables } from '../tables/schema.js';
 import type { ExclusiveWrites } from '../tables/table-parts.js';
-import { isOfDatabase } from './connect-failure.js';
 import type { Connections } from './connections.js';
 import { takeSharedFence } from './fence.js';
 import { ADVISORY_LOCKS } from './migrate.js';
@@ -142,6 +141,12 @@ function failureOf(action: string, error: unknown): unknown {
   if (isUnstorableText(error)) return error instanceof LockgateError ? error : unstorableText(error);
   const isEnd = failureKind(error) === 'fenced' && !(error instanceof StoreFailure);
   return isEnd || isOfDatabase(error) ? new StoreFailure(action, error) : error;
+}
+
+/** Whether the database, and not the caller, caused an error: its errors have a SQLSTATE or a code of the network. */
+function isOfDatabase(error: unknown): boolean {
+  const { name, code } = error as { name?: string; code?: unknown };
+  return name === 'error' || name === 'DatabaseError' || (typeof code === 'string' && /^E[A-Z]+$/.test(code));
 }
 
 /** Kysely's dialect, whose transactions begin with the fence. */

@@ -1,9 +1,7 @@
 /** A gateway whose database goes away: it says so, acknowledges nothing, and goes on by itself once it is back. */
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import pg from 'pg';
 import t from 'tap';
 import type { Gateway } from '../../../../gateway/gateway.js';
-import { openPostgresStore } from '../../../../gateway/store/postgres/open-postgres-store.js';
 import { formatMac } from '../../../../proto/wire/mac.js';
 import { ChangeSignal } from '../../../helpers/clocks/change-signal.js';
 import { DiaryLock } from '../../../helpers/durability/diary-lock.js';
@@ -59,51 +57,6 @@ async function connectLocks(test: Teardown, gateway: Gateway, signal: ChangeSign
   for (const lock of locks) lock.allowConnections();
   return { locks, tries: () => tries };
 }
-
-/** A way to the database that can be closed as a server closes it that ends: in order, without an error's code. */
-async function closableWay(test: Teardown, url: string): Promise<{ url: string; close: () => void }> {
-  const ways: Socket[] = [];
-  const proxy = createServer((gateway) => {
-    const database = connect({ port: Number(new URL(url).port), host: '127.0.0.1' });
-    for (const socket of [gateway, database]) socket.on('error', () => undefined);
-    gateway.pipe(database).pipe(gateway);
-    ways.push(gateway);
-  });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  test.teardown(() => {
-    for (const way of ways) way.destroy();
-    proxy.close();
-  });
-  const through = new URL(url);
-  through.port = String((proxy.address() as AddressInfo).port);
-  return { url: through.href, close: () => ways.splice(0).map((way) => way.end()) };
-}
-
-t.test('a write whose connection ends is the store’s failure', { skip: postgresMissing ?? false }, async (t) => {
-  const url = await databases.urlOf(tempFolder(t));
-  const server = await databases.server();
-  const way = await closableWay(t, url);
-  const store = await openPostgresStore(way.url);
-  t.teardown(() => store.close());
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  t.teardown(() => client.end());
-  await client.query('BEGIN');
-  await client.query('SELECT 1 FROM node FOR UPDATE');
-  // One way of writing is through Kysely, the other is not.
-  const writes: Promise<unknown>[] = [store.addMerchant('Amber', 1), store.writeMetadata('word', 'value')];
-  const failures = writes.map((write) =>
-    t.rejects(() => write, { name: 'StoreFailure', message: /Connection terminated/ }),
-  );
-  for (let waiting = 0; waiting < writes.length; ) {
-    // On another connection: within a transaction PostgreSQL shows what was at its first look.
-    const locked = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
-    waiting = (await server.query('postgres', locked)).length;
-  }
-  way.close();
-  await Promise.all(failures);
-  await client.query('ROLLBACK');
-});
 
 t.test('an outage of the database loses no acknowledged uplink', { skip: postgresMissing ?? false }, async (t) => {
   const url = await databases.urlOf(tempFolder(t));
