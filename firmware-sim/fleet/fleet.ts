@@ -48,7 +48,10 @@ export interface FleetOptions {
   readonly bugs?: readonly BugAssignment[];
   /** Makes the world of each lock: what happens to it. By default a world is generated from the seed. */
   readonly worldOf?: (mac: Mac, index: number) => World;
-  /** How often locks without a flash have booted before: more than in any earlier run against the same gateway. */
+  /**
+   * The boots that locks without a flash count as made before this run. Must be more than in any earlier run against
+   * the same gateway, which would otherwise take their uplinks for those of that run.
+   */
   readonly bootsBefore?: number;
   /** The time between the starts of two locks, by the run's clock; 10 s by default. */
   readonly startEvery?: Milliseconds;
@@ -56,7 +59,7 @@ export interface FleetOptions {
 
 /** The firmware version that simulated locks report; any would do. */
 const FIRMWARE_VERSION = '2.4.1';
-/** Maximum size of a fleet, more than one process can simulate live. */
+/** Maximum size of a fleet. One process can't simulate that many locks live. */
 const MAX_LOCKS = 1_000_000;
 /** The vendor's part of a MAC: the second bit of the first byte marks it as locally administered (IEEE 802). */
 const MAC_PREFIX = 'A6C138';
@@ -139,7 +142,7 @@ export interface OwnSurroundings {
   readonly openLink: OpenLink;
 }
 
-/** Makes the locks of a fleet, one at a time. A lock is the same whenever it is made. */
+/** Makes the locks of a fleet, one at a time. A lock does not depend on which others were made before it. */
 export class LockMaker {
   readonly #options: FleetOptions;
   readonly #startEvery: Milliseconds;

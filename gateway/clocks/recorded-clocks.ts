@@ -1,9 +1,11 @@
 /**
- * The gateway's two clocks, whose times are recorded in the store every few seconds. At the next start the machine's
- * clock is compared with the recorded times (clock-guard.ts).
+ * The gateway's two clocks, whose times are recorded in the store every few seconds: the run's clock, by which locks
+ * live and which may be sped up, and the date. At the next start the machine's clock is compared with the recorded
+ * times (clock-guard.ts).
  *
- * Both clocks show confirmed times, so only confirmed times are recorded. The newest time of receipt in the store also
- * counts as a recorded time, since the run's clock stamps receipts.
+ * A machine's clock that leaps is in doubt until enough locks, or an operator, confirm it; meanwhile both clocks go on
+ * from their last times, so a doubtful time is never recorded. The newest time of receipt in the store also counts as a
+ * recorded time, since the run's clock stamps receipts.
  */
 import { type Clock, type Milliseconds, Seconds, type Timer } from '../../proto/clock.js';
 import { type StopStep, stopStep } from '../graceful-stop.js';
@@ -109,8 +111,8 @@ export class RecordedClocks {
       (await store.readLastReceivedAtMs()) ?? 0,
     );
     const recordedWall = await store.readMetadata(WALL_METADATA_NAME);
-    // A store without a recorded date is from an older version. Its run's clock was never behind the date, but in demos
-    // ahead of it.
+    // A store without a recorded date is new, or from an older version. In the latter the run's clock was at the date,
+    // or ahead of it in demos, so the date was at most the earlier of that clock and the machine's.
     const assumedWallMs = ranMs === 0 ? machine.wall() : Math.min(ranMs, machine.wall());
     const wallMs = recordedWall === null ? assumedWallMs : Number(recordedWall);
     const clocks = new RecordedClocks(parts, { ranMs, wallMs });
@@ -186,7 +188,7 @@ export class RecordedClocks {
     }
   }
 
-  /** Records both clocks, in one commit. */
+  /** Records both clocks. The store puts writes that are issued together into one commit. */
   async #record(): Promise<void> {
     const { store } = this.#parts;
     const [run, wall] = [String(this.run.now()), String(this.#guard.wall.now())];

@@ -1,6 +1,6 @@
 /**
- * Work on store files and backups without opening a store as the gateway does: `lockgate db check`, `backup`, `accept`,
- * `migrate`. All other code opens a store with open-store.ts. These are SQLite stores, but for the check: a PostgreSQL
+ * Work on store files and backups without opening a store as the gateway does, for `lockgate db`. All other code opens
+ * a store with open-store.ts. Only the check also works on PostgreSQL; the rest is for SQLite, because a PostgreSQL
  * store has no files. store-move.ts moves a store from one engine to the other.
  */
 import path from 'node:path';

@@ -14,11 +14,14 @@ export class SimCards {
   readonly #clock: Clock;
   /** When each active SIM was activated, by the lock's MAC. */
   readonly #activatedAtMs = new Map<Mac, number>();
-  /** Activations that are not stored yet. */
+  /** Activations that the next write stores. */
   #waiting = new Map<Mac, number>();
-  /** Resolves when the waiting activations are stored. */
-  #nextStore: Promise<void> | undefined;
-  #storing: Promise<void> = Promise.resolve();
+  /** Those of the write under way, so that a lock that connects again meanwhile keeps its time. */
+  #underWay: ReadonlyMap<Mac, number> = new Map();
+  /** Resolves when the waiting activations are stored; undefined if none wait. */
+  #nextWrite: Promise<void> | undefined;
+  /** Resolves when the write under way, or the last one, has ended; also if it failed. */
+  #lastWrite: Promise<void> = Promise.resolve();
 
   private constructor(store: Pick<UsageStore, 'activate' | 'readActivations'>, clock: Clock) {
     this.#store = store;
@@ -40,19 +43,20 @@ export class SimCards {
   /** Activates an inactive SIM. Resolves when that is durable; rejects if the store fails. */
   async activate(mac: Mac): Promise<void> {
     if (this.#activatedAtMs.has(mac)) return;
-    if (!this.#waiting.has(mac)) this.#waiting.set(mac, this.#clock.now());
-    this.#nextStore ??= this.#storing.then(() => this.#storeWaiting());
-    await this.#nextStore;
+    if (!this.#waiting.has(mac)) this.#waiting.set(mac, this.#underWay.get(mac) ?? this.#clock.now());
+    this.#nextWrite ??= this.#lastWrite.then(() => this.#writeWaiting());
+    await this.#nextWrite;
   }
 
-  #storeWaiting(): Promise<void> {
+  #writeWaiting(): Promise<void> {
     const sims = [...this.#waiting].map(([mac, atMs]) => ({ mac, atMs }));
+    this.#underWay = this.#waiting;
     this.#waiting = new Map();
-    this.#nextStore = undefined;
-    const stored = this.#store.activate(sims).then(() => {
+    this.#nextWrite = undefined;
+    const written = this.#store.activate(sims).then(() => {
       for (const { mac, atMs } of sims) this.#activatedAtMs.set(mac, atMs);
     });
-    this.#storing = stored.catch(() => undefined);
-    return stored;
+    this.#lastWrite = written.catch(() => undefined);
+    return written;
   }
 }

@@ -55,7 +55,9 @@ function rowOf({ model, event, body, history }: RuleCase): StateRow {
   return stateRow(model, event.uplink.power, battery);
 }
 
-/** The step about the gateway's view of the lock before the uplink. The view follows boot and sequence, not arrival. */
+/** The step about the gateway's view of the lock before the uplink. The view follows the order in which uplinks
+ * were made (protocol.md §1), not that of arrival: by credential, life (a new one begins when a lock's flash was
+ * wiped), boot and sequence. */
 function believedBefore({ event, history }: RuleCase): WhyStep {
   const { state, lockState, batteryPercent, powerFrom } = history.beliefBefore;
   const { credential, life = FIRST_LIFE, uplink, atMs } = event;
@@ -219,9 +221,13 @@ function arrivalOf(timeMs: number, atMs: number, { bounds }: PowerModel): [strin
   return ['live', SECTIONS.judge, `${madeAndReceived}, ${span}: live. ${ack}`];
 }
 
-/** The steps about rules: those broken, those withdrawn, those that apply to this uplink in particular, all others. */
+/**
+ * The steps about rules: those broken, those withdrawn, those that apply to this uplink in particular, and, in one
+ * step, those that apply to every uplink of its source.
+ */
 function ruleSteps(ruleCase: RuleCase, standing: readonly StandingFinding[]): WhyStep[] {
   const broken = new Set(standing.map(({ finding }) => finding.rule));
+  // Of a history without its beginning, the first judgement is not known.
   const withdrawn = ruleCase.history.isCut ? [] : withdrawnRules(ruleCase, broken);
   const isKept = (rule: RuleName): boolean => !broken.has(rule) && !withdrawn.includes(rule);
   const kept = RULES.filter(({ rule }) => isKept(rule) && appliesInParticular(rule, ruleCase));

@@ -44,6 +44,7 @@ function certify(files: readonly string[], flags: Parameters<typeof certifyTrace
 
 /** The lines of the trace of a built-in scenario. */
 async function linesOfScenario(name: string, hasWorldEvents = false): Promise<string[]> {
+  // Of locks without an injected bug.
   const traces = await scenarioLines(undefined, hasWorldEvents);
   return traces[builtInNames().indexOf(name)] ?? [];
 }

@@ -32,7 +32,7 @@ interface InvitationJson {
 /** The members that only the creation returns. */
 interface CreatedJson extends InvitationJson {
   readonly token: string;
-  /** The link, after the address of the merchants' interface. */
+  /** The part of the link that follows the address of the merchants' interface. */
   readonly path: string;
 }
 
@@ -53,8 +53,8 @@ export function addInvitationCommands(user: Command): void {
     .option('--url <address>', 'The address at which browsers reach the merchants’ interface (default: its port).')
     .addHelpText(
       'after',
-      '\nThe person opens the link and chooses a password, and without a name here also a name. A new invitation for' +
-        '\na name replaces the one before it.' +
+      '\nThe person opens the link and chooses a password, and also a name if none is given here. A new invitation' +
+        '\nfor a name replaces the one before it.' +
         '\n\nExample:\n  $ lockgate user invite ada --merchant "Amber Bikes" --dashboard owner',
     )
     .addHelpText('after', '  $ lockgate user invite --dashboard staff --expires 24h --url https://locks.example.com')
@@ -87,12 +87,17 @@ async function invite(username: string | undefined, flags: InviteFlags): Promise
   printNote('The link is shown only once, and works once. Whoever has it can become this user.');
 }
 
-/** @returns the address without a path and a slash at its end. @throws LockgateError `input-url` */
+/**
+ * Reads the address of a web server, and refuses one with a path, a query, a user or a password.
+ *
+ * @returns the address without a slash at its end
+ * @throws LockgateError `input-url`
+ */
 function readAddress(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:';
-  if (url !== undefined && isWeb && url.pathname === '/' && url.search === '' && url.hash === '' && url.username === '')
-    return url.origin;
+  // What is left of such an address beside its origin: nothing but the slash.
+  if (url !== undefined && isWeb && url.href === `${url.origin}/`) return url.origin;
   const expected = 'expected an http or https address such as https://locks.example.com';
   throw new LockgateError('input-url', `--url is ${JSON.stringify(text)}: ${expected}`);
 }

@@ -1,7 +1,8 @@
 /**
  * Notices (the gateway's reports of problems) are sent to the operators' notify URL: once when a notice opens and once
- * when it ends, signed, never to an internal address, retried, and also after a crash (interfaces.md §3, §4). The tests
- * raise notices by emitting the gateway's events. Merchants' notifications are in merchants.test.ts.
+ * when it ends, signed, never to an internal address, retried, and also after a crash (interfaces.md §3, §4). Most
+ * tests raise notices by emitting the gateway's events; the one with a kill gets its notice from a merchant's URL that
+ * answers 410. Merchants' notifications are in merchants.test.ts.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -31,7 +32,8 @@ import { TestLock } from '../../helpers/mqtt/test-lock.js';
 // The package's types say that the function is the module's default export; Node loads the function itself.
 const addFormats = addFormatsModule as unknown as (ajv: Ajv2020) => void;
 
-// Payloads of the gateway's events about webhook URLs. The first and the last open a notice, or end it.
+// Payloads of the gateway's events about webhook URLs. `disabled` opens a notice and
+// `enabled` ends it; `circuit` does either.
 const disabled = (urlId: number) => ({ atMs: 0, urlId, why: 'gone' });
 const enabled = (urlId: number) => ({ atMs: 0, urlId, state: 'active' as const });
 /** A change of a URL's circuit: open while the URL has failed many times and gets only single attempts. */
@@ -115,7 +117,10 @@ t.test('a notice that opens and ends again and again is sent again only when it 
   await receiver.waitForRequests(4);
   t.same(receivedTypes(receiver).slice(2), ['notice.opened', 'notice.resolved'], 'it stayed open, and is sent again');
   t.equal(new Set(receivedIds(receiver)).size, 4, 'each message has its own id');
-  t.ok(FLAP_WINDOW > FLAP_HOLD, 'an opening counts as a repetition for longer than it is held');
+  t.ok(
+    FLAP_WINDOW > FLAP_HOLD,
+    'the time in which an opening counts as a repetition is longer than the time for which it is held back',
+  );
 });
 
 t.test(
@@ -151,7 +156,7 @@ t.test(
         last_error: { status: 500, error: 'the receiver answered 500' },
       },
     });
-    await eventually('a notice about the URL itself', async () => {
+    await eventually('a notice about the notify URL', async () => {
       await gateway.notices.writePending();
       return (await gateway.notices.list({ limit: 9, kind: 'notify-failing' })).length > 0;
     });
@@ -185,7 +190,7 @@ t.test('an address that is not allowed gets nothing, and a message answered with
   const { gateway: second } = await openNotifying(t, folder, 'http://intranet.example/hook', { lookUp });
   second.events.emit('url-disabled', disabled(5));
   await second.notices.writePending();
-  await eventually('the attempt is refused', async () => (await second.notifier.read(0))[0]?.lastError !== null);
+  await eventually('the attempt is refused', async () => (await second.notifier.read(0))[0]?.lastError != null);
   t.match(await second.notifier.read(0), [{ lastError: { error: 'the address is not allowed', status: null } }]);
   t.match(await callOperator(second, 'POST', '/notices/test', {}), {
     status: 200,
@@ -247,5 +252,17 @@ t.test('without a notify URL nothing is queued, and such notices are not sent on
   const reopened = await openNotifying(t, folder, receiver.url);
   reopened.clock.advance(Seconds(6));
   await receiver.waitForRequests(requestCount + 1);
-  t.match(receiver.requests.at(-1)?.json, { subject: '3' }, 'the notice queued earlier is retried');
+  await eventually('nothing is queued any more', async () => {
+    return (await reopened.gateway.store.notifications.countMessages(0)).pending === 0;
+  });
+  const sent = receiver.requests.slice(requestCount).map(({ json }) => json);
+  t.match(
+    sent,
+    [
+      { type: 'notice.opened', subject: '3' },
+      { type: 'notice.resolved', subject: '3' },
+    ],
+    'the notice queued earlier is retried',
+  );
+  t.equal(sent.length, 2, 'and no other is sent');
 });

@@ -99,7 +99,12 @@ export class CommandRun {
     this.#chance = new SeededChance(options.seed);
   }
 
-  /** Runs to the end. @throws Error if a gateway does not start or a phase does not end */
+  /**
+   * Runs to the end. If no more lines arrive for `stallSeconds`, it goes on with the next kill, or with the comparison,
+   * which then finds what is missing.
+   *
+   * @throws Error if a gateway does not start
+   */
   static async run(test: Test, options: CommandRunOptions): Promise<CommandRunResult> {
     const run = new CommandRun(options);
     await run.#setUp(test);
@@ -153,8 +158,8 @@ export class CommandRun {
   }
 
   /** Waits until there are this many lines, or until no more arrive. */
-  #waitForLines(lines: number): Promise<boolean> {
-    return this.#changeSignal.waitUntilOrStalled(
+  async #waitForLines(lines: number): Promise<void> {
+    await this.#changeSignal.waitUntilOrStalled(
       () => this.#lineCount >= lines,
       () => this.#lineCount,
       this.#options.stallSeconds,

@@ -53,6 +53,7 @@ export async function runOverSockets(
       const chance = new SeededChance(streamSeed);
       const stream = makeMutated(chance, identity);
       const received = await sendChunks(child.mqttPort, cutAnywhere(chance, stream), stream.isAuthenticated);
+      // What the gateway did inside, such as closing the connection, can't be seen from here.
       const fault = faultOf(stream, received, { isOpen: undefined });
       if (fault !== undefined) totals.faults.push(`LOCKGATE_SEED=${streamSeed} LOCKGATE_MUTATED=1: ${fault}`);
       // The return code of the CONNACK.

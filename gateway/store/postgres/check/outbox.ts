@@ -1,21 +1,29 @@
 /**
  * Checks the outbox, as ../../sqlite/check/outbox.ts does: no cursor of a URL may have passed an event without an
- * outcome, and no row of deliveries may refer to a missing event. A cursor has an id for each slot.
+ * outcome, and no row of deliveries may refer to a missing event.
+ *
+ * A slot is a gateway's number in the database (`node.slot`, 1 to 63; 0 for uplinks that were moved from SQLite). Each
+ * slot has ids of its own, so a URL has a cursor for each slot: a row of `url_cursor`.
  */
 import { IS_PING } from '../../log/uplink-row.js';
 import { idIn } from '../position.js';
 import type { CheckContext, CheckOutcome } from './context.js';
 
-/** A kind of fault. `find` returns the place of each, and `about`, which the sentence needs. */
+/**
+ * A kind of fault. `find` selects the `place` of each one, and the value `about` that `what` puts into its sentence.
+ */
 interface Fault {
   readonly table: string;
   readonly what: (about: unknown) => string;
   readonly find: string;
 }
 
+/** An erased uplink has a negative kind. Events are pings ({@link IS_PING}), outcomes of commands and the like. */
+const IS_EVENT = 'u.kind > 0';
+
 const keyText = (alias: string): string => `'URL ' || ${alias}.url_id || ', uplink ' || ${alias}.uplink_id`;
 const lacksEvent = (alias: string): string =>
-  `NOT EXISTS (SELECT 1 FROM uplink u WHERE u.id = ${alias}.uplink_id AND u.kind > 0)`;
+  `NOT EXISTS (SELECT 1 FROM uplink u WHERE u.id = ${alias}.uplink_id AND ${IS_EVENT})`;
 const lacksUrl = (alias: string): string => `NOT EXISTS (SELECT 1 FROM webhook_url w WHERE w.id = ${alias}.url_id)`;
 
 const FAULTS: readonly Fault[] = [
@@ -27,7 +35,7 @@ const FAULTS: readonly Fault[] = [
   },
   {
     table: 'url_cursor',
-    what: (id) => `it is at ${id}, an id of another slot`,
+    what: (id) => `it is at ${id}, in a slot that no gateway has had`,
     find: `SELECT 'URL ' || c.url_id || ', slot ' || c.slot AS place, c.id AS about FROM url_cursor c
       WHERE NOT EXISTS (SELECT 1 FROM node n WHERE n.slot = c.slot)`,
   },
@@ -66,8 +74,9 @@ const FAULTS: readonly Fault[] = [
 ];
 
 /**
- * Events that a cursor passed although they have neither an outcome nor a gap and no filter left them out. A delivery
- * that succeeded at once has no row in `delivery`, but an attempt without an error.
+ * Pings that a cursor passed although they have neither an outcome nor a gap and no filter left them out. A delivery
+ * that succeeded at once has no row in `delivery`, but an attempt without an error. Other events are left out: a URL
+ * gets those only on request, and the cursor passes the rest.
  */
 const PASSED = `SELECT w.id AS url_id, u.id AS uplink_id FROM webhook_url w
   JOIN url_cursor c ON c.url_id = w.id
@@ -80,8 +89,9 @@ const PASSED = `SELECT w.id AS url_id, u.id AS uplink_id FROM webhook_url w
     AND NOT EXISTS (SELECT 1 FROM webhook_gap g
       WHERE g.url_id = w.id AND g.slot = u.slot AND u.id > g.after_id AND u.id <= g.until_id)`;
 
-const BEHIND = `SELECT count(*) AS count FROM webhook_url w JOIN url_cursor c ON c.url_id = w.id
-  JOIN uplink u ON u.merchant_id = w.merchant_id AND u.slot = c.slot AND u.kind > 0
+/** The number of events that cursors have passed: those that this check is about. */
+const COUNT_PASSED = `SELECT count(*) AS count FROM webhook_url w JOIN url_cursor c ON c.url_id = w.id
+  JOIN uplink u ON u.merchant_id = w.merchant_id AND u.slot = c.slot AND ${IS_EVENT}
     AND u.id > ${idIn('w.started_after', 'c.slot')} AND u.id <= c.id`;
 
 /** Checks all URLs with their cursors, gaps, deliveries and attempts. */
@@ -91,5 +101,5 @@ export async function checkOutbox({ sql, damage }: CheckContext): Promise<CheckO
       damage(table, place, what(about));
   for (const row of await sql.all<{ url_id: number; uplink_id: number }>(PASSED))
     damage('webhook_url', row.url_id, `its cursor passed event ${row.uplink_id}, which has no outcome there`);
-  return { count: (await sql.get<{ count: number }>(BEHIND))?.count ?? 0 };
+  return { count: (await sql.get<{ count: number }>(COUNT_PASSED))?.count ?? 0 };
 }

@@ -33,8 +33,10 @@ export interface AwaitedGps {
 export type RunReason = 'REASON_THEFT' | 'REASON_UNLOCKED_PING';
 
 /**
- * A run: GPS pings with one reason, each soon after the one before (gps-run.ts). Times are by the lock's clock.
- * Mutable, because the judge updates it with every ping.
+ * A run: GPS pings with one reason, each soon after the one before (gps-run.ts). While it lasts, the lock must also
+ * send a cellular ping now and then: REASON_THEFT in a run of REASON_THEFT, REASON_UNLOCKED_MOVEMENT in one of
+ * REASON_UNLOCKED_PING. Each of those *refreshes* the run. Times are by the lock's clock. Mutable, because the judge
+ * updates it with every ping.
  */
 export interface GpsRun {
   reason: RunReason;
@@ -43,15 +45,18 @@ export interface GpsRun {
   lastSequence: number;
   /** Whether neither the lock state nor the effective state has changed since the last ping. */
   isSteady: boolean;
-  /** When the run started, or when a cellular ping of its trigger last refreshed it; and the number of that ping. */
+  /** When the run started, or when a cellular ping last refreshed it; and the number of that ping. */
   refreshedMs: number;
   refreshedSequence: number;
-  /** Whether refresh-missing has been found since the last refresh. */
+  /** Whether the finding refresh-missing has been reported since the last refresh. */
   isRefreshReported: boolean;
-  /** The first of the last pings that report speed 0 at one place; null if the last ping does not. */
+  /** The first of the pings, up to the last one, that all report speed 0 at one place; null if the last does not. */
   still: { timeMs: number; sequence: number; position: Position } | null;
+  /** Whether the finding motion-unlikely has been reported for these pings. */
   isStillReported: boolean;
-  /** How many of the last pings report a moving lock at exactly one position; the time and number of the first. */
+  /**
+   * How many pings, up to the last one, all report a moving lock at exactly one position; time and number of the first.
+   */
   frozenPings: number;
   frozenSequence: number;
   frozenMs: number;
@@ -122,7 +127,10 @@ export function forgetContext(context: OrderContext): void {
   Object.assign(context, newContext(NEVER));
 }
 
-/** Forgets what depends on uplinks up to `sequence`, made at `timeMs`, because that uplink is no longer evidence. */
+/**
+ * Forgets what depends on the uplink `sequence`, made at `timeMs`, or on one before it. The judge calls this when the
+ * same number comes again with other content, so that neither of the two uplinks is evidence.
+ */
 export function forgetUpTo(context: OrderContext, sequence: number, timeMs: number): void {
   context.fromMs = Math.max(context.fromMs, timeMs + 1);
   if (context.pingSequence <= sequence) {

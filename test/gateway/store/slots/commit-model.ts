@@ -17,7 +17,7 @@ import { type Model, type Step, withItem } from './explore.js';
 export const COMMIT_GUARDS = {
   /** A commit stores nothing unless epoch and session of the slot's row are its own. */
   fence: 'a paused owner stores after a takeover',
-  /** Every part of a commit joins the fence, and not only its answer. */
+  /** Every write of a commit depends on the fence, and not only the result that it reports. */
   fencedParts: 'one part of a fenced commit is stored',
   /** A gateway in doubt about a commit takes a new session first, so that the commit can't be carried out any more. */
   session: 'a late commit of the same epoch is carried out',
@@ -26,8 +26,11 @@ export const COMMIT_GUARDS = {
   /** It looks at all, instead of storing the commit's content again. */
   look: 'what was stored is stored again',
   /** What it reads at its start counts only if the slot is its own then. */
-  loadAsOwner: 'it knows what a failover has lost',
-  /** A commit, and a look, follow the last commit that the gateway knows: otherwise it ends. */
+  loadAsOwner: 'it takes as stored what a failover has lost',
+  /**
+   * A commit is stored, and a look counts, only while the row's mark shows that the last commit which the gateway knows
+   * to be stored is still there. Otherwise the gateway ends.
+   */
   consecutive: 'a failover loses a commit that a look had found',
   /** Epochs and sessions are drawn by chance. Counted numbers come back after a failover. */
   numbersByChance: 'two owners have one epoch',
@@ -49,7 +52,7 @@ interface Database {
   /** The names of the stored uplinks. */
   readonly log: readonly number[];
   /** How many changes the standby does not have yet. */
-  readonly change: number;
+  readonly unreplicated: number;
 }
 
 /** A commit under way. `by` is the index of its gateway, `number` its place in the epoch, `names` its uplinks. */
@@ -62,7 +65,7 @@ interface SentCommit {
   /** What the database has done: nothing yet, stored it, or stored nothing because of the fence. */
   readonly outcome: 'none' | 'stored' | 'fenced';
   /** Which of the changes that the standby lacks this is, from 1; 0 once the standby has it. */
-  readonly change: number;
+  readonly changeNumber: number;
 }
 
 /**
@@ -118,7 +121,7 @@ export class CommitModel implements Model<CommitState> {
     this.#bounds = bounds;
     this.#removed = removed;
     const first = this.#numbersOf(0, 0);
-    const database = { ...first, mark: 0, log: [], change: 0 };
+    const database = { ...first, mark: 0, log: [], unreplicated: 0 };
     const owner: Gateway = { ...OFF, phase: 'ready', epoch: first.epoch, sessions: [first.session] };
     this.start = {
       primary: database,
@@ -159,7 +162,7 @@ export class CommitModel implements Model<CommitState> {
       yield* this.#gatewaySteps(state, index, gateway);
     }
     for (const index of state.commits.keys()) yield* this.#commitSteps(state, index);
-    if (state.primary.change > 0) yield { name: 'the standby catches up', state: caughtUp(state) };
+    if (state.primary.unreplicated > 0) yield { name: 'the standby catches up', state: caughtUp(state) };
     if (state.failovers > 0) yield { name: 'failover', state: failover(state) };
   }
 
@@ -172,7 +175,7 @@ export class CommitModel implements Model<CommitState> {
     switch (gateway.phase) {
       case 'off': {
         const numbers = this.#numbersOf(index, primary.epoch);
-        const taken = { ...primary, ...numbers, mark: 0, change: primary.change + 1 };
+        const taken = { ...primary, ...numbers, mark: 0, unreplicated: primary.unreplicated + 1 };
         const owner = { phase: 'loading', epoch: numbers.epoch, sessions: [numbers.session] } as const;
         yield become('takes the slot', owner, { primary: taken });
         break;
@@ -218,7 +221,7 @@ export class CommitModel implements Model<CommitState> {
       number: gateway.number + 1,
       names,
       outcome: 'none' as const,
-      change: 0,
+      changeNumber: 0,
     };
     return become(`sends a commit for ${name}`, { phase: 'waiting', name }, { commits: [...state.commits, commit] });
   }
@@ -229,7 +232,7 @@ export class CommitModel implements Model<CommitState> {
     if (primary.epoch !== gateway.epoch || !gateway.sessions.includes(primary.session))
       return become('finds that it is not the owner', ENDED);
     const session = (gateway.sessions.at(-1) ?? 0) + 1;
-    const taken = { ...primary, session, change: primary.change + 1 };
+    const taken = { ...primary, session, unreplicated: primary.unreplicated + 1 };
     return become('takes a new session', { phase, sessions: [...gateway.sessions, session] }, { primary: taken });
   }
 
@@ -247,9 +250,9 @@ export class CommitModel implements Model<CommitState> {
   *#commitSteps(state: CommitState, index: number): Iterable<Step<CommitState>> {
     const commit = state.commits[index] as SentCommit;
     const others = state.commits.filter((_, at) => at !== index);
-    const name = `the commit ${commit.number} of gateway ${commit.by}`;
+    const label = `the commit ${commit.number} of gateway ${commit.by}`;
     if (commit.outcome === 'none') {
-      yield { name: `${name} is carried out`, state: this.#execute(state, index, commit) };
+      yield { name: `${label} is carried out`, state: this.#execute(state, index, commit) };
       return;
     }
     const gateway = state.gateways[commit.by] as Gateway;
@@ -257,16 +260,17 @@ export class CommitModel implements Model<CommitState> {
       return withItem(state.gateways, commit.by, { ...gateway, ...changes });
     };
     if (commit.outcome === 'fenced') {
-      yield { name: `${name} was fenced`, state: { ...state, commits: others, gateways: become(ENDED) } };
+      yield { name: `${label} was fenced`, state: { ...state, commits: others, gateways: become(ENDED) } };
       return;
     }
     const stored = become({ phase: 'ready', number: commit.number, known: Math.max(gateway.known, gateway.name) });
     const acknowledged = { ...state, commits: others, gateways: stored, acked: Math.max(state.acked, gateway.name) };
-    if (!this.#has('standby') || commit.change === 0) yield { name: `${name} is acknowledged`, state: acknowledged };
+    if (!this.#has('standby') || commit.changeNumber === 0)
+      yield { name: `${label} is acknowledged`, state: acknowledged };
     else if (state.cuts > 0) {
       const inDoubt = { ...state, commits: others, gateways: become({ phase: 'in-doubt' }) };
       const next = this.#has('cancelledWait') ? inDoubt : acknowledged;
-      yield { name: `${name} stops to wait for the standby`, state: { ...next, cuts: state.cuts - 1 } };
+      yield { name: `${label} stops waiting for the standby`, state: { ...next, cuts: state.cuts - 1 } };
     }
   }
 
@@ -276,19 +280,22 @@ export class CommitModel implements Model<CommitState> {
     const isOwner = primary.epoch === commit.epoch && (primary.session === commit.session || !this.#has('session'));
     const follows = primary.mark === commit.number - 1 || !this.#has('consecutive');
     const isFenced = !(isOwner && follows) && this.#has('fence');
-    const change = isFenced ? 0 : primary.change + 1;
+    const changeNumber = isFenced ? 0 : primary.unreplicated + 1;
     const log = isFenced && this.#has('fencedParts') ? primary.log : [...primary.log, ...commit.names];
     const mark = isFenced ? primary.mark : Math.max(primary.mark, commit.number);
-    const carriedOut = { ...state, primary: { ...primary, log, mark, change: Math.max(primary.change, change) } };
+    const carriedOut = {
+      ...state,
+      primary: { ...primary, log, mark, unreplicated: Math.max(primary.unreplicated, changeNumber) },
+    };
     // Nobody waits for the answer on a connection that the gateway has given up.
     if (!isAwaited(state, commit)) return { ...carriedOut, commits: state.commits.filter((_, at) => at !== index) };
     const outcome = isFenced ? 'fenced' : 'stored';
-    return { ...carriedOut, commits: withItem(state.commits, index, { ...commit, outcome, change }) };
+    return { ...carriedOut, commits: withItem(state.commits, index, { ...commit, outcome, changeNumber }) };
   }
 }
 
-/** Makes a step of a gateway: what it does, what changes in it, and what else changes in the state. */
-type Become = (name: string, changes: Partial<Gateway>, more?: Partial<CommitState>) => Step<CommitState>;
+/** Makes a step of a gateway: what it does in words, what changes in it, and what else changes in the state. */
+type Become = (label: string, changes: Partial<Gateway>, more?: Partial<CommitState>) => Step<CommitState>;
 
 /** It has not started. */
 const OFF: Gateway = { phase: 'off', epoch: 0, sessions: [], number: 0, known: 0, name: 0 };
@@ -308,8 +315,8 @@ function unread({ commits }: CommitState, by: number): Pick<CommitState, 'commit
 
 /** The standby has every change of the primary. */
 function caughtUp(state: CommitState): CommitState {
-  const primary = { ...state.primary, change: 0 };
-  const commits = state.commits.map((commit) => ({ ...commit, change: 0 }));
+  const primary = { ...state.primary, unreplicated: 0 };
+  const commits = state.commits.map((commit) => ({ ...commit, changeNumber: 0 }));
   return { ...state, primary, standby: primary, commits };
 }
 

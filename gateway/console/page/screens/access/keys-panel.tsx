@@ -10,7 +10,7 @@ import { Action, Badge, CopyButton, Empty, Failure, WhenLoaded } from '../../vie
 import { Rename } from '../../view/rename.js';
 import { asFailure, useAnswer } from '../../view/use-answer.js';
 
-/** The scopes of keys (docs/interfaces.md §2) with what each allows. */
+/** The scopes of keys (docs/interfaces.md §2) with what each allows; `spec` is the specification's own operations. */
 const SCOPES: readonly (readonly [scope: string, allows: string])[] = [
   ['spec', 'pets, users’ logins, test webhooks'],
   ['locks:read', 'see locks, pings, events'],
