@@ -11,6 +11,8 @@ import { wrapWords } from '../../cli/terminal/word-wrap.js';
 import { benchConsole } from './console/console.js';
 import { type Flags, readFlags } from './flags.js';
 import { benchNeighbour } from './neighbour/neighbour.js';
+import { benchArrivalAcross, benchPostgres, benchTwoGateways } from './postgres/postgres.js';
+import { benchTakeover } from './postgres/takeover.js';
 import { profileLines } from './profile-shares.js';
 import { benchReads } from './reads/reads.js';
 import { closingLine, headLine, machine, machineLine, markdownLines, rowJson, rowLines } from './report.js';
@@ -53,6 +55,10 @@ const BENCHES: Readonly<Record<string, (options: BenchOptions) => Promise<BenchR
   reads: benchReads,
   console: benchConsole,
   live: benchLiveLocks,
+  postgres: benchPostgres,
+  'two-gateways': benchTwoGateways,
+  'arrival-two': benchArrivalAcross,
+  takeover: benchTakeover,
 };
 
 /** Rows that can profile their gateway, to show where the time of a ping goes. */

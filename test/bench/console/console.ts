@@ -34,7 +34,7 @@ export function benchConsole({ quick }: BenchOptions): Promise<BenchRow> {
 async function measure(resources: Resources, size: ConsoleSize): Promise<BenchRow> {
   const { locks, moving, thefts } = size;
   const data = resources.makeFolder();
-  await registerLocks(data, locks, crowdLockName);
+  await registerLocks(data, locks, { nameOf: crowdLockName });
   const { port, httpPort } = await startServe(resources, data);
   const client = new GatewayClient({ data });
   // A lock for each theft on both pages.

@@ -25,17 +25,25 @@ export function lockLogins(count: number): LockLogin[] {
   });
 }
 
+/** What {@link registerLocks} does other than usual. */
+interface RegisterOptions {
+  readonly url?: string;
+  readonly nameOf?: (number: number) => string | null;
+}
+
 /**
- * Registers the merchant and the first `count` locks in the data folder `data`. No gateway may run on the folder.
+ * Registers the merchant and the first `count` locks in the new store of the data folder `data`, which gets its key. No
+ * gateway may run on the folder.
  *
+ * @param url the store's URL; by default the SQLite store in the folder
  * @param nameOf returns a lock's name by its number; by default locks have none
  */
 export async function registerLocks(
   data: string,
   count: number,
-  nameOf: (number: number) => string | null = () => null,
+  { url = sqliteUrl(data), nameOf = () => null }: RegisterOptions = {},
 ): Promise<void> {
-  const store = await openStore(sqliteUrl(data));
+  const store = await openStore(url);
   await store.addMerchant(BENCH_MERCHANT, ADDED_AT_MS);
   // The store is new and has no secrets yet, so a missing key may be made.
   const isKeyInUse = false;

@@ -3,17 +3,12 @@
  * compared with the HTTP client got; and how soon after its PUBACK a ping arrives as a webhook. The gateway, the locks,
  * the receivers and got each run in a separate process.
  */
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { GatewayClient } from '../../../cli/client.js';
-import { systemClock } from '../../../proto/clock.js';
-import { encodeUplink } from '../../../proto/wire/codec.js';
-import { PubackLock, uplinkPacket } from '../../helpers/mqtt/puback-lock.js';
+import { startArrivals } from '../load/arrival-times.js';
 import type { SenderRequest } from '../load/got-sender.js';
-import { lockLogins, registerLocks } from '../load/lock-logins.js';
-import { newBootNumber, rideUplink } from '../load/ping-template.js';
+import { registerLocks } from '../load/lock-logins.js';
 import { measureAlternating, percentile, roundCount, summarizeRates } from '../measure.js';
-import { type Resources, withResources } from '../resources.js';
+import { withResources } from '../resources.js';
 import { atLeast, atMost, type BenchOptions, type BenchRow, ratioTo, withoutPeer } from '../row.js';
 import { ServeSetup, startReceivers, startServe } from '../serve-setup.js';
 
@@ -21,7 +16,7 @@ const DELIVERIES = 3000;
 /** The maximum number of requests that the gateway has under way to one URL; got uses the same. */
 const CONCURRENCY = 16;
 /** Pings of one round of `arrival`, sent one by one. */
-const PINGS_PER_ROUND = 150;
+export const PINGS_PER_ROUND = 150;
 /** A URL that is added with this time gets the events of all stored pings. */
 const BEFORE_ALL_PINGS = '2000-01-01T00:00:00Z';
 
@@ -71,10 +66,13 @@ export function benchDeliveries({ quick }: BenchOptions): Promise<BenchRow> {
  */
 export function benchArrival({ quick }: BenchOptions): Promise<BenchRow> {
   return withResources(async (resources) => {
-    const measureLags = await startArrivalMeasurement(resources);
+    const data = resources.makeFolder();
+    await registerLocks(data, 1);
+    const { port } = await startServe(resources, data);
+    const measureArrivals = await startArrivals(resources, new GatewayClient({ data }), [port]);
     const p99s: number[] = [];
     for (let round = 0; round <= roundCount(quick); round++) {
-      const lags = await measureLags(PINGS_PER_ROUND);
+      const lags = await measureArrivals(0, PINGS_PER_ROUND);
       // The first round is the warm-up.
       if (round > 0) p99s.push(percentile(lags, 0.99));
     }
@@ -88,48 +86,4 @@ export function benchArrival({ quick }: BenchOptions): Promise<BenchRow> {
       details: [],
     };
   });
-}
-
-/**
- * Starts a gateway, one lock and one receiver. The returned function sends pings one by one and returns each delay, ms.
- */
-async function startArrivalMeasurement(resources: Resources): Promise<(pings: number) => Promise<number[]>> {
-  const data = resources.makeFolder();
-  await registerLocks(data, 1);
-  const { port } = await startServe(resources, data);
-  let onWebhook: (atMs: number) => void = () => undefined;
-  const server = createServer((request, response) => {
-    const atMs = performance.now();
-    request.resume().on('end', () => {
-      response.writeHead(204).end();
-      onWebhook(atMs);
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  resources.teardown(() => server.close());
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
-  await new GatewayClient({ data }).post('/webhooks', { url });
-  let onPuback: () => void = () => undefined;
-  const [{ mac, secret } = { mac: '', secret: '' }] = lockLogins(1);
-  const lock = await PubackLock.connect(port, mac, secret, () => onPuback());
-  resources.teardown(() => lock.socket.destroy());
-  const boot = newBootNumber();
-  let sequence = 0;
-  return async (pings) => {
-    const lags: number[] = [];
-    for (let ping = 0; ping < pings; ping++) {
-      sequence += 1;
-      const arrival = new Promise<number>((resolve) => {
-        onWebhook = resolve;
-      });
-      const puback = new Promise<number>((resolve) => {
-        onPuback = () => resolve(performance.now());
-      });
-      lock.socket.write(uplinkPacket(sequence, encodeUplink(rideUplink(boot, sequence, systemClock.now()))));
-      const [ackedMs, arrivedMs] = await Promise.all([puback, arrival]);
-      // The webhook may arrive before the PUBACK.
-      lags.push(Math.max(arrivedMs - ackedMs, 0));
-    }
-    return lags;
-  };
 }

@@ -59,11 +59,14 @@ function programFolder(): string | undefined {
   return existsSync(path.join(folder, 'initdb')) ? folder : undefined;
 }
 
-/** Starts a server, which ends after the test. {@link postgresMissing} must be undefined. */
-export async function startPostgres(test: Teardown): Promise<PostgresServer> {
+/** Starts a server with further settings, which ends after the test. {@link postgresMissing} must be undefined. */
+export async function startPostgres(
+  test: Teardown,
+  further: Readonly<Record<string, string>> = {},
+): Promise<PostgresServer> {
   const folder = serverFolder();
   execFileSync('cp', ['-a', makeCluster(), path.join(folder, 'cluster')]);
-  return await runServer(test, folder);
+  return await runServer(test, folder, further);
 }
 
 /** A new folder for a server, whose data are in its folder `cluster`; {@link runServer} deletes it at the end. */
