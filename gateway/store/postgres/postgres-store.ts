@@ -61,6 +61,7 @@ import { POSTGRES } from './tables/postgres-dialect.js';
 import { Secrets } from './tables/secrets.js';
 import { SharedUsage } from './tables/shared-usage.js';
 import { UsageAdds } from './tables/usage-adds.js';
+import { gatherProgress } from './tables/webhooks/gathered-progress.js';
 import { type LockUrl, lockUrl, recordProgress } from './tables/webhooks/progress.js';
 import { addUrl, changeUrl } from './tables/webhooks/url-rows.js';
 import { Webhooks } from './tables/webhooks/webhooks.js';
@@ -166,7 +167,8 @@ export class PostgresStore extends PostgresReads implements Store {
     const lock: LockUrl = shared === undefined ? lockUrl : (sql, urlId) => shared.urls.mayRecord(sql, urlId);
     const refusedUrlIds = await writes.run('record deliveries', async (sql) => {
       const refused = new Set<number>();
-      for (const each of progress) if (!(await recordProgress(sql, each, lock))) refused.add(each.urlId);
+      for (const each of gatherProgress(progress))
+        if (!(await recordProgress(sql, each, lock))) refused.add(each.urlId);
       return [...refused];
     });
     return refusedUrlIds.length === 0 ? ALL_RECORDED : { refusedUrlIds };

@@ -23,6 +23,8 @@ export class FaultProxy {
   isRefusing = false;
   /** How long bytes take in each direction. */
   delayMs: Milliseconds = 0;
+  /** How many pieces of data have come from the gateway, at least one for each statement. */
+  sent = 0;
 
   private constructor(target: () => number) {
     this.#target = target;
@@ -83,6 +85,7 @@ export class FaultProxy {
     from.setNoDelay(true);
     from.on('error', () => undefined);
     from.on('data', (chunk: Buffer) => {
+      if (from === link.sockets[0]) this.sent += 1;
       if (this.delayMs > 0) systemClock.after(this.delayMs, () => this.#pass(link, to, chunk));
       else this.#pass(link, to, chunk);
     });

@@ -8,6 +8,7 @@ import type { OpenStore } from './contract-store.js';
 import { deliveryContract } from './delivery-contract.js';
 import { deletionContract, identityContract, registryContract } from './device-contract.js';
 import { eventContract, explanationContract, judgedContract, logContract, logOrderContract } from './log-contract.js';
+import { progressContract } from './progress-contract.js';
 
 /** Runs the suite. */
 export function storeContract(engine: string, open: OpenStore): void {
@@ -16,6 +17,7 @@ export function storeContract(engine: string, open: OpenStore): void {
   logOrderContract(engine, open);
   eventContract(engine, open);
   deliveryContract(engine, open);
+  progressContract(engine, open);
   registryContract(engine, open);
   commandContract(engine, open);
   commandTargetContract(engine, open);
