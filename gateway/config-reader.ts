@@ -7,8 +7,8 @@ import { isIP } from 'node:net';
 import { didYouMean } from '../proto/did-you-mean.js';
 import { LockgateError } from '../proto/errors.js';
 import { type Config, LOG_FORMATS, LOG_LEVELS } from './config.js';
-import { type MapTiles, readMapTiles } from './console/map-tiles.js';
 import { readFairness } from './fairness/fairness-settings.js';
+import { readMapTiles, type TileServerAddress } from './map/map-tiles.js';
 import type { TlsFiles } from './mqtt/tls-identity.js';
 import type { ResolvedSetting } from './resolved-settings.js';
 import type { SettingKey } from './settings.js';
@@ -132,11 +132,13 @@ function readHosts(resolved: ResolvedSetting): string[] {
   return hosts;
 }
 
-function readTiles(resolved: ResolvedSetting, { text: attribution }: ResolvedSetting): MapTiles | null {
-  if (resolved.text === '') return null;
-  const tiles = readMapTiles(resolved.text, attribution);
+/** The error does not quote the URL: it may contain a key. */
+function readTiles({ text, place }: ResolvedSetting, { text: attribution }: ResolvedSetting): TileServerAddress | null {
+  if (text === '') return null;
+  const tiles = readMapTiles(text, attribution);
   if (tiles !== undefined) return tiles;
-  throw wrongSetting(resolved, 'the http or https URL of tiles, such as https://tiles.example.com/{z}/{x}/{y}.png');
+  const expected = 'the http or https URL of tiles, such as https://tiles.example.com/{z}/{x}/{y}.png';
+  throw new LockgateError('input-setting', `${place} is not ${expected}`);
 }
 
 function readProxies(resolved: ResolvedSetting): AddressRange[] {

@@ -2,8 +2,8 @@
  * The checked values of the gateway's settings, as the parts of the gateway use them. settings.ts describes each
  * setting for people; config-reader.ts makes a {@link Config} from the texts of flags and environment variables.
  */
-import type { MapTiles } from './console/map-tiles.js';
 import type { Fairness } from './fairness/fairness-settings.js';
+import type { TileServerAddress } from './map/map-tiles.js';
 import type { TlsFiles } from './mqtt/tls-identity.js';
 import type { AddressRange } from './webhooks/sending/address-rule.js';
 
@@ -39,8 +39,8 @@ export interface Config {
   readonly trustedProxies: readonly AddressRange[];
   /** Further names under which the console is reached: those of proxies. */
   readonly consoleHosts: readonly string[];
-  /** The street tiles of the console's maps; null for none. */
-  readonly mapTiles: MapTiles | null;
+  /** Where the street tiles of the console's maps come from; null for none. */
+  readonly mapTiles: TileServerAddress | null;
   /** Origins whose pages may call from a browser. */
   readonly httpCorsOrigin: readonly string[];
   /** What one merchant, or one unauthenticated address, may do and store; the defaults if absent. */

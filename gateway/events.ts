@@ -42,6 +42,7 @@ import type {
   StoreFailed,
   StoreWarning,
   Swept,
+  TileFailed,
 } from './operation-events.js';
 import type {
   BacklogChanged,
@@ -88,6 +89,8 @@ export interface GatewayEventMap {
   'files-mended': [FilesMended];
   'store-warning': [StoreWarning];
   audited: [Audited];
+  /* For the log only. */
+  'tile-failed': [TileFailed];
   /* For metrics only: too many for streams. */
   stored: [UplinksStored];
   commit: [CommitMade];
@@ -112,6 +115,7 @@ export type UnstreamedEventName =
   | 'catching-up'
   | 'files-mended'
   | 'store-warning'
+  | 'tile-failed'
   | 'boot-back'
   | 'reflashed'
   | 'locks-changed'

@@ -160,6 +160,12 @@ export interface StoreWarning {
   readonly what: string;
 }
 
+/** A tile of the pages' maps could not be fetched. The event has no URL: that of the tile server may have a key. */
+export interface TileFailed {
+  readonly atMs: number;
+  readonly why: string;
+}
+
 /** A call of the merchants' interface was answered. The event has neither URL nor body: they may contain a password. */
 export interface RequestAnswered {
   readonly atMs: number;

@@ -176,7 +176,7 @@ export const SETTINGS: readonly Setting[] = Object.freeze([
     environment: 'LOCKGATE_MAP_TILES',
     default: '',
     unit: 'URL with {z}, {x} and {y}',
-    meaning: 'Images of streets that browsers load for the console’s map from this server; empty: none are loaded.',
+    meaning: 'Where the gateway fetches images of streets for the console’s map; empty: it shows no streets.',
   },
   {
     key: 'mapAttribution',

@@ -26,7 +26,7 @@ const leafletParts = `
   export { circleMarker } from 'leaflet/src/layer/vector/CircleMarker.js';
   export { polygon } from 'leaflet/src/layer/vector/Polygon.js';
   export { polyline } from 'leaflet/src/layer/vector/Polyline.js';
-  export { tileLayer } from 'leaflet/src/layer/tile/TileLayer.js';
+  export { TileLayer } from 'leaflet/src/layer/tile/TileLayer.js';
   export { createMap as map } from 'leaflet/src/map/Map.js';
 `;
 

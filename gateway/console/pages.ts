@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { LockgateError } from '../../proto/errors.js';
-import type { MapTiles } from './map-tiles.js';
+import { type MapNote, NO_STREETS } from '../map/map-note.js';
 
 /** The pages: one for each port. */
 export type PageName = 'operator' | 'merchant';
@@ -48,26 +48,20 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * A page's Content-Security-Policy: everything from this gateway, nothing inline, nothing foreign but the images of the
- * tile server if there is one, in no frame. Leaflet places what it draws with the style attribute through the DOM,
- * which the policy allows.
+ * The Content-Security-Policy of the pages and of their files: everything from this gateway, nothing inline, nothing
+ * foreign, in no frame. Leaflet places what it draws with the style attribute through the DOM, which the policy allows.
  */
-export function pageCsp(tiles: MapTiles | null): string {
-  return [
-    "default-src 'none'",
-    "script-src 'self'",
-    "worker-src 'self'",
-    "style-src 'self'",
-    tiles === null ? "img-src 'self' data:" : `img-src 'self' data: ${tiles.origin}`,
-    "connect-src 'self'",
-    "form-action 'self'",
-    "base-uri 'none'",
-    "frame-ancestors 'none'",
-  ].join('; ');
-}
-
-/** The policy without a tile server, which every file of the pages has too. */
-export const PAGE_CSP = pageCsp(null);
+export const PAGE_CSP = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "worker-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
 
 let loadedPages: Pages | undefined;
 
@@ -100,8 +94,8 @@ export class Pages {
   }
 
   /** The HTML of a page, the same for everybody: it has no data. */
-  html(page: PageName, tiles: MapTiles | null = null): string {
-    return pageHtml(this.#manifest, page, tiles);
+  html(page: PageName, note: MapNote = NO_STREETS): string {
+    return pageHtml(this.#manifest, page, note);
   }
 
   /** A file by its name; undefined if there is none. */
@@ -130,7 +124,7 @@ function readFile(folder: URL, name: string): PageFile {
 }
 
 /** The page's HTML. Names of files are letters, digits, dots and hyphens, so they need no escaping. */
-function pageHtml({ entries }: Manifest, page: PageName, tiles: MapTiles | null): string {
+function pageHtml({ entries }: Manifest, page: PageName, note: MapNote): string {
   const { file, imports } = entries[page];
   const address = (name: string): string => `${PAGE_FILES_PATH}${name}`;
   const worker = (name: WorkerName): string => `data-${name}="${address(entries[name].file)}"`;
@@ -148,7 +142,7 @@ function pageHtml({ entries }: Manifest, page: PageName, tiles: MapTiles | null)
     `<script type="module" src="${address(file)}"></script>`,
     '</head>',
     '<body>',
-    `<div id="app" ${worker('live-worker')} ${worker('trace-worker')}${tilesText(tiles)}></div>`,
+    `<div id="app" ${worker('live-worker')} ${worker('trace-worker')}${mapText(note)}></div>`,
     '<noscript>This page needs JavaScript. The command line shows the same.</noscript>',
     '</body>',
     '</html>',
@@ -156,10 +150,10 @@ function pageHtml({ entries }: Manifest, page: PageName, tiles: MapTiles | null)
   ].join('\n');
 }
 
-/** The attributes that name the tile server. */
-function tilesText(tiles: MapTiles | null): string {
-  if (tiles === null) return '';
-  return ` data-map-tiles="${escaped(tiles.url)}" data-map-attribution="${escaped(tiles.attribution)}"`;
+/** The attributes that say what streets the map has. */
+function mapText({ tiles, attribution }: MapNote): string {
+  if (tiles === '') return '';
+  return ` data-map-tiles="${escaped(tiles)}" data-map-attribution="${escaped(attribution)}"`;
 }
 
 function escaped(text: string): string {

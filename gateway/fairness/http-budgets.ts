@@ -42,10 +42,11 @@ export class HttpBudgets {
    * Counts a merchant's request.
    *
    * @param bytes the length of the body if known before it is read; otherwise 0
+   * @param cost how many requests it counts as
    * @throws OverBudget `requests`, `bytes`
    */
-  takeRequest(merchantId: number, bytes: number): void {
-    take(this.#requests, String(merchantId), 1, 'requests', 'requests');
+  takeRequest(merchantId: number, bytes: number, cost = 1): void {
+    take(this.#requests, String(merchantId), cost, 'requests', 'requests');
     take(this.#bytes, String(merchantId), bytes, 'bytes', 'bytes of bodies');
   }
 

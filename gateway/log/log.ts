@@ -105,6 +105,7 @@ function logRequests(log: Logger, { onEach, onLimited }: Listeners): void {
     (event) => log.error({ ...members(event), why: event.why }, 'a request failed because of an internal error'),
     ({ status, why }) => status === 500 || why !== undefined,
   );
+  onLimited('tile-failed', ({ why }) => log.warn({ event: 'tile-failed', why }, 'the map lacks a tile'));
 }
 
 /** Logs audit entries too, for operators who need them for longer than the store retains them. */

@@ -17,6 +17,7 @@ import { endJson, figuresJson, readinessJson } from '../http/operator/status.js'
 import { MAX_CONNECTIONS, RESERVED_CONNECTIONS } from '../http/shared/limits.js';
 import type { ClosedLocks } from '../locks/list/closed-locks.js';
 import type { Locks } from '../locks/locks.js';
+import { openStreetMap, type StreetMap } from '../map/street-map.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { PingRate } from '../metrics/ping-rate.js';
 import type { Broker } from '../mqtt/broker.js';
@@ -39,6 +40,8 @@ interface Interfaces {
   operator: OperatorServer | undefined;
   /** Undefined until all parts that merchants' calls use have started. */
   merchants: MerchantParts | undefined;
+  /** The streets of the pages' maps. */
+  readonly map: StreetMap;
   /** How much merchants and strangers may do over HTTP. */
   readonly budgets: HttpBudgets;
 }
@@ -64,6 +67,12 @@ export async function startInterfaces(
   // At the gateway's stop the steps of `started` run in reverse order.
   const stopWatching = watchEventLoop({ clock: systemClock, health, onDelay });
   started.push(stopStep('the watch on the event loop', async () => stopWatching()));
+  const map = openStreetMap(config.mapTiles, {
+    clock: systemClock,
+    userAgent: `lockgate/${VERSION}`,
+    onFailure: (why) => events.emit('tile-failed', { atMs: now(), why }),
+  });
+  started.push(stopStep('the map’s tiles', () => map.close()));
   // The server is started before the object exists from which it reads the merchants' parts.
   let interfaces: Interfaces | undefined;
   const http = await HttpServer.start({
@@ -72,14 +81,14 @@ export async function startInterfaces(
     port: config.httpPort,
     corsOrigins: config.httpCorsOrigin,
     consoleHosts: config.consoleHosts,
-    mapTiles: config.mapTiles,
+    map,
     health,
     fairness,
     budgets,
     merchants: () => interfaces?.merchants,
     onAnswered: (answered) => events.emit('request', { atMs: now(), ...answered }),
   });
-  const startedInterfaces: Interfaces = { delays, http, operator: undefined, merchants: undefined, budgets };
+  const startedInterfaces: Interfaces = { delays, http, operator: undefined, merchants: undefined, map, budgets };
   interfaces = startedInterfaces;
   started.push(stopStep('the merchants’ interface', () => http.close()));
   started.push(stopStep('the operator’s interface', async () => await startedInterfaces.operator?.close()));
@@ -105,14 +114,14 @@ export function startMerchants(
 /** Starts the operator's interface. */
 export function startOperator(
   config: Config,
-  parts: Omit<OperatorServerOptions, 'host' | 'port' | 'status' | 'settings' | keyof HttpAccess> & {
+  parts: Omit<OperatorServerOptions, 'host' | 'port' | 'status' | 'settings' | 'map' | keyof HttpAccess> & {
     readonly broker: Broker;
     readonly descriptors: DescriptorWatch;
     readonly locks: Locks;
     readonly closedLocks: ClosedLocks;
     readonly dispatcher: Dispatcher;
   },
-  { http, delays }: Interfaces,
+  { http, delays, map }: Interfaces,
   settings: readonly ResolvedSetting[],
 ): Promise<OperatorServer> {
   const { broker, store, clock, clocks, descriptors, figures, locks, closedLocks, dispatcher } = parts;
@@ -123,7 +132,7 @@ export function startOperator(
     ...parts,
     ...httpAccess(config, 'operator', descriptors),
     consoleHosts: config.consoleHosts,
-    mapTiles: config.mapTiles,
+    map,
     host: config.operatorHost,
     port: config.operatorPort,
     settings: async () => {

@@ -75,7 +75,7 @@ t.test('a wrong setting is reported with the same sentence as at the start', asy
     [['--mqtt-port', 'x'], {}, /^--mqtt-port is "x": expected a port, 0 to 65535$/],
     [[], { LOCKGATE_KEEP_DAYS: '5' }, /^LOCKGATE_KEEP_DAYS is "5": expected days/],
     [['--log-level', 'loud'], {}, /^--log-level is "loud": expected debug/],
-    [['--map-tiles', 'tiles'], {}, /^--map-tiles is "tiles": expected the http or https URL of tiles, such as/],
+    [['--map-tiles', 'tiles'], {}, /^--map-tiles is not the http or https URL of tiles, such as/],
   ];
   for (const [args, environment, message] of wrong)
     t.throws(() => readConfig(resolveSettings(flagsOf(args), environment)), { code: 'input-setting', message });

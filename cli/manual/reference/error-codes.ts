@@ -44,6 +44,8 @@ const REQUESTS: ErrorGroup = {
   codes: [
     ['request', 'The request is not valid HTTP, or the gateway failed: the status tells which.'],
     ['no-such-route', 'There is nothing at this path.'],
+    ['no-such-tile', 'The map has nothing at this place.'],
+    ['tile-unavailable', 'The gateway can’t get the tile: the log says why.'],
     ['wrong-method', 'The path has no such method; the header `Allow` names those that it has.'],
     ['wrong-type', 'The content type of the body is not accepted here.'],
     ['body-too-large', 'The body has too many bytes.'],

@@ -68,6 +68,8 @@ export interface HttpAnswer {
   readonly body?: unknown;
   /** A body that is not JSON, instead of `body`. */
   readonly text?: { readonly type: string; readonly content: string | Readable };
+  /** A body of bytes, instead of `body`; its content type is among the headers. */
+  readonly bytes?: Buffer;
 }
 
 /** Documents and serialises a route's answers with one status. */
@@ -144,6 +146,8 @@ export interface MerchantRoute extends RouteTerms {
   readonly roles?: readonly DashboardRole[];
   /** Whether the route opens a session of the dashboard: then only our own page may call it. */
   readonly isLogin?: boolean;
+  /** How many requests a call counts as; 1 if undefined. */
+  readonly cost?: number;
   /** Whether the documentation leaves the route out. */
   readonly isHidden?: boolean;
   /** A body that is a longer list is refused with 413. */

@@ -12,13 +12,13 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import { monotonicMs } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
 import type { MerchantParts } from '../../accounts/merchant-parts.js';
-import type { MapTiles } from '../../console/map-tiles.js';
 import { PageGuard } from '../../console/page-guard.js';
 import { CallPlaces } from '../../fairness/call-places.js';
 import type { Fairness } from '../../fairness/fairness-settings.js';
 import type { HttpBudgets } from '../../fairness/http-budgets.js';
 import { OverBudget } from '../../fairness/over-budget.js';
 import type { Health } from '../../health/health.js';
+import type { StreetMap } from '../../map/street-map.js';
 import { addressGroup } from '../../network/address-group.js';
 import type { TrustedProxies } from '../../network/trusted-proxies.js';
 import type { RequestAnswered } from '../../operation-events.js';
@@ -40,6 +40,7 @@ import { answerPreflight, setHeaders } from './answer-headers.js';
 import { noteChange, whoOf } from './audited.js';
 import { checkApiKey, checkBearer, checkKeyScope } from './authentication.js';
 import { assertChecked } from './check-value.js';
+import { mapRoutes } from './console/map-routes.js';
 import { CONSOLE_ROUTES } from './console/routes.js';
 import { addDocumentation } from './documentation/documentation.js';
 import { readFormBody } from './form-body.js';
@@ -62,8 +63,8 @@ export interface HttpServerOptions {
   readonly proxies: TrustedProxies;
   /** Further names under which the dashboard is reached: those of proxies. */
   readonly consoleHosts?: readonly string[];
-  /** The street tiles of the dashboard's maps; none by default. */
-  readonly mapTiles?: MapTiles | null;
+  /** The streets of the dashboard's maps. */
+  readonly map: StreetMap;
   readonly health: Health;
   readonly fairness: Fairness;
   readonly budgets: HttpBudgets;
@@ -124,7 +125,7 @@ export class HttpServer {
     server.#setErrorHandlers();
     server.#addHooks();
     await addDocumentation(fastify);
-    addConsolePages(fastify, { page: 'merchant', paths: ['/', '/m/:merchant'], tiles: options.mapTiles ?? null });
+    addConsolePages(fastify, { page: 'merchant', paths: ['/', '/m/:merchant'], note: options.map.note });
     addHelp(fastify);
     server.#addRoutes();
     await listen(fastify, 'the merchants’ interface', options.host, options.port);
@@ -256,7 +257,7 @@ export class HttpServer {
         this.#addMerchantRoute(route);
       }
     }
-    for (const route of CONSOLE_ROUTES) {
+    for (const route of [...CONSOLE_ROUTES, ...mapRoutes(this.#options.map)]) {
       // A login is charged to its address.
       if (route.isLogin !== true) this.#merchantPaths.add(routerPath(route));
       this.#addMerchantRoute(route);
@@ -277,7 +278,7 @@ export class HttpServer {
         const caller = await this.#authenticate(route, request);
         if (caller !== UNAUTHENTICATED) {
           this.#callers.set(request, caller);
-          this.#options.budgets.takeRequest(caller.merchantId, route.body === undefined ? 0 : bytes);
+          this.#options.budgets.takeRequest(caller.merchantId, route.body === undefined ? 0 : bytes, route.cost);
         }
         if (caller.key !== undefined) checkKeyScope(caller.key, route.scope, oauthError(route, 'unauthorized_client'));
         if (caller.session !== undefined) checkSessionRights(caller.session, route);
@@ -426,8 +427,10 @@ function oauthError({ tag }: MerchantRoute, error: string): Record<string, strin
   return tag === 'tokens' ? { error } : {};
 }
 
-async function send(reply: FastifyReply, { status, headers = {}, body, text }: HttpAnswer): Promise<FastifyReply> {
+async function send(reply: FastifyReply, answer: HttpAnswer): Promise<FastifyReply> {
+  const { status, headers = {}, body, text, bytes } = answer;
   reply.status(status).headers(headers);
+  if (bytes !== undefined) return await reply.send(bytes);
   if (text !== undefined) return await reply.type(text.type).serializer(String).send(text.content);
   if (body === undefined) return await reply.send();
   reply.header('content-type', 'application/json; charset=utf-8');

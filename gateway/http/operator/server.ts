@@ -6,10 +6,10 @@ import type { AddressInfo } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { type Clock, Days, type Timer } from '../../../proto/clock.js';
 import { LockgateError } from '../../../proto/errors.js';
-import type { MapTiles } from '../../console/map-tiles.js';
 import { PageGuard } from '../../console/page-guard.js';
 import { OWNER } from '../../data-folder/data-folder.js';
 import type { GatewayEvents } from '../../events.js';
+import type { StreetMap } from '../../map/street-map.js';
 import type { TrustedProxies } from '../../network/trusted-proxies.js';
 import type { AuditWho } from '../../store/contract/operators/audit-store.js';
 import type { HttpConnections } from '../connections/connections.js';
@@ -40,6 +40,7 @@ import { addHealthRoutes, HEALTH_TERMS, type HealthRouteParts, isHealthPath } fr
 import { INVITATION_ROUTES } from './routes/invitation-routes.js';
 import { KEY_ROUTES } from './routes/key-routes.js';
 import { LOCK_PAST_ROUTES } from './routes/lock-past-routes.js';
+import { addMapRoutes } from './routes/map-routes.js';
 import { MERCHANT_CLOSING_ROUTES } from './routes/merchant-closing-routes.js';
 import { MERCHANT_ROUTES } from './routes/merchant-routes.js';
 import { NOTICE_ROUTES } from './routes/notice-routes.js';
@@ -115,8 +116,8 @@ export interface OperatorServerOptions extends OperatorParts, RecordParts, Healt
   readonly token: OperatorToken;
   /** Further names under which the console is reached: those of proxies. */
   readonly consoleHosts?: readonly string[];
-  /** The street tiles of the console's maps; none by default. */
-  readonly mapTiles?: MapTiles | null;
+  /** The streets of the console's maps. */
+  readonly map: StreetMap;
   readonly events: GatewayEvents;
 }
 
@@ -177,9 +178,10 @@ export class OperatorServer {
       if (terms !== undefined && caller !== undefined) checkRole(caller.role, roleNeeded(terms));
     });
     addHealthRoutes(fastify, options);
-    addConsolePages(fastify, { page: 'operator', paths: [PAGE_PATH], tiles: options.mapTiles ?? null });
+    addConsolePages(fastify, { page: 'operator', paths: [PAGE_PATH], note: options.map.note });
     addHelp(fastify);
     addBackupRoute(fastify, server.#callers, options);
+    addMapRoutes(fastify, server.#callers, options.map);
     addConsoleRoutes(fastify, {
       ...options,
       callers: server.#callers,

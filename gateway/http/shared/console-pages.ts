@@ -3,8 +3,8 @@
  * itself is asked for each time; its files have a hash in their names, so browsers keep them.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { MapTiles } from '../../console/map-tiles.js';
-import { loadPages, PAGE_CSP, PAGE_FILES_PATH, type PageFile, type PageName, pageCsp } from '../../console/pages.js';
+import { loadPages, PAGE_CSP, PAGE_FILES_PATH, type PageFile, type PageName } from '../../console/pages.js';
+import type { MapNote } from '../../map/map-note.js';
 import { sendNotFound } from './problem.js';
 
 /** The path of a page's files, for the router. */
@@ -15,15 +15,14 @@ export interface ConsolePage {
   readonly page: PageName;
   /** The router's paths of the page. */
   readonly paths: readonly string[];
-  /** The tile server of its maps; null for none. */
-  readonly tiles: MapTiles | null;
+  /** What its HTML says about the map. */
+  readonly note: MapNote;
 }
 
 /** Adds a page and the files of all pages. */
-export function addConsolePages(fastify: FastifyInstance, { page, paths, tiles }: ConsolePage): void {
+export function addConsolePages(fastify: FastifyInstance, { page, paths, note }: ConsolePage): void {
   const pages = loadPages();
-  const html = pages.html(page, tiles);
-  const policy = pageCsp(tiles);
+  const html = pages.html(page, note);
   // Left out of the OpenAPI document, whose generator reads `hide`; Fastify's own type does not have it.
   const schema = { hide: true } as never;
   for (const url of paths)
@@ -32,7 +31,7 @@ export function addConsolePages(fastify: FastifyInstance, { page, paths, tiles }
       url,
       schema,
       handler: async (_request, reply) => {
-        reply.header('content-security-policy', policy).header('cache-control', 'no-cache');
+        reply.header('content-security-policy', PAGE_CSP).header('cache-control', 'no-cache');
         reply.header('x-content-type-options', 'nosniff').header('referrer-policy', 'no-referrer');
         return await reply.header('content-type', 'text/html; charset=utf-8').send(html);
       },

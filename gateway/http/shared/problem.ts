@@ -46,6 +46,8 @@ export function statusOf(error: FastifyError | LockgateError): number {
     if (code === 'insufficient-role') return 403;
     if (code === 'idempotency-key-reused') return 422;
     if (code === 'starting' || code === 'stopping' || code === 'busy') return 503;
+    // The failure is that of another server, as far as this one is concerned.
+    if (code === 'tile-unavailable') return 502;
     if (code.startsWith('no-such-')) return 404;
     if (code.endsWith('-exists') || code.startsWith('too-many-') || CONFLICTS.has(code)) return 409;
     return 400;

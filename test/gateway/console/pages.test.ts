@@ -1,7 +1,7 @@
 /**
  * The console's built pages (dist/console), as the gateway holds them in memory: every file that a page's HTML names
- * exists, plain and compressed; the files are small enough; and nothing is loaded from another origin, except the
- * images of a map if the operator names a tile server (console.md, "Seams" and "Stack").
+ * exists, plain and compressed; the files are small enough; and nothing is loaded from another origin (console.md,
+ * "Seams" and "Stack").
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,8 +11,10 @@ import type { Position } from 'geojson';
 import t from 'tap';
 import { feature } from 'topojson-client';
 import type { GeometryCollection, Topology } from 'topojson-specification';
-import { readMapTiles } from '../../../gateway/console/map-tiles.js';
-import { PAGE_CSP, PAGE_FILES_PATH, Pages, pageCsp } from '../../../gateway/console/pages.js';
+import { PAGE_CSP, PAGE_FILES_PATH, Pages } from '../../../gateway/console/pages.js';
+import { readMapTiles } from '../../../gateway/map/map-tiles.js';
+import { openStreetMap } from '../../../gateway/map/street-map.js';
+import { ManualClock } from '../../../proto/clock.js';
 import { testGateway } from '../../helpers/gateway/test-gateway.js';
 import { root } from '../../helpers/house/our-files.js';
 import { tempFolder } from '../../helpers/store/temp-folder.js';
@@ -113,12 +115,11 @@ t.test('no file loads anything from another origin', async (t) => {
   }
   t.match(PAGE_CSP, /^default-src 'none'/);
   t.notMatch(PAGE_CSP, /unsafe|https?:|\*/);
-  const tiles = readMapTiles('https://tiles.example.com/{z}/{x}/{y}.png', '') ?? null;
-  t.equal(pageCsp(tiles), PAGE_CSP.replace("img-src 'self' data:", "img-src 'self' data: https://tiles.example.com"));
 });
 
 t.test('both ports send the policy with the page and with each file, also with those of workers', async (t) => {
-  const gateway = await testGateway(t);
+  const mapTiles = readMapTiles('https://tiles.example.com/{z}/{x}/{y}.png', '') ?? null;
+  const gateway = await testGateway(t, {}, { mapTiles });
   for (const [page, port] of [
     ['merchant', gateway.httpPort],
     ['operator', gateway.operatorPort],
@@ -147,31 +148,13 @@ t.test('without a build, the error says what to run', async (t) => {
   t.throws(() => new Pages(folderUrl(tempFolder(t))), { code: 'internal-pages', message: /npm run build/ });
 });
 
-t.test('a tile server is an http or https URL with {z}, {x} and {y}, and is escaped in the HTML', async (t) => {
-  const url = 'https://tiles.example.com/{z}/{x}/{y}{r}.png?key=1';
-  t.same(readMapTiles(url, ' © Streets '), { url, origin: 'https://tiles.example.com', attribution: '© Streets' });
-  t.match(readMapTiles('HTTP://Tiles:8080/{z}/{x}/{y}', ''), {
-    url: 'http://tiles:8080/{z}/{x}/{y}',
-    attribution: 'tiles:8080',
-  });
-  for (const wrong of [
-    ...['', 'tiles', 'https://tiles.example.com/', 'https://tiles.example.com/{z}/{x}.png'],
-    ...[
-      'ftp://a/{z}/{x}/{y}',
-      'https://me:secret@a/{z}/{x}/{y}',
-      'https://{s}.a/{z}/{x}/{y}',
-      'https://a/{s}/{z}/{x}/{y}',
-    ],
-    ...[
-      'https://a/{z}/{x}/{y}; script-src *',
-      'https://a/{z}/{x}/{y}"',
-      'https://a/#{z}/{x}/{y}',
-      'https://a;b/{z}/{x}/{y}',
-      '/{z}/{x}/{y}',
-    ],
-  ])
-    t.equal(readMapTiles(wrong, ''), undefined, wrong);
-  const html = pages.html('merchant', { url: 'https://a/{z}&', origin: 'https://a', attribution: '"<b>' });
-  t.match(html, 'data-map-tiles="https://a/{z}&#38;" data-map-attribution="&#34;&#60;b&#62;"');
+t.test('the HTML names tiles of this gateway alone, and the text of their attribution is escaped', async (t) => {
+  const options = { clock: new ManualClock(), userAgent: 'test', onFailure: () => undefined };
+  const htmlOf = (url: string, attribution = ''): string =>
+    pages.html('merchant', openStreetMap(readMapTiles(url, attribution) ?? null, options).note);
+  const html = htmlOf('https://tiles.example.com/{z}/{x}/{y}.png?key=secret', '"<b>');
+  t.match(html, ' data-map-tiles="/console/tiles/{z}/{x}/{y}" data-map-attribution="&#34;&#60;b&#62;"');
+  t.notMatch(html, /example|secret/, 'nothing of the address, which may have a key');
+  t.match(htmlOf('https://a/{z}/{x}/{y}{r}'), 'data-map-tiles="/console/tiles/{z}/{x}/{y}{r}"', 'fine tiles');
   t.notMatch(pages.html('merchant'), /data-map/);
 });

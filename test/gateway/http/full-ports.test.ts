@@ -12,6 +12,7 @@ import { HttpConnections } from '../../../gateway/http/connections/connections.j
 import { type OpenConnection, Places } from '../../../gateway/http/connections/places.js';
 import { HttpServer } from '../../../gateway/http/merchant/server.js';
 import { MAX_CONNECTIONS } from '../../../gateway/http/shared/limits.js';
+import { NO_STREET_MAP } from '../../../gateway/map/street-map.js';
 import { DescriptorWatch } from '../../../gateway/network/descriptor-watch.js';
 import { Descriptors } from '../../../gateway/network/descriptors.js';
 import { TrustedProxies } from '../../../gateway/network/trusted-proxies.js';
@@ -97,7 +98,7 @@ t.test('a port whose connections are all busy answers only probes', async (t) =>
   const health = new Health({ events: new GatewayEvents(), clock: new ManualClock(), now: () => 0 });
   health.end('starting');
   const server = await HttpServer.start({
-    ...{ host: '127.0.0.1', port: 0, corsOrigins: [], connections, proxies, health },
+    ...{ host: '127.0.0.1', port: 0, corsOrigins: [], connections, proxies, health, map: NO_STREET_MAP },
     ...{ fairness: DEFAULT_FAIRNESS, budgets: new HttpBudgets(DEFAULT_FAIRNESS, new ManualClock()) },
     merchants: () => undefined,
     onAnswered: () => undefined,

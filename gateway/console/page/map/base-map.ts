@@ -5,7 +5,7 @@
 import * as L from 'leaflet';
 import { type Milliseconds, systemClock } from '../../../../proto/clock.js';
 import { coastFor } from './coast.js';
-import { COAST_PANE, type StreetTiles, streetTiles } from './tile-server.js';
+import { COAST_PANE, type StreetTiles, streetTiles } from './tile-settings.js';
 import { showTownNames } from './town-names.js';
 
 const MAX_ZOOM = 19;

@@ -1,8 +1,8 @@
-/** The tile server of the page's maps, which the page's HTML names if the operator has set one (`--map-tiles`). */
+/** The street tiles of the page’s maps, which the page’s HTML names if the operator has set them (`--map-tiles`). */
 
-/** A tile server, as the page's HTML names it. */
+/** Street tiles, as the page's HTML names them. */
 export interface StreetTiles {
-  /** The address of a tile, with `{z}`, `{x}` and `{y}`. */
+  /** The address of a tile on this origin, with `{z}`, `{x}` and `{y}`. */
   readonly url: string;
   readonly attribution: string;
 }
@@ -10,7 +10,7 @@ export interface StreetTiles {
 /** The name of Leaflet's pane (a layer of the map) for the coasts; the style sheet places it below the tiles. */
 export const COAST_PANE = 'coast';
 
-/** The tile server of this page; null if there is none. */
+/** The street tiles of this page; null if there are none. */
 export function streetTiles(): StreetTiles | null {
   const { mapTiles = '', mapAttribution = '' } = document.getElementById('app')?.dataset ?? {};
   return mapTiles === '' ? null : { url: mapTiles, attribution: mapAttribution };

@@ -1,0 +1,14 @@
+/** What the HTML of the pages says about the map, to anybody: nothing secret. */
+
+/** The path below which both ports serve tiles, to those who are logged in. */
+export const TILES_PATH = '/console/tiles';
+
+export interface MapNote {
+  /** The address of a tile as Leaflet takes it, on the page's own origin; empty without tiles. */
+  readonly tiles: string;
+  /** Whose map the tiles are; empty without tiles. */
+  readonly attribution: string;
+}
+
+/** The note without streets. */
+export const NO_STREETS: MapNote = { tiles: '', attribution: '' };
