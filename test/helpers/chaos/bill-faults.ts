@@ -1,4 +1,4 @@
-/** What a run's bills and counted bytes must never show, read from the database after the run. */
+/** Finds wrong bills and wrong counts of bytes in the database after a run. */
 import { COUNTING_SINCE_METADATA } from '../../../gateway/store/contract/usage-store.js';
 import type { PostgresServer } from '../store/postgres/server.js';
 import type { ChaosDiary } from './chaos-lock.js';
@@ -12,6 +12,7 @@ export const BYTES_IN_ENDED_MONTH = 1_000_000;
 export async function addEndedMonth(server: PostgresServer, database: string): Promise<void> {
   const startMs = Date.parse(`${ENDED_MONTH}-01`);
   await server.query(database, 'UPDATE merchant SET created_at_ms = $1', [startMs]);
+  // The table `fact` has the store's metadata.
   await server.query(database, 'INSERT INTO fact (name, value) VALUES ($1, $2)', [
     COUNTING_SINCE_METADATA,
     String(startMs),
@@ -25,13 +26,14 @@ export async function addEndedMonth(server: PostgresServer, database: string): P
   );
 }
 
+/** A stored bill: the members that are summed. */
 interface Statement {
   readonly lines: readonly { readonly bytes: number }[];
   readonly corrections: readonly { readonly bytes: number }[];
 }
 
 /**
- * Faults of bills and counts.
+ * What is wrong with the bills and counts, a sentence for each fault.
  *
  * @param maxLost how many bytes may be missing, since processes that were killed had not stored them
  */
@@ -50,14 +52,13 @@ export async function billFaults(
   const owed = diaries.length * BYTES_IN_ENDED_MONTH;
   if (billed !== owed) faults.push(`${billed} bytes of ${ENDED_MONTH} were billed instead of ${owed}`);
   const [row] = await server.query(database, 'SELECT sum(bytes_up) AS up FROM usage WHERE month <> $1', [ENDED_MONTH]);
-  const up = Number(row?.up);
+  const counted = Number(row?.up);
   const sum = (of: (diary: ChaosDiary) => number): number => diaries.reduce((total, diary) => total + of(diary), 0);
   const accepted = sum(({ bytes }) => bytes.up);
-  const most = accepted + sum(({ bytes }) => bytes.unacceptedUp);
-  if (up > most) faults.push(`${up} bytes were counted, and the locks sent ${most} at most`);
-  if (up < accepted - maxLost)
-    faults.push(
-      `${up} bytes were counted, and the locks sent ${accepted}: ${accepted - up} are missing, ${maxLost} may be`,
-    );
+  const all = accepted + sum(({ bytes }) => bytes.unacceptedUp);
+  if (counted > all) faults.push(`${counted} bytes were counted, but the locks sent only ${all}`);
+  const missing = accepted - counted;
+  if (missing > maxLost)
+    faults.push(`${counted} bytes were counted of ${accepted}: ${missing} are missing, up to ${maxLost} may be`);
   return faults;
 }

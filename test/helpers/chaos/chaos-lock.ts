@@ -1,7 +1,7 @@
 /**
- * A lock for runs with thousands of them: a plain socket that sends pings at its pace, repeats what is not acknowledged
- * (with the same bytes) at the next gateway of its list, carries each command out once, and answers it. Its diary is
- * small: pings are numbered 1, 2, 3 …, so their number and those that are not acknowledged say it all.
+ * A lock for runs with thousands of them: a plain socket that sends pings, repeats what is not acknowledged (with the
+ * same bytes) to the next gateway of a list, carries each command out once, and answers it. Its diary is small: uplinks
+ * are numbered 1, 2, 3 …, so it keeps only how many were made, and which are not acknowledged or answer a command.
  */
 import { connect, type Socket } from 'node:net';
 import { type Milliseconds, monotonicMs, Seconds, systemClock } from '../../../proto/clock.js';
@@ -17,34 +17,38 @@ export const CHAOS_BOOT = 1;
 const RETRY_DELAY = Seconds(0.5);
 /** A gateway that does not answer for this long is given up. */
 const ANSWER_LIMIT = Seconds(3);
+/** A lock with this many unacknowledged uplinks makes no new ping. */
 const MAX_UNACKED = 3;
+/** Types of packets (MQTT 3.1.1, 2.2.1). */
 const [CONNACK, PUBACK, PUBLISH] = [2, 4, 3];
 
-/** What a lock is, and what it tells of. */
+/** A lock's login, the gateways that it tries, and a callback. */
 export interface ChaosLockOptions {
   readonly mac: string;
   readonly secret: string;
-  /** The port of the gateway that it tries at this time. */
+  /** The port of the gateway to try now; called for each connection. */
   readonly nextPort: () => number;
   /** Called when a lock that had lost its gateway got an acknowledgement again, with the time in between. */
   readonly onServedAgain: (afterMs: Milliseconds) => void;
 }
 
-/** Bytes on connections that the gateway accepted, and on others, by the lock's own count. */
+/** Bytes that the lock sent and received, by its own count. */
 export interface LockBytes {
+  /** On connections that a gateway accepted. */
   up: number;
   down: number;
-  /** On connections without a CONNACK, which are billed or not. */
+  /** Sent on connections that got no CONNACK; a gateway may have counted them or not. */
   unacceptedUp: number;
 }
 
 /** A lock's diary. */
 export interface ChaosDiary {
   readonly mac: string;
-  /** Uplinks are numbered from 1 to this. */
+  /** How many uplinks the lock made: they have the sequence numbers 1 to this. */
   readonly made: number;
+  /** The sequence numbers of uplinks that were not acknowledged. */
   readonly unacked: readonly number[];
-  /** Uplinks that answer commands. */
+  /** The sequence numbers of uplinks that answer commands. */
   readonly answers: readonly number[];
   /** The ids of commands, in the order in which they were carried out. */
   readonly carriedOut: readonly number[];
@@ -56,6 +60,7 @@ interface Unacked {
   readonly bytes: Buffer;
 }
 
+/** One lock; {@link Crowd} (crowd.ts) calls it at intervals. */
 export class ChaosLock {
   readonly #options: ChaosLockOptions;
   readonly #carriedOut: number[] = [];
@@ -65,9 +70,11 @@ export class ChaosLock {
   #made = 0;
   #socket: Socket | undefined;
   #isAccepted = false;
-  /** Since when it waits for an answer, and when it lost its gateway (monotonic); undefined if it does not. */
+  /** Since when the lock has waited for a CONNACK or PUBACK (monotonic); undefined if it waits for none. */
   #waitingSinceMs: Milliseconds | undefined;
+  /** When it lost its gateway (monotonic); undefined once a gateway has acknowledged something again. */
   #lostAtMs: Milliseconds | undefined;
+  /** It does not connect before this (monotonic). */
   #retryAtMs = 0;
 
   constructor(options: ChaosLockOptions) {
@@ -178,7 +185,7 @@ export class ChaosLock {
 
   /** Carries a command out, unless it has done so before, and answers it. */
   #commanded(socket: Socket, body: Buffer): void {
-    // A topic with its length, the packet id, and the command.
+    // The body is the topic's length (2 bytes) and the topic, the packet id (2 bytes), and the command.
     const topicEnd = 2 + body.readUInt16BE(0);
     socket.write(Buffer.from([PUBACK << 4, 2, ...body.subarray(topicEnd, topicEnd + 2)]));
     const downlink = decodeDownlink(body.subarray(topicEnd + 2));
@@ -193,7 +200,7 @@ export class ChaosLock {
   }
 }
 
-/** From 1 to 65,535, as MQTT demands; few uplinks are on their way at a time. */
+/** An uplink's packet id: 1 to 65,535, as MQTT demands. It is unique among the few uplinks that are under way. */
 function packetId(sequence: number): number {
   return (sequence % 65_535) + 1;
 }

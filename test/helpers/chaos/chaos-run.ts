@@ -1,6 +1,7 @@
 /**
- * A chaos run: gateways share a database while locks ping, commands are sent and a merchant receives, and one thing
- * after the other fails. Afterwards what the locks and the merchant wrote down is compared with the log and the bills.
+ * A chaos run: gateways share a database while locks ping, commands are sent, a merchant receives webhooks, and one
+ * fault follows another. Afterwards the diaries of the locks and the merchant are compared with each other and with the
+ * database's log, commands and bills.
  */
 import { openKeys } from '../../../gateway/data-folder/keys.js';
 import { openStore } from '../../../gateway/store/open-store.js';
@@ -34,20 +35,20 @@ export interface ChaosOptions {
   readonly pingEveryMs: Milliseconds;
   /** How long locks send before the first fault, between two faults, and after the last. */
   readonly faultEveryMs: Milliseconds;
-  /** How many faults; each is one of `only`, or of all that the database allows. */
+  /** How many faults; each is one of `only`, which by default are all faults that the database allows. */
   readonly faults: number;
   readonly only?: readonly FaultName[];
   /** Whether the database has a synchronous standby. */
   readonly withStandby: boolean;
   /** Whether the locks are in a process of their own. */
   readonly crowdApart: boolean;
-  /** The share of webhooks that the merchant refuses at first. */
+  /** The share of webhooks, 0 to 1, that the merchant refuses at first. */
   readonly faultShare: number;
   /** Makes the gateways break a promise on purpose. */
   readonly sabotage?: SabotageName;
 }
 
-/** How long locks of a gateway that failed were without one. */
+/** How long a lock was without a gateway, after the fault that cost it its gateway. */
 export interface ServedAgain {
   readonly fault: FaultName;
   readonly milliseconds: Milliseconds;
@@ -61,16 +62,19 @@ export interface ChaosResult {
   readonly delivered: number;
   /** For each lock and fault that cost it its gateway. */
   readonly servedAgain: readonly ServedAgain[];
-  /** The exit codes of processes that ended without being asked; null after a signal. */
+  /** The exit code of each gateway process that ended during the run, by a fault or by itself; null after a signal. */
   readonly exits: readonly (number | null)[];
 }
 
+/** How long the locks and commands may take after the last fault until all is acknowledged and answered. */
 const MAX_DRAIN_SECONDS = 120;
+/** If no webhook arrives for this long, no more are waited for. */
 const STALL_SECONDS = 15;
+/** How often a command is sent. */
 const COMMAND_INTERVAL = Seconds(0.5);
-/** How often it is looked whether the locks have all acknowledgements. */
+/** How often the run checks whether the locks have got all acknowledgements. */
 const LOOK_INTERVAL = Seconds(0.1);
-/** A death may cost what was counted since the last second was stored, and while the database was away. */
+/** A gateway stores its counted bytes about every second: those of this many seconds may be lost when it dies. */
 const COUNTED_SECONDS_LOST = 3;
 
 /** One run. */
@@ -90,11 +94,12 @@ export class ChaosRun {
   #acked = 0;
   #lastFault: FaultName | undefined;
   /**
-   * Whether a failover lost commits that were not acknowledged, but visible since waits for the standby were cancelled:
-   * an event may have been delivered by then, and comes again, with the time at which it was received again.
+   * Whether a failover may have lost commits that were visible, though not acknowledged, because their waits for the
+   * standby were cancelled. Their events may have been delivered: the locks then send those uplinks again, and the
+   * events are delivered again with another time of receipt.
    */
   #hasLostStored = false;
-  /** How long nothing could be stored, by the faults that were done. */
+  /** How long the faults lasted, in all: meanwhile a gateway may have been unable to store what it counted. */
   #faultyMs: Milliseconds = 0;
 
   private constructor(test: Test, options: ChaosOptions) {
@@ -113,7 +118,7 @@ export class ChaosRun {
     return await run.#conclude(diaries, runMs);
   }
 
-  /** PostgreSQL, which is another server after a failover. */
+  /** The present PostgreSQL server: after a failover it is the former standby. */
   get #server(): PostgresServer {
     return this.#replicated?.primary ?? (this.#single as PostgresServer);
   }
@@ -147,7 +152,7 @@ export class ChaosRun {
     });
   }
 
-  /** Registers a merchant and locks, and usage of a month that the gateways find and bill at their start. */
+  /** Stores a merchant, locks, and the usage of an ended month, which the gateways bill at their start. */
   async #provision(data: string): Promise<CrowdOptions['locks']> {
     const store = await openStore(this.#server.url(this.#database));
     await store.addMerchant('Amber', 0);
@@ -167,7 +172,7 @@ export class ChaosRun {
     return locks;
   }
 
-  /** Does the faults, and meanwhile sends commands and counts. */
+  /** Does the faults one after another, and meanwhile sends commands. */
   async #break(): Promise<void> {
     const { faults, faultEveryMs, only } = this.#options;
     const site: FaultSite = {
@@ -180,7 +185,7 @@ export class ChaosRun {
     const names = only ?? faultNames(this.#replicated !== undefined);
     await this.#runFor(faultEveryMs);
     await this.#count();
-    // Each fault once, and then by chance.
+    // In random order; none comes again before each has had its turn.
     const waiting: FaultName[] = [];
     for (let number = 1; number <= faults; number += 1) {
       if (waiting.length === 0) waiting.push(...names);
@@ -192,14 +197,15 @@ export class ChaosRun {
       this.#lastFault = name;
       this.#hasLostStored ||= name === 'failover-with-lag';
       await this.#count();
-      const mine = this.#servedAgain.filter(({ fault: each }) => each === name).map((each) => each.milliseconds);
-      const slowest = Math.round(Math.max(0, ...mine));
+      const ofThisName = this.#servedAgain.filter(({ fault: each }) => each === name);
+      const slowest = Math.round(Math.max(0, ...ofThisName.map(({ milliseconds: each }) => each)));
       this.#test.comment(
         `fault ${number}, ${name}: ${this.#acked} acknowledged; locks were without a gateway for ${slowest} ms at most`,
       );
     }
   }
 
+  /** Sends commands for this time. */
   async #runFor(milliseconds: Milliseconds): Promise<void> {
     const endMs = monotonicMs() + milliseconds;
     while (monotonicMs() < endMs) {
@@ -207,6 +213,10 @@ export class ChaosRun {
     }
   }
 
+  /**
+   * Asks the crowd for its counts, and assigns the locks' times without a gateway to the last fault. Returns how many
+   * uplinks are not acknowledged.
+   */
   async #count(): Promise<number> {
     const fault = this.#lastFault;
     const { acked, unacked, servedAgainMs } = await this.#crowd.counts();
@@ -215,10 +225,11 @@ export class ChaosRun {
     return unacked;
   }
 
-  /** Waits until all is acknowledged, answered and delivered, or nothing comes any more. */
+  /** Waits until all is acknowledged, answered and delivered, or a time limit is over. Returns the locks' diaries. */
   async #drain(): Promise<readonly ChaosDiary[]> {
     await this.#crowd.stopPings();
     const endMs = monotonicMs() + Seconds(MAX_DRAIN_SECONDS);
+    // The 1s say only that something may be missing: the first turn of the loop counts.
     let unanswered = 1;
     for (let unacked = 1; unacked + unanswered > 0 && monotonicMs() < endMs; ) {
       await realDelay(LOOK_INTERVAL);
@@ -237,6 +248,7 @@ export class ChaosRun {
     return diaries;
   }
 
+  /** Compares the diaries with each other and with the database. */
   async #conclude(diaries: readonly ChaosDiary[], runMs: Milliseconds): Promise<ChaosResult> {
     const [server, database] = [this.#server, this.#database];
     const exits = this.#gateways.flatMap((gateway) => gateway.exits);

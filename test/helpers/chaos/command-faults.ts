@@ -1,11 +1,12 @@
-/** Commands that a run sends through any gateway, and what must never have become of them. */
+/** Commands that a run sends to its locks, and the faults in what became of them. */
 import type { SeededChance } from '../pair/seeded-chance.js';
 import type { PostgresServer } from '../store/postgres/server.js';
 import type { ChaosDiary } from './chaos-lock.js';
 import type { KeptGateway } from './kept-gateway.js';
 
-/** The ids of commands that a gateway confirmed, with their locks. */
+/** Sends commands through any gateway, and remembers which ones were confirmed. */
 export class SentCommands {
+  /** The lock of each command that a gateway confirmed, by the command's id. */
   readonly macOf = new Map<number, string>();
   /** How many requests had no answer: their commands may be stored or not. */
   unknown = 0;
@@ -47,12 +48,16 @@ export class SentCommands {
   }
 }
 
+/** How many stored commands meet this condition in SQL. */
 async function count(server: PostgresServer, database: string, condition: string): Promise<number> {
   const [row] = await server.query(database, `SELECT count(*)::int AS count FROM command WHERE ${condition}`);
   return Number(row?.count);
 }
 
-/** Commands that were lost, or carried out by another lock or without having been asked for. */
+/**
+ * Commands that were lost, or carried out twice, by another lock or without having been asked for; a sentence for each
+ * fault.
+ */
 export async function commandFaults(
   server: PostgresServer,
   database: string,
@@ -68,10 +73,13 @@ export async function commandFaults(
     if (macs.length !== 1 || macs[0] !== mac)
       faults.push(`command ${id} for ${mac} was carried out by ${macs.length === 0 ? 'none' : macs.join(', ')}`);
   }
-  const strangers = [...doneBy.keys()].filter((id) => !macOf.has(id));
-  if (strangers.length > unknown)
-    faults.push(`${strangers.length} commands were carried out that nobody asked for, and ${unknown} had no answer`);
+  const unconfirmed = [...doneBy.keys()].filter((id) => !macOf.has(id));
+  // Each request that got no answer may have stored a command.
+  if (unconfirmed.length > unknown)
+    faults.push(
+      `${unconfirmed.length} commands were carried out unconfirmed, but only ${unknown} requests got no answer`,
+    );
   const rows = await server.query(database, `SELECT id, state FROM command WHERE state <> 'done'`);
-  for (const { id, state } of rows) faults.push(`command ${String(id)} is ${String(state)} in the end`);
+  for (const { id, state } of rows) faults.push(`command ${String(id)} is still ${String(state)} after the run`);
   return faults;
 }

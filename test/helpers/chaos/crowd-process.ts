@@ -1,7 +1,7 @@
 /**
- * A crowd in a process of its own, so that its work and its pauses are not those of the test. The program takes one
- * argument, the file with its options as JSON, and answers each line of its input with one line of JSON. This file is
- * both the program and what starts it.
+ * A crowd (many simulated locks) in a process of its own, so that neither the crowd nor the test delays the other. This
+ * file is both the program of that process and the class that starts it. The program takes one argument, the file with
+ * its options as JSON, and answers each line of its input with one line of JSON.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -38,6 +38,7 @@ export class CrowdProcess implements AnyCrowd {
   }
 }
 
+/** Does what a line of the program's input asks for. */
 async function answer(crowd: Crowd, line: string): Promise<unknown> {
   if (line === 'counts') return await crowd.counts();
   if (line === 'end') return await crowd.end();

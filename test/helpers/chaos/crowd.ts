@@ -1,11 +1,11 @@
 /**
- * Many locks that ping at a pace and try the gateways in turn, as behind a balancer that knows nothing. One timer
- * serves all of them. Runs in the test's process, or in its own (crowd-process.ts).
+ * Many locks that ping at a given rate and try the gateways in turn, as behind a load balancer that does not know which
+ * gateways run. One timer serves all of them. A crowd runs in the test's process, or in its own (crowd-process.ts).
  */
 import { type Milliseconds, monotonicMs, Seconds, systemClock, type Timer } from '../../../proto/clock.js';
 import { type ChaosDiary, ChaosLock } from './chaos-lock.js';
 
-/** How often locks are looked at. */
+/** How often each lock is checked, and pings that are due are made. */
 const CHECK_INTERVAL = Seconds(0.02);
 
 /** The locks of a crowd. */
@@ -34,20 +34,23 @@ export interface AnyCrowd {
   end(): Promise<readonly ChaosDiary[]>;
 }
 
+/** A crowd in this process. */
 export class Crowd implements AnyCrowd {
   readonly #locks: readonly ChaosLock[];
   readonly #pingEveryMs: Milliseconds;
   #servedAgainMs: Milliseconds[] = [];
   #lastMs = monotonicMs();
-  /** The pings that are due by now; a fraction is a lock's next ping that is not due yet. */
+  /** How many pings are due, of all locks together; its fraction grows until the next ping is due. */
   #due = 0;
-  #next = 0;
+  /** How many pings were due so far: the locks take turns. */
+  #turn = 0;
   #isPinging = true;
   #timer: Timer | undefined;
 
   constructor({ locks, ports, pingEveryMs }: CrowdOptions) {
     this.#pingEveryMs = pingEveryMs;
     this.#locks = locks.map(({ mac, secret }, index) => {
+      // The locks begin at different gateways.
       let tries = index;
       const nextPort = (): number => {
         tries += 1;
@@ -75,7 +78,7 @@ export class Crowd implements AnyCrowd {
   async end(): Promise<readonly ChaosDiary[]> {
     this.#timer?.cancel();
     for (const lock of this.#locks) lock.stop();
-    // What the system still has to tell of the sockets (their last bytes) comes in later turns.
+    // The sockets' close events, at which their bytes are counted, come in later turns of the event loop.
     await new Promise<void>((resolve) => systemClock.after(CHECK_INTERVAL, resolve));
     return this.#locks.map((lock) => lock.diary());
   }
@@ -93,8 +96,8 @@ export class Crowd implements AnyCrowd {
     this.#due += ((nowMs - this.#lastMs) * this.#locks.length) / this.#pingEveryMs;
     this.#lastMs = nowMs;
     for (; this.#due >= 1; this.#due -= 1) {
-      if (this.#isPinging) this.#locks[this.#next % this.#locks.length]?.ping();
-      this.#next += 1;
+      if (this.#isPinging) this.#locks[this.#turn % this.#locks.length]?.ping();
+      this.#turn += 1;
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * A TCP proxy between a gateway and its database that fails as networks do: it cuts connections, refuses new ones, goes
- * silent without closing anything (a link that is half-open), or delays all bytes.
+ * A TCP proxy between a gateway and its database that fails as networks do: it resets connections, refuses new ones,
+ * lets nothing pass without closing anything (a half-open link), delays all bytes, or holds them back for a while.
  */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { type Milliseconds, systemClock } from '../../../proto/clock.js';
@@ -15,6 +15,7 @@ interface Link {
   held: (() => void)[] | undefined;
 }
 
+/** The proxy; a test or a fault makes it fail. */
 export class FaultProxy {
   readonly #server: Server;
   readonly #target: () => number;
@@ -51,12 +52,12 @@ export class FaultProxy {
     for (const { sockets } of this.#links) for (const socket of sockets) socket.resetAndDestroy();
   }
 
-  /** Lets nothing pass on the connections of now, without closing them. */
+  /** Lets nothing pass on the present connections any more, without closing them. */
   silence(): void {
     for (const link of this.#links) link.isSilent = true;
   }
 
-  /** Holds all bytes of the connections of now back; the function that it returns lets them arrive, late. */
+  /** Holds back all bytes of the present connections. Returns a function that lets them pass, late. */
   hold(): () => void {
     const links = [...this.#links];
     for (const link of links) link.held ??= [];
@@ -91,6 +92,7 @@ export class FaultProxy {
     });
     from.on('close', () => {
       this.#links.delete(link);
+      // On a silent link not even the close passes.
       if (link.isSilent) return;
       if (link.held === undefined) to.destroySoon();
       else link.held.push(() => to.destroySoon());

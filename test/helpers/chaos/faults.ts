@@ -10,11 +10,11 @@ import type { ReplicatedPostgres } from '../store/postgres/replicated.js';
 import type { PostgresServer } from '../store/postgres/server.js';
 import type { KeptGateway } from './kept-gateway.js';
 
-/** What faults are done to. */
+/** What a fault can act on. */
 export interface FaultSite {
   readonly gateways: readonly KeptGateway[];
   readonly server: () => PostgresServer;
-  /** With a standby, there are faults of it; undefined without one. */
+  /** The primary and its standby; undefined if the run's database has no standby. */
   readonly replicated: ReplicatedPostgres | undefined;
   readonly database: string;
   readonly chance: SeededChance;
@@ -22,15 +22,16 @@ export interface FaultSite {
 
 type Fault = (site: FaultSite) => Promise<void>;
 
-/** How often waits for the standby are cancelled while it lags. */
+/** How many times, 0.2 s apart, commits' waits for the standby are cancelled while it lags. */
 const CANCELLED_WAITS = 10;
-/** How long the database is away at most. */
+/** How long the gateways can't reach the database at most. */
 const LONGEST_OUTAGE = Seconds(30);
 
 function anyGateway({ gateways, chance }: FaultSite): KeptGateway {
   return chance.pick(gateways);
 }
 
+/** Pauses a gateway's process for a random time. */
 async function pause(site: FaultSite, minimumMs: Milliseconds, limitMs: Milliseconds): Promise<void> {
   const gateway = anyGateway(site);
   gateway.signal('SIGSTOP');
@@ -38,7 +39,7 @@ async function pause(site: FaultSite, minimumMs: Milliseconds, limitMs: Millisec
   gateway.signal('SIGCONT');
 }
 
-/** Lets the database be away from all gateways. */
+/** Keeps all gateways from reaching the database for this time. */
 async function away({ gateways }: FaultSite, milliseconds: Milliseconds): Promise<void> {
   for (const { proxy } of gateways) {
     proxy.isRefusing = true;
@@ -48,7 +49,7 @@ async function away({ gateways }: FaultSite, milliseconds: Milliseconds): Promis
   for (const { proxy } of gateways) proxy.isRefusing = false;
 }
 
-/** Runs a statement as the superuser, whatever comes of it. */
+/** Runs a statement as the superuser, and ignores its errors: another fault may have hit the database. */
 async function tryQuery(site: FaultSite, statement: string): Promise<void> {
   await site
     .server()
@@ -61,13 +62,13 @@ const CONNECTIONS = `pid <> pg_backend_pid() AND application_name = 'lockgate' A
 
 /** All faults that need no standby, by name. */
 const FAULTS = {
-  /** A gateway's process is killed, and starts again a few seconds later. */
+  /** A gateway's process is killed, and starts again up to 8 s later. */
   kill: async (site) => {
     anyGateway(site).kill(site.chance.between(Seconds(0), Seconds(8)));
   },
   /** A gateway stands still for a while, and goes on as if nothing had happened. */
   pause: (site) => pause(site, Seconds(1), Seconds(5)),
-  /** The same until others have taken its locks over. */
+  /** A gateway stands still for so long that others take over its locks. */
   'long-pause': (site) => pause(site, Seconds(9), Seconds(14)),
   /** A gateway ends by itself, as for an upgrade, and starts again. */
   restart: async (site) => {
@@ -85,20 +86,20 @@ const FAULTS = {
   silence: async (site) => {
     anyGateway(site).proxy.silence();
   },
-  /** What a gateway has sent arrives after it has given its commits up, and stored them again. */
+  /** What a gateway sends arrives only when it has given up those commits and stored the same uplinks again. */
   hold: async (site) => {
     const release = anyGateway(site).proxy.hold();
     await realDelay(site.chance.between(Seconds(8), Seconds(14)));
     release();
   },
-  /** A gateway's way to the database is slow. */
+  /** A gateway's connections to the database are slow. */
   slow: async (site) => {
     const { proxy } = anyGateway(site);
     proxy.delayMs = site.chance.between(20, 200);
     await realDelay(site.chance.between(Seconds(3), Seconds(10)));
     proxy.delayMs = 0;
   },
-  /** One gateway alone can't reach the database. */
+  /** One gateway can't reach the database. */
   partition: async (site) => {
     const { proxy } = anyGateway(site);
     proxy.isRefusing = true;
@@ -106,7 +107,7 @@ const FAULTS = {
     await realDelay(site.chance.between(Seconds(1), Seconds(12)));
     proxy.isRefusing = false;
   },
-  /** The database is away from all. */
+  /** No gateway can reach the database. */
   away: (site) => away(site, site.chance.between(Seconds(1), LONGEST_OUTAGE)),
   /** The database ends connections. */
   terminate: (site) => tryQuery(site, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${CONNECTIONS}`),
@@ -135,7 +136,10 @@ const FAULTS = {
   },
 } as const satisfies Record<string, Fault>;
 
-/** Stops the process that sends to the standby, and cancels the waits for it. Returns its id; 0 if there is none. */
+/**
+ * Pauses PostgreSQL's process that sends to the standby, and cancels commits' waits for the standby. Returns the paused
+ * process's id; 0 if there is none.
+ */
 async function pauseSender(site: FaultSite): Promise<number> {
   const pid = (await site.replicated?.senderPid()) ?? 0;
   if (pid === 0) return 0;

@@ -13,27 +13,31 @@ import { FaultProxy } from './fault-proxy.js';
 
 /** How long after its end a process is started again. */
 const RESTART_DELAY = Seconds(0.5);
-/** The longest run of a process: longer than any test. */
+/** The time limit of waiting for a process to end: longer than any test. */
 const MAX_RUN_SECONDS = 7200;
 const STOP_SECONDS = 30;
 
+/** The database of the gateway, its key, and how it breaks a promise. */
 export interface KeptGatewayOptions {
-  /** The database's URL at a port of the proxy, and the port of PostgreSQL at this time. */
+  /** The database's URL at a port of the proxy. */
   readonly urlAt: (port: number) => string;
+  /** PostgreSQL's present port, to which the proxy connects. */
   readonly databasePort: () => number;
   /** The folder with the key that all gateways have. */
   readonly keyFrom: string;
   readonly sabotage?: SabotageName | undefined;
 }
 
+/** The gateway, through all its processes. */
 export class KeptGateway {
   readonly child: GatewayChild;
   readonly proxy: FaultProxy;
-  /** How often a process ended although nobody asked it to, and its exit codes; null after a signal. */
+  /** The exit code of each process that ended before {@link stop}, by a fault or by itself; null after a signal. */
   readonly exits: (number | null)[] = [];
   isUp = false;
   #isEnding = false;
   #restartDelayMs: Milliseconds = RESTART_DELAY;
+  /** Resolves when the last process has ended and none will be started any more. */
   #keeping: Promise<void> = Promise.resolve();
 
   private constructor(child: GatewayChild, proxy: FaultProxy) {
@@ -74,6 +78,7 @@ export class KeptGateway {
     await this.#keeping;
   }
 
+  /** Waits for each process to end, and starts the next one, until {@link stop}. */
   async #keep(): Promise<void> {
     for (;;) {
       const { code } = await this.child.program.waitForExit(MAX_RUN_SECONDS);
@@ -84,7 +89,7 @@ export class KeptGateway {
       this.#restartDelayMs = RESTART_DELAY;
       if (this.#isEnding) return;
       this.child.spawn();
-      // It may end before it is ready, since the database is away: then it is started again.
+      // A process that can't reach the database ends before it is ready; the next turn of the loop starts another.
       await this.child.waitUntilReady().then(
         () => {
           this.isUp = true;

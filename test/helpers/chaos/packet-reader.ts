@@ -15,23 +15,24 @@ export class PacketReader {
   /** Takes the next bytes; calls back for each packet that is complete. */
   add(chunk: Buffer): void {
     let bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
-    for (let end = packetEnd(bytes); end !== undefined && end.at <= bytes.length; end = packetEnd(bytes)) {
-      const packet = bytes.subarray(0, end.at);
-      bytes = bytes.subarray(end.at);
-      this.#onPacket(packet[0] ?? 0, packet.subarray(end.bodyAt));
+    let layout = packetLayout(bytes);
+    while (layout !== undefined && layout.endAt <= bytes.length) {
+      this.#onPacket(bytes[0] ?? 0, bytes.subarray(layout.bodyAt, layout.endAt));
+      bytes = bytes.subarray(layout.endAt);
+      layout = packetLayout(bytes);
     }
     this.#rest = bytes;
   }
 }
 
 /** Where the first packet's body begins, and where the packet ends; undefined while its length is not complete. */
-function packetEnd(bytes: Buffer): { readonly bodyAt: number; readonly at: number } | undefined {
+function packetLayout(bytes: Buffer): { readonly bodyAt: number; readonly endAt: number } | undefined {
   let length = 0;
   // Seven bits a byte, the lowest first; the eighth says that another byte follows.
   for (let index = 1; index < bytes.length; index += 1) {
     const byte = bytes[index] ?? 0;
     length += (byte & 127) * 128 ** (index - 1);
-    if (byte < 128) return { bodyAt: index + 1, at: index + 1 + length };
+    if (byte < 128) return { bodyAt: index + 1, endAt: index + 1 + length };
   }
   return undefined;
 }

@@ -89,7 +89,7 @@ export class ClockSetup {
     this.#unreadEvents.length = 0;
     const listening = new AbortController();
     this.#test.teardown(() => listening.abort());
-    // It fails when the gateway stops, as tests let it.
+    // Listening fails when a test stops the gateway.
     void this.#collectEvents(await this.client.listen('/events', listening.signal)).catch(() => undefined);
   }
 

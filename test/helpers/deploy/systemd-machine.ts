@@ -1,10 +1,10 @@
 /**
- * A machine of its own with systemd as the init system, for a unit's life: `systemd-nspawn` boots this machine's files
- * with a layer in memory over them, so that what the machine installs and writes is gone afterwards. Its network is
- * loopback alone and its own, so its ports disturb nobody.
+ * A guest machine with systemd as its init system, for tests of a systemd unit. `systemd-nspawn` boots the guest from
+ * the host's files, with a layer in memory over them: what the guest installs and writes is gone afterwards. Its network
+ * is a loopback interface of its own, so its ports can't clash with the host's.
  *
- * It needs root, the right to mount, and Debian's `systemd-container`. No container manager is asked: the machine is
- * not registered, and commands enter its namespaces by `nsenter`.
+ * It needs root, the right to mount, and Debian's `systemd-container`. The guest is not registered with a container
+ * manager; commands enter its namespaces with `nsenter`.
  */
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,9 +13,9 @@ import { Program } from '../cli/program.js';
 import { root } from '../house/our-files.js';
 import type { Teardown } from '../store/temp-folder.js';
 
-/** The layer must lie on a file system that is no layer itself, as a container's root may be. */
+/** The layer must be on a file system that is not a layer itself; a container's root may be one. */
 const MEMORY = '/dev/shm';
-/** Where the clone of this test is inside, with a layer of its own. */
+/** Where this clone of lockgate is in the guest, with a layer of its own over it. */
 export const INSTALLED = '/opt/lockgate';
 
 /** Why no such machine can run here; false if one can. */
@@ -39,11 +39,11 @@ export interface Ran {
   readonly output: string;
 }
 
-/** A machine that has booted. */
+/** A guest that has booted. */
 export class SystemdMachine {
-  /** The process id of the machine's systemd, as seen from outside. */
+  /** The process id of the guest's systemd, on the host. */
   readonly #init: number;
-  /** The machine's root folder, as seen from outside. */
+  /** The guest's root folder, on the host. */
   readonly #files: string;
 
   private constructor(init: number, files: string) {
@@ -51,7 +51,7 @@ export class SystemdMachine {
     this.#files = files;
   }
 
-  /** Boots a machine, which is shut down at the end of the test. @throws Error if it doesn't boot within a minute */
+  /** Boots a guest, which is shut down at the end of the test. @throws Error if it doesn't boot within a minute */
   static async boot(test: Teardown): Promise<SystemdMachine> {
     const folder = mkdtempSync(path.join(MEMORY, 'lockgate-machine-'));
     const [files = '', ...layers] = ['root', 'upper', 'work', 'clone'].map((name) => path.join(folder, name));
@@ -68,10 +68,10 @@ export class SystemdMachine {
       ...['--boot', '--quiet', '--register=no', '--keep-unit', '--link-journal=no', '--console=pipe'],
       '--private-network',
       `--overlay=${root}:${clone}:${INSTALLED}`,
-      // The compiler, npm and the driver: where this clone's packages are a link, the link must lead somewhere.
+      // The installed packages: if node_modules of this clone is a link, its target must exist in the guest too.
       `--bind-ro=${packages}`,
       `--bind-ro=${process.execPath}:/usr/bin/node`,
-      // An option of systemd: nothing else that this machine has installed is started.
+      // An option of systemd: none of the services that are installed on the host is started.
       'systemd.unit=basic.target',
     ]);
     test.teardown(async () => {
@@ -82,7 +82,7 @@ export class SystemdMachine {
     return new SystemdMachine(await initOf(test, machine), files);
   }
 
-  /** Runs a line of shell as the machine's root. */
+  /** Runs a line of shell as root of the guest. */
   run(line: string): Ran {
     const { status, stdout, stderr } = spawnSync('nsenter', this.#entering(['sh', '-c', line]), {
       encoding: 'utf8',
@@ -93,7 +93,7 @@ export class SystemdMachine {
     return { status, output: `${stdout}${stderr}`.trim() };
   }
 
-  /** Writes a file of the machine. */
+  /** Writes a file of the guest. */
   write(file: string, content: Buffer | string): void {
     mkdirSync(path.dirname(path.join(this.#files, file)), { recursive: true });
     writeFileSync(path.join(this.#files, file), content);
@@ -111,6 +111,7 @@ export class SystemdMachine {
     return output;
   }
 
+  /** The arguments with which nsenter runs this command in the guest. */
   #entering(command: readonly string[]): string[] {
     const namespaces = ['--mount', '--pid', '--uts', '--ipc', '--net', '--cgroup', '--root', '--wd'];
     const variables = ['PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'HOME=/root', 'NO_COLOR=1'];
@@ -124,7 +125,7 @@ function mustRun(command: string, ...args: string[]): SpawnSyncReturns<string> {
   return ran;
 }
 
-/** Waits until the machine has booted. Returns the process id of its systemd, which is nspawn's child. */
+/** Waits until the guest has booted. Returns the process id of its systemd, which is nspawn's child. */
 async function initOf(test: Teardown, machine: Program): Promise<number> {
   const children = `/proc/${machine.pid}/task/${machine.pid}/children`;
   const isBooted = 'nsenter --target=$init --mount --pid --ipc --root systemctl --quiet is-active basic.target';

@@ -107,6 +107,6 @@ function keyOf(mac: string, { boot, sequence }: PingKey): string {
 export function summarize(findings: readonly Finding[]): string {
   const counts = new Map<string, number>();
   for (const { broken } of findings) counts.set(broken, (counts.get(broken) ?? 0) + 1);
-  const head = [...counts].map(([broken, count]) => `${count} ${broken}`).join(', ');
-  return [head === '' ? 'nothing is broken' : head, ...findings.slice(0, 5).map(({ message }) => message)].join('\n');
+  const kinds = [...counts].map(([broken, count]) => `${count} ${broken}`).join(', ');
+  return [kinds === '' ? 'nothing is broken' : kinds, ...findings.slice(0, 5).map(({ message }) => message)].join('\n');
 }

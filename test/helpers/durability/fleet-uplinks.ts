@@ -74,11 +74,11 @@ function randomAck(random: Prng): Uplink['body'] {
 }
 
 function randomPing(random: Prng): Ping {
-  const head = {
+  const common = {
     lockState: random.pick(['locked', 'unlocked', 'unknown'] as const) as LockState,
     batteryPercent: random.integer(5, 100),
   };
-  if (random.chance(0.15)) return { kind: 'close_connection', reason: 'REASON_CLOSE_CONNECTION', ...head };
+  if (random.chance(0.15)) return { kind: 'close_connection', reason: 'REASON_CLOSE_CONNECTION', ...common };
   const reason: Reason = random.chance(0.1) ? `REASON_UNRECOGNIZED_${random.integer(40, 9999)}` : random.pick(REASONS);
   const position = {
     latitudeDegrees: random.integer(-90_0000000, 90_0000000) / 1e7,
@@ -87,8 +87,8 @@ function randomPing(random: Prng): Ping {
   };
   const sensors = { ebikeVolts: null, tetherState: 'detached' } as const;
   if (random.chance(0.5))
-    return { kind: 'gps', reason, ...head, ...sensors, position, speedMetersPerSecond: 4, directionDegrees: 90 };
-  return { kind: 'cellular', reason, ...head, ...sensors, firmwareVersion: '2.4.1', position: null };
+    return { kind: 'gps', reason, ...common, ...sensors, position, speedMetersPerSecond: 4, directionDegrees: 90 };
+  return { kind: 'cellular', reason, ...common, ...sensors, firmwareVersion: '2.4.1', position: null };
 }
 
 /**

@@ -11,9 +11,9 @@ import { summarize } from './delivery-check.js';
 import { KillRun, type KillRunOptions } from './kill-run.js';
 import { PowerLoss } from './power-loss.js';
 
-/** A loss right after SQLite synced its log loses no ping, so with the sabotage more than one seed is tried. */
 /** Two hours: the long form may take one. */
 const MAX_RUN_MS = 7_200_000;
+/** With NORMAL, a loss of power right after SQLite synced its log loses no ping, so up to this many seeds are tried. */
 const MAX_TRIES = 3;
 
 /** Adds both tests. The second has `sabotagedKills` kills. `file` is the test file to run for a repetition. */

@@ -1,21 +1,22 @@
 /**
- * Sabotages that change what a gateway's connections to PostgreSQL send. They take away what keeps gateways
- * that share a database apart, which is below the store's interface. They change the driver of the whole process, so
- * only a gateway in a process of its own may have one.
+ * Sabotages that change what a gateway sends to PostgreSQL. Each commit contains a *fence*: a condition that lets it
+ * store nothing once the gateway's claim on its part of the database has ended, since other gateways may have taken over
+ * by then. The sabotages remove the fence. They change the driver of the whole process, so only a gateway in a process
+ * of its own may have one.
  */
 import pg from 'pg';
 
-/** Sabotages of what PostgreSQL gets. */
+/** The sabotages of this file. */
 export type SqlSabotageName = 'no-fence' | 'unfenced-uplinks';
 
-/** The fence of a commit, as the driver gets it; the numbers are of its parameters. */
+/** The fence of a commit, as the driver gets it. */
 const FENCE = /SELECT 1 FROM node WHERE slot = \$1 AND epoch = \$2 AND session = \$3 FOR NO KEY UPDATE/;
-/** What takes the fence's place: one row, whatever the claim is. */
+/** What replaces the fence: a row in any case, with the same parameters. */
 const NO_FENCE = 'SELECT 1 WHERE $1::bigint + $2::bigint + $3::bigint IS NOT NULL';
-/** The part of a commit that stores uplinks, up to where it joins the fence. */
+/** The part of a commit that stores uplinks, up to the place where it joins the fence (`f`). */
 const UPLINKS = /(INSERT INTO uplink \([^)]*\)\s*SELECT[^;]*?)FROM f, unnest/;
 
-/** Changes each statement. */
+/** Changes the text of each statement that the driver sends. */
 function changeStatements(change: (text: string) => string): void {
   const client = pg.Client.prototype as unknown as { query(query: unknown, ...rest: unknown[]): unknown };
   const { query } = client;
@@ -27,10 +28,10 @@ function changeStatements(change: (text: string) => string): void {
 }
 
 const SQL_SABOTAGES: Readonly<Record<SqlSabotageName, () => void>> = {
-  /** Commits store under a claim that has ended. */
+  /** Commits are stored although the claim has ended. */
   'no-fence': () => changeStatements((text) => text.replace(FENCE, () => NO_FENCE)),
 
-  /** One part of a commit does not ask whether the claim has ended. */
+  /** One part of a commit, the uplinks, is stored although the claim has ended. */
   'unfenced-uplinks': () => changeStatements((text) => text.replace(UPLINKS, '$1FROM unnest')),
 };
 

@@ -55,7 +55,7 @@ const FIRST_MAC = 0xa4c138000001;
 
 /** A lock that changes between the two gateways. */
 interface MovingLock {
-  readonly diary: DiaryLock;
+  readonly diaryLock: DiaryLock;
   /** The gateway to which it connects, 0 or 1. */
   gateway: number;
 }
@@ -84,7 +84,7 @@ export class TwoGateways {
     test.comment(`all locks of the killed gateway were served again after ${Math.round(takeoverMs)} ms`);
     await run.#drain();
     test.comment(`drained: ${run.#acked()} acknowledged, ${run.#merchant.accepted} delivered`);
-    const diaries = run.#locks.map(({ diary: { mac, acked } }) => ({ mac, acked, unacked: [] }));
+    const diaries = run.#locks.map(({ diaryLock: { mac, acked } }) => ({ mac, acked, unacked: [] }));
     return {
       // At least one ping must have been acknowledged; each move has already waited for many more.
       findings: checkDeliveries(diaries, run.#merchant.arrivals, 1),
@@ -113,9 +113,9 @@ export class TwoGateways {
       if (index === 0) await this.#provision(gateway);
     }
     test.teardown(() => {
-      for (const { diary } of this.#locks) diary.cut();
+      for (const { diaryLock } of this.#locks) diaryLock.cut();
     });
-    for (const { diary } of this.#locks) diary.allowConnections();
+    for (const { diaryLock } of this.#locks) diaryLock.allowConnections();
   }
 
   async #provision(gateway: GatewayChild): Promise<void> {
@@ -124,14 +124,14 @@ export class TwoGateways {
     for (let index = 0; index < this.#options.locks; index += 1) {
       const mac = (FIRST_MAC + index).toString(16).toUpperCase();
       const secret = await gateway.addLock(mac);
-      const lock: { gateway: number; diary?: DiaryLock } = { gateway: index % 2 };
-      const diary = new DiaryLock({
+      const lock: { gateway: number; diaryLock?: DiaryLock } = { gateway: index % 2 };
+      const diaryLock = new DiaryLock({
         ...{ mac, secret, maxUnacked: 3, mayCreateUplinks: () => this.#mayCreate() },
         chance: new SeededChance(this.#chance.between(0, 2 ** 31)),
         port: () => (this.#gateways[lock.gateway] as GatewayChild).mqttPort,
         onLine: () => this.#signal.notify(),
       });
-      this.#locks.push(Object.assign(lock, { diary }));
+      this.#locks.push(Object.assign(lock, { diaryLock }));
     }
   }
 
@@ -141,7 +141,7 @@ export class TwoGateways {
   }
 
   #acked(): number {
-    return this.#locks.reduce((sum, { diary }) => sum + diary.acked.length, 0);
+    return this.#locks.reduce((sum, { diaryLock }) => sum + diaryLock.acked.length, 0);
   }
 
   async #waitUntil(isDone: () => boolean, what: string): Promise<void> {
@@ -154,20 +154,20 @@ export class TwoGateways {
     await this.#waitUntil(() => this.#acked() >= target, `${target} acknowledged uplinks, ${this.#acked()} are`);
     const moved = this.#locks.filter(() => this.#chance.next() < 0.5);
     for (const lock of moved) {
-      lock.diary.cut();
+      lock.diaryLock.cut();
       lock.gateway = 1 - lock.gateway;
-      lock.diary.allowConnections();
+      lock.diaryLock.allowConnections();
     }
     await this.#progressOf(moved);
   }
 
   /** Waits until each of these locks got another acknowledgement. */
   async #progressOf(locks: readonly MovingLock[]): Promise<void> {
-    const before = new Map(locks.map(({ diary }) => [diary, diary.acked.length]));
-    const late = () => [...before].filter(([diary, count]) => diary.acked.length <= count);
+    const before = new Map(locks.map(({ diaryLock }) => [diaryLock, diaryLock.acked.length]));
+    const late = () => [...before].filter(([diaryLock, count]) => diaryLock.acked.length <= count);
     const isDone = (): boolean => {
       // Nobody tells a lock that stopped while the merchant was far behind to go on, so each check does.
-      for (const [diary] of late()) diary.createUplinks();
+      for (const [diaryLock] of late()) diaryLock.createUplinks();
       return late().length === 0;
     };
     await this.#waitUntil(isDone, 'an acknowledgement of each lock that moved');
@@ -184,8 +184,8 @@ export class TwoGateways {
   }
 
   async #drain(): Promise<void> {
-    for (const { diary } of this.#locks) diary.stopCreating();
-    const isAcked = (): boolean => this.#locks.every(({ diary }) => diary.unackedCount === 0);
+    for (const { diaryLock } of this.#locks) diaryLock.stopCreating();
+    const isAcked = (): boolean => this.#locks.every(({ diaryLock }) => diaryLock.unackedCount === 0);
     await this.#waitUntil(isAcked, 'an acknowledgement of every uplink');
     const hasAll = (): boolean => this.#merchant.accepted >= this.#acked();
     await this.#signal.waitUntilOrStalled(hasAll, () => this.#merchant.arrivals.length, STALL_SECONDS);

@@ -6,7 +6,7 @@ const KEBAB = /^[a-z]+(-[a-z]+)*$/;
 const MAKERS = /^(LockgateError|RequestFaults|Refusal|OverBudget|GatewayRefusal|problem|faultAt|super)$/;
 /** Constants that hold a code. */
 const CODE_CONSTANT = /_CODE$/;
-/** OAuth's errors, which have underscores in OAuth's own member, and dashes as codes. */
+/** The function that makes OAuth's errors. Its argument has underscores, as OAuth demands; the code has dashes. */
 const OAUTH_MAKER = 'oauthRefusal';
 
 /** The codes of the errors that a source file makes, in the order of the file. */

@@ -2,12 +2,12 @@
  * Runs a tutorial as its reader would: the shell blocks of the Markdown in real shells, with the real program, and
  * compares what they print with the text blocks.
  *
- * - A block `sh` runs in the reader's shell, to its end. What it prints must fit the block `text` behind it; without
- *   one, its last command must succeed.
+ * - A block `sh` runs in the reader's shell, to its end. What it prints must match the block `text` that follows; if
+ *   none follows, its last command must succeed.
  * - A block `sh NAME` starts a program in a terminal of its own, where it stays. A block `text NAME` waits until the
  *   terminal has printed it.
  * - In a text, `…` stands for any characters, and a line `…` for any lines. In a command, `lgs_…` stands for the
- *   last secret with that beginning.
+ *   last printed secret that begins with `lgs_`.
  */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -71,7 +71,7 @@ export class TutorialRun {
     this.#shell = this.#bash('npx() { shift; "$NODE" "$LOCKGATE" "$@"; }');
   }
 
-  /** Follows the tutorial. Returns what differs, a sentence each, up to the first one. */
+  /** Follows the tutorial up to the first difference. Returns the difference as a sentence; empty if there is none. */
   async follow(blocks: readonly TutorialBlock[]): Promise<string[]> {
     for (const [index, block] of blocks.entries()) {
       const next = blocks[index + 1];
@@ -110,7 +110,7 @@ export class TutorialRun {
     await this.#shell.waitUntil(isDone, PATIENCE_SECONDS);
     const lines = this.#shell.stdout.slice(from);
     const code = lines.pop()?.replace('::done ', '');
-    // The line break before the mark belongs to it, unless what was printed ended without one.
+    // The script prints a line break before `::done`, which is an empty line unless the output lacked its last one.
     if (lines.at(-1) === '') lines.pop();
     const printed = this.#shown(lines);
     if (expected === null) return code === '0' ? null : `exit code ${code}, and printed:\n${printed}`;

@@ -117,7 +117,7 @@ async function addSubject(test: Teardown, gateway: Gateway, merchant: string, nu
   const lock = await TestLock.connect(test, gateway.mqttPort, mac, secret);
   for (const [index, body] of PINGS.entries())
     await lock.send(testBytes(index + 1, { timeMs: SITE_NOW_MS + (index - PINGS.length) * 1_000, body }));
-  // The lock is asleep for the gateway only when its end of the connection has arrived there.
+  // The gateway reports the lock as asleep only after it has seen that the connection is closed.
   const ended = waitForEvents(gateway, 'disconnected', 1);
   await lock.client.endAsync();
   await ended;

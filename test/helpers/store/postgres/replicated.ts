@@ -6,8 +6,10 @@ import { Seconds, systemClock } from '../../../../proto/clock.js';
 import type { Teardown } from '../temp-folder.js';
 import { copyForStandby, type PostgresServer, runServer, serverFolder, startPostgres } from './server.js';
 
-const LOOK_INTERVAL = Seconds(0.1);
+/** How often it is checked whether a new standby follows. */
+const POLL_INTERVAL = Seconds(0.1);
 
+/** The two servers. */
 export class ReplicatedPostgres {
   readonly #test: Teardown;
   #primary: PostgresServer;
@@ -36,8 +38,8 @@ export class ReplicatedPostgres {
   }
 
   /**
-   * Kills the primary and promotes the standby, which then gets a standby of its own. Resolves when that one follows;
-   * `onPromoted` is called before, when the new primary takes writes.
+   * Kills the primary and promotes the standby, which then gets a standby of its own. Calls `onPromoted` when the new
+   * primary takes writes, and resolves when its standby follows.
    */
   async failOver(onPromoted: () => void = () => undefined): Promise<void> {
     const standby = this.#standby;
@@ -57,7 +59,7 @@ export class ReplicatedPostgres {
     this.#standby = await runServer(this.#test, folder);
     const query = (statement: string) => this.#primary.query('postgres', statement);
     while ((await query(`SELECT 1 FROM pg_stat_replication WHERE state = 'streaming'`)).length === 0)
-      await new Promise<void>((resolve) => systemClock.after(LOOK_INTERVAL, resolve));
+      await new Promise<void>((resolve) => systemClock.after(POLL_INTERVAL, resolve));
     await query(`ALTER SYSTEM SET synchronous_standby_names = '*'`);
     await query('SELECT pg_reload_conf()');
   }
