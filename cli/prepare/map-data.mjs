@@ -12,11 +12,11 @@ const LEVELS = {
   'countries-50m.json': { areaKm2: 8, stepDegrees: 0.0125 },
 };
 const KM_PER_DEGREE = 111.2;
-/** What lies beyond these latitudes has almost no streets but a quarter of the points: its areas count less. */
+/** Beyond these latitudes there are a quarter of all points, but almost no streets: areas there count less. */
 const POLAR = { north: 67, south: -60, weight: 1 / 20 };
 /** Small islands keep five corners, so that they don't become triangles. A ring ends where it starts. */
 const MIN_RING_POINTS = 6;
-/** No side gets wider than this: the page takes a side of over 180° for one that crosses 180° east. */
+/** No side gets wider than this: the page takes a side wider than 180° for one that crosses 180° east. */
 const MAX_SIDE_DEGREES = 90;
 
 /** The reduced data of a file of world-atlas, as JSON. */
@@ -86,6 +86,6 @@ function toSteps(points, stepDegrees) {
     return step;
   });
   const different = steps.filter(([dx, dy], index) => index === 0 || dx !== 0 || dy !== 0);
-  // A line has at least two points, also where an island is smaller than the grid.
+  // A line has at least two points, even of an island that is smaller than the grid's steps.
   return different.length > 1 ? different : [different[0], [0, 0]];
 }

@@ -30,7 +30,7 @@ const leafletParts = `
   export { createMap as map } from 'leaflet/src/map/Map.js';
 `;
 
-/** Modules of Leaflet that it imports but our maps, which draw on a canvas, never reach; and what stands for them. */
+/** Modules that Leaflet imports and our maps, which draw on a canvas, never use; and the code that replaces each. */
 const unusedLeaflet = {
   './SVG': 'export const svg = () => null;',
 };
@@ -38,7 +38,7 @@ const unusedLeaflet = {
 /**
  * What generated code needs of `protobufjs/minimal.js` to decode. Without `long`, a 64-bit number is a JavaScript
  * number, which is what proto/wire/codec.ts makes of it in any case. `Reader._configure` adds the methods for such
- * numbers; it requires the reader for Node's Buffer, for which an empty one stands.
+ * numbers; it requires a reader for Node's Buffer, and gets an empty one.
  */
 const protobufParts = `
   import util from 'protobufjs/src/util/minimal.js';

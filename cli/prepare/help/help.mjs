@@ -12,8 +12,9 @@ import { pageHtml } from './template.mjs';
 /** Where the pages are, as a path from the project's folder. */
 export const helpFolder = 'dist/help';
 const ownFolder = 'cli/prepare/help';
-/** Files that pages link to and that are copied as they are, as text if they are no pictures. */
+/** Files that pages link to or show, and that are copied unchanged. */
 const COPIED = /^(docs\/|proto\/lock\.proto$)/;
+/** The type of files with any ending that TYPES lacks. */
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 const TYPES = {
   html: 'text/html; charset=utf-8',
@@ -107,7 +108,7 @@ function renderPages(renderPage, assets) {
   return { files: [...html, [search, searchText]], copies };
 }
 
-/** The address of a copied file: below the first page as in docs/. */
+/** The address of a copied file, relative to the first page: the same place as in docs/. */
 function copyAddress(source) {
   return source.replace(/^docs\//, '');
 }
@@ -123,7 +124,7 @@ function isCompressed(name) {
   return !name.endsWith('.png') && statSync(clonePath(helpFolder, name)).size >= MIN_COMPRESSED_BYTES;
 }
 
-/** What the gateway has to know of a file; `hasHash` if its name changes with its content. */
+/** What the gateway must know about a file; `hasHash` says whether its name changes with its content. */
 function manifestEntry(name) {
   const type = TYPES[name.slice(name.lastIndexOf('.') + 1)] ?? TEXT_TYPE;
   return { type, isCompressed: isCompressed(name), hasHash: /-[0-9a-f]{8}\.(css|js|json)$/.test(name) };

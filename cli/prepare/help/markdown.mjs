@@ -69,7 +69,7 @@ function rewriteLinks(inline, link) {
     if (token.type === 'link_close') {
       const { tag, source } = open.pop();
       token.tag = tag;
-      // Shown behind the text, by the rule for link_close.
+      // The rule for link_close shows it after the text.
       token.meta = source;
     }
   }
@@ -85,7 +85,7 @@ function linkFrom(file, address, href, follow) {
   return { href: relativeAddress(address, found) + (anchor === undefined ? '' : `#${anchor}`) };
 }
 
-/** How tokens are written that differ from markdown-it's own: all that may be wider than the page scrolls by itself. */
+/** Replaces some of markdown-it's rules, so that what may be wider than the page (tables, code) scrolls by itself. */
 function setRules(markdown) {
   const { rules } = markdown.renderer;
   const { escapeHtml } = markdown.utils;

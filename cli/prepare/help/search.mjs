@@ -5,7 +5,7 @@
 const MAX_RESULTS = 12;
 /** Characters of text shown around a found word. */
 const EXCERPT_CHARS = 160;
-/** What a word is worth where it is found: in a page's title, in a heading, in the text. */
+/** What a found word is worth, by the place where it is found: a page's title, a heading, the text. */
 const WORTH = { title: 12, heading: 8, text: 1 };
 /** Occurrences in the text that count, so that long sections don't always win. */
 const MAX_OCCURRENCES = 5;
@@ -157,7 +157,7 @@ function addCopyButtons() {
 
 query.addEventListener('input', () => void search());
 document.addEventListener('keydown', onKey);
-// A link to a section of the same page leaves the results open otherwise.
+// A link to a section of the same page loads no page, so the results must be hidden.
 found.addEventListener('click', () => {
   found.hidden = true;
 });

@@ -1,4 +1,4 @@
-// The HTML around a help page: the search, the page, its headings, the menu. Without scripts all but the search works.
+// The HTML around a help page: the search, the page, its headings, the menu. Only the search and the copy buttons need scripts.
 import { relativeAddress } from './page-list.mjs';
 
 /** The HTML of a page. `sections` is the menu, `assets` are script and style sheet, `search` is the search's file. */
@@ -44,7 +44,7 @@ function escaped(text) {
   return text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }
 
-/** The headings of the page; nothing if there are not two. */
+/** Links to the page's headings; empty if there are fewer than two. */
 function contentsHtml({ headings }) {
   if (headings.length < 2) return '';
   const links = headings.map(

@@ -1,4 +1,4 @@
-// Writes the licences of the packages whose code is in the bundles: those who pass code on must pass these on too.
+// Writes the licences of the packages whose code is in the bundles: whoever passes code on must pass on its licence.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { buildPackages, gatewayBundle, packagesFolder } from '../bundles.mjs';
 import { clonePath, filesBelow, UserError } from '../workplace.mjs';
@@ -9,8 +9,9 @@ const licenceFile = /^(licen[cs]e|copying)(\.|-|$)/i;
 const RULE = '-'.repeat(80);
 
 /**
- * The text of THIRD-PARTY-NOTICES.txt. `installed` are the packages that npm installs, with their licences, next to
- * ours; those of the pages' bundles, whose comments are removed, are all others that the build does without.
+ * The text of THIRD-PARTY-NOTICES.txt. `installed` are the dependencies that npm installs next to our package: they
+ * bring their licences. Comments in the program's bundles name the packages that are in them. The pages' bundles have
+ * no comments, so all other dependencies, except the tools of the build, are taken to be in those.
  */
 export function makeNotices(installed) {
   const { dependencies } = JSON.parse(readFileSync(clonePath('package.json'), 'utf8'));
@@ -33,7 +34,7 @@ function bundledFolders() {
   );
 }
 
-/** Name, version and licence of an installed package. Throws a UserError if it has none. */
+/** Name, version and licence of an installed package. Throws a UserError if it has no licence. */
 function noticeOf(folder) {
   const { name, version, license } = JSON.parse(readFileSync(clonePath(folder, 'package.json'), 'utf8'));
   const files = existsSync(clonePath(folder))

@@ -1,5 +1,5 @@
-// The package's README. A registry shows it where neither the package's files nor the clone's are, so relative links
-// would lead nowhere there: they become the names of files, and pictures are left out.
+// The package's README. A registry shows it without the files around it, so relative links would lead nowhere there:
+// they become the names of files, and pictures are left out.
 import { posix } from 'node:path';
 
 const RELATIVE = '(?![a-z]+:|#)';

@@ -14,9 +14,9 @@ import { packageReadme } from './package-readme.mjs';
 
 /** Packages with a part that was compiled for one platform: npm installs them on the user's machine. */
 const COMPILED_PACKAGES = ['better-sqlite3', '@node-rs/argon2'];
-/** What only a clone has use for. */
+/** The members of the manifest that only a clone needs. */
 const CLONE_MEMBERS = ['private', 'scripts', 'devDependencies', 'imports', 'allowScripts', 'overrides'];
-/** The imports in esbuild's output: one a line, at its beginning or behind what it imports. */
+/** The imports in esbuild's output: static ones, each at the start of a line, and dynamic ones. */
 const importPattern = /^(?:import|\} from|import .* from) ?"([^".#][^"]*)"|\bimport\("([^".#][^"]*)"\)/gm;
 
 const readJson = (...place) => JSON.parse(readFileSync(join(...place), 'utf8'));
@@ -56,9 +56,9 @@ async function writeManifest(stage) {
   // For npm, which packagePaths runs there. The finished manifest is written below.
   writeFileSync(join(stage, 'package.json'), JSON.stringify(manifest));
   for (const path of await packagePaths(stage)) {
-    // npm packs of these what bundleDependencies names, and what that needs.
-    const hasOwn = (source) => !source.slice(clonePath(path).length).includes('node_modules');
-    cpSync(clonePath(path), join(stage, path), { recursive: true, dereference: true, filter: hasOwn });
+    // Of these, npm packs what bundleDependencies names and what those packages need.
+    const isOwnFile = (source) => !source.slice(clonePath(path).length).includes('node_modules');
+    cpSync(clonePath(path), join(stage, path), { recursive: true, dereference: true, filter: isOwnFile });
   }
   for (const member of CLONE_MEMBERS) delete manifest[member];
   writeFileSync(join(stage, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);

@@ -2,7 +2,7 @@
 // published or uploaded.
 //
 //   npm run release                the version of package.json, which CHANGELOG.md must have a dated section for
-//   npm run release -- --rehearse  the same, with the section Unreleased, also where files are not committed yet
+//   npm run release -- --rehearse  the same, with the section Unreleased, even if files are not committed yet
 //   --out FOLDER                   another folder for the files
 //   --no-try                       without the clean install, which may compile the SQLite driver for a minute
 import { createHash } from 'node:crypto';
