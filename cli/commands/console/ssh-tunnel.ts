@@ -1,6 +1,6 @@
 /**
- * When the console must be reached through an SSH tunnel, and the tunnel's command. Sessions of the console exist over
- * plain HTTP on the gateway's own machine alone. Pure.
+ * When the console must be reached through an SSH tunnel, and the tunnel's command: over plain HTTP, the gateway lets
+ * only browsers on its own machine log in to the console. Pure.
  */
 
 /** Where this command runs. */

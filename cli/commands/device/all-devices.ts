@@ -4,7 +4,7 @@
  */
 import type { GatewayClient } from '../../client.js';
 
-/** All locks by MAC. */
+/** All locks, sorted by MAC. */
 export async function listAllDevices<Device>(client: GatewayClient): Promise<Device[]> {
   const devices: Device[] = [];
   let cursor: string | null = null;

@@ -129,7 +129,7 @@ const columnsAt = (runMs: number): readonly Column<DeviceJson>[] => [
   { title: 'SIM', show: (row) => row.sim.state, optional: true },
 ];
 
-/** Without the columns of names and labels where no lock has any. */
+/** The columns of a page; without NAME or LABELS if no lock of the page has any. */
 function columnsFor(devices: readonly DeviceJson[], { runMs }: GatewayClocks): readonly Column<DeviceJson>[] {
   const hidden = [
     ...(devices.some(({ name }) => name !== null) ? [] : ['NAME']),

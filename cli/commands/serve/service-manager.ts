@@ -1,7 +1,7 @@
 /**
- * Tells the service manager, systemd, when the gateway is ready, rereads its files, stops, and that it is alive (its
- * protocol is that of sd_notify). Node.js can't send to the manager's socket, which takes datagrams, so the program
- * `systemd-notify` does it, which every systemd brings along; deploy/lockgate.service allows it (`NotifyAccess=all`).
+ * Tells the service manager, systemd, when the gateway is ready, when it rereads its files, when it stops, and at
+ * intervals that it is alive (protocol: sd_notify). Node.js can't send datagrams, which the manager's socket takes, so
+ * the program `systemd-notify`, a part of systemd, sends them; deploy/lockgate.service allows it (`NotifyAccess=all`).
  *
  * Without `NOTIFY_SOCKET` in the environment no manager listens, and nothing is sent.
  */
@@ -17,9 +17,10 @@ export type SendMessage = (message: ManagerMessage) => Promise<void>;
 /** A message that could not be sent within this time is given up, so that the next one can be sent. */
 const SEND_LIMIT: Milliseconds = 10_000;
 
-/** So often within the watchdog's time the manager hears that the gateway is alive; systemd advises 2 or more. */
+/** How many signs of life the manager gets within the time that it waits for one; systemd advises 2 or more. */
 const SIGNS_OF_LIFE = 3;
 
+/** What a {@link ServiceManager} needs. */
 export interface ServiceManagerParts {
   readonly environment: Readonly<Partial<Record<string, string>>>;
   /** Measures when the next sign of life is due, in real time. */
@@ -28,7 +29,7 @@ export interface ServiceManagerParts {
   readonly onFailure: (error: Error) => void;
   /** Replaces `systemd-notify`, for tests. */
   readonly send?: SendMessage;
-  /** The id of this process; that of the process by default. */
+  /** Replaces the id of this process, for tests. */
   readonly pid?: number;
 }
 
@@ -52,7 +53,7 @@ export class ServiceManager {
 
   /** The gateway accepts connections. From now on it also gives signs of life, if the manager wants them. */
   ready(): Promise<void> {
-    if (this.#timer === undefined) this.#awaitSign();
+    if (this.#timer === undefined) this.#scheduleSign();
     return this.#tell('READY=1');
   }
 
@@ -67,16 +68,16 @@ export class ServiceManager {
     return this.#tell('STOPPING=1');
   }
 
-  /** The event loop gives the signs itself: if it hangs, or the machine is hopelessly overloaded, none comes. */
-  #awaitSign(): void {
+  /** Schedules the next sign of life. It comes from the event loop: if that hangs, the manager gets none. */
+  #scheduleSign(): void {
     if (this.#send === undefined || this.#patience === undefined) return;
     this.#timer = this.#parts.clock.after(this.#patience / SIGNS_OF_LIFE, () => {
-      this.#awaitSign();
+      this.#scheduleSign();
       void this.#tell('WATCHDOG=1');
     });
   }
 
-  /** Never throws: a gateway that works does not end because nobody listens. */
+  /** Sends a message after all earlier ones. Never throws: a gateway that works must not end because this fails. */
   #tell(message: ManagerMessage): Promise<void> {
     const send = this.#send;
     if (send === undefined) return this.#sent;
@@ -92,7 +93,7 @@ export class ServiceManager {
   }
 }
 
-/** How long the manager waits for a sign of life, by its variables; undefined if it does not, or watches another. */
+/** How long the manager waits for a sign of life; undefined if it does not watch, or watches another process. */
 function patienceOf(environment: ServiceManagerParts['environment'], pid: number): Milliseconds | undefined {
   const { WATCHDOG_USEC: microseconds, WATCHDOG_PID: watched = String(pid) } = environment;
   const patience = Number(microseconds) / 1000;

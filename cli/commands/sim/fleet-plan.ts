@@ -5,7 +5,7 @@ import { parseMix } from '../../../firmware-sim/fleet/mix.js';
 import type { FleetPlan, SimFlags } from './flags.js';
 import { readPlace } from './place.js';
 
-/** See the head of this file. @throws LockgateError `input-…` for a wrong flag or file */
+/** The flags, parsed. @throws LockgateError `input-…` for a wrong flag or file */
 export async function readFleetPlan(flags: SimFlags): Promise<FleetPlan> {
   return {
     mix: flags.mix === undefined ? undefined : parseMix(flags.mix),

@@ -1,6 +1,7 @@
 /**
- * The main module of a thread of `sim run --jobs`: simulates a share of the locks. Without a trace it does so at once,
- * and says how far it is. With a trace it gives the lines of one chunk of time after another, as it is asked for them.
+ * The main module of a thread of `sim run --jobs`: simulates a share of the locks. If the run writes no trace, the
+ * thread simulates the whole time at once, and reports its progress. Otherwise it simulates a chunk of time whenever it
+ * is asked for one, and answers with the chunk's lines of the trace.
  */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { type LockRange, TraceShare } from '../../../firmware-sim/fleet/trace-share.js';
@@ -12,7 +13,7 @@ import { readFleetPlan } from './fleet-plan.js';
 import type { JobAnswer, JobData, JobRequest } from './jobs.js';
 import { virtualOptions } from './virtual-options.js';
 
-/** How often a thread says how far it is. */
+/** How often a thread reports its progress. */
 const REPORT_EVERY_MS: Milliseconds = 100;
 
 const port = parentPort as MessagePort;
@@ -35,8 +36,8 @@ function count(options: VirtualTraceOptions, range: LockRange): void {
   }
 }
 
-/** Gives chunks of the trace, as they are asked for. */
-function giveChunks(options: VirtualTraceOptions, range: LockRange): void {
+/** Answers each request with the next chunk of the trace. */
+function answerWithChunks(options: VirtualTraceOptions, range: LockRange): void {
   const share = new TraceShare(options, range);
   report({ type: 'locks', locks: share.headerLocks() });
   port.on('message', ({ untilMs }: JobRequest) => {
@@ -48,7 +49,7 @@ function giveChunks(options: VirtualTraceOptions, range: LockRange): void {
 
 async function main({ flags, startMs, range, isWritten }: JobData): Promise<void> {
   const options = virtualOptions(flags, await readFleetPlan(flags), startMs);
-  if (isWritten) giveChunks(options, range);
+  if (isWritten) answerWithChunks(options, range);
   else count(options, range);
 }
 

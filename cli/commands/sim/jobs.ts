@@ -16,10 +16,11 @@ export interface JobData {
   readonly flags: SimFlags;
   readonly startMs: number;
   readonly range: LockRange;
+  /** Whether the run writes a trace; otherwise it only counts. */
   readonly isWritten: boolean;
 }
 
-/** Asks a thread for the next chunk of the trace. */
+/** Asks a thread for the next chunk of the trace, up to this time (ms since the epoch). */
 export interface JobRequest {
   readonly untilMs: number;
 }
@@ -38,7 +39,7 @@ export interface JobCounts {
   readonly uplinks: number;
 }
 
-/** See the head of this file. */
+/** The run of all threads. */
 export class JobsRun {
   /** How many locks have been simulated to the end; only without a trace. */
   finishedLocks = 0;
@@ -156,7 +157,7 @@ class Job {
     this.#thread.postMessage(request);
   }
 
-  /** The next answer, which has this type. To be awaited before it is called again. */
+  /** The next answer, which must have this type. Must not be called again before it has resolved. */
   async next<Type extends JobAnswer['type']>(type: Type): Promise<Extract<JobAnswer, { type: Type }>> {
     const answer = this.#answers.shift() ?? (await this.#wait());
     if (answer.type !== type) throw new Error(`a thread of the simulation answered ${answer.type} instead of ${type}`);

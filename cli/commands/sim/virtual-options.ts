@@ -3,7 +3,7 @@ import type { VirtualTraceOptions } from '../../../firmware-sim/fleet/virtual-tr
 import type { FleetPlan, SimFlags } from './flags.js';
 import { DEFAULT_DAYS, DEFAULT_LOCKS, repeatCommand } from './summary.js';
 
-/** See the head of this file. @param startMs when the run starts, ms since the epoch */
+/** The options of the run. @param startMs when it starts, ms since the epoch */
 export function virtualOptions(flags: SimFlags, plan: FleetPlan, startMs: number): VirtualTraceOptions {
   const withOut = false;
   return {

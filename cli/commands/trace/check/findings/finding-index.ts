@@ -25,8 +25,8 @@ const INITIAL_CAPACITY = 64;
 const NONE = -1;
 /**
  * The members of an entry that are integers below 2³², each stored in an array. The last four identify an uplink (a
- * message of a lock): the number of the credential that sent it, and its numbers. `life` counts the factory resets of
- * the lock, after which its uplink numbers start again.
+ * message of a lock): the number of the credential that sent it, and its numbers. `life` is 1, and one more for each
+ * time that the lock's flash was wiped, after which its uplink numbers start again.
  */
 const COLUMNS = ['line', 'lock', 'rule', 'firmware', 'length', 'credential', 'life', 'boot', 'sequence'] as const;
 type Column = (typeof COLUMNS)[number];
